@@ -89,8 +89,6 @@ def run(scenario: str, *, out: str | None, repeat: int, as_json: bool, backend: 
     """Run a scenario, show its progress and its result; returns 0, or 1 when the run missed its tolerance."""
     try:
         prepared = _prepare(scenario, backend=backend, **flags)
-        if not as_json:
-            plan_tables.show_reading(prepared.scenario.trajectory, stderr=True)
         from simbridge.cli import progress, run_tables  # metrics: not for a run that is refused
         from simbridge.running import repeating, runner  # likewise
     except KeyboardInterrupt as error:
@@ -111,6 +109,8 @@ def run(scenario: str, *, out: str | None, repeat: int, as_json: bool, backend: 
             run_tables.show_run(finished.summary, finished.directory)
         else:
             run_tables.show_repeats(finished.summary, finished.directory)
+        if not as_json:
+            plan_tables.show_reading(prepared.scenario.trajectory)
         # What reads it may be slow.
         sys.stdout.flush()
     except KeyboardInterrupt as error:

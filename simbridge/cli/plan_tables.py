@@ -22,22 +22,22 @@ from simbridge.trajectory.gaps import named
 from simbridge.trajectory.trajectory import Trajectory
 
 
-def show_reading(trajectory: Trajectory, *, stderr: bool = False) -> None:
+def show_reading(trajectory: Trajectory) -> None:
     """Say in one line how a file was read; nothing for what is from no file."""
     if trajectory.read_as:
         line = f"{Path(trajectory.source).name} was read as {trajectory.read_as}."
-        Console(highlight=False, stderr=stderr).print(line, soft_wrap=True, markup=False)
+        Console(highlight=False).print(line, soft_wrap=True, markup=False)
 
 
 def show_check(prepared: Prepared) -> None:
     """Show how close to its limits a plan comes."""
     console = Console(highlight=False)
-    show_reading(prepared.scenario.trajectory)
     plan, peaks, robot = prepared.plan, prepared.peaks, prepared.robot
     console.print(
         f"[bold]The plan passed[/bold]: {escape(prepared.scenario.name)} on {escape(robot.name)}, {plan.samples} "
         f"samples of {plan.period * 1e3:g} ms, {plan.duration:.2f} s. Nothing has moved."
     )
+    show_reading(prepared.scenario.trajectory)
     rows = [
         (
             name,

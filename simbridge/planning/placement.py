@@ -13,9 +13,11 @@ import numpy as np
 
 from simbridge.errors import PlanRefused, TargetOutOfReach
 from simbridge.ik.solver import Solver
+from simbridge.planning.check import Peaks
 from simbridge.planning.options import Options
-from simbridge.planning.plan import make_plan
+from simbridge.planning.plan import Plan, make_plan
 from simbridge.planning.scenario import Scenario
+from simbridge.planning.start import StartChoice
 from simbridge.robot import pose
 from simbridge.robot.collision import CollisionModel
 from simbridge.robot.kinematics import tool_path
@@ -34,6 +36,33 @@ _TRIED, _PLANS = 3, 6
 _MARGIN, _HALVINGS = 0.1, 5
 # As parts of the reach.
 _FARTHEST = 20.0
+
+
+def plan_or_suggestion(
+    robot: Robot,
+    scenario: Scenario,
+    solver: Solver,
+    options: Options,
+    *,
+    replay: Plan | None = None,
+    start: StartChoice = "auto",
+) -> tuple[Plan, Peaks]:
+    """`make_plan`; where nothing of a file is in reach, its refusal ends with the flag that brings it in reach.
+
+    Raises:
+        PlanRefused: As `make_plan`.
+    """
+    try:
+        return make_plan(robot, scenario, solver, options, replay=replay, start=start)
+    except TargetOutOfReach as error:
+        file = error.every and scenario.trajectory.read_as
+        placement = nearest_placement(robot, scenario, solver, options) if file else None
+        if placement is None:
+            raise
+        # On a line of its own, to be copied.
+        text = f"{error} The nearest placement in reach:\n--transform {flag_of(placement)}"
+        facts = {"sample": error.sample, "time": error.time, "distance": error.distance, "angle": error.angle}
+        raise TargetOutOfReach(text, every=True, **facts) from None
 
 
 def nearest_placement(robot: Robot, scenario: Scenario, solver: Solver, options: Options) -> Array | None:
@@ -66,16 +95,6 @@ def nearest_placement(robot: Robot, scenario: Scenario, solver: Solver, options:
             make_plan(robot, moved, solver, placeable)
             return total
     return found
-
-
-def suggestion(error: TargetOutOfReach, placement: Array | None) -> TargetOutOfReach:
-    """The same error with the flag that brings the motion in reach."""
-    if placement is None:
-        return error
-    # On a line of its own, to be copied.
-    text = f"{error} The nearest placement in reach:\n--transform {flag_of(placement)}"
-    facts = {"sample": error.sample, "time": error.time, "distance": error.distance, "angle": error.angle}
-    return TargetOutOfReach(text, every=True, **facts)
 
 
 def flag_of(placement: Array | tuple[float, ...]) -> str:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from simbridge.backends.backend import Backend
 from simbridge.backends.registry import SIMULATION, backend_class
-from simbridge.errors import InvalidParameter, TargetOutOfReach
+from simbridge.errors import InvalidParameter
 from simbridge.ik.callable_solver import CallableSolver, RecordedSolver, StepFunction
 from simbridge.ik.settings import SOLVERS, SolverParameters, check_solver, is_function, resolved
 from simbridge.ik.solver import Solver
@@ -26,8 +26,8 @@ from simbridge.ik.solver_import import named_solver
 from simbridge.planning.check import Peaks
 from simbridge.planning.option_field import recorded_options
 from simbridge.planning.options import Options
-from simbridge.planning.placement import nearest_placement, suggestion
-from simbridge.planning.plan import Plan, make_plan
+from simbridge.planning.placement import plan_or_suggestion
+from simbridge.planning.plan import Plan
 from simbridge.planning.scenario import Scenario, load_scenario
 from simbridge.planning.start import StartChoice
 from simbridge.recording.run_directory import RunDirectory
@@ -154,12 +154,7 @@ def prepare(
     if session is not None and earlier is None:
         earlier = session.solved_again(chosen, options)
     start: StartChoice = "auto" if controller is None else "home"
-    try:
-        plan, peaks = make_plan(arm, scenario, chosen, options, replay=earlier, start=start)
-    except TargetOutOfReach as error:
-        if not error.every or not scenario.trajectory.read_as:
-            raise
-        raise suggestion(error, nearest_placement(arm, scenario, chosen, options)) from None
+    plan, peaks = plan_or_suggestion(arm, scenario, chosen, options, replay=earlier, start=start)
     return Prepared(arm, scenario, chosen, plan, peaks, options, backend, controller)
 
 
@@ -314,8 +309,7 @@ def versions() -> dict[str, str]:
 
 def installed(names: Iterable[str]) -> dict[str, str]:
     """The version of each package; "" if it is not installed."""
-    found = {name: [*metadata.distributions(name=name)] for name in names}
-    return {name: each[0].version if each else "" for name, each in found.items()}
+    return {name: next((each.version for each in metadata.distributions(name=name)), "") for name in names}
 
 
 def controller_settings(facts: ControllerFacts) -> dict[str, Any]:

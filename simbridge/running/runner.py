@@ -136,8 +136,10 @@ def plan_facts(prepared: Prepared) -> Facts:
     if peaks.command_lead is not None:
         lead = f"on: commands lead the arm by up to {peaks.command_lead:.3f} rad, and step at corners"
         feedforward = (("feedforward", f"{lead}. simbridge has not been tried with them on a real controller"),)
+    read_as = prepared.scenario.trajectory.read_as
     return (
         ("plan", f"{prepared.scenario.name}, {plan.duration:.1f} s"),
+        *((("read as", read_as),) if read_as else ()),
         ("fastest joint", fastest),
         ("fastest tool", f"{peaks.tool_speed:.3f} m/s"),
         ("nearest", nearest),

@@ -14,6 +14,8 @@ from simbridge.robot.input_file import expansion, open_file
 from simbridge.trajectory.columns import MATRIX, POSITION, QUATERNION, Choice, Columns, known_columns
 from simbridge.trajectory.samples import LONG, Table
 
+# Ten million poses: some 640 MB.
+_MAX_VALUES = 100_000_000
 Arrays = Mapping[str, "NDArray[np.generic]"]
 
 
@@ -93,20 +95,31 @@ def _flat(found: Arrays) -> dict[str, NDArray[np.generic]]:
 
 def _parquet(path: Path) -> dict[str, NDArray[np.generic]]:
     try:
-        from pyarrow import parquet  # an extra
+        from pyarrow import parquet, types  # an extra
     except ImportError:
         raise MissingPackage("pyarrow", "Reading Parquet", extra="parquet") from None
+    kinds = (types.is_floating, types.is_integer, types.is_timestamp, types.is_list, types.is_fixed_size_list)
     try:
-        table = parquet.read_table(path)
+        file = parquet.ParquetFile(path)
+        names = [own.name for own in file.schema_arrow if any(is_kind(own.type) for is_kind in kinds)]
+        size = sum(file.metadata.row_group(k).total_byte_size for k in range(file.metadata.num_row_groups))
+        if size > expansion(path.stat().st_size) or file.metadata.num_rows * len(names) > _MAX_VALUES:
+            raise InputFileError(path, f"it holds more than {_MAX_VALUES:,} values, or 50 times its size")
+        table = file.read(columns=names)
+    except InputFileError:
+        raise
     except Exception as problem:
         # A broken file can fail anywhere in pyarrow.
         raise InputFileError(path, f"cannot be read as Parquet: {str(problem).rstrip('.')}") from problem
     found = {}
     for name in table.column_names:
         column = table.column(name).to_numpy()
-        if column.dtype == object and len(column) and isinstance(column[0], np.ndarray):
-            sizes = {len(row) for row in column if row is not None}
-            column = np.stack(list(column)) if len(sizes) == 1 and None not in column.tolist() else column
+        if column.dtype == object:
+            # Lists of one length are a table; others are no pose.
+            lengths = {-1 if row is None else len(row) for row in column}
+            if len(lengths) != 1 or -1 in lengths:
+                continue
+            column = np.stack(list(column))
         found[name] = column
     return found
 

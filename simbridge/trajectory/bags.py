@@ -78,7 +78,8 @@ def read_bag(
     stamps = np.frombuffer(found.stamps, dtype=np.int64)
     if rate is not None or (len(stamps) > 1 and found.one_message and (stamps == stamps[0]).all()):
         _set_rate(file, name, found, rate)
-    return described(_trajectory(file, name, found), f"topic {name}" if not frames else name), found.frame
+    motion = _trajectory(file, name, found)
+    return described(motion, name if frames else f"topic {name}", found.frame), found.frame
 
 
 def _set_rate(path: Path, name: str, found: _Poses, rate: float | None) -> None:

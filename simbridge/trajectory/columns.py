@@ -71,13 +71,12 @@ class Columns:
         times: The names of the column of time; of two, for s and ns; of none, where the rate is known.
         time_indices: Their places.
         time_unit: Stated, "" if it is not.
-        width: Number of columns of every line; None if that may vary.
+        width: Number of columns of every line; None for motion capture, where lines without a pose are left out.
         origin: Where the columns are defined, for messages: "as the header in line 1 names".
         understood: The same for the line that says how a file was read: "header names px..".
         frame_index: Place of the column that names the poses' frame; None if there is none.
         frame: The poses' frame where the format defines it.
         rate: Samples per s; None where times are in the file.
-        incomplete: Whether lines without a pose are left out, as where motion capture loses a body.
     """
 
     roles: tuple[str, ...]
@@ -93,7 +92,6 @@ class Columns:
     frame_index: int | None = None
     frame: str = ""
     rate: float | None = None
-    incomplete: bool = False
 
     @property
     def rotation(self) -> str:
@@ -125,10 +123,8 @@ class Choice:
             found = re.fullmatch(r"\s*(\w+)\s*(?:\[(\w+)\])?\s*(?:=(.*))?", item)
             role, unit, name = found.groups() if found else ("", None, None)
             if role not in ROLES or (unit is None and not name) or (unit and unit not in _ALLOWED.get(role, ())):
-                needed = (
-                    f"such as t[ns]=stamp,x=px or x[mm]; known are {', '.join(ROLES)}, and units s ms us ns m cm mm"
-                )
-                raise InvalidParameter("choice of columns", text, f"{needed} rad deg")
+                known = f"known are {', '.join(ROLES)}, and the units {', '.join(UNITS)}"
+                raise InvalidParameter("choice of columns", text, f"such as t[ns]=stamp,x=px or x[mm]; {known}")
             if name:
                 columns[role] = name.strip()
             if unit:
@@ -180,7 +176,7 @@ def known_columns(
             )
         found |= {f"q{axis}": [place] for axis, place in zip(order, places, strict=True)}
     pair = _seconds_and_nanoseconds(names) if "t" not in choice.columns else ()
-    vector = "rx" in found and not set(QUATERNION) <= set(found)
+    vector = "rx" in choice.columns or ("rx" in found and not set(QUATERNION) <= set(found))
     roles = POSITION + (ROTATION_VECTOR if vector else QUATERNION)
     timed = () if pair or (rate is not None and "t" not in found) else ("t",)
     missing = [role for role in (*timed, *roles) if role not in found]

@@ -69,7 +69,7 @@ def _vicon(path: str | Path, begin: Sequence[Sequence[str]], choice: Choice, bod
     name = ""
     titles = [*begin[last - 1], *[""] * len(begin[last])]
     for i, axis in enumerate(begin[last][2:], start=2):
-        name = titles[i].rpartition(":")[2] or name
+        name = titles[i] or name
         found.setdefault(name, {})[axis.lower()] = i
     name = _chosen(path, found, body)
     own, units = found[name], begin[last + 1]
@@ -128,5 +128,4 @@ def _columns(
         understood=understood,
         frame=frame,
         rate=rate,
-        incomplete=True,
     )

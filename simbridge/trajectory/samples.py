@@ -107,13 +107,16 @@ def recording_of(path: str | Path, table: Table, rate: float | None = None) -> R
     except InvalidTrajectory as fault:
         line = None if fault.sample is None or not len(lines) else int(lines[fault.sample])
         reason = fault.reason + (f" (row {fault.sample + 1})" if fault.sample is not None and line is None else "")
+        if fault.field == "time" and (more := int((np.diff(times) <= 0.0).sum())) > 1:
+            reason += f" ({more} rows in all; sort the file by time, or leave them out)"
         raise InputFileError(path, reason, line=line, field=fault.field) from fault
     understood = ", ".join((columns.understood, length, turn, clock))
-    return Recording(described(trajectory, understood), table.frame)
+    return Recording(described(trajectory, understood, table.frame), table.frame)
 
 
-def described(trajectory: Trajectory, understood: str) -> Trajectory:
+def described(trajectory: Trajectory, understood: str, frame: str = "") -> Trajectory:
     """The trajectory with the line that says how its file was read: "400 poses, 50 Hz, ..."."""
+    understood += f", in the frame {frame}" if frame else ""
     steps = np.diff(trajectory.elapsed)
     rate = f"{1.0 / float(np.median(steps)):.4g} Hz, " if len(steps) else ""
     return replace(trajectory, read_as=f"{counted(len(trajectory.times), 'pose')}, {rate}{understood}")
@@ -132,6 +135,12 @@ def _lengths(path: str | Path, table: Table, exact: bool) -> tuple[Array, str]:
 
 def _length_unit(path: str | Path, positions: Array, exact: bool) -> str:
     farthest = float(np.abs(positions).max(initial=0.0))
+    if exact and farthest >= _MILLIMETRES:
+        warnings.warn(
+            f"{path}: read in metres, as .tum says: a position is {significant(farthest)} m from the origin. If it is "
+            f"{significant(farthest)} mm, add --columns x[mm].",
+            stacklevel=2,
+        )
     if exact or farthest <= _METRES:
         return "m"
     if farthest >= _MILLIMETRES:

@@ -51,6 +51,8 @@ def parse_text(
     if captured is None and body is not None:
         raise InputFileError(path, f"a text file has no topic '{body}'; omit --topic")
     columns, first = captured or _layout(path, lines, choice, rate)
+    if first >= len(lines):
+        raise InputFileError(path, "it has no samples")
     table = _table(path, lines, columns, first)
     if columns.understood == _SEVEN and columns.rate is None and len(table.values) > 1:
         norms = np.linalg.norm(table.values[:, 2:], axis=1)
@@ -172,29 +174,33 @@ def _counted(
 
 def _table(path: str | Path, lines: Sequence[str], columns: Columns, first: int) -> Table:
     """The numbers in canonical order, and the line of each row."""
-    separator = _separator(_content(lines[first]))
-    pick = itemgetter(*columns.indices)
+    captured = columns.width is None
+    separator = "," if captured else _separator(_content(lines[first]))
     times, frame_index = columns.time_indices, columns.frame_index
-    whole = _has_words(lines[first], separator, times)
     # A stamp of one word that is a plain number is read like the others.
-    plain = len(times) == 1 and not whole
-    if plain:
-        pick = itemgetter(times[0], *columns.indices)
+    plain = len(times) == 1 and not _is_long_or_a_date(lines[first], separator, times[0])
+    pick = itemgetter(*times, *columns.indices) if plain else itemgetter(*columns.indices)
+    longest = max((*times, *columns.indices))
     names = (*columns.times, *columns.names) if plain else columns.names
     # Fast for hundreds of thousands of lines: an error is analysed only when there is one.
-    values, stamps, numbers, left_out = array("d"), [], [], 0
+    values, left_out = array("d"), 0
+    stamps: list[tuple[str, ...]] = []
+    numbers: list[int] = []
     frames: dict[str, int] = {}
     for number, line in enumerate(lines[first:], start=first + 1):
         content = line.partition("#")[0].strip()
         if not content:
+            if captured and numbers:
+                # Vicon writes the markers below the objects.
+                break
             continue
         fields = content.split(separator)
-        if len(fields) != columns.width and not _long_enough(fields, columns):
-            reason = f"{len(fields)} columns where {columns.width} are expected, {columns.origin}"
-            raise InputFileError(path, reason, line=number)
-        if columns.incomplete and not all(map(str.strip, pick(fields))):
+        if captured and not (len(fields) > longest and all(map(str.strip, pick(fields)))):
             left_out += 1
             continue
+        if not captured and len(fields) != columns.width:
+            reason = f"{len(fields)} columns where {columns.width} are expected, {columns.origin}"
+            raise InputFileError(path, reason, line=number)
         try:
             values.extend(map(float, pick(fields)))
         except ValueError:
@@ -220,18 +226,10 @@ def _table(path: str | Path, lines: Sequence[str], columns: Columns, first: int)
     return Table(columns, table[:, 0] if plain else stamps, table[:, 1:] if plain else table, numbers, frame, left_out)
 
 
-def _long_enough(fields: Sequence[str], columns: Columns) -> bool:
-    return columns.width is None and len(fields) > max((*columns.indices, *columns.time_indices))
-
-
-def _has_words(line: str, separator: str | None, times: Sequence[int]) -> bool:
-    """Whether the stamp is a time of day, in several columns, or longer than a double holds."""
-    if len(times) != 1:
-        return True
+def _is_long_or_a_date(line: str, separator: str | None, place: int) -> bool:
+    """Whether a stamp is a time of day, or has more digits than a double should hold."""
     fields = _content(line).split(separator)
-    if times[0] >= len(fields):
-        return False
-    word = fields[times[0]].strip().strip("\"'")
+    word = fields[place].strip().strip("\"'") if place < len(fields) else ""
     return bool(WALL_CLOCK.match(word)) or (word.isdecimal() and float(word) >= LONG)
 
 

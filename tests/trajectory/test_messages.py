@@ -97,7 +97,7 @@ def test_the_poses_of_odometry_are_read(tmp_path, ros1: bool) -> None:
     assert (frame, motion.epoch_ns) == ("odom", EPOCH)
     np.testing.assert_array_equal(motion.poses[:, 0], X)
     np.testing.assert_array_equal(motion.times, 0.02 * np.arange(5))
-    assert motion.read_as == "5 poses, 50 Hz, topic /odom"
+    assert motion.read_as == "5 poses, 50 Hz, topic /odom, in the frame odom"
 
 
 def path_of(make, count: int, stamped: bool = True):
@@ -169,7 +169,7 @@ def test_frames_are_chained_over_still_and_moving_transforms(tmp_path, make) -> 
     assert len(pose_topics(path)) == 3
     motion, frame = read_bag(path, frames=("base", "tool"))
     assert frame == "base"
-    assert motion.read_as.endswith("tf from base to tool")
+    assert motion.read_as.endswith("tf from base to tool, in the frame base")
     quarter = pin.SE3(pin.Quaternion(np.array(QUARTER)).matrix(), np.zeros(3))
     # The tool is known until 80 ms, the base every 10 ms: nine instants, the tool's between its samples interpolated.
     np.testing.assert_allclose(motion.times, 0.01 * np.arange(9))

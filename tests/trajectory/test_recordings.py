@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 
 import numpy as np
 import pyarrow
@@ -11,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from simbridge.errors import InputFileError, InvalidParameter
+from simbridge.errors import InputFileError, InvalidParameter, MissingPackage
 from simbridge.robot import pose
 from simbridge.trajectory import Trajectory, read_trajectory
 from simbridge.trajectory.files import ReadOptions, read_recording
@@ -239,6 +240,15 @@ def test_tum_is_in_seconds_and_metres_and_a_note_says_what_else_it_may_be(write)
     assert_same(read_trajectory(path, columns="t[ns]"))
 
 
+def test_tum_in_millimetres_is_noted(write) -> None:
+    path = write(rows(NS / 1e9, POSES * np.array([1e3] * 3 + [1.0] * 4)), separator=" ", name="motion.tum")
+    with pytest.warns(
+        UserWarning, match=r"a position is 856 m from the origin\. If it is 856 mm, add --columns x\[mm\]"
+    ):
+        assert read_trajectory(path).start[0] == 700.0
+    assert_same(read_trajectory(path, columns="x[mm]"))
+
+
 def test_degrees_are_asked_for(write) -> None:
     table = [[t, *p, *turn] for t, p, turn in zip(NS / 1e9, POSES[:, :3], np.degrees(TURNS), strict=True)]
     path = write(table, "t,x,y,z,rx,ry,rz")
@@ -372,7 +382,7 @@ def vicon(axes: str = "RX,RY,RZ,RW,TX,TY,TZ", units: str = ",,,,mm,mm,mm") -> li
 
 def test_quaternions_of_vicon_are_read_at_the_rate_of_the_file(write) -> None:
     table = [[k + 1, 0, *row[3:], *(1000.0 * row[:3])] for k, row in enumerate(POSES)]
-    recording = read_recording(write(table, *vicon()))
+    recording = read_recording(write([*table, [], ["Trajectories"], [50]], *vicon()))
     assert_same(recording.trajectory)
     assert recording.frame == "Vicon"
 
@@ -439,3 +449,25 @@ def test_nanoseconds_since_a_start_are_not_taken_for_a_date_in_ms_or_us(write, u
     read = read_trajectory(write(rows(NS + uptime_s * 10**9), "t,x,y,z,qx,qy,qz,qw"))
     assert_same(read)
     assert "time in ns" in read.read_as
+
+
+def test_every_row_that_goes_back_in_time_is_counted(write) -> None:
+    times = (NS / 1e9).tolist()
+    times[7], times[20] = times[7] - 0.5, times[20] - 0.1
+    message = refusal(write(rows(times), "t,x,y,z,qx,qy,qz,qw"))
+    assert "line 9, time: time -0.36 s is not after 0.12 s of the previous sample" in message
+    assert "2 rows in all; sort the file by time" in message
+
+
+def test_parquet_needs_its_extra(tmp_path, monkeypatch) -> None:
+    (tmp_path / "a.parquet").write_bytes(b"PAR1")
+    assert "cannot be read as Parquet" in refusal(tmp_path / "a.parquet")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(MissingPackage, match=r'pip install "simbridge\[parquet\]"'):
+        read_trajectory(tmp_path / "a.parquet")
+
+
+def test_parquet_of_lists_is_read(tmp_path) -> None:
+    columns = {"t": NS / 1e9, "position": list(POSES[:, :3]), "quat_xyzw": list(POSES[:, 3:]), "name": ["a"] * COUNT}
+    parquet.write_table(pyarrow.table(columns), tmp_path / "a.parquet")
+    assert_same(read_trajectory(tmp_path / "a.parquet"))
