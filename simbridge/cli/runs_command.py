@@ -90,7 +90,8 @@ def runs(
         UnknownName, InvalidParameter: A filter or the order is none.
     """
     folder = Path(directory)
-    if not folder.is_dir():
+    # Before the first run there is none.
+    if not folder.is_dir() and directory != RUNS:
         raise NotARun(folder, "", "there is no such directory")
     if sort not in COLUMNS:
         raise UnknownName("order of runs", sort, COLUMNS)
@@ -153,7 +154,7 @@ def age(seconds: float) -> str:
 
 def listed(folder: Path) -> Iterator[Listed]:
     """What is in a directory, with or without runs; what cannot be read is named with what is known of it."""
-    for path in folder.iterdir():
+    for path in folder.iterdir() if folder.is_dir() else ():
         if (path / "settings.toml").is_file():
             yield _run(path)
         elif numbered := _numbered(path):

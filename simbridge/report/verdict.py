@@ -97,7 +97,7 @@ def with_deviation(value: float, deviation: float | None) -> str:
         return f"{shown}{NO_BREAK}mm"
     # Two digits of the deviation.
     decimals = min(max(1 - math.floor(math.log10(1e3 * deviation)), 0), 4)
-    return f"{fixed(1e3 * value, decimals)} ± {fixed(1e3 * deviation, decimals)}{NO_BREAK}mm"
+    return f"{fixed(1e3 * value, decimals)}{NO_BREAK}±{NO_BREAK}{fixed(1e3 * deviation, decimals)}{NO_BREAK}mm"
 
 
 def _mm(metres: float) -> str:
@@ -175,7 +175,7 @@ def _options(summary: Summary, part: ErrorPart) -> str:
         return "the controller's tuning is not the configured one: --servo-gain and --servo-lookahead act on it"
     if part.name == "servo law":
         if summary["inputs"] is not None:
-            return "--servo-gain and --servo-lookahead act on it, and --lead"
+            return "--lead, --servo-gain and --servo-lookahead act on it"
         return "--speed-scale below 1 acts on it" if summary["feedforward"] else "--feedforward on acts on it"
     hint = "" if summary["backend"] == SIMULATION else "; `simbridge identify RUN` shows what the run says of the arm"
     return f"no option acts on it{hint}"
@@ -220,9 +220,12 @@ def _delay(summary: Summary, part: PosePart, subject: str) -> str:
 
 def plant_sentences(summary: Summary) -> str:
     """What followed the commands, and whether a controller's servo law is the configured one."""
-    text = summary["plant_model"]
-    check = summary["servo_law"]
-    return f"{text[:1].upper()}{text[1:]}." + ("" if check is None else f" {servo_law_sentence(check)}")
+    text, check = summary["plant_model"], summary["servo_law"]
+    sentences = [f"{text[:1].upper()}{text[1:]}.", "" if check is None else servo_law_sentence(check)]
+    if summary["uncertainty"] is not None:
+        amount = _mm(summary["uncertainty"]["position_m"])
+        sentences.append(f"Its gain and lookahead are known to a standard deviation that is {amount} of the RMS error.")
+    return " ".join(filter(None, sentences))
 
 
 def contour_sentence(summary: Summary) -> str:

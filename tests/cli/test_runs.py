@@ -117,6 +117,12 @@ def test_the_newest_run_is_last_in_every_command_that_takes_one(cli, here, tmp_p
     assert cli("view", "last").out == "last/report.html\n"
 
 
+def test_before_the_first_run_the_list_is_empty(cli, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    answer = cli("runs")
+    assert (answer.status, answer.out) == (0, "No runs in runs.\n")
+
+
 def test_without_a_run_last_says_where_runs_are_looked_for(cli, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     answer = cli("report", "last")
