@@ -88,7 +88,8 @@ def test_the_citation_names_the_software_and_the_paper() -> None:
 def test_the_conda_recipe_has_the_dependencies_of_the_package(metadata: Message) -> None:
     recipe = YAML(typ="safe").load(CHECKOUT / "packaging/conda/recipe.yaml")
     listed = {line.partition(" ")[0] for line in recipe["requirements"]["run"]} - {"python"}
-    others = {"pin": "pinocchio", "pybullet-arm64": "pybullet", "ur-rtde": "ur_rtde", "matplotlib": "matplotlib-base"}
+    others = {"pin": "pinocchio", "pybullet-arm64": "pybullet", "ur-rtde": "ur_rtde"}
+    others |= {"matplotlib": "matplotlib-base", "ruamel-yaml": "ruamel.yaml"}
     requirements = [Requirement(text) for text in metadata.get_all("Requires-Dist", [])]
     needed = {one.name for one in requirements if "extra" not in str(one.marker)}
     assert listed == {others.get(name, name) for name in needed}
