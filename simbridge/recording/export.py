@@ -16,7 +16,7 @@ from simbridge.recording import cdr
 from simbridge.recording.log import LogColumns
 from simbridge.robot.output_file import replacing
 from simbridge.robot.pose import Array
-from simbridge.trajectory.text_writer import write_tum
+from simbridge.trajectory.text_writer import write_table, write_tum
 
 BAG, MCAP = "rosbag2", "samples.mcap"
 """Their names in the run directory."""
@@ -26,8 +26,6 @@ POSES = ("reference", "target", "setpoint", "attained")
 
 Errors = Mapping[str, tuple[Array, Array]]
 
-# Rows that are Python numbers at one time.
-BLOCK = 10_000
 _POSE = ("x", "y", "z", "qx", "qy", "qz", "qw")
 _VECTOR = ("x", "y", "z")
 
@@ -63,12 +61,7 @@ def export_csv(folder: Path, log: LogColumns, poses: Mapping[str, Array], errors
     columns["limited"] = log.limited.astype(float)
     columns["speed_scaling"] = log.speed_scaling
     columns["host_monotonic_s"] = log.host_monotonic
-    table = np.column_stack(list(columns.values()))
-    with replacing(path) as new, new.open("w", encoding="utf-8", newline="") as file:
-        file.write(",".join(columns) + "\n")
-        # repr of a double reads back to the same double.
-        for k in range(0, len(table), BLOCK):
-            file.writelines(",".join(map(repr, row)) + "\n" for row in table[k : k + BLOCK].tolist())
+    write_table(path, columns)
     return [path]
 
 
