@@ -118,7 +118,7 @@ def _read(setup: StudioSetup, prepared: Prepared | None, directory: RunDirectory
         reference=found.reference[:, :3],
         attained=found.attained[:, :3],
         errors=np.column_stack(errors),
-        tracking=found.budget.tracking.distance,
+        tracking=found.errors.tracking.distance,
     )
 
 

@@ -11,9 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simbridge.errors import SimbridgeError
-from simbridge.evaluation.metrics.delays import sampled
+from simbridge.evaluation.metrics.delays import MAX_CORRELATED, sampled
 from simbridge.evaluation.metrics.path import ContourError, contour_error
-from simbridge.evaluation.metrics.tracking import ErrorBudget, Tracking, error_budget, tracking_summary
+from simbridge.evaluation.metrics.pose_errors import BLOCK, ErrorSize, PoseError
+from simbridge.evaluation.metrics.tracking import (
+    ErrorBudget,
+    Tracking,
+    error_budget,
+    errors_and_delays,
+    pipeline_delays,
+)
 from simbridge.ik.task import freed
 from simbridge.planning.plan import Plan
 from simbridge.recording.log import LogColumns
@@ -127,17 +134,29 @@ class Evaluation:
     @property
     def target(self) -> Array:
         """The targets of the solver; what the task leaves free is taken from the solution."""
-        return freed(self.task, self.log.target, self.solution)
+        return self._pipeline(slice(None))[1]
 
-    @cached_property
+    # Of an hour each is 0.1 GB: what is needed once is not kept.
+    @property
     def solution(self) -> Array:
         """Tool poses at the solver's joint positions."""
         return self.tool(self.log.solution)
 
-    @cached_property
+    @property
     def setpoint(self) -> Array:
         """Tool poses where the joints should be."""
         return self.tool(self.log.setpoint)
+
+    def _pipeline(self, rows: slice) -> list[Array]:
+        """Of these samples the poses of the pipeline: reference, target, solution, setpoint and attained."""
+        log, solution = self.log, self.tool(self.log.solution[rows])
+        reference = self.plan.trajectory.reference(log.plan_time[rows])
+        setpoint, attained = self.tool(log.setpoint[rows]), self.tool(log.position[rows])
+        wanted = (freed(self.task, poses, solution) for poses in (reference, log.target[rows]))
+        return [*wanted, solution, setpoint, attained]
+
+    def _predicted(self, rows: slice) -> Array | None:
+        return None if self.predicted_joints is None else self.tool(self.predicted_joints[rows])
 
     @cached_property
     def servo(self) -> ServojLaw | None:
@@ -177,10 +196,10 @@ class Evaluation:
         )
         return np.concatenate([log.controller_target[:1], motion.q[cycles - 1 :: cycles]])[calls]
 
-    @cached_property
+    @property
     def predicted(self) -> Array | None:
         """Tool poses at the joint positions that the servo law makes of the commands; None if no law is known."""
-        return None if self.predicted_joints is None else self.tool(self.predicted_joints)
+        return self._predicted(slice(None))
 
     @cached_property
     def attained(self) -> Array:
@@ -192,24 +211,36 @@ class Evaluation:
         """Origins (T, n, 3) of the joint frames in base_link at the measured joint positions, m."""
         return joint_origins(*self.chain, self.log.position)
 
-    @cached_property
-    def budget(self) -> ErrorBudget:
+    @property
+    def budget(self) -> ErrorBudget[PoseError]:
         """The tracking error of every sample, split by source."""
-        return error_budget(self.reference, self.target, self.solution, self.setpoint, self.attained, self.predicted)
+        return self._budget(slice(None))
+
+    def _budget(self, rows: slice) -> ErrorBudget[PoseError]:
+        reference, target, solution, setpoint, attained = self._pipeline(rows)
+        return error_budget(reference, target, solution, setpoint, attained, self._predicted(rows))
+
+    @cached_property
+    def errors(self) -> ErrorBudget[ErrorSize]:
+        """How large the tracking error of every sample and its parts are; of long runs a sixth of `budget`'s memory."""
+        blocks = []
+        for begin in range(0, max(len(self.log.stamp), 1), BLOCK):
+            parts = vars(self._budget(slice(begin, begin + BLOCK)))
+            blocks.append({name: part.size for name, part in parts.items() if part is not None})
+        joined = {
+            name: ErrorSize(*(np.concatenate([getattr(b[name], key) for b in blocks]) for key in ("distance", "angle")))
+            for name in blocks[0]
+        }
+        return ErrorBudget(**joined)
 
     @cached_property
     def tracking(self) -> Tracking:
         """Statistics of the error budget, and the delays."""
-        return tracking_summary(
-            self.log.stamp,
-            self.reference_at,
-            self.target,
-            self.solution,
-            self.setpoint,
-            self.attained,
-            self.predicted,
-            budget=self.budget,
-        )
+        stamps = self.log.stamp
+        # A longer run is compared at evenly spaced samples: more would not change its delays.
+        few = slice(None, None, max(1, -(-len(stamps) // MAX_CORRELATED)))
+        delays = pipeline_delays(stamps[few], self.reference_at, self._pipeline(few), self._predicted(few))
+        return errors_and_delays(stamps, self.reference_at, self.attained, self.errors, delays)
 
     @cached_property
     def contour(self) -> ContourError:

@@ -249,7 +249,7 @@ def summarize(
             motions=movable_directions(*run.chain, run.task),
         ),
         "near_limits": _near_limits(run),
-        **pose_errors.pose_error_summary(run.plan.period, run.reference, run.attained, tracking=run.budget.tracking),
+        **pose_errors.pose_error_summary(run.plan.period, run.reference, run.attained, tracking=run.errors.tracking),
         **judgement,
     }
 

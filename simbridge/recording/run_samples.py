@@ -16,9 +16,8 @@ from simbridge.errors import MissingPackage
 from simbridge.recording.log import LogColumns
 from simbridge.robot.output_file import replacing
 from simbridge.robot.pose import Array
+from simbridge.trajectory.text_writer import write_table
 
-# Rows that are Python numbers at one time.
-BLOCK = 10_000
 _POSE = ("x_m", "y_m", "z_m", "qx", "qy", "qz", "qw")
 _VECTOR = ("x", "y", "z")
 
@@ -81,13 +80,7 @@ class RunSamples:
 def export_csv(folder: Path, run: RunSamples) -> list[Path]:
     """Write samples.csv: one line per sample, the columns of `RunSamples.table`; returns and errors as `EXPORTERS`."""
     path = folder / "samples.csv"
-    columns = run.table()
-    table = np.column_stack(list(columns.values()))
-    with replacing(path) as new, new.open("w", encoding="utf-8", newline="") as file:
-        file.write(",".join(columns) + "\n")
-        # repr of a double reads back to the same double.
-        for k in range(0, len(table), BLOCK):
-            file.writelines(",".join(map(repr, row)) + "\n" for row in table[k : k + BLOCK].tolist())
+    write_table(path, run.table())
     return [path]
 
 

@@ -145,7 +145,7 @@ def _lines(comparison: Comparison, values: Sequence[Array]) -> list[Line]:
 def _error_chart(comparison: Comparison) -> Markup:
     panels = []
     for title, unit, kind, scale in ERROR_PANELS:
-        errors = [getattr(run.evaluation.budget.tracking, kind) * scale for run in comparison.runs]
+        errors = [getattr(run.evaluation.errors.tracking, kind) * scale for run in comparison.runs]
         lines = [line for line in _lines(comparison, errors) if line.values.max() > ROUNDING]
         panels.append(Panel(title, lines, shown_range(errors), unit, logarithmic=True))
     return _chart(comparison, "time", "Tracking error of every run over time, in mm and degrees", panels)

@@ -38,7 +38,7 @@ def errors_over_time(evaluation: Evaluation, summary: Summary) -> tuple[list[Leg
     """The tracking error and its parts on logarithmic axes, for the parts often differ a hundredfold."""
     stamps, period = evaluation.log.stamp, evaluation.plan.period
     panels = error_panels(evaluation, summary)
-    position = evaluation.budget.tracking.distance * 1e3
+    position = evaluation.errors.tracking.distance * 1e3
     worst = int(np.argmax(position))
     marks = [(0, float(stamps[worst]), float(position[worst]))] if position[worst] > ROUNDING else []
     # Gaps of less than two pixels are not seen.
@@ -70,12 +70,12 @@ def error_panels(evaluation: Evaluation, summary: Summary) -> list[Panel]:
         evaluation: The run.
         summary: Its summary, with the delays.
     """
-    budget, stamps = evaluation.budget, evaluation.log.stamp
+    errors, stamps = evaluation.errors, evaluation.log.stamp
     rest, panels = _without_delay(evaluation, summary), []
     for number, (title, unit, kind, scale) in enumerate(ERROR_PANELS):
         lines = []
         for part in (tracking.TRACKING_ERROR, *(part for part in tracking.ERROR_PARTS if not part.of)):
-            values = getattr(getattr(budget, part.name), kind) * scale
+            values = getattr(getattr(errors, part.name), kind) * scale
             width, dash = 2.4 if part is tracking.TRACKING_ERROR else 1.4, ERROR_DASHES.get(part.name, "")
             lines.append(Line(part.name, ERRORS[part.name], stamps, values, width, dash))
         lines += rest[number : number + 1]
@@ -85,7 +85,7 @@ def error_panels(evaluation: Evaluation, summary: Summary) -> list[Panel]:
 
 def _without_delay(evaluation: Evaluation, summary: Summary) -> list[Line]:
     """The tracking error in mm and degrees with its delays removed; nothing if that changes little."""
-    stamps, error = evaluation.log.stamp, evaluation.budget.tracking
+    stamps, error = evaluation.log.stamp, evaluation.errors.tracking
     lags = {part: tracking.part_delays(summary, part).total for part in tracking.POSE_PARTS}
     rest = tracking.delays_compensated(stamps, evaluation.reference_at, evaluation.attained, lags, before=error)
     moved, turned = rest["position"], rest["rotation"]

@@ -97,7 +97,7 @@ def report_page(evaluation: Evaluation, summary: Summary, *, replay: str | None 
 
 def _figures(evaluation: Evaluation, summary: Summary) -> dict[str, Any]:
     """Drawings, and the tables and sentences that belong to them."""
-    stamps, tracking = evaluation.log.stamp, evaluation.budget.tracking
+    stamps, tracking = evaluation.log.stamp, evaluation.errors.tracking
     reference, setpoint, attained = (
         poses[:, :3] * 1e3 for poses in (evaluation.reference, evaluation.setpoint, evaluation.attained)
     )

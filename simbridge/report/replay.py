@@ -79,7 +79,7 @@ def _draw_paths(server: viser.ViserServer, evaluation: Evaluation) -> Array:
     """Draw the floor, the reference, and the attained path coloured by its error; returns the colour steps, mm."""
     server.scene.add_grid("/floor", 4.0, 4.0, cell_size=0.1, section_size=0.5, position=(0.0, 0.0, _floor(evaluation)))
     reference, attained = evaluation.reference[:, :3], evaluation.attained[:, :3]
-    error = evaluation.budget.tracking.distance * 1e3
+    error = evaluation.errors.tracking.distance * 1e3
     edges = colour_steps(error)
     path = reference[_kept(reference)]
     _lines(server, "/reference", path[:-1], path[1:], _rgb(REFERENCE), 2.0)
@@ -124,7 +124,7 @@ def _set_view(server: viser.ViserServer, evaluation: Evaluation) -> None:
 
 def _record_motion(server: viser.ViserServer, recorder: Any, evaluation: Evaluation, arm: ArmScene) -> None:
     """Record the arm's motion at its original speed."""
-    log, tracking = evaluation.log, evaluation.budget.tracking
+    log, tracking = evaluation.log, evaluation.errors.tracking
     count = max(1, min(round(float(log.stamp[-1] - log.stamp[0]) * FRAME_RATE), MAX_FRAMES))
     samples = np.unique(np.searchsorted(log.stamp, np.linspace(log.stamp[0], log.stamp[-1], count + 1)))
     samples = np.minimum(samples, len(log.stamp) - 1)

@@ -25,7 +25,7 @@ def worst_sample(evaluation: Evaluation) -> Figure:
     """The neighbourhood of the worst sample, a few errors wide, in the view that shows the error best."""
     poses = (evaluation.reference, evaluation.setpoint, evaluation.attained)
     reference, setpoint, attained = (pose[:, :3] * 1e3 for pose in poses)
-    k = int(np.argmax(evaluation.budget.tracking.distance))
+    k = int(np.argmax(evaluation.errors.tracking.distance))
     error = reference[k] - attained[k]
     length = float(np.linalg.norm(error))
     half_height = _half_height(reference, attained, max(length, 1e-4))

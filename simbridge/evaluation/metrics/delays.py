@@ -24,7 +24,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from simbridge.evaluation.metrics.pose_errors import PoseError
+from simbridge.evaluation.metrics.pose_errors import ErrorSize, PoseError
 from simbridge.evaluation.metrics.samples import ReadOnlyArrays, correlation, rows, stamps
 from simbridge.robot import pose
 from simbridge.robot.pose import Array
@@ -157,7 +157,7 @@ def delay_compensated(
     lag: float | None,
     part: PosePart,
     *,
-    before: PoseError | None = None,
+    before: PoseError | ErrorSize | None = None,
 ) -> Compensated:
     """The position or rotation error of attained(t) against desired(t - lag), if that is less than without the lag.
 
@@ -186,7 +186,7 @@ def delay_compensated(
     return Compensated(0.0, np.ones(len(t), dtype=bool), whole)
 
 
-def _magnitude(error: PoseError, part: PosePart) -> Array:
+def _magnitude(error: PoseError | ErrorSize, part: PosePart) -> Array:
     return error.distance if part == "position" else error.angle
 
 

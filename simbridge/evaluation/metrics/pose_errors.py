@@ -135,6 +135,11 @@ class PoseError:
         return PoseError(*pose.error(first, rows("attained poses", attained, 7, len(first))))
 
     @property
+    def size(self) -> ErrorSize:
+        """The distances and angles."""
+        return ErrorSize(self.distance, self.angle)
+
+    @property
     def distance(self) -> Array:
         """Euclidean distances (T,) in m."""
         return np.asarray(np.linalg.norm(self.translation, axis=1))
@@ -150,6 +155,23 @@ class PoseError:
         Raises:
             UnusableSamples: If there are no samples.
         """
+        return self.size.statistics()
+
+
+@dataclass(frozen=True)
+class ErrorSize(ReadOnlyArrays):
+    """How large a `PoseError` is at every sample. Both arrays (T,), read-only.
+
+    Attributes:
+        distance: m.
+        angle: rad, 0 to pi.
+    """
+
+    distance: Array
+    angle: Array
+
+    def statistics(self) -> PoseStatistics:
+        """As `PoseError.statistics`."""
         return {"position_m": statistics(self.distance), "rotation_rad": statistics(self.angle)}
 
 
@@ -258,7 +280,7 @@ def relative_pose_error_over(
 
 
 def pose_error_summary(
-    period: float, reference: ArrayLike, attained: ArrayLike, *, tracking: PoseError | None = None
+    period: float, reference: ArrayLike, attained: ArrayLike, *, tracking: PoseError | ErrorSize | None = None
 ) -> PoseErrorSummary:
     """Statistics of the APE, and of the RPE over RELATIVE_SPAN or half of a shorter motion.
 

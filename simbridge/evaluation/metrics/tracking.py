@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, TypedDict, cast
+from typing import Any, Generic, Literal, NamedTuple, TypedDict, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -36,7 +36,7 @@ from simbridge.evaluation.metrics.delays import (
     moves,
     sampled,
 )
-from simbridge.evaluation.metrics.pose_errors import PoseError, PoseStatistics, statistics
+from simbridge.evaluation.metrics.pose_errors import ErrorSize, PoseError, PoseStatistics, statistics
 from simbridge.evaluation.metrics.samples import rows, stamps
 from simbridge.robot.pose import Array
 
@@ -116,17 +116,20 @@ def known_parts(summary: Mapping[str, Any]) -> list[ErrorPart]:
     return [part for part in ERROR_PARTS if summary.get(part.key) is not None]
 
 
+Error = TypeVar("Error", bound=PoseError | ErrorSize)
+
+
 @dataclass(frozen=True)
-class ErrorBudget:
+class ErrorBudget(Generic[Error]):
     """The tracking error and its parts, over the same samples. `ERROR_PARTS` says what each of them is."""
 
-    sampling: PoseError
-    solver: PoseError
-    limiter: PoseError
-    plant: PoseError
-    tracking: PoseError
-    servo_law: PoseError | None = None
-    rest: PoseError | None = None
+    sampling: Error
+    solver: Error
+    limiter: Error
+    plant: Error
+    tracking: Error
+    servo_law: Error | None = None
+    rest: Error | None = None
 
 
 def error_budget(
@@ -136,7 +139,7 @@ def error_budget(
     setpoint: ArrayLike,
     attained: ArrayLike,
     predicted: ArrayLike | None = None,
-) -> ErrorBudget:
+) -> ErrorBudget[PoseError]:
     """The error budget of poses (T, 7) that belong to the same T stamps.
 
     Args:
@@ -254,7 +257,7 @@ def tracking_summary(
     predicted: ArrayLike | None = None,
     *,
     max_delay: float = MAX_DELAY,
-    budget: ErrorBudget | None = None,
+    budget: ErrorBudget[PoseError] | None = None,
 ) -> Tracking:
     """Statistics of the error budget, and the delays.
 
@@ -275,14 +278,26 @@ def tracking_summary(
     t = stamps("times", times)
     at_stamps = reference(t)
     budget = budget or error_budget(at_stamps, target, solution, setpoint, attained, predicted)
-    found = _delays(t, reference, (at_stamps, target, solution, setpoint, attained), predicted, max_delay)
+    found = pipeline_delays(t, reference, (at_stamps, target, solution, setpoint, attained), predicted, max_delay)
+    return errors_and_delays(t, reference, attained, budget, found)
+
+
+def errors_and_delays(
+    t: Array,
+    reference: Motion,
+    attained: ArrayLike,
+    budget: ErrorBudget[PoseError] | ErrorBudget[ErrorSize],
+    delays: Mapping[PosePart, Delays],
+) -> Tracking:
+    """As `tracking_summary`, with the budget and the delays of the pipeline known already."""
+    found = dict(delays)
     totals = {part: found[part].total for part in POSE_PARTS}
     rest = delays_compensated(t, reference, attained, totals, before=budget.tracking)
     known = [part for part in POSE_PARTS if found[part].total is not None]
     found |= {part: found[part]._replace(total=rest[part].delay) for part in known}
     turns_only = moves(t, reference, "rotation") and not moves(t, reference, "position")
     named, rotation = found["rotation" if turns_only else "position"], found["rotation"]
-    errors: dict[str, PoseError | None] = {
+    errors: dict[str, PoseError | ErrorSize | None] = {
         part.key: getattr(budget, part.attribute) for part in (TRACKING_ERROR, *ERROR_PARTS)
     }
     summary: dict[str, Any] = {
@@ -296,10 +311,14 @@ def tracking_summary(
     return cast(Tracking, summary)
 
 
-def _delays(
-    t: Array, reference: Motion, poses: Sequence[ArrayLike], predicted: ArrayLike | None, max_delay: float
+def pipeline_delays(
+    t: Array,
+    reference: Motion,
+    poses: Sequence[ArrayLike],
+    predicted: ArrayLike | None = None,
+    max_delay: float = MAX_DELAY,
 ) -> dict[PosePart, Delays]:
-    """The delays of the whole and of each part; the poses (T, 7) are those of the pipeline at the stamps."""
+    """The delays of the whole and of each part; the poses (T, 7) are the five of the pipeline at the stamps (T,)."""
     first, target, solution, setpoint, attained = (np.asarray(each, dtype=float) for each in poses)
     steps: dict[str, tuple[Array, Array]] = {
         "total": (first, attained),
@@ -332,7 +351,7 @@ def delays_compensated(
     attained: ArrayLike,
     lags: Mapping[PosePart, float | None],
     *,
-    before: PoseError | None = None,
+    before: PoseError | ErrorSize | None = None,
 ) -> dict[PosePart, Compensated]:
     """Position and rotation errors, each without its own delay: see `delay_compensated`."""
     return {part: delay_compensated(times, desired, attained, lags[part], part, before=before) for part in POSE_PARTS}
