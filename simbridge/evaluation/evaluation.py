@@ -18,6 +18,7 @@ from simbridge.evaluation.metrics.tracking import (
     ErrorBudget,
     Tracking,
     error_budget,
+    error_shares,
     errors_and_delays,
     pipeline_delays,
 )
@@ -237,10 +238,12 @@ class Evaluation:
     def tracking(self) -> Tracking:
         """Statistics of the error budget, and the delays."""
         stamps = self.log.stamp
-        # A longer run is compared at evenly spaced samples: more would not change its delays.
+        # A longer run is compared at evenly spaced samples: more would not change its delays and shares.
         few = slice(None, None, max(1, -(-len(stamps) // MAX_CORRELATED)))
-        delays = pipeline_delays(stamps[few], self.reference_at, self._pipeline(few), self._predicted(few))
-        return errors_and_delays(stamps, self.reference_at, self.attained, self.errors, delays)
+        poses, predicted = self._pipeline(few), self._predicted(few)
+        delays = pipeline_delays(stamps[few], self.reference_at, poses, predicted)
+        shares = error_shares(error_budget(*poses, predicted))
+        return errors_and_delays(stamps, self.reference_at, self.attained, self.errors, delays, shares)
 
     @cached_property
     def contour(self) -> ContourError:

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, NamedTuple, TypedDict, TypeVar, cast
+from typing import Any, Generic, Literal, NamedTuple, TypeAlias, TypedDict, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -117,6 +117,7 @@ def known_parts(summary: Mapping[str, Any]) -> list[ErrorPart]:
 
 
 Error = TypeVar("Error", bound=PoseError | ErrorSize)
+ErrorShares: TypeAlias = dict[PosePart, dict[str, float] | None]
 
 
 @dataclass(frozen=True)
@@ -163,12 +164,12 @@ def error_budget(
     return ErrorBudget(*parts)
 
 
-def error_shares(budget: ErrorBudget) -> dict[PosePart, dict[str, float] | None]:
+def error_shares(budget: ErrorBudget[PoseError]) -> ErrorShares:
     """The share of each part in the mean square of the tracking error: its mean projection on that error.
 
     A part that is opposite to the whole has a negative share. Shares of the rotation hold for small angles.
     """
-    found: dict[PosePart, dict[str, float] | None] = {}
+    found: ErrorShares = {}
     for kind, field in zip(POSE_PARTS, ("translation", "rotation"), strict=True):
         whole = getattr(budget.tracking, field)
         square = float(np.sum(whole**2))
@@ -228,7 +229,7 @@ class Tracking(TypedDict):
     plant_error: PoseStatistics
     servo_law_error: PoseStatistics | None
     rest_error: PoseStatistics | None
-    error_shares: dict[PosePart, dict[str, float] | None]
+    error_shares: ErrorShares
     delay_of: PosePart
     delay_s: float | None
     sampling_delay_s: float | None
@@ -279,7 +280,7 @@ def tracking_summary(
     at_stamps = reference(t)
     budget = budget or error_budget(at_stamps, target, solution, setpoint, attained, predicted)
     found = pipeline_delays(t, reference, (at_stamps, target, solution, setpoint, attained), predicted, max_delay)
-    return errors_and_delays(t, reference, attained, budget, found)
+    return errors_and_delays(t, reference, attained, budget, found, error_shares(budget))
 
 
 def errors_and_delays(
@@ -288,8 +289,9 @@ def errors_and_delays(
     attained: ArrayLike,
     budget: ErrorBudget[PoseError] | ErrorBudget[ErrorSize],
     delays: Mapping[PosePart, Delays],
+    shares: ErrorShares,
 ) -> Tracking:
-    """As `tracking_summary`, with the budget and the delays of the pipeline known already."""
+    """As `tracking_summary`, with the budget, the delays of the pipeline and `error_shares` known already."""
     found = dict(delays)
     totals = {part: found[part].total for part in POSE_PARTS}
     rest = delays_compensated(t, reference, attained, totals, before=budget.tracking)
@@ -302,7 +304,7 @@ def errors_and_delays(
     }
     summary: dict[str, Any] = {
         **{key: None if error is None else error.statistics() for key, error in errors.items()},
-        "error_shares": error_shares(budget),
+        "error_shares": shares,
         "delay_of": "rotation" if turns_only else "position",
         **dict(zip(DELAY_KEYS["position"], named, strict=True)),
         **dict(zip(DELAY_KEYS["rotation"], rotation, strict=True)),
