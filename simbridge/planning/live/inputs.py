@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 
 from simbridge.errors import InvalidParameter, UnknownName
-from simbridge.ik.inputs import Target, as_joints, as_pose
+from simbridge.ik.inputs import as_joints, as_pose
 from simbridge.robot.pose import Array
 
 Kind = Literal["pose", "twist", "jog", "joints", "follow", "follow_joints"]
@@ -70,15 +70,6 @@ class Input(NamedTuple):
 def longest_row(n: int) -> int:
     """How many numbers the row of an input has at most, for n joints."""
     return _HEAD + LONGEST_CHUNK * (1 + max(n, 7))
-
-
-def pose_values(target: Target) -> Array:
-    """A pose (7,), in base_link.
-
-    Raises:
-        InvalidParameter: It is none.
-    """
-    return as_pose(target)
 
 
 def twist_values(twist: Any, frame: str) -> Array:
