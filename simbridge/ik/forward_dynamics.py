@@ -39,9 +39,6 @@ _TRIES = 60
 _ITERATIONS = 200
 _SOLVE_ERROR_CLAMP, _SOLVE_STEP_CLAMP = (0.5, 1.0), 0.5
 _RELEASED_STEP = 0.02  # s
-# What `solve_each` has found for few targets, by all that it depends on.
-_attained: dict[tuple[Any, ...], tuple[Array, Array]] = {}
-_FEW, _REMEMBERED = 64, 512
 # The first ballast after an iteration that failed: kg m^2 per joint, for a kg at the tool.
 _BALLAST = 1e-3
 _MASSES = ("tool_mass", "tool_inertia", "link_mass", "link_inertia")
@@ -245,17 +242,7 @@ class ForwardDynamics(StatefulSolver):
         return Solution(q, not failed, float(residual[0]), float(residual[1]), iterations, restarts)
 
     def _solve_each(self, poses: Array, start: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
-        # The search has gains of its own: the plans of a sweep over gains need the same one again and again.
-        inputs = (self._placements, self._limits, poses, start)
-        key = (self._kernels, self.twin, self._masses, *(array.tobytes() for array in inputs))
-        known = _attained.get(key)
-        if known is None:
-            known = self._search(poses, start, TOLERANCE)[:2]
-            if len(_attained) >= _REMEMBERED:
-                _attained.clear()
-            if len(poses) <= _FEW:
-                _attained[key] = known
-        q, residuals = (array.copy() for array in known)
+        q, residuals, _, _ = self._search(poses, start, TOLERANCE)
         return q, residuals, np.all(residuals <= TOLERANCE, axis=1)
 
     def solve_near(self, target: Target, q0: Array, tolerance: tuple[float, float]) -> Solution:

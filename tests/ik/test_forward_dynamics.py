@@ -514,22 +514,3 @@ def test_parameters_name_every_setting_and_rebuild_the_solver():
 def test_without_stiffness_there_is_no_predicted_lag():
     assert ForwardDynamics(UR10, kp=(0.0, 1.0, 1.0, 1.0, 1.0, 1.0)).lag(0.01) is None
     assert ForwardDynamics(UR10, kp=1.0, kd=0.1).lag(0.01) is None
-
-
-def test_what_was_solved_before_is_remembered_for_its_arm_masses_start_and_targets_alone():
-    targets = tool_path(UR10, UR10.home + np.linspace(0.0, 0.3, 20)[:, None])
-    others = {
-        "gains": (plain(kp=5.0), targets, UR10.home),
-        "arm": (plain(UR10.with_tcp(pin.SE3(np.eye(3), np.array([0.0, 0.0, 0.02])))), targets, UR10.home),
-        "masses": (plain(link_mass=0.01), targets, UR10.home),
-        "start": (plain(), targets, UR10.home + 0.1),
-        "targets": (plain(), targets[1:], UR10.home),
-    }
-    first = [array.copy() for array in plain().solve_each(targets, UR10.home)]
-    plain().solve_each(targets, UR10.home)[0][:] = 0.0
-    for name, (solver, poses, start) in others.items():
-        found = solver.solve_each(poses, start)
-        # Too many to be remembered.
-        alone = solver.solve_each(np.tile(poses, (4, 1)), start)[0][: len(poses)]
-        assert np.array_equal(found[0], alone), name
-        assert np.array_equal(found[0], first[0]) == (name == "gains"), name
