@@ -127,10 +127,14 @@ def _lengths(path: str | Path, table: Table, exact: bool) -> tuple[Array, str]:
     units = table.columns.units[:3]
     if not any(units):
         units = (_length_unit(path, table.values[:, :3], exact),) * 3
-    if not all(units):
-        raise InputFileError(path, f"of x, y and z some have a unit, others none: {', '.join(table.columns.names[:3])}")
+    _check_all_stated(path, units, table.columns.names[:3])
     words = ", ".join(dict.fromkeys(_WORDS[unit] for unit in units))
     return table.values[:, :3] / np.array([UNITS[unit] for unit in units]), words
+
+
+def _check_all_stated(path: str | Path, units: Sequence[str], names: Sequence[str]) -> None:
+    if any(units) and not all(units):
+        raise InputFileError(path, f"some of these have a unit, others none: {', '.join(names)}")
 
 
 def _length_unit(path: str | Path, positions: Array, exact: bool) -> str:
@@ -160,8 +164,9 @@ def _quaternions(path: str | Path, table: Table) -> tuple[Array, str]:
         return rotations, columns.order
     if columns.rotation == "matrix":
         return _of_matrices(path, table)
-    unit = next((unit for unit in columns.units[3:] if unit), "rad")
-    vectors = rotations / np.array([UNITS[each or "rad"] for each in columns.units[3:]])
+    _check_all_stated(path, columns.units[3:], columns.names[3:])
+    units = [unit or "rad" for unit in columns.units[3:]]
+    vectors = rotations / np.array([UNITS[unit] for unit in units])
     angles = np.linalg.norm(vectors, axis=1)
     bad = np.flatnonzero(angles > 2.0 * math.pi + 1e-3)
     if len(bad):
@@ -172,7 +177,7 @@ def _quaternions(path: str | Path, table: Table) -> tuple[Array, str]:
         )
         line = table.lines[bad[0]] if len(table.lines) else None
         raise InputFileError(path, reason, line=line, field="rotation vector")
-    return pose.quaternions(vectors), f"rotation vector in {unit}"
+    return pose.quaternions(vectors), f"rotation vector in {', '.join(dict.fromkeys(units))}"
 
 
 def _of_matrices(path: str | Path, table: Table) -> tuple[Array, str]:
@@ -226,7 +231,7 @@ def _nanoseconds(path: str | Path, table: Table, unit: str) -> tuple[NDArray[np.
             else:
                 found.append(_of_day(words[0]))
                 clock = clock or "wall clock"
-        except (ValueError, OverflowError):
+        except (ValueError, KeyError, OverflowError):
             line = table.lines[row] if len(table.lines) else None
             reason = f"'{' '.join(words)}' is not a time as in the first row, '{' '.join(stamps[0])}'"
             raise InputFileError(path, reason, line=line, field=table.columns.times[0]) from None

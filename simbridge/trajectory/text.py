@@ -111,9 +111,8 @@ def _without_header(path: str | Path, line: int, fields: Sequence[str], choice: 
     count = len(fields)
     words = tuple(i for i, field in enumerate(fields) if not field.strip().startswith(DIGITS))
     if choice.columns:
-        return known_columns(
-            path, [str(i + 1) for i in range(count)], choice, where="number of a column", line=line, rate=rate
-        )
+        names = [str(i + 1) for i in range(count)]
+        return known_columns(path, names, choice, where="flag --columns", line=line, rate=rate)
     if (count, words) in _ROS2:
         message, start = _ROS2[count, words]
         places, understood = range(start, start + 7), f"ros2 topic echo of {message}"

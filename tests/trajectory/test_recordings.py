@@ -228,7 +228,10 @@ def test_positions_between_metres_and_millimetres_are_refused_and_the_flag_decid
 
 
 def test_a_unit_for_a_part_of_the_position_only_is_refused(write) -> None:
-    assert "some have a unit, others none" in refusal(write(rows(NS / 1e9), "t,x_mm,y,z,qx,qy,qz,qw"))
+    message = refusal(write(rows(NS / 1e9), "t,x_mm,y,z,qx,qy,qz,qw"))
+    assert "some of these have a unit, others none: x_mm, y, z" in message
+    table = [[t, *p, *turn] for t, p, turn in zip(NS / 1e9, POSES[:, :3], TURNS, strict=True)]
+    assert "others none: rx_deg, ry, rz" in refusal(write(table, "t,x,y,z,rx_deg,ry,rz"))
 
 
 def test_tum_is_in_seconds_and_metres_and_a_note_says_what_else_it_may_be(write) -> None:
@@ -275,8 +278,10 @@ def test_an_offset_from_utc_and_a_blank_are_read(write) -> None:
 
 
 def test_a_time_of_another_kind_further_down_is_refused_at_its_line(write) -> None:
-    times = ["2025-11-25T19:00:00", "2025-11-25T19:00:01", "noon"]
-    assert "line 4, time: 'noon' is not a time" in refusal(write(rows(times, POSES[:3]), "time,x,y,z,qx,qy,qz,qw"))
+    for word in ("noon", "1764097182", "NaT"):
+        times = ["2025-11-25T19:00:00", "2025-11-25T19:00:01", word]
+        message = refusal(write(rows(times, POSES[:3]), "time,x,y,z,qx,qy,qz,qw"))
+        assert f"line 4, time: '{word}' is not a time" in message
 
 
 # Without time
