@@ -116,6 +116,7 @@ def repeat(
                     runs.append(finish(prepared, arm, directories[-1]))
     except BaseException as error:
         # The error that ended the runs is the one to report, whatever else fails.
+        add_aftermath(error, f"The same command with `--out {whole.path}` continues the repeats.")
         try:
             with contextlib.suppress(Exception):
                 _summarize(whole, directories, count)
@@ -123,7 +124,6 @@ def repeat(
             add_aftermath(error, f"The evaluation was interrupted; `simbridge report {whole.path}` finishes it.")
         if isinstance(error, Exception):
             error.run_directory = whole.path  # type: ignore[attr-defined]
-            add_aftermath(error, f"The same command with `--out {whole.path}` continues the repeats.")
         raise
     try:
         ordered = sorted(directories, key=lambda run: int(run.path.name))
