@@ -32,11 +32,12 @@ myst_heading_anchors = 4
 napoleon_use_ivar = True
 # A single backtick is code in docstrings, too.
 default_role = "code"
-autodoc_default_options = {"members": True, "inherited-members": True, "show-inheritance": False}
+# What all solvers have is said of `Solver`; what settings share is a setting of each.
+autodoc_default_options = {"members": True, "inherited-members": "Solver,BaseException,object"}
+autodoc_type_aliases = {name: name for name in ("Array", "ArrayLike", "Ask", "Facts", "Flags", "StepFunction")}
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"
 autodoc_typehints_description_target = "documented"
-autodoc_class_signature = "separated"
 python_use_unqualified_type_names = True
 toc_object_entries = False
 

@@ -11,8 +11,8 @@ import pytest
 
 CHECKOUT = Path(__file__).parents[1]
 SCRIPTS = sorted((CHECKOUT / "examples").glob("*.py"))
-# The one starts processes, the other keeps real time.
-HEAVY = ("sweep_gain", "emulator_session")
+# They start processes, keep real time, or make several runs.
+HEAVY = ("sweep_gain", "emulator_session", "compare_solvers", "noisy_targets")
 
 
 @pytest.mark.parametrize(

@@ -41,12 +41,12 @@ def completion(shell: str, *, show: bool) -> int:
     try:
         script.parent.mkdir(parents=True, exist_ok=True)
         _write_script(shell, script)
-        print(f"Completion for {shell}: {script}")
         if start is not None:
-            _read_by(start, line.format(script))
+            _add_line(start, line.format(script))
     except OSError as error:
         raise OutputError(error.filename or script, str(error.strerror), error.errno) from error
-    print(f"Open a new {shell} to use it.")
+    print(f"Completion for {shell}: {script}")
+    print(f"{'' if start is None else f'A line of {start} reads it. '}Open a new {shell} to use it.")
     return 0
 
 
@@ -56,11 +56,10 @@ def _write_script(shell: str, path: Path) -> None:
         tyro.cli(command_type([], every=True), args=arguments, prog="simbridge", config=(tyro.conf.FlagCreatePairsOff,))
 
 
-def _read_by(start: Path, line: str) -> None:
+def _add_line(start: Path, line: str) -> None:
     """Add a line to a shell's start-up file, unless it is there."""
     with start.open("a+", encoding="utf-8") as file:
         file.seek(0)
         text = file.read()
         if line not in text.splitlines():
             file.write(f"{'' if text.endswith(chr(10)) or not text else chr(10)}# Completion of simbridge\n{line}\n")
-    print(f"Read by a line of {start}.")
