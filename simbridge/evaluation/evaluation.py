@@ -242,7 +242,7 @@ class Evaluation:
         few = slice(None, None, max(1, -(-len(stamps) // MAX_CORRELATED)))
         poses, predicted = self._pipeline(few), self._predicted(few)
         delays = pipeline_delays(stamps[few], self.reference_at, poses, predicted)
-        shares = error_shares(error_budget(*poses, predicted))
+        shares = error_shares(error_budget(*poses, predicted=predicted))
         return errors_and_delays(stamps, self.reference_at, self.attained, self.errors, delays, shares)
 
     @cached_property

@@ -23,7 +23,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import Formatter, FuncFormatter, Locator, MaxNLocator, NullLocator
 from numpy.typing import NDArray
 
-from simbridge.report.palette import GRID, GROUND, INK, REFERENCE, TRACKING, on_page
+from simbridge.report.palette import DASHES, GRID, GROUND, INK, REFERENCE, TRACKING, on_page
 from simbridge.text import MINUS
 
 # One unit of an SVG is a point to matplotlib and a pixel to the page.
@@ -118,11 +118,12 @@ class Drawing:
         found = np.asarray(axes.transData.transform(points), dtype=float)
         return np.stack([found[:, 0], self.height - found[:, 1]], axis=1)
 
-    def legend(self, entries: Sequence[tuple[str, str, bool]], columns: int = 3) -> None:
-        """Names, colours and whether dotted, at the upper edge: on a page they are elements beside the figure."""
-        handles = [Line2D([], [], color=colour, linestyle=":" if dotted else "-") for _, colour, dotted in entries]
+    def legend(self, entries: Sequence[tuple[str, str, str]], columns: int = 3) -> None:
+        """Names, colours and dashes (see `DASHES`), at the upper edge: on a page they are elements beside the figure."""
+        styles = [(colour, (0, DASHES[dash]) if dash else "-") for _, colour, dash in entries]
+        handles = [Line2D([], [], color=colour, linestyle=style, linewidth=1.0) for colour, style in styles]
         names = [name for name, *_ in entries]
-        legend = {"ncols": columns, "frameon": False, "borderaxespad": 0.0, "handlelength": 1.2, "columnspacing": 1.0}
+        legend = {"ncols": columns, "frameon": False, "borderaxespad": 0.0, "handlelength": 2.0, "columnspacing": 1.0}
         self._figure.legend(handles, names, loc="upper left", **legend)
 
     def save(self, path: str | Path, kind: str) -> None:

@@ -52,7 +52,7 @@ def _drawings(evaluation: Evaluation, summary: Summary) -> dict[str, Drawing]:
     panels = [panel for panel in panels if panel.shown[1] >= SMALLEST] or panels[:1]
     errors = Chart(panels, stamps, 60 + 160 * len(panels)).drawn(WIDTH, _LEGEND)
     lines = {line.name: line for panel in panels for line in panel.lines}.values()
-    errors.legend([(line.name, line.colour, line.dashed) for line in lines])
+    errors.legend([(line.name, line.colour, line.dash) for line in lines])
     styles = {"reference": (REFERENCE, 4.0), "setpoint": (SETPOINT, 2.0), "attained": (ATTAINED, 1.0)}
     curves = [Curve(name, getattr(evaluation, name)[:, :3] * 1e3, *style) for name, style in styles.items()]
     reference = curves[0].positions
@@ -64,7 +64,7 @@ def _drawings(evaluation: Evaluation, summary: Summary) -> dict[str, Drawing]:
         drawing, _, frame = draw_view(view, curves, marks, _LEGEND // 2)
         # Axes that need an explanation are for the page.
         if view == best or not frame.notes:
-            drawing.legend([(curve.name, curve.colour, False) for curve in curves])
+            drawing.legend([(curve.name, curve.colour, "") for curve in curves])
             found[f"path-{view.letters}"] = drawing
     return found
 
