@@ -240,9 +240,8 @@ class Evaluation:
         stamps = self.log.stamp
         # A longer run is compared at evenly spaced samples: more would not change its delays and shares.
         few = slice(None, None, max(1, -(-len(stamps) // MAX_CORRELATED)))
-        poses, predicted = self._pipeline(few), self._predicted(few)
-        delays = pipeline_delays(stamps[few], self.reference_at, poses, predicted)
-        shares = error_shares(error_budget(*poses, predicted=predicted))
+        delays = pipeline_delays(stamps[few], self.reference_at, self._pipeline(few), self._predicted(few))
+        shares = error_shares(self._budget(few))
         return errors_and_delays(stamps, self.reference_at, self.attained, self.errors, delays, shares)
 
     @cached_property

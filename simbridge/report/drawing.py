@@ -119,9 +119,11 @@ class Drawing:
         return np.stack([found[:, 0], self.height - found[:, 1]], axis=1)
 
     def legend(self, entries: Sequence[tuple[str, str, str]], columns: int = 3) -> None:
-        """Names, colours and dashes (see `DASHES`), at the upper edge: on a page they are elements beside the figure."""
-        styles = [(colour, (0, DASHES[dash]) if dash else "-") for _, colour, dash in entries]
-        handles = [Line2D([], [], color=colour, linestyle=style, linewidth=1.0) for colour, style in styles]
+        """Names, colours and dashes (of `DASHES`), at the upper edge: on a page they are elements beside the figure."""
+        handles = [Line2D([], [], color=colour, linewidth=1.0) for _, colour, _ in entries]
+        for handle, (_, _, dash) in zip(handles, entries, strict=True):
+            if dash:
+                handle.set_dashes(DASHES[dash])
         names = [name for name, *_ in entries]
         legend = {"ncols": columns, "frameon": False, "borderaxespad": 0.0, "handlelength": 2.0, "columnspacing": 1.0}
         self._figure.legend(handles, names, loc="upper left", **legend)
