@@ -117,7 +117,7 @@ def test_the_csv_has_the_origin_of_every_joint_as_pinocchio_has_it(line_run, cli
         row = list(csv.DictReader(file))[-1]
     robot = load_robot("ur10")
     data = robot.model.createData()
-    q = np.array([float(row[f"{name}_position"]) for name in robot.joint_names])
+    q = np.array([float(row[f"{name}_position_rad"]) for name in robot.joint_names])
     pin.forwardKinematics(robot.model, data, q)
     for i, name in enumerate(robot.joint_names):
         origin = [float(row[f"{name}_origin_{axis}_m"]) for axis in "xyz"]
