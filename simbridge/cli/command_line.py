@@ -100,9 +100,8 @@ def _call(name: str, flags: object, given: list[str]) -> int:
 def _with_last(given: Any) -> Any:
     """A flag's value, or values, with the newest run in place of `last`."""
     if given == "last" or (isinstance(given, tuple) and "last" in given):
-        from simbridge.cli.runs_command import named_run  # only where it is asked for
-
-        return named_run(given) if isinstance(given, str) else tuple(map(named_run, given))
+        named = importlib.import_module("simbridge.cli.runs_command").named_run
+        return named(given) if isinstance(given, str) else tuple(map(named, given))
     return given
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import csv
 import fnmatch
 import json
 import math
@@ -19,7 +21,7 @@ import msgspec
 from rich.console import Console
 from rich.markup import escape
 
-from simbridge.errors import InvalidParameter, NotARun, Refusal, SimbridgeError, UnknownName
+from simbridge.errors import InvalidParameter, NotARun, Refusal, UnknownName
 from simbridge.text import counted, millimetres, table_of
 
 Kind = Literal["run", "repeats", "session", "sweep"]
@@ -32,6 +34,8 @@ COLUMNS = ("label", "scenario", "robot", "solver", "error", "outcome", "age")
 """What a run is listed and sorted by."""
 # Left out of a table that is too wide, in this order.
 _LEFT_OUT = ("solver", "scenario", "robot", "label")
+# The column of results.csv with the error of a point.
+_SWEPT = "tracking_error.position_m.rms"
 # So much of a terminal's width is left for the names of runs.
 _NAME = 18
 _UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
@@ -188,18 +192,15 @@ def _repeats(path: Path, numbered: Sequence[Path]) -> Listed:
 
 
 def _sweep(path: Path) -> Listed:
-    from simbridge.sweeps.results import MAIN_FIGURE, RESULTS, Results, number  # numpy and pinocchio: only for a sweep
-
-    grid = path / "sweep.toml"
+    grid, rows, errors = path / "sweep.toml", list[dict[str, str]](), list[float]()
+    with contextlib.suppress(OSError, ValueError, csv.Error), (path / "results.csv").open(newline="") as file:
+        rows += csv.DictReader(file)
+        errors += [float(text) for row in rows if (text := row.get(_SWEPT))]
+    made = sum(row.get("outcome") == "completed" for row in rows)
     scenarios = ", ".join(Path(name).stem for name in _toml(grid).get("scenarios", ()))
-    found = Listed(path, "sweep", grid.stat().st_mtime, scenario=scenarios, outcome="no results")
-    try:
-        rows = Results(path / RESULTS).rows(("outcome", MAIN_FIGURE))
-    except (SimbridgeError, OSError):
-        return found
-    errors = [error for row in rows if not math.isnan(error := number(row, MAIN_FIGURE))]
-    made = sum(row["outcome"] == "completed" for row in rows)
-    return replace(found, error=min(errors, default=None), outcome=f"{made} of {counted(len(rows), 'point')}")
+    outcome = f"{made} of {counted(len(rows), 'point')}"
+    least = min(errors, default=None)
+    return Listed(path, "sweep", grid.stat().st_mtime, scenario=scenarios, error=least, outcome=outcome)
 
 
 def _named(found: Listed, summary: Mapping[str, Any], settings: Path) -> Listed:

@@ -16,7 +16,7 @@ from rosbags.typesys import Stores, get_typestore
 from simbridge.errors import MissingPackage
 from simbridge.recording import cdr
 from simbridge.recording.run_samples import RunSamples, export_csv, export_mat, export_parquet
-from simbridge.robot.output_file import replacing
+from simbridge.robot.output_file import replacing, write_file
 from simbridge.robot.pose import Array
 from simbridge.trajectory.text_writer import write_tum
 
@@ -105,28 +105,25 @@ def export_rerun(folder: Path, run: RunSamples) -> list[Path]:
         rr = importlib.import_module("rerun")
     except ModuleNotFoundError:
         raise MissingPackage("rerun-sdk", "--to rerun", extra="rerun") from None
-    log, target = run.log, folder / "samples.rrd"
+    log, target, attained = run.log, folder / "samples.rrd", run.poses["attained"]
     time = [rr.TimeColumn("run", duration=log.stamp)]
-    with replacing(target) as new:
-        recording = rr.RecordingStream("simbridge")
-        recording.save(new)
-        for name in POSES:
-            recording.log(f"paths/{name}", rr.LineStrips3D([run.poses[name][:, :3]]), static=True)
-        attained = run.poses["attained"]
-        moved = rr.Transform3D.columns(translation=attained[:, :3], quaternion=attained[:, 3:])
-        recording.send_columns("tool", time, moved)
-        arm = np.concatenate([np.zeros((len(attained), 1, 3)), run.origins, attained[:, None, :3]], axis=1)
-        recording.send_columns("arm", time, rr.LineStrips3D.columns(strips=[*arm]))
-        curves = {f"error/{name}_mm": 1e3 * np.linalg.norm(part, axis=1) for name, (part, _) in run.errors.items()}
-        curves |= {
-            f"error/{name}_deg": np.degrees(np.linalg.norm(part, axis=1)) for name, (_, part) in run.errors.items()
-        }
-        for quantity in ("setpoint", "position", "velocity", "effort"):
-            columns = zip(log.joint_names, getattr(log, quantity).T, run.prismatic.tolist(), strict=True)
-            curves |= {f"joints/{joint}/{quantity}_{run.unit(quantity, slides)}": v for joint, v, slides in columns}
-        for name, values in curves.items():
-            recording.send_columns(name, time, rr.Scalars.columns(scalars=values))
-        recording.disconnect()
+    moved = rr.Transform3D.columns(translation=attained[:, :3], quaternion=attained[:, 3:])
+    arm = np.concatenate([np.zeros((len(attained), 1, 3)), run.origins, attained[:, None, :3]], axis=1)
+    curves = {f"error/{name}_mm": 1e3 * np.linalg.norm(part, axis=1) for name, (part, _) in run.errors.items()}
+    curves |= {f"error/{name}_deg": np.degrees(np.linalg.norm(part, axis=1)) for name, (_, part) in run.errors.items()}
+    for quantity in ("setpoint", "position", "velocity", "effort"):
+        columns = zip(log.joint_names, getattr(log, quantity).T, run.prismatic.tolist(), strict=True)
+        curves |= {f"joints/{joint}/{quantity}_{run.unit(quantity, slides)}": v for joint, v, slides in columns}
+    recording = rr.RecordingStream("simbridge")
+    # Rerun's own writer of files waits forever for a disk that is full.
+    stream = recording.binary_stream()
+    for name in POSES:
+        recording.log(f"paths/{name}", rr.LineStrips3D([run.poses[name][:, :3]]), static=True)
+    recording.send_columns("tool", time, moved)
+    recording.send_columns("arm", time, rr.LineStrips3D.columns(strips=[*arm]))
+    for name, values in curves.items():
+        recording.send_columns(name, time, rr.Scalars.columns(scalars=values))
+    write_file(target, stream.read() or b"")
     return [target]
 
 

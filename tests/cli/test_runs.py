@@ -81,7 +81,7 @@ def test_what_cannot_be_read_is_listed_with_what_is_known_of_it(cli, here):
     (here / "runs/swept/results.csv").write_text("half of a")
     (here / "runs/hand/summary.json").write_text("{")
     found = listed(cli)
-    assert (found["swept"]["outcome"], found["swept"]["scenario"]) == ("no results", "circle")
+    assert (found["swept"]["outcome"], found["swept"]["scenario"]) == ("0 of 0 points", "circle")
     assert (found["hand"]["outcome"], found["hand"]["robot"]) == ("no summary", "ur10e")
 
 
