@@ -141,7 +141,7 @@ def three_views(
         columns: Further values (T,) to be shown under the pointer, under "name|unit".
         marks: Points (3,) to be marked, and the kind of mark (see `mark`).
     """
-    points = np.concatenate([path.positions for path in paths])
+    points = np.concatenate([[path.positions.min(axis=0), path.positions.max(axis=0)] for path in paths])
     last = paths[-1]
     figures = []
     for view in VIEWS:
