@@ -223,7 +223,8 @@ class Evaluation:
     @cached_property
     def errors(self) -> ErrorBudget[ErrorSize]:
         """How large the tracking error of every sample and its parts are; of long runs a sixth of `budget`'s memory."""
-        count, sizes = len(self.log.stamp), {}
+        count = len(self.log.stamp)
+        sizes: dict[str, tuple[Array, Array]] = {}
         for begin in range(0, max(count, 1), BLOCK):
             rows = slice(begin, begin + BLOCK)
             for name, part in vars(self._budget(rows)).items():

@@ -16,6 +16,7 @@ from pinocchio import Quaternion, exp3
 from simbridge.errors import InputFileError, InvalidTrajectory, UnknownName
 from simbridge.robot import pose
 from simbridge.trajectory import Trajectory, read_trajectory, square, write_csv, write_tum
+from simbridge.trajectory.text_writer import write_table
 
 same_directory = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
