@@ -12,7 +12,9 @@ from typing import Literal, TypeAlias
 Row: TypeAlias = tuple[str, str, str, str]
 """A row of the table: figure, its value, what it is compared with, the value of that."""
 
-Part: TypeAlias = Literal["solvers", "run", "startup", "servo", "emulator", "live", "recording", "studio", "sweep"]
+Part: TypeAlias = Literal[
+    "solvers", "run", "startup", "servo", "emulator", "live", "recording", "pages", "studio", "sweep"
+]
 
 PARTS: Mapping[Part, str] = {
     "solvers": "simbridge.bench.solvers:measure",
@@ -22,12 +24,13 @@ PARTS: Mapping[Part, str] = {
     "emulator": "simbridge.bench.real_time:measure_emulator",
     "live": "simbridge.bench.live:measure",
     "recording": "simbridge.bench.recording:measure",
+    "pages": "simbridge.bench.recording:measure_pages",
     "studio": "simbridge.bench.studio:measure",
     "sweep": "simbridge.bench.sweep:measure",
 }
 """The parts, and the function that measures each."""
 
-MINUTES: tuple[Part, ...] = ("servo", "emulator", "live", "recording", "studio", "sweep")
+MINUTES: tuple[Part, ...] = ("servo", "emulator", "live", "recording", "pages", "studio", "sweep")
 """Parts that take minutes, measured only when asked for by name."""
 
 TIMED: tuple[Part, ...] = ("live",)

@@ -195,6 +195,7 @@ class Evaluation:
             qd=np.where(np.isfinite(velocity), velocity, 0.0),
             cycles=max(int(calls[-1]), 0) * cycles,
         )
+        log.release()
         return np.concatenate([log.controller_target[:1], motion.q[cycles - 1 :: cycles]])[calls]
 
     @property
@@ -224,15 +225,16 @@ class Evaluation:
     @cached_property
     def errors(self) -> ErrorBudget[ErrorSize]:
         """How large the tracking error of every sample and its parts are; of long runs a sixth of `budget`'s memory."""
-        blocks = []
-        for begin in range(0, max(len(self.log.stamp), 1), BLOCK):
-            parts = vars(self._budget(slice(begin, begin + BLOCK)))
-            blocks.append({name: part.size for name, part in parts.items() if part is not None})
-        joined = {
-            name: ErrorSize(*(np.concatenate([getattr(b[name], key) for b in blocks]) for key in ("distance", "angle")))
-            for name in blocks[0]
-        }
-        return ErrorBudget(**joined)
+        count = len(self.log.stamp)
+        sizes: dict[str, tuple[Array, Array]] = {}
+        for begin in range(0, max(count, 1), BLOCK):
+            rows = slice(begin, begin + BLOCK)
+            for name, part in vars(self._budget(rows)).items():
+                if part is not None:
+                    distance, angle = sizes.setdefault(name, (np.empty(count), np.empty(count)))
+                    distance[rows], angle[rows] = part.distance, part.angle
+            self.log.release()
+        return ErrorBudget(**{name: ErrorSize(*of_part) for name, of_part in sizes.items()})
 
     @cached_property
     def tracking(self) -> Tracking:
@@ -242,7 +244,9 @@ class Evaluation:
         few = slice(None, None, max(1, -(-len(stamps) // MAX_CORRELATED)))
         delays = pipeline_delays(stamps[few], self.reference_at, self._pipeline(few), self._predicted(few))
         shares = error_shares(self._budget(few))
-        return errors_and_delays(stamps, self.reference_at, self.attained, self.errors, delays, shares)
+        found = errors_and_delays(stamps, self.reference_at, self.attained, self.errors, delays, shares)
+        self.log.release()
+        return found
 
     @cached_property
     def contour(self) -> ContourError:

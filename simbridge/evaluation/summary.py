@@ -26,6 +26,7 @@ from simbridge.evaluation.prediction_error import Uncertainty, prediction_uncert
 from simbridge.evaluation.servo_law import ServoLawCheck, check_servo_law
 from simbridge.robot.kinematics import movable_directions, task_jacobians
 from simbridge.robot.kinematics_record import KinematicsSummary, kinematics_summary
+from simbridge.robot.pose import Array
 from simbridge.servo.plant import plant_model, servo_words
 from simbridge.text import displayed
 
@@ -226,13 +227,13 @@ def summarize(
         judgement["passed"] = outcome == "completed" and _is_within(run.tracking["tracking_error"], tolerance)
     if not run.has_samples:
         return cast(Summary, {**facts, **judgement})
-    torque, peak_effort = run.torque, np.abs(log.effort).max(axis=0).tolist()
+    torque, peak_effort = run.torque, _largest(log.effort)
     return {
         **facts,
         **run.tracking,
         "uncertainty": prediction_uncertainty(run),
         **path_summary(run.contour),
-        "peak_joint_velocity": np.abs(log.velocity).max(axis=0).tolist(),
+        "peak_joint_velocity": _largest(log.velocity),
         "peak_joint_torque": None if torque is None else peak_effort,
         "peak_joint_current": peak_effort if torque is None else None,
         "saturated_samples": 0 if torque is None else int((np.abs(torque) >= run.max_effort).any(axis=1).sum()),
@@ -252,6 +253,11 @@ def summarize(
         **pose_errors.pose_error_summary(run.plan.period, run.reference, run.attained, tracking=run.errors.tracking),
         **judgement,
     }
+
+
+def _largest(columns: Array) -> list[float]:
+    """The largest magnitude of each column."""
+    return [float(value) for value in np.maximum(columns.max(axis=0), -columns.min(axis=0))]
 
 
 def _command_lead(run: Evaluation) -> CommandLead | None:

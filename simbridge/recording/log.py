@@ -26,7 +26,7 @@ A sample of six joints takes about 430 bytes, as its numbers are as noisy as an 
 from __future__ import annotations
 
 import errno
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -133,6 +133,7 @@ class LogColumns:
         metadata: What was given to the writer.
         complete: Whether the log was closed; False when the run was killed, still goes on, or its disk was full.
         live: Of a live session the fields of `LiveSample` by name, each (T,) or (T, 9); else empty.
+        release: Called where a part of a long log has been used, gives its memory back; it is read again when needed.
     """
 
     joint_names: tuple[str, ...]
@@ -159,6 +160,7 @@ class LogColumns:
     limited: NDArray[np.bool_]
     host_monotonic: Array
     live: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    release: Callable[[], None] = field(default=lambda: None, repr=False)
 
 
 class _LogFile:

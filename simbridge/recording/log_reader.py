@@ -6,7 +6,10 @@ one numpy array: an hour is read a hundred times faster than message by message,
 
 from __future__ import annotations
 
+import math
+import mmap
 import struct
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -33,6 +36,10 @@ from simbridge.recording.log import (
 from simbridge.robot.input_file import open_file
 from simbridge.trajectory.bag_reader import mcap_records
 
+# A column of more bytes is in a file without a name: memory holds only what is in use of it.
+MAPPED = 1 << 24
+# Samples after which what was read is no longer in use.
+RELEASED = 50_000
 # Messages are gathered for so many samples before they become arrays: bounds the memory of reading.
 BLOCK = 2048
 
@@ -64,25 +71,23 @@ def read_log(path: str | Path) -> LogColumns:
             raise
         except ValueError as error:
             raise LogReadError(path, f"its messages are not those of a simbridge log: {error}.") from error
-    # Column by column, each freeing its pieces: the log is never in memory twice.
-    columns = {
-        field.name: np.concatenate([block.pop(field.name) for block in decoder.blocks])
-        for field in fields(Sample)
-        if field.name in decoder.blocks[0]
-    }
+    found = decoder.samples.columns()
+    columns = {field.name: found[field.name] for field in fields(Sample) if field.name in found}
     if version == FIRST_LAYOUT:
         unknown = np.full_like(columns["setpoint"], np.nan)
         names = ("command", "controller_target_velocity", "controller_target_acceleration")
         columns |= dict(zip(names, (columns["setpoint"], unknown, unknown), strict=True))
-    more = {
-        name: np.concatenate([block.pop(name) for block in decoder.blocks])
-        for name in LIVE_FIELDS
-        if name in decoder.blocks[0]
-    }
+    more = {name: found[name] for name in LIVE_FIELDS if name in found}
     for column in (*columns.values(), *more.values()):
         column.setflags(write=False)
     return LogColumns(
-        joint_names=joint_names, frame_id=frame_id, metadata=metadata, complete=decoder.complete, live=more, **columns
+        joint_names=joint_names,
+        frame_id=frame_id,
+        metadata=metadata,
+        complete=decoder.complete,
+        live=more,
+        release=decoder.samples.release,
+        **columns,
     )
 
 
@@ -95,18 +100,72 @@ def _opened(path: Path) -> BinaryIO:
         raise LogReadError(path, f"{error.reason}.") from None
 
 
+class _Samples:
+    """Columns that grow by blocks of samples."""
+
+    def __init__(self) -> None:
+        self._columns: Columns = {}
+        self._maps: list[mmap.mmap] = []
+        self._count = self._room = 0
+
+    @property
+    def empty(self) -> bool:
+        """Whether there was no block yet."""
+        return not self._columns
+
+    def add(self, block: Columns) -> None:
+        """The next samples: the same columns each time."""
+        begin, end = self._count, self._count + len(next(iter(block.values())))
+        if self.empty or end > self._room:
+            self._grow(max(2 * self._room, end), block)
+        for name, values in block.items():
+            self._columns[name][begin:end] = values
+        self._count = end
+        if begin // RELEASED != end // RELEASED:
+            self.release()
+
+    def _grow(self, room: int, block: Columns) -> None:
+        maps = self._maps
+        self._maps, self._room = [], room
+        for name, values in block.items():
+            grown = self._empty((room, *values.shape[1:]), values.dtype)
+            if name in self._columns:
+                grown[: self._count] = self._columns[name][: self._count]
+            self._columns[name] = grown
+            for each in (*maps, *self._maps):
+                each.madvise(mmap.MADV_DONTNEED)
+
+    def _empty(self, shape: tuple[int, ...], kind: np.dtype[Any]) -> NDArray[Any]:
+        size = math.prod(shape) * kind.itemsize
+        if size <= MAPPED or not hasattr(mmap, "MADV_DONTNEED"):
+            return np.empty(shape, kind)
+        with tempfile.TemporaryFile() as file:
+            file.truncate(size)
+            self._maps.append(mmap.mmap(file.fileno(), size))
+        return np.frombuffer(self._maps[-1], kind).reshape(shape)
+
+    def columns(self) -> Columns:
+        """The samples so far."""
+        return {name: values[: self._count] for name, values in self._columns.items()}
+
+    def release(self) -> None:
+        """See `LogColumns.release`."""
+        for each in self._maps:
+            each.madvise(mmap.MADV_DONTNEED)
+
+
 class _Decoder:
     """From records to arrays: a whole chunk at once where possible, else message by message.
 
     Attributes:
         layouts: See `simbridge.recording.log.layouts`; known once the log's beginning has been read.
-        blocks: The samples so far, in order.
+        samples: The samples so far, in order.
         complete: Whether the log's end has been seen.
     """
 
     def __init__(self) -> None:
         self.layouts: dict[str, cdr.Layout] = {}
-        self.blocks: list[Columns] = []
+        self.samples = _Samples()
         self.complete = False
         self._topics: dict[int, str] = {}
         self._sample: dict[str, bytes] = {}
@@ -125,7 +184,7 @@ class _Decoder:
         """
         if isinstance(record, dict):
             self.end_block()
-            self.blocks.append(record)
+            self.samples.add(record)
         elif isinstance(record, Message):
             if record.channel_id in self._topics:
                 self._take_message(self._topics[record.channel_id], record.data)
@@ -154,11 +213,11 @@ class _Decoder:
         Raises:
             ValueError: One has another size or layout than expected.
         """
-        if self._rows or not self.blocks:
+        if self._rows or self.samples.empty:
             columns: Columns = {}
             for topic, layout in self.layouts.items():
                 columns |= layout.unpack(self._rows.pop(topic, []))
-            self.blocks.append(columns)
+            self.samples.add(columns)
 
 
 class OwnChunks:

@@ -31,6 +31,14 @@ WIDTH, HEIGHT = 348, 380
 MAX_JACOBIANS = 5000
 
 
+Column = tuple[Array, int, float]
+
+
+def _read(column: Column) -> Array:
+    values, number, scale = column
+    return values[:, number] * scale
+
+
 @dataclass(frozen=True, eq=False)
 class Quantity:
     """One quantity of one joint over time.
@@ -38,23 +46,35 @@ class Quantity:
     Attributes:
         name: "position", "velocity", "torque", "force" or "current".
         unit: Of everything here.
-        values: Measured (T,).
+        column: Where it is measured: a column of the log (T, n), the joint's number, and the factor to the unit.
         lower: Its limit; -inf for none.
         upper: Its limit; inf for none.
-        setpoint: What was sent (T,), where that is known.
+        sent: The same of what was sent, where that is known.
     """
 
     name: str
     unit: str
-    values: Array
+    column: Column
     lower: float
     upper: float
-    setpoint: Array | None = None
+    sent: Column | None = None
+
+    # All of them for all joints of an hour would be 0.4 GB: each is made where it is used.
+    @property
+    def values(self) -> Array:
+        """Measured (T,)."""
+        return _read(self.column)
+
+    @property
+    def setpoint(self) -> Array | None:
+        """What was sent (T,), where that is known."""
+        return None if self.sent is None else _read(self.sent)
 
     @cached_property
     def range(self) -> tuple[float, float]:
         """Lowest and highest finite value; NaN where none is."""
-        finite = self.values[np.isfinite(self.values)]
+        values = self.values
+        finite = values[np.isfinite(values)]
         return (float(finite.min()), float(finite.max())) if len(finite) else (math.nan, math.nan)
 
     @property
@@ -145,15 +165,10 @@ def joints(evaluation: Evaluation) -> list[Joint]:
                 name,
                 bool(prismatic[i]),
                 Quantity(
-                    "position",
-                    unit,
-                    log.position[:, i] * scale,
-                    lower * scale,
-                    upper * scale,
-                    log.setpoint[:, i] * scale,
+                    "position", unit, (log.position, i, scale), lower * scale, upper * scale, (log.setpoint, i, scale)
                 ),
-                Quantity("velocity", f"{unit}/s", log.velocity[:, i] * scale, -fastest * scale, fastest * scale),
-                Quantity(kind, "N" if kind == "force" else effort_unit, log.effort[:, i], -strongest, strongest),
+                Quantity("velocity", f"{unit}/s", (log.velocity, i, scale), -fastest * scale, fastest * scale),
+                Quantity(kind, "N" if kind == "force" else effort_unit, (log.effort, i, 1.0), -strongest, strongest),
                 statistics(following[:, i]),
                 statistics(displacements[:, i]),
                 statistics(rotations[:, i]),
@@ -194,11 +209,12 @@ def joint_chart(joint: Joint, stamps: Array, number: int) -> Markup:
 
 def _panel(quantity: Quantity, stamps: Array) -> Panel:
     low, high, limits = _range(quantity)
-    if quantity.setpoint is None:
+    setpoint = quantity.setpoint
+    if setpoint is None:
         lines = [Line(quantity.name, ATTAINED, stamps, quantity.values, 1.5)]
     else:
         lines = [
-            Line(f"{quantity.name}, setpoint", SETPOINT, stamps, quantity.setpoint, 3.5),
+            Line(f"{quantity.name}, setpoint", SETPOINT, stamps, setpoint, 3.5),
             Line(f"{quantity.name}, attained", ATTAINED, stamps, quantity.values, 1.5),
         ]
     unit = quantity.unit if quantity.unit.startswith("°") else f"{NO_BREAK}{quantity.unit}"
@@ -210,7 +226,7 @@ def _range(quantity: Quantity) -> tuple[float, float, list[float]]:
     """What the axes show, and the limits within."""
     if not quantity.known:
         return -1.0, 1.0, []
-    curves = np.concatenate([quantity.values, quantity.values if quantity.setpoint is None else quantity.setpoint])
+    curves = np.concatenate([curve for curve in (quantity.values, quantity.setpoint) if curve is not None])
     finite = curves[np.isfinite(curves)]
     least, most = float(finite.min()), float(finite.max())
     middle, span = 0.5 * (least + most), max(most - least, 10.0 * RESOLUTION)

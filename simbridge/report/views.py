@@ -141,7 +141,7 @@ def three_views(
         columns: Further values (T,) to be shown under the pointer, under "name|unit".
         marks: Points (3,) to be marked, and the kind of mark (see `mark`).
     """
-    points, last = np.concatenate([path.positions for path in paths]), paths[-1]
+    points, last = extremes(paths), paths[-1]
     figures = []
     for view in VIEWS:
         drawing, axes, frame = draw_view(view, paths, marks)
@@ -161,13 +161,17 @@ def three_views(
     return figures
 
 
+def extremes(paths: Sequence[Path]) -> Array:
+    """The smallest and largest coordinates of each path (2 K, 3)."""
+    return np.concatenate([[path.positions.min(axis=0), path.positions.max(axis=0)] for path in paths])
+
+
 def draw_view(
     view: View, paths: Sequence[Path], marks: Sequence[tuple[Array, str]], head: int = 0
 ) -> tuple[Drawing, Axes, Frame]:
     """One of the views, with room for a legend of that height in pixels above it; arguments as above."""
     left, bottom, right, top = MARGINS
-    points = np.concatenate([path.positions for path in paths])
-    frame = framed(view, points, paths[0].positions[0], WIDTH - left - right, HEIGHT - bottom - top)
+    frame = framed(view, extremes(paths), paths[0].positions[0], WIDTH - left - right, HEIGHT - bottom - top)
     drawing = Drawing(WIDTH, HEIGHT + head)
     axes = drawing.axes(left, bottom, right, top + head)
     prepare_axes(axes, view, frame)

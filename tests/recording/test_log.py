@@ -16,6 +16,7 @@ from mcap.writer import Writer
 from rosbags.highlevel import AnyReader
 
 from simbridge.errors import InvalidParameter, LogReadError, SimbridgeError
+from simbridge.recording import log_reader
 from simbridge.recording.log import LogWriter, Sample
 from simbridge.recording.log_reader import read_log
 from tests.properties import few_examples
@@ -89,6 +90,19 @@ def test_a_long_run_keeps_every_sample_in_order(run_of, write_log, assert_same, 
     samples = run_of(5000, period=0.002)
 
     assert_same(read_log(write_log(tmp_path / "log.mcap", samples, period=0.002)), samples)
+
+
+def test_a_log_whose_columns_are_mapped_reads_the_same_also_after_its_memory_was_released(
+    run_of, write_log, assert_same, tmp_path, monkeypatch
+):
+    samples = run_of(1000)
+    path = write_log(tmp_path / "log.mcap", samples)
+    monkeypatch.setattr(log_reader, "MAPPED", 1000)
+    monkeypatch.setattr(log_reader, "RELEASED", 100)
+    found = read_log(path)
+    assert_same(found, samples)
+    found.release()
+    assert_same(found, samples)
 
 
 def test_names_frame_and_metadata_are_kept(write_log, tmp_path):

@@ -24,7 +24,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from simbridge.evaluation.metrics.pose_errors import ErrorSize, PoseError
+from simbridge.evaluation.metrics.pose_errors import BLOCK, ErrorSize, PoseError
 from simbridge.evaluation.metrics.samples import ReadOnlyArrays, correlation, rows, stamps
 from simbridge.robot import pose
 from simbridge.robot.pose import Array
@@ -180,7 +180,11 @@ def delay_compensated(
     whole = _magnitude(before or PoseError.between(desired(t), poses), part)
     kept = _inside(t, lag or 0.0, lag or 0.0)
     if lag and kept.any():
-        left = _magnitude(PoseError.between(desired(t[kept] - lag), poses[kept]), part)
+        rows_kept = np.flatnonzero(kept)
+        blocks = (rows_kept[k : k + BLOCK] for k in range(0, len(rows_kept), BLOCK))
+        left = np.concatenate(
+            [_magnitude(PoseError.between(desired(t[block] - lag), poses[block]), part) for block in blocks]
+        )
         if np.mean(left**2) <= np.mean(whole**2):
             return Compensated(lag, kept, left)
     return Compensated(0.0, np.ones(len(t), dtype=bool), whole)

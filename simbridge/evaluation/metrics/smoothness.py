@@ -126,9 +126,10 @@ def smoothness_summary(times: ArrayLike, positions: ArrayLike, velocity: ArrayLi
     if len(t) < 3:
         found: list[ToolSmoothness] = [{"sparc": None, "ldlj": None}] * (1 + v.shape[1])
     else:
-        period, uniform = resample_uniform(t, np.column_stack([x, v]))
-        tool = np.linalg.norm(np.gradient(uniform[:, :3], period, axis=0), axis=1)
-        found = [_smoothness(velocity, 1.0 / period) for velocity in (tool, *uniform[:, 3:].T)]
+        period, uniform = resample_uniform(t, x)
+        tool = np.linalg.norm(np.gradient(uniform, period, axis=0), axis=1)
+        _, joints_uniform = resample_uniform(t, v)
+        found = [_smoothness(velocity, 1.0 / period) for velocity in (tool, *joints_uniform.T)]
     tool_smoothness, *joints = found
     return {
         "tool": tool_smoothness,
