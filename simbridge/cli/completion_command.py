@@ -7,6 +7,7 @@ added once; fish reads a directory.
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import tyro
 
 from simbridge.cli.option_flags import command_type
 from simbridge.errors import OutputError
+from simbridge.robot.output_file import write_file
 
 
 def completion(shell: str, *, show: bool) -> int:
@@ -23,7 +25,7 @@ def completion(shell: str, *, show: bool) -> int:
         OutputError: A file cannot be written.
     """
     if show:
-        _write_script(shell, Path("-"))
+        print(_script_of(shell), end="")
         return 0
     home = Path.home()
     data = Path(os.environ.get("XDG_DATA_HOME") or home / ".local/share")
@@ -40,9 +42,11 @@ def completion(shell: str, *, show: bool) -> int:
     script, start, line = places[shell]
     try:
         script.parent.mkdir(parents=True, exist_ok=True)
-        _write_script(shell, script)
+        write_file(script, _script_of(shell).encode())
         if start is not None:
             _add_line(start, line.format(script))
+    except OutputError:
+        raise
     except OSError as error:
         raise OutputError(error.filename or script, str(error.strerror), error.errno) from error
     print(f"Completion for {shell}: {script}")
@@ -50,10 +54,11 @@ def completion(shell: str, *, show: bool) -> int:
     return 0
 
 
-def _write_script(shell: str, path: Path) -> None:
-    arguments = ["--tyro-write-completion", shell, str(path)]
-    with contextlib.suppress(SystemExit):
+def _script_of(shell: str) -> str:
+    arguments = ["--tyro-write-completion", shell, "-"]
+    with contextlib.redirect_stdout(io.StringIO()) as printed, contextlib.suppress(SystemExit):
         tyro.cli(command_type([], every=True), args=arguments, prog="simbridge", config=(tyro.conf.FlagCreatePairsOff,))
+    return printed.getvalue()
 
 
 def _add_line(start: Path, line: str) -> None:

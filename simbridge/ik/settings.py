@@ -26,6 +26,7 @@ from simbridge.ik.setting_checks import (
     step_clamp,
     whole,
 )
+from simbridge.text import listed
 
 if TYPE_CHECKING:  # load pinocchio and numba; the command line needs only the settings
     from simbridge.ik.solver import Solver
@@ -348,5 +349,5 @@ def unknown_setting(solver: str, setting: str) -> UnknownName:
     """The error that a solver has no such setting, with the solvers that have it."""
     known = [own.name for own in fields(SOLVERS[solver])]
     others = [name for name, kind in SOLVERS.items() if setting in {own.name for own in fields(kind)}]
-    hint = f"{setting} is a setting of {' and '.join(others)}: choose it with --solver." if others else ""
+    hint = f"{setting} is a setting of {listed(others)}: choose it with --solver." if others else ""
     return UnknownName("setting", setting, known, hint, where=f"of {solver}")
