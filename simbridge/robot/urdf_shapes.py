@@ -66,13 +66,12 @@ class Reading:
             moving: The chain's movable joints, behind which the next link of the arm begins.
         """
         inertia = pin.Inertia.Zero()
-        shapes: list[Shape] = []
-        meshes: list[Mesh] = []
+        parts: list[Shape | Mesh] = []
         for element, placement in tree.attached(link, moving):
             inertia += placement.act(_inertia(element))
-            for part in self._parts(element, placement):
-                (shapes if isinstance(part, Shape) else meshes).append(part)  # type: ignore[attr-defined]
-        return Body(inertia, tuple(shapes), tuple(meshes))
+            parts += self._parts(element, placement)
+        shapes = tuple(part for part in parts if isinstance(part, Shape))
+        return Body(inertia, shapes, tuple(part for part in parts if isinstance(part, Mesh)))
 
     def _parts(self, link: Element, placement: pin.SE3) -> Iterator[Shape | Mesh]:
         """What is drawn is its <visual>, what takes part in collision checks its <collision>; one stands for both."""
