@@ -118,9 +118,9 @@ class Plan:
 
     def as_arrays(self) -> dict[str, Any]:
         """The plan as named arrays and scalars, for a file; `from_arrays` reads them back bit for bit."""
-        given: dict[str, Any] = (
-            {} if self.given is None else {"given_stamps": self.given.times, "given_poses": self.given.poses}
-        )
+        given: dict[str, Any] = {}
+        if self.given is not None:
+            given = {"given_stamps": self.given.times, "given_poses": self.given.poses}
         if self.start is not None:
             given |= {"start": self.start.joints, "start_reason": self.start.reason}
         return {

@@ -71,8 +71,7 @@ class Reading:
             inertia += placement.act(_inertia(element))
             parts += self._parts(element, placement)
         shapes = tuple(part for part in parts if isinstance(part, Shape))
-        meshes = tuple(part for part in parts if isinstance(part, Mesh))
-        return Body(inertia, shapes, meshes)
+        return Body(inertia, shapes, tuple(part for part in parts if isinstance(part, Mesh)))
 
     def _parts(self, link: Element, placement: pin.SE3) -> Iterator[Shape | Mesh]:
         """What is drawn is its <visual>, what takes part in collision checks its <collision>; one stands for both."""

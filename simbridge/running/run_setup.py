@@ -268,12 +268,8 @@ def replayed(
 ) -> tuple[Plan, Solver, Options]:
     """The plan of an earlier run, its solver, and the options, completed from its settings."""
     assert options.plan is not None
-    flags: dict[str, Any] = {
-        "--speed-scale": options.speed_scale != 1.0,
-        "--hold": options.hold,
-        "--on-limits": options.on_limits,
-    }
-    flags |= {"sampling": options.sampling is not None, "--start": options.start}
+    flags: dict[str, Any] = {"--speed-scale": options.speed_scale != 1.0, "--hold": options.hold}
+    flags |= {"--on-limits": options.on_limits, "sampling": options.sampling is not None, "--start": options.start}
     given = [name for name, value in (flags | {"settings of the solver": changes}).items() if value]
     if given:
         raise InvalidParameter("plan", options.plan, f"replayed as it is, without {' and '.join(given)}")

@@ -145,7 +145,8 @@ def test_a_way_through_the_arm_itself_is_refused(refused, tmp_path, tum):
     blend = share**3 * (10.0 - 15.0 * share + 6.0 * share**2)
     poses = tool_path(robot, robot.home + blend[:, None] * (fold - robot.home))
     tum(tmp_path / "fold.tum", Trajectory(4.0 * share, poses))
-    message = refused("run", "fold.tum")
+    message = refused("run", "fold.tum", "--start", "home")
+    assert "would pass: choose it so, or by --start auto" in message
     assert "upper_arm_link" in message and "wrist_1_link" in message and "at sample " in message
 
 
@@ -173,7 +174,7 @@ def test_a_turn_past_a_joints_end_is_refused(refused, tmp_path, tum):
     # Half a turn about x brings the tool down; then a turn about the vertical.
     rotations = np.column_stack([np.cos(half), np.sin(half), zero, zero])
     tum(tmp_path / "turn.tum", Trajectory(angle, np.column_stack([np.tile(z, (71, 1)), rotations])))
-    message = refused("run", "turn.tum")
+    message = refused("run", "turn.tum", "--start", "home")
     assert "wrist_3_joint would be at" in message and "past its limit of" in message and "6.283 rad" in message
 
 
