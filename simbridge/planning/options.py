@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Literal, get_type_hints
 
@@ -19,6 +19,7 @@ import pinocchio as pin
 
 from simbridge.errors import InvalidParameter, UnknownName
 from simbridge.planning.option_field import literal_choices, option
+from simbridge.planning.reading_options import PLANNED, ReadingOptions
 from simbridge.planning.scenario import OnLimits
 from simbridge.planning.start import StartChoice
 from simbridge.resources import AnyPath
@@ -31,8 +32,6 @@ from simbridge.robot.robot import Robot
 from simbridge.servo.law import GAIN, LOOKAHEAD, check_tuning
 from simbridge.servo.plant import Plant, load_plant
 from simbridge.text import listed
-from simbridge.trajectory.files import Anchor, Column, Frame, ReadOptions
-from simbridge.trajectory.gaps import Gaps
 from simbridge.trajectory.sampling import Sampling
 from simbridge.trajectory.trajectory import Hold
 
@@ -41,7 +40,7 @@ Switch = Literal["off", "on"]
 OnScaling = Literal["follow", "stop"]
 OnPause = Literal["wait", "stop"]
 
-_RUN, _PLANNED = ("run",), ("run", "check", "inspect")
+_RUN = ("run",)
 
 
 def read_floor(text: str) -> Floor:
@@ -59,7 +58,7 @@ def read_floor(text: str) -> Floor:
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(ReadingOptions):
     """How a scenario is run. In SI units and radians; the help text of each field describes it.
 
     A cell describes an installation: its values are used where an option is left out, and must not be contradicted.
@@ -100,71 +99,6 @@ class Options:
         "KG",
         commands=_RUN,
         table="backend",
-    )
-    frame: Frame = option(
-        "base_link",
-        "Frame of the poses: base_link (x forward, as in ROS) or base (as on the pendant).",
-        commands=_PLANNED,
-        table="scenario",
-    )
-    transform: tuple[float, ...] = option(
-        (),
-        "Transform from the frame of a file's poses to base_link: x y z in m, and a quaternion.",
-        "X Y Z QX QY QZ QW",
-        "none",
-        commands=_PLANNED,
-        table="scenario",
-    )
-    anchor: Anchor | None = option(
-        None,
-        "start: move the motion of a file so that it begins at the tool's pose at home.",
-        commands=_PLANNED,
-        unset="none",
-        table="scenario",
-    )
-    topic: str | None = option(
-        None,
-        "Topic of a ROS bag (/tf:child for a frame of tf, /poses:2 for one of a PoseArray), or rigid body of motion "
-        "capture.",
-        "NAME",
-        "the only one",
-        commands=_PLANNED,
-        table="scenario",
-    )
-    frames: tuple[str, ...] = option(
-        (),
-        "Two frames of tf in a bag: the poses of CHILD in PARENT, transforms between them chained.",
-        "PARENT CHILD",
-        "none",
-        commands=_PLANNED,
-        table="scenario",
-    )
-    columns: str | None = option(
-        None,
-        "Columns and units of a table: t[ns]=stamp,x=px,qw=q_0 or x[mm]; by name, or by number from 1.",
-        "ROLE[UNIT]=NAME,...",
-        "by their names",
-        commands=_PLANNED,
-        table="scenario",
-    )
-    rate: float | None = option(
-        None, "Samples per second of a file without times.", "HZ", "none", commands=_PLANNED, table="scenario"
-    )
-    gaps: Gaps | None = option(
-        None,
-        "Gaps of more than 10 sample periods in a file: refuse, hold the last pose, interpolate, or split (only the "
-        "longest piece).",
-        unset="refuse",
-        commands=_PLANNED,
-        table="scenario",
-    )
-    column: Column | None = option(
-        None,
-        "What of a controller's recording is the trajectory (CSV with UR's field names).",
-        unset="actual_TCP_pose",
-        commands=_PLANNED,
-        flag="from",
-        table="scenario",
     )
     sampling: Sampling | None = option(None, prefix="sample_")
     period: float | None = option(None, "Control period.", "S", "the robot's")
@@ -211,17 +145,17 @@ class Options:
         "servoj",
         "How the simulated arm follows commands: by UR's servo law, verified on a real UR5e at gain 300 "
         "(docs/validation.md), or by an ideal servo, for work on solvers (also called stiff).",
-        commands=_PLANNED,
+        commands=PLANNED,
     )
     servo_gain: float | None = option(
-        None, "servoj's gain: stiffness, 100 to 2000.", "GAIN", unset=f"the plant's, or {GAIN:g}", commands=_PLANNED
+        None, "servoj's gain: stiffness, 100 to 2000.", "GAIN", unset=f"the plant's, or {GAIN:g}", commands=PLANNED
     )
     servo_lookahead: float | None = option(
         None,
         "servoj's lookahead, by which a steady motion is trailed, 0.03 to 0.2 s.",
         "S",
         unset=f"the plant's, or {LOOKAHEAD:g}",
-        commands=_PLANNED,
+        commands=PLANNED,
     )
     plant: AnyPath | None = option(
         None,
@@ -229,25 +163,25 @@ class Options:
         "and for feedforward; a controller's servoj gets this gain and lookahead.",
         "PLANT.TOML",
         "none",
-        commands=_PLANNED,
+        commands=PLANNED,
     )
     base: str | None = option(
         None,
         "Link of a URDF where the arm begins.",
         "LINK",
         "base_link, else the root",
-        commands=_PLANNED,
+        commands=PLANNED,
         table="robot",
     )
     tip: str | None = option(
-        None, "Link of a URDF that is the tool.", "LINK", "tool0, else the only end", commands=_PLANNED, table="robot"
+        None, "Link of a URDF that is the tool.", "LINK", "tool0, else the only end", commands=PLANNED, table="robot"
     )
     package: tuple[str, ...] = option(
         (),
         "Where a package of a URDF's meshes or of $(find NAME) is; several separated by commas.",
         "NAME=DIR",
         "ROS_PACKAGE_PATH, and the directories around the file",
-        commands=_PLANNED,
+        commands=PLANNED,
         table="robot",
         read=read_packages,
     )
@@ -255,7 +189,7 @@ class Options:
         None,
         "on: send commands ahead of the setpoints, by the inverse of servoj's law, so that the arm does not lag.",
         unset="the cell's, else off",
-        commands=_PLANNED,
+        commands=PLANNED,
         table="scenario",
     )
     corner_tolerance: float | None = option(
@@ -263,7 +197,7 @@ class Options:
         "With feedforward: how far the tool's path may be rounded at corners.",
         "MM",
         "0.5",
-        commands=_PLANNED,
+        commands=PLANNED,
         units=(1e-3,),
         table="scenario",
     )
@@ -340,11 +274,6 @@ class Options:
         plant = msgspec.structs.replace(plant, **changed, **exact, replaced=tuple(changed))
         check_tuning(plant.lookahead, plant.gain)
         return plant
-
-    @property
-    def reading(self) -> ReadOptions:
-        """How a file of poses is read, and in which frame its poses are."""
-        return ReadOptions(**{own.name: getattr(self, own.name) for own in fields(ReadOptions)})
 
     @property
     def collision_scene(self) -> CollisionScene:
