@@ -203,15 +203,10 @@ class Options:
         commands=_PLANNED,
     )
     base: str | None = option(
-        None,
-        "Link of a URDF where the arm begins.",
-        "LINK",
-        "base_link, else the root",
-        commands=_PLANNED,
-        table="robot",
+        None, "Link of a URDF where the arm begins.", "LINK", "base_link, else the root", commands=_PLANNED
     )
     tip: str | None = option(
-        None, "Link of a URDF that is the tool.", "LINK", "tool0, else the only end", commands=_PLANNED, table="robot"
+        None, "Link of a URDF that is the tool.", "LINK", "tool0, else the only end", commands=_PLANNED
     )
     package: tuple[str, ...] = option(
         (),
@@ -219,7 +214,6 @@ class Options:
         "NAME=DIR",
         "ROS_PACKAGE_PATH, and the directories around the file",
         commands=_PLANNED,
-        table="robot",
         read=read_packages,
     )
     feedforward: Switch | None = option(
