@@ -64,7 +64,7 @@ def show_check(prepared: Prepared) -> None:
     lag = prepared.solver.lag(plan.period)
     if lag is not None:
         console.print(f"Predicted lag of the solver: {milliseconds(lag)} ms.")
-    for note in (*([] if plan.start is None else [plan.start.words]), *prepared.solver_notes):
+    for note in prepared.solver_notes:
         console.print(note, soft_wrap=True, markup=False)
     if is_slowed_down(plan.duration, float(plan.trajectory_times[-1]), plan.period):
         console.print(

@@ -166,15 +166,10 @@ class Options(ReadingOptions):
         commands=PLANNED,
     )
     base: str | None = option(
-        None,
-        "Link of a URDF where the arm begins.",
-        "LINK",
-        "base_link, else the root",
-        commands=PLANNED,
-        table="robot",
+        None, "Link of a URDF where the arm begins.", "LINK", "base_link, else the root", commands=PLANNED
     )
     tip: str | None = option(
-        None, "Link of a URDF that is the tool.", "LINK", "tool0, else the only end", commands=PLANNED, table="robot"
+        None, "Link of a URDF that is the tool.", "LINK", "tool0, else the only end", commands=PLANNED
     )
     package: tuple[str, ...] = option(
         (),
@@ -182,7 +177,6 @@ class Options(ReadingOptions):
         "NAME=DIR",
         "ROS_PACKAGE_PATH, and the directories around the file",
         commands=PLANNED,
-        table="robot",
         read=read_packages,
     )
     feedforward: Switch | None = option(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -235,8 +236,10 @@ def make_plan(
         trajectory = scenario.trajectory if scenario.sampling is None else scenario.sampling.of(scenario.trajectory)
         for joints in other_starts(robot, trajectory.start, solver.reaching):
             with contextlib.suppress(PlanRefused):
-                found = _planned(robot, scenario, solver, options, None, Start(joints, str(refusal)))
+                other = Start(joints, str(refusal))
+                found = _planned(robot, scenario, solver, options, None, other)
                 if (options.start or start) == "auto":
+                    warnings.warn(other.words, stacklevel=2)
                     return found
                 advise_start(refusal, joints)
                 break

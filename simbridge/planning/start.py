@@ -41,7 +41,8 @@ class Start:
     @property
     def words(self) -> str:
         """As it is printed."""
-        return f"It begins on another branch than home's ({flag(self.joints)}), which was refused: {self.reason}"
+        reason = self.reason.removeprefix("The plan was refused: ")
+        return f"The plan begins on another branch, that of {flag(self.joints)}. Home's was refused: {reason}"
 
 
 def flag(joints: Array) -> str:

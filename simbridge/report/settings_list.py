@@ -132,6 +132,8 @@ def repeat_command(settings: Mapping[str, Any], run: Path) -> str | None:
     elif cell is not None or not backend["simulated_time"]:
         words += ["--kinematics", "nominal"]
     words += ["--robot", arm, "--period", repr(backend["period"])]
+    words += [word for name in ("base", "tip") if name in robot for word in (f"--{name}", robot[name])]
+    words += ["--package", ",".join(robot["package"])] if "package" in robot else []
     words += ["--home", *map(repr, robot["home"])] if "file_home" in robot else []
     words += ["--max-tool-speed", repr(robot["max_tool_speed"]), "--floor", str(scenario.get("floor", "none"))]
     if any(robot["tcp"]):

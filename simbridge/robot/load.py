@@ -67,6 +67,7 @@ def load_robot(
             path, found = described(text)
             known = found | known
         arm = with_found_home(read_urdf(path, base=base, tip=tip, packages=known))
+        arm = replace(arm, base=base, tip=tip, packages=tuple(f"{name}={place}" for name, place in known.items()))
         for note in arm.notes:
             warnings.warn(note, stacklevel=2)
     else:

@@ -90,6 +90,7 @@ class Robot:
         calibration: This arm's own Denavit-Hartenberg table or joint frames, from which its chain was made; None for
             the file's chain.
         workspace: Where the ready-made motions fit, found with the home of an arm whose file has none.
+        base, tip, packages: With which its URDF was read, where they were given (see `load_robot`).
         notes: What was decided when its file was read, as sentences.
     """
 
@@ -115,6 +116,9 @@ class Robot:
     calibration: DhTable | RosCalibration | None = None
     base_meshes: tuple[Mesh, ...] = ()
     workspace: Workspace | None = None
+    base: str | None = None
+    tip: str | None = None
+    packages: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property

@@ -110,10 +110,16 @@ def test_views_draw_simplified_meshes(panda):
 def test_a_run_keeps_its_meshes_and_the_replay_says_how_far_they_are_simplified(panda, tmp_path, monkeypatch):
     from simbridge import run
     from simbridge.recording.run_directory import RunDirectory
+    from simbridge.report.settings_list import repeat_command
 
     finished = run(short(panda), robot=panda, out=tmp_path / "run")
     monkeypatch.setattr("simbridge.robot.meshes.read_mesh", None)
     assert main(["report", str(finished.directory)]) == 0
+    recorded = RunDirectory(finished.directory).settings()
+    assert recorded["robot"]["tip"] == TIP
+    assert f"--tip {TIP}" in str(
+        repeat_command({**recorded, "scenario": {**recorded["scenario"], "file": "x"}}, tmp_path)
+    )
     kept, page = RunDirectory(finished.directory).meshes(), (finished.directory / "replay.html").read_bytes()
     assert kept.triangles == 102_759 and len(kept.meshes) == 11
     assert b"The meshes of the arm are simplified" in page and len(page) < 3e6
