@@ -256,8 +256,7 @@ def _command_lead(run: Evaluation) -> CommandLead | None:
 
 
 def _is_within(error: pose_errors.PoseStatistics, tolerance: Mapping[str, float]) -> bool:
-    parts = cast(Mapping[str, Any], error)
-    return all(parts[part]["rms"] <= limit for part, limit in tolerance.items())
+    return all(cast(Mapping[str, Any], error)[part]["rms"] <= limit for part, limit in tolerance.items())
 
 
 def _joint_effort(run: Evaluation) -> joints.JointEffort:
