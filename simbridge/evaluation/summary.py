@@ -20,13 +20,13 @@ from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.live_session import Inputs, Latency, session_of
 from simbridge.evaluation.metrics import joints, pose_errors
 from simbridge.evaluation.metrics.path import PathSummary, path_summary
+from simbridge.evaluation.metrics.samples import largest
 from simbridge.evaluation.metrics.smoothness import Smoothness, smoothness_summary
 from simbridge.evaluation.metrics.tracking import Tracking
 from simbridge.evaluation.prediction_error import Uncertainty, prediction_uncertainty
 from simbridge.evaluation.servo_law import ServoLawCheck, check_servo_law
 from simbridge.robot.kinematics import movable_directions, task_jacobians
 from simbridge.robot.kinematics_record import KinematicsSummary, kinematics_summary
-from simbridge.robot.pose import Array
 from simbridge.servo.plant import plant_model, servo_words
 from simbridge.text import displayed
 
@@ -227,13 +227,13 @@ def summarize(
         judgement["passed"] = outcome == "completed" and _is_within(run.tracking["tracking_error"], tolerance)
     if not run.has_samples:
         return cast(Summary, {**facts, **judgement})
-    torque, peak_effort = run.torque, _largest(log.effort)
+    torque, peak_effort = run.torque, largest(log.effort)
     return {
         **facts,
         **run.tracking,
         "uncertainty": prediction_uncertainty(run),
         **path_summary(run.contour),
-        "peak_joint_velocity": _largest(log.velocity),
+        "peak_joint_velocity": largest(log.velocity),
         "peak_joint_torque": None if torque is None else peak_effort,
         "peak_joint_current": peak_effort if torque is None else None,
         "saturated_samples": 0 if torque is None else int((np.abs(torque) >= run.max_effort).any(axis=1).sum()),
@@ -255,11 +255,6 @@ def summarize(
     }
 
 
-def _largest(columns: Array) -> list[float]:
-    """The largest magnitude of each column."""
-    return [float(value) for value in np.maximum(columns.max(axis=0), -columns.min(axis=0))]
-
-
 def _command_lead(run: Evaluation) -> CommandLead | None:
     """Of a run with feedforward, or a session with lead; None without, where the joints trail the commands."""
     live, scenario = run.settings.get("live"), run.settings["scenario"]
@@ -269,8 +264,7 @@ def _command_lead(run: Evaluation) -> CommandLead | None:
 
 
 def _is_within(error: pose_errors.PoseStatistics, tolerance: Mapping[str, float]) -> bool:
-    parts = cast(Mapping[str, Any], error)
-    return all(parts[part]["rms"] <= limit for part, limit in tolerance.items())
+    return all(cast(Mapping[str, Any], error)[part]["rms"] <= limit for part, limit in tolerance.items())
 
 
 def _joint_effort(run: Evaluation) -> joints.JointEffort:

@@ -16,7 +16,6 @@ from pinocchio import Quaternion, exp3
 from simbridge.errors import InputFileError, InvalidTrajectory, UnknownName
 from simbridge.robot import pose
 from simbridge.trajectory import Trajectory, read_trajectory, square, write_csv, write_tum
-from simbridge.trajectory.text_writer import write_table
 
 same_directory = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -405,13 +404,3 @@ def test_the_poses_of_a_long_file_are_read_each_at_its_instant(tmp_path, count) 
     np.testing.assert_array_equal(long.times, np.arange(count) / 1e3)
     np.testing.assert_array_equal(long.poses[:, 0], (np.arange(count) % 1000) / 1e3)
     assert (long.poses[:, 1:] == [0.1, 0.3, 0.0, 1.0, 0.0, 0.0]).all()
-
-
-def test_a_table_reads_back_bit_for_bit(tmp_path):
-    values = np.array([0.1, -0.0, 1e16, 5e-324, 1.7976931348623157e308, np.nan, 1 / 3])
-    write_table(tmp_path / "table.csv", {"a_m": values, "b_rad": values[::-1], "flag": values > 0.0})
-    head, *lines = (tmp_path / "table.csv").read_text().splitlines()
-    assert head == "a_m,b_rad,flag"
-    read = np.array([[float(cell) for cell in line.split(",")] for line in lines])
-    expected = np.column_stack([values, values[::-1], values > 0.0])
-    np.testing.assert_array_equal(read.view(np.int64), expected.view(np.int64))

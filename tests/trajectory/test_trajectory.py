@@ -16,6 +16,7 @@ from hypothesis.extra.numpy import arrays
 from simbridge.errors import InvalidParameter, InvalidTrajectory, SimbridgeError, UnknownName
 from simbridge.robot import pose
 from simbridge.trajectory import TOOL_DOWN, Trajectory
+from simbridge.trajectory.text_writer import write_table
 
 HALF = math.sqrt(0.5)
 
@@ -242,3 +243,13 @@ def test_invalid_samples_are_refused_and_named(
     assert isinstance(caught.value, ValueError)
     if sample is not None:
         assert f"sample {sample}" in str(caught.value)
+
+
+def test_a_table_reads_back_bit_for_bit(tmp_path):
+    values = np.array([0.1, -0.0, 1e16, 5e-324, 1.7976931348623157e308, np.nan, 1 / 3])
+    write_table(tmp_path / "table.csv", {"a_m": values, "b_rad": values[::-1], "flag": values > 0.0})
+    head, *lines = (tmp_path / "table.csv").read_text().splitlines()
+    assert head == "a_m,b_rad,flag"
+    read = np.array([[float(cell) for cell in line.split(",")] for line in lines])
+    expected = np.column_stack([values, values[::-1], values > 0.0])
+    np.testing.assert_array_equal(read.view(np.int64), expected.view(np.int64))

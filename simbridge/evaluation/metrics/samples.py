@@ -84,6 +84,11 @@ def known_rows(name: str, values: ArrayLike, columns: int, count: int) -> Array:
     return np.asarray(array[finite.all(axis=1)])
 
 
+def largest(columns: Array) -> list[float]:
+    """The largest magnitude of each column (T,) of an array (T, n)."""
+    return [float(value) for value in np.maximum(columns.max(axis=0), -columns.min(axis=0))]
+
+
 def stamps(name: str, values: ArrayLike) -> Array:
     """The values as finite, strictly increasing instants (T,) in s, at least one.
 
