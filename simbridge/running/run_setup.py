@@ -25,13 +25,13 @@ from simbridge.ik.solver import Solver
 from simbridge.ik.solver_import import named_solver
 from simbridge.planning.check import Peaks
 from simbridge.planning.option_field import recorded_options
-from simbridge.planning.options import Options
+from simbridge.planning.options import Options, StartChoice
 from simbridge.planning.plan import Plan, make_plan
 from simbridge.planning.scenario import Scenario, load_scenario
-from simbridge.planning.start import StartChoice
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.robot.cell import cell_values
 from simbridge.robot.kinematics_record import KinematicsSummary, kinematics_settings, kinematics_summary
+from simbridge.robot.load import load_robot
 from simbridge.robot.meshes import shapes_of
 from simbridge.robot.parts import DhTable
 from simbridge.robot.robot import Robot
@@ -245,10 +245,12 @@ def equipped_arm(robot: Robot | str | os.PathLike[str] | None, solver: Solver | 
         InvalidParameter: The solver was made for another arm or TCP, or the cell is another arm's.
     """
     if solver is None:
-        arm = robot if isinstance(robot, Robot) else options.load(robot)
+        arm = robot if isinstance(robot, Robot) else load_robot(robot or options.robot, **options.links)
         return options.equipped(arm)
     if robot is not None:
-        described = options.equipped(robot if isinstance(robot, Robot) else options.load(robot))
+        described = options.equipped(
+            robot if isinstance(robot, Robot) else load_robot(robot or options.robot, **options.links)
+        )
         if described.checksum == solver.robot.checksum:
             return described
     arm = options.equipped(solver.robot)
