@@ -16,6 +16,7 @@ from simbridge.ik.solver import Solver
 from simbridge.ik.task import residual
 from simbridge.planning.live.options import STUDIO
 from simbridge.robot.kinematics import tool_frame
+from simbridge.robot.load import load_robot
 from simbridge.running.live_begin import live
 from simbridge.running.live_session import LiveSession
 from simbridge.running.run_setup import resolve_arm
@@ -159,7 +160,7 @@ class ControlledArm(LiveArm):
 def _session(setup: StudioSetup, ask: Ask) -> tuple[LiveSession, Solver]:
     """A session, not yet entered, and a solver for the arm that the controller describes."""
     chosen = {name: getattr(setup.options, name) for name in STUDIO}
-    arm = resolve_arm(setup.backend, setup.options.load(setup.robot), None, setup.options)[1]
+    arm = resolve_arm(setup.backend, load_robot(setup.robot, **setup.options.links), None, setup.options)[1]
     solver: Solver = setup.solver_settings.build(arm)
     session = live(setup.backend, robot=arm, solver=solver, timeout=DEAD_MAN, max_jump=ANYWHERE, ask=ask, **chosen)
     return session, solver

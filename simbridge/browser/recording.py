@@ -16,6 +16,7 @@ from simbridge.evaluation.evaluation import Evaluation
 from simbridge.ik.settings import SOLVERS
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report.settings_list import repeat_command
+from simbridge.robot.load import load_robot
 from simbridge.robot.pose import Array
 from simbridge.running.run_setup import Prepared, prepare
 from simbridge.running.runner import begin, finalize, open_backend, record_end, stream_plan
@@ -56,7 +57,7 @@ def record(setup: StudioSetup, scenario: str, out: Path) -> Played:
     Raises:
         SimbridgeError: It cannot be planned, or the plan is refused.
     """
-    arm = setup.options.load(setup.robot, lengths=setup.values.get("link_lengths"))
+    arm = load_robot(setup.robot, lengths=setup.values.get("link_lengths"), **setup.options.links)
     given = {name.removeprefix(SOLVER): value for name, value in setup.values.items() if name.startswith(SOLVER)}
     prepared = prepare(scenario, robot=arm, solver_name=setup.solver, solver_changes=given, options=setup.options)
     backend = open_backend(prepared)

@@ -18,6 +18,7 @@ from simbridge.ik.settings import SOLVERS, resolved
 from simbridge.ik.solver import Solver
 from simbridge.planning.options import Options
 from simbridge.robot.kinematics import tool_frame
+from simbridge.robot.load import load_robot
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.trajectory.sampling import Sampling
@@ -130,7 +131,9 @@ class StudioSetup:
         Raises:
             SimbridgeError: It cannot be loaded.
         """
-        return self.options.equipped(self.options.load(self.robot, lengths=self.values.get("link_lengths")))
+        return self.options.equipped(
+            load_robot(self.robot, lengths=self.values.get("link_lengths"), **self.options.links)
+        )
 
     def build_solver(self) -> Solver:
         """The solver, made for the arm; what it needs is compiled at its first step.

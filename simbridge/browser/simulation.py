@@ -13,6 +13,7 @@ from simbridge.browser.setup import StudioSetup
 from simbridge.errors import SimbridgeError
 from simbridge.planning.live.options import SIMULATED
 from simbridge.planning.live.phase import Phase
+from simbridge.robot.load import load_robot
 from simbridge.robot.pose import Array
 from simbridge.running.live_begin import live
 
@@ -34,7 +35,7 @@ class Simulation(LiveArm):
     def __init__(self, setup: StudioSetup, out: Path, start: Array | None = None) -> None:
         options, solver = setup.options, setup.build_solver()
         session = live(
-            robot=setup.options.load(setup.robot, lengths=setup.values.get("link_lengths")),
+            robot=load_robot(setup.robot, lengths=setup.values.get("link_lengths"), **setup.options.links),
             solver=solver,
             out=out,
             realtime=False,

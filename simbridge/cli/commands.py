@@ -17,6 +17,7 @@ from simbridge.planning.inspection import inspect as measure
 from simbridge.planning.options import Options
 from simbridge.planning.placement import nearest_placement
 from simbridge.planning.scenario import load_scenario
+from simbridge.robot.load import load_robot
 from simbridge.running.recorded_session import RecordedSession
 from simbridge.running.run_setup import Prepared, check_facts, chosen_solver, prepare
 from simbridge.running.signals import number_of
@@ -79,7 +80,7 @@ def _prepare(
     if session is not None and not robot:
         arm = session.arm(list(home) or None)
     else:
-        arm = options.load(robot, home or None, link_lengths or None)
+        arm = load_robot(robot or options.robot, home=home or None, lengths=link_lengths or None, **options.links)
     return prepare(
         scenario, robot=arm, solver_name=solver, solver_changes=solver_settings, options=options, backend=backend
     )
@@ -134,7 +135,7 @@ def inspect(file: str, *, robot: str, out: str | None, as_json: bool, **flags: A
     from simbridge.report.inspection_figure import draw  # matplotlib
 
     options = read_options({**flags, "topic": _topic(file, flags["topic"], flags["frames"])})
-    arm = options.load(robot)
+    arm = load_robot(robot, **options.links)
     # Nothing is going to move: poses in a foreign frame may be looked at as they are.
     scenario = load_scenario(file, arm, options.reading, any_frame=True)
     solver = chosen_solver(scenario, arm)

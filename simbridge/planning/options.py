@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from typing import Literal, get_type_hints
+from typing import Any, Literal, get_type_hints
 
 import msgspec
 import numpy as np
@@ -21,11 +21,9 @@ from simbridge.errors import InvalidParameter, UnknownName
 from simbridge.planning.option_field import literal_choices, option
 from simbridge.planning.reading_options import PLANNED, ReadingOptions
 from simbridge.planning.scenario import OnLimits
-from simbridge.planning.start import StartChoice
 from simbridge.resources import AnyPath
 from simbridge.robot.calibration import with_kinematics
 from simbridge.robot.cell import Cell, load_cell, requirement
-from simbridge.robot.load import load_robot
 from simbridge.robot.obstacles import CollisionScene, Floor
 from simbridge.robot.packages import read_packages
 from simbridge.robot.robot import Robot
@@ -39,6 +37,7 @@ Servo = Literal["servoj", "ideal", "stiff"]
 Switch = Literal["off", "on"]
 OnScaling = Literal["follow", "stop"]
 OnPause = Literal["wait", "stop"]
+StartChoice = Literal["home", "auto"]
 
 _RUN = ("run",)
 
@@ -275,17 +274,10 @@ class Options(ReadingOptions):
         floor = 0.0 if self.floor is None else None if self.floor == "none" else self.floor
         return CollisionScene(floor) if self.cell is None else replace(self.cell.collision_scene, floor=floor)
 
-    def load(
-        self, robot: AnyPath | None = None, home: Sequence[float] | None = None, lengths: Sequence[float] | None = None
-    ) -> Robot:
-        """The arm of that name, as `load_robot` loads it, between the links that the options name.
-
-        Raises:
-            UnknownName, InputFileError, InvalidHome, InvalidParameter: As `load_robot`.
-        """
-        return load_robot(
-            robot or self.robot, home=home, lengths=lengths, base=self.base, tip=self.tip, packages=self.package
-        )
+    @property
+    def links(self) -> dict[str, Any]:
+        """Between which links of a URDF the arm is, and its packages, as `load_robot` takes them."""
+        return {"base": self.base, "tip": self.tip, "packages": self.package}
 
     def equipped(self, robot: Robot) -> Robot:
         """The arm with the chosen kinematics, TCP and payload, mounted as in the cell.

@@ -14,10 +14,9 @@ import numpy as np
 from simbridge.errors import PlanRefused, TargetOutOfReach
 from simbridge.ik.solver import Solver
 from simbridge.planning.check import Peaks
-from simbridge.planning.options import Options
+from simbridge.planning.options import Options, StartChoice
 from simbridge.planning.plan import Plan, make_plan
 from simbridge.planning.scenario import Scenario
-from simbridge.planning.start import StartChoice
 from simbridge.robot import pose
 from simbridge.robot.collision import CollisionModel
 from simbridge.robot.kinematics import tool_path

@@ -27,9 +27,9 @@ from simbridge.planning.check import (
 from simbridge.planning.feedforward import CORNER_TOLERANCE, Feedforward, at_speed, feedforward
 from simbridge.planning.guard import allowed_distance
 from simbridge.planning.limiter import limited, stretched_times, tool_speeds
-from simbridge.planning.options import Options
+from simbridge.planning.options import Options, StartChoice
 from simbridge.planning.scenario import Scenario
-from simbridge.planning.start import Start, StartChoice, advise_start, depends_on_start, home_start, other_starts
+from simbridge.planning.start import Start, advise_start, depends_on_start, home_start, other_starts
 from simbridge.robot.collision import CollisionModel
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot

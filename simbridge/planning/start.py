@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
@@ -18,8 +17,6 @@ from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.text import degrees, listed, pose_residual
 from simbridge.trajectory.trajectory import Trajectory
-
-StartChoice = Literal["home", "auto"]
 
 # Postures from which other branches are searched where there is no closed form, how many of them are tried, and by how
 # much two of them differ, rad.

@@ -25,14 +25,14 @@ from simbridge.ik.solver import Solver
 from simbridge.ik.solver_import import named_solver
 from simbridge.planning.check import Peaks
 from simbridge.planning.option_field import recorded_options
-from simbridge.planning.options import Options
+from simbridge.planning.options import Options, StartChoice
 from simbridge.planning.placement import plan_or_suggestion
 from simbridge.planning.plan import Plan
 from simbridge.planning.scenario import Scenario, load_scenario
-from simbridge.planning.start import StartChoice
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.robot.cell import cell_values
 from simbridge.robot.kinematics_record import KinematicsSummary, kinematics_settings, kinematics_summary
+from simbridge.robot.load import load_robot
 from simbridge.robot.meshes import shapes_of
 from simbridge.robot.parts import DhTable
 from simbridge.robot.robot import Robot
@@ -246,10 +246,10 @@ def equipped_arm(robot: Robot | str | os.PathLike[str] | None, solver: Solver | 
         InvalidParameter: The solver was made for another arm or TCP, or the cell is another arm's.
     """
     if solver is None:
-        arm = robot if isinstance(robot, Robot) else options.load(robot)
+        arm = robot if isinstance(robot, Robot) else load_robot(robot or options.robot, **options.links)
         return options.equipped(arm)
     if robot is not None:
-        named = robot if isinstance(robot, Robot) else options.load(robot)
+        named = robot if isinstance(robot, Robot) else load_robot(robot, **options.links)
         if (described := options.equipped(named)).checksum == solver.robot.checksum:
             return described
         if named.name != solver.robot.name or (named is robot and named.checksum != solver.robot.checksum):

@@ -87,7 +87,7 @@ def test_joint_kinds_and_limits_are_read():
 
 
 def test_home_is_the_middle_of_every_range_unless_given():
-    assert list(load_robot(URDF / "odd_axes.urdf").home) == [0.0, -0.5, pytest.approx(0.15), 0.0, 0.0]
+    assert list(read_urdf(URDF / "odd_axes.urdf").home) == [0.0, -0.5, pytest.approx(0.15), 0.0, 0.0]
     given_home = [1.0, -1.0, 0.2, 0.5, -0.5]
     assert list(load_robot(URDF / "odd_axes.urdf", home=given_home).home) == given_home
 
