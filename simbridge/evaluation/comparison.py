@@ -191,7 +191,8 @@ def _path_difference(one: Evaluation, two: Evaluation) -> str | None:
     """How two trajectories differ, as a clause; None if they are the same."""
     first, second = one.plan.trajectory, two.plan.trajectory
     if abs(first.duration - second.duration) > SAME:
-        return f"one takes {plain(round(first.duration, 6))} s and the other {plain(round(second.duration, 6))} s"
+        digits = 3 if abs(first.duration - second.duration) > 2e-3 else 6
+        return f"one takes {plain(round(first.duration, digits))} s and the other {plain(round(second.duration, digits))} s"
     times = np.union1d(first.elapsed, second.elapsed)
     times = times[(times <= first.elapsed[-1]) & (times <= second.elapsed[-1])]
     a, b = first.reference(times), second.reference(times)
