@@ -192,7 +192,8 @@ def _path_difference(one: Evaluation, two: Evaluation) -> str | None:
     first, second = one.plan.trajectory, two.plan.trajectory
     if abs(first.duration - second.duration) > SAME:
         digits = 3 if abs(first.duration - second.duration) > 2e-3 else 6
-        return f"one takes {plain(round(first.duration, digits))} s and the other {plain(round(second.duration, digits))} s"
+        one_s, two_s = (plain(round(each.duration, digits)) for each in (first, second))
+        return f"one takes {one_s} s and the other {two_s} s"
     times = np.union1d(first.elapsed, second.elapsed)
     times = times[(times <= first.elapsed[-1]) & (times <= second.elapsed[-1])]
     a, b = first.reference(times), second.reference(times)
