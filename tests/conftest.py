@@ -30,7 +30,8 @@ settings.register_profile("ci", settings.get_profile("local"), derandomize=True,
 # `make soak` selects it, with --hypothesis-profile.
 settings.register_profile("soak", settings.get_profile("local"), max_examples=1000)
 settings.load_profile("ci" if os.environ.get("CI") else "local")
-
+# pytest-xdist names a width of 80 columns, to which output would be broken.
+os.environ.pop("COLUMNS", None)
 
 # They talk to a controller that keeps real time: one at a time, in parallel with tests that do not.
 KEEPS_REAL_TIME = ("emulator/test_ur_rtde.py", "cli/test_progress.py::test_for_repeats")

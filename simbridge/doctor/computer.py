@@ -33,6 +33,10 @@ PACKAGES = (
         "viser",
         "loky",
         "cloudpickle",
+        "orjson",
+        "trimesh",
+        "pycollada",
+        "fast-simplification",
     ),
 )
 OLDEST, NEWEST = (3, 10), (3, 12)
