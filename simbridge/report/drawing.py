@@ -128,10 +128,10 @@ class Drawing:
         legend = {"ncols": columns, "frameon": False, "borderaxespad": 0.0, "handlelength": 2.0, "columnspacing": 1.0}
         self._figure.legend(handles, names, loc="upper left", **legend)
 
-    def save(self, path: str | Path, kind: str) -> None:
+    def save(self, new: str | Path, kind: str) -> None:
         """The figure as a file for a paper: "svg" or "pdf", without a date."""
         metadata = {"Date": None} if kind == "svg" else {"CreationDate": None}
-        self._figure.savefig(path, format=kind, metadata=metadata)
+        self._figure.savefig(new, format=kind, metadata=metadata)
 
     def svg(self, name: str, label: str, *, paper: bool = False) -> Markup:
         """The figure as an element of the page.
