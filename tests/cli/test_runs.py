@@ -71,7 +71,11 @@ def test_a_list_is_filtered_sorted_and_cut(cli, here):
     assert known == sorted(known) and errors[: len(known)] == known
     assert list(listed(cli, "--limit", 1)) == ["swept"]
     assert cli("runs", "--filter", "robot=none").out == "No runs in runs.\n"
-    for flags, reason in ((("--filter", "robot"), "COLUMN=VALUE"), (("--sort", "size"), "'size'"), (("--limit", -1), "-1")):
+    for flags, reason in (
+        (("--filter", "robot"), "COLUMN=VALUE"),
+        (("--sort", "size"), "'size'"),
+        (("--limit", -1), "-1"),
+    ):
         refused = cli("runs", *flags)
         assert refused.status == 2 and reason in refused.message
     assert "there is no such directory" in cli("runs", "elsewhere").message
