@@ -38,7 +38,7 @@ from simbridge.errors import (
 )
 from simbridge.planning.guard import Guard
 from simbridge.planning.options import Options
-from simbridge.planning.plan import make_plan
+from simbridge.planning.planner import make_plan
 from simbridge.robot.kinematics import tool_path
 from simbridge.running import runner
 from simbridge.running.run_setup import chosen_solver

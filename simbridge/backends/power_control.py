@@ -60,10 +60,3 @@ def unlock(host: str) -> None:
                 if time.monotonic() > deadline:
                     raise
             time.sleep(0.1)
-
-
-def stop_paused_program(host: str) -> None:
-    """Stop a program that a stop of the arm has paused, so that nobody can resume it; does not raise if it fails."""
-    with contextlib.suppress(ControllerError), DashboardClient(host, timeout=1.0) as dashboard:
-        if dashboard.program_state().startswith("PAUSED"):
-            dashboard.stop()

@@ -91,7 +91,7 @@ def runs(
 
     Raises:
         NotARun: There is no such directory.
-        UnknownName, InvalidParameter: A filter or the order is none.
+        UnknownName, InvalidParameter: A filter, the order or the limit is none.
     """
     folder = Path(directory)
     # Before the first run there is none.
@@ -99,6 +99,8 @@ def runs(
         raise NotARun(folder, "", "there is no such directory")
     if sort not in COLUMNS:
         raise UnknownName("order of runs", sort, COLUMNS)
+    if limit < 0:
+        raise InvalidParameter("limit", limit, "a number of runs, or 0 for all")
     wanted = [_filter(text) for text in filters]
     found = [each for each in listed(folder) if all(fnmatch.fnmatch(each.shown(n), value) for n, value in wanted)]
     found = sorted(found, key=lambda each: each.key(sort))[: limit or None]

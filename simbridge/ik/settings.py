@@ -11,7 +11,7 @@ import importlib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypeVar, get_args
 
 from simbridge.errors import UnknownName
 from simbridge.ik.setting_checks import (
@@ -168,7 +168,7 @@ class IterativeParameters(SolverParameters):
     """Largest joint motion in an iteration, rad (m if sliding); without (inf) steps may increase the error."""
     task: str = setting("", unset="the robot's", choices=TASKS)
     """Part of the target to attain: pose, axis (position and the tool's z axis) or position."""
-    jacobian: Literal["exact", "difference"] = setting("exact", one_of("exact", "difference"))
+    jacobian: Jacobian = setting("exact", one_of(*get_args(Jacobian)))
     """exact, or difference: one-sided finite differences of the tool's pose, as tutorials compute it."""
     difference_step: float = setting(0.01, positive, slider=(1e-4, 0.1))
     """For jacobian difference: the step of each joint, rad (m if sliding)."""

@@ -15,7 +15,8 @@ from simbridge.errors import PlanRefused, TargetOutOfReach
 from simbridge.ik.solver import Solver
 from simbridge.planning.check import Peaks
 from simbridge.planning.options import Options, StartChoice
-from simbridge.planning.plan import Plan, make_plan
+from simbridge.planning.plan import Plan
+from simbridge.planning.planner import make_plan
 from simbridge.planning.scenario import Scenario
 from simbridge.robot import pose
 from simbridge.robot.collision import CollisionModel

@@ -121,6 +121,9 @@ def load_scenario(
         if reading.frame == "base":
             scenario = replace(scenario, trajectory=scenario.trajectory.from_pendant_base())
     else:
+        if (path / "settings.toml").is_file():
+            reason = f"this is the directory of a run, not of a live session; SCENARIO --plan {path} repeats its plan"
+            raise InputFileError(path, reason)
         if path.is_file() and reading.columns is None and is_rtde_recording(path):
             if reading.topic or reading.frames or reading.rate:
                 raise InputFileError(path, "this is a controller's recording; omit --topic, --frames and --rate")

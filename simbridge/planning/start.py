@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from simbridge.errors import LimitExceeded, NoClosedForm, PlannedCollision, Plan
 from simbridge.ik.closed_form import ClosedForm
 from simbridge.ik.solver import TOLERANCE, Solver
 from simbridge.planning.check import check_reach
+from simbridge.planning.plan import home_flag
 from simbridge.robot.chain import TASK_ROWS
 from simbridge.robot.kinematics import restart_postures
 from simbridge.robot.pose import Array
@@ -21,30 +21,6 @@ from simbridge.trajectory.trajectory import Trajectory
 # Postures from which other branches are searched where there is no closed form, how many of them are tried, and by how
 # much two of them differ, rad.
 _SEEDS, _TRIED, _APART = 24, 8, 0.05
-
-
-@dataclass(frozen=True, eq=False)
-class Start:
-    """Where a plan begins that does not begin on home's branch.
-
-    Attributes:
-        joints: That attain the first target (n,), rad.
-        reason: Why home's branch was refused.
-    """
-
-    joints: Array
-    reason: str
-
-    @property
-    def words(self) -> str:
-        """As it is printed."""
-        reason = self.reason.removeprefix("The plan was refused: ")
-        return f"The plan begins on another branch, that of {flag(self.joints)}. Home's was refused: {reason}"
-
-
-def flag(joints: Array) -> str:
-    """The flag that chooses the branch of joint positions (n,), rad."""
-    return "--home " + " ".join(f"{q:.4g}" for q in joints)
 
 
 def home_start(robot: Robot, trajectory: Trajectory, solver: Solver) -> Array:
@@ -114,4 +90,4 @@ def other_starts(robot: Robot, target: Array, solver: Solver) -> Iterator[Array]
 
 def advise_start(refusal: PlanRefused, joints: Array) -> None:
     """Add to a refusal which branch would work, and its flag."""
-    refusal.args = (f"{refusal} The branch at {flag(joints)} would pass: choose it so, or by --start auto.",)
+    refusal.args = (f"{refusal} The branch at {home_flag(joints)} would pass: choose it so, or by --start auto.",)

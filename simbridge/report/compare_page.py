@@ -91,9 +91,9 @@ def compare_page(comparison: Comparison, figures: IsoFigures | None = None) -> s
 def comparison_headline(comparison: Comparison) -> str:
     """What was compared, and the range of the errors."""
     runs = comparison.runs
-    least, *_, most = sorted(run.summary["tracking_error"]["position_m"]["rms"] for run in runs)
-    size = f"{millimetres(least)} to {millimetres(most)}{NO_BREAK}mm RMS tracking error"
-    return f"{runs[0].summary['scenario']}, {len(runs)} runs: {size}."
+    errors = [run.summary["tracking_error"]["position_m"]["rms"] for run in runs]
+    shown = " to ".join(dict.fromkeys(map(millimetres, (min(errors), max(errors)))))
+    return f"{runs[0].summary['scenario']}, {len(runs)} runs: {shown}{NO_BREAK}mm RMS tracking error."
 
 
 def about(summary: Summary) -> str:

@@ -36,7 +36,7 @@ def named(packages: tuple[str, ...]) -> dict[str, Path]:
     for given in packages:
         name, equals, directory = given.partition("=")
         if not (name and equals and Path(directory).expanduser().is_dir()):
-            raise InvalidParameter("package", given, "NAME=DIR, a package's name and its directory")
+            raise InvalidParameter("package", given, "NAME=DIR, a package's name and a directory that exists")
         table[name] = Path(directory).expanduser().resolve()
     return table
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pinocchio as pin
 
 from simbridge.errors import InputFileError
 from simbridge.robot.meshes import convex_hull, placed, read_mesh
-from simbridge.robot.packages import Packages
 from simbridge.robot.parts import COLOR, Mesh, Shape, ShapeKind, inertia_fault, inertia_tensor
 from simbridge.robot.urdf_tree import Element, Tree, origin
+
+if TYPE_CHECKING:
+    from simbridge.robot.packages import Packages
 
 Color = tuple[float, float, float]
 

@@ -6,7 +6,7 @@ import xml.parsers.expat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 import pinocchio as pin
@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 
 from simbridge.errors import InputFileError, suggest
 from simbridge.robot.input_file import MIB, read_text
-from simbridge.robot.packages import Packages
 from simbridge.robot.pose import snapped
 from simbridge.robot.xacro_file import expanded
+
+if TYPE_CHECKING:
+    from simbridge.robot.packages import Packages
 
 MAX_URDF = 4 * MIB
 """Largest URDF, bytes."""

@@ -8,9 +8,12 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from simbridge.errors import InputFileError, MissingPackage
-from simbridge.robot.packages import Packages
+
+if TYPE_CHECKING:
+    from simbridge.robot.packages import Packages
 
 
 def expanded(path: Path, packages: Packages) -> str:

@@ -105,11 +105,13 @@ def without_gaps(trajectory: Trajectory, treatment: Gaps | None) -> Trajectory:
         )
     if small:
         warnings.warn(f"{trajectory.source}: {named(small, 'gap')}, interpolated.", stacklevel=2)
-    if not large or treatment is None:
+    if not large:
         return trajectory
-    treated = {"hold": _held, "split": _longest}.get(treatment, lambda same, *_: same)(trajectory, large, period)
-    done = {"hold": "held", "interpolate": "interpolated"}.get(treatment, "")
-    if treatment == "split":
+    treated, done = trajectory, "interpolated"
+    if treatment == "hold":
+        treated, done = _held(trajectory, large, period), "held"
+    elif treatment == "split":
+        treated = _longest(trajectory, large)
         start = float(treated.times[0] - trajectory.times[0])
         done = f"the longest piece is used, {significant(treated.duration, 4)} s from {significant(start, 4)} s on"
     warnings.warn(f"{trajectory.source}: {named(large, 'gap')}, {done}.", stacklevel=2)
@@ -132,7 +134,7 @@ def _held(trajectory: Trajectory, large: list[Fault], period: float) -> Trajecto
     )
 
 
-def _longest(trajectory: Trajectory, large: list[Fault], period: float) -> Trajectory:
+def _longest(trajectory: Trajectory, large: list[Fault]) -> Trajectory:
     """The longest of the pieces between the gaps."""
     bounds = [0, *(gap.sample + 1 for gap in large), len(trajectory.times)]
     begin, end = max(itertools.pairwise(bounds), key=lambda piece: np.ptp(trajectory.elapsed[slice(*piece)]))

@@ -46,7 +46,8 @@ def parse_text(
         InputFileError: It is not a table of poses; with line and column.
     """
     # Not str.splitlines, which also splits where editors do not count a line.
-    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    # Some programs put every field in quotation marks.
+    lines = text.replace('"', "").replace("\r\n", "\n").replace("\r", "\n").split("\n")
     captured = motion_capture(path, lines, choice, body)
     if captured is None and body is not None:
         raise InputFileError(path, f"a text file has no topic '{body}'; omit --topic")

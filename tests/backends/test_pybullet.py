@@ -14,7 +14,7 @@ from simbridge.backends.pybullet import PHYSICS_STEP, PyBulletBackend
 from simbridge.errors import GuardViolation, InvalidParameter, NoDisplay, PlanRefused
 from simbridge.ik.forward_dynamics import ForwardDynamics
 from simbridge.planning.options import Options
-from simbridge.planning.plan import make_plan
+from simbridge.planning.planner import make_plan
 from simbridge.planning.scenario import Scenario
 from simbridge.robot import load_robot
 from simbridge.robot.cell import Cell

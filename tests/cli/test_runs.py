@@ -71,7 +71,11 @@ def test_a_list_is_filtered_sorted_and_cut(cli, here):
     assert known == sorted(known) and errors[: len(known)] == known
     assert list(listed(cli, "--limit", 1)) == ["swept"]
     assert cli("runs", "--filter", "robot=none").out == "No runs in runs.\n"
-    for flags, reason in ((("--filter", "robot"), "COLUMN=VALUE"), (("--sort", "size"), "'size'")):
+    for flags, reason in (
+        (("--filter", "robot"), "COLUMN=VALUE"),
+        (("--sort", "size"), "'size'"),
+        (("--limit", -1), "-1"),
+    ):
         refused = cli("runs", *flags)
         assert refused.status == 2 and reason in refused.message
     assert "there is no such directory" in cli("runs", "elsewhere").message
@@ -153,3 +157,8 @@ def test_a_run_without_a_page_says_what_writes_it(cli, here):
 
 def test_an_age_has_one_unit():
     assert [age(seconds) for seconds in (0.2, 59.0, 90.0, 7200.0, 2e6)] == ["0 s", "59 s", "2 min", "2 h", "23 d"]
+
+
+def test_a_run_in_place_of_a_scenario_is_refused_with_the_flag_that_repeats_its_plan(cli, here):
+    refused = cli("check", "runs/2026-01-02_03-04-05_line")
+    assert refused.status == 2 and "--plan runs/2026-01-02_03-04-05_line" in refused.message

@@ -16,7 +16,7 @@ from simbridge.emulator.state import profile
 from simbridge.errors import InvalidParameter
 from simbridge.ik.forward_dynamics import ForwardDynamics
 from simbridge.planning.options import Options
-from simbridge.planning.plan import make_plan
+from simbridge.planning.planner import make_plan
 from simbridge.planning.scenario import Scenario
 from simbridge.robot import load_robot
 from simbridge.robot.kinematics import tool_path

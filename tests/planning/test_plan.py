@@ -24,7 +24,7 @@ from simbridge.planning.check import Remedies, check_predicted_distance, check_p
 from simbridge.planning.guard import Guard, allowed_distance
 from simbridge.planning.limiter import limited, tool_speeds
 from simbridge.planning.options import Options
-from simbridge.planning.plan import make_plan
+from simbridge.planning.planner import make_plan
 from simbridge.planning.scenario import Scenario
 from simbridge.robot import load_robot
 from simbridge.robot.collision import CollisionModel

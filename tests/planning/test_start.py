@@ -10,7 +10,8 @@ from simbridge.errors import PlannedCollision, TargetOutOfReach
 from simbridge.ik.closed_form import ClosedForm
 from simbridge.ik.settings import ForwardDynamicsParameters
 from simbridge.planning.options import Options
-from simbridge.planning.plan import Plan, make_plan
+from simbridge.planning.plan import Plan
+from simbridge.planning.planner import make_plan
 from simbridge.planning.scenario import load_scenario
 from simbridge.running.run_setup import prepare, resolved_settings
 

@@ -15,7 +15,8 @@ import pytest
 
 from simbridge.errors import InvalidParameter, LogReadError, NotARun, OutputError
 from simbridge.ik.forward_dynamics import ForwardDynamics
-from simbridge.planning.plan import Plan, make_plan
+from simbridge.planning.plan import Plan
+from simbridge.planning.planner import make_plan
 from simbridge.planning.scenario import Scenario, load_scenario
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.robot import load_robot

@@ -64,6 +64,11 @@ def test_the_columns_of_pandas_are_known(write) -> None:
     assert read.read_as == "40 poses, 50 Hz, header names px.., metres, xyzw, time in s"
 
 
+def test_fields_in_quotation_marks_are_read(write) -> None:
+    quoted = [[f'"{value}"' for value in row] for row in rows(NS / 1e9)]
+    assert_same(read_trajectory(write(quoted, '"timestamp","px","py","pz","ox","oy","oz","ow"')))
+
+
 ECHO = "%time,field.header.seq,field.header.stamp,field.header.frame_id,field.pose.position.x,field.pose.position.y,"
 ECHO += "field.pose.position.z,field.pose.orientation.x,field.pose.orientation.y,field.pose.orientation.z,"
 ECHO += "field.pose.orientation.w"
