@@ -15,7 +15,12 @@ from pathlib import Path
 CHECKOUT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(CHECKOUT), str(CHECKOUT / "docs")]
 
+from sphinx.util.inspect import TypeAliasForwardRef  # noqa: E402
+
 from simbridge import __version__  # noqa: E402 (found by the line above)
+
+# In a union Sphinx prints the representation of an alias, where it should print its name.
+TypeAliasForwardRef.__repr__ = lambda self: self.name  # type: ignore[method-assign]
 
 project = "simbridge"
 author = "the simbridge developers"
@@ -48,10 +53,11 @@ html_show_sourcelink = False
 
 
 def contents(text: str) -> Iterator[str]:
-    """The tables of contents of docs/index.md: one for each heading, of the pages that are linked below it."""
+    """The tables of contents of docs/index.md: one for each heading, of the links below it."""
     for section in text.split("\n## ")[1:]:
         caption, _, body = section.partition("\n")
-        pages = [re.sub(r"^/docs/\.\./", "/", f"/docs/{page}") for page in re.findall(r"\]\(([^):#]+)\.md\)", body)]
+        links = re.findall(r"\[([^\]]+)\]\(([^):#]+)\.md\)", body)
+        pages = [f"{name} <{re.sub(r'^/docs/[.][.]/', '/', f'/docs/{page}')}>" for name, page in links]
         yield "\n".join([f"```{{toctree}}\n:hidden:\n:caption: {caption}\n", *pages, "```\n"])
 
 

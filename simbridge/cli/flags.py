@@ -94,15 +94,15 @@ class Runs:
     """List runs, repeats, live sessions and sweeps."""
 
     directory: Annotated[Positional[str], arg(metavar="DIR")] = "runs"
-    """Where they are."""
+    """The directory that holds them."""
     filters: Annotated[
         UseAppendAction[tuple[str, ...]], arg(name="filter", metavar="COLUMN=VALUE", help_behavior_hint=_REPEATABLE)
     ] = ()
-    """Only those with this label, scenario, robot, solver, outcome or kind; * stands for anything."""
+    """Only runs with this label, scenario, robot, solver, outcome or kind; * stands for any text."""
     sort: Annotated[str, arg(metavar="COLUMN")] = "age"
     """The column to sort by: label, scenario, robot, solver, error, outcome or age."""
     limit: Annotated[int, arg(metavar="N")] = 0
-    """At most so many; 0 for all."""
+    """Largest number of entries; 0 for all."""
     as_json: AsJson = False
 
 
@@ -111,7 +111,7 @@ class View:
     """Open the page of a run, of repeats, or of a sweep, and print its path."""
 
     run: RunDirectory
-    """Its directory, or last."""
+    """The run directory, or last for the newest one."""
     no_browser: bool = False
     """Only print the path."""
 
@@ -135,9 +135,9 @@ class Report:
     run: RunDirectory
     """The run directory, or last for the newest one."""
     figures: Annotated[str | None, given("DIR", "none")] = None
-    """Also write figures for a paper: errors, contour, map and path, 88 mm wide with text of 8 points."""
+    """Also write figures for a paper into DIR: errors, contour, map and path, 88 mm wide with 8-point text."""
     format: Annotated[str, arg(metavar="svg|pdf")] = "svg"
-    """Of the figures."""
+    """Format of the figures."""
     as_json: AsJson = False
 
 
@@ -148,7 +148,7 @@ class Compare:
     runs: Annotated[Positional[tuple[str, ...]], arg(metavar="RUN", help_behavior_hint="(two or more)")]
     """Run directories, or last; one made by --repeat stands for its runs. Or two directories of sweeps."""
     out: OutDirectory = None
-    """Where compare.html is written."""
+    """Directory for compare.html."""
     as_json: AsJson = False
 
 
@@ -237,29 +237,29 @@ class Sweep:
     random: Annotated[
         UseAppendAction[tuple[str, ...]], arg(metavar="NAME=LOW:HIGH[:log]", help_behavior_hint=_REPEATABLE)
     ] = ()
-    """Random values of a number, the same in every call."""
+    """Random values within a range, the same in every call."""
     samples: Annotated[int, arg(metavar="N")] = 0
-    """How many random values of each."""
+    """Number of random values of each parameter."""
     points: Annotated[str | None, given("FILE.csv", "none")] = None
     """Listed points in place of a grid: a header of names, and a line for each point."""
     seeds: Annotated[int, arg(metavar="N")] = 1
-    """So many seeds of the targets' noise, for each point."""
+    """Number of seeds of the targets' noise for each point."""
     jobs: Annotated[int | None, given("N", "one for each core")] = None
-    """Processes on this computer."""
+    """Number of processes on this computer."""
     cluster: Annotated[str | None, given("ADDRESS", "none: this computer")] = None
-    """A Dask scheduler, whose workers make the points."""
+    """Address of a Dask scheduler, whose workers run the points."""
     out: Annotated[str | None, given("DIR", "a new one under runs/")] = None
-    """The directory; what it has already is not made again."""
+    """The sweep's directory; points that it already holds are not run again."""
     plan_only: bool = False
     """Plan and check, without a simulation."""
     optimise: Annotated[str | None, given("FIGURE", "none")] = None
     """A figure (a column of results.csv) to minimise within the ranges, by points that Optuna proposes."""
     budget: Annotated[int, arg(metavar="N")] = 0
-    """How many points it proposes."""
+    """Number of points that Optuna proposes."""
     subject_to: Annotated[
         UseAppendAction[tuple[str, ...]], arg(metavar="FIGURE<NUMBER", help_behavior_hint=_REPEATABLE)
     ] = ()
-    """What the best point must keep, such as "peak_joint_velocity<0.9"."""
+    """A constraint on the best point, such as "peak_joint_velocity<0.9"."""
     keep: Literal["none", "worst", "all"] = "worst"
     """Which runs to keep with their report: none, the ten with the largest error, or all."""
     backend: Annotated[str, arg(metavar=SIMULATION)] = SIMULATION
@@ -295,11 +295,11 @@ class Emulate:
     host: Annotated[str, arg(metavar="ADDRESS")] = "127.0.0.1"
     """Address to listen on; 127.0.0.2 and so on allow several emulators at once."""
     count: Annotated[int, arg(metavar="N")] = 1
-    """How many arms: each is a process of its own, on the next address."""
+    """Number of arms: each is a process of its own, on the next address."""
     calibration: Annotated[str | None, given("FILE", "nominal kinematics, as URSim")] = None
     """Kinematics of an individual arm (TOML, or ROS's my_robot_calibration.yaml)."""
     boot_time: Annotated[float, arg(metavar="S")] = 0.5
-    """From power on to idle, s."""
+    """Time from power on to idle, s."""
     programs: Annotated[str | None, given("DIR", "none")] = None
     """The controller's folder of programs (*.urp), which the dashboard loads."""
     start_pose: Annotated[str, arg(metavar="home|ursim|Q")] = "home"
@@ -315,7 +315,7 @@ class Emulate:
     record: Annotated[str | None, given("FILE", "not kept")] = None
     """A new file for all traffic with its clients: a JSON object per line."""
     verbose: bool = False
-    """Print each message of its clients, and to them, in words."""
+    """Print each message from and to its clients, in words."""
     check: Annotated[tuple[str, ...], given("FILE...", "none")] = ()
     """Only check URScript files: whether they compile, and which functions are unknown; exits with 1 if one fails."""
     as_json: AsJson = False
@@ -333,11 +333,11 @@ class Bench:
     """Measure speed, each figure compared with a requirement or a baseline."""
 
     what: Positional[Literal["all"] | Part] = "all"
-    """The part to measure; all leaves out servo, emulator, live, recording, studio and sweep."""
+    """The part to measure; all stands for solvers, run and startup."""
     minutes: Annotated[float | None, given("M", "0.5")] = None
     """How long live measures; the figures of docs/live.md take ten."""
     tuning: Annotated[str | None, given("FILE", "none")] = None
-    """With live: write a table of what the tunings of a session do (Markdown)."""
+    """With live: write a table of the effect of each setting of a session (Markdown)."""
     as_json: AsJson = False
 
 

@@ -149,7 +149,7 @@ def _show(found: Sequence[Listed]) -> None:
     left = [name for name in names if name not in ("error", "age")]
     console.print(table_of(("run", *map(title, names)), rows, left=left))
     if missing := [name for name in wanted if name not in names]:
-        console.print(f"Not shown for want of width: {', '.join(missing)}.")
+        console.print(f"Not shown, as the terminal is too narrow: {', '.join(missing)}.")
 
 
 def age(seconds: float) -> str:

@@ -117,7 +117,7 @@ def _refuse(solver: Solver, trajectory: Trajectory, time: float, target: Array, 
     # The first is only just out of reach; the worst shows how far the motion leaves the workspace.
     worst = int(np.argmax(np.where(attained, -1.0, residuals[:, 0])))
     if residuals[worst, 0] > 2.0 * distance and not attained[worst]:
-        first += f", and sample {few[worst]} even {pose_residual(*residuals[worst])}"
+        first += f"; the farthest is sample {few[worst]}, {pose_residual(*residuals[worst])} away"
     far = float(np.linalg.norm(trajectory.poses[:, :3], axis=1).min()) / solver.robot.reach
     if not attained.any():
         slip = (

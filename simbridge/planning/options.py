@@ -151,7 +151,7 @@ class Options(ReadingOptions):
     )
     servo_lookahead: float | None = option(
         None,
-        "servoj's lookahead, by which a steady motion is trailed, 0.03 to 0.2 s.",
+        "servoj's lookahead, by which the arm trails a steady motion, 0.03 to 0.2 s.",
         "S",
         unset=f"the plant's, or {LOOKAHEAD:g}",
         commands=PLANNED,

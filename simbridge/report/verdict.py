@@ -113,7 +113,7 @@ def _ms(seconds: float) -> str:
 
 
 def advice(summary: Summary) -> str:
-    """Which part dominates the error, what else the run shows of that part, and the options that act on it."""
+    """Which part dominates the error, what else the run shows of that part, and the options that affect it."""
     moved, turned = (_dominant(summary, kind) for kind in ("position", "rotation"))
     if moved is None and turned is None:
         return "There is no error beyond rounding."
@@ -159,26 +159,26 @@ def _evidence(summary: Summary, part: ErrorPart, kind: PosePart) -> str:
 
 
 def _options(summary: Summary, part: ErrorPart) -> str:
-    """The options that act on a part of the error."""
+    """The options that affect a part of the error."""
     check = summary["servo_law"]
     if part.name == "sampling":
-        return "--hold and --sample-rate act on it"
+        return "--hold and --sample-rate affect it"
     if part.name == "solver":
         known = {own.name for own in fields(SOLVERS.get(summary["solver"], FunctionParameters))}
         settings = [f"--solver.{name}" for name in ("kp", "gain", "damping", "iterations") if name in known]
-        return f"{listed([*settings, 'another --solver'])} act on it" if settings else "another --solver acts on it"
+        return f"{listed([*settings, 'another --solver'])} affect it" if settings else "another --solver affects it"
     if part.name == "limiter":
-        return "the limits of the session act on it" if summary["inputs"] else "--speed-scale below 1 acts on it"
+        return "the limits of the session affect it" if summary["inputs"] else "--speed-scale below 1 affects it"
     if part.name != "servo law" and summary["saturated_samples"]:
-        return "--speed-scale below 1 acts on it"
+        return "--speed-scale below 1 affects it"
     if check is not None and check["holds"] is False and check["gain"] is not None:
-        return "the controller's tuning is not the configured one: --servo-gain and --servo-lookahead act on it"
+        return "the controller's tuning is not the configured one: --servo-gain and --servo-lookahead affect it"
     if part.name == "servo law":
         if summary["inputs"] is not None:
-            return "--lead, --servo-gain and --servo-lookahead act on it"
-        return "--speed-scale below 1 acts on it" if summary["feedforward"] else "--feedforward on acts on it"
+            return "--lead, --servo-gain and --servo-lookahead affect it"
+        return "--speed-scale below 1 affects it" if summary["feedforward"] else "--feedforward on affects it"
     hint = "" if summary["backend"] == SIMULATION else "; `simbridge identify RUN` shows what the run says of the arm"
-    return f"no option acts on it{hint}"
+    return f"no option affects it{hint}"
 
 
 def delay_sentences(summary: Summary) -> str:

@@ -33,7 +33,7 @@ def described(name: str) -> tuple[Path, dict[str, Path]]:
         raise UnknownName("robot", name, (), hint, where="in robot_descriptions")
     cache = Path(os.environ.get("ROBOT_DESCRIPTIONS_CACHE", "~/.cache/robot_descriptions")).expanduser()
     warnings.warn(
-        f"{name} comes from robot_descriptions: it is in {cache}, or is downloaded to there now.", stacklevel=3
+        f"{name} comes from robot_descriptions; unless it is already in {cache}, it is downloaded now.", stacklevel=3
     )
     try:
         # It reports a download on standard output, which belongs to results.

@@ -70,7 +70,7 @@ def with_found_home(robot: Robot) -> Robot:
     task = controllable_task(robot)
     notes = robot.notes
     if task != robot.task:
-        notes += (f"Its {counted(robot.n, 'joint')} attain of every target only {TASK_WORDS[task]}.",)
+        notes += (f"With {counted(robot.n, 'joint')} it attains only part of each target: {TASK_WORDS[task]}.",)
     robot = replace(robot, task=task)
     found = _search(robot)
     if found is None:

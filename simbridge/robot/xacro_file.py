@@ -26,7 +26,7 @@ def expanded(path: Path, packages: Packages) -> str:
     try:
         import xacro  # an optional extra
     except ImportError:
-        raise MissingPackage("xacro", f"{path} is a xacro file, and reading it", extra="xacro") from None
+        raise MissingPackage("xacro", f"Reading {path}", extra="xacro") from None
     missing: list[str] = []
     try:
         with _finding(packages, missing), warnings.catch_warnings():

@@ -105,7 +105,7 @@ class Grid:
         random: The range of each parameter that is drawn.
         samples: How many draws.
         points: Listed points: texts by parameter; an empty text is not given.
-        seeds: So many seeds of the targets' noise, from 0.
+        seeds: Number of seeds of the targets' noise, from 0.
         plan_only: Whether points are planned and checked, and not simulated.
         optimise: A figure to be minimised: points are then proposed within ranges and lists (`optimise.Search`).
         budget: How many points are proposed.

@@ -124,7 +124,7 @@ def sweep(
 ) -> Sweep:
     """Run scenarios in simulation for many values of options and settings.
 
-    What `out` has already is not made again: the same call goes on after it was ended, and another one adds to it.
+    Points that `out` already holds are not run again: the same call resumes an interrupted sweep, others add to it.
 
     Args:
         scenarios: Names, scripts, or files.
@@ -132,9 +132,9 @@ def sweep(
         random: Ranges by parameter: `{"solver.kp": "1:100:log"}`.
         samples: How many random draws.
         points: Listed points in place of a grid: values by parameter.
-        seeds: So many seeds of the targets' noise.
+        seeds: Number of seeds of the targets' noise for each point.
         jobs: Processes on this computer; 0 for one for each core.
-        cluster: Address of a Dask scheduler whose workers make the points.
+        cluster: Address of a Dask scheduler, whose workers run the points.
         out: The directory; a new one under runs/ by default.
         plan_only: Plan and check, without a simulation.
         keep: Which runs to keep with their report: the `WORST` ones, all, or none.

@@ -57,5 +57,5 @@ def _path(edges: Edges, parent: str, child: str) -> list[tuple[tuple[str, str], 
                 waiting.append(other)
     if child == parent or child not in ways:
         listed = ", ".join(sorted(neighbours))
-        raise ValueError(f"tf has no way from the frame '{parent}' to '{child}' (--frames); its frames are {listed}")
+        raise ValueError(f"tf does not connect the frames '{parent}' and '{child}' (--frames); its frames are {listed}")
     return ways[child]

@@ -184,7 +184,7 @@ def known_columns(
         no_time = "; a table without time needs --rate HZ" if missing == ["t"] else ""
         raise refuse(
             f"read as a {where}{', as none of it is a number,' if where == 'header' else ''} but it does not name "
-            f"{', '.join(missing)}; needed are {NEEDED}, in any order, or --columns t=NAME,x=NAME,... (put a # before "
+            f"{', '.join(missing)}; it needs {NEEDED}, in any order, or --columns t=NAME,x=NAME,... (put a # before "
             f"a comment){no_time}"
         )
     twice = next((role for role in (*timed, *roles) if len(found[role]) > 1), None)

@@ -94,7 +94,7 @@ def _layout(path: str | Path, lines: Sequence[str], choice: Choice, rate: float 
             return found, number - 1
         else:
             return _without_header(path, number, fields, choice, rate), number - 1
-    raise InputFileError(path, f"it has no samples; expected are lines of {NEEDED}")
+    raise InputFileError(path, f"it has no samples; it needs lines of {NEEDED}")
 
 
 # What a line without a header is, by its number of fields and which of them are words (the frames): of

@@ -210,7 +210,7 @@ def test_targets_out_of_reach_are_refused_with_the_first_its_time_and_its_distan
     assert 0.0 < error.distance <= speed * (error.time - crossing) + 1e-5
     assert f"{error.time:.3f} s" in str(error) and f"stays {millimetres(error.distance)} mm" in str(error)
     # The first is only just past the edge; how far the motion goes beyond it is reported, too.
-    beyond = re.search(r"sample 1 even (\d+\.?\d*) mm", str(error))
+    beyond = re.search(r"farthest is sample 1, (\d+\.?\d*) mm", str(error))
     assert beyond is not None and float(beyond[1]) <= 1e3 * (1.4 - farthest) + 60.0
 
 

@@ -196,10 +196,10 @@ def test_the_delays_are_given_in_ms(late: Any) -> None:
 @pytest.mark.parametrize(
     ("line", "source", "options"),
     [
-        ("target", "sampling", "--hold and --sample-rate act on it"),
-        ("solution", "the solver", "--solver.kp, --solver.iterations and another --solver act on it"),
-        ("setpoint", "the limiter (0 of 200 setpoints changed)", "--speed-scale below 1 acts on it"),
-        ("plant", "the plant", "no option acts on it"),
+        ("target", "sampling", "--hold and --sample-rate affect it"),
+        ("solution", "the solver", "--solver.kp, --solver.iterations and another --solver affect it"),
+        ("setpoint", "the limiter (0 of 200 setpoints changed)", "--speed-scale below 1 affects it"),
+        ("plant", "the plant", "no option affects it"),
     ],
 )
 def test_the_largest_part_of_the_error_is_named_with_its_share_and_what_acts_on_it(

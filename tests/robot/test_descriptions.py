@@ -95,7 +95,7 @@ def cache(tmp_path, monkeypatch):
 
 
 def test_a_description_is_read_from_the_cache_after_a_note(cache):
-    with pytest.warns(UserWarning, match=f"from robot_descriptions: it is in {cache}, or is downloaded to there now"):
+    with pytest.warns(UserWarning, match=f"unless it is already in {cache}, it is downloaded now"):
         robot = load_robot("panda_description")
     assert robot.name == "panda" and robot.joint_names == ("shoulder", "elbow")
 
