@@ -161,12 +161,21 @@ def age(seconds: float) -> str:
 def listed(folder: Path) -> Iterator[Listed]:
     """What is in a directory, with or without runs; what cannot be read is named with what is known of it."""
     for path in folder.iterdir() if folder.is_dir() else ():
-        if (path / "settings.toml").is_file():
-            yield _run(path)
-        elif numbered := _numbered(path):
-            yield _repeats(path, numbered)
-        elif (path / "sweep.toml").is_file():
-            yield _sweep(path)
+        try:
+            found = _listed(path)
+        except (TypeError, LookupError, AttributeError, ValueError):
+            # The files are of these names, and of another program.
+            found = Listed(path, "run", path.stat().st_mtime, outcome="not readable")
+        if found is not None:
+            yield found
+
+
+def _listed(path: Path) -> Listed | None:
+    if (path / "settings.toml").is_file():
+        return _run(path)
+    if numbered := _numbered(path):
+        return _repeats(path, numbered)
+    return _sweep(path) if (path / "sweep.toml").is_file() else None
 
 
 def _numbered(path: Path) -> list[Path]:

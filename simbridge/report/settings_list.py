@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from simbridge.planning.reading_options import ReadingOptions
 from simbridge.resources import robot_files, scenario_files
 from simbridge.robot.kinematics_record import kinematics_summary, kinematics_words
 from simbridge.text import NO_BREAK, counted, plain
@@ -121,9 +123,12 @@ def repeat_command(settings: Mapping[str, Any], run: Path) -> str | None:
     if not path or not arm or (cell is not None and not cell["file"]):
         return None
     words = ["simbridge", "run", path, "--plan", str(run), "--backend", backend["name"]]
-    words += ["--frame", scenario["frame"]] if scenario["frame"] != "base_link" else []
-    words += ["--transform", *map(repr, scenario["transform"])] if "transform" in scenario else []
-    words += [word for name in ("anchor", "topic") if name in scenario for word in (f"--{name}", scenario[name])]
+    for own in fields(ReadingOptions):
+        if (value := scenario.get(own.name, own.default)) != own.default:
+            words += [
+                f"--{own.metadata.get('flag', own.name)}",
+                *map(str, value if isinstance(value, list) else [value]),
+            ]
     words += [] if cell is None else ["--cell", str(Path(cell["file"]).resolve())]
     if "controller" in settings and "host" not in (cell or {}):
         words += ["--host", settings["controller"]["host"]]

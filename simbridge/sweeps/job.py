@@ -81,8 +81,7 @@ def job_of(point: Point, *, plan_only: bool = False) -> Job:
     """
     chosen = choices(point.values)
     options = chosen.options
-    links = options.base, options.tip, tuple(options.package)
-    robot = _robot(chosen.robot or options.robot, chosen.home, chosen.lengths, *links)
+    robot = _robot(chosen.robot or options.robot, chosen.home, chosen.lengths, **options.links)
     if chosen.options.kinematics_source is not None:
         robot = with_kinematics(robot, chosen.options.kinematics_source)
     carried = _carried(chosen.options)
@@ -93,15 +92,8 @@ def job_of(point: Point, *, plan_only: bool = False) -> Job:
 
 
 @functools.cache
-def _robot(
-    name: str,
-    home: tuple[float, ...],
-    lengths: tuple[float, ...],
-    base: str | None,
-    tip: str | None,
-    packages: tuple[str, ...],
-) -> Robot:
-    return load_robot(name, home=home or None, lengths=lengths or None, base=base, tip=tip, packages=packages)
+def _robot(name: str, home: tuple[float, ...], lengths: tuple[float, ...], **links: Any) -> Robot:
+    return load_robot(name, home=home or None, lengths=lengths or None, **links)
 
 
 def _carried(options: Options) -> Options:

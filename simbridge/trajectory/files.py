@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from simbridge.errors import InputFileError, InvalidParameter, UnknownName
 from simbridge.robot.input_file import MAX_SAMPLES_TEXT, read_text
+from simbridge.trajectory.arrays import read_arrays
 from simbridge.trajectory.columns import Choice
 from simbridge.trajectory.gaps import Gaps
 from simbridge.trajectory.samples import Recording, recording_of
@@ -116,8 +117,6 @@ def _read_bag(path: Path, reading: ReadOptions) -> Recording:
 
 
 def _read_arrays(path: Path, reading: ReadOptions) -> Recording:
-    from simbridge.trajectory.arrays import read_arrays  # pyarrow: for this kind of file only
-
     if reading.topic is not None or reading.frames:
         raise InputFileError(path, "a table has no topics; omit --topic and --frames")
     return recording_of(path, read_arrays(path, Choice.of(reading.columns), reading.rate), reading.rate)

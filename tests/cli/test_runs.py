@@ -84,7 +84,9 @@ def test_a_list_is_filtered_sorted_and_cut(cli, here):
 def test_what_cannot_be_read_is_listed_with_what_is_known_of_it(cli, here):
     (here / "runs/swept/results.csv").write_text("half of a")
     (here / "runs/hand/summary.json").write_text("{")
+    (here / "runs/many/summary.json").write_text('{"runs": 3, "scenario": "another program\'s"}')
     found = listed(cli)
+    assert found["many"]["outcome"] == "not readable"
     assert (found["swept"]["outcome"], found["swept"]["scenario"]) == ("0 of 0 points", "circle")
     assert (found["hand"]["outcome"], found["hand"]["robot"]) == ("no summary", "ur10e")
 

@@ -43,6 +43,15 @@ def test_the_command_on_the_page_sends_the_same_setpoints_and_is_tracked_the_sam
     assert np.array_equal(repeated.log.position, original.evaluation().log.position)
 
 
+def test_the_command_reads_the_file_as_the_run_did(original: Run) -> None:
+    settings = original.evaluation().settings
+    chosen = {"frames": ["map", "tool"], "columns": "x[mm]", "rate": 50.0, "gaps": "hold", "column": "actual_q"}
+    command = repeat_command({**settings, "scenario": {**settings["scenario"], **chosen}}, original.directory) or ""
+    for flag in ("--frames map tool", "--columns 'x[mm]'", "--rate 50.0", "--gaps hold", "--from actual_q"):
+        assert flag in command
+    assert "--frame " not in command and "--topic" not in command
+
+
 def test_own_files_are_named_by_absolute_paths(
     cli: Any, line: Path, tmp_path: Path, monkeypatch: Any, without_pages: None
 ) -> None:
