@@ -57,8 +57,8 @@ def load_robot(
     text, known = os.fspath(robot), named(tuple(packages))
     path = files.get(text) or files.get(text.lower()) or Path(text)
     if path.suffix.lower() == ".toml":
-        if base or tip or packages:
-            raise InvalidParameter("base, tip or package", text, "left out: they are for a URDF")
+        if given := base or tip or ", ".join(known):
+            raise InvalidParameter("base, tip or package", given, f"left out for {text}, which is not a URDF")
         arm = read_toml(path, lengths)
     elif path.suffix.lower() in _URDF or os.sep in text or text.endswith(DESCRIPTION):
         if lengths is not None:
