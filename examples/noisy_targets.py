@@ -1,4 +1,4 @@
-"""Track targets that come at 10 Hz with 2 mm of noise, as from vision: a low gain smooths, a high one is in time."""
+"""Track targets that come at 10 Hz with 2 mm of noise, as from vision: a low gain smooths, a high one lags less."""
 
 import simbridge
 from simbridge import Options

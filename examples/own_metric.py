@@ -1,4 +1,4 @@
-"""Measure what no metric here does: for how long the tool was within a tenth of a millimetre of its path."""
+"""Compute a metric of your own: how long the tool was within a tenth of a millimetre of its path."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from simbridge.evaluation import Evaluation
 
 
 def time_within(evaluation: Evaluation, distance: float) -> float:
-    """For how long the attained position was within a distance (m) of the nearest point of the path, s."""
+    """How long the attained position was within a distance (m) of the nearest point of the path, s."""
     return float(np.sum(evaluation.contour.distance <= distance)) * evaluation.plan.period
 
 

@@ -1,4 +1,4 @@
-"""Bring a recording in another frame to the arm: metres from a tracker's origin become poses from base_link."""
+"""Use a recording in another frame: poses from a tracker's origin become poses from base_link."""
 
 import numpy as np
 import pinocchio as pin

@@ -36,7 +36,9 @@ def check_port(address: str, port: int) -> None:
         except (OSError, OverflowError) as error:
             if isinstance(error, OSError) and error.errno in (errno.EADDRINUSE, errno.EACCES):
                 raise PortInUse(address, port) from None
-            raise InvalidParameter("listen", f"{address}:{port}", "an address of this computer and a port") from None
+            raise InvalidParameter(
+                "address of the page", f"{address}:{port}", "an address of this computer and a port"
+            ) from None
 
 
 def on_loopback(address: str) -> bool:

@@ -126,10 +126,10 @@ def not_attained(found: Sequence[Iterate]) -> str:
 
 # Whether the error fell in the last iterations, and whether it rose.
 _ENDINGS = {
-    (True, True): "It swings: in the last iterations the error fell and rose. Smaller steps or more damping may help.",
-    (True, False): "It still comes nearer: a higher limit may be enough.",
+    (True, True): "It oscillates: the error fell and rose at the end. Smaller steps or more damping may help.",
+    (True, False): "It is still converging: a higher limit may be enough.",
     (False, True): "It moves away from the goal: smaller steps or more damping may help.",
-    (False, False): "It comes no nearer: the pose may be out of reach, or the solver is stuck.",
+    (False, False): "It does not come nearer: the pose may be out of reach, or the solver is stuck.",
 }
 
 

@@ -203,7 +203,7 @@ class Page:
         names = list(dict.fromkeys([scenario, *scenario_files()]))
         self._scenario = self._on(self._gui.add_dropdown("scenario", names, initial_value=scenario), "scenario")
         self._playing = self._gui.add_markdown(_SIMULATED if self._controlled else "")
-        self._command = self._gui.add_text("command", "", multiline=True, hint="It equals the present state.")
+        self._command = self._gui.add_text("command", "", multiline=True, hint="The command line of the present state.")
         self._copy = self._gui.add_html("")
         if self._controlled:
             return

@@ -389,7 +389,7 @@ class Workspace:
         if (sample := samples[0]) is None:
             return
         arm = self.arm
-        words = "The solver is compiled; the one before goes on. " * (self._busy == "compiling")
+        words = "The solver is being compiled; the previous one is used until then. " * (self._busy == "compiling")
         reach, task = out_of_reach(arm.robot, self.goal.translation), arm.solver.task
         self.shown.sentence = words + sentence_of(sample, arm.error, reach, task)
         if self.controlled is not None:

@@ -98,7 +98,7 @@ def runs(
     if not folder.is_dir() and directory != RUNS:
         raise NotARun(folder, "", "there is no such directory")
     if sort not in COLUMNS:
-        raise UnknownName("order of runs", sort, COLUMNS)
+        raise UnknownName("column to sort by", sort, COLUMNS)
     if limit < 0:
         raise InvalidParameter("limit", limit, "a number of runs, or 0 for all")
     wanted = [_filter(text) for text in filters]
@@ -275,7 +275,9 @@ def view(run: str, *, no_browser: bool = False) -> int:
     page = next((path / name for name in PAGES if (path / name).is_file()), None)
     if page is None:
         made = (path / "settings.toml").is_file() or bool(_numbered(path))
-        raise NoPage(path, f"`simbridge report {path}` writes it" if made else "it is not that of a run or a sweep")
+        raise NoPage(
+            path, f"`simbridge report {path}` writes it" if made else "it is not the directory of a run or a sweep"
+        )
     print(page)
     # Without a screen, Python would open the page in a browser for terminals.
     screen = sys.platform == "darwin" or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))

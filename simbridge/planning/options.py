@@ -343,7 +343,7 @@ class Options(ReadingOptions):
         given = [flag for flag, value in zip(tuning, values, strict=True) if value is not None]
         given += ["--feedforward on"] if self.feedforward == "on" else []
         if self.servo != "servoj" and given:
-            needed = f"servoj with {listed(given)}: the ideal servo has neither this tuning nor a lag to take away"
+            needed = f"servoj with {listed(given)}: the ideal servo has neither this tuning nor a lag to compensate"
             raise InvalidParameter("servo", self.servo, needed)
 
 

@@ -76,7 +76,7 @@ def live(
     period = options.period or arm.period
     plant, cycle = options.plant_model, controller_cycle(arm.period, period)
     if live_options.lead and options.servo != "servoj":
-        raise InvalidParameter("lead", "on", "used with servoj: the ideal servo has no lag to take away")
+        raise InvalidParameter("lead", "on", "used with servoj: the ideal servo has no lag to compensate")
     setup = LiveSetup(
         robot=arm,
         solver=chosen,

@@ -35,7 +35,7 @@ class ClusterUnreachable(SimbridgeError, ConnectionError):
         self.address, self.reason = address, reason
         super().__init__(
             f"No Dask scheduler answers at {address}: {reason}. Start one (`dask scheduler`), or leave out --cluster. "
-            "What was made is kept."
+            "Completed points are kept."
         )
 
 

@@ -178,7 +178,7 @@ def parameter(name: str) -> Parameter:
     known = parameters()
     if name not in known:
         near = difflib.get_close_matches(name, known, _NEAR) or [other for other in known if other.endswith(f".{name}")]
-        hint = "They are the flags of `simbridge run`; a solver's settings are called solver.NAME."
+        hint = "Parameters are the flags of `simbridge run`; a solver's settings are called solver.NAME."
         raise UnknownName("parameter", name, near, hint)
     return known[name]
 

@@ -40,7 +40,7 @@ QUANTITIES = (
 """What the page draws over the parameters; the first that there is, is what points are ranked by."""
 RIVALS = {
     "smoothness": Quantity("smoothness.tool.sparc", "Roughness: -SPARC of the tool (less is smoother)", -1.0),
-    "effort": Quantity("joint_effort.torque.rms", "Torque of the joint with the most, RMS (N m)"),
+    "effort": Quantity("joint_effort.torque.rms", "Largest RMS torque of a joint (N m)"),
 }
 """What a small error may cost, of which less is better."""
 

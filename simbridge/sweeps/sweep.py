@@ -253,7 +253,7 @@ def _make(
     except KeyboardInterrupt as error:
         made = state.known + state.done
         words = f"The sweep was {ended_words(error)}: {made} of {state.total} points are in {directory}"
-        raise Interrupted(f"{words}. The same command with --out {directory} goes on.", number_of(error)) from None
+        raise Interrupted(f"{words}. The same command with --out {directory} continues.", number_of(error)) from None
     finally:
         found.close()
     found.write_parquet()

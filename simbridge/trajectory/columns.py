@@ -124,7 +124,7 @@ class Choice:
             role, unit, name = found.groups() if found else ("", None, None)
             if role not in ROLES or (unit is None and not name) or (unit and unit not in _ALLOWED.get(role, ())):
                 known = f"known are {', '.join(ROLES)}, and the units {', '.join(UNITS)}"
-                raise InvalidParameter("choice of columns", text, f"such as t[ns]=stamp,x=px or x[mm]; {known}")
+                raise InvalidParameter("choice of columns", text, f"like t[ns]=stamp,x=px or x[mm]; {known}")
             if name:
                 columns[role] = name.strip()
             if unit:

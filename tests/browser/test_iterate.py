@@ -46,9 +46,9 @@ def test_the_largest_change_of_a_joint_holds_in_each_iteration():
 
 
 @pytest.mark.parametrize(("setup", "ending"), [
-    (PLANAR.changed("solver.damping", 1.0), "still comes nearer"),
+    (PLANAR.changed("solver.damping", 1.0), "is still converging"),
     # Without a largest change of the joints, and with too large a gain.
-    (StudioSetup("planar3r", "jacobian-transpose", {"solver.alpha": 20.0, "solver.step_clamp": np.inf}), "It swings"),
+    (StudioSetup("planar3r", "jacobian-transpose", {"solver.alpha": 20.0, "solver.step_clamp": np.inf}), "oscillates"),
 ])  # fmt: skip
 def test_at_the_limit_of_iterations_a_sentence_says_what_is_left_and_how_it_ends(setup, ending):
     found, words = iterated(setup, START, goal(-0.6, 0.7), IterateSettings(iteration_limit=12))

@@ -154,7 +154,7 @@ def test_a_run_without_a_page_says_what_writes_it(cli, here):
     (here / "runs/hand/report.html").unlink()
     answer = cli("view", "runs/hand")
     assert answer.status == 2 and answer.message == "runs/hand has no page: `simbridge report runs/hand` writes it."
-    assert "it is not that of a run or a sweep" in cli("view", "runs/compare_line").message
+    assert "it is not the directory of a run or a sweep" in cli("view", "runs/compare_line").message
 
 
 def test_an_age_has_one_unit():
