@@ -59,7 +59,7 @@ def load_robot(
     if path.suffix.lower() == ".toml":
         if base or tip or packages:
             given = ", ".join(filter(None, (base, tip, *packages)))
-            raise InvalidParameter("base, tip or package", given, f"left out for {text}: which is not a URDF")
+            raise InvalidParameter("base, tip or package", given, f"left out for {text}, which is not a URDF")
         arm = read_toml(path, lengths)
     elif path.suffix.lower() in _URDF or os.sep in text or text.endswith(DESCRIPTION):
         if lengths is not None:
