@@ -93,7 +93,7 @@ class LiveSession:
 
     def __enter__(self) -> LiveSession:
         if self._record is not None:
-            raise NotEngaged("a session can be entered only once; create another")
+            raise NotEngaged("a session can be entered once; create another")
         self._signals = contextlib.ExitStack()
         with contextlib.ExitStack() as stack:
             stack.enter_context(self._signals)
