@@ -186,6 +186,7 @@ class StudioSetup:
         for own in fields(Options):
             value = getattr(self.base, own.name)
             if value != getattr(unset, own.name) and own.name != "sampling":
+                value = ",".join(value) if own.name == "package" else value
                 words += _flag(own.name, value.source if own.name == "cell" else value)
         for name, value in self.values.items():
             scales = _SCALES.get(name, ())

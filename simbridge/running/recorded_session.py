@@ -35,6 +35,7 @@ from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.servo.plant import controller_cycle
 from simbridge.text import counted
+from simbridge.trajectory.files import ReadOptions
 from simbridge.trajectory.trajectory import Trajectory
 
 # The only backend that keeps a tool speed of its own, below the robot's.
@@ -108,7 +109,8 @@ class RecordedSession:
         """
         scenario, robot, arm = self.settings["scenario"], self.settings["robot"], self.settings["backend"]
         flags = {"--speed-scale": options.speed_scale != 1.0, "--hold": options.hold, "--on-limits": options.on_limits}
-        flags |= {"sampling": options.sampling is not None}
+        flags |= {"--start": options.start, "sampling": options.sampling is not None}
+        flags |= {"options of reading a file": options.reading != ReadOptions()}
         if given := [name for name, value in flags.items() if value]:
             raise InvalidParameter("session", self.path, f"repeated as it was, without {' and '.join(given)}")
         file = self.settings.get("cell", {}).get("file")

@@ -92,6 +92,12 @@ def test_the_command_line_is_that_of_the_present_state_and_is_accepted(cli):
     assert checked.status == 0 or "beyond" in checked.message or "limit" in checked.message, checked.message
 
 
+def test_the_command_line_names_the_links_and_packages_of_a_urdf():
+    options = Options(tip="tool", package=("arm=/robots/arm", "hand=/robots/hand"))
+    command = StudioSetup.of("./arm.urdf", "forward-dynamics", options).command("circle")
+    assert "--tip tool" in command and "--package arm=/robots/arm,hand=/robots/hand" in command
+
+
 def test_a_reset_value_is_the_default_again():
     setup = StudioSetup().changed("servo_gain", 500.0)
     assert setup.options.servo_gain == 500.0

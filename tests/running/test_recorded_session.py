@@ -162,6 +162,8 @@ def test_inputs_are_solved_again_as_far_as_they_were_recorded(live_run: Path, tm
 def test_a_session_is_not_repeated_at_another_speed_or_period(live_run: Path) -> None:
     with pytest.raises(InvalidParameter, match="repeated as it was, without --speed-scale"):
         prepare(live_run, options=Options(speed_scale=0.5))
+    with pytest.raises(InvalidParameter, match="without --start and options of reading a file"):
+        prepare(live_run, options=Options(start="home", gaps="hold"))
     with pytest.raises(InvalidParameter, match=r"the session's, 0\.002 s"):
         prepare(live_run, options=Options(period=0.004))
 
