@@ -11,16 +11,12 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(CHECKOUT), str(CHECKOUT / "docs")]
 
-from sphinx.util.inspect import TypeAliasForwardRef  # noqa: E402
-
 from simbridge import __version__  # noqa: E402 (found by the line above)
-
-# In a union Sphinx prints the representation of an alias, where it should print its name.
-TypeAliasForwardRef.__repr__ = lambda self: self.name  # type: ignore[method-assign]
 
 project = "simbridge"
 author = "the simbridge developers"
@@ -41,8 +37,6 @@ default_role = "code"
 autodoc_default_options = {"members": True, "inherited-members": "Solver,BaseException,object"}
 autodoc_type_aliases = {name: name for name in ("Array", "ArrayLike", "Ask", "Facts", "Flags", "StepFunction")}
 autodoc_member_order = "bysource"
-autodoc_typehints = "description"
-autodoc_typehints_description_target = "documented"
 python_use_unqualified_type_names = True
 toc_object_entries = False
 
@@ -74,6 +68,12 @@ def add_entrance(app: object, error: Exception | None) -> None:
         Path(app.outdir, "index.html").write_text(page, encoding="utf-8")  # type: ignore[attr-defined]
 
 
+def name_aliases(app: object, what: str, name: str, of: object, options: object, *parts: str | None) -> tuple[Any, ...]:
+    """A signature and its result; Sphinx prints the representation of an alias in a union, not its name."""
+    return tuple(part and re.sub(r"TypeAliasForwardRef\('(\w+)'\)", r"\1", part) for part in parts)
+
+
 def setup(app: object) -> None:
+    app.connect("autodoc-process-signature", name_aliases)  # type: ignore[attr-defined]
     app.connect("source-read", add_contents)  # type: ignore[attr-defined]
     app.connect("build-finished", add_entrance)  # type: ignore[attr-defined]
