@@ -184,10 +184,14 @@ class StudioSetup:
         words += [] if self.simulated else ["--backend", self.backend]
         unset = replace(Options(cell=self.base.cell), cell=None)
         for own in fields(Options):
-            value = getattr(self.base, own.name)
-            if value != getattr(unset, own.name) and own.name != "sampling":
-                value = ",".join(value) if own.name == "package" else value
-                words += _flag(own.name, value.source if own.name == "cell" else value)
+            value: Any = getattr(self.base, own.name)
+            if value == getattr(unset, own.name) or own.name == "sampling":
+                continue
+            if own.name == "cell":
+                value = value.source
+            elif own.name == "package":
+                value = ",".join(value)
+            words += _flag(own.name, value)
         for name, value in self.values.items():
             scales = _SCALES.get(name, ())
             words += _flag(name, [v / scale for v, scale in zip(value, scales, strict=True)] if scales else value)

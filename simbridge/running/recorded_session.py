@@ -108,8 +108,8 @@ class RecordedSession:
             InputFileError: The session's cell cannot be read.
         """
         scenario, robot, arm = self.settings["scenario"], self.settings["robot"], self.settings["backend"]
-        flags = {"--speed-scale": options.speed_scale != 1.0, "--hold": options.hold, "--on-limits": options.on_limits}
-        flags |= {"--start": options.start, "sampling": options.sampling is not None}
+        flags: dict[str, Any] = {"--speed-scale": options.speed_scale != 1.0, "--hold": options.hold}
+        flags |= {"--on-limits": options.on_limits, "sampling": options.sampling is not None, "--start": options.start}
         flags |= {"options of reading a file": options.reading != ReadOptions()}
         if given := [name for name, value in flags.items() if value]:
             raise InvalidParameter("session", self.path, f"repeated as it was, without {' and '.join(given)}")
