@@ -168,15 +168,15 @@ def _options(summary: Summary, part: ErrorPart) -> str:
         settings = [f"--solver.{name}" for name in ("kp", "gain", "damping", "iterations") if name in known]
         return f"{listed([*settings, 'another --solver'])} affect it" if settings else "another --solver affects it"
     if part.name == "limiter":
-        return "the limits of the session affect it" if summary["inputs"] else "--speed-scale below 1 affects it"
+        return "the limits of the session affect it" if summary["inputs"] else "--speed-scale below 1 reduces it"
     if part.name != "servo law" and summary["saturated_samples"]:
-        return "--speed-scale below 1 affects it"
+        return "--speed-scale below 1 reduces it"
     if check is not None and check["holds"] is False and check["gain"] is not None:
         return "the controller's tuning is not the configured one: --servo-gain and --servo-lookahead affect it"
     if part.name == "servo law":
         if summary["inputs"] is not None:
             return "--lead, --servo-gain and --servo-lookahead affect it"
-        return "--speed-scale below 1 affects it" if summary["feedforward"] else "--feedforward on affects it"
+        return "--speed-scale below 1 reduces it" if summary["feedforward"] else "--feedforward on compensates for it"
     hint = "" if summary["backend"] == SIMULATION else "; `simbridge identify RUN` shows what the run says of the arm"
     return f"no option affects it{hint}"
 

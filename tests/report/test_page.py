@@ -198,7 +198,7 @@ def test_the_delays_are_given_in_ms(late: Any) -> None:
     [
         ("target", "sampling", "--hold and --sample-rate affect it"),
         ("solution", "the solver", "--solver.kp, --solver.iterations and another --solver affect it"),
-        ("setpoint", "the limiter (0 of 200 setpoints changed)", "--speed-scale below 1 affects it"),
+        ("setpoint", "the limiter (0 of 200 setpoints changed)", "--speed-scale below 1 reduces it"),
         ("plant", "the plant", "no option affects it"),
     ],
 )
