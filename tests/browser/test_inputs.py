@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from unittest.mock import MagicMock
 
@@ -12,6 +13,12 @@ import viser
 from simbridge.browser.inputs import Inputs
 
 BY_THE_USER, BY_THE_STUDIO = SimpleNamespace(client_id=3), SimpleNamespace(client_id=None)
+
+
+def run(coroutine):
+    """Run it in a thread: in this one playwright may have left its event loop."""
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(asyncio.run, coroutine).result()
 
 
 class Done:
@@ -52,7 +59,7 @@ def test_what_is_typed_counts_once_no_other_key_follows(done, monkeypatch):
             await asyncio.sleep(0.01)
         done.inputs.set(done.field, "0.9")
 
-    asyncio.run(type_a_number())
+    run(type_a_number())
     assert done.sent == [("typed", "0.4")] and done.field.value == "0.9"
 
 
@@ -63,10 +70,10 @@ def test_what_is_done_next_comes_after_what_was_typed_before(done):
         await done.does(done.field, "0.5")
         done.inputs.event("pressed")
 
-    asyncio.run(type_and_move())
+    run(type_and_move())
     assert done.sent == [("typed", "0.4"), ("moved", 7), ("typed", "0.5"), ("pressed", None)]
 
 
 def test_what_the_studio_sets_is_no_event(done):
-    asyncio.run(done.does(done.slider, 7, BY_THE_STUDIO))
+    run(done.does(done.slider, 7, BY_THE_STUDIO))
     assert not done.sent
