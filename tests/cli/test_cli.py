@@ -127,7 +127,8 @@ def test_the_answer_names_arm_scenario_error_and_where_to_look(cli, line, tmp_pa
     first, *rest = answer.out.splitlines()
     assert first.startswith("Predicted for a UR10 with servoj at gain 2000, lookahead 0.03 s: ")
     assert "mm RMS tracking error" in first and " on line; rotation below 0.01°." in first
-    assert "of the position error comes from the servo law" in rest[0] and "--feedforward on compensates for it" in rest[0]
+    assert "of the position error comes from the servo law" in rest[0]
+    assert "--feedforward on compensates for it" in rest[0]
     rows = {words[0]: words for words in map(str.split, rest) if words}
     rms = summary_of(tmp_path / "out")["tracking_error"]["position_m"]["rms"]
     assert float(rows["tracking"][1]) == pytest.approx(1e3 * rms, rel=5e-3)
