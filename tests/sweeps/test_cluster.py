@@ -98,7 +98,7 @@ def test_a_scheduler_that_is_lost_ends_the_sweep_and_what_was_made_is_kept(tmp_p
     grid = {"servo-gain": list(range(500, 1300, 100))}
     with started_by_commands(tmp_path_factory.mktemp("elsewhere")) as (address, (scheduler, *_)):
         kill = lambda _: os.killpg(scheduler.pid, signal.SIGKILL) if scheduler.poll() is None else None  # noqa: E731
-        with pytest.raises(ClusterUnreachable, match="What was made is kept"):
+        with pytest.raises(ClusterUnreachable, match="Completed points are kept"):
             simbridge.sweep(line, grid=grid, keep="none", cluster=address, out=tmp_path / "there", progress=kill)
     assert 1 <= len(compared(tmp_path / "there")) < len(grid["servo-gain"])
     simbridge.sweep(line, grid=grid, keep="none", jobs=2, out=tmp_path / "there")

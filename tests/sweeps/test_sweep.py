@@ -374,7 +374,7 @@ def test_ctrl_c_ends_a_sweep_in_one_sentence_and_leaves_no_scratch(tmp_path):
         ours.send_signal(signal.SIGINT)
         _, said = ours.communicate(timeout=60.0)
     assert "servo-gain" in first and ours.returncode == 130
-    assert said.startswith("The sweep was interrupted: ") and " ".join(said.split()).endswith("killed goes on.")
+    assert said.startswith("The sweep was interrupted: ") and " ".join(said.split()).endswith("killed continues.")
     assert list((tmp_path / "scratch").iterdir()) == []
 
 
