@@ -41,7 +41,7 @@ _STEPS = (1e-4, 60.0)
 _SPEEDS = (2e-3, 10.0)
 _TURNS = (math.radians(2.0), math.radians(1000.0))
 _FEWEST = 5
-# 2026-11-25T18:59:42.123456789Z, or with a blank; in ns, years from 1678 to 2261 can be told.
+# 2026-11-25T18:59:42.123456789Z, or with a blank; in ns, years from 1678 to 2261 can be represented.
 WALL_CLOCK = re.compile(r"(?:17|18|19|20|21)\d\d-\d\d-\d\d[T ]\d\d:\d\d")
 _OFFSET = re.compile(r"(Z|[+-]\d\d:?\d\d)$")
 _WORDS = {"m": "metres", "cm": "centimetres", "mm": "millimetres"}

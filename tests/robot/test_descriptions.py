@@ -66,7 +66,7 @@ def test_without_xacro_the_extra_is_named(xacro_file, monkeypatch):
 
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
-    """robot_descriptions' cache with a repository of ours at the commit that it is told to use."""
+    """robot_descriptions' cache with a repository of ours at the commit that it is given."""
     if shutil.which("git") is None:
         pytest.skip("robot_descriptions needs git")
 
