@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from simbridge.planning.live.causes import Cause, cause_of_row, cause_row
 from simbridge.planning.live.inputs import Input, longest_row
-from simbridge.planning.live.phase import Fate, Order, Phase
+from simbridge.planning.live.phase import Cause, Fate, Order, Phase, cause_of_row, cause_row
 from simbridge.robot.pose import Array
 
 if TYPE_CHECKING:  # loads the solvers, which the process of a replay does without

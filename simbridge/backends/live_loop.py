@@ -17,11 +17,10 @@ from simbridge.backends.live_channel import LiveChannel
 from simbridge.errors import InvalidParameter
 from simbridge.ik.solver import Solver
 from simbridge.ik.solver_import import named_solver
-from simbridge.planning.live.causes import Cause
 from simbridge.planning.live.inputs import Input
 from simbridge.planning.live.motion import LiveMotion
 from simbridge.planning.live.options import LiveOptions
-from simbridge.planning.live.phase import Order, Phase
+from simbridge.planning.live.phase import Cause, Order, Phase
 from simbridge.planning.options import Options
 from simbridge.robot.collision import CollisionModel
 from simbridge.robot.obstacles import CollisionScene

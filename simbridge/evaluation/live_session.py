@@ -14,9 +14,7 @@ from numpy.typing import NDArray
 
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.metrics.tracking import part_delays
-from simbridge.planning.live.causes import NAMES, Cause
-from simbridge.planning.live.motion import Fate, Order
-from simbridge.planning.live.phase import Phase
+from simbridge.planning.live.phase import NAMES, Cause, Fate, Order, Phase
 from simbridge.recording.live_record import InputRecord, counted, latencies, read_events, read_inputs
 from simbridge.recording.log import LogColumns
 from simbridge.robot.pose import Array

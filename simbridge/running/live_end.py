@@ -14,7 +14,7 @@ from simbridge.errors import SimbridgeError
 from simbridge.ik.settings import fallback_solver
 from simbridge.ik.solver import Solver
 from simbridge.planning.check import Peaks
-from simbridge.planning.live.filters import filter_delay
+from simbridge.planning.live.between_inputs import filter_delay
 from simbridge.planning.options import Options
 from simbridge.planning.plan import Plan
 from simbridge.planning.scenario import Scenario

@@ -18,9 +18,9 @@ from simbridge.evaluation.live_session import session_of
 from simbridge.ik.settings import SOLVERS, SolverParameters, is_function
 from simbridge.ik.solver import Solver
 from simbridge.planning.live.inputs import Input
-from simbridge.planning.live.motion import LiveMotion, Order, Step
+from simbridge.planning.live.motion import LiveMotion, Step
 from simbridge.planning.live.options import LiveOptions
-from simbridge.planning.live.phase import Phase
+from simbridge.planning.live.phase import Order, Phase
 from simbridge.planning.options import Options
 from simbridge.planning.plan import Plan
 from simbridge.planning.scenario import Scenario

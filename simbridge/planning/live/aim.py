@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-
 import numpy as np
 import pinocchio as pin
 
-from simbridge.planning.live.filters import InputFilter
-from simbridge.planning.live.held_input import Chunk, HeldInput
+from simbridge.planning.live.between_inputs import JOINTS, POSES, Chunk, HeldInput, InputFilter, JointSpace, PoseSpace
 from simbridge.planning.live.inputs import Input, TwistFrame
 from simbridge.planning.live.options import LiveOptions
-from simbridge.planning.live.spaces import JOINTS, POSES, Space
 from simbridge.robot.pose import Array
 
 # A target that the solution no longer approaches, by 1 % within this time, s, is as near as it gets. Where the rest is
@@ -28,25 +24,25 @@ _LEVER = 0.2
 _LEASH = 0.02
 
 
-class Aim(ABC):
+class Aim:
     """What one kind of input asks for.
 
     Attributes:
         in_joints: Whether it asks for joint positions.
         is_twist: Whether it integrates a twist.
-        restarted: Whether the last `attained` began anew at the setpoint.
         changed: Whether the last `target` is another than the one before.
+        given_up: The solution (n,), rad, nearest to a target that the solver need not try any more; None otherwise.
     """
 
-    in_joints = is_twist = restarted = changed = False
+    in_joints = is_twist = changed = False
+    given_up: Array | None = None
 
-    @abstractmethod
     def begin(self, q: Array, pose: Array) -> None:
         """Go on from the setpoint, joint positions (n,), rad, whose pose is (7,)."""
 
-    @abstractmethod
     def take(self, now: float, given: Input) -> None:
         """Take an input that was received now, s."""
+        raise NotImplementedError
 
     def jump(self, given: Input) -> tuple[float, float]:
         """How far an input is from the last one, m and rad."""
@@ -60,29 +56,22 @@ class Aim(ABC):
         """The pose (7,) that is asked for in this period."""
         raise NotImplementedError
 
-    def attained(self, pose: Array, limited: bool, blocked: bool) -> None:  # noqa: B027 (most kinds do not need it)
-        """Where the setpoint of this period is (7,).
+    def attained(self, pose: Array, limited: bool, blocked: bool) -> bool:
+        """Take where the setpoint of this period is (7,).
 
         Args:
             pose: Of the setpoint.
             limited: Whether it is not where the solver wanted it.
             blocked: Whether it was slowed down towards an obstacle or a singularity.
+
+        Returns:
+            Whether the aim begins anew there.
         """
+        return False
 
     def settled(self, now: float, solution: Array, left: tuple[float, float]) -> Array:
-        """The solution (n,), rad; or, where it gets no nearer to its target, the nearest so far.
-
-        Args:
-            now: s.
-            solution: Joint positions (n,), rad.
-            left: From there to the target, m and rad.
-        """
+        """The solution (n,), rad, which is that far from its target, m and rad; once it gets no nearer, the nearest."""
         return solution
-
-    @property
-    def given_up(self) -> Array | None:
-        """The solution (n,), rad, nearest to a target that the solver need not try any more; None otherwise."""
-        return None
 
     def out_of_reach(self) -> float | None:
         """How far the nearest solution is from a target that is out of reach, m; None if it is not known to be."""
@@ -92,29 +81,26 @@ class Aim(ABC):
 class _Followed(Aim):
     """Poses or joint positions, one at a time or a chunk."""
 
-    def __init__(self, options: LiveOptions, period: float, engaged_at: Array, space: Space) -> None:
+    def __init__(self, options: LiveOptions, period: float, engaged_at: Array, space: PoseSpace | JointSpace) -> None:
         self._space, self._engaged_at = space, pin.XYZQUATToSE3(engaged_at)
         self.in_joints = space is JOINTS
         self._held = HeldInput(options.hold, space)
         self._filter = InputFilter(options.filter, options.filter_cutoff, period, space)
         self._chunk: Chunk | None = None
-        self._last = np.empty(0)
-        self._newest: Array | None = None
-        self._unchanged()
+        self._watch(None)
 
-    def _unchanged(self, target: Array | None = None) -> None:
+    def _watch(self, target: Array | None) -> None:
         """Begin to watch how near the solver gets to a target."""
         self._tried = target
+        # The nearest solution so far: its distance (an angle counts by its lever), its distance in m, and its joints.
         self._best: tuple[float, float, Array] | None = None
         self._best_at = self._since = self._mark_at = 0.0
         self._mark = np.inf
-        self._stuck = self._given_up = False
+        self._stuck, self.given_up = False, None
         self._left = 0.0
 
     def begin(self, q: Array, pose: Array) -> None:
         self._last = self._newest = q if self.in_joints else pose
-        self._held.reset()
-        self._filter.reset()
         self._filter.next(self._last)
 
     def _value(self, given: Input) -> Array:
@@ -126,19 +112,15 @@ class _Followed(Aim):
         return absolute
 
     def jump(self, given: Input) -> tuple[float, float]:
-        value = self._value(given)
         begin = self._last if self._chunk is None else self._newest
-        assert begin is not None
-        return self._space.size(self._space.difference(begin, value))
+        return self._space.size(self._space.difference(begin, self._value(given)))
 
     def take(self, now: float, given: Input) -> None:
-        value = self._value(given)
         if given.is_chunk:
-            assert self._newest is not None
             self._chunk = Chunk(self._newest, given.values, now, self._space)
             return
-        self._last = value
-        self._held.take(now, value)
+        self._last = self._value(given)
+        self._held.take(now, self._last)
 
     def _asked(self, now: float, timeout: float) -> Array:
         asked = self._held.at(now, timeout) if self._chunk is None else self._chunk.at(now)
@@ -146,7 +128,7 @@ class _Followed(Aim):
         tried = self._tried
         self.changed = tried is None or max(self._space.size(self._space.difference(tried, self._newest))) > _SAME
         if self.changed:
-            self._unchanged(self._newest)
+            self._watch(self._newest)
         return self._newest
 
     def joints(self, now: float, rate: float, setpoint: Array, timeout: float) -> Array | None:
@@ -162,16 +144,13 @@ class _Followed(Aim):
                 self._since = self._mark_at = now
             self._best, self._best_at = (size, left[0], solution), now
             self._left = max(left[0] / _REACHED[0], left[1] / _REACHED[1])
+        nearest = self._best[2]
         if now - self._mark_at > _PATIENCE:
             slow = self._mark - self._best[0] < min(_SHARE * self._mark, _ENOUGH)
-            self._given_up = slow and now - self._since > _SETTLING
+            self.given_up = nearest if slow and now - self._since > _SETTLING else None
             self._mark, self._mark_at = self._best[0], now
-        self._stuck = self._given_up or now - self._best_at > _PATIENCE
-        return self._best[2] if self._stuck else solution
-
-    @property
-    def given_up(self) -> Array | None:
-        return self._best[2] if self._given_up and self._best is not None else None
+        self._stuck = self.given_up is not None or now - self._best_at > _PATIENCE
+        return nearest if self._stuck else solution
 
     def out_of_reach(self) -> float | None:
         return self._best[1] if self._stuck and self._best is not None and self._left > 1.0 else None
@@ -184,10 +163,6 @@ class _Jog(Aim):
 
     def __init__(self, period: float) -> None:
         self._period = period
-        self._velocity = np.empty(0)
-
-    def begin(self, q: Array, pose: Array) -> None:
-        pass
 
     def take(self, now: float, given: Input) -> None:
         self._velocity = given.values
@@ -205,7 +180,6 @@ class _Twist(Aim):
         self._period = period
         self._twist = np.zeros(6)
         self._frame: TwistFrame = "base_link"
-        self._ahead, self._waits = np.zeros(6), False
 
     def begin(self, q: Array, pose: Array) -> None:
         self._target = pose
@@ -215,11 +189,10 @@ class _Twist(Aim):
         self._twist, self._frame = given.values, given.frame
 
     def target(self, now: float, rate: float, timeout: float) -> Array:
-        twist = self._in_base_link()
         share = 1.0
         if self._waits:
             share = max(0.0, 1.0 - sum(np.multiply(POSES.size(self._ahead), (1.0, _LEVER))) / _LEASH)
-        self._target = POSES.moved(self._target, rate * share * self._period * twist)
+        self._target = POSES.moved(self._target, rate * share * self._period * self._in_base_link())
         return self._target
 
     def _in_base_link(self) -> Array:
@@ -232,18 +205,19 @@ class _Twist(Aim):
             return np.concatenate([rotation @ linear, rotation @ angular])
         return self._twist
 
-    def attained(self, pose: Array, limited: bool, blocked: bool) -> None:
+    def attained(self, pose: Array, limited: bool, blocked: bool) -> bool:
         self._ahead, self._waits = POSES.difference(pose, self._target), limited
         # Turned back while the target waits ahead: the arm must not first have to catch up with it.
         twist = self._in_base_link()
         along = float(self._ahead @ twist)
-        self.restarted = limited and along < 0.0
-        if self.restarted:
+        if limited and along < 0.0:
             self.begin(np.empty(0), pose)
-        elif blocked and along > 0.0:
+            return True
+        if blocked and along > 0.0:
             # What was asked for before, and was prevented, is not asked for any more.
             self._ahead = along / float(twist @ twist) * twist
             self._target = POSES.moved(pose, self._ahead)
+        return False
 
 
 def make_aim(given: Input, options: LiveOptions, period: float, engaged_at: Array) -> Aim:

@@ -17,13 +17,11 @@ from simbridge.ik.solver import Solver
 from simbridge.ik.task import freed
 from simbridge.planning.limiter import Limiter
 from simbridge.planning.live.aim import Aim, make_aim
-from simbridge.planning.live.causes import Cause
+from simbridge.planning.live.between_inputs import POSES
 from simbridge.planning.live.inputs import Input
-from simbridge.planning.live.margins import margins
+from simbridge.planning.live.limits import Approach, margins
 from simbridge.planning.live.options import LiveOptions
-from simbridge.planning.live.phase import Fate, Happening, Order, Phase, next_phase
-from simbridge.planning.live.slow_down import Approach
-from simbridge.planning.live.spaces import POSES
+from simbridge.planning.live.phase import Cause, Fate, Happening, Order, Phase, next_phase
 from simbridge.robot.collision import CollisionModel
 from simbridge.robot.pose import Array
 from simbridge.servo.feedforward import SCALING_RAMP
@@ -45,6 +43,13 @@ _BRAKES, _END = 1.2, 1e-3
 _LINGER = 0.1
 # Share of the limit from which a joint or the tool counts as being at it.
 _AT_LIMIT = 0.98
+# Orders that stop the arm: what happens, and the cause's name.
+_STOPPING = {
+    Order.HALT: (Happening.STOP, "halted"),
+    Order.DISENGAGE: (Happening.DISENGAGE, "disengaged"),
+    Order.TOO_SLOW: (Happening.DISENGAGE, "solver"),
+    Order.PAUSE: (Happening.PAUSE, "paused"),
+}
 
 
 class Step(NamedTuple):
@@ -99,7 +104,7 @@ class LiveMotion:
         self._robot, self._solver, self._period, self._options = robot, solver, period, options
         self._ahead = law.lag if preview and law is not None else 0.0
         tool_speed = robot.max_tool_speed if max_tool_speed is None else max_tool_speed
-        self._most = most = margins(robot, law, tool_speed, phase=phase, lead=options.lead)
+        self._most = most = margins(robot, law, tool_speed, phase, options.lead)
         # What stops at the end of a joint's range must not carry the arm beyond it.
         kept = 0.0 if law is None or options.lead else _OVERSHOOT * law.overshoot(most.acceleration)
         self._limiter = Limiter(robot, period, most.tool_speed, most.velocity, most.acceleration, kept)
@@ -109,6 +114,7 @@ class LiveMotion:
         self.engagement, self.phase = 0, Phase.IDLE
         self._ignored = self._seen = 0
         self._refusal: tuple[float, Cause] | None = None
+        self._stopped_by: Cause | None = None
         self.rest_at(robot.home)
 
     @property
@@ -158,25 +164,15 @@ class LiveMotion:
             self._begin_here()
             self._stopped_by = Cause("halted")
             self._happens(Happening.ENGAGE)
-        elif order is Order.HALT:
-            self._stop(Cause("halted"))
-        elif order in (Order.DISENGAGE, Order.TOO_SLOW):
-            self._stopped_by = Cause("disengaged") if order is Order.DISENGAGE else Cause("solver", "", took)
-            self._happens(Happening.DISENGAGE)
-        elif order is Order.PAUSE:
-            self._stopped_by = Cause("paused")
-            self._happens(Happening.PAUSE)
+        elif order in _STOPPING:
+            happening, name = _STOPPING[order]
+            self._stopped_by = Cause(name, "", took)
+            self._happens(happening)
         elif order is Order.RESUME:
             self._happens(Happening.RESUME)
 
-    _stopped_by: Cause | None = None
-
     def _happens(self, happening: Happening) -> None:
         self.phase = next_phase(self.phase, happening)
-
-    def _stop(self, cause: Cause) -> None:
-        self._stopped_by = cause
-        self._happens(Happening.STOP)
 
     def step(self, now: float, rate: float = 1.0, given: Input | None = None) -> Step:
         """One control period.
@@ -187,7 +183,10 @@ class LiveMotion:
                 setpoints were not sent in time.
             given: The newest input so far; None before the first.
         """
-        self._slowed(rate)
+        if rate < self._rate - 1.5 * SCALING_RAMP * self._period:
+            # It falls faster than the slider's ramp: the arm has been braked, and goes on from there.
+            self._limiter.slowed(rate / self._rate)
+        self._rate = rate
         number, fate, refused = self._take(now, given)
         if refused is not None:
             self._refusal = now, refused
@@ -198,7 +197,8 @@ class LiveMotion:
         if self.phase is Phase.TRACKING and self._input is not None:
             age = now - self._input_end
             if age > self._options.timeout_of(self._input.kind):
-                self._stop(Cause("stale", "", age))
+                self._stopped_by = Cause("stale", "", age)
+                self._happens(Happening.STOP)
         causes: tuple[Cause, ...] = ()
         speed = 1.0
         if self.phase is Phase.TRACKING:
@@ -209,12 +209,6 @@ class LiveMotion:
             causes = (self._held_by(now),)
         causes = causes if refused is None else (refused, *causes)
         return Step(self._setpoint, self._solution, self._target, self.phase, causes, speed, number, fate)
-
-    def _slowed(self, rate: float) -> None:
-        """Where a rate falls faster than the slider's ramp, the arm has been braked: go on from there."""
-        if rate < self._rate - 1.5 * SCALING_RAMP * self._period:
-            self._limiter.slowed(rate / self._rate)
-        self._rate = rate
 
     def _take(self, now: float, given: Input | None) -> tuple[int, Fate, Cause | None]:
         """The number and fate of a new input, and why it was refused."""
@@ -244,12 +238,11 @@ class LiveMotion:
 
     def _track(self, now: float, rate: float) -> tuple[float, tuple[Cause, ...]]:
         """The next setpoint towards the target; by how much it was slowed down, and why."""
-        assert self._aim is not None
+        assert self._aim is not None and self._input is not None
         aim, before = self._aim, self._setpoint
         if rate < _STANDS:
             self._setpoint = self._limiter.brake()
             return 0.0, (Cause("speed_slider", "", rate),)
-        assert self._input is not None
         timeout = self._options.timeout_of(self._input.kind)
         at = now + self._ahead if self._input.is_chunk else now
         wanted = aim.joints(at, rate, before, timeout)
@@ -265,19 +258,21 @@ class LiveMotion:
             self._setpoint, limited = self._limiter.next(wanted, rate, self._slower)
             # Otherwise the arm might slide on along an obstacle, or along singular postures, for a long time.
             self._blocked = aim.given_up if wanted is aim.given_up and self._factor < _BLOCKED else None
-        if aim.is_twist:
-            aim.attained(self._pose(self._setpoint), limited, self._factor < 1.0)
-            if aim.restarted:
-                self._solver.reset(self._setpoint)
-        return self._share(before, wanted), self._causes(now, wanted, limited, rate, aim)
+        if aim.is_twist and aim.attained(self._pose(self._setpoint), limited, self._factor < 1.0):
+            self._solver.reset(self._setpoint)
+        asked = float(np.abs(wanted - before).max())
+        made = 1.0 if asked < 1e-12 else min(1.0, float(np.abs(self._setpoint - before).max()) / asked)
+        return made, self._causes(now, wanted, limited, rate, aim)
 
     def _solved(self, aim: Aim, now: float) -> Array:
         if (nearest := aim.given_up) is not None:
             return nearest
-        if aim.changed and self._factor < _BLOCKED and self._far_from(self._restarted):
-            # The solver may have gone on to where the arm cannot follow, such as beyond a singularity.
-            self._solver.reset(self._setpoint)
-            self._restarted = self._target
+        if aim.changed and self._factor < _BLOCKED:
+            distance, angle = POSES.size(POSES.difference(self._restarted, self._target))
+            if distance > _ANEW[0] or angle > _ANEW[1]:
+                # The solver may have gone on to where the arm cannot follow, such as beyond a singularity.
+                self._solver.reset(self._setpoint)
+                self._restarted = self._target
         solution = self._solver.step(self._target)
         wanted = aim.settled(now, solution, self._residual(solution, self._target))
         if aim.given_up is not None:
@@ -285,18 +280,10 @@ class LiveMotion:
             self._solver.reset(wanted)
         return wanted
 
-    def _far_from(self, pose: Array) -> bool:
-        distance, angle = POSES.size(POSES.difference(pose, self._target))
-        return distance > _ANEW[0] or angle > _ANEW[1]
-
     def _slower(self, q: Array, proposed: Array) -> float:
         assert self._aim is not None
         self._factor, self._slow_causes = self._approach.speed(q, proposed, cartesian=not self._aim.in_joints)
         return self._factor
-
-    def _share(self, before: Array, wanted: Array) -> float:
-        asked = float(np.abs(wanted - before).max())
-        return 1.0 if asked < 1e-12 else min(1.0, float(np.abs(self._setpoint - before).max()) / asked)
 
     def _causes(self, now: float, wanted: Array, limited: bool, rate: float, aim: Aim) -> tuple[Cause, ...]:
         causes = list(self._slow_causes)

@@ -1,12 +1,14 @@
-"""The states of a live session while its loop runs, what leads from one to the next, and the orders that it takes.
+"""The states of a live session while its loop runs, what leads from one to the next, orders, and causes.
 
 They refine the states `ready`, `moving` and `paused` of a session with a controller (backends/session_state.py); drawn
-in docs/live.md.
+in docs/live.md. A cause says why a live arm is slower than asked, or stands: a name, of what, and a number; none is
+guessed.
 """
 
 from __future__ import annotations
 
-from enum import IntEnum
+from enum import Enum, IntEnum
+from typing import NamedTuple
 
 
 class Phase(IntEnum):
@@ -54,40 +56,89 @@ class Fate(IntEnum):
     TOO_FAR = 4
 
 
-class Happening(IntEnum):
-    """What changes the phase."""
+# What changes the phase.
+Happening = Enum("Happening", "ENGAGE INPUT STOP RESTS DISENGAGE PAUSE RESUME RESET")
 
-    ENGAGE = 0
-    INPUT = 1
-    STOP = 2
-    RESTS = 3
-    DISENGAGE = 4
-    PAUSE = 5
-    RESUME = 6
-    RESET = 7
-
-
-TRANSITIONS: dict[tuple[Phase, Happening], Phase] = {
-    (Phase.IDLE, Happening.ENGAGE): Phase.ENGAGED,
-    (Phase.HOLDING, Happening.ENGAGE): Phase.ENGAGED,
-    (Phase.TRACKING, Happening.ENGAGE): Phase.BRAKING,
-    (Phase.DISENGAGING, Happening.ENGAGE): Phase.BRAKING,
-    (Phase.ENGAGED, Happening.INPUT): Phase.TRACKING,
-    (Phase.TRACKING, Happening.STOP): Phase.BRAKING,
-    (Phase.BRAKING, Happening.INPUT): Phase.TRACKING,
-    (Phase.BRAKING, Happening.RESTS): Phase.HOLDING,
-    (Phase.HOLDING, Happening.INPUT): Phase.TRACKING,
-    (Phase.ENGAGED, Happening.DISENGAGE): Phase.IDLE,
-    (Phase.HOLDING, Happening.DISENGAGE): Phase.IDLE,
-    (Phase.TRACKING, Happening.DISENGAGE): Phase.DISENGAGING,
-    (Phase.BRAKING, Happening.DISENGAGE): Phase.DISENGAGING,
-    (Phase.DISENGAGING, Happening.RESTS): Phase.IDLE,
-    **{(phase, Happening.PAUSE): Phase.PAUSED for phase in Phase},
-    (Phase.PAUSED, Happening.RESUME): Phase.IDLE,
-    **{(phase, Happening.RESET): Phase.IDLE for phase in Phase if phase is not Phase.PAUSED},
+_NEXT: dict[Happening, dict[Phase, Phase]] = {
+    Happening.ENGAGE: {
+        Phase.IDLE: Phase.ENGAGED,
+        Phase.HOLDING: Phase.ENGAGED,
+        Phase.TRACKING: Phase.BRAKING,
+        Phase.DISENGAGING: Phase.BRAKING,
+    },
+    Happening.INPUT: dict.fromkeys((Phase.ENGAGED, Phase.BRAKING, Phase.HOLDING), Phase.TRACKING),
+    Happening.STOP: {Phase.TRACKING: Phase.BRAKING},
+    Happening.RESTS: {Phase.BRAKING: Phase.HOLDING, Phase.DISENGAGING: Phase.IDLE},
+    Happening.DISENGAGE: {
+        Phase.ENGAGED: Phase.IDLE,
+        Phase.HOLDING: Phase.IDLE,
+        Phase.TRACKING: Phase.DISENGAGING,
+        Phase.BRAKING: Phase.DISENGAGING,
+    },
+    Happening.PAUSE: dict.fromkeys(Phase, Phase.PAUSED),
+    Happening.RESUME: {Phase.PAUSED: Phase.IDLE},
+    Happening.RESET: dict.fromkeys(set(Phase) - {Phase.PAUSED}, Phase.IDLE),
 }
 
 
 def next_phase(phase: Phase, happening: Happening) -> Phase:
     """The phase after something happened; what has no meaning in a phase does not change it."""
-    return TRANSITIONS.get((phase, happening), phase)
+    return _NEXT[happening].get(phase, phase)
+
+
+# Name of a cause -> how its number is shown: factor and format.
+_SHOWN = {
+    "joint_velocity": (1.0, "{:.2f}"),  # share of the joint's limit
+    "joint_limit": (1.0, "{:.3f} rad"),  # room that is left
+    "tool_speed": (1.0, "{:.2f} m/s"),
+    "singularity": (1.0, "sigma {:.3f}"),
+    "obstacle": (1e3, "{:.0f} mm"),
+    "reach": (1e3, "{:.0f} mm"),  # of the target that is left
+    "stale": (1.0, "{:.2f} s"),
+    "max_jump": (1e3, "{:.0f} mm"),
+    "max_turn": (1.0, "{:.2f} rad"),
+    "solver": (1e3, "{:.1f} ms"),
+    "speed_slider": (1.0, "{:.2f}"),
+    "late_commands": (1.0, "{:.2f}"),
+    "not_engaged": (1.0, ""),
+    "halted": (1.0, ""),
+    "disengaged": (1.0, ""),
+    "paused": (1.0, ""),
+}
+NAMES = tuple(_SHOWN)
+STOPS = ("solver", "stale", "halted", "disengaged", "paused")
+"""Causes for which the arm brakes or stands; the others slow it down, or refuse an input."""
+
+
+class Cause(NamedTuple):
+    """Why a live arm is slower than asked, or stands.
+
+    Attributes:
+        name: One of `NAMES`.
+        subject: The joint, bodies or obstacle; "" for none.
+        value: In SI units.
+    """
+
+    name: str
+    subject: str = ""
+    value: float = 0.0
+
+    @property
+    def text(self) -> str:
+        """As in `joint_velocity wrist_3 0.93` or `reach 38 mm`."""
+        factor, form = _SHOWN[self.name]
+        words = (self.name, self.subject.removesuffix("_joint"), form.format(factor * self.value))
+        return " ".join(word for word in words if word)
+
+
+def cause_row(cause: Cause, subjects: dict[str, int]) -> tuple[float, float, float]:
+    """A cause as numbers; subjects: the index of each name that subjects may have."""
+    return float(NAMES.index(cause.name)), float(subjects.get(cause.subject, -1)), cause.value
+
+
+def cause_of_row(row: tuple[float, float, float], subjects: tuple[str, ...]) -> Cause | None:
+    """The cause of such numbers; None where the name is negative."""
+    name, subject, value = row
+    if not name >= 0.0:
+        return None
+    return Cause(NAMES[int(name)], subjects[int(subject)] if subject >= 0.0 else "", value)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from simbridge.planning.live.held_input import HeldInput
-from simbridge.planning.live.spaces import JOINTS
+from simbridge.planning.live.between_inputs import JOINTS, HeldInput
 from simbridge.robot import load_robot
 from tests.planning.live.trial import Given, engaged, moved, pose_of, run
 

@@ -7,8 +7,8 @@ import pinocchio as pin
 import pytest
 
 from simbridge.errors import InvalidParameter
+from simbridge.planning.live.between_inputs import POSES
 from simbridge.planning.live.inputs import Input, chunk_kind, chunk_values
-from simbridge.planning.live.spaces import POSES
 from simbridge.robot import load_robot
 from simbridge.robot.kinematics import tool_path
 from simbridge.servo.law import ServojLaw

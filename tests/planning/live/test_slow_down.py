@@ -13,7 +13,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from simbridge.planning.live.slow_down import SINGULAR_FLOOR
+from simbridge.planning.live.limits import SINGULAR_FLOOR
 from simbridge.robot import load_robot
 from simbridge.robot.collision import MARGIN, CollisionModel
 from simbridge.robot.obstacles import Box, CollisionScene
