@@ -33,10 +33,9 @@ from simbridge.robot.cell import Cell
 from simbridge.robot.obstacles import BARE_FLOOR, CollisionScene
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
-from simbridge.ur.controller import read_controller
+from simbridge.ur.controller import ControllerFacts, read_controller
 from simbridge.ur.errors import ProgramRunning, StaleState, StartNotReached
-from simbridge.ur.facts import ControllerFacts
-from simbridge.ur.messages import ControllerMessages
+from simbridge.ur.primary import ControllerMessages
 from simbridge.ur.rtde import RtdeReader
 
 START_TOLERANCE = math.radians(1.0)  # of the arm to a plan's first setpoint when the plan begins

@@ -16,9 +16,8 @@ from simbridge.robot.cell import Cell
 from simbridge.robot.parts import DhTable, RosCalibration
 from simbridge.robot.robot import Robot
 from simbridge.text import millimetres, milliradians
-from simbridge.ur.controller import read_controller, registers_taken
+from simbridge.ur.controller import ControllerFacts, read_controller, registers_taken
 from simbridge.ur.errors import ConnectionLost, ModelMismatch, RegistersInUse
-from simbridge.ur.facts import ControllerFacts
 
 # Two calibrations are the same arm's if no parameter differs by more than this.
 SAME_ARM = 1e-6  # m and rad

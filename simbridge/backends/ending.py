@@ -21,9 +21,9 @@ from simbridge.backends.control_script import Program, ProgramWatch
 from simbridge.backends.servo_channel import STATE_FIELDS
 from simbridge.backends.servo_client import ServoProcess
 from simbridge.backends.session_state import State
+from simbridge.ur.controller import stop_of
 from simbridge.ur.dashboard import DashboardClient
 from simbridge.ur.errors import ControllerError, ProgramStopped
-from simbridge.ur.facts import stop_of
 from simbridge.ur.rtde import Package, RtdeReader
 from simbridge.ur.tables import REALTIME, RobotMode, RuntimeState, SafetyMode, mode_label
 

@@ -13,8 +13,8 @@ from simbridge.backends.backend import Ask, Facts
 from simbridge.robot.cell import Cell
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
+from simbridge.ur.controller import ControllerFacts, successors
 from simbridge.ur.errors import ModelMismatch, NotConfirmed
-from simbridge.ur.facts import ControllerFacts, successors
 
 # A real arm's approach in which a joint travels farther needs another confirmation.
 FAR = 1.0  # rad

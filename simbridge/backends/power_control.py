@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import time
 
+from simbridge.ur.controller import ControllerFacts
 from simbridge.ur.dashboard import DashboardClient
 from simbridge.ur.errors import ArmNotReady, CommandRefused, ControllerError
-from simbridge.ur.facts import ControllerFacts
 
 # URSim may still be booting.
 POWER_TIMEOUT = 30.0  # s

@@ -14,7 +14,7 @@ from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.text import fixed
 from simbridge.ur import errors
-from simbridge.ur.facts import FULL_SPEED, ControllerFacts, is_model, safety_stop
+from simbridge.ur.controller import FULL_SPEED, ControllerFacts, is_model, safety_stop
 from simbridge.ur.tables import DASHBOARD, PRIMARY, PROGRAM_RUNS, RTDE
 
 # TCP and payload are compared within the rounding of what can be entered at the pendant.

@@ -28,8 +28,8 @@ from simbridge.planning.guard import Guard
 from simbridge.robot.pose import Array
 from simbridge.servo.feedforward import BRAKING, SCALING_RAMP, InverseServoj
 from simbridge.servo.law import ServojLaw
+from simbridge.ur.controller import FULL_SPEED, scaling_of, stop_of
 from simbridge.ur.errors import ArmNotReady, ArmStopped, ProgramPaused, ProgramStopped, SpeedScaled, StaleState
-from simbridge.ur.facts import FULL_SPEED, scaling_of, stop_of
 from simbridge.ur.rtde import Package
 from simbridge.ur.tables import RuntimeState
 

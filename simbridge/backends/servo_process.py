@@ -39,6 +39,7 @@ from simbridge.errors import SimbridgeError
 from simbridge.planning.guard import Guard
 from simbridge.robot.pose import Array
 from simbridge.servo.law import ServojLaw
+from simbridge.ur.controller import stop_of
 from simbridge.ur.errors import (
     ConnectionLost,
     ParentLost,
@@ -48,7 +49,6 @@ from simbridge.ur.errors import (
     ProgramStopped,
     ScriptNotStarted,
 )
-from simbridge.ur.facts import stop_of
 from simbridge.ur.rtde import Package, RtdeReader
 from simbridge.ur.tables import PROGRAM_RUNS, REALTIME, RTDE, RuntimeState
 

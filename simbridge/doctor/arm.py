@@ -21,7 +21,7 @@ from simbridge.robot.kinematics import tool_frame
 from simbridge.robot.parts import RosCalibration
 from simbridge.robot.robot import Robot
 from simbridge.text import degrees, millimetres, milliradians
-from simbridge.ur.facts import Survey, is_model, model_name, successors
+from simbridge.ur.controller import Survey, is_model, model_name, successors
 from simbridge.ur.primary import is_ursim
 from simbridge.ur.tables import DASHBOARD, PRIMARY, RTDE
 

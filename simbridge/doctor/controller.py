@@ -13,9 +13,9 @@ from simbridge.doctor.findings import FIX_PORTS, Finding, failed, passed, unread
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.ur import tables
+from simbridge.ur.controller import FULL_SPEED, Survey, safety_stop
 from simbridge.ur.dashboard import DashboardClient
 from simbridge.ur.errors import ArmNotReady, ConnectionLost
-from simbridge.ur.facts import FULL_SPEED, Survey, safety_stop
 from simbridge.ur.primary import is_ursim
 from simbridge.ur.rtde import RtdeConnection, RtdeReader
 

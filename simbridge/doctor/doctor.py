@@ -20,10 +20,9 @@ from simbridge.robot.robot import Robot
 from simbridge.robot.ros_calibration import is_ros_calibration, read_ros_calibration
 from simbridge.robot.values import Six
 from simbridge.running.run_setup import installed
-from simbridge.ur.controller import registers_taken
+from simbridge.ur.controller import ControllerFacts, Survey, registers_taken
 from simbridge.ur.controller import survey as survey_controller
 from simbridge.ur.errors import ControllerError
-from simbridge.ur.facts import ControllerFacts, Survey
 from simbridge.ur.primary import is_ursim
 from simbridge.ur.tables import BRIDGE_PORTS
 

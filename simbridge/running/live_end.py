@@ -24,7 +24,7 @@ from simbridge.robot.robot import Robot
 from simbridge.running.run_setup import Prepared, resolved_settings
 from simbridge.running.runner import EndNotVerified, finalize, record_end, rest_words
 from simbridge.trajectory.trajectory import Trajectory
-from simbridge.ur.facts import ControllerFacts
+from simbridge.ur.controller import ControllerFacts
 
 
 class _Arm:

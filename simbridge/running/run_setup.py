@@ -39,7 +39,7 @@ from simbridge.robot.robot import Robot
 from simbridge.running.recorded_session import RecordedSession
 from simbridge.servo.plant import controller_cycle, plant_model
 from simbridge.trajectory.sampling import Sampling
-from simbridge.ur.facts import ControllerFacts
+from simbridge.ur.controller import ControllerFacts
 
 _PACKAGES = ("simbridge", "numpy", "pin", "numba", "ruckig", "mcap", "pybullet", "pybullet-arm64")
 

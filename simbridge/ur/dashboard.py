@@ -22,12 +22,7 @@ _VERSION = re.compile(r"\d+(?:\.\d+){1,3}")
 class DashboardClient:
     """`with DashboardClient(host) as dashboard:` is a connection to a controller's dashboard.
 
-    Args:
-        host: The controller.
-        timeout: For connecting, and for each answer, s.
-
-    Attributes:
-        greeting: The server's first line.
+    timeout: For connecting, and for each answer, s; greeting: the server's first line.
 
     Raises:
         ConnectionLost: On entering: nothing listens, or no greeting comes in time.

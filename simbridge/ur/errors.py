@@ -1,7 +1,4 @@
-"""Errors of a controller, an arm, or the connection to them.
-
-Each says what was seen and what to do, at the pendant if necessary; the same facts are fields.
-"""
+"""Errors of a controller, an arm, or the connection to them: what was seen, what to do, and the same as fields."""
 
 from __future__ import annotations
 
@@ -14,11 +11,7 @@ _LOOK_AT_CONNECTION = "Look at the cable, the address and the controller's scree
 
 
 class ControllerError(SimbridgeError, RuntimeError):
-    """Root of the errors that come from a controller; simbridge moves nothing after one of these.
-
-    Attributes:
-        host: The controller's address.
-    """
+    """Root of the errors that come from a controller at an address; simbridge moves nothing after one of these."""
 
     def __init__(self, host: str, message: str) -> None:
         self.host = host
@@ -26,11 +19,9 @@ class ControllerError(SimbridgeError, RuntimeError):
 
 
 class ConnectionLost(ControllerError, ConnectionError):
-    """The controller, or one of its ports, does not answer, or no longer does.
+    """The controller, or one of its ports (None if unknown), does not answer, or no longer does.
 
-    Attributes:
-        port: The silent port, or None when it is not known which.
-        reason: What was seen, as half a sentence ("no connection (Connection refused)").
+    The reason is half a sentence: "no connection (Connection refused)".
     """
 
     cause = "connection_lost"
@@ -44,12 +35,9 @@ class ConnectionLost(ControllerError, ConnectionError):
 
 
 class StaleState(ControllerError, TimeoutError):
-    """The controller is connected, but sends no newer state.
+    """No state newer than a controller's timestamp (s) came for so long (waited, s).
 
-    Attributes:
-        timestamp: The controller's last timestamp, s.
-        waited: How long nothing newer came, s.
-        said_by: Who should have reported it; empty for the controller itself.
+    said_by: Who should have reported it; empty for the controller itself.
     """
 
     cause = "stale_state"
@@ -79,12 +67,7 @@ class ScriptNotStarted(ControllerError, TimeoutError):
 
 
 class ServoProcessLost(ControllerError):
-    """The process that sends setpoints has ended by itself.
-
-    Attributes:
-        how: "was killed by SIGKILL", "ended with status 1".
-        last: The last line that it printed, or "".
-    """
+    """The process that sends setpoints has ended by itself: how ("was killed by SIGKILL"), and its last output."""
 
     cause = "servo_process_lost"
 
@@ -95,11 +78,7 @@ class ServoProcessLost(ControllerError):
 
 
 class NotURSim(Refusal, ControllerError):
-    """A real arm, or something unknown, answers where URSim was expected.
-
-    Attributes:
-        checksum: Of its kinematics; URSim's is all ones.
-    """
+    """A real arm, or something unknown, answers where URSim was expected; checksum: of its kinematics."""
 
     def __init__(self, host: str, checksum: tuple[int, ...]) -> None:
         self.checksum = checksum
@@ -112,12 +91,7 @@ class NotURSim(Refusal, ControllerError):
 
 
 class UnsupportedController(Refusal, ControllerError):
-    """A controller whose software simbridge cannot drive.
-
-    Attributes:
-        version: As it reports it, or "".
-        reason: What is missing, as a sentence.
-    """
+    """A controller whose software simbridge cannot drive; version: as reported, or ""; reason: as a sentence."""
 
     def __init__(self, host: str, version: str, reason: str) -> None:
         self.version, self.reason = version, reason
@@ -128,10 +102,7 @@ class UnsupportedController(Refusal, ControllerError):
 class ModelMismatch(Refusal, ControllerError, ValueError):
     """The arm is not the one that the plan is for, or not set up as the run or its cell file says.
 
-    Attributes:
-        what: "model", "serial number", "TCP", "payload", "period", ...
-        found: What the controller reports.
-        expected: What the run or the cell file says.
+    what: "model", "serial number", "TCP", ...; found on the controller, and expected by the run or the cell file.
     """
 
     def __init__(self, host: str, what: str, found: object, expected: object, remedy: str) -> None:
@@ -186,12 +157,7 @@ class RegistersInUse(Refusal, ControllerError):
 
 
 class ProgramRunning(Refusal, ControllerError):
-    """A program is running on the controller; simbridge never stops it unasked.
-
-    Attributes:
-        runtime_state: 2 playing, 4 paused, ...
-        program: Its name, or "" when unknown.
-    """
+    """A program (its name, or "") is running or paused on the controller; simbridge never stops it unasked."""
 
     def __init__(self, host: str, runtime_state: int, program: str = "") -> None:
         self.runtime_state, self.program = runtime_state, program
@@ -220,10 +186,7 @@ class StartNotReached(ControllerError):
 class FullTurn(Refusal, ControllerError, ValueError):
     """A joint is more than half a turn away from the plan's start, so that the approach might have to unwind it.
 
-    Attributes:
-        joint: Its name.
-        angle: From the plan's start to the joint, rad.
-        turns: Number of full turns, to the nearest.
+    angle: From the plan's start to the joint, rad; turns: full ones, to the nearest.
     """
 
     def __init__(self, host: str, joint: str, angle: float) -> None:
@@ -237,11 +200,7 @@ class FullTurn(Refusal, ControllerError, ValueError):
 
 
 class ArmStopped(ControllerError):
-    """Root of the stops that come from the controller; the arm stays at rest until `recover()`.
-
-    Attributes:
-        robot_mode, safety_mode, runtime_state: As in the controller's state.
-    """
+    """Root of the stops that come from the controller, with its modes; the arm stays at rest until `recover()`."""
 
     what = "The arm was stopped"
     remedy = "Clear it at the pendant."
@@ -318,10 +277,9 @@ class ProgramReplaced(ArmStopped):
 
 
 class ProgramStopped(ArmStopped):
-    """The control script was stopped or paused at the pendant, by its watchdog, or by an error in it.
+    """The control script was stopped at the pendant, by its watchdog, or by an error in it.
 
-    Attributes:
-        unsent: How long nothing had been sent when it ended, s, if long enough for the watchdog; else 0.
+    unsent: How long nothing had been sent when it ended, s, if long enough for the watchdog; else 0.
     """
 
     cause = "program_stopped"
@@ -342,12 +300,7 @@ class ProgramStopped(ArmStopped):
 
 
 class SpeedScaled(ControllerError):
-    """The controller reduced the speed, and the run was to be at full speed or not at all.
-
-    Attributes:
-        scaling: What was seen, 0..1.
-        moving: Whether the run had begun.
-    """
+    """The controller reduced the speed (scaling, 0..1), and the run was to be at full speed or not at all."""
 
     def __init__(self, host: str, scaling: float, *, moving: bool = True) -> None:
         self.scaling, self.moving = scaling, moving

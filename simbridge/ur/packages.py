@@ -8,11 +8,7 @@ from simbridge.errors import SimbridgeError
 
 
 class MalformedPackage(SimbridgeError, ValueError):
-    """Bytes that cannot come from a controller.
-
-    Attributes:
-        reason: What is wrong with them, as a clause.
-    """
+    """Bytes that cannot come from a controller; the reason is a clause."""
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
@@ -29,28 +25,23 @@ class PackageBuffer:
 
     def __init__(self, header: struct.Struct, largest: int) -> None:
         self._header, self._largest = header, largest
-        self._pending = b""
-
-    @property
-    def waiting(self) -> int:
-        """Number of bytes of a package that is not complete."""
-        return len(self._pending)
+        self.pending = b""
 
     def feed(self, data: bytes) -> list[tuple[int, bytes]]:
-        """Type and content of each package that the next bytes complete.
+        """Type and content of each package that the next bytes complete; the rest is `pending`.
 
         Raises:
             MalformedPackage: A package claims an impossible size.
         """
-        self._pending += data
+        self.pending += data
         packages, at = [], 0
-        while len(self._pending) - at >= self._header.size:
-            size, kind = self._header.unpack_from(self._pending, at)
+        while len(self.pending) - at >= self._header.size:
+            size, kind = self._header.unpack_from(self.pending, at)
             if not self._header.size <= size <= self._largest:
                 raise MalformedPackage(f"a package claims to have {size} bytes")
-            if len(self._pending) - at < size:
+            if len(self.pending) - at < size:
                 break
-            packages.append((kind, self._pending[at + self._header.size : at + size]))
+            packages.append((kind, self.pending[at + self._header.size : at + size]))
             at += size
-        self._pending = self._pending[at:]
+        self.pending = self.pending[at:]
         return packages

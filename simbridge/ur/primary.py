@@ -1,15 +1,19 @@
-"""A client of the primary interface: reads the arm's calibrated kinematics, limits, model and TCP.
+"""A client of the primary interface: the arm's calibrated kinematics, limits, model and TCP; and messages.
 
 Source: Universal Robots, "Client Interfaces". A package is an int32 size (which includes these four bytes), a type and
-its content; a robot state's content is sub-packages of the same form. Everything is big-endian. Newer versions append
-to the sub-packages, so only their beginnings are read.
+its content; a robot state's content is sub-packages of the same form, and a message has a time stamp in microseconds, a
+source, a type and its text. Everything is big-endian. Newer versions append to the sub-packages, so only their
+beginnings are read.
 """
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import struct
+import threading
 import time
+from collections import deque
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,9 +29,11 @@ _NEEDED = {StatePart.ROBOT_MODE: "robot mode", StatePart.CARTESIAN: "TCP", State
 # Whatever a controller sends comes with its first states, ten a second.
 _STATES_AWAITED = 3
 
-_HEADER = struct.Struct(">iB")
+_HEADER, _MESSAGE = struct.Struct(">iB"), struct.Struct(">QbB")
 # A robot state has about 1.5 kB, the largest messages (a program's variables) about 10 kB.
 _MAX_BYTES = 1 << 20
+# The newest messages are kept, so many and of so many characters.
+_KEPT, _LENGTH = 20, 200
 
 
 def sub_packages(content: bytes) -> list[tuple[int, bytes]]:
@@ -38,8 +44,10 @@ def sub_packages(content: bytes) -> list[tuple[int, bytes]]:
     """
     buffer = PackageBuffer(_HEADER, _MAX_BYTES)
     found = buffer.feed(content)
-    if buffer.waiting:
-        raise MalformedPackage(f"a sub-package reaches beyond the end: only {buffer.waiting} bytes of it are there")
+    if buffer.pending:
+        raise MalformedPackage(
+            f"a sub-package reaches beyond the end: only {len(buffer.pending)} bytes of it are there"
+        )
     return found
 
 
@@ -137,11 +145,9 @@ class DescriptionReader:
 
 
 def read_arm_description(host: str, timeout: float = 2.0, port: int = PRIMARY) -> ArmDescription:
-    """Read the description of a controller's arm; writes nothing.
+    """Read the description of a controller's arm within a timeout (in total, s); writes nothing.
 
     Args:
-        host: Its address.
-        timeout: In total, s.
         port: 30001, or 30002, which sends the same.
 
     Raises:
@@ -209,9 +215,7 @@ def _limits(content: bytes) -> JointLimits:
 
 def _integer(content: bytes | None, at: int) -> int | None:
     """None if the content ends earlier, as in older versions."""
-    if content is None or len(content) < at + 4:
-        return None
-    return int(struct.unpack_from(">i", content, at)[0])
+    return None if content is None or len(content) < at + 4 else int(struct.unpack_from(">i", content, at)[0])
 
 
 def _version(content: bytes) -> tuple[int, int, int, int] | None:
@@ -223,3 +227,61 @@ def _version(content: bytes) -> tuple[int, int, int, int] | None:
         return None
     major, minor, bugfix, build = struct.unpack_from(">2B2i", content, at)
     return major, minor, bugfix, build
+
+
+# What a controller says while a session goes on
+
+
+def message_words(content: bytes) -> str | None:
+    """The content of a message as a clause; None for one that says nothing about the program."""
+    with contextlib.suppress(struct.error, IndexError):
+        _, _, kind = _MESSAGE.unpack_from(content)
+        rest = content[_MESSAGE.size :]
+        if kind == Message.RUNTIME_EXCEPTION:
+            line, column = struct.unpack_from(">2i", rest)
+            return f"the program's error in line {line}, column {column}: {_text(rest[8:])}"
+        if kind == Message.KEY:
+            # Behind a code and an argument: the length of the title, the title, the text.
+            title = rest[9 : 9 + rest[8]]
+            return f"message {_text(title)}: {_text(rest[9 + rest[8] :])}"
+    return None
+
+
+def _text(data: bytes) -> str:
+    return " ".join(data.decode(errors="replace").split())[:_LENGTH]
+
+
+class ControllerMessages:
+    """Listens to a controller's messages from now on, in a thread, until `close`."""
+
+    def __init__(self, host: str) -> None:
+        self._host = host
+        self._closed = threading.Event()
+        self._words: deque[str] = deque(maxlen=_KEPT)
+        self._thread = threading.Thread(target=self._run, name="simbridge-messages", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        # Without this interface a run can do, and whether it is lost others say.
+        with contextlib.suppress(OSError, MalformedPackage):
+            self._listen()
+
+    def _listen(self) -> None:
+        packages = PackageBuffer(_HEADER, _MAX_BYTES)
+        with socket.create_connection((self._host, PRIMARY), timeout=1.0) as connection:
+            connection.settimeout(0.05)
+            while not self._closed.is_set():
+                with contextlib.suppress(TimeoutError):
+                    data = connection.recv(1 << 16)
+                    if not data:
+                        return
+                    for kind, content in packages.feed(data):
+                        words = message_words(content) if kind == PrimaryPackage.ROBOT_MESSAGE else None
+                        if words is not None:
+                            self._words.append(words)
+
+    def close(self) -> list[str]:
+        """Stop listening; the newest messages as clauses, oldest first."""
+        self._closed.set()
+        self._thread.join(1.0)
+        return list(self._words)

@@ -37,12 +37,7 @@ def frame(kind: int, payload: bytes = b"") -> bytes:
 
 
 class Recipe:
-    """The layout of a data package.
-
-    Args:
-        names: The variables.
-        types: Their types, as the controller reports them.
-    """
+    """The layout of a data package: the names of its variables, and their types as the controller reports them."""
 
     def __init__(self, names: Sequence[str], types: Sequence[str]) -> None:
         formats = [RTDE_FORMATS[type_] for type_ in types]
@@ -67,11 +62,7 @@ class Recipe:
 
 
 class RtdeConnection:
-    """A connection to port 30004 with version 2 of the protocol: requests and answers, each within a timeout.
-
-    Args:
-        host: The controller.
-        timeout: For connecting and for each answer, s.
+    """A connection to port 30004 with version 2 of the protocol: requests and answers, each within a timeout, s.
 
     Attributes:
         version: Of the controller's software: major, minor, bugfix, build.
@@ -179,14 +170,12 @@ class RtdeReader:
 
     Args:
         host: The controller.
-        variables: Output variables; those that the version does not have are dropped, see `variables`.
+        variables: Output variables; those that the version does not have are dropped.
         frequency: States per second; None for all (125 with CB3, 500 with e-Series).
         timeout: For connecting and for each answer, s.
 
     Attributes:
-        variables: Those that are sent.
-        version: Of the controller's software: major, minor, bugfix, build.
-        frequency: States per second.
+        version: See `RtdeConnection`.
 
     Raises:
         ConnectionLost: On entering: nothing listens, or no valid answer comes in time.
@@ -196,8 +185,8 @@ class RtdeReader:
     def __init__(
         self, host: str, variables: Iterable[str], frequency: float | None = None, timeout: float = 2.0
     ) -> None:
-        self.host, self.variables = host, tuple(variables)
-        self._wanted_frequency, self._timeout = frequency, timeout
+        self.host, self.variables, self._timeout = host, tuple(variables), timeout
+        self._frequency = frequency
 
     def __enter__(self) -> RtdeReader:
         self._connection = RtdeConnection(self.host, self._timeout)
@@ -213,7 +202,7 @@ class RtdeReader:
 
     def _set_up(self) -> None:
         self.version = self._connection.version
-        self.frequency = self._wanted_frequency or (125.0 if self.version[0] <= 3 else 500.0)
+        self.frequency = self._frequency or (125.0 if self.version[0] <= 3 else 500.0)
         types = self._connection.output_types(self.variables, self.frequency)
         if len(types) == len(self.variables) and "NOT_FOUND" in types:
             self.variables = tuple(n for n, t in zip(self.variables, types, strict=True) if t != "NOT_FOUND")

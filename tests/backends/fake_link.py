@@ -10,7 +10,7 @@ import numpy as np
 
 from simbridge.robot.pose import Array
 from simbridge.servo.law import JointMotion, ServojJoints, ServojLaw
-from simbridge.ur.facts import stop_of
+from simbridge.ur.controller import stop_of
 from simbridge.ur.rtde import Package
 
 

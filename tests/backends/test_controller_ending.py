@@ -10,6 +10,7 @@ import time
 
 import numpy as np
 import pytest
+from simbridge.ur.messages import ControllerMessages
 
 import simbridge
 from simbridge.backends import controller
@@ -23,7 +24,6 @@ from simbridge.robot.kinematics import tool_path
 from simbridge.running.run_setup import prepare
 from simbridge.running.runner import execute
 from simbridge.ur.errors import ModelMismatch
-from simbridge.ur.messages import ControllerMessages
 from simbridge.ur.tables import DASHBOARD, SECONDARY
 from tests.backends.trial import PATIENCE, ProcessTrial, gone, line, servo_process_of
 from tests.controllers import CALIBRATION, loopback, never_moved, realtime_options, tick

@@ -16,6 +16,7 @@ from simbridge.planning.options import Options
 from simbridge.robot import load_robot
 from simbridge.robot.calibration import nominal_dh, read_calibration
 from simbridge.robot.cell import Cell
+from simbridge.ur.controller import ControllerFacts, DashboardFacts, StateFacts
 from simbridge.ur.errors import (
     ArmChanged,
     ArmNotReady,
@@ -30,7 +31,6 @@ from simbridge.ur.errors import (
     SafetyFault,
     SpeedScaled,
 )
-from simbridge.ur.facts import ControllerFacts, DashboardFacts, StateFacts
 from simbridge.ur.primary import ArmDescription
 from tests import ros_calibration
 from tests.controllers import CALIBRATION

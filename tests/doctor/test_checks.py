@@ -18,8 +18,8 @@ from simbridge.robot.calibration import nominal_dh, read_calibration, with_dh
 from simbridge.robot.cell import Cell
 from simbridge.robot.parts import RosCalibration
 from simbridge.running.run_setup import installed
+from simbridge.ur.controller import DashboardFacts, StateFacts, Survey
 from simbridge.ur.errors import ConnectionLost
-from simbridge.ur.facts import DashboardFacts, StateFacts, Survey
 from simbridge.ur.primary import ArmDescription
 from tests import ros_calibration
 

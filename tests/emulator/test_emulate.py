@@ -15,7 +15,7 @@ from simbridge.emulator.state import profile
 from simbridge.errors import InvalidParameter
 from simbridge.resources import robot_files
 from simbridge.robot import load_robot
-from simbridge.ur.facts import model_name
+from simbridge.ur.controller import model_name
 
 UR_ARMS = [name for name in robot_files() if name.startswith("ur")]
 

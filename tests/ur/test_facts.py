@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from simbridge.ur.controller import safety_stop
 from simbridge.ur.errors import EmergencyStop, ProtectiveStop, SafeguardStop, SafetyFault
-from simbridge.ur.facts import safety_stop
 from simbridge.ur.tables import RobotMode, RuntimeState, SafetyMode, mode_label
 
 
