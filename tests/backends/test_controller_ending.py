@@ -10,7 +10,6 @@ import time
 
 import numpy as np
 import pytest
-from simbridge.ur.messages import ControllerMessages
 
 import simbridge
 from simbridge.backends import controller
@@ -24,6 +23,7 @@ from simbridge.robot.kinematics import tool_path
 from simbridge.running.run_setup import prepare
 from simbridge.running.runner import execute
 from simbridge.ur.errors import ModelMismatch
+from simbridge.ur.primary import ControllerMessages
 from simbridge.ur.tables import DASHBOARD, SECONDARY
 from tests.backends.trial import PATIENCE, ProcessTrial, gone, line, servo_process_of
 from tests.controllers import CALIBRATION, loopback, never_moved, realtime_options, tick
