@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
-from simbridge.bench.chromium import chromium
+from simbridge.bench.measuring import chromium
 from simbridge.cli import report_command
 from simbridge.cli.command_line import main
 from simbridge.resources import SCENARIOS

@@ -13,7 +13,7 @@ from pathlib import Path
 from playwright.sync_api import Browser, Page
 
 import simbridge
-from simbridge.bench.chromium import chromium, free_port
+from simbridge.bench.measuring import chromium, free_port
 
 # An arrow of the goal's frame as the first camera sees it at this size, and how far it is dragged, pixels.
 DESKTOP, ARROW, FAR = {"width": 1280, "height": 800}, (344.0, 451.0), (-70.0, -14.0)

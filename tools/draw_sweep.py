@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 import simbridge
-from simbridge.bench.chromium import chromium
+from simbridge.bench.measuring import chromium
 
 GRID = {"sample-rate": [20, 50, 125], "solver.kp": [2, 5, 10, 20, 50], "solver.iterations": [1, 3, 10, 30]}
 SIZE = {"width": 1200, "height": 1350}

@@ -1,9 +1,8 @@
 """Timing at 500 Hz: of the servo loop, compared with ur_rtde's own pacing, and of the emulated controller's ticks.
 
-`python -m simbridge.bench.real_time CLIENT ...` runs a client in a separate process. "ur_rtde" streams servoJ as in
-ur_rtde's examples. "count" takes every tick of a controller; it is the client under hostile load, where any program
-that is sent replaces the running one. "timer" is a bare timer, at real-time priority where that is granted, that runs
-in parallel with our loop: it shows how often the computer itself was late.
+`python -m simbridge.bench.real_time CLIENT HOST SECONDS` runs a client in a separate process. "ur_rtde" streams servoJ
+as in ur_rtde's examples. "count" takes every tick of a controller; it is the client under hostile load, where any
+program that is sent replaces the running one.
 """
 
 from __future__ import annotations
@@ -18,17 +17,15 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Iterator
 
 import numpy as np
 
 from simbridge.backends.servo_channel import ControllerSettings
 from simbridge.backends.ursim_and_real import UrsimBackend
 from simbridge.bench import Row
+from simbridge.bench.measuring import client, timer, wake_ups
 from simbridge.emulator.handle import Emulator
 from simbridge.robot.load import load_robot
-from simbridge.robot.pose import Array
-from simbridge.scheduling import ask_for_priority
 from simbridge.ur.rtde import RtdeReader
 from simbridge.ur.tables import BRIDGE_PORTS, SECONDARY
 
@@ -74,18 +71,20 @@ def measure_servo(seconds: float = SECONDS) -> list[Row]:
     ):
         # A real controller is a separate real-time computer: the emulated one must not wait for our loop.
         with Emulator("ur10e", polyscope="5.12", host=HOST, realtime_priority=CONTROLLER_PRIORITY) as controller:
-            with _client("timer", seconds) as timer:
+            # It runs in parallel, at real-time priority where that is granted.
+            with timer(seconds, PERIOD, TIMER_PRIORITY) as bare:
                 ours, refused = _ours(seconds, busy, priority)
                 if refused:
                     rows.append((f"setpoints, {title}", "refused by the system", "how to fix it", "simbridge doctor"))
                     continue
-                late, longest = json.loads(timer.communicate()[0])
+                due, woken = np.array(json.loads(bare.communicate()[0])).T
+                late = woken - due
             theirs = _theirs(controller.host, min(seconds, 20.0)) if not busy and not priority else None
-        rows += _rows(title, seconds, ours, theirs, required=not busy)
-        lateness = f"{late} times over {1e3 * SLACK:g} ms, at most {1e3 * longest:.1f} ms"
+        rows += _rows(title, ours, theirs, required=not busy)
+        lateness = f"{np.sum(late > SLACK)} times over {1e3 * SLACK:g} ms, at most {1e3 * late.max():.1f} ms"
         missed = f"{ours['missed_deadlines']} deadlines, {ours['missed_states']} states"
-        title = f"setpoints, {title}: missed of {round(seconds / PERIOD)}"
-        rows.append((title, missed, "a bare timer was late", lateness))
+        name = f"setpoints, {title}: missed of {round(seconds / PERIOD)}"
+        rows.append((name, missed, "a bare timer was late", lateness))
     return rows
 
 
@@ -99,9 +98,8 @@ def _ours(seconds: float, busy: bool, priority: int) -> tuple[dict[str, float | 
         arm.move_to(begin)
         times = np.arange(0.0, seconds, PERIOD)
         plan = begin + 0.1 * (1.0 - np.cos(times))[:, None] * np.ones(robot.n)
-        worker = threading.Thread(target=_compute, args=(ended,)) if busy else None
-        if worker is not None:
-            worker.start()
+        if busy:
+            threading.Thread(target=_compute, args=(ended,)).start()
         try:
             for _ in arm.stream(plan):
                 pass
@@ -113,15 +111,14 @@ def _ours(seconds: float, busy: bool, priority: int) -> tuple[dict[str, float | 
 
 def _compute(ended: threading.Event) -> None:
     """Keep one core busy, and with it Python's global interpreter lock."""
-    total = 0
     while not ended.is_set():
-        total += sum(range(1000))
+        sum(range(1000))
 
 
 def _theirs(host: str, seconds: float) -> dict[str, float]:
     """The same figures for ur_rtde's own pacing."""
-    with _client("ur_rtde", host, seconds) as client:
-        periods = np.array(json.loads(client.communicate()[0].splitlines()[-1]))
+    with _client("ur_rtde", host, seconds) as streaming:
+        periods = np.array(json.loads(streaming.communicate()[0].splitlines()[-1]))
     return {
         "period_mean_s": float(periods.mean()),
         "period_std_s": float(periods.std()),
@@ -130,53 +127,43 @@ def _theirs(host: str, seconds: float) -> dict[str, float]:
     }
 
 
-@contextlib.contextmanager
-def _client(kind: str, *arguments: object) -> Iterator[subprocess.Popen[str]]:
-    """A client in a separate process, for the duration of one measurement."""
-    command = [sys.executable, "-m", "simbridge.bench.real_time", kind, *map(str, arguments)]
-    client = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    try:
-        yield client
-    finally:
-        client.kill()
-        client.wait()
+def _client(kind: str, host: str, seconds: float) -> contextlib.AbstractContextManager[subprocess.Popen[str]]:
+    return client("simbridge.bench.real_time", kind, host, seconds, quiet=True)
 
 
-def _rows(
-    title: str, seconds: float, ours: dict[str, float | int], theirs: dict[str, float] | None, required: bool
-) -> list[Row]:
-    limits = {"rate": "500.0 +- 0.1 Hz", "std": "0.150 ms", "p99.9": "3.00 ms"} if required else {}
-    figures = {
-        "rate": (lambda found: f"{1.0 / found['period_mean_s']:.2f} Hz"),
-        "std": (lambda found: f"{1e3 * found['period_std_s']:.3f} ms"),
-        "p99.9": (lambda found: f"{1e3 * found['period_p999_s']:.2f} ms"),
-        "longest": (lambda found: f"{1e3 * found['period_max_s']:.2f} ms"),
-    }
+def _rows(title: str, ours: dict[str, float | int], theirs: dict[str, float] | None, *, required: bool) -> list[Row]:
     rows = []
-    for name, shown in figures.items():
-        if name in limits:
-            rows.append((f"setpoints, {title}: {name}", shown(ours), "required", limits[name]))
+    for name, shown, limit in (
+        ("rate", lambda found: f"{1.0 / found['period_mean_s']:.2f} Hz", "500.0 +- 0.1 Hz"),
+        ("std", lambda found: f"{1e3 * found['period_std_s']:.3f} ms", "0.150 ms"),
+        ("p99.9", lambda found: f"{1e3 * found['period_p999_s']:.2f} ms", "3.00 ms"),
+        ("longest", lambda found: f"{1e3 * found['period_max_s']:.2f} ms", ""),
+    ):
+        name = f"setpoints, {title}: {name}"
+        if required and limit:
+            rows.append((name, shown(ours), "required", limit))
         if theirs is not None:
-            rows.append((f"setpoints, {title}: {name}", shown(ours), "ur_rtde's waitPeriod", shown(theirs)))
-        elif name not in limits:
-            rows.append((f"setpoints, {title}: {name}", shown(ours), "the period", "2 ms"))
+            rows.append((name, shown(ours), "ur_rtde's waitPeriod", shown(theirs)))
+        elif not (required and limit):
+            rows.append((name, shown(ours), "the period", "2 ms"))
     rows.append((f"states, {title}: age", f"{1e3 * ours['state_age_mean_s']:.2f} ms", "the period", "2 ms"))
     return rows
 
 
 def measure_emulator(seconds: float = SECONDS, hostile_seconds: float = HOSTILE_SECONDS) -> list[Row]:
     """The emulator's ticks while ur_rtde streams servoJ, and under hostile load."""
-    idle = 1e3 * _idle_periods(IDLE_SECONDS)
+    # What this computer allows.
+    idle = 1e3 * np.diff([woken for _, woken in wake_ups(IDLE_SECONDS, PERIOD)])
     rows = [
         ("an empty loop here: period std", f"{idle.std():.3f} ms", "required of ticks", "0.2 ms"),
         ("an empty loop here: longest", f"{idle.max():.2f} ms", "the period", "2 ms"),
     ]
     for title, duration, kind in (("servoJ", seconds, "ur_rtde"), ("hostile load", hostile_seconds, "count")):
-        with Emulator("ur10e", polyscope="5.12", host=HOST) as controller, _client(kind, HOST, duration) as client:
+        with Emulator("ur10e", polyscope="5.12", host=HOST) as controller, _client(kind, HOST, duration) as other:
             before = len(controller.do("timing")["work"])
             if kind == "count":
                 _attack(duration)
-            output, _ = client.communicate(timeout=duration + 30.0)
+            output, _ = other.communicate(timeout=duration + 30.0)
             timing = controller.do("timing")
         period, work = (1e3 * np.array(timing[name][before:]) for name in ("period", "work"))
         rows += [
@@ -208,31 +195,20 @@ def _late_ticks(count: int, seconds: float) -> float:
             arm.do("run_script", source=_MOVES)
             before.append(len(arm.do("timing")["work"]))
         clients = [stack.enter_context(_client("count", host, seconds)) for host in hosts]
-        for client in clients:
-            client.communicate(timeout=seconds + 30.0)
+        for each in clients:
+            each.communicate(timeout=seconds + 30.0)
         periods = [arm.do("timing")["period"][first:] for arm, first in zip(arms, before, strict=True)]
     return float(np.mean(np.concatenate(periods) > 2.0 * PERIOD))
 
 
 def _speed(seconds: float) -> float:
     """How many times faster than real time an arm moves, with one client."""
-    with Emulator("ur10e", polyscope="5.12", host=HOST, speed=SPEED) as arm, _client("count", HOST, seconds) as client:
+    with Emulator("ur10e", polyscope="5.12", host=HOST, speed=SPEED) as arm, _client("count", HOST, seconds) as other:
         arm.do("run_script", source=_MOVES)
         begin, clock = time.monotonic(), arm.state()["timestamp"]
-        client.communicate(timeout=seconds + 30.0)
+        other.communicate(timeout=seconds + 30.0)
         taken: float = arm.state()["timestamp"] - clock
         return taken / (time.monotonic() - begin)
-
-
-def _idle_periods(seconds: float) -> Array:
-    """Periods (K,), s, of a loop that only sleeps to its deadlines: what this computer allows."""
-    deadline = time.monotonic()
-    woken = []
-    for _ in range(round(seconds / PERIOD)):
-        deadline += PERIOD
-        time.sleep(max(0.0, deadline - time.monotonic()))
-        woken.append(time.monotonic())
-    return np.diff(woken)
 
 
 def _attack(seconds: float) -> None:
@@ -252,23 +228,6 @@ def _attack(seconds: float) -> None:
         time.sleep(0.02)
     for connection in connections:
         connection.close()
-
-
-def _wait(seconds: float) -> None:
-    """Wake up every period and do nothing else, at a high priority where the system allows it."""
-    ask_for_priority(TIMER_PRIORITY)
-    late, longest = 0, 0.0
-    due = time.monotonic()
-    end = due + seconds
-    while due < end:
-        due += PERIOD
-        time.sleep(max(due - time.monotonic(), 0.0))
-        lateness = time.monotonic() - due
-        late += lateness > SLACK
-        longest = max(longest, lateness)
-        # Several missed periods count as one delay.
-        due = max(due, time.monotonic() - PERIOD)
-    print(json.dumps([late, longest]))
 
 
 def _stream(host: str, seconds: float) -> None:
@@ -306,8 +265,4 @@ def _count(host: str, seconds: float) -> None:
 
 
 if __name__ == "__main__":
-    kind, *arguments = sys.argv[1:]
-    if kind == "timer":
-        _wait(float(arguments[0]))
-    else:
-        {"ur_rtde": _stream, "count": _count}[kind](arguments[0], float(arguments[1]))
+    {"ur_rtde": _stream, "count": _count}[sys.argv[1]](sys.argv[2], float(sys.argv[3]))

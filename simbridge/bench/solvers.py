@@ -12,7 +12,7 @@ import numpy as np
 import pinocchio as pin
 
 from simbridge.bench import Row
-from simbridge.bench.bench import medians, process_time
+from simbridge.bench.measuring import medians, process_time
 from simbridge.ik.closed_form import ClosedForm
 from simbridge.ik.forward_dynamics import ForwardDynamics, Twin
 from simbridge.ik.kernels.mathematics import mobility

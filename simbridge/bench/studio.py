@@ -1,14 +1,13 @@
 """The studio in a browser: from a drag to new joint positions, the loop's deadlines, and what it costs at rest.
 
-`python -m simbridge.bench.studio serve PORT` serves the page in a process of its own, and prints as JSON when its loop
-began each pass and when it sent other joint positions; "timer" sleeps to absolute deadlines meanwhile.
+`python -m simbridge.bench.studio PORT` serves the page in a process of its own, and prints as JSON when its loop began
+each pass and when it sent other joint positions.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import threading
 import time
@@ -17,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from simbridge.bench import Row
-from simbridge.bench.chromium import chromium, free_port
 from simbridge.bench.live import missed_share
+from simbridge.bench.measuring import chromium, client, free_port, timer
 from simbridge.browser.setup import StudioSetup
 from simbridge.browser.studio import TICK, Studio
 from simbridge.robot.pose import Array
@@ -42,8 +41,8 @@ def measure() -> list[Row]:
 
 
 def _measure(browser: Any, port: int) -> list[Row]:
-    with _client("serve", port) as served:
-        assert served.stdin is not None and served.stdout is not None
+    with client("simbridge.bench.studio", port) as served:
+        assert served.stdout is not None
         served.stdout.readline()
         page = browser.new_page(viewport=SIZE)
         begin = time.monotonic()
@@ -51,55 +50,32 @@ def _measure(browser: Any, port: int) -> list[Row]:
         page.get_by_role("tab", name="Goal").wait_for(timeout=_PATIENCE)
         usable = time.monotonic() - begin
         time.sleep(2.0)
-        timer = _client("timer", _DRAGGED)
-        dragged, frames = _drag(page)
-        woken = np.array(json.loads(timer.communicate()[0]))
+        with timer(_DRAGGED, TICK) as bare:
+            dragged, frames = _drag(page)
+            woken = np.array(json.loads(bare.communicate()[0]))[:, 1]
         moves = _moves_from_rest(page)
         page.mouse.up()
         time.sleep(_SETTLES)
         at_rest = _share_of_a_core(served.pid, _RESTS)
         page.close()
         found = json.loads(served.communicate("\n")[0])
-    begun, sent = np.array(found["begun"]), np.array(found["sent"])
-    return _rows(_within(begun, dragged), _within(sent, dragged), sent, moves, frames, woken, usable, at_rest)
-
-
-def _within(times: Array, span: tuple[float, float]) -> Array:
-    return times[(times > span[0]) & (times < span[1])]
-
-
-def _rows(
-    begun: Array,
-    dragged: Array,
-    sent: Array,
-    moves: list[float],
-    frames: float,
-    woken: Array,
-    usable: float,
-    at_rest: float,
-) -> list[Row]:
+    begun, sent = _within(found["begun"], dragged), np.array(found["sent"])
     places = np.searchsorted(sent, moves)
-    answers = [float(sent[k] - moved) for k, moved in zip(places, moves, strict=True) if k < len(sent)]
-    delays = 1e3 * np.array(answers)
+    delays = [1e3 * float(sent[k] - moved) for k, moved in zip(places, moves, strict=True) if k < len(sent)]
     ours, theirs = missed_share(begun, TICK), missed_share(woken, TICK)
+    rate = len(_within(found["sent"], dragged)) / _DRAGGED
     return [
         ("studio: drag to joint positions, median", f"{np.median(delays):.0f} ms", "required, at most", "100 ms"),
         ("studio: drag to joint positions, p95", f"{np.quantile(delays, 0.95):.0f} ms", "the median's bound", "100 ms"),
-        (
-            "studio: frames drawn per second",
-            f"{frames:.0f}",
-            "states sent per second",
-            f"{len(dragged) / _DRAGGED:.0f}",
-        ),
+        ("studio: frames drawn per second", f"{frames:.0f}", "states sent per second", f"{rate:.0f}"),
         ("studio: periods missed", f"{ours:.2%}", "a bare timer's, and 1 %", f"{theirs + 0.01:.2%}"),
         ("studio: at rest, of a core", f"{at_rest:.1%}", "required, below", "15 %"),
         ("studio: usable after", f"{usable:.1f} s", "required, at most", "3 s"),
     ]
 
 
-def _client(kind: str, *arguments: object) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "simbridge.bench.studio", kind, *map(str, arguments)]
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+def _within(times: list[float], span: tuple[float, float]) -> Array:
+    return np.array([time for time in times if span[0] < time < span[1]])
 
 
 # Where the first camera sees the tip of the frame's first arrow.
@@ -183,20 +159,5 @@ def _serve(port: int) -> None:
     print(json.dumps({"begun": begun, "sent": sent}))
 
 
-def _wake(seconds: float) -> None:
-    woken, due = [], time.monotonic()
-    end = due + seconds
-    while due < end:
-        due += TICK
-        time.sleep(max(due - time.monotonic(), 0.0))
-        woken.append(time.monotonic())
-        due = max(due, time.monotonic() - TICK)
-    print(json.dumps(woken))
-
-
 if __name__ == "__main__":
-    kind, argument = sys.argv[1:]
-    if kind == "serve":
-        _serve(int(argument))
-    else:
-        _wake(float(argument))
+    _serve(int(sys.argv[1]))

@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 
-from simbridge.bench.chromium import free_port
+from simbridge.bench.measuring import free_port
 from simbridge.browser.setup import StudioSetup
 from simbridge.browser.studio import Studio
 from simbridge.browser.view import Event

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import simbridge
-from simbridge.bench.chromium import free_port
+from simbridge.bench.measuring import free_port
 from simbridge.browser.studio import PortInUse, studio
 from simbridge.recording.log_reader import read_log
 from simbridge.robot.kinematics import tool_frame

@@ -13,7 +13,7 @@ import time
 import pytest
 
 import simbridge
-from simbridge.bench.chromium import free_port
+from simbridge.bench.measuring import free_port
 from simbridge.sweeps.engine import ClusterUnreachable
 from tests.sweeps.rows import compared
 

@@ -1,0 +1,303 @@
+"""How fast whole runs, processes, recordings of an hour, pages and sweeps are.
+
+The hour repeats one lap of the paper's square on the UR10e, tracked with lag and noise: such numbers hardly compress,
+like those of a real arm. `python -m simbridge.bench.runs RUN` measures such a run in a separate process, whose peak
+memory is that of the measurement alone.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import json
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from simbridge.backends.backend import ArmState
+from simbridge.bench import Row
+from simbridge.bench.measuring import client, medians, peak_memory, process_time, timed
+from simbridge.evaluation.evaluation import Evaluation
+from simbridge.evaluation.summary import summarize
+from simbridge.planning.plan import Plan
+from simbridge.recording.log import LogWriter
+from simbridge.recording.run_directory import RunDirectory
+from simbridge.report.page import report_page
+from simbridge.robot.output_file import write_file
+from simbridge.running.run_setup import prepare, resolved_settings
+from simbridge.running.runner import execute, open_backend
+from simbridge.running.samples import Samples
+from simbridge.sweeps.engine import Cluster, Cores, Engine, Task, results
+from simbridge.sweeps.identity import made_by
+from simbridge.sweeps.page import write_page
+from simbridge.sweeps.results import RESULTS
+from simbridge.sweeps.sweep import sweep
+from simbridge.trajectory.trajectory import Trajectory
+
+_HOUR, _SHORT = 3600.0, 16.0  # s
+# How often each process is started.
+_PROCESSES, _FIRST_STARTS = 5, 3
+# The servo's lag, and the noise of an arm's measurements.
+_LAG = 0.03  # s
+_POSITION_NOISE, _VELOCITY_NOISE, _EFFORT_NOISE = 2e-5, 1e-3, 0.5
+# States per block: the memory of the benchmark itself is not to be measured.
+_BLOCK = 5000
+_SWEPT, _PLANS, _TASKS, _ROWS = 200, 10_000, 2_000, 100_000
+
+
+def measure_run() -> list[Row]:
+    """Simulated seconds per second of a run with its log, and what logging costs per sample."""
+    prepared = prepare("square_tracking")
+    plan = prepared.plan
+
+    def streamed(record: Callable[[ArmState], None]) -> None:
+        with open_backend(prepared) as arm:
+            arm.move_to(plan.setpoints[0])
+            for state in arm.stream(plan.setpoints):
+                record(state)
+
+    def logged() -> None:
+        with tempfile.TemporaryDirectory() as directory:
+            path, samples = Path(directory) / "log.mcap", Samples(plan)
+            with LogWriter(path, joint_names=prepared.robot.joint_names, period=plan.period) as log:
+                streamed(lambda state: log.write(samples.of(state)))
+
+    def reported() -> None:
+        with tempfile.TemporaryDirectory() as directory:
+            execute(prepared, out=Path(directory) / "run")
+
+    with_log, without, whole = medians(logged, lambda: streamed(lambda state: None), reported)
+    factor = f"{plan.duration / with_log:.0f} x real time"
+    share = (with_log - without) / plan.samples
+    return [
+        ("the square, with its log", factor, "required", "20 x"),
+        ("the same, no log", f"{plan.duration / without:.0f} x real time", "with its log", factor),
+        ("the same, metrics, report", f"{whole:.2f} s", "simulated time", f"{plan.duration:.0f} s"),
+        ("logging, one sample", f"{share * 1e6:.0f} us", "5 % of a 500 Hz period", "100 us"),
+    ]
+
+
+def measure_startup() -> list[Row]:
+    """Whole processes: commands that only print, a plan check and a run with everything cached, and a first start."""
+    with tempfile.TemporaryDirectory() as directory:
+        counter = iter(range(1000))
+
+        def simbridge(*arguments: str, cache: str | None = None) -> float:
+            return process_time("-m", "simbridge", *arguments, cache=cache)
+
+        empty, *printed, checked, ran = medians(
+            lambda: process_time("-c", "pass"),
+            lambda: simbridge("--help"),
+            lambda: simbridge("robots"),
+            lambda: simbridge("scenarios"),
+            lambda: simbridge("check", "square_tracking"),
+            lambda: simbridge("run", "square_tracking", "--out", f"{directory}/run{next(counter)}"),
+        )
+        caches = (f"{directory}/cache{start}" for start in range(_FIRST_STARTS))
+        first = statistics.median(simbridge("check", "square_tracking", cache=cache) for cache in caches)
+    commands = zip(("--help", "robots", "scenarios"), printed, strict=True)
+    return [
+        ("an empty Python process", f"{empty:.2f} s", "simbridge --help", f"{printed[0]:.2f} s"),
+        *((f"simbridge {name}", f"{taken:.2f} s", "required, at most", "0.30 s") for name, taken in commands),
+        ("check square_tracking, compiled", f"{checked:.2f} s", "required, at most", "1.20 s"),
+        ("check square_tracking, first time", f"{first:.2f} s", "required, at most", "15.00 s"),
+        ("run square_tracking, compiled", f"{ran:.2f} s", "required, below", "4.00 s"),
+    ]
+
+
+def measure_recording(seconds: float = _HOUR) -> list[Row]:
+    """The cost of recording a sample, and of storing, reading, evaluating and plotting an hour."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "run"
+        cost, grown, count = synthetic_run(path, seconds)
+        size = (path / "log.mcap").stat().st_size / count
+        with client("simbridge.bench.runs", path) as measured:
+            times = json.loads(measured.communicate()[0])
+        exported = process_time("-m", "simbridge", "export", str(path), "--to", "csv")
+    hour = _HOUR / seconds
+    whole = times["read"] + times["summary"] + times["report"]
+    return [
+        ("recording, one sample", f"{1e6 * cost:.0f} us", "5 % of a 500 Hz period", "100 us"),
+        ("recording, memory growth", f"{grown / 1e6:.0f} MB", "samples", f"{count}"),
+        ("log, one sample", f"{size:.0f} bytes", "its numbers as float64", "405 bytes"),
+        ("log, an hour at 500 Hz", f"{1e-6 * size * count * hour:.0f} MB", "required, below", "800 MB"),
+        ("reading the log", f"{times['read']:.1f} s", "samples", f"{count}"),
+        ("evaluating it", f"{times['summary']:.1f} s", "reading the log", f"{times['read']:.1f} s"),
+        ("its report page", f"{times['report']:.1f} s", "reading the log", f"{times['read']:.1f} s"),
+        ("log, summary and report", f"{whole:.1f} s", "required of an hour, below", "30 s"),
+        ("simbridge export --to csv", f"{exported:.1f} s", "required of an hour, below", "30 s"),
+        ("largest memory for a report", f"{times['memory'] / 1e9:.2f} GB", "required of an hour, below", "1 GB"),
+    ]
+
+
+def measure_pages() -> list[Row]:
+    """Whole processes that write the pages and the table of 16 s of motion at 125 Hz, and their sizes."""
+    with tempfile.TemporaryDirectory() as directory:
+        runs = [str(Path(directory) / name) for name in ("one", "other")]
+        for run in runs:
+            synthetic_run(Path(run), _SHORT, "ur10")
+        compared = str(Path(directory) / "compared")
+        required = {
+            ("report", runs[0]): "3 s",
+            ("compare", *runs, "--out", compared): "4 s",
+            ("export", runs[0], "--to", "csv"): "1.5 s",
+        }
+        rows = []
+        for words, most in required.items():
+            taken = statistics.median(process_time("-m", "simbridge", *words) for _ in range(_PROCESSES))
+            rows.append((f"{words[0]}, {_SHORT:g} s at 125 Hz", f"{taken:.2f} s", "required, below", most))
+        pages = (Path(runs[0]) / "report.html", Path(runs[0]) / "replay.html", Path(compared) / "compare.html")
+        sizes = [(page.name, f"{page.stat().st_size / 1e6:.2f} MB", "required, at most", "3 MB") for page in pages]
+    return rows + sizes
+
+
+def synthetic_run(path: Path, seconds: float, robot: str = "ur10e") -> tuple[float, int, int]:
+    """Write the run directory of a synthetic run, without summary and report.
+
+    Returns:
+        Mean time to record a sample, s; growth of the process meanwhile, bytes; number of samples.
+    """
+    prepared = prepare("square_tracking", robot=robot)
+    prepared = replace(prepared, plan=_laps(prepared.plan, seconds))
+    plan = prepared.plan
+    directory = RunDirectory.create(path, "")
+    directory.write_settings(resolved_settings(prepared, open_backend(prepared)))
+    directory.write_plan(plan.as_arrays())
+    samples, spent = Samples(plan), 0.0
+    # Not part of the recording: the plan computes the targets of all samples when the first is asked for.
+    _ = plan.targets
+    before = peak_memory()
+    with LogWriter(
+        directory.log_file, joint_names=prepared.robot.joint_names, period=plan.period, indexed=False
+    ) as log:
+        for states in _states(plan):
+            begin = time.perf_counter()
+            for state in states:
+                log.write(samples.of(state))
+            spent += time.perf_counter() - begin
+    return spent / plan.samples, peak_memory() - before, plan.samples
+
+
+def _laps(plan: Plan, seconds: float) -> Plan:
+    """A plan repeated for this many seconds."""
+    lap = plan.samples - 1
+    count = round(seconds / plan.period)
+    path = plan.trajectory
+    laps = 1 + int(seconds / path.duration)
+    stamps = np.concatenate([path.elapsed[:-1] + lap * path.duration for lap in range(laps)])
+    poses = np.tile(path.poses[:-1], (laps, 1))
+    rows = np.arange(count) % lap
+    return replace(
+        plan,
+        trajectory=Trajectory(stamps, poses, path.source),
+        trajectory_times=np.minimum(np.arange(count) * plan.period, stamps[-1]),
+        solution=plan.solution[rows],
+        setpoints=plan.setpoints[rows],
+        limited=plan.limited[rows],
+    )
+
+
+def _states(plan: Plan) -> Iterator[list[ArmState]]:
+    random = np.random.default_rng(0)
+    lag = round(_LAG / plan.period)
+    for first in range(0, plan.samples, _BLOCK):
+        k = np.arange(first, min(first + _BLOCK, plan.samples))
+        shape = (len(k), plan.setpoints.shape[1])
+        setpoints = plan.setpoints[k]
+        # Between two setpoints: numbers that the log does not contain elsewhere.
+        target = 0.37 * plan.setpoints[np.maximum(k - lag // 2, 0)] + 0.63 * plan.setpoints[np.maximum(k - lag, 0)]
+        q = plan.setpoints[np.maximum(k - lag, 0)] + _POSITION_NOISE * random.standard_normal(shape)
+        qd = (target - plan.setpoints[np.maximum(k - lag // 2 - 1, 0)]) / plan.period
+        qd += _VELOCITY_NOISE * random.standard_normal(shape)
+        effort = 20.0 + _EFFORT_NOISE * random.standard_normal(shape)
+        yield [
+            ArmState(
+                sequence=int(number),
+                host_monotonic=time.monotonic(),
+                timestamp=float(number * plan.period),
+                plan_time=float(number * plan.period),
+                q=q[i],
+                qd=qd[i],
+                effort=effort[i],
+                controller_target=target[i],
+                command=setpoints[i],
+            )
+            for i, number in enumerate(k)
+        ]
+
+
+def _measured(path: str) -> dict[str, float]:
+    directory = RunDirectory.open(path)
+    times = [time.perf_counter()]
+    evaluation = Evaluation.of(directory)
+    times.append(time.perf_counter())
+    summary = summarize(evaluation, "completed")
+    times.append(time.perf_counter())
+    report_page(evaluation, summary)
+    times.append(time.perf_counter())
+    read, summarised, reported = np.diff(times).tolist()
+    return {"read": read, "summary": summarised, "report": reported, "memory": float(peak_memory())}
+
+
+def measure_sweeps() -> list[Row]:
+    """The figures of docs/sweeps.md."""
+    gains = {"servo-gain": [500 + 5 * k for k in range(_SWEPT)]}
+    one, two = (_seconds("circle", grid=gains, keep="none", jobs=jobs) for jobs in (1, 2))
+    kp, gain = [10 + 0.4 * k for k in range(100)], [500 + 10 * k for k in range(_PLANS // 100)]
+    grid = {"period": [0.016], "solver.iterations": [10], "solver.kp": kp, "servo-gain": gain}
+    before = peak_memory()
+    planned = _seconds("circle", grid=grid, plan_only=True, jobs=2)
+    grown = 1e-6 * (peak_memory() - before)
+    rows = [
+        (f"sweep: {_SWEPT} runs, two cores", f"{two:.0f} s", "one core", f"{one:.0f} s"),
+        ("sweep: two cores are faster by", f"{one / two:.2f} x", "required", "1.85 x"),
+        (f"sweep: {_PLANS} plans, two cores", f"{planned:.0f} s", "wanted", "60 s"),
+        ("sweep: memory of these rows", f"{grown:.0f} MB", "rows", f"{_PLANS}"),
+        ("sweep: engine, one point", f"{_overhead(Cores(2)):.2f} ms", "required, at most", "2 ms"),
+    ]
+    if importlib.util.find_spec("distributed") is not None:
+        rows.append(("sweep: engine with Dask", f"{_with_dask():.2f} ms", "loky's bound", "2 ms"))
+    return [*rows, (f"sweep: page of {_ROWS} rows", f"{_page():.1f} s", "required, at most", "5 s")]
+
+
+def _seconds(scenario: str, **arguments: Any) -> float:
+    with tempfile.TemporaryDirectory() as directory:
+        return timed(lambda: sweep(scenario, out=Path(directory, "sweep"), **arguments))
+
+
+def _overhead(engine: Engine) -> float:
+    """Time of a point that is none, ms: what remains is the engine's."""
+    tasks: Sequence[Task] = [Task(f"{k}", b"") for k in range(_TASKS)]
+    made = results(tasks, engine, made_by())
+    next(made)
+    begin = time.perf_counter()
+    rest = sum(1 for _ in made)
+    return 1e3 * (time.perf_counter() - begin) / rest
+
+
+def _with_dask() -> float:
+    distributed = importlib.import_module("distributed")
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+        return _overhead(Cluster(cluster.scheduler_address))
+
+
+def _page() -> float:
+    """From results.csv of many rows to its page."""
+    with tempfile.TemporaryDirectory() as directory:
+        place = Path(directory, "sweep")
+        sweep("circle", grid={"solver.kp": [10, 20], "servo-gain": [500, 900]}, keep="none", jobs=2, out=place)
+        header, *lines = (place / RESULTS).read_text().splitlines(keepends=True)
+        many = [f"{k:016x}{lines[k % len(lines)][16:]}" for k in range(_ROWS)]
+        write_file(place / RESULTS, (header + "".join(many)).encode())
+        return timed(lambda: write_page(place))
+
+
+if __name__ == "__main__":
+    print(json.dumps(_measured(sys.argv[1])))
