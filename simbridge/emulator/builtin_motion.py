@@ -1,4 +1,4 @@
-"""URScript's functions that move the arm, and those that wait."""
+"""URScript's functions that move the arm, wait or act by forces."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pinocchio as pin
 
 from simbridge.emulator import motion, moves
-from simbridge.emulator.builtins import ControllerFunctions, Wait, fraction, not_negative, number, numbers, positive
-from simbridge.emulator.compliance import JointTorque
+from simbridge.emulator.arm import frame_of
+from simbridge.emulator.builtins import ControllerFunctions
+from simbridge.emulator.compliance import ForceMode, Freedrive, JointTorque
 from simbridge.emulator.errors import RuntimeFault
 from simbridge.emulator.state import Event
-from simbridge.emulator.urscript.library import Library
+from simbridge.emulator.urscript.library import Library, Wait, fraction, not_negative, number, numbers, positive
 from simbridge.emulator.urscript.values import short
 from simbridge.errors import InvalidParameter
 from simbridge.robot.pose import Array
@@ -23,6 +25,8 @@ OPTIMOVE_TOOL = (5.0, 1.5)  # m/s^2 and m/s, at a=1 and v=1
 # UR's error code for overlapping blends (C171), and its argument for each kind of move
 OVERLAP, OVERLAPPING = 171, {"movec": 0, "movej": 4, "movep": 9, "movel": 11, "optimovel": 11}
 BRAKING = 20.0  # rad/s^2, for an arm that is still moving when a move begins
+FREEDRIVE_BRAKING = 5.0  # rad/s^2, at the end of freedrive
+_ALL_AXES = (1, 1, 1, 1, 1, 1)
 
 
 def _moving(function: Callable[..., Wait]) -> Callable[..., Wait]:
@@ -30,7 +34,7 @@ def _moving(function: Callable[..., Wait]) -> Callable[..., Wait]:
 
     @functools.wraps(function)
     def exclusive(self: MotionFunctions, thread: Any, *arguments: Any, **named: Any) -> Wait:
-        self.check_mover(thread)
+        self._check_mover(thread)
         self._mover = thread
         try:
             return (yield from function(self, thread, *arguments, **named))
@@ -41,12 +45,13 @@ def _moving(function: Callable[..., Wait]) -> Callable[..., Wait]:
 
 
 class MotionFunctions(ControllerFunctions):
-    """Moves, speeds, servoing, stops; `sync` and `sleep`."""
+    """Moves, speeds, servoing, stops; `sync` and `sleep`; forces."""
 
     _mover: Any = None
+    _force_gain = 0.5
     _carried = 0.0  # s, of a timed motion's call that did not end with a tick
 
-    def check_mover(self, thread: Any) -> None:
+    def _check_mover(self, thread: Any) -> None:
         """Raise a fault if another thread is in a function that moves the arm."""
         if self._mover not in (None, thread):
             raise RuntimeFault("Another thread is already controlling the robot.")
@@ -234,3 +239,68 @@ class MotionFunctions(ControllerFunctions):
 
     def do_get_steptime(self, _thread: Any) -> float:
         return self._controller.period
+
+    # Force mode, freedrive, the force sensor, contacts
+
+    def do_force_mode(
+        self, _thread: Any, task_frame: Any, selection_vector: Any, wrench: Any, type: int, limits: Any
+    ) -> None:
+        if type not in (1, 2, 3):
+            raise InvalidParameter("force_mode's type", short(type), "1, 2 or 3")
+        if type != 2:
+            self._controller.without_effect(f"force_mode's type {type} (it is taken for 2)")
+        s, drive = self._state, self._controller.drive
+        arguments = (
+            frame_of(numbers("task_frame", task_frame, 6)), numbers("selection_vector", selection_vector, 6),
+            numbers("wrench", wrench, 6), numbers("limits", limits, 6),
+        )  # fmt: skip
+        if drive.force_mode is None:
+            drive.force_mode = ForceMode(self._controller.arm, s.target_q, s.target_qd)
+        drive.force_mode.aim(s.target_q, *arguments, self._force_gain)
+
+    def do_end_force_mode(self, _thread: Any) -> None:
+        self._controller.drive.release_force_mode()
+
+    def do_force_mode_set_gain_scaling(self, _thread: Any, scaling: float) -> None:
+        if not 0.0 <= number("gain scaling", scaling) <= 2.0:
+            raise InvalidParameter("gain scaling", short(scaling), "from 0 to 2")
+        self._force_gain = float(scaling)
+
+    def do_force_mode_get_gain_scaling(self, _thread: Any) -> float:
+        return self._force_gain
+
+    def do_freedrive_mode(
+        self, thread: Any, freeAxes: Any = _ALL_AXES, feature: Any = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    ) -> None:
+        self._check_mover(thread)
+        controller, free, turn = self._controller, numbers("freeAxes", freeAxes, 6), np.eye(3)
+        if feature == "tool":
+            turn = controller.arm.tool(self._state.target_q).rotation
+        elif feature != "base":
+            turn = pin.exp3(numbers("feature", feature, 6)[3:])
+        controller.motion = Freedrive(controller.arm, controller.drive.contact, free, turn)
+
+    do_freedrive_mode_no_incorrect_payload_check = do_freedrive_mode
+
+    def do_teach_mode(self, thread: Any) -> None:
+        self.do_freedrive_mode(thread)
+
+    def do_end_freedrive_mode(self, _thread: Any) -> None:
+        if isinstance(self._controller.motion, Freedrive):
+            self._controller.motion = motion.JointStop(FREEDRIVE_BRAKING)
+
+    do_end_teach_mode = do_end_freedrive_mode
+
+    def do_zero_ftsensor(self, _thread: Any) -> None:
+        self._controller.drive.contact.zero()
+
+    def do_ft_rtde_input_enable(self, _thread: Any, enable: bool, *sensor: Any) -> None:
+        if sensor:
+            self._controller.without_effect("the mass and place of an external force sensor")
+        self._controller.drive.contact.from_client = bool(enable)
+
+    do_enable_external_ft_sensor = do_ft_rtde_input_enable
+
+    def do_tool_contact(self, _thread: Any, direction: Any = None) -> int:
+        towards: Array = np.zeros(6) if direction is None else numbers("direction", direction, 6)
+        return self._controller.drive.contact.ticks_since(towards[:3])

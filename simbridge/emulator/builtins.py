@@ -1,4 +1,4 @@
-"""URScript's built-in functions that do not move the arm: state, settings, registers, messages, poses, kinematics.
+"""URScript's built-in functions that do not move the arm: state, settings, inputs and outputs, messages, kinematics.
 
 Each is called as `function(thread, *arguments)`. One that blocks is a generator that yields once a tick until it is
 done. Angles in rad, lengths in m. Defaults are URScript's own.
@@ -6,9 +6,8 @@ done. Angles in rad, lengths in m. Defaults are URScript's own.
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,80 +15,73 @@ import pinocchio as pin
 
 from simbridge.emulator.arm import Unreachable, frame_of, pose_of
 from simbridge.emulator.controller import Controller
+from simbridge.emulator.rtde_variables import output_variables
 from simbridge.emulator.state import Event
-from simbridge.emulator.urscript.library import FunctionGroup
-from simbridge.emulator.urscript.values import Pose, Struct, short, to_text
+from simbridge.emulator.urscript.library import FunctionGroup, Wait, as_list, as_pose, not_negative, number, numbers
+from simbridge.emulator.urscript.values import Pose, Struct, short, to_text, wrap
 from simbridge.errors import InvalidParameter
 from simbridge.robot.pose import Array
 
-Wait = Generator[None, None, Any]  # what a blocking function returns
 ATTEMPT_COST = 4000  # of inverse kinematics, in units of a tick's budget
 _ACTIVE = (None, "active_tcp")
 
-# Arguments are checked by these; each raises InvalidParameter.
 
-
-def numbers(name: str, values: Any, count: int, most: float = 1e6) -> Array:
-    """An array of `count` numbers, none of them larger than `most`: larger ones do not stay finite."""
-    try:
-        array = np.array(values, dtype=float) if isinstance(values, Iterable) else np.zeros(0)
-    except (TypeError, ValueError):  # texts, or lists of different lengths
-        array = np.zeros(0)
-    if array.shape != (count,) or not (np.abs(array) <= most).all():
-        raise InvalidParameter(name, short(values), f"{count} finite numbers, from {-most:g} to {most:g}")
-    return array
-
-
-def number(name: str, value: Any) -> float:
-    """A finite number."""
-    if not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise InvalidParameter(name, short(value), "a finite number")
-    return float(value)
-
-
-def positive(name: str, value: Any) -> float:
-    """A finite number above zero."""
-    if not isinstance(value, (int, float)) or not (math.isfinite(value) and value > 0.0):
-        raise InvalidParameter(name, short(value), "a positive number")
-    return float(value)
-
-
-def not_negative(name: str, value: Any) -> float:
-    """A finite number from zero up."""
-    if not isinstance(value, (int, float)) or not (math.isfinite(value) and value >= 0.0):
-        raise InvalidParameter(name, short(value), "a number, not negative")
-    return float(value)
-
-
-def fraction(name: str, value: Any) -> float:
-    """A number above 0, up to 1."""
-    if positive(name, value) > 1.0:
-        raise InvalidParameter(name, short(value), "a fraction, above 0 and up to 1")
-    return float(value)
-
-
-def register(value: Any, count: int) -> int:
+def _register(value: Any, count: int) -> int:
     """A register's number, 0 to count - 1."""
     if not isinstance(value, int) or not 0 <= value < count:
         raise InvalidParameter("register", short(value), f"a whole number from 0 to {count - 1}")
     return value
 
 
-def as_list(values: Array) -> list[float]:
-    return [float(v) for v in values]
-
-
-def as_pose(values: Array) -> Pose:
-    return Pose(as_list(values))
-
-
 def _reads(attribute: str, convert: Callable[[Array], Any] = as_list) -> Callable[..., Any]:
-    """A function that returns a vector of the controller's state."""
+    """A function that returns a part of the controller's state."""
 
     def read(self: ControllerFunctions, _thread: Any) -> Any:
         return convert(getattr(self._state, attribute))
 
     return read
+
+
+def _reads_register(attribute: str) -> Callable[..., Any]:
+    def read(self: ControllerFunctions, _thread: Any, address: int) -> Any:
+        registers = getattr(self._state, attribute)
+        return registers[_register(address, len(registers))]
+
+    return read
+
+
+def _writes_register(attribute: str, convert: Callable[[Any], Any]) -> Callable[..., Any]:
+    def write(self: ControllerFunctions, _thread: Any, address: int, value: Any) -> None:
+        registers = getattr(self._state, attribute)
+        registers[_register(address, len(registers))] = convert(value)
+
+    return write
+
+
+def _reads_bit(attribute: str, first: int = 0, count: int = 18) -> Callable[..., Any]:
+    def read(self: ControllerFunctions, _thread: Any, n: int) -> bool:
+        return bool(getattr(self._state, attribute) >> first + _register(n, count) & 1)
+
+    return read
+
+
+def _writes_bit(first: int = 0, count: int = 18) -> Callable[..., Any]:
+    def write(self: ControllerFunctions, _thread: Any, n: int, b: bool) -> None:
+        bit = 1 << first + _register(n, count)
+        outputs = self._state.digital_outputs
+        self._state.digital_outputs = outputs | bit if b else outputs & ~bit
+
+    return write
+
+
+def _asks(zero: Any) -> Callable[..., Wait]:
+    """A function that shows a question and waits: nobody can type an answer here, so closing it returns a zero."""
+
+    def ask(self: ControllerFunctions, _thread: Any, message: Any) -> Wait:
+        yield from self.do_popup(None, message, blocking=True)
+        return zero
+
+    return ask
 
 
 class ControllerFunctions(FunctionGroup):
@@ -178,12 +170,9 @@ class ControllerFunctions(FunctionGroup):
     def do_set_payload_cog(self, _thread: Any, cog: Any) -> None:
         self._state.payload_cog = numbers("centre of gravity", cog, 3)
 
-    def do_get_target_payload(self, _thread: Any) -> float:
-        return self._state.payload
-
+    do_get_target_payload = _reads("payload", float)
     do_get_target_payload_cog = _reads("payload_cog")
     do_get_target_payload_inertia = _reads("payload_inertia")
-
     do_get_gravity = _reads("gravity")
 
     def do_set_gravity(self, _thread: Any, d: Any) -> None:
@@ -211,22 +200,10 @@ class ControllerFunctions(FunctionGroup):
         while blocking and self._controller.popup_text:
             yield
 
-    def _request(self, message: Any, answer: Any) -> Wait:
-        """Show a question and wait: nobody can type an answer here, so closing it returns the type's zero."""
-        yield from self.do_popup(None, message, blocking=True)
-        return answer
-
-    def do_request_boolean_from_primary_client(self, _thread: Any, message: Any) -> Wait:
-        return (yield from self._request(message, False))
-
-    def do_request_integer_from_primary_client(self, _thread: Any, message: Any) -> Wait:
-        return (yield from self._request(message, 0))
-
-    def do_request_float_from_primary_client(self, _thread: Any, message: Any) -> Wait:
-        return (yield from self._request(message, 0.0))
-
-    def do_request_string_from_primary_client(self, _thread: Any, message: Any) -> Wait:
-        return (yield from self._request(message, ""))
+    do_request_boolean_from_primary_client = _asks(False)
+    do_request_integer_from_primary_client = _asks(0)
+    do_request_float_from_primary_client = _asks(0.0)
+    do_request_string_from_primary_client = _asks("")
 
     def do_time(self, _thread: Any, mode: int = 0) -> Struct:
         nanoseconds = time.time_ns() if mode else round(1e9 * self._state.timestamp)
@@ -240,6 +217,73 @@ class ControllerFunctions(FunctionGroup):
         # The program is paused before its next tick; one that has nothing left to do has ended, as UR's tests expect.
         self._controller.protective_stop("the program asked for it")
         thread.check_ended()
+
+    # General-purpose registers, 48 integers and floats and 128 bits in each direction; digital inputs and outputs
+
+    do_read_input_integer_register = _reads_register("input_int")
+    do_read_input_float_register = _reads_register("input_double")
+    do_read_input_boolean_register = _reads_register("input_bit")
+    do_read_output_integer_register = _reads_register("output_int")
+    do_read_output_float_register = _reads_register("output_double")
+    do_read_output_boolean_register = _reads_register("output_bit")
+    do_write_output_integer_register = _writes_register("output_int", lambda value: wrap(int(number("value", value))))
+    do_write_output_float_register = _writes_register("output_double", lambda value: number("value", value))
+    do_write_output_boolean_register = _writes_register("output_bit", bool)
+
+    do_get_digital_in, do_get_digital_out = _reads_bit("digital_inputs"), _reads_bit("digital_outputs")
+    do_set_digital_out = _writes_bit()
+    do_get_standard_digital_in, do_get_standard_digital_out = do_get_digital_in, do_get_digital_out
+    do_set_standard_digital_out = do_set_digital_out
+    do_get_configurable_digital_in = _reads_bit("digital_inputs", 8, 8)
+    do_get_configurable_digital_out = _reads_bit("digital_outputs", 8, 8)
+    do_set_configurable_digital_out = _writes_bit(8, 8)
+    do_get_tool_digital_in = _reads_bit("digital_inputs", 16, 2)
+    do_get_tool_digital_out = _reads_bit("digital_outputs", 16, 2)
+    do_set_tool_digital_out = _writes_bit(16, 2)
+
+    # Analog inputs and outputs, in A or V
+
+    def do_get_analog_in(self, _thread: Any, n: int) -> float:
+        return self._state.analog_inputs[_register(n, 4)]
+
+    do_get_standard_analog_in = do_get_analog_in
+
+    def do_get_tool_analog_in(self, _thread: Any, n: int) -> float:
+        return self._state.analog_inputs[2 + _register(n, 2)]
+
+    def do_get_analog_out(self, _thread: Any, n: int) -> float:
+        i = _register(n, 2)
+        voltage = self._state.analog_output_types >> i & 1
+        return self._state.analog_outputs[i] * (1.0 if voltage else 1e-3)
+
+    def do_set_analog_out(self, _thread: Any, n: int, f: float) -> None:
+        i, ratio = _register(n, 2), min(not_negative("f", f), 1.0)
+        voltage = self._state.analog_output_types >> i & 1
+        self._state.analog_outputs[i] = 10.0 * ratio if voltage else 4.0 + 16.0 * ratio
+
+    def do_set_analog_outputdomain(self, thread: Any, port: int, domain: int) -> None:
+        i = _register(port, 2)
+        types = self._state.analog_output_types
+        self._state.analog_output_types = types & ~(1 << i) | bool(domain) << i
+
+    do_get_standard_analog_out, do_set_standard_analog_out = do_get_analog_out, do_set_analog_out
+
+    def do_set_tool_voltage(self, _thread: Any, voltage: int) -> None:
+        if voltage not in (0, 12, 24):
+            raise InvalidParameter("voltage", short(voltage), "0, 12 or 24")
+        self._state.tool_voltage = int(voltage)
+
+    def do_get_flag(self, _thread: Any, n: int) -> bool:
+        return self._state.flags[_register(n, len(self._state.flags))]
+
+    def do_set_flag(self, _thread: Any, n: int, b: bool) -> None:
+        self._state.flags[_register(n, len(self._state.flags))] = bool(b)
+
+    def do_get_rtde_value(self, _thread: Any, key: str) -> Any:
+        variables = output_variables(self._controller.profile)
+        if key not in variables:
+            raise InvalidParameter("key", short(key), "the name of an RTDE output of this version")
+        return variables[key].read(self._state)
 
     # Forward and inverse kinematics, Jacobian, mass matrix
 

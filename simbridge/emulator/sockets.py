@@ -15,8 +15,7 @@ import threading
 from collections.abc import Callable, Generator, Mapping
 from typing import Any
 
-from simbridge.emulator.builtins import Wait
-from simbridge.emulator.urscript.library import FunctionGroup
+from simbridge.emulator.urscript.library import FunctionGroup, Wait
 from simbridge.emulator.urscript.values import short, to_text
 from simbridge.errors import InvalidParameter
 

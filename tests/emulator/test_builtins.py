@@ -18,11 +18,10 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 from simbridge.emulator.arm import frame_of, pose_of
-from simbridge.emulator.builtin_without_effect import WITHOUT_EFFECT
 from simbridge.emulator.compliance import COMPENSATED_TIME, FRICTION_TIME
 from simbridge.emulator.controller import Controller
 from simbridge.emulator.handles import MAX_ANSWER
-from simbridge.emulator.program import ScriptProgram, builtin_functions
+from simbridge.emulator.program import WITHOUT_EFFECT, ScriptProgram, builtin_functions
 from simbridge.emulator.sockets import SocketFunctions
 from simbridge.emulator.state import profile
 from simbridge.emulator.urscript.library import LIBRARY
@@ -46,7 +45,7 @@ def controller() -> Controller:
 
 @pytest.fixture(scope="module")
 def call(controller):
-    table = builtin_functions(controller)
+    table = {**LIBRARY, **builtin_functions(controller)}
 
     def call(name: str, *arguments: Any, thread: Any = None) -> Any:
         result = table[name](thread or Thread(), *arguments)

@@ -18,8 +18,7 @@ from collections.abc import Callable, Mapping
 from multiprocessing.connection import Connection, Pipe
 
 from simbridge.emulator.errors import ScriptSyntaxError
-from simbridge.emulator.urscript.compiler import Code, compile_script
-from simbridge.emulator.urscript.library import Builtin
+from simbridge.emulator.urscript.compiler import Builtin, Code, compile_script
 
 MAX_SECONDS = 10  # of processor time, for one script
 MAX_MEMORY = 1 << 29  # bytes
@@ -33,11 +32,9 @@ OnCompiled = Callable[[Code | None, ScriptSyntaxError | None], None]
 
 
 class Compilation:
-    """A script that is being compiled.
+    """A script that is being compiled, for a program that may call these built-in functions.
 
     Args:
-        source: The script.
-        builtins: The built-in functions that it may call.
         on_compiled: Called once, in another thread, with the code or the error; not called if cancelled before.
 
     Attributes:
@@ -45,35 +42,19 @@ class Compilation:
     """
 
     def __init__(self, source: str, builtins: Mapping[str, Builtin], on_compiled: OnCompiled) -> None:
-        self.source, self.builtins, self._on_compiled = source, builtins, on_compiled
+        self.source, self.builtins, self.on_compiled = source, builtins, on_compiled
         self.cancelled = False
         self.fault: Exception | None = None
-        self._finished = threading.Event()
+        self.finished = threading.Event()
 
     def cancel(self) -> None:
         """Drop the result: it is no longer needed."""
         self.cancelled = True
         self.source = ""
 
-    def run(self, request: Callable[[Compilation], Code | Refusal]) -> None:
-        """Have it compiled by `request`, and pass on the result."""
-        try:
-            answer = ("", 1, 1, "") if self.cancelled else request(self)
-            if self.cancelled:
-                return
-            if isinstance(answer, Code):
-                self._on_compiled(answer, None)
-            else:
-                reason, line, column, unknown = answer
-                self._on_compiled(None, ScriptSyntaxError(reason, line=line, column=column, unknown=unknown))
-        except Exception as error:
-            self.fault = error
-        finally:
-            self._finished.set()
-
     def join(self) -> None:
         """Wait until it is finished."""
-        self._finished.wait()
+        self.finished.wait()
 
 
 class Compiler:
@@ -105,9 +86,24 @@ class Compiler:
 
     def _run(self) -> None:
         while True:
-            self._queue.get().run(self._request)
+            compilation = self._queue.get()
+            try:
+                answer = None if compilation.cancelled else self._request(compilation)
+                if compilation.cancelled or answer is None:
+                    continue
+                if isinstance(answer, Code):
+                    compilation.on_compiled(answer, None)
+                else:
+                    reason, line, column, unknown = answer
+                    refused = ScriptSyntaxError(reason, line=line, column=column, unknown=unknown)
+                    compilation.on_compiled(None, refused)
+            except Exception as error:
+                compilation.fault = error
+            finally:
+                compilation.finished.set()
 
-    def _request(self, compilation: Compilation) -> Code | Refusal:
+    def _request(self, compilation: Compilation) -> Code | Refusal | None:
+        """What the process answers; None if the compilation is cancelled before."""
         connection = self._connect()
         # The built-in functions are sent only when they have changed since the last script.
         builtins = None if compilation.builtins is self._sent_builtins else compilation.builtins
@@ -117,7 +113,7 @@ class Compiler:
             while not connection.poll(_CANCEL_INTERVAL):
                 if compilation.cancelled:
                     self._end_process()
-                    return "", 1, 1, ""
+                    return None
             answer: Code | Refusal = connection.recv()
             return answer
         except (EOFError, OSError):
@@ -147,7 +143,7 @@ class Compiler:
 # In the compiling process
 
 
-def answer(source: str, builtins: Mapping[str, Builtin]) -> Code | Refusal:
+def _answer(source: str, builtins: Mapping[str, Builtin]) -> Code | Refusal:
     """The compiled script, or why there is none: as on a controller, also where it calls a function that is missing."""
     try:
         code = compile_script(source, builtins)
@@ -186,7 +182,7 @@ def main(connection: Connection, seconds: int, memory: int) -> None:
             if source not in known:
                 if len(known) >= MAX_KNOWN:
                     known.pop(next(iter(known)))
-                known[source] = answer(source, builtins)
+                known[source] = _answer(source, builtins)
             connection.send(known[source])
         except (EOFError, OSError):
             return

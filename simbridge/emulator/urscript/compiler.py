@@ -1,4 +1,4 @@
-"""Translates a syntax tree to Python: functions that may block become generators, the others plain functions.
+"""Translates a syntax tree to Python: every function of the program becomes a generator.
 
 Names get a prefix by kind (u_ function, m_ main program, b_ built-in, g_ global, v_ local), so that none collides with
 Python's. A generator yields None when it has nothing to do until the next tick, `SPENT` when the thread's budget of
@@ -14,43 +14,55 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from keyword import iskeyword
-from types import CodeType
+from typing import TypeVar
 
 from simbridge.emulator.errors import ScriptSyntaxError
 from simbridge.emulator.urscript import syntax
-from simbridge.emulator.urscript.analysis import Analysis, Function, analyse, block_cost
-from simbridge.emulator.urscript.library import Builtin
-from simbridge.emulator.urscript.members import LIST_CHANGES
 from simbridge.emulator.urscript.parser import parse
 from simbridge.emulator.urscript.values import MAX_ELEMENTS, MAX_INTEGER
 
+NodeT = TypeVar("NodeT", bound=syntax.Node)
+
 FILE_NAME = "<urscript>"
-# Long code without a loop is charged in pieces of about this cost.
-_CHUNK = 200
-# A branch that costs no more than this is charged with its `if`.
-_SMALL = 20
+CALL_COST = 3  # of a call, in units of a tick's budget: 1 is about 0.1 microseconds
+_CHUNK = 200  # about the cost in which long code without a loop is charged
 _HELPERS = {
     "+": "_add", "-": "_subtract", "*": "_multiply", "/": "_divide", "%": "_modulo", "==": "_equal", "!=": "_unequal",
     "<": "_less", "<=": "_less_equal", ">": "_greater", ">=": "_greater_equal",
 }  # fmt: skip
 _LOGICAL = ("not", "and", "or", "xor")
-_COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
+_BOOLEAN = ("==", "!=", "<", "<=", ">", ">=", *_LOGICAL)
+# The methods of a list after which its variable has another value.
+_LIST_CHANGES = ("append", "clear", "extend", "insert", "pop", "remove")
+
+
+@dataclass(frozen=True)
+class Builtin:
+    """The description of a built-in function: the compiler, in another process, does not get the function itself.
+
+    Attributes:
+        signature: Its parameters; the first is the calling thread.
+        blocks: Whether it may have to wait: it is a generator function.
+        cost: Of a call, in units of the budget.
+    """
+
+    signature: inspect.Signature
+    blocks: bool
+    cost: int = CALL_COST
 
 
 @dataclass(frozen=True)
 class Code:
-    """A compiled program.
+    """A compiled program, which can be sent to another process of the same Python version.
 
     Attributes:
-        python: The Python source, for reading.
-        code: The same, compiled.
+        code: Of the Python module, marshalled.
         lines: The script's line for each line of the Python source (the first is lines[1]).
         main: The main program's name in the Python source.
         unknown: The functions that it calls and that do not exist, by name: line and column of the first call.
     """
 
-    python: str
-    code: CodeType
+    code: bytes
     lines: tuple[int, ...]
     main: str
     unknown: Mapping[str, tuple[int, int]] = field(default_factory=dict)
@@ -59,62 +71,83 @@ class Code:
         """The script's line for a line of the Python source."""
         return self.lines[python_line] if 0 <= python_line < len(self.lines) else 0
 
-    def __reduce__(self) -> tuple[object, ...]:
-        """Pickle for another process of the same Python version."""
-        return _unpacked, (self.python, marshal.dumps(self.code), self.lines, self.main)
-
-
-def _unpacked(python: str, code: bytes, lines: tuple[int, ...], main: str) -> Code:
-    return Code(python, marshal.loads(code), lines, main)
-
 
 def compile_script(source: str, builtins: Mapping[str, Builtin]) -> Code:
-    """Parse and compile a script.
+    """Parse and compile a script. What it calls and does not exist is named in `unknown`: controllers refuse such one.
 
     Raises:
-        ScriptSyntaxError: The source is not URScript, or too much of it.
+        ScriptSyntaxError: The source is not URScript, or too much or too complicated.
     """
-    return compile_program(parse(source), builtins)
-
-
-def compile_program(program: syntax.Program, builtins: Mapping[str, Builtin]) -> Code:
-    """Compile a program. What it calls and does not exist is named in `unknown`: controllers refuse such a program.
-
-    Args:
-        program: A script's syntax tree.
-        builtins: The built-in functions, each called as `function(thread, ...)`.
-
-    Raises:
-        ScriptSyntaxError: The program is too complicated.
-    """
-    analysis = analyse(program, builtins)
-    writer = _Writer(analysis, builtins)
-    functions = [function for function in analysis.functions.values() if function is not analysis.main]
-    for function in (*functions, analysis.main):
-        writer.function(function)
-    python = "\n".join(writer.text) + "\n"
+    program = parse(source)
+    functions = {definition.name: definition for definition in _all_definitions(program)}
+    main = _main_program(program)
+    writer = _Writer(functions, main, builtins)
+    for definition in functions.values():
+        if definition is not main:
+            writer.function(definition)
+    writer.function(main)
     try:
-        code = compile(python, FILE_NAME, "exec")
+        code = compile("\n".join(writer.text) + "\n", FILE_NAME, "exec")
     except (SyntaxError, RecursionError) as error:
         raise ScriptSyntaxError(f"it is too complicated ({error})", line=1, column=1) from None
     unknown: dict[str, tuple[int, int]] = {}
     for call in sorted(writer.unknown, key=lambda call: (call.line, call.column)):
         unknown.setdefault(call.name, (call.line, call.column))
-    return Code(python, code, tuple(writer.lines), writer.name_of(analysis.main), unknown)
+    return Code(marshal.dumps(code), tuple(writer.lines), writer.name_of(main), unknown)
+
+
+def _all_definitions(program: syntax.Program) -> list[syntax.Definition]:
+    """Every definition, nested ones too; of several with the same name, the last counts."""
+    found: list[syntax.Definition] = []
+    waiting: list[syntax.Node] = [program]
+    while waiting:
+        inside = [node for node in syntax.walk(*waiting.pop().children()) if isinstance(node, syntax.Definition)]
+        found += inside
+        waiting += inside
+    return found
+
+
+def _main_program(program: syntax.Program) -> syntax.Definition:
+    """The statements outside of definitions if there are any, else the last definition. One that needs arguments is not
+    a program: the file is a library then, which does nothing by itself."""
+    statements = tuple(statement for statement in program.body if not isinstance(statement, syntax.Definition))
+    last = program.body[-1] if program.body else None
+    if not statements and isinstance(last, syntax.Definition) and not last.parameters:
+        return last
+    return syntax.Definition(1, 1, "def", "", (), statements)
+
+
+def _nodes(definition: syntax.Definition, kind: type[NodeT]) -> list[NodeT]:
+    """The nodes of this kind in its parameters and body, without those of the definitions in it."""
+    below = syntax.walk(*definition.parameters, *definition.body)
+    return [node for node in below if isinstance(node, kind)]
+
+
+def _assigned(definition: syntax.Definition, scope: str | None = None) -> set[str]:
+    """The variables that it assigns: all, or those declared so."""
+    return {a.name for a in _nodes(definition, syntax.Assignment) if scope in (None, a.scope)}
 
 
 class _Writer:
     """Writes Python code, one function at a time."""
 
-    def __init__(self, analysis: Analysis, builtins: Mapping[str, Builtin]) -> None:
+    def __init__(
+        self, functions: Mapping[str, syntax.Definition], main: syntax.Definition, builtins: Mapping[str, Builtin]
+    ) -> None:
         self.text: list[str] = []
         self.lines: list[int] = [0]
         self.unknown: list[syntax.Call] = []
-        self._functions = analysis.functions
-        self._builtins = builtins
-        self._signatures: dict[str, inspect.Signature] = {}
-        self._function = analysis.main
-        self._blocking = True
+        self._functions, self._builtins = functions, builtins
+        self._signatures = {
+            **{name: builtin.signature for name, builtin in builtins.items()},
+            **{name: _signature_of(definition) for name, definition in functions.items()},
+        }
+        # Shared by all functions: declared `global` anywhere, or assigned by the main program without `local`.
+        own = _assigned(main, "local") | {parameter.name for parameter in main.parameters}
+        self._globals = _assigned(main) - own
+        for definition in (main, *functions.values()):
+            self._globals |= _assigned(definition, "global")
+        self._locals: set[str] = set()  # of the function that is being written
         self._line = 1
         self._indent = 0
         self._temporaries = 0
@@ -130,117 +163,105 @@ class _Writer:
         yield
         self._indent -= 1
 
-    def name_of(self, function: Function) -> str:
+    def name_of(self, definition: syntax.Definition) -> str:
         """Its name in Python; that of the main program differs from the one of a function in it with its name."""
-        name = function.definition.name
-        return f"m_{name}" if self._functions.get(name, function) is not function else f"u_{name}"
+        is_function = self._functions.get(definition.name) is definition
+        return f"{'u' if is_function else 'm'}_{definition.name}"
 
     # Functions and blocks
 
-    def function(self, function: Function) -> None:
+    def function(self, definition: syntax.Definition) -> None:
         """Write one function of the program."""
-        definition = function.definition
-        self._function, self._line = function, definition.line
-        self._blocking = function.may_block
-        parameters = ["_t"]
-        for parameter in definition.parameters:
-            parameters.append(f"v_{parameter.name}" + ("=_UNSET" if parameter.default else ""))
-        with self._block(f"def {self.name_of(function)}({', '.join(parameters)}):"):
-            if function.assigned_globals:
-                self._put("global " + ", ".join(sorted(f"g_{name}" for name in function.assigned_globals)))
-            if function.may_block:
-                self._put("if False: yield")
+        self._line = definition.line
+        assigned = _assigned(definition)
+        changed = {
+            syntax.place_of(method.value)[0]
+            for method in _nodes(definition, syntax.Method)
+            if method.name in _LIST_CHANGES
+        } - {""}
+        self._locals = {parameter.name for parameter in definition.parameters} | _assigned(definition, "local")
+        self._locals |= assigned - self._globals
+        parameters = [f"v_{each.name}" + ("=_UNSET" if each.default else "") for each in definition.parameters]
+        with self._block(f"def {self.name_of(definition)}({', '.join(['_t', *parameters])}):"):
+            if shared := (assigned | changed) - self._locals:
+                self._put("global " + ", ".join(sorted(f"g_{name}" for name in shared)))
+            self._put("if False: yield")
             for parameter in definition.parameters:
                 if parameter.default:
                     with self._block(f"if v_{parameter.name} is _UNSET:"):
                         self._put(f"v_{parameter.name} = {self._expression(parameter.default)}")
-            if function.may_block and function.counted:
-                self._put("_t.enter_call()")
-                with self._block("try:"):
-                    self._statements(definition.body, 1)
-                with self._block("finally:"):
-                    self._put("_t.depth -= 1")
-            else:
+            if not definition.name:
+                self._statements(definition.body)
+                return
+            self._put("_t.enter_call()")
+            with self._block("try:"):
                 self._statements(definition.body, 1)
+            with self._block("finally:"):
+                self._put("_t.depth -= 1")
 
     def _statements(self, body: tuple[syntax.Statement, ...], cost: int = 0) -> None:
         """Write a block. It is charged in chunks; `cost` is charged on top of its statements."""
         chunk: list[syntax.Statement] = []
         for statement in body:
-            if isinstance(statement, syntax.Definition):
-                continue
-            chunk.append(statement)
-            cost += self._cost(statement)
+            if not isinstance(statement, syntax.Definition):
+                chunk.append(statement)
+                cost += self._cost(statement)
             if cost > _CHUNK:
                 self._chunk(chunk, cost)
                 chunk, cost = [], 0
         self._chunk(chunk, cost)
-        if all(isinstance(statement, syntax.Definition) for statement in body):
-            self._put("pass")
+        self._put("pass")
 
     def _chunk(self, statements: list[syntax.Statement], cost: int) -> None:
-        if self._blocking and cost > 0:
+        if cost > 0:
             self._put(f"_b[0] -= {cost}")
             self._put("if _b[0] < 0: yield _SPENT")
         for statement in statements:
             self._statement(statement)
 
-    def _branch(self, body: tuple[syntax.Statement, ...]) -> None:
-        cost = self._body_cost(body)
-        # A small branch was charged with its `if`.
-        self._statements(body, 0 if cost > _SMALL else -cost)
-
-    def _body_cost(self, body: tuple[syntax.Statement, ...]) -> int:
-        return sum(self._cost(statement) for statement in body)
-
-    def _sum(self, nodes: tuple[syntax.Node, ...]) -> int:
-        return block_cost(nodes, self._functions, self._builtins)
-
-    def _cost(self, statement: syntax.Statement) -> int:
-        """The cost of a statement that its block is charged with."""
-        if isinstance(statement, syntax.While | syntax.Definition):
+    def _cost(self, statement: syntax.Node) -> int:
+        """What is charged for a statement, without the blocks in it: one for each operation, more for calls."""
+        cost, nodes = 0, [statement]
+        if isinstance(statement, syntax.While):
             return 0
         if isinstance(statement, syntax.If):
-            conditions = self._sum(tuple(branch.condition for branch in statement.branches))
-            bodies = [*(branch.body for branch in statement.branches), statement.otherwise]
-            return conditions + max((cost for cost in map(self._body_cost, bodies) if cost <= _SMALL), default=0)
-        return self._sum((statement,))
+            nodes = [branch.condition for branch in statement.branches]
+        for node in syntax.walk(*nodes):
+            if isinstance(node, syntax.Call):
+                known = node.name not in self._functions and node.name in self._builtins
+                cost += self._builtins[node.name].cost if known else CALL_COST
+            elif not isinstance(node, syntax.Literal | syntax.Name):
+                cost += 1
+        return cost
 
     # Statements
 
     def _statement(self, statement: syntax.Statement) -> None:
         self._line = statement.line
         match statement:
-            case syntax.Assignment():
-                self._assignment(statement)
+            case syntax.Assignment(name=name, path=path):
+                variable, value = self._variable(name), self._expression(statement.value)
+                if path:
+                    # The variable is read last: what is evaluated before may change it.
+                    value = f"_with_item({self._tuple(path)}, {value}, {variable})"
+                self._put(f"{variable} = {value}")
             case syntax.If():
-                self._if(statement)
-            case syntax.While():
-                with self._block(f"while {self._condition(statement.condition)}:"):
-                    self._statements(statement.body, 1 + self._sum((statement.condition,)))
+                for i, branch in enumerate(statement.branches):
+                    self._line = branch.line
+                    with self._block(f"{'elif' if i else 'if'} {self._condition(branch.condition)}:"):
+                        self._statements(branch.body)
+                if statement.otherwise:
+                    with self._block("else:"):
+                        self._statements(statement.otherwise)
+            case syntax.While(condition=condition, body=body):
+                with self._block(f"while {self._condition(condition)}:"):
+                    self._statements(body, 1 + self._cost(condition))
             case syntax.Call():
                 self._put(self._call(statement))
             case syntax.Start() | syntax.Method():
                 self._put(self._expression(statement))
             case syntax.Keyed():
                 self._keyed(statement.word, "" if statement.value is None else self._expression(statement.value))
-
-    def _assignment(self, statement: syntax.Assignment) -> None:
-        variable = self._variable(statement.name)
-        value = self._expression(statement.value)
-        if statement.path:
-            # The variable is read last: what is evaluated before may change it.
-            value = f"_with_item({self._tuple(statement.path)}, {value}, {variable})"
-        self._put(f"{variable} = {value}")
-
-    def _if(self, statement: syntax.If) -> None:
-        for i, branch in enumerate(statement.branches):
-            self._line = branch.line
-            with self._block(f"{'elif' if i else 'if'} {self._condition(branch.condition)}:"):
-                self._branch(branch.body)
-        if statement.otherwise:
-            with self._block("else:"):
-                self._branch(statement.otherwise)
 
     def _keyed(self, word: str, value: str) -> None:
         if word == "join":
@@ -254,11 +275,16 @@ class _Writer:
     # Expressions
 
     def _variable(self, name: str) -> str:
-        return f"v_{name}" if name in self._function.local_names else f"g_{name}"
+        return f"v_{name}" if name in self._locals else f"g_{name}"
 
     def _condition(self, expression: syntax.Expression) -> str:
         python = self._expression(expression)
-        return python if _is_boolean(expression) else f"_truth({python})"
+        match expression:
+            case syntax.Literal(value=bool()):
+                return python
+            case syntax.Operation(operator=operator) if operator in _BOOLEAN:
+                return python
+        return f"_truth({python})"
 
     def _expression(self, expression: syntax.Expression) -> str:
         match expression:
@@ -273,8 +299,8 @@ class _Writer:
                 python = self._tuple(items)
                 constant = len(items) <= MAX_ELEMENTS and all(isinstance(item, syntax.Literal) for item in items)
                 return python if constant else f"_list_of{python}"
-            case syntax.Operation():
-                return self._operation(expression.operator, expression.operands)
+            case syntax.Operation(operator=operator, operands=operands):
+                return self._operation(operator, operands)
             case syntax.Index(value=value, subscripts=subscripts):
                 python = self._expression(value)
                 for subscript in subscripts:
@@ -295,10 +321,9 @@ class _Writer:
             conditions = [self._condition(operand) for operand in operands]
             if operator == "not":
                 return f"(not {conditions[0]})"
-            # Python's != would chain: a != b != c is not xor.
-            return (
-                f"_exclusive({', '.join(conditions)})" if operator == "xor" else f"({f' {operator} '.join(conditions)})"
-            )
+            if operator == "xor":  # Python's != would chain: a != b != c is not xor.
+                return f"_exclusive({', '.join(conditions)})"
+            return f"({f' {operator} '.join(conditions)})"
         values = [self._expression(operand) for operand in operands]
         if len(values) == 1:
             return f"{'_negate' if operator == '-' else '_plus'}({values[0]})"
@@ -309,13 +334,10 @@ class _Writer:
     # Calls
 
     def _call(self, call: syntax.Call) -> str:
-        function = self._functions.get(call.name)
-        reason = self._call_error(call)
-        if reason:
+        if reason := self._call_error(call):
             return f"_fail({reason!r}, {call.line})"
-        if function is not None:
-            python = f"u_{call.name}({self._arguments(call, '_t', 'v_')})"
-            return f"(yield from {python})" if function.may_block else python
+        if call.name in self._functions:
+            return f"(yield from u_{call.name}({self._arguments(call, '_t', 'v_')}))"
         python = f"b_{call.name}({self._arguments(call, '_t', '')})"
         return f"(yield from {python})" if self._builtins[call.name].blocks else python
 
@@ -323,7 +345,7 @@ class _Writer:
         if method.keywords:
             return f"_fail('{method.name}: a method takes its arguments by position.', {method.line})"
         name, path = syntax.place_of(method.value)
-        if method.name not in LIST_CHANGES or not name:
+        if method.name not in _LIST_CHANGES or not name:
             value = self._expression(method.value)
             return f"(yield from _invoke(_t, {value}, {method.name!r}, *{self._tuple(method.arguments)}))[1]"
         # A list is a value: its variable is assigned the changed one. Everything is evaluated once, the variable last.
@@ -342,12 +364,10 @@ class _Writer:
             reason = f"There is no thread '{call.name}' in the program to run."
         if reason:
             return f"_fail({reason!r}, {call.line})"
-        arguments = self._arguments(call, "", "v_")
-        return f"_t.start({call.name!r}, u_{call.name}{', ' + arguments if arguments else ''})"
+        return f"_t.start({call.name!r}, {self._arguments(call, f'u_{call.name}', 'v_')})"
 
     def _arguments(self, call: syntax.Call, first: str, prefix: str) -> str:
-        arguments = [first] if first else []
-        arguments += [self._expression(argument) for argument in call.arguments]
+        arguments = [first, *map(self._expression, call.arguments)]
         named = [(f"{prefix}{keyword.name}", self._expression(keyword.value)) for keyword in call.keywords]
         if any(iskeyword(name) for name, _ in named):
             arguments.append(f"**{{{', '.join(f'{name!r}: {value}' for name, value in named)}}}")
@@ -357,25 +377,16 @@ class _Writer:
 
     def _call_error(self, call: syntax.Call) -> str:
         """Why a call is invalid, or ""."""
-        signature = self._signature(call.name)
-        if signature is None:
+        if call.name not in self._signatures:
             self.unknown.append(call)
             return f"There is no function '{call.name}'."
+        prefix = "v_" if call.name in self._functions else ""
         try:
-            prefix = "v_" if call.name in self._functions else ""
-            signature.bind(None, *call.arguments, **{f"{prefix}{keyword.name}": None for keyword in call.keywords})
+            named = {f"{prefix}{keyword.name}": None for keyword in call.keywords}
+            self._signatures[call.name].bind(None, *call.arguments, **named)
         except TypeError as error:
             return f"{call.name}: {error}.".replace("'v_", "'")
         return ""
-
-    def _signature(self, name: str) -> inspect.Signature | None:
-        if name not in self._signatures:
-            function = self._functions.get(name)
-            if function is not None:
-                self._signatures[name] = _signature_of(function.definition)
-            elif name in self._builtins:
-                self._signatures[name] = self._builtins[name].signature
-        return self._signatures.get(name)
 
 
 def _signature_of(definition: syntax.Definition) -> inspect.Signature:
@@ -385,9 +396,3 @@ def _signature_of(definition: syntax.Definition) -> inspect.Signature:
         default = inspect.Parameter.empty if parameter.default is None else None
         parameters.append(inspect.Parameter(f"v_{parameter.name}", kind, default=default))
     return inspect.Signature(parameters)
-
-
-def _is_boolean(expression: syntax.Expression) -> bool:
-    if isinstance(expression, syntax.Literal):
-        return isinstance(expression.value, bool)
-    return isinstance(expression, syntax.Operation) and expression.operator in (*_COMPARISONS, *_LOGICAL)

@@ -1,6 +1,6 @@
-"""Built-in functions that need no controller: mathematics, lists and strings; and the compiler's descriptions of all.
+"""Built-in functions that need no controller: mathematics, lists, strings, poses, matrices.
 
-The compiler gets descriptions only, because it runs in another process.
+With the checks of arguments, and the descriptions of all functions, which are what the compiler gets.
 """
 
 from __future__ import annotations
@@ -8,15 +8,31 @@ from __future__ import annotations
 import inspect
 import math
 import random
-from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterable, Mapping
 from typing import Any
 
-from simbridge.emulator.errors import RuntimeFault
-from simbridge.emulator.urscript.values import MAX_ELEMENTS, Struct, bounded, check_size, kind_of, short, to_text, wrap
+import numpy as np
+import pinocchio as pin
 
-# What a call costs of the budget of a tick: 1 is about 0.1 microseconds.
-CALL_COST = 3
+from simbridge.emulator.arm import frame_of, pose_of
+from simbridge.emulator.errors import RuntimeFault
+from simbridge.emulator.urscript.compiler import CALL_COST, Builtin
+from simbridge.emulator.urscript.values import (
+    MAX_ELEMENTS,
+    Pose,
+    Struct,
+    bounded,
+    check_size,
+    kind_of,
+    short,
+    to_text,
+    wrap,
+)  # fmt: skip
+from simbridge.errors import InvalidParameter
+from simbridge.robot.pose import Array
+
+Wait = Generator[None, None, Any]  # what a blocking function returns
+# What a call costs of the budget of a tick, if it is more than any call.
 _COSTS = {
     20: "get_actual_joint_positions get_joint_positions get_target_joint_positions get_actual_joint_positions_history"
     " get_actual_joint_speeds get_target_joint_speeds get_actual_tcp_pose get_target_tcp_pose get_actual_tcp_speed"
@@ -30,27 +46,69 @@ _COSTS = {
 COSTS = {name: cost for cost, names in _COSTS.items() for name in names.split()}
 
 
-@dataclass(frozen=True)
-class Builtin:
-    """The description of a built-in function.
-
-    Attributes:
-        signature: Its parameters; the first is the calling thread.
-        blocks: Whether it may have to wait: it is a generator function.
-        cost: Of a call, in units of the budget.
-    """
-
-    signature: inspect.Signature
-    blocks: bool
-    cost: int = CALL_COST
-
-
 class FunctionGroup:
     """A group of built-in functions: the methods whose names begin with `do_`."""
 
     def table(self) -> Mapping[str, Callable[..., Any]]:
         """Every function by its name in URScript."""
         return {name.removeprefix("do_"): getattr(self, name) for name in dir(self) if name.startswith("do_")}
+
+
+# Arguments are checked by these; each raises InvalidParameter.
+
+
+def numbers(name: str, values: Any, count: int, most: float = 1e6) -> Array:
+    """An array of `count` numbers, none of them larger than `most`: larger ones do not stay finite."""
+    try:
+        array = np.array(values, dtype=float) if isinstance(values, Iterable) else np.zeros(0)
+    except (TypeError, ValueError):  # texts, or lists of different lengths
+        array = np.zeros(0)
+    if array.shape != (count,) or not (np.abs(array) <= most).all():
+        raise InvalidParameter(name, short(values), f"{count} finite numbers, from {-most:g} to {most:g}")
+    return array
+
+
+def number(name: str, value: Any, least: float = -math.inf, needed: str = "a finite number") -> float:
+    """A finite number from the least one up."""
+    if not isinstance(value, (int, float)) or not (math.isfinite(value) and value >= least):
+        raise InvalidParameter(name, short(value), needed)
+    return float(value)
+
+
+def not_negative(name: str, value: Any) -> float:
+    return number(name, value, 0.0, "a number, not negative")
+
+
+def positive(name: str, value: Any) -> float:
+    if number(name, value, 0.0, "a positive number") == 0.0:
+        raise InvalidParameter(name, short(value), "a positive number")
+    return float(value)
+
+
+def fraction(name: str, value: Any) -> float:
+    if positive(name, value) > 1.0:
+        raise InvalidParameter(name, short(value), "a fraction, above 0 and up to 1")
+    return float(value)
+
+
+def as_list(values: Array) -> list[float]:
+    return [float(v) for v in values]
+
+
+def as_pose(values: Array) -> Pose:
+    return Pose(as_list(values))
+
+
+def _frame(name: str, pose: Any) -> pin.SE3:
+    return frame_of(numbers(name, pose, 6))
+
+
+def _rows(matrix: Any) -> Array:
+    """A matrix as an array (rows, columns)."""
+    array = np.array(matrix, dtype=float) if isinstance(matrix, tuple) else np.zeros(0)
+    if array.ndim != 2 or not np.isfinite(array).all():
+        raise InvalidParameter("matrix", short(matrix), "a list of lists of finite numbers, all of one length")
+    return array
 
 
 def _number(value: Any) -> float:
@@ -92,8 +150,6 @@ def _of_two(function: Callable[[float, float], float]) -> Callable[..., float]:
 
 
 class Library(FunctionGroup):
-    """Mathematics, lists and strings."""
-
     do_sin, do_cos, do_tan = _of_one(math.sin), _of_one(math.cos), _of_one(math.tan)
     do_asin, do_acos, do_atan = _of_one(math.asin), _of_one(math.acos), _of_one(math.atan)
     do_atan2, do_sqrt, do_pow = _of_two(math.atan2), _of_one(math.sqrt), _of_two(math.pow)
@@ -191,7 +247,67 @@ class Library(FunctionGroup):
             raise RuntimeFault("A list of at most 32 booleans is needed.")
         return wrap(sum(bool(bit) << i for i, bit in enumerate(bits)))
 
-    def do_sync(self, _thread: Any) -> Generator[None, None, None]:
+    # Poses, rotations, vectors and matrices
+
+    def do_pose_trans(self, _thread: Any, p_from: Any, p_from_to: Any) -> Pose:
+        return as_pose(pose_of(_frame("p_from", p_from) * _frame("p_from_to", p_from_to)))
+
+    def do_pose_inv(self, _thread: Any, p_from: Any) -> Pose:
+        return as_pose(pose_of(_frame("p_from", p_from).inverse()))
+
+    def do_pose_add(self, _thread: Any, p_1: Any, p_2: Any) -> Pose:
+        a, b = _frame("p_1", p_1), _frame("p_2", p_2)
+        return as_pose(pose_of(pin.SE3(a.rotation @ b.rotation, a.translation + b.translation)))
+
+    def do_pose_sub(self, _thread: Any, p_to: Any, p_from: Any) -> Pose:
+        a, b = _frame("p_to", p_to), _frame("p_from", p_from)
+        return as_pose(pose_of(pin.SE3(a.rotation @ b.rotation.T, a.translation - b.translation)))
+
+    def do_pose_dist(self, _thread: Any, pose_from: Any, pose_to: Any) -> float:
+        return float(np.linalg.norm(numbers("pose_to", pose_to, 6)[:3] - numbers("pose_from", pose_from, 6)[:3]))
+
+    def do_point_dist(self, _thread: Any, p_from: Any, p_to: Any) -> float:
+        return self.do_pose_dist(_thread, p_from, p_to)
+
+    def do_interpolate_pose(self, _thread: Any, p_from: Any, p_to: Any, alpha: float) -> Pose:
+        a, b = _frame("p_from", p_from), _frame("p_to", p_to)
+        rotation = pin.exp3(alpha * pin.log3(b.rotation @ a.rotation.T)) @ a.rotation
+        return as_pose(pose_of(pin.SE3(rotation, a.translation + alpha * (b.translation - a.translation))))
+
+    def do_wrench_trans(self, _thread: Any, T_from_to: Any, w_from: Any) -> list[float]:
+        frame, w = _frame("T_from_to", T_from_to).inverse(), numbers("w_from", w_from, 6)
+        force = frame.rotation @ w[:3]
+        return as_list(np.concatenate([force, frame.rotation @ w[3:] + np.cross(frame.translation, force)]))
+
+    def do_rpy2rotvec(self, _thread: Any, rpy_vector: Any) -> list[float]:
+        # Extrinsic rotations about x, y and z, in this order.
+        return as_list(pin.log3(pin.rpy.rpyToMatrix(numbers("rpy_vector", rpy_vector, 3))))
+
+    def do_rotvec2rpy(self, _thread: Any, rotation_vector: Any) -> list[float]:
+        return as_list(pin.rpy.matrixToRpy(pin.exp3(numbers("rotation_vector", rotation_vector, 3))))
+
+    def do_normalize(self, thread: Any, v: Any) -> list[float]:
+        vector = numbers("v", v, len(v) if isinstance(v, tuple) else 0, most=1e150)
+        length = float(np.linalg.norm(vector))
+        if length == 0.0:
+            raise InvalidParameter("v", short(v), "a list of numbers that are not all zero")
+        return as_list(vector / length)
+
+    def do_transpose(self, _thread: Any, m: Any) -> Any:
+        if isinstance(m, tuple) and not any(isinstance(row, tuple) for row in m):
+            return [[value] for value in m]
+        return [list(column) for column in zip(*_rows(m).tolist(), strict=True)]
+
+    def do_inv(self, thread: Any, m: Any) -> Any:
+        if isinstance(m, Pose):
+            return self.do_pose_inv(thread, m)
+        matrix = _rows(m)
+        thread.charge(len(matrix) ** 3)
+        if matrix.shape[0] != matrix.shape[1] or np.linalg.matrix_rank(matrix) < len(matrix):
+            raise InvalidParameter("m", short(m), "a square matrix that has an inverse")
+        return np.linalg.inv(matrix)
+
+    def do_sync(self, _thread: Any) -> Wait:
         yield
 
 

@@ -15,35 +15,14 @@ from simbridge.emulator.errors import ScriptSyntaxError
 from simbridge.emulator.urscript import syntax
 from simbridge.emulator.urscript.values import MAX_INTEGER, POSE_LENGTH
 
-# Keywords that are names too where they cannot be meant as keywords.
-_SOFT = frozenset(
-    {"BREAK", "CONTINUE", "ENTER_CRITICAL", "EXIT_CRITICAL", "HALT", "JOIN", "KILL", "PASS", "RUN", "SEC", "THREAD"}
-)
-# Only a value or a name follows these, never a statement.
-_BEFORE_VALUE = frozenset(
-    {"AND", "COMMA", "COMPARE", "DOT", "ELIF", "EQUAL", "GLOBAL", "IF", "LOCAL", "LPAR", "MINUS", "MOD", "NOT", "OPEN",
-     "OR", "OVER", "PLUS", "TIMES", "WHILE", "XOR"}
-)  # fmt: skip
-
 MAX_CHARACTERS = 1_000_000
+# Programs are compiled to Python, which refuses more than 20 nested loops, 100 blocks or 200 parentheses.
+MAX_LOOPS, MAX_BLOCKS, MAX_EXPRESSION, MAX_BRANCHES = 16, 40, 50, 500
 # What the script ports take besides programs, one a line. In a file they may come before the first statement.
-TEXT_COMMAND = re.compile(
+_TEXT_COMMAND = re.compile(
     r"(?:power (?:on|off)|(?:stop|pause|resume|play) program|close (?:safety )?popup|confirm user safety parameters"
     r"|set (?:real|sim)|set (?:robotmode|unlock|speed|gravity|tcp|tool) .+)\s*"
 )
-# Programs are compiled to Python, which refuses more than 20 nested loops, 100 blocks or 200 parentheses.
-MAX_LOOPS = 16
-MAX_BLOCKS = 40
-MAX_EXPRESSION = 50
-MAX_BRANCHES = 500
-
-_TERMINALS = {
-    "NAME": "a name", "FLOAT": "a number", "INTEGER": "a number", "STRING": "a string", "COMPARE": "a comparison",
-    "LPAR": "'('", "RPAR": "')'", "RSQB": "']'", "OPEN": "'['", "COLON": "':'", "EQUAL": "'='", "COMMA": "','",
-    "DOT": "'.'",
-    "PLUS": "'+'", "MINUS": "'-'", "TIMES": "'*'", "OVER": "'/'", "MOD": "'%'", "$END": "the end of the script",
-    "TRUE": "'True'", "FALSE": "'False'",
-}  # fmt: skip
 
 
 def parse(source: str) -> syntax.Program:
@@ -69,6 +48,35 @@ def parse(source: str) -> syntax.Program:
     return program
 
 
+def _without_text_commands(source: str) -> str:
+    """The source with spaces in the place of the text commands before its first statement."""
+    lines = source.split("\n")
+    for i, line in enumerate(lines):
+        text = line.strip()
+        if _TEXT_COMMAND.fullmatch(text):
+            lines[i] = " " * len(line)
+        elif text and text[0] not in "#$":
+            break
+    return "\n".join(lines)
+
+
+@lru_cache(maxsize=1)
+def _parser() -> Lark:
+    grammar = Path(__file__).with_name("grammar.lark").read_text(encoding="utf-8")
+    return Lark(
+        grammar, start="program", parser="lalr", lexer="basic", postlex=_SoftKeywords(), transformer=_Build(),
+        maybe_placeholders=True,
+    )  # fmt: skip
+
+
+# Keywords that are names too where they cannot be meant as keywords: after these only a value or a name follows.
+_SOFT = {"BREAK", "CONTINUE", "ENTER_CRITICAL", "EXIT_CRITICAL", "HALT", "JOIN", "KILL", "PASS", "RUN", "SEC", "THREAD"}
+_BEFORE_VALUE = {
+    "AND", "COMMA", "COMPARE", "DOT", "ELIF", "EQUAL", "GLOBAL", "IF", "LOCAL", "LPAR", "MINUS", "MOD", "NOT", "OPEN",
+    "OR", "OVER", "PLUS", "TIMES", "WHILE", "XOR",
+}  # fmt: skip
+
+
 class _SoftKeywords:
     """Makes names of the keywords that stand where only a name can: `local sec = 2`, `x = sec + 1`, `t.sec`."""
 
@@ -91,39 +99,19 @@ class _SoftKeywords:
             token = following
 
 
-def _without_text_commands(source: str) -> str:
-    """The source with spaces in the place of the text commands before its first statement."""
-    lines = source.split("\n")
-    for i, line in enumerate(lines):
-        text = line.strip()
-        if TEXT_COMMAND.fullmatch(text):
-            lines[i] = " " * len(line)
-        elif text and text[0] not in "#$":
-            break
-    return "\n".join(lines)
-
-
-@lru_cache(maxsize=1)
-def _parser() -> Lark:
-    grammar = Path(__file__).with_name("grammar.lark").read_text(encoding="utf-8")
-    return Lark(
-        grammar,
-        start="program",
-        parser="lalr",
-        lexer="basic",
-        postlex=_SoftKeywords(),
-        transformer=_Build(),
-        maybe_placeholders=True,
-    )
-
-
+_TERMINALS = {
+    "NAME": "a name", "FLOAT": "a number", "INTEGER": "a number", "STRING": "a string", "COMPARE": "a comparison",
+    "LPAR": "'('", "RPAR": "')'", "RSQB": "']'", "OPEN": "'['", "COLON": "':'", "EQUAL": "'='", "COMMA": "','",
+    "DOT": "'.'", "PLUS": "'+'", "MINUS": "'-'", "TIMES": "'*'", "OVER": "'/'", "MOD": "'%'",
+    "$END": "the end of the script", "TRUE": "'True'", "FALSE": "'False'",
+}  # fmt: skip
 # What a group of terminals is called where all of it may stand; the largest first.
 _GROUPS = {
     "a statement": {"NAME", "IF", "WHILE", "DEF", "THREAD", "RETURN", "LOCAL", "GLOBAL"},
     "a value": {"NAME", "INTEGER", "FLOAT", "STRING", "TRUE", "FALSE", "LPAR", "OPEN", "RUN"},
     "an operator": {"PLUS", "MINUS", "TIMES", "OVER", "MOD", "COMPARE", "AND", "OR", "XOR"},
 }
-_STATEMENTS = {*_GROUPS["a statement"], *_SOFT, "SEC", "RETURN_ALONE"}
+_STATEMENTS = {*_GROUPS["a statement"], *_SOFT, "RETURN_ALONE"}
 
 
 def _unexpected(error: UnexpectedToken) -> ScriptSyntaxError:
@@ -180,16 +168,12 @@ class _Build(Transformer):  # type: ignore[type-arg]
     def elif_branch(self, condition: Any, body: Any) -> syntax.Branch:
         return syntax.Branch(condition.line, condition.column, condition, body)
 
-    def else_branch(self, body: Any) -> Any:
-        return body
-
     def while_loop(self, word: Any, condition: Any, body: Any) -> syntax.While:
         return syntax.While(word.line, word.column, condition, body)
 
     def assignment(self, scope: Any, place: Any, value: Any) -> syntax.Assignment:
         first = scope or place
-        name, path = syntax.place_of(place)
-        return syntax.Assignment(first.line, first.column, name, path, value, str(scope or ""))
+        return syntax.Assignment(first.line, first.column, *syntax.place_of(place), value, str(scope or ""))
 
     def subscript(self, bracket: Any, *indices: Any) -> tuple[Any, ...]:
         return indices
@@ -273,21 +257,24 @@ def _check_nesting(program: syntax.Program) -> None:
     stack: list[tuple[syntax.Node, int, int, int]] = [(program, 0, 0, 0)]
     while stack:
         node, blocks, loops, depth = stack.pop()
-        if isinstance(node, syntax.Definition):
-            blocks, loops, depth = blocks + 1, 0, 0
-        elif isinstance(node, syntax.While):
-            blocks, loops, depth = blocks + 1, loops + 1, 0
-        elif isinstance(node, syntax.If):
-            blocks, depth = blocks + 1, 0
-        elif isinstance(node, syntax.Keyed):
-            if node.word in ("break", "continue") and loops == 0:
-                raise _error(node, f"'{node.word}' is outside of a loop")
-        elif not isinstance(node, syntax.Branch):
-            depth += 1
-        if blocks > MAX_BLOCKS:
-            raise _error(node, f"blocks are nested more than {MAX_BLOCKS} deep")
-        if loops > MAX_LOOPS:
-            raise _error(node, f"loops are nested more than {MAX_LOOPS} deep")
-        if depth > MAX_EXPRESSION:
-            raise _error(node, f"an expression is nested more than {MAX_EXPRESSION} deep")
+        match node:
+            case syntax.Definition():
+                blocks, loops, depth = blocks + 1, 0, 0
+            case syntax.While():
+                blocks, loops, depth = blocks + 1, loops + 1, 0
+            case syntax.If():
+                blocks, depth = blocks + 1, 0
+            case syntax.Keyed(word="break" | "continue" as word) if loops == 0:
+                raise _error(node, f"'{word}' is outside of a loop")
+            case syntax.Keyed() | syntax.Branch():
+                pass
+            case _:
+                depth += 1
+        for what, found, most in (
+            ("blocks are", blocks, MAX_BLOCKS),
+            ("loops are", loops, MAX_LOOPS),
+            ("an expression is", depth, MAX_EXPRESSION),
+        ):
+            if found > most:
+                raise _error(node, f"{what} nested more than {most} deep")
         stack.extend((child, blocks, loops, depth) for child in node.children())

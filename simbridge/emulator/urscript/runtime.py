@@ -1,4 +1,4 @@
-"""Runs a compiled program tick by tick: cooperative threads, critical sections, a budget, and faults.
+"""Runs a compiled program tick by tick: cooperative threads, critical sections, a budget, faults, methods of values.
 
 In every tick each thread runs until it blocks (`sync`, motion, `sleep`), waits for another thread (`join`),
 ends, or has used up its share of the tick's budget; then it continues in the next tick. Threads never run at the same
@@ -9,6 +9,7 @@ Control moves the arm, and waits for its client, inside critical sections of two
 
 from __future__ import annotations
 
+import marshal
 import math
 import re
 from collections import deque
@@ -19,8 +20,7 @@ from typing import Any
 from simbridge.emulator.errors import RuntimeFault
 from simbridge.emulator.urscript.compiler import FILE_NAME, Code
 from simbridge.emulator.urscript.library import LIBRARY
-from simbridge.emulator.urscript.members import invoke, member
-from simbridge.emulator.urscript.values import Operators, kind_of, value_of
+from simbridge.emulator.urscript.values import MAX_ELEMENTS, Operators, Struct, check_size, kind_of, value_of
 from simbridge.errors import SimbridgeError
 
 BUDGET = 10_000
@@ -45,19 +45,17 @@ class Thread:
     """A thread of a program: `run` returns it, and it is the first argument of every built-in function.
 
     Attributes:
-        name: As in the program; "" for the main program of loose statements.
+        name: As in the program.
         ended: Whether it has ended, or was killed.
         depth: Depth of its nested calls, as far as they are counted.
         left: What is left of its budget in this tick.
         critical: How many critical sections it has entered and not left.
     """
 
-    __slots__ = ("_generator", "_interpreter", "critical", "depth", "ended", "left", "name")
-
     def __init__(self, interpreter: Interpreter, name: str) -> None:
-        self._interpreter = interpreter
+        self._interpreter, self.name = interpreter, name
         self._generator: Generator[str | None, None, Any] | None = None
-        self.name, self.ended, self.depth, self.left, self.critical = name, False, 0, 0, 0
+        self.ended, self.depth, self.left, self.critical = False, 0, 0, 0
 
     def charge(self, cost: int) -> None:
         """Charge the cost of a built-in function to the budget: 1 is about 0.1 microseconds."""
@@ -77,7 +75,6 @@ class Thread:
     # Called by compiled programs
 
     def start(self, name: str, function: Callable[..., Any], *arguments: Any, **named: Any) -> Thread:
-        """run name(...)"""
         thread = Thread(self._interpreter, name)
         thread._generator = function(thread, *arguments, **named)
         # The two share the budget of the one: starting threads does not buy more time in a tick.
@@ -103,7 +100,6 @@ class Thread:
         raise RuntimeFault(f"Only a thread can be joined, not {kind_of(handle)}.")
 
     def enter_critical(self) -> None:
-        """Enter a critical section: no other thread is inside unless it waits."""
         self.critical += 1
 
     def exit_critical(self) -> None:
@@ -111,11 +107,9 @@ class Thread:
         self.critical = max(0, self.critical - 1)
 
     def halt(self) -> None:
-        """End the program."""
         raise _Halted
 
     def enter_call(self) -> None:
-        """Count a call."""
         self.depth += 1
         if self.depth > MAX_DEPTH:
             self.depth -= 1
@@ -152,27 +146,24 @@ class Interpreter:
         self._current: Thread | None = None
         self._interrupted: Thread | None = None  # in a critical section, when its share was used up
         self._changes = 0
-        self._namespace = self._make_namespace({**LIBRARY, **builtins})
-        exec(self.code.code, self._namespace)
-        self._main = Thread(self, self.code.main[2:])
-        self._main._generator = self._namespace[self.code.main](self._main)
-        self._threads.append(self._main)
-
-    def _make_namespace(self, functions: Mapping[str, Callable[..., Any]]) -> dict[str, Any]:
         operators = Operators(self.budget_left)
-        names = [name for name in (*vars(operators), *vars(Operators)) if not name.startswith("_")]
-        return {
-            **{f"b_{name}": function for name, function in functions.items()},
+        names = [name for name in dir(operators) if not name.startswith("_")]
+        namespace: dict[str, Any] = {
+            **{f"b_{name}": function for name, function in {**LIBRARY, **builtins}.items()},
             **{f"_{name}": getattr(operators, name) for name in names},
             "_b": self.budget_left, "_SPENT": SPENT, "_WAITING": WAITING, "_UNSET": object(), "_fail": _fail,
-            "_value_of": value_of, "_member": member, "_invoke": invoke, "inf": math.inf,
+            "_value_of": value_of, "_member": _member, "_invoke": _invoke, "inf": math.inf,
         }  # fmt: skip
+        exec(marshal.loads(code.code), namespace)
+        self._main = Thread(self, code.main[2:])
+        self._main._generator = namespace[code.main](self._main)
+        self._threads.append(self._main)
 
     # Called by the controller
 
     @property
     def threads(self) -> int:
-        """The number of running threads, including the main program."""
+        """How many are running, the main program included."""
         return len(self._threads)
 
     @property
@@ -303,6 +294,61 @@ def _innermost(generator: Any) -> FrameType | None:
         generator, inside = inside, inside.gi_yieldfrom
     frame: FrameType | None = generator.gi_frame
     return frame
+
+
+def _member(value: Any, name: str) -> Any:
+    """value.name"""
+    if type(value) is not Struct:
+        raise RuntimeFault(f"Only a struct has members, not {kind_of(value)}: there is no '.{name}'.")
+    return value.member(name)
+
+
+def _within(begin: int, end: int, count: int) -> None:
+    if not 0 <= begin <= end <= count:
+        raise IndexError
+
+
+def _insert(items: list[Any], index: int, value: Any) -> None:
+    _within(index, index, len(items))
+    items.insert(index, value)
+
+
+def _remove(items: list[Any], index: int) -> None:
+    _within(index, index + 1, len(items))
+    del items[index]
+
+
+def _slice(items: list[Any], begin: int, end: int) -> tuple[Any, ...]:
+    _within(begin, end, len(items))
+    return tuple(items[begin:end])
+
+
+# The methods of a list; each is called with a copy of it.
+_METHODS: dict[str, Callable[..., Any]] = {
+    "append": list.append, "clear": list.clear, "extend": list.extend, "insert": _insert, "pop": list.pop,
+    "remove": _remove, "length": len, "capacity": lambda items: MAX_ELEMENTS, "slice": _slice,
+}  # fmt: skip
+
+
+def _invoke(thread: Thread, value: Any, name: str, *arguments: Any) -> Generator[None, None, tuple[Any, Any]]:
+    """value.name(...): the value after the call, which the compiled program assigns to its variable, and what the call
+    returns. A handle, which is not URScript's own, answers by its `call(thread, name, arguments)`, a generator."""
+    if hasattr(value, "call"):
+        return value, (yield from value.call(thread, name, arguments))
+    if type(value) is not tuple or name not in _METHODS:
+        raise RuntimeFault(f"There is no method '{name}' of {kind_of(value)}.")
+    thread.charge(len(value))
+    items = list(value)
+    try:
+        result = _METHODS[name](items, *arguments)
+    except (TypeError, IndexError):
+        given = f"{len(items)} elements and {len(arguments)} arguments"
+        raise RuntimeFault(f"'{name}' cannot be called on a list with {given} like these.") from None
+    if len(items) > MAX_ELEMENTS:
+        raise RuntimeFault(f"A list has more than {MAX_ELEMENTS} elements.")
+    changed = tuple(items)
+    thread.charge(check_size(changed))
+    return changed, result
 
 
 def _reason(error: Exception) -> str:

@@ -9,12 +9,7 @@ from typing import TypeAlias
 
 @dataclass(frozen=True)
 class Node:
-    """Any part of a program.
-
-    Attributes:
-        line: Of the script.
-        column: Of the script.
-    """
+    """Any part of a program; the place is that of its first word."""
 
     line: int
     column: int
@@ -33,8 +28,6 @@ class Node:
 
 @dataclass(frozen=True)
 class Literal(Node):
-    """A number, a string, True or False."""
-
     value: int | float | str | bool
 
 
@@ -96,7 +89,7 @@ class Call(Node):
 
 @dataclass(frozen=True)
 class Method(Node):
-    """value.name(...): of a list, or of the handle of a remote procedure server."""
+    """value.name(...): of a list, or of a handle."""
 
     value: Expression
     name: str
@@ -113,17 +106,14 @@ class Start(Node):
 
 Expression: TypeAlias = Literal | Name | ListOf | Operation | Index | Member | Call | Method | Start
 
-
 # Statements
 
 
 @dataclass(frozen=True)
 class Assignment(Node):
-    """name = value, name[i] = value, name.member = value, and the same after `global` or `local`.
+    """name = value, name[i] = value, name.member = value, and the same after `global` or `local` (its scope).
 
-    Attributes:
-        path: The subscripts after the name; a member's name as a string.
-        scope: "global", "local", or "" if neither is given.
+    `path` has the subscripts after the name; a member's name as a string.
     """
 
     name: str
@@ -134,8 +124,6 @@ class Assignment(Node):
 
 @dataclass(frozen=True)
 class Branch(Node):
-    """A condition and its body."""
-
     condition: Expression
     body: tuple[Statement, ...]
 
@@ -170,11 +158,7 @@ class Parameter(Node):
 
 @dataclass(frozen=True)
 class Definition(Node):
-    """A function, thread or secondary program.
-
-    Attributes:
-        kind: "def", "thread" or "sec".
-    """
+    """A function ("def"), thread or secondary program ("sec")."""
 
     kind: str
     name: str
