@@ -1,4 +1,4 @@
-"""Payload and friction from what a controller computes: target_moment and target_current.
+"""By how much joints trail their targets; payload and friction, from target_moment and target_current.
 
 target_moment is the controller's own model of the arm (rigid links, the declared payload as a point mass, rotor
 inertias; gravity 9.82 m/s^2) at its joint targets. It is linear in the payload's mass, in mass times centre of gravity,
@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 import pinocchio as pin
 
-from simbridge.evaluation.identification.servoj import NotIdentified
+from simbridge.evaluation.identification.result import FrictionResult, JointLag, JointServoResult
+from simbridge.evaluation.identification.servoj import NotIdentified, cauchy, jackknife, spread
 from simbridge.robot import pose
 from simbridge.robot.kinematics import tool_poses
 from simbridge.robot.pose import Array
@@ -21,6 +22,11 @@ from simbridge.robot.robot import Robot
 
 # What UR's controllers calculate with, m/s^2.
 GRAVITY = 9.82
+# A joint that is never faster than this (rad/s) does not show its lag; one standard deviation of one that is given, s.
+_MIN_SPEED, _MAX_DEVIATION = 0.05, 1e-4
+_LAG_BLOCKS, _LAG_ROUNDS = 10, 30
+# Change of a lag in one round after which no other follows, s.
+_CONVERGED = 1e-9
 _ROWS, _COMPARED, _BLOCKS, _ROUNDS = 400, 80, 8, 4
 # Standard deviation of a mass that is still given, kg.
 _UNCERTAIN = 0.2
@@ -42,15 +48,70 @@ _EXPLAINED = 0.8
 _NEGATIVE, _ROUNDED = 3.0, 1e-3
 
 
+def fit_joint_servo(target: Array, velocity: Array, actual: Array) -> JointServoResult:
+    """The lag with which actual joints follow their targets: the joint servo behind servoj's law.
+
+    Args:
+        target, velocity: The controller's (T, n), rad and rad/s.
+        actual: Measured positions (T, n), rad.
+
+    Raises:
+        NotIdentified: The joints move too little, or do not follow their targets by a delay.
+    """
+    fast = np.abs(velocity).max(axis=0) > _MIN_SPEED
+    if not fast.any():
+        raise NotIdentified(f"no joint moves faster than {_MIN_SPEED} rad/s")
+    behind = target - actual
+    lag, deviation = _delay(velocity[:, fast], behind[:, fast])
+    if deviation > _MAX_DEVIATION:
+        raise NotIdentified(
+            f"the lag is only determined to {1e3 * deviation:.2g} ms by this motion (it would be {1e3 * lag:.2g} ms)"
+        )
+
+    each: list[JointLag] = []
+    for j, left in enumerate(np.sqrt(np.mean(behind**2, axis=0))):
+        own, uncertain = _delay(velocity[:, [j]], behind[:, [j]]) if fast[j] else (0.0, np.inf)
+        known = uncertain < _MAX_DEVIATION
+        if known:
+            left = np.sqrt(np.mean((behind[:, j] - own * velocity[:, j]) ** 2))
+        each.append({"lag_s": own if known else None, "residual_rad": {"rms": float(left)}})
+    return {
+        "lag_s": lag,
+        "uncertainty": {"lag_s": deviation},
+        "residual_rad": {"rms": float(np.sqrt(np.mean((behind - lag * velocity) ** 2)))},
+        "per_joint": each,
+    }
+
+
+def _delay(velocity: Array, behind: Array) -> tuple[float, float]:
+    """The delay (s) that explains by how much joints are behind (rad), and one standard deviation."""
+    lag = _robust_ratio(velocity, behind)
+    blocks = [part for part in np.array_split(np.arange(len(velocity)), _LAG_BLOCKS) if len(part)]
+    others = [_robust_ratio(np.delete(velocity, part, axis=0), np.delete(behind, part, axis=0), lag) for part in blocks]
+    return lag, float(np.sqrt(jackknife(others)))
+
+
+def _robust_ratio(velocity: Array, behind: Array, start: float | None = None) -> float:
+    """The delay (s) with Cauchy weights; `start`: a delay near it."""
+    weights = np.ones_like(behind) if start is None else _weights(behind - start * velocity)
+    lag = np.inf
+    for _ in range(_LAG_ROUNDS):
+        before, lag = lag, float((weights * velocity * behind).sum() / max((weights * velocity**2).sum(), 1e-30))
+        if abs(lag - before) < _CONVERGED:
+            break
+        weights = _weights(behind - lag * velocity)
+    return lag
+
+
+def _weights(left: Array) -> Array:
+    left = np.abs(left)
+    return cauchy(left, max(2.0 * float(np.median(left)), 1e-12))
+
+
 @dataclass(frozen=True, eq=False)
 class Payload:
-    """A mass at the flange that the controller knows of.
-
-    Attributes:
-        mass: kg.
-        deviation: One standard deviation of it, kg.
-        misfit: What it leaves of target_moment, RMS, N m.
-    """
+    """A mass at the flange that the controller knows of, kg; one standard deviation of it, kg; and what it leaves of
+    target_moment, RMS, N m."""
 
     mass: float
     deviation: float
@@ -91,24 +152,18 @@ def moment_misfit(robot: Robot, q: Array, qd: Array, qdd: Array, moment: Array) 
 
 
 def _some(most: int, *columns: Array) -> list[Array]:
-    """At most so many rows, spread over all."""
-    count = len(columns[0])
-    rows = np.unique(np.linspace(0, count - 1, min(count, most)).astype(np.int64))
+    rows = spread(len(columns[0]), most)
     return [column[rows] for column in columns]
 
 
 def _models(robot: Robot, down: Array) -> tuple[pin.Model, pin.Model]:
     """UR's models differ: some have the links' inertia tensors, some only point masses."""
     model = robot.with_gravity(GRAVITY * down).model
-    return model, _of_point_masses(model)
-
-
-def _of_point_masses(model: pin.Model) -> pin.Model:
-    point = model.copy()
+    points = model.copy()
     for i in range(1, model.njoints):
         body = model.inertias[i]
-        point.inertias[i] = pin.Inertia(body.mass, body.lever, np.zeros((3, 3)))
-    return point
+        points.inertias[i] = pin.Inertia(body.mass, body.lever, np.zeros((3, 3)))
+    return model, points
 
 
 def _torques(model: pin.Model, q: Array, qd: Array, qdd: Array) -> tuple[Array, Array, Array]:
@@ -124,10 +179,8 @@ def _torques(model: pin.Model, q: Array, qd: Array, qdd: Array) -> tuple[Array, 
 
 
 def _misfit(model: pin.Model, q: Array, qd: Array, qdd: Array, moment: Array) -> tuple[float, float, float]:
-    """What the model with the best payload leaves, RMS, N m; the payload's mass and its standard deviation, kg.
-
-    The deviation is from blocks of rows that are left out in turn. The mass is nan where others fit as well.
-    """
+    """What the model with the best payload leaves, RMS, N m; its mass (nan where others fit as well) and its standard
+    deviation, kg."""
     arm, columns, inertias = _torques(model, q, qd, qdd)
     parts = np.array_split(np.arange(len(q)), min(_BLOCKS, len(q)))
     normals = [np.einsum("rjk,rjl->kl", columns[part], columns[part]) for part in parts]
@@ -141,9 +194,9 @@ def _misfit(model: pin.Model, q: Array, qd: Array, qdd: Array, moment: Array) ->
         inertia = pin.Inertia(abs(found[0]), center, np.zeros((3, 3))).toDynamicParameters()[4:]
         right = moment - arm - inertias @ inertia
     whole, total = np.sum(normals, axis=0), np.sum(sums, axis=0)
-    others = np.array([_solved(whole - n, total - s)[0][0] for n, s in zip(normals, sums, strict=True)])
-    deviation = float(np.sqrt((len(parts) - 1) / len(parts) * np.sum((others - others.mean()) ** 2)))
-    return float(np.sqrt(np.mean((right - columns @ found) ** 2))), float(found[0]) if seen else math.nan, deviation
+    others = [_solved(whole - n, total - s)[0][0] for n, s in zip(normals, sums, strict=True)]
+    left = float(np.sqrt(np.mean((right - columns @ found) ** 2)))
+    return left, float(found[0]) if seen else math.nan, float(np.sqrt(jackknife(others)))
 
 
 def _solved(normal: Array, right: Array) -> tuple[Array, bool]:
@@ -176,22 +229,7 @@ def gravity_direction(robot: Robot, q: Array, still: Array, accelerometer: Array
     return None if np.arccos(np.clip(-felt[2] / size, -1.0, 1.0)) < _TILT else felt / size
 
 
-@dataclass(frozen=True, eq=False)
-class Friction:
-    """Friction in each joint as current (n,); nan where it is not determined.
-
-    Attributes:
-        coulomb, coulomb_deviation: With one standard deviation, A.
-        viscous, viscous_deviation: With one standard deviation, A s/rad.
-    """
-
-    coulomb: Array
-    viscous: Array
-    coulomb_deviation: Array
-    viscous_deviation: Array
-
-
-def fit_friction(velocity: Array, moment: Array, current: Array) -> Friction:
+def fit_friction(velocity: Array, moment: Array, current: Array) -> FrictionResult:
     """Friction as what a current has more than its torque: current = moment / K + coulomb sign(qd) + viscous qd.
 
     Args:
@@ -207,21 +245,21 @@ def fit_friction(velocity: Array, moment: Array, current: Array) -> Friction:
     unexplained = False
     for j in range(n):
         speed = np.abs(velocity[:, j])
-        used = (speed < _STILL) | (speed > _SLIDING)
-        sliding = np.where(speed > _SLIDING, np.sign(velocity[:, j]), 0.0)
-        if (speed > _SLIDING).sum() < 30 or np.ptp(speed[speed > _SLIDING]) < 0.05:
+        slides = speed > _SLIDING
+        if slides.sum() < 30 or np.ptp(speed[slides]) < 0.05:
             continue
-        matrix = np.stack([moment[:, j], sliding, np.where(speed > _SLIDING, velocity[:, j], 0.0)], axis=1)[used]
+        used = (speed < _STILL) | slides
+        coulomb, viscous = np.where(slides, [np.sign(velocity[:, j]), velocity[:, j]], 0.0)
+        matrix = np.stack([moment[:, j], coulomb, viscous], axis=1)[used]
         right = current[used, j]
         found = _robust(matrix, right)
         left = float(np.mean((right - matrix @ found) ** 2))
-        # From blocks of rows that are left out in turn; where all of them agree, from what is left.
+        # Where all blocks agree, from what is left.
         blocks = np.array_split(np.arange(len(right)), _BLOCKS)
-        others = np.array([_robust(np.delete(matrix, b, axis=0), np.delete(right, b)) for b in blocks])
-        spread = (_BLOCKS - 1) / _BLOCKS * np.sum((others - others.mean(axis=0)) ** 2, axis=0)
+        others = jackknife([_robust(np.delete(matrix, b, axis=0), np.delete(right, b)) for b in blocks])
         formal = left * np.diag(np.linalg.pinv(matrix.T @ matrix, rcond=1e-18, hermitian=True))
-        terms = _TWO_TERMS * abs(found[1]) * np.array([1.0, 1.0 / np.ptp(speed[speed > _SLIDING])])
-        deviation = np.sqrt(np.maximum(spread, formal)[1:] + terms**2)
+        terms = _TWO_TERMS * abs(found[1]) * np.array([1.0, 1.0 / np.ptp(speed[slides])])
+        deviation = np.sqrt(np.maximum(others, formal)[1:] + terms**2)
         if left > (1.0 - _EXPLAINED) * np.mean(right**2) or (found[1:] < -_NEGATIVE * deviation - _ROUNDED).any():
             unexplained = True
             continue
@@ -232,7 +270,14 @@ def fit_friction(velocity: Array, moment: Array, current: Array) -> Friction:
         if unexplained:
             raise NotIdentified("the current is not what torque and friction ask for")
         raise NotIdentified("no joint moves at enough different speeds to tell Coulomb from viscous friction")
-    return Friction(*values, *deviations)
+    coulomb_a, viscous_a, *uncertain = (
+        [None if np.isnan(value) else float(value) for value in row] for row in (*values, *deviations)
+    )
+    return {
+        "coulomb_a": coulomb_a,
+        "viscous_a_s_per_rad": viscous_a,
+        "uncertainty": {"coulomb_a": uncertain[0], "viscous_a_s_per_rad": uncertain[1]},
+    }
 
 
 def _robust(matrix: Array, right: Array) -> Array:
@@ -241,5 +286,5 @@ def _robust(matrix: Array, right: Array) -> Array:
         root = np.sqrt(weights)
         found = np.linalg.lstsq(matrix * root[:, None], right * root, rcond=1e-9)[0]
         left = np.abs(right - matrix @ found)
-        weights = 1.0 / (1.0 + (left / max(2.0 * float(np.median(left)), 1e-9)) ** 2)
+        weights = cauchy(left, max(2.0 * float(np.median(left)), 1e-9))
     return np.asarray(found, dtype=float)

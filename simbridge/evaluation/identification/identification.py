@@ -8,34 +8,28 @@ from typing import TypeVar
 
 import numpy as np
 
-from simbridge.evaluation.identification.calls import Calls, along
+from simbridge.evaluation.identification.calls import Calls, find_calls, predict
 from simbridge.evaluation.identification.dynamics import (
     MISFIT,
     fit_friction,
+    fit_joint_servo,
     fit_payload,
     gravity_direction,
     moment_misfit,
 )
 from simbridge.evaluation.identification.held import fit_to_held_commands
-from simbridge.evaluation.identification.joint_servo import fit_joint_servo
 from simbridge.evaluation.identification.kinematics import OTHER_ARM, OtherArm, fit_kinematics, nominal_residual
-from simbridge.evaluation.identification.prediction import predict
 from simbridge.evaluation.identification.result import (
     FrictionResult,
     Identification,
-    JointLag,
     JointServoResult,
     KinematicsResult,
     Measured,
     PredictionResult,
-    Rms,
     ServojResult,
-    Spread,
-    TuningDeviation,
 )
 from simbridge.evaluation.identification.samples import Samples
-from simbridge.evaluation.identification.servoj import NotIdentified, TargetMotion, Tuning, fit_to_path
-from simbridge.evaluation.identification.timing import find_calls
+from simbridge.evaluation.identification.servoj import NotIdentified, TargetMotion, Tuning, along, fit_to_path
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.text import fixed, millimetres
@@ -134,8 +128,10 @@ def _fitting(samples: Samples, robots: Sequence[Robot]) -> Robot:
             bound = MISFIT
         except NotIdentified:
             pass
-    if found and min(found, key=lambda one: one[0])[0] < bound:
-        return min(found, key=lambda one: one[0])[1]
+    if found:
+        misfit, robot = min(found, key=lambda one: one[0])
+        if misfit < bound:
+            return robot
     raise NotIdentified("the recording does not show which arm it is of; name it (--robot)")
 
 
@@ -152,8 +148,7 @@ def _motion(samples: Samples, robot: Robot | None, cycle: float | None) -> Targe
         steps = np.diff(q, axis=0) / np.diff(times)[:, None]
         velocity = np.concatenate([steps[:1], steps])
         acceleration = np.concatenate([np.zeros_like(q[:1]), np.diff(velocity, axis=0) / np.diff(times)[:, None]])
-        keep = slice(2, None)
-        times, q, velocity, acceleration = times[keep], q[keep], velocity[keep], acceleration[keep]
+        times, q, velocity, acceleration = (column[2:] for column in (times, q, velocity, acceleration))
     motion = TargetMotion(times, q, velocity, acceleration, cycle)
     moving = motion.moving
     if moving.sum() < 10:
@@ -199,7 +194,7 @@ def _servoj(
             reasons["servoj"] = str(reason)
             return None, None
         reasons["servoj.phase_s"] = "it needs the commands (--commands)"
-        return _servoj_result(tuning, None), None
+        return _servoj_result(tuning), None
     commands = commands.astype(np.float32).astype(float)
     failed: list[str] = []
     held: Tuning | None = None
@@ -218,7 +213,7 @@ def _servoj(
             refined = refined.checked()
             if held is not None:
                 refined = _agreeing(held, refined)
-            errors = predict(obeying, calls, commands)
+            errors, restarts = predict(obeying, calls, commands)
             break
         except NotIdentified as reason:
             failed.append(str(reason))
@@ -228,13 +223,13 @@ def _servoj(
             reasons["servoj"] = "; ".join(reversed(failed))
             return None, None
         reasons["servoj.phase_s"] = failed[-1]
-        return _servoj_result(held, None), None
+        return _servoj_result(held), None
     if len(obeying) < len(motion):
         notes.append(
             f"servoj ran from {obeying.times[0] - motion.times[0]:.2f} to "
             f"{obeying.times[-1] - motion.times[0]:.2f} s: the rest is left out"
         )
-    servoj, size = _servoj_result(refined, calls), np.abs(errors.errors)
+    servoj, size = _servoj_result(refined, calls, motion.cycle), np.abs(errors)
     rms, span = float(np.sqrt(np.mean(size**2))), float(np.median(np.diff(obeying.times)))
     if span > 1.01 * calls.law.duration and rms > max(_UNSEEN, 10.0 * servoj["residual_rad"]["p99"]):
         reasons["prediction"] = (
@@ -242,9 +237,12 @@ def _servoj(
             f"calls between rows took is not recorded (with the likeliest ones it is off by {rms:.1e} rad)"
         )
         return servoj, None
-    return servoj, PredictionResult(
-        rms_rad=rms, median_rad=float(np.median(size)), max_rad=float(size.max()), restarts=errors.restarts
-    )
+    return servoj, {
+        "rms_rad": rms,
+        "median_rad": float(np.median(size)),
+        "max_rad": float(size.max()),
+        "restarts": restarts,
+    }
 
 
 def _agreeing(one: Tuning, other: Tuning) -> Tuning:
@@ -264,13 +262,8 @@ def _agreeing(one: Tuning, other: Tuning) -> Tuning:
 
 
 def _obeying(motion: TargetMotion, off: Array, tuning: Tuning) -> slice:
-    """The rows in which servoj ran: from the first to the last stretch on the commands' path.
-
-    Args:
-        motion: Of the controller.
-        off: Distance of each row's setpoint from the path (T,), rad.
-        tuning: As found.
-    """
+    """The rows in which servoj ran: from the first to the last stretch whose setpoints are not far off (T,), rad, from
+    the commands' path."""
     bound = max(50.0 * float(np.median(tuning.residuals)), 1e-4)
     moving = np.flatnonzero(motion.moving)
     off_path = off[moving] > bound
@@ -286,21 +279,20 @@ def _obeying(motion: TargetMotion, off: Array, tuning: Tuning) -> slice:
     return slice(int(first), int(last))
 
 
-def _servoj_result(tuning: Tuning, calls: Calls | None) -> ServojResult:
-    phase = None
-    if calls is not None:
-        turn = calls.law.begin / calls.cycle
-        phase = float(calls.cycle * (turn - np.floor(turn + 1e-6)))
-    return ServojResult(
-        gain=float(tuning.gain),
-        lookahead_s=float(tuning.lookahead),
-        phase_s=None if phase is None else max(phase, 0.0),
-        call_s=None if calls is None else float(calls.law.duration),
-        uncertainty=TuningDeviation(gain=float(tuning.deviation[0]), lookahead_s=float(tuning.deviation[1])),
-        residual_rad=Spread(
-            median=float(np.median(tuning.residuals)), p99=float(np.percentile(tuning.residuals, 99.0))
-        ),
-    )
+def _servoj_result(tuning: Tuning, calls: Calls | None = None, cycle: float = 1.0) -> ServojResult:
+    turn = 0.0 if calls is None else calls.law.begin / cycle
+    phase = max(float(cycle * (turn - np.floor(turn + 1e-6))), 0.0)
+    return {
+        "gain": float(tuning.gain),
+        "lookahead_s": float(tuning.lookahead),
+        "phase_s": None if calls is None else phase,
+        "call_s": None if calls is None else float(calls.law.duration),
+        "uncertainty": {"gain": float(tuning.deviation[0]), "lookahead_s": float(tuning.deviation[1])},
+        "residual_rad": {
+            "median": float(np.median(tuning.residuals)),
+            "p99": float(np.percentile(tuning.residuals, 99.0)),
+        },
+    }
 
 
 def _joint_servo(samples: Samples, motion: TargetMotion | None, missing: str | None) -> JointServoResult:
@@ -308,16 +300,21 @@ def _joint_servo(samples: Samples, motion: TargetMotion | None, missing: str | N
     if motion is None:
         raise NotIdentified(missing or "")
     rows = np.searchsorted(samples.times, motion.times)
-    found = fit_joint_servo(target[rows], motion.qd, actual[rows])
-    return JointServoResult(
-        lag_s=found.lag,
-        uncertainty={"lag_s": found.deviation},
-        residual_rad=Rms(rms=found.residual),
-        per_joint=[
-            JointLag(lag_s=None if np.isnan(lag) else float(lag), residual_rad=Rms(rms=float(left)))
-            for lag, left in zip(found.joints, found.joint_residuals, strict=True)
-        ],
-    )
+    return fit_joint_servo(target[rows], motion.qd, actual[rows])
+
+
+def _friction(samples: Samples, missing: str | None) -> FrictionResult:
+    columns = samples.columns
+    if missing is not None and any(word in missing for word in ("freedrive", "noise")):
+        raise NotIdentified(missing)
+    (moment,) = samples.need("target_moment")
+    velocity = columns.get("target_qd", columns.get("actual_qd"))
+    # The controller's own current has its friction without noise; the measured one has the arm's.
+    current = columns.get("target_current", columns.get("actual_current"))
+    if velocity is None or current is None:
+        samples.need(*(name for name, there in (("target_qd", velocity), ("target_current", current)) if there is None))
+    assert velocity is not None and current is not None
+    return fit_friction(velocity, moment, current)
 
 
 def _kinematics(
@@ -329,11 +326,10 @@ def _kinematics(
     try:
         found = fit_kinematics(robot, q, poses, given=given)
     except OtherArm as reason:
-        near = min(
-            ((nominal_residual(other, q, poses), other) for other in others), key=lambda one: one[0], default=None
-        )
-        if near is not None and near[0] < OTHER_ARM:
-            raise OtherArm(f"{reason}; a {near[1].title} fits within {millimetres(near[0])} mm") from None
+        fits = [(nominal_residual(other, q, poses), other.title) for other in others]
+        near, title = min(fits, key=lambda one: one[0], default=(OTHER_ARM, ""))
+        if near < OTHER_ARM:
+            raise OtherArm(f"{reason}; a {title} fits within {millimetres(near)} mm") from None
         raise
     tcp, deviation = [[float(v) for v in values] for values in (found.tcp, found.tcp_deviation)]
     known = max(deviation[:3]) <= _UNCERTAIN_TOOL
@@ -344,12 +340,12 @@ def _kinematics(
             f"{1e3 * _UNCERTAIN_TOOL:g} mm is needed (it would be at ({at}) mm): this motion does not separate "
             "it from the calibration of the arm and its flange; give the arm's own kinematics (--kinematics)"
         )
-    return KinematicsResult(
-        residual_m=Rms(rms=found.residual),
-        tcp=tcp if known else None,
-        source=found.source,
-        uncertainty={"tcp": deviation if known else None},
-    )
+    return {
+        "residual_m": {"rms": found.residual},
+        "tcp": tcp if known else None,
+        "source": found.source,
+        "uncertainty": {"tcp": deviation if known else None},
+    }
 
 
 def _payload(
@@ -372,26 +368,3 @@ def _payload(
                     f"{found.misfit:.2g}): this is a recording of another arm"
                 )
     return Measured(value=found.mass, uncertainty=found.deviation)
-
-
-def _friction(samples: Samples, missing: str | None) -> FrictionResult:
-    columns = samples.columns
-    if missing is not None and any(word in missing for word in ("freedrive", "noise")):
-        raise NotIdentified(missing)
-    (moment,) = samples.need("target_moment")
-    velocity = columns.get("target_qd", columns.get("actual_qd"))
-    # The controller's own current has its friction without noise; the measured one has the arm's.
-    current = columns.get("target_current", columns.get("actual_current"))
-    if velocity is None or current is None:
-        samples.need(*(name for name, there in (("target_qd", velocity), ("target_current", current)) if there is None))
-    assert velocity is not None and current is not None
-    found = fit_friction(velocity, moment, current)
-    coulomb, viscous, *deviations = (
-        [None if np.isnan(value) else float(value) for value in values]
-        for values in (found.coulomb, found.viscous, found.coulomb_deviation, found.viscous_deviation)
-    )
-    return FrictionResult(
-        coulomb_a=coulomb,
-        viscous_a_s_per_rad=viscous,
-        uncertainty={"coulomb_a": deviations[0], "viscous_a_s_per_rad": deviations[1]},
-    )

@@ -8,13 +8,11 @@ from typing import Literal
 import numpy as np
 import pinocchio as pin
 
-from simbridge.evaluation.identification.servoj import NotIdentified
+from simbridge.evaluation.identification.servoj import NotIdentified, spread
 from simbridge.robot import pose
 from simbridge.robot.kinematics import tool_poses
-from simbridge.robot.pose import Array, Counts
+from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
-
-Source = Literal["nominal", "given", "estimated"]
 
 # Joints that must move, and by how much (rad): with fewer some tool makes any chain fit.
 MIN_JOINTS, MIN_MOTION = 3, 0.1
@@ -54,7 +52,7 @@ class Kinematics:
     residual: float
     tcp: Array
     tcp_deviation: Array
-    source: Source
+    source: Literal["nominal", "given", "estimated"]
 
 
 def fit_kinematics(robot: Robot, q: Array, poses: Array, *, given: bool = False) -> Kinematics:
@@ -71,8 +69,8 @@ def fit_kinematics(robot: Robot, q: Array, poses: Array, *, given: bool = False)
         NotIdentified: Too few joints move, or it is another arm.
     """
     _check_motion(q)
-    rows = _spread(len(q), _ROWS)
-    q, measured = q[rows], in_base_link(poses[rows])
+    rows = spread(len(q), _ROWS)
+    q, measured = q[rows], _in_base_link(poses[rows])
     chain = _chain(robot)
     tool = _tool(chain, robot, q, measured)
     residual = _rms(chain, robot, q, measured, tool)
@@ -82,9 +80,9 @@ def fit_kinematics(robot: Robot, q: Array, poses: Array, *, given: bool = False)
             "this is a recording of another arm"
         )
     if given or residual < _NOMINAL:
-        spread = np.std([_as_vector(_tool(chain, robot, q[[i]], measured[[i]])) for i in _spread(len(q), 50)], axis=0)
-        return Kinematics(residual, _as_vector(tool), spread, "given" if given else "nominal")
-    few = _spread(len(q), _CALIBRATING)
+        scatter = np.std([_as_vector(_tool(chain, robot, q[[i]], measured[[i]])) for i in spread(len(q), 50)], axis=0)
+        return Kinematics(residual, _as_vector(tool), scatter, "given" if given else "nominal")
+    few = spread(len(q), _CALIBRATING)
     q, measured = q[few], measured[few]
     left = np.empty(0)
     for fold in (0, 1):
@@ -104,15 +102,11 @@ def fit_kinematics(robot: Robot, q: Array, poses: Array, *, given: bool = False)
     return Kinematics(best, tcp, deviation, "estimated")
 
 
-def _spread(count: int, most: int) -> Counts:
-    return np.unique(np.linspace(0, count - 1, min(count, most)).astype(np.int64))
-
-
 def nominal_residual(robot: Robot, q: Array, poses: Array) -> float:
     """RMS distance (m) of the TCP with a robot's own chain and the tool that fits best; as for `fit_kinematics`."""
     _check_motion(q)
-    rows = _spread(len(q), _CALIBRATING)
-    q, measured = q[rows], in_base_link(poses[rows])
+    rows = spread(len(q), _CALIBRATING)
+    q, measured = q[rows], _in_base_link(poses[rows])
     chain = _chain(robot)
     return _rms(chain, robot, q, measured, _tool(chain, robot, q, measured))
 
@@ -130,7 +124,7 @@ def _chain(robot: Robot) -> Array:
     return np.array([*(joint.placement.homogeneous for joint in robot.joints), robot.tool0.homogeneous])
 
 
-def in_base_link(poses: Array) -> Array:
+def _in_base_link(poses: Array) -> Array:
     """A controller's poses (T, 6) in the pendant's base as poses (T, 7) in base_link."""
     return pose.compose(_BASE, np.concatenate([poses[:, :3], pose.quaternions(poses[:, 3:])], axis=1))
 

@@ -11,6 +11,7 @@ successive commands, and constant while a command is held: both are linear in X 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -47,7 +48,7 @@ class NotIdentified(Exception):
 
 @dataclass(frozen=True, eq=False)
 class TargetMotion:
-    """The controller's joint targets, one row a sample.
+    """The controller's joint targets, one row a sample; "before" is one cycle before.
 
     Attributes:
         times: Stamps (T,), s, strictly increasing.
@@ -69,12 +70,12 @@ class TargetMotion:
 
     @property
     def qd_before(self) -> Array:
-        """Velocities one cycle before (T, n), rad/s."""
+        """(T, n), rad/s."""
         return self.qd - self.cycle * self.qdd
 
     @property
     def q_before(self) -> Array:
-        """Positions one cycle before (T, n), rad."""
+        """(T, n), rad."""
         return self.q - self.cycle * self.qd
 
     @property
@@ -86,6 +87,10 @@ class TargetMotion:
     def moving(self) -> Flags:
         """Rows (T,) in which some joint moves."""
         return np.abs(self.qd).max(axis=1) > MOVING
+
+    def digits(self, x: Any, y: Any) -> Any:
+        """How finely the digits of a recording show setpoints, rad, for X and Y."""
+        return resolution(self.q) + x * resolution(self.qdd) + y * resolution(self.qd)
 
     def setpoints(self, gain: float, lookahead: float) -> Array:
         """The setpoints (T, n), rad, that the law must have followed; wrong where a call ended inside of the cycle."""
@@ -119,10 +124,8 @@ class Tuning:
         """
         if not np.isfinite([self.gain, self.lookahead, *self.deviation]).all():
             raise NotIdentified("the motion does not determine gain and lookahead")
-        for name, value, (low, high) in (
-            ("gain", self.gain, GAIN_RANGE),
-            ("lookahead", self.lookahead, LOOKAHEAD_RANGE),
-        ):
+        tuning = (("gain", self.gain, GAIN_RANGE), ("lookahead", self.lookahead, LOOKAHEAD_RANGE))
+        for name, value, (low, high) in tuning:
             if not 0.95 * low <= value <= 1.05 * high:
                 raise NotIdentified(
                     f"the best fit has a {name} of {value:.4g}, which servoj does not accept ({low:g} to {high:g}): "
@@ -194,7 +197,7 @@ class Path:
 
     def follow(self, points: Array) -> Counts:
         """The segment (R,) of each of points (R, n) that advance along the path, which may cross itself."""
-        some = _spread(len(points), max(50, _WHOLE // len(self.length)))
+        some = spread(len(points), max(50, _WHOLE // len(self.length)))
         found = self._advancing(points[some])
         if len(some) == len(points):
             return found
@@ -247,11 +250,7 @@ class Path:
 
 
 def fit_to_path(motion: TargetMotion, commands: Array) -> Tuning:
-    """The tuning with which the setpoints lie on the path of the commands, whenever they were sent.
-
-    Args:
-        motion: Of the controller.
-        commands: (K, n), rad, in the order in which they were sent; some may have been skipped or held.
+    """The tuning with which the setpoints lie on the path of the commands (K, n), rad, whenever they were sent.
 
     Raises:
         NotIdentified: With the reason.
@@ -260,7 +259,7 @@ def fit_to_path(motion: TargetMotion, commands: Array) -> Tuning:
     if len(rows) < 20:
         raise NotIdentified("the arm does not move")
     path, coarse = Path.of(commands), Path.of(commands[:: 1 + len(commands) // _COARSE])
-    few = rows[_spread(len(rows), _SEARCHED)]
+    few = rows[spread(len(rows), _SEARCHED)]
     tried = [(1.0 / gain, y) for gain in np.geomspace(*GAIN_RANGE, 5) for y in np.geomspace(*LOOKAHEAD_RANGE, 5)]
     tried.sort(key=lambda xy: _median_distance(few, coarse, xy))
     best: tuple[float, tuple[float, float]] | None = None
@@ -276,7 +275,7 @@ def fit_to_path(motion: TargetMotion, commands: Array) -> Tuning:
     assert best is not None
     xy = best[1]
     for percentile in (50.0, 25.0):
-        kept, (xy, fit) = xy, _iterated(rows[_spread(len(rows), _FITTED)], path, xy, percentile)
+        kept, (xy, fit) = xy, _iterated(rows[spread(len(rows), _FITTED)], path, xy, percentile)
         if percentile == 50.0 and np.percentile(fit.residuals, 25.0) > best[0] * 10.0 + _ROUNDING:
             xy = kept
     lag = np.median(np.linalg.norm(rows.setpoints(fit.gain, fit.lookahead) - rows.q, axis=1))
@@ -289,8 +288,21 @@ def fit_to_path(motion: TargetMotion, commands: Array) -> Tuning:
     return fit
 
 
-def _spread(count: int, most: int) -> Counts:
+def spread(count: int, most: int) -> Counts:
+    """At most so many of `count` rows, spread over all."""
     return np.unique(np.linspace(0, count - 1, min(count, most)).astype(np.int64))
+
+
+def along(motion: TargetMotion, tuning: Tuning, commands: Array) -> tuple[Array, Array]:
+    """Where each row's setpoint is along the commands (T,), and how far from their path (T,), rad.
+
+    3.25 is a quarter of the way from command 3 to command 4.
+    """
+    path = Path.of(commands)
+    setpoints = motion.setpoints(tuning.gain, tuning.lookahead)
+    segment = path.follow(setpoints)
+    foot, share = path.project(setpoints, segment)
+    return path.index[segment] + share, np.linalg.norm(setpoints - foot, axis=1)
 
 
 def _median_distance(rows: TargetMotion, path: Path, xy: tuple[float, float]) -> float:
@@ -314,7 +326,7 @@ def _iterated(
         if np.abs(y).max() < 1e-6 * np.abs(rows.qd_before).max():
             raise NotIdentified("the commands lie on one straight line, as of one joint that moves alone")
         before = xy
-        xy, deviation, residuals = robust_pair(x, y, right, xy, percentile)
+        xy, deviation, residuals = _robust_pair(x, y, right, xy, percentile)
         # A step beyond what servoj accepts would not come back.
         xy = (float(np.clip(xy[0], *_X_RANGE)), float(np.clip(xy[1], *_Y_RANGE)))
         if abs(xy[0] / before[0] - 1.0) < 1e-7 and abs(xy[1] / before[1] - 1.0) < 1e-7:
@@ -328,8 +340,8 @@ def tuning_of(xy: tuple[float, float], deviation: Array, residuals: Array) -> Tu
     return Tuning(gain, xy[1], np.array([deviation[0] * gain**2, deviation[1]]), residuals)
 
 
-def robust_pair(
-    x: Array, y: Array, right: Array, start: tuple[float, float], percentile: float = 50.0
+def _robust_pair(
+    x: Array, y: Array, right: Array, start: tuple[float, float], percentile: float
 ) -> tuple[tuple[float, float], Array, Array]:
     """One reweighted least-squares step for X x + Y y = right, all (R, n), with Cauchy weights a row.
 
@@ -340,7 +352,7 @@ def robust_pair(
     """
     residuals = np.linalg.norm(right - start[0] * x - start[1] * y, axis=1)
     scale = max(float(np.percentile(residuals, percentile)), 1e-15)
-    weights = 1.0 / (1.0 + (residuals / scale) ** 2)
+    weights = cauchy(residuals, scale)
     xx, xy, yy = ((weights[:, None] * a * b).sum() for a, b in ((x, x), (x, y), (y, y)))
     xr, yr = ((weights[:, None] * a * right).sum() for a in (x, y))
     determinant = xx * yy - xy * xy
@@ -354,9 +366,23 @@ def robust_pair(
 
 def resolution(values: Array) -> float:
     """How finely numbers were written: the last decimal, single precision, or that of doubles."""
-    some = values[_spread(len(values), 200)]
+    some = values[spread(len(values), 200)]
     for decimals in range(2, 12):
         if np.abs(some - np.round(some, decimals)).max() < 1e-3 * 10.0**-decimals:
             return float(10.0**-decimals)
     largest = max(float(np.abs(some).max()), 1e-3)
     return largest * (1e-7 if np.array_equal(some, some.astype(np.float32)) else 1e-13)
+
+
+def cauchy(distance: Array, scale: Any) -> Array:
+    """Weights of residuals: those far beyond the scale hardly count."""
+    return np.asarray(1.0 / (1.0 + (distance / scale) ** 2))
+
+
+def jackknife(others: Any) -> Any:
+    """The variance of a result, from what it is (B, ...) where each of B blocks of rows is left out.
+
+    What is left over in neighbouring rows is not independent: friction and load last, and digits are cut off alike.
+    """
+    count, off = len(others), np.array(others) - np.mean(others, axis=0)
+    return (count - 1) / count * np.sum(off**2, axis=0)

@@ -12,8 +12,8 @@ import pinocchio as pin
 import pytest
 
 from simbridge.errors import UnusableSamples
+from simbridge.evaluation.identification.dynamics import fit_joint_servo
 from simbridge.evaluation.identification.identification import identify
-from simbridge.evaluation.identification.joint_servo import fit_joint_servo
 from simbridge.evaluation.identification.kinematics import fit_kinematics
 from simbridge.evaluation.identification.samples import Samples, of_recording
 from simbridge.evaluation.identification.servoj import NotIdentified
@@ -61,18 +61,19 @@ def test_the_lag_is_that_of_all_joints_and_null_for_joints_that_hardly_move():
     qd, q, qdd = qd * [1, 1, 1, 1, 1, 0.01], q.copy(), qdd
     noise = np.random.default_rng(0).normal(scale=2e-5, size=q.shape)
     found = fit_joint_servo(q, qd, q - 0.0005 * qd + noise)
-    assert found.lag == pytest.approx(0.0005, abs=5e-6)
-    assert found.deviation < 1e-5
-    assert found.residual == pytest.approx(2e-5, rel=0.1)
-    assert np.isnan(found.joints).tolist() == [False] * 5 + [True]
-    assert np.abs(found.joints[:5] - 0.0005).max() < 2e-5
+    assert found["lag_s"] == pytest.approx(0.0005, abs=5e-6)
+    assert found["uncertainty"]["lag_s"] < 1e-5
+    assert found["residual_rad"]["rms"] == pytest.approx(2e-5, rel=0.1)
+    joints = [joint["lag_s"] for joint in found["per_joint"]]
+    assert [lag is None for lag in joints] == [False] * 5 + [True]
+    assert np.abs(np.array(joints[:5]) - 0.0005).max() < 2e-5
 
 
 def test_one_joint_in_contact_does_not_spoil_the_lag():
     _, q, qd, _ = moving()
     actual = q - 0.0005 * qd
     actual[:, 0] += 1e-3 * np.sign(qd[:, 0])
-    assert fit_joint_servo(q, qd, actual).lag == pytest.approx(0.0005, abs=2e-5)
+    assert fit_joint_servo(q, qd, actual)["lag_s"] == pytest.approx(0.0005, abs=2e-5)
 
 
 def test_noise_has_no_lag():

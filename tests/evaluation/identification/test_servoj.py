@@ -8,10 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from simbridge.evaluation.identification.calls import Calls, find_calls, predict
 from simbridge.evaluation.identification.held import fit_to_held_commands
-from simbridge.evaluation.identification.prediction import predict
-from simbridge.evaluation.identification.servoj import NotIdentified, TargetMotion, fit_to_path
-from simbridge.evaluation.identification.timing import find_calls
+from simbridge.evaluation.identification.servoj import NotIdentified, TargetMotion, Tuning, along, fit_to_path
 from tests.evaluation.identification.controller import Sender, recorded, wandering
 from tests.properties import variants
 
@@ -40,19 +39,23 @@ def made(name: str) -> tuple[TargetMotion, np.ndarray, tuple[float, ...]]:
     return motion[slice(0, None, every)], commands.astype(np.float32).astype(float), CASES[name]
 
 
+def timed(motion: TargetMotion, commands: np.ndarray, tuning: Tuning) -> tuple[Calls, Tuning]:
+    return find_calls(motion, commands, tuning, along(motion, tuning, commands)[0])
+
+
 @pytest.mark.parametrize("name", variants(CASES, "every cycle is split", "as the real UR5e", "CB3, split"))
 def test_tuning_timing_and_prediction_with_the_commands(name):
     motion, commands, (gain, lookahead, duration, phase, cycle, *_) = made(name)
-    calls, tuning = find_calls(motion, commands, fit_to_path(motion, commands))
+    calls, tuning = timed(motion, commands, fit_to_path(motion, commands))
     assert tuning.gain == pytest.approx(gain, rel=1e-7)
     assert tuning.lookahead == pytest.approx(lookahead, rel=1e-7)
     assert calls.law.duration == pytest.approx(duration, abs=1e-9)
     # Call edges relative to the first row's end, which is a cycle after time zero.
     turns = (calls.law.begin + cycle - phase) / duration
     assert abs(turns - round(turns)) * duration < 1e-8
-    predicted = predict(motion, calls, commands)
-    assert np.abs(predicted.errors).max() < 1e-6
-    assert predicted.restarts == 0
+    errors, restarts = predict(motion, calls, commands)
+    assert np.abs(errors).max() < 1e-6
+    assert restarts == 0
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if name not in ("25 Hz", "no multiple of the cycle")])
@@ -91,7 +94,7 @@ def test_commands_that_creep_to_a_standstill_are_no_held_command():
 def test_what_rounding_of_the_file_leaves_is_within_a_few_deviations():
     motion, commands, (gain, lookahead, *_) = made("as the real UR5e")
     rounded = TargetMotion(motion.times, motion.q.round(6), motion.qd.round(6), motion.qdd.round(6), motion.cycle)
-    _, tuning = find_calls(rounded, commands, fit_to_path(rounded, commands))
+    _, tuning = timed(rounded, commands, fit_to_path(rounded, commands))
     assert abs(tuning.gain - gain) < 5.0 * tuning.deviation[0] < 5e-4 * gain
     assert abs(tuning.lookahead - lookahead) < 5.0 * tuning.deviation[1] < 5e-4 * lookahead
 
@@ -100,11 +103,11 @@ def test_after_a_hole_in_the_log_the_prediction_begins_again_from_a_row():
     motion, commands, _ = made("as the real UR5e")
     cycles = motion.cycles
     holed = motion[((cycles < 400) | (cycles > 440)) & (cycles != 900)]
-    calls, _ = find_calls(holed, commands, fit_to_path(holed, commands))
-    predicted = predict(holed, calls, commands)
-    assert predicted.restarts == 1
-    assert np.abs(predicted.errors).max() < 1e-4
-    assert np.sqrt(np.mean(predicted.errors**2)) < 2e-5
+    calls, _ = timed(holed, commands, fit_to_path(holed, commands))
+    errors, restarts = predict(holed, calls, commands)
+    assert restarts == 1
+    assert np.abs(errors).max() < 1e-4
+    assert np.sqrt(np.mean(errors**2)) < 2e-5
 
 
 def test_one_joint_alone_shows_its_tuning_only_where_a_command_is_held():
@@ -116,7 +119,7 @@ def test_one_joint_alone_shows_its_tuning_only_where_a_command_is_held():
     with pytest.raises(NotIdentified, match="one straight line"):
         fit_to_path(motion, commands)
     assert fit_to_held_commands(motion).gain == pytest.approx(500.0, rel=1e-6)
-    _, tuning = find_calls(motion, commands, fit_to_held_commands(motion))
+    _, tuning = timed(motion, commands, fit_to_held_commands(motion))
     assert tuning.gain == pytest.approx(500.0, rel=1e-6)
     with pytest.raises(NotIdentified, match="no command was held"):
         fit_to_held_commands(motion[slice(0, 1900)])
@@ -142,10 +145,10 @@ def test_a_real_arm_obeys_the_law():
     found = read_rtde(folder / "replay_begin.csv.gz")
     motion = TargetMotion(found.times, *(found.columns[n] for n in ("target_q", "target_qd", "target_qdd")), 0.002)
     commands = read_joint_positions(folder / "recorded_in_freedrive.csv.gz")[0].astype(np.float32).astype(float)
-    for tuning in (find_calls(motion, commands, fit_to_path(motion, commands))[1], fit_to_held_commands(motion)):
+    for tuning in (timed(motion, commands, fit_to_path(motion, commands))[1], fit_to_held_commands(motion)):
         assert tuning.gain == pytest.approx(300.0, rel=1e-6)
         assert tuning.lookahead == pytest.approx(0.1, rel=1e-6)
         assert np.median(tuning.residuals) < 1e-8
-    calls, _ = find_calls(motion, commands, fit_to_path(motion, commands))
-    errors = predict(motion, calls, commands).errors
+    calls, _ = timed(motion, commands, fit_to_path(motion, commands))
+    errors, _ = predict(motion, calls, commands)
     assert np.sqrt(np.mean(errors**2)) < 1e-6
