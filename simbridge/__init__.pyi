@@ -35,8 +35,8 @@ from simbridge.robot.load import load_robot as load_robot
 from simbridge.robot.robot import Robot as Robot
 from simbridge.running.live import LiveArm as LiveArm
 from simbridge.running.live import connect as connect
-from simbridge.running.live_begin import live as live
 from simbridge.running.live_session import LiveSession as LiveSession
+from simbridge.running.live_setup import live as live
 from simbridge.running.runner import Run as Run
 from simbridge.running.runner import run as run
 from simbridge.sweeps.sweep import Sweep as Sweep

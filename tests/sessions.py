@@ -11,8 +11,8 @@ import numpy as np
 import pinocchio as pin
 
 from simbridge.errors import InvalidParameter
-from simbridge.running.live_begin import live
 from simbridge.running.live_session import LiveSession
+from simbridge.running.live_setup import live
 
 
 def moved(pose: pin.SE3, *by: float) -> pin.SE3:

@@ -168,7 +168,7 @@ def synthetic_run(path: Path, seconds: float, robot: str = "ur10e") -> tuple[flo
     prepared = replace(prepared, plan=_laps(prepared.plan, seconds))
     plan = prepared.plan
     directory = RunDirectory.create(path, "")
-    directory.write_settings(resolved_settings(prepared, open_backend(prepared)))
+    directory.write_settings(resolved_settings(prepared, open_backend(prepared).capabilities))
     directory.write_plan(plan.as_arrays())
     samples, spent = Samples(plan), 0.0
     # Not part of the recording: the plan computes the targets of all samples when the first is asked for.

@@ -17,8 +17,8 @@ from simbridge.ik.task import residual
 from simbridge.planning.live.options import STUDIO
 from simbridge.robot.kinematics import tool_frame
 from simbridge.robot.load import load_robot
-from simbridge.running.live_begin import live
 from simbridge.running.live_session import LiveSession
+from simbridge.running.live_setup import live
 from simbridge.running.run_setup import resolve_arm
 
 DEAD_MAN = 0.2

@@ -15,7 +15,7 @@ from simbridge.planning.live.options import SIMULATED
 from simbridge.planning.live.phase import Phase
 from simbridge.robot.load import load_robot
 from simbridge.robot.pose import Array
-from simbridge.running.live_begin import live
+from simbridge.running.live_setup import live
 
 # A target is stale after so many intervals between two, and not before this, s.
 _STALE, _SHORTEST = 3.0, 0.5

@@ -47,7 +47,7 @@ def teleop(
             with line.hidden(), opened.suspended():
                 return prompts.ask(shown, question)
 
-        from simbridge.running.live_begin import live  # solvers and backends: not for a device that is missing
+        from simbridge.running.live_setup import live  # solvers and backends: not for a device that is missing
 
         operator = ask if sys.stdin.isatty() else None
         made = live(backend, robot=robot, solver=solver, out=out, ask=operator, **session_choices, **choices)

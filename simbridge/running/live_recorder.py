@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections import deque
 from collections.abc import Mapping
@@ -16,6 +17,7 @@ from simbridge.planning.live.phase import NAMES, STOPS, Fate, Order, Phase, caus
 from simbridge.recording.live_record import EVENTS, INPUTS, InputRecord, JsonLines
 from simbridge.recording.log import LiveSample, LogWriter
 from simbridge.recording.run_directory import RunDirectory
+from simbridge.running.samples import measured
 
 # Inputs that wait to be recorded: half a minute at 1 kHz.
 _WAITING = 32_768
@@ -154,8 +156,6 @@ class LiveRecorder:
         self._stamp = self._base + round((state.timestamp - self._first) / self._period) * self._period
         causes = [cause_row(cause, self._subjects) for cause in period.causes]
         causes += [(-1.0, -1.0, 0.0)] * (3 - len(causes))
-        unknown = np.full_like(state.q, np.nan)
-        velocity, acceleration = state.controller_target_velocity, state.controller_target_acceleration
         return LiveSample(
             index=self._samples,
             stamp=self._stamp,
@@ -163,19 +163,8 @@ class LiveRecorder:
             target=period.target,
             solution=period.solution,
             setpoint=period.setpoint,
-            command=state.command,
-            position=state.q,
-            velocity=state.qd,
-            effort=state.effort,
-            controller_target=state.controller_target,
-            controller_target_velocity=unknown if velocity is None else velocity,
-            controller_target_acceleration=unknown if acceleration is None else acceleration,
-            speed_scaling=state.speed_scaling,
-            robot_mode=state.robot_mode,
-            safety_mode=state.safety_mode,
-            runtime_state=state.runtime_state,
             limited=not np.array_equal(period.solution, period.setpoint),
-            host_monotonic=state.host_monotonic,
+            **measured(state),
             period=period.index,
             input=period.number,
             now=period.now,
@@ -227,3 +216,13 @@ def input_record(given: Input) -> InputRecord:
     return InputRecord(
         given.kind, given.sent, given.values.tolist(), given.number, given.engagement, given.frame, given.relative
     )
+
+
+def plain_numbers(given: Any) -> Any:
+    """What was given, as plain numbers for the record; None where it is none."""
+    try:
+        numbers = np.asarray(given, dtype=float)
+    except (TypeError, ValueError):
+        return None
+    finite = numbers.ndim in (1, 2) and numbers.size <= 4096
+    return [None if not math.isfinite(v) else v for v in numbers.ravel().tolist()] if finite else None

@@ -6,6 +6,7 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -27,9 +28,7 @@ from simbridge.robot.kinematics import tool_frame
 from simbridge.robot.meshes import drawing_of
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
-from simbridge.running.live_end import finish_session
-from simbridge.running.live_recorder import LiveRecorder, input_record
-from simbridge.running.live_status import LiveStatus, NotEngaged, plain_numbers
+from simbridge.running.live_recorder import LiveRecorder, input_record, plain_numbers
 from simbridge.running.samples import log_facts
 from simbridge.running.signals import ended_by_signals
 
@@ -37,6 +36,35 @@ from simbridge.running.signals import ended_by_signals
 _RECORD = 0.01
 # For an order to be taken, and for the arm to come to rest, s.
 _ENGAGE_TIMEOUT, _REST_TIMEOUT = 2.0, 10.0
+
+
+class NotEngaged(SimbridgeError, RuntimeError):
+    """A live arm cannot be moved now; reason: why, such as "the session has ended"."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(f"The arm is not engaged: {reason}.")
+
+
+@dataclass(frozen=True)
+class LiveStatus:
+    """How a session is.
+
+    Attributes:
+        state: "idle", "engaged", "tracking", "braking", "holding", "paused" or "ended".
+        causes: What slows the arm down or holds it, such as "joint_velocity wrist_3 0.90" or "stale 0.31 s".
+        speed_factor: Share of the controller's full speed, 0 to 1.
+        latency: Median time from the newest inputs to their commands, s; None before the first.
+        input_age: How long ago the newest input was given, s; None before the first.
+        error: What stopped the arm last; None once it is engaged again.
+    """
+
+    state: str
+    causes: tuple[str, ...] = ()
+    speed_factor: float = 1.0
+    latency: float | None = None
+    input_age: float | None = None
+    error: SimbridgeError | None = None
 
 
 class LiveSession:
@@ -58,13 +86,14 @@ class LiveSession:
         driver: LiveDriver,
         robot: Robot,
         settings: Callable[[], dict[str, Any]],
+        finish: Callable[[RunDirectory, BaseException | None, bool], None],
         out: Path | None,
         *,
         begins_at: Array,
-        report: bool = True,
+        report: bool,
     ) -> None:
         self.robot, self.period, self.begins_at = robot, driver.period, begins_at
-        self._driver, self._settings, self._out, self._report = driver, settings, out, report
+        self._driver, self._settings, self._finish, self._out, self._report = driver, settings, finish, out, report
         # Begins and ends the loop; nothing waits for a disk under it. The record has its own. Inputs take neither.
         self._control, self._recording = threading.RLock(), threading.RLock()
         # Between the caller's threads only.
@@ -131,7 +160,7 @@ class LiveSession:
                 self._recorder.event(self._clock(), "ended", lost_in_log=self._recorder.lost)
                 self._recorder.close()
             with signals_wait():
-                finish_session(self._directory, self._driver, error or self._failure or self._error, self._report)
+                self._finish(self._directory, error or self._failure or self._error, self._report)
             if error is None and self._failure is not None:
                 raise self._failure
 
@@ -141,7 +170,7 @@ class LiveSession:
         Raises:
             OutputError: A file cannot be written.
         """
-        finish_session(self._directory, self._driver, self._failure or self._error)
+        self._finish(self._directory, self._failure or self._error, True)
 
     def _clock(self) -> float:
         return self._now if isinstance(self._driver, SteppedDriver) else time.monotonic()

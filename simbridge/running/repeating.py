@@ -136,7 +136,7 @@ def _check_same(prepared: Prepared, arm: Backend, earlier: RunDirectory) -> None
     """Refuse to continue repeats of other settings or of another plan."""
     own, theirs = (
         {name: text for name, text in flattened(settings) if not name.startswith("repeats.")}
-        for settings in (resolved_settings(prepared, arm), earlier.settings())
+        for settings in (resolved_settings(prepared, arm.capabilities), earlier.settings())
     )
     names = [name for name in own | theirs if own.get(name) != theirs.get(name)]
     shown = [f"{name} (there {theirs.get(name, 'none')}, now {own.get(name, 'none')})" for name in names[:_SHOWN]]

@@ -16,7 +16,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from simbridge.backends.backend import Backend
+from simbridge.backends.backend import Capabilities
 from simbridge.backends.registry import SIMULATION, backend_class
 from simbridge.errors import InvalidParameter
 from simbridge.ik.callable_solver import CallableSolver, RecordedSolver, StepFunction
@@ -324,7 +324,7 @@ def controller_settings(facts: ControllerFacts) -> dict[str, Any]:
     }
 
 
-def resolved_settings(prepared: Prepared, arm: Backend) -> dict[str, Any]:
+def resolved_settings(prepared: Prepared, capabilities: Capabilities) -> dict[str, Any]:
     """The content of settings.toml (SI units)."""
     robot, scenario, options, plan = prepared.robot, prepared.scenario, prepared.options, prepared.plan
     solver, facts, cell = prepared.solver, prepared.controller, options.cell
@@ -376,8 +376,8 @@ def resolved_settings(prepared: Prepared, arm: Backend) -> dict[str, Any]:
         "backend": {
             "name": prepared.backend,
             "period": plan.period,
-            "simulated_time": arm.capabilities.simulated_time,
-            "effort_unit": arm.capabilities.effort_unit,
+            "simulated_time": capabilities.simulated_time,
+            "effort_unit": capabilities.effort_unit,
             **prepared.servo_settings,
             "on_scaling": None if facts is None else options.on_scaling,
             "on_pause": None if facts is None else options.on_pause,

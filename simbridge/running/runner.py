@@ -152,7 +152,7 @@ def begin(
     prepared: Prepared, arm: Backend, directory: RunDirectory, *, repeats: Mapping[str, int] | None = None
 ) -> None:
     """Write settings, plan and meshes; for one of several runs also its `number` and the `count` of all."""
-    settings = resolved_settings(prepared, arm)
+    settings = resolved_settings(prepared, arm.capabilities)
     directory.write_settings(settings if repeats is None else settings | {"repeats": dict(repeats)})
     directory.write_plan(prepared.plan.as_arrays())
     directory.write_meshes(drawing_of(prepared.robot))

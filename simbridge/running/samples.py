@@ -15,12 +15,27 @@ from simbridge.robot.pose import Array
 
 def log_facts(settings: dict[str, Any]) -> dict[str, str]:
     """The metadata of a log, which identifies the run without its directory."""
+    named = {table: settings[table]["name"] for table in ("scenario", "robot", "solver", "backend")}
+    return {**named, "simbridge": settings["versions"]["simbridge"]}
+
+
+def measured(state: ArmState) -> dict[str, Any]:
+    """The fields of `Sample` that a state gives: the command, and everything that was measured or reported."""
+    unknown = np.full_like(state.q, np.nan)
+    velocity, acceleration = state.controller_target_velocity, state.controller_target_acceleration
     return {
-        "scenario": settings["scenario"]["name"],
-        "robot": settings["robot"]["name"],
-        "solver": settings["solver"]["name"],
-        "backend": settings["backend"]["name"],
-        "simbridge": settings["versions"]["simbridge"],
+        "command": state.command,
+        "position": state.q,
+        "velocity": state.qd,
+        "effort": state.effort,
+        "controller_target": state.controller_target,
+        "controller_target_velocity": unknown if velocity is None else velocity,
+        "controller_target_acceleration": unknown if acceleration is None else acceleration,
+        "speed_scaling": state.speed_scaling,
+        "robot_mode": state.robot_mode,
+        "safety_mode": state.safety_mode,
+        "runtime_state": state.runtime_state,
+        "host_monotonic": state.host_monotonic,
     }
 
 
@@ -37,46 +52,27 @@ class Samples:
 
     def of(self, state: ArmState) -> Sample:
         """The row for a state; earlier states than the first one given may have been missed."""
-        tick = round(state.timestamp / self._plan.period)
+        plan = self._plan
+        tick = round(state.timestamp / plan.period)
         if self._first_tick is None:
             self._first_tick = tick - state.sequence
-        # The controller's time, not the number of setpoints: they differ after a late setpoint.
-        return _sample(self._plan, state, (tick - self._first_tick) * self._plan.period)
+        position = state.plan_time / plan.period
+        # Between two samples of the plan if a controller scales the speed; deviations by rounding are removed.
+        at = round(position) if abs(position - round(position)) < 1e-9 else position
+        below, part = math.floor(at), at - math.floor(at)
 
+        def between(values: Array) -> Array:
+            return values[below] if not part else (1.0 - part) * values[below] + part * values[below + 1]
 
-def _sample(plan: Plan, state: ArmState, stamp: float) -> Sample:
-    position = state.plan_time / plan.period
-    # Between two samples of the plan if a controller scales the speed; deviations by rounding are removed.
-    at = round(position) if abs(position - round(position)) < 1e-9 else position
-    below, above = math.floor(at), math.ceil(at)
-    part = at - below
-    time = (1.0 - part) * plan.trajectory_times[below] + part * plan.trajectory_times[above]
-    return Sample(
-        index=state.sequence,
-        stamp=stamp,
-        plan_time=float(time),
-        target=plan.targets[below] if not part else plan.target(np.array([time]))[0],
-        solution=_between(plan.solution, below, above, part),
-        setpoint=state.command if plan.wanted is None else _between(plan.setpoints, below, above, part),
-        command=state.command,
-        position=state.q,
-        velocity=state.qd,
-        effort=state.effort,
-        controller_target=state.controller_target,
-        controller_target_velocity=_reported(state.controller_target_velocity, state.q),
-        controller_target_acceleration=_reported(state.controller_target_acceleration, state.q),
-        speed_scaling=state.speed_scaling,
-        robot_mode=state.robot_mode,
-        safety_mode=state.safety_mode,
-        runtime_state=state.runtime_state,
-        limited=bool(plan.limited[below]),
-        host_monotonic=state.host_monotonic,
-    )
-
-
-def _between(joints: Array, below: int, above: int, part: float) -> Array:
-    return joints[below] if not part else (1.0 - part) * joints[below] + part * joints[above]
-
-
-def _reported(values: Array | None, q: Array) -> Array:
-    return np.full_like(q, np.nan) if values is None else values
+        time = float(between(plan.trajectory_times))
+        return Sample(
+            index=state.sequence,
+            # The controller's time, not the number of setpoints: they differ after a late setpoint.
+            stamp=(tick - self._first_tick) * plan.period,
+            plan_time=time,
+            target=plan.targets[below] if not part else plan.target(np.array([time]))[0],
+            solution=between(plan.solution),
+            setpoint=state.command if plan.wanted is None else between(plan.setpoints),
+            limited=bool(plan.limited[below]),
+            **measured(state),
+        )

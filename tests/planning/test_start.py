@@ -56,7 +56,7 @@ def test_it_is_among_the_facts_of_the_check_and_in_the_settings(elbow_down):
     prepared = prepare("circle", robot=elbow_down)
     facts = check_facts(prepared)["start"]
     assert facts["joints"] == prepared.plan.start.joints.tolist()
-    settings = resolved_settings(prepared, PyBulletBackend.from_options(elbow_down, prepared.options))
+    settings = resolved_settings(prepared, PyBulletBackend.capabilities)
     assert settings["scenario"]["start"] == facts
 
 

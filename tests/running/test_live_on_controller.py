@@ -17,7 +17,7 @@ from simbridge.backends.servo_client import ServoProcess
 from simbridge.recording.live_record import read_events, read_inputs
 from simbridge.recording.log_reader import read_log
 from simbridge.robot.kinematics import tool_path
-from simbridge.running.live_status import NotEngaged
+from simbridge.running.live_session import NotEngaged
 from simbridge.running.run_setup import prepare
 from simbridge.ur.errors import NotConfirmed, ProtectiveStop
 from tests.backends.trial import gone

@@ -20,7 +20,7 @@ from simbridge.recording.live_record import read_events, read_inputs
 from simbridge.recording.log import LogWriter
 from simbridge.recording.log_reader import read_log
 from simbridge.robot.kinematics import tool_frame
-from simbridge.running.live_status import NotEngaged
+from simbridge.running.live_session import NotEngaged
 from simbridge.ur.errors import StaleState
 from tests.backends.trial import gone
 

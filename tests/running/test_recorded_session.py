@@ -16,7 +16,7 @@ from simbridge.planning.options import Options
 from simbridge.recording.log import LiveSample, LogColumns, LogWriter
 from simbridge.recording.log_reader import read_log
 from simbridge.robot.load import load_robot
-from simbridge.running.live_begin import live
+from simbridge.running.live_setup import live
 from simbridge.running.recorded_session import RecordedSession
 from simbridge.running.run_setup import prepare
 from simbridge.running.runner import execute

@@ -18,7 +18,7 @@ from simbridge.errors import SimbridgeError
 from simbridge.planning.guard import Guard
 from simbridge.planning.live.phase import Order
 from simbridge.robot.pose import Array
-from simbridge.running import live_begin
+from simbridge.running import live_setup
 from simbridge.running.live_session import LiveSession
 from simbridge.servo.law import ServojLaw
 from tests.backends.fake_link import FakeLink, VirtualClock
@@ -110,7 +110,7 @@ def virtual_session(
         faults: Of `FakeLink`.
         choices: As for `live`.
     """
-    session = live_begin.live("pybullet", robot=robot, realtime=False, out=out, **choices)
+    session = live_setup.live("pybullet", robot=robot, realtime=False, out=out, **choices)
     driver = VirtualController(session._driver.setup, lateness, **(faults or {}))
     session._driver = driver
     return session, driver

@@ -26,8 +26,8 @@ from simbridge.robot.collision import CollisionModel
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.running import live_session
-from simbridge.running.live_begin import live
 from simbridge.running.live_session import LiveSession
+from simbridge.running.live_setup import live
 from simbridge.servo.law import ServojLaw
 from simbridge.ur.errors import ProgramStopped, StaleState
 from tests.controllers import realtime_options

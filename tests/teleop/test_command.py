@@ -50,7 +50,7 @@ def live(backend, **choices):
     return session
 
 session = Session(refuses=SimbridgeError("The arm is not powered on.") if sys.argv[2] else None)
-sys.modules["simbridge.running.live_begin"] = module = types.ModuleType("live_begin")
+sys.modules["simbridge.running.live_setup"] = module = types.ModuleType("live_setup")
 module.live = live
 from simbridge.cli.command_line import main
 try:

@@ -8,7 +8,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from simbridge.running.live_begin import live
+from simbridge.running.live_setup import live
 from simbridge.teleop.device import NO_STEP, Command, Reading
 from simbridge.teleop.drive import Driver
 from simbridge.teleop.options import TeleopOptions

@@ -1,30 +1,40 @@
-"""Makes a live session: the arm, the solver and the loop that `simbridge.live` chooses."""
+"""A live session around its loop: the arm and the solver that `simbridge.live` chooses, settings.toml, the summary."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import fields, replace
+from dataclasses import asdict, fields, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+import numpy as np
 from numpy.typing import ArrayLike
 
-from simbridge.backends.backend import Ask
-from simbridge.backends.live_driver import driver_for
+from simbridge.backends.backend import Ask, Backend, Capabilities, cause_of
+from simbridge.backends.live_driver import LiveDriver, driver_for
 from simbridge.backends.live_loop import LiveSetup
 from simbridge.backends.registry import SIMULATION
-from simbridge.errors import InvalidParameter, UnknownName
+from simbridge.errors import InvalidParameter, SimbridgeError, UnknownName
 from simbridge.ik.forward_dynamics import ForwardDynamics
 from simbridge.ik.inputs import as_joints
-from simbridge.ik.settings import SOLVERS, check_solver, is_function
+from simbridge.ik.settings import SOLVERS, check_solver, fallback_solver, is_function
 from simbridge.ik.solver import Solver
+from simbridge.planning.check import Peaks
+from simbridge.planning.live.between_inputs import filter_delay
 from simbridge.planning.live.options import LIVE, MORE, LiveOptions
 from simbridge.planning.options import Options
+from simbridge.planning.plan import Plan
+from simbridge.planning.scenario import Scenario
+from simbridge.recording.run_directory import RunDirectory
+from simbridge.robot.kinematics import tool_path
 from simbridge.robot.robot import Robot
-from simbridge.running.live_end import session_settings
 from simbridge.running.live_session import LiveSession
-from simbridge.running.run_setup import resolve_arm
+from simbridge.running.run_setup import Prepared, resolve_arm, resolved_settings
+from simbridge.running.runner import EndNotVerified, finalize, record_end, rest_words
 from simbridge.servo.plant import controller_cycle
+from simbridge.trajectory.trajectory import Trajectory
+from simbridge.ur.controller import ControllerFacts
 
 
 def live(
@@ -69,10 +79,10 @@ def live(
         raise InvalidParameter("start", start, "left out: a controller's arm begins where it is")
     made = solver if isinstance(solver, Solver) else None
     controller, arm, options = resolve_arm(backend, robot, made, Options(**choices))
+    chosen: Solver | str = made or ForwardDynamics(arm)
     if isinstance(solver, str):
         check_solver(solver)
-        made = None if is_function(solver) else SOLVERS[solver]().build(arm)
-    chosen: Solver | str = solver if isinstance(solver, str) and made is None else made or ForwardDynamics(arm)
+        chosen = solver if is_function(solver) else SOLVERS[solver]().build(arm)
     period = options.period or arm.period
     plant, cycle = options.plant_model, controller_cycle(arm.period, period)
     if live_options.lead and options.servo != "servoj":
@@ -95,8 +105,62 @@ def live(
     return LiveSession(
         driver,
         arm,
-        lambda: session_settings(arm, setup, options, backend, controller, driver.capabilities),
+        partial(session_settings, arm, setup, options, backend, controller, driver.capabilities),
+        partial(finish_session, driver),
         None if out is None else Path(out),
         begins_at=(arm.home if setup.start is None else setup.start) if controller is None else controller.state.q,
         report=report,
     )
+
+
+def session_settings(
+    robot: Robot,
+    setup: LiveSetup,
+    options: Options,
+    backend: str,
+    controller: ControllerFacts | None,
+    capabilities: Capabilities,
+) -> dict[str, Any]:
+    """The content of settings.toml: that of a run whose plan is not known yet, and the table [live]."""
+    home = robot.home[None]
+    rest = Trajectory(np.zeros(1), tool_path(robot, home), source="live inputs")
+    still = np.zeros(1)
+    plan = Plan(robot.checksum, setup.period, rest, "zero-order", still, home, home, np.zeros(1, dtype=bool))
+    nothing = Peaks(np.zeros(robot.n), np.zeros(robot.n), np.zeros(robot.n), 0.0, None)
+    solver = setup.solver if isinstance(setup.solver, Solver) else fallback_solver(robot, robot.task)
+    scenario = Scenario(rest, "A live session.", hold="zero-order", on_limits="limit", name="live")
+    prepared = Prepared(robot, scenario, solver, plan, nothing, options, backend, controller)
+    settings = resolved_settings(prepared, capabilities)
+    if isinstance(setup.solver, str):
+        settings["solver"] = {"name": setup.solver, "task": robot.task, "parameters": {}}
+    live = {name: value for name, value in asdict(setup.options).items() if value is not None}
+    delay = filter_delay(setup.options.filter, setup.options.filter_cutoff)
+    return settings | {
+        "live": live | {"max_jump": list(setup.options.max_jump), "filter_delay_s": delay, "preview": setup.preview}
+    }
+
+
+def finish_session(driver: LiveDriver, directory: RunDirectory, error: BaseException | None, report: bool) -> None:
+    """Write summary.json and report.html of a session that has ended.
+
+    Args:
+        driver: Its loop, which has ended.
+        directory: Of the session.
+        error: What ended it early, or stopped the arm last.
+        report: Otherwise summary.json says only how it ended.
+
+    Raises:
+        OutputError: A file cannot be written.
+        EndNotVerified: The controller was not seen to have ended the motion.
+    """
+    outcome, arm, ending = "completed", cast(Backend, driver), driver.ending
+    if error is not None:
+        outcome = f"{type(error).__name__}: {error}" if isinstance(error, SimbridgeError) else cause_of(error, ending)
+    if report:
+        finalize(directory, outcome, None, arm, error)
+    else:
+        record_end(directory, outcome, arm, error)
+    if error is None and ending is not None and not (ending.arm_at_rest and ending.script_ended):
+        raise EndNotVerified(ending)
+    if isinstance(error, Exception):
+        error.aftermath, error.run_directory = rest_words(ending), directory.path  # type: ignore[attr-defined]
