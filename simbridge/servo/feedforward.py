@@ -7,13 +7,15 @@ would otherwise accelerate too fast or the commands would lead too far.
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from simbridge.robot.pose import Array
-from simbridge.servo.law import ServojLaw
+
+if TYPE_CHECKING:  # the caller makes the law
+    from simbridge.servo.law import ServojLaw
 
 # Limits of the arm's predicted acceleration, and of the commands' distance from it.
 MAX_ACCELERATION = 40.0  # rad/s^2
@@ -31,13 +33,9 @@ _INSIDE = 1.0 - 1e-3
 
 
 class Excess(NamedTuple):
-    """A limit that smoothing could not keep.
+    """A limit that smoothing could not keep: at a sample of the motion and a joint (None for the tool's path).
 
-    Attributes:
-        quantity: What exceeds it.
-        sample: Of the motion.
-        joint: Its index; None for the tool's path.
-        value, limit: rad/s^2 (with what a changing speed slider adds), rad, or m.
+    value, limit: rad/s^2 (with what a changing speed slider adds), rad, or m.
     """
 
     quantity: Literal["acceleration", "command lead", "rounding"]
@@ -126,12 +124,7 @@ def _averaged(q: Array, half: Array) -> Array:
 
 
 class InverseServoj:
-    """The commands for a wanted motion, one cycle at a time.
-
-    Args:
-        law: Of the controller.
-        q: Where the arm rests (n,), rad.
-    """
+    """The commands for a wanted motion, one cycle at a time, from rest at q (n,), rad."""
 
     def __init__(self, law: ServojLaw, q: Array) -> None:
         self.law = law

@@ -38,12 +38,9 @@ _FEW = 100
 
 
 class JointMotion(NamedTuple):
-    """Joint targets at the end of each cycle: the controller's target_q, target_qd and target_qdd.
+    """Joint targets at the end of each cycle, and their mean acceleration over it: rad, rad/s and rad/s^2, each (N, n).
 
-    Attributes:
-        q: Positions (N, n), rad.
-        qd: Velocities (N, n), rad/s.
-        qdd: Mean accelerations over the cycle (N, n), rad/s^2.
+    They are the controller's target_q, target_qd and target_qdd.
     """
 
     q: Array
@@ -67,12 +64,7 @@ class VelocityGain(NamedTuple):
 
 @dataclass(frozen=True)
 class ServojLaw:
-    """servoj with one tuning, on a controller with one cycle.
-
-    Attributes:
-        cycle: The controller's cycle h, s.
-        gain: 1/s^2.
-        lookahead: s.
+    """servoj with one tuning, gain (1/s^2) and lookahead (s), on a controller with one cycle (s).
 
     Raises:
         InvalidParameter: Gain or lookahead is outside of UR's range, or unstable at this cycle.
@@ -216,16 +208,12 @@ class ServojJoints:
 
 
 def check_tuning(lookahead: float, gain: float, cycle: float | None = None) -> None:
-    """Refuse what UR's servoj refuses, and what its step cannot follow.
-
-    Args:
-        lookahead: s.
-        gain: 1/s^2.
-        cycle: The controller's, s; None if it is not known yet.
+    """Refuse a lookahead (s) and gain (1/s^2) that UR's servoj refuses, or that its step cannot follow at a cycle (s).
 
     Raises:
         InvalidParameter: Lookahead or gain is outside of UR's range, or the step is unstable.
     """
+    shortest = LOOKAHEAD_RANGE[0]
     for name, value, (low, high) in (
         ("servoj lookahead", lookahead, LOOKAHEAD_RANGE),
         ("servoj gain", gain, GAIN_RANGE),
@@ -234,8 +222,8 @@ def check_tuning(lookahead: float, gain: float, cycle: float | None = None) -> N
             raise InvalidParameter(name, value, f"between {low:g} and {high:g}")
     if cycle is not None and 2.0 * cycle * gain * lookahead + cycle**2 * gain >= 4.0:
         bound = (4.0 - cycle**2 * gain) / (2.0 * cycle * gain)
-        if bound <= LOOKAHEAD_RANGE[0]:
-            longest = math.sqrt(LOOKAHEAD_RANGE[0] ** 2 + 4.0 / gain) - LOOKAHEAD_RANGE[0]
+        if bound <= shortest:
+            longest = math.sqrt(shortest**2 + 4.0 / gain) - shortest
             needed = (
                 f"below {1e3 * longest:.1f} ms for servoj with a gain of {gain:g} to be stable with any lookahead: "
                 "choose a multiple of the controller's own cycle (--period), or a lower gain (--servo-gain)"
@@ -255,7 +243,7 @@ def setpoints_seen(
     A whole cycle reveals s = q' + qdd / gain + lookahead qd', with q' and qd' one cycle before.
 
     Args:
-        motion: At the end of each cycle (N, n).
+        motion: N cycles.
         cycle, gain, lookahead: s, 1/s^2 and s.
         second: How long the last step of each cycle (N,) lasts, s: the whole cycle where it is not split.
 
@@ -303,14 +291,9 @@ def _integrate(
     qd: Array,
     qdd: Array,
 ) -> None:
-    """The law, cycle by cycle, compiled.
+    """The law, cycle by cycle; the source of the compiled function. For most arguments see `ServojLaw.follow`.
 
     Args:
-        commands: (K, n), rad.
-        previous: Command before the first (n,), rad.
-        call, begin, cycle: s; see `ServojLaw.follow`.
-        gain: 1/s^2.
-        lookahead: s.
         state: Positions and velocities (2, n): at the start, then at the end.
         q, qd, qdd: Results (N, n).
     """

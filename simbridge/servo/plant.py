@@ -66,6 +66,9 @@ class Plant(msgspec.Struct, frozen=True):
         return 3.0 * self.phase - 2.0 * self.phase**2 / cycle
 
 
+# The tables of a plant's file
+
+
 class _Servoj(msgspec.Struct, forbid_unknown_fields=True):
     gain: float
     lookahead_s: float
@@ -125,11 +128,7 @@ def load_plant(path: AnyPath) -> Plant:
 
 
 def plant_model(backend: Mapping[str, Any]) -> str:
-    """What follows the commands, in one line.
-
-    Args:
-        backend: That table of a run's settings.
-    """
+    """What follows the commands, in one line, from the table "backend" of a run's settings."""
     simulated = backend["simulated_time"]
     if backend.get("servo") != "servoj":
         return "simulated arm: an ideal servo, not UR's" if simulated else "servo: the controller's, tuning unknown"
@@ -145,7 +144,7 @@ def plant_model(backend: Mapping[str, Any]) -> str:
 
 
 def servo_words(backend: Mapping[str, Any]) -> str:
-    """What follows the commands, as a noun phrase: "servoj at gain 2000, lookahead 0.03 s"; the argument as above."""
+    """The same as a noun phrase: "servoj at gain 2000, lookahead 0.03 s"."""
     if backend.get("servo") == "servoj":
         return f"servoj at gain {backend['servo_gain']:g}, lookahead {backend['servo_lookahead']:g} s"
     return "an ideal servo" if backend["simulated_time"] else "a servo of unknown tuning"
