@@ -35,7 +35,7 @@ from simbridge.resources import ROBOTS
 from simbridge.robot import load_robot
 from simbridge.robot.calibration import nominal_dh, with_kinematics, write_calibration
 from simbridge.robot.cell import Cell, load_cell, write_cell
-from simbridge.robot.obstacles import Box
+from simbridge.robot.collision import Box
 from simbridge.servo.plant import load_plant
 from simbridge.teleop.network import Exchange
 from simbridge.trajectory.bag_writer import write_bag

@@ -30,7 +30,7 @@ from simbridge.planning.approach import plan_approach
 from simbridge.planning.guard import ArmLimits
 from simbridge.planning.options import Options
 from simbridge.robot.cell import Cell
-from simbridge.robot.obstacles import BARE_FLOOR, CollisionScene
+from simbridge.robot.collision import BARE_FLOOR, CollisionScene
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.ur.controller import ControllerFacts, read_controller

@@ -22,8 +22,7 @@ from simbridge.planning.live.motion import LiveMotion
 from simbridge.planning.live.options import LiveOptions
 from simbridge.planning.live.phase import Cause, Order, Phase
 from simbridge.planning.options import Options
-from simbridge.robot.collision import CollisionModel
-from simbridge.robot.obstacles import CollisionScene
+from simbridge.robot.collision import CollisionModel, CollisionScene
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.scheduling import WaitingTime

@@ -29,8 +29,8 @@ from simbridge.errors import InvalidParameter, MissingPackage, NoDisplay
 from simbridge.planning.approach import plan_approach
 from simbridge.planning.guard import Guard
 from simbridge.planning.options import Options
+from simbridge.robot.collision import BARE_FLOOR, CollisionScene
 from simbridge.robot.meshes import drawing_of
-from simbridge.robot.obstacles import BARE_FLOOR, CollisionScene
 from simbridge.robot.parts import Mesh
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot

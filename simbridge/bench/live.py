@@ -33,9 +33,9 @@ from simbridge.ik.forward_dynamics import ForwardDynamics
 from simbridge.recording.live_record import latencies, read_inputs
 from simbridge.recording.log import LogColumns
 from simbridge.recording.run_directory import RunDirectory
+from simbridge.robot.files import write_file
 from simbridge.robot.kinematics import tool_path
 from simbridge.robot.load import load_robot
-from simbridge.robot.output_file import write_file
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.text import MINUS

@@ -30,7 +30,7 @@ from simbridge.planning.plan import Plan
 from simbridge.recording.log import LogWriter
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report.page import report_page
-from simbridge.robot.output_file import write_file
+from simbridge.robot.files import write_file
 from simbridge.running.run_setup import prepare, resolved_settings
 from simbridge.running.runner import execute, open_backend
 from simbridge.running.samples import Samples

@@ -19,7 +19,7 @@ from simbridge.evaluation.metrics.tracking import ERROR_PARTS
 from simbridge.evaluation.prediction_error import Deviations
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report.compare_page import about, compare_page, comparison_headline
-from simbridge.robot.output_file import write_file, writing
+from simbridge.robot.files import write_file, writing
 from simbridge.sweeps.comparison import compare_sweeps, comparison_page, comparison_rows, is_sweep
 from simbridge.text import counted, degrees, listed, millimetres, milliseconds, table_of
 

@@ -15,7 +15,7 @@ import tyro
 
 from simbridge.cli.option_flags import command_type
 from simbridge.errors import OutputError
-from simbridge.robot.output_file import write_file
+from simbridge.robot.files import write_file
 
 
 def completion(shell: str, *, show: bool) -> int:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from simbridge.emulator.errors import EmulatorBroken
 from simbridge.errors import InternalError, Interrupted, OutputError, SimbridgeError
-from simbridge.robot.output_file import write_file
+from simbridge.robot.files import write_file
 
 
 def print_message(text: str) -> None:

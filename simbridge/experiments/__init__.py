@@ -22,7 +22,7 @@ from tyro.constructors import PrimitiveConstructorSpec
 
 from simbridge.errors import InvalidParameter
 from simbridge.ik.settings import Jacobian
-from simbridge.robot.values import Six, Task
+from simbridge.robot import Six, Task
 
 PAPER_SOLVERS = ("forward-dynamics", "jacobian-transpose")
 """The two solvers that the paper compares."""

@@ -25,7 +25,7 @@ from simbridge.experiments import EXPERIMENTS, ExperimentParameters
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report.drawing import drawing_style
 from simbridge.report.palette import ATTAINED, LIMITER, PLANT, SAMPLING, SETPOINT, SOLVER, TRACKING
-from simbridge.robot.output_file import write_file
+from simbridge.robot.files import write_file
 from simbridge.robot.pose import Array
 from simbridge.text import plain, significant, table_of
 

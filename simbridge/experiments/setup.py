@@ -19,12 +19,12 @@ from simbridge.ik.settings import SOLVERS
 from simbridge.ik.solver import Solver
 from simbridge.ik.solver_import import named_solver
 from simbridge.planning.options import Options
+from simbridge.robot import Task
 from simbridge.robot.home import TASK_WORDS, with_found_home
 from simbridge.robot.kinematics import controllable_task, movable_directions, task_directions, task_jacobians
 from simbridge.robot.load import load_robot
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
-from simbridge.robot.values import Task
 from simbridge.text import counted
 from simbridge.trajectory.fitted import span
 

@@ -6,8 +6,7 @@ import numpy as np
 
 from simbridge.planning.check import check_setpoints
 from simbridge.planning.limiter import tool_speeds
-from simbridge.robot.collision import CollisionModel
-from simbridge.robot.obstacles import BARE_FLOOR, CollisionScene
+from simbridge.robot.collision import BARE_FLOOR, CollisionModel, CollisionScene
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 

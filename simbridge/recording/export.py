@@ -16,7 +16,7 @@ from rosbags.typesys import Stores, get_typestore
 from simbridge.errors import MissingPackage
 from simbridge.recording import cdr
 from simbridge.recording.run_samples import RunSamples, export_csv, export_mat, export_parquet
-from simbridge.robot.output_file import replacing, write_file
+from simbridge.robot.files import replacing, write_file
 from simbridge.robot.pose import Array
 from simbridge.trajectory.text_writer import write_tum
 

@@ -10,7 +10,7 @@ from typing import IO, Any
 import msgspec
 
 from simbridge.errors import NotARun
-from simbridge.robot.output_file import writing
+from simbridge.robot.files import writing
 
 INPUTS, EVENTS = "inputs.jsonl", "events.jsonl"
 

@@ -33,7 +33,7 @@ from simbridge.recording.log import (
     Sample,
     layouts,
 )
-from simbridge.robot.input_file import open_file
+from simbridge.robot.files import open_file
 from simbridge.trajectory.bag_reader import mcap_records
 
 # A column of more bytes is in a file without a name: memory holds only what is in use of it.

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from simbridge.errors import MissingPackage
 from simbridge.recording.log import LogColumns
-from simbridge.robot.output_file import replacing
+from simbridge.robot.files import replacing
 from simbridge.robot.pose import Array
 from simbridge.trajectory.text_writer import write_table
 

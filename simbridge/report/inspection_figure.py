@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from simbridge.errors import OutputError
 from simbridge.report.palette import ATTAINED, GRID, SETPOINT
-from simbridge.robot.output_file import write_file
+from simbridge.robot.files import write_file
 from simbridge.trajectory.trajectory import Trajectory
 
 FORMATS = (".png", ".svg", ".pdf")

@@ -14,7 +14,7 @@ from simbridge.report.over_time import ROUNDING, contour_panels, error_panels
 from simbridge.report.palette import ATTAINED, REFERENCE, SETPOINT
 from simbridge.report.views import VIEWS, draw_view
 from simbridge.report.views import Path as Curve
-from simbridge.robot.output_file import replacing, writing
+from simbridge.robot.files import replacing, writing
 from simbridge.text import SMALLEST
 
 FORMATS = ("svg", "pdf")

@@ -21,8 +21,7 @@ import pinocchio as pin
 
 from simbridge.errors import InputFileError, InvalidParameter
 from simbridge.resources import robot_files
-from simbridge.robot.input_file import TomlFile, decode_toml, read_text
-from simbridge.robot.output_file import write_file
+from simbridge.robot.files import TomlFile, decode_toml, read_text, write_file
 from simbridge.robot.parts import DhTable, RosCalibration
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot

@@ -18,12 +18,11 @@ import pinocchio as pin
 import tomli_w
 
 from simbridge.errors import InvalidParameter
-from simbridge.robot.input_file import TomlFile, first_repeated
-from simbridge.robot.obstacles import Box, Capsule, CollisionScene, Floor, Plane
-from simbridge.robot.output_file import write_file
+from simbridge.robot import Six, Vector
+from simbridge.robot.collision import Box, Capsule, CollisionScene, Floor, Plane
+from simbridge.robot.files import TomlFile, first_repeated, write_file
 from simbridge.robot.pose import Array, snapped
 from simbridge.robot.robot import G
-from simbridge.robot.values import Six, Vector
 
 T = TypeVar("T")
 

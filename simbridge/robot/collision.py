@@ -8,17 +8,85 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
+from typing import Literal
 
 import coal
+import msgspec
 import numpy as np
 import pinocchio as pin
 
 from simbridge.errors import CollisionKind, PlannedCollision
-from simbridge.robot.meshes import coal_hull
-from simbridge.robot.obstacles import BARE_FLOOR, Capsule, CollisionScene
-from simbridge.robot.parts import Mesh, Shape
+from simbridge.robot import Vector
+from simbridge.robot.parts import Mesh, Shape, coal_hull
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
+
+# Height in base_link, m, or no floor.
+Floor = float | Literal["none"]
+
+
+class Box(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A box that the arm must not enter.
+
+    Attributes:
+        name: Such as "table".
+        centre: In base_link, m.
+        size: Full lengths of its edges, m.
+        rotation: Of its edges in base_link, as a rotation vector, rad.
+    """
+
+    name: str
+    centre: Vector
+    size: Vector
+    rotation: Vector = (0.0, 0.0, 0.0)
+
+
+class Plane(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A plane that the arm must not cross.
+
+    Attributes:
+        name: Such as "wall".
+        point: Any of its points, in base_link, m.
+        normal: Towards the side of the arm, in base_link; of any length.
+    """
+
+    name: str
+    point: Vector
+    normal: Vector
+
+
+class Capsule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A part of the tool: everything within a radius of a line.
+
+    Attributes:
+        start, end: Ends of the line in tool0, m; a sphere if they are equal.
+        radius: m.
+    """
+
+    start: Vector
+    end: Vector
+    radius: float
+
+
+@dataclass(frozen=True)
+class CollisionScene:
+    """The input of the collision check.
+
+    Attributes:
+        floor: Height in base_link of the surface the arm is mounted on, m; None for no floor. The base and the first
+            link may reach into it.
+        boxes, planes: Checked against every link except the base, which never moves.
+        tool: Replaces the thin rod from the flange to the TCP that represents a tool of unknown shape.
+    """
+
+    floor: float | None = 0.0
+    boxes: tuple[Box, ...] = ()
+    planes: tuple[Plane, ...] = ()
+    tool: tuple[Capsule, ...] = ()
+
+
+# Base_link's xy plane as the floor, and nothing else.
+BARE_FLOOR = CollisionScene()
 
 TOOL = "the tool"
 TOOL_RADIUS = 0.01  # m

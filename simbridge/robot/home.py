@@ -16,30 +16,23 @@ import pinocchio as pin
 from simbridge.robot import pose
 from simbridge.robot.collision import CollisionModel
 from simbridge.robot.kinematics import (
+    POSTURES,
     controllable_task,
     joint_origins,
     restart_postures,
+    span,
     task_directions,
     task_jacobians,
     tool_path,
 )
 from simbridge.robot.pose import Array, Flags, read_only
-from simbridge.robot.robot import Robot, Workspace
+from simbridge.robot.robot import CENTRE, TOOL_DOWN, Robot, Workspace, whole_scale
 from simbridge.text import counted
 
-CENTRE = (0.75, 0.164, 0.30)
-"""Of the ready-made motions, in front of a UR10 at a comfortable height, m."""
-TOOL_DOWN = read_only([math.sqrt(0.5), -math.sqrt(0.5), 0.0, 0.0])
-"""The tool's z axis points along -z of base_link: quaternion (4,)."""
-# Distance from the vertical through the base to the flange at home of an arm as large as a UR10, m. Chosen so that no
-# UR arm is near the border between two steps: the few millimetres of a calibration change no path.
-_FULL_SIZE, _STEP = 0.775, 0.05
-# What part of their span that is on UR's arms.
+# Distance from the vertical through the base to the flange at home, as a share of the span, on UR's arms.
 _HELD = 0.575
 TASK_WORDS = {"axis": "the position and the direction of its z axis", "position": "the position alone"}
 """What is left of a pose for a task."""
-# Sampled postures from which a span is found.
-_POSTURES = 1000
 # Corners of the ready-made motions of scale 1, from their centre, m: of the square, and of the cube.
 _CUBE = np.array([[x, y, z] for z in (0.0, -0.2, 0.2) for x in (-0.2, 0.2) for y in (-0.2, 0.2)])
 # How the velocity jumps at a corner of the square of scale 1, m/s.
@@ -51,18 +44,6 @@ _DOWNWARDS = [pose.multiply(TOOL_DOWN, pose.quaternions([0.0, 0.0, 0.5 * math.pi
 # Of the search: postures that it begins from, iterations, their damping, the pull to the middle of the ranges, what
 # counts as attained (m and rad), and how many of the postures that are found are looked at.
 _SEEDS, _ITERATIONS, _DAMPING, _DRAWN, _NEAR, _TRIED = 48, 50, 1e-4, 0.1, 1e-4, 8
-
-
-def span(robot: Robot) -> float:
-    """The largest distance of the flange from the vertical through the base, m, found by sampling; without the tool."""
-    flange = tool_path(robot.with_tcp(pin.SE3.Identity()), restart_postures(robot, _POSTURES))
-    return float(np.hypot(flange[:, 0], flange[:, 1]).max())
-
-
-def whole_scale(length: float, largest: int = 20) -> float:
-    """The scale of motions, in steps of 0.05, for an arm that holds its flange so far from the base, m."""
-    # Of whole steps, for 20 * 0.05 to be 1 exactly.
-    return min(max(round(length / _FULL_SIZE / _STEP), 1), largest) / 20
 
 
 def with_found_home(robot: Robot) -> Robot:
@@ -105,7 +86,7 @@ def _search(robot: Robot) -> tuple[Array, Workspace] | None:
 def _as_they_are(robot: Robot) -> list[Workspace]:
     """Around the tool in postures that are good homes, in the tool's orientation there; large, then smaller."""
     # Slides in the middle, where they have room both ways.
-    postures = np.where(robot.prismatic, _middle(robot), restart_postures(robot, _POSTURES))
+    postures = np.where(robot.prismatic, _middle(robot), restart_postures(robot, POSTURES))
     best = tool_path(robot, postures[np.argsort(-_score(robot, postures), kind="stable")[: 3 * _YAWS]])
     whole = _HELD * span(robot)
     return [
@@ -118,7 +99,7 @@ def _as_they_are(robot: Robot) -> list[Workspace]:
 def _workspaces(robot: Robot) -> list[Workspace]:
     """Where the cube may be, best first: in front, to the sides, behind; large, then smaller; low, then higher. Each
     with the tool turned by quarters about its axis, in a row."""
-    heights = tool_path(robot, restart_postures(robot, _POSTURES))[:, 2]
+    heights = tool_path(robot, restart_postures(robot, POSTURES))[:, 2]
     low, high = np.quantile(heights, [0.05, 0.95])
     size, largest = _HELD * span(robot), 10 if robot.planar else 20
     whole = whole_scale(size, largest)

@@ -13,13 +13,14 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike, NDArray
 
-from simbridge.robot import chain
+from simbridge.robot import Task, chain
 from simbridge.robot.pose import Array, Flags
 from simbridge.robot.robot import Robot
-from simbridge.robot.values import Task
 
 # Columns of this length stay in the processor's cache.
 _BLOCK = 2048
+# From which a span is found.
+POSTURES = 1000
 
 
 def tool_path(robot: Robot, joints: ArrayLike) -> NDArray[np.float64]:
@@ -145,6 +146,12 @@ def restart_postures(robot: Robot, count: int) -> Array:
     ]
     low, high = np.array(ranges).T
     return np.random.default_rng(0).uniform(low, high, (count, robot.n))
+
+
+def span(robot: Robot) -> float:
+    """The largest distance of the flange from the vertical through the base, m, found by sampling; without the tool."""
+    flange = tool_path(robot.with_tcp(pin.SE3.Identity()), restart_postures(robot, POSTURES))
+    return float(np.hypot(flange[:, 0], flange[:, 1]).max())
 
 
 def _used_range(least: float, most: float, slides: bool) -> tuple[float, float]:

@@ -1,5 +1,4 @@
-"""How an arm looks: its shapes as plain values, and its meshes, read by trimesh and simplified for views; their convex
-hulls, made by coal, for collision checks."""
+"""How an arm looks: its shapes as plain values, and its meshes, read by trimesh and simplified for views."""
 
 from __future__ import annotations
 
@@ -10,23 +9,19 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import coal
 import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
 from simbridge.errors import InputFileError
-from simbridge.robot.input_file import MIB, read_bytes
-from simbridge.robot.parts import Mesh, Shape
+from simbridge.robot.files import MIB, read_bytes
+from simbridge.robot.parts import Mesh, coal_hull
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 
-MAX_MESH = 64 * MIB
-"""Largest file of a mesh, bytes."""
+MAX_MESH = 64 * MIB  # bytes
+# With which an arm is drawn; meshes that have more together are simplified.
 MAX_TRIANGLES = 20_000
-"""Triangles with which an arm is drawn; meshes that have more together are simplified."""
-# A hull is at least so thick, m: a flat one has no inside.
-_THICKNESS = 1e-3
 
 Triangles = NDArray[np.int32]
 
@@ -49,12 +44,7 @@ class DrawnMesh:
 
 
 class Drawing(NamedTuple):
-    """The meshes of an arm as views draw them.
-
-    Attributes:
-        meshes: Simplified where they have many triangles.
-        triangles: How many the files have.
-    """
+    """The meshes of an arm, simplified where they have many triangles, and how many triangles the files have."""
 
     meshes: Sequence[DrawnMesh] = ()
     triangles: int = 0
@@ -76,11 +66,7 @@ class Drawing(NamedTuple):
 
     @staticmethod
     def from_arrays(arrays: Mapping[str, Any]) -> Drawing:
-        """The drawing of such arrays.
-
-        Raises:
-            KeyError, ValueError: They are not one.
-        """
+        """The drawing of such arrays; KeyError or ValueError if they are none."""
         meshes = []
         for k in range(int(arrays["count"])):
             body, vertices, triangles, color = (arrays[f"{own.name}_{k}"] for own in fields(DrawnMesh))
@@ -94,21 +80,18 @@ def shapes_of(robot: Robot) -> dict[str, Any]:
     """The arm's appearance: the shapes of base_link and of every link, in m, in the frame of the link's joint."""
     bodies = [("base_link", robot.base_shapes, pin.SE3.Identity())]
     bodies += [(link.name, link.shapes, link.placement) for link in robot.links]
-    return {name: [_shape(shape, at) for shape in shapes if shape.drawn] for name, shapes, at in bodies}
-
-
-def _shape(shape: Shape, placement: pin.SE3) -> dict[str, Any]:
-    start, end = (placement.act(np.array(point)).round(9).tolist() for point in (shape.start, shape.end))
-    return {"kind": shape.kind, "start": start, "end": end, "radius": shape.radius, "color": list(shape.color)}
+    found: dict[str, Any] = {}
+    for name, shapes, placement in bodies:
+        found[name] = []
+        for shape in (shape for shape in shapes if shape.drawn):
+            ends = {end: placement.act(np.array(getattr(shape, end))).round(9).tolist() for end in ("start", "end")}
+            found[name].append({"kind": shape.kind, **ends, "radius": shape.radius, "color": list(shape.color)})
+    return found
 
 
 @lru_cache(maxsize=64)
 def read_mesh(file: Path) -> tuple[Array, Triangles]:
-    """Vertices (V, 3), m, and triangles (F, 3) of a file.
-
-    Raises:
-        InputFileError: It cannot be read, or has no triangles.
-    """
+    """Vertices (V, 3), m, and triangles (F, 3) of a file; one that has none is refused."""
     import trimesh  # half a second, and only for arms with meshes
 
     kind = file.suffix.lower().removeprefix(".")
@@ -136,24 +119,6 @@ def read_mesh(file: Path) -> tuple[Array, Triangles]:
 def placed(vertices: Array, scale: tuple[float, float, float], placement: pin.SE3) -> Array:
     """Vertices (V, 3) of a file, scaled and placed."""
     return vertices * np.array(scale) @ placement.rotation.T + placement.translation
-
-
-def convex_hull(vertices: Array) -> Array:
-    """The corners (K, 3) of the convex hull of points (V, 3), m."""
-    centred = vertices - vertices.mean(axis=0)
-    normal = np.linalg.svd(centred, full_matrices=False)[2][-1]
-    if np.ptp(centred @ normal) < _THICKNESS:
-        half = 0.5 * _THICKNESS * normal
-        vertices = np.concatenate([vertices - half, vertices + half])
-    return np.array(coal_hull(vertices).points())
-
-
-def coal_hull(vertices: Array) -> coal.ConvexBase:
-    """The convex hull of points (V, 3), not all in one plane, as coal takes it."""
-    points = coal.StdVec_Vec3s()
-    for vertex in vertices:
-        points.append(vertex)
-    return coal.Convex.convexHull(points, True, "Qt")
 
 
 def drawing_of(robot: Robot) -> Drawing:

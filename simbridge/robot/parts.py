@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal
 from xml.sax.saxutils import quoteattr
 
+import coal
 import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike, NDArray
@@ -16,6 +17,9 @@ ShapeKind = Literal["capsule", "cylinder"]
 
 # Of shapes to which no colour is given.
 COLOR = (0.75, 0.77, 0.80)
+
+# Of a hull, at least, m.
+_THICKNESS = 1e-3
 
 # Published tensors are rounded: a moment may exceed the sum of the other two by this fraction.
 _ROUNDING = 0.01
@@ -149,6 +153,24 @@ class RosCalibration:
     hash: str = ""
 
 
+def convex_hull(vertices: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The corners (K, 3) of the convex hull of points (V, 3), m; a flat one is made so thick that it has an inside."""
+    centred = vertices - vertices.mean(axis=0)
+    normal = np.linalg.svd(centred, full_matrices=False)[2][-1]
+    if np.ptp(centred @ normal) < _THICKNESS:
+        half = 0.5 * _THICKNESS * normal
+        vertices = np.concatenate([vertices - half, vertices + half])
+    return np.array(coal_hull(vertices).points())
+
+
+def coal_hull(vertices: NDArray[np.float64]) -> coal.ConvexBase:
+    """The convex hull of points (V, 3), not all in one plane, as coal takes it."""
+    points = coal.StdVec_Vec3s()
+    for vertex in vertices:
+        points.append(vertex)
+    return coal.Convex.convexHull(points, True, "Qt")
+
+
 def inertia_tensor(xx: float, xy: float, xz: float, yy: float, yz: float, zz: float) -> NDArray[np.float64]:
     """The symmetric matrix (3, 3) of six moments of inertia."""
     return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
@@ -158,12 +180,11 @@ def inertia_fault(inertia: ArrayLike) -> str | None:
     """Why no body can have this tensor (3, 3) in kg m^2 about its centre of mass; None if one can."""
     moments = np.linalg.eigvalsh(np.asarray(inertia, dtype=float))
     listed = ", ".join(f"{moment:.4g}" for moment in moments)
+    reason = f"no body has this inertia tensor: of its principal moments, {listed} kg m^2, one"
     if moments[0] < -1e-9 * abs(moments[2]):
-        return f"no body has this inertia tensor: of its principal moments, {listed} kg m^2, one is negative"
+        return f"{reason} is negative"
     if moments[2] > (1.0 + _ROUNDING) * (moments[0] + moments[1]):
-        return (
-            f"no body has this inertia tensor: of its principal moments, {listed} kg m^2, one exceeds the others' sum"
-        )
+        return f"{reason} exceeds the others' sum"
     return None
 
 
@@ -189,52 +210,39 @@ def _inertial(inertia: pin.Inertia) -> str:
     )
 
 
-def _visuals(shapes: tuple[Shape, ...], placement: pin.SE3, link: str) -> list[str]:
-    # A capsule is written as a cylinder with a sphere at each end: URDF itself knows no capsule.
-    parts = []
+def _visuals(shapes: tuple[Shape, ...], meshes: tuple[Mesh, ...], placement: pin.SE3, link: str) -> list[str]:
+    parts: list[str] = []
+
+    def add(at: pin.SE3, geometry: str, name: str, color: tuple[float, float, float]) -> None:
+        material = f"<material name={quoteattr(name)}><color rgba={_numbers((*color, 1.0))}/></material>"
+        parts.append(f"<visual>{_origin(placement * at)}<geometry>{geometry}</geometry>{material}</visual>")
+
     for number, shape in enumerate(shapes):
-        if not shape.drawn:
-            continue
-        frame, length = shape.axis_frame()
-        material = (
-            f"<material name={quoteattr(f'{link}_{number}')}><color rgba={_numbers((*shape.color, 1.0))}/></material>"
-        )
-        bodies = [(frame, f"<cylinder radius={_numbers((shape.radius,))} length={_numbers((length,))}/>")]
-        if shape.kind == "capsule":
-            ball = f"<sphere radius={_numbers((shape.radius,))}/>"
-            bodies = bodies if length > 0.0 else []
-            bodies += [(pin.SE3(np.eye(3), np.array(end)), ball) for end in (shape.start, shape.end)]
-        for at, geometry in bodies:
-            parts.append(f"<visual>{_origin(placement * at)}<geometry>{geometry}</geometry>{material}</visual>")
-    return parts
-
-
-def _mesh_visuals(meshes: tuple[Mesh, ...], placement: pin.SE3, link: str) -> list[str]:
-    parts = []
+        if shape.drawn:
+            name, (frame, length) = f"{link}_{number}", shape.axis_frame()
+            # A capsule is written as a cylinder with a sphere at each end: URDF itself knows no capsule.
+            if length > 0.0:
+                cylinder = f"<cylinder radius={_numbers((shape.radius,))} length={_numbers((length,))}/>"
+                add(frame, cylinder, name, shape.color)
+            for end in (shape.start, shape.end) if shape.kind == "capsule" else ():
+                ball = f"<sphere radius={_numbers((shape.radius,))}/>"
+                add(pin.SE3(np.eye(3), np.array(end)), ball, name, shape.color)
     for number, mesh in enumerate(meshes):
-        geometry = f"<mesh filename={quoteattr(str(mesh.file))} scale={_numbers(mesh.scale)}/>"
-        material = f"<material name={quoteattr(f'{link}_mesh_{number}')}><color rgba={_numbers((*mesh.color, 1.0))}/>"
         if mesh.drawn:
-            at = _origin(placement * mesh.placement)
-            parts.append(f"<visual>{at}<geometry>{geometry}</geometry>{material}</material></visual>")
+            file = f"<mesh filename={quoteattr(str(mesh.file))} scale={_numbers(mesh.scale)}/>"
+            add(mesh.placement, file, f"{link}_mesh_{number}", mesh.color)
     return parts
-
-
-def _limit(low: float, high: float) -> str:
-    # A continuous joint is written with a range that no run can leave.
-    low, high = (max(low, -1e6), min(high, 1e6))
-    return f"lower={_numbers((low,))} upper={_numbers((high,))}"
 
 
 def urdf_text(
     name: str,
     base_shapes: tuple[Shape, ...],
+    base_meshes: tuple[Mesh, ...],
     joints: Sequence[Joint],
     links: Sequence[Link],
     inertias: Sequence[pin.Inertia],
     tool0: pin.SE3,
     tcp: pin.SE3,
-    base_meshes: tuple[Mesh, ...] = (),
 ) -> str:
     """The arm as URDF: the link frames are the joint frames, every joint's axis is z, inertias along principal axes.
 
@@ -248,21 +256,21 @@ def urdf_text(
         tool0, tcp: Both in the last joint's frame.
     """
     lines = [f"<robot name={quoteattr(name)}>", f'<link name="base_link">{_MASSLESS}']
-    lines += _visuals(base_shapes, pin.SE3.Identity(), "base_link")
-    lines += [*_mesh_visuals(base_meshes, pin.SE3.Identity(), "base_link"), "</link>"]
+    lines += [*_visuals(base_shapes, base_meshes, pin.SE3.Identity(), "base_link"), "</link>"]
     parent = "base_link"
     for joint, link, inertia in zip(joints, links, inertias, strict=True):
+        # A continuous joint is written with a range that no run can leave.
+        low, high = max(joint.position_min, -1e6), min(joint.position_max, 1e6)
         lines += [
             f"<link name={quoteattr(link.name)}>",
             _inertial(inertia),
-            *_visuals(link.shapes, link.placement, link.name),
-            *_mesh_visuals(link.meshes, link.placement, link.name),
+            *_visuals(link.shapes, link.meshes, link.placement, link.name),
             "</link>",
             f'<joint name={quoteattr(joint.name)} type="{joint.kind}">',
             f"<parent link={quoteattr(parent)}/><child link={quoteattr(link.name)}/>",
             _origin(joint.placement),
             '<axis xyz="0 0 1"/>',
-            f"<limit {_limit(joint.position_min, joint.position_max)}"
+            f"<limit lower={_numbers((low,))} upper={_numbers((high,))}"
             f" velocity={_numbers((joint.max_velocity,))} effort={_numbers((joint.max_effort,))}/>",
             "</joint>",
         ]

@@ -7,6 +7,7 @@ are generated from it, so there is no second source that could disagree.
 from __future__ import annotations
 
 import hashlib
+import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -16,12 +17,16 @@ import pinocchio as pin
 from numpy.typing import ArrayLike, NDArray
 
 from simbridge.errors import InvalidParameter
+from simbridge.robot import Task
 from simbridge.robot.parts import DhTable, Joint, Link, Mesh, RosCalibration, Shape, urdf_text
 from simbridge.robot.pose import Array, read_only
-from simbridge.robot.values import Task
 
 # m/s^2
 G = 9.81
+CENTRE = (0.75, 0.164, 0.30)
+"""Of the ready-made motions, in front of a UR10 at a comfortable height, m."""
+TOOL_DOWN = read_only([math.sqrt(0.5), -math.sqrt(0.5), 0.0, 0.0])
+"""The tool's z axis points along -z of base_link: quaternion (4,)."""
 
 
 def _vector(name: str, values: ArrayLike) -> Array:
@@ -29,6 +34,11 @@ def _vector(name: str, values: ArrayLike) -> Array:
     if vector.shape != (3,) or not np.isfinite(vector).all():
         raise InvalidParameter(name, np.asarray(values).tolist(), "three finite numbers")
     return read_only(vector)
+
+
+# Distance from the vertical through the base to the flange at home of an arm as large as a UR10, m. Chosen so that no
+# UR arm is near the border between two steps: the few millimetres of a calibration change no path.
+_FULL_SIZE, _STEP = 0.775, 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +70,12 @@ class Workspace:
     scale: float
     centre: tuple[float, float, float]
     orientation: tuple[float, ...]
+
+
+def whole_scale(length: float, largest: int = 20) -> float:
+    """The scale of motions, in steps of 0.05, for an arm that holds its flange so far from the base, m."""
+    # Of whole steps, for 20 * 0.05 to be 1 exactly.
+    return min(max(round(length / _FULL_SIZE / _STEP), 1), largest) / 20
 
 
 @dataclass(frozen=True)
@@ -213,9 +229,8 @@ class Robot:
     @cached_property
     def urdf(self) -> str:
         """URDF text of the same arm, for PyBullet and viewers."""
-        tcp = self.tool0 * self.tcp
-        bodies = self.base_shapes, self.joints, self.links, self.link_inertias
-        return urdf_text(self.name, *bodies, self.tool0, tcp, self.base_meshes)
+        bodies = self.base_shapes, self.base_meshes, self.joints, self.links, self.link_inertias
+        return urdf_text(self.name, *bodies, self.tool0, self.tool0 * self.tcp)
 
     @cached_property
     def link_inertias(self) -> tuple[pin.Inertia, ...]:

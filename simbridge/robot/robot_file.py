@@ -13,8 +13,8 @@ from typing import Any, Literal
 import msgspec
 
 from simbridge.errors import InvalidParameter
-from simbridge.robot.input_file import MAX_JOINTS, MAX_SHAPES, TomlFile
-from simbridge.robot.values import Task, Vector
+from simbridge.robot import Task, Vector
+from simbridge.robot.files import MAX_JOINTS, MAX_SHAPES, TomlFile
 
 
 class _Table(msgspec.Struct, forbid_unknown_fields=True):

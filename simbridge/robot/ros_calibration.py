@@ -17,7 +17,7 @@ import numpy as np
 import pinocchio as pin
 
 from simbridge.errors import InputFileError, InvalidParameter
-from simbridge.robot.input_file import read_yaml
+from simbridge.robot.files import read_yaml
 from simbridge.robot.parts import DhTable, RosCalibration
 
 # The links that follow the joints, as the file names them, and the fields of each.

@@ -10,23 +10,25 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pinocchio as pin
 
 from simbridge.errors import InputFileError
-from simbridge.robot.input_file import MAX_JOINTS, MAX_SHAPES, RESERVED
-from simbridge.robot.packages import Packages
-from simbridge.robot.parts import Joint, Link
-from simbridge.robot.pose import read_only
+from simbridge.robot.files import MAX_JOINTS, MAX_SHAPES, RESERVED
+from simbridge.robot.meshes import placed, read_mesh
+from simbridge.robot.parts import COLOR, Joint, Link, Mesh, Shape, ShapeKind, convex_hull, inertia_fault, inertia_tensor
+from simbridge.robot.pose import Array, read_only
 from simbridge.robot.robot import G, Robot
-from simbridge.robot.urdf_shapes import Body, Reading
-from simbridge.robot.urdf_tree import Element, Tree, axis_frame, axis_of, child, movable, origin, read_tree, read_xml
+from simbridge.robot.urdf_tree import Element, Packages, Tree, axis_of, child, movable, origin, read_xml
 from simbridge.text import listed
 
 # A URDF has no control period: the longest one of UR's arms, overridden by --period.
 DEFAULT_PERIOD = 0.008
+
+Color = tuple[float, float, float]
 
 
 def read_urdf(
@@ -48,17 +50,17 @@ def read_urdf(
     top = read_xml(path, places)
     if top.tag != "robot":
         top.refuse("a URDF begins with <robot>")
-    tree = read_tree(top)
+    tree = Tree(top)
     base, tip, chain = tree.chain(base, tip)
     moving = [joint for joint in chain if movable(joint)]
     if not moving:
         top.refuse(f"the chain from '{base}' to '{tip}' has no movable joint; choose others with --base and --tip")
     if len(moving) > MAX_JOINTS:
         top.refuse(f"its chain has {len(moving)} movable joints; at most {MAX_JOINTS} are read")
-    reading = Reading(places, top)
+    bodies = _Bodies(tree, places, moving)
     faults: list[InputFileError] = []
     with _collected(faults):
-        at_base = reading.body(tree, base, moving)
+        at_base = bodies.of(base)
     joints: list[Joint] = []
     links: list[Link] = []
     # In the frame of the previous movable joint; after the last one, the tool.
@@ -70,12 +72,15 @@ def read_urdf(
         # Our joints' axes are z: the link's frame may be rotated relative to its joint's.
         to_z = pin.SE3.Identity()
         with _collected(faults):
-            to_z = axis_frame(axis_of(element))
+            to_z = _frame_along(axis_of(element))
             joints.append(_joint(element, placement * to_z))
         placement = to_z.inverse()
         with _collected(faults):
-            body = reading.body(tree, child(element), moving)
-            links.append(_link(_name(child(element), tree), tree.links[child(element)], body, placement))
+            body = bodies.of(child(element))
+            if body.inertia.mass <= 0.0 or np.linalg.eigvalsh(body.inertia.inertia)[0] <= 0.0:
+                tree.links[child(element)].refuse("a link that moves needs mass and inertia: add <inertial>")
+            inertia = placement.act(body.inertia)
+            links.append(replace(body, name=_name(child(element), tree), placement=placement, inertia=inertia))
     _refuse_all(path, faults)
     if len(at_base.shapes) + sum(len(link.shapes) + len(link.meshes) for link in links) > MAX_SHAPES:
         top.refuse(f"its links have more than {MAX_SHAPES} shapes together")
@@ -96,7 +101,7 @@ def read_urdf(
         home=read_only([_middle(joint) for joint in joints]),
         gravity=read_only(np.array([0.0, 0.0, -G]) if upright else -G * tilt.rotation[2]),
         source=path.resolve(),
-        notes=(*_notes(tree, base, tip, chain, upright), *reading.notes),
+        notes=(*_notes(tree, base, tip, chain, upright), *bodies.notes()),
     )
 
 
@@ -127,13 +132,12 @@ def _middle(joint: Joint) -> float:
 
 def _notes(tree: Tree, base: str, tip: str, chain: list[Element], upright: bool) -> Iterator[str]:
     """What was decided, where a URDF leaves it open."""
-    off = [joint for joint in tree.joints.values() if movable(joint) and joint not in chain]
     fixed = []
-    for joint in off:
-        value, name = tree.resting_value(joint), joint.text("name")
-        unit = "m" if joint.text("type") == "prismatic" else "rad"
-        leader = joint.first("mimic")
-        fixed.append(f"{name} at {value:g} {unit}" + (f" (mimics {leader.text('joint')})" if leader else ""))
+    for joint in tree.joints.values():
+        if movable(joint) and joint not in chain:
+            unit, leader = "m" if joint.text("type") == "prismatic" else "rad", joint.first("mimic")
+            mimics = f" (mimics {leader.text('joint')})" if leader else ""
+            fixed.append(f"{joint.text('name')} at {tree.resting_value(joint):g} {unit}{mimics}")
     if fixed:
         yield f"The arm is the chain from {base} to {tip}; joints off it are fixed: {listed(fixed)}."
     if not upright:
@@ -149,10 +153,12 @@ def _name(link: str, tree: Tree) -> str:
     return link
 
 
-def _link(name: str, element: Element, body: Body, placement: pin.SE3) -> Link:
-    if body.inertia.mass <= 0.0 or np.linalg.eigvalsh(body.inertia.inertia)[0] <= 0.0:
-        element.refuse("a link that moves needs mass and inertia: add <inertial>")
-    return Link(name, placement, placement.act(body.inertia), body.shapes, body.meshes)
+def _frame_along(z: Array) -> pin.SE3:
+    """A frame whose z axis is a unit vector (3,); its signed permutations of x, y, z are exact."""
+    helper = np.array([0.0, 1.0, 0.0]) if abs(z[1]) < 0.9 else np.array([0.0, 0.0, 1.0])
+    x = np.cross(helper, z)
+    x /= np.linalg.norm(x)
+    return pin.SE3(np.stack([x, np.cross(z, x), z], axis=1), np.zeros(3))
 
 
 def _joint(element: Element, placement: pin.SE3) -> Joint:
@@ -167,10 +173,9 @@ def _joint(element: Element, placement: pin.SE3) -> Joint:
         )
     if name in RESERVED:
         element.refuse(f"the name '{name}' is reserved: every arm has it already")
-    limit = element.need(
-        "limit", "with velocity and effort" if kind == "continuous" else "with its range, velocity and effort"
-    )
-    low, high = (-np.inf, np.inf) if kind == "continuous" else (limit.number("lower"), limit.number("upper"))
+    endless = kind == "continuous"
+    limit = element.need("limit", "with velocity and effort" if endless else "with its range, velocity and effort")
+    low, high = (-np.inf, np.inf) if endless else (limit.number("lower"), limit.number("upper"))
     if not low < high:
         limit.refuse(f"the lower limit {low} of joint '{name}' is not below its upper limit {high}", "lower")
     for bound in ("velocity", "effort"):
@@ -185,3 +190,114 @@ def _joint(element: Element, placement: pin.SE3) -> Joint:
         max_velocity=limit.number("velocity"),
         max_effort=limit.number("effort"),
     )
+
+
+class _Bodies:
+    """Reads mass, shapes and meshes of links, with all that is attached to them off the chain.
+
+    Behind the joints `moving`, the chain's movable ones, the next link of the arm begins.
+    """
+
+    def __init__(self, tree: Tree, packages: Packages, moving: list[Element]) -> None:
+        self._tree, self._packages, self._moving = tree, packages, moving
+        self._missing: dict[str, str] = {}
+        visuals = (visual for link in tree.robot.all("link") for visual in link.all("visual"))
+        named = (material for visual in visuals for material in visual.all("material"))
+        self._colors: dict[str, Color] = {}
+        for material in (*tree.robot.all("material"), *named):
+            if (name := material.attributes.get("name")) and material.first("color") is not None:
+                self._colors.setdefault(name, _color(material))
+
+    def notes(self) -> Iterator[str]:
+        """Which meshes could not be read, in a sentence."""
+        if self._missing:
+            first, reason = next(iter(self._missing.items()))
+            more = f" and {len(self._missing) - 1} more" if len(self._missing) > 1 else ""
+            yield f"The mesh {first}{more} is neither drawn nor part of collision checks: {reason}"
+
+    def of(self, name: str) -> Link:
+        """A link and all that is attached to it, in its own frame."""
+        inertia = pin.Inertia.Zero()
+        parts: list[Shape | Mesh] = []
+        for element, placement in self._tree.attached(name, self._moving):
+            inertia += placement.act(_inertia(element))
+            # What is drawn is <visual>, what takes part in collision checks <collision>; one stands for both.
+            solid = list(self._parts(element.all("collision"), placement, solid=True))
+            seen = list(self._parts(element.all("visual"), placement, solid=not solid))
+            parts += [*seen, *(replace(part, drawn=not seen) for part in solid)]
+        shapes = tuple(part for part in parts if isinstance(part, Shape))
+        meshes = tuple(part for part in parts if isinstance(part, Mesh))
+        return Link(name, pin.SE3.Identity(), inertia, shapes, meshes)
+
+    def _parts(self, elements: Iterator[Element], placement: pin.SE3, *, solid: bool) -> Iterator[Shape | Mesh]:
+        for element in elements:
+            at = placement * origin(element)
+            geometry = element.need("geometry")
+            if not geometry.children:
+                geometry.refuse("it contains no shape")
+            color, material = COLOR, element.first("material")
+            if material is not None:
+                known = self._colors.get(material.attributes.get("name", ""), COLOR)
+                color = _color(material) if material.first("color") else known
+            for shape in geometry.children:
+                if shape.tag == "mesh":
+                    if (mesh := self._mesh(shape, at, solid, color)) is not None:
+                        yield mesh
+                    continue
+                kind, axis, radius = _measures(shape)
+                start, end = (tuple(float(v) for v in at.act(end)) for end in (-axis, axis))
+                yield Shape(kind, start, end, radius, color, solid)  # type: ignore[arg-type]
+
+    def _mesh(self, element: Element, at: pin.SE3, solid: bool, color: Color) -> Mesh | None:
+        reference = element.text("filename")
+        x, y, z = (float(factor) for factor in element.numbers("scale", 3, (1.0, 1.0, 1.0)))
+        file = self._packages.mesh(reference)
+        if file is None:
+            package = reference.partition("://")[2].partition("/")[0]
+            advice = f"; say where its package is with --package {package}=DIR" if package else ""
+            self._missing.setdefault(reference, f"there is no such file{advice}.")
+            return None
+        try:
+            hull = convex_hull(placed(read_mesh(file)[0], (x, y, z), at)) if solid else None
+        except InputFileError as error:
+            self._missing.setdefault(reference, f"{error}.")
+            return None
+        return Mesh(file, (x, y, z), at, hull, color)
+
+
+def _color(material: Element) -> Color:
+    red, green, blue, _ = np.clip(material.need("color").numbers("rgba", 4), 0.0, 1.0).tolist()
+    return red, green, blue
+
+
+def _inertia(link: Element) -> pin.Inertia:
+    inertial = link.first("inertial")
+    if inertial is None:
+        return pin.Inertia.Zero()
+    mass = inertial.need("mass").number("value")
+    if mass < 0.0:
+        inertial.need("mass").refuse(f"a mass of {mass} kg", "value")
+    given = inertial.need("inertia")
+    matrix = inertia_tensor(*(given.number(f"i{pair}") for pair in ("xx", "xy", "xz", "yy", "yz", "zz")))
+    if fault := inertia_fault(matrix):
+        given.refuse(fault)
+    at = origin(inertial)
+    return pin.Inertia(mass, at.translation, at.rotation @ matrix @ at.rotation.T)
+
+
+def _measures(shape: Element) -> tuple[ShapeKind, Array, float]:
+    """Kind, half of the axis and radius."""
+    z = np.array([0.0, 0.0, 0.5])
+    if shape.tag == "sphere":
+        return "capsule", 0.0 * z, shape.positive("radius")
+    if shape.tag == "cylinder":
+        return "cylinder", z * shape.positive("length"), shape.positive("radius")
+    if shape.tag == "capsule":
+        return "capsule", z * shape.positive("length"), shape.positive("radius")
+    if shape.tag != "box":
+        shape.refuse("an unknown shape; known are box, cylinder, capsule, sphere and mesh")
+    size = shape.numbers("size", 3)
+    if not np.all(size > 0.0):
+        shape.refuse(f"these must be positive, not {size.tolist()}", "size")
+    longest = int(np.argmax(size))
+    return "capsule", np.eye(3)[longest] * 0.5 * size[longest], float(0.5 * np.hypot(*np.delete(size, longest)))

@@ -1,40 +1,102 @@
-"""A URDF's XML elements with their lines, its links and joints, and the chain of joints that is the arm."""
+"""A URDF or xacro file as elements with their lines, its packages, and the tree of its links and joints."""
 
 from __future__ import annotations
 
+import contextlib
+import os
+import re
+import sys
+import warnings
 import xml.parsers.expat
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from types import ModuleType
+from typing import NoReturn
+from urllib.parse import unquote
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
-from simbridge.errors import InputFileError, suggest
-from simbridge.robot.input_file import MIB, read_text
-from simbridge.robot.pose import snapped
-from simbridge.robot.xacro_file import expanded
+from simbridge.errors import InputFileError, InvalidParameter, MissingPackage, suggest
+from simbridge.robot.files import MIB, read_text
+from simbridge.robot.pose import Array, snapped
 
-if TYPE_CHECKING:
-    from simbridge.robot.packages import Packages
-
-MAX_URDF = 4 * MIB
-"""Largest URDF, bytes."""
+MAX_URDF = 4 * MIB  # bytes
+# Those attached by fixed joints included.
 MAX_LINKS = 300
-"""Links of a URDF, those attached by fixed joints included."""
+_PACKAGE_NAME = re.compile(r"<name>\s*([^<\s]+)\s*</name>")
+
+
+def read_packages(text: str) -> tuple[str, ...]:
+    """The value of --package, NAME=DIR, several separated by commas; one that is no directory is InvalidParameter."""
+    given = tuple(part.strip() for part in text.split(",") if part.strip())
+    named(given)
+    return given
+
+
+def named(packages: tuple[str, ...]) -> dict[str, Path]:
+    """NAME=DIR, each, as a table."""
+    table = {}
+    for given in packages:
+        name, equals, directory = given.partition("=")
+        if not (name and equals and Path(directory).expanduser().is_dir()):
+            raise InvalidParameter("package", given, "NAME=DIR, a package's name and a directory that exists")
+        table[name] = Path(directory).expanduser().resolve()
+    return table
+
+
+@dataclass(frozen=True)
+class Packages:
+    """Finds the packages that `package://NAME/...` and `$(find NAME)` in one file stand for.
+
+    Looked up in this order: `named`, ROS_PACKAGE_PATH, AMENT_PREFIX_PATH, and the directories that the file is in:
+    one that is called so, has a package.xml of that name, or contains a directory that is called so.
+
+    Attributes:
+        file: The URDF or xacro file.
+        named: Directories of packages, by name.
+    """
+
+    file: Path
+    named: Mapping[str, Path] = field(default_factory=dict)
+
+    def places(self, name: str) -> Iterator[Path]:
+        """Where a package may be, also where there is no such directory."""
+        if name in self.named:
+            yield self.named[name]
+            return
+        ros, ament = (os.environ.get(f"{of}_PATH", "").split(os.pathsep) for of in ("ROS_PACKAGE", "AMENT_PREFIX"))
+        roots = [*map(Path, filter(None, ros)), *(Path(part, "share") for part in ament if part)]
+        for directory in (*roots, *self.file.resolve().parents):
+            declared = None
+            with contextlib.suppress(OSError, UnicodeDecodeError):
+                declared = _PACKAGE_NAME.search((directory / "package.xml").read_text(encoding="utf-8"))
+            if name in (directory.name, declared and declared[1]):
+                yield directory
+            yield directory / name
+
+    def mesh(self, reference: str) -> Path | None:
+        """The file that a mesh's `filename` stands for; None if it is not found."""
+        scheme, separator, rest = reference.partition("://")
+        package, _, inside = unquote(rest).partition("/")
+        candidates: Iterator[Path] = iter(())
+        if not separator:
+            candidates = iter([self.file.resolve().parent / reference])
+        elif scheme == "file":
+            candidates = iter([Path(unquote(rest))])
+        elif scheme in {"package", "model"}:
+            candidates = (place / inside for place in self.places(package))
+        return next(filter(Path.is_file, candidates), None)
 
 
 @dataclass(eq=False)
 class Element:
-    """An XML element.
+    """An XML element of the file at `path`.
 
     Attributes:
-        path: The file it is in.
-        tag: Its name.
         attributes: As written.
-        line: Where its start tag begins, from 1; None in expanded text.
+        line: Where its start tag begins, from 1; None in text that xacro expanded.
         children: The elements in it, in order.
     """
 
@@ -69,7 +131,7 @@ class Element:
             self.refuse("this attribute is missing", name)
         return value if value.strip() else self.refuse("this attribute is empty", name)
 
-    def numbers(self, name: str, count: int, default: Sequence[float] | None = None) -> NDArray[np.float64]:
+    def numbers(self, name: str, count: int, default: Sequence[float] | None = None) -> Array:
         """An attribute of `count` finite numbers."""
         if name not in self.attributes and default is not None:
             return np.array(default, dtype=float)
@@ -82,9 +144,9 @@ class Element:
             self.refuse(f"'{text}' is not {f'{count} finite numbers' if count > 1 else 'a finite number'}", name)
         return values
 
-    def number(self, name: str) -> float:
+    def number(self, name: str, default: float | None = None) -> float:
         """An attribute of one finite number."""
-        return float(self.numbers(name, 1)[0])
+        return float(self.numbers(name, 1, None if default is None else (default,))[0])
 
     def positive(self, name: str) -> float:
         """An attribute of one positive number."""
@@ -96,38 +158,74 @@ def read_xml(path: Path, packages: Packages) -> Element:
     """The root element of an XML file; of a xacro file as it is when expanded, with no lines.
 
     Raises:
-        InputFileError: It cannot be read or is not well-formed; names the line.
+        InputFileError: It cannot be read or expanded, or is not well-formed; names the line.
         MissingPackage: It is a xacro file, and xacro is not installed.
     """
     text = read_text(path, MAX_URDF)
-    if path.suffix.lower() != ".xacro" and "<xacro:" not in text:
-        return _parsed(path, text)
-    return _without_lines(_parsed(path, expanded(path, packages)))
-
-
-def _without_lines(element: Element) -> Element:
-    """Lines of expanded text are no lines of the file."""
-    return replace(element, line=None, children=[_without_lines(part) for part in element.children])
-
-
-def _parsed(path: Path, text: str) -> Element:
+    is_xacro = path.suffix.lower() == ".xacro" or "<xacro:" in text
     parser = xml.parsers.expat.ParserCreate()
     top = Element(path, "", {}, 0)
     stack = [top]
 
     def start(tag: str, attributes: dict[str, str]) -> None:
-        element = Element(path, tag, attributes, parser.CurrentLineNumber)
+        element = Element(path, tag, attributes, None if is_xacro else parser.CurrentLineNumber)
         stack[-1].children.append(element)
         stack.append(element)
 
     parser.StartElementHandler = start
     parser.EndElementHandler = lambda _tag: stack.pop()
     try:
-        parser.Parse(text, True)
+        parser.Parse(_expanded(path, packages) if is_xacro else text, True)
     except xml.parsers.expat.ExpatError as error:
         reason = xml.parsers.expat.ErrorString(error.code)
         raise InputFileError(path, f"this is not well-formed XML: {reason}", line=error.lineno) from None
     return top.children[0]
+
+
+def _expanded(path: Path, packages: Packages) -> str:
+    """The URDF that a xacro file stands for, with the arguments' defaults, by the xacro package, without ROS."""
+    try:
+        import xacro  # an optional extra
+    except ImportError:
+        raise MissingPackage("xacro", f"Reading {path}", extra="xacro") from None
+    missing: list[str] = []
+    try:
+        with _finding(packages, missing), warnings.catch_warnings():
+            # Of xacro's own use of the XML library.
+            warnings.simplefilter("ignore")
+            return str(xacro.process_file(str(path)).toprettyxml(indent=" "))
+    except Exception as error:  # whatever a file's expressions bring about
+        if missing:
+            name = missing[0]
+            reason = f"there is no package '{name}' for $(find {name}); say where it is with --package {name}=DIR"
+            raise InputFileError(path, reason) from None
+        reason = " ".join(f"xacro cannot expand it: {type(error).__name__}: {error}".split())
+        advice = "if it needs arguments, expand it first: xacro FILE NAME:=VALUE > arm.urdf"
+        raise InputFileError(path, f"{reason}; {advice}") from None
+
+
+@contextlib.contextmanager
+def _finding(packages: Packages, missing: list[str]) -> Iterator[None]:
+    """Answer `$(find NAME)`, for which xacro imports ROS's ament_index_python; what is not found is added to a list."""
+
+    def get_package_share_directory(name: str) -> str:
+        found = next(filter(Path.is_dir, packages.places(name)), None)
+        if found is None:
+            missing.append(name)
+            raise LookupError(name)
+        return str(found)
+
+    index, inner = ModuleType("ament_index_python"), ModuleType("ament_index_python.packages")
+    inner.get_package_share_directory = get_package_share_directory  # type: ignore[attr-defined]
+    before = {module.__name__: sys.modules.pop(module.__name__, None) for module in (index, inner)}
+    sys.modules.update({index.__name__: index, inner.__name__: inner})
+    try:
+        yield
+    finally:
+        for name, module in before.items():
+            del sys.modules[name]
+            if module is not None:
+                sys.modules[name] = module
 
 
 def origin(element: Element) -> pin.SE3:
@@ -147,38 +245,60 @@ def child(joint: Element) -> str:
     return joint.need("child").text("link")
 
 
-def axis_of(joint: Element) -> NDArray[np.float64]:
-    """The direction (3,) of a joint's axis, x by default."""
+def axis_of(joint: Element) -> Array:
+    """The unit vector (3,) of a joint's axis, x by default."""
     given = joint.first("axis")
     axis = given.numbers("xyz", 3) if given else np.array([1.0, 0.0, 0.0])
-    return axis if np.linalg.norm(axis) > 0.0 else joint.refuse("its axis is zero", "axis")
+    length = float(np.linalg.norm(axis))
+    return axis / length if length > 0.0 else joint.refuse("its axis is zero", "axis")
 
 
-@dataclass(frozen=True)
 class Tree:
-    """A URDF whose joints connect its links to one tree.
+    """The links and joints of a <robot> by name, which must be one tree.
 
     Attributes:
-        robot: The <robot> element.
-        links: By name.
-        joints: By name.
         below: The joints whose parent is each link.
         above: The joint whose child is each link; the root has none.
+
+    Raises:
+        InputFileError: A name is missing or used twice, a joint names a missing link, or the whole is not a tree.
     """
 
-    robot: Element
-    links: dict[str, Element]
-    joints: dict[str, Element]
-    below: dict[str, list[Element]]
-    above: dict[str, Element]
+    def __init__(self, robot: Element) -> None:
+        self.robot = robot
+        self.links: dict[str, Element] = {}
+        self.joints: dict[str, Element] = {}
+        for kind, known in (("link", self.links), ("joint", self.joints)):
+            for element in robot.all(kind):
+                if element.text("name") in known:
+                    element.refuse(f"there is another {kind} of this name")
+                known[element.text("name")] = element
+        if not 0 < len(self.links) <= MAX_LINKS:
+            robot.refuse(f"it has more than {MAX_LINKS} links" if self.links else "there is no <link>")
+        self.below: dict[str, list[Element]] = {name: [] for name in self.links}
+        self.above: dict[str, Element] = {}
+        for joint in self.joints.values():
+            parent, end = joint.need("parent").text("link"), child(joint)
+            for name in (parent, end):
+                if name not in self.links:
+                    joint.refuse(f"there is no link '{name}'")
+            if end in self.above:
+                joint.refuse(f"link '{end}' is already the child of joint '{self.above[end].text('name')}'")
+            self.above[end] = joint
+            self.below[parent].append(joint)
+        roots = [name for name in self.links if name not in self.above]
+        if len(roots) > 1:
+            reason = f"no joint connects it to '{roots[0]}': there are {len(roots)} roots, {', '.join(roots)}"
+            self.links[roots[1]].refuse(reason)
+        reached = list(roots)
+        for link in reached:
+            reached += [child(joint) for joint in self.below[link]]
+        loop = next((name for name in self.links if name not in reached), None)
+        if loop is not None:
+            self.above[loop].refuse(f"link '{loop}' is its own ancestor: the joints form a loop")
 
     def chain(self, base: str | None, tip: str | None) -> tuple[str, str, list[Element]]:
-        """The names of base and tip, and the joints between them.
-
-        Args:
-            base: The link where the arm begins; base_link, else the root, by default.
-            tip: The tool's link; tool0, else the only link without children, by default.
-        """
+        """The names of base and tip, and the joints between them; both by default as `read_urdf` says."""
         faults = [
             f"there is no link '{name}' for {flag}; {suggest(name, self.links)}"
             for flag, name in (("--base", base), ("--tip", tip))
@@ -217,9 +337,7 @@ class Tree:
     def attached(self, link: str, moving: list[Element]) -> Iterator[tuple[Element, pin.SE3]]:
         """A link and all that is attached to it off the chain, each with its placement in the link's frame.
 
-        Args:
-            link: Its name.
-            moving: The chain's movable joints, behind which the next link of the arm begins.
+        Behind the joints `moving`, the chain's movable ones, the next link of the arm begins.
         """
         yield self.links[link], pin.SE3.Identity()
         for joint in self.below[link]:
@@ -232,7 +350,7 @@ class Tree:
         value = self.resting_value(joint)
         if value == 0.0:
             return origin(joint)
-        axis = axis_of(joint) / np.linalg.norm(axis_of(joint)) * value
+        axis = axis_of(joint) * value
         slides = joint.text("type") == "prismatic"
         return origin(joint) * (pin.SE3(np.eye(3), axis) if slides else pin.SE3(pin.exp3(axis), np.zeros(3)))
 
@@ -244,65 +362,9 @@ class Tree:
             leader = self.joints.get(mimic.text("joint"))
             if leader is None or depth > len(self.joints):
                 mimic.refuse(f"there is no joint '{mimic.text('joint')}' that it could follow", "joint")
-            multiplier, offset = (mimic.numbers(name, 1, (d,))[0] for name, d in (("multiplier", 1.0), ("offset", 0.0)))
-            return float(multiplier * self.resting_value(leader, depth + 1) + offset)
+            value = self.resting_value(leader, depth + 1)
+            return mimic.number("multiplier", 1.0) * value + mimic.number("offset", 0.0)
         limit = joint.first("limit")
         if limit is None or joint.text("type") not in {"revolute", "prismatic"}:
             return 0.0
-        low, high = (limit.numbers(name, 1, (0.0,))[0] for name in ("lower", "upper"))
-        return float(min(max(0.0, low), high))
-
-
-def read_tree(robot: Element) -> Tree:
-    """Find every link and joint of a <robot>.
-
-    Raises:
-        InputFileError: A name is missing or used twice, a joint names a missing link, or the whole is not a tree.
-    """
-    links: dict[str, Element] = {}
-    for link in robot.all("link"):
-        if link.text("name") in links:
-            link.refuse("there is another link of this name")
-        links[link.text("name")] = link
-    if not 0 < len(links) <= MAX_LINKS:
-        robot.refuse(f"it has more than {MAX_LINKS} links" if links else "there is no <link>")
-    tree = Tree(robot, links, {}, {name: [] for name in links}, {})
-    for joint in robot.all("joint"):
-        if joint.text("name") in tree.joints:
-            joint.refuse("there is another joint of this name")
-        tree.joints[joint.text("name")] = joint
-        parent = joint.need("parent").text("link")
-        for name in (parent, child(joint)):
-            if name not in links:
-                joint.refuse(f"there is no link '{name}'")
-        if child(joint) in tree.above:
-            joint.refuse(
-                f"link '{child(joint)}' is already the child of joint '{tree.above[child(joint)].text('name')}'"
-            )
-        tree.above[child(joint)] = joint
-        tree.below[parent].append(joint)
-    _one_root(tree)
-    return tree
-
-
-def _one_root(tree: Tree) -> None:
-    roots = [name for name in tree.links if name not in tree.above]
-    if len(roots) > 1:
-        tree.links[roots[1]].refuse(
-            f"no joint connects it to '{roots[0]}': there are {len(roots)} roots, {', '.join(roots)}"
-        )
-    reached = list(roots)
-    for link in reached:
-        reached += [child(joint) for joint in tree.below[link]]
-    loop = next((name for name in tree.links if name not in reached), None)
-    if loop is not None:
-        tree.above[loop].refuse(f"link '{loop}' is its own ancestor: the joints form a loop")
-
-
-def axis_frame(axis: np.ndarray) -> pin.SE3:
-    """A frame whose z axis is the given direction (3,); its signed permutations of x, y, z are exact."""
-    z = axis / np.linalg.norm(axis)
-    helper = np.array([0.0, 1.0, 0.0]) if abs(z[1]) < 0.9 else np.array([0.0, 0.0, 1.0])
-    x = np.cross(helper, z)
-    x /= np.linalg.norm(x)
-    return pin.SE3(np.stack([x, np.cross(z, x), z], axis=1), np.zeros(3))
+        return min(max(0.0, limit.number("lower", 0.0)), limit.number("upper", 0.0))

@@ -21,7 +21,7 @@ from simbridge.planning.approach import plan_approach
 from simbridge.recording.run_directory import RunDirectory, is_of_repeats, repeats_in
 from simbridge.report.repeats_page import write_repeats_page
 from simbridge.report.settings_list import flattened
-from simbridge.robot.output_file import writing
+from simbridge.robot.files import writing
 from simbridge.running.run_setup import Prepared, resolved_settings
 from simbridge.running.runner import (
     Progress,

@@ -10,7 +10,7 @@ import numpy as np
 
 from simbridge.errors import InvalidParameter
 from simbridge.resources import AnyPath
-from simbridge.robot.input_file import TomlFile
+from simbridge.robot.files import TomlFile
 from simbridge.robot.pose import Array
 from simbridge.servo.law import GAIN, LOOKAHEAD, JointMotion, ServojJoints, ServojLaw
 from simbridge.text import listed

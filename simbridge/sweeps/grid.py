@@ -17,7 +17,7 @@ import numpy as np
 import tomli_w
 
 from simbridge.errors import InputFileError, InvalidParameter
-from simbridge.robot.input_file import MAX_SAMPLES_TEXT, TomlFile, read_text
+from simbridge.robot.files import MAX_SAMPLES_TEXT, TomlFile, read_text
 from simbridge.sweeps.parameters import SEED, SOLVER, Parameter, choices, is_random, parameter
 
 LARGEST = 10_000_000

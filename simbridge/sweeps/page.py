@@ -22,7 +22,7 @@ from matplotlib.ticker import FixedLocator, LogLocator, NullLocator
 from simbridge.report.drawing import Drawing, as_written, drawing_style, few_ticks, plain_numbers
 from simbridge.report.palette import REFERENCE, RUNS
 from simbridge.report.rendering import Figure, LegendEntry, render
-from simbridge.robot.output_file import write_file
+from simbridge.robot.files import write_file
 from simbridge.robot.pose import Array
 from simbridge.sweeps.grid import Point
 from simbridge.sweeps.parameters import parameters

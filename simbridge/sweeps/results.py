@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from simbridge.errors import InputFileError
-from simbridge.robot.output_file import replacing, write_file, writing
+from simbridge.robot.files import replacing, write_file, writing
 from simbridge.sweeps.grid import Point
 from simbridge.sweeps.parameters import parameters
 from simbridge.sweeps.work import FAILED, Result

@@ -24,7 +24,7 @@ from simbridge.errors import (
 )
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.resources import AnyPath
-from simbridge.robot.output_file import write_file, writing
+from simbridge.robot.files import write_file, writing
 from simbridge.running.signals import ended_by_signals, ended_words, number_of
 from simbridge.sweeps.engine import AHEAD, Cluster, Cores, Engine, Task, results
 from simbridge.sweeps.grid import Grid, Point, Range

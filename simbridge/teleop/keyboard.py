@@ -17,7 +17,7 @@ import tty
 from collections.abc import Callable, Iterator
 from types import TracebackType
 
-from simbridge.robot.values import Six
+from simbridge.robot import Six
 from simbridge.teleop import terminal_keys
 from simbridge.teleop.device import AT_REST, NO_STEP, Device, DeviceError, Reading, Request
 from simbridge.teleop.options import TeleopOptions

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simbridge.errors import InputFileError, MissingPackage
-from simbridge.robot.input_file import expansion, open_file
+from simbridge.robot.files import expansion, open_file
 from simbridge.trajectory.columns import MATRIX, POSITION, QUATERNION, Choice, Columns, known_columns
 from simbridge.trajectory.samples import LONG, Table
 

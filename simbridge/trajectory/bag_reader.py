@@ -26,7 +26,7 @@ from mcap.records import Channel, Chunk, McapRecord, Message, Schema
 from mcap.stream_reader import StreamReader
 
 from simbridge.errors import InputFileError
-from simbridge.robot.input_file import MIB, expansion, open_file, read_yaml
+from simbridge.robot.files import MIB, expansion, open_file, read_yaml
 
 TF = "tf2_msgs/msg/TFMessage"
 

@@ -11,7 +11,7 @@ from rosbags import rosbag1, rosbag2
 from rosbags.typesys import Stores, get_typestore
 
 from simbridge.errors import InvalidTrajectory, OutputError
-from simbridge.robot.output_file import replacing
+from simbridge.robot.files import replacing
 from simbridge.trajectory.bags import POSE
 from simbridge.trajectory.trajectory import Trajectory
 

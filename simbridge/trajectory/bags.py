@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simbridge.errors import InputFileError, InvalidTrajectory
-from simbridge.robot.input_file import open_file
+from simbridge.robot.files import open_file
 from simbridge.robot.pose import Array
 from simbridge.text import counted
 from simbridge.trajectory.bag_reader import TF, Bag, Connection, open_bag

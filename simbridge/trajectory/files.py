@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from simbridge.errors import InputFileError, InvalidParameter, UnknownName
-from simbridge.robot.input_file import MAX_SAMPLES_TEXT, read_text
+from simbridge.robot.files import MAX_SAMPLES_TEXT, read_text
 from simbridge.trajectory.arrays import read_arrays
 from simbridge.trajectory.columns import Choice
 from simbridge.trajectory.gaps import Gaps

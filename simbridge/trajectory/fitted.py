@@ -21,10 +21,9 @@ import pinocchio as pin
 from numpy.typing import ArrayLike
 
 from simbridge.errors import InvalidParameter
-from simbridge.robot.home import CENTRE, span, whole_scale
-from simbridge.robot.kinematics import tool_path
+from simbridge.robot.kinematics import span, tool_path
 from simbridge.robot.pose import Array
-from simbridge.robot.robot import Robot
+from simbridge.robot.robot import CENTRE, Robot, whole_scale
 from simbridge.trajectory.checks import check_positive, vector
 from simbridge.trajectory.shapes import IsoCube
 from simbridge.trajectory.trace import TOOL_DOWN

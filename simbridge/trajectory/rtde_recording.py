@@ -22,7 +22,7 @@ from typing import NoReturn
 import numpy as np
 
 from simbridge.errors import InputFileError
-from simbridge.robot.input_file import MAX_SAMPLES_TEXT, MIB, open_file, read_bytes
+from simbridge.robot.files import MAX_SAMPLES_TEXT, MIB, open_file, read_bytes
 from simbridge.robot.pose import Array
 from simbridge.text import counted, listed
 

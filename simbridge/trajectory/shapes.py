@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike
 
 from simbridge.errors import InvalidParameter
 from simbridge.robot import pose
-from simbridge.robot.home import CENTRE
 from simbridge.robot.pose import Array
+from simbridge.robot.robot import CENTRE
 from simbridge.trajectory import paths
 from simbridge.trajectory.checks import check_laps, check_not_negative, check_positive, vector
 from simbridge.trajectory.paths import Path

@@ -10,7 +10,7 @@ import orjson
 from numpy.typing import ArrayLike
 
 from simbridge.errors import InvalidTrajectory
-from simbridge.robot.output_file import replacing, write_file
+from simbridge.robot.files import replacing, write_file
 from simbridge.robot.pose import Array
 
 # Rows that are text at one time.

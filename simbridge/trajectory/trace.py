@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike
 
 from simbridge.errors import InvalidParameter
 from simbridge.robot import pose
-from simbridge.robot.home import TOOL_DOWN
 from simbridge.robot.pose import Array
+from simbridge.robot.robot import TOOL_DOWN
 from simbridge.trajectory.checks import check_laps, check_positive, direction, vector
 from simbridge.trajectory.paths import Path, line
 from simbridge.trajectory.timing import MotionLaw

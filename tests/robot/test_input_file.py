@@ -15,7 +15,7 @@ from simbridge.recording.log_reader import read_log
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.robot.calibration import read_calibration, with_kinematics
 from simbridge.robot.cell import load_cell
-from simbridge.robot.input_file import MAX_TEXT, open_file, read_bytes
+from simbridge.robot.files import MAX_TEXT, open_file, read_bytes
 from simbridge.robot.load import load_robot
 from simbridge.robot.ros_calibration import read_ros_calibration
 from simbridge.servo.plant import load_plant

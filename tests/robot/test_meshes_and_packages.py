@@ -7,11 +7,11 @@ import pytest
 import trimesh
 
 from simbridge.errors import InputFileError, InvalidParameter
-from simbridge.robot.collision import CollisionModel
-from simbridge.robot.meshes import convex_hull, drawing_of, read_mesh
-from simbridge.robot.obstacles import CollisionScene
-from simbridge.robot.packages import Packages, named, read_packages
+from simbridge.robot.collision import CollisionModel, CollisionScene
+from simbridge.robot.meshes import drawing_of, read_mesh
+from simbridge.robot.parts import convex_hull
 from simbridge.robot.urdf_reader import read_urdf
+from simbridge.robot.urdf_tree import Packages, named, read_packages
 
 INERTIAL = '<inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
 

@@ -25,7 +25,7 @@ from simbridge.report.inspection_figure import draw
 from simbridge.robot import load_robot
 from simbridge.robot.calibration import nominal_dh, write_calibration
 from simbridge.robot.cell import Cell, write_cell
-from simbridge.robot.output_file import replacing, write_file
+from simbridge.robot.files import replacing, write_file
 from simbridge.trajectory import Trajectory, write_csv, write_tum
 from simbridge.trajectory.bag_writer import write_bag
 from simbridge.trajectory.bags import read_bag
@@ -136,7 +136,7 @@ def test_no_module_writes_files_in_another_way():
         "cli/completion_command.py",
         "recording/log.py",
         "recording/live_record.py",
-        "robot/output_file.py",
+        "robot/files.py",
         "ik/kernels/compile.py",
         "trajectory/bag_reader.py",
         "sweeps/results.py",

@@ -22,7 +22,7 @@ from typing import Any, TypedDict
 import tomli_w
 
 from simbridge.errors import OutputError
-from simbridge.robot.output_file import write_file
+from simbridge.robot.files import write_file
 
 
 class ServojResult(TypedDict):

@@ -15,8 +15,7 @@ import pytest
 
 from simbridge.planning.live.limits import SINGULAR_FLOOR
 from simbridge.robot import load_robot
-from simbridge.robot.collision import MARGIN, CollisionModel
-from simbridge.robot.obstacles import Box, CollisionScene
+from simbridge.robot.collision import MARGIN, Box, CollisionModel, CollisionScene
 from simbridge.servo.law import ServojLaw
 from tests.planning.live.trial import engaged, repeated, run
 

@@ -1,17 +1,21 @@
-"""Read a file that a user wrote, and refuse it with the file, the field and what the field must be."""
+"""Files that users name: read within limits and refused by the field, and written whole or not at all."""
 
 from __future__ import annotations
 
+import contextlib
 import math
+import os
 import re
+import sqlite3
 import stat
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn, TypeVar, get_args
 
 import msgspec
 
-from simbridge.errors import InputFileError, suggest
+from simbridge.errors import InputFileError, OutputError, suggest
 from simbridge.resources import AnyPath
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -22,19 +26,14 @@ RESERVED = frozenset({"base_link", "tool0", "tcp", "universe"})
 # msgspec's names of types, as they read in a message.
 _TYPE_NAMES = {"array": "a list", "object": "a table", "float": "a number", "int": "a whole number", "str": "text"}
 
-
 MIB = 1 << 20
-MAX_TEXT = MIB
-"""Largest TOML, bytes. docs/trajectories.md has a table of all limits."""
-MAX_SAMPLES_TEXT = 512 * MIB
-"""Largest text of samples or of a recording, once it is decompressed, bytes."""
-MAX_YAML = MIB // 4
-"""Largest YAML, which takes ten times as long to read, bytes."""
+# Bytes (docs/trajectories.md has a table of all limits): of TOML; of the text of samples or of a recording, once it is
+# decompressed; of YAML, which takes ten times as long to read.
+MAX_TEXT, MAX_SAMPLES_TEXT, MAX_YAML = MIB, 512 * MIB, MIB // 4
+# Of tables and lists within each other in TOML, and of names in one of its keys.
 MAX_NESTING = 32
-"""Largest number of tables and lists within each other in TOML, and of names in one of its keys."""
-
+# Of an arm: movable joints, and shapes of all links together.
 MAX_JOINTS, MAX_SHAPES = 64, 1000
-"""Of an arm: movable joints, and shapes of all links together."""
 
 _YAML_ANCHOR = re.compile(r"(?:^|[\s\[\]{},:])(&)[^\s&]")
 
@@ -54,11 +53,7 @@ def expansion(size: int) -> int:
 
 
 def open_file(path: str | Path) -> BinaryIO:
-    """Open a regular file the user named, for reading: neither opening nor reading it waits, or goes on for ever.
-
-    Raises:
-        InputFileError: It is missing, unreadable, or a directory, device, FIFO or socket.
-    """
+    """Open a file for reading; one that is missing, or no regular file and so may wait or never end, is refused."""
     try:
         mode = Path(path).stat().st_mode
         if stat.S_ISDIR(mode):
@@ -73,36 +68,28 @@ def open_file(path: str | Path) -> BinaryIO:
 
 
 def read_bytes(path: str | Path, largest: int) -> bytes:
-    """The content of a file the user named, of at most `largest` bytes.
-
-    Raises:
-        InputFileError: As `open_file`, or it is larger.
-    """
-    with open_file(path) as file:
-        try:
+    """The content of a file of at most `largest` bytes; a larger one is refused."""
+    try:
+        with open_file(path) as file:
             data = file.read(largest + 1)
-        except OSError as error:
-            raise InputFileError(path, f"it cannot be read: {error.strerror or error}") from None
+    except OSError as error:
+        raise InputFileError(path, f"it cannot be read: {error.strerror or error}") from None
     if len(data) > largest:
         raise InputFileError(path, f"it is larger than {largest / MIB:g} MiB, the most that is read of such a file")
     return data
 
 
 def read_text(path: Path, largest: int = MAX_TEXT) -> str:
-    """The text of a file the user named, of at most `largest` bytes.
-
-    Raises:
-        InputFileError: As `open_file`, or it is not UTF-8.
-    """
+    """The text of a file in UTF-8 of at most `largest` bytes; the line of a byte that is none is named."""
     data = read_bytes(path, largest)
     if b"\0" in data:
-        line = data.count(b"\n", 0, data.index(b"\0")) + 1
-        raise InputFileError(path, "this is a binary file (or UTF-16), not a text file in UTF-8", line=line)
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise InputFileError(path, "this is not a text file in UTF-8; save it as UTF-8", line=line) from None
+        reason, at = "this is a binary file (or UTF-16), not a text file in UTF-8", data.index(b"\0")
+    else:
+        try:
+            return data.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            reason, at = "this is not a text file in UTF-8; save it as UTF-8", error.start
+    raise InputFileError(path, reason, line=data.count(b"\n", 0, at) + 1)
 
 
 def decode_toml(text: str, kind: Any = dict[str, Any]) -> Any:
@@ -110,7 +97,7 @@ def decode_toml(text: str, kind: Any = dict[str, Any]) -> Any:
 
     Raises:
         msgspec.ValidationError: A field is missing, unknown or of another type.
-        ValueError: It is not TOML, or holds more than is read: names within names, lists within lists, digits.
+        ValueError: It is not TOML, or nested too deeply, or a number is too long.
     """
     depth = names = 0
     for token in _TOML_TOKEN.finditer(text):
@@ -129,11 +116,7 @@ def decode_toml(text: str, kind: Any = dict[str, Any]) -> Any:
 
 
 def read_yaml(path: Path) -> Any:
-    """A YAML document of plain data.
-
-    Raises:
-        InputFileError: As `read_text`, or it is not YAML, has tags or anchors, or is nested too deeply; with the line.
-    """
+    """A YAML document of plain data; tags, anchors and deep nesting are refused, with the line."""
     from ruamel import yaml  # start-up time: 0.03 s, for this kind of file only
 
     text = read_text(path, MAX_YAML)
@@ -160,16 +143,9 @@ def first_repeated(names: Sequence[str]) -> int | None:
 
 
 class TomlFile:
-    """A TOML file and the checks of its fields.
+    """A TOML file and the checks of its fields, named by their paths, such as `links[2].mass`.
 
-    A field is named by its path, such as `links[2].mass`.
-
-    Attributes:
-        path: The file.
-        text: Its text.
-
-    Raises:
-        InputFileError: From every method. The line is given where it is known.
+    Every method raises InputFileError, with the line where it is known.
     """
 
     def __init__(self, path: AnyPath) -> None:
@@ -177,11 +153,7 @@ class TomlFile:
         self.text = read_text(self.path)
 
     def decode(self, kind: type[T]) -> T:
-        """The document as a table of that kind.
-
-        Raises:
-            InputFileError: It is not TOML, or a field is missing, unknown or of another type.
-        """
+        """The document as a table of that kind; refused if a field is missing, unknown or of another type."""
         try:
             decoded: T = decode_toml(self.text, kind)
         except msgspec.ValidationError as error:
@@ -196,12 +168,9 @@ class TomlFile:
     def _refuse_invalid(self, kind: type[msgspec.Struct], message: str) -> NoReturn:
         reason, _, path = message.partition(" - at `$")
         field = path.rstrip("`").lstrip(".")
-        missing = re.fullmatch(r"Object missing required field `(.+)`", reason)
-        if missing:
-            name = f"{field}.{missing[1]}".lstrip(".")
-            raise InputFileError(self.path, "this field is missing", field=name)
-        unknown = re.fullmatch(r"Object contains unknown field `(.+)`", reason, re.DOTALL)
-        if unknown:
+        if missing := re.fullmatch(r"Object missing required field `(.+)`", reason):
+            raise InputFileError(self.path, "this field is missing", field=f"{field}.{missing[1]}".lstrip("."))
+        if unknown := re.fullmatch(r"Object contains unknown field `(.+)`", reason, re.DOTALL):
             known = [each.name for each in msgspec.structs.fields(_type_of(kind, field))]
             self.refuse(f"{field}.{unknown[1]}".lstrip("."), f"there is no such field. {suggest(unknown[1], known)}")
         if reason.startswith("Invalid enum value"):
@@ -230,7 +199,6 @@ class TomlFile:
         return self.text.count("\n", 0, start + found[0].end()) + 1 if len(found) == 1 else None
 
     def check_length(self, field: str, values: Sequence[object], n: int) -> None:
-        """One value per joint."""
         if len(values) != n:
             self.refuse(field, f"{n} values are needed, one per joint, but there are {len(values)}")
 
@@ -263,3 +231,75 @@ def _type_of(kind: Any, field: str) -> Any:
         else:
             kind = next(known.type for known in msgspec.structs.fields(kind) if known.name == name)
     return kind
+
+
+@contextlib.contextmanager
+def writing(path: str | os.PathLike[str], advice: str = "") -> Iterator[None]:
+    """Turn a refusal to write a file or directory into an OutputError; advice follows the reason."""
+    try:
+        yield
+    except OutputError:
+        raise
+    except (OSError, sqlite3.Error) as error:
+        number, reason = getattr(error, "errno", None), getattr(error, "strerror", None) or error
+        if isinstance(error, FileExistsError):
+            reason, advice = "it exists already, and is never overwritten", advice or "; choose another name"
+        raise OutputError(Path(path), f"{reason}{advice}", number) from None
+
+
+@contextlib.contextmanager
+def replacing(path: str | os.PathLike[str], *, overwrite: bool = True) -> Iterator[Path]:
+    """Write a file or directory that takes the place of an earlier one in one step, when it is complete and stored.
+
+    Whatever ends the writing before that (an error, Ctrl-C, a full disk) leaves the earlier one as it was. Yields where
+    to write: the same name in a temporary directory, free for other files, too. Devices and pipes are written directly.
+    What cannot be written, or exists and is not to be overwritten, is an OutputError.
+    """
+    given, target = Path(path), Path(os.path.realpath(path))
+    with writing(path):
+        if given.exists() and not overwrite:
+            raise FileExistsError
+        if given.exists() and not (given.is_file() or given.is_dir()):
+            yield given
+            return
+        with tempfile.TemporaryDirectory(dir=target.parent, prefix=".simbridge-") as folder:
+            new, earlier = Path(folder, given.name), Path(folder, "earlier")
+            yield new
+            for part in (*new.rglob("*"), new):
+                _store(part)
+            try:
+                if not overwrite and new.is_file():
+                    # Of two that write it at once, one is refused.
+                    target.touch(exist_ok=False)
+                elif overwrite and new.is_dir() and target.is_dir():
+                    # A directory does not replace one with files in it.
+                    os.replace(target, earlier)
+                os.replace(new, target)
+            except BaseException:
+                if earlier.exists() and not target.exists():
+                    os.replace(earlier, target)
+                raise
+        _store(target.parent)
+
+
+def write_file(path: str | os.PathLike[str], content: bytes, *, overwrite: bool = True) -> None:
+    """Write a file as `replacing` does; the OutputError says how many bytes are missing."""
+    with replacing(path, overwrite=overwrite) as new:
+        try:
+            new.write_bytes(content)
+        except OSError as error:
+            missing = len(content) - (new.stat().st_size if new.is_file() else 0)
+            reason = f"{error.strerror or error}; {missing} of its {len(content)} bytes are missing"
+            raise OutputError(Path(path), reason, error.errno, missing) from None
+
+
+def _store(path: Path) -> None:
+    """Wait until it is on the disk: else a power cut may leave an empty file under the new name."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError:
+        if not path.is_dir():  # Some network file systems do not store directories on request.
+            raise
+    finally:
+        os.close(descriptor)
