@@ -1,4 +1,4 @@
-"""Checks of this computer: its installation, for simulation, and its timing, for controllers."""
+"""Checks of this computer: its installation, for simulation; its timing, and its connection to a controller."""
 
 from __future__ import annotations
 
@@ -7,41 +7,39 @@ import platform
 import resource
 import sys
 import tempfile
-import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from simbridge.backends.registry import SIMULATION, backend_class
-from simbridge.doctor.findings import Finding, failed, passed, warned
+from simbridge.doctor.findings import FIX_PORTS, Finding, failed, passed, warned
 from simbridge.errors import SimbridgeError
 from simbridge.planning.options import Options
 from simbridge.robot.load import load_robot
+from simbridge.robot.pose import Array
 from simbridge.text import degrees
+from simbridge.ur.dashboard import DashboardClient
+from simbridge.ur.rtde import RtdeConnection, RtdeReader
 
 # Names on the package index. PyBullet has two names there; `check_simulation` loads it instead.
 PACKAGES = (
-    *("numpy", "pin", "ur-rtde", "lark", "numba", "ruckig", "msgspec", "tomli-w", "mcap", "zstandard"),
-    *(
-        "lz4",
-        "rosbags",
-        "ruamel.yaml",
-        "matplotlib",
-        "jinja2",
-        "markupsafe",
-        "tyro",
-        "rich",
-        "viser",
-        "loky",
-        "cloudpickle",
-        "orjson",
-        "trimesh",
-        "pycollada",
-        "fast-simplification",
-    ),
+    *("numpy", "pin", "ur-rtde", "lark", "numba", "ruckig", "msgspec", "tomli-w", "mcap", "zstandard", "lz4"),
+    *("rosbags", "ruamel.yaml", "matplotlib", "jinja2", "markupsafe", "tyro", "rich", "viser", "loky", "cloudpickle"),
+    *("orjson", "trimesh", "pycollada", "fast-simplification"),
 )
 OLDEST, NEWEST = (3, 10), (3, 12)
 # The priority that is tried: if any is allowed, this one is.
 _LOWEST_PRIORITY = 1
+# For how long states are received, s, and how many requests are sent.
+SECONDS, _REQUESTS = 2.0, 25
+_VERSION_REQUEST = ord("v")
+# Two periods of an e-Series, our choice; a direct cable needs a tenth of that.
+_LONGEST_ROUND_TRIP = 4.0  # ms
+_NOT_MEASURED = "not measured: RTDE and the dashboard must answer"
 
 
 @dataclass(frozen=True)
@@ -53,7 +51,7 @@ class ComputerFacts:
         realtime: Whether the kernel has PREEMPT_RT.
         priority_limit: Highest real-time priority that RLIMIT_RTPRIO allows; -1 without a limit.
         priority_allowed: Whether a thread was granted a real-time priority.
-        governors: Names of the active frequency governors; empty if they cannot be read.
+        governors: The active frequency governors; empty if they cannot be read.
         cores: Number of cores that this process may use.
     """
 
@@ -66,11 +64,7 @@ class ComputerFacts:
 
 
 def read_computer(root: Path = Path("/")) -> ComputerFacts:
-    """Read the properties of this computer.
-
-    Args:
-        root: The directory that contains sys/.
-    """
+    """Read them; `root` is the directory that contains sys/."""
     system = os.uname()
     flag = _text(root / "sys/kernel/realtime")
     files = sorted((root / "sys/devices/system/cpu").glob("cpu[0-9]*/cpufreq/scaling_governor"))
@@ -93,19 +87,16 @@ def _text(file: Path) -> str:
 
 def _may_take_priority() -> bool:
     """Request a real-time priority in a short-lived thread, which does not affect the others."""
-    granted = []
 
-    def request() -> None:
+    def request() -> bool:
         try:
             os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(_LOWEST_PRIORITY))
         except OSError:
-            return
-        granted.append(True)
+            return False
+        return True
 
-    thread = threading.Thread(target=request)
-    thread.start()
-    thread.join()
-    return bool(granted)
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(request).result()
 
 
 def check_kernel(computer: ComputerFacts) -> Finding:
@@ -184,3 +175,91 @@ def check_simulation(robot: str) -> Finding:
         return failed("simulation", f"{error}", "Fix that, then try again.")
     moved, away = f"moved {arm.name} through {backend.period * 1e3:g} ms", float(abs(state.q - arm.home).max())
     return passed("simulation", f"PyBullet {moved}; joint error {degrees(away)} deg")
+
+
+@dataclass(frozen=True, eq=False)
+class NetworkFacts:
+    """Measured timing of the connection.
+
+    Attributes:
+        rtde, dashboard: Round-trip times of RTDE requests (K,) and of dashboard commands (L,), s.
+        lateness: Delay of each state relative to the fastest one (M,), s.
+        missed: Number of states that did not arrive.
+        period: The controller's control period, s.
+    """
+
+    rtde: Array
+    dashboard: Array
+    lateness: Array
+    missed: int
+    period: float
+
+
+def measure_network(host: str, timeout: float = 2.0) -> NetworkFacts:
+    """Measure round trips, and the arrival of states for `SECONDS`; only reads.
+
+    Raises:
+        ConnectionLost: A port stopped answering.
+    """
+    connection = RtdeConnection(host, timeout)
+    try:
+        rtde = _round_trips(lambda: connection.request(_VERSION_REQUEST))
+    finally:
+        connection.close()
+    with DashboardClient(host, timeout) as dashboard:
+        commands = _round_trips(lambda: dashboard.ask("robotmode"))
+    arrivals, stamps = [], []
+    with RtdeReader(host, ["timestamp"], timeout=timeout) as reader:
+        period = 1.0 / reader.frequency
+        reader.first()
+        end = time.monotonic() + SECONDS
+        while time.monotonic() < end:
+            states = reader.wait(timeout)
+            now = time.monotonic()
+            arrivals += [now] * len(states)
+            stamps += [state["timestamp"] for state in states]
+    return network_facts(rtde, commands, np.array(arrivals), np.array(stamps), period)
+
+
+def _round_trips(request: Callable[[], object]) -> Array:
+    taken = []
+    for _ in range(_REQUESTS):
+        begin = time.perf_counter()
+        request()
+        taken.append(time.perf_counter() - begin)
+    return np.array(taken)
+
+
+def network_facts(rtde: Array, dashboard: Array, arrivals: Array, stamps: Array, period: float) -> NetworkFacts:
+    """The facts from round-trip times, the arrival times of states by the host's clock, and their timestamps, all s."""
+    offsets = arrivals - stamps
+    steps = np.rint(np.diff(stamps) / period).astype(int)
+    missed = int(np.maximum(steps - 1, 0).sum())
+    return NetworkFacts(rtde, dashboard, offsets - offsets.min() if len(offsets) else offsets, missed, period)
+
+
+def check_round_trip(network: NetworkFacts | None) -> Finding:
+    """Whether the round trip to the controller is short."""
+    if network is None:
+        return failed("round trip", _NOT_MEASURED, FIX_PORTS)
+    typical, longest, dashboard = (
+        1e3 * float(time) for time in (np.median(network.rtde), network.rtde.max(), np.median(network.dashboard))
+    )
+    seen = f"RTDE {typical:.2f} ms (median), {longest:.2f} ms (max); dashboard {dashboard:.2f} ms (median)"
+    fix = "Connect this computer to the controller by a dedicated cable: no Wi-Fi, VPN or switch."
+    return warned("round trip", seen, fix, unless=typical <= _LONGEST_ROUND_TRIP)
+
+
+def check_jitter(network: NetworkFacts | None) -> Finding:
+    """Whether a state arrives every period, on time."""
+    name = "jitter"
+    if network is None:
+        return failed(name, _NOT_MEASURED, FIX_PORTS)
+    if not len(network.lateness):
+        return failed(name, "no state arrived", "The controller's clock stands still: restart it, or unpause URSim.")
+    late, latest = float(np.percentile(network.lateness, 99.0)), float(network.lateness.max())
+    states = f"{len(network.lateness)} states, late by"
+    seen = f"{states} {late * 1e3:.2f} ms (p99), {latest * 1e3:.2f} ms (max); {network.missed} missed"
+    period = f"Delays of more than a period ({network.period * 1e3:g} ms) make the arm jerk"
+    fix = f"{period}: use a cable, and close other programs on both computers."
+    return warned(name, seen, fix, unless=late <= network.period and not network.missed)

@@ -8,7 +8,7 @@ from typing import cast
 
 from simbridge.backends.controller import ControllerBackend
 from simbridge.backends.registry import SIMULATION, backend_class
-from simbridge.doctor import arm, computer, controller, findings
+from simbridge.doctor import computer, controller, findings
 from simbridge.doctor.findings import Finding
 from simbridge.errors import InvalidParameter, OutputError
 from simbridge.ik.kernels.compile import cache_directory
@@ -58,7 +58,13 @@ def doctor(
         if write_cell is not None:
             needed = "the address of a controller, from whose facts the cell file is started"
             raise InvalidParameter("host", "not given", needed)
-        title, found = "simbridge for simulation with PyBullet", check_installation(name)
+        title = "simbridge for simulation with PyBullet"
+        found = [
+            computer.check_python(),
+            computer.check_packages(installed(computer.PACKAGES)),
+            computer.check_kernel_cache(cache_directory()),
+            computer.check_simulation(name),
+        ]
     else:
         survey = survey_controller(address)
         if kind is None:
@@ -75,16 +81,6 @@ def doctor(
     return 2 if any(finding.status == "fail" for finding in found) else 0
 
 
-def check_installation(robot: str) -> list[Finding]:
-    """The checks for a run in simulation."""
-    return [
-        computer.check_python(),
-        computer.check_packages(installed(computer.PACKAGES)),
-        computer.check_kernel_cache(cache_directory()),
-        computer.check_simulation(robot),
-    ]
-
-
 def check_controller(survey: Survey, robot: Robot, cell: Cell | None, *, ursim: bool) -> list[Finding]:
     """The checks for a run of this arm on a controller: of the controller, the connection and this computer."""
     known, here, file = cell or Cell(), computer.read_computer(), None if cell is None else cell.calibration
@@ -94,27 +90,27 @@ def check_controller(survey: Survey, robot: Robot, cell: Cell | None, *, ursim: 
             taken = registers_taken(survey.host)
     if survey.state is not None and survey.dashboard is not None:
         with contextlib.suppress(ControllerError):
-            measured = controller.measure_network(survey.host)
+            measured = computer.measure_network(survey.host)
     return [
         *(controller.check_port(survey, port, robot, ursim=ursim) for port in BRIDGE_PORTS),
         controller.check_software(survey),
         controller.check_kind(survey, ursim=ursim),
-        arm.check_model(survey, robot),
+        controller.check_model(survey, robot),
         # URSim's serial number is invented.
-        arm.check_serial_number(survey, None if ursim else known.serial_number),
+        controller.check_serial_number(survey, None if ursim else known.serial_number),
         controller.check_remote_control(survey),
         controller.check_robot_mode(survey, ursim=ursim),
         controller.check_safety_mode(survey),
         controller.check_program(survey),
         controller.check_registers(taken),
         controller.check_slider(survey),
-        arm.check_tcp(survey, known.tcp),
-        arm.check_payload(survey, known.payload, known.centre_of_gravity),
-        *([] if cell is None else [arm.check_mounting(cell)]),
-        arm.check_calibration(survey, robot),
+        controller.check_tcp(survey, known.tcp),
+        controller.check_payload(survey, known.payload, known.centre_of_gravity),
+        *([] if cell is None else [controller.check_mounting(cell)]),
+        controller.check_calibration(survey, robot),
         *([] if file is None else [_check_calibration_file(survey, file)]),
-        controller.check_round_trip(measured),
-        controller.check_jitter(measured),
+        computer.check_round_trip(measured),
+        computer.check_jitter(measured),
         computer.check_kernel(here),
         computer.check_priority(here),
         computer.check_governor(here),
@@ -124,8 +120,8 @@ def check_controller(survey: Survey, robot: Robot, cell: Cell | None, *, ursim: 
 
 def _check_calibration_file(survey: Survey, path: Path) -> Finding:
     if is_ros_calibration(path):
-        return arm.check_ros_calibration_file(survey, path, read_ros_calibration(path))
-    return arm.check_calibration_file(survey, path, read_calibration(path)[1])
+        return controller.check_ros_calibration_file(survey, path, read_ros_calibration(path))
+    return controller.check_calibration_file(survey, path, read_calibration(path)[1])
 
 
 def start_cell(path: Path, facts: ControllerFacts) -> list[Path]:

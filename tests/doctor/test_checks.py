@@ -11,7 +11,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from simbridge.doctor import arm, computer, controller
+from simbridge.doctor import computer, controller
 from simbridge.doctor.doctor import check_controller
 from simbridge.robot import load_robot
 from simbridge.robot.calibration import nominal_dh, read_calibration, with_dh
@@ -104,28 +104,28 @@ def test_a_real_arm_behind_ursim_fails_and_ursim_behind_real_warns():
 
 def test_the_model_must_be_the_robots_or_the_right_robot_is_named():
     # A UR12e has no robot type of its own.
-    verdict(arm.check_model(READ, UR10E), "pass", "UR10e (or UR12e)")
-    verdict(arm.check_model(READ, replace(UR10E, name="ur12e", title="UR12e")), "pass", "UR12e")
-    verdict(arm.check_model(READ, replace(UR10E, name="ur7e", title="UR7e")), "fail", "not UR7e")
-    verdict(arm.check_model(READ, UR10), "fail", "UR10e", "--robot ur10e")
-    verdict(arm.check_model(with_arm(robot_type=6), UR10E), "fail", "UR8 Long", "robots/README.md")
-    verdict(arm.check_model(with_arm(robot_type=None), UR10E), "warn", "UR10e")
-    verdict(arm.check_model(READ, replace(UR10E, name="mine")), "pass", "UR10e")
-    verdict(arm.check_model(READ, replace(UR10E, name="mine", series="CB3")), "fail", "CB3")
+    verdict(controller.check_model(READ, UR10E), "pass", "UR10e (or UR12e)")
+    verdict(controller.check_model(READ, replace(UR10E, name="ur12e", title="UR12e")), "pass", "UR12e")
+    verdict(controller.check_model(READ, replace(UR10E, name="ur7e", title="UR7e")), "fail", "not UR7e")
+    verdict(controller.check_model(READ, UR10), "fail", "UR10e", "--robot ur10e")
+    verdict(controller.check_model(with_arm(robot_type=6), UR10E), "fail", "UR8 Long", "robots/README.md")
+    verdict(controller.check_model(with_arm(robot_type=None), UR10E), "warn", "UR10e")
+    verdict(controller.check_model(READ, replace(UR10E, name="mine")), "pass", "UR10e")
+    verdict(controller.check_model(READ, replace(UR10E, name="mine", series="CB3")), "fail", "CB3")
 
 
 def test_the_mounting_has_to_be_compared_by_the_operator():
-    verdict(arm.check_mounting(Cell(mounting="ceiling")), "warn", "ceiling", "pendant")
-    verdict(arm.check_mounting(Cell(mounting=(0.0, 1.5, 0.0))), "warn", "[0.0, 1.5, 0.0] rad")
-    verdict(arm.check_mounting(Cell()), "warn", "floor is assumed")
+    verdict(controller.check_mounting(Cell(mounting="ceiling")), "warn", "ceiling", "pendant")
+    verdict(controller.check_mounting(Cell(mounting=(0.0, 1.5, 0.0))), "warn", "[0.0, 1.5, 0.0] rad")
+    verdict(controller.check_mounting(Cell()), "warn", "floor is assumed")
 
 
 def test_the_serial_number_must_be_the_cells():
-    verdict(arm.check_serial_number(READ, None), "pass", "20261234567")
-    verdict(arm.check_serial_number(READ, "20261234567"), "pass", "cell file")
-    verdict(arm.check_serial_number(READ, "1"), "fail", "20261234567", "says 1")
-    verdict(arm.check_serial_number(with_dashboard(serial_number=None), None), "pass", "3.12")
-    verdict(arm.check_serial_number(with_dashboard(serial_number=None), "1"), "warn", "plate")
+    verdict(controller.check_serial_number(READ, None), "pass", "20261234567")
+    verdict(controller.check_serial_number(READ, "20261234567"), "pass", "cell file")
+    verdict(controller.check_serial_number(READ, "1"), "fail", "20261234567", "says 1")
+    verdict(controller.check_serial_number(with_dashboard(serial_number=None), None), "pass", "3.12")
+    verdict(controller.check_serial_number(with_dashboard(serial_number=None), "1"), "warn", "plate")
 
 
 def test_remote_control_must_be_on_if_the_controller_has_it():
@@ -181,27 +181,29 @@ def test_the_slider_should_be_at_its_end_and_must_not_be_at_zero():
 
 
 def test_tcp_and_payload_are_the_cells():
-    verdict(arm.check_tcp(READ, None), "pass", "150.0")
-    verdict(arm.check_tcp(READ, TCP), "pass", "cell file")
-    verdict(arm.check_tcp(READ, (0.0, 0.01, 0.16, *TCP[3:])), "fail", "150.0", "160.0")
-    verdict(arm.check_tcp(READ, (*TCP[:5], 1.5 - 2.0 * np.pi)), "pass")
-    verdict(arm.check_payload(READ, None), "pass", "1.5 kg", "50.0 mm")
-    verdict(arm.check_payload(READ, 1.5), "pass", "cell file")
-    verdict(arm.check_payload(READ, 2.0), "fail", "1.5 kg", "2 kg")
-    verdict(arm.check_payload(READ, 1.5, (0.0, 0.0, 0.0505)), "pass", "cell file")
-    verdict(arm.check_payload(READ, 1.5, (-0.2, 0.0, 0.05)), "fail", "0 0 50.0 mm; the cell file", "−200 0 50.0 mm")
-    verdict(arm.check_payload(with_state(payload=None, payload_cog=None), 2.0), "warn", "3.11")
+    verdict(controller.check_tcp(READ, None), "pass", "150.0")
+    verdict(controller.check_tcp(READ, TCP), "pass", "cell file")
+    verdict(controller.check_tcp(READ, (0.0, 0.01, 0.16, *TCP[3:])), "fail", "150.0", "160.0")
+    verdict(controller.check_tcp(READ, (*TCP[:5], 1.5 - 2.0 * np.pi)), "pass")
+    verdict(controller.check_payload(READ, None), "pass", "1.5 kg", "50.0 mm")
+    verdict(controller.check_payload(READ, 1.5), "pass", "cell file")
+    verdict(controller.check_payload(READ, 2.0), "fail", "1.5 kg", "2 kg")
+    verdict(controller.check_payload(READ, 1.5, (0.0, 0.0, 0.0505)), "pass", "cell file")
+    verdict(
+        controller.check_payload(READ, 1.5, (-0.2, 0.0, 0.05)), "fail", "0 0 50.0 mm; the cell file", "−200 0 50.0 mm"
+    )
+    verdict(controller.check_payload(with_state(payload=None, payload_cog=None), 2.0), "warn", "3.11")
 
 
 def test_nominal_kinematics_do_not_deviate():
-    finding = arm.check_calibration(READ, UR10E)
+    finding = controller.check_calibration(READ, UR10E)
     verdict(finding, "pass", "URSim", "0 mm")
     assert finding.table == ()
 
 
 def test_a_calibration_is_reported_joint_by_joint_and_at_the_tool():
     table, checksum = read_calibration(CALIBRATION)
-    finding = arm.check_calibration(with_arm(kinematics=table, checksum=checksum), UR10E)
+    finding = controller.check_calibration(with_arm(kinematics=table, checksum=checksum), UR10E)
     verdict(finding, "pass", "calibrated")
     assert [row[0] for row in finding.table[1:]] == [*UR10E.joint_names, "tool0"]
     # Computed from the table itself, with offsets of hundreds of metres, by pinocchio's forward kinematics.
@@ -219,13 +221,13 @@ def flange(robot):
 
 
 def test_the_kinematics_of_another_model_fail():
-    verdict(arm.check_calibration(READ, UR10), "fail", "UR10", "--robot")
+    verdict(controller.check_calibration(READ, UR10), "fail", "UR10", "--robot")
 
 
 def test_a_calibration_file_must_be_the_controllers():
     mine = with_arm(checksum=(1, 2, 3, 4, 5, 6))
-    verdict(arm.check_calibration_file(mine, CALIBRATION, (1, 2, 3, 4, 5, 6)), "pass", CALIBRATION.name)
-    verdict(arm.check_calibration_file(mine, CALIBRATION, (1, 2, 3, 4, 5, 7)), "fail", "checksum")
+    verdict(controller.check_calibration_file(mine, CALIBRATION, (1, 2, 3, 4, 5, 6)), "pass", CALIBRATION.name)
+    verdict(controller.check_calibration_file(mine, CALIBRATION, (1, 2, 3, 4, 5, 7)), "fail", "checksum")
 
 
 def test_a_calibration_file_of_ros_must_place_the_flange_as_the_controller_does():
@@ -233,27 +235,33 @@ def test_a_calibration_file_of_ros_must_place_the_flange_as_the_controller_does(
     file = RosCalibration(tuple(map(tuple, ros_calibration.printed(table.theta, table.a, table.d, table.alpha))))
     path = Path("my_robot_calibration.yaml")
     mine = with_arm(kinematics=table, checksum=checksum)
-    verdict(arm.check_ros_calibration_file(mine, path, file), "pass", path.name, "within 0 mm and 0 mrad")
-    verdict(arm.check_ros_calibration_file(READ, path, file), "fail", "mm and", "mrad at the flange", "ur_calibration")
+    verdict(controller.check_ros_calibration_file(mine, path, file), "pass", path.name, "within 0 mm and 0 mrad")
+    verdict(
+        controller.check_ros_calibration_file(READ, path, file),
+        "fail",
+        "mm and",
+        "mrad at the flange",
+        "ur_calibration",
+    )
 
 
 def measured(rtde=0.0003, late=0.0002, missed=0):
-    return controller.NetworkFacts(np.full(20, rtde), np.full(20, 0.001), np.full(1000, late), missed, 0.002)
+    return computer.NetworkFacts(np.full(20, rtde), np.full(20, 0.001), np.full(1000, late), missed, 0.002)
 
 
 def test_a_slow_or_uneven_network_warns():
-    verdict(controller.check_round_trip(measured()), "pass", "0.30 ms")
-    verdict(controller.check_round_trip(measured(rtde=0.02)), "warn", "cable")
-    verdict(controller.check_jitter(measured()), "pass", "1000 states")
-    verdict(controller.check_jitter(measured(late=0.005)), "warn", "5.00 ms")
-    verdict(controller.check_jitter(measured(missed=3)), "warn", "3 missed")
-    verdict(controller.check_jitter(replace(measured(), lateness=np.zeros(0))), "fail", "stands still")
+    verdict(computer.check_round_trip(measured()), "pass", "0.30 ms")
+    verdict(computer.check_round_trip(measured(rtde=0.02)), "warn", "cable")
+    verdict(computer.check_jitter(measured()), "pass", "1000 states")
+    verdict(computer.check_jitter(measured(late=0.005)), "warn", "5.00 ms")
+    verdict(computer.check_jitter(measured(missed=3)), "warn", "3 missed")
+    verdict(computer.check_jitter(replace(measured(), lateness=np.zeros(0))), "fail", "stands still")
 
 
 def test_lateness_is_relative_to_the_fastest_state_and_gaps_are_missed_states():
     stamps = np.array([10.0, 10.002, 10.004, 10.010])
     arrivals = np.array([5.001, 5.003, 5.008, 5.011])
-    facts = controller.network_facts(np.ones(1), np.ones(1), arrivals, stamps, 0.002)
+    facts = computer.network_facts(np.ones(1), np.ones(1), arrivals, stamps, 0.002)
     assert facts.lateness == pytest.approx([0.0, 0.0, 0.003, 0.0], abs=1e-12)
     assert facts.missed == 2
 
