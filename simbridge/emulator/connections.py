@@ -3,103 +3,22 @@
 from __future__ import annotations
 
 import random
-import re
 import socket
 import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TypeAlias
 
-from simbridge.emulator.controller import Controller
-from simbridge.emulator.errors import ProtocolViolation
-from simbridge.emulator.scripts import ScriptBuffer, is_secondary
-from simbridge.emulator.state import Event
+from simbridge.emulator.dashboard import DashboardConnection
+from simbridge.emulator.primary import ScriptSession
+from simbridge.emulator.rtde import RtdeConnection
+from simbridge.emulator.traffic import EventName
 
-# How urx sets an output, undocumented, too.
-_SET_OUTPUT = re.compile(r"\Adigital_out\[(\d+)\]\s*=\s*(True|False)\s*\Z")
-_SET_SPEED = re.compile(r"set speed (\d*\.?\d+)")
-_ENDS_PROGRAM = ("stop program", "power off")
 MAX_WAITING = 1 << 20  # bytes of unsent answers before a client is disconnected
-
-
-class Session(Protocol):
-    """The server's side of one connection: a pure protocol object."""
-
-    @property
-    def finished(self) -> bool:
-        """Whether the client has said goodbye: it is disconnected after its answer."""
-
-    def receive(self, data: bytes) -> bytes:
-        """The answer.
-
-        Raises:
-            ProtocolViolation: The client must be disconnected.
-        """
-
-    def close(self) -> None:
-        """The client has disconnected."""
-
-
-class ScriptSession:
-    """The receiving side of the ports 30001 to 30003: programs are run, nothing is answered.
-
-    Args:
-        controller: The controller; an e-Series that is not in remote control ignores programs.
-    """
-
-    finished = False
-
-    def __init__(self, controller: Controller) -> None:
-        self._controller = controller
-        self._buffer = ScriptBuffer()
-        # Words instead of a program. UR does not document them; its own client library, and others that control real
-        # arms ("set speed"), send them.
-        self._commands: dict[str, Callable[[], object]] = {
-            "power on": controller.power_on,
-            "power off": controller.power_off,
-            "set robotmode run": controller.brake_release,
-            "set unlock protective stop": controller.release_protective_stop,
-            "stop program": controller.stop_program,
-        }
-
-    def receive(self, data: bytes) -> bytes:
-        try:
-            programs = self._buffer.receive(data)
-        except ProtocolViolation:
-            self._buffer = ScriptBuffer()  # said once: `close` finds nothing unfinished
-            raise
-        if self._controller.profile.series == "CB3" or self._controller.remote_control:
-            # The main program. One that is replaced or stopped at once would never run a tick, and compiling it would
-            # cost time with the lock held.
-            main = ""
-            for program in programs:
-                text = program.strip()
-                if command := self._commands.get(text):
-                    main = "" if text in _ENDS_PROGRAM else main
-                    command()
-                elif speed := _SET_SPEED.fullmatch(text):
-                    self._controller.set_speed_slider(float(speed[1]))
-                elif is_secondary(program):
-                    self._load(program)
-                else:
-                    main = program
-            if main:
-                self._load(main)
-        elif programs:
-            self._ignored("the robot is not in remote control", data)
-        return b""
-
-    def _load(self, program: str) -> None:
-        self._controller.load_script(_SET_OUTPUT.sub(r"set_digital_out(\1, \2)", program))
-
-    def close(self) -> None:
-        """An unfinished program is dropped."""
-        if rest := self._buffer.rest.strip():
-            self._ignored("the client left before its end (a line end, or the `end` of a block, is missing)", rest)
-
-    def _ignored(self, reason: str, data: bytes) -> None:
-        self._controller.on_event(Event("unknown", f"script: a program is ignored: {reason}", data=data))
+# The server's side of a connection, a pure protocol object: `receive` returns the answer, or raises ProtocolViolation.
+# One that is `finished` has said goodbye, and is disconnected after its answer.
+Session: TypeAlias = ScriptSession | DashboardConnection | RtdeConnection
 
 
 @dataclass
@@ -108,15 +27,15 @@ class Port:
 
     Attributes:
         number: The standard one (30004), which identifies it whatever the actual port number.
-        listener: None while connections are refused.
         connect: Makes the session of a new client and its greeting.
+        listener: None while connections are refused.
         muted: Clients may connect, but nothing is read or sent.
         delay, jitter: Everything is sent this many seconds late, give or take the jitter; the order is kept.
     """
 
     number: int
-    listener: socket.socket | None
     connect: Callable[[], tuple[Session, bytes]]
+    listener: socket.socket | None = None
     clients: list[Client] = field(default_factory=list)
     muted: bool = False
     delay: float = 0.0
@@ -125,14 +44,11 @@ class Port:
 
 
 class Client:
-    """One connection. Used with the controller's lock held.
+    """One connection, by a non-blocking socket. Used with the controller's lock held.
 
     Args:
-        sock: Non-blocking.
-        port: The port that it connected to.
-        session: Its protocol.
         attend: Called when the I/O thread must serve this client: it has unsent data, or is dead.
-        on_sent: Called with everything that is sent.
+        exchange: Called with "sent", the client and what is sent to it.
 
     Attributes:
         number: Counted from 1 in the order of connecting, whatever the port.
@@ -147,15 +63,15 @@ class Client:
         sock: socket.socket,
         port: Port,
         session: Session,
+        number: int,
         attend: Callable[[Client], None],
-        on_sent: Callable[[Client, bytes], None] | None = None,
+        exchange: Callable[[EventName, Client, bytes], None],
     ) -> None:
-        self.sock, self.port, self.session, self._on_sent = sock, port, session, on_sent
-        self.number = 0
+        self.sock, self.port, self.session, self.number = sock, port, session, number
+        self._attend, self._exchange = attend, exchange
         self.active = time.monotonic()
         self.waiting = 0
         self.blocked = self.dead = False
-        self._attend = attend
         # Unsent pieces, and when each is to be sent, by time.monotonic, s.
         self._queue: deque[tuple[float, bytes]] = deque()
 
@@ -174,7 +90,8 @@ class Client:
         if self.dead or not answer:
             return
         if self.waiting + len(answer) > MAX_WAITING:
-            self._kill()
+            self.dead = True  # the I/O thread closes it
+            self._attend(self)
         else:
             self._put(answer)
 
@@ -190,8 +107,7 @@ class Client:
 
     def _put(self, data: bytes) -> None:
         port = self.port
-        if self._on_sent is not None:
-            self._on_sent(self, data)
+        self._exchange("sent", self, data)
         due = 0.0
         if port.delay or port.jitter:
             due = time.monotonic() + max(0.0, port.delay + port.random.uniform(-port.jitter, port.jitter))
@@ -218,8 +134,3 @@ class Client:
             self.waiting += len(data)
             self.blocked = True
             self._attend(self)
-
-    def _kill(self) -> None:
-        """Let the I/O thread close it."""
-        self.dead = True
-        self._attend(self)

@@ -1,4 +1,4 @@
-"""Packages of the primary, secondary and real-time interfaces: robot state, messages, and the real-time package.
+"""The primary, secondary and real-time interfaces: robot state, messages, the real-time package; programs received.
 
 Source: Universal Robots, "Client Interfaces". A primary package is an int32 size, a type and its content. A robot
 state consists of sub-packages of the same form; a message of a time stamp in microseconds, a source, its own type and
@@ -8,11 +8,16 @@ its text. The real-time package has grown: 1116 bytes from 5.4, 1140 from 5.9, 1
 
 from __future__ import annotations
 
+import re
 import struct
+from collections.abc import Callable
 
 import numpy as np
 
 from simbridge.emulator.controller import Controller
+from simbridge.emulator.errors import ProtocolViolation
+from simbridge.emulator.scripts import ScriptBuffer, is_secondary
+from simbridge.emulator.state import Event
 from simbridge.ur.tables import URSIM_CHECKSUM, Message, PrimaryPackage, RuntimeState, SafetyMode, StatePart
 
 PERIOD = 0.1  # s, of the robot state
@@ -25,6 +30,10 @@ _DEFAULTS = (1.05, 1.4, 0.25, 1.2, 0.1)
 _ENDLESS = 1e6
 _CONTROLLER, _PROGRAM = -2, -1  # sources of messages
 _WARNING = 2  # report level of an error code
+# How urx sets an output, undocumented, too.
+_SET_OUTPUT = re.compile(r"\Adigital_out\[(\d+)\]\s*=\s*(True|False)\s*\Z")
+_SET_SPEED = re.compile(r"set speed (\d*\.?\d+)")
+_ENDS_PROGRAM = ("stop program", "power off")
 
 
 def package(kind: int, payload: bytes) -> bytes:
@@ -159,39 +168,24 @@ def version_message(controller: Controller) -> bytes:
     return _message(controller, _CONTROLLER, Message.VERSION, payload)
 
 
-def text_message(controller: Controller, text: str) -> bytes:
-    """A line that `textmsg` writes into the log."""
-    return _message(controller, _PROGRAM, Message.TEXT, _text(text))
-
-
-def popup_message(controller: Controller, text: str, title: str = "Popup", *, error: bool = False) -> bytes:
-    """The box that `popup` shows."""
-    flags = struct.pack(">IB3?", 0, 0, False, error, False)
-    return _message(controller, _PROGRAM, Message.POPUP, flags + _title(title) + _text(text))
-
-
-def key_message(controller: Controller, title: str, text: str, code: int = 0, argument: int = 0) -> bytes:
-    """An event by its key, such as PROGRAM_XXX_STARTED and PROGRAM_XXX_STOPPED with the program's name as text."""
-    payload = struct.pack(">2i", code, argument) + _title(title) + _text(text)
-    return _message(controller, _CONTROLLER, Message.KEY, payload)
-
-
-def error_code_message(controller: Controller, code: int, argument: int, text: str) -> bytes:
-    """The safety system's reason for a protective stop; C209A0 has code 209 and argument 0."""
-    payload = struct.pack(">3i2I", code, argument, _WARNING, 0, 0) + _text(text)
-    return _message(controller, _CONTROLLER, Message.ERROR_CODE, payload)
-
-
-def safety_mode_message(controller: Controller) -> bytes:
-    """The safety mode, sent when it has changed."""
-    return _message(
-        controller, _CONTROLLER, Message.SAFETY_MODE, struct.pack(">2iB2I", 0, 0, controller.state.safety_mode, 0, 0)
-    )
-
-
-def runtime_exception(controller: Controller, line: int, column: int, text: str) -> bytes:
-    """A program's error, with its place in the script."""
-    return _message(controller, _PROGRAM, Message.RUNTIME_EXCEPTION, struct.pack(">2i", line, column) + _text(text))
+def message_of(controller: Controller, event: Event) -> bytes:
+    """What the primary interface's clients are sent of an event."""
+    text = _text(event.text)
+    match event.kind:
+        case "text":
+            return _message(controller, _PROGRAM, Message.TEXT, text)
+        case "error":
+            place = struct.pack(">2i", event.line, event.column)
+            return _message(controller, _PROGRAM, Message.RUNTIME_EXCEPTION, place + text)
+        case "safety":
+            code = struct.pack(">3i2I", event.code, event.argument, _WARNING, 0, 0)
+            return _message(controller, _CONTROLLER, Message.ERROR_CODE, code + text)
+        case "safety mode":
+            # A client that reads the message may look at the state that came last.
+            mode = struct.pack(">2iB2I", 0, 0, controller.state.safety_mode, 0, 0)
+            return robot_state(controller) + _message(controller, _CONTROLLER, Message.SAFETY_MODE, mode)
+    title = _title(f"PROGRAM_XXX_{event.kind.upper()}")  # started or stopped
+    return _message(controller, _CONTROLLER, Message.KEY, struct.pack(">2i", 0, 0) + title + text)
 
 
 # The real-time interface
@@ -239,3 +233,67 @@ def realtime_package(controller: Controller) -> bytes:
         *_THREE,  # used by UR's software
         *payload,
     )
+
+
+# What clients send
+
+
+class ScriptSession:
+    """The receiving side of the ports 30001 to 30003: programs are run, nothing is answered.
+
+    Args:
+        controller: The controller; an e-Series that is not in remote control ignores programs.
+    """
+
+    finished = False
+
+    def __init__(self, controller: Controller) -> None:
+        self._controller = controller
+        self._buffer = ScriptBuffer()
+        # Words instead of a program. UR does not document them; its own client library, and others that control real
+        # arms ("set speed"), send them.
+        self._commands: dict[str, Callable[[], object]] = {
+            "power on": controller.power_on,
+            "power off": controller.power_off,
+            "set robotmode run": controller.brake_release,
+            "set unlock protective stop": controller.release_protective_stop,
+            "stop program": controller.stop_program,
+        }
+
+    def receive(self, data: bytes) -> bytes:
+        try:
+            programs = self._buffer.receive(data)
+        except ProtocolViolation:
+            self._buffer = ScriptBuffer()  # said once: `close` finds nothing unfinished
+            raise
+        if self._controller.profile.series == "CB3" or self._controller.remote_control:
+            # The main program. One that is replaced or stopped at once would never run a tick, and compiling it would
+            # cost time with the lock held.
+            main = ""
+            for program in programs:
+                text = program.strip()
+                if command := self._commands.get(text):
+                    main = "" if text in _ENDS_PROGRAM else main
+                    command()
+                elif speed := _SET_SPEED.fullmatch(text):
+                    self._controller.set_speed_slider(float(speed[1]))
+                elif is_secondary(program):
+                    self._load(program)
+                else:
+                    main = program
+            if main:
+                self._load(main)
+        elif programs:
+            self._ignored("the robot is not in remote control", data)
+        return b""
+
+    def _load(self, program: str) -> None:
+        self._controller.load_script(_SET_OUTPUT.sub(r"set_digital_out(\1, \2)", program))
+
+    def close(self) -> None:
+        """An unfinished program is dropped."""
+        if rest := self._buffer.rest.strip():
+            self._ignored("the client left before its end (a line end, or the `end` of a block, is missing)", rest)
+
+    def _ignored(self, reason: str, data: bytes) -> None:
+        self._controller.on_event(Event("unknown", f"script: a program is ignored: {reason}", data=data))

@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from simbridge.emulator import primary
 from simbridge.emulator.controller import Controller
 from simbridge.emulator.errors import EmulatorBroken
+from simbridge.emulator.primary import message_of
 from simbridge.emulator.servers import Servers
 from simbridge.emulator.state import Event
 from simbridge.emulator.traffic import Exchange
@@ -122,7 +122,6 @@ class RunningController:
             return np.diff(self._started_at[order]), self._durations[order]
 
     def _broadcast(self, event: Event) -> None:
-        controller = self.controller
         if event.kind == "unknown":
             text = event.text if len(event.text) <= _LONGEST else f"{event.text[:_LONGEST]} ..."
             if text not in self._known and len(self._known) <= _LOGGED:
@@ -134,21 +133,11 @@ class RunningController:
         if event.kind == "error":
             place = f" (line {event.line}, column {event.column})" if event.line else ""
             self.log.append(f"fault in {event.program or 'a program'}{place}: {event.text}")
-            message = primary.runtime_exception(controller, event.line, event.column, event.text)
-        elif event.kind == "popup":
-            message = primary.popup_message(controller, event.text)
-        elif event.kind == "text":
-            message = primary.text_message(controller, event.text)
         elif event.kind == "safety":
             self.log.append(f"C{event.code}A{event.argument}: {event.text}")
-            message = primary.error_code_message(controller, event.code, event.argument, event.text)
-        elif event.kind == "safety mode":
-            # A client that reads the message may look at the state that came last.
-            message = primary.robot_state(controller) + primary.safety_mode_message(controller)
-        else:
+        elif event.kind in ("started", "stopped"):
             self._measure_program(event.kind == "started")
-            message = primary.key_message(controller, f"PROGRAM_XXX_{event.kind.upper()}", event.text)
-        self.servers.broadcast_message(message)
+        self.servers.broadcast_message(message_of(self.controller, event))
 
     def _measure_program(self, began: bool) -> None:
         """At a speed of its own, log how fast a program ran."""

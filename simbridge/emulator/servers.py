@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import errno
-import functools
 import selectors
 import socket
 import threading
 import time
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from typing import cast
 
 from simbridge.emulator import primary
-from simbridge.emulator.connections import Client, Port, ScriptSession, Session
+from simbridge.emulator.connections import Client, Port, Session
 from simbridge.emulator.controller import Controller
 from simbridge.emulator.dashboard import GREETING, Dashboard, DashboardConnection
 from simbridge.emulator.errors import CannotListen, ProtocolViolation
+from simbridge.emulator.primary import ScriptSession
 from simbridge.emulator.rtde import Registry, RtdeConnection
 from simbridge.emulator.rtde_variables import input_variables
 from simbridge.emulator.state import Event
@@ -41,9 +41,7 @@ class Servers:
     standard number of a port, are called without the lock held, and have taken effect when they return.
 
     Args:
-        controller: The controller.
         lock: Held whenever the controller is accessed.
-        host: The address to listen on.
         ports: Other numbers to listen on, by the standard number; 0 is any free one.
         on_exchange: Called, with the lock held, with all that clients and controller send each other.
 
@@ -67,24 +65,24 @@ class Servers:
         self._on_exchange = on_exchange
         self._connected = 0
         self._registry = Registry(controller)
-        self._dashboard = Dashboard(controller)
+        dashboard = Dashboard(controller)
         connect: dict[int, Callable[[], tuple[Session, bytes]]] = {
-            DASHBOARD: lambda: (DashboardConnection(self._dashboard), f"{GREETING}\n".encode()),
+            DASHBOARD: lambda: (DashboardConnection(dashboard), f"{GREETING}\n".encode()),
             PRIMARY: lambda: (ScriptSession(controller), primary.version_message(controller)),
             SECONDARY: lambda: (ScriptSession(controller), primary.version_message(controller)),
             REALTIME: lambda: (ScriptSession(controller), b""),
             RTDE: lambda: (RtdeConnection(controller, self._registry), b""),
         }
-        self._ports = {number: Port(number, None, connect[number]) for number in PORT_NAMES}
+        self._ports = {number: Port(number, make) for number, make in connect.items()}
         self._state_every = max(1, round(primary.PERIOD / controller.profile.period))
         self._selector = selectors.DefaultSelector()
         self._attention: set[Client] = set()
         self._wake_in, self._wake_out = socket.socketpair()
+        for end in (self._wake_in, self._wake_out):
+            end.setblocking(False)
         self._awake = False
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name="simbridge-emulator-io", daemon=True)
-
-    # Start and stop
 
     def start(self) -> None:
         """Listen and answer from now on.
@@ -98,8 +96,6 @@ class Servers:
         except CannotListen:
             self._release()
             raise
-        for end in (self._wake_in, self._wake_out):
-            end.setblocking(False)
         self._selector.register(self._wake_in, selectors.EVENT_READ)
         self._thread.start()
 
@@ -172,8 +168,6 @@ class Servers:
         for client in self._ports[number].clients:
             client.offer(package)
 
-    # Fault injection, called without the lock
-
     def clients(self, number: int) -> int:
         """How many are connected to a port."""
         with self._lock:
@@ -237,10 +231,8 @@ class Servers:
     def _wake(self) -> None:
         if not self._awake:
             self._awake = True
-            try:
+            with suppress(OSError):  # the pipe is full, so the thread is awake; or the servers have stopped
                 self._wake_out.send(b"\x00")
-            except OSError:  # the pipe is full, so the thread is awake; or the servers have stopped
-                return
 
     def _attend(self, client: Client) -> None:
         self._attention.add(client)
@@ -291,10 +283,8 @@ class Servers:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, _KEEPALIVE)
         with self._lock:
             session, greeting = port.connect()
-            on_sent = None if self._on_exchange is None else functools.partial(self._exchange, "sent")
-            client = Client(sock, port, session, self._attend, on_sent)
             self._connected += 1
-            client.number = self._connected
+            client = Client(sock, port, session, self._connected, self._attend, self._exchange)
             port.clients.append(client)
             self._exchange("connected", client)
             self._selector.register(sock, selectors.EVENT_READ, client)

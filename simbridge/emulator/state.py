@@ -51,7 +51,7 @@ class Event:
     """What the primary interface's clients are to be sent.
 
     Attributes:
-        kind: "error" (a program's, with its place), "text", "popup", "started" and "stopped" (a program, by its name),
+        kind: "error" (a program's, with its place), "text", "started" and "stopped" (a program, by its name),
             "safety" (a protective stop, with UR's code), "safety mode" (it has changed); "unknown" is not for them, but
             for the log: a client asked for something that the emulator does not know or do.
         text: As its clients read it.

@@ -20,9 +20,10 @@ from hypothesis import strategies as st
 from simbridge.emulator import scripts
 from simbridge.emulator.connections import MAX_WAITING
 from simbridge.emulator.errors import CannotListen
-from simbridge.emulator.primary import runtime_exception
+from simbridge.emulator.primary import message_of
 from simbridge.emulator.rtde import frame
 from simbridge.emulator.servers import MAX_CLIENTS
+from simbridge.emulator.state import Event
 from simbridge.errors import UnknownName
 from simbridge.ur.tables import DASHBOARD, PRIMARY, REALTIME, RTDE, SECONDARY, RtdePackage
 from tests.controllers import loopback
@@ -140,7 +141,7 @@ def test_messages_go_to_the_primary_interface_only() -> None:
     with stand("5.12") as served, Plug(served, PRIMARY) as one, Plug(served, SECONDARY) as two:
         one.package(), two.package()
         with served.lock:
-            served.servers.broadcast_message(runtime_exception(served.controller, 1, 2, "what"))
+            served.servers.broadcast_message(message_of(served.controller, Event("error", "what", 1, 2)))
         served.tick(50)
         assert [one.package()[4] for _ in range(2)] == [20, 16]
         assert two.package()[4] == 16

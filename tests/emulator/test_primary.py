@@ -11,7 +11,7 @@ from simbridge.emulator import primary
 from simbridge.emulator.errors import ProtocolViolation
 from simbridge.emulator.primary import realtime_package, robot_state
 from simbridge.emulator.scripts import MAX_SCRIPT, ScriptBuffer
-from simbridge.emulator.state import PROFILES
+from simbridge.emulator.state import PROFILES, Event
 from simbridge.ur.tables import RobotMode, RuntimeState, SafetyMode
 from tests.emulator.fake_controller import UR10_A, UR10_D, FakeController
 
@@ -111,7 +111,7 @@ def test_the_version_message_names_the_software(polyscope: str) -> None:
 def test_a_runtime_exception_has_line_column_and_text() -> None:
     controller = FakeController("5.12")
     controller.state.timestamp = 1.5
-    time, kind, output = message(primary.runtime_exception(controller, 12, 3, "name 'x' is not defined"))
+    time, kind, output = message(primary.message_of(controller, Event("error", "name 'x' is not defined", 12, 3)))
     assert (time, kind, struct.unpack_from(">2i", output), output[8:]) == (
         1_500_000,
         10,
@@ -120,13 +120,11 @@ def test_a_runtime_exception_has_line_column_and_text() -> None:
     )
 
 
-def test_text_key_and_popup_messages_contain_their_texts() -> None:
+def test_text_and_key_messages_contain_their_texts() -> None:
     controller = FakeController("5.12")
-    assert message(primary.text_message(controller, "höllo"))[1:] == (0, "höllo".encode())
-    key = primary.key_message(controller, "PROGRAM_XXX_STARTED", "servo", code=1)
-    assert message(key)[1:] == (7, struct.pack(">2iB", 1, 0, 19) + b"PROGRAM_XXX_STARTEDservo")
-    popup = primary.popup_message(controller, "look out", "Stop", error=True)
-    assert message(popup)[1:] == (2, struct.pack(">IB3?B", 0, 0, False, True, False, 4) + b"Stoplook out")
+    assert message(primary.message_of(controller, Event("text", "höllo")))[1:] == (0, "höllo".encode())
+    key = primary.message_of(controller, Event("started", "servo"))
+    assert message(key)[1:] == (7, struct.pack(">2iB", 0, 0, 19) + b"PROGRAM_XXX_STARTEDservo")
 
 
 @pytest.mark.parametrize("polyscope", PROFILES)

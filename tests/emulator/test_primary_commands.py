@@ -7,9 +7,9 @@ import struct
 import numpy as np
 import pytest
 
-from simbridge.emulator.connections import ScriptSession
 from simbridge.emulator.controller import Controller
 from simbridge.emulator.errors import ProtocolViolation
+from simbridge.emulator.primary import ScriptSession
 from simbridge.emulator.program import ScriptProgram
 from simbridge.emulator.running import RunningController
 from simbridge.emulator.scripts import MAX_SCRIPT

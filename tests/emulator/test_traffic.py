@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from simbridge.emulator import primary
 from simbridge.emulator.errors import ProtocolViolation
 from simbridge.emulator.rtde import Registry, RtdeConnection, frame
-from simbridge.emulator.traffic import Exchange, Traffic, read_traffic
-from simbridge.emulator.words import Conversation
+from simbridge.emulator.state import Event
+from simbridge.emulator.traffic import Conversation, Exchange, Traffic, read_traffic
 from simbridge.errors import InputFileError, OutputError
 from simbridge.ur.tables import DASHBOARD, PORT_NAMES, PRIMARY, REALTIME, RTDE, SECONDARY, RtdePackage
 from tests.emulator.fake_controller import FakeController
@@ -166,19 +166,18 @@ def test_scripts_and_messages_in_words():
         primary.version_message(controller),
         primary.robot_state(controller),
         primary.robot_state(controller),
-        primary.safety_mode_message(controller),
-        primary.error_code_message(controller, 153, 2, "too fast"),
-        primary.key_message(controller, "PROGRAM_XXX_STARTED", "go"),
-        primary.runtime_exception(controller, 3, 4, "no such name"),
-        primary.popup_message(controller, "Look"),
-        primary.text_message(controller, "hello"),
+        primary.message_of(controller, Event("safety mode"))[len(primary.robot_state(controller)) :],
+        primary.message_of(controller, Event("safety", "too fast", code=153, argument=2)),
+        primary.message_of(controller, Event("started", "go")),
+        primary.message_of(controller, Event("error", "no such name", 3, 4)),
+        primary.message_of(controller, Event("text", "hello")),
     ]
     lines = words.sent(b"".join(sent))
     assert lines[0].startswith("version message") and "URControl" in lines[0]
     assert lines[1].startswith("the first robot state of ")
     assert lines[2:5] == ["safety mode NORMAL", "error C153A2: too fast", "PROGRAM_XXX_STARTED go"]
     assert lines[5] == "runtime exception in line 3, column 4: no such name"
-    assert lines[6].endswith("Look") and lines[7] == "text message hello"
+    assert lines[6] == "text message hello"
 
 
 @pytest.mark.parametrize("count", [1, 200, 2000])
