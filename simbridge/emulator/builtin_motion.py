@@ -58,15 +58,15 @@ class MotionFunctions(ControllerFunctions):
 
     def _until_done(self, move: motion.Motion, *, blend: bool = True) -> Wait:
         """Run a motion to its end, or to where the next one may take over."""
-        controller = self._controller
-        controller.motion = move
+        drive = self._drive
+        drive.motion = move
         try:
-            while not (move.done or (blend and move.blending)) and controller.motion is move:
+            while not (move.done or (blend and move.blending)) and drive.motion is move:
                 yield
         finally:
             # The move of a killed thread ends with it; one that is done stands at its target.
-            if controller.motion is move and not (move.done or move.blending):
-                controller.motion = motion.Hold()
+            if drive.motion is move and not (move.done or move.blending):
+                drive.motion = motion.Hold()
 
     def _brake(self) -> Wait:
         """Brake first if the joints are too fast to stop within a tick: a move starts at rest."""
@@ -75,7 +75,7 @@ class MotionFunctions(ControllerFunctions):
 
     def _previous(self) -> moves.PathMove | None:
         """The move that the next one blends with."""
-        current = self._controller.motion
+        current = self._drive.motion
         return current if isinstance(current, moves.PathMove) and current.blending else None
 
     def _start(self, previous: moves.PathMove | None) -> Array:
@@ -182,11 +182,11 @@ class MotionFunctions(ControllerFunctions):
 
     def _speed(self, ramp: motion.JointSpeed | motion.ToolSpeed, duration: Any) -> Wait:
         """Begin a ramp and block for a time; without one, as UR's manual says, until it has reached its speed."""
-        self._controller.motion = ramp
+        self._drive.motion = ramp
         if duration is not None:
             yield from self._pass(duration)
             return
-        while self._controller.motion is ramp and not ramp.reached:
+        while self._drive.motion is ramp and not ramp.reached:
             yield
 
     @_moving
@@ -198,9 +198,9 @@ class MotionFunctions(ControllerFunctions):
         compensation = np.full(6, float(friction_comp))
         if viscous_scale is not None:
             compensation = np.clip(numbers("viscous_scale", viscous_scale, 6), 0.0, 1.0)
-        if type(self._controller.motion) is not JointTorque:
-            self._controller.motion = JointTorque(self._controller.robot)
-        self._controller.motion.aim(numbers("torque", torque, 6), compensation)
+        if type(self._drive.motion) is not JointTorque:
+            self._drive.motion = JointTorque(self._controller.robot)
+        self._drive.motion.aim(numbers("torque", torque, 6), compensation)
         yield
 
     do_torque_command = do_direct_torque
@@ -249,7 +249,7 @@ class MotionFunctions(ControllerFunctions):
             raise InvalidParameter("force_mode's type", short(type), "1, 2 or 3")
         if type != 2:
             self._controller.without_effect(f"force_mode's type {type} (it is taken for 2)")
-        s, drive = self._state, self._controller.drive
+        s, drive = self._state, self._drive
         arguments = (
             frame_of(numbers("task_frame", task_frame, 6)), numbers("selection_vector", selection_vector, 6),
             numbers("wrench", wrench, 6), numbers("limits", limits, 6),
@@ -259,7 +259,7 @@ class MotionFunctions(ControllerFunctions):
         drive.force_mode.aim(s.target_q, *arguments, self._force_gain)
 
     def do_end_force_mode(self, _thread: Any) -> None:
-        self._controller.drive.release_force_mode()
+        self._drive.release_force_mode()
 
     def do_force_mode_set_gain_scaling(self, _thread: Any, scaling: float) -> None:
         if not 0.0 <= number("gain scaling", scaling) <= 2.0:
@@ -278,7 +278,7 @@ class MotionFunctions(ControllerFunctions):
             turn = controller.arm.tool(self._state.target_q).rotation
         elif feature != "base":
             turn = pin.exp3(numbers("feature", feature, 6)[3:])
-        controller.motion = Freedrive(controller.arm, controller.drive.contact, free, turn)
+        self._drive.motion = Freedrive(controller.arm, self._drive.contact, free, turn)
 
     do_freedrive_mode_no_incorrect_payload_check = do_freedrive_mode
 
@@ -286,21 +286,21 @@ class MotionFunctions(ControllerFunctions):
         self.do_freedrive_mode(thread)
 
     def do_end_freedrive_mode(self, _thread: Any) -> None:
-        if isinstance(self._controller.motion, Freedrive):
-            self._controller.motion = motion.JointStop(FREEDRIVE_BRAKING)
+        if isinstance(self._drive.motion, Freedrive):
+            self._drive.motion = motion.JointStop(FREEDRIVE_BRAKING)
 
     do_end_teach_mode = do_end_freedrive_mode
 
     def do_zero_ftsensor(self, _thread: Any) -> None:
-        self._controller.drive.contact.zero()
+        self._drive.contact.zero()
 
     def do_ft_rtde_input_enable(self, _thread: Any, enable: bool, *sensor: Any) -> None:
         if sensor:
             self._controller.without_effect("the mass and place of an external force sensor")
-        self._controller.drive.contact.from_client = bool(enable)
+        self._drive.contact.from_client = bool(enable)
 
     do_enable_external_ft_sensor = do_ft_rtde_input_enable
 
     def do_tool_contact(self, _thread: Any, direction: Any = None) -> int:
         towards: Array = np.zeros(6) if direction is None else numbers("direction", direction, 6)
-        return self._controller.drive.contact.ticks_since(towards[:3])
+        return self._drive.contact.ticks_since(towards[:3])

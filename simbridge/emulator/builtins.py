@@ -93,7 +93,7 @@ class ControllerFunctions(FunctionGroup):
 
     def __init__(self, controller: Controller) -> None:
         self._controller = controller
-        self._state = controller.state
+        self._state, self._drive = controller.state, controller.drive
 
     def _joints(self, thread: Any, target: Any, near: Array) -> Wait:
         """Joint positions (6,) of a target given as joints, or as a pose: then those found first, from nearby ones."""
@@ -134,7 +134,7 @@ class ControllerFunctions(FunctionGroup):
         return as_pose(pose_of(arm.tool(self._state.actual_q) * frame_of(arm.tcp).inverse()))
 
     def do_get_target_waypoint(self, _thread: Any) -> Pose:
-        goal = self._controller.motion.goal()
+        goal = self._drive.motion.goal()
         return as_pose(self._state.target_tcp_pose) if goal is None else as_pose(goal)
 
     do_get_tcp_force = _reads("tcp_force")

@@ -1,9 +1,11 @@
-"""The controller itself: a clock, a state machine, a program and an arm. It has no sockets and no threads."""
+"""The controller itself: a clock, a state machine, a safety system, a program and an arm. It has no sockets and no
+threads."""
 
 from __future__ import annotations
 
 import functools
 import logging
+import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -11,34 +13,32 @@ import numpy as np
 
 from simbridge.emulator.arm import Arm
 from simbridge.emulator.drive import STOPPING_RATE, Drive
-from simbridge.emulator.motion import Hold, Motion, Servo
-from simbridge.emulator.record import Record
-from simbridge.emulator.safety import Safety
+from simbridge.emulator.motion import Hold, Servo
 from simbridge.emulator.scripts import Program, SecondaryPrograms, is_secondary, program_name
 from simbridge.emulator.settings import Settings, state_values
-from simbridge.emulator.state import ControllerState, Event, Power, Profile, Watchdog
-from simbridge.errors import SimbridgeError
+from simbridge.emulator.state import ControllerState, Event, Power, Profile, Record, Watchdog
 from simbridge.robot.calibration import nominal_dh, with_dh
 from simbridge.robot.parts import DhTable
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
-from simbridge.ur.tables import ROBOT_TYPES, URSIM_CHECKSUM, RobotMode, RuntimeState
+from simbridge.ur.tables import ROBOT_TYPES, URSIM_CHECKSUM, RobotMode, RuntimeState, SafetyMode
 
 _LOG = logging.getLogger(__name__)
 SLIDER_RATE = 2.0  # 1/s, at which the speed scaling follows the slider
 # rad/s, by which the safety system's default limits exceed the speeds of the data sheet: the configuration data that UR
 # recorded of a UR5e (test_primary_parser.cpp of its client library) has 3.3416 rad/s where the data sheet has pi.
 SPEED_MARGIN = 0.2
-
+# A client that waits for just that delay by its own clock, as a test of UR's library does, may come so much early, s.
+_EARLY = 0.02
+RELEASE_TIME = 0.5  # s from the primary interface's command to unlock it until the arm may move again
+PROTECTIVE_STOP_CODE = 209  # UR's error code: C209A0 is 209 and 0
 _ROBOT_TYPES = {model.lower(): (model, number) for number, model in ROBOT_TYPES.items()}
 
 
-class Controller(Safety):
+class Controller:
     """A UR controller without its network. Nothing here blocks: `tick` is called once per control period.
 
     Args:
-        robot: Which arm.
-        profile: Which software.
         make_program: Makes a program from a script's source and a callback for its fault (message, line, column).
         boot_time: From power on to idle, s.
         serial_number: Digits.
@@ -93,25 +93,15 @@ class Controller(Safety):
         self.program: Program | None = None
         self.power = Power(self.state, boot_time)
         self._make_program = make_program
-        self._secondary = SecondaryPrograms(
-            lambda source: self._make_program(self, source, self._on_fault(source)), self._fault, self.period
-        )
+        self._secondary = SecondaryPrograms(self._start, self._fault, self.period)
         self.program_name = ""
         self._announced = self._was_stopped = False
+        self._stopped_at, self._released_at = -math.inf, math.inf  # of the safety system, s
         self.watchdog = Watchdog()
         s = self.state
         start = robot.home if q is None else q
         s.target_q, s.actual_q = start.copy(), start.copy()
         s.target_tcp_pose = s.actual_tcp_pose = self.arm.pose(start)
-
-    @property
-    def motion(self) -> Motion:
-        """What the program moves the arm by."""
-        return self.drive.motion
-
-    @motion.setter
-    def motion(self, motion: Motion) -> None:
-        self.drive.motion = motion
 
     @property
     def joint_speed_limits(self) -> Array:
@@ -127,7 +117,8 @@ class Controller(Safety):
         s.tick += 1
         s.timestamp = s.tick * self.period
         self.power.tick(self.period)
-        self.tick_safety()
+        if s.timestamp >= self._released_at:
+            self._unlock()
         step = SLIDER_RATE * self.period
         s.speed_scaling += min(max(s.speed_slider - s.speed_scaling, -step), step)
         self._check_watchdog()
@@ -139,14 +130,15 @@ class Controller(Safety):
             program.tick()
             if self.program is program:  # otherwise it has ended itself: powerdown(), a protective stop
                 s.script_control_line = program.line
-                if not program.running and not self.motion.blending:
+                if not program.running and not self.drive.motion.blending:
                     self._end_program(stopped=False)
         self._secondary.tick()
         stop = self.drive.step(self.settings, self.joint_speed_limits)
         if stop is not None:
             self.protective_stop(stop.reason, stop.code, stop.argument)
         self._settle()
-        setpoint = self.motion.setpoint if isinstance(self.motion, Servo) else None
+        motion = self.drive.motion
+        setpoint = motion.setpoint if isinstance(motion, Servo) else None
         self.record.add(s.tick, setpoint, s.target_q, s.actual_q)
 
     def _settle(self) -> None:
@@ -175,30 +167,26 @@ class Controller(Safety):
         if self.state.robot_mode != RobotMode.RUNNING and source.strip() == "protective_stop()":
             self.protective_stop("a client asked for it")
             return
+        name = program_name(source)
         if self.state.robot_mode != RobotMode.RUNNING or self.state.safety_stop:
-            self._on_fault(source)("A program was received, but the robot is not running: it was not started.")
+            text = "A program was received, but the robot is not running: it was not started."
+            self._fault(text, program=name)
             return
-        try:
-            self.program = self._make_program(self, source, self._on_fault(source))
-        except SimbridgeError as error:
-            self._on_fault(source)(str(error), getattr(error, "line", 0) or 0)
-            return
-        self.program_name = program_name(source)
+        self.program, self.program_name = self._start(source), name
         if self.state.runtime_state != RuntimeState.STOPPING:
             self.state.runtime_state, self.drive.rate = RuntimeState.PLAYING, 1.0
 
     def _fault(self, message: str, line: int = 0, column: int = 0, program: str = "") -> None:
         self.on_event(Event("error", message, line, column, program=program))
 
-    def _on_fault(self, source: str) -> Callable[..., None]:
-        """What is called with the message, and the place, of a fault of this program."""
-        return functools.partial(self._fault, program=program_name(source))
+    def _start(self, source: str) -> Program:
+        return self._make_program(self, source, functools.partial(self._fault, program=program_name(source)))
 
     def _end_program(self, *, stopped: bool = True) -> None:
         """End the program, because it is stopped or at its own end. A moving arm first comes to rest along its path."""
         s = self.state
         self.drive.end_force_mode()
-        motion = self.motion
+        motion = self.drive.motion
         if self.program is not None:
             self.program.stop()
             self.program = None
@@ -213,7 +201,7 @@ class Controller(Safety):
         stops = not motion.done and s.target_qd.any()
         s.runtime_state = RuntimeState.STOPPING if stops else RuntimeState.STOPPED
         # The functions of the program have let go of its motion, but it slows down along its path.
-        self.motion = motion if motion.done or (stops and motion.has_path) else Hold()
+        self.drive.motion = motion if motion.done or (stops and motion.has_path) else Hold()
 
     def stop_program(self) -> bool:
         """Stop the program; the arm comes to rest."""
@@ -234,6 +222,75 @@ class Controller(Safety):
             return False
         s.runtime_state = RuntimeState.PLAYING
         return True
+
+    # The safety system
+
+    def protective_stop(self, reason: str = "", code: int = PROTECTIVE_STOP_CODE, argument: int = 0) -> None:
+        """The safety system stops the arm; the program pauses or stops (`settings`). Its code: C209A0 is 209 and 0."""
+        if self.state.safety_mode != SafetyMode.NORMAL:
+            return
+        self._safety_stop(SafetyMode.PROTECTIVE_STOP)
+        text = f"Protective stop{': ' + reason if reason else ''}"
+        self.on_event(Event("safety", text, code=code, argument=argument))
+
+    def emergency_stop(self) -> None:
+        """The emergency button is pressed: the program pauses, the arm stops and loses power."""
+        self._safety_stop(SafetyMode.ROBOT_EMERGENCY_STOP)
+        self.power.off()
+
+    def safeguard_stop(self) -> None:
+        """A safeguard is opened: the program pauses until it is closed and the operator resumes."""
+        if not self.state.safety_stop:
+            self._safety_stop(SafetyMode.SAFEGUARD_STOP)
+
+    def _set_safety_mode(self, mode: SafetyMode) -> None:
+        self._released_at = math.inf
+        if self.state.safety_mode == mode:
+            return
+        self.state.safety_mode = mode
+        self.on_event(Event("safety mode", mode.name))
+
+    def _safety_stop(self, mode: SafetyMode) -> None:
+        s = self.state
+        self._set_safety_mode(mode)
+        self._stopped_at = s.timestamp
+        if mode == SafetyMode.PROTECTIVE_STOP and self.settings.on_protective_stop == "stop":
+            self._end_program()
+        elif s.runtime_state == RuntimeState.PLAYING:
+            s.runtime_state = RuntimeState.PAUSED
+
+    def release_safety(self) -> None:
+        """The emergency button is released, or the safeguard is closed."""
+        if self.state.emergency_stop or self.state.safety_mode == SafetyMode.SAFEGUARD_STOP:
+            self._set_safety_mode(SafetyMode.NORMAL)
+
+    def unlock_protective_stop(self) -> str:
+        """Return the dashboard's answer; refused for the first 5 s (`Settings.unlock_delay`)."""
+        s = self.state
+        if s.safety_mode != SafetyMode.PROTECTIVE_STOP:
+            return "Protective stop releasing"
+        if s.timestamp - self._stopped_at < self.settings.unlock_delay - _EARLY:
+            return (
+                f"Cannot unlock protective stop until {self.settings.unlock_delay:g}s after occurrence. "
+                "Always inspect cause of protective stop before unlocking"
+            )
+        self._unlock()
+        return "Protective stop releasing"
+
+    def release_protective_stop(self) -> None:
+        """Unlock it by command of the primary interface: at any time, and it takes a moment."""
+        if self.state.safety_mode == SafetyMode.PROTECTIVE_STOP and self._released_at == math.inf:
+            self._released_at = self.state.timestamp + RELEASE_TIME
+
+    def _unlock(self) -> None:
+        if self.state.safety_mode == SafetyMode.PROTECTIVE_STOP:
+            self._set_safety_mode(SafetyMode.NORMAL)
+
+    def restart_safety(self) -> str:
+        """Reset the safety system after a fault or violation; the arm is powered off."""
+        self._set_safety_mode(SafetyMode.NORMAL)
+        self.power.off()
+        return "Restarting safety"
 
     # Settings from tests, from the dashboard and from programs
 
@@ -291,10 +348,11 @@ class Controller(Safety):
 
     def servo(self, setpoint: Array, duration: float, lookahead: float, gain: float) -> None:
         """servoj: a call with a setpoint (n,), rad, that lasts `duration` s."""
-        s = self.state
-        if not isinstance(self.motion, Servo):
-            self.motion = Servo(s.target_q, s.target_qd, self.period, self.settings.servoj_follows_slider)
-        self.motion.aim(setpoint, duration, lookahead, gain)
+        s, motion = self.state, self.drive.motion
+        if not isinstance(motion, Servo):
+            motion = Servo(s.target_q, s.target_qd, self.period, self.settings.servoj_follows_slider)
+            self.drive.motion = motion
+        motion.aim(setpoint, duration, lookahead, gain)
 
     def record_input(self, names: tuple[str, ...], values: tuple[object, ...]) -> None:
         """An RTDE input package has arrived."""

@@ -16,17 +16,19 @@ import signal
 import socket
 import socketserver
 import sys
+import tempfile
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, get_type_hints
 
 import msgspec
+import numpy as np
 
 from simbridge.emulator.controller import Controller
 from simbridge.emulator.errors import CannotListen
 from simbridge.emulator.program import ScriptProgram, check_files, known_functions, warm_up
-from simbridge.emulator.record import new_record, save
 from simbridge.emulator.running import RunningController
 from simbridge.emulator.servers import MAX_CLIENTS
 from simbridge.emulator.settings import check_pair, kinematics_of, speed_limits, start_joints
@@ -34,11 +36,13 @@ from simbridge.emulator.state import profile
 from simbridge.emulator.traffic import Traffic
 from simbridge.errors import InputFileError, InvalidParameter, SimbridgeError
 from simbridge.robot.load import load_robot
+from simbridge.robot.pose import Array
 from simbridge.scheduling import ask_for_priority
 from simbridge.ur.tables import PORT_NAMES, RobotMode, RuntimeState, SafetyMode
 
 _MAX_LINE = 1 << 16
 MAX_SPEED = 100.0  # times real time
+_PIECE, _PAUSE = 250, 0.001  # packages that are converted at once, and the pause after them, s
 _MAX_FAULT = 3600.0  # s, of a delay or a frozen controller
 
 
@@ -298,11 +302,39 @@ class Control:
         return {"period": period.tolist(), "work": work.tolist()}
 
     def save_record(self, path: str, after: int = -1) -> None:
-        """Write the record after a tick as npz; see `record.save`."""
-        file, record = new_record(path), self._controller.record
+        """Write the record after a tick as npz; see `_save`."""
+        file, record = _new_record(path), self._controller.record
         with self._running.lock:
             ticks, inputs = record.ticks(after), [entry for entry in record.inputs if entry[0] > after]
-        save(file, ticks, inputs)
+        _save(file, ticks, inputs)
+
+
+def _save(file: Path, ticks: dict[str, Array], inputs: list[Any]) -> None:
+    """Write parts of a record as npz: ticks; input_tick and inputs, the latter as JSON.
+
+    In pieces with pauses: one holds Python's lock for a millisecond; and a thread with real-time priority that never
+    pauses is stopped by the system, together with all others of that priority.
+    """
+    texts = []
+    for at in range(0, len(inputs), _PIECE):
+        texts.append(json.dumps([pair for _, *pair in inputs[at : at + _PIECE]])[1:-1].encode())
+        time.sleep(_PAUSE)
+    arrays: dict[str, Any] = {
+        **ticks,
+        "input_tick": np.array([tick for tick, *_ in inputs], dtype=np.int64),
+        "inputs": np.frombuffer(b",".join(texts), dtype=np.uint8),
+    }
+    with file.open("xb") as output:
+        np.savez(output, **arrays)
+
+
+def _new_record(path: str) -> Path:
+    """The path of a record where one may be written; else a ValueError."""
+    file = Path(path)
+    folders = [Path(tempfile.gettempdir()).resolve(), Path.cwd().resolve()]
+    if file.suffix != ".npz" or not any(file.resolve().is_relative_to(folder) for folder in folders):
+        raise ValueError(f"path is {path!r}; a record is a new .npz file under {' or '.join(map(str, folders))}")
+    return file.resolve()
 
 
 def _port(port: int) -> int:

@@ -1,19 +1,21 @@
-"""What a controller shows its clients: its software version and its state."""
+"""What a controller shows its clients: its software version and its state; the record of its latest ticks."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from simbridge.errors import UnknownName
+from simbridge.errors import InvalidParameter, UnknownName
 from simbridge.robot.pose import Array
 from simbridge.ur.tables import PROGRAM_RUNS, RobotMode, RuntimeState, SafetyMode
 
 JOINT_MODE_RUNNING, JOINT_MODE_IDLE, JOINT_MODE_POWER_OFF = 253, 255, 239
 BRAKE_RELEASE_TIME = 0.3  # s
+RECORD_LENGTH = 200_000  # ticks
 LARGEST = 1e6  # of any quantity given to a controller, in its SI unit: with 1e300 not even a distance can be computed
 
 
@@ -33,7 +35,6 @@ class Profile:
 
     @property
     def series(self) -> str:
-        """ "CB3" or "e-Series"."""
         return "CB3" if self.version[0] == 3 else "e-Series"
 
     @property
@@ -98,16 +99,12 @@ def _zeros() -> Array:
 class ControllerState:
     """The state as of the last tick: written by the controller, read by the servers.
 
-    SI units. Poses are UR's: x y z and a rotation vector, in the pendant's base.
+    SI units; joints and wrenches (6,). Poses are UR's: x y z and a rotation vector, in the pendant's base; that of the
+    TCP is in the flange (`tcp_offset`).
 
     Attributes:
         timestamp: Controller clock, s since start.
         tick: Ticks since start.
-        target_q ... target_qdd: Commanded joint motion (6,).
-        actual_q ...: Measured joint motion.
-        actual_tcp_pose, target_tcp_pose: (6,).
-        actual_tcp_speed, target_tcp_speed: (6,).
-        tcp_offset: Pose of the TCP in the flange (6,).
         speed_slider: As set, 0..1.
         speed_scaling: From the slider, to which it ramps. `target_speed_fraction` in RTDE.
         limiter_scaling: Of the trajectory limiter: 1 while a program plays, 0 without one, between them when it stops.
@@ -285,3 +282,47 @@ class Watchdog:
         """The variable's name if its last update is too long ago; else empty."""
         late = bool(self._variable) and now - self._updates[self._variable] > self._timeout
         return self._variable if late else ""
+
+
+class Record:
+    """What happened; only the latest RECORD_LENGTH ticks and packages are kept.
+
+    Args:
+        n: Number of the arm's joints.
+
+    Attributes:
+        inputs: Every RTDE input package on arrival: tick, names, values.
+    """
+
+    def __init__(self, n: int) -> None:
+        self.inputs: deque[tuple[int, tuple[str, ...], tuple[object, ...]]] = deque(maxlen=RECORD_LENGTH)
+        self._n, self._count = n, 0
+        self._rows = np.zeros((RECORD_LENGTH, 1 + 3 * n))
+
+    def add(self, tick: int, setpoint: Array | None, target_q: Array, actual_q: Array) -> None:
+        """A tick: its number, servoj's setpoint in force, target and actual joints (n,), rad."""
+        n, row = self._n, self._rows[self._count % RECORD_LENGTH]
+        row[0] = tick
+        row[1 : n + 1] = np.nan if setpoint is None else setpoint
+        row[n + 1 : 2 * n + 1], row[2 * n + 1 :] = target_q, actual_q
+        self._count += 1
+
+    def past_q(self, steps: int) -> Array:
+        """The actual joints (n,), rad, of an earlier tick: 0 is the latest.
+
+        Raises:
+            InvalidParameter: That tick is not in the record.
+        """
+        most = min(self._count, RECORD_LENGTH) - 1
+        if not 0 <= steps <= most:
+            raise InvalidParameter("number of steps back", steps, f"from 0 to {most}: as many are recorded")
+        past: Array = self._rows[(self._count - 1 - steps) % RECORD_LENGTH, 2 * self._n + 1 :]
+        return past
+
+    def ticks(self, after: int = -1) -> dict[str, Array]:
+        """The ticks after one: tick (K,), setpoint (nan without servoj), target_q, actual_q (K, n), rad."""
+        newest = int(self._rows[(self._count - 1) % RECORD_LENGTH, 0]) if self._count else -1
+        wanted = min(self._count, RECORD_LENGTH, max(newest - after, 0))
+        rows = self._rows[np.arange(self._count - wanted, self._count) % RECORD_LENGTH]
+        setpoint, target_q, actual_q = np.split(rows[:, 1:], 3, axis=1)
+        return {"tick": rows[:, 0].astype(np.int64), "setpoint": setpoint, "target_q": target_q, "actual_q": actual_q}

@@ -11,8 +11,7 @@ from simbridge.emulator.builtin_motion import BRAKING
 from simbridge.emulator.controller import Controller
 from simbridge.emulator.motion import Trapezoid
 from simbridge.emulator.program import ScriptProgram
-from simbridge.emulator.record import RECORD_LENGTH, Record
-from simbridge.emulator.state import profile
+from simbridge.emulator.state import RECORD_LENGTH, Record, profile
 from simbridge.errors import InvalidParameter
 from simbridge.ik.forward_dynamics import ForwardDynamics
 from simbridge.planning.options import Options

@@ -51,7 +51,7 @@ def test_a_target_that_is_not_a_number_is_out_of_reach(bench, part):
 def test_a_motion_that_yields_no_number_stops_the_arm_protectively(bench):
     bench.load("speedj([0.1, 0, 0, 0, 0, 0], 1.0, 5)")
     bench.tick(0.5)
-    bench.controller.motion._commanded = np.full(6, np.nan)
+    bench.controller.drive.motion._commanded = np.full(6, np.nan)
     bench.tick(0.1)
     assert bench.state.safety_mode == SafetyMode.PROTECTIVE_STOP
     assert "next target is not a number" in bench.texts("safety")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from simbridge.emulator.arm import Arm
-from simbridge.emulator.record import Record
+from simbridge.emulator.state import Record
 from simbridge.ur.tables import RuntimeState
 from tests.emulator.test_controller import Bench
 
