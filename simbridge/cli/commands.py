@@ -15,7 +15,7 @@ from simbridge.cli.option_flags import typed_fields
 from simbridge.errors import Interrupted, UnknownName
 from simbridge.planning.inspection import inspect as measure
 from simbridge.planning.options import Options
-from simbridge.planning.placement import nearest_placement
+from simbridge.planning.planner import nearest_placement
 from simbridge.planning.scenario import load_scenario
 from simbridge.robot.load import load_robot
 from simbridge.running.recorded_session import RecordedSession

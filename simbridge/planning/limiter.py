@@ -28,6 +28,8 @@ _MAX_SETTLING = 30.0
 _BISECTIONS = 12
 # By which factor, 0 to 1, a step from joint positions (n,) to others is to be shortened.
 Approach = Callable[[Array, Array], float]
+# Solution and setpoints (T, n), rad, which setpoints were changed (T,), and their instants on the trajectory (T,), s.
+Timed = tuple[Array, Array, NDArray[np.bool_], Array]
 
 
 class Limiter:
@@ -262,6 +264,36 @@ def limited(
     while not limiter.rests and len(steps) < longest:
         steps.append(limiter.next(solution[-1]))
     return np.array([q for q, _ in steps]), np.array([changed for _, changed in steps])
+
+
+def stretched(
+    robot: Robot,
+    solution: Array,
+    setpoints: Array,
+    changed: NDArray[np.bool_],
+    times: Array,
+    period: float,
+    max_tool_speed: float,
+) -> Timed:
+    """The same joint path, with its time stretched wherever the tool would be too fast."""
+    before = np.arange(len(setpoints), dtype=float) * period
+    # Instants of the unstretched motion to which the setpoints belong.
+    instants, path = before, setpoints
+    for _ in range(10):
+        if len(path) < 2 or tool_speeds(robot, path, period).max() <= max_tool_speed:
+            break
+        due = stretched_times(robot, path, period, max_tool_speed)
+        count = int(np.ceil(due[-1] / period - 1e-9)) + 1
+        instants = np.interp(np.minimum(np.arange(count) * period, due[-1]), due, instants)
+        path = _at(instants, before, setpoints)
+    if instants is before:
+        return solution, setpoints, changed, times
+    changed = np.interp(instants, before, changed.astype(float)) > 0.0
+    return _at(instants, before, solution), path, changed, np.interp(instants, before, times)
+
+
+def _at(instants: Array, times: Array, joints: Array) -> Array:
+    return np.stack([np.interp(instants, times, joint) for joint in joints.T], axis=1)
 
 
 def stretched_times(robot: Robot, setpoints: Array, period: float, max_tool_speed: float) -> Array:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cache, cached_property
 from typing import Any, Literal, get_type_hints
 
@@ -19,8 +19,7 @@ import pinocchio as pin
 
 from simbridge.errors import InvalidParameter, UnknownName
 from simbridge.planning.option_field import literal_choices, option
-from simbridge.planning.reading_options import PLANNED, ReadingOptions
-from simbridge.planning.scenario import OnLimits
+from simbridge.planning.plan import OnLimits
 from simbridge.resources import AnyPath
 from simbridge.robot.calibration import with_kinematics
 from simbridge.robot.cell import Cell, load_cell, requirement
@@ -30,6 +29,8 @@ from simbridge.robot.urdf_tree import read_packages
 from simbridge.servo.law import GAIN, LOOKAHEAD, check_tuning
 from simbridge.servo.plant import Plant, load_plant
 from simbridge.text import listed
+from simbridge.trajectory.files import Anchor, Column, Frame, ReadOptions
+from simbridge.trajectory.gaps import Gaps
 from simbridge.trajectory.sampling import Sampling
 from simbridge.trajectory.trajectory import Hold
 
@@ -40,6 +41,13 @@ OnPause = Literal["wait", "stop"]
 StartChoice = Literal["home", "auto"]
 
 _RUN = ("run",)
+# The commands that read a trajectory.
+_PLANNED = ("run", "check", "inspect")
+
+
+def _planned(default: Any, help: str, metavar: str = "", unset: str = "", **metadata: Any) -> Any:
+    """An option of what is planned: of the commands that read a trajectory, and recorded with the scenario."""
+    return option(default, help, metavar, unset, commands=_PLANNED, table="scenario", **metadata)
 
 
 def read_floor(text: str) -> Floor:
@@ -57,15 +65,60 @@ def read_floor(text: str) -> Floor:
 
 
 @dataclass(frozen=True)
-class Options(ReadingOptions):
+class Options:
     """How a scenario is run. In SI units and radians; the help text of each field describes it.
 
-    A cell describes an installation: its values are used where an option is left out, and must not be contradicted.
+    The first fields are those of `ReadOptions`. A cell describes an installation: its values are used where an option
+    is left out, and must not be contradicted.
 
     Raises:
         InvalidParameter, UnknownName: A value is invalid, or contradicts the cell.
     """
 
+    frame: Frame = _planned(
+        "base_link", "Frame of the poses: base_link (x forward, as in ROS) or base (as on the pendant)."
+    )
+    transform: tuple[float, ...] = _planned(
+        (),
+        "Transform from the frame of a file's poses to base_link: x y z in m, and a quaternion.",
+        "X Y Z QX QY QZ QW",
+        "none",
+    )
+    anchor: Anchor | None = _planned(
+        None, "start: move the motion of a file so that it begins at the tool's pose at home.", unset="none"
+    )
+    topic: str | None = _planned(
+        None,
+        "Topic of a ROS bag (/tf:child for a frame of tf, /poses:2 for one of a PoseArray), or rigid body of motion "
+        "capture.",
+        "NAME",
+        "the only one",
+    )
+    frames: tuple[str, ...] = _planned(
+        (),
+        "Two frames of tf in a bag: the poses of CHILD in PARENT, transforms between them chained.",
+        "PARENT CHILD",
+        "none",
+    )
+    columns: str | None = _planned(
+        None,
+        "Columns and units of a table: t[ns]=stamp,x=px,qw=q_0 or x[mm]; by name, or by number from 1.",
+        "ROLE[UNIT]=NAME,...",
+        "by their names",
+    )
+    rate: float | None = _planned(None, "Samples per second of a file without times.", "HZ", "none")
+    gaps: Gaps | None = _planned(
+        None,
+        "Gaps of more than 10 sample periods in a file: refuse, hold the last pose, interpolate, or split (only the "
+        "longest piece).",
+        unset="refuse",
+    )
+    column: Column | None = _planned(
+        None,
+        "What of a controller's recording is the trajectory (CSV with UR's field names).",
+        unset="actual_TCP_pose",
+        flag="from",
+    )
     cell: Cell | None = option(
         None,
         "Cell file: mounting, tool, payload and obstacles of one arm (TOML, docs/cell.md).",
@@ -144,17 +197,17 @@ class Options(ReadingOptions):
         "servoj",
         "How the simulated arm follows commands: by UR's servo law, verified on a real UR5e at gain 300 "
         "(docs/validation.md), or by an ideal servo, for work on solvers (also called stiff).",
-        commands=PLANNED,
+        commands=_PLANNED,
     )
     servo_gain: float | None = option(
-        None, "servoj's gain: stiffness, 100 to 2000.", "GAIN", unset=f"the plant's, or {GAIN:g}", commands=PLANNED
+        None, "servoj's gain: stiffness, 100 to 2000.", "GAIN", unset=f"the plant's, or {GAIN:g}", commands=_PLANNED
     )
     servo_lookahead: float | None = option(
         None,
         "servoj's lookahead, by which the arm trails a steady motion, 0.03 to 0.2 s.",
         "S",
         unset=f"the plant's, or {LOOKAHEAD:g}",
-        commands=PLANNED,
+        commands=_PLANNED,
     )
     plant: AnyPath | None = option(
         None,
@@ -162,37 +215,29 @@ class Options(ReadingOptions):
         "and for feedforward; a controller's servoj gets this gain and lookahead.",
         "PLANT.TOML",
         "none",
-        commands=PLANNED,
+        commands=_PLANNED,
     )
     base: str | None = option(
-        None, "Link of a URDF where the arm begins.", "LINK", "base_link, else the root", commands=PLANNED
+        None, "Link of a URDF where the arm begins.", "LINK", "base_link, else the root", commands=_PLANNED
     )
     tip: str | None = option(
-        None, "Link of a URDF that is the tool.", "LINK", "tool0, else the only end", commands=PLANNED
+        None, "Link of a URDF that is the tool.", "LINK", "tool0, else the only end", commands=_PLANNED
     )
     package: tuple[str, ...] = option(
         (),
         "Where a package of a URDF's meshes or of $(find NAME) is; several separated by commas.",
         "NAME=DIR",
         "ROS_PACKAGE_PATH, and the directories around the file",
-        commands=PLANNED,
+        commands=_PLANNED,
         read=read_packages,
     )
-    feedforward: Switch | None = option(
+    feedforward: Switch | None = _planned(
         None,
         "on: send commands ahead of the setpoints, by the inverse of servoj's law, so that the arm does not lag.",
         unset="the cell's, else off",
-        commands=PLANNED,
-        table="scenario",
     )
-    corner_tolerance: float | None = option(
-        None,
-        "With feedforward: how far the tool's path may be rounded at corners.",
-        "MM",
-        "0.5",
-        commands=PLANNED,
-        units=(1e-3,),
-        table="scenario",
+    corner_tolerance: float | None = _planned(
+        None, "With feedforward: how far the tool's path may be rounded at corners.", "MM", "0.5", units=(1e-3,)
     )
     on_scaling: OnScaling = option(
         "follow", "When the controller scales the speed: follow it in time, or stop the arm.", commands=_RUN
@@ -216,11 +261,9 @@ class Options(ReadingOptions):
             value = getattr(self, name)
             if value is not None and value not in choices:
                 raise UnknownName(name.replace("_", "-"), str(value), choices)
-        # Checks itself.
-        _ = self.reading
-        self._check_numbers()
-        if self.host is not None and not self.host.strip():
-            raise InvalidParameter("host", self.host, "the address of a controller, such as 192.168.1.10")
+        # These check themselves.
+        _ = self.reading, self.plant_model
+        self._check_values()
         for name in ("host", "tcp", "payload", "floor"):
             if self.cell is not None:
                 object.__setattr__(self, name, self.cell.resolve(name, getattr(self, name)))
@@ -229,6 +272,11 @@ class Options(ReadingOptions):
             recommended = None if self.cell is None else self.cell.feedforward
             object.__setattr__(self, "feedforward", recommended or "off")
         self._check_ideal_servo()
+
+    @property
+    def reading(self) -> ReadOptions:
+        """How a file of poses is read, and in which frame its poses are."""
+        return ReadOptions(**{own.name: getattr(self, own.name) for own in fields(ReadOptions)})
 
     @property
     def robot(self) -> str:
@@ -310,32 +358,29 @@ class Options(ReadingOptions):
                 stacklevel=2,
             )
 
-    def _check_numbers(self) -> None:
-        if len(self.tcp) and (needed := requirement("tcp", self.tcp)):
-            raise InvalidParameter("TCP", list(self.tcp), needed)
-        if self.period is not None and not 1e-4 <= self.period <= 1.0:
-            raise InvalidParameter("period", f"{self.period} s", "from 0.0001 to 1 s")
-        if not self.label.isprintable():
-            raise InvalidParameter("label", repr(self.label), "one line of text")
-        for name, value, needed in (
-            ("speed scale", self.speed_scale, "a positive number"),
-            ("largest tool speed", self.max_tool_speed, "a positive number of m/s"),
-        ):
-            if value is not None and not 0.0 < value < math.inf:
-                raise InvalidParameter(name, value, needed)
-        for name, value, needed in (
-            ("payload", self.payload or 0.0, "a mass in kg, not negative"),
-            ("unmodelled payload", self.unmodelled_payload, "a mass in kg, not negative"),
-            ("corner tolerance", self.corner_tolerance or 0.0, "a length in m, not negative"),
-            *(("tolerance", part, "two numbers, none of them negative") for part in self.tolerance or ()),
-        ):
-            if not 0.0 <= value < math.inf:
-                raise InvalidParameter(name, value, needed)
-        if not 0 <= self.realtime_priority <= 99:
-            raise InvalidParameter("real-time priority", self.realtime_priority, "from 1 to 99, or 0 for none")
-        _ = self.plant_model
-        if self.floor is not None and (needed := requirement("floor", self.floor)):
-            raise InvalidParameter("floor", self.floor, needed)
+    def _check_values(self) -> None:
+        period, speed, host, priority = self.period, self.max_tool_speed, self.host, self.realtime_priority
+        mass = "a mass in kg, not negative"
+        checks: list[tuple[str, Any, bool, str | None]] = [
+            ("period", f"{period} s", period is None or 1e-4 <= period <= 1.0, "from 0.0001 to 1 s"),
+            ("label", repr(self.label), self.label.isprintable(), "one line of text"),
+            ("speed scale", self.speed_scale, 0.0 < self.speed_scale < math.inf, "a positive number"),
+            ("largest tool speed", speed, speed is None or 0.0 < speed < math.inf, "a positive number of m/s"),
+            ("payload", self.payload, 0.0 <= (self.payload or 0.0) < math.inf, mass),
+            ("unmodelled payload", self.unmodelled_payload, 0.0 <= self.unmodelled_payload < math.inf, mass),
+            ("real-time priority", priority, 0 <= priority <= 99, "from 1 to 99, or 0 for none"),
+            ("host", host, host is None or bool(host.strip()), "the address of a controller, such as 192.168.1.10"),
+        ]
+        rounding = self.corner_tolerance or 0.0
+        checks.append(("corner tolerance", rounding, 0.0 <= rounding < math.inf, "a length in m, not negative"))
+        for part in self.tolerance or ():
+            checks.append(("tolerance", part, 0.0 <= part < math.inf, "two numbers, none of them negative"))
+        for name, given in (("tcp", self.tcp or None), ("floor", self.floor)):
+            needed = None if given is None else requirement(name, given)
+            checks.append((name.replace("tcp", "TCP"), given, needed is None, needed))
+        for name, value, right, needed in checks:
+            if not right:
+                raise InvalidParameter(name, value, str(needed))
 
     def _check_ideal_servo(self) -> None:
         tuning = (f"--{name.replace('_', '-')}" for name in ("servo_gain", "servo_lookahead", "plant"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 from simbridge.errors import InvalidParameter
 from simbridge.robot.pose import Array
 from simbridge.trajectory.trajectory import Hold, Trajectory
+
+OnLimits = Literal["refuse", "limit"]
+"""What is done with setpoints past a limit."""
 
 
 @dataclass(frozen=True, eq=False)

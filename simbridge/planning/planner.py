@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
-from simbridge.errors import InvalidTrajectory, PlanRefused
-from simbridge.ik.solver import Solver
+from simbridge.errors import (
+    InvalidTrajectory,
+    LimitExceeded,
+    NoClosedForm,
+    PlannedCollision,
+    PlanRefused,
+    TargetOutOfReach,
+)
+from simbridge.ik.closed_form import ClosedForm
+from simbridge.ik.solver import TOLERANCE, Solver
 from simbridge.planning.check import (
     Peaks,
     Remedies,
@@ -25,25 +33,34 @@ from simbridge.planning.check import (
 )
 from simbridge.planning.feedforward import CORNER_TOLERANCE, Feedforward, at_speed, feedforward
 from simbridge.planning.guard import allowed_distance
-from simbridge.planning.limiter import limited, stretched_times, tool_speeds
+from simbridge.planning.limiter import Timed, limited, stretched
 from simbridge.planning.options import Options, StartChoice
-from simbridge.planning.plan import Plan, Start
+from simbridge.planning.placement import AttainableSpace, flag_of, placements
+from simbridge.planning.plan import Plan, Start, home_flag
 from simbridge.planning.scenario import Scenario
-from simbridge.planning.start import advise_start, depends_on_start, home_start, other_starts
+from simbridge.robot import pose
+from simbridge.robot.chain import TASK_ROWS
 from simbridge.robot.collision import CollisionModel
+from simbridge.robot.kinematics import restart_postures
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.servo.feedforward import MAX_ACCELERATION
 from simbridge.servo.law import JointMotion, VelocityGain
 from simbridge.servo.plant import controller_cycle
-from simbridge.trajectory.trajectory import Trajectory
+from simbridge.text import degrees, listed, pose_residual
+from simbridge.trajectory.trajectory import PENDANT_BASE, Trajectory
 
 # Control periods in a plan at most: hours of motion, and a few GB of memory.
 _MAX_SAMPLES = 10_000_000
 # The joint targets that the servo law makes of setpoints (T, n), rad.
 Prediction = Callable[[Array], JointMotion]
-# Solution and setpoints (T, n), rad, which setpoints were changed (T,), and their instants on the trajectory (T,), s.
-_Timed = tuple[Array, Array, NDArray[np.bool_], Array]
+# Poses farther away than this many times the reach are in another unit.
+_FARTHEST = 20.0
+# Placements of a recording that are planned, to find one that keeps all limits.
+_PLACEMENTS = 6
+# Postures from which other branches are searched where there is no closed form, how many of them are tried, and by how
+# much two of them differ, rad.
+_SEEDS, _TRIED, _APART = 24, 8, 0.05
 
 
 def make_plan(
@@ -79,19 +96,78 @@ def make_plan(
     try:
         return _planned(robot, scenario, solver, options, replay)
     except PlanRefused as refusal:
-        if replay is not None or not depends_on_start(refusal, solver):
+        if replay is not None or not _depends_on_start(refusal, solver):
             raise
         trajectory = scenario.trajectory if scenario.sampling is None else scenario.sampling.of(scenario.trajectory)
-        for joints in other_starts(robot, trajectory.start, solver.reaching):
+        for joints in _other_starts(robot, trajectory.start, solver.reaching):
             with contextlib.suppress(PlanRefused):
                 other = Start(joints, str(refusal))
                 found = _planned(robot, scenario, solver, options, None, other)
                 if (options.start or start) == "auto":
                     warnings.warn(other.words, stacklevel=2)
                     return found
-                advise_start(refusal, joints)
+                flag = home_flag(joints)
+                refusal.args = (f"{refusal} The branch at {flag} would pass: choose it so, or by --start auto.",)
                 break
         raise
+
+
+def plan_or_suggestion(
+    robot: Robot,
+    scenario: Scenario,
+    solver: Solver,
+    options: Options,
+    *,
+    replay: Plan | None = None,
+    start: StartChoice = "auto",
+) -> tuple[Plan, Peaks]:
+    """`make_plan`; where nothing of a file is in reach, its refusal ends with the flag that brings it in reach.
+
+    Raises:
+        PlanRefused: As `make_plan`.
+    """
+    try:
+        return make_plan(robot, scenario, solver, options, replay=replay, start=start)
+    except TargetOutOfReach as error:
+        if not (error.every and scenario.trajectory.read_as):
+            raise
+        if (placement := nearest_placement(robot, scenario, solver, options)) is None:
+            raise
+        # On a line of its own, to be copied.
+        error.args = (f"{error} The nearest placement in reach:\n--transform {flag_of(placement)}",)
+        raise
+
+
+def nearest_placement(robot: Robot, scenario: Scenario, solver: Solver, options: Options) -> Array | None:
+    """The smallest rotation about z, and with it the smallest shift found, that bring all of a recording in reach.
+
+    Rotations are multiples of 45 degrees. Of the first few placements the one that passes the whole plan check is
+    taken; where the check refuses them all, as for a motion that is too fast, the first.
+
+    Args:
+        robot, solver, options: As for `make_plan`.
+        scenario: Of a file; nothing of it is in reach.
+
+    Returns:
+        The transform (7,) from the file's frame to base_link, in place of the options' own, with the shift in whole mm;
+        None if none was found.
+    """
+    distance = float(np.linalg.norm(scenario.trajectory.poses[:, :3], axis=1).min())
+    # Poses that are far away are in another unit, and an anchored motion begins in reach.
+    if options.anchor is not None or distance > _FARTHEST * robot.reach:
+        return None
+    own = np.array(options.transform or (PENDANT_BASE if options.frame == "base" else pose.IDENTITY))
+    placeable = replace(options, transform=(), frame="base_link")
+    space = AttainableSpace(solver.reaching, CollisionModel(robot, options.collision_scene))
+    found = None
+    for frame in itertools.islice(placements(scenario.trajectory, space), _PLACEMENTS):
+        total = pose.compose(frame, own)
+        found = total if found is None else found
+        moved = replace(scenario, trajectory=scenario.trajectory.transformed(frame))
+        with contextlib.suppress(PlanRefused):
+            make_plan(robot, moved, solver, placeable)
+            return total
+    return found
 
 
 def _planned(
@@ -169,7 +245,7 @@ def _solve(
     hold = options.hold or scenario.hold
     count = _samples(trajectory, period)
     given = trajectory if scenario.sampling is None else scenario.sampling.of(trajectory)
-    begin = home_start(robot, given, solver) if start is None else start.joints
+    begin = _home_start(robot, given, solver) if start is None else start.joints
     # The last sample may be past the trajectory's end by less than a period: it belongs to the end.
     times = np.minimum(np.arange(count) * period, trajectory.duration)
     targets = given.target(times, hold)
@@ -182,6 +258,65 @@ def _solve(
     return Plan(robot.checksum, period, trajectory, hold, times, solution, setpoints, changed, sampled, start=start)
 
 
+def _home_start(robot: Robot, trajectory: Trajectory, solver: Solver) -> Array:
+    """The first joints of a plan (n,): solved from home, never from the measured arm: everywhere the same plan."""
+    solver = solver.reaching
+    solution = solver.solve(trajectory.start, robot.home)
+    outside = np.flatnonzero((solution.q < robot.position_min) | (solution.q > robot.position_max))
+    # `solve` is stricter than the reach check of every target; the tolerance of the latter is enough here, too.
+    attained = solution.distance <= TOLERANCE[0] and solution.angle <= TOLERANCE[1]
+    if solution.converged or (attained and not len(outside)):
+        return solution.q
+    # The message of the reach check includes the other targets.
+    times = np.zeros(1)
+    check_reach(solver, trajectory, times, trajectory.target(times, "linear"), robot.home)
+    away = pose_residual(solution.distance, solution.angle)
+    reason = f"the nearest posture found to the first target stays {away} away"
+    if attained:
+        beyond = listed([f"{robot.joint_names[i]} at {degrees(solution.q[i])} degrees" for i in outside])
+        reason = f"the first target can only be attained outside of the joint limits ({beyond})"
+    raise TargetOutOfReach(
+        f"The plan was refused: {reason}. Move the trajectory, or begin from another posture (--home).",
+        sample=0,
+        time=0.0,
+        distance=solution.distance,
+        angle=solution.angle,
+    )
+
+
+def _depends_on_start(refusal: PlanRefused, solver: Solver) -> bool:
+    """Whether a plan that was refused for this may pass on another branch: it left the joints' ranges, or collided.
+
+    A redundant arm also has other velocities on the way.
+    """
+    if isinstance(refusal, TargetOutOfReach):
+        # Within reach, but outside of the joint limits. What no posture attains was searched from everywhere.
+        return refusal.distance <= TOLERANCE[0] and refusal.angle <= TOLERANCE[1]
+    if isinstance(refusal, LimitExceeded):
+        redundant = solver.robot.n > TASK_ROWS[solver.task]
+        return refusal.quantity == "position" or (redundant and refusal.quantity in {"velocity", "velocity jump"})
+    return isinstance(refusal, PlannedCollision)
+
+
+def _other_starts(robot: Robot, target: Array, solver: Solver) -> Iterator[Array]:
+    """Joint positions (n,) within the limits that attain a target (7,), those nearest to home first, without home's.
+
+    All branches where there is a closed form; else what the solver finds from postures that are always the same.
+    """
+    home = solver.solve(target, robot.home).q
+    try:
+        found = list(ClosedForm(robot).branches(target, robot.home))
+    except NoClosedForm:
+        seeds = restart_postures(robot, _SEEDS)
+        seeds = seeds[np.argsort(np.linalg.norm(seeds - robot.home, axis=1), kind="stable")]
+        found = [solution.q for solution in (solver.solve(target, seed) for seed in seeds) if solution.converged]
+    known = [home]
+    for joints in sorted(found, key=lambda q: float(np.linalg.norm(q - robot.home))):
+        if len(known) <= _TRIED and all(np.abs(joints - other).max() > _APART for other in known):
+            known.append(joints)
+            yield joints
+
+
 def _limited(
     robot: Robot,
     solution: Array,
@@ -189,7 +324,7 @@ def _limited(
     period: float,
     max_tool_speed: float,
     servo: tuple[Prediction, VelocityGain] | None,
-) -> _Timed:
+) -> Timed:
     """Setpoints for which servoj, if any, keeps the velocity limits as well, also if a command comes a cycle late.
 
     The highest of three velocities is taken: the robot's, that for setpoints that reverse once, and that for any.
@@ -198,7 +333,7 @@ def _limited(
         setpoints, changed = limited(robot, solution, period, robot.max_velocity / gain)
         rest = (0, len(setpoints) - len(solution))
         held = np.pad(solution, (rest, (0, 0)), mode="edge")
-        found = _stretched(robot, held, setpoints, changed, np.pad(times, rest, mode="edge"), period, max_tool_speed)
+        found = stretched(robot, held, setpoints, changed, np.pad(times, rest, mode="edge"), period, max_tool_speed)
         if servo is None:
             break
         late = servo[1].late * np.abs(np.diff(found[1], axis=0)).max(axis=0, initial=0.0) / period
@@ -217,33 +352,3 @@ def _samples(trajectory: Trajectory, period: float) -> int:
             source=trajectory.source,
         )
     return math.ceil(periods - 1e-9) + 1
-
-
-def _stretched(
-    robot: Robot,
-    solution: Array,
-    setpoints: Array,
-    changed: NDArray[np.bool_],
-    times: Array,
-    period: float,
-    max_tool_speed: float,
-) -> _Timed:
-    """The same joint path, with its time stretched wherever the tool would be too fast."""
-    before = np.arange(len(setpoints), dtype=float) * period
-    # Instants of the unstretched motion to which the setpoints belong.
-    instants, path = before, setpoints
-    for _ in range(10):
-        if len(path) < 2 or tool_speeds(robot, path, period).max() <= max_tool_speed:
-            break
-        due = stretched_times(robot, path, period, max_tool_speed)
-        count = int(np.ceil(due[-1] / period - 1e-9)) + 1
-        instants = np.interp(np.minimum(np.arange(count) * period, due[-1]), due, instants)
-        path = _at(instants, before, setpoints)
-    if instants is before:
-        return solution, setpoints, changed, times
-    changed = np.interp(instants, before, changed.astype(float)) > 0.0
-    return _at(instants, before, solution), path, changed, np.interp(instants, before, times)
-
-
-def _at(instants: Array, times: Array, joints: Array) -> Array:
-    return np.stack([np.interp(instants, times, joint) for joint in joints.T], axis=1)

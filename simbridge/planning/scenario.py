@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import numpy as np
 
 from simbridge.errors import InputFileError, InvalidParameter, ScenarioError, UnknownName
 from simbridge.ik.settings import SOLVERS, ForwardDynamicsParameters, SolverParameters
+from simbridge.planning.plan import OnLimits
 from simbridge.resources import ScriptLoader, scenario_files
 from simbridge.robot.kinematics import tool_path
 from simbridge.robot.pose import quaternions
@@ -27,8 +28,6 @@ from simbridge.trajectory.rtde_recording import is_rtde_recording, read_rtde
 from simbridge.trajectory.samples import described
 from simbridge.trajectory.sampling import Sampling
 from simbridge.trajectory.trajectory import Hold, Trajectory
-
-OnLimits = Literal["refuse", "limit"]
 
 
 @dataclass(frozen=True)

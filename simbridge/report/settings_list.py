@@ -9,10 +9,11 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from simbridge.planning.reading_options import ReadingOptions
+from simbridge.planning.options import Options
 from simbridge.resources import robot_files, scenario_files
 from simbridge.robot.kinematics_record import kinematics_summary, kinematics_words
 from simbridge.text import NO_BREAK, counted, plain
+from simbridge.trajectory.files import ReadOptions
 
 _COMMON = ("python", "simbridge", "numpy", "pin", "pybullet", "pybullet-arm64")
 
@@ -123,8 +124,9 @@ def repeat_command(settings: Mapping[str, Any], run: Path) -> str | None:
     if not path or not arm or (cell is not None and not cell["file"]):
         return None
     words = ["simbridge", "run", path, "--plan", str(run), "--backend", backend["name"]]
-    for own in fields(ReadingOptions):
-        if (value := scenario.get(own.name, own.default)) != own.default:
+    reading = {own.name for own in fields(ReadOptions)}
+    for own in fields(Options):
+        if own.name in reading and (value := scenario.get(own.name, own.default)) != own.default:
             words += [
                 f"--{own.metadata.get('flag', own.name)}",
                 *map(str, value if isinstance(value, list) else [value]),

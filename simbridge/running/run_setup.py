@@ -26,8 +26,8 @@ from simbridge.ik.solver_import import named_solver
 from simbridge.planning.check import Peaks
 from simbridge.planning.option_field import recorded_options
 from simbridge.planning.options import Options, StartChoice
-from simbridge.planning.placement import plan_or_suggestion
 from simbridge.planning.plan import Plan
+from simbridge.planning.planner import plan_or_suggestion
 from simbridge.planning.scenario import Scenario, load_scenario
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.robot.cell import cell_values
