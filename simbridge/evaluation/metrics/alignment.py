@@ -16,11 +16,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from simbridge.errors import UnusableSamples
 from simbridge.evaluation.metrics.delays import MIN_MOTION, bracket_minimum, minimize_scalar
-from simbridge.evaluation.metrics.samples import ReadOnlyArrays, correlation, interpolated, rows, stamps
+from simbridge.evaluation.metrics.samples import correlation, interpolated, rows, stamps
 from simbridge.robot import pose
 from simbridge.robot.pose import Array
 from simbridge.text import counted
@@ -46,12 +46,12 @@ MARGIN = 0.1
 
 
 @dataclass(frozen=True)
-class Alignment(ReadOnlyArrays):
+class Alignment:
     """Clock, frame and marker of an external recording: x_run(t) = transform x_recorded(t + offset), at the marker.
 
     Attributes:
         offset: Stamp of the recording minus stamp of the run at the same instant, s.
-        transform: Pose (7,) of the recording's frame in the run's frame; read-only.
+        transform: Pose (7,) of the recording's frame in the run's frame.
         marker: Position (3,) of the recorded point in the TCP's frame, m; zero unless it was estimated.
         residual: Remaining RMS distance, m.
         samples: Number of samples of the recording that were compared.
@@ -78,8 +78,8 @@ def align(
             coordinate that the rotation does not reveal stays zero.
 
     Raises:
-        UnusableSamples: The arrays do not belong together; too little was recorded; the positions do not move; or
-            their motion does not determine the offset, as on a circle at constant speed.
+        UnusableSamples: Too little was recorded; the positions do not move; or their motion does not determine the
+            offset, as on a circle at constant speed.
     """
     t, u = stamps("times of the run", times), stamps("times of the recording", recorded_times)
     p = rows("attained poses", poses, 7, len(t))
@@ -97,28 +97,43 @@ def align(
         )
     shift, period = _rough_offset(t, p[:, :3], u, x)
     stride = -(-len(u) // MAX_COMPARED)
-    search = _Search(t, p, u[::stride], x[::stride], find_marker)
+    some, compared = u[::stride], x[::stride]
+
+    def fit(offset: float) -> Alignment | None:
+        """The best fit for an offset of the recording's clock; None without enough samples in common."""
+        at = some - offset
+        inside = (at >= t[0]) & (at <= t[-1])
+        if np.count_nonzero(inside) < MIN_SAMPLES:
+            return None
+        return rigid_fit(compared[inside], pose.interpolate(t, p, at[inside]), find_marker=find_marker)
+
+    def error(offset: float) -> float:
+        """Remaining RMS distance, m."""
+        found = fit(offset)
+        return np.inf if found is None else found.residual
+
     reach = 0.5 * min(t[-1] - t[0], u[-1] - u[0])
-    bracket = bracket_minimum(lambda d: search.error(shift + d), 0.0, period, reach)
+    bracket = bracket_minimum(lambda d: error(shift + d), 0.0, period, reach)
     if bracket is None:
         raise UnusableSamples("recording", "it fits the run at no clock offset. It belongs to another run.")
-    best = shift + minimize_scalar(lambda d: search.error(shift + d), *bracket, tolerance=RESOLUTION)
-    residual = search.error(best)
+    best = shift + minimize_scalar(lambda d: error(shift + d), *bracket, tolerance=RESOLUTION)
+    found = fit(best)
+    residual = np.inf if found is None else found.residual
     extent = float(np.sqrt(np.mean(((p[:, :3] - p[:, :3].mean(axis=0)) ** 2).sum(axis=1))))
-    if residual > MAX_UNEXPLAINED * extent:
+    if found is None or residual > MAX_UNEXPLAINED * extent:
         raise UnusableSamples(
             "recording",
             f"the best fit leaves {residual * 1e3:.3g} mm RMS of a motion of {extent * 1e3:.3g} mm RMS. It belongs to "
             "another run, or its lengths are not in m.",
         )
-    off = min(search.error(best - OFFSET_CHECK), search.error(best + OFFSET_CHECK))
+    off = min(error(best - OFFSET_CHECK), error(best + OFFSET_CHECK))
     if off < 1.05 * residual + 1e-6:
         raise UnusableSamples(
             "recording",
             f"shifted by {OFFSET_CHECK:g} s it fits as well (RMS {off * 1e3:.3g} mm, {residual * 1e3:.3g} mm at best), "
             "so its clock offset cannot be determined. Also record the rest before and after the motion.",
         )
-    return replace(search.fit(best), offset=best)
+    return replace(found, offset=best)
 
 
 def find_cycles(
@@ -134,12 +149,11 @@ def find_cycles(
         count: Number of cycles, which do not overlap. If there are more, the best ones count.
 
     Raises:
-        UnusableSamples: The arrays do not belong together, or there are fewer cycles.
+        UnusableSamples: There are fewer cycles.
     """
     t, u = stamps("times of the run", times), stamps("times of the recording", recorded_times)
     p, x = rows("attained positions", positions, 3, len(t)), rows("recorded positions", recorded, 3, len(u))
-    longest = max(t[-1] - t[0], u[-1] - u[0])
-    period = max(float(np.median(np.diff(t))), float(np.median(np.diff(u))), 0.004, longest / MAX_GRID)
+    period = _search_period(t, u)
     one = interpolated(np.arange(t[0], t[-1], period), t, p)
     grid = np.arange(u[0] - MARGIN, u[-1] + MARGIN, period)
     misfit = _misfit(one, interpolated(grid, u, x), period)
@@ -164,7 +178,7 @@ def rigid_fit(recorded: ArrayLike, poses: ArrayLike, *, find_marker: bool = Fals
     If the positions are on one line, the rotation about it is arbitrary.
 
     Raises:
-        UnusableSamples: They differ in number, there are none, or a value is not finite.
+        UnusableSamples: There are none.
     """
     x = rows("recorded positions", recorded, 3)
     own = rows("attained poses", poses, 7, len(x))
@@ -176,28 +190,9 @@ def rigid_fit(recorded: ArrayLike, poses: ArrayLike, *, find_marker: bool = Fals
         rotation, translation, marker = _with_marker(x, own, rotation, translation)
     left = x @ rotation.T + translation - own[:, :3] - pose.rotate(own[:, 3:], np.broadcast_to(marker, x.shape))
     residual = float(np.sqrt(np.mean((left**2).sum(axis=1))))
-    return Alignment(0.0, np.concatenate([translation, _quaternion(rotation)]), marker, residual, len(x))
-
-
-class _Search:
-    """The best fit for any offset of the recording's clock."""
-
-    def __init__(self, t: Array, poses: Array, u: Array, x: Array, find_marker: bool) -> None:
-        self._t, self._poses, self._u, self._x, self._find_marker = t, poses, u, x, find_marker
-
-    def error(self, offset: float) -> float:
-        """Remaining RMS distance, m; infinite without enough samples in common."""
-        at = self._u - offset
-        return self.fit(offset).residual if np.count_nonzero(self._inside(at)) >= MIN_SAMPLES else np.inf
-
-    def fit(self, offset: float) -> Alignment:
-        at = self._u - offset
-        inside = self._inside(at)
-        own = pose.interpolate(self._t, self._poses, at[inside])
-        return rigid_fit(self._x[inside], own, find_marker=self._find_marker)
-
-    def _inside(self, at: Array) -> NDArray[np.bool_]:
-        return np.asarray((at >= self._t[0]) & (at <= self._t[-1]))
+    quaternion = pin.Quaternion(rotation).coeffs()
+    transform = np.concatenate([translation, quaternion if quaternion[3] >= 0.0 else -quaternion])
+    return Alignment(0.0, transform, marker, residual, len(x))
 
 
 def _umeyama(x: Array, y: Array) -> tuple[Array, Array]:
@@ -234,14 +229,18 @@ def _with_marker(x: Array, own: Array, rotation: Array, translation: Array) -> t
 
 def _rough_offset(t: Array, p: Array, u: Array, x: Array) -> tuple[float, float]:
     """The offset at which the chords of two motions agree best, and the period of the search, both in s."""
-    longest = max(t[-1] - t[0], u[-1] - u[0])
-    period = max(float(np.median(np.diff(t))), float(np.median(np.diff(u))), 0.004, longest / MAX_GRID)
+    period = _search_period(t, u)
     one, other = _chords(t, p, period), _chords(u, x, period)
     if not one.any() or not other.any():
         raise UnusableSamples("recording", "it or the run is at rest, so the clock offset cannot be determined.")
     agreement = correlation(one, other)
     lag = int(np.argmax(agreement))
     return float(u[0] - t[0] + (lag if lag < len(agreement) // 2 else lag - len(agreement)) * period), period
+
+
+def _search_period(t: Array, u: Array) -> float:
+    longest = max(t[-1] - t[0], u[-1] - u[0])
+    return max(float(np.median(np.diff(t))), float(np.median(np.diff(u))), 0.004, longest / MAX_GRID)
 
 
 def _chords(t: Array, p: Array, period: float) -> Array:
@@ -271,9 +270,3 @@ def _misfit(one: Array, other: Array, period: float) -> Array:
         products = correlation(a[:, None], b[:, None])
         difference += own + squares[len(a) :][:places] - squares[:places] - 2.0 * products[:places]
     return difference / energy if energy > 0.0 else np.full(places, np.inf)
-
-
-def _quaternion(rotation: Array) -> Array:
-    """The unit quaternion (4,) of a rotation matrix, its scalar not negative."""
-    q = pin.Quaternion(rotation).coeffs()
-    return q if q[3] >= 0.0 else -q

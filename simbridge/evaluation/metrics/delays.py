@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from simbridge.evaluation.metrics.pose_errors import BLOCK, ErrorSize, PoseError
-from simbridge.evaluation.metrics.samples import ReadOnlyArrays, correlation, rows, stamps
+from simbridge.evaluation.metrics.samples import correlation, rows, stamps
 from simbridge.robot import pose
 from simbridge.robot.pose import Array
 
@@ -62,15 +62,7 @@ MAX_EVALUATIONS = 50
 
 
 def sampled(times: ArrayLike, poses: ArrayLike) -> Motion:
-    """The motion through samples: positions linear, rotations by slerp, constant outside their range.
-
-    Args:
-        times: Strictly increasing instants (T,) in s.
-        poses: Poses (T, 7) at those instants.
-
-    Raises:
-        UnusableSamples: If the times do not increase or the arrays do not belong together.
-    """
+    """The motion through poses (T, 7) at instants (T,), s: linear and by slerp, constant outside their range."""
     t = stamps("times", times)
     p = rows("sampled poses", poses, 7, len(t))
     return lambda at: pose.interpolate(t, p, at)
@@ -97,9 +89,6 @@ def delay(
         within 0.1 mm and 1 mrad of its first pose; fewer than 10 samples are left to compare; the error still falls at
         the longest delay; or the motions correlate by less than 0.5 even at the best shift, so that the attained motion
         follows something else.
-
-    Raises:
-        UnusableSamples: If times or poses are not finite or do not belong together.
     """
     t = stamps("times", times)
     poses = rows("attained poses", attained, 7, len(t))
@@ -136,13 +125,13 @@ def delay(
 
 
 @dataclass(frozen=True)
-class Compensated(ReadOnlyArrays):
+class Compensated:
     """The position or rotation error without its delay.
 
     Attributes:
         delay: The delay that was removed, s; 0 if removing it would have increased the error.
-        kept: Mask (T,) of the samples that can be compared after the shift; read-only.
-        error: Distances in m or angles in rad (K,) of the kept samples; read-only.
+        kept: Mask (T,) of the samples that can be compared after the shift.
+        error: Distances in m or angles in rad (K,) of the kept samples.
     """
 
     delay: float
@@ -171,9 +160,6 @@ def delay_compensated(
         lag: The delay of this part, s, as `delay` returns it.
         part: Position or rotation.
         before: The error against desired(t), if it is known already.
-
-    Raises:
-        UnusableSamples: If times or poses are not finite or do not belong together.
     """
     t = stamps("times", times)
     poses = rows("attained poses", attained, 7, len(t))
@@ -205,11 +191,7 @@ def _grid(times: Array) -> Array:
 
 
 def moves(times: ArrayLike, motion: Motion, part: Part = "both") -> bool:
-    """Whether a motion moves enough within the times (T,) to have a delay: by MIN_MOTION from its first pose.
-
-    Raises:
-        UnusableSamples: If the times or the poses are not finite.
-    """
+    """Whether a motion moves enough within the times (T,) to have a delay: by MIN_MOTION from its first pose."""
     grid = _grid(stamps("times", times))
     return _moves(rows("poses of the motion", motion(grid), 7, len(grid)), part)
 
@@ -253,12 +235,7 @@ def minimize_scalar(
 ) -> float:
     """The argument of a local minimum between low and high that is no higher than function(start).
 
-    Args:
-        function: The function to minimise; it is called only between low and high.
-        low: Lower bound.
-        start: Initial value, between the bounds.
-        high: Upper bound.
-        tolerance: Tolerance of the argument, which is also the smallest step.
+    The function is called only between low and high; the tolerance of the argument is also the smallest step.
     """
     best = second = third = start
     at_best = at_second = at_third = function(start)
@@ -299,16 +276,10 @@ def minimize_scalar(
 def bracket_minimum(
     function: Callable[[float], float], start: float, step: float, limit: float
 ) -> tuple[float, float, float] | None:
-    """Three arguments that enclose a minimum: the function of the middle one is no higher than those of the others.
+    """Three increasing arguments that enclose a minimum: in the middle the function is no higher than at the others.
 
-    Args:
-        function: The function to minimise; it is called only between -limit and limit.
-        start: Initial value.
-        step: The first step in either direction; it doubles as long as the function falls.
-        limit: Largest magnitude of an argument.
-
-    Returns:
-        The arguments in increasing order; None if the function still falls at the limit.
+    None if the function still falls at the limit: it is called only between -limit and limit. The step in either
+    direction doubles as long as the function falls.
     """
     left, right = max(start - step, -limit), min(start + step, limit)
     at_left, at_start, at_right = function(left), function(start), function(right)

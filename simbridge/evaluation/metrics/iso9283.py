@@ -53,7 +53,7 @@ def pose_figures(commanded: ArrayLike, attained: ArrayLike) -> tuple[Figure, Fig
         attained: Positions (n, 3), one per cycle, m.
 
     Raises:
-        UnusableSamples: There are no cycles or a value is not finite.
+        UnusableSamples: There are no cycles.
     """
     x = rows("attained positions", attained, 3)
     wanted = rows("commanded position", np.atleast_2d(np.asarray(commanded, dtype=float)), 3, 1)[0]
@@ -71,7 +71,7 @@ def path_figures(commanded: ArrayLike, attained: ArrayLike) -> tuple[Figure, Fig
             Points at which a cycle has no crossing (NaN) are left out.
 
     Raises:
-        UnusableSamples: Shapes do not fit, or there are no cycles, or no plane is crossed by all cycles.
+        UnusableSamples: There are no cycles, or no plane is crossed by all of them.
     """
     points = rows("commanded points", commanded, 3)
     x = np.asarray(attained, dtype=float)
@@ -105,9 +105,6 @@ def plane_crossings(
         times: Strictly increasing stamps (T,) of the same clock, s.
         attained: Positions (T, 3), straight in between, m.
         window: Largest time between a crossing and its expected instant, s.
-
-    Raises:
-        UnusableSamples: The arrays do not belong together or a value is not finite.
     """
     p = rows("points", points, 3)
     u = rows("directions", directions, 3, len(p))
@@ -137,7 +134,7 @@ def velocity_figures(commanded: float, speeds: Sequence[ArrayLike]) -> tuple[Fig
         speeds: Speeds (T_j,) of each cycle where the commanded speed is v_c, m/s.
 
     Raises:
-        UnusableSamples: There are no cycles, one is empty, or a value is not finite.
+        UnusableSamples: There are no cycles, or one is empty.
         InvalidParameter: The commanded speed is not positive.
     """
     if not commanded > 0.0:
@@ -211,7 +208,7 @@ def corner_figures(
         cycles: Positions (T_j, 3) of each cycle around this corner only, in order, straight in between, m.
 
     Raises:
-        UnusableSamples: There are no cycles, one is empty, or a value is not finite.
+        UnusableSamples: There are no cycles, or one is empty.
     """
     c = np.asarray(corner, dtype=float)
     first, second = (np.asarray(d, dtype=float) / np.linalg.norm(d) for d in (arriving, leaving))

@@ -16,7 +16,7 @@ from typing import TypedDict
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from simbridge.evaluation.metrics.samples import derivatives, known_rows, resample_uniform, rows
+from simbridge.evaluation.metrics.samples import derivatives, known_rows, resample_uniform, rms, rows
 from simbridge.robot.pose import Array
 
 NEAR_SINGULAR = 0.1
@@ -86,9 +86,6 @@ def joint_effort(
         max_velocity: (n,).
         max_acceleration: One limit for all joints, or None.
         max_torque: (n,), or None.
-
-    Raises:
-        UnusableSamples: The arrays do not belong together or a value is not finite.
     """
     limit = np.asarray(max_velocity, dtype=float)
     v = rows("joint velocities", velocity, len(limit))
@@ -113,14 +110,14 @@ def _use(values: Array, limit: Array | None) -> JointUse:
 
 def _peak_and_rms(values: Array) -> tuple[float, float] | None:
     """Of one joint; None without values."""
-    return (float(np.abs(values).max()), float(np.sqrt(np.mean(values**2)))) if len(values) else None
+    return (float(np.abs(values).max()), float(rms(values))) if len(values) else None
 
 
 def _joint_use(used: Sequence[tuple[float, float] | None], limit: Array | None) -> JointUse:
-    peak, rms = zip(*(each for each in used if each is not None), strict=True)
+    peak, root = zip(*(each for each in used if each is not None), strict=True)
     return {
         "peak": list(peak),
-        "rms": list(rms),
+        "rms": list(root),
         "limit": None if limit is None else limit.tolist(),
         "used": None if limit is None else float((np.array(peak) / limit).max()),
     }
@@ -142,9 +139,6 @@ def near_singularity(
         threshold: A sample is near a singularity if its smallest singular value is below this.
         motions: Number of independent directions in which the arm can move at all: 2 for the position of a planar arm,
             which is not singular because it cannot leave its plane. The smaller of m and n by default.
-
-    Raises:
-        UnusableSamples: A value is not finite.
     """
     q = np.asarray(joints, dtype=float)
     q = rows("joint positions", q, q.shape[1] if q.ndim == 2 else 1)
@@ -177,9 +171,6 @@ def near_limits(
         position, velocity: (T, n), T at least 1.
         torque: (T, n); samples that are not finite are left out. None if they were not measured.
         position_min, position_max, max_velocity, max_torque: Limits (n,); an infinite range has no end to be near.
-
-    Raises:
-        UnusableSamples: The arrays do not belong together or a value is not finite.
     """
     low, high = np.asarray(position_min, dtype=float), np.asarray(position_max, dtype=float)
     q = rows("joint positions", position, len(low))

@@ -20,26 +20,22 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from simbridge.evaluation.metrics.pose_errors import PositionStatistics, statistics
-from simbridge.evaluation.metrics.samples import ReadOnlyArrays, column, rows, stamps
+from simbridge.evaluation.metrics.samples import column, rms, rows, stamps
 from simbridge.ik.kernels.compile import Kernel, kernel
 from simbridge.ik.kernels.module import module_text
 from simbridge.robot.pose import Array
 
 Point = tuple[float, float, float]
 
+# Within a distance e of a corner of angle a the path is at most 2 e / sin(a / 2) long: 7.7 e at 30 degrees.
 REACH = 8.0
-"""Within a distance e of a corner of angle a the path is at most 2 e / sin(a / 2) long: 7.7 e at 30 degrees."""
-
+# A point must be closer by this, m, to replace the expected one: it decides where a path retraces itself.
 TIE = 1e-9
-"""A point must be closer by this, m, to replace the expected one: it decides where a path retraces itself."""
-
+# Below this part of the path's mean speed a lag in seconds is meaningless: the reference is nearly at rest.
 SLOWEST = 0.1
-"""Below this part of the path's mean speed a lag in seconds is meaningless: the reference is nearly at rest."""
 
 
 class SignedStatistics(TypedDict):
-    """Root mean square, mean, minimum and maximum of signed values."""
-
     rms: float
     mean: float
     min: float
@@ -54,15 +50,13 @@ class AlongPathLag(TypedDict):
 
 
 class PathSummary(TypedDict):
-    """Contour error and lag along the path."""
-
     contour_error: PositionStatistics
     along_path_lag: AlongPathLag
 
 
 @dataclass(frozen=True)
-class ContourError(ReadOnlyArrays):
-    """Contour error of each sample and its place on the path. All arrays (T,) and read-only.
+class ContourError:
+    """Contour error of each sample and its place on the path. All arrays (T,).
 
     Attributes:
         distance: Distance from the nearest point of the path, m.
@@ -88,7 +82,7 @@ def path_summary(contour: ContourError) -> PathSummary:
 
 def _signed(values: Array) -> SignedStatistics:
     return {
-        "rms": float(np.sqrt(np.mean(values**2))),
+        "rms": float(rms(values)),
         "mean": float(values.mean()),
         "min": float(values.min()),
         "max": float(values.max()),
@@ -107,9 +101,6 @@ def contour_error(
         attained: Positions (T, 3), m.
         expected: Instants (T,) around which the search begins: `due` minus a known delay. By default `due`, with the
             same result unless the path retraces itself within the delay.
-
-    Raises:
-        UnusableSamples: The arrays do not belong together or a value is not finite.
     """
     times = stamps("times of the path", path_times)
     # Copies: a read-only array, as a trajectory's, would be another type to the compiled search.

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from simbridge.evaluation.metrics.samples import ReadOnlyArrays
 from simbridge.robot import pose
 from simbridge.robot.pose import Array
 from simbridge.trajectory.trajectory import Hold, Trajectory
@@ -59,11 +58,11 @@ class Visit:
 
 
 @dataclass(frozen=True)
-class Stop(ReadOnlyArrays):
+class Stop:
     """A pose at which the target rests, always approached from the same side.
 
     Attributes:
-        position: (3,) in m; read-only.
+        position: (3,) in m.
         visits: All visits, in order.
     """
 
@@ -74,9 +73,7 @@ class Stop(ReadOnlyArrays):
 def rests(path: Trajectory, hold: Hold) -> list[tuple[float, float]]:
     """Begin and end of the target's rests of MIN_REST or longer, in s since the first sample.
 
-    Args:
-        path: The trajectory (T samples).
-        hold: The target between two samples. With zero-order hold it rests between any two samples.
+    With zero-order hold the target rests between any two samples.
     """
     elapsed, held = path.elapsed, hold == "zero-order"
     moved = np.linalg.norm(np.diff(path.poses[:, :3], axis=0), axis=1)
@@ -130,10 +127,10 @@ def _same(one: Array, other: Array) -> bool:
 
 def _same_side(one: Array, other: Array) -> bool:
     """Whether two approaches (3,) have the same direction, or both only rotate in place."""
-    lengths = float(np.linalg.norm(one)), float(np.linalg.norm(other))
-    if min(lengths) <= SAME:
-        return max(lengths) <= SAME
-    return float(one @ other) >= SAME_SIDE * lengths[0] * lengths[1]
+    lengths = np.linalg.norm([one, other], axis=1)
+    if lengths.min() <= SAME:
+        return bool(lengths.max() <= SAME)
+    return float(one @ other) >= SAME_SIDE * float(lengths[0]) * float(lengths[1])
 
 
 def _angle(one: Array, other: Array) -> Array:

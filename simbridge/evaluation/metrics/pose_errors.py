@@ -18,20 +18,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from simbridge.errors import InvalidParameter, UnusableSamples
-from simbridge.evaluation.metrics.samples import ReadOnlyArrays, column, rows, stamps
+from simbridge.evaluation.metrics.samples import column, rms, rows, stamps
 from simbridge.robot import pose
 from simbridge.robot.pose import Array
 
 Indices = NDArray[np.intp]
 
+# Largest difference in s between the stamps of two samples that are compared.
 TOLERANCE = 0.010
-"""Largest difference in s between the stamps of two samples that are compared."""
-
+# Time span in s of a run's relative pose error; over one period it would be mostly sensor resolution.
 RELATIVE_SPAN = 1.0
-"""Time span in s of a run's relative pose error; over one period it would be mostly sensor resolution."""
-
+# Pairs evaluated at once: an hour has millions, whose poses would take a gigabyte.
 BLOCK = 50_000
-"""Pairs evaluated at once: an hour has millions, whose poses would take a gigabyte."""
 
 
 class Statistics(TypedDict):
@@ -44,14 +42,10 @@ class Statistics(TypedDict):
 
 
 class PositionStatistics(TypedDict):
-    """Statistics of distances in m."""
-
     position_m: Statistics
 
 
 class PoseStatistics(PositionStatistics):
-    """Statistics of distances in m and of angles in rad."""
-
     rotation_rad: Statistics
 
 
@@ -98,7 +92,7 @@ def statistics(values: ArrayLike) -> Statistics:
     if len(array) == 0:
         raise UnusableSamples("values of a statistic", "there are none. Evaluate at least one sample.")
     return {
-        "rms": float(np.sqrt(np.mean(array**2))),
+        "rms": float(rms(array)),
         "mean": float(np.mean(array)),
         "p95": float(np.percentile(array, 95.0)),
         "max": float(np.max(array)),
@@ -107,11 +101,11 @@ def statistics(values: ArrayLike) -> Statistics:
 
 @dataclass(frozen=True)
 class PoseError:
-    """Desired minus attained pose at every sample.
+    """Desired minus attained pose at every sample; both arrays are read-only copies.
 
     Attributes:
-        translation: Shape (T, 3), in m, in base axes; read-only.
-        rotation: R_desired R_attained^T as Rodrigues vectors (T, 3), in rad, in base axes; read-only.
+        translation: (T, 3), in m, in base axes.
+        rotation: R_desired R_attained^T as Rodrigues vectors (T, 3), in rad, in base axes.
     """
 
     translation: Array
@@ -126,18 +120,9 @@ class PoseError:
 
     @staticmethod
     def between(desired: ArrayLike, attained: ArrayLike) -> PoseError:
-        """The error of attained poses (T, 7) against desired ones (T, 7).
-
-        Raises:
-            UnusableSamples: If the two differ in length or a value is not finite.
-        """
+        """The error of attained poses (T, 7) against desired ones (T, 7)."""
         first = rows("desired poses", desired, 7)
         return PoseError(*pose.error(first, rows("attained poses", attained, 7, len(first))))
-
-    @property
-    def size(self) -> ErrorSize:
-        """The distances and angles."""
-        return ErrorSize(self.distance, self.angle)
 
     @property
     def distance(self) -> Array:
@@ -155,17 +140,12 @@ class PoseError:
         Raises:
             UnusableSamples: If there are no samples.
         """
-        return self.size.statistics()
+        return ErrorSize(self.distance, self.angle).statistics()
 
 
 @dataclass(frozen=True)
-class ErrorSize(ReadOnlyArrays):
-    """How large a `PoseError` is at every sample. Both arrays (T,), read-only.
-
-    Attributes:
-        distance: m.
-        angle: rad, 0 to pi.
-    """
+class ErrorSize:
+    """How large a `PoseError` is at every sample: distances (T,) in m and angles (T,) in rad, 0 to pi."""
 
     distance: Array
     angle: Array
@@ -176,13 +156,8 @@ class ErrorSize(ReadOnlyArrays):
 
 
 @dataclass(frozen=True)
-class TrajectoryError(ReadOnlyArrays):
-    """APE or RPE: one value per pose or pair of poses. Both arrays (K,), read-only.
-
-    Attributes:
-        translation: m.
-        rotation: Angle in rad, 0 to pi.
-    """
+class TrajectoryError:
+    """APE or RPE: translations (K,) in m and rotation angles (K,) in rad, one per pose or pair of poses."""
 
     translation: Array
     rotation: Array
@@ -203,7 +178,7 @@ def associate(first: ArrayLike, second: ArrayLike, tolerance: float = TOLERANCE)
         Indices (K,) into the first and (K,) into the second. A sample of the longer one may occur twice.
 
     Raises:
-        UnusableSamples: Stamps that do not increase, or no pair within the tolerance.
+        UnusableSamples: No pair within the tolerance.
     """
     one, other = stamps("first stamps", first), stamps("second stamps", second)
     short, long = (one, other) if len(other) > len(one) else (other, one)
@@ -219,11 +194,7 @@ def associate(first: ArrayLike, second: ArrayLike, tolerance: float = TOLERANCE)
 
 
 def absolute_pose_error(reference: ArrayLike, attained: ArrayLike) -> TrajectoryError:
-    """APE of attained poses (T, 7) against reference poses (T, 7) that belong to the same instants.
-
-    Raises:
-        UnusableSamples: They differ in length or a value is not finite.
-    """
+    """APE of attained poses (T, 7) against reference poses (T, 7) that belong to the same instants."""
     error = PoseError.between(reference, attained)
     return TrajectoryError(error.distance, error.angle)
 
@@ -239,7 +210,7 @@ def relative_pose_error(
         all_pairs: Start a pair at every sample; by default a pair starts where the previous one ends.
 
     Raises:
-        UnusableSamples: They differ in length, a value is not finite, or there are not more than delta.
+        UnusableSamples: There are not more than delta.
         InvalidParameter: delta is not positive.
     """
     q = rows("reference poses", reference, 7)
@@ -263,7 +234,7 @@ def relative_pose_error_over(
         seconds: A positive time, s.
 
     Raises:
-        UnusableSamples: As `relative_pose_error`, or the recording is shorter.
+        UnusableSamples: The recording is shorter.
         InvalidParameter: The time is not positive.
     """
     t = stamps("times", times)
@@ -288,9 +259,6 @@ def pose_error_summary(
         period: Time between two poses, s.
         reference, attained: Poses (T, 7) that belong to the same instants.
         tracking: Their difference, if it is known already.
-
-    Raises:
-        UnusableSamples: The arrays do not belong together or a value is not finite.
     """
     tracking = tracking or PoseError.between(reference, attained)
     absolute = TrajectoryError(tracking.distance, tracking.angle)

@@ -1,7 +1,8 @@
 """Sampled data: validation, resampling at a uniform rate, smoothed derivatives.
 
-Every metric validates its arrays here. A sample that is missing or not a number would not crash the arithmetic: it
-would turn every statistic into NaN or, worse, be broadcast into a plausible one.
+Every metric validates its arrays here, and raises `UnusableSamples` where they do not belong together or a value is not
+finite: that would not crash the arithmetic, but turn every statistic into NaN or, worse, be broadcast into a plausible
+one.
 
 Derivatives are those of a parabola fitted to WINDOW seconds of samples, at its middle (A. Savitzky and M. J. E. Golay,
 Smoothing and differentiation of data by simplified least squares procedures, 1964): differences of 500 Hz samples would
@@ -11,34 +12,20 @@ show mostly noise. The fit is exact for a polynomial of second degree. Of a vibr
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from simbridge.errors import UnusableSamples
 from simbridge.robot.pose import Array
 
-
-class ReadOnlyArrays:
-    """Base of a frozen dataclass: nobody can write into its arrays."""
-
-    def __post_init__(self) -> None:
-        for value in vars(self).values():
-            if isinstance(value, np.ndarray):
-                value.setflags(write=False)
-
-
+# Length in s of the fitted parabola, 10 ms on either side, but at least five samples.
 WINDOW = 0.02
-"""Length in s of the fitted parabola, 10 ms on either side, but at least five samples."""
 
 
 def rows(name: str, values: ArrayLike, columns: int, count: int | None = None) -> Array:
-    """The values as finite rows (T, columns).
-
-    Args:
-        name: Name of the values in messages.
-        values: The array.
-        columns: Numbers per sample.
-        count: Required number of samples; any number by default.
+    """The values, named so in messages, as finite rows (T, columns); T is `count` if it is given.
 
     Raises:
         UnusableSamples: For another shape or a number that is not finite.
@@ -73,11 +60,7 @@ def correlation(one: Array, other: Array) -> Array:
 
 
 def known_rows(name: str, values: ArrayLike, columns: int, count: int) -> Array:
-    """The finite ones of rows (count, columns): for sensors that do not report every sample.
-
-    Raises:
-        UnusableSamples: For another shape.
-    """
+    """The finite ones of rows (count, columns): for sensors that do not report every sample."""
     array = np.asarray(values, dtype=float)
     finite = np.isfinite(array)
     rows(name, np.where(finite, array, 0.0), columns, count)
@@ -87,6 +70,11 @@ def known_rows(name: str, values: ArrayLike, columns: int, count: int) -> Array:
 def largest(columns: Array) -> list[float]:
     """The largest magnitude of each column (T,) of an array (T, n)."""
     return [float(value) for value in np.maximum(columns.max(axis=0), -columns.min(axis=0))]
+
+
+def rms(values: Array, axis: int | None = None) -> Any:
+    """The root mean square, of all or along an axis."""
+    return np.sqrt(np.mean(values**2, axis=axis))
 
 
 def stamps(name: str, values: ArrayLike) -> Array:
@@ -117,7 +105,7 @@ def resample_uniform(times: ArrayLike, values: ArrayLike) -> tuple[float, Array]
     The period is the median one, so that T includes the samples that are missing.
 
     Raises:
-        UnusableSamples: Fewer than two samples, or they do not belong together.
+        UnusableSamples: Fewer than two samples.
     """
     t = stamps("times", times)
     v = np.asarray(values, dtype=float)
@@ -135,10 +123,9 @@ def resample_uniform(times: ArrayLike, values: ArrayLike) -> tuple[float, Array]
 
 
 def derivatives(values: ArrayLike, period: float) -> tuple[Array, Array]:
-    """First and second derivative of uniformly sampled values (T, n) by a moving parabola.
+    """First and second derivative (T - 2 m, n) of uniformly sampled values (T, n) by a moving parabola.
 
-    Returns:
-        Two arrays (T - 2 m, n), m being the samples on either side: within m samples of the ends there is no value.
+    m is the number of samples on either side: within m samples of the ends there is no value.
     """
     v = np.asarray(values, dtype=float)
     m = max(2, round(0.5 * WINDOW / period))

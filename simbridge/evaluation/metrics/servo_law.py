@@ -12,13 +12,15 @@ commands are found. A tuning counts as found where no other one explains the cyc
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain
 
 import numpy as np
 
-from simbridge.evaluation.metrics.taken_commands import find_taken
+from simbridge.ik.kernels.compile import kernel
+from simbridge.ik.kernels.module import module_text
 from simbridge.robot.pose import Array, Counts
 from simbridge.servo.law import GAIN_RANGE, LOOKAHEAD_RANGE, JointMotion, ServojLaw, setpoints_seen
 
@@ -41,10 +43,13 @@ _ON_EDGE = 0.05
 _MOST_ROWS, _EXACT, _EXACT_SHARE = 0.8, 1e-9, 1e-3
 # How much more another tuning has to leave, and by how much it differs, relative.
 _WORSE, _ANOTHER = 4.0, 0.01
-# A tuning with a larger relative standard deviation is not found.
-_UNCERTAIN = 0.005
-# By how much a tuning may be outside of UR's range, relative.
-_BEYOND = 0.05
+# Largest standard deviation of a tuning that is found, and by how much it may be outside of UR's range, relative.
+_UNCERTAIN, _BEYOND = 0.005, 0.05
+# By how many commands the next call advances, usually (after a stall by any number); and the cost of a command that is
+# held or skipped, in units of the logarithm of squared residuals.
+_JUMP, _IRREGULAR = 3, 3.0
+# Residuals below the first are rounding, rad; the second is that of a command that was not recorded.
+_SCALE, _UNKNOWN = 1e-9, 1e-4
 
 
 @dataclass(frozen=True)
@@ -52,9 +57,7 @@ class FoundLaw:
     """A servo law as found in joint targets.
 
     Attributes:
-        gain: 1/s^2.
-        lookahead: s.
-        deviations: Standard deviations of both.
+        gain, lookahead, deviations: 1/s^2 and s, with the standard deviations of both.
         delay: Mean delay of the commands, s.
         phase: How long after a cycle's begin calls begin, s.
         residuals: Distance of each examined cycle's setpoint from the commands (K,), rad.
@@ -69,11 +72,8 @@ class FoundLaw:
 
 
 class LawNotFound(ValueError):
-    """Joint targets do not show a tuning of the servo law; the message says why, as a clause.
-
-    Attributes:
-        residuals: What the expected law leaves of each examined cycle (K,), rad; empty where that cannot be said.
-    """
+    """Joint targets do not show a tuning of the servo law; the message says why, as a clause. `residuals` are what the
+    expected law leaves of each examined cycle (K,), rad; empty where that cannot be said."""
 
     def __init__(self, reason: str, residuals: Array | None = None) -> None:
         super().__init__(reason)
@@ -101,7 +101,11 @@ def find_servo_law(law: ServojLaw, cycles: Counts, commands: Array, q: Array, qd
     sent[number] = commands.astype(np.float32)
 
     def rows(most: int) -> _Rows:
-        which = _spread(moving, most)
+        """At most so many of the rows, in blocks of successive ones all over them."""
+        which = moving
+        if len(moving) > most:
+            begins = np.linspace(0, len(moving) - _TOGETHER, most // _TOGETHER).astype(int)
+            which = moving[np.unique(begins[:, np.newaxis] + np.arange(_TOGETHER))]
         return _Rows(law.cycle, number[which], JointMotion(q[which], qd[which], qdd[which]), sent)
 
     few, many = rows(_SEARCHED), rows(_MOST)
@@ -141,26 +145,8 @@ def find_servo_law(law: ServojLaw, cycles: Counts, commands: Array, q: Array, qd
         )
     if reason is not None:
         raise LawNotFound(reason, many.left(many.fitted(expected.tuning, expected.phase, expected.window))[0])
-    return FoundLaw(
-        gain=float(gain),
-        lookahead=float(lookahead),
-        deviations=(float(deviations[0] * gain), float(deviations[1] * lookahead)),
-        delay=float(late.mean() * law.cycle),
-        phase=best.phase,
-        residuals=residuals,
-    )
-
-
-def _scale(residuals: Array) -> float:
-    return float(np.quantile(residuals, _MOST_ROWS))
-
-
-def _spread(rows: Counts, most: int) -> Counts:
-    """At most so many of the rows, in blocks of successive ones all over them."""
-    if len(rows) <= most:
-        return rows
-    begins = np.linspace(0, len(rows) - _TOGETHER, most // _TOGETHER).astype(int)
-    return rows[np.unique(begins[:, np.newaxis] + np.arange(_TOGETHER))]
+    uncertain = float(deviations[0] * gain), float(deviations[1] * lookahead)
+    return FoundLaw(float(gain), float(lookahead), uncertain, float(late.mean() * law.cycle), best.phase, residuals)
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,7 +155,6 @@ class _Fit:
 
     Attributes:
         tuning: X = 1 / gain and Y = lookahead (2,).
-        phase: s.
         window: How many commands before and after that of a row's cycle it may have taken.
         taken: Commands (2, K) of the call before, and of the one at the end of each row's cycle.
         cost: Of the rows with these commands, mean.
@@ -185,48 +170,41 @@ class _Fit:
 
     @property
     def accepted(self) -> bool:
-        """Whether servoj accepts the tuning."""
-        return all(
-            (1.0 - _BEYOND) * low <= value <= (1.0 + _BEYOND) * high
-            for value, (low, high) in ((1.0 / self.tuning[0], GAIN_RANGE), (self.tuning[1], LOOKAHEAD_RANGE))
-        )
+        tuning = np.array([1.0 / self.tuning[0], self.tuning[1]])
+        low, high = np.transpose([GAIN_RANGE, LOOKAHEAD_RANGE])
+        return bool(((1.0 - _BEYOND) * low <= tuning).all() and (tuning <= (1.0 + _BEYOND) * high).all())
 
 
+@dataclass(frozen=True, eq=False)
 class _Rows:
-    """Rows of a recording, and fits to them.
+    """Rows of a recording, and fits to them: the number of each row's cycle (K,) and its joint targets (K, n), and the
+    command of each cycle (C, n), rad; NaN where none was recorded."""
 
-    Args:
-        cycle: s.
-        number: Of each row's cycle (K,).
-        motion: Joint targets (K, n).
-        sent: Command of each cycle (C, n), rad; NaN where none was recorded.
-    """
-
-    def __init__(self, cycle: float, number: Counts, motion: JointMotion, sent: Array) -> None:
-        self.number = number
-        self._cycle, self._motion, self._sent = cycle, motion, sent
+    cycle: float
+    number: Counts
+    motion: JointMotion
+    sent: Array
 
     def _seen(self, tuning: Array, phase: float) -> tuple[Array, float]:
         """Points between the commands of two calls (K, n), rad, and the share of the last one's command in them."""
-        rest = self._cycle - phase
-        seen, weight = setpoints_seen(
-            self._motion, self._cycle, 1.0 / tuning[0], tuning[1], np.full(len(self.number), rest)
-        )
-        return seen, float(weight[0]) * rest / self._cycle
+        rest, gain, lookahead = self.cycle - phase, 1.0 / tuning[0], tuning[1]
+        seen, weight = setpoints_seen(self.motion, self.cycle, gain, lookahead, np.full(len(self.number), rest))
+        return seen, float(weight[0]) * rest / self.cycle
 
     def fitted(self, tuning: Array, phase: float, window: tuple[int, int]) -> _Fit:
         """A law with the commands that fit it best."""
         seen, share = self._seen(tuning, phase)
-        taken, cost = find_taken(self._sent, seen, self.number, share, window)
+        taken = np.zeros((2, len(seen)), dtype=np.int64)
+        cost = _taking()(self.sent, np.ascontiguousarray(seen), self.number, share, *window, taken) / len(seen)
         distances = np.linalg.norm(self._residual(tuning, phase, taken), axis=1)
         known = distances[np.isfinite(distances)]
-        score = _scale(known) if len(known) >= _FEWEST else np.inf
+        score = float(np.quantile(known, _MOST_ROWS)) if len(known) >= _FEWEST else np.inf
         return _Fit(tuning, phase, window, taken, cost, score)
 
     def _residual(self, tuning: Array, phase: float, taken: Counts) -> Array:
         """Residuals (K, n), rad; NaN where a command was not recorded."""
         seen, share = self._seen(tuning, phase)
-        old, new = self._sent[taken[0]], self._sent[taken[1]]
+        old, new = self.sent[taken[0]], self.sent[taken[1]]
         # The command before does not matter where calls begin on the edge.
         return seen - (new if share == 1.0 else (1.0 - share) * old + share * new)
 
@@ -238,7 +216,7 @@ class _Rows:
 
     def with_phase(self, tuning: Array, window: tuple[int, int]) -> _Fit:
         """The phase that fits a tuning best."""
-        fits = [self.fitted(tuning, share * self._cycle, window) for share in _PHASES]
+        fits = [self.fitted(tuning, share * self.cycle, window) for share in _PHASES]
         return min(fits, key=lambda fit: fit.cost)
 
     def improved(self, fit: _Fit, tuned: bool = True) -> _Fit:
@@ -247,12 +225,12 @@ class _Rows:
         for share in (_MOST_ROWS, 0.5) * 5:
             x = self._newton(fit, tuned, share)
             # Before a cycle's begin is after that of the one before.
-            better = self.fitted(x[:2], float(x[2] % self._cycle), fit.window)
+            better = self.fitted(x[:2], float(x[2] % self.cycle), fit.window)
             failed = failed + 1 if better.cost > fit.cost - 0.01 and better.score > 0.9 * fit.score else 0
             fit = min(fit, better, key=lambda each: each.cost)
             if failed == 2:
                 break
-        if 0.0 < min(fit.phase, self._cycle - fit.phase) < _ON_EDGE * self._cycle:
+        if 0.0 < min(fit.phase, self.cycle - fit.phase) < _ON_EDGE * self.cycle:
             edge = self.improved(self.fitted(fit.tuning, 0.0, fit.window), tuned)
             return edge if edge.cost < fit.cost + 0.1 else fit
         return fit
@@ -260,17 +238,15 @@ class _Rows:
     def other_phases(self, fit: _Fit) -> Iterator[_Fit]:
         """The fit with the phases that are found from many others."""
         for share in np.linspace(0.025, 0.975, 16):
-            phase = float(self._cycle * (1.0 - np.sqrt(share)))
+            phase = float(self.cycle * (1.0 - np.sqrt(share)))
             yield self.improved(self.fitted(fit.tuning, phase, fit.window), tuned=False)
 
     def _slopes(self, x: Array, at: Array, free: list[int], taken: Counts) -> Array:
         """Derivatives (K, n, m) of the residuals `at` with respect to the unknowns `free` (m,) of X, Y and phase."""
-        steps = np.array([1e-6 * x[0], 1e-6 * x[1], -1e-6 * self._cycle])
-        slopes = []
+        slopes, steps = [], np.diag([1e-6 * x[0], 1e-6 * x[1], -1e-6 * self.cycle])
         for number in free:
-            moved = x.copy()
-            moved[number] += steps[number]
-            slopes.append((self._residual(moved[:2], moved[2], taken) - at) / steps[number])
+            moved = x + steps[number]
+            slopes.append((self._residual(moved[:2], moved[2], taken) - at) / steps[number, number])
         return np.stack(slopes, axis=-1)
 
     def _newton(self, fit: _Fit, tuned: bool, share: float) -> Array:
@@ -289,22 +265,21 @@ class _Rows:
             x = x + change
             x[0] = np.clip(x[0], 0.5 / GAIN_RANGE[1], 2.0 / GAIN_RANGE[0])
             x[1] = np.clip(x[1], 0.5 * LOOKAHEAD_RANGE[0], 2.0 * LOOKAHEAD_RANGE[1])
-            if fit.phase > 0.0 and not 0.0 < x[2] < self._cycle:
-                break
-            if np.abs(change[:2] / x[:2]).max() < 1e-10 and abs(change[2]) < 1e-10 * self._cycle:
+            settled = np.abs(change[:2] / x[:2]).max() < 1e-10 and abs(change[2]) < 1e-10 * self.cycle
+            if settled or (fit.phase > 0.0 and not 0.0 < x[2] < self.cycle):
                 break
         return x
 
     def others(self) -> Iterator[_Fit]:
         """Fits that begin from the least squares for each constant delay."""
-        velocity = self._motion.qd - self._cycle * self._motion.qdd
-        columns = np.stack([self._motion.qdd, velocity], axis=-1)
-        before = self._motion.q - self._cycle * self._motion.qd
-        varies = round(_VARIES / self._cycle) + 1
-        for delay in range(-1, round(_LONGEST / self._cycle) + 1):
+        velocity = self.motion.qd - self.cycle * self.motion.qdd
+        columns = np.stack([self.motion.qdd, velocity], axis=-1)
+        before = self.motion.q - self.cycle * self.motion.qd
+        varies = round(_VARIES / self.cycle) + 1
+        for delay in range(-1, round(_LONGEST / self.cycle) + 1):
             at = self.number - delay
-            wanted = self._sent[np.clip(at, 0, len(self._sent) - 1)] - before
-            known = (at >= 0) & (at < len(self._sent)) & np.isfinite(wanted).all(axis=1)
+            wanted = self.sent[np.clip(at, 0, len(self.sent) - 1)] - before
+            known = (at >= 0) & (at < len(self.sent)) & np.isfinite(wanted).all(axis=1)
             if known.sum() < _FEWEST:
                 continue
             x = _solved(columns[known], wanted[known], np.ones(int(known.sum())))
@@ -316,11 +291,12 @@ class _Rows:
     def others_phases(self, found: list[_Fit]) -> Iterator[_Fit]:
         """The best of the fits once more, from all phases: calls that begin inside are easily taken for the edge."""
         for fit in sorted(found, key=lambda fit: fit.cost)[:3]:
-            for phase in [self._cycle * share for share in _PHASES[1:]]:
+            for share in _PHASES[1:]:
+                phase = self.cycle * share
                 lead = self._seen(fit.tuning, phase)[1] - self._seen(fit.tuning, fit.phase)[1]
                 for commands in (lead, lead + 1.0):
                     # A lookahead with which the setpoints are as far ahead of the commands as before.
-                    tuning = fit.tuning + np.array([0.0, commands * self._cycle])
+                    tuning = fit.tuning + np.array([0.0, commands * self.cycle])
                     yield self.improved(self.fitted(tuning, phase, fit.window))
 
     def deviations(self, fit: _Fit, residuals: Array) -> Array:
@@ -329,12 +305,9 @@ class _Rows:
         at = self._residual(fit.tuning, fit.phase, fit.taken)
         # Rows whose residuals are beyond those of most do not count.
         kept = np.linalg.norm(at, axis=1) <= 3.0 * float(np.median(residuals))
-        columns = self._slopes(x, at, [0, 1] + [2] * (fit.phase > 0.0), fit.taken)[kept]
-        variance = float(np.mean(at[kept] ** 2))
-        columns, scale = _scaled(columns)
-        normal = np.einsum("kni,knj->ij", columns, columns)
-        deviations: Array = np.sqrt(variance * np.diag(np.linalg.pinv(normal)))[:2] / scale[:2]
-        return deviations
+        columns, scale = _scaled(self._slopes(x, at, [0, 1] + [2] * (fit.phase > 0.0), fit.taken)[kept])
+        inverse = np.linalg.pinv(np.einsum("kni,knj->ij", columns, columns))
+        return np.asarray(np.sqrt(float(np.mean(at[kept] ** 2)) * np.diag(inverse))[:2] / scale[:2])
 
 
 def _scaled(columns: Array) -> tuple[Array, Array]:
@@ -351,3 +324,76 @@ def _solved(columns: Array, wanted: Array, weights: Array) -> Array:
     normal = np.einsum("kni,knj->ij", weighted, columns)
     x: Array = np.linalg.lstsq(normal, np.einsum("kni,kn->i", weighted, wanted), rcond=1e-14)[0] / scale
     return x
+
+
+@lru_cache(maxsize=1)
+def _taking() -> Callable[..., float]:
+    return kernel(module_text(_take), "_take", "check of the servo law")
+
+
+def _take(sent: Array, seen: Array, number: Counts, share: float, oldest: int, newest: int, taken: Counts) -> float:
+    """The commands that fit best, by dynamic programming over the rows: the index of the one taken never goes back.
+
+    Args:
+        sent, number: See `_Rows`; numbers increase.
+        seen: Points (K, n), rad: `share` of a call's command, and the rest of that of the call before. The share is 1
+            where calls begin on the cycle's edge.
+        oldest, newest: How many commands before and after a row's own it may have taken.
+        taken: The result (2, K): commands of the call before and of the call.
+
+    Returns the cost: logarithms of the rows' squared residuals, and more where commands were held or skipped.
+    """
+    rows, joints = seen.shape
+    width = oldest + newest + 1
+    unknown = np.log(1.0 + (_UNKNOWN / _SCALE) ** 2)
+    irregular = _IRREGULAR * np.log(1.0 + np.arange(len(sent) + 1.0))
+    cost = np.zeros(width)
+    # Where the least of these costs up to a command is.
+    where = np.zeros(width, dtype=np.int64)
+    before = np.zeros((rows, width), dtype=np.int64)
+    origin = np.full((rows, width), -1, dtype=np.int64)
+    now = np.zeros(width)
+    for k in range(rows):
+        shift = number[k] - number[k - 1] if k > 0 else width
+        for j in range(width):
+            now[j] = np.inf
+            # Before the first command, and after the last, it holds.
+            command = min(max(number[k] - oldest + j, 0), len(sent) - 1)
+            residual = -1.0
+            # The last choice: from the best command so far, however old.
+            for jump in range(_JUMP + 2):
+                further = jump > _JUMP
+                at = j + shift - (0 if further else jump)
+                if at < 0 or (further and shift > 1):
+                    break
+                if further or shift > 1:
+                    at = where[min(at, width - 1)]
+                elif at >= width:
+                    continue
+                previous = number[k - 1] - oldest + at if further else command - jump
+                previous = min(max(previous, 0), len(sent) - 1)
+                total = cost[at] + irregular[abs(command - previous - 1)]
+                if total >= now[j]:
+                    continue
+                # Where calls begin on the cycle's edge, it does not depend on the command before.
+                if share < 1.0 or residual < 0.0:
+                    square = 0.0
+                    for i in range(joints):
+                        expected = sent[command, i]
+                        if share < 1.0:
+                            expected = (1.0 - share) * sent[previous, i] + share * expected
+                        square += (seen[k, i] - expected) ** 2
+                    residual = np.log(1.0 + square / _SCALE**2) if square == square else unknown
+                total += residual
+                if total < now[j]:
+                    now[j], before[k, j], origin[k, j] = total, previous, at
+        for j in range(width):
+            cost[j] = now[j]
+            where[j] = j if j == 0 or cost[j] < cost[where[j - 1]] else where[j - 1]
+    j = where[width - 1]
+    total = cost[j]
+    for k in range(rows - 1, -1, -1):
+        taken[0, k] = before[k, j]
+        taken[1, k] = min(max(number[k] - oldest + j, 0), len(sent) - 1)
+        j = origin[k, j]
+    return total

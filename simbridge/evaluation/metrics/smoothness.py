@@ -37,7 +37,7 @@ class ToolSmoothness(TypedDict):
 
 
 class JointSmoothness(TypedDict):
-    """Values of the n joints."""
+    """Of n joints."""
 
     sparc: list[float | None]
     ldlj: list[float | None]
@@ -65,7 +65,6 @@ def sparc(speed: ArrayLike, rate: float, *, cutoff: float = CUTOFF) -> float | N
         resolution of the spectrum.
 
     Raises:
-        UnusableSamples: A speed is not finite.
         InvalidParameter: Rate or cut-off is not positive, or the cut-off beyond half the rate.
     """
     v = _speeds(speed, rate)
@@ -95,7 +94,6 @@ def ldlj(speed: ArrayLike, rate: float) -> float | None:
         A number without unit, or None for fewer than 3 samples or a constant rate of change (no jerk at all).
 
     Raises:
-        UnusableSamples: A speed is not finite.
         InvalidParameter: The rate is not positive.
     """
     v = _speeds(speed, rate)
@@ -116,9 +114,6 @@ def smoothness_summary(times: ArrayLike, positions: ArrayLike, velocity: ArrayLi
         times: Strictly increasing stamps (T,) in s.
         positions: Attained positions of the tool (T, 3), m; its speed is their central difference.
         velocity: Measured joint velocities (T, n).
-
-    Raises:
-        UnusableSamples: The arrays do not belong together or a value is not finite.
     """
     t = stamps("times", times)
     x = rows("attained positions", positions, 3, len(t))
