@@ -21,12 +21,11 @@ from simbridge.ik.solver_import import named_solver
 from simbridge.planning.options import Options
 from simbridge.robot import Task
 from simbridge.robot.home import TASK_WORDS, with_found_home
-from simbridge.robot.kinematics import controllable_task, movable_directions, task_directions, task_jacobians
+from simbridge.robot.kinematics import controllable_task, movable_directions, span, task_directions, task_jacobians
 from simbridge.robot.load import load_robot
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.text import counted
-from simbridge.trajectory.fitted import span
 
 DT = 0.1
 """The virtual time step of experiments C and D, s."""

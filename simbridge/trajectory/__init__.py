@@ -2,20 +2,24 @@
 """Sampled Cartesian trajectories: paths, timing laws, orientations, ready-made shapes, sampling and files."""
 
 from simbridge.deprecated import renamed
+from simbridge.robot.robot import TOOL_DOWN
 from simbridge.trajectory import paths
 from simbridge.trajectory.files import Frame, ReadOptions, read_trajectory
-from simbridge.trajectory.fitted import elbow_line, largest_cube, paper_size, shoulder_line, wrist_line
+from simbridge.trajectory.fitted import elbow_line, paper_size, shoulder_line, wrist_line
 from simbridge.trajectory.paths import Path
 from simbridge.trajectory.sampling import Sampling
-from simbridge.trajectory.shapes import IsoCube, corners, pick_and_place, square, step
+from simbridge.trajectory.shapes import IsoCube, corners, largest_cube, pick_and_place, square, step
 from simbridge.trajectory.text_writer import write_csv, write_tum
-from simbridge.trajectory.timing import ConstantSpeed, MinimumJerk, MotionLaw, SlowInSlowOut, Trapezoid
 from simbridge.trajectory.trace import (
-    TOOL_DOWN,
     ConstantOrientation,
+    ConstantSpeed,
     LookAt,
+    MinimumJerk,
+    MotionLaw,
     Orientation,
     PathTangent,
+    SlowInSlowOut,
+    Trapezoid,
     concatenate,
     dwell,
     move,

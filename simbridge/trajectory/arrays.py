@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from simbridge.errors import InputFileError, MissingPackage
 from simbridge.robot.files import expansion, open_file
-from simbridge.trajectory.columns import MATRIX, POSITION, QUATERNION, Choice, Columns, known_columns
-from simbridge.trajectory.samples import LONG, Table
+from simbridge.trajectory.columns import LONG, MATRIX, POSITION, QUATERNION, Choice, Columns, Table, known_columns
 
 # Ten million poses: some 640 MB.
 _MAX_VALUES = 100_000_000

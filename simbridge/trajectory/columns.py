@@ -7,14 +7,25 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from simbridge.errors import InputFileError, InvalidParameter
+from simbridge.robot.pose import Array
 
 POSITION = ("x", "y", "z")
 QUATERNION = ("qx", "qy", "qz", "qw")
 ROTATION_VECTOR = ("rx", "ry", "rz")
 MATRIX = tuple(f"m{row}{column}" for row in range(3) for column in range(3))
+# Where POSITION and MATRIX are in the first three rows of a homogeneous matrix.
+FIRST_ROWS = (3, 7, 11, 0, 1, 2, 4, 5, 6, 8, 9, 10)
 ROLES = ("t", *POSITION, *QUATERNION, *ROTATION_VECTOR)
+NO_ROTATION = (
+    "Rotations are read as quaternions, rotation vectors or matrices only: convert roll, pitch and yaw first (with "
+    "scipy: Rotation.from_euler('xyz', angles).as_quat()), and give positions alone a constant quaternion"
+)
 NEEDED = "'t x y z qx qy qz qw' or 't x y z rx ry rz' (s, m, unit quaternion or rotation vector in rad)"
 
 # Units per one of ours (s, m, rad).
@@ -59,6 +70,12 @@ _SECONDS = re.compile(r"(|.*\.)secs?(?:onds)?")
 _FRAME = re.compile(rf"{_BEFORE}(?<!child\.)frame\.id")
 
 
+LONG = 10**14
+"""Whole stamps from here on are kept whole: divided, they would be rounded to more than 0.01 ns in ns."""
+# 2026-11-25T18:59:42.123456789Z, or with a blank; in ns, years from 1678 to 2261 can be represented.
+WALL_CLOCK = re.compile(r"(?:17|18|19|20|21)\d\d-\d\d-\d\d[T ]\d\d:\d\d")
+
+
 @dataclass(frozen=True)
 class Columns:
     """The columns of a table of poses.
@@ -70,10 +87,10 @@ class Columns:
         units: Of each; "" where none is stated.
         times: The names of the column of time; of two, for s and ns; of none, where the rate is known.
         time_indices: Their places.
+        understood: What names them, for the line that says how a file was read: "header names px..".
         time_unit: Stated, "" if it is not.
         width: Number of columns of every line; None for motion capture, where lines without a pose are left out.
-        origin: Where the columns are defined, for messages: "as the header in line 1 names".
-        understood: The same for the line that says how a file was read: "header names px..".
+        origin: What names them, for messages: "as the header in line 1 names".
         frame_index: Place of the column that names the poses' frame; None if there is none.
         frame: The poses' frame where the format defines it.
         rate: Samples per s; None where times are in the file.
@@ -85,38 +102,48 @@ class Columns:
     units: tuple[str, ...]
     times: tuple[str, ...]
     time_indices: tuple[int, ...]
-    time_unit: str
-    width: int | None
-    origin: str
     understood: str
+    time_unit: str = ""
+    width: int | None = None
+    origin: str = "as the header names"
     frame_index: int | None = None
     frame: str = ""
     rate: float | None = None
 
-    @property
-    def rotation(self) -> str:
-        """Of which kind rotations are: "quaternion", "rotation vector" or "matrix"."""
-        return {4: "quaternion", 3: "rotation vector"}.get(len(self.roles) - 3, "matrix")
 
-    @property
-    def order(self) -> str:
-        """The order of a quaternion in the file, such as "xyzw"."""
-        return "".join(role[1] for _, role in sorted(zip(self.indices, self.roles, strict=True)) if role in QUATERNION)
+class Table(NamedTuple):
+    """The numbers of a table of poses, as in the file.
+
+    Attributes:
+        columns: What they are.
+        stamps: One number or datetime64 a row (T,), or the words of its columns of time, a tuple a row.
+        values: Position and rotation (T, k), in the order of the columns' roles.
+        lines: The line of each row; empty where a file has no lines.
+        frame: Of the poses; "" if the table names none.
+        left_out: Rows without a pose.
+    """
+
+    columns: Columns
+    stamps: Array | NDArray[np.datetime64] | Sequence[tuple[str, ...]]
+    values: Array
+    lines: Sequence[int]
+    frame: str = ""
+    left_out: int = 0
+
+    def line(self, row: int) -> int | None:
+        return self.lines[row] if len(self.lines) else None
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What `--columns` says: for roles a column (its name, or its number counted from 1) and a unit.
-
-    Raises:
-        InvalidParameter: The text is not of the form ROLE[UNIT]=NAME,... .
-    """
+    """What `--columns` says: for roles a column (its name, or its number counted from 1) and a unit."""
 
     columns: Mapping[str, str]
     units: Mapping[str, str]
 
     @classmethod
     def of(cls, text: str | None) -> Choice:
+        """The choice of a text ROLE[UNIT]=NAME,...; any other is InvalidParameter."""
         columns: dict[str, str] = {}
         units: dict[str, str] = {}
         for item in (text or "").split(",") if text else ():
@@ -144,15 +171,8 @@ def known_columns(
 ) -> Columns:
     """The columns of a table with these names, in any order and among others; a quaternion is preferred.
 
-    Args:
-        path, line: For messages.
-        names: Of all columns.
-        choice: Decides before the names do.
-        where: What names them: "header".
-        rate: Samples per s, if the table has no time.
-
-    Raises:
-        InputFileError: One is missing, appears twice, has an unknown unit, or may mean two things.
+    The choice decides before the names do. One that is missing, appears twice, has an unknown unit or may mean two
+    things is refused.
     """
 
     def refuse(reason: str) -> InputFileError:
@@ -165,14 +185,14 @@ def known_columns(
     if "qw" not in found and numbered and not set(ROTATION_VECTOR) <= set(found):
         places, order = numbered
         if order is None:
-            words = [names[place].strip().strip("\"'") for place in places]
-            last, first = (
+            words = [bare(names[place]) for place in places]
+            xyzw, wxyz = (
                 ",".join(f"{role}={word}" for role, word in zip(QUATERNION, each, strict=True))
                 for each in (words, words[1:] + words[:1])
             )
             raise refuse(
                 "the order of the quaternion is not known: its four columns are numbered, and no motion shows which of "
-                f"them is w. If it is xyzw, add --columns {last}; if it is wxyz, --columns {first}"
+                f"them is w. If it is xyzw, add --columns {xyzw}; if it is wxyz, --columns {wxyz}"
             )
         found |= {f"q{axis}": [place] for axis, place in zip(order, places, strict=True)}
     pair = _seconds_and_nanoseconds(names) if "t" not in choice.columns else ()
@@ -181,11 +201,13 @@ def known_columns(
     timed = () if pair or (rate is not None and "t" not in found) else ("t",)
     missing = [role for role in (*timed, *roles) if role not in found]
     if missing:
-        no_time = "; a table without time needs --rate HZ" if missing == ["t"] else ""
+        more = "; a table without time needs --rate HZ" if missing == ["t"] else ""
+        if [role for role in missing if role != "t"] == list(roles[3:]):
+            more = f". {NO_ROTATION}"
         raise refuse(
             f"read as a {where}{', as none of it is a number,' if where == 'header' else ''} but it does not name "
             f"{', '.join(missing)}; it needs {NEEDED}, in any order, or --columns t=NAME,x=NAME,... (put a # before "
-            f"a comment){no_time}"
+            f"a comment){more}"
         )
     twice = next((role for role in (*timed, *roles) if len(found[role]) > 1), None)
     if twice:
@@ -198,7 +220,6 @@ def known_columns(
     units = tuple(_unit(path, line, role, names[place], choice) for role, place in zip(roles, indices, strict=True))
     time_unit = _unit(path, line, "t", names[time_indices[0]], choice) if timed else ""
     frames = [place for place, name in enumerate(names) if _FRAME.fullmatch(_normal(name))]
-    shown = names[indices[0]].strip().strip("\"'")
     return Columns(
         roles=roles,
         names=tuple(names[place].strip() for place in indices),
@@ -209,7 +230,7 @@ def known_columns(
         time_unit=time_unit,
         width=len(names),
         origin=f"as the {where} in line {line} names" if line else f"as the {where} names",
-        understood=f"{where} names {shown}..",
+        understood=f"{where} names {bare(names[indices[0]])}..",
         frame_index=frames[0] if len(frames) == 1 else None,
         rate=None if time_indices else rate,
     )
@@ -217,10 +238,9 @@ def known_columns(
 
 def is_bare_header(words: Sequence[str]) -> bool:
     """Whether words are exactly the names of a table of poses: time, position and one kind of rotation."""
-    roles = sorted(role for role, places in _found(words).items() for _ in places)
-    return roles in (sorted(("t", *POSITION, *QUATERNION)), sorted(("t", *POSITION, *ROTATION_VECTOR))) and len(
-        roles
-    ) == len(words)
+    roles = [role for role, places in _found(words).items() for _ in places]
+    known = [sorted(("t", *POSITION, *rotation)) for rotation in (QUATERNION, ROTATION_VECTOR)]
+    return sorted(roles) in known and len(roles) == len(words)
 
 
 def _found(names: Sequence[str]) -> dict[str, list[int]]:
@@ -271,7 +291,7 @@ def _seconds_and_nanoseconds(names: Sequence[str]) -> tuple[int, ...]:
 
 def _place(path: str | Path, wanted: str, names: Sequence[str], line: int | None) -> int:
     """The place of a column that was asked for by its name, or by its number counted from 1."""
-    plain = [name.strip().strip("\"'").lower() for name in names]
+    plain = [bare(name).lower() for name in names]
     if wanted.lower() in plain:
         return plain.index(wanted.lower())
     if wanted.isdecimal() and 1 <= int(wanted) <= len(names):
@@ -295,14 +315,19 @@ def _unit(path: str | Path, line: int | None, role: str, name: str, choice: Choi
     return unit
 
 
+def bare(word: str) -> str:
+    """A word without blanks and quotation marks around it."""
+    return word.strip().strip("\"'")
+
+
 def _normal(name: str) -> str:
     """A name in lower case with dots between its parts."""
-    return re.sub(r"[^a-z0-9]+", ".", name.strip().strip("\"'").lower()).strip(".")
+    return re.sub(r"[^a-z0-9]+", ".", bare(name).lower()).strip(".")
 
 
 def _name_and_unit(field: str) -> tuple[str, str]:
     """A column's name in lower case, and its unit or an empty text."""
-    name = field.strip().strip("\"'").lower()
+    name = bare(field).lower()
     found = _WITH_UNIT.fullmatch(name)
     if found is None or not found[1]:
         return name, ""

@@ -14,19 +14,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Protocol
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import ArrayLike
 
 from simbridge.errors import InvalidParameter
 from simbridge.robot.kinematics import span, tool_path
 from simbridge.robot.pose import Array
-from simbridge.robot.robot import CENTRE, Robot, whole_scale
-from simbridge.trajectory.checks import check_positive, vector
-from simbridge.trajectory.shapes import IsoCube
-from simbridge.trajectory.trace import TOOL_DOWN
+from simbridge.robot.robot import CENTRE, TOOL_DOWN, Robot, whole_scale
+from simbridge.trajectory.paths import check_positive
 
 # UR's arms hold the flange at 0.56 to 0.59 of their span. An arm that stands upright or stretched at home counts as
 # holding it at a share within these bounds.
@@ -195,46 +191,3 @@ def _moved(pose: Array, by: Array) -> Array:
 
 def _centred(middle: Array, along: Array, length: float) -> tuple[Array, Array]:
     return _moved(middle, -0.5 * length * along), _moved(middle, 0.5 * length * along)
-
-
-class PoseSolver(Protocol):
-    """What `largest_cube` needs of a solver; `simbridge.Solver` has it."""
-
-    robot: Robot
-
-    def solve_each(self, targets: ArrayLike, q0: ArrayLike) -> tuple[Array, Array, Any]:
-        """Joints, errors and whether each target (K, 7) was attained (K,), each solved from q0 (n,)."""
-
-
-def largest_cube(
-    solver: PoseSolver, centre: ArrayLike, orientation: ArrayLike = TOOL_DOWN, tolerance: float = 0.005
-) -> IsoCube:
-    """The largest cube around a point all of whose corners can be attained.
-
-    Only reach counts, neither collisions nor the paths between the corners: check the plan.
-
-    Args:
-        solver: Decides what can be attained.
-        centre: (3,) in m, from base_link.
-        orientation: Of the tool at every corner (4,).
-        tolerance: Of the edge, m.
-
-    Raises:
-        InvalidParameter: Not even a cube of that size can be attained.
-    """
-    middle = tuple(vector("centre", centre, 3).tolist())
-    check_positive(tolerance=tolerance)
-
-    def fits(edge: float) -> bool:
-        corners = IsoCube(middle, edge).corners
-        poses = np.column_stack([corners, np.tile(vector("orientation", orientation, 4), (8, 1))])
-        # One after the other: the first that cannot be attained, which takes the longest, is the last.
-        return all(bool(solver.solve_each(target[None], solver.robot.home)[2][0]) for target in poses)
-
-    if not fits(tolerance):
-        raise InvalidParameter("centre", middle, "within reach, with room around it")
-    low, high = tolerance, 2.0 * solver.robot.reach
-    while high - low > tolerance:
-        edge = 0.5 * (low + high)
-        low, high = (edge, high) if fits(edge) else (low, edge)
-    return IsoCube(middle, low)

@@ -18,13 +18,49 @@ from numpy.typing import ArrayLike
 
 from simbridge.errors import InvalidParameter
 from simbridge.robot.pose import Array
-from simbridge.trajectory.checks import check_positive, direction, vector
 
 Curve = Callable[[Array], Array]
 
 # Number of pieces in which a curve without a closed form is measured, and abscissae in each.
 _PIECES = 512
 _ABSCISSAE, _WEIGHTS = np.polynomial.legendre.leggauss(8)
+
+
+def check_positive(**parameters: float) -> None:
+    """Refuse parameters that are not positive numbers."""
+    for name, value in parameters.items():
+        if not (math.isfinite(value) and value > 0.0):
+            raise InvalidParameter(name.replace("_", " "), value, "a positive number")
+
+
+def check_not_negative(**parameters: float) -> None:
+    """Refuse parameters that are neither zero nor positive numbers."""
+    for name, value in parameters.items():
+        if not (math.isfinite(value) and value >= 0.0):
+            raise InvalidParameter(name.replace("_", " "), value, "zero or a positive number")
+
+
+def check_laps(laps: int) -> None:
+    """Refuse anything but 1, 2, 3, ..."""
+    if not isinstance(laps, (int, np.integer)) or laps < 1:
+        raise InvalidParameter("laps", laps, "a whole number, 1 or more")
+
+
+def vector(name: str, values: ArrayLike, length: int) -> Array:
+    """The values as an array (length,) of finite numbers."""
+    array = np.array(values, dtype=float)
+    if array.shape != (length,) or not np.isfinite(array).all():
+        raise InvalidParameter(name, values, f"{length} finite numbers")
+    return array
+
+
+def direction(name: str, values: ArrayLike) -> Array:
+    """The unit vector (3,) along three values, not all of them zero."""
+    array = vector(name, values, 3)
+    length = float(np.linalg.norm(array))
+    if length == 0.0:
+        raise InvalidParameter(name, values, "a vector other than zero")
+    return array / length
 
 
 @dataclass(frozen=True)

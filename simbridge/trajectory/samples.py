@@ -28,12 +28,10 @@ from simbridge.errors import InputFileError, InvalidTrajectory
 from simbridge.robot import pose
 from simbridge.robot.pose import Array
 from simbridge.text import counted, plain, significant
-from simbridge.trajectory.columns import UNITS, Columns
+from simbridge.trajectory.columns import QUATERNION, ROTATION_VECTOR, UNITS, WALL_CLOCK, Table
 from simbridge.trajectory.trajectory import Trajectory
 
 NS = 1_000_000_000
-LONG = 10**14
-"""Whole stamps from here on are kept whole: divided, they would be rounded to more than 0.01 ns in ns."""
 _METRES, _MILLIMETRES = 5.0, 50.0
 # 1990 and 2100, in s since 1970.
 _DATES = (631_152_000.0, 4_102_444_800.0)
@@ -41,30 +39,8 @@ _STEPS = (1e-4, 60.0)
 _SPEEDS = (2e-3, 10.0)
 _TURNS = (math.radians(2.0), math.radians(1000.0))
 _FEWEST = 5
-# 2026-11-25T18:59:42.123456789Z, or with a blank; in ns, years from 1678 to 2261 can be represented.
-WALL_CLOCK = re.compile(r"(?:17|18|19|20|21)\d\d-\d\d-\d\d[T ]\d\d:\d\d")
 _OFFSET = re.compile(r"(Z|[+-]\d\d:?\d\d)$")
 _WORDS = {"m": "metres", "cm": "centimetres", "mm": "millimetres"}
-
-
-class Table(NamedTuple):
-    """The numbers of a table of poses, as in the file.
-
-    Attributes:
-        columns: What they are.
-        stamps: One number or datetime64 a row (T,), or the words of its columns of time, a tuple a row.
-        values: Position and rotation (T, k), in the order of the columns' roles.
-        lines: The line of each row; empty where a file has no lines.
-        frame: Of the poses; "" if the table names none.
-        left_out: Rows without a pose.
-    """
-
-    columns: Columns
-    stamps: Array | NDArray[np.datetime64] | Sequence[tuple[str, ...]]
-    values: Array
-    lines: Sequence[int]
-    frame: str = ""
-    left_out: int = 0
 
 
 class Recording(NamedTuple):
@@ -75,12 +51,7 @@ class Recording(NamedTuple):
 
 
 def recording_of(path: str | Path, table: Table, rate: float | None = None) -> Recording:
-    """The motion in a table.
-
-    Args:
-        path: For messages; its suffix .tum says that it is in s and m.
-        table: As read.
-        rate: What was given as the rate of a table without time.
+    """The motion in a table; `rate` is that given for a table without time.
 
     Raises:
         InputFileError: It is none, or it may be in two units; with the line where there is one.
@@ -105,8 +76,11 @@ def recording_of(path: str | Path, table: Table, rate: float | None = None) -> R
     try:
         trajectory = Trajectory(times, poses, source=str(path), epoch_ns=epoch_ns)
     except InvalidTrajectory as fault:
-        line = None if fault.sample is None or not len(lines) else int(lines[fault.sample])
-        reason = fault.reason + (f" (row {fault.sample + 1})" if fault.sample is not None and line is None else "")
+        line, reason = None, fault.reason
+        if fault.sample is not None and len(lines):
+            line = int(lines[fault.sample])
+        elif fault.sample is not None:
+            reason += f" (row {fault.sample + 1})"
         if fault.field == "time" and (more := int((np.diff(times) <= 0.0).sum())) > 1:
             reason += f" ({more} rows in all; sort the file by time, or leave them out)"
         raise InputFileError(path, reason, line=line, field=fault.field) from fault
@@ -160,9 +134,10 @@ def _length_unit(path: str | Path, positions: Array, exact: bool) -> str:
 def _quaternions(path: str | Path, table: Table) -> tuple[Array, str]:
     """Rotations as quaternions (T, 4), and what they were."""
     rotations, columns = table.values[:, 3:], table.columns
-    if columns.rotation == "quaternion":
-        return rotations, columns.order
-    if columns.rotation == "matrix":
+    if columns.roles[3:] == QUATERNION:
+        in_file = sorted(zip(columns.indices[3:], QUATERNION, strict=True))
+        return rotations, "".join(role[1] for _, role in in_file)
+    if columns.roles[3:] != ROTATION_VECTOR:
         return _of_matrices(path, table)
     _check_all_stated(path, columns.units[3:], columns.names[3:])
     units = [unit or "rad" for unit in columns.units[3:]]
@@ -175,8 +150,7 @@ def _quaternions(path: str | Path, table: Table) -> tuple[Array, str]:
             f"a rotation of {angles[bad[0]]:.6g} rad is more than a full turn; rx ry rz are in rad, not in degrees, "
             "unless --columns rx[deg] or their names say so"
         )
-        line = table.lines[bad[0]] if len(table.lines) else None
-        raise InputFileError(path, reason, line=line, field="rotation vector")
+        raise InputFileError(path, reason, line=table.line(bad[0]), field="rotation vector")
     return pose.quaternions(vectors), f"rotation vector in {', '.join(dict.fromkeys(units))}"
 
 
@@ -186,7 +160,7 @@ def _of_matrices(path: str | Path, table: Table) -> tuple[Array, str]:
     off = np.abs(matrices @ matrices.transpose(0, 2, 1) - np.eye(3)).max(axis=(1, 2), initial=0.0)
     bad = np.flatnonzero((off > 1e-2) | (np.linalg.det(matrices) < 0.0))
     if len(bad):
-        line = table.lines[bad[0]] if len(table.lines) else None
+        line = table.line(bad[0])
         raise InputFileError(path, "its 12 numbers are not a rotation matrix and a translation", line=line)
     turns = [pin.Quaternion(matrix).normalized().coeffs() for matrix in matrices]
     return np.array(turns).reshape(-1, 4), "rotation matrices"
@@ -232,9 +206,8 @@ def _nanoseconds(path: str | Path, table: Table, unit: str) -> tuple[NDArray[np.
                 found.append(_of_day(words[0]))
                 clock = clock or "wall clock"
         except (ValueError, KeyError, OverflowError):
-            line = table.lines[row] if len(table.lines) else None
             reason = f"'{' '.join(words)}' is not a time as in the first row, '{' '.join(stamps[0])}'"
-            raise InputFileError(path, reason, line=line, field=table.columns.times[0]) from None
+            raise InputFileError(path, reason, line=table.line(row), field=table.columns.times[0]) from None
     try:
         return np.array(found, dtype=np.int64), clock
     except OverflowError:

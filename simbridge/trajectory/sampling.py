@@ -15,7 +15,7 @@ import numpy as np
 from simbridge.errors import InvalidParameter
 from simbridge.robot import pose
 from simbridge.robot.pose import Array
-from simbridge.trajectory.checks import check_not_negative, check_positive
+from simbridge.trajectory.paths import check_not_negative, check_positive
 from simbridge.trajectory.trajectory import Trajectory
 
 # No instant moves by more than this part of the time to its neighbours, so that they keep their order.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,12 +17,10 @@ from numpy.typing import ArrayLike
 from simbridge.errors import InvalidParameter
 from simbridge.robot import pose
 from simbridge.robot.pose import Array
-from simbridge.robot.robot import CENTRE
+from simbridge.robot.robot import CENTRE, TOOL_DOWN, Robot
 from simbridge.trajectory import paths
-from simbridge.trajectory.checks import check_laps, check_not_negative, check_positive, vector
-from simbridge.trajectory.paths import Path
-from simbridge.trajectory.timing import ConstantSpeed, MotionLaw
-from simbridge.trajectory.trace import TOOL_DOWN, ConstantOrientation, concatenate, move, trace
+from simbridge.trajectory.paths import Path, check_laps, check_not_negative, check_positive, vector
+from simbridge.trajectory.trace import ConstantOrientation, ConstantSpeed, MotionLaw, concatenate, move, trace
 from simbridge.trajectory.trace import dwell as dwell_at
 from simbridge.trajectory.trajectory import Trajectory
 
@@ -231,6 +230,49 @@ class IsoCube:
         for begin, end in [(0, 4), (4, 3), (3, 2), (2, 1), (1, 0)] * laps:
             parts += [move(poses[begin], poses[end], law, rate), dwell_at(poses[end], dwell)]
         return concatenate(*parts, source="ISO 9283 cycle")
+
+
+class PoseSolver(Protocol):
+    """What `largest_cube` needs of a solver; `simbridge.Solver` has it."""
+
+    robot: Robot
+
+    def solve_each(self, targets: ArrayLike, q0: ArrayLike) -> tuple[Array, Array, Any]:
+        """Joints, errors and whether each target (K, 7) was attained (K,), each solved from q0 (n,)."""
+
+
+def largest_cube(
+    solver: PoseSolver, centre: ArrayLike, orientation: ArrayLike = TOOL_DOWN, tolerance: float = 0.005
+) -> IsoCube:
+    """The largest cube around a point all of whose corners can be attained.
+
+    Only reach counts, neither collisions nor the paths between the corners: check the plan.
+
+    Args:
+        solver: Decides what can be attained.
+        centre: (3,) in m, from base_link.
+        orientation: Of the tool at every corner (4,).
+        tolerance: Of the edge, m.
+
+    Raises:
+        InvalidParameter: Not even a cube of that size can be attained.
+    """
+    middle = tuple(vector("centre", centre, 3).tolist())
+    check_positive(tolerance=tolerance)
+
+    def fits(edge: float) -> bool:
+        corners = IsoCube(middle, edge).corners
+        poses = np.column_stack([corners, np.tile(vector("orientation", orientation, 4), (8, 1))])
+        # One after the other: the first that cannot be attained, which takes the longest, is the last.
+        return all(bool(solver.solve_each(target[None], solver.robot.home)[2][0]) for target in poses)
+
+    if not fits(tolerance):
+        raise InvalidParameter("centre", middle, "within reach, with room around it")
+    low, high = tolerance, 2.0 * solver.robot.reach
+    while high - low > tolerance:
+        edge = 0.5 * (low + high)
+        low, high = (edge, high) if fits(edge) else (low, edge)
+    return IsoCube(middle, low)
 
 
 def _corner_points(side: float, centre: ArrayLike) -> Array:

@@ -12,18 +12,23 @@ import numpy as np
 from simbridge.errors import InputFileError
 from simbridge.text import counted
 from simbridge.trajectory.columns import (
+    FIRST_ROWS,
+    LONG,
     MATRIX,
     NEEDED,
+    NO_ROTATION,
     POSITION,
     QUATERNION,
     ROTATION_VECTOR,
+    UNIT_NAMES,
+    WALL_CLOCK,
     Choice,
     Columns,
+    Table,
+    bare,
     is_bare_header,
     known_columns,
 )
-from simbridge.trajectory.motion_capture import motion_capture
-from simbridge.trajectory.samples import LONG, WALL_CLOCK, Table
 from simbridge.trajectory.trajectory import UNIT_TOLERANCE
 
 # A line is a header if no field begins like this; 0,5 is a misprinted number, not a name.
@@ -45,10 +50,9 @@ def parse_text(
     Raises:
         InputFileError: It is not a table of poses; with line and column.
     """
-    # Not str.splitlines, which also splits where editors do not count a line.
-    # Some programs put every field in quotation marks.
+    # Some programs put every field in quotation marks. str.splitlines would also split where editors count no line.
     lines = text.replace('"', "").replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    captured = motion_capture(path, lines, choice, body)
+    captured = _motion_capture(path, lines, choice, body)
     if captured is None and body is not None:
         raise InputFileError(path, f"a text file has no topic '{body}'; omit --topic")
     columns, first = captured or _layout(path, lines, choice, rate)
@@ -71,17 +75,12 @@ def _separator(line: str) -> str | None:
     return next((separator for separator in ";," if separator in line), None)
 
 
-def _content(line: str) -> str:
-    return line.partition("#")[0].strip()
-
-
 def _layout(path: str | Path, lines: Sequence[str], choice: Choice, rate: float | None) -> tuple[Columns, int]:
     """The columns, and the index of the first line with numbers."""
     header: Columns | None = None
     remark: Columns | None = None
     for number, line in enumerate(lines, start=1):
-        content, _, comment = line.partition("#")
-        content, comment = content.strip(), comment.strip()
+        content, comment = (part.strip() for part in line.partition("#")[::2])
         fields = content.split(_separator(content))
         if not content:
             # A comment that consists of exactly the names, as in files of numpy.savetxt and TUM.
@@ -90,15 +89,19 @@ def _layout(path: str | Path, lines: Sequence[str], choice: Choice, rate: float 
                 remark = known_columns(path, words, choice, where="comment", line=number, rate=rate)
         elif header is None and not any(field.strip().startswith(DIGITS) for field in fields):
             header = known_columns(path, fields, choice, where="header", line=number, rate=rate)
-        elif found := header or remark:
-            return found, number - 1
         else:
-            return _without_header(path, number, fields, choice, rate), number - 1
+            return header or remark or _without_header(path, number, fields, choice, rate), number - 1
     raise InputFileError(path, f"it has no samples; it needs lines of {NEEDED}")
 
 
-# What a line without a header is, by its number of fields and which of them are words (the frames): of
-# `ros2 topic echo --csv` sec, nanosec, frame_id (and child_frame_id), and the fields of the message.
+_SEVEN = "no header, 7 numbers"
+_LAYOUTS = (
+    f"without a header 8 or 7 are expected: {NEEDED}, 12 (KITTI, with --rate HZ), or `ros2 topic echo --csv` of "
+    "PoseStamped (10), TransformStamped (11), PoseWithCovarianceStamped (46) or Odometry (89). Add a header, or say "
+    "which columns are meant by their numbers: --columns t=1,x=2,y=3,z=4,qx=5,qy=6,qz=7,qw=8"
+)
+# What `ros2 topic echo --csv` prints, by the number of fields and which of them are words: sec, nanosec, frame_id (and
+# child_frame_id), and the fields of the message.
 _ROS2 = {
     (10, (2,)): ("PoseStamped", 3),
     (46, (2,)): ("PoseWithCovarianceStamped", 3),
@@ -111,71 +114,52 @@ def _without_header(path: str | Path, line: int, fields: Sequence[str], choice: 
     """The columns by the number of fields and the words among them."""
     count = len(fields)
     words = tuple(i for i, field in enumerate(fields) if not field.strip().startswith(DIGITS))
+    timed = rate is None
+    roles: tuple[str, ...]
+    places: Sequence[int]
+    times: tuple[int, ...] = (0,)
     if choice.columns:
         names = [str(i + 1) for i in range(count)]
         return known_columns(path, names, choice, where="flag --columns", line=line, rate=rate)
-    if (count, words) in _ROS2:
-        message, start = _ROS2[count, words]
-        places, understood = range(start, start + 7), f"ros2 topic echo of {message}"
-        return _counted(line, choice, POSITION + QUATERNION, places, (0, 1), count, understood, frame=2)
-    if count == 8:
-        return _counted(line, choice, POSITION + QUATERNION, range(1, 8), (0,), count, "no header, as TUM")
-    if count == 7 and rate is not None:
-        roles = POSITION + QUATERNION
-        return _counted(line, choice, roles, range(7), (), count, _SEVEN, rate=rate)
-    if count == 7:
-        return _counted(line, choice, POSITION + ROTATION_VECTOR, range(1, 7), (0,), count, _SEVEN)
-    if count == 12 and rate is not None:
-        columns = (3, 7, 11, 0, 1, 2, 4, 5, 6, 8, 9, 10)
-        return _counted(line, choice, POSITION + MATRIX, columns, (), count, "no header, as KITTI", rate=rate)
-    if count == 12:
+    if message := _ROS2.get((count, words)):
+        name, start = message
+        roles, places, times = POSITION + QUATERNION, range(start, start + 7), (0, 1)
+        understood = f"ros2 topic echo of {name}"
+    elif count == 8:
+        roles, places, understood = POSITION + QUATERNION, range(1, 8), "no header, as TUM"
+    elif count == 7 and timed:
+        roles, places, understood = POSITION + ROTATION_VECTOR, range(1, 7), _SEVEN
+    elif count == 7:
+        roles, places, understood, times = POSITION + QUATERNION, range(7), _SEVEN, ()
+    elif count == 12 and not timed:
+        roles, places, understood, times = POSITION + MATRIX, FIRST_ROWS, "no header, as KITTI", ()
+    elif count == 12:
         reason = "12 numbers a line, as in KITTI's files, have no time: add --rate HZ, the samples per second"
         raise InputFileError(path, reason, line=line)
-    among = f", {counted(len(words), 'word')} among them" if words else ""
-    raise InputFileError(path, f"{count} columns{among}; {_LAYOUTS}", line=line)
-
-
-_SEVEN = "no header, 7 numbers"
-_LAYOUTS = (
-    f"without a header 8 or 7 are expected: {NEEDED}, 12 (KITTI, with --rate HZ), or `ros2 topic echo --csv` of "
-    "PoseStamped (10), TransformStamped (11), PoseWithCovarianceStamped (46) or Odometry (89). Add a header, or say "
-    "which columns are meant by their numbers: --columns t=1,x=2,y=3,z=4,qx=5,qy=6,qz=7,qw=8"
-)
-
-
-def _counted(
-    line: int,
-    choice: Choice,
-    roles: tuple[str, ...],
-    places: Sequence[int],
-    times: tuple[int, ...],
-    width: int,
-    understood: str,
-    *,
-    frame: int | None = None,
-    rate: float | None = None,
-) -> Columns:
-    """The columns at these places of lines without a header."""
+    else:
+        among = f", {counted(len(words), 'word')} among them" if words else ""
+        more = f". {NO_ROTATION}" if count in (3, 4) else ""
+        raise InputFileError(path, f"{count} columns{among}; {_LAYOUTS}{more}", line=line)
     return Columns(
         roles=roles,
         names=roles,
         indices=tuple(places),
         units=tuple(choice.units.get(role, "") for role in roles),
-        times=("t",) if len(times) == 1 else ("sec", "nanosec") if times else (),
+        times=("sec", "nanosec") if message else ("t",) * len(times),
         time_indices=times,
         time_unit=choice.units.get("t", ""),
-        width=width,
+        width=count,
         origin=f"as in line {line}",
         understood=understood,
-        frame_index=frame,
-        rate=rate,
+        frame_index=2 if message else None,
+        rate=None if times else rate,
     )
 
 
 def _table(path: str | Path, lines: Sequence[str], columns: Columns, first: int) -> Table:
     """The numbers in canonical order, and the line of each row."""
     captured = columns.width is None
-    separator = "," if captured else _separator(_content(lines[first]))
+    separator = "," if captured else _separator(lines[first].partition("#")[0])
     times, frame_index = columns.time_indices, columns.frame_index
     # A stamp of one word that is a plain number is read like the others.
     plain = len(times) == 1 and not _is_long_or_a_date(lines[first], separator, times[0])
@@ -208,9 +192,9 @@ def _table(path: str | Path, lines: Sequence[str], columns: Columns, first: int)
         if "_" in content and not all(map(_is_number, pick(fields))):
             raise _word(path, number, names, pick(fields))
         if not plain:
-            stamps.append(tuple(fields[i].strip().strip("\"'") for i in times))
+            stamps.append(tuple(bare(fields[i]) for i in times))
         if frame_index is not None:
-            frames.setdefault(fields[frame_index].strip().strip("\"'"), number)
+            frames.setdefault(bare(fields[frame_index]), number)
         numbers.append(number)
     table = np.frombuffer(values).reshape(-1, len(names))
     bad = np.argwhere(~np.isfinite(table))
@@ -228,8 +212,8 @@ def _table(path: str | Path, lines: Sequence[str], columns: Columns, first: int)
 
 def _is_long_or_a_date(line: str, separator: str | None, place: int) -> bool:
     """Whether a stamp is a time of day, or has more digits than a double should hold."""
-    fields = _content(line).split(separator)
-    word = fields[place].strip().strip("\"'") if place < len(fields) else ""
+    fields = line.partition("#")[0].strip().split(separator)
+    word = bare(fields[place]) if place < len(fields) else ""
     return bool(WALL_CLOCK.match(word)) or (word.isdecimal() and float(word) >= LONG)
 
 
@@ -250,3 +234,113 @@ def _word(path: str | Path, number: int, names: Sequence[str], fields: Sequence[
     if _is_number(word.replace(",", ".", 1)):
         reason += "; write it with a decimal point"
     return InputFileError(path, reason, line=number, field=name)
+
+
+# Motion capture: the headers of several lines of OptiTrack's Motive and of Vicon's Tracker and Nexus, exported as CSV.
+
+_VICON = ("objects", "segments")
+
+
+def _motion_capture(
+    path: str | Path, lines: Sequence[str], choice: Choice, body: str | None
+) -> tuple[Columns, int] | None:
+    """The columns of an export, and the index of its first line with numbers; None for another kind of file."""
+    begin = [[cell.strip() for cell in line.split(",")] for line in lines[:12]]
+    if begin[0][0].lower() == "format version":
+        return _motive(path, begin, choice, body)
+    if begin[0][0].lower() in _VICON and len(begin) > 4 and begin[1][0].replace(".", "", 1).isdecimal():
+        return _vicon(path, begin, choice, body)
+    return None
+
+
+def _motive(path: str | Path, begin: Sequence[Sequence[str]], choice: Choice, body: str | None) -> tuple[Columns, int]:
+    about = dict(zip(begin[0][::2], begin[0][1::2], strict=False))
+    kind = about.get("Rotation Type", "Quaternion")
+    if kind != "Quaternion":
+        raise InputFileError(
+            path, f"its rotations are of the type '{kind}'; export it with the type Quaternion", line=1
+        )
+    last = next((i for i, cells in enumerate(begin) if cells[0] == "Frame"), None)
+    types = next((cells for cells in begin if {"Rigid Body", "Bone"} & set(cells)), None)
+    if last is None or types is None:
+        raise InputFileError(path, "it has no rigid body: export rigid bodies, with the header")
+    names, groups, axes = begin[begin.index(types) + 1], begin[last - 1], begin[last]
+    found: dict[str, dict[str, int]] = {}
+    for i, (what, name, group, axis) in enumerate(zip(types, names, groups, axes, strict=False)):
+        if what in ("Rigid Body", "Bone") and group in ("Rotation", "Position"):
+            found.setdefault(name, {})[axis.lower() if group == "Position" else f"q{axis.lower()}"] = i
+    name = _chosen(path, found, body)
+    units = dict.fromkeys(POSITION, UNIT_NAMES.get(about.get("Length Units", "Meters").lower(), ""))
+    places = [found[name].get(role) for role in POSITION + QUATERNION]
+    # y is up there: the frame must be placed.
+    return _captured(path, places, QUATERNION, choice, units, f"Motive, '{name}'", "OptiTrack"), last + 1
+
+
+def _vicon(path: str | Path, begin: Sequence[Sequence[str]], choice: Choice, body: str | None) -> tuple[Columns, int]:
+    rate = float(begin[1][0])
+    last = next((i for i, cells in enumerate(begin) if cells[0] == "Frame"), None)
+    if last is None or last + 1 >= len(begin):
+        raise InputFileError(path, "its header has no line 'Frame,Sub Frame,...', as Vicon's exports have")
+    found: dict[str, dict[str, int]] = {}
+    name = ""
+    titles = [*begin[last - 1], *[""] * len(begin[last])]
+    for i, axis in enumerate(begin[last][2:], start=2):
+        name = titles[i] or name
+        found.setdefault(name, {})[axis.lower()] = i
+    name = _chosen(path, found, body)
+    own = found[name]
+    vector = "rw" not in own
+    if vector and not {"rx", "ry", "rz"} <= set(choice.columns):
+        reason = (
+            "RX RY RZ may be rotation vectors or Euler angles, which the file does not say. If they are rotation "
+            "vectors, add --columns rx=RX,ry=RY,rz=RZ; else export quaternions (RX RY RZ RW)"
+        )
+        raise InputFileError(path, reason, line=last + 1)
+    roles = ROTATION_VECTOR if vector else QUATERNION
+    places = [own.get(name) for name in ("tx", "ty", "tz", "rx", "ry", "rz", *([] if vector else ["rw"]))]
+    written = [UNIT_NAMES.get(unit.lower(), "") for unit in begin[last + 1]] + [""] * len(begin[last])
+    units = {
+        **dict.fromkeys(POSITION, written[places[2] or 0]),
+        **dict.fromkeys(ROTATION_VECTOR, written[places[3] or 0]),
+    }
+    return _captured(path, places, roles, choice, units, f"Vicon, '{name}'", "Vicon", rate), last + 2
+
+
+def _chosen(path: str | Path, found: dict[str, dict[str, int]], body: str | None) -> str:
+    names = ", ".join(found)
+    if body is None and len(found) == 1:
+        return next(iter(found))
+    if body not in found:
+        what = f"it has {len(found)} rigid bodies" if body is None else f"there is no rigid body '{body}'"
+        raise InputFileError(path, f"{what}; choose one with --topic: {names}", field="topic")
+    return body
+
+
+def _captured(
+    path: str | Path,
+    places: Sequence[int | None],
+    rotation: tuple[str, ...],
+    choice: Choice,
+    stated: dict[str, str],
+    understood: str,
+    frame: str,
+    rate: float | None = None,
+) -> Columns:
+    """The columns of a rigid body with these units; those of time are the first where the rate is known, else the
+    second."""
+    indices = tuple(place for place in places if place is not None)
+    roles = POSITION + rotation
+    if len(indices) != len(roles):
+        raise InputFileError(path, "a rigid body has no position or no rotation: export both")
+    return Columns(
+        roles=roles,
+        names=roles,
+        indices=indices,
+        units=tuple((stated | dict(choice.units)).get(role, "") for role in roles),
+        times=("Frame",) if rate else ("Time",),
+        time_indices=(0,) if rate else (1,),
+        time_unit="s",
+        understood=understood,
+        frame=frame,
+        rate=rate,
+    )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,13 +19,147 @@ from simbridge.errors import InvalidParameter
 from simbridge.robot import pose
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import TOOL_DOWN
-from simbridge.trajectory.checks import check_laps, check_positive, direction, vector
-from simbridge.trajectory.paths import Path, line
-from simbridge.trajectory.timing import MotionLaw
+from simbridge.trajectory.paths import Path, check_laps, check_positive, direction, line, vector
 from simbridge.trajectory.trajectory import Trajectory
 
 # With a smaller angle (its sine) between two axes the direction of x is undefined.
 _PARALLEL = 1e-6
+
+
+@dataclass(frozen=True)
+class Motion:
+    """A motion over a length.
+
+    Attributes:
+        duration: s.
+        travelled: Arc lengths (K,) in m at instants (K,) in s, from 0 to `duration`.
+    """
+
+    duration: float
+    travelled: Callable[[Array], Array]
+
+
+class MotionLaw(ABC):
+    """A relation between arc length and time."""
+
+    @abstractmethod
+    def over(self, length: float) -> Motion:
+        """The motion over a length, m."""
+
+
+@dataclass(frozen=True)
+class ConstantSpeed(MotionLaw):
+    """Constant speed; starts and stops are velocity jumps.
+
+    Attributes:
+        speed: m/s.
+    """
+
+    speed: float
+
+    def __post_init__(self) -> None:
+        check_positive(speed=self.speed)
+
+    def over(self, length: float) -> Motion:
+        return Motion(length / self.speed, lambda t: self.speed * t)
+
+
+@dataclass(frozen=True)
+class Trapezoid(MotionLaw):
+    """Constant acceleration, constant speed, constant deceleration; a triangle over a short length.
+
+    Attributes:
+        speed: The largest, m/s.
+        acceleration: Also the deceleration, m/s^2.
+    """
+
+    speed: float
+    acceleration: float
+
+    def __post_init__(self) -> None:
+        check_positive(speed=self.speed, acceleration=self.acceleration)
+
+    def over(self, length: float) -> Motion:
+        peak = min(self.speed, math.sqrt(self.acceleration * length))
+        ramp = peak / self.acceleration
+        duration = ramp + length / peak
+
+        def travelled(t: Array) -> Array:
+            rising = 0.5 * self.acceleration * np.minimum(t, ramp) ** 2
+            level = peak * np.clip(t - ramp, 0.0, duration - 2.0 * ramp)
+            left = np.maximum(duration - t, 0.0)
+            falling = 0.5 * self.acceleration * (ramp**2 - np.minimum(left, ramp) ** 2)
+            return rising + level + falling
+
+        return Motion(duration, travelled)
+
+
+@dataclass(frozen=True)
+class MinimumJerk(MotionLaw):
+    """10 x^3 - 15 x^4 + 6 x^5: minimum jerk from rest to rest (Flash and Hogan 1985).
+
+    Attributes:
+        speed: The largest, m/s, at the middle; 15/8 of the mean.
+    """
+
+    speed: float
+
+    def __post_init__(self) -> None:
+        check_positive(speed=self.speed)
+
+    def over(self, length: float) -> Motion:
+        duration = 1.875 * length / self.speed
+
+        def travelled(t: Array) -> Array:
+            x = np.clip(t / duration, 0.0, 1.0)
+            return length * x**3 * (10.0 + x * (6.0 * x - 15.0))
+
+        return Motion(duration, travelled)
+
+
+@dataclass(frozen=True)
+class SlowInSlowOut(MotionLaw):
+    """An animator's slow-in and slow-out: speed in proportion to the distance from the nearer end, within bounds.
+
+    After J. Haynes, "Exploring Inverse Kinematics" (University of Bath, 2017), section 3.5, where the number of
+    interpolated frames between two key frames is inversely proportional to the tool's distance from the target, and
+    bounded to 30 to 100: a speed between 0.3 and 1 of the largest. Haynes uses the straight distance, so the arm also
+    slows down wherever its path passes near an end; here the distance is along the path, and both ends are treated
+    alike. In both, the motion begins and ends at the slowest speed, not at rest.
+
+    Attributes:
+        speed: The largest, m/s.
+        slowest: Speed at the ends as a share of the largest, above 0 and at most 1.
+        ramp: Share of the length over which the speed would rise from zero to the largest, above 0, at most a half.
+    """
+
+    speed: float
+    slowest: float = 0.3
+    ramp: float = 0.5
+
+    def __post_init__(self) -> None:
+        check_positive(speed=self.speed, slowest=self.slowest, ramp=self.ramp)
+        if self.slowest > 1.0:
+            raise InvalidParameter("slowest", self.slowest, "at most 1")
+        if self.ramp > 0.5:
+            raise InvalidParameter("ramp", self.ramp, "at most a half, as both ends have one")
+
+    def over(self, length: float) -> Motion:
+        rise = self.ramp * length
+        # The slowest speed up to `slow`, exponential from there to `rise`, the largest up to the middle.
+        slow, lowest, growth = self.slowest * rise, self.slowest * self.speed, self.speed / rise
+        leave = slow / lowest
+        level = leave - math.log(self.slowest) / growth
+        half = level + (0.5 * length - rise) / self.speed
+
+        def first_half(t: Array) -> Array:
+            grown = slow * np.exp(growth * (np.clip(t, leave, level) - leave))
+            return np.where(t < leave, lowest * t, np.where(t < level, grown, rise + self.speed * (t - level)))
+
+        def travelled(t: Array) -> Array:
+            return np.where(t <= half, first_half(t), length - first_half(2.0 * half - t))
+
+        return Motion(2.0 * half, travelled)
 
 
 class Orientation(ABC):

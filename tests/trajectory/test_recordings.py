@@ -111,6 +111,13 @@ def test_another_number_of_fields_is_refused_with_those_that_are_known(write, co
     assert f"{count} columns" in message and "PoseStamped (10)" in message and "--columns t=1,x=2" in message
 
 
+@pytest.mark.parametrize("header", ["t,x,y,z,roll,pitch,yaw", "time,px,py,pz", ""])
+def test_poses_without_a_rotation_or_with_euler_angles_are_refused_with_what_to_do(write, header: str) -> None:
+    count = header.count(",") + 1 if header else 4
+    message = refusal(write(np.ones((3, count)).tolist(), *filter(None, [header])))
+    assert "convert roll, pitch and yaw first" in message and "give positions alone a constant quaternion" in message
+
+
 @pytest.mark.parametrize(
     "header",
     [
