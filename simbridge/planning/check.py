@@ -7,6 +7,7 @@ acceleration is a limit only where setpoints are limited (`on_limits="limit"`): 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple, NoReturn
 
 import numpy as np
@@ -108,7 +109,8 @@ def check_reach(solver: Solver, trajectory: Trajectory, times: Array, targets: A
         start = q[-1]
 
 
-def _refuse(solver: Solver, trajectory: Trajectory, time: float, target: Array, residual: Array) -> None:
+def _refuse(solver: Solver, trajectory: Trajectory, time: float, target: Array, residual: Array) -> NoReturn:
+    """Refuse for the first target that is out of reach."""
     sample = int(trajectory.sample_at(time))
     distance, angle = float(residual[0]), float(residual[1])
     first = f"the first is sample {sample} at {time:.3f} s, which stays {pose_residual(distance, angle)} away"
@@ -118,27 +120,24 @@ def _refuse(solver: Solver, trajectory: Trajectory, time: float, target: Array, 
     worst = int(np.argmax(np.where(attained, -1.0, residuals[:, 0])))
     if residuals[worst, 0] > 2.0 * distance and not attained[worst]:
         first += f"; the farthest is sample {few[worst]}, {pose_residual(*residuals[worst])} away"
-    far = float(np.linalg.norm(trajectory.poses[:, :3], axis=1).min()) / solver.robot.reach
-    if not attained.any():
-        slip = (
-            "; are these millimetres? Positions are in metres, unless --columns x[mm] says so"
-            if far > _UNIT_RATIO
-            else ""
-        )
+    every = not attained.any()
+    if every:
+        far = float(np.linalg.norm(trajectory.poses[:, :3], axis=1).min()) / solver.robot.reach
+        slip = "; are these millimetres? Positions are in metres, unless --columns x[mm] says so"
         message = (
-            f"The plan was refused: every target is out of reach{slip}; {first}. The arm reaches at most "
+            f"every target is out of reach{slip if far > _UNIT_RATIO else ''}; {first}. The arm reaches at most "
             f"{solver.robot.reach:.2f} m from its first joint; check units, frame (--frame base for pendant poses) and "
             "TCP."
         )
     else:
+        place = ", ".join(fixed(v, 3) for v in target[:3])
         message = (
-            f"The plan was refused: targets are out of reach; {first} (the first target is "
-            f"{', '.join(fixed(v, 3) for v in target[:3])} m). Move or shrink the trajectory, or choose a longer arm "
-            "(--robot)."
+            f"targets are out of reach; {first} (the first target is {place} m). Move or shrink the trajectory, or "
+            "choose a longer arm (--robot)."
         )
     if trajectory.read_as:
         message += f" The file was read as {trajectory.read_as}."
-    every = not attained.any()
+    message = f"The plan was refused: {message}"
     raise TargetOutOfReach(message, sample=sample, time=time, distance=distance, angle=angle, every=every)
 
 
@@ -167,32 +166,70 @@ def check_setpoints(
     Raises:
         PlanRefused: One of its subclasses names sample, time, joint, value and limit.
     """
-    _check_positions(robot, setpoints, period)
-    velocity, speeds = np.diff(setpoints, axis=0) / period, tool_speeds(robot, setpoints, period)
+    check_positions(robot, setpoints, period)
+    refuse = partial(_refuse_first, robot, period)
+    velocity, tool = np.diff(setpoints, axis=0) / period, tool_speeds(robot, setpoints, period)
     rest = np.zeros((1, robot.n))
     jumps = np.abs(np.diff(np.concatenate([rest, velocity, rest]), axis=0))
-    ratios = (np.abs(velocity) / robot.max_velocity).max(initial=0.0), speeds.max(initial=0.0) / max_tool_speed
-    enough = 0.95 / max(*ratios, 1e-9)
+    speed, fastest = np.abs(velocity), float(tool.max(initial=0.0))
+    worst = float((speed / robot.max_velocity).max(initial=0.0))
+    enough = 0.95 / max(worst, fastest / max_tool_speed, 1e-9)
     # Velocity jumps do not shrink in proportion: where they are too large as well, no number would be right.
     jumpy = jumps.max() * enough > 0.8 * robot.max_velocity_jump
     slower = "Slow it down" if jumpy else f"Slow it down to {enough:.2g} of its speed"
-    peak_velocity = _check_velocity(robot, velocity, period, remedies, slower)
-    _check_jumps(robot, jumps, period, remedies)
+    what = "{joint} would move at {value:.3f} rad/s, past its limit of {limit:.3f} rad/s; the worst of the plan is "
+    what += f"{worst:.2f} times a limit"
+    remedy = remedies.advice(slower, "keep away from singularities")
+    refuse("velocity", speed > robot.max_velocity * _SLACK, speed, robot.max_velocity, what, remedy, before=1)
+
+    what = "the velocity of {joint} would jump by {value:.3f} rad/s within one period; {limit:.3f} rad/s are allowed"
+    remedy = remedies.advice("Slow it down", "round the corner", "lower the solver's kp")
+    limit = robot.max_velocity_jump
+    refuse("velocity jump", jumps > limit * _SLACK, jumps, limit, what, remedy)
+
     if max_acceleration is not None:
-        _check_acceleration(robot, velocity, period, max_acceleration)
-    _check_gravity(robot, setpoints, period)
-    speed = _check_tool_speed(speeds, period, max_tool_speed, remedies, slower)
-    acceleration = jumps[1:-1].max(axis=0, initial=0.0) / period
-    return Peaks(peak_velocity, jumps.max(axis=0), acceleration, speed, collisions.check(setpoints, period))
+        # The last period may be cut short by the end of the trajectory: it belongs to the stop, which is a jump.
+        acceleration = np.abs(np.diff(velocity[:-1], axis=0)) / period
+        # Stretched time passes at a rate that changes: that adds to what the limiter allows.
+        allowed = max_acceleration + CLOCK_SLOPE * np.maximum(speed[1:-1], speed[:-2])
+        what = "{joint} would accelerate at {value:.1f} rad/s^2, past the limit of {limit:.1f} rad/s^2"
+        remedy = "Slow it down (--speed-scale)."
+        excess = acceleration > allowed * _SLACK
+        refuse("acceleration", excess, acceleration, max_acceleration, what, remedy, before=1)
+
+    data = robot.model.createData()
+    torque = np.abs([pin.computeGeneralizedGravity(robot.model, data, q) for q in setpoints])
+    what = "{joint} would need {value:.0f} N m to hold the posture; it has {limit:.0f} N m"
+    remedy = "Reduce the payload (--payload) or keep the arm closer to its base."
+    refuse("torque", torque > robot.max_effort, torque, robot.max_effort, what, remedy)
+
+    what = "the tool would move at {value:.3f} m/s; {limit:.3f} m/s are allowed"
+    remedy = remedies.advice(slower, "allow more (--max-tool-speed)")
+    refuse("tool speed", tool > max_tool_speed * _SLACK, tool, max_tool_speed, what, remedy, before=1)
+    return Peaks(
+        velocity=speed.max(axis=0, initial=0.0),
+        velocity_jump=jumps.max(axis=0),
+        acceleration=jumps[1:-1].max(axis=0, initial=0.0) / period,
+        tool_speed=fastest,
+        clearance=collisions.check(setpoints, period),
+    )
 
 
-def check_commands(robot: Robot, commands: Array, period: float) -> None:
-    """Refuse commands (T, n), rad, that are not finite or outside of the joint range.
+def check_positions(robot: Robot, joints: Array, period: float) -> None:
+    """Refuse setpoints or commands (T, n), rad, one a period, s, that are not finite or outside of the joint range.
 
     Raises:
         LimitExceeded: Names sample, time, joint, value and limit.
     """
-    _check_positions(robot, commands, period)
+    low, high = joints < robot.position_min - 1e-9, joints > robot.position_max + 1e-9
+    limits = np.where(low, robot.position_min, robot.position_max)
+    what = (
+        "{joint} would be at {value:.3f} rad ({value_degrees:.1f} degrees), past its limit of {limit:.3f} rad "
+        "({limit_degrees:.1f} degrees)"
+    )
+    remedy = "Begin from another posture (--home) or move the trajectory."
+    # nan, from a solver, is neither.
+    _refuse_first(robot, period, "position", low | high | ~np.isfinite(joints), joints, limits, what, remedy)
 
 
 def check_predicted_velocity(robot: Robot, velocity: Array, cycle: float, period: float, remedies: Remedies) -> None:
@@ -208,18 +245,15 @@ def check_predicted_velocity(robot: Robot, velocity: Array, cycle: float, period
     Raises:
         LimitExceeded: Names sample, time, joint, value and limit.
     """
-    magnitude = np.abs(velocity)
-    excess = magnitude > robot.max_velocity * _SLACK
-    if excess.any():
-        k, i = _first(excess)
-        value, limit, name = float(magnitude[k, i]), float(robot.max_velocity[i]), robot.joint_names[i]
-        what = (
-            f"servoj would overshoot: it would move {name} at {value:.3f} rad/s, past its limit of {limit:.3f} rad/s, "
-            "which the setpoints keep"
-        )
-        slower = f"Slow it down to {0.95 / float((magnitude / robot.max_velocity).max()):.2g} of its speed"
-        sample = int(k * cycle / period + 1e-6)
-        _refuse_limit("velocity", sample, period, value, limit, what, remedies.advice(slower), name)
+    speed = np.abs(velocity)
+    what = (
+        "servoj would overshoot: it would move {joint} at {value:.3f} rad/s, past its limit of {limit:.3f} rad/s, "
+        "which the setpoints keep"
+    )
+    enough = 0.95 / max(float((speed / robot.max_velocity).max()), 1e-9)
+    remedy = remedies.advice(f"Slow it down to {enough:.2g} of its speed")
+    excess, limits = speed > robot.max_velocity * _SLACK, robot.max_velocity
+    _refuse_first(robot, period, "velocity", excess, speed, limits, what, remedy, cycle=cycle)
 
 
 def check_predicted_distance(
@@ -240,22 +274,45 @@ def check_predicted_distance(
     ends = np.arange(len(setpoints)) * period - _SEEN_LATE
     seen = np.concatenate([setpoints[:1], q])[np.maximum(np.floor(ends / cycle + 1e-6), 0.0).astype(int)]
     distance = np.abs(setpoints - seen)
-    excess = distance > limits
-    if excess.any():
-        k, i = _first(excess)
-        value, limit, name = float(distance[k, i]), float(limits[k, i]), robot.joint_names[i]
-        what = (
-            f"servoj would leave {name} {value:.3f} rad behind its setpoint, and the guard stops it at {limit:.3f} rad"
-        )
-        remedy = "Slow it down (--speed-scale), or use a higher gain (--servo-gain)."
-        _refuse_limit("command lead", k, period, value, limit, what, remedy, name)
+    what = "servoj would leave {joint} {value:.3f} rad behind its setpoint, and the guard stops it at {limit:.3f} rad"
+    remedy = "Slow it down (--speed-scale), or use a higher gain (--servo-gain)."
+    _refuse_first(robot, period, "command lead", distance > limits, distance, limits, what, remedy)
 
 
-def _refuse_limit(
-    quantity: Quantity, k: int, period: float, value: float, limit: float, what: str, remedy: str, joint: str | None
-) -> NoReturn:
+def _refuse_first(
+    robot: Robot,
+    period: float,
+    quantity: Quantity,
+    excess: NDArray[np.bool_],
+    values: Array,
+    limits: Array | float,
+    what: str,
+    remedy: str,
+    *,
+    before: int = 0,
+    cycle: float | None = None,
+) -> None:
+    """Refuse for the first excess (T, n), or (T,) where it is no joint's.
+
+    Args:
+        robot, period, quantity: Of what.
+        excess, values, limits: Each (T, n) or (T,); limits may also be one for each joint, or for all.
+        what: A sentence with the fields joint, value and limit, and the last two in degrees.
+        remedy: A sentence.
+        before: How many samples there are before the first value.
+        cycle: How far values are apart, s; the period by default.
+    """
+    if not excess.any():
+        return
+    row, *column = (int(i) for i in np.argwhere(excess)[0])
+    joint = robot.joint_names[column[0]] if column else None
+    place = (row, *column)
+    value, limit = float(values[place]), float(np.broadcast_to(limits, values.shape)[place])
+    k = before + (row if cycle is None else int(row * cycle / period + 1e-6))
+    in_degrees = {"value_degrees": np.degrees(value), "limit_degrees": np.degrees(limit)}
+    said = what.format(joint=joint, value=value, limit=limit, **in_degrees)
     raise LimitExceeded(
-        f"The plan was refused: at sample {k} ({k * period:.3f} s) {what}. {remedy}",
+        f"The plan was refused: at sample {k} ({k * period:.3f} s) {said}. {remedy}",
         quantity,
         sample=k,
         time=k * period,
@@ -263,89 +320,3 @@ def _refuse_limit(
         limit=limit,
         joint=joint,
     )
-
-
-def _first(excess: NDArray[np.bool_]) -> tuple[int, int]:
-    sample = int(np.argmax(excess.any(axis=1)))
-    return sample, int(np.argmax(excess[sample]))
-
-
-def _check_positions(robot: Robot, setpoints: Array, period: float) -> None:
-    low, high = setpoints < robot.position_min - 1e-9, setpoints > robot.position_max + 1e-9
-    # nan, from a solver, is neither.
-    outside = low | high | ~np.isfinite(setpoints)
-    if not outside.any():
-        return
-    k, i = _first(outside)
-    limit = float(robot.position_min[i] if low[k, i] else robot.position_max[i])
-    value, name = float(setpoints[k, i]), robot.joint_names[i]
-    what = (
-        f"{name} would be at {value:.3f} rad ({np.degrees(value):.1f} degrees), past its limit of {limit:.3f} rad "
-        f"({np.degrees(limit):.1f} degrees)"
-    )
-    remedy = "Begin from another posture (--home) or move the trajectory."
-    _refuse_limit("position", k, period, value, limit, what, remedy, name)
-
-
-def _check_velocity(robot: Robot, velocity: Array, period: float, remedies: Remedies, slower: str) -> Array:
-    magnitude = np.abs(velocity)
-    excess = magnitude > robot.max_velocity * _SLACK
-    if excess.any():
-        k, i = _first(excess)
-        value, limit, name = float(magnitude[k, i]), float(robot.max_velocity[i]), robot.joint_names[i]
-        what = (
-            f"{name} would move at {value:.3f} rad/s, past its limit of {limit:.3f} rad/s; the worst of the plan is "
-            f"{float((magnitude / robot.max_velocity).max()):.2f} times a limit"
-        )
-        remedy = remedies.advice(slower, "keep away from singularities")
-        _refuse_limit("velocity", k + 1, period, value, limit, what, remedy, name)
-    return magnitude.max(axis=0, initial=0.0)
-
-
-def _check_jumps(robot: Robot, jumps: Array, period: float, remedies: Remedies) -> None:
-    excess = jumps > robot.max_velocity_jump * _SLACK
-    if excess.any():
-        k, i = _first(excess)
-        value, limit, name = float(jumps[k, i]), robot.max_velocity_jump, robot.joint_names[i]
-        what = (
-            f"the velocity of {name} would jump by {value:.3f} rad/s within one period; {limit:.3f} rad/s are allowed"
-        )
-        remedy = remedies.advice("Slow it down", "round the corner", "lower the solver's kp")
-        _refuse_limit("velocity jump", k, period, value, limit, what, remedy, name)
-
-
-def _check_acceleration(robot: Robot, velocity: Array, period: float, max_acceleration: float) -> None:
-    # The last period may be cut short by the end of the trajectory: it belongs to the stop, which counts as a jump.
-    velocity = velocity[:-1]
-    acceleration = np.abs(np.diff(velocity, axis=0)) / period
-    # Stretched time passes at a rate that changes: that adds to what the limiter allows.
-    speed = np.maximum(np.abs(velocity[1:]), np.abs(velocity[:-1]))
-    excess = acceleration > (max_acceleration + CLOCK_SLOPE * speed) * _SLACK
-    if excess.any():
-        k, i = _first(excess)
-        value, limit, name = float(acceleration[k, i]), max_acceleration, robot.joint_names[i]
-        what = f"{name} would accelerate at {value:.1f} rad/s^2, past the limit of {limit:.1f} rad/s^2"
-        _refuse_limit("acceleration", k + 1, period, value, limit, what, "Slow it down (--speed-scale).", name)
-
-
-def _check_gravity(robot: Robot, setpoints: Array, period: float) -> None:
-    model, data = robot.model, robot.model.createData()
-    torque = np.abs([pin.computeGeneralizedGravity(model, data, q) for q in setpoints])
-    excess = torque > robot.max_effort
-    if excess.any():
-        k, i = _first(excess)
-        value, limit, name = float(torque[k, i]), float(robot.max_effort[i]), robot.joint_names[i]
-        what = f"{name} would need {value:.0f} N m to hold the posture; it has {limit:.0f} N m"
-        remedy = "Reduce the payload (--payload) or keep the arm closer to its base."
-        _refuse_limit("torque", k, period, value, limit, what, remedy, name)
-
-
-def _check_tool_speed(speeds: Array, period: float, limit: float, remedies: Remedies, slower: str) -> float:
-    excess = speeds > limit * _SLACK
-    if excess.any():
-        k = int(np.argmax(excess)) + 1
-        value = float(speeds[k - 1])
-        what = f"the tool would move at {value:.3f} m/s; {limit:.3f} m/s are allowed"
-        remedy = remedies.advice(slower, "allow more (--max-tool-speed)")
-        _refuse_limit("tool speed", k, period, value, limit, what, remedy, None)
-    return float(speeds.max(initial=0.0))

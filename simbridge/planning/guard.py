@@ -11,7 +11,7 @@ feedforward a plan within the velocity jump may exceed that acceleration. Tool s
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -35,11 +35,9 @@ class ArmLimits:
     """The limits that the guard checks, as plain numbers: the servo process has no `Robot`.
 
     Attributes:
-        name: The arm's.
-        joint_names: n names.
         position_min, position_max: n positions, rad.
         max_velocity: n velocities, rad/s.
-        max_velocity_jump: Largest change of a velocity from one period to the next, rad/s.
+        max_velocity_jump: From one period to the next, rad/s.
     """
 
     name: str
@@ -51,10 +49,8 @@ class ArmLimits:
 
     @staticmethod
     def of(robot: Robot) -> ArmLimits:
-        """The limits of a robot."""
-        low, high, velocity = (
-            tuple(values.tolist()) for values in (robot.position_min, robot.position_max, robot.max_velocity)
-        )
+        arrays = robot.position_min, robot.position_max, robot.max_velocity
+        low, high, velocity = (tuple(values.tolist()) for values in arrays)
         return ArmLimits(robot.name, tuple(robot.joint_names), low, high, velocity, robot.max_velocity_jump)
 
 
@@ -97,11 +93,7 @@ class Guard:
             self.reset(q)
 
     def check(self, setpoint: Array, measured: Array) -> Array:
-        """Check a setpoint.
-
-        Args:
-            setpoint: The setpoint that is about to be sent (n,), rad.
-            measured: The arm's joint positions (n,), rad.
+        """Check a setpoint (n,), rad, right before it is sent, with the arm's joint positions (n,), rad.
 
         Returns:
             A read-only copy of the setpoint (n,).
@@ -113,12 +105,14 @@ class Guard:
             raise GuardViolation(
                 "An earlier setpoint was refused and the arm has been stopped; call recover() first.", rule="latched"
             )
-        try:
-            q = self._numbers(setpoint, "setpoint")
-            velocity = self._check_limits(q, self._numbers(measured, "measured position"))
-        except GuardViolation:
-            self._violated = True
-            raise
+        q, at = self._numbers(setpoint, "setpoint"), self._numbers(measured, "measured position")
+        self._check_range(q)
+        velocity = (q - (at if self._previous is None else self._previous)) / self._period
+        self._check("velocity", velocity, self._max_velocity, "its velocity", "rad/s")
+        jump = velocity - (velocity if self._velocity is None else self._velocity)
+        self._check("velocity jump", jump, self._max_jump, "the change of its velocity within a period", "rad/s")
+        allowed = allowed_distance(velocity, self._lookahead)
+        self._check("distance", q - at, allowed, "its distance from the measured arm", "rad", 1.0)
         # The first setpoint is where the motion begins, from rest: the step to it is no velocity.
         self._previous, self._velocity = q, 0.0 * q if self._velocity is None else velocity
         return q
@@ -154,16 +148,9 @@ class Guard:
         Raises:
             GuardViolation: It is not finite, outside of the joint range, or too far from the arm.
         """
-        try:
-            q = self._numbers(command, "command")
-            self._check_range(q)
-            lead = np.abs(q - wanted)
-            if (lead > MAX_LEAD).any():
-                i = int(np.argmax(lead))
-                raise self._violation("lead", i, lead[i], MAX_LEAD, "the lead of its command", "rad")
-        except GuardViolation:
-            self._violated = True
-            raise
+        q = self._numbers(command, "command")
+        self._check_range(q)
+        self._check("lead", q - wanted, np.full(len(q), MAX_LEAD), "the lead of its command", "rad", 1.0)
         return q
 
     def check_predicted(self, qd: Array) -> None:
@@ -199,19 +186,14 @@ class Guard:
         try:
             q = np.array(given, dtype=float)
         except Exception:  # conversion of an arbitrary object may fail in any way
-            raise GuardViolation(
-                f"A {name} must be numbers, not {type(given).__name__}; the arm was stopped.", rule="shape"
-            ) from None
+            kind = type(given).__name__
+            raise self._violation(f"A {name} must be numbers, not {kind}; the arm was stopped.", rule="shape") from None
+        refused = "was refused and the arm stopped"
         if q.shape != (len(self._low),):
-            raise GuardViolation(
-                f"A {name} of shape {q.shape} was refused and the arm stopped: {self._robot.name} has "
-                f"{len(self._low)} joints.",
-                rule="shape",
-            )
+            has = f"{self._robot.name} has {len(self._low)} joints"
+            raise self._violation(f"A {name} of shape {q.shape} {refused}: {has}.", rule="shape")
         if not np.isfinite(q).all():
-            raise GuardViolation(
-                f"A {name} that is not finite was refused and the arm stopped: {q.tolist()}.", rule="finite"
-            )
+            raise self._violation(f"A {name} that is not finite {refused}: {q.tolist()}.", rule="finite")
         q.setflags(write=False)
         return q
 
@@ -220,30 +202,18 @@ class Guard:
         if (outside > 1e-9).any():
             i = int(np.argmax(outside))
             bound = self._low[i] if q[i] < self._low[i] else self._high[i]
-            raise self._violation("position", i, q[i], bound, "its position", "rad")
-
-    def _check_limits(self, q: Array, measured: Array) -> Array:
-        """The velocity (n,), rad/s, of a setpoint that keeps the limits."""
-        self._check_range(q)
-        velocity = (q - (measured if self._previous is None else self._previous)) / self._period
-        self._check("velocity", velocity, self._max_velocity, "its velocity", "rad/s")
-        jump = velocity - (velocity if self._velocity is None else self._velocity)
-        self._check("velocity jump", jump, self._max_jump, "the change of its velocity within a period", "rad/s")
-        allowed = allowed_distance(velocity, self._lookahead)
-        self._check("distance", q - measured, allowed, "its distance from the measured arm", "rad", 1.0)
-        return velocity
+            raise self._past_limit("position", i, q[i], bound, "its position", "rad")
 
     def _check(self, rule: str, values: Array, limits: Array, what: str, unit: str, slack: float = _SLACK) -> None:
         shares = np.abs(values) / limits
         # Written so that a step from an unknown position (nan) is refused, too.
         if not (shares <= slack).all():
-            self._violated = True
             i = int(np.argmax(shares))
-            raise self._violation(rule, i, abs(values[i]), limits[i], what, unit)
+            raise self._past_limit(rule, i, abs(values[i]), limits[i], what, unit)
 
-    def _violation(self, rule: str, i: int, value: float, limit: float, what: str, unit: str) -> GuardViolation:
+    def _past_limit(self, rule: str, i: int, value: float, limit: float, what: str, unit: str) -> GuardViolation:
         name = self._robot.joint_names[i]
-        return GuardViolation(
+        return self._violation(
             f"A setpoint was refused and the arm stopped: {name}: {what} would be {value:.4g} {unit}, "
             f"the limit is {limit:.4g} {unit}.",
             rule=rule,
@@ -251,3 +221,8 @@ class Guard:
             value=float(value),
             limit=float(limit),
         )
+
+    def _violation(self, message: str, **facts: Any) -> GuardViolation:
+        """Latch; the error to raise."""
+        self._violated = True
+        return GuardViolation(message, **facts)

@@ -25,7 +25,7 @@ from simbridge.ik.solver import TOLERANCE, Solver
 from simbridge.planning.check import (
     Peaks,
     Remedies,
-    check_commands,
+    check_positions,
     check_predicted_distance,
     check_predicted_velocity,
     check_reach,
@@ -198,7 +198,7 @@ def _planned(
         tolerance = CORNER_TOLERANCE if options.corner_tolerance is None else options.corner_tolerance
         slow_down = limiting and replay is None
         ahead = feedforward(robot, plan.setpoints, period, plant, tolerance, slow_down=slow_down)
-        check_commands(robot, ahead.commands, period)
+        check_positions(robot, ahead.commands, period)
         plan = replace(_rested(plan, ahead), wanted=ahead.wanted)
         # The arm is checked as the servo law predicts it; the commands may step where it does not.
         joints, max_acceleration = predicted(ahead.commands).q[: plan.samples], MAX_ACCELERATION
