@@ -1,8 +1,8 @@
-"""URSim and real arms as backends: through ur_rtde, which runs in the servo process.
+"""UR controllers as backends: through ur_rtde, which runs in the servo process.
 
-Entering checks that this is the intended controller and arm, powers URSim on (never anything else), and asks for
-confirmation before a real arm moves. The first motion starts the servo process, which uploads ur_rtde's control script;
-every motion ends with a decelerated stop and the end of that script.
+Entering checks that this is the intended controller and arm, and asks for confirmation before a real arm moves. The
+first motion starts the servo process, which uploads the control script; every motion ends with a decelerated stop and
+the end of that script.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from simbridge.backends import controller_setup, preflight
+from simbridge.backends import preflight
 from simbridge.backends.backend import ArmState, Ask, Backend, Capabilities, Ending, Facts
 from simbridge.backends.control_script import random_number
 from simbridge.backends.ending import end_session, signals_wait
 from simbridge.backends.live_channel import LiveChannel
+from simbridge.backends.loop_process import Silence
 from simbridge.backends.operator_confirmation import confirm, confirm_approach
-from simbridge.backends.power_control import power_up, unlock
 from simbridge.backends.servo_channel import STATE_FIELDS, ControllerSettings, ServoConfig, StateRing, state_at_rest
 from simbridge.backends.servo_client import LoopTiming, ServoProcess
 from simbridge.errors import SimbridgeError
@@ -39,8 +39,6 @@ from simbridge.ur.primary import ControllerMessages
 from simbridge.ur.rtde import RtdeReader
 
 START_TOLERANCE = math.radians(1.0)  # of the arm to a plan's first setpoint when the plan begins
-# The servo process gives up after 100 ms without states; if it sends nothing at all for this long, it is killed.
-SILENCE = 0.8  # s
 SCRIPT_ENDS = 0.5  # s for which a control script that is ending may still count as a running program
 
 
@@ -54,8 +52,7 @@ class ControllerBackend(Backend):
         settings: How the controller is used.
         cell: The cell that the controller must match.
         collision_scene: Obstacles for approaches.
-        plan_facts: Facts about the plan, displayed before a real arm moves.
-        ask: Asks the operator for confirmation; None if there is no operator.
+        plan_facts, ask: See `Backend.from_options`.
 
     Attributes:
         ursim: Whether the controller must be URSim, and may be powered on.
@@ -71,10 +68,10 @@ class ControllerBackend(Backend):
     @classmethod
     def resolve(cls, robot: Robot, options: Options) -> tuple[ControllerFacts, Robot, Options]:
         """See `Backend.resolve`: the arm as its controller describes it."""
-        host = controller_setup.controller_host(options, cls.default_host)
-        facts = controller_setup.identify_controller(host, robot, options.cell, period=options.period, ursim=cls.ursim)
-        arm = controller_setup.with_calibration(robot, facts, options)
-        return facts, arm, controller_setup.resolve_options(facts, options, cls.tool_speed_limit)
+        host = preflight.controller_host(options, cls.default_host)
+        facts = preflight.identify_controller(host, robot, options.cell, period=options.period, ursim=cls.ursim)
+        arm = preflight.with_calibration(robot, facts, options)
+        return facts, arm, preflight.resolve_options(facts, options, cls.tool_speed_limit)
 
     @classmethod
     def from_options(
@@ -82,9 +79,9 @@ class ControllerBackend(Backend):
     ) -> ControllerBackend:
         return cls(
             robot,
-            controller_setup.controller_host(options, cls.default_host),
+            preflight.controller_host(options, cls.default_host),
             period=options.period,
-            settings=controller_setup.controller_settings(robot, options),
+            settings=preflight.controller_settings(robot, options),
             cell=options.cell,
             collision_scene=options.collision_scene,
             plan_facts=plan_facts,
@@ -115,7 +112,7 @@ class ControllerBackend(Backend):
         # The controller's clock when it was checked last, and at the session's first setpoint, s.
         self._checked_at = 0.0
         self._first: float | None = None
-        self._timing = LoopTiming(self.period)
+        self._timing, self._silence = LoopTiming(self.period), Silence()
         self._number = 0
         self._ending: Ending | None = None
 
@@ -135,17 +132,11 @@ class ControllerBackend(Backend):
         return self
 
     def _identify(self) -> ControllerFacts:
-        return controller_setup.identify_controller(
-            self.host, self.robot, self._cell, period=self.period, ursim=self.ursim
-        )
+        return preflight.identify_controller(self.host, self.robot, self._cell, period=self.period, ursim=self.ursim)
 
     def _ready(self) -> ControllerFacts:
-        """The controller's facts, once it is identified and ready to move; URSim is powered on."""
+        """The controller's facts, once it is identified and ready to move."""
         facts = self._identify()
-        if self.ursim:
-            preflight.check_not_stopped(facts)
-            power_up(facts)
-            facts = self._identify()
         preflight.check_ready(facts, follow_scaling=self._settings.follow_scaling)
         return facts
 
@@ -224,7 +215,7 @@ class ControllerBackend(Backend):
         process = self._connected(setup)
         with self._stop_on_error():
             self._ring, channel = process.live_session()  # may take long on a busy computer: silence counts from here
-        self._timing, self._heard, self._silent = LoopTiming(self.period), time.monotonic(), False
+        self._timing, self._silence = LoopTiming(self.period), Silence()
         return self._ring, channel, process
 
     def session_events(self, states: Iterable[ArmState]) -> list[dict[str, Any]]:
@@ -232,11 +223,17 @@ class ControllerBackend(Backend):
         assert self._process is not None
         with self._stop_on_error():
             for state in states:
-                self._last, self._first, self._heard = state, self._first or state.timestamp, time.monotonic()
+                self._received(state)
                 self._timing.add(state)
             events = self._process.events()
-            self._silent = self._check_silence(self._heard, self._silent)
+            self._check_silence()
         return events
+
+    def _received(self, state: ArmState) -> ArmState:
+        """Remember a state that has arrived."""
+        self._last, self._first = state, self._first or state.timestamp
+        self._silence.heard()
+        return state
 
     def _connected(self, setup: bytes | None = None) -> ServoProcess:
         """The servo process, with the control script running and the tool configured and verified."""
@@ -283,7 +280,8 @@ class ControllerBackend(Backend):
         """The states of a plan, as they arrive."""
         with self._stop_on_error():
             self._ring = ring = process.replay(setpoints, feedforward=feedforward)
-            done, silent, heard = False, False, time.monotonic()
+            self._silence = Silence()
+            done = False
             failure: SimbridgeError | None = None
             while not done and failure is None:
                 events = []
@@ -297,14 +295,12 @@ class ControllerBackend(Backend):
                     self._timing.add_counts(event)
                 # All states were written before the end was reported.
                 for state in ring.new_states(self.period):
-                    self._last = state
-                    self._first = self._first or state.timestamp
-                    yield state
-                    # After the yield: a slow consumer is not silence of the servo process.
-                    heard = time.monotonic()
+                    yield self._received(state)
+                    # A slow consumer is not silence of the servo process.
+                    self._silence.heard()
                 if failure is not None:
                     raise failure
-                silent = self._check_silence(heard, silent)
+                self._check_silence()
 
     def unread(self) -> Iterator[ArmState]:
         """See `Backend.unread`."""
@@ -322,27 +318,22 @@ class ControllerBackend(Backend):
                     number = ring.post(setpoint)
                 self._await(process, ring, number)
                 for state in ring.new_states(self.period):
-                    self._last = state
-                    self._first = self._first or state.timestamp
-                    self._timing.add(state)
+                    self._timing.add(self._received(state))
                 assert self._last is not None
                 yield self._last
 
     def _await(self, process: ServoProcess, ring: StateRing, number: int) -> None:
         """Wait until a live setpoint was sent and, for the first, its state has arrived."""
-        silent, begin = False, time.monotonic()
+        self._silence = Silence()
         while ring.taken < number or not ring.written:
             process.events(self.period / 10.0)
-            silent = self._check_silence(begin, silent)
+            self._check_silence()
 
-    def _check_silence(self, heard: float, before: bool) -> bool:
-        """Whether nothing was heard for too long. Only the second time in a row is an error: after the first, what came
-        while this program was halted is read."""
-        silent = time.monotonic() - heard
-        if silent > SILENCE and before:
+    def _check_silence(self) -> None:
+        silent = self._silence.too_long()
+        if silent:
             timestamp = 0.0 if self._last is None else self._last.timestamp
             raise StaleState(self.host, timestamp, silent, said_by="the process on this computer that sends setpoints")
-        return silent > SILENCE
 
     @contextlib.contextmanager
     def _stop_on_error(self) -> Iterator[None]:
@@ -388,9 +379,6 @@ class ControllerBackend(Backend):
             NotConfirmed: The operator did not confirm.
         """
         self.stop()
-        if self.ursim:
-            self._identify()
-            unlock(self.host)
         facts = self._ready()
         if not self.ursim:
             cause = (("stopped by", str(self._stopped_by or "nothing")),)

@@ -18,9 +18,8 @@ import numpy as np
 
 from simbridge.backends.backend import Ending
 from simbridge.backends.control_script import Program, ProgramWatch
-from simbridge.backends.servo_channel import STATE_FIELDS
+from simbridge.backends.servo_channel import STATE_FIELDS, State
 from simbridge.backends.servo_client import ServoProcess
-from simbridge.backends.session_state import State
 from simbridge.ur.controller import stop_of
 from simbridge.ur.dashboard import DashboardClient
 from simbridge.ur.errors import ControllerError, ProgramStopped

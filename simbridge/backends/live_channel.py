@@ -8,13 +8,14 @@ interpreter lock can hold the loop up.
 from __future__ import annotations
 
 import math
-import mmap
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from simbridge.backends.servo_channel import mapped
 from simbridge.planning.live.inputs import Input, longest_row
 from simbridge.planning.live.phase import Cause, Fate, Order, Phase, cause_of_row, cause_row
 from simbridge.robot.pose import Array
@@ -43,9 +44,9 @@ class Period:
         number, fate: Of the input taken in this period; 0 if none was.
         phase: After the period.
         speed: Share of the wanted step that was made.
-        solver: How long solver, limiter and checks took, s.
+        solver: How long solver, limiter and checks took, s; nan where that does not count.
         causes: What slowed the arm down; the first three.
-        target: (7,).
+        target: Pose (7,).
         solution, setpoint: (n,), rad.
     """
 
@@ -65,30 +66,34 @@ class Period:
     setpoint: Array
 
 
+def _length(n: int) -> int:
+    """Numbers in the memory for n joints: counts, slots and rows."""
+    return 8 + _SLOTS * (1 + longest_row(n)) + _ROWS * (len(_SCALARS) + 3 * _CAUSES + 7 + 2 * n)
+
+
 class LiveChannel:
     """The shared memory of a live session.
 
     Args:
-        memory: A file of `size` bytes, open for reading and writing; None for memory of this process alone.
+        path: The file, made by `create`; None for memory of this process alone.
         n: Number of joints.
     """
 
-    def __init__(self, memory: int | None, n: int) -> None:
-        self._n, self._longest = n, longest_row(n)
-        self._width = len(_SCALARS) + 3 * _CAUSES + 7 + 2 * n
-        size = self.size(n)
-        numbers: Array = np.frombuffer(mmap.mmap(-1 if memory is None else memory, size), dtype=np.float64)
+    def __init__(self, path: Path | None, n: int) -> None:
+        self._n = n
+        numbers = mapped(path, _length(n))
         self._counts = numbers[:8].view(np.int64)
-        slots = numbers[8 : 8 + _SLOTS * (1 + self._longest)]
-        self._slots = slots.reshape(_SLOTS, 1 + self._longest)
-        self._rows = numbers[8 + slots.size :].reshape(_ROWS, self._width)
+        slots = numbers[8 : 8 + _SLOTS * (1 + longest_row(n))]
+        self._slots = slots.reshape(_SLOTS, -1)
+        self._rows = numbers[8 + slots.size :].reshape(_ROWS, -1)
         self._read = 0
         self.overwritten = 0
 
     @staticmethod
-    def size(n: int) -> int:
-        """Bytes of the memory for n joints. A file is written in full, so that no page has to be allocated later."""
-        return 8 * (8 + _SLOTS * (1 + longest_row(n)) + _ROWS * (len(_SCALARS) + 3 * _CAUSES + 7 + 2 * n))
+    def create(path: Path, n: int) -> LiveChannel:
+        """Make the file, in full, so that no page has to be allocated later."""
+        path.write_bytes(bytes(8 * _length(n)))
+        return LiveChannel(path, n)
 
     def post(self, given: Input) -> None:
         """Replace the newest input (called by the parent, from one thread at a time)."""

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import time
 import warnings
 from abc import ABC, abstractmethod
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, cast
 
-from simbridge.backends.backend import Ask, Capabilities, Ending
-from simbridge.backends.controller import SILENCE, ControllerBackend
+from simbridge.backends import SIMULATION, backend_class
+from simbridge.backends.backend import ArmState, Ask, Capabilities, Ending
+from simbridge.backends.controller import ControllerBackend
 from simbridge.backends.live_channel import LiveChannel
 from simbridge.backends.live_loop import LiveSetup, Request
-from simbridge.backends.loop_process import LoopProcess, reconstruct_error
+from simbridge.backends.loop_process import LoopProcess, Silence, reconstruct_error
 from simbridge.backends.pybullet import PyBulletBackend
-from simbridge.backends.registry import SIMULATION, backend_class
 from simbridge.backends.servo_channel import ROWS, StateRing
 from simbridge.backends.servo_client import LoopTiming
 from simbridge.backends.simulated_session import SimulatedArm
@@ -51,6 +49,7 @@ class LiveDriver(ABC):
         self.channel: LiveChannel | None = None
         self.ring: StateRing | None = None
         self.subjects: tuple[str, ...] = ()
+        self._process: LoopProcess | None = None
 
     def open(self) -> None:  # noqa: B027 (only a controller has something to check)
         """Check what can be checked before the loop starts; on `real` ask.
@@ -67,16 +66,14 @@ class LiveDriver(ABC):
             SimbridgeError: It cannot be started.
         """
 
-    @abstractmethod
     def order(self, order: Order, engagement: int = 0, upto: int = 0, value: float = 0.0) -> None:
         """Pass on an order."""
+        assert self._process is not None
+        self._process.send(Request(order, engagement, upto, value).sent())
 
     @abstractmethod
-    def poll(self, states: list[Any]) -> SimbridgeError | None:
-        """Take what the loop has reported.
-
-        Args:
-            states: What has appeared in the ring since the last call.
+    def poll(self, states: list[ArmState]) -> SimbridgeError | None:
+        """Take what the loop has reported, and the states that have appeared in the ring since the last call.
 
         Returns:
             What has stopped the arm while the loop goes on.
@@ -90,9 +87,9 @@ class LiveDriver(ABC):
         """Bring the arm to rest and end the loop."""
 
     @property
-    @abstractmethod
     def ending(self) -> Ending | None:
         """See `Backend.ending`."""
+        return Ending(arm_at_rest=True, script_ended=True)
 
     @property
     def loop(self) -> dict[str, float | int] | None:
@@ -126,7 +123,6 @@ class ControllerDriver(LiveDriver):
     def __init__(self, setup: LiveSetup, backend: ControllerBackend) -> None:
         super().__init__(setup)
         self._backend, self._ended, self.asks = backend, False, not backend.ursim
-        self._process: LoopProcess | None = None
 
     def open(self) -> None:
         self._backend.__enter__()
@@ -146,15 +142,10 @@ class ControllerDriver(LiveDriver):
                     raise ScriptNotStarted(self._backend.host, _START_TIMEOUT)
                 time.sleep(0.001)
         except BaseException:
-            self._ended = True
-            self._backend.stop()
+            self.end()
             raise
 
-    def order(self, order: Order, engagement: int = 0, upto: int = 0, value: float = 0.0) -> None:
-        assert self._process is not None
-        self._process.send(Request(order, engagement, upto, value).sent())
-
-    def poll(self, states: list[Any]) -> SimbridgeError | None:
+    def poll(self, states: list[ArmState]) -> SimbridgeError | None:
         try:
             self._backend.session_events(states)
         except SimbridgeError:
@@ -163,8 +154,8 @@ class ControllerDriver(LiveDriver):
         return None
 
     def end(self) -> None:
-        self._backend.stop()
         self._ended = True
+        self._backend.stop()
 
     @property
     def ending(self) -> Ending | None:
@@ -183,9 +174,8 @@ class SimulationDriver(LiveDriver):
     def __init__(self, setup: LiveSetup, priority: int = 0) -> None:
         super().__init__(setup)
         self._priority = priority
-        self._process: LoopProcess | None = None
         self._timing = LoopTiming(setup.period)
-        self._heard, self._silent, self._newest = 0.0, False, 0.0
+        self._silence, self._newest = Silence(), 0.0
 
     def begin(self) -> None:
         if self._process is not None:
@@ -195,40 +185,35 @@ class SimulationDriver(LiveDriver):
         self._process = process = LoopProcess("simbridge.backends.simulated_session", "the simulation")
         setup, channel, ring = (process.memory(name) for name in ("setup", "channel", "states"))
         setup.write_bytes(pickled)
-        channel.write_bytes(bytes(LiveChannel.size(n)))
-        with channel.open("r+b") as file:
-            self.channel = LiveChannel(file.fileno(), n)
-        self.ring = StateRing.create(ring, n, ROWS)
+        self.channel, self.ring = LiveChannel.create(channel, n), StateRing.create(ring, n, ROWS)
         paths = {"live": str(setup), "channel": str(channel), "ring": str(ring)}
         process.send({**paths, "rows": self.ring.rows, "priority": self._priority})
         process.keep_alive()
         try:
-            self._await_session(process)
+            while not self.subjects:
+                for event in process.events(_START_TIMEOUT):
+                    self.subjects = tuple(event.get("subjects", self.subjects))
+                    for note in event.get("notes", ()):
+                        warnings.warn(note, stacklevel=2)
         except BaseException:
             self.end()
             raise
+        self._silence = Silence()
 
-    def _await_session(self, process: LoopProcess) -> None:
-        while not self.subjects:
-            for event in process.events(_START_TIMEOUT):
-                self.subjects = tuple(event.get("subjects", self.subjects))
-                for note in event.get("notes", ()):
-                    warnings.warn(note, stacklevel=2)
-        self._heard, self._silent = time.monotonic(), False
-
-    def order(self, order: Order, engagement: int = 0, upto: int = 0, value: float = 0.0) -> None:
-        assert self._process is not None
-        self._process.send(Request(order, engagement, upto, value).sent())
-
-    def poll(self, states: list[Any]) -> SimbridgeError | None:
+    def poll(self, states: list[ArmState]) -> SimbridgeError | None:
         for state in states:
             self._timing.add(state)
-            self._heard, self._newest = time.monotonic(), state.timestamp
+            self._silence.heard()
+            self._newest = state.timestamp
         stopped: SimbridgeError | None = None
         if self._process is None:
             return None
         try:
-            self._check_silence()
+            silent = self._silence.too_long()
+            if silent:
+                # It would not answer a request to stop.
+                self._process.kill()
+                raise StaleState("", self._newest, silent, said_by="the process of the simulation")
             for event in self._process.events():
                 if event["event"] == "refused":
                     found = reconstruct_error(event)
@@ -238,24 +223,11 @@ class SimulationDriver(LiveDriver):
             raise
         return stopped
 
-    def _check_silence(self) -> None:
-        """As on a controller: only the second time in a row is an error, for this program may have been halted."""
-        silent = time.monotonic() - self._heard
-        if silent > SILENCE and self._silent and self._process is not None:
-            # It would not answer a request to stop.
-            self._process.kill()
-            raise StaleState("", self._newest, silent, said_by="the process of the simulation")
-        self._silent = silent > SILENCE
-
     def end(self) -> None:
         process, self._process = self._process, None
         if process is not None:
             process.stop()
             self._timing.add_counts(process.counts)
-
-    @property
-    def ending(self) -> Ending | None:
-        return Ending(arm_at_rest=True, script_ended=True)
 
     @property
     def loop(self) -> dict[str, float | int] | None:
@@ -276,10 +248,7 @@ class SteppedDriver(LiveDriver):
         if self._arm is not None:
             return
         motion, n = self.setup.motion(), self.setup.robot.n
-        self.channel, self.subjects = LiveChannel(None, n), motion.subjects
-        memory = os.memfd_create("simbridge-states")
-        self.ring = StateRing.create(Path(f"/proc/self/fd/{memory}"), n, ROWS)
-        os.close(memory)
+        self.channel, self.ring, self.subjects = LiveChannel(None, n), StateRing(None, n, ROWS), motion.subjects
         self._arm = SimulatedArm(self.setup, motion, self.channel, self.ring).__enter__()
 
     def advance(self) -> None:
@@ -294,7 +263,7 @@ class SteppedDriver(LiveDriver):
         assert self._arm is not None
         self._arm.loop.requests.append(Request(order, engagement, upto, value))
 
-    def poll(self, states: list[Any]) -> SimbridgeError | None:
+    def poll(self, states: list[ArmState]) -> SimbridgeError | None:
         stopped, self._stopped = self._stopped, None
         if stopped is not None and not isinstance(stopped, GuardViolation):
             # The loop has failed, such as a custom solver in it; the next one begins with the arm at home.
@@ -306,7 +275,3 @@ class SteppedDriver(LiveDriver):
         if self._arm is not None:
             self._arm.__exit__()
         self._arm = None
-
-    @property
-    def ending(self) -> Ending | None:
-        return Ending(arm_at_rest=True, script_ended=True)

@@ -11,11 +11,10 @@ from typing import Any
 
 from simbridge.backends.live_channel import LiveChannel
 from simbridge.backends.live_loop import LiveLoop, Request, unpickled
-from simbridge.backends.open_files import new_files_allowed
-from simbridge.backends.servo_channel import StateRing
+from simbridge.backends.loop_process import new_files_allowed
+from simbridge.backends.servo_channel import Event, StateRing
 from simbridge.backends.servo_loop import ServoLoop
 from simbridge.backends.servo_process import Session, leave, main
-from simbridge.backends.session_state import Event
 
 
 class LiveServoSession(Session):
@@ -33,10 +32,10 @@ class LiveServoSession(Session):
             return
         config, joints = self._config, len(self._config.limits.joint_names)
         self._motion.rest_at(loop.measured)
-        with new_files_allowed(), open(request["channel"], "r+b") as file:
-            channel = LiveChannel(file.fileno(), joints)
+        with new_files_allowed():
+            channel = LiveChannel(Path(request["channel"]), joints)
             ring = StateRing(Path(request["ring"]), joints, request["rows"])
-            self._live = LiveLoop(self._motion, channel, config.period, time.monotonic, late=lambda: loop.slowed)
+        self._live = LiveLoop(self._motion, channel, config.period, time.monotonic, late=lambda: loop.slowed)
         self._parent.report(event="session", subjects=list(self._motion.subjects))
         loop.play(self._live, ring.write, feedforward=config.settings.feedforward)
         self._on(Event.PLAY)

@@ -1,33 +1,47 @@
-"""The parent's end of a loop in a process of its own: start it, send requests, receive events, end it."""
+"""A loop in a process of its own: both ends of the pipes to it, and what it does to keep its deadlines.
+
+Requests and events are JSON lines; an empty line is the parent's heartbeat.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import gc
 import inspect
 import json
 import os
+import resource
 import select
 import signal
 import subprocess
 import sys
 import tempfile
 import threading
+import time
+import traceback
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
 from simbridge import errors
-from simbridge.backends.loop_parent import HEARTBEAT
+from simbridge.scheduling import ask_for_priority, ask_for_short_slices, threads
 from simbridge.ur import errors as controller_errors
-from simbridge.ur.errors import ServoProcessLost
+from simbridge.ur.errors import ParentLost, ServoProcessLost
 
+# The parent sends something at least this often, s, or is taken to be halted after the timeout, s.
+HEARTBEAT, HEARTBEAT_TIMEOUT = 0.1, 1.0
+# The servo process gives up after 100 ms without states; if it says nothing at all for this long, it is killed.
+SILENCE = 0.8  # s
 # For the arm to decelerate and the script to end; after that the process is killed.
 STOP_TIMEOUT = 5.0  # s
 # The directory that contains the package.
 _PACKAGE_ROOT = Path(__file__).parents[2]
+# Open files: the standard streams. Not zero, because poll() watches no more descriptors than the limit.
+_NO_MORE_FILES = 3
 
 
 class LoopProcess:
-    """A running process with a loop, which reads requests as JSON lines and writes events as such.
+    """A running process with a loop, seen from its parent.
 
     Args:
         module: What it runs.
@@ -57,11 +71,6 @@ class LoopProcess:
             bufsize=0,
         )
         self._ended = threading.Event()
-
-    @property
-    def pid(self) -> int:
-        """The process's id."""
-        return self._process.pid
 
     def keep_alive(self) -> None:
         """Let the process hear, as long as this program runs, that it does."""
@@ -128,7 +137,7 @@ class LoopProcess:
         return ServoProcessLost(self._name, how, lines[-1][:300] if lines else "")
 
     def ask_to_stop(self) -> None:
-        """Have the arm stopped and the control script ended; returns at once."""
+        """Ask for the arm to be stopped and the control script ended; returns at once."""
         self.send({"do": "stop"})
 
     def stop(self) -> None:
@@ -143,7 +152,12 @@ class LoopProcess:
         if status < 0:
             self.failures.append(f"the servo process was ended by {signal.Signals(-status).name}")
         self._take_the_rest()
-        self._close()
+        for pipe in (self._process.stdin, self._process.stdout, self._errors):
+            assert pipe is not None
+            with contextlib.suppress(OSError):
+                pipe.close()
+        while self._shared:
+            os.close(self._shared.pop())
 
     def kill(self) -> None:
         """End a process that does nothing any more; `stop` cleans up after it."""
@@ -170,17 +184,82 @@ class LoopProcess:
             self._process.kill()
             return self._process.wait()
 
-    def _close(self) -> None:
-        for pipe in (self._process.stdin, self._process.stdout, self._errors):
-            assert pipe is not None
-            with contextlib.suppress(OSError):
-                pipe.close()
-        while self._shared:
-            os.close(self._shared.pop())
+
+class Silence:
+    """Notices when nothing is heard from a loop any more."""
+
+    def __init__(self) -> None:
+        self._before = False
+        self.heard()
+
+    def heard(self) -> None:
+        """Something was heard."""
+        self._heard = time.monotonic()
+
+    def too_long(self) -> float:
+        """How long nothing was heard, s, if that is too long; else 0. It is only the second time in a row: after the
+        first, what came while this program was halted is read."""
+        silent = time.monotonic() - self._heard
+        before, self._before = self._before, silent > SILENCE
+        return silent if before and self._before else 0.0
+
+
+class Parent:
+    """The loop's end of the pipes.
+
+    Attributes:
+        gone: Whether the parent has closed a pipe or ended.
+    """
+
+    def __init__(self) -> None:
+        self._events = os.fdopen(os.dup(1), "w")
+        # What a library prints must not be mistaken for an event.
+        os.dup2(2, 1)
+        self._buffer = b""
+        self._heard = time.monotonic()
+        self.gone = False
+
+    def configuration(self) -> bytes:
+        """The first line that the parent sends; what follows it belongs to `requests`."""
+        return sys.stdin.buffer.raw.readline()  # type: ignore[union-attr,no-any-return]
+
+    def check_alive(self) -> None:
+        """Raise if nothing has come from the parent for too long.
+
+        Raises:
+            ParentLost: It is halted.
+        """
+        silence = time.monotonic() - self._heard
+        if silence > HEARTBEAT_TIMEOUT:
+            raise ParentLost(silence)
+
+    def requests(self) -> list[dict[str, Any]]:
+        """The requests since the last call."""
+        if self.gone or not select.select([0], [], [], 0.0)[0]:
+            return []
+        data = os.read(0, 65536)
+        self.gone, self._heard = not data, time.monotonic()
+        *lines, self._buffer = (self._buffer + data).split(b"\n")
+        return [json.loads(line) for line in lines if line]
+
+    def report(self, **facts: Any) -> None:
+        """Send an event."""
+        try:
+            self._events.write(json.dumps(facts) + "\n")
+            self._events.flush()
+        except OSError:
+            self.gone = True
+
+
+def error_facts(error: BaseException) -> dict[str, Any]:
+    """An error as an event, from which the parent reconstructs it."""
+    fields = {name: value for name, value in vars(error).items() if isinstance(value, (int, float, str, type(None)))}
+    trace = "".join(traceback.format_exception(error))
+    return {"event": "error", "error": type(error).__name__, "message": str(error), "fields": fields, "trace": trace}
 
 
 def reconstruct_error(event: dict[str, Any]) -> Exception:
-    """The error that an event of the servo process describes."""
+    """The error that an event describes (`error_facts`)."""
     kind = getattr(controller_errors, event["error"], None) or getattr(errors, event["error"], None)
     if kind is None or not issubclass(kind, errors.SimbridgeError):
         return errors.InternalError("servo process", event["trace"])
@@ -189,3 +268,32 @@ def reconstruct_error(event: dict[str, Any]) -> Exception:
     error: Exception = kind(**{name: known[name] for name in inspect.signature(kind).parameters if name in known})
     error.args = (event["message"],)
     return error
+
+
+def minimize_latency(priority: int) -> list[str]:
+    """Disable garbage collection and request scheduling priority; returns notes on what the system refused."""
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    # Threads are listed by reading a directory.
+    with new_files_allowed():
+        for thread in threads():
+            ask_for_short_slices(thread)
+        return ask_for_priority(priority) if priority else []
+
+
+def forbid_new_files() -> None:
+    """From now on this process opens no file and no socket; open ones stay open."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (_NO_MORE_FILES, most))
+
+
+@contextlib.contextmanager
+def new_files_allowed() -> Iterator[None]:
+    """Files can be opened again within the block."""
+    now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (now, most))

@@ -1,23 +1,28 @@
-"""What the servo loop sends: a source of setpoints, which is a plan that is replayed, or live setpoints."""
+"""What the servo loop sends, a plan that is replayed or live setpoints; and the samples: states with what was sent."""
 
 from __future__ import annotations
 
 import math
 import time
+from collections import deque
 from collections.abc import Callable
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from simbridge.backends.servo_channel import StateRing
 from simbridge.robot.pose import Array
 from simbridge.ur.errors import TargetsStopped
+from simbridge.ur.rtde import Package
 
 # Back to the plan after a pause: how long the arm rests first (the controller may still be raising its speed), s, and
 # then the limits of the way, rad/s and rad/s^2.
 _REST, _SPEED, _ACCELERATION = 0.5, 0.2, 1.0
 # A live setpoint older than this is outdated.
 LIVE_DEADLINE = 0.1  # s
+
+Record = Callable[[tuple[float, ...], tuple[Array, ...]], None]
+_VECTORS = ("actual_q", "actual_qd", "effort", "target_q", "target_qd", "target_qdd")
 
 
 class Motion(Protocol):
@@ -69,7 +74,6 @@ class Replay:
         self.finished = False
 
     def next(self, rate: float) -> tuple[Array, float]:
-        """See `Motion`."""
         if self._begun:
             self._position = min(self._position + rate, len(self._setpoints) - 1.0)
         self._begun = True
@@ -82,11 +86,9 @@ class Replay:
         return np.array(setpoint), self._position
 
     def paused(self, at: Array) -> float:
-        """See `Motion`."""
         return self._position
 
     def resumed(self, at: Array, hold: Array, period: float) -> Array:
-        """See `Motion`."""
         return way_back(at, hold, period)
 
 
@@ -122,12 +124,12 @@ class Live:
             self._held = setpoint
         return self._held, self._position
 
+    # A pause ends it.
+
     def paused(self, at: Array) -> float:
-        """See `Motion`; a pause ends it."""
         return self._position
 
     def resumed(self, at: Array, hold: Array, period: float) -> Array:
-        """See `Motion`; a pause ends it."""
         return at[np.newaxis]
 
 
@@ -139,3 +141,42 @@ def way_back(begin: Array, end: Array, period: float) -> Array:
     times = np.arange(1, math.ceil((_REST + duration) / period) + 1) * period
     u = np.clip((times - _REST) / duration, 0.0, 1.0)[:, np.newaxis]
     return begin + (end - begin) * u**3 * (10.0 - 15.0 * u + 6.0 * u**2)
+
+
+class Sent(NamedTuple):
+    """A setpoint that was sent, and the controller's tick at which it is due."""
+
+    due: int
+    sequence: int
+    position: float
+    sent: float
+    command: Array
+    scaling: float
+
+
+class Samples:
+    """Matches the controller's states with the setpoints of a motion that were due at them.
+
+    Args:
+        record: Takes each sample (`StateRing.write`); None drops them.
+
+    Attributes:
+        waiting: Setpoints whose state is still expected.
+        missed: Setpoints whose state never arrived.
+    """
+
+    def __init__(self, record: Record | None = None) -> None:
+        self._record = record
+        self.waiting: deque[Sent] = deque()
+        self.missed = 0
+
+    def match(self, tick: int, state: Package, arrival: float) -> None:
+        """Take a state: its tick, and when it arrived, s."""
+        while self.waiting and self.waiting[0].due <= tick:
+            sent = self.waiting.popleft()
+            if sent.due < tick:
+                self.missed += 1
+            elif self._record is not None:
+                modes = (float(state[name]) for name in ("robot_mode", "safety_mode", "runtime_state"))
+                times = (float(sent.sequence), sent.position, sent.sent, arrival, state["timestamp"], sent.scaling)
+                self._record((*times, *modes), (*(np.array(state[name]) for name in _VECTORS), sent.command))

@@ -1,37 +1,171 @@
-"""Conditions for sending a control script to a controller: pure functions of its facts."""
+"""What a run needs of its controller, checked before anything moves, and what it takes over from it.
+
+The checks are pure functions of the controller's facts.
+"""
 
 from __future__ import annotations
 
 import shlex
+import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pinocchio as pin
 
 from simbridge.backends.servo_channel import ControllerSettings
+from simbridge.errors import InvalidParameter
+from simbridge.planning.options import Options
+from simbridge.robot.calibration import calibrated, ros_difference
 from simbridge.robot.cell import Cell
+from simbridge.robot.parts import DhTable, RosCalibration
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
-from simbridge.text import fixed
+from simbridge.text import fixed, millimetres, milliradians
 from simbridge.ur import errors
-from simbridge.ur.controller import FULL_SPEED, ControllerFacts, is_model, safety_stop
-from simbridge.ur.tables import DASHBOARD, PRIMARY, PROGRAM_RUNS, RTDE
+from simbridge.ur.controller import (
+    FULL_SPEED,
+    ControllerFacts,
+    is_model,
+    read_controller,
+    registers_taken,
+    safety_stop,
+)  # fmt: skip
+from simbridge.ur.tables import DASHBOARD, PRIMARY, PROGRAM_RUNS, RTDE, RobotMode
 
 # TCP and payload are compared within the rounding of what can be entered at the pendant.
 SAME_LENGTH = 1e-4  # m
 SAME_ANGLE = 1e-3  # rad
 SAME_MASS = 0.005  # kg
 SAME_COG = 1e-3  # m
+# Two calibrations are the same arm's if no parameter differs by more than this.
+SAME_ARM = 1e-6  # m and rad
+# A file of ROS may be printed with few digits; two arms of one model differ by millimetres.
+SAME_FLANGE = 2e-5  # m and rad
+
+
+def controller_host(options: Options, default: str | None) -> str:
+    """The controller's address.
+
+    Raises:
+        InvalidParameter: It is not given, and there is no default.
+    """
+    if options.host is not None:
+        return options.host
+    if default is None:
+        needed = "its address: --host 192.168.1.10, or host in the cell"
+        raise InvalidParameter("host of the real arm", "not given", needed)
+    return default
+
+
+def identify_controller(
+    host: str, robot: Robot, cell: Cell | None, *, period: float | None, ursim: bool
+) -> ControllerFacts:
+    """Read the controller and check that it may be used for a run; nothing is moved, powered or claimed.
+
+    Args:
+        period: The requested control period, s; None for the controller's.
+        ursim: Whether it must be URSim.
+
+    Raises:
+        ControllerError: One of its subclasses: why it may not be used.
+    """
+    try:
+        facts = read_controller(host)
+    except errors.ConnectionLost as error:
+        if not ursim:
+            raise
+        hint = f"URSim is started with: {docker_command(robot, host)}"
+        raise errors.ConnectionLost(host, error.port, error.reason, hint) from None
+    check_identity(facts, robot, cell, ursim=ursim)
+    check_period(facts, period)
+    check_remote_control(facts)
+    check_idle(facts)
+    taken = registers_taken(host)
+    if taken:
+        raise errors.RegistersInUse(host, taken)
+    return facts
+
+
+def with_calibration(robot: Robot, facts: ControllerFacts, options: Options) -> Robot:
+    """The arm with its controller's joint limits, and with its kinematics unless the options choose others.
+
+    Raises:
+        ModelMismatch: The given calibration belongs to another arm than the one behind the controller.
+    """
+    if options.kinematics_source is None:
+        arm = calibrated(robot, facts.arm.kinematics)
+    else:
+        arm = robot
+        if robot.calibration is not None and not facts.ursim:
+            _check_calibration(robot.calibration, facts)
+        elif (
+            robot.calibration is None
+            # Options that set a cell's calibration aside warn about it themselves.
+            and (options.cell is None or options.cell.calibration is None)
+            and calibrated(robot, facts.arm.kinematics) is not robot
+        ):
+            warnings.warn(
+                "The plan uses nominal kinematics, and the arm is calibrated: the tool will be off by millimetres, "
+                "which the tracking error does not show. `simbridge doctor` reports by how much.",
+                stacklevel=2,
+            )
+    if facts.arm.limits is None:
+        warnings.warn("The controller does not report joint limits; those of the model are used.", stacklevel=2)
+        return arm
+    return arm.with_limits(facts.arm.limits)
+
+
+def _check_calibration(given: DhTable | RosCalibration, facts: ControllerFacts) -> None:
+    reported = facts.arm.kinematics
+    if isinstance(given, RosCalibration):
+        distance, angle = ros_difference(given, reported)
+        same = max(distance, angle) <= SAME_FLANGE
+        found = f"different (by up to {millimetres(distance)} mm and {milliradians(angle)} mrad at the flange)"
+        expected = f"that of the given file ({given.hash or 'which has no hash'})"
+    else:
+        difference = max(
+            float(np.abs(np.subtract(getattr(given, row), getattr(reported, row))).max())
+            for row in ("theta", "a", "d", "alpha")
+        )
+        same = difference <= SAME_ARM
+        found, expected = f"different (a parameter by {difference:.2g})", "the given one"
+    if not same:
+        remedy = "The file belongs to another arm, or is older than the arm's last calibration; leave it out."
+        raise errors.ModelMismatch(facts.host, "calibration", found, expected, remedy)
+
+
+def resolve_options(facts: ControllerFacts, options: Options, tool_speed: float | None) -> Options:
+    """The options with the controller's address and period, and a tool speed limit (m/s) if they give none."""
+    speed = tool_speed if options.max_tool_speed is None else options.max_tool_speed
+    return replace(options, host=facts.host, period=facts.state.period, max_tool_speed=speed)
+
+
+def controller_settings(robot: Robot, options: Options) -> ControllerSettings:
+    """How the controller is used; TCP and payload are configured on it only if the options give them."""
+    cog = None
+    if options.payload is not None:
+        at = (robot.tcp.translation if robot.payload_cog is None else robot.payload_cog).tolist()
+        cog = tuple(float(v) for v in at)
+    return ControllerSettings(
+        lookahead=options.plant_model.lookahead,
+        gain=options.plant_model.gain,
+        feedforward=options.feedforward == "on",
+        follow_scaling=options.on_scaling == "follow",
+        wait_in_pause=options.on_pause == "wait",
+        tcp=tuple(options.tcp) or None,
+        payload=options.payload,
+        payload_cog=cog,
+        priority=options.realtime_priority,
+        yes=options.yes,
+    )
+
+
+# The checks
 
 
 def check_identity(facts: ControllerFacts, robot: Robot, cell: Cell | None, *, ursim: bool) -> None:
-    """Check that this is the intended controller.
-
-    Args:
-        facts: The controller's facts.
-        robot: The arm of the run.
-        cell: The cell of the run, if any.
-        ursim: Whether it must be URSim.
+    """Check that this is the intended controller, for the arm and cell of the run.
 
     Raises:
         NotURSim: It is a real arm instead of URSim.
@@ -66,8 +200,9 @@ def check_unchanged(
     """
     now, then = facts.arm, planned_for.arm
     remedy = "It has changed since it was first read; start again."
+    found, expected = (" ".join(f"{part:08x}" for part in arm.checksum) for arm in (now, then))
     compared: tuple[tuple[str, object, object], ...] = (
-        ("calibration", _checksum_text(now.checksum), _checksum_text(then.checksum)),
+        ("calibration", found, expected),
         ("model", facts.model, planned_for.model),
         ("software", facts.state.version, planned_for.state.version),
     )
@@ -79,9 +214,9 @@ def check_unchanged(
     # Without a mass, the centre of gravity has no effect.
     elif not sets_payload and one.payload and not _same(one.payload_cog, other.payload_cog, SAME_COG):
         compared += (("centre of gravity", _position_text(one.payload_cog), _position_text(other.payload_cog)),)
-    for what, found, expected in compared:
-        if found != expected:
-            raise errors.ArmChanged(facts.host, what, found, expected, remedy)
+    for what, is_now, was in compared:
+        if is_now != was:
+            raise errors.ArmChanged(facts.host, what, is_now, was, remedy)
 
 
 def check_before_motion(
@@ -93,15 +228,7 @@ def check_before_motion(
     *,
     ursim: bool,
 ) -> None:
-    """Check right before the control script is sent that all is as it was when the plan was made.
-
-    Args:
-        facts: The controller's facts.
-        robot: The arm of the run.
-        cell: The cell of the run, if any.
-        settings: How the controller is used.
-        planned_for: Its facts when the plan was made.
-        ursim: Whether it must be URSim.
+    """Check right before the control script is sent that all is as it was when the plan was made (`planned_for`).
 
     Raises:
         ControllerError: One of its subclasses: why nothing may move.
@@ -126,10 +253,6 @@ def check_turns(host: str, robot: Robot, begin: Array, goal: Array) -> None:
         raise errors.FullTurn(host, robot.joint_names[joint], float(begin[joint] - goal[joint]))
 
 
-def _checksum_text(checksum: Sequence[int]) -> str:
-    return " ".join(f"{part:08x}" for part in checksum)
-
-
 def check_period(facts: ControllerFacts, period: float | None) -> float:
     """The control period of the run, s, which is the controller's.
 
@@ -143,35 +266,24 @@ def check_period(facts: ControllerFacts, period: float | None) -> float:
 
 
 def check_remote_control(facts: ControllerFacts) -> None:
-    """Check that the controller accepts programs from outside.
-
-    Raises:
-        RemoteControlDisabled: It does not.
-    """
+    """Raise `RemoteControlDisabled` unless the controller accepts programs from outside."""
     if facts.dashboard.remote_control is False:
         raise errors.RemoteControlDisabled(facts.host)
 
 
 def check_idle(facts: ControllerFacts) -> None:
-    """Check that no program runs or is paused.
-
-    Raises:
-        ProgramRunning: One does; it is left alone.
-    """
+    """Raise `ProgramRunning` if a program runs or is paused; it is left alone."""
     if facts.state.runtime_state in PROGRAM_RUNS:
         raise errors.ProgramRunning(facts.host, facts.state.runtime_state, facts.dashboard.program)
 
 
 def check_not_stopped(facts: ControllerFacts) -> None:
-    """Check that no stop is active, so that the arm may be powered on.
-
-    Raises:
-        ArmStopped: One of its subclasses. A fault is not raised: a controller reports one while it is booting.
-    """
+    """Raise the `ArmStopped` of an active stop, so that the arm is not powered on; a fault is none, as a controller
+    reports one while it is booting."""
     state = facts.state
     stop = safety_stop(state.safety_mode)
     if stop is not None and stop is not errors.SafetyFault:
-        raise stop(facts.host, state.robot_mode, state.safety_mode, state.runtime_state)
+        raise stop(facts.host, *state.modes)
 
 
 def check_ready(facts: ControllerFacts, *, follow_scaling: bool) -> None:
@@ -182,9 +294,9 @@ def check_ready(facts: ControllerFacts, *, follow_scaling: bool) -> None:
         SpeedScaled: The speed slider is not at 100 %, and the run requires full speed.
     """
     state = facts.state
-    stop = safety_stop(state.safety_mode) or (errors.ArmNotReady if state.robot_mode != 7 else None)
+    stop = safety_stop(state.safety_mode) or (errors.ArmNotReady if state.robot_mode != RobotMode.RUNNING else None)
     if stop is not None:
-        raise stop(facts.host, state.robot_mode, state.safety_mode, state.runtime_state)
+        raise stop(facts.host, *state.modes)
     if not follow_scaling and state.slider < FULL_SPEED:
         raise errors.SpeedScaled(facts.host, state.slider, moving=False)
 
@@ -198,7 +310,6 @@ def check_tool(
     """Check TCP and payload on the controller; None is not compared, nor is what the software does not report.
 
     Args:
-        facts: The controller's facts.
         tcp: [x y z rx ry rz] in the flange, m and rad.
         payload: kg.
         payload_cog: Its centre of gravity in the flange (3,), m.
@@ -251,9 +362,7 @@ def docker_command(robot: Robot, host: str = "127.0.0.1") -> str:
     """The command that starts URSim for an arm, reachable only from this computer.
 
     Args:
-        robot: The arm.
-        host: The address it is expected at. Any address other than loopback is another computer, on which the ports
-            must then be open to the network.
+        host: The address it is expected at; one that is not loopback is another computer, whose ports must be open.
     """
     loopback = "127.0.0.1" if host == "localhost" else host
     where = f"{loopback}:" if loopback.startswith("127.") else ""

@@ -1,4 +1,4 @@
-"""What the servo process and its parent share: its configuration, and mapped memory for states and live setpoints.
+"""What the servo process and its parent share: configuration, states of a session, and memory for states and setpoints.
 
 The servo process must never wait for its parent, so nothing here locks. States go to the parent through a ring of rows
 that the parent reads when it has time; live setpoints go the other way, under a counter that is odd during a write.
@@ -10,7 +10,9 @@ import mmap
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -31,16 +33,15 @@ STATE_FIELDS = (
 OPTIONAL_FIELDS = ("target_qd", "target_qdd")
 # Two minutes at 500 Hz: a parent that is delayed by less misses no state.
 ROWS = 65_536
-_SCALARS = ("sequence", "position", "sent", "received", "timestamp", "scaling", "robot_mode", "safety_mode", "runtime")
+# What a row holds: fields of `ArmState`, the plan's time in periods.
+_SCALARS = (
+    "sequence", "plan_time", "host_sent", "host_monotonic", "timestamp", "speed_scaling",
+    "robot_mode", "safety_mode", "runtime_state",
+)  # fmt: skip
+_WHOLE = ("sequence", "robot_mode", "safety_mode", "runtime_state")
 _VECTORS = (
-    "q",
-    "qd",
-    "effort",
-    "controller_target",
-    "controller_target_velocity",
-    "controller_target_acceleration",
-    "command",
-)
+    "q", "qd", "effort", "controller_target", "controller_target_velocity", "controller_target_acceleration", "command",
+)  # fmt: skip
 # The file begins with 8-byte words: rows written, counter of live setpoints, time of the last one, number last sent,
 # and from word 8 the setpoint itself.
 _WRITTEN, _COUNTER, _POSTED, _TAKEN, _SETPOINT, _HEAD = 0, 1, 2, 3, 8, 64
@@ -96,23 +97,69 @@ class ServoConfig:
     live: str | None = None
 
 
+class State(Enum):
+    """Of a session with a controller; drawn in docs/architecture.md."""
+
+    CONNECTING = "connecting"
+    UPLOADING = "uploading"
+    READY = "ready"
+    MOVING = "moving"
+    PAUSED = "paused"
+    BRAKING = "braking"
+    AT_REST = "at rest"
+    ENDED = "ended"
+
+
+class Event(Enum):
+    """What changes the state. Whatever goes wrong, in whatever state, is END."""
+
+    SENT = "the control script is sent"
+    SCRIPT_RUNS = "the control script runs"
+    PLAY = "a motion begins"
+    DONE = "the motion is complete"
+    PAUSE = "the program was paused at the pendant"
+    RESUME = "the program was resumed at the pendant"
+    END = "the session is to end"
+    RESTS = "nothing more is sent"
+    VERIFIED = "the controller was looked at"
+
+
+TRANSITIONS: dict[tuple[State, Event], State] = {
+    (State.CONNECTING, Event.SENT): State.UPLOADING,
+    (State.UPLOADING, Event.SCRIPT_RUNS): State.READY,
+    (State.READY, Event.PLAY): State.MOVING,
+    (State.MOVING, Event.PLAY): State.MOVING,
+    (State.MOVING, Event.DONE): State.READY,
+    (State.MOVING, Event.PAUSE): State.PAUSED,
+    (State.PAUSED, Event.RESUME): State.MOVING,
+    **{
+        (state, Event.END): State.BRAKING
+        for state in (State.CONNECTING, State.UPLOADING, State.READY, State.MOVING, State.PAUSED)
+    },
+    (State.BRAKING, Event.RESTS): State.AT_REST,
+    (State.AT_REST, Event.VERIFIED): State.ENDED,
+}
+
+
+def next_state(state: State, event: Event) -> State:
+    """The state after an event; an event that has no meaning in a state does not change it."""
+    return TRANSITIONS.get((state, event), state)
+
+
 class StateRing:
     """A mapped file with a ring of states and the newest live setpoint.
 
     Args:
-        path: The file, made by `create`.
+        path: The file, made by `create`; None for memory of this process alone.
         joints: Number of joints n.
         rows: Number of states kept until they are overwritten.
     """
 
-    def __init__(self, path: Path, joints: int, rows: int) -> None:
-        self._n, self._capacity, self._width = joints, rows, len(_SCALARS) + len(_VECTORS) * joints
-        with path.open("r+b") as file:
-            memory = mmap.mmap(file.fileno(), 8 * (_HEAD + rows * self._width))
-        numbers = np.frombuffer(memory, dtype=np.float64)
-        self._counts = np.frombuffer(memory, dtype=np.int64)[:_HEAD]
-        self._head = numbers[:_HEAD]
-        self._rows = numbers[_HEAD:].reshape(rows, self._width)
+    def __init__(self, path: Path | None, joints: int, rows: int) -> None:
+        self._n, self.rows = joints, rows
+        numbers = mapped(path, _HEAD + rows * (len(_SCALARS) + len(_VECTORS) * joints))
+        self._head, self._rows = numbers[:_HEAD], numbers[_HEAD:].reshape(rows, -1)
+        self._counts = self._head.view(np.int64)
         self._read = 0
         self._newest: tuple[int, Array, float] | None = None
 
@@ -120,15 +167,9 @@ class StateRing:
     def create(path: Path, joints: int, states: int) -> StateRing:
         """Make the file, large enough for `states` rows or for two minutes, whichever is less."""
         rows = min(states, ROWS)
-        width = len(_SCALARS) + len(_VECTORS) * joints
         # Written in full: no page has to be allocated while the arm is servoed.
-        path.write_bytes(bytes(8 * (_HEAD + rows * width)))
+        path.write_bytes(bytes(8 * (_HEAD + rows * (len(_SCALARS) + len(_VECTORS) * joints))))
         return StateRing(path, joints, rows)
-
-    @property
-    def rows(self) -> int:
-        """Number of states kept."""
-        return self._capacity
 
     @property
     def written(self) -> int:
@@ -138,12 +179,12 @@ class StateRing:
     @property
     def last_timestamp(self) -> float:
         """The controller's clock at the newest state, s; 0 before the first."""
-        return float(self._rows[(self.written - 1) % self._capacity][_SCALARS.index("timestamp")])
+        return float(self._rows[(self.written - 1) % self.rows][_SCALARS.index("timestamp")])
 
     def write(self, scalars: tuple[float, ...], vectors: tuple[Array, ...]) -> None:
         """Add a state (called by the servo process)."""
         count = int(self._counts[_WRITTEN])
-        row = self._rows[count % self._capacity]
+        row = self._rows[count % self.rows]
         row[: len(_SCALARS)] = scalars
         row[len(_SCALARS) :] = np.concatenate(vectors)
         self._counts[_WRITTEN] = count + 1
@@ -151,29 +192,20 @@ class StateRing:
     def new_states(self, period: float) -> Iterator[ArmState]:
         """The states since the last call, oldest first, without overwritten ones (called by the parent)."""
         while self._read < self.written:
-            self._read = max(self._read, self.written - self._capacity + 1)
-            row = self._rows[self._read % self._capacity].copy()
-            if self._read <= self.written - self._capacity:
+            self._read = max(self._read, self.written - self.rows + 1)
+            row = self._rows[self._read % self.rows].copy()
+            if self._read <= self.written - self.rows:
                 continue  # overwritten during the copy
             self._read += 1
             yield self._state(row, period)
 
     def _state(self, row: Array, period: float) -> ArmState:
         row.setflags(write=False)
-        s = dict(zip(_SCALARS, row[: len(_SCALARS)].tolist(), strict=True))
-        v = dict(zip(_VECTORS, row[len(_SCALARS) :].reshape(len(_VECTORS), self._n), strict=True))
-        return ArmState(
-            sequence=int(s["sequence"]),
-            host_monotonic=s["received"],
-            host_sent=s["sent"],
-            timestamp=s["timestamp"],
-            plan_time=s["position"] * period,
-            speed_scaling=s["scaling"],
-            robot_mode=int(s["robot_mode"]),
-            safety_mode=int(s["safety_mode"]),
-            runtime_state=int(s["runtime"]),
-            **v,
-        )
+        fields: dict[str, Any] = dict(zip(_SCALARS, row[: len(_SCALARS)].tolist(), strict=True))
+        fields |= {name: int(fields[name]) for name in _WHOLE}
+        fields["plan_time"] *= period
+        fields |= zip(_VECTORS, row[len(_SCALARS) :].reshape(len(_VECTORS), self._n), strict=True)
+        return ArmState(**fields)
 
     def post(self, setpoint: Array) -> int:
         """Replace the live setpoint (n,), rad (called by the parent).
@@ -228,21 +260,30 @@ class StateRing:
         self._counts[_TAKEN] = number
 
 
+def mapped(path: Path | None, count: int) -> Array:
+    """Numbers (count,) in a file, or, without one, in memory of this process alone."""
+    if path is None:
+        return np.frombuffer(mmap.mmap(-1, 8 * count), dtype=np.float64)
+    with path.open("r+b") as file:
+        return np.frombuffer(mmap.mmap(file.fileno(), 8 * count), dtype=np.float64)
+
+
 def state_at_rest(package: Package) -> ArmState:
     """A controller's state (`STATE_FIELDS`) without a motion; what is sent counts as where the arm is."""
-    vectors = {name: np.array(package[name]) for name in ("actual_q", "actual_qd", "actual_current", "target_q")}
-    for vector in vectors.values():
+    names = ("actual_q", "actual_qd", "actual_current", "target_q")
+    q, qd, effort, target = (np.array(package[name]) for name in names)
+    for vector in (q, qd, effort, target):
         vector.setflags(write=False)
     return ArmState(
         sequence=0,
         host_monotonic=time.monotonic(),
         timestamp=package["timestamp"],
         plan_time=0.0,
-        q=vectors["actual_q"],
-        qd=vectors["actual_qd"],
-        effort=vectors["actual_current"],
-        controller_target=vectors["target_q"],
-        command=vectors["actual_q"],
+        q=q,
+        qd=qd,
+        effort=effort,
+        controller_target=target,
+        command=q,
         speed_scaling=package["speed_scaling"] * package["target_speed_fraction"],
         robot_mode=package["robot_mode"],
         safety_mode=package["safety_mode"],

@@ -13,8 +13,7 @@ from simbridge.backends.backend import ArmState
 from simbridge.backends.control_script import Program
 from simbridge.backends.live_channel import LiveChannel
 from simbridge.backends.loop_process import LoopProcess
-from simbridge.backends.servo_channel import ROWS, ServoConfig, StateRing
-from simbridge.backends.session_state import State
+from simbridge.backends.servo_channel import ROWS, ServoConfig, State, StateRing
 from simbridge.robot.pose import Array
 from simbridge.ur.controller import registers_taken, survey
 from simbridge.ur.errors import ConnectionLost, RegistersInUse, RemoteControlDisabled, ScriptNotStarted
@@ -84,35 +83,23 @@ class ServoProcess(LoopProcess):
         raise ConnectionLost(self._config.host, REALTIME, f"the control script did not run in {CONNECT_TIMEOUT:g} s")
 
     def replay(self, setpoints: Array, *, feedforward: bool = False) -> StateRing:
-        """Send setpoints (T, n), rad, one per period; with feedforward, what makes the arm follow them.
-
-        Returns:
-            The ring in which the state of each appears.
-        """
+        """Send setpoints (T, n), rad, one per period, or with feedforward what makes the arm follow them; the ring in
+        which the state of each appears."""
         plan = self.memory("setpoints")
         plan.write_bytes(np.ascontiguousarray(setpoints, dtype=np.float64).tobytes())
         # A controller that scales the speed takes more periods than the plan has.
         return self._play(4 * len(setpoints) + 4096, do="replay", plan=str(plan), feedforward=feedforward)
 
     def live(self, first: Array) -> StateRing:
-        """Send live setpoints, beginning with this one (n,), rad.
-
-        Returns:
-            The ring to which the next ones are posted, and in which states appear.
-        """
+        """Send live setpoints, beginning with this one (n,), rad; the ring to which the next ones are posted, and in
+        which states appear."""
         return self._play(4096, first, do="live")
 
     def live_session(self) -> tuple[StateRing, LiveChannel]:
-        """Begin a live session in which the process makes the setpoints; it waits to be engaged.
-
-        Returns:
-            The rings in which states and periods appear; inputs are posted to the latter.
-        """
-        joints = len(self._config.limits.joint_names)
+        """Begin a live session in which the process makes the setpoints; it waits to be engaged. The rings in which
+        states and periods appear; inputs are posted to the latter."""
         path = self.memory("live")
-        path.write_bytes(bytes(LiveChannel.size(joints)))
-        with path.open("r+b") as file:
-            channel = LiveChannel(file.fileno(), joints)
+        channel = LiveChannel.create(path, len(self._config.limits.joint_names))
         return self._play(ROWS, do="session", channel=str(path)), channel
 
     def _play(self, states: int, first: Array | None = None, **request: Any) -> StateRing:

@@ -18,17 +18,16 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from typing import Protocol
 
 import numpy as np
 
-from simbridge.backends.link import Clock, Link
-from simbridge.backends.motion import Live, Motion
-from simbridge.backends.servo_samples import Record, Samples, Sent
+from simbridge.backends.motion import Live, Motion, Record, Samples, Sent
 from simbridge.planning.guard import Guard
 from simbridge.robot.pose import Array
 from simbridge.servo.feedforward import BRAKING, SCALING_RAMP, InverseServoj
 from simbridge.servo.law import ServojLaw
-from simbridge.ur.controller import FULL_SPEED, scaling_of, stop_of
+from simbridge.ur.controller import FULL_SPEED, modes_of, scaling_of, stop_of
 from simbridge.ur.errors import ArmNotReady, ArmStopped, ProgramPaused, ProgramStopped, SpeedScaled, StaleState
 from simbridge.ur.rtde import Package
 from simbridge.ur.tables import RuntimeState
@@ -56,6 +55,27 @@ _REST = 1e-4  # rad/s
 _FIRST_TIMEOUT = 1.0  # s
 
 
+class Link(Protocol):
+    """The connection to a controller whose control script runs."""
+
+    def states(self, timeout: float) -> list[Package]:
+        """The states since the last call, oldest first; waits at most `timeout` s for one."""
+
+    def keep_alive(self) -> None:
+        """Feed the control script's watchdog without a setpoint."""
+
+    def servo(self, q: Array) -> bool:
+        """Send a setpoint (n,), rad; False when the controller no longer accepts any."""
+
+
+class Clock(Protocol):
+    """The host's clock."""
+
+    def monotonic(self) -> float: ...
+
+    def sleep(self, seconds: float) -> None: ...
+
+
 class ServoLoop:
     """Sends the setpoints of a motion, one per period, and records the state at which each was due.
 
@@ -64,9 +84,7 @@ class ServoLoop:
         guard: Checks every setpoint right before it is sent.
         host: The controller's address, for messages.
         law: Of the controller's servoj; its cycle is the control period.
-        follow_scaling: Follow the controller's speed scaling; otherwise refuse it.
-        wait_in_pause: Wait while the program is paused during a replay; otherwise end.
-        clock: The host's clock.
+        follow_scaling, wait_in_pause: See `ControllerSettings`.
 
     Attributes:
         state: The newest state.
@@ -235,10 +253,12 @@ class ServoLoop:
         return answered and (now - self._sent < _CROWDED * self._period or self._ahead_for > self._most_ahead)
 
     def _wait(self) -> None:
-        """Sleep until the deadline while receiving states, and set the next deadline."""
+        """Sleep until the deadline, which a new state pulls to its phase after it, and set the next one."""
         while (left := self._deadline - self._clock.monotonic()) > 0.0:
             if self._take(self._link.states(left)):
-                self._deadline += self._correction()
+                off = self._arrival + _PHASE * self._period - self._deadline
+                # A state that arrived after its deadline moves that deadline later, not the previous one earlier.
+                self._deadline += _PULL * (off if off > -0.5 * self._period else off + self._period)
                 self._clock.sleep(max(self._deadline - self._clock.monotonic(), 0.0))
                 break
         self._take(self._link.states(0.0))
@@ -255,15 +275,9 @@ class ServoLoop:
                 self._slow_down(0.0)
 
     def _slow_down(self, rate: float) -> None:
-        """Lower the rate at once, as the arm has been braked meanwhile."""
+        """Lower the rate at once, as the arm has been braked."""
         self._guard.slowed(rate / self._rate if self._rate else 0.0)
         self._rate, self.slowed = rate, True
-
-    def _correction(self) -> float:
-        """Shift of this deadline towards its phase after the state that just arrived, s."""
-        off = self._arrival + _PHASE * self._period - self._deadline
-        # A state that arrived after its deadline moves that deadline later, not the previous one earlier.
-        return _PULL * (off if off > -0.5 * self._period else off + self._period)
 
     def _tick(self, state: Package) -> int:
         return round(state["timestamp"] / self._period)
@@ -322,10 +336,8 @@ class ServoLoop:
         paused = state["runtime_state"] in (RuntimeState.PAUSING, RuntimeState.PAUSED)
         kind = stop_of(state) or (ProgramPaused if paused else ProgramStopped)
         if kind is ProgramStopped and self._unsent and self._clock.monotonic() - self._unsent_until < _CAUSE:
-            return ProgramStopped(
-                self._host, state["robot_mode"], state["safety_mode"], state["runtime_state"], self._unsent
-            )
-        return kind(self._host, state["robot_mode"], state["safety_mode"], state["runtime_state"])
+            return ProgramStopped(self._host, *modes_of(state), self._unsent)
+        return kind(self._host, *modes_of(state))
 
     def _send(self) -> None:
         if self.paused:
@@ -351,7 +363,7 @@ class ServoLoop:
         if self._stopped_at is None and not self._way_back:
             self._hold = checked
         if self._motion is not None:
-            self._samples.add(Sent(due, self._sequence, position, self._sent, command, scaling))
+            self._samples.waiting.append(Sent(due, self._sequence, position, self._sent, command, scaling))
             self._sequence += 1
             self._position = position
             if self._motion.finished:

@@ -29,20 +29,25 @@ import msgspec
 import numpy as np
 
 from simbridge.backends.control_script import Program, ProgramWatch, control_script
-from simbridge.backends.loop_parent import HEARTBEAT_TIMEOUT, Parent, error_facts, minimize_latency
+from simbridge.backends.loop_process import Parent, error_facts, forbid_new_files, minimize_latency, new_files_allowed
 from simbridge.backends.motion import Live, Replay
-from simbridge.backends.open_files import forbid_new_files, new_files_allowed
-from simbridge.backends.servo_channel import OPTIONAL_FIELDS, STATE_FIELDS, ServoConfig, StateRing
+from simbridge.backends.servo_channel import (
+    OPTIONAL_FIELDS,
+    STATE_FIELDS,
+    Event,
+    ServoConfig,
+    State,
+    StateRing,
+    next_state,
+)
 from simbridge.backends.servo_loop import ServoLoop
-from simbridge.backends.session_state import Event, State, next_state
 from simbridge.errors import SimbridgeError
 from simbridge.planning.guard import Guard
 from simbridge.robot.pose import Array
 from simbridge.servo.law import ServojLaw
-from simbridge.ur.controller import stop_of
+from simbridge.ur.controller import modes_of, stop_of
 from simbridge.ur.errors import (
     ConnectionLost,
-    ParentLost,
     ProgramPaused,
     ProgramReplaced,
     ProgramRunning,
@@ -75,7 +80,7 @@ def send_without_delay(port: int) -> None:
 
 
 class RtdeLink:
-    """The controller: commands through ur_rtde, states through our own RTDE reader.
+    """The controller: commands through ur_rtde, states through our own RTDE reader. See `servo_loop.Link`.
 
     Raises:
         ConnectionLost: The controller does not answer.
@@ -101,12 +106,7 @@ class RtdeLink:
         return self._watch.program
 
     def check_idle(self) -> None:
-        """Check that no program runs.
-
-        Raises:
-            ProgramRunning: One does.
-            ConnectionLost: The controller is silent.
-        """
+        """Raise `ProgramRunning` if a program runs, and `ConnectionLost` if the controller is silent."""
         states = self._reader.wait(1.0)
         if not states:
             raise ConnectionLost(self._config.host, RTDE, "no state came within 1 s")
@@ -114,11 +114,7 @@ class RtdeLink:
             raise ProgramRunning(self._config.host, states[-1]["runtime_state"])
 
     def upload(self) -> None:
-        """Upload the control script.
-
-        Raises:
-            ConnectionLost: ur_rtde could not send it.
-        """
+        """Upload the control script; raises `ConnectionLost` if ur_rtde could not send it."""
         number, settings = self._config.number, self._config.settings
         source = control_script(number, self._config.period, settings.tcp, settings.payload, settings.payload_cog)
         with new_files_allowed(), open(os.memfd_create("simbridge-script"), "w") as file:
@@ -152,49 +148,34 @@ class RtdeLink:
                 elif paused and stop is None:
                     stop = ProgramPaused
                 if stop is not None:
-                    raise stop(host, state["robot_mode"], state["safety_mode"], state["runtime_state"])
+                    raise stop(host, *modes_of(state))
             if self._watch.program is Program.OURS:
                 self.keep_alive()
                 return
         raise ScriptNotStarted(host, SCRIPT_TIMEOUT)
 
     def keep_alive(self) -> None:
-        """Feed the script's watchdog; the script does nothing new.
-
-        Raises:
-            ConnectionLost: ur_rtde has lost the controller.
-        """
         self._call(self._control.kickWatchdog)
 
     def states(self, timeout: float) -> list[Package]:
-        """See `servo_loop.Link`.
-
-        Raises:
-            ProgramReplaced: Another program runs in place of the control script.
-        """
+        """The states; raises `ProgramReplaced` if another program runs in place of the control script."""
         states = self._reader.wait(timeout)
         for state in states:
             state["effort"] = state["actual_current"]
             for name in OPTIONAL_FIELDS:
                 state.setdefault(name, [math.nan] * len(state["actual_q"]))
             if self._watch.follow(state) is Program.OTHER:
-                raise ProgramReplaced(
-                    self._config.host, state["robot_mode"], state["safety_mode"], state["runtime_state"]
-                )
+                raise ProgramReplaced(self._config.host, *modes_of(state))
         return states
 
     def servo(self, q: Array) -> bool:
-        """See `servo_loop.Link`.
-
-        Raises:
-            ConnectionLost: ur_rtde has lost the controller.
-        """
         config, settings = self._config, self._config.settings
         return self._call(
             lambda: self._control.servoJ(q.tolist(), 0.0, 0.0, config.period, settings.lookahead, settings.gain)
         )
 
     def _call(self, command: Callable[[], Any]) -> bool:
+        """What a command of ur_rtde returns; raises `ConnectionLost` if ur_rtde has lost the controller."""
         with contextlib.suppress(RuntimeError):
             taken = command()
             # After a connection loss the return value is meaningless.
@@ -250,15 +231,12 @@ class Session:
                 self._take(loop, request)
             if self._parent.gone or _terminated:
                 return
-            if self._parent.silence > HEARTBEAT_TIMEOUT:
-                raise ParentLost(self._parent.silence)
+            self._parent.check_alive()
             loop.slot()
             self._on(Event.PAUSE if loop.paused else Event.RESUME)
             if self._state is State.MOVING and loop.idle:
                 self._on(Event.DONE)
-                self._parent.report(
-                    event="done", missed_deadlines=loop.missed_deadlines, missed_states=loop.missed_states
-                )
+                self._parent.report(event="done", **self._missed())
 
     def _prepare(self) -> None:
         """What takes long, before the connection: nothing here."""
@@ -290,9 +268,11 @@ class Session:
                     self._parent.report(event="failed", step=name, reason=str(error))
         self._on(Event.RESTS)
         program = Program.UNKNOWN if self._link is None else self._link.program
-        names = ("missed_deadlines", "missed_states")
-        missed = {} if self._loop is None else {name: getattr(self._loop, name) for name in names}
-        self._parent.report(event="stopped", program=program.value, **missed)
+        self._parent.report(event="stopped", program=program.value, **self._missed())
+
+    def _missed(self) -> dict[str, int]:
+        loop = self._loop
+        return {} if loop is None else {"missed_deadlines": loop.missed_deadlines, "missed_states": loop.missed_states}
 
     def _brake(self) -> None:
         if self._loop is not None:
@@ -313,16 +293,11 @@ def _terminate(*_: object) -> None:
 
 def main(kind: type[Session] = Session) -> int:
     """Read the configuration from the first line of standard input and serve the parent; returns the exit status."""
-    events = os.fdopen(os.dup(1), "w")
-    # Output of ur_rtde must not be mistaken for an event.
-    os.dup2(2, 1)
+    parent = Parent()
     # Ctrl-C is handled by the parent, which then requests a stop.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _terminate)
-    parent = Parent(events)
-    # Unbuffered: what follows the first line belongs to `Parent.requests`.
-    line = sys.stdin.buffer.raw.readline()  # type: ignore[union-attr]
-    session = kind(msgspec.json.decode(line, type=ServoConfig), parent)
+    session = kind(msgspec.json.decode(parent.configuration(), type=ServoConfig), parent)
     failure: BaseException | None = None
     try:
         session.run()

@@ -6,27 +6,23 @@ the servo process does.
 
 from __future__ import annotations
 
+import json
 import math
-import os
 import sys
 import time
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
-from typing import Any
-
-import msgspec
 
 from simbridge.backends.backend import ArmState
 from simbridge.backends.live_channel import LiveChannel
 from simbridge.backends.live_loop import LiveLoop, LiveSetup, Request, unpickled
-from simbridge.backends.loop_parent import HEARTBEAT_TIMEOUT, Parent, error_facts, minimize_latency
+from simbridge.backends.loop_process import Parent, error_facts, minimize_latency
 from simbridge.backends.pybullet import PyBulletBackend
 from simbridge.backends.servo_channel import StateRing
 from simbridge.errors import GuardViolation
 from simbridge.planning.live.motion import LiveMotion
 from simbridge.planning.options import Options
 from simbridge.robot.pose import Array
-from simbridge.ur.errors import ParentLost
 
 # A period that begins later than this share of itself is missed.
 _LATE = 0.5
@@ -56,9 +52,8 @@ class SimulatedArm:
     ) -> None:
         self._backend = PyBulletBackend.from_options(setup.robot, setup.run_options or Options())
         self._ring, self._count, self._start = ring, 0, setup.start
-        timed, period = clock is not None, setup.period
-        self._clock = clock or (lambda: self._count * period)
-        self.loop = LiveLoop(motion, channel, period, self._clock, timed=timed)
+        self._clock = clock or (lambda: self._count * setup.period)
+        self.loop = LiveLoop(motion, channel, setup.period, self._clock, timed=clock is not None)
         self._states: Generator[ArmState, None, None] | None = None
 
     def __enter__(self) -> SimulatedArm:
@@ -112,12 +107,10 @@ def _serve(parent: Parent) -> None:
     Raises:
         SimbridgeError: What ended the session.
     """
-    line = sys.stdin.buffer.raw.readline()  # type: ignore[union-attr]
-    request = msgspec.json.decode(line, type=dict[str, Any])
+    request = json.loads(parent.configuration())
     setup = unpickled(Path(request["live"]).read_bytes())
     motion, n = setup.motion(), setup.robot.n
-    with open(request["channel"], "r+b") as file:
-        channel = LiveChannel(file.fileno(), n)
+    channel = LiveChannel(Path(request["channel"]), n)
     ring = StateRing(Path(request["ring"]), n, request["rows"])
     notes = minimize_latency(request["priority"])
     with SimulatedArm(setup, motion, channel, ring, time.monotonic) as arm:
@@ -129,8 +122,7 @@ def _serve(parent: Parent) -> None:
                     parent.report(event="stopped", program="none", missed_deadlines=missed, missed_states=0)
                     return
                 arm.loop.requests.append(Request.received(request))
-            if parent.silence > HEARTBEAT_TIMEOUT:
-                raise ParentLost(parent.silence)
+            parent.check_alive()
             try:
                 arm.step()
             except GuardViolation as error:
@@ -145,9 +137,7 @@ def _serve(parent: Parent) -> None:
 
 def main() -> int:
     """Serve the parent; returns the exit status."""
-    events = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
-    parent = Parent(events)
+    parent = Parent()
     try:
         _serve(parent)
     except Exception as error:

@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from simbridge.backends.loop_parent import minimize_latency
+from simbridge.backends.loop_process import minimize_latency
 
 REPEATS = 9
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome")

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from simbridge.backends.registry import SIMULATION
+from simbridge.backends import SIMULATION
 from simbridge.errors import InvalidParameter, UnknownName
 from simbridge.ik.settings import SOLVERS, resolved
 from simbridge.ik.solver import Solver

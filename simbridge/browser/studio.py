@@ -22,8 +22,8 @@ from typing import Any
 
 import viser
 
+from simbridge.backends import SIMULATION
 from simbridge.backends.backend import Facts
-from simbridge.backends.registry import SIMULATION
 from simbridge.browser.access import Access, PortInUse, check_port, on_loopback
 from simbridge.browser.page import Page
 from simbridge.browser.scene import look_over_panel

@@ -17,7 +17,7 @@ from typing import Any
 import tyro
 
 from simbridge import __version__
-from simbridge.backends.registry import SIMULATION
+from simbridge.backends import SIMULATION
 from simbridge.cli.error_reporting import print_bug, print_error, print_message, print_note
 from simbridge.cli.flags import COMMANDS, RUN_FIELDS, Plan, Run, Teleop
 from simbridge.cli.option_flags import command_type, given_settings

@@ -9,7 +9,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, get_args
 
-from simbridge.backends.registry import SIMULATION
+from simbridge.backends import SIMULATION
 from simbridge.cli import plan_tables, prompts
 from simbridge.cli.option_flags import typed_fields
 from simbridge.errors import Interrupted, UnknownName

@@ -10,7 +10,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from tyro.conf import OmitArgPrefixes, OmitSubcommandPrefixes, Positional, UseAppendAction, arg
 
-from simbridge.backends.registry import BACKENDS, SIMULATION
+from simbridge.backends import BACKENDS, SIMULATION
 from simbridge.bench import Part
 from simbridge.experiments import Parameters as ExperimentParameters
 from simbridge.experiments import given

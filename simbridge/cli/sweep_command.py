@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, TextColumn
 from rich.progress import Progress as Bar
 
-from simbridge.backends.registry import SIMULATION
+from simbridge.backends import SIMULATION
 from simbridge.errors import InvalidParameter
 from simbridge.sweeps.grid import Grid, Point, Range, listed_values, read_grid, read_points
 from simbridge.sweeps.optimise import Goal, best_of

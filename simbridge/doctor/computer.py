@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from simbridge.backends.registry import SIMULATION, backend_class
+from simbridge.backends import SIMULATION, backend_class
 from simbridge.doctor.findings import FIX_PORTS, Finding, failed, passed, warned
 from simbridge.errors import SimbridgeError
 from simbridge.planning.options import Options

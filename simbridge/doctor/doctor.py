@@ -6,8 +6,8 @@ import contextlib
 from pathlib import Path
 from typing import cast
 
+from simbridge.backends import SIMULATION, backend_class
 from simbridge.backends.controller import ControllerBackend
-from simbridge.backends.registry import SIMULATION, backend_class
 from simbridge.doctor import computer, controller, findings
 from simbridge.doctor.findings import Finding
 from simbridge.errors import InvalidParameter, OutputError

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from simbridge.backends.registry import SIMULATION
+from simbridge.backends import SIMULATION
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.live_session import Inputs, Latency
 from simbridge.evaluation.metrics.delays import PosePart

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from simbridge.backends import SIMULATION, backend_class
 from simbridge.backends.backend import ArmState, Ask, Backend
-from simbridge.backends.registry import SIMULATION, backend_class
 from simbridge.errors import GuardViolation
 from simbridge.ik.forward_dynamics import ForwardDynamics
 from simbridge.ik.solver import Solver, Target

@@ -11,10 +11,10 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
+from simbridge.backends import SIMULATION
 from simbridge.backends.backend import Ask, Backend, Capabilities, cause_of
 from simbridge.backends.live_driver import LiveDriver, driver_for
 from simbridge.backends.live_loop import LiveSetup
-from simbridge.backends.registry import SIMULATION
 from simbridge.errors import InvalidParameter, SimbridgeError, UnknownName
 from simbridge.ik.forward_dynamics import ForwardDynamics
 from simbridge.ik.inputs import as_joints

@@ -12,8 +12,8 @@ from typing import cast
 
 import numpy as np
 
+from simbridge.backends import backend_class
 from simbridge.backends.backend import Ask, Backend, Facts
-from simbridge.backends.registry import backend_class
 from simbridge.errors import InvalidParameter, OutputError
 from simbridge.evaluation.repeats import RepeatsSummary, run_summary, summarize_repeats
 from simbridge.evaluation.summary import Summary

@@ -16,8 +16,8 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from simbridge.backends import SIMULATION, backend_class
 from simbridge.backends.backend import Capabilities
-from simbridge.backends.registry import SIMULATION, backend_class
 from simbridge.errors import InvalidParameter
 from simbridge.ik.callable_solver import CallableSolver, RecordedSolver, StepFunction
 from simbridge.ik.settings import SOLVERS, SolverParameters, check_solver, is_function, resolved

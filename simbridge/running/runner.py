@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
+from simbridge.backends import SIMULATION, backend_class
 from simbridge.backends.backend import ArmState, Ask, Backend, Ending, Facts, cause_of
-from simbridge.backends.registry import SIMULATION, backend_class
 from simbridge.errors import Interrupted, SimbridgeError
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.summary import EndedBy, Summary, summarize

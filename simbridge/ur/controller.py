@@ -67,6 +67,11 @@ class StateFacts:
     payload_cog: tuple[float, float, float] | None
 
     @property
+    def modes(self) -> tuple[int, int, int]:
+        """Robot mode, safety mode and runtime state."""
+        return self.robot_mode, self.safety_mode, self.runtime_state
+
+    @property
     def series(self) -> str:
         """ "CB3" or "e-Series", as in robots/*.toml."""
         return "CB3" if self.version[0] <= 3 else "e-Series"
@@ -341,6 +346,11 @@ def stop_of(state: Mapping[str, Any]) -> type[errors.ArmStopped] | None:
     if state["robot_mode"] != tables.RobotMode.RUNNING:
         return errors.ArmNotReady
     return None if state["runtime_state"] in PROGRAM_RUNS else errors.ProgramStopped
+
+
+def modes_of(state: Mapping[str, Any]) -> tuple[int, int, int]:
+    """Robot mode, safety mode and runtime state."""
+    return state["robot_mode"], state["safety_mode"], state["runtime_state"]
 
 
 def scaling_of(state: Mapping[str, Any]) -> float:

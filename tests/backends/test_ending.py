@@ -12,7 +12,7 @@ from simbridge.backends import ending
 from simbridge.backends.backend import Ending
 from simbridge.backends.control_script import COUNTER, NUMBER, Program
 from simbridge.backends.ending import end_session, signals_wait
-from simbridge.backends.session_state import State
+from simbridge.backends.servo_channel import State
 from simbridge.ur.errors import ConnectionLost
 
 HOST, N = "192.0.2.1", 6

@@ -11,7 +11,7 @@ import pinocchio as pin
 import pytest
 
 from simbridge.backends import preflight
-from simbridge.backends.controller_setup import with_calibration
+from simbridge.backends.preflight import with_calibration
 from simbridge.planning.options import Options
 from simbridge.robot import load_robot
 from simbridge.robot.calibration import nominal_dh, read_calibration

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simbridge.backends.session_state import TRANSITIONS, Event, State, next_state
+from simbridge.backends.servo_channel import TRANSITIONS, Event, State, next_state
 
 EVENTS = st.lists(st.sampled_from(Event), max_size=40)
 

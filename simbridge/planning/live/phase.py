@@ -1,6 +1,6 @@
 """The states of a live session while its loop runs, what leads from one to the next, orders, and causes.
 
-They refine the states `ready`, `moving` and `paused` of a session with a controller (backends/session_state.py); drawn
+They refine the states `ready`, `moving` and `paused` of a session with a controller (backends/servo_channel.py); drawn
 in docs/live.md. A cause says why a live arm is slower than asked, or stands: a name, of what, and a number; none is
 guessed.
 """
