@@ -72,6 +72,11 @@ class LoopProcess:
         )
         self._ended = threading.Event()
 
+    @property
+    def pid(self) -> int:
+        """The process's id."""
+        return self._process.pid
+
     def keep_alive(self) -> None:
         """Let the process hear, as long as this program runs, that it does."""
         threading.Thread(target=self._beat, name="simbridge-heartbeat", daemon=True).start()
