@@ -17,7 +17,7 @@ import numpy as np
 from simbridge.errors import InvalidParameter, UnusableSamples
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.metrics.delays import delay, sampled
-from simbridge.evaluation.metrics.pose_errors import PoseError
+from simbridge.evaluation.metrics.samples import PoseError
 from simbridge.evaluation.metrics.tracking import DELAY_KEYS, ERROR_PARTS, TRACKING_ERROR
 from simbridge.evaluation.prediction_error import PredictionError, increasing, is_simulated, prediction_error
 from simbridge.evaluation.repeatability import IsoFigures, iso_figures

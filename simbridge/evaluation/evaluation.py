@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from simbridge.errors import SimbridgeError
 from simbridge.evaluation.metrics.delays import MAX_CORRELATED, sampled
 from simbridge.evaluation.metrics.path import ContourError, contour_error
-from simbridge.evaluation.metrics.pose_errors import BLOCK, ErrorSize, PoseError
+from simbridge.evaluation.metrics.samples import BLOCK, ErrorSize, PoseError
 from simbridge.evaluation.metrics.tracking import (
     ErrorBudget,
     Tracking,

@@ -20,8 +20,7 @@ from simbridge.errors import InvalidParameter, UnusableSamples
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.metrics.alignment import Alignment, align, find_cycles, rigid_fit
 from simbridge.evaluation.metrics.path import path_summary
-from simbridge.evaluation.metrics.pose_errors import PoseError, PoseStatistics
-from simbridge.evaluation.metrics.samples import interpolated
+from simbridge.evaluation.metrics.samples import PoseError, PoseStatistics, interpolated
 from simbridge.evaluation.metrics.tracking import POSE_PARTS, compensated_statistics, delays_compensated, part_delays
 from simbridge.evaluation.repeatability import iso_figures
 from simbridge.robot import pose

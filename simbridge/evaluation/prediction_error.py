@@ -11,7 +11,7 @@ import numpy as np
 from simbridge.errors import InvalidParameter
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.metrics.delays import delay, sampled
-from simbridge.evaluation.metrics.pose_errors import PoseError
+from simbridge.evaluation.metrics.samples import PoseError
 from simbridge.robot.pose import Array
 from simbridge.servo.law import ServojLaw
 

@@ -9,7 +9,7 @@ from typing import Any, TypedDict, cast
 
 from simbridge.errors import LogReadError, NotARun, UnusableSamples
 from simbridge.evaluation.evaluation import Evaluation
-from simbridge.evaluation.metrics import pose_errors
+from simbridge.evaluation.metrics import samples
 from simbridge.evaluation.repeatability import IsoFigures, iso_figures
 from simbridge.evaluation.summary import Judgement, summarize
 from simbridge.recording.run_directory import RunDirectory, repeats_in
@@ -26,8 +26,8 @@ class RepeatedRun(TypedDict):
     outcome: str
     samples: int | None
     duration_s: float | None
-    tracking_error: pose_errors.PoseStatistics | None
-    contour_error: pose_errors.PositionStatistics | None
+    tracking_error: samples.PoseStatistics | None
+    contour_error: samples.PositionStatistics | None
     delay_s: float | None
     loop: dict[str, Any] | None
     passed: bool | None

@@ -18,7 +18,7 @@ import numpy as np
 from simbridge.errors import Cause
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.live_session import Inputs, Latency, session_of
-from simbridge.evaluation.metrics import joints, pose_errors
+from simbridge.evaluation.metrics import joints, pose_errors, samples
 from simbridge.evaluation.metrics.path import PathSummary, path_summary
 from simbridge.evaluation.metrics.samples import largest
 from simbridge.evaluation.metrics.smoothness import Smoothness, smoothness_summary
@@ -263,7 +263,7 @@ def _command_lead(run: Evaluation) -> CommandLead | None:
     return {"max": float(np.abs(run.log.command - run.predicted_joints).max())}
 
 
-def _is_within(error: pose_errors.PoseStatistics, tolerance: Mapping[str, float]) -> bool:
+def _is_within(error: samples.PoseStatistics, tolerance: Mapping[str, float]) -> bool:
     return all(cast(Mapping[str, Any], error)[part]["rms"] <= limit for part, limit in tolerance.items())
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from markupsafe import Markup
 
 from simbridge.evaluation.comparison import Comparison
-from simbridge.evaluation.metrics.pose_errors import statistics
+from simbridge.evaluation.metrics.samples import statistics
 from simbridge.evaluation.metrics.tracking import ERROR_PARTS, POSE_PARTS, TRACKING_ERROR, Delays, part_delays
 from simbridge.evaluation.repeatability import IsoFigures
 from simbridge.evaluation.summary import Summary

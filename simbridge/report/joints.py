@@ -11,7 +11,7 @@ import numpy as np
 from markupsafe import Markup
 
 from simbridge.evaluation.evaluation import Evaluation
-from simbridge.evaluation.metrics.pose_errors import Statistics, statistics
+from simbridge.evaluation.metrics.samples import Statistics, statistics
 from simbridge.report.charts import Chart, Line, Panel
 from simbridge.report.palette import ATTAINED, SETPOINT
 from simbridge.robot.kinematics import task_jacobians

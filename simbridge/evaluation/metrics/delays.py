@@ -24,8 +24,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from simbridge.evaluation.metrics.pose_errors import BLOCK, ErrorSize, PoseError
-from simbridge.evaluation.metrics.samples import correlation, rows, stamps
+from simbridge.evaluation.metrics.samples import BLOCK, ErrorSize, PoseError, correlation, rows, stamps
 from simbridge.robot import pose
 from simbridge.robot.pose import Array
 

@@ -19,8 +19,7 @@ from typing import TypedDict
 import numpy as np
 from numpy.typing import ArrayLike
 
-from simbridge.evaluation.metrics.pose_errors import PositionStatistics, statistics
-from simbridge.evaluation.metrics.samples import column, rms, rows, stamps
+from simbridge.evaluation.metrics.samples import PositionStatistics, column, rms, rows, stamps, statistics
 from simbridge.ik.kernels.compile import Kernel, kernel
 from simbridge.ik.kernels.module import module_text
 from simbridge.robot.pose import Array

@@ -1,4 +1,4 @@
-"""Sampled data: validation, resampling at a uniform rate, smoothed derivatives.
+"""Sampled data: validation, resampling at a uniform rate, smoothed derivatives, and errors of poses.
 
 Every metric validates its arrays here, and raises `UnusableSamples` where they do not belong together or a value is not
 finite: that would not crash the arithmetic, but turn every statistic into NaN or, worse, be broadcast into a plausible
@@ -12,16 +12,20 @@ show mostly noise. The fit is exact for a polynomial of second degree. Of a vibr
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from simbridge.errors import UnusableSamples
+from simbridge.robot import pose
 from simbridge.robot.pose import Array
 
 # Length in s of the fitted parabola, 10 ms on either side, but at least five samples.
 WINDOW = 0.02
+# Pairs evaluated at once: an hour has millions, whose poses would take a gigabyte.
+BLOCK = 50_000
 
 
 def rows(name: str, values: ArrayLike, columns: int, count: int | None = None) -> Array:
@@ -149,3 +153,93 @@ def _all_finite(name: str, array: Array) -> None:
             "Leave out the samples that have no value, in all arrays alike.",
             index=int(bad[0]),
         )
+
+
+class Statistics(TypedDict):
+    """Root mean square, mean, 95th percentile and maximum."""
+
+    rms: float
+    mean: float
+    p95: float
+    max: float
+
+
+class PositionStatistics(TypedDict):
+    position_m: Statistics
+
+
+class PoseStatistics(PositionStatistics):
+    rotation_rad: Statistics
+
+
+def statistics(values: ArrayLike) -> Statistics:
+    """Root mean square, mean, 95th percentile (linear between order statistics) and maximum of values (T,).
+
+    Raises:
+        UnusableSamples: If there are no values or one is not finite.
+    """
+    array = column("values of a statistic", values)
+    if len(array) == 0:
+        raise UnusableSamples("values of a statistic", "there are none. Evaluate at least one sample.")
+    return {
+        "rms": float(rms(array)),
+        "mean": float(np.mean(array)),
+        "p95": float(np.percentile(array, 95.0)),
+        "max": float(np.max(array)),
+    }
+
+
+@dataclass(frozen=True)
+class PoseError:
+    """Desired minus attained pose at every sample; both arrays are read-only copies.
+
+    Attributes:
+        translation: (T, 3), in m, in base axes.
+        rotation: R_desired R_attained^T as Rodrigues vectors (T, 3), in rad, in base axes.
+    """
+
+    translation: Array
+    rotation: Array
+
+    def __post_init__(self) -> None:
+        translation = rows("translation errors", self.translation, 3).copy()
+        rotation = rows("rotation errors", self.rotation, 3, len(translation)).copy()
+        for name, array in (("translation", translation), ("rotation", rotation)):
+            array.setflags(write=False)
+            object.__setattr__(self, name, array)
+
+    @staticmethod
+    def between(desired: ArrayLike, attained: ArrayLike) -> PoseError:
+        """The error of attained poses (T, 7) against desired ones (T, 7)."""
+        first = rows("desired poses", desired, 7)
+        return PoseError(*pose.error(first, rows("attained poses", attained, 7, len(first))))
+
+    @property
+    def distance(self) -> Array:
+        """Euclidean distances (T,) in m."""
+        return np.asarray(np.linalg.norm(self.translation, axis=1))
+
+    @property
+    def angle(self) -> Array:
+        """Rotation angles (T,) from attained to desired in rad, from 0 to pi."""
+        return np.asarray(np.linalg.norm(self.rotation, axis=1))
+
+    def statistics(self) -> PoseStatistics:
+        """Statistics of the distances (m) and of the angles (rad).
+
+        Raises:
+            UnusableSamples: If there are no samples.
+        """
+        return ErrorSize(self.distance, self.angle).statistics()
+
+
+@dataclass(frozen=True)
+class ErrorSize:
+    """How large a `PoseError` is at every sample: distances (T,) in m and angles (T,) in rad, 0 to pi."""
+
+    distance: Array
+    angle: Array
+
+    def statistics(self) -> PoseStatistics:
+        """As `PoseError.statistics`."""
+        return {"position_m": statistics(self.distance), "rotation_rad": statistics(self.angle)}

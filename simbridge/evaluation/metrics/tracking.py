@@ -36,8 +36,7 @@ from simbridge.evaluation.metrics.delays import (
     moves,
     sampled,
 )
-from simbridge.evaluation.metrics.pose_errors import ErrorSize, PoseError, PoseStatistics, statistics
-from simbridge.evaluation.metrics.samples import rows, stamps
+from simbridge.evaluation.metrics.samples import ErrorSize, PoseError, PoseStatistics, rows, stamps, statistics
 from simbridge.robot.pose import Array
 
 POSE_PARTS: tuple[PosePart, PosePart] = ("position", "rotation")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from simbridge.errors import SimbridgeError, UnusableSamples
-from simbridge.evaluation.metrics.pose_errors import PoseError, statistics
+from simbridge.evaluation.metrics.samples import PoseError, statistics
 from simbridge.evaluation.metrics.tracking import error_budget
 from simbridge.robot import pose
 

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from simbridge.errors import UnusableSamples
 from simbridge.evaluation.metrics import delays
 from simbridge.evaluation.metrics.delays import delay, delay_compensated, sampled
-from simbridge.evaluation.metrics.pose_errors import PoseError
+from simbridge.evaluation.metrics.samples import PoseError
 from simbridge.robot import pose
 
 Array = NDArray[Any]
