@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simbridge.errors import SimbridgeError
+from simbridge.evaluation.live_session import Session
 from simbridge.evaluation.metrics.delays import MAX_CORRELATED, sampled
 from simbridge.evaluation.metrics.path import ContourError, contour_error
 from simbridge.evaluation.metrics.samples import BLOCK, ErrorSize, PoseError
@@ -24,6 +25,7 @@ from simbridge.evaluation.metrics.tracking import (
 )
 from simbridge.ik.task import freed
 from simbridge.planning.plan import Plan
+from simbridge.recording.live_record import read_events, read_inputs
 from simbridge.recording.log import LogColumns
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.recording.run_samples import RunSamples
@@ -277,6 +279,18 @@ class Evaluation:
         errors = {part: (error.translation, error.rotation) for part, error in parts if error is not None}
         unit = self.settings["backend"].get("effort_unit", "N m")
         return RunSamples(self.log, poses, errors, self.joint_origins, self.chain[1], unit)
+
+    @cached_property
+    def session(self) -> Session | None:
+        """What a live session has besides; None for a replay.
+
+        Raises:
+            NotARun: inputs.jsonl or events.jsonl is missing or broken.
+        """
+        if "live" not in self.settings:
+            return None
+        path = self.directory.path
+        return Session(self.log, self.plan.period, read_inputs(path), read_events(path))
 
     @property
     def outcome(self) -> str:

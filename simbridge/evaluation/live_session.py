@@ -5,6 +5,7 @@ Everything comes from the session's directory: log.mcap, inputs.jsonl and events
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict
@@ -12,10 +13,8 @@ from typing import Any, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from simbridge.evaluation.evaluation import Evaluation
-from simbridge.evaluation.metrics.tracking import part_delays
 from simbridge.planning.live.phase import NAMES, Cause, Fate, Order, Phase
-from simbridge.recording.live_record import InputRecord, counted, latencies, read_events, read_inputs
+from simbridge.recording.live_record import InputRecord, latencies
 from simbridge.recording.log import LogColumns
 from simbridge.robot.pose import Array
 
@@ -26,15 +25,11 @@ _GAP = 0.1
 
 
 class Spread(TypedDict):
-    """Of a time, s."""
-
     median: float
     p99: float
 
 
 class Age(TypedDict):
-    """Of the input in force, while the arm tracks it, s."""
-
     median: float
     max: float
 
@@ -43,7 +38,7 @@ class Inputs(TypedDict):
     """How many inputs a session was given, and what became of them; received = accepted + rejected + superseded.
 
     `late` ones are accepted, too; `lost_in_log` were overwritten before they were recorded, None where the session was
-    killed; `age_s` is None where nothing was tracked.
+    killed; `age_s` is that of the input in force while the arm tracks, None where nothing was tracked.
     """
 
     received: int
@@ -72,12 +67,7 @@ class Latency(TypedDict):
 
 @dataclass(frozen=True, eq=False)
 class Hindrance:
-    """A cause, over a whole session.
-
-    Attributes:
-        worst: The cause with its most extreme number.
-        spans: From when to when it acted (K, 2), as stamps in s.
-    """
+    """A cause with its most extreme number, and from when to when it acted (K, 2), as stamps in s."""
 
     worst: Cause
     spans: Array
@@ -90,27 +80,19 @@ class Hindrance:
 
 @dataclass(frozen=True, eq=False)
 class Session:
-    """A live session, read back.
+    """A live session, read back: `Evaluation.session`.
 
     Attributes:
-        run: Its directory, read back.
+        log: Its log.
+        period: Control period, s.
         inputs: As they were given.
         events: Changes of state with their causes, stops, notes.
     """
 
-    run: Evaluation
+    log: LogColumns
+    period: float
     inputs: Sequence[InputRecord]
     events: Sequence[Mapping[str, Any]]
-
-    @property
-    def log(self) -> LogColumns:
-        """Its log."""
-        return self.run.log
-
-    @property
-    def period(self) -> float:
-        """Control period, s."""
-        return self.run.plan.period
 
     @property
     def missing_periods(self) -> int:
@@ -144,7 +126,9 @@ class Session:
         if not len(self.log.stamp):
             return []
         names, subjects, values = np.moveaxis(self.log.live["causes"].reshape(-1, 3, 3), 2, 0)
-        causes, known = self._known("causes") or NAMES, self._known("subjects")
+        began: Mapping[str, Any] = next((event for event in self.events if event["event"] == "began"), {})
+        # The names behind the numbers of the log.
+        causes, known = began.get("causes") or NAMES, began.get("subjects", ())
         found = []
         for name, subject in sorted(set(zip(names[names >= 0].tolist(), subjects[names >= 0].tolist(), strict=True))):
             here = (names == name) & (subjects == subject)
@@ -153,10 +137,6 @@ class Session:
             whom = known[int(subject)] if 0 <= subject < len(known) else ""
             found.append(Hindrance(Cause(word, whom, worst), self._spans(here.any(axis=1))))
         return sorted(found, key=lambda one: -one.duration)
-
-    def _known(self, what: str) -> Sequence[str]:
-        """The names behind the numbers of the log."""
-        return next((event.get(what, ()) for event in self.events if event["event"] == "began"), ())
 
     def _spans(self, marked: NDArray[np.bool_]) -> Array:
         begins = self.log.stamp[marked]
@@ -175,9 +155,17 @@ class Session:
 
     def input_counts(self) -> Inputs:
         """The part `inputs` of summary.json."""
+        fates = Counter(record.fate for record in self.inputs)
         ended = next((event for event in reversed(self.events) if event["event"] == "ended"), None)
-        lost = None if ended is None else int(ended["lost_in_log"])
-        return {**counted([*self.inputs]), "lost_in_log": lost, "age_s": self._age()}  # type: ignore[typeddict-item]
+        return {
+            "received": len(self.inputs),
+            "accepted": fates["accepted"] + fates["late"],
+            "rejected": fates["rejected"],
+            "superseded": fates["superseded"],
+            "late": fates["late"],
+            "lost_in_log": None if ended is None else int(ended["lost_in_log"]),
+            "age_s": self._age(),
+        }
 
     def _age(self) -> Age | None:
         if not len(self.log.stamp):
@@ -192,34 +180,18 @@ class Session:
         ages = live["now"][tracking] - live["now"][newest[tracking]]
         return {"median": float(np.median(ages)), "max": float(ages.max())}
 
-    def latency(self) -> Latency:
-        """The part `latency` of summary.json. A command leaves a period before the instant to which it belongs."""
-        law = correlation = None
-        if self.run.servo is not None:
-            trail = 0.0 if self.run.settings["live"]["lead"] else self.run.servo.lag
-            law = self.period + trail + self.run.settings["backend"]["joint_lag"]
-        if self.run.has_samples:
-            tracking = self.run.tracking
-            found = part_delays(tracking, tracking["delay_of"]).plant
-            # Where nothing moved it counts as 0.
-            correlation = self.period + found if found else None
-        inside, own = latencies([*self.inputs]), correlation if correlation is not None else law
-        spread = _spread(np.array(inside)) if inside else None
-        whole = _spread(np.array(inside) + own) if inside and own is not None else None
-        arm: CommandToArm = {"servo_law": law, "correlation": correlation}
-        return {"input_to_command_s": spread, "command_to_arm_s": arm, "sum_s": whole}
+    def latency(self, arm: CommandToArm) -> Latency:
+        """The part `latency` of summary.json."""
+        inside, own = np.array(latencies([*self.inputs])), arm["correlation"]
+        own = arm["servo_law"] if own is None else own
+        return {
+            "input_to_command_s": _spread(inside),
+            "command_to_arm_s": arm,
+            "sum_s": None if own is None else _spread(inside + own),
+        }
 
 
-def session_of(run: Evaluation) -> Session | None:
-    """A live session; None for a replay.
-
-    Raises:
-        NotARun: inputs.jsonl or events.jsonl is missing or broken.
-    """
-    if "live" not in run.settings:
+def _spread(times: Array) -> Spread | None:
+    if not len(times):
         return None
-    return Session(run, read_inputs(run.directory.path), read_events(run.directory.path))
-
-
-def _spread(times: Array) -> Spread:
     return {"median": float(np.median(times)), "p99": float(np.quantile(times, 0.99))}

@@ -17,12 +17,12 @@ import numpy as np
 
 from simbridge.errors import Cause
 from simbridge.evaluation.evaluation import Evaluation
-from simbridge.evaluation.live_session import Inputs, Latency, session_of
+from simbridge.evaluation.live_session import CommandToArm, Inputs, Latency
 from simbridge.evaluation.metrics import joints, pose_errors, samples
 from simbridge.evaluation.metrics.path import PathSummary, path_summary
 from simbridge.evaluation.metrics.samples import largest
 from simbridge.evaluation.metrics.smoothness import Smoothness, smoothness_summary
-from simbridge.evaluation.metrics.tracking import Tracking
+from simbridge.evaluation.metrics.tracking import Tracking, part_delays
 from simbridge.evaluation.prediction_error import Uncertainty, prediction_uncertainty
 from simbridge.evaluation.servo_law import ServoLawCheck, check_servo_law
 from simbridge.robot.kinematics import movable_directions, task_jacobians
@@ -198,7 +198,7 @@ def summarize(
         loop: The control loop's timing; simulated time has none.
         tolerance: Largest RMS of the tracking error, `{position_m, rotation_rad}`; None for no verdict.
     """
-    log, settings, session = run.log, run.settings, session_of(run)
+    log, settings, session = run.log, run.settings, run.session
     facts: RunFacts = {
         "label": settings.get("label", ""),
         "scenario": settings["scenario"]["name"],
@@ -220,7 +220,7 @@ def summarize(
         "trajectory_duration_s": float(log.plan_time[-1] - log.plan_time[0]) if run.has_samples else 0.0,
         "kinematics": kinematics_summary(settings["kinematics"]),
         "inputs": None if session is None else session.input_counts(),
-        "latency": None if session is None else session.latency(),
+        "latency": None if session is None else session.latency(_command_to_arm(run)),
     }
     judgement: Judgement = {"tolerance": None if tolerance is None else dict(tolerance), "passed": None}
     if tolerance is not None:
@@ -253,6 +253,19 @@ def summarize(
         **pose_errors.pose_error_summary(run.plan.period, run.reference, run.attained, tracking=run.errors.tracking),
         **judgement,
     }
+
+
+def _command_to_arm(run: Evaluation) -> CommandToArm:
+    """Of a session. A command leaves a period before the instant to which it belongs."""
+    law, correlation, period = None, None, run.plan.period
+    if run.servo is not None:
+        trail = 0.0 if run.settings["live"]["lead"] else run.servo.lag
+        law = period + trail + run.settings["backend"]["joint_lag"]
+    if run.has_samples:
+        found = part_delays(run.tracking, run.tracking["delay_of"]).plant
+        # Where nothing moved it counts as 0.
+        correlation = period + found if found else None
+    return {"servo_law": law, "correlation": correlation}
 
 
 def _command_lead(run: Evaluation) -> CommandLead | None:

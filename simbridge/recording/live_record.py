@@ -112,19 +112,6 @@ def _decoded(decoder: msgspec.json.Decoder[Any], directory: Path, line: bytes) -
         raise NotARun(directory, INPUTS if decoder.type is InputRecord else EVENTS, str(error)) from None
 
 
-def counted(inputs: list[InputRecord]) -> dict[str, int]:
-    """How many inputs were received, accepted, rejected, superseded, and accepted although late."""
-    fates = [record.fate for record in inputs]
-    late = fates.count("late")
-    return {
-        "received": len(fates),
-        "accepted": fates.count("accepted") + late,
-        "rejected": fates.count("rejected"),
-        "superseded": fates.count("superseded"),
-        "late": late,
-    }
-
-
 def latencies(inputs: list[InputRecord]) -> list[float]:
     """From giving an input to sending the command of the period that used it first, s."""
     found = [r.command - r.sent for r in inputs if r.command is not None and math.isfinite(r.command)]

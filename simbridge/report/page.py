@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from simbridge.evaluation.evaluation import Evaluation
-from simbridge.evaluation.live_session import session_of
 from simbridge.evaluation.metrics.tracking import POSE_PARTS, TRACKING_ERROR, known_parts, part_delays
 from simbridge.evaluation.summary import Summary, shown_metrics
 from simbridge.report import verdict
@@ -71,7 +70,7 @@ def report_page(evaluation: Evaluation, summary: Summary, *, replay: str | None 
             verdict.input_sentences(summary["inputs"]),
             verdict.latency_sentence(summary["latency"]),
         )
-        session = session_of(evaluation)
+        session = evaluation.session
         assert session is not None
         with drawing_style():
             content["session"] = session_part(session)

@@ -14,7 +14,6 @@ import numpy as np
 
 from simbridge.errors import InvalidParameter
 from simbridge.evaluation.evaluation import Evaluation
-from simbridge.evaluation.live_session import session_of
 from simbridge.ik.settings import SOLVERS, SolverParameters, is_function
 from simbridge.ik.solver import Solver
 from simbridge.planning.live.inputs import Input
@@ -73,8 +72,7 @@ class RecordedSession:
             SimbridgeError: It was never engaged.
         """
         run = Evaluation.read(self.path)
-        session = session_of(run)
-        missing = 0 if session is None else session.missing_periods
+        missing = 0 if run.session is None else run.session.missing_periods
         if missing:
             warnings.warn(
                 f"The log of {self.path} lacks {counted(missing, 'control period')}, whose states never arrived: what "

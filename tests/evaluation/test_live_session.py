@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from simbridge.evaluation.evaluation import Evaluation
-from simbridge.evaluation.live_session import Session, session_of
+from simbridge.evaluation.live_session import Session
 from simbridge.evaluation.summary import summarize
 from simbridge.recording.live_record import read_inputs
 from simbridge.recording.run_directory import RunDirectory
@@ -18,7 +18,7 @@ from tests.sessions import stepped
 
 
 def read(directory: Path) -> Session:
-    found = session_of(Evaluation.of(RunDirectory.open(directory)))
+    found = Evaluation.of(RunDirectory.open(directory)).session
     assert found is not None
     return found
 
