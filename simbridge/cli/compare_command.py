@@ -13,10 +13,9 @@ from rich.table import Table
 
 from simbridge.cli.run_tables import RUN_COLUMNS, run_cells, say
 from simbridge.errors import InvalidParameter
-from simbridge.evaluation.comparison import Comparison, compare_runs, iso_figures_of
+from simbridge.evaluation.comparison import Comparison, Deviations, compare_runs, iso_figures_of
 from simbridge.evaluation.metrics.samples import statistics
 from simbridge.evaluation.metrics.tracking import ERROR_PARTS
-from simbridge.evaluation.prediction_error import Deviations
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report.compare_page import about, compare_page, comparison_headline
 from simbridge.robot.files import write_file, writing

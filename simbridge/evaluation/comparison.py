@@ -10,16 +10,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
 from simbridge.errors import InvalidParameter, UnusableSamples
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.metrics.delays import delay, sampled
-from simbridge.evaluation.metrics.samples import PoseError
+from simbridge.evaluation.metrics.samples import PoseError, rms
 from simbridge.evaluation.metrics.tracking import DELAY_KEYS, ERROR_PARTS, TRACKING_ERROR
-from simbridge.evaluation.prediction_error import PredictionError, increasing, is_simulated, prediction_error
 from simbridge.evaluation.repeatability import IsoFigures, iso_figures
 from simbridge.evaluation.summary import Summary, summarize
 from simbridge.recording.run_directory import repeats_in
@@ -40,6 +39,30 @@ _COMPARED = (
 )
 
 
+class Largest(TypedDict):
+    rms: float
+    max: float
+
+
+class Deviations(TypedDict):
+    """Of the tool's position, m, its rotation, rad, and of single joints, rad (m where prismatic)."""
+
+    position_m: Largest
+    rotation_rad: Largest
+    joints_rad: Largest
+
+
+class PredictionError(Deviations):
+    """Simulated minus measured, at the same instants of the trajectory.
+
+    `delay_s` is by how much the measured arm trails the simulated one; None if it cannot be determined. `delay_removed`
+    is what is left without it.
+    """
+
+    delay_s: float | None
+    delay_removed: Deviations
+
+
 @dataclass(frozen=True, eq=False)
 class ComparedRun:
     """One of the runs.
@@ -58,7 +81,7 @@ class ComparedRun:
     def by_plan_time(self) -> tuple[Array, Array]:
         """Strictly increasing instants (K,) of the trajectory, s, and the poses (K, 7) attained at them."""
         times = self.evaluation.log.plan_time
-        kept = increasing(times)
+        kept = _increasing(times)
         return times[kept], self.evaluation.attained[kept]
 
 
@@ -99,9 +122,9 @@ class Comparison:
         first = self.runs[0].evaluation
         found: list[PredictionError | None] = [None]
         for run in self.runs[1:]:
-            pair = sorted((first, run.evaluation), key=is_simulated, reverse=True)
-            differ = is_simulated(pair[0]) and not is_simulated(pair[1])
-            found.append(prediction_error(*pair) if differ else None)
+            other = run.evaluation
+            pair = (first, other) if first.is_simulated else (other, first)
+            found.append(prediction_error(*pair) if first.is_simulated != other.is_simulated else None)
         return found
 
     def as_dict(self) -> dict[str, Any]:
@@ -127,6 +150,45 @@ def _separation(first: ComparedRun, other: ComparedRun) -> tuple[Array, PoseErro
     if len(fewer) == 0:
         return None
     return fewer, PoseError.between(pose.interpolate(times, poses, fewer), pose.interpolate(t, attained, fewer))
+
+
+def prediction_error(simulated: Evaluation, measured: Evaluation) -> PredictionError | None:
+    """How far attained poses and joints of a simulated run are from the measured ones.
+
+    None if the runs have no two instants of the trajectory in common.
+    """
+    path, arm = (run.log.plan_time[_increasing(run.log.plan_time)] for run in (simulated, measured))
+    common = (arm >= path[0]) & (arm <= path[-1])
+    if common.sum() < 2:
+        return None
+    (poses, joints), (attained, position) = (
+        (run.attained[kept], run.log.position[kept])
+        for run, kept in ((run, _increasing(run.log.plan_time)) for run in (simulated, measured))
+    )
+    motion, times = sampled(path, poses), arm[common]
+    lag = delay(times, motion, attained[common])
+
+    def deviations(shift: float) -> Deviations:
+        at = times - shift
+        kept = (at >= path[0]) & (at <= path[-1])
+        error = PoseError.between(motion(at[kept]), attained[common][kept])
+        predicted = np.stack([np.interp(at[kept], path, joint) for joint in joints.T], axis=1)
+        return {
+            "position_m": _largest(error.distance),
+            "rotation_rad": _largest(error.angle),
+            "joints_rad": _largest(predicted - position[common][kept]),
+        }
+
+    return {**deviations(0.0), "delay_s": lag, "delay_removed": deviations(lag or 0.0)}
+
+
+def _largest(values: Array) -> Largest:
+    return {"rms": float(rms(values)), "max": float(np.abs(values).max())}
+
+
+def _increasing(times: Array) -> Array:
+    """Which of some instants (T,) of the trajectory are later than all before: it waits where a controller does."""
+    return np.concatenate([[True], times[1:] > np.maximum.accumulate(times)[:-1]])
 
 
 def compare_runs(paths: Sequence[Path]) -> Comparison:

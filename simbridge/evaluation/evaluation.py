@@ -161,6 +161,11 @@ class Evaluation:
     def _predicted(self, rows: slice) -> Array | None:
         return None if self.predicted_joints is None else self.tool(self.predicted_joints[rows])
 
+    @property
+    def is_simulated(self) -> bool:
+        """Whether the arm was simulated."""
+        return bool(self.settings["backend"]["simulated_time"])
+
     @cached_property
     def servo(self) -> ServojLaw | None:
         """The servo law that the commands were sent to, as configured; None for an ideal servo, and for old runs."""

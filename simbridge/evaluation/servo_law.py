@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable
 from typing import TypedDict
 
 import numpy as np
 
 from simbridge.errors import InvalidParameter
-from simbridge.evaluation.evaluation import Evaluation
-from simbridge.evaluation.metrics.servo_law import MAX_RESIDUAL, FoundLaw, LawNotFound, find_servo_law
+from simbridge.evaluation.metrics.samples import rms
+from simbridge.evaluation.metrics.servo_law import MAX_RESIDUAL, LawNotFound, find_servo_law
+from simbridge.recording.log import LogColumns
 from simbridge.robot.pose import Array
 from simbridge.servo.law import ServojLaw
 from simbridge.text import millimetres, milliseconds, significant
@@ -18,22 +21,16 @@ SAME_TUNING = 0.02
 
 
 class Residual(TypedDict):
-    """Distances of the inferred setpoints from the commands, over all joints, rad."""
-
     median: float
     p99: float
 
 
 class Tuning(TypedDict):
-    """Of servoj."""
-
     gain: float
     lookahead_s: float
 
 
 class Deviation(TypedDict):
-    """Distances of the tool, m."""
-
     rms: float
     max: float
 
@@ -42,10 +39,10 @@ class ServoLawCheck(TypedDict):
     """The servo law found in a run on a controller.
 
     `holds` is whether it is the configured law; None, with a `reason`, where that cannot be said. `delay_s` is that of
-    the link, mean over the run; `phase_s` is how long after a cycle's begin calls begin. `prediction_off_m` is how far
-    prediction and feedforward are off where the law has another tuning; None where no tuning explains the cycles. Then
-    `holds` is False if the configured law leaves too much, which `residual_rad` states, and `reason` says why no other
-    tuning is named.
+    the link, mean over the run; `phase_s` is how long after a cycle's begin calls begin. `residual_rad` is the distance
+    of the inferred setpoints from the commands, over all joints. `prediction_off_m` is how far the tool is from the
+    prediction where the law has another tuning; None where no tuning explains the cycles. Then `holds` is False if the
+    configured law leaves too much, which `residual_rad` states, and `reason` says why no other tuning is named.
     """
 
     gain: float | None
@@ -60,11 +57,14 @@ class ServoLawCheck(TypedDict):
     reason: str | None
 
 
-def check_servo_law(run: Evaluation) -> ServoLawCheck | None:
-    """Compare the servo law of a run on a controller with the configured one; None in simulation."""
-    law, log = run.servo, run.log
-    if law is None or run.settings["backend"]["simulated_time"]:
-        return None
+def check_servo_law(law: ServojLaw, log: LogColumns, predicted: Callable[[ServojLaw], Array]) -> ServoLawCheck:
+    """Compare the servo law of a run on a controller with the configured one.
+
+    Args:
+        law: The configured one.
+        log: Of the run.
+        predicted: Poses of the tool (T, 7) that a law makes of the run's commands.
+    """
     check: ServoLawCheck = {
         "gain": None,
         "lookahead_s": None,
@@ -102,23 +102,16 @@ def check_servo_law(run: Evaluation) -> ServoLawCheck | None:
         "holds": max(off) <= SAME_TUNING and p99 < MAX_RESIDUAL,
     }
     if p99 < MAX_RESIDUAL and not check["holds"]:
-        check["prediction_off_m"] = _prediction_off(run, law, found)
+        # None if UR's servoj would refuse it.
+        with contextlib.suppress(InvalidParameter):
+            other = ServojLaw(law.cycle, found.gain, found.lookahead)
+            distance = np.linalg.norm(predicted(law)[:, :3] - predicted(other)[:, :3], axis=1)
+            check["prediction_off_m"] = {"rms": float(rms(distance)), "max": float(distance.max())}
     return check
 
 
 def _residual(residuals: Array) -> Residual:
     return {"median": float(np.median(residuals)), "p99": float(np.percentile(residuals, 99.0))}
-
-
-def _prediction_off(run: Evaluation, configured: ServojLaw, found: FoundLaw) -> Deviation | None:
-    """How far apart the tool is with the configured law and with the one that was found; None if the latter is none."""
-    try:
-        other = ServojLaw(configured.cycle, found.gain, found.lookahead)
-    except InvalidParameter:
-        return None
-    one, two = (run.tool(run.followed(law))[:, :3] for law in (configured, other))
-    distance = np.linalg.norm(one - two, axis=1)
-    return {"rms": float(np.sqrt(np.mean(distance**2))), "max": float(distance.max())}
 
 
 def servo_law_sentence(check: ServoLawCheck) -> str:

@@ -10,12 +10,12 @@ type error), and its label and unit in `METRICS`, which terminal and page show; 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypedDict, cast
 
 import numpy as np
 
-from simbridge.errors import Cause
+from simbridge.errors import Cause, InvalidParameter
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.live_session import CommandToArm, Inputs, Latency
 from simbridge.evaluation.metrics import joints, pose_errors, samples
@@ -23,10 +23,11 @@ from simbridge.evaluation.metrics.path import PathSummary, path_summary
 from simbridge.evaluation.metrics.samples import largest
 from simbridge.evaluation.metrics.smoothness import Smoothness, smoothness_summary
 from simbridge.evaluation.metrics.tracking import Tracking, part_delays
-from simbridge.evaluation.prediction_error import Uncertainty, prediction_uncertainty
 from simbridge.evaluation.servo_law import ServoLawCheck, check_servo_law
 from simbridge.robot.kinematics import movable_directions, task_jacobians
 from simbridge.robot.kinematics_record import KinematicsSummary, kinematics_summary
+from simbridge.robot.pose import Array
+from simbridge.servo.law import ServojLaw
 from simbridge.servo.plant import plant_model, servo_words
 from simbridge.text import displayed
 
@@ -49,6 +50,13 @@ class CommandLead(TypedDict):
     """How far the commands were ahead of the joints that the servo law predicts, rad."""
 
     max: float
+
+
+class Uncertainty(TypedDict):
+    """One standard deviation of the RMS tracking error, m and rad."""
+
+    position_m: float
+    rotation_rad: float
 
 
 class EndedBy(TypedDict):
@@ -231,7 +239,7 @@ def summarize(
     return {
         **facts,
         **run.tracking,
-        "uncertainty": prediction_uncertainty(run),
+        "uncertainty": _uncertainty(run),
         **path_summary(run.contour),
         "peak_joint_velocity": largest(log.velocity),
         "peak_joint_torque": None if torque is None else peak_effort,
@@ -239,7 +247,7 @@ def summarize(
         "saturated_samples": 0 if torque is None else int((np.abs(torque) >= run.max_effort).any(axis=1).sum()),
         "speed_scaling": {"min": float(run.speed_scaling.min()), "mean": float(run.speed_scaling.mean())},
         "pauses": {"count": len(run.pauses), "duration_s": float(np.diff(run.pauses).sum())},
-        "servo_law": check_servo_law(run),
+        "servo_law": _servo_law(run),
         "command_lead_rad": _command_lead(run),
         "loop": loop,
         "smoothness": smoothness_summary(log.stamp, run.attained[:, :3], log.velocity),
@@ -253,6 +261,43 @@ def summarize(
         **pose_errors.pose_error_summary(run.plan.period, run.reference, run.attained, tracking=run.errors.tracking),
         **judgement,
     }
+
+
+def _uncertainty(run: Evaluation) -> Uncertainty | None:
+    """How far a simulated tracking error is uncertain because gain and lookahead are, as identified of the arm.
+
+    Each changes by its standard deviation, and the servo law is followed once more; the changes are independent. None
+    where the plant has no deviations.
+    """
+    backend, law = run.settings["backend"], run.servo
+    deviations = {name: backend.get(f"{name}_deviation", 0.0) for name in ("gain", "lookahead")}
+    if not run.is_simulated or law is None or run.predicted is None or not any(deviations.values()):
+        return None
+
+    def size(predicted: Array) -> Array:
+        error = samples.PoseError.between(run.reference, predicted)
+        return np.array([samples.rms(error.distance), samples.rms(error.angle)])
+
+    known = size(run.predicted)
+    others = [_changed(law, name, by) for name, by in deviations.items()]
+    changes = [size(run.tool(run.followed(other))) - known for other in others]
+    position, rotation = (float(np.linalg.norm(change)) for change in np.transpose(changes))
+    return {"position_m": position, "rotation_rad": rotation}
+
+
+def _changed(law: ServojLaw, name: str, by: float) -> ServojLaw:
+    """The law with a smaller value, which is stable, too; at the end of UR's range with a larger one."""
+    try:
+        return replace(law, **{name: getattr(law, name) - by})
+    except InvalidParameter:
+        return replace(law, **{name: getattr(law, name) + by})
+
+
+def _servo_law(run: Evaluation) -> ServoLawCheck | None:
+    """None in simulation."""
+    if run.servo is None or run.is_simulated:
+        return None
+    return check_servo_law(run.servo, run.log, lambda law: run.tool(run.followed(law)))
 
 
 def _command_to_arm(run: Evaluation) -> CommandToArm:

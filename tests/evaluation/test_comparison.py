@@ -11,9 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from simbridge.evaluation.comparison import compare_runs, iso_figures_of
+from simbridge.evaluation.comparison import compare_runs, iso_figures_of, prediction_error
 from simbridge.evaluation.evaluation import Evaluation
-from simbridge.evaluation.prediction_error import prediction_error
 from simbridge.recording.run_directory import RunDirectory
 
 pytestmark = pytest.mark.usefixtures("without_pages")

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.metrics.servo_law import LawNotFound, find_servo_law
-from simbridge.evaluation.servo_law import check_servo_law, servo_law_sentence
+from simbridge.evaluation.servo_law import ServoLawCheck, check_servo_law, servo_law_sentence
+from simbridge.evaluation.summary import summarize
 from simbridge.servo.law import ServojLaw
 from tests.report.conftest import MadeUp
 
@@ -200,9 +201,14 @@ def on_controller(tmp_path: Path) -> Any:
     return made
 
 
+def checked(run: Evaluation) -> ServoLawCheck:
+    assert run.servo is not None
+    return check_servo_law(run.servo, run.log, lambda law: run.tool(run.followed(law)))
+
+
 def test_the_configured_law_holds_and_the_link_is_separate(on_controller: Any) -> None:
-    check = check_servo_law(on_controller())
-    assert check is not None and check["holds"] is True
+    check = checked(on_controller())
+    assert check["holds"] is True
     assert check["delay_s"] == pytest.approx(H) and check["prediction_off_m"] is None
     assert "is the configured one" in servo_law_sentence(check) and "2.00 ms" in servo_law_sentence(check)
 
@@ -211,15 +217,15 @@ def test_the_configured_law_holds_and_the_link_is_separate(on_controller: Any) -
     ("gain", "lookahead", "holds"), [(2030.0, 0.03, True), (2050.0, 0.03, False), (2000.0, 0.031, False)]
 )
 def test_the_law_holds_within_two_percent(on_controller: Any, gain: float, lookahead: float, holds: bool) -> None:
-    check = check_servo_law(on_controller(gain, lookahead))
-    assert check is not None and check["holds"] is holds
+    check = checked(on_controller(gain, lookahead))
+    assert check["holds"] is holds
     assert (check["gain"], check["lookahead_s"]) == pytest.approx((gain, lookahead), rel=1e-6)
 
 
 def test_another_tuning_is_named_with_how_far_the_prediction_is_off(on_controller: Any) -> None:
     run = on_controller(1000.0, 0.05)
-    check = check_servo_law(run)
-    assert check is not None and check["prediction_off_m"] is not None
+    check = checked(run)
+    assert check["prediction_off_m"] is not None
     # The tool trails by 20 ms more.
     speed = np.linalg.norm(np.gradient(run.setpoint[:, :3], H, axis=0), axis=1)
     assert check["prediction_off_m"]["rms"] == pytest.approx(0.020 * np.sqrt(np.mean(speed**2)), rel=0.05)
@@ -229,8 +235,8 @@ def test_another_tuning_is_named_with_how_far_the_prediction_is_off(on_controlle
 def test_a_controller_that_follows_no_such_law_is_named(on_controller: Any) -> None:
     run = on_controller()
     noise = np.random.default_rng(0).normal(0.0, 1.0, run.log.controller_target.shape)
-    check = check_servo_law(on_controller(controller_target=run.log.controller_target + 1e-3 * noise))
-    assert check is not None and check["holds"] is False
+    check = checked(on_controller(controller_target=run.log.controller_target + 1e-3 * noise))
+    assert check["holds"] is False
     assert check["gain"] is None and check["lookahead_s"] is None
     assert check["residual_rad"] is not None and check["residual_rad"]["p99"] > 1e-3
     sentence = servo_law_sentence(check)
@@ -239,8 +245,8 @@ def test_a_controller_that_follows_no_such_law_is_named(on_controller: Any) -> N
 
 
 def test_what_is_not_reported_is_said(on_controller: Any) -> None:
-    check = check_servo_law(on_controller(controller_target_acceleration=np.full((CYCLES, 6), np.nan)))
-    assert check is not None and check["holds"] is None
+    check = checked(on_controller(controller_target_acceleration=np.full((CYCLES, 6), np.nan)))
+    assert check["holds"] is None
     assert check["reason"] == "the controller does not report target_q, target_qd and target_qdd"
     assert "cannot be said: the controller does not report" in servo_law_sentence(check)
 
@@ -255,13 +261,14 @@ def test_a_steady_motion_cannot_tell_lookahead_from_delay(on_controller: Any) ->
         "controller_target_velocity": np.full_like(steady, 0.1),
         "controller_target_acceleration": noise,
     }
-    check = check_servo_law(replace(run, log=replace(run.log, **columns)))
-    assert check is not None and check["holds"] is None and "uncertain" in str(check["reason"])
+    check = checked(replace(run, log=replace(run.log, **columns)))
+    assert check["holds"] is None and "uncertain" in str(check["reason"])
 
 
 def test_simulation_has_no_check_and_an_ideal_servo_no_prediction(tmp_path: Path) -> None:
     run = MadeUp().evaluation(tmp_path)
-    assert check_servo_law(run) is None and run.predicted is None and run.tracking["rest_error"] is None
+    assert summarize(run, "completed")["servo_law"] is None
+    assert run.predicted is None and run.tracking["rest_error"] is None
 
 
 def test_prediction_is_the_controllers_target_where_the_link_has_no_delay(on_controller: Any) -> None:
