@@ -28,12 +28,15 @@ from simbridge.planning.plan import Plan
 from simbridge.recording.live_record import read_events, read_inputs
 from simbridge.recording.log import LogColumns
 from simbridge.recording.run_directory import RunDirectory
-from simbridge.recording.run_samples import RunSamples
+from simbridge.recording.run_samples import ALL, RunSamples
 from simbridge.robot.kinematics import joint_origins, tool_poses
 from simbridge.robot.pose import Array
 from simbridge.servo.law import ServojLaw
 from simbridge.trajectory.trajectory import Trajectory
 from simbridge.ur.tables import RuntimeState
+
+POSES = ("reference", "target", "solution", "setpoint", "attained")
+"""The poses of the pipeline."""
 
 
 def recorded_plan(settings: dict[str, Any], log: LogColumns) -> Plan:
@@ -122,24 +125,28 @@ class Evaluation:
 
     def tool(self, joints: Array) -> Array:
         """Tool poses (T, 7) at joint positions (T, n), rad."""
-        return tool_poses(*self.chain, joints)
+        poses = tool_poses(*self.chain, joints)
+        self.log.release()
+        return poses
+
+    def column(self, name: str) -> Array:
+        """A column of the log; the memory of those that were used before is given back."""
+        self.log.release()
+        column: Array = getattr(self.log, name)
+        return column
 
     @property
     def task(self) -> str:
         """The part of a target that the solver was to attain: "pose", "axis" or "position"."""
         return str(self.settings["solver"].get("task", "pose"))
 
-    @cached_property
+    # Of an hour each is 0.1 GB: what is needed once is not kept.
+    @property
     def reference(self) -> Array:
         """The continuous path at the stamps; what the task leaves free is taken from the solution."""
-        return freed(self.task, self.plan.trajectory.reference(self.log.plan_time), self.solution)
+        poses = self.plan.trajectory.reference(self.log.plan_time)
+        return poses if self.task == "pose" else freed(self.task, poses, self.solution)
 
-    @property
-    def target(self) -> Array:
-        """The targets of the solver; what the task leaves free is taken from the solution."""
-        return self._pipeline(slice(None))[1]
-
-    # Of an hour each is 0.1 GB: what is needed once is not kept.
     @property
     def solution(self) -> Array:
         """Tool poses at the solver's joint positions."""
@@ -155,7 +162,8 @@ class Evaluation:
         log, solution = self.log, self.tool(self.log.solution[rows])
         reference = self.plan.trajectory.reference(log.plan_time[rows])
         setpoint, attained = self.tool(log.setpoint[rows]), self.tool(log.position[rows])
-        wanted = (freed(self.task, poses, solution) for poses in (reference, log.target[rows]))
+        wanted = [freed(self.task, poses, solution) for poses in (reference, log.target[rows])]
+        log.release()
         return [*wanted, solution, setpoint, attained]
 
     def _predicted(self, rows: slice) -> Array | None:
@@ -216,11 +224,6 @@ class Evaluation:
         return self.tool(self.log.position)
 
     @property
-    def joint_origins(self) -> Array:
-        """Origins (T, n, 3) of the joint frames in base_link at the measured joint positions, m."""
-        return joint_origins(*self.chain, self.log.position)
-
-    @property
     def budget(self) -> ErrorBudget[PoseError]:
         """The tracking error of every sample, split by source."""
         return self._budget(slice(None))
@@ -240,7 +243,6 @@ class Evaluation:
                 if part is not None:
                     distance, angle = sizes.setdefault(name, (np.empty(count), np.empty(count)))
                     distance[rows], angle[rows] = part.distance, part.angle
-            self.log.release()
         return ErrorBudget(**{name: ErrorSize(*of_part) for name, of_part in sizes.items()})
 
     @cached_property
@@ -251,9 +253,7 @@ class Evaluation:
         few = slice(None, None, max(1, -(-len(stamps) // MAX_CORRELATED)))
         delays = pipeline_delays(stamps[few], self.reference_at, self._pipeline(few), self._predicted(few))
         shares = error_shares(self._budget(few))
-        found = errors_and_delays(stamps, self.reference_at, self.attained, self.errors, delays, shares)
-        self.log.release()
-        return found
+        return errors_and_delays(stamps, self.reference_at, self.attained, self.errors, delays, shares)
 
     @cached_property
     def contour(self) -> ContourError:
@@ -269,21 +269,28 @@ class Evaluation:
     @property
     def torque(self) -> Array | None:
         """Measured torques (T, n), N m; None if the controller reports currents, to which no torque limit applies."""
-        return self.log.effort if self.settings["backend"].get("effort_unit", "N m") != "A" else None
+        return self.column("effort") if self.settings["backend"].get("effort_unit", "N m") != "A" else None
 
     def reference_at(self, times: Array) -> Array:
         """The continuous path (K, 7) at instants (K,) of the log's clock, within its range."""
         poses = self.plan.trajectory.reference(np.interp(times, self.log.stamp, self.log.plan_time))
         return poses if self.task == "pose" else freed(self.task, poses, sampled(self.log.stamp, self.solution)(times))
 
-    @property
-    def samples(self) -> RunSamples:
-        """What is exported."""
-        poses = {name: getattr(self, name) for name in ("reference", "target", "solution", "setpoint", "attained")}
-        parts = vars(self.budget).items()
+    @cached_property
+    def _poses(self) -> dict[str, Array]:
+        """The poses of the pipeline, for an export."""
+        return dict(zip(POSES, self._pipeline(slice(None)), strict=True))
+
+    def samples(self, rows: slice = ALL) -> RunSamples:
+        """What is exported of these samples."""
+        # First, while there is room: the servo law's own arrays are large.
+        predicted = self._predicted(rows)
+        poses = {name: values[rows] for name, values in self._poses.items()}
+        parts = vars(error_budget(*poses.values(), predicted)).items()
         errors = {part: (error.translation, error.rotation) for part, error in parts if error is not None}
+        log = self.log.part(rows)
         unit = self.settings["backend"].get("effort_unit", "N m")
-        return RunSamples(self.log, poses, errors, self.joint_origins, self.chain[1], unit)
+        return RunSamples(log, poses, errors, joint_origins(*self.chain, log.position), self.chain[1], unit)
 
     @cached_property
     def session(self) -> Session | None:
@@ -306,7 +313,7 @@ class Evaluation:
 
     @property
     def _paused(self) -> NDArray[np.bool_]:
-        return np.isin(self.log.runtime_state, (RuntimeState.PAUSING, RuntimeState.PAUSED))
+        return np.isin(self.column("runtime_state"), (RuntimeState.PAUSING, RuntimeState.PAUSED))
 
     @property
     def pauses(self) -> Array:

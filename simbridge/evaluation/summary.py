@@ -235,25 +235,25 @@ def summarize(
         judgement["passed"] = outcome == "completed" and _is_within(run.tracking["tracking_error"], tolerance)
     if not run.has_samples:
         return cast(Summary, {**facts, **judgement})
-    torque, peak_effort = run.torque, largest(log.effort)
-    return {
+    torque, peak_effort = run.torque, largest(run.column("effort"))
+    found: Summary = {
         **facts,
         **run.tracking,
         "uncertainty": _uncertainty(run),
         **path_summary(run.contour),
-        "peak_joint_velocity": largest(log.velocity),
+        "peak_joint_velocity": largest(run.column("velocity")),
         "peak_joint_torque": None if torque is None else peak_effort,
         "peak_joint_current": peak_effort if torque is None else None,
-        "saturated_samples": 0 if torque is None else int((np.abs(torque) >= run.max_effort).any(axis=1).sum()),
+        "saturated_samples": 0 if torque is None else int(joints.at_limit(torque, run.max_effort).any(axis=1).sum()),
         "speed_scaling": {"min": float(run.speed_scaling.min()), "mean": float(run.speed_scaling.mean())},
         "pauses": {"count": len(run.pauses), "duration_s": float(np.diff(run.pauses).sum())},
         "servo_law": _servo_law(run),
         "command_lead_rad": _command_lead(run),
         "loop": loop,
-        "smoothness": smoothness_summary(log.stamp, run.attained[:, :3], log.velocity),
+        "smoothness": smoothness_summary(log.stamp, run.attained[:, :3], run.column("velocity")),
         "joint_effort": _joint_effort(run),
         "near_singularity": joints.near_singularity(
-            log.position,
+            run.column("position"),
             lambda q: task_jacobians(*run.chain, q, run.task),
             motions=movable_directions(*run.chain, run.task),
         ),
@@ -261,6 +261,8 @@ def summarize(
         **pose_errors.pose_error_summary(run.plan.period, run.reference, run.attained, tracking=run.errors.tracking),
         **judgement,
     }
+    log.release()
+    return found
 
 
 def _uncertainty(run: Evaluation) -> Uncertainty | None:
@@ -318,7 +320,7 @@ def _command_lead(run: Evaluation) -> CommandLead | None:
     live, scenario = run.settings.get("live"), run.settings["scenario"]
     if run.predicted_joints is None or not (live["lead"] if live else scenario.get("feedforward") == "on"):
         return None
-    return {"max": float(np.abs(run.log.command - run.predicted_joints).max())}
+    return {"max": float(np.abs(run.column("command") - run.predicted_joints).max())}
 
 
 def _is_within(error: samples.PoseStatistics, tolerance: Mapping[str, float]) -> bool:
@@ -330,7 +332,7 @@ def _joint_effort(run: Evaluation) -> joints.JointEffort:
     limited = run.settings["scenario"]["on_limits"] == "limit"
     return joints.joint_effort(
         run.log.stamp,
-        run.log.velocity,
+        run.column("velocity"),
         run.torque,
         max_velocity=run.max_velocity,
         max_acceleration=run.settings["robot"].get("max_acceleration") if limited else None,
@@ -340,9 +342,9 @@ def _joint_effort(run: Evaluation) -> joints.JointEffort:
 
 def _near_limits(run: Evaluation) -> joints.NearLimits:
     return joints.near_limits(
-        run.log.position,
-        run.log.velocity,
-        run.torque,
+        joints.evenly_spaced(run.column("position")),
+        joints.evenly_spaced(run.column("velocity")),
+        None if run.torque is None else joints.evenly_spaced(run.torque),
         position_min=np.array(run.settings["robot"]["position_min"], dtype=float),
         position_max=np.array(run.settings["robot"]["position_max"], dtype=float),
         max_velocity=run.max_velocity,

@@ -15,7 +15,7 @@ from rosbags.typesys import Stores, get_typestore
 
 from simbridge.errors import MissingPackage
 from simbridge.recording import cdr
-from simbridge.recording.run_samples import RunSamples, export_csv, export_mat, export_parquet
+from simbridge.recording.run_samples import ALL, RunSamples, Samples, export_csv, export_mat, export_parquet
 from simbridge.robot.files import replacing, write_file
 from simbridge.robot.pose import Array
 from simbridge.trajectory.text_writer import write_tum
@@ -27,12 +27,12 @@ POSES = ("reference", "target", "setpoint", "attained")
 """The poses that are exported as trajectories."""
 
 
-def export_tum(folder: Path, run: RunSamples) -> list[Path]:
+def export_tum(folder: Path, samples: Samples) -> list[Path]:
     """Write reference.tum, target.tum, setpoint.tum and attained.tum: full double precision, one line per sample.
 
     Returns and errors as `EXPORTERS`.
     """
-    paths = [folder / f"{name}.tum" for name in POSES]
+    run, paths = samples(ALL), [folder / f"{name}.tum" for name in POSES]
     for name, path in zip(POSES, paths, strict=True):
         write_tum(path, run.log.stamp, run.poses[name])
     return paths
@@ -42,7 +42,7 @@ def export_tum(folder: Path, run: RunSamples) -> list[Path]:
 _Topic = tuple[str, cdr.Layout, tuple[Array, ...]]
 
 
-def export_bag(folder: Path, run: RunSamples) -> list[Path]:
+def export_bag(folder: Path, samples: Samples) -> list[Path]:
     """Write rosbag2/, a ROS 2 bag (sqlite3); an earlier one is replaced.
 
     Topics: `/joint_states` (measured; efforts in N m, or A where the controller gives only currents),
@@ -51,15 +51,15 @@ def export_bag(folder: Path, run: RunSamples) -> list[Path]:
     for sampling, solver, limiter, plant and tracking. Stamps count from the start of the run. Returns and errors as
     `EXPORTERS`.
     """
-    target = folder / BAG
+    run, target = samples(ALL), folder / BAG
     with replacing(target) as new:
         _write(new.with_name("samples"), _topics(run), run.log.stamp, StoragePlugin.SQLITE3).rename(new)
     return [target]
 
 
-def export_mcap(folder: Path, run: RunSamples) -> list[Path]:
+def export_mcap(folder: Path, samples: Samples) -> list[Path]:
     """Write samples.mcap: the same topics as `export_bag` in one file, for Foxglove and PlotJuggler."""
-    target = folder / MCAP
+    run, target = samples(ALL), folder / MCAP
     with replacing(target) as new:
         bag = _write(new.with_name("samples"), _topics(run), run.log.stamp, StoragePlugin.MCAP)
         (bag / MCAP).rename(new)
@@ -95,7 +95,7 @@ def _write(path: Path, topics: Iterator[_Topic], stamps: Array, storage: Storage
     return path
 
 
-def export_rerun(folder: Path, run: RunSamples) -> list[Path]:
+def export_rerun(folder: Path, samples: Samples) -> list[Path]:
     """Write samples.rrd for the Rerun viewer, over the timeline "run"; returns and errors as `EXPORTERS`.
 
     In 3D the poses as paths, the tool, and the arm as a line through its joints; over time the errors (mm, degrees) and
@@ -105,6 +105,7 @@ def export_rerun(folder: Path, run: RunSamples) -> list[Path]:
         rr = importlib.import_module("rerun")
     except ModuleNotFoundError:
         raise MissingPackage("rerun-sdk", "--to rerun", extra="rerun") from None
+    run = samples(ALL)
     log, target, attained = run.log, folder / "samples.rrd", run.poses["attained"]
     time = [rr.TimeColumn("run", duration=log.stamp)]
     moved = rr.Transform3D.columns(translation=attained[:, :3], quaternion=attained[:, 3:])
@@ -127,7 +128,7 @@ def export_rerun(folder: Path, run: RunSamples) -> list[Path]:
     return [target]
 
 
-Exporter = Callable[[Path, RunSamples], list[Path]]
+Exporter = Callable[[Path, Samples], list[Path]]
 
 EXPORTERS: dict[str, Exporter] = {
     "csv": export_csv,
@@ -138,7 +139,7 @@ EXPORTERS: dict[str, Exporter] = {
     "mat": export_mat,
     "rerun": export_rerun,
 }
-"""Exporters by the name of their format: exporter(folder, run) writes into a run directory, and returns its files.
+"""Exporters by the name of their format: exporter(folder, samples) writes into a run directory, and returns its files.
 
 Raises:
     MissingPackage: The format's extra is not installed.

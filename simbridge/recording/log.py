@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -161,6 +161,11 @@ class LogColumns:
     host_monotonic: Array
     live: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     release: Callable[[], None] = field(default=lambda: None, repr=False)
+
+    def part(self, rows: slice) -> LogColumns:
+        """The log of these samples."""
+        live = {name: column[rows] for name, column in self.live.items()}
+        return replace(self, live=live, **{each.name: getattr(self, each.name)[rows] for each in fields(Sample)})
 
 
 class _LogFile:

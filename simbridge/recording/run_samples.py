@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import itertools
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -77,14 +78,23 @@ class RunSamples:
         return columns
 
 
-def export_csv(folder: Path, run: RunSamples) -> list[Path]:
+Samples = Callable[[slice], RunSamples]
+"""Reads these samples of a run, as far as there are any."""
+
+ALL = slice(None)
+# Samples of a table that are in memory at a time: all of an hour would take 2 GB, and more than these are slower.
+BLOCK = 1000
+
+
+def export_csv(folder: Path, samples: Samples) -> list[Path]:
     """Write samples.csv: one line per sample, the columns of `RunSamples.table`; returns and errors as `EXPORTERS`."""
     path = folder / "samples.csv"
-    write_table(path, run.table())
+    blocks = (samples(slice(begin, begin + BLOCK)) for begin in itertools.count(0, BLOCK))
+    write_table(path, (run.table() for run in itertools.takewhile(lambda run: len(run.log.stamp), blocks)))
     return [path]
 
 
-def export_parquet(folder: Path, run: RunSamples) -> list[Path]:
+def export_parquet(folder: Path, samples: Samples) -> list[Path]:
     """Write samples.parquet: names that programs for imitation learning use, then the columns of samples.csv.
 
     `timestamp` (s), `observation.state`, `observation.velocity` and `observation.effort` (lists of n: the joints as
@@ -92,7 +102,8 @@ def export_parquet(folder: Path, run: RunSamples) -> list[Path]:
     metadata names joints and units. Returns and errors as `EXPORTERS`.
     """
     arrow, parquet = _package("pyarrow"), _package("pyarrow.parquet")
-    log, path = run.log, folder / "samples.parquet"
+    run, path = samples(ALL), folder / "samples.parquet"
+    log = run.log
 
     def lists(values: Array) -> Any:
         return arrow.FixedSizeListArray.from_arrays(arrow.array(values.ravel()), values.shape[1])
@@ -110,13 +121,14 @@ def export_parquet(folder: Path, run: RunSamples) -> list[Path]:
     return [path]
 
 
-def export_mat(folder: Path, run: RunSamples) -> list[Path]:
+def export_mat(folder: Path, samples: Samples) -> list[Path]:
     """Write samples.mat for MATLAB and Octave: matrices with a row per sample. Returns and errors as `EXPORTERS`.
 
     `stamp_s`, `plan_time_s`, `joint_names`; `joints` by quantity and unit (T, n); `poses` (T, 7), x y z in m and a
     quaternion x y z w; `errors`, `NAME_m` and `NAME_rad` (T, 3).
     """
-    io, log, path = _package("scipy.io", "mat"), run.log, folder / "samples.mat"
+    io, run, path = _package("scipy.io", "mat"), samples(ALL), folder / "samples.mat"
+    log = run.log
     names = ("solution", "setpoint", "command", "position", "velocity", "effort")
     errors = {f"{name}_m": translation for name, (translation, _) in run.errors.items()}
     errors |= {f"{name}_rad": rotation for name, (_, rotation) in run.errors.items()}

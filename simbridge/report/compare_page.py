@@ -16,7 +16,15 @@ from simbridge.evaluation.repeatability import IsoFigures
 from simbridge.evaluation.summary import Summary
 from simbridge.report.charts import Chart, Line, Panel
 from simbridge.report.drawing import drawing_style
-from simbridge.report.over_time import CONTOUR_PANELS, ERROR_PANELS, ROUNDING, broad, linear_panel, shown_range
+from simbridge.report.over_time import (
+    CONTOUR_PANELS,
+    ERROR_PANELS,
+    ROUNDING,
+    broad,
+    linear_panel,
+    peak_and_rms,
+    shown_range,
+)
 from simbridge.report.palette import ERRORS, REFERENCE, RUN_DASHES, RUNS, TRACKING
 from simbridge.report.rendering import LegendEntry, render
 from simbridge.report.settings_list import flattened
@@ -147,7 +155,7 @@ def _error_chart(comparison: Comparison) -> Markup:
     for title, unit, kind, scale in ERROR_PANELS:
         errors = [getattr(run.evaluation.errors.tracking, kind) * scale for run in comparison.runs]
         lines = [line for line in _lines(comparison, errors) if line.values.max() > ROUNDING]
-        panels.append(Panel(title, lines, shown_range(errors), unit, logarithmic=True))
+        panels.append(Panel(title, lines, shown_range(map(peak_and_rms, errors)), unit, logarithmic=True))
     return _chart(comparison, "time", "Tracking error of every run over time, in mm and degrees", panels)
 
 

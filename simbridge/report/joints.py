@@ -31,12 +31,18 @@ WIDTH, HEIGHT = 348, 380
 MAX_JACOBIANS = 5000
 
 
-Column = tuple[Array, int, float]
+@dataclass(frozen=True, eq=False)
+class Column:
+    """One joint's column of a run's log: what is read, the joint's number, and the factor to the unit shown."""
 
+    run: Evaluation
+    name: str
+    joint: int
+    scale: float
 
-def _read(column: Column) -> Array:
-    values, number, scale = column
-    return values[:, number] * scale
+    def read(self) -> Array:
+        """The values (T,)."""
+        return self.run.column(self.name)[:, self.joint] * self.scale
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +52,7 @@ class Quantity:
     Attributes:
         name: "position", "velocity", "torque", "force" or "current".
         unit: Of everything here.
-        column: Where it is measured: a column of the log (T, n), the joint's number, and the factor to the unit.
+        column: Where it is measured.
         lower: Its limit; -inf for none.
         upper: Its limit; inf for none.
         sent: The same of what was sent, where that is known.
@@ -63,12 +69,12 @@ class Quantity:
     @property
     def values(self) -> Array:
         """Measured (T,)."""
-        return _read(self.column)
+        return self.column.read()
 
     @property
     def setpoint(self) -> Array | None:
         """What was sent (T,), where that is known."""
-        return None if self.sent is None else _read(self.sent)
+        return None if self.sent is None else self.sent.read()
 
     @cached_property
     def range(self) -> tuple[float, float]:
@@ -148,7 +154,6 @@ def joints(evaluation: Evaluation) -> list[Joint]:
     log, robot = evaluation.log, evaluation.settings["robot"]
     prismatic = evaluation.settings["kinematics"]["prismatic"]
     effort_unit = evaluation.settings["backend"].get("effort_unit", "N m")
-    following = np.abs(log.setpoint - log.position)
     displacements, rotations = joint_contributions(evaluation)
     found = []
     for i, name in enumerate(log.joint_names):
@@ -160,20 +165,23 @@ def joints(evaluation: Evaluation) -> list[Joint]:
         # The limit is a torque: a current cannot be compared with it.
         strongest = math.inf if effort_unit == "A" else strongest
         kind = "current" if effort_unit == "A" else "force" if prismatic[i] else "torque"
+        position, setpoint, velocity = (
+            Column(evaluation, quantity, i, scale) for quantity in ("position", "setpoint", "velocity")
+        )
+        effort = Column(evaluation, "effort", i, 1.0)
         found.append(
             Joint(
                 name,
                 bool(prismatic[i]),
-                Quantity(
-                    "position", unit, (log.position, i, scale), lower * scale, upper * scale, (log.setpoint, i, scale)
-                ),
-                Quantity("velocity", f"{unit}/s", (log.velocity, i, scale), -fastest * scale, fastest * scale),
-                Quantity(kind, "N" if kind == "force" else effort_unit, (log.effort, i, 1.0), -strongest, strongest),
-                statistics(following[:, i]),
+                Quantity("position", unit, position, lower * scale, upper * scale, setpoint),
+                Quantity("velocity", f"{unit}/s", velocity, -fastest * scale, fastest * scale),
+                Quantity(kind, "N" if kind == "force" else effort_unit, effort, -strongest, strongest),
+                statistics(np.abs(evaluation.column("setpoint")[:, i] - log.position[:, i])),
                 statistics(displacements[:, i]),
                 statistics(rotations[:, i]),
             )
         )
+    log.release()
     return found
 
 
@@ -182,10 +190,9 @@ def joint_contributions(evaluation: Evaluation) -> tuple[Array, Array]:
 
     To first order the joints' displacements add up, as vectors, to the plant's part of the error budget.
     """
-    log = evaluation.log
-    chosen = slice(None, None, -(-len(log.stamp) // MAX_JACOBIANS))
-    following = log.setpoint[chosen] - log.position[chosen]
-    moved = task_jacobians(*evaluation.chain, log.setpoint[chosen], "pose") * following[:, None, :]
+    chosen = slice(None, None, -(-len(evaluation.log.stamp) // MAX_JACOBIANS))
+    setpoint, position = (evaluation.column(name)[chosen].copy() for name in ("setpoint", "position"))
+    moved = task_jacobians(*evaluation.chain, setpoint, "pose") * (setpoint - position)[:, None, :]
     return np.linalg.norm(moved[:, :3], axis=1), np.linalg.norm(moved[:, 3:], axis=1)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +12,7 @@ from markupsafe import Markup
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.metrics import tracking
 from simbridge.evaluation.summary import Summary
-from simbridge.report.charts import Chart, Line, Panel, intervals
+from simbridge.report.charts import Chart, Line, Panel, decimated, intervals
 from simbridge.report.palette import ATTAINED, ERROR_DASHES, ERRORS, LIMITER, PLANT, SETPOINT, SOLVER, TRACKING
 from simbridge.report.rendering import LegendEntry
 from simbridge.robot.pose import Array
@@ -24,6 +24,9 @@ ROUNDING = 1e-9
 DECADES = 7
 # A delay that makes up less than this share of the error gets no curve of its own.
 WORTH_COMPENSATING = 0.2
+
+# A longer curve is decimated to this many columns before it is drawn: a chart of an hour holds ten.
+MAX_COLUMNS = 20_000
 
 WIDE, NARROW = 1080, 400
 
@@ -73,13 +76,17 @@ def error_panels(evaluation: Evaluation, summary: Summary) -> list[Panel]:
     errors, stamps = evaluation.errors, evaluation.log.stamp
     rest, panels = _without_delay(evaluation, summary), []
     for number, (title, unit, kind, scale) in enumerate(ERROR_PANELS):
-        lines = []
+        lines, levels = [], []
         for part in (tracking.TRACKING_ERROR, *(part for part in tracking.ERROR_PARTS if not part.of)):
             values = getattr(getattr(errors, part.name), kind) * scale
             width, dash = 2.4 if part is tracking.TRACKING_ERROR else 1.4, ERROR_DASHES.get(part.name, "")
-            lines.append(Line(part.name, ERRORS[part.name], stamps, values, width, dash))
-        lines += rest[number : number + 1]
-        panels.append(Panel(title, lines, shown_range([line.values for line in lines]), unit, logarithmic=True))
+            kept = decimated(values, MAX_COLUMNS)
+            lines.append(Line(part.name, ERRORS[part.name], stamps[kept], values[kept], width, dash))
+            levels.append(peak_and_rms(values))
+        for line in rest[number : number + 1]:
+            lines.append(line)
+            levels.append(peak_and_rms(line.values))
+        panels.append(Panel(title, lines, shown_range(levels), unit, logarithmic=True))
     return panels
 
 
@@ -114,11 +121,16 @@ def _rms(values: Array) -> float:
     return float(np.sqrt(np.mean(values**2)))
 
 
-def shown_range(errors: Sequence[Array]) -> tuple[float, float]:
-    """The range of logarithmic axes: from a whole decade below the smallest RMS to the peak."""
-    above_rounding = [error for error in errors if error.max() > ROUNDING]
-    highest = max((float(error.max()) for error in above_rounding), default=1e-3)
-    lowest = min((0.5 * _rms(error) for error in above_rounding), default=1e-4)
+def peak_and_rms(values: Array) -> tuple[float, float]:
+    """Of the curve of an error (T,)."""
+    return float(values.max()), _rms(values)
+
+
+def shown_range(levels: Iterable[tuple[float, float]]) -> tuple[float, float]:
+    """The range of logarithmic axes for curves of these peaks and RMS: from a decade below the smallest to the peak."""
+    above_rounding = [level for level in levels if level[0] > ROUNDING]
+    highest = max((peak for peak, _ in above_rounding), default=1e-3)
+    lowest = min((0.5 * rms for _, rms in above_rounding), default=1e-4)
     bottom = 10.0 ** math.floor(math.log10(max(lowest, highest / 10.0**DECADES)))
     return bottom, max(1.4 * highest, 10.0 * bottom)
 

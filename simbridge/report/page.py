@@ -96,24 +96,12 @@ def report_page(evaluation: Evaluation, summary: Summary, *, replay: str | None 
 
 def _figures(evaluation: Evaluation, summary: Summary) -> dict[str, Any]:
     """Drawings, and the tables and sentences that belong to them."""
-    stamps, tracking = evaluation.log.stamp, evaluation.errors.tracking
-    reference, setpoint, attained = (
-        poses[:, :3] * 1e3 for poses in (evaluation.reference, evaluation.setpoint, evaluation.attained)
-    )
-    distance = tracking.distance * 1e3
-    paths = [
-        Path("reference", reference, REFERENCE, 8.0),
-        Path("setpoint", setpoint, SETPOINT, 5.0),
-        Path("attained", attained, ATTAINED, 2.0),
-    ]
-    marks = [(reference[0], "o"), (reference[distance.argmax()], "X")]
+    stamps = evaluation.log.stamp
     found = joints(evaluation)
     kinds = {joint.effort.name for joint in found}
     error_legend, error_chart = errors_over_time(evaluation, summary)
     return {
-        "path_legend": _PATH_LEGEND,
-        "views": three_views(paths, stamps, {f"tracking error|{NO_BREAK}mm": distance}, marks),
-        "worst": [worst_sample(evaluation), error_map(reference, distance, stamps)],
+        **_paths(evaluation),
         "error_legend": error_legend,
         "error_chart": error_chart,
         "contour_chart": contour_chart(evaluation),
@@ -127,4 +115,23 @@ def _figures(evaluation: Evaluation, summary: Summary) -> dict[str, Any]:
         "degrees_per_radian": math.degrees(1.0),
         "plant_colour": PLANT,
         "loop_chart": loop_chart(evaluation) if summary.get("loop") and summary["samples"] > 1 else "",
+    }
+
+
+def _paths(evaluation: Evaluation) -> dict[str, Any]:
+    """The path from three sides, its worst sample, and the error along it."""
+    stamps, distance = evaluation.log.stamp, evaluation.errors.tracking.distance * 1e3
+    reference, setpoint, attained = (
+        getattr(evaluation, name)[:, :3] * 1e3 for name in ("reference", "setpoint", "attained")
+    )
+    paths = [
+        Path("reference", reference, REFERENCE, 8.0),
+        Path("setpoint", setpoint, SETPOINT, 5.0),
+        Path("attained", attained, ATTAINED, 2.0),
+    ]
+    marks = [(reference[0], "o"), (reference[distance.argmax()], "X")]
+    return {
+        "path_legend": _PATH_LEGEND,
+        "views": three_views(paths, stamps, {f"tracking error|{NO_BREAK}mm": distance}, marks),
+        "worst": [worst_sample(evaluation, reference, setpoint, attained), error_map(reference, distance, stamps)],
     }

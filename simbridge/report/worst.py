@@ -21,10 +21,13 @@ MAX_DOTS = 80
 POINTS_PER_SAMPLE = 10
 
 
-def worst_sample(evaluation: Evaluation) -> Figure:
-    """The neighbourhood of the worst sample, a few errors wide, in the view that shows the error best."""
-    poses = (evaluation.reference, evaluation.setpoint, evaluation.attained)
-    reference, setpoint, attained = (pose[:, :3] * 1e3 for pose in poses)
+def worst_sample(evaluation: Evaluation, reference: Array, setpoint: Array, attained: Array) -> Figure:
+    """The neighbourhood of the worst sample, a few errors wide, in the view that shows the error best.
+
+    Args:
+        evaluation: The run.
+        reference, setpoint, attained: Its positions (T, 3), mm.
+    """
     k = int(np.argmax(evaluation.errors.tracking.distance))
     error = reference[k] - attained[k]
     length = float(np.linalg.norm(error))

@@ -37,8 +37,7 @@ def tool_poses(placements: Array, prismatic: Flags, joints: ArrayLike) -> Array:
             poses[part, i] = at.position[i]
         poses[part, 3:] = _quaternions([entry for row in at.rotation for entry in row], len(poses[part]))
     # The sign nearer to that of the sample before; of the first sample the one with positive w.
-    before = np.vstack([[0.0, 0.0, 0.0, 1.0], poses[:-1, 3:]])
-    turned = np.sum(poses[:, 3:] * before, axis=1) < 0.0
+    turned = np.concatenate([poses[:1, 6], np.einsum("ij,ij->i", poses[1:, 3:], poses[:-1, 3:])]) < 0.0
     poses[:, 3:] *= np.cumprod(np.where(turned, -1.0, 1.0))[:, None]
     return poses
 

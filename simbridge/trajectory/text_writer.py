@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +12,6 @@ from numpy.typing import ArrayLike
 from simbridge.errors import InvalidTrajectory
 from simbridge.robot.files import replacing, write_file
 from simbridge.robot.pose import Array
-
-# Rows that are text at one time.
-BLOCK = 10_000
 
 
 def write_tum(path: str | Path, times: ArrayLike, poses: ArrayLike) -> None:
@@ -37,17 +34,21 @@ def write_csv(path: str | Path, times: ArrayLike, poses: ArrayLike) -> None:
     _write(path, times, poses, header="t [s],x [m],y [m],z [m],qx,qy,qz,qw\n", separator=",")
 
 
-def write_table(path: Path, columns: Mapping[str, Array]) -> None:
-    """Write columns (T,) by name as CSV: a header, and a line a row; each number reads back bit for bit.
+def write_table(path: Path, blocks: Iterable[Mapping[str, Array]]) -> None:
+    """Write a table as CSV: a header, and a line a row; each number reads back bit for bit.
+
+    Args:
+        path: The file; an existing one is replaced.
+        blocks: Columns (K,) by name, block by block of the rows: of each the same columns.
 
     Raises:
         OutputError: The file cannot be written.
     """
-    count = len(next(iter(columns.values())))
     with replacing(path) as new, new.open("wb") as file:
-        file.write((",".join(columns) + "\n").encode())
-        for k in range(0, count, BLOCK):
-            rows = np.column_stack([column[k : k + BLOCK] for column in columns.values()]).astype(float, copy=False)
+        for number, columns in enumerate(blocks):
+            if number == 0:
+                file.write((",".join(columns) + "\n").encode())
+            rows = np.column_stack([*columns.values()]).astype(float, copy=False)
             # Twenty times as fast as `repr`, and as exact; what JSON has no number for is null.
             text = orjson.dumps(rows, option=orjson.OPT_SERIALIZE_NUMPY)[2:-2].replace(b"],[", b"\n")
             file.write(text if np.isfinite(rows).all() else text.replace(b"null", b"nan"))

@@ -38,7 +38,7 @@ def test_every_column_of_the_table_ends_in_its_unit(cli, run):
 
 
 def test_units_follow_the_joints_and_what_the_controller_reports(run):
-    samples = evaluated(run).samples
+    samples = evaluated(run).samples()
     sliding = np.arange(6) == 2
     mixed = RunSamples(samples.log, samples.poses, samples.errors, samples.origins, sliding, "A")
     names = [*mixed.table()]

@@ -247,7 +247,7 @@ def test_invalid_samples_are_refused_and_named(
 
 def test_a_table_reads_back_bit_for_bit(tmp_path):
     values = np.array([0.1, -0.0, 1e16, 5e-324, 1.7976931348623157e308, np.nan, 1 / 3])
-    write_table(tmp_path / "table.csv", {"a_m": values, "b_rad": values[::-1], "flag": values > 0.0})
+    write_table(tmp_path / "table.csv", [{"a_m": values, "b_rad": values[::-1], "flag": values > 0.0}])
     head, *lines = (tmp_path / "table.csv").read_text().splitlines()
     assert head == "a_m,b_rad,flag"
     read = np.array([[float(cell) for cell in line.split(",")] for line in lines])

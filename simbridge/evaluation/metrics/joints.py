@@ -27,7 +27,7 @@ joints. A UR10 is there with its wrist within 15 degrees of straight, or its elb
 NEAR_END = 0.02
 # From this part of a velocity or torque limit on, a value counts as near.
 NEAR_LIMIT = 0.9
-# Jacobians of a longer recording are computed at this many evenly spaced samples: shares are exact to 0.001 %.
+# Of a longer recording this many evenly spaced samples are compared: shares are exact to 0.001 %.
 MAX_COMPARED = 100_000
 # Jacobians computed at once.
 BLOCK = 10_000
@@ -91,9 +91,11 @@ def joint_effort(
     v = rows("joint velocities", velocity, len(limit))
     found: JointEffort = {"velocity": _use(v, limit), "acceleration": None, "jerk": None, "torque": None}
     if len(v) > 1:
-        period, uniform = resample_uniform(times, v)
         # Joint by joint: the derivatives of an hour of all of them take 0.2 GB.
-        used = [_peak_and_rms(part) for column in uniform.T for part in derivatives(column[:, None], period)]
+        used = []
+        for i in range(len(limit)):
+            period, uniform = resample_uniform(times, v[:, i : i + 1])
+            used += [_peak_and_rms(part) for part in derivatives(uniform, period)]
         if None not in used:
             highest = None if max_acceleration is None else np.full(len(limit), max_acceleration)
             found["acceleration"], found["jerk"] = _joint_use(used[::2], highest), _joint_use(used[1::2], None)
@@ -141,8 +143,7 @@ def near_singularity(
             which is not singular because it cannot leave its plane. The smaller of m and n by default.
     """
     q = np.asarray(joints, dtype=float)
-    q = rows("joint positions", q, q.shape[1] if q.ndim == 2 else 1)
-    q = q[:: -(-len(q) // MAX_COMPARED)]
+    q = evenly_spaced(rows("joint positions", q, q.shape[1] if q.ndim == 2 else 1))
     values = np.concatenate(
         [np.linalg.svd(jacobians(q[k : k + BLOCK]), compute_uv=False) for k in range(0, len(q), BLOCK)]
     )
@@ -153,6 +154,16 @@ def near_singularity(
         "smallest_singular_value": float(values[:, -1].min()),
         "manipulability": float(values.prod(axis=1).min()),
     }
+
+
+def at_limit(values: Array, limit: Array) -> NDArray[np.bool_]:
+    """Which values (T, n) have the magnitude of their limit (n,), or more; NaN has not."""
+    return (values >= limit) | (values <= -limit)
+
+
+def evenly_spaced(samples: Array) -> Array:
+    """At most MAX_COMPARED of samples (T, n), a copy; all of a shorter recording."""
+    return samples[:: max(1, -(-len(samples) // MAX_COMPARED))].copy()
 
 
 def near_limits(

@@ -67,6 +67,8 @@ def known_rows(name: str, values: ArrayLike, columns: int, count: int) -> Array:
     """The finite ones of rows (count, columns): for sensors that do not report every sample."""
     array = np.asarray(values, dtype=float)
     finite = np.isfinite(array)
+    if finite.all():
+        return rows(name, array, columns, count)
     rows(name, np.where(finite, array, 0.0), columns, count)
     return np.asarray(array[finite.all(axis=1)])
 
