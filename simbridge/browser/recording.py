@@ -103,9 +103,8 @@ def _plain(value: Any) -> Any:
 
 def _read(setup: StudioSetup, prepared: Prepared | None, directory: RunDirectory) -> Played:
     found = Evaluation.of(directory)
-    way = [found.reference, found.target, found.solution, found.setpoint]
-    way.append(found.setpoint if found.predicted is None else found.predicted)
-    way.append(found.attained)
+    *way, attained = found.poses.values()
+    way += [way[-1] if found.predicted is None else found.predicted, attained]
     errors = [np.linalg.norm(b[:, :3] - a[:, :3], axis=1) for a, b in pairwise(way)]
     log = found.log
     return Played(

@@ -277,16 +277,16 @@ class Evaluation:
         return poses if self.task == "pose" else freed(self.task, poses, sampled(self.log.stamp, self.solution)(times))
 
     @cached_property
-    def _poses(self) -> dict[str, Array]:
-        """The poses of the pipeline, for an export."""
+    def poses(self) -> dict[str, Array]:
+        """All poses of the pipeline, by the names in `POSES`."""
         return dict(zip(POSES, self._pipeline(slice(None)), strict=True))
 
     def samples(self, rows: slice = ALL) -> RunSamples:
         """What is exported of these samples."""
         # First, while there is room: the servo law's own arrays are large.
         predicted = self._predicted(rows)
-        poses = {name: values[rows] for name, values in self._poses.items()}
-        parts = vars(error_budget(*poses.values(), predicted)).items()
+        poses = {name: values[rows] for name, values in self.poses.items()}
+        parts = vars(error_budget(**poses, predicted=predicted)).items()
         errors = {part: (error.translation, error.rotation) for part, error in parts if error is not None}
         log = self.log.part(rows)
         unit = self.settings["backend"].get("effort_unit", "N m")
