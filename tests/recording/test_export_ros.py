@@ -79,7 +79,7 @@ def test_poses_and_errors_are_those_of_the_evaluation(exported):
             [getattr(m.pose.position, k) for k in "xyz"] + [getattr(m.pose.orientation, k) for k in "xyzw"]
             for _, m in found[f"/{name}/pose"]
         ]
-        assert np.array_equal(poses, getattr(evaluation, name))
+        assert np.array_equal(poses, evaluation.poses[name])
     for part in ("sampling", "solver", "limiter", "plant", "tracking"):
         error = getattr(evaluation.budget, part)
         for kind in ("translation", "rotation"):
