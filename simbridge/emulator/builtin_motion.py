@@ -12,8 +12,8 @@ import pinocchio as pin
 from simbridge.emulator import motion, moves
 from simbridge.emulator.arm import frame_of
 from simbridge.emulator.builtins import ControllerFunctions
-from simbridge.emulator.compliance import ForceMode, Freedrive, JointTorque
 from simbridge.emulator.errors import RuntimeFault
+from simbridge.emulator.forces import ForceMode, Freedrive, JointTorque
 from simbridge.emulator.state import Event
 from simbridge.emulator.urscript.library import Library, Wait, fraction, not_negative, number, numbers, positive
 from simbridge.emulator.urscript.values import short
@@ -71,7 +71,7 @@ class MotionFunctions(ControllerFunctions):
     def _brake(self) -> Wait:
         """Brake first if the joints are too fast to stop within a tick: a move starts at rest."""
         if np.abs(self._state.target_qd).max() > BRAKING * self._controller.period:
-            yield from self._until_done(motion.JointStop(BRAKING))
+            yield from self._until_done(motion.JointSpeed(np.zeros(6), BRAKING, stops=True))
 
     def _previous(self) -> moves.PathMove | None:
         """The move that the next one blends with."""
@@ -94,7 +94,7 @@ class MotionFunctions(ControllerFunctions):
             text = f"Overlapping blends in a {move.kind}: a waypoint was skipped"
             self._controller.on_event(Event("safety", text, code=number, argument=argument))
             return
-        if previous is not None and not move.blended:  # it has no length
+        if previous is not None and move.blend is None:  # it has no length
             yield from self._until_done(previous, blend=False)
         yield from self._until_done(move)
 
@@ -180,7 +180,7 @@ class MotionFunctions(ControllerFunctions):
         speed = numbers("speedl's xd", xd, 6)
         yield from self._speed(motion.ToolSpeed(self._controller.arm, speed, acceleration, angular), t)
 
-    def _speed(self, ramp: motion.JointSpeed | motion.ToolSpeed, duration: Any) -> Wait:
+    def _speed(self, ramp: motion.Ramp, duration: Any) -> Wait:
         """Begin a ramp and block for a time; without one, as UR's manual says, until it has reached its speed."""
         self._drive.motion = ramp
         if duration is not None:
@@ -224,13 +224,14 @@ class MotionFunctions(ControllerFunctions):
 
     @_moving
     def do_stopj(self, _thread: Any, a: float = 2.0) -> Wait:
-        yield from self._until_done(motion.JointStop(positive("a", a)))
+        yield from self._until_done(motion.JointSpeed(np.zeros(6), positive("a", a), stops=True))
 
     @_moving
     def do_stopl(self, _thread: Any, a: float = 10.0, aRot: float = 0.0) -> Wait:
         deceleration = positive("a", a)
         angular = positive("aRot", aRot) if aRot else deceleration
-        yield from self._until_done(motion.ToolStop(self._controller.arm, deceleration, angular))
+        stop = motion.ToolSpeed(self._controller.arm, np.zeros(6), deceleration, angular, stops=True)
+        yield from self._until_done(stop)
 
     do_sync = Library.do_sync  # here too, so that it is among the functions that a secondary program may not call
 
@@ -287,7 +288,7 @@ class MotionFunctions(ControllerFunctions):
 
     def do_end_freedrive_mode(self, _thread: Any) -> None:
         if isinstance(self._drive.motion, Freedrive):
-            self._drive.motion = motion.JointStop(FREEDRIVE_BRAKING)
+            self._drive.motion = motion.JointSpeed(np.zeros(6), FREEDRIVE_BRAKING, stops=True)
 
     do_end_teach_mode = do_end_freedrive_mode
 

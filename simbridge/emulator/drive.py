@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from simbridge.emulator.arm import Arm
-from simbridge.emulator.compliance import ForceMode, Freedrive
-from simbridge.emulator.contact import Contact
+from simbridge.emulator.forces import Contact, ForceMode, Freedrive
 from simbridge.emulator.motion import Hold, Motion
 from simbridge.emulator.moves import PathMove
 from simbridge.emulator.settings import Settings

@@ -74,14 +74,12 @@ def ramped(qd: Array, target: Array, max_change: float) -> Array:
 
 
 class Trapezoid:
-    """Distance over time along a path of a given length, to rest at its end.
+    """Distance over time along a path of a given length, rad or m, to rest at its end.
 
     Args:
-        length: rad or m.
-        acceleration, speed: Per s^2 and s.
         duration: s; above zero it takes precedence, and the speed follows from it.
-        max_speed: Upper limit of the speed whatever the duration, per s.
-        begin: The speed at the start, per s.
+        max_speed: Upper limit of the speed whatever the duration.
+        begin: The speed at the start.
         through: The distance up to which it does not brake; it then brakes evenly to the end.
     """
 
@@ -142,90 +140,78 @@ def joint_speeds(arm: Arm, q: Array, twist: Array, damping: float = 1e-8) -> Arr
     return speeds
 
 
-class JointSpeed(Motion):
-    """speedj: ramp to joint speeds and keep them until another motion follows.
+class Ramp(Motion):
+    """A ramp of the joints' or the tool's speeds (6,) to those wanted, which it keeps; or to rest, where it ends."""
 
-    Args:
-        speeds: (n,), rad/s.
-        acceleration: Of the joint with the largest change, rad/s^2.
-    """
-
-    def __init__(self, speeds: Array, acceleration: float) -> None:
-        self._speeds, self._acceleration = speeds.copy(), acceleration
+    def __init__(self, wanted: Array, stops: bool) -> None:
+        self._wanted, self._stops = wanted.copy(), stops
         self._commanded: Array | None = None
 
     @property
     def reached(self) -> bool:
-        """Whether the commanded speed is the one asked for."""
-        return self._commanded is not None and bool((self._commanded == self._speeds).all())
+        """Whether the commanded speed is the one wanted."""
+        return self._commanded is not None and bool((self._commanded == self._wanted).all())
 
     def moved(self, q: Array, qd: Array) -> None:
         self._commanded = None
 
+    def _before(self, speed: Array, scaling: float) -> Array:
+        """The commanded speed so far; at first the one of which the present speed is the scaled one."""
+        if self._commanded is not None:
+            return self._commanded
+        return speed / scaling if scaling > 0.0 else np.zeros_like(speed)
+
+    def _command(self, speed: Array) -> None:
+        self._commanded = speed
+        self.done = self._stops and self.reached
+
+
+class JointSpeed(Ramp):
+    """speedj, and stopj (`stops`): at an acceleration, rad/s^2, of the joint with the largest change."""
+
+    def __init__(self, speeds: Array, acceleration: float, stops: bool = False) -> None:
+        super().__init__(speeds, stops)
+        self._acceleration = acceleration
+
     def step(self, q: Array, qd: Array, dt: float, scaling: float) -> Array:
-        before = _unscaled(qd, scaling) if self._commanded is None else self._commanded
-        after = self._commanded = ramped(before, self._speeds, self._acceleration * dt)
+        before = self._before(qd, scaling)
+        after = ramped(before, self._wanted, self._acceleration * dt)
+        self._command(after)
         self.speed = scaling * after
         return q + 0.5 * dt * scaling * (before + after)
 
 
-def _unscaled(speed: Array, scaling: float) -> Array:
-    """The commanded speed of which this is the scaled one."""
-    return speed / scaling if scaling > 0.0 else np.zeros_like(speed)
-
-
-class JointStop(JointSpeed):
-    """stopj: ramp to rest."""
-
-    def __init__(self, deceleration: float) -> None:
-        super().__init__(np.zeros(6), deceleration)
-
-    def step(self, q: Array, qd: Array, dt: float, scaling: float) -> Array:
-        target = super().step(q, qd, dt, scaling)
-        self.done = not np.any(self._commanded)
-        return target
-
-
-class ToolSpeed(Motion):
-    """speedl: ramp to a tool speed in the pendant's base and keep it. Each call of speedl is a new one.
+class ToolSpeed(Ramp):
+    """speedl, and stopl (`stops`): a tool speed (6,), m/s and rad/s, in the pendant's base.
 
     The tool's orientation is the exponential of its angular velocity's integral, from the call on: where the axis
     changes, that is not the integral of the rotation, by 9 mrad in a second of the recordings. They were made by calls
     every half second, so what a longer call does is not known; here it begins anew after half a second.
 
     Args:
-        arm: Its kinematics.
-        speed: (6,), m/s and rad/s.
         acceleration, angular: Of the linear and the angular velocity, m/s^2 and rad/s^2; both change in step.
     """
 
     _RENEWED = 0.5  # s
 
-    def __init__(self, arm: Arm, speed: Array, acceleration: float, angular: float) -> None:
-        self._arm, self._target = arm.snapshot(), speed.copy()
-        self._accelerations = acceleration, angular
-        self._commanded: Array | None = None
+    def __init__(self, arm: Arm, speed: Array, acceleration: float, angular: float, stops: bool = False) -> None:
+        super().__init__(speed, stops)
+        self._arm, self._accelerations = arm.snapshot(), (acceleration, angular)
         self._left = 0.0
-
-    @property
-    def reached(self) -> bool:
-        """Whether the commanded speed is the one asked for."""
-        return self._commanded is not None and bool((self._commanded == self._target).all())
 
     def moved(self, q: Array, qd: Array) -> None:
         self._commanded, self._left = None, 0.0
 
     def step(self, q: Array, qd: Array, dt: float, scaling: float) -> Array:
-        before = self._commanded
-        if before is None:
-            before = _unscaled(self._arm.jacobian(q) @ qd, scaling)
+        before = self._before(self._arm.jacobian(q) @ qd, scaling)
         if self._left < 0.5 * dt:
             self._left, self._start, self._way = self._RENEWED, self._arm.tool(q), np.zeros(6)
         self._left -= dt
-        change = self._target - before
+        change = self._wanted - before
         linear, angular = np.linalg.norm(change[:3]), np.linalg.norm(change[3:])
         ticks = max(linear / self._accelerations[0], angular / self._accelerations[1]) / dt
-        after = self._commanded = self._target if ticks <= 1.0 else before + change / ticks
+        after = self._wanted if ticks <= 1.0 else before + change / ticks
+        self._command(after)
         self._way = self._way + 0.5 * dt * scaling * (before + after)
         rotation = pin.exp3(self._way[3:]) @ self._start.rotation
         target = self._arm.joints(pin.SE3(rotation, self._start.translation + self._way[:3]), q)
@@ -233,26 +219,9 @@ class ToolSpeed(Motion):
         return target
 
 
-class ToolStop(ToolSpeed):
-    """stopl: ramp the tool's speed to rest, straight on."""
-
-    def __init__(self, arm: Arm, deceleration: float, angular: float) -> None:
-        super().__init__(arm, np.zeros(6), deceleration, angular)
-
-    def step(self, q: Array, qd: Array, dt: float, scaling: float) -> Array:
-        target = super().step(q, qd, dt, scaling)
-        self.done = not np.any(self._commanded)
-        return target
-
-
 class Servo(Motion):
-    """servoj: the servo law of UR's controllers, until another motion follows.
-
-    Args:
-        q, qd: Joint targets at the start (n,), rad and rad/s.
-        period: Of the controller, s.
-        slowed: Whether its time passes slower with the speed scaling.
-    """
+    """servoj: the servo law of UR's controllers, until another motion follows; its time passes slower with the speed
+    scaling if it is `slowed`."""
 
     has_path = False
 

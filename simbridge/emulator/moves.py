@@ -28,6 +28,7 @@ class PathMove(Motion):
     Attributes:
         kind: URScript's function.
         corner: Joints at the start of the path (n,), rad.
+        blend: With the move before, at its start.
         skipped: Whether its blend would overlap the one before it: UR's controllers then skip its target.
     """
 
@@ -35,7 +36,7 @@ class PathMove(Motion):
     corner: Array
     skipped = False
     _time = 0.0
-    _blend: Blend | None = None
+    blend: Blend | None = None
     _begin = 0.0
     _entry = 1.0
 
@@ -48,8 +49,8 @@ class PathMove(Motion):
         self._length, self.corner = length, corner
         begin = 0.0
         if previous is not None and length > 0.0:
-            self._blend = Blend(previous, self, min(speed, max_speed) / length)
-            self._begin, begin = self._blend.end, self._blend.end_rate * length
+            self.blend = Blend(previous, self, min(speed, max_speed) / length)
+            self._begin, begin = self.blend.end, self.blend.end_rate * length
         if radius > 0.0:
             self._entry = 1.0 - self.share_at(radius, lambda share: 1.0 - share)
             if self._entry <= self._begin and previous is None:
@@ -70,18 +71,13 @@ class PathMove(Motion):
         return low
 
     @property
-    def blended(self) -> bool:
-        """Whether it begins with a blend."""
-        return self._blend is not None
-
-    @property
     def blending(self) -> bool:  # type: ignore[override]
         return self._entry < 1.0 and not self.done and self.progress[0] >= self._entry
 
     @property
     def progress(self) -> tuple[float, float]:
         """Share of the path covered, and its rate, per s."""
-        time = self._time - (self._blend.duration if self._blend is not None else 0.0)
+        time = self._time - (self.blend.duration if self.blend is not None else 0.0)
         if time >= self._profile.duration:
             return 1.0, 0.0
         return self._begin + self._profile.at(time) / self._length, self._profile.speed(time) / self._length
@@ -91,8 +87,8 @@ class PathMove(Motion):
         if self.done:
             return q
         self._time += dt * scaling
-        if self._blend is not None and self._time < self._blend.duration:
-            return self._blend.at(self._time, q)
+        if self.blend is not None and self._time < self.blend.duration:
+            return self.blend.at(self._time, q)
         share, rate = self.progress
         self.done = share >= 1.0
         target = self.joints(1.0 if self.done else share, q)
@@ -113,13 +109,11 @@ class PathMove(Motion):
 
 
 class JointMove(PathMove):
-    """movej: straight in joint space; the joint with the longest way sets the speed.
+    """movej: straight in joint space; the joint with the longest way has the acceleration and the speed.
 
     Args:
-        arm: Its kinematics.
         start, goal: Joint positions (n,), rad.
         limits: Maximum joint speeds (n,), rad/s; a move that asks for more takes longer.
-        acceleration, speed: Of the joint with the longest way, rad/s^2 and rad/s.
         duration: s; above zero it takes precedence over the speed.
         radius: Of the blend at its end, m.
         previous: The move to blend with at its start.
@@ -173,12 +167,10 @@ class ToolPath(PathMove):
 
 
 class ToolMove(ToolPath):
-    """movel and movep: the tool moves in a straight line and rotates evenly.
+    """movel and movep: the tool moves in a straight line and rotates evenly, from joints q (n,), rad, to a goal of the
+    TCP in the pendant's base.
 
     Args:
-        arm: Its kinematics.
-        q: Joints at the start (n,), rad.
-        goal: TCP in the pendant's base.
         acceleration, speed: m/s^2 and m/s; for a pure rotation, of a tenth of the angle (1 rad counts as 0.1 m).
         duration: s; above zero it takes precedence over the speed, and too short a one is exceeded.
         limits: Maximum joint speeds (n,), rad/s, that a given duration, or an optimovel, does not exceed.
@@ -230,11 +222,9 @@ class ToolMove(ToolPath):
 
 
 class CircleMove(ToolPath):
-    """movec: through a via point to a goal, on the circle through all three.
+    """movec: from joints q (n,), rad, through a via point to a goal, on the circle through all three.
 
     Args:
-        arm: Its kinematics.
-        q: Joints at the start (n,), rad.
         via, goal: TCP in the pendant's base; of the via point, the position.
         acceleration, speed: m/s^2 and m/s.
         fixed: Keep the orientation to the tangent of the circle; otherwise the tool rotates evenly to its goal.
@@ -282,9 +272,7 @@ class Blend:
     Moves of the tool are blended in its space, others in the joints'.
 
     Args:
-        before: The move that is ending.
-        after: The one that takes over.
-        max_rate: Of the latter, as a share of its path per s.
+        max_rate: Of the move after it, as a share of its path per s.
 
     Attributes:
         duration: s.
