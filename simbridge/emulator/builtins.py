@@ -257,9 +257,7 @@ class ControllerFunctions(FunctionGroup):
         return self._state.analog_outputs[i] * (1.0 if voltage else 1e-3)
 
     def do_set_analog_out(self, _thread: Any, n: int, f: float) -> None:
-        i, ratio = _register(n, 2), min(not_negative("f", f), 1.0)
-        voltage = self._state.analog_output_types >> i & 1
-        self._state.analog_outputs[i] = 10.0 * ratio if voltage else 4.0 + 16.0 * ratio
+        self._state.set_analog_output(_register(n, 2), not_negative("f", f))
 
     def do_set_analog_outputdomain(self, thread: Any, port: int, domain: int) -> None:
         i = _register(port, 2)
@@ -283,7 +281,7 @@ class ControllerFunctions(FunctionGroup):
         variables = output_variables(self._controller.profile)
         if key not in variables:
             raise InvalidParameter("key", short(key), "the name of an RTDE output of this version")
-        return variables[key].read(self._state)
+        return variables[key].access(self._state)
 
     # Forward and inverse kinematics, Jacobian, mass matrix
 

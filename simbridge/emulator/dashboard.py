@@ -30,38 +30,16 @@ _NOT_ON_E_SERIES = (6, 0)
 
 @dataclass(frozen=True)
 class Command:
-    """One command.
-
-    Attributes:
-        answer: Called with what follows the command's name.
-        since: First e-Series and first CB3 version that has it.
-        acts: Whether it changes something, which an e-Series controller allows in remote control only.
-    """
+    """A command: its answer to what follows its name, the first e-Series and the first CB3 version that has it, and
+    whether it changes something, which an e-Series controller allows in remote control only."""
 
     answer: Callable[[str], str]
     since: tuple[tuple[int, int], tuple[int, int]] = ((5, 0), (3, 0))
     acts: bool = False
 
 
-@dataclass
-class Caller:
-    """What belongs to one connection.
-
-    Attributes:
-        may_start: Whether `play` may start the program: once for each piece that a client sends, for it takes a
-            millisecond with the lock held.
-        mode_was_cleared: Whether it has set and then cleared the operational mode.
-    """
-
-    may_start: bool = True
-    mode_was_cleared: bool = False
-
-
 class Dashboard:
     """The dashboard's answers; shared by all connections of a controller.
-
-    Args:
-        controller: The controller.
 
     Attributes:
         loaded_program: Path of the program that `load` named, or "".
@@ -72,7 +50,7 @@ class Dashboard:
     def __init__(self, controller: Controller) -> None:
         self._controller = controller
         self.loaded_program = ""
-        self.caller = Caller()
+        self.caller = DashboardConnection(self)
         self.user_role = "PROGRAMMER"
         self.operational_mode = "NONE"
         self.log: list[str] = []
@@ -116,8 +94,8 @@ class Dashboard:
             "popup": Command(lambda text: _do(lambda: c.popup(text), "showing popup")),
             "close popup": Command(lambda _: _do(c.close_popup, "closing popup")),
             "addtolog": Command(self._add_to_log),
-            "isprogramsaved": Command(self._is_program_saved),
-            "programstate": Command(self._program_state),
+            "isprogramsaved": Command(lambda _: f"{self._is_saved()} {self._program()}"),
+            "programstate": Command(lambda _: f"{self._program_state()} {self._program()}"),
             "polyscopeversion": Command(lambda _: f"URSoftware {version} ({c.profile.date})"),
             "version": Command(lambda _: version, ((5, 0), _NOT_ON_CB3)),
             "setuserrole": Command(self._set_user_role, (_NOT_ON_E_SERIES, (3, 1))),
@@ -146,10 +124,10 @@ class Dashboard:
     def _loaded(self) -> str:
         return f"Loaded program: {self.loaded_program}" if self.loaded_program else "No program loaded"
 
-    def _is_program_saved(self, _: str) -> str:
-        saved = _lower(bool(self.loaded_program))
+    def _is_saved(self) -> str:
         # CB3 capitalises it, as ur_rtde expects. The e-Series does not, and ur_rtde reads that as "not saved".
-        return f"{saved.capitalize() if self._controller.profile.series == 'CB3' else saved} {self._program()}"
+        saved = _lower(bool(self.loaded_program))
+        return saved.capitalize() if self._controller.profile.series == "CB3" else saved
 
     def _program(self) -> str:
         return self.loaded_program.rpartition("/")[2] or "<unnamed>"
@@ -174,12 +152,10 @@ class Dashboard:
         """
         changed = path.stat().st_mtime_ns
         if path not in self._scripts or self._scripts[path][0] != changed:
-            script: str | UnknownNode
             try:
-                script = translate(path)
+                self._scripts[path] = changed, translate(path)
             except UnknownNode as error:
-                script = error
-            self._scripts[path] = changed, script
+                self._scripts[path] = changed, error
         script = self._scripts[path][1]
         if isinstance(script, UnknownNode):
             raise script
@@ -215,10 +191,11 @@ class Dashboard:
         self.log = [*self.log[1 - MAX_LOG :], text]
         return "Added log message"
 
-    def _program_state(self, _: str) -> str:
+    def _program_state(self) -> str:
         state = self._controller.state.runtime_state
-        name = {RuntimeState.STOPPED: "STOPPED", RuntimeState.STOPPING: "STOPPED", RuntimeState.PAUSED: "PAUSED"}
-        return f"{name.get(RuntimeState(state), 'PLAYING')} {self._program()}"
+        if state in (RuntimeState.STOPPED, RuntimeState.STOPPING):
+            return "STOPPED"
+        return "PAUSED" if state == RuntimeState.PAUSED else "PLAYING"
 
     def _safety(self) -> str:
         # Mode and status have the same names, as far as emulated.
@@ -251,17 +228,16 @@ class Dashboard:
 class DashboardConnection:
     """One client's connection.
 
-    Args:
-        dashboard: Shared by all connections.
-
     Attributes:
+        may_start: Whether `play` may start the program: once for each piece that a client sends, for it takes a
+            millisecond with the lock held.
+        mode_was_cleared: Whether it has set and then cleared the operational mode.
         finished: The client has sent `quit`: send what `receive` returned, then close.
     """
 
     def __init__(self, dashboard: Dashboard) -> None:
-        self._dashboard, self._caller = dashboard, Caller()
-        self._buffer = bytearray()
-        self.finished = False
+        self._dashboard, self._buffer = dashboard, bytearray()
+        self.may_start, self.mode_was_cleared, self.finished = True, False, False
 
     def receive(self, data: bytes) -> bytes:
         """The answers to the complete lines; an incomplete one waits for the rest.
@@ -273,7 +249,7 @@ class DashboardConnection:
         *lines, rest = bytes(self._buffer).split(b"\n")
         self._buffer = bytearray(rest)
         answers = []
-        self._dashboard.caller, self._caller.may_start = self._caller, True
+        self._dashboard.caller, self.may_start = self, True
         for line in lines:
             if self.finished:
                 break

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import math
 import struct
+from itertools import islice
 from typing import Any
 from weakref import WeakValueDictionary
 
 from simbridge.emulator.controller import Controller
 from simbridge.emulator.errors import ProtocolViolation
-from simbridge.emulator.rtde_variables import InputVariable, OutputVariable, input_variables, output_variables
+from simbridge.emulator.rtde_variables import Read, Variable, Write, input_variables, output_variables
 from simbridge.emulator.state import Event
 from simbridge.ur.tables import RTDE_FORMATS, RTDE_HEADER, RtdePackage
 
@@ -28,17 +29,16 @@ class OutputRecipe:
     """Packs a fixed list of variables, once a tick, however many clients share the recipe.
 
     Args:
-        variables: In the client's order.
         recipe_id: As in the package's header; None for protocol version 1, whose packages carry none.
     """
 
-    def __init__(self, variables: list[OutputVariable], recipe_id: int | None) -> None:
+    def __init__(self, variables: list[Variable[Read]], recipe_id: int | None) -> None:
         self._formats = [RTDE_FORMATS[variable.type] for variable in variables]
         head = "HB" if recipe_id is None else "HBB"
         self._struct = struct.Struct(">" + head + "".join(self._formats))
         self.size = self._struct.size
         self._head = [self.size, RtdePackage.DATA] + ([] if recipe_id is None else [recipe_id])
-        self._readers = [(variable.read, variable.type.startswith("VECTOR")) for variable in variables]
+        self._readers = [(variable.access, variable.type.startswith("VECTOR")) for variable in variables]
         self._tick = -1
         self._package = b""
 
@@ -54,18 +54,17 @@ class OutputRecipe:
             try:
                 self._package = self._struct.pack(*values)
             except struct.error:
-                self._package = self._struct.pack(*self._fitted(values))
+                # A program may write any number into a register.
+                letters = "".join(f[-1] * int(f[:-1] or 1) for f in self._formats)
+                head = len(self._head)
+                fitting = [_fit(letter, value) for letter, value in zip(letters, values[head:], strict=True)]
+                self._package = self._struct.pack(*values[:head], *fitting)
             self._tick = tick
         return self._package
 
-    def _fitted(self, values: list[Any]) -> list[Any]:
-        """Wrap the numbers that do not fit their type: a program may write any number into a register."""
-        letters = "".join(f[-1] * int(f[:-1] or 1) for f in self._formats)
-        head = len(values) - len(letters)
-        return values[:head] + [_fit(letter, value) for letter, value in zip(letters, values[head:], strict=True)]
-
 
 def _fit(letter: str, value: Any) -> Any:
+    """A number wrapped around to its type."""
     if letter in "d?":
         return value
     bits = {"B": 8, "I": 32, "i": 32, "Q": 64}[letter]
@@ -76,7 +75,7 @@ def _fit(letter: str, value: Any) -> Any:
 class InputRecipe:
     """Unpacks a client's data package and applies it."""
 
-    def __init__(self, variables: list[InputVariable]) -> None:
+    def __init__(self, variables: list[Variable[Write]]) -> None:
         self.names = tuple(variable.name for variable in variables)
         self._variables = variables
         self._formats = [RTDE_FORMATS[variable.type] for variable in variables]
@@ -92,17 +91,13 @@ class InputRecipe:
             text = f"RTDE: an input package of {len(payload)} bytes is ignored, for its recipe has {self._struct.size}"
             controller.on_event(Event("unknown", f"{text} ({', '.join(self.names)})", data=payload))
             return
-        flat = self._struct.unpack(payload)
-        values: list[Any] = []
-        at = 0
-        for code in self._formats:
-            count = int(code[:-1] or 1)
-            values.append(flat[at] if count == 1 else flat[at : at + count])
-            at += count
+        flat = iter(self._struct.unpack(payload))
+        counts = [int(code[:-1] or 1) for code in self._formats]
+        values = [next(flat) if count == 1 else tuple(islice(flat, count)) for count in counts]
         # Masks first: they apply to the values in the same package, whatever the order.
         inputs.update(zip(self.names, values, strict=True))
         for variable, value in zip(self._variables, values, strict=True):
-            variable.write(controller.state, value, inputs)
+            variable.access(controller.state, value, inputs)
         controller.record_input(self.names, tuple(values))
 
 
@@ -168,19 +163,12 @@ def frame(kind: int, payload: bytes = b"") -> bytes:
 
 
 class RtdeConnection:
-    """One client's connection.
-
-    Args:
-        controller: The controller.
-        registry: Shared by all connections of this controller.
-    """
+    """One client's connection; the registry is shared by all of them."""
 
     finished = False
 
     def __init__(self, controller: Controller, registry: Registry) -> None:
-        self._controller = controller
-        self._registry = registry
-        self._buffer = bytearray()
+        self._controller, self._registry, self._buffer = controller, registry, bytearray()
         self._version = 1  # until the client asks for another
         self._outputs: OutputRecipe | None = None
         self._every = 1
@@ -234,12 +222,11 @@ class RtdeConnection:
         if len(payload) != 2:
             raise ProtocolViolation("RTDE", f"a request for a protocol version has {len(payload)} bytes instead of 2")
         version = int.from_bytes(payload, "big")
-        accepted = version in (1, 2)
-        if accepted:
-            self._version = version
-        else:
+        if version not in (1, 2):
             self._unknown(f"version {version} of the protocol is refused", payload)
-        return frame(RtdePackage.PROTOCOL_VERSION, bytes([accepted]))
+            return frame(RtdePackage.PROTOCOL_VERSION, b"\x00")
+        self._version = version
+        return frame(RtdePackage.PROTOCOL_VERSION, b"\x01")
 
     def _controller_version(self, payload: bytes) -> bytes:
         return frame(RtdePackage.CONTROLLER_VERSION, struct.pack(">4I", *self._controller.profile.version))
@@ -271,10 +258,8 @@ class RtdeConnection:
         types, self._outputs = self._registry.output_recipe(names, recipe_id)
         self._report_missing("outputs", names, types, payload)
         self._invalid = self._outputs is None
-        answer = ",".join(types).encode("ascii")
-        if recipe_id is not None:
-            answer = bytes([0 if self._invalid else recipe_id]) + answer
-        return frame(RtdePackage.OUTPUTS, answer)
+        head = b"" if recipe_id is None else bytes([0 if self._invalid else recipe_id])
+        return frame(RtdePackage.OUTPUTS, head + ",".join(types).encode("ascii"))
 
     def _setup_inputs(self, payload: bytes) -> bytes:
         names = _names(payload)
@@ -298,11 +283,9 @@ class RtdeConnection:
         return frame(RtdePackage.PAUSE, b"\x01")
 
     def _data(self, payload: bytes) -> bytes:
-        # On a reconnect data may come before its recipe; a controller ignores it.
-        recipe = self._inputs.get(payload[0]) if payload else None
-        if recipe is not None:
-            recipe.apply(self._controller, self._registry.inputs, payload[1:])
-        else:
+        if payload and payload[0] in self._inputs:
+            self._inputs[payload[0]].apply(self._controller, self._registry.inputs, payload[1:])
+        else:  # on a reconnect data may come before its recipe
             self._unknown("data for an input recipe that was not set up are ignored", payload)
         return b""
 

@@ -11,54 +11,49 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, TypeAlias
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
 
 from simbridge.emulator.state import LARGEST, ControllerState, Profile
 
-Version = tuple[int, int]
-# The first version that has a variable: e-Series, CB3.
-ALWAYS: tuple[Version, Version] = ((5, 0), (3, 0))
-REGISTERS: tuple[Version, Version] = ((5, 3), (3, 9))
-_NO_CB3: Version = (4, 0)
+Since: TypeAlias = tuple[tuple[int, int], tuple[int, int]]
+# The first versions that have a variable: e-Series, CB3.
+ALWAYS: Since = ((5, 0), (3, 0))
+REGISTERS: Since = ((5, 3), (3, 9))
+_NO_CB3 = (4, 0)
 # Missing from the guide of 5.11, present in today's; the guide does not say since when.
-_RECENT: tuple[Version, Version] = ((5, 23), _NO_CB3)
+_RECENT: Since = ((5, 23), _NO_CB3)
 
-# Gets the state, the value, and the last values of all inputs, because masks are variables of their own.
+# Returns a value of the state: a number, or a list of numbers for a vector.
+Read: TypeAlias = Callable[[ControllerState], Any]
+# Applies a value; gets the last values of all inputs, too, because masks are variables of their own.
 Write: TypeAlias = Callable[[ControllerState, Any, Mapping[str, Any]], None]
+AccessT = TypeVar("AccessT")
 
 
 @dataclass(frozen=True)
-class OutputVariable:
-    """An output of the controller.
+class Variable(Generic[AccessT]):
+    """An output of the controller, whose access is a `Read`, or an input, whose access is a `Write`.
 
     Attributes:
         name: As in a recipe.
         type: A key of `ur.tables.RTDE_FORMATS`.
-        read: Returns its value: a number, or a list of numbers for a vector.
         since: First e-Series and first CB3 version that has it.
     """
 
     name: str
     type: str
-    read: Callable[[ControllerState], Any]
-    since: tuple[Version, Version] = ALWAYS
+    access: AccessT
+    since: Since = ALWAYS
 
 
-@dataclass(frozen=True)
-class InputVariable:
-    """An input of the controller.
+def _since(register: int) -> Since:
+    """The first versions that have a numbered register: the upper half came later."""
+    return ALWAYS if register < 24 else REGISTERS
 
-    Attributes:
-        name, type, since: As in an output.
-        write: Applies a value.
-    """
 
-    name: str
-    type: str
-    write: Write
-    since: tuple[Version, Version] = ALWAYS
+# Inputs
 
 
 def _no_effect(state: ControllerState, value: Any, inputs: Mapping[str, Any]) -> None:
@@ -83,9 +78,8 @@ def _analog_output(i: int) -> Write:
         if not inputs.get("standard_analog_output_mask", 0) >> i & 1 or not math.isfinite(value):
             return
         voltage = inputs.get("standard_analog_output_type", 0) >> i & 1
-        ratio = min(max(value, 0.0), 1.0)
         state.analog_output_types = state.analog_output_types & ~(1 << i) | voltage << i
-        state.analog_outputs[i] = 10.0 * ratio if voltage else 4.0 + 16.0 * ratio
+        state.set_analog_output(i, value)
 
     return write
 
@@ -109,116 +103,56 @@ def _write_bits(first: int) -> Write:
     return write
 
 
-def _since(register: int) -> tuple[Version, Version]:
-    """The first versions that have a numbered register: the upper half came later."""
-    return ALWAYS if register < 24 else REGISTERS
-
-
-_WRITTEN = [
-    InputVariable("speed_slider_mask", "UINT32", _no_effect),
-    InputVariable("speed_slider_fraction", "DOUBLE", _speed_slider),
-    InputVariable("standard_digital_output_mask", "UINT8", _no_effect),
-    InputVariable("standard_digital_output", "UINT8", _digital_output("standard", 0, 8)),
-    InputVariable("configurable_digital_output_mask", "UINT8", _no_effect),
-    InputVariable("configurable_digital_output", "UINT8", _digital_output("configurable", 8, 8)),
-    InputVariable("tool_digital_output_mask", "UINT8", _no_effect),
-    InputVariable("tool_digital_output", "UINT8", _digital_output("tool", 16, 2)),
-    InputVariable("standard_analog_output_mask", "UINT8", _no_effect),
-    InputVariable("standard_analog_output_type", "UINT8", _no_effect),
-    InputVariable("standard_analog_output_0", "DOUBLE", _analog_output(0)),
-    InputVariable("standard_analog_output_1", "DOUBLE", _analog_output(1)),
-    InputVariable("external_force_torque", "VECTOR6D", _external_wrench),
-    InputVariable("input_bit_registers0_to_31", "UINT32", _write_bits(0)),
-    InputVariable("input_bit_registers32_to_63", "UINT32", _write_bits(32)),
+_INPUTS: list[Variable[Write]] = [
+    Variable("speed_slider_mask", "UINT32", _no_effect),
+    Variable("speed_slider_fraction", "DOUBLE", _speed_slider),
+    Variable("standard_digital_output_mask", "UINT8", _no_effect),
+    Variable("standard_digital_output", "UINT8", _digital_output("standard", 0, 8)),
+    Variable("configurable_digital_output_mask", "UINT8", _no_effect),
+    Variable("configurable_digital_output", "UINT8", _digital_output("configurable", 8, 8)),
+    Variable("tool_digital_output_mask", "UINT8", _no_effect),
+    Variable("tool_digital_output", "UINT8", _digital_output("tool", 16, 2)),
+    Variable("standard_analog_output_mask", "UINT8", _no_effect),
+    Variable("standard_analog_output_type", "UINT8", _no_effect),
+    Variable("standard_analog_output_0", "DOUBLE", _analog_output(0)),
+    Variable("standard_analog_output_1", "DOUBLE", _analog_output(1)),
+    Variable("external_force_torque", "VECTOR6D", _external_wrench),
+    Variable("input_bit_registers0_to_31", "UINT32", _write_bits(0)),
+    Variable("input_bit_registers32_to_63", "UINT32", _write_bits(32)),
+    *(Variable(f"input_bit_register_{i}", "BOOL", _write_element("input_bit", i), REGISTERS) for i in range(64, 128)),
+    *(Variable(f"input_int_register_{i}", "INT32", _write_element("input_int", i), _since(i)) for i in range(48)),
     *(
-        InputVariable(f"input_bit_register_{i}", "BOOL", _write_element("input_bit", i), REGISTERS)
-        for i in range(64, 128)
-    ),
-    *(InputVariable(f"input_int_register_{i}", "INT32", _write_element("input_int", i), _since(i)) for i in range(48)),
-    *(
-        InputVariable(f"input_double_register_{i}", "DOUBLE", _write_element("input_double", i), _since(i))
+        Variable(f"input_double_register_{i}", "DOUBLE", _write_element("input_double", i), _since(i))
         for i in range(48)
     ),
 ]
 
-
-def _vector(name: str) -> Callable[[ControllerState], list[float]]:
-    return lambda state: getattr(state, name).tolist()
-
-
-def _attribute(name: str) -> Callable[[ControllerState], Any]:
-    return lambda state: getattr(state, name)
-
-
-def _constant(value: Any) -> Callable[[ControllerState], Any]:
-    return lambda state: value
-
-
-def _bits(name: str, first: int) -> Callable[[ControllerState], int]:
-    def read(state: ControllerState) -> int:
-        return sum(1 << i for i, bit in enumerate(getattr(state, name)[first : first + 32]) if bit)
-
-    return read
-
-
-def _element(name: str, i: int) -> Callable[[ControllerState], Any]:
-    return lambda state: getattr(state, name)[i]
-
-
-_READ = [
-    OutputVariable("timestamp", "DOUBLE", _attribute("timestamp")),
-    *(
-        OutputVariable(name, "VECTOR6D", _vector(name.lower()), since)
-        for since, names in (
-            (ALWAYS, ("target_q", "target_qd", "target_qdd", "target_current", "target_moment")),
-            (ALWAYS, ("actual_q", "actual_qd", "actual_current")),
-            (ALWAYS, ("actual_TCP_pose", "actual_TCP_speed", "target_TCP_pose", "target_TCP_speed")),
-            (((5, 11), (3, 15)), ("payload_inertia",)),
-            (ALWAYS, ("tcp_offset",)),
-        )
-        for name in names
+# Outputs: those that are attributes of the state. Type, since when, names; an attribute of another name after a colon.
+_ATTRIBUTES: list[tuple[str, Since, str]] = [
+    ("DOUBLE", ALWAYS, "timestamp speed_scaling:limiter_scaling target_speed_fraction:speed_scaling"),
+    (
+        "VECTOR6D",
+        ALWAYS,
+        "target_q target_qd target_qdd target_current target_moment actual_q actual_qd actual_current",
     ),
-    OutputVariable("actual_current_as_torque", "VECTOR6D", _vector("target_moment"), _RECENT),
-    OutputVariable("target_gravity", "VECTOR3D", _vector("gravity"), _RECENT),
-    OutputVariable("joint_control_output", "VECTOR6D", _vector("target_current")),
-    OutputVariable("actual_TCP_force", "VECTOR6D", _vector("tcp_force")),
-    OutputVariable("ft_raw_wrench", "VECTOR6D", _vector("tcp_force"), ((5, 9), _NO_CB3)),
-    OutputVariable("tcp_force_scalar", "DOUBLE", lambda state: float(np.linalg.norm(state.tcp_force[:3]))),
-    OutputVariable("payload", "DOUBLE", _attribute("payload"), ((5, 5), (3, 11))),
-    OutputVariable("payload_cog", "VECTOR3D", _vector("payload_cog"), ((5, 5), (3, 11))),
-    OutputVariable("control_step", "UINT64", _attribute("tick"), _RECENT),
-    OutputVariable("robot_mode", "INT32", _attribute("robot_mode")),
-    OutputVariable("joint_mode", "VECTOR6INT32", lambda state: [state.joint_mode] * 6),
-    OutputVariable("tool_mode", "UINT32", _attribute("joint_mode")),
-    OutputVariable("safety_mode", "INT32", _attribute("safety_mode")),
+    ("VECTOR6D", ALWAYS, "actual_TCP_pose actual_TCP_speed target_TCP_pose target_TCP_speed tcp_offset"),
+    ("VECTOR6D", ALWAYS, "actual_TCP_force:tcp_force joint_control_output:target_current"),
+    ("VECTOR6D", ((5, 9), _NO_CB3), "ft_raw_wrench:tcp_force"),
+    ("VECTOR6D", ((5, 11), (3, 15)), "payload_inertia"),
+    ("VECTOR6D", _RECENT, "actual_current_as_torque:target_moment"),
+    ("VECTOR3D", _RECENT, "target_gravity:gravity"),
+    ("VECTOR3D", ((5, 5), (3, 11)), "payload_cog"),
+    ("DOUBLE", ((5, 5), (3, 11)), "payload"),
+    ("UINT64", _RECENT, "control_step:tick"),
+    ("UINT64", ALWAYS, "actual_digital_input_bits:digital_inputs actual_digital_output_bits:digital_outputs"),
+    ("INT32", ALWAYS, "robot_mode safety_mode tool_output_voltage:tool_voltage"),
     # Safety status and mode share their numbers up to 9; the emulator has no others.
-    OutputVariable("safety_status", "INT32", _attribute("safety_mode"), ((5, 4), (3, 10))),
-    OutputVariable("robot_status_bits", "UINT32", _attribute("robot_status_bits")),
-    OutputVariable("safety_status_bits", "UINT32", _attribute("safety_status_bits")),
-    OutputVariable("runtime_state", "UINT32", _attribute("runtime_state")),
-    OutputVariable("script_control_line", "UINT32", _attribute("script_control_line"), ((5, 9), (3, 14))),
-    OutputVariable("speed_scaling", "DOUBLE", _attribute("limiter_scaling")),
-    OutputVariable("target_speed_fraction", "DOUBLE", _attribute("speed_scaling")),
-    OutputVariable("actual_robot_voltage", "DOUBLE", lambda state: 48.0 * state.powered),
-    OutputVariable("actual_joint_voltage", "VECTOR6D", lambda state: [48.0 * state.powered] * 6),
-    OutputVariable("actual_digital_input_bits", "UINT64", _attribute("digital_inputs")),
-    OutputVariable("actual_digital_output_bits", "UINT64", _attribute("digital_outputs")),
-    OutputVariable(
-        "actual_configurable_digital_input_bits", "UINT64", lambda state: state.digital_inputs >> 8 & 0xFF, _RECENT
-    ),
-    OutputVariable(
-        "actual_configurable_digital_output_bits", "UINT64", lambda state: state.digital_outputs >> 8 & 0xFF, _RECENT
-    ),
-    OutputVariable("analog_io_types", "UINT32", lambda state: state.analog_output_types << 2),
-    OutputVariable("tool_output_voltage", "INT32", _attribute("tool_voltage")),
-    *(OutputVariable(f"standard_analog_input{i}", "DOUBLE", _element("analog_inputs", i)) for i in range(2)),
-    *(OutputVariable(f"tool_analog_input{i}", "DOUBLE", _element("analog_inputs", 2 + i)) for i in range(2)),
-    OutputVariable("standard_analog_output0", "DOUBLE", _element("analog_outputs", 0)),
-    OutputVariable("standard_analog_output1", "DOUBLE", _element("analog_outputs", 1)),
+    ("INT32", ((5, 4), (3, 10)), "safety_status:safety_mode"),
+    ("UINT32", ALWAYS, "tool_mode:joint_mode robot_status_bits safety_status_bits runtime_state"),
+    ("UINT32", ((5, 9), (3, 14)), "script_control_line"),
 ]
-
-# What does not change here: type, value, since when, names.
-_CONSTANT: list[tuple[str, Any, tuple[Version, Version], str]] = [
+# Those that do not change here: type, value, since when, names.
+_CONSTANT: list[tuple[str, Any, Since, str]] = [
     ("VECTOR6D", [30.0] * 6, ALWAYS, "joint_temperatures"),
     ("VECTOR6D", [0.0] * 6, _RECENT, "actual_current_window actual_TCP_acceleration target_TCP_acceleration"),
     ("VECTOR6D", [0.0] * 6, _RECENT, "wrench_calc_from_currents"),
@@ -235,34 +169,74 @@ _CONSTANT: list[tuple[str, Any, tuple[Version, Version], str]] = [
     ("UINT32", 0, ALWAYS, "euromap67_input_bits euromap67_output_bits tool_analog_input_types"),
     ("UINT8", 0, ALWAYS, "tool_output_mode tool_digital_output0_mode tool_digital_output1_mode"),
 ]
+_OTHERS: list[Variable[Read]] = [
+    Variable("tcp_force_scalar", "DOUBLE", lambda state: float(np.linalg.norm(state.tcp_force[:3]))),
+    Variable("joint_mode", "VECTOR6INT32", lambda state: [state.joint_mode] * 6),
+    Variable("actual_robot_voltage", "DOUBLE", lambda state: 48.0 * state.powered),
+    Variable("actual_joint_voltage", "VECTOR6D", lambda state: [48.0 * state.powered] * 6),
+    Variable(
+        "actual_configurable_digital_input_bits", "UINT64", lambda state: state.digital_inputs >> 8 & 0xFF, _RECENT
+    ),
+    Variable(
+        "actual_configurable_digital_output_bits", "UINT64", lambda state: state.digital_outputs >> 8 & 0xFF, _RECENT
+    ),
+    Variable("analog_io_types", "UINT32", lambda state: state.analog_output_types << 2),
+]
 
 
-def _registers(direction: str) -> list[OutputVariable]:
-    """The registers of one direction, "input" or "output", as clients read them."""
-    bit, integer, double = f"{direction}_bit", f"{direction}_int", f"{direction}_double"
-    return [
-        OutputVariable(f"{bit}_registers0_to_31", "UINT32", _bits(bit, 0)),
-        OutputVariable(f"{bit}_registers32_to_63", "UINT32", _bits(bit, 32)),
-        *(OutputVariable(f"{bit}_register_{i}", "BOOL", _element(bit, i), REGISTERS) for i in range(64, 128)),
-        *(OutputVariable(f"{integer}_register_{i}", "INT32", _element(integer, i), _since(i)) for i in range(48)),
-        *(OutputVariable(f"{double}_register_{i}", "DOUBLE", _element(double, i), _since(i)) for i in range(48)),
-    ]
+def _attribute(name: str, kind: str) -> Read:
+    if kind.startswith("VECTOR"):
+        return lambda state: getattr(state, name).tolist()
+    return lambda state: getattr(state, name)
+
+
+def _constant(value: Any) -> Read:
+    return lambda state: value
+
+
+def _bits(name: str, first: int) -> Read:
+    return lambda state: sum(1 << i for i, bit in enumerate(getattr(state, name)[first : first + 32]) if bit)
+
+
+def _element(name: str, i: int) -> Read:
+    return lambda state: getattr(state, name)[i]
+
+
+def _outputs(period: float) -> list[Variable[Read]]:
+    found = [Variable("target_execution_time", "DOUBLE", _constant(period), _RECENT), *_OTHERS]
+    for kind, since, names in _ATTRIBUTES:
+        for name, _, attribute in (each.partition(":") for each in names.split()):
+            found.append(Variable(name, kind, _attribute(attribute or name.lower(), kind), since))
+    for kind, value, since, names in _CONSTANT:
+        found += [Variable(name, kind, _constant(value), since) for name in names.split()]
+    for i in range(2):
+        found.append(Variable(f"standard_analog_input{i}", "DOUBLE", _element("analog_inputs", i)))
+        found.append(Variable(f"tool_analog_input{i}", "DOUBLE", _element("analog_inputs", 2 + i)))
+        found.append(Variable(f"standard_analog_output{i}", "DOUBLE", _element("analog_outputs", i)))
+    for way in ("output", "input"):  # the registers of both directions, as clients read them
+        found += [
+            Variable(f"{way}_bit_registers0_to_31", "UINT32", _bits(f"{way}_bit", 0)),
+            Variable(f"{way}_bit_registers32_to_63", "UINT32", _bits(f"{way}_bit", 32)),
+            *(
+                Variable(f"{way}_bit_register_{i}", "BOOL", _element(f"{way}_bit", i), REGISTERS)
+                for i in range(64, 128)
+            ),
+            *(Variable(f"{way}_int_register_{i}", "INT32", _element(f"{way}_int", i), _since(i)) for i in range(48)),
+            *(
+                Variable(f"{way}_double_register_{i}", "DOUBLE", _element(f"{way}_double", i), _since(i))
+                for i in range(48)
+            ),
+        ]
+    return found
 
 
 @cache
-def output_variables(profile: Profile) -> Mapping[str, OutputVariable]:
+def output_variables(profile: Profile) -> Mapping[str, Variable[Read]]:
     """The outputs of this version, by name."""
-    constant = [
-        OutputVariable(name, kind, _constant(value), since)
-        for kind, value, since, names in _CONSTANT
-        for name in names.split()
-    ]
-    period = OutputVariable("target_execution_time", "DOUBLE", _constant(profile.period), _RECENT)
-    known = [*_READ, period, *constant, *_registers("output"), *_registers("input")]
-    return {variable.name: variable for variable in known if profile.at_least(*variable.since)}
+    return {variable.name: variable for variable in _outputs(profile.period) if profile.at_least(*variable.since)}
 
 
 @cache
-def input_variables(profile: Profile) -> Mapping[str, InputVariable]:
+def input_variables(profile: Profile) -> Mapping[str, Variable[Write]]:
     """The inputs of this version, by name."""
-    return {variable.name: variable for variable in _WRITTEN if profile.at_least(*variable.since)}
+    return {variable.name: variable for variable in _INPUTS if profile.at_least(*variable.since)}

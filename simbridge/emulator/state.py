@@ -174,6 +174,11 @@ class ControllerState:
                 present = present | 1 << i if element else present & ~(1 << i)
         setattr(self, name, present)
 
+    def set_analog_output(self, i: int, ratio: float) -> None:
+        """Set a standard analog output, by its type, to this part 0..1 of its range."""
+        ratio = min(max(ratio, 0.0), 1.0)
+        self.analog_outputs[i] = 10.0 * ratio if self.analog_output_types >> i & 1 else 4.0 + 16.0 * ratio
+
     @property
     def powered(self) -> bool:
         return self.robot_mode in (RobotMode.POWER_ON, RobotMode.IDLE, RobotMode.BACKDRIVE, RobotMode.RUNNING)
