@@ -46,15 +46,16 @@ class Thread:
 
     Attributes:
         name: As in the program.
-        ended: Whether it has ended, or was killed.
         depth: Depth of its nested calls, as far as they are counted.
         left: What is left of its budget in this tick.
         critical: How many critical sections it has entered and not left.
     """
 
-    def __init__(self, interpreter: Interpreter, name: str) -> None:
+    def __init__(
+        self, interpreter: Interpreter, name: str, function: Callable[..., Any], *arguments: Any, **named: Any
+    ) -> None:
         self._interpreter, self.name = interpreter, name
-        self._generator: Generator[str | None, None, Any] | None = None
+        self._generator: Generator[str | None, None, Any] = function(self, *arguments, **named)
         self.ended, self.depth, self.left, self.critical = False, 0, 0, 0
 
     def charge(self, cost: int) -> None:
@@ -75,8 +76,7 @@ class Thread:
     # Called by compiled programs
 
     def start(self, name: str, function: Callable[..., Any], *arguments: Any, **named: Any) -> Thread:
-        thread = Thread(self._interpreter, name)
-        thread._generator = function(thread, *arguments, **named)
+        thread = Thread(self._interpreter, name, function, *arguments, **named)
         # The two share the budget of the one: starting threads does not buy more time in a tick.
         budget = self._interpreter.budget_left
         thread.left = budget[0] // 2
@@ -155,11 +155,8 @@ class Interpreter:
             "_value_of": value_of, "_member": _member, "_invoke": _invoke, "inf": math.inf,
         }  # fmt: skip
         exec(marshal.loads(code.code), namespace)
-        self._main = Thread(self, code.main[2:])
-        self._main._generator = namespace[code.main](self._main)
+        self._main = Thread(self, code.main[2:], namespace[code.main])
         self._threads.append(self._main)
-
-    # Called by the controller
 
     @property
     def threads(self) -> int:
@@ -169,7 +166,7 @@ class Interpreter:
     @property
     def line(self) -> int:
         """The line that the main program is at, or 0 when it has ended."""
-        frame = None if self._main._generator is None else _innermost(self._main._generator)
+        frame = _innermost(self._main._generator)
         return 0 if frame is None else self.code.line_of(frame.f_lineno)
 
     def tick(self) -> None:
@@ -185,9 +182,6 @@ class Interpreter:
         for thread in queue:
             thread.left = share
         self._started.clear()
-        self._run(queue)
-
-    def _run(self, queue: deque[Thread]) -> None:
         waiting: list[Thread] = []
         while queue and self.running:
             thread = queue.popleft()
@@ -222,7 +216,6 @@ class Interpreter:
         self._started.append(thread)
 
     def _advance(self, thread: Thread) -> str | None:
-        assert thread._generator is not None
         self._current = thread
         self.budget_left[0] = thread.left
         try:
@@ -259,8 +252,7 @@ class Interpreter:
 
     def _close(self, thread: Thread) -> None:
         try:
-            if thread._generator is not None:
-                thread._generator.close()
+            thread._generator.close()
         except Exception as error:
             self._fail(error)
 

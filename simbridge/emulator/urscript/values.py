@@ -6,7 +6,7 @@ copies a list when it is assigned or passed on, so an immutable tuple behaves th
 Integers have 32 bits, division gives real numbers. The rules for lists are those of UR's script manual, "Matrix and
 array expressions": two lists of the same length element by element, a list and a number likewise, a matrix (a list of
 lists) times a matrix or a list as in linear algebra. The manual does not mention poses: here they work element by
-element, and the result of a pose with a number or another pose is a pose.
+element, and the result of a pose with a number or another pose is a pose. What is not possible raises RuntimeFault.
 """
 
 from __future__ import annotations
@@ -28,11 +28,7 @@ MAX_STRUCTS = 10
 
 
 class Pose(tuple[float, ...]):
-    """x, y, z in m and a rotation vector rx, ry, rz in rad: p[x, y, z, rx, ry, rz].
-
-    Raises:
-        RuntimeFault: There are not six numbers.
-    """
+    """x, y, z in m and a rotation vector rx, ry, rz in rad: p[x, y, z, rx, ry, rz]."""
 
     __slots__ = ()
 
@@ -52,9 +48,6 @@ class Struct:
     Attributes:
         members: By name, in the order given.
         size: The number of values in it, those of inner lists and structs included.
-
-    Raises:
-        RuntimeFault: It is too large, or nested too deep.
     """
 
     __slots__ = ("members", "nesting", "size")
@@ -67,7 +60,6 @@ class Struct:
             raise RuntimeFault(f"Structs are nested more than {MAX_STRUCTS} deep.")
 
     def member(self, name: str) -> Any:
-        """A member's value."""
         if name not in self.members:
             raise RuntimeFault(f"The struct has no member '{name}'; it has {', '.join(self.members) or 'none'}.")
         return self.members[name]
@@ -103,11 +95,7 @@ def value_of(result: Any) -> Any:
 
 
 def check_size(items: tuple[Any, ...]) -> int:
-    """The number of elements of a list, including those of the lists in it.
-
-    Raises:
-        RuntimeFault: It is too long, or lists are nested too deep.
-    """
+    """The number of elements of a list, including those of the lists in it; a fault if it is too long or too deep."""
     count, level, nesting = 0, [items], 0
     while level:
         nesting += 1
@@ -129,11 +117,7 @@ def kind_of(value: Any) -> str:
 
 
 def to_text(value: Any) -> str:
-    """A value as `to_str` and `textmsg` write it.
-
-    Raises:
-        RuntimeFault: A list or a struct is too long for a text.
-    """
+    """A value as `to_str` and `textmsg` write it."""
     if isinstance(value, str):
         return value
     if isinstance(value, tuple | list):
@@ -173,9 +157,7 @@ MAX_PRODUCTS = 10_000
 # Costs in units of the budget: an operation on one element, and a list by itself.
 _PER_ELEMENT = 2
 _PER_LIST = 6
-_LISTS = (tuple, Pose)
-_NESTED = (tuple, Struct)
-_NUMBERS = (int, float)
+_LISTS, _NESTED, _NUMBERS = (tuple, Pose), (tuple, Struct), (int, float)
 
 
 def wrap(number: int) -> int:
@@ -190,22 +172,15 @@ def _modulo(a: Any, b: Any) -> Any:
 
 
 def bounded(text: str) -> str:
-    """A string as it is.
-
-    Raises:
-        RuntimeFault: It is too long.
-    """
+    """A string as it is; a fault if it is too long."""
     if len(text) > MAX_STRING:
         raise RuntimeFault(f"A string has more than {MAX_STRING} characters.")
     return text
 
 
 class Operators:
-    """The operators of one program. Operations on lists are charged to its budget.
-
-    Args:
-        budget: A list of one number: what is left for the running thread in this tick.
-    """
+    """The operators of one program. Operations on lists are charged to its budget: a list of one number, what is left
+    for the running thread in this tick."""
 
     def __init__(self, budget: list[int]) -> None:
         self._budget = budget
@@ -245,11 +220,8 @@ class Operators:
             self._budget[0] -= _PER_LIST + _PER_ELEMENT * len(a)
             result: Any = [apply(x, y) for x, y in zip(a, b, strict=True)]
             return Pose(result) if kind_a is Pose and kind_b is Pose else tuple(result)
-        if kind_b in _LISTS:
-            self._budget[0] -= _PER_LIST + _PER_ELEMENT * len(b)
-            return kind_b([apply(a, y) for y in b])
-        self._budget[0] -= _PER_LIST + _PER_ELEMENT * len(a)
-        return kind_a([apply(x, b) for x in a])
+        self._budget[0] -= _PER_LIST + _PER_ELEMENT * len(a if kind_a in _LISTS else b)
+        return kind_a([apply(x, b) for x in a]) if kind_a in _LISTS else kind_b([apply(a, y) for y in b])
 
     def _product(self, a: Any, b: Any) -> Any:
         """A matrix times a matrix or a list."""
@@ -270,11 +242,9 @@ class Operators:
         return total
 
     def negate(self, a: Any) -> Any:
-        """-a"""
         return self.subtract(0, a) if type(a) is int or type(a) in _LISTS else self.multiply(-1, a)
 
     def plus(self, a: Any) -> Any:
-        """+a"""
         return self.multiply(1, a)
 
     def equal(self, a: Any, b: Any) -> bool:
@@ -284,7 +254,6 @@ class Operators:
         return bool(a == b)
 
     def unequal(self, a: Any, b: Any) -> bool:
-        """a != b, for any values."""
         return not self.equal(a, b)
 
     def _order(self, function: Operator, sign: str) -> Operator:
@@ -296,7 +265,6 @@ class Operators:
         return apply
 
     def truth(self, value: Any) -> bool:
-        """A condition."""
         if type(value) is bool:
             return value
         if type(value) in _NUMBERS:
@@ -304,9 +272,8 @@ class Operators:
         raise RuntimeFault(f"A condition is True or False, not {kind_of(value)}.")
 
     def item(self, values: Any, index: Any) -> Any:
-        """values[index]"""
         if type(values) in _LISTS and type(index) is int and 0 <= index < len(values):
-            return values[index]
+            return values[index]  # at once, because it is the usual case
         return values[_checked_index(values, index)]
 
     def at(self, path: tuple[Any, ...], values: Any) -> Any:
@@ -321,7 +288,10 @@ class Operators:
         if not path:
             return item
         if type(values) is Struct and type(path[0]) is str:
-            return self._with_member(values, path, item)
+            item = self.with_item(path[1:], item, values.member(path[0]))
+            struct = Struct({**values.members, path[0]: item})
+            self._budget[0] -= struct.size
+            return struct
         index = _checked_index(values, path[0])
         if len(path) > 1:
             item = self.with_item(path[1:], item, values[index])
@@ -333,28 +303,17 @@ class Operators:
             self._budget[0] -= check_size(changed)
         return changed
 
-    def _with_member(self, struct: Struct, path: tuple[Any, ...], item: Any) -> Struct:
-        item = self.with_item(path[1:], item, struct.member(path[0]))
-        changed = Struct({**struct.members, path[0]: item})
-        self._budget[0] -= changed.size
-        return changed
-
     def list_of(self, *items: Any) -> tuple[Any, ...]:
-        """[a, b, ...]"""
-        if len(items) > MAX_ELEMENTS:
+        if any(type(item) in _NESTED for item in items):
+            self._budget[0] -= check_size(items)
+        elif len(items) > MAX_ELEMENTS:
             check_size(items)
-        for item in items:
-            if type(item) in _NESTED:
-                self._budget[0] -= check_size(items)
-                break
         return items
 
     def exclusive(self, *conditions: bool) -> bool:
-        """a xor b xor ..."""
         return sum(conditions) % 2 == 1
 
     def pose_of(self, *numbers: Any) -> Pose:
-        """p[x, y, z, rx, ry, rz]"""
         return Pose(numbers)
 
 
