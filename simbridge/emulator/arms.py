@@ -23,8 +23,6 @@ def emulate(count: int, host: str, record: str | None, check: tuple[str, ...], a
     """Run this many emulated controllers, on this and the next addresses, until SIGINT or SIGTERM, or until one ends.
 
     Args:
-        count: How many.
-        host: Address of the first.
         record: File for their traffic; of several arms, each has the arm's address in its name.
         check, as_json, options: See `simbridge.emulator.emulate.emulate`.
 
@@ -50,19 +48,19 @@ def emulate(count: int, host: str, record: str | None, check: tuple[str, ...], a
     arms = {}
     try:
         for address in _addresses(host, count):
-            words = ["--host", address, *([] if record is None else ["--record", _own_file(record, address)])]
+            command = [sys.executable, "-m", "simbridge", "emulate", "--host", address]
+            if record is not None:
+                path = Path(record)
+                command += ["--record", str(path.with_name(f"{path.stem}-{address}{path.suffix}"))]
             for name, value in options.items():
                 if value is not None and value is not False:
-                    words += [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]
-            command = [sys.executable, "-m", "simbridge", "emulate", *words]
+                    command += [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]
             arms[address] = subprocess.Popen(command, preexec_fn=_end_with_parent)
         while not stop.wait(_INTERVAL):
             for address, process in arms.items():
                 if (status := process.poll()) is not None:
-                    print(
-                        f"The arm on {address} has ended with status {status}, so the others were stopped.",
-                        file=sys.stderr,
-                    )
+                    text = f"The arm on {address} has ended with status {status}, so the others were stopped."
+                    print(text, file=sys.stderr)
                     return 128 - status if status < 0 else status
         return 0
     finally:
@@ -88,8 +86,3 @@ def _addresses(host: str, count: int) -> list[str]:
         return [str(first + i) for i in range(count)]
     except ValueError:
         raise InvalidParameter("host", host, f"an address with {count - 1} more after it, such as 127.0.0.1") from None
-
-
-def _own_file(record: str, address: str) -> str:
-    path = Path(record)
-    return str(path.with_name(f"{path.stem}-{address}{path.suffix}"))

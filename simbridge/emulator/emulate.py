@@ -36,7 +36,6 @@ from simbridge.emulator.state import profile
 from simbridge.emulator.traffic import Traffic
 from simbridge.errors import InputFileError, InvalidParameter, SimbridgeError
 from simbridge.robot.load import load_robot
-from simbridge.robot.pose import Array
 from simbridge.scheduling import ask_for_priority
 from simbridge.ur.tables import PORT_NAMES, RobotMode, RuntimeState, SafetyMode
 
@@ -145,11 +144,7 @@ def _action(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _checked(command: Callable[..., Any], given: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of a command, of the types that it declares.
-
-    Raises:
-        TypeError, ValueError: One is unknown, missing, or of another type.
-    """
+    """The arguments of a command, of the types that it declares; else a TypeError or a ValueError."""
     inspect.signature(command).bind(**given)
     types, checked = get_type_hints(command), {}
     for name, value in given.items():
@@ -161,11 +156,7 @@ def _checked(command: Callable[..., Any], given: dict[str, Any]) -> dict[str, An
 
 
 class Control:
-    """The commands of the control socket: every public method is one, its arguments are the object's other fields.
-
-    Args:
-        running: The controller that they act on.
-    """
+    """The commands of the control socket: every public method is one, its arguments are the object's other fields."""
 
     def __init__(self, running: RunningController) -> None:
         self._running, self._controller = running, running.controller
@@ -309,7 +300,7 @@ class Control:
         _save(file, ticks, inputs)
 
 
-def _save(file: Path, ticks: dict[str, Array], inputs: list[Any]) -> None:
+def _save(file: Path, ticks: dict[str, Any], inputs: list[Any]) -> None:
     """Write parts of a record as npz: ticks; input_tick and inputs, the latter as JSON.
 
     In pieces with pauses: one holds Python's lock for a millisecond; and a thread with real-time priority that never
@@ -319,13 +310,9 @@ def _save(file: Path, ticks: dict[str, Array], inputs: list[Any]) -> None:
     for at in range(0, len(inputs), _PIECE):
         texts.append(json.dumps([pair for _, *pair in inputs[at : at + _PIECE]])[1:-1].encode())
         time.sleep(_PAUSE)
-    arrays: dict[str, Any] = {
-        **ticks,
-        "input_tick": np.array([tick for tick, *_ in inputs], dtype=np.int64),
-        "inputs": np.frombuffer(b",".join(texts), dtype=np.uint8),
-    }
+    input_tick = np.array([tick for tick, *_ in inputs], dtype=np.int64)
     with file.open("xb") as output:
-        np.savez(output, **arrays)
+        np.savez(output, input_tick=input_tick, inputs=np.frombuffer(b",".join(texts), dtype=np.uint8), **ticks)
 
 
 def _new_record(path: str) -> Path:
@@ -338,11 +325,7 @@ def _new_record(path: str) -> Path:
 
 
 def _port(port: int) -> int:
-    """A standard port number of the controller.
-
-    Raises:
-        ValueError: It has no such port.
-    """
+    """A standard port number of the controller; else a ValueError."""
     if port not in PORT_NAMES:
         raise ValueError(f"the controller has no port {port}; it has {', '.join(map(str, PORT_NAMES))}")
     return port

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import socket
@@ -28,13 +29,12 @@ _BUG = 1  # exit status after a bug in the emulator
 
 @dataclass(frozen=True)
 class Recorded:
-    """The emulator's record.
+    """The emulator's record of ticks (K,) and of RTDE input packages (M).
 
     Attributes:
-        tick: Tick numbers (K,).
         setpoint: servoj's setpoint in force (K, n), rad; nan without one.
         target_q, actual_q: Joints at each tick (K, n), rad.
-        input_tick: The tick in which each RTDE input package arrived (M,).
+        input_tick: The tick in which each package arrived (M,).
         inputs: Names and values of each package (M).
     """
 
@@ -91,8 +91,7 @@ class Emulator:
         start = start_pose if isinstance(start_pose, str) else ",".join(map(str, start_pose))
         self._arguments += ["--speed", str(speed), "--start-pose", start]
         for flag, file in (("--calibration", calibration), ("--programs", programs), ("--record", traffic)):
-            if file is not None:
-                self._arguments += [flag, str(file)]
+            self._arguments += [] if file is None else [flag, str(file)]
         self._process: subprocess.Popen[bytes] | None = None
         self._log: IO[bytes] | None = None
 
@@ -125,7 +124,6 @@ class Emulator:
 
     @property
     def pid(self) -> int:
-        """The process ID."""
         assert self._process is not None
         return self._process.pid
 
@@ -170,7 +168,9 @@ class Emulator:
         try:
             line = self._exchange(json.dumps({"do": command, **arguments}).encode() + b"\n")
         except OSError:
-            if self._has_ended():
+            assert self._process is not None
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(1.0)  # its connections are cut a moment before it ends
                 raise EmulatorError(self.exit_message()) from None
             raise
         answer = json.loads(line)
@@ -187,15 +187,6 @@ class Emulator:
             raise ConnectionResetError("the emulator closed the connection")
         return line
 
-    def _has_ended(self) -> bool:
-        """Whether the process has ended; its connections are cut a moment earlier."""
-        assert self._process is not None
-        try:
-            self._process.wait(1.0)
-        except subprocess.TimeoutExpired:
-            return False
-        return True
-
     def state(self) -> dict[str, Any]:
         """The controller's present state."""
         found: dict[str, Any] = self.do("state")
@@ -210,11 +201,7 @@ class Emulator:
         self.do("set", **settings)
 
     def wait_for(self, name: str, value: Any, timeout: float = 30.0) -> dict[str, Any]:
-        """Wait until a field of `state()` has a value.
-
-        Raises:
-            EmulatorError: It did not within the timeout.
-        """
+        """The state, once a field of it has a value; an EmulatorError after the timeout."""
         deadline = time.monotonic() + timeout
         while True:
             state = self.state()

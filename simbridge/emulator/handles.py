@@ -22,26 +22,28 @@ from simbridge.emulator.urscript.values import MAX_ELEMENTS, Pose, Struct, bound
 from simbridge.errors import InvalidParameter
 
 TIMEOUT = 60.0  # s of one call
-MAX_ANSWER = 1 << 20
-"""Largest answer of a remote procedure, bytes."""
+MAX_ANSWER = 1 << 20  # bytes, the largest answer of a remote procedure
 _POSE = ("x", "y", "z", "rx", "ry", "rz")
 
 
-class RpcFunctions(FunctionGroup):
-    """rpc_factory."""
+class HandleFunctions(FunctionGroup):
+    """The factories of handles."""
 
     def do_rpc_factory(self, _thread: Any, type: str, url: str) -> RemoteServer:
         if type != "xmlrpc":
             raise InvalidParameter("type", short(type), '"xmlrpc"')
         return RemoteServer(str(url) if "://" in str(url) else f"http://{url}")
 
+    def do_eip_reader_factory(self, _thread: Any, instance_name: Any, data_size: int) -> Assembly:
+        if not isinstance(data_size, int) or not 0 <= data_size <= MAX_ELEMENTS:
+            raise InvalidParameter("data_size", short(data_size), f"a whole number from 0 to {MAX_ELEMENTS}")
+        return Assembly(to_text(instance_name), data_size)
+
+    do_eip_writer_factory = do_eip_reader_factory
+
 
 class RemoteServer:
-    """The handle of a server.
-
-    Args:
-        url: Such as "http://127.0.0.1:8000/RPC2"; "127.0.0.1:8000" is short for http.
-    """
+    """The handle of a server, by its address such as "http://127.0.0.1:8000/RPC2"."""
 
     kind = "a remote procedure handle"
 
@@ -56,11 +58,7 @@ class RemoteServer:
         self.url = url
 
     def call(self, _thread: Any, name: str, arguments: tuple[Any, ...]) -> Generator[None, None, Any]:
-        """Call a method of the server and wait for the answer; `closeXMLRPCClientConnection` does nothing.
-
-        Raises:
-            RuntimeFault: It could not be reached, or answered with an error.
-        """
+        """Call a method of the server and wait for the answer; `closeXMLRPCClientConnection` does nothing."""
         if name == "closeXMLRPCClientConnection":
             return None
         if name.startswith("_"):
@@ -160,24 +158,8 @@ _MAX_LABELS = 1000
 _OTHERS = ("clear", "set_watchdog", "start_watchdog", "stop_watchdog", "close")
 
 
-class EthernetIpFunctions(FunctionGroup):
-    """The factories of handles."""
-
-    def do_eip_reader_factory(self, _thread: Any, instance_name: Any, data_size: int) -> Assembly:
-        if not isinstance(data_size, int) or not 0 <= data_size <= MAX_ELEMENTS:
-            raise InvalidParameter("data_size", short(data_size), f"a whole number from 0 to {MAX_ELEMENTS}")
-        return Assembly(to_text(instance_name), data_size)
-
-    do_eip_writer_factory = do_eip_reader_factory
-
-
 class Assembly:
-    """A handle: its methods define labels, read and write them.
-
-    Args:
-        name: The instance's name.
-        size: Of its data, bytes.
-    """
+    """An instance of EtherNet/IP with data of some bytes: its methods define labels, read and write them."""
 
     kind = "an EtherNet/IP handle"
 
@@ -186,11 +168,6 @@ class Assembly:
         self._zeros: dict[str, Any] = {}
 
     def call(self, _thread: Any, name: str, arguments: tuple[Any, ...]) -> Generator[None, None, Any]:
-        """A method of the handle.
-
-        Raises:
-            RuntimeFault: There is no such method or label.
-        """
         yield from ()
         word, _, rest = name.partition("_")
         zero = rest.removesuffix("_array")
@@ -207,10 +184,9 @@ class Assembly:
                 self._zeros[to_text(label)] = _ZEROS[zero]
             return None
         if name == "read" and len(arguments) == 1:
-            names = arguments[0]
-            if isinstance(names, tuple):
-                return Struct({to_text(label): self._value(label) for label in names})
-            return self._value(names)
+            if isinstance(arguments[0], tuple):
+                return Struct({to_text(label): self._value(label) for label in arguments[0]})
+            return self._value(arguments[0])
         if name == "write" and len(arguments) == 1 and isinstance(arguments[0], Struct):
             for label in arguments[0].members:
                 self._value(label)

@@ -13,7 +13,7 @@ from typing import Any
 from simbridge.emulator.builtin_motion import MotionFunctions
 from simbridge.emulator.controller import Controller
 from simbridge.emulator.errors import RuntimeFault, ScriptSyntaxError
-from simbridge.emulator.handles import EthernetIpFunctions, RpcFunctions
+from simbridge.emulator.handles import HandleFunctions
 from simbridge.emulator.scripts import is_secondary, without_blocking
 from simbridge.emulator.sockets import SocketFunctions
 from simbridge.emulator.state import profile
@@ -80,7 +80,7 @@ WITHOUT_EFFECT: list[tuple[Any, str]] = [
 def builtin_functions(controller: Controller) -> dict[str, Callable[..., Any]]:
     """Every built-in function by its name in URScript, except those of the library and of sockets."""
     found = {name: _accept(controller, name, result) for result, names in WITHOUT_EFFECT for name in names.split()}
-    for group in (RpcFunctions(), EthernetIpFunctions(), MotionFunctions(controller)):
+    for group in (HandleFunctions(), MotionFunctions(controller)):
         found |= group.table()
     return found
 

@@ -77,10 +77,7 @@ class Settings:
             raise InvalidParameter("joint_speed_limit", self.joint_speed_limit, "six positive numbers, rad/s")
 
     def changed(self, values: Mapping[str, Any]) -> Settings:
-        """These settings with some of them changed, all or none.
-
-        Args:
-            values: By name, as JSON has them.
+        """These settings with some of them changed by name, all or none, to values as JSON has them.
 
         Raises:
             UnknownName: There is no such setting.
@@ -104,15 +101,15 @@ def state_values(values: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         InvalidParameter: One is of another type, or not possible.
     """
-    found = {}
+    found: dict[str, Any] = {}
     for name in [name for name in values if name in STATE]:
+        kind, needed = STATE[name]
         try:
-            kind, needed = STATE[name]
             found[name] = msgspec.convert(values[name], kind, str_keys=True)
         except msgspec.ValidationError:
             raise InvalidParameter(name, repr(values[name])[:100], needed) from None
-        numbers = found[name] if isinstance(found[name], tuple) else [found[name]]
-        numbers = list(found[name].values()) if isinstance(found[name], dict) else numbers
+        value = found[name]
+        numbers = value.values() if isinstance(value, dict) else np.atleast_1d(value)
         if not all(abs(number) <= LARGEST for number in numbers):
             raise InvalidParameter(name, repr(values[name])[:100], f"{needed}, none above {LARGEST:g}")
     return found
@@ -122,11 +119,7 @@ URSIM_START = (-1.6007, -1.7271, -2.203, -0.808, 1.5951, -0.031)  # where URSim'
 
 
 def check_pair(arm: Robot, software: Profile) -> None:
-    """Check that such a controller exists.
-
-    Raises:
-        InvalidParameter: The robot is not a UR arm, or its controllers do not run this version.
-    """
+    """Raise InvalidParameter if the robot is not a UR arm, or its controllers do not run this version."""
     if arm.n != 6:
         raise InvalidParameter("emulated arm", arm.name, f"a UR arm: it has {arm.n} joints, and they have six")
     fitting = [name for name, other in PROFILES.items() if other.series == arm.series]
@@ -138,11 +131,7 @@ def check_pair(arm: Robot, software: Profile) -> None:
 
 
 def start_joints(arm: Robot, name: str) -> Array:
-    """Joint positions (6,), rad, of "home", "ursim" or six numbers.
-
-    Raises:
-        InvalidParameter: It is none of them, or outside of the joints' range.
-    """
+    """Joint positions (6,), rad, of "home", "ursim" or six numbers within the joints' range; else InvalidParameter."""
     if name in ("home", "ursim"):
         return arm.home if name == "home" else np.array(URSIM_START)
     needed = f"home, ursim, or {arm.n} numbers within the joints' range, rad, separated by commas"
@@ -156,14 +145,9 @@ def start_joints(arm: Robot, name: str) -> Array:
 
 
 def speed_limits(arm: Robot, text: str) -> tuple[float, ...]:
-    """The joint speed limits (n,), rad/s, of one number for all joints, or of one for each.
-
-    Raises:
-        InvalidParameter: It is neither.
-    """
-    numbers = text.split(",")
+    """The joint speed limits (n,), rad/s, of one number for all joints, or of one for each; else InvalidParameter."""
     try:
-        limits = tuple(float(number) for number in numbers)
+        limits = tuple(float(number) for number in text.split(","))
     except ValueError:
         limits = ()
     if len(limits) not in (1, arm.n):

@@ -1,7 +1,7 @@
 """URScript's socket functions: a program connects to a server and talks to it without delaying a tick.
 
-Every function blocks as URScript's does, by yielding once a tick until its data has arrived or its timeout is over.
-Timeouts count controller time; a timeout of 0 or less waits forever, as on a controller.
+Every function blocks as URScript's does, by yielding once a tick until its data has arrived or its timeout is over. A
+timeout counts controller time, and one of 0 or less waits forever, as on a controller.
 """
 
 from __future__ import annotations
@@ -54,7 +54,6 @@ class SocketFunctions(FunctionGroup):
     """The socket functions of one program.
 
     Args:
-        period: Control period, s.
         own: Where the controller's own ports are, by address and port as on the controller itself (127.0.0.1, 30003).
     """
 
@@ -81,25 +80,25 @@ class SocketFunctions(FunctionGroup):
             raise InvalidParameter("number of sockets", len(self._open) + 1, f"at most {_MAX_SOCKETS}")
         sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         sock.setblocking(False)
-        connected = False
+        code = errno.EINPROGRESS
         try:
             wanted = str(address), int(port)
             place = self._own.get(wanted) or ((yield from self._resolved(wanted[0])), wanted[1])
             for _ in self._ticks(CONNECT_TIMEOUT):
                 code = sock.connect_ex(place)
-                connected = code in (0, errno.EISCONN)
-                if connected or code not in (errno.EINPROGRESS, errno.EALREADY, errno.EWOULDBLOCK):
+                if code not in (errno.EINPROGRESS, errno.EALREADY, errno.EWOULDBLOCK):
                     break
                 yield
         except (OSError, OverflowError):
-            connected = False
+            return False
         finally:
-            if not connected:
+            if code not in (0, errno.EISCONN):
                 sock.close()
-        if connected:
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self._open[socket_name] = _Connection(sock)
-        return connected
+        if code not in (0, errno.EISCONN):
+            return False
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._open[socket_name] = _Connection(sock)
+        return True
 
     def _resolved(self, address: str) -> Generator[None, None, str]:
         """The numeric address of a host; names are resolved in another thread, which may take long."""
@@ -109,7 +108,7 @@ class SocketFunctions(FunctionGroup):
         found: list[str] = []
 
         def resolve() -> None:
-            with contextlib.suppress(OSError, ValueError, TypeError):
+            with contextlib.suppress(OSError, ValueError):
                 found.append(socket.gethostbyname(address))
             found.append("")
 
@@ -212,14 +211,12 @@ class SocketFunctions(FunctionGroup):
     def do_socket_read_byte_list(
         self, _thread: Any, number: int, socket_name: str = "socket_0", timeout: float = 2.0
     ) -> Wait:
-        taken = yield from self._exactly(socket_name, _count(number), timeout)
-        return _counted(list(taken), number)
+        return (yield from self._numbers(socket_name, number, "B", timeout))
 
     def do_socket_read_binary_integer(
         self, _thread: Any, number: int, socket_name: str = "socket_0", timeout: float = 2.0
     ) -> Wait:
-        taken = yield from self._exactly(socket_name, 4 * _count(number), timeout)
-        return _counted(list(struct.unpack(f">{len(taken) // 4}i", taken)), number)
+        return (yield from self._numbers(socket_name, number, "i", timeout))
 
     def do_socket_read_ascii_float(
         self, _thread: Any, number: int, socket_name: str = "socket_0", timeout: float = 2.0
@@ -240,11 +237,14 @@ class SocketFunctions(FunctionGroup):
 
         return _counted((yield from self._until(socket_name, timeout, numbers)) or [], number)
 
-    def _exactly(self, socket_name: str, count: int, timeout: float) -> Generator[None, None, bytes]:
-        def enough(connection: _Connection) -> bytes | None:
-            return connection.take(count) if len(connection.received) >= count else None
+    def _numbers(self, socket_name: str, number: int, kind: str, timeout: float) -> Wait:
+        layout = struct.Struct(f">{_count(number)}{kind}")
 
-        return (yield from self._until(socket_name, timeout, enough)) or b""
+        def enough(connection: _Connection) -> list[int] | None:
+            complete = len(connection.received) >= layout.size
+            return list(layout.unpack(connection.take(layout.size))) if complete else None
+
+        return _counted((yield from self._until(socket_name, timeout, enough)) or [], number)
 
 
 def _count(number: Any) -> int:

@@ -88,7 +88,7 @@ def test_the_sensor_of_a_client_replaces_the_builtin_one(bench):
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), 1e300])
 def test_a_wrench_of_a_client_that_is_no_number_is_ignored(bench, number):
-    write = input_variables(bench.controller.profile)["external_force_torque"].write
+    write = input_variables(bench.controller.profile)["external_force_torque"].access
     write(bench.state, (1.0, 2.0, 3.0, 0.0, 0.0, 0.0), {})
     write(bench.state, (0.0, number, 0.0, 0.0, 0.0, 0.0), {})
     assert bench.state.external_wrench.tolist() == [1.0, 2.0, 3.0, 0.0, 0.0, 0.0]

@@ -87,9 +87,9 @@ def test_single_inputs_and_outputs_are_set_and_reach_programs_and_clients(contro
     assert functions["get_digital_in"](None, 2) and functions["get_tool_digital_in"](None, 1)
     assert functions["get_standard_analog_in"](None, 1) == 0.004 and functions["get_tool_analog_in"](None, 0) == 5.5
     variables = output_variables(controller.profile)
-    assert variables["actual_digital_input_bits"].read(state) == 0b100 | 1 << 17
-    assert variables["standard_analog_input1"].read(state) == 0.004
-    assert variables["tool_analog_input0"].read(state) == 5.5
+    assert variables["actual_digital_input_bits"].access(state) == 0b100 | 1 << 17
+    assert variables["standard_analog_input1"].access(state) == 0.004
+    assert variables["tool_analog_input0"].access(state) == 5.5
 
 
 @pytest.mark.parametrize(
