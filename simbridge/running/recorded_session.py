@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from simbridge.errors import InvalidParameter
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.ik.settings import SOLVERS, SolverParameters, is_function
 from simbridge.ik.solver import Solver
-from simbridge.planning.live.inputs import Input
+from simbridge.planning.live.inputs import Input, Kind, TwistFrame
 from simbridge.planning.live.motion import LiveMotion, Step
 from simbridge.planning.live.options import LiveOptions
 from simbridge.planning.live.phase import Order, Phase
@@ -30,7 +30,6 @@ from simbridge.robot.cell import load_cell
 from simbridge.robot.collision import CollisionModel
 from simbridge.robot.kinematics_record import kinematics_summary
 from simbridge.robot.load import load_robot
-from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.servo.plant import controller_cycle
 from simbridge.text import counted
@@ -82,10 +81,7 @@ class RecordedSession:
         return run
 
     def arm(self, home: list[float] | None = None) -> Robot:
-        """The arm of the session, without TCP and payload.
-
-        Args:
-            home: Joint positions (n,), rad; the session's by default.
+        """The arm of the session, without TCP and payload; home: joint positions (n,), rad, the session's by default.
 
         Raises:
             InvalidParameter: The calling program had defined it.
@@ -106,10 +102,8 @@ class RecordedSession:
             InputFileError: The session's cell cannot be read.
         """
         scenario, robot, arm = self.settings["scenario"], self.settings["robot"], self.settings["backend"]
-        flags: dict[str, Any] = {"--speed-scale": options.speed_scale != 1.0, "--hold": options.hold}
-        flags |= {"--on-limits": options.on_limits, "sampling": options.sampling is not None, "--start": options.start}
-        flags |= {"options of reading a file": options.reading != ReadOptions()}
-        if given := [name for name, value in flags.items() if value]:
+        reading = ["options of reading a file"] if options.reading != ReadOptions() else []
+        if given := [*planning_flags(options), *reading]:
             raise InvalidParameter("session", self.path, f"repeated as it was, without {' and '.join(given)}")
         file = self.settings.get("cell", {}).get("file")
         if options.cell is None and file:
@@ -164,20 +158,16 @@ class RecordedSession:
         )
 
     def solved_again(self, solver: Solver, options: Options) -> Plan:
-        """The recorded inputs solved again, each at the period that used it; not checked yet.
+        """The recorded inputs solved again with completed options, each at the period that used it; not checked yet.
 
         With the session's solver and settings the setpoints are the recorded ones, bit for bit. An engagement begins at
         its recorded joints; where the arm had not been moved since the one before, at those where this one left it.
-
-        Args:
-            solver: Made for the arm.
-            options: Of the run, completed (see `options`).
 
         Raises:
             NotARun, LogReadError: A part of the session is missing or broken.
             SimbridgeError: It was never engaged.
         """
-        log, motion = self.run.log, self._motion(solver, options)
+        log, motion, period = self.run.log, self._motion(solver, options), self.run.plan.period
         live, inputs = log.live, {record.number: record for record in read_inputs(self.path) if record.number}
         stamps: list[float] = []
         steps: list[Step] = []
@@ -185,8 +175,8 @@ class RecordedSession:
             order, placed, now = Order(int(live["order"][k])), log.setpoint[k], float(live["now"][k])
             if order is Order.ENGAGE:
                 # Another solver may need longer to come to rest.
-                while motion.phase is Phase.DISENGAGING and stamps[-1] + 1.5 * self.run.plan.period < stamp:
-                    stamps.append(stamps[-1] + self.run.plan.period)
+                while motion.phase is Phase.DISENGAGING and stamps[-1] + 1.5 * period < stamp:
+                    stamps.append(stamps[-1] + period)
                     steps.append(motion.step(now))
             moved = order is Order.ENGAGE and (k == 0 or not np.array_equal(placed, log.setpoint[k - 1]))
             if moved or order in (Order.PAUSE, Order.RESUME) or live["phase"][k] == Phase.PAUSED:
@@ -195,26 +185,20 @@ class RecordedSession:
                 motion.order(order, engagement=int(live["engagement"][k]))
             number = int(live["input"][k])
             if number and number not in inputs:
-                text = (
-                    f"The record of {self.path} does not hold input {number}: the session is solved again until then."
-                )
-                warnings.warn(text, stacklevel=2)
+                lacks = f"The record of {self.path} does not hold input {number}"
+                warnings.warn(f"{lacks}: the session is solved again until then.", stacklevel=2)
                 break
             given = _input(inputs[number]) if number else None
             stamps.append(stamp)
             steps.append(motion.step(now, float(live["rate"][k]), given))
         solution, setpoints = (np.array([getattr(step, name) for step in steps]) for name in ("solution", "setpoint"))
         targets = Trajectory(np.array(stamps), np.array([step.target for step in steps]), source="live inputs")
-        limited = (solution != setpoints).any(axis=1)
-        times, checksum, period = targets.elapsed.copy(), solver.robot.checksum, self.run.plan.period
-        plan = Plan(checksum, period, targets, "zero-order", times, solution, setpoints, limited)
+        limited, times = (solution != setpoints).any(axis=1), targets.elapsed.copy()
+        plan = Plan(solver.robot.checksum, period, targets, "zero-order", times, solution, setpoints, limited)
         return _to_rest(plan, solver.robot)
 
     def recorded_plan(self, robot: Robot) -> Plan:
         """The recorded setpoints; where the record ends in motion, the arm is braked.
-
-        Args:
-            robot: The arm.
 
         Raises:
             NotARun, LogReadError: A part of the session is missing or broken.
@@ -239,6 +223,13 @@ class RecordedSession:
             max_tool_speed=options.max_tool_speed,
             preview=live["preview"],
         )
+
+
+def planning_flags(options: Options) -> list[str]:
+    """The options given that make a plan another one, as flags: what replays a plan refuses them."""
+    flags: dict[str, Any] = {"--speed-scale": options.speed_scale != 1.0, "--hold": options.hold}
+    flags |= {"--on-limits": options.on_limits, "sampling": options.sampling is not None, "--start": options.start}
+    return [flag for flag, given in flags.items() if given]
 
 
 def _to_rest(plan: Plan, robot: Robot) -> Plan:
@@ -271,7 +262,6 @@ def _servo(recorded: Mapping[str, Any], options: Options) -> dict[str, Any]:
 
 
 def _input(record: InputRecord) -> Input:
-    values: Array = np.array(record.values, dtype=float)
-    frame: Any = record.frame
-    kind: Any = record.kind
+    kind, frame = cast(Kind, record.kind), cast(TwistFrame, record.frame)
+    values = np.array(record.values, dtype=float)
     return Input(kind, values, record.number, record.engagement, frame, record.relative, record.sent)

@@ -36,11 +36,12 @@ from simbridge.robot.load import load_robot
 from simbridge.robot.meshes import shapes_of
 from simbridge.robot.parts import DhTable
 from simbridge.robot.robot import Robot
-from simbridge.running.recorded_session import RecordedSession
+from simbridge.running.recorded_session import RecordedSession, planning_flags
 from simbridge.servo.plant import controller_cycle, plant_model
 from simbridge.trajectory.sampling import Sampling
 from simbridge.ur.controller import ControllerFacts
 
+_JOINT_LIMITS = ("position_min", "position_max", "max_velocity", "max_effort")
 _PACKAGES = ("simbridge", "numpy", "pin", "numba", "ruckig", "mcap", "pybullet", "pybullet-arm64")
 
 
@@ -50,7 +51,7 @@ class Prepared:
 
     Attributes:
         backend: The name of the backend it was planned for.
-        controller: The facts of that backend's controller; None in simulation.
+        controller: What that backend's controller says of itself; None in simulation.
     """
 
     robot: Robot
@@ -84,14 +85,8 @@ class Prepared:
         if self.controller is None and self.options.servo != "servoj":
             return {"servo": "ideal"}
         cycle = controller_cycle(self.robot.period, self.plan.period)
-        tuning: dict[str, Any] = {
-            "servo": "servoj",
-            "servo_lookahead": plant.lookahead,
-            "servo_gain": plant.gain,
-            "cycle": cycle,
-            "phase": plant.phase,
-            "joint_lag": plant.joint_lag,
-        }
+        tuning: dict[str, Any] = {"servo": "servoj", "servo_lookahead": plant.lookahead, "servo_gain": plant.gain}
+        tuning |= {"cycle": cycle, "phase": plant.phase, "joint_lag": plant.joint_lag}
         if plant.source:
             tuning |= {"plant_file": plant.source, "plant_not_simulated": plant.not_simulated}
             tuning |= {"gain_deviation": plant.gain_deviation, "lookahead_deviation": plant.lookahead_deviation}
@@ -133,15 +128,15 @@ def prepare(
     Raises:
         SimbridgeError: One of its subclasses; nothing was written and nothing has moved.
     """
-    own = solver if isinstance(solver, Solver) else None
+    own, options = solver if isinstance(solver, Solver) else None, options or Options()
     session = None if isinstance(scenario, Scenario) else RecordedSession.at(scenario)
     if session is not None:
-        options = session.options(options or Options(), backend)
+        options = session.options(options, backend)
         robot = session.arm() if robot is None and own is None else robot
-        scenario = session.scenario(solved=options.plan is None and own is None and not solver_name)
-        if options.plan is None and own is None and not solver_name and isinstance(session.solver, str):
-            solver_name = session.solver
-    controller, arm, options = resolve_arm(backend, robot, own, options or Options())
+        solved = options.plan is None and own is None and not solver_name
+        scenario = session.scenario(solved=solved)
+        solver_name = session.solver if solved and isinstance(session.solver, str) else solver_name
+    controller, arm, options = resolve_arm(backend, robot, own, options)
     if solver is not None:
         own = own or CallableSolver(arm, cast(StepFunction, solver))
     if not isinstance(scenario, Scenario):
@@ -216,9 +211,7 @@ def resolve_arm(
 
 
 def chosen_solver(scenario: Scenario, robot: Robot, name: str = "", changes: Mapping[str, Any] | None = None) -> Solver:
-    """The solver of a run: the named one, or else the scenario's, with some settings changed.
-
-    The name is one in `SOLVERS`, or module:function; the scenario's settings are used if they are that solver's.
+    """The solver of a run: the scenario's or the named one (in `SOLVERS`, or module:function), some settings changed.
 
     Raises:
         UnknownName: There is no such solver, or it has no such setting.
@@ -268,15 +261,12 @@ def replayed(
 ) -> tuple[Plan, Solver, Options]:
     """The plan of an earlier run, its solver, and the options, completed from its settings."""
     assert options.plan is not None
-    flags: dict[str, Any] = {"--speed-scale": options.speed_scale != 1.0, "--hold": options.hold}
-    flags |= {"--on-limits": options.on_limits, "sampling": options.sampling is not None, "--start": options.start}
-    given = [name for name, value in (flags | {"settings of the solver": changes}).items() if value]
-    if given:
+    if given := [*planning_flags(options), *(["settings of the solver"] if changes else [])]:
         raise InvalidParameter("plan", options.plan, f"replayed as it is, without {' and '.join(given)}")
     run = RunDirectory.open(Path(options.plan))
     session = RecordedSession.at(run.path)
     plan = run.plan(Plan.from_arrays) if session is None else session.recorded_plan(robot)
-    plan.check_made_for(robot.checksum, robot.period if options.period is None else options.period)
+    plan.check_made_for(robot.checksum, options.period or robot.period)
     settings = run.settings()
     made = settings["scenario"]
     source = run.path.resolve() if session is not None else Path(made.get("file", ""))
@@ -312,18 +302,6 @@ def installed(names: Iterable[str]) -> dict[str, str]:
     return {name: next((each.version for each in metadata.distributions(name=name)), "") for name in names}
 
 
-def controller_settings(facts: ControllerFacts) -> dict[str, Any]:
-    """What settings.toml records of the controller."""
-    return {
-        "host": facts.host,
-        "model": facts.model or "",
-        "serial_number": facts.dashboard.serial_number or "",
-        "polyscope": ".".join(map(str, facts.state.version)),
-        "ursim": facts.ursim,
-        "kinematics_checksum": [int(word) for word in facts.arm.checksum],
-    }
-
-
 def resolved_settings(prepared: Prepared, capabilities: Capabilities) -> dict[str, Any]:
     """The content of settings.toml (SI units)."""
     robot, scenario, options, plan = prepared.robot, prepared.scenario, prepared.options, prepared.plan
@@ -353,10 +331,7 @@ def resolved_settings(prepared: Prepared, capabilities: Capabilities) -> dict[st
             "joint_names": list(robot.joint_names),
             "home": robot.home.tolist(),
             "file_home": None if robot.file_home is None else robot.file_home.tolist(),
-            "position_min": robot.position_min.tolist(),
-            "position_max": robot.position_max.tolist(),
-            "max_velocity": robot.max_velocity.tolist(),
-            "max_effort": robot.max_effort.tolist(),
+            **{name: getattr(robot, name).tolist() for name in _JOINT_LIMITS},
             "max_velocity_jump": robot.max_velocity_jump,
             "max_acceleration": robot.max_acceleration,
             "max_tool_speed": options.max_tool_speed or robot.max_tool_speed,
@@ -385,7 +360,15 @@ def resolved_settings(prepared: Prepared, capabilities: Capabilities) -> dict[st
         "versions": versions(),
         "tolerance": options.tolerance and dict(zip(("position_m", "rotation_rad"), options.tolerance, strict=True)),
         "shapes": shapes_of(robot) if any(link.shapes for link in robot.links) else None,
-        "controller": None if facts is None else controller_settings(facts),
+        "controller": facts
+        and {
+            "host": facts.host,
+            "model": facts.model or "",
+            "serial_number": facts.dashboard.serial_number or "",
+            "polyscope": ".".join(map(str, facts.state.version)),
+            "ursim": facts.ursim,
+            "kinematics_checksum": [int(word) for word in facts.arm.checksum],
+        },
         "cell": cell and {"file": str(cell.source.resolve() if cell.source else ""), **cell_values(cell)},
     }
     for table, values in recorded_options(options).items():
