@@ -23,16 +23,9 @@ def plan_approach(
 ) -> Array:
     """Joint positions (T, n) from start to goal (n,), straight in joint space, with a minimum-jerk profile.
 
-    The two speed limits set its duration, so it never exceeds them. Then it is checked like a plan: position, velocity,
-    velocity jump and torque limits, self-collision and obstacles.
-
-    Args:
-        robot: The arm.
-        start, goal: Joint positions (n,), rad.
-        period: Control period, s.
-        max_joint_speed: Limit on every joint, rad/s.
-        max_tool_speed: Limit on the tool, m/s.
-        collision_scene: Obstacles.
+    Joint positions are in rad, one a period, s. The two speed limits, rad/s and m/s, set the duration, so that it never
+    exceeds them. Then it is checked like a plan: position, velocity, velocity jump and torque limits, self-collision
+    and obstacles.
 
     Raises:
         PlanRefused: The approach violates a limit or collides.

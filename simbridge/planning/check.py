@@ -36,18 +36,14 @@ class Peaks:
     """The largest of each quantity over a plan that passed.
 
     Attributes:
-        velocity: Of each joint (n,), rad/s.
-        velocity_jump: From one period to the next, of each joint (n,), rad/s.
-        acceleration: While moving, of each joint (n,), rad/s^2.
-        tool_speed: m/s.
         clearance: The smallest that was measured; None for an arm without shapes.
         command_lead: With feedforward: the largest distance of a command from the arm, rad; None without.
     """
 
-    velocity: Array
-    velocity_jump: Array
-    acceleration: Array
-    tool_speed: float
+    velocity: Array  # of each joint (n,), rad/s
+    velocity_jump: Array  # from one period to the next, of each joint (n,), rad/s
+    acceleration: Array  # while moving, of each joint (n,), rad/s^2
+    tool_speed: float  # m/s
     clearance: Clearance | None
     command_lead: float | None = None
 
@@ -84,14 +80,9 @@ class Remedies(NamedTuple):
 
 
 def check_reach(solver: Solver, trajectory: Trajectory, times: Array, targets: Array, start: Array) -> None:
-    """Refuse targets that no posture attains: each is solved to a tolerance, starting at the solution before it.
+    """Refuse targets (T, 7), at instants of their trajectory (T,), s, that no posture attains.
 
-    Args:
-        solver: Its `solve_each` decides.
-        trajectory: Where the targets come from.
-        times: Their instants on it (T,), s.
-        targets: Poses (T, 7).
-        start: Joint positions (n,) near the first, rad.
+    Each is solved to a tolerance, starting at the solution before it, the first at joint positions `start` (n,), rad.
 
     Raises:
         TargetOutOfReach: Names the first, and says so when all are (most likely in another unit).
@@ -150,17 +141,12 @@ def check_setpoints(
     remedies: Remedies = Remedies(),  # noqa: B008 (immutable)
     max_acceleration: float | None = None,
 ) -> Peaks:
-    """Refuse joint positions (T, n) that exceed a limit.
+    """Refuse joint positions (T, n), rad (m for sliding joints), one a period, s, that exceed a limit of the robot.
 
     The arm is at rest before the first and after the last: this start and stop count as velocity jumps.
 
     Args:
-        robot: Its limits hold.
-        setpoints: Joint positions (T, n), rad (m for sliding joints).
-        period: Control period, s.
         max_tool_speed: m/s.
-        collisions: Of the same arm.
-        remedies: Advised in refusals.
         max_acceleration: rad/s^2; None where it is no limit.
 
     Raises:
@@ -233,14 +219,10 @@ def check_positions(robot: Robot, joints: Array, period: float) -> None:
 
 
 def check_predicted_velocity(robot: Robot, velocity: Array, cycle: float, period: float, remedies: Remedies) -> None:
-    """Refuse setpoints for which the servo law predicts velocities of the arm past a limit.
+    """Refuse setpoints, one a period, s, for which the servo law predicts velocities of the arm past a limit.
 
     Args:
-        robot: Its limits hold.
         velocity: Predicted (N, n), rad/s, one for each cycle of the controller, s.
-        cycle: s.
-        period: Control period, s: setpoints are that far apart.
-        remedies: Advised in a refusal.
 
     Raises:
         LimitExceeded: Names sample, time, joint, value and limit.
@@ -262,10 +244,7 @@ def check_predicted_distance(
     """Refuse setpoints (T, n), rad, that get so far ahead of the arm that the guard would stop it.
 
     Args:
-        robot: The arm.
-        setpoints: Joint positions (T, n), rad.
         q: What the servo law predicts of them (N, n), rad, at the end of each cycle of the controller, s.
-        cycle, period: s.
         limits: How far each setpoint may be from the arm (T, n), rad.
 
     Raises:
@@ -295,10 +274,8 @@ def _refuse_first(
     """Refuse for the first excess (T, n), or (T,) where it is no joint's.
 
     Args:
-        robot, period, quantity: Of what.
         excess, values, limits: Each (T, n) or (T,); limits may also be one for each joint, or for all.
         what: A sentence with the fields joint, value and limit, and the last two in degrees.
-        remedy: A sentence.
         before: How many samples there are before the first value.
         cycle: How far values are apart, s; the period by default.
     """

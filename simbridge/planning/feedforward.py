@@ -46,10 +46,7 @@ def feedforward(
     """The commands with which the arm follows setpoints without lag.
 
     Args:
-        robot: The arm.
-        setpoints: Joint positions (K, n), rad, one a period.
-        period: Control period, s.
-        plant: The servo law's tuning and phase, and the lag of the joints.
+        setpoints: Joint positions (K, n), rad, one a period, s.
         corner_tolerance: How far the tool's path may be rounded, m.
         slow_down: Whether to slow the whole motion down where a limit cannot be kept otherwise, rather than to refuse.
 

@@ -21,7 +21,7 @@ MAX_SOLVED = 400
 
 @dataclass(frozen=True)
 class Spread:
-    """Mean, 95th percentile and largest of a quantity."""
+    """Of a quantity."""
 
     mean: float
     p95: float
@@ -90,16 +90,11 @@ class Facts:
     placement: tuple[float, ...] | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
         return asdict(self)
 
 
 def inspect(trajectory: Trajectory, solver: Solver | None = None) -> tuple[Facts, NDArray[np.bool_] | None]:
-    """Measure a trajectory.
-
-    Args:
-        trajectory: In base_link.
-        solver: Its `solve_each` decides what its arm can attain; None to leave that out.
+    """Measure a trajectory in base_link, and what the solver's arm can attain of it; None to leave that out.
 
     Returns:
         The facts; and which samples can be attained (T,), those between two that were solved by the nearer one.

@@ -102,7 +102,7 @@ class Limiter:
     @property
     def tool_speed(self) -> float:
         """Speed of the TCP in the last period, m/s."""
-        return float(np.linalg.norm(self._tool(self._position) - self._tool(self._before))) / self._period
+        return self._tool_speed(self._position, self._before)
 
     def slowed(self, share: float) -> None:
         """Go on at this share of the velocity: nothing was sent for a while, and the arm has been braked."""
@@ -122,12 +122,9 @@ class Limiter:
         return self._position.copy()
 
     def next(self, desired: Array, speed: float = 1.0, approach: Approach | None = None) -> tuple[Array, bool]:
-        """The setpoint (n,) of this period, and whether it differs from the desired one.
+        """The setpoint (n,), rad, of this period, and whether it differs from the desired one.
 
-        Args:
-            desired: Joint positions (n,), rad.
-            speed: Share of the limits of velocity and tool speed that may be used, above 0.
-            approach: By which factor, 0 to 1, a step from joint positions (n,) to others is to be shortened.
+        `speed` is the share of the limits of velocity and tool speed that may be used, above 0.
         """
         if not np.isfinite(desired).all():
             return np.array(desired, dtype=float), True
@@ -222,19 +219,19 @@ class Limiter:
         """The position (n,), or the nearest to it, towards that of full braking, at which the tool is slow enough."""
         assert self._max_tool_speed is not None
         allowed = self._speed * self._max_tool_speed * _INSIDE
-        if self._tool_speed(position) <= allowed:
+        if self._tool_speed(position, self._position) <= allowed:
             return position
         fastest = max(float(np.abs(self._velocity).max()), self._max_step)
         braked = self._moved((1.0 - self._max_step / fastest) * self._velocity, lowest, highest)
         low, high = 0.0, 1.0
         for _ in range(_BISECTIONS):
             middle = 0.5 * (low + high)
-            slow = self._tool_speed(braked + middle * (position - braked)) <= allowed
+            slow = self._tool_speed(braked + middle * (position - braked), self._position) <= allowed
             low, high = (middle, high) if slow else (low, middle)
         return braked + low * (position - braked)
 
-    def _tool_speed(self, position: Array) -> float:
-        return float(np.linalg.norm(self._tool(position) - self._tool(self._position))) / self._period
+    def _tool_speed(self, position: Array, before: Array) -> float:
+        return float(np.linalg.norm(self._tool(position) - self._tool(before))) / self._period
 
     def _tool(self, q: Array) -> Array:
         """Position (3,) of the TCP, m: by pinocchio, a hundred times faster than `tool_path` for one posture."""

@@ -168,14 +168,10 @@ class Plan:
         )
 
     def check_made_for(self, checksum: str, period: float) -> None:
-        """Refuse to replay the plan on another arm or at another period.
-
-        Args:
-            checksum: Of the arm's kinematics (`Robot.checksum`).
-            period: Control period, s.
+        """Refuse to replay the plan on an arm of another checksum, or at another control period, s.
 
         Raises:
-            InvalidParameter: The plan was made for other kinematics, or for another period.
+            InvalidParameter: It was made for another.
         """
         if self.checksum != checksum:
             needed = f"made for this robot and TCP (kinematics {checksum[:12]}; --kinematics RUN takes those of a run)"

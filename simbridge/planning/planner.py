@@ -75,17 +75,12 @@ def make_plan(
     """Solve and check a scenario.
 
     Args:
-        robot: The arm.
-        scenario: What to track.
         solver: Made for the same arm.
         options: Period, hold, sampling, speed, limits and obstacles; the robot's and the scenario's by default. With a
             sampling the target is held (zero-order) unless `hold` is given: a sampled source does not know its next
             sample.
         replay: An earlier plan for the same kinematics and period, which is only checked.
         start: Where it begins, unless the options say so: "home", or "auto" for another branch where home's is refused.
-
-    Returns:
-        The plan, and the peaks that the check found.
 
     Raises:
         PlanRefused: One of its subclasses names the limit, the sample and the value.
@@ -121,11 +116,7 @@ def plan_or_suggestion(
     replay: Plan | None = None,
     start: StartChoice = "auto",
 ) -> tuple[Plan, Peaks]:
-    """`make_plan`; where nothing of a file is in reach, its refusal ends with the flag that brings it in reach.
-
-    Raises:
-        PlanRefused: As `make_plan`.
-    """
+    """`make_plan`; where nothing of a file is in reach, its refusal ends with the flag that brings it in reach."""
     try:
         return make_plan(robot, scenario, solver, options, replay=replay, start=start)
     except TargetOutOfReach as error:
@@ -142,11 +133,8 @@ def nearest_placement(robot: Robot, scenario: Scenario, solver: Solver, options:
     """The smallest rotation about z, and with it the smallest shift found, that bring all of a recording in reach.
 
     Rotations are multiples of 45 degrees. Of the first few placements the one that passes the whole plan check is
-    taken; where the check refuses them all, as for a motion that is too fast, the first.
-
-    Args:
-        robot, solver, options: As for `make_plan`.
-        scenario: Of a file; nothing of it is in reach.
+    taken; where the check refuses them all, as for a motion that is too fast, the first. The arguments are those of
+    `make_plan`; the scenario is of a file of which nothing is in reach.
 
     Returns:
         The transform (7,) from the file's frame to base_link, in place of the options' own, with the shift in whole mm;

@@ -91,7 +91,6 @@ def load_scenario(
 
     Args:
         given: A name in scenarios/ ("square_tracking"), a script ("./mine.py") or a file (TUM, CSV, ROS bag).
-        robot: The arm it will run on.
         reading: Frame of the poses, and how a file is read; base_link by default. For a script only the frame can be
             chosen.
         any_frame: Take a file as it is: also one that names another frame than the reading's, and, unless the reading

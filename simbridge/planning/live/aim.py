@@ -221,14 +221,7 @@ class _Twist(Aim):
 
 
 def make_aim(given: Input, options: LiveOptions, period: float, engaged_at: Array) -> Aim:
-    """What an input's kind asks for.
-
-    Args:
-        given: The first input of its kind.
-        options: See `LiveOptions`.
-        period: Control period, s.
-        engaged_at: The pose (7,) at the engagement.
-    """
+    """What the kind of an input asks for, each period, s; engaged_at: the pose (7,) at the engagement."""
     if given.kind == "twist":
         return _Twist(period)
     if given.kind == "jog":

@@ -95,7 +95,6 @@ class Chunk:
         begin: Where it is entered from (m,).
         rows: (K, 1 + m): time after its receipt, s, and value.
         received: s.
-        space: Of the values.
     """
 
     def __init__(self, begin: Array, rows: Array, received: float, space: PoseSpace | JointSpace) -> None:
@@ -125,11 +124,7 @@ class InputFilter:
     one-euro: Casiez, Roussel and Vogel, "1 euro filter", CHI 2012: a low-pass whose cutoff rises with the speed.
     butterworth: a low-pass of second order, integrated exactly for a value that is held for a period.
 
-    Args:
-        kind: Of the filter.
-        cutoff: Hz.
-        period: Control period, s.
-        space: Of the values.
+    The cutoff is in Hz, the control period in s.
     """
 
     def __init__(self, kind: Filter, cutoff: float, period: float, space: PoseSpace | JointSpace) -> None:

@@ -54,12 +54,8 @@ class Margins(NamedTuple):
 def margins(robot: Robot, law: ServojLaw | None, tool_speed: float, phase: float, lead: bool) -> Margins:
     """The limits of setpoints within which what the servo law makes of them keeps the arm's own limits.
 
-    Args:
-        robot: Whose limits hold for the arm.
-        law: None for an ideal servo.
-        tool_speed: Limit of the tool, m/s.
-        phase: See `LiveMotion`.
-        lead: Whether the inverse of the law is sent.
+    The law is None for an ideal servo; `tool_speed` is in m/s, `phase` as for `LiveMotion`, and with `lead` the inverse
+    of the law is sent.
     """
     velocity, acceleration = robot.max_velocity, robot.max_acceleration
     if law is None:
@@ -94,8 +90,6 @@ class Approach:
     """Limits how fast an arm approaches singularities and obstacles.
 
     Args:
-        robot: The arm.
-        collisions: Its shapes and obstacles.
         period: Control period, s.
         task: What the solver attains: "pose", "axis" or "position".
         braking: How long the fastest joint takes to brake, s.
@@ -119,9 +113,7 @@ class Approach:
     def speed(self, q: Array, proposed: Array, *, cartesian: bool) -> tuple[float, tuple[Cause, ...]]:
         """By which factor, 0 to 1, the step from q to the proposed joint positions (n,), rad, is to be shortened.
 
-        Args:
-            q, proposed: Joint positions (n,), rad.
-            cartesian: Whether singularities count: not for motions that are given in joints.
+        Singularities count where the motion is cartesian, and not given in joints.
         """
         before, after = self._numbers(q), self._numbers(proposed)
         self._at, self._found = proposed, after

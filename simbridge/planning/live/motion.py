@@ -80,10 +80,9 @@ class LiveMotion:
     Args:
         solver: Made for the arm.
         period: Control period, s.
-        options: How inputs are treated.
         law: The servo law, for whose overshoot the limits leave room; None for an ideal servo.
         phase: How long after a controller's cycle begins commands arrive, s.
-        collisions: Of the arm and its obstacles.
+        collisions: With its obstacles; by default only the arm's own.
         max_tool_speed: m/s; the robot's by default.
         preview: Whether chunks are followed one lag of the servo law ahead.
     """
@@ -152,7 +151,6 @@ class LiveMotion:
         """Take an order.
 
         Args:
-            order: Of what.
             engagement: With `ENGAGE`: its number.
             upto: Inputs up to this number are ignored.
             took: With `TOO_SLOW`: how long the last step took, s.
