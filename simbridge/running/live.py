@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import replace
 from types import TracebackType
 from typing import Any
@@ -38,7 +39,6 @@ class LiveArm:
         backend: Not yet entered.
         solver: Made for the same arm.
         max_tool_speed: m/s; the robot's by default.
-        collision_scene: Obstacles.
         plant: The servo law, for whose overshoot the limiter leaves room; None for the ideal servo.
     """
 
@@ -50,19 +50,17 @@ class LiveArm:
         collision_scene: CollisionScene = BARE_FLOOR,
         plant: Plant | None = None,
     ) -> None:
-        self._backend = backend
-        self._solver = solver
-        robot = solver.robot
-        speed = robot.max_tool_speed if max_tool_speed is None else max_tool_speed
-        max_velocity = None
+        self._backend, self._solver = backend, solver
+        robot, max_velocity = solver.robot, None
         if plant is not None:
             law = plant.law(controller_cycle(robot.period, backend.period))
             max_velocity = robot.max_velocity / law.velocity_gain(plant.phase).any
+        speed = robot.max_tool_speed if max_tool_speed is None else max_tool_speed
         self._limiter = Limiter(robot, backend.period, speed, max_velocity)
         self._collisions = CollisionModel(robot, collision_scene)
         self._refused = False
         self._next = robot.home
-        self._states: Iterator[ArmState] | None = None
+        self._states: Generator[ArmState, None, None] | None = None
 
     @property
     def period(self) -> float:
@@ -93,12 +91,8 @@ class LiveArm:
     def _end_stream(self) -> None:
         if self._states is not None:
             # Closing the stream stops the arm.
-            self._states.close()  # type: ignore[attr-defined]
+            self._states.close()
             self._states = None
-
-    def _setpoints(self) -> Iterator[Array]:
-        while True:
-            yield self._next
 
     def read(self) -> ArmState:
         """The current state of the arm."""
@@ -127,29 +121,25 @@ class LiveArm:
         if self._refused:
             raise GuardViolation("The arm was stopped before a collision; call recover() first.", rule="latched")
         setpoint, _ = self._limiter.next(self._solver.step(target))
-        self._check_clearance(setpoint)
+        found = self._collisions.clearance(setpoint) if np.isfinite(setpoint).all() else None
+        if found is not None and found.distance < MARGIN:
+            self._refused = True
+            self._end_stream()
+            raise GuardViolation(
+                f"A setpoint was refused and the arm stopped: {found.description}.",
+                rule="collision",
+                value=found.distance,
+                limit=MARGIN,
+            )
         self._next = setpoint
         if self._states is None:
-            self._states = self._backend.stream(self._setpoints())
+            self._states = self._backend.stream(self._next for _ in itertools.count())
         try:
             return next(self._states)
         except BaseException:
             # A generator that raised is finished: after recover(), a new one is needed.
             self._states = None
             raise
-
-    def _check_clearance(self, setpoint: Array) -> None:
-        found = self._collisions.clearance(setpoint) if np.isfinite(setpoint).all() else None
-        if found is None or found.distance >= MARGIN:
-            return
-        self._refused = True
-        self._end_stream()
-        raise GuardViolation(
-            f"A setpoint was refused and the arm stopped: {found.description}.",
-            rule="collision",
-            value=found.distance,
-            limit=MARGIN,
-        )
 
     def recover(self) -> None:
         """After a stop: start again from the measured joints. Nothing moves before the next target."""

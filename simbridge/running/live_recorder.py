@@ -29,13 +29,6 @@ _SHOWN = 100
 class LiveRecorder:
     """The record of a live session. Inputs may be given to it at any time by any thread; the rest by one at a time.
 
-    Args:
-        directory: Of the session.
-        joint_names: n names.
-        period: Control period, s.
-        metadata: Of the log.
-        subjects: Of causes, by index; the caller fills it before the first period.
-
     Attributes:
         lost: Inputs and periods that were overwritten before they were recorded.
         phase: The newest.
@@ -55,14 +48,13 @@ class LiveRecorder:
         self._waiting: dict[int, Period] = {}
         self._used: dict[int, InputRecord] = {}
         self._latencies: deque[float] = deque(maxlen=_SHOWN)
-        self._samples, self._base, self._first, self._stamp = 0, 0.0, None, -period
+        self._samples, self._base, self._stamp = 0, 0.0, -period
+        self._first: float | None = None
         self._host_first: float | None = None
         self._subjects: dict[str, int] = {}
         self._notes: deque[dict[str, Any]] = deque(maxlen=_WAITING)
         self.lost = 0
         self.phase, self.paused = Phase.IDLE, False
-
-    _first: float | None
 
     @property
     def latency(self) -> float | None:

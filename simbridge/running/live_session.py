@@ -78,7 +78,6 @@ class LiveSession:
         robot: The arm.
         period: Control period, s.
         begins_at: Joint positions (n,), rad: where the arm was when the session was made.
-        directory: The run directory.
     """
 
     def __init__(
@@ -191,12 +190,11 @@ class LiveSession:
                 # A person paused it, and may be at the arm: what recovers from a stop asks.
                 self._driver.end()
                 self._driver.channel = None
-            if self._driver.channel is None or not self._driver.subjects:
+            if not self._loops:
                 self._driver.begin()
                 with self._recording:
                     self._recorder.began(self._clock(), self._driver.subjects)
-            last = self.newest
-            if last is not None and last.phase is Phase.PAUSED:
+            if (last := self.newest) is not None and last.phase is Phase.PAUSED:
                 raise NotEngaged("the program is paused at the pendant: resume it there first")
             self._engagement += 1
             self._error, self._recorder.paused = None, False
@@ -232,16 +230,18 @@ class LiveSession:
         self._share = share
         self._order(Order.SPEED, share)
 
+    @property
+    def _loops(self) -> bool:
+        return self._driver.channel is not None and bool(self._driver.subjects)
+
     def _order(self, order: Order, value: float = 0.0) -> None:
         # Without a lock: nothing may keep an arm from being halted.
-        if self._driver.channel is not None and self._driver.subjects:
+        if self._loops:
             self._driver.order(order, self._engagement, self._number, value)
 
     def _phase(self) -> Phase:
         last = self.newest
-        if last is None or last.engagement != self._engagement:
-            return Phase.IDLE
-        return last.phase
+        return last.phase if last is not None and last.engagement == self._engagement else Phase.IDLE
 
     def _await(self, reached: Callable[[], bool], timeout: float, reason: str) -> None:
         """Wait for the loop; on a clock of the caller's it answers in the next period."""
@@ -365,9 +365,8 @@ class LiveSession:
         """Take what has happened since the last time, what has stopped the arm too, and then record it."""
         with self._control:
             channel, ring, subjects = self._driver.channel, self._driver.ring, self._driver.subjects
-            begun = channel is not None and ring is not None and bool(subjects)
             periods, states, stopped, failed = [], [], None, False
-            if begun and channel is not None and ring is not None:
+            if channel is not None and ring is not None and subjects:
                 # States first: the period of each was written before it arrived.
                 states, periods = list(ring.new_states(self.period)), list(channel.periods(subjects))
                 try:

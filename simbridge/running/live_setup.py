@@ -145,7 +145,6 @@ def finish_session(driver: LiveDriver, directory: RunDirectory, error: BaseExcep
 
     Args:
         driver: Its loop, which has ended.
-        directory: Of the session.
         error: What ended it early, or stopped the arm last.
         report: Otherwise summary.json says only how it ended.
 

@@ -43,13 +43,7 @@ _SHOWN = 5
 
 @dataclass(frozen=True)
 class Repeats:
-    """Finished repeats.
-
-    Attributes:
-        directory: The common directory.
-        runs: The runs, in order.
-        summary: The content of the common summary.json.
-    """
+    """Finished repeats: their common directory, the runs in order, and the content of the common summary.json."""
 
     directory: Path
     runs: tuple[Run, ...]
@@ -70,8 +64,6 @@ def repeat(
     On a real arm, the operator confirms once and is informed of the return; before a long one, the backend asks again.
 
     Args:
-        prepared: See `prepare`.
-        count: Number of runs.
         out: The directory to create; one under runs/ by default. Repeats that are in it are continued: runs that have
             completed are kept, and one that ended early is renamed (`02.ended`) and made again.
         progress, ask: As for `run`.

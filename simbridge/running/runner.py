@@ -40,12 +40,7 @@ Progress = Callable[[ArmState], None]
 
 @dataclass(frozen=True)
 class Run:
-    """A finished run.
-
-    Attributes:
-        directory: Its files.
-        summary: The content of summary.json.
-    """
+    """A finished run: its directory, and the content of its summary.json."""
 
     directory: Path
     summary: Summary
@@ -59,8 +54,7 @@ class EndNotVerified(SimbridgeError, RuntimeError):
     """A run completed, and its summary and report are written, but the arm was not seen at rest with our script ended.
 
     Attributes:
-        arm_at_rest: Whether the arm was seen at rest; None if it could not be seen.
-        script_ended: Whether our control script was seen to have ended; None if it could not be seen.
+        arm_at_rest, script_ended: Whether that was seen, of the arm and of our script; None if it could not be.
     """
 
     cause = "completed"
@@ -160,8 +154,7 @@ def begin(
 
 def stream_plan(prepared: Prepared, arm: Backend, directory: RunDirectory, progress: Progress | None) -> None:
     """Move an entered arm to the plan's start and through the plan, and log every state."""
-    plan = prepared.plan
-    samples = Samples(plan)
+    plan, samples = prepared.plan, Samples(prepared.plan)
     log = LogWriter(
         directory.log_file,
         joint_names=prepared.robot.joint_names,
@@ -211,9 +204,7 @@ def finish(prepared: Prepared, arm: Backend, directory: RunDirectory, *, page: b
 def record_early_end(prepared: Prepared, arm: Backend, unfinished: Callable[[], RunDirectory | None]) -> Iterator[None]:
     """Record in the summary what ended a run early, and name its directory in the error; the arm has been left by then.
 
-    Args:
-        prepared, arm: The run.
-        unfinished: The directory of the run that has not completed; None if there is none.
+    `unfinished` gives the directory of the run that has not completed; None if there is none.
 
     Raises:
         Interrupted: Instead of KeyboardInterrupt.
@@ -299,7 +290,6 @@ def record_end(directory: RunDirectory, outcome: str, arm: Backend, error: BaseE
     """Write a summary.json that says how a run ended, which is kept whatever becomes of its evaluation.
 
     Args:
-        directory: The run.
         outcome: "completed", or what ended it.
         arm: Where it ran, which has been left.
         error: What ended it early.
@@ -329,15 +319,11 @@ def finalize(
     *,
     page: bool = True,
 ) -> Summary:
-    """Evaluate a run from its log, and write summary.json and report.html; returns the content of summary.json.
+    """Evaluate a run from its log, and write summary.json and, with `page`, report.html; returns the former's content.
 
     Args:
-        directory: The run.
-        outcome: "completed", or what ended it.
         tolerance: Largest RMS of the tracking error, m and rad; None for no tolerance.
-        arm: Where it ran, which has been left.
-        error: What ended it early.
-        page: Whether to write report.html.
+        directory, outcome, arm, error: As for `record_end`.
 
     Raises:
         OutputError: A file cannot be written, or the directory was deleted while the run went on.
