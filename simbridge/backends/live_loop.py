@@ -15,8 +15,8 @@ import numpy as np
 
 from simbridge.backends.live_channel import LiveChannel
 from simbridge.errors import InvalidParameter
+from simbridge.ik.callable_solver import named_solver
 from simbridge.ik.solver import Solver
-from simbridge.ik.solver_import import named_solver
 from simbridge.planning.live.inputs import Input
 from simbridge.planning.live.motion import LiveMotion
 from simbridge.planning.live.options import LiveOptions

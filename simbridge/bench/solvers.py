@@ -16,7 +16,7 @@ from simbridge.bench.measuring import medians, process_time
 from simbridge.ik.closed_form import ClosedForm
 from simbridge.ik.forward_dynamics import ForwardDynamics, Twin
 from simbridge.ik.kernels.mathematics import mobility
-from simbridge.ik.selectively_damped import SelectivelyDamped
+from simbridge.ik.least_squares import SelectivelyDamped
 from simbridge.ik.settings import SOLVERS
 from simbridge.ik.solver import Solver, Target
 from simbridge.robot.kinematics import tool_path

@@ -13,7 +13,7 @@ from simbridge.browser.live_arm import ANYWHERE, LiveArm
 from simbridge.browser.setup import StudioSetup
 from simbridge.browser.view import Sample
 from simbridge.ik.solver import Solver
-from simbridge.ik.task import residual
+from simbridge.ik.targets import residual
 from simbridge.planning.live.options import STUDIO
 from simbridge.robot.kinematics import tool_frame
 from simbridge.robot.load import load_robot

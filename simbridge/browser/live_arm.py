@@ -14,7 +14,7 @@ from simbridge.browser.setup import StudioSetup
 from simbridge.browser.view import Sample
 from simbridge.errors import InvalidParameter, SimbridgeError
 from simbridge.ik.solver import Diagnosis, Solver
-from simbridge.ik.task import residual
+from simbridge.ik.targets import residual
 from simbridge.robot.kinematics import tool_path
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot

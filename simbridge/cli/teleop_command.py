@@ -15,7 +15,7 @@ from simbridge.cli import prompts
 from simbridge.cli.commands import given_options
 from simbridge.cli.error_reporting import print_note
 from simbridge.errors import SimbridgeError
-from simbridge.ik.solver_import import function_named
+from simbridge.ik.callable_solver import function_named
 from simbridge.planning.live.options import LIVE, LiveOptions
 from simbridge.planning.options import Options
 from simbridge.running.signals import SignalReceived

@@ -12,7 +12,7 @@ import numpy as np
 import pinocchio as pin
 
 from simbridge.errors import SimbridgeError
-from simbridge.ik.joint_wrapping import wrap_into_limits
+from simbridge.ik.targets import wrap_into_limits
 from simbridge.robot.kinematics import restart_postures
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
@@ -137,9 +137,7 @@ class Arm:
         for start in (near, *restart_postures(robot, _RESTARTS)):
             q, distance, angle = self._search(target, start)
             nearest = min(nearest, distance)
-            if _within(distance, angle) and wrap_into_limits(
-                robot.prismatic, robot.position_min, robot.position_max, near, q
-            ):
+            if _within(distance, angle) and wrap_into_limits(robot, near, q):
                 yield q
                 return
             yield None

@@ -23,7 +23,7 @@ from simbridge.evaluation.metrics.tracking import (
     errors_and_delays,
     pipeline_delays,
 )
-from simbridge.ik.task import freed
+from simbridge.ik.targets import freed
 from simbridge.planning.plan import Plan
 from simbridge.recording.live_record import read_events, read_inputs
 from simbridge.recording.log import LogColumns

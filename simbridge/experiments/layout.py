@@ -15,7 +15,7 @@ import numpy as np
 
 from simbridge.errors import TargetOutOfReach
 from simbridge.ik.forward_dynamics import ForwardDynamics
-from simbridge.ik.task import freed
+from simbridge.ik.targets import freed
 from simbridge.robot import pose
 from simbridge.robot.chain import TASK_ROWS
 from simbridge.robot.kinematics import task_directions, tool_path

@@ -15,9 +15,9 @@ import numpy as np
 
 from simbridge.errors import InvalidParameter
 from simbridge.experiments import ExperimentParameters, FromHome
+from simbridge.ik.callable_solver import named_solver
 from simbridge.ik.settings import SOLVERS
 from simbridge.ik.solver import Solver
-from simbridge.ik.solver_import import named_solver
 from simbridge.planning.options import Options
 from simbridge.robot import Task
 from simbridge.robot.home import TASK_WORDS, with_found_home

@@ -2,8 +2,14 @@
 
 Joint angles are those of the standard table (Hawkins, Analytic inverse kinematics for the UR-5/UR-10, 2013). The
 triangle of upper arm and forearm is solved by the law of cosines in its half-angle form, which stays accurate where the
-arm is stretched or folded. Singular configurations are recorded as bits: WRIST, SHOULDER, and ELBOW of
-`workspace_boundary.py`.
+arm is stretched or folded. Singular configurations are recorded as bits: WRIST, ELBOW and SHOULDER.
+
+At the boundary of the workspace rounding decides. A wrist that is nearly singular turns rounding into an angle of
+wrist 3, and a shoulder that is nearly singular turns it into an angle of the pan, by far more than itself; nearly
+stretched or folded, an arm may so be put out of reach of a pose that it has. Where the wrist's sine is 1e-5 and it
+stands 1e-7 m before the pan axis, the last digit of a target is 1e-9 rad of pan, 1e-4 rad of wrist 3 and 1e-5 m of the
+goal of the two links. Conversely, such angles are free: turned by that much they move the tool by no more than
+rounding. The arm can reach with some of them.
 """
 
 from __future__ import annotations
@@ -14,90 +20,59 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simbridge.ik.kernels.compile import Kernel, kernel
+from simbridge.ik.kernels.compile import Kernel, kernel, module_text
 from simbridge.ik.kernels.dense import aim
-from simbridge.ik.kernels.module import module_text
-from simbridge.ik.workspace_boundary import (
-    FOLD,
-    FREE,
-    SLACK,
-    elbow,
-    in_plane,
-    pan_within_rounding,
-    reachable_turn,
-    turn_within_rounding,
-)
 from simbridge.robot.pose import Array, Counts, Flags
 
-WRIST, SHOULDER = 1, 4
+WRIST, ELBOW, SHOULDER = 1, 2, 4
 MAX_BRANCHES = 8
 
 _TURN = 2.0 * math.pi
+# Lengths (m) and sines that are rounding: a joint that they leave undetermined is free.
+FREE = 1e-11
+# How far out of reach a target still counts as reached, m, and a joint beyond a limit is set to it, rad.
+SLACK = 1e-11
+# Two solutions nearer than this (rad, or m of the wrist's distance) count as one: rounding separates them by up to
+# 1e-7.
+FOLD = 1e-6
+# How far a turn within rounding may take the tool, m and rad: a thousand times the rounding of a target.
+_ROUNDING = 1e-12
+# What counts as in reach for the search below: well within the slack.
+_NEAR = 1e-13
+# Halvings of the largest turn that are tried, and steps of the golden-section search with its larger part.
+_HALVINGS, _SECTIONS = 40, 60
+_LARGER_PART = 0.5 * (math.sqrt(5.0) - 1.0)
 
 
-class Kernels(NamedTuple):
-    """The compiled functions `branches` and `follow`."""
-
-    branches: Kernel
-    follow: Kernel
-
-
-@lru_cache(maxsize=1)
-def kernels() -> Kernels:
-    """The compiled functions, the same for every arm."""
-    text = module_text(branches, follow)
-    return Kernels(kernel(text, "branches", "closed-form solver"), kernel(text, "follow", "closed-form solver"))
+@lru_cache(maxsize=2)
+def compiled_search(name: str) -> Kernel:
+    """The function `branches` or `follow`, compiled; the same for every arm."""
+    return kernel(module_text(branches, follow), name, "closed-form solver")
 
 
 class Buffers(NamedTuple):
-    """Arrays of the search for branches.
+    """Arrays of the search for branches."""
 
-    Attributes:
-        out: Solutions (8, n), nearest first.
-        notes: The singularities of each (8,).
-        goal: The target without base and tool (3, 4).
-        q: The current solution (n,).
-        bends: Both postures of two links (2, 2).
-        wanted: The target: position (3) and rotation matrix (9).
-        turned: Its rotation without the tool (3, 3).
-        unit: The target, of unit length (7,).
-        shift: (3,), m.
-    """
-
-    out: Array
-    notes: Counts
-    goal: Array
-    q: Array
-    bends: Array
-    wanted: Array
-    turned: Array
-    unit: Array
-    shift: Array
+    out: Array  # solutions (8, n), nearest first
+    notes: Counts  # the singularities of each (8,)
+    q: Array  # the current solution (n,)
+    goal: Array  # the target without base and tool (3, 4)
+    bends: Array  # both postures of two links (2, 2)
+    wanted: Array  # the target: position (3) and rotation matrix (9)
+    turned: Array  # its rotation without the tool (3, 3)
+    unit: Array  # the target, of unit length (7,)
+    shift: Array  # (3,), m
 
 
 def allocate_buffers(out: Array, notes: Counts) -> Buffers:
     """Buffers around the arrays for solutions and their singularities."""
-    return Buffers(
-        out,
-        notes,
-        np.zeros((3, 4)),
-        np.zeros(out.shape[1]),
-        np.zeros((2, 2)),
-        np.zeros(12),
-        np.zeros((3, 3)),
-        np.zeros(7),
-        np.zeros(3),
-    )
+    goal, bends, wanted, turned = np.zeros((3, 4)), np.zeros((2, 2)), np.zeros(12), np.zeros((3, 3))
+    return Buffers(out, notes, np.zeros(out.shape[1]), goal, bends, wanted, turned, np.zeros(7), np.zeros(3))
 
 
 def accept(flags: int, joints: Array, near: Array, k: int, buffers: Buffers) -> int:
     """Insert the table angles `buffers.q` among the k nearest rows of `buffers.out`, unless they are beyond joint
-    limits.
-
-    Args:
-        joints: Of a `Structure`.
-        near: Joint positions (n,), rad: each joint is turned by whole turns to where it is nearest.
-    """
+    limits; each joint is turned by whole turns to where it is nearest to `near` (n,), rad. Returns the new k."""
     q, out, notes = buffers.q, buffers.out, buffers.notes
     n = near.shape[0]
     cost = 0.0
@@ -131,11 +106,8 @@ def accept(flags: int, joints: Array, near: Array, k: int, buffers: Buffers) -> 
 
 
 def ur_branches(lengths: Array, joints: Array, near: Array, slack: float, at_boundary: bool, buffers: Buffers) -> int:
-    """The number of solutions for `buffers.goal`: the last joint's frame, turned by its angle.
-
-    Args:
-        at_boundary: Turn the pan and wrist 3 within rounding, so that the arm reaches.
-    """
+    """The number of solutions for `buffers.goal`, the last joint's frame, turned by its angle; with the pan and wrist 3
+    turned within rounding, so that the arm reaches, if `at_boundary`."""
     goal, q, bends = buffers.goal, buffers.q, buffers.bends
     a2, a3, d4, d5 = lengths[0], lengths[1], lengths[2], lengths[3]
     px, py, pz = goal[0, 3], goal[1, 3], goal[2, 3]
@@ -200,6 +172,122 @@ def planar_branches(lengths: Array, joints: Array, near: Array, slack: float, bu
     return k
 
 
+def elbow(x: float, y: float, a: float, b: float, near: float, slack: float, out: Array) -> tuple[int, int]:
+    """Both postures of two links a and b in a plane for the goal x, y: rows of `out` (2, 2) are the two joint angles.
+
+    Args:
+        near: The first angle where the goal leaves it free.
+        slack: How far out of reach the goal may be, m; the links then point to it.
+
+    Returns:
+        Their number, and ELBOW if they coincide or are undetermined.
+    """
+    distance = math.sqrt(x * x + y * y)
+    if distance > a + b + slack or distance < abs(a - b) - slack:
+        return 0, 0
+    r = min(max(distance, abs(a - b)), a + b)
+    stretched, folded = (a + b + r) * max(0.0, a + b - r), max(0.0, r - a + b) * max(0.0, r + a - b)
+    bend = 2.0 * math.atan2(math.sqrt(stretched), math.sqrt(folded))
+    inner = 2.0 * math.atan2(
+        math.sqrt(max(0.0, a + b - r) * max(0.0, r - a + b)), math.sqrt((a + b + r) * max(0.0, r + a - b))
+    )
+    direction = near + inner if distance < FREE else math.atan2(y, x)
+    out[0, 0], out[0, 1] = direction - inner, bend
+    out[1, 0], out[1, 1] = direction + inner, -bend
+    one = distance < FREE or bend < FOLD or math.pi - bend < FOLD
+    return (1, ELBOW) if one else (2, 0)
+
+
+def in_plane(goal: Array, pan: float) -> tuple[float, float, float, float, float, float, float, float]:
+    """The goal's x and y axes, the component of its z axis along the parallel axes, and the distance ahead of its
+    origin, in the plane of the arm: x ahead, y up, z along the parallel axes."""
+    s1, c1 = math.sin(pan), math.cos(pan)
+    xx, xy, xz = c1 * goal[0, 0] + s1 * goal[1, 0], goal[2, 0], s1 * goal[0, 0] - c1 * goal[1, 0]
+    yx, yy, yz = c1 * goal[0, 1] + s1 * goal[1, 1], goal[2, 1], s1 * goal[0, 1] - c1 * goal[1, 1]
+    zz = s1 * goal[0, 2] - c1 * goal[1, 2]
+    wx = c1 * goal[0, 3] + s1 * goal[1, 3]
+    return xx, xy, xz, yx, yy, yz, zz, wx
+
+
+def reachable_turn(cx: float, cy: float, vx: float, vy: float, a: float, b: float) -> float:
+    """The smallest turn of v, rad, that brings c - v within reach of the links a and b (or as near as it gets)."""
+    c2, v2 = cx * cx + cy * cy, vx * vx + vy * vy
+    product = 2.0 * math.sqrt(c2 * v2)
+    if product < FREE:
+        return 0.0
+    between = math.atan2(cx * vy - cy * vx, cx * vx + cy * vy)
+    least = math.acos(min(1.0, max(-1.0, (c2 + v2 - (a - b) ** 2) / product)))
+    most = math.acos(min(1.0, max(-1.0, (c2 + v2 - (a + b) ** 2) / product)))
+    wanted = math.copysign(min(max(abs(between), least), most), between)
+    return wanted - between
+
+
+def turn_within_rounding(turn: float, sine: float) -> float:
+    """As much of a turn of wrist 3, rad, as moves the tool by no more than rounding, for this sine of wrist 2."""
+    most = math.pi if sine < FREE else _ROUNDING / sine
+    return min(max(turn, -most), most)
+
+
+def missing_reach(lengths: Array, goal: Array, pan: float, flip: int) -> float:
+    """How far out of reach the two links' goal is, m, with wrist 3 turned within rounding."""
+    a, b, d5 = lengths[0], lengths[1], lengths[3]
+    xx, xy, xz, yx, yy, yz, _, wx = in_plane(goal, pan)
+    q6 = math.atan2(-yz, xz) if flip == 0 else math.atan2(yz, -xz)
+    s6, c6 = math.sin(q6), math.cos(q6)
+    vx, vy = -d5 * (s6 * xx + c6 * yx), -d5 * (s6 * xy + c6 * yy)
+    turn = reachable_turn(wx, goal[2, 3], vx, vy, a, b)
+    turn = turn_within_rounding(turn, math.sqrt(xz * xz + yz * yz))
+    s, c = math.sin(turn), math.cos(turn)
+    x, y = wx - (c * vx - s * vy), goal[2, 3] - (s * vx + c * vy)
+    distance = math.sqrt(x * x + y * y)
+    return max(0.0, distance - a - b, abs(a - b) - distance)
+
+
+def pan_within_rounding(lengths: Array, goal: Array, pan: float, ahead: float, flip: int) -> float:
+    """The angle of the pan with which the arm reaches, or gets nearest, of those that rounding leaves open; with the
+    wrist standing that far ahead of the pan axis, m, and flipped (1) or not (0)."""
+    d4, d5 = abs(lengths[2]), abs(lengths[3])
+    # Turned by t, the wrist is off by ahead t + d4 t^2 / 2.
+    size = abs(ahead) + math.sqrt(ahead * ahead + 2.0 * d4 * _ROUNDING)
+    most = min(math.pi, 2.0 * _ROUNDING / size) if size > _ROUNDING else math.pi
+    _, _, xz, _, _, yz, zz, _ = in_plane(goal, pan)
+    sine = math.sqrt(xz * xz + yz * yz)
+    least = missing_reach(lengths, goal, pan, flip)
+    # A turn moves the goal of the links, and swings the offset d5 by the more the smaller the sine.
+    swing = 2.0 * most / sine if sine > most else 2.0
+    if least <= _NEAR or least > d4 * most + d5 * swing:
+        return pan
+    # The offset swings most where the tool's z axis has nothing ahead: angles ever nearer to that and to the given one.
+    z_ahead = math.copysign(1.0, zz) * (math.cos(pan) * goal[0, 2] + math.sin(pan) * goal[1, 2])
+    swings_at = -math.atan2(z_ahead, abs(zz))
+    low, high, best = 0.0, 0.0, math.inf
+    for halving in range(_HALVINGS):
+        for way in range(4):
+            centre = 0.0 if way < 2 else swings_at
+            away = (most if way % 2 == 0 else -most) * 0.5**halving
+            turn = centre + away
+            if abs(turn) > most:
+                continue
+            missing = missing_reach(lengths, goal, pan + turn, flip)
+            # The smallest of those that reach.
+            if max(missing, _NEAR) < least or (missing <= _NEAR and abs(turn) < abs(best)):
+                least, best = max(missing, _NEAR), turn
+                low, high = centre + 0.5 * min(away, 4.0 * away), centre + 0.5 * max(away, 4.0 * away)
+    if least > _NEAR:
+        # Reached at one angle only, or nowhere: the least is between its neighbours.
+        low, high = max(low, -most), min(high, most)
+        for _ in range(_SECTIONS):
+            left, right = high - _LARGER_PART * (high - low), low + _LARGER_PART * (high - low)
+            if missing_reach(lengths, goal, pan + left, flip) < missing_reach(lengths, goal, pan + right, flip):
+                high = right
+            else:
+                low = left
+        middle = 0.5 * (low + high)
+        if missing_reach(lengths, goal, pan + middle, flip) < least:
+            best = middle
+    return pan + best if abs(best) <= most else pan
+
+
 def find_goal(frames: Array, target: Array, buffers: Buffers) -> bool:
     """Base^-1 target tool^-1 into `buffers.goal`; False for a target (7,) that is no pose."""
     base, tool = frames[0], frames[1]
@@ -233,7 +321,7 @@ def find_goal(frames: Array, target: Array, buffers: Buffers) -> bool:
 def find_branches(
     lengths: Array, joints: Array, frames: Array, target: Array, near: Array, slack: float, buffers: Buffers
 ) -> int:
-    """The number of solutions; -1 if the target or `near` is not finite, or the quaternion is zero."""
+    """As `branches`."""
     n = near.shape[0]
     finite = find_goal(frames, target, buffers)
     for i in range(n):
@@ -253,15 +341,13 @@ def find_branches(
 def branches(
     lengths: Array, joints: Array, frames: Array, target: Array, near: Array, slack: float, out: Array, notes: Counts
 ) -> int:
-    """All solutions, nearest first.
+    """All solutions, nearest first, into `out` (8, n), and the singularities of each into `notes` (8,).
 
     Args:
         lengths, joints, frames: See `Structure`.
         target: Pose (7,); its quaternion need not be of unit length.
         near: Joint positions (n,), rad.
         slack: How far out of reach the target may be, m.
-        out: Result: solutions (8, n).
-        notes: Result: the singularities of each (8,).
 
     Returns:
         The number of solutions; -1 if the target or `near` is not finite, or the quaternion is zero.
@@ -272,15 +358,11 @@ def branches(
 def follow(
     lengths: Array, joints: Array, frames: Array, targets: Array, q: Array, path: Array, attained: Flags, met: Counts
 ) -> None:
-    """For each target (T, 7) the solution nearest to the one before; where there is none, the nearest of those that
-    point to it, or else the one before.
+    """For each target (T, 7) the solution nearest to the one before, at first to q (n,), which is updated; where there
+    is none, the nearest of those that point to it, or else the one before.
 
-    Args:
-        lengths, joints, frames: See `Structure`.
-        q: Joint positions (n,) to begin with, rad, which are updated.
-        path: Result: joint positions (T, n), rad.
-        attained: Result: whether they attain the targets (T,).
-        met: Result: their singularities (T,).
+    The results are the joint positions `path` (T, n), whether they attain the targets (T,), and their singularities
+    (T,).
     """
     n = q.shape[0]
     buffers = allocate_buffers(np.zeros((MAX_BRANCHES, n)), np.zeros(MAX_BRANCHES, np.int64))

@@ -1,28 +1,32 @@
-"""An adapter from a function to a solver, so that it runs in every scenario and wherever solvers are compared."""
+"""Custom solvers: a function as a solver, and solvers and functions by name, as at the command line."""
 
 from __future__ import annotations
 
+import contextlib
+import importlib
+import importlib.util
+import sys
 import traceback
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import reduce
+from types import ModuleType
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
-from simbridge.errors import ForeignSolverError, InvalidParameter, SimbridgeError
-from simbridge.ik.joint_wrapping import wrap_into_limits
-from simbridge.ik.settings import fallback_solver
-from simbridge.ik.solver import START_TOLERANCE, TOLERANCE, Solution, Solver
-from simbridge.ik.task import residual, task_of
-from simbridge.robot.kinematics import restart_postures, tool_path
+from simbridge.errors import ForeignSolverError, InvalidParameter, SimbridgeError, UnknownName
+from simbridge.ik.settings import SOLVERS, check_solver, is_function
+from simbridge.ik.solver import Solver
+from simbridge.ik.targets import residual, task_of
+from simbridge.resources import ScriptLoader
+from simbridge.robot.kinematics import tool_path
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 
 StepFunction: TypeAlias = Callable[[Array, pin.SE3], Array | Sequence[float]]
 
-_CALLS, _TRIES = 100, 5
+_CALLS = 100
 
 
 class CallableSolver(Solver):
@@ -40,6 +44,9 @@ class CallableSolver(Solver):
         ForeignSolverError: Later: it failed; what it raised is the cause.
     """
 
+    reliable = False
+    tries = 5
+
     def __init__(
         self, robot: Robot, function: StepFunction, *, name: str | None = None, task: str | None = None
     ) -> None:
@@ -51,18 +58,10 @@ class CallableSolver(Solver):
         self.task = task_of(robot, task)
 
     @property
-    def iterations(self) -> int:
-        return 1
-
-    @property
     def parameters(self) -> dict[str, Any]:
         function = self._function
         place = getattr(function, "__module__", None) or ""
         return {"function": f"{place}.{getattr(function, '__qualname__', type(function).__name__)}", "task": self.task}
-
-    @property
-    def reaching(self) -> Solver:
-        return fallback_solver(self.robot, self.task)
 
     def _call(self, q: Array, target: pin.SE3) -> Array:
         try:
@@ -70,7 +69,9 @@ class CallableSolver(Solver):
         except SimbridgeError:
             raise
         except Exception as error:
-            raise ForeignSolverError(self.name, f"failed with {_summary(error)}, at the joints {q.tolist()}") from error
+            text, at = f"{type(error).__name__}: {error}".rstrip(".: "), traceback.extract_tb(error.__traceback__)[-1]
+            reason = f"failed with {text} ({at.filename}, line {at.lineno}), at the joints {q.tolist()}"
+            raise ForeignSolverError(self.name, reason) from error
         try:
             joints = np.array(answer, dtype=float)
         except (TypeError, ValueError):
@@ -85,40 +86,13 @@ class CallableSolver(Solver):
             q = out[t] = self._call(q, pin.XYZQUATToSE3(target))
         return out
 
-    def _solve(self, goal: Array, start: Array) -> Solution:
-        """Calls the function repeatedly, at most a hundred times from the start and from each of five fixed
-        postures. Joints beyond their limits are turned by whole turns where that helps.
-        """
-        return self._search(goal, start, START_TOLERANCE)
-
-    def _solve_each(self, poses: Array, start: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
-        found = []
-        for goal in poses:
-            found.append(self._search(goal, start, TOLERANCE))
-            start = found[-1].q if found[-1].converged else start
-        residuals = np.array([(solution.distance, solution.angle) for solution in found]).reshape(-1, 2)
-        joints = np.array([solution.q for solution in found]).reshape(-1, self.robot.n)
-        return joints, residuals, np.all(residuals <= TOLERANCE, axis=1)
-
-    def _search(self, goal: Array, start: Array, tolerance: tuple[float, float]) -> Solution:
-        frame = pin.XYZQUATToSE3(goal)
-        best, calls, attempt = None, 0, 0
-        for attempt, begin in enumerate([start, *restart_postures(self.robot, _TRIES)]):
-            q = np.array(begin)
-            for _ in range(_CALLS):
-                q, calls = self._call(q, frame), calls + 1
-                left = residual(self.task, goal, tool_path(self.robot, q[None])[0])
-                if left[0] <= tolerance[0] and left[1] <= tolerance[1]:
-                    break
-            robot = self.robot
-            inside = bool(wrap_into_limits(robot.prismatic, robot.position_min, robot.position_max, start, q))
-            close = inside and left[0] <= tolerance[0] and left[1] <= tolerance[1]
-            if best is None or close or sum(left) < best.distance + best.angle:
-                best = Solution(q, close, *left, calls, attempt)
-            if close:
-                break
-        assert best is not None
-        return replace(best, iterations=calls, restarts=attempt)
+    def _try(self, goal: Array, q: Array, tolerance: tuple[float, float]) -> tuple[Array, float, float, int]:
+        """Calls the function repeatedly, at most a hundred times."""
+        frame, calls, distance, angle = pin.XYZQUATToSE3(goal), 0, np.inf, np.inf
+        while calls < _CALLS and (distance > tolerance[0] or angle > tolerance[1]):
+            q, calls = self._call(q, frame), calls + 1
+            distance, angle = residual(self.task, goal, tool_path(self.robot, q[None])[0])
+        return q, distance, angle, calls
 
 
 class RecordedSolver(CallableSolver):
@@ -133,8 +107,84 @@ class RecordedSolver(CallableSolver):
         return dict(self._recorded["parameters"])
 
 
-def _summary(error: Exception) -> str:
-    """An exception of custom code: its class, message and place."""
-    where = traceback.extract_tb(error.__traceback__)[-1]
-    text = f"{type(error).__name__}: {error}".rstrip(".: ")
-    return f"{text} ({where.filename}, line {where.lineno})"
+def named_solver(robot: Robot, name: str, settings: Mapping[str, Any] | None = None) -> Solver:
+    """The solver of this name in `SOLVERS` with these settings, or else the function that `module:function` names.
+
+    Raises:
+        UnknownName, ForeignSolverError, InvalidParameter: See `check_solver` and `function_named`.
+        SimbridgeError: The settings are invalid, or the solver does not support the arm.
+    """
+    check_solver(name)
+    if is_function(name):
+        return CallableSolver(robot, function_named(name), name=name)
+    return SOLVERS[name](**settings or {}).build(robot)
+
+
+def function_named(name: str, what: str = "solver", takes: str = "joint positions and a target") -> Callable[..., Any]:
+    """The function that `module:function` names; `module:object.method` works too.
+
+    A module is looked up in the working directory and then as Python does; a name that ends in .py is a file.
+
+    Args:
+        name: As given.
+        what: What it is for, as in messages.
+        takes: What it takes, likewise.
+
+    Raises:
+        ForeignSolverError: There is no such module, or it cannot be imported.
+        UnknownName: There is no such function in it.
+        InvalidParameter: It is not a function, or the name is not of the form module:function.
+    """
+    place, _, path = name.rpartition(":")
+    if not is_function(name):
+        raise InvalidParameter(what, name, "module:function, or ./script.py:function")
+    try:
+        module = _script(place, what) if place.endswith(".py") else _module(place)
+    except SimbridgeError:
+        raise
+    except (Exception, SystemExit) as error:
+        reason = f"cannot be used: importing {place} failed with {type(error).__name__}: {error}"
+        raise ForeignSolverError(name, reason, what=what) from error
+    try:
+        found = reduce(getattr, path.split("."), cast(Any, module))
+    except AttributeError:
+        known = [own for own, value in vars(module).items() if callable(value) and not own.startswith("_")]
+        raise UnknownName("function", path, known, where=f"in {place}") from None
+    if not callable(found):
+        kind = type(found).__name__
+        raise InvalidParameter(what, name, f"a function of {takes}, not {kind}")
+    return cast(Callable[..., Any], found)
+
+
+def _module(name: str) -> ModuleType:
+    # The empty path is the working directory.
+    with _importing_from(""):
+        return importlib.import_module(name)
+
+
+def _script(path: str, what: str) -> ModuleType:
+    folder, _, file = path.rpartition("/")
+    name = f"simbridge_solver_{file.removesuffix('.py')}"
+    spec = importlib.util.spec_from_file_location(name, loader=ScriptLoader(name, path))
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    # Where dataclasses and the like look for the module that defines them.
+    sys.modules[name] = module
+    with _importing_from(folder or "/" * path.startswith("/")):
+        try:
+            spec.loader.exec_module(module)
+        except FileNotFoundError as error:
+            if error.filename != spec.origin:
+                raise
+            raise ForeignSolverError(path, "cannot be used: there is no such file", what=what) from error
+    return module
+
+
+@contextlib.contextmanager
+def _importing_from(folder: str) -> Iterator[None]:
+    sys.path.insert(0, folder)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(ValueError):
+            sys.path.remove(folder)

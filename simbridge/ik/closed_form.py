@@ -1,26 +1,36 @@
-"""Inverse kinematics in closed form: every solution at once, for UR arms and planar arms of two links."""
+"""Inverse kinematics in closed form: every solution at once, for UR arms and planar arms of two links.
+
+Which arms have a closed form is found in the chain itself, not in its name, nor in the choice of its frames. Two joint
+axes with parallel or crossing directions are joined by Rz(phi) Tz(d) Tx(a) Rx(alpha) Rz(psi) Tz(e). The turns about and
+shifts along an axis belong as well to the joint that turns about it, so that any chain of the right structure comes
+down to the few lengths of its Denavit-Hartenberg table, and offsets of the joint angles.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simbridge.ik.branches import MAX_BRANCHES, kernels
-from simbridge.ik.inputs import Target, as_joints, as_pose, as_poses
+from simbridge.errors import NoClosedForm
+from simbridge.ik.branches import MAX_BRANCHES, SLACK, compiled_search
 from simbridge.ik.settings import ClosedFormParameters
 from simbridge.ik.solver import Solution, Solver
-from simbridge.ik.structures import structure_of
-from simbridge.ik.task import freed
-from simbridge.ik.workspace_boundary import SLACK
+from simbridge.ik.targets import Target, as_joints, as_pose, as_poses, freed
 from simbridge.robot import pose
 from simbridge.robot.kinematics import tool_path
 from simbridge.robot.pose import Array, Counts
 from simbridge.robot.robot import Robot
 
 _NAMES = ("wrist", "elbow", "shoulder")
+# URDF files give right angles with nine or ten digits; the axes of real arms are off by far more than that.
+PARALLEL = 1e-8
+# Lengths and angles below this count as zero: their effect on a pose stays below the promised accuracy.
+_ON_AXIS = 1e-10
 
 
 class ClosedForm(Solver):
@@ -40,7 +50,7 @@ class ClosedForm(Solver):
     joint limits forbid that too, the arm stays. A target that is out of reach by no more than 1e-11 m (rounding) is
     attained by the stretched arm. Where a stretched or folded elbow meets another singularity, rounding can be more
     than that: then pan and wrist 3 turn within what rounding leaves open, and one branch is given
-    (`workspace_boundary.py`).
+    (`branches.py`).
 
     Steps go to the nearest solution, even if it is far: where the present branch ends (at a limit or at the boundary of
     what its shoulder reaches) and another does not, the joints jump.
@@ -61,10 +71,6 @@ class ClosedForm(Solver):
         self._arm = structure.lengths, structure.joints, structure.frames
         # The singularities at each sample of the last call, as bits; of a single sample just a number.
         self._met: Counts | int = 0
-
-    @property
-    def iterations(self) -> int:
-        return 1
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -103,7 +109,8 @@ class ClosedForm(Solver):
         self._met = 0
 
     def branches(self, target: Target, near: Array | Sequence[float] | None = None) -> Array:
-        """Every solution within the joint limits, nearest first.
+        """Every solution within the joint limits (k, n), rad, nearest first; k = 0 when the target is out of reach, or
+        only attained beyond a limit.
 
         Each branch is given once: of the positions that differ by whole turns, the nearest one within the limits, joint
         by joint. The order is by the root of the summed squares of the joint differences.
@@ -112,9 +119,6 @@ class ClosedForm(Solver):
             target: The pose.
             near: Joint positions (n,), rad, from which nearness counts; the solver's present ones by default, which
                 are the robot's home before the first step.
-
-        Returns:
-            Joint positions (k, n), rad; k = 0 when the target is out of reach, or only attained beyond a limit.
 
         Raises:
             InvalidParameter: The target is not a pose, or `near` not one finite number per joint.
@@ -148,15 +152,9 @@ class ClosedForm(Solver):
         return 0.0
 
     def _found(self, goal: Array, near: Array, slack: float = SLACK) -> Array:
-        """The branches (k, n).
-
-        Args:
-            goal: The target (7,).
-            near: Joint positions (n,), rad.
-            slack: How far out of reach the target may be, m: the arm then points to it.
-        """
+        """The branches (k, n) of a target that may be out of reach by `slack`, m: the arm then points to it."""
         out, notes = np.empty((MAX_BRANCHES, self.robot.n)), np.zeros(MAX_BRANCHES, np.int64)
-        count = kernels().branches(*self._arm, goal, near, slack, out, notes)
+        count = compiled_search("branches")(*self._arm, goal, near, slack, out, notes)
         self._met = notes.item(0)
         return out[: max(0, count)]
 
@@ -164,7 +162,7 @@ class ClosedForm(Solver):
         total = len(poses)
         path, attained = np.empty((total, self.robot.n)), np.empty(total, np.bool_)
         met = np.empty(total, np.int64)
-        kernels().follow(*self._arm, poses, q, path, attained, met)
+        compiled_search("follow")(*self._arm, poses, q, path, attained, met)
         return path, attained, met
 
     def _residuals(self, poses: Array, path: Array) -> Array:
@@ -179,3 +177,116 @@ def _named(met: Counts | int) -> dict[str, Counts]:
     bits = np.atleast_1d(met)
     found = {name: np.flatnonzero(bits >> bit & 1) for bit, name in enumerate(_NAMES)}
     return {name: samples for name, samples in found.items() if len(samples)}
+
+
+@dataclass(frozen=True)
+class Structure:
+    """The parameters of an arm with a closed form. All arrays are contiguous, for compiled code.
+
+    Attributes:
+        task: The part of a target that it attains: "pose", or "position" (see `targets.py`).
+        lengths: m. A UR arm (4,): upper arm a2, forearm a3, d4 (all of the offset along the parallel axes) and d5.
+            A planar arm (3,): its two links, and the height of the TCP over the base.
+        joints: (3, n), rad: theta - q, the standard table's joint angles less the robot's; lower and upper limits.
+        frames: (2, 4, 4): the base in base_link, z along the first axis, a UR arm's origin on the second; and the TCP
+            in a UR arm's last joint, whose origin is on the axis of wrist 2 (on a planar arm: identity).
+    """
+
+    task: str
+    lengths: Array
+    joints: Array
+    frames: Array
+
+
+@dataclass(frozen=True)
+class _Joining:
+    """Rz(phi) Tz(d) Tx(a) Rx(alpha) Rz(psi) Tz(e), alpha being given."""
+
+    phi: float
+    d: float
+    a: float
+    psi: float
+    e: float
+
+
+def structure_of(robot: Robot) -> Structure:
+    """The arm as a UR arm or as a planar arm of two links.
+
+    Raises:
+        NoClosedForm: It is neither.
+    """
+    if not np.any(robot.prismatic):
+        if robot.n == 6:
+            return _ur(robot)
+        if robot.n == 2:
+            return _planar(robot)
+    kinds = "joints, of which some slide" if np.any(robot.prismatic) else "joints"
+    raise NoClosedForm(robot.name, f"it has {robot.n} {kinds}")
+
+
+def _ur(robot: Robot) -> Structure:
+    """Standard DH with alpha = pi/2, 0, 0, pi/2, -pi/2; of the lengths only a2, a3, d1, d4, d5 and the last frame."""
+    chain = robot.placements
+    names = robot.joint_names
+    pan = _crossing(chain[1], 1.0, robot, names[0:2])
+    upper = _parallel(chain[2], robot, names[1:3])
+    fore = _parallel(chain[3], robot, names[2:4])
+    wrist = _crossing(chain[4], 1.0, robot, names[3:5])
+    last = _crossing(chain[5], -1.0, robot, names[4:6])
+    if min(upper.a, fore.a) < _ON_AXIS:
+        raise NoClosedForm(robot.name, f"of the axes of {names[1]}, {names[2]} and {names[3]} two are one line")
+    joinings = (pan, upper, fore, wrist, last)
+    before = [0.0, *(j.psi for j in joinings)]
+    after = [*(j.phi for j in joinings), 0.0]
+    d4 = pan.e + upper.d + upper.e + fore.d + fore.e + wrist.d
+    return Structure(
+        task="pose",
+        lengths=np.array([upper.a, fore.a, d4, wrist.e + last.d]),
+        joints=np.array([np.add(before, after), robot.position_min, robot.position_max]),
+        frames=np.array([chain[0] @ _shift(pan.d), _shift(last.e) @ chain[6]]),
+    )
+
+
+def _planar(robot: Robot) -> Structure:
+    link = _parallel(robot.placements[1], robot, robot.joint_names)
+    x, y, z = robot.placements[2, :3, 3]
+    second = math.hypot(x, y)
+    if min(link.a, second) < _ON_AXIS:
+        raise NoClosedForm(robot.name, "one of its two links has no length")
+    return Structure(
+        task="position",
+        lengths=np.array([link.a, second, link.d + link.e + z]),
+        joints=np.array([[link.phi, link.psi + math.atan2(y, x)], robot.position_min, robot.position_max]),
+        frames=np.array([robot.placements[0], np.eye(4)]),
+    )
+
+
+def _parallel(placement: Array, robot: Robot, names: tuple[str, ...]) -> _Joining:
+    """alpha = 0: parallel axes that point the same way."""
+    rotation, (x, y, z) = placement[:3, :3], placement[:3, 3]
+    if math.hypot(rotation[0, 2], rotation[1, 2]) > PARALLEL or rotation[2, 2] < 0.0:
+        raise NoClosedForm(robot.name, f"the axes of {names[0]} and {names[1]} are not parallel")
+    phi = math.atan2(y, x)
+    turn = math.atan2(rotation[1, 0], rotation[0, 0])
+    return _Joining(phi=phi, d=float(z), a=math.hypot(x, y), psi=turn - phi, e=0.0)
+
+
+def _crossing(placement: Array, direction: float, robot: Robot, names: tuple[str, ...]) -> _Joining:
+    """alpha = direction pi/2 and a = 0: axes that meet at a right angle."""
+    rotation, shift = placement[:3, :3], placement[:3, 3]
+    x, y, cosine = direction * rotation[:, 2]
+    if abs(cosine) > PARALLEL:
+        raise NoClosedForm(robot.name, f"the axes of {names[0]} and {names[1]} are not at a right angle")
+    phi = math.atan2(x, -y)
+    common = np.array([math.cos(phi), math.sin(phi), 0.0])
+    if abs(float(common @ shift)) > _ON_AXIS:
+        raise NoClosedForm(robot.name, f"the axes of {names[0]} and {names[1]} do not meet")
+    # The common normal is the x axis in between, from which psi turns to the next frame's.
+    psi = math.atan2(-float(common @ rotation[:, 1]), float(common @ rotation[:, 0]))
+    return _Joining(phi=phi, d=float(shift[2]), a=0.0, psi=psi, e=float(rotation[:, 2] @ shift))
+
+
+def _shift(distance: float) -> Array:
+    frame = np.eye(4)
+    frame[2, 3] = distance
+    return frame

@@ -7,29 +7,113 @@ Algorithm": Lagrange multipliers lead to one linear system for the step and the 
     [     J        0  ] [ lambda ] = [     e     ]
 
 Rows of J that depend on others ("eliminate redundant parameters", step 3 of the algorithm) are left out;
-`Solver.last.dependent_rows` says how many. An arm without
-redundant joints moves as by its inverse Jacobian. The lecture has the weights W of the soft rows for joints only.
+`Solver.last.dependent_rows` says how many. An arm without redundant joints moves as by its inverse Jacobian. The
+lecture has the weights W of the soft rows for joints only.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from simbridge.errors import InvalidParameter
 from simbridge.ik.callable_solver import CallableSolver
-from simbridge.ik.inputs import Target, as_pose
 from simbridge.ik.iterative import CompiledStep, IterativeSolver
 from simbridge.ik.kernels.dense import decompose, solve_rank_revealing
 from simbridge.ik.kernels.step import MAX_STRICT, Buffers
-from simbridge.ik.rows import Rows, SoftRows
 from simbridge.ik.settings import ConstrainedParameters
 from simbridge.ik.solver import Solution, Solver
+from simbridge.ik.targets import Target, as_pose
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
+
+Given: TypeAlias = ArrayLike | Callable[[Array], ArrayLike]
+
+# Singular values up to this share of the largest count as zero.
+_FREE = 1e-12
+# Beyond it squares, and products of them and weights, may overflow.
+_LARGEST = 1e60
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Conditions A dq = b on the motion dq (n,) of one iteration, rad (of sliding joints m).
+
+    Attributes:
+        matrix: A (k, n), or a function of the joint positions q (n,) that returns it.
+        values: b (k,), or such a function: pull * (wanted - A @ q) goes part of the way to A q = wanted.
+    """
+
+    matrix: Given
+    values: Given
+
+    @property
+    def vary(self) -> bool:
+        """Whether they depend on the joint positions."""
+        return callable(self.matrix) or callable(self.values)
+
+    def at(self, q: Array) -> tuple[Array, Array]:
+        """A (k, n) and b (k,) at joint positions q (n,).
+
+        Raises:
+            InvalidParameter: They are not of these shapes, or not finite.
+        """
+        matrix, values = (
+            _numbers("solver's rows", given(q.copy()) if callable(given) else given)
+            for given in (self.matrix, self.values)
+        )
+        if matrix.ndim != 2 or matrix.shape[1] != len(q) or values.shape != matrix.shape[:1]:
+            shapes = f"{matrix.shape} and {values.shape}"
+            raise InvalidParameter("shape of a solver's rows", shapes, f"(k, {len(q)}) and (k,)")
+        largest = np.concatenate([np.abs(matrix).ravel(), np.abs(values)]).max(initial=0.0)
+        if not largest <= _LARGEST:
+            raise InvalidParameter("largest number in a solver's rows", largest, f"finite, and at most {_LARGEST:g}")
+        return matrix, values
+
+
+@dataclass(frozen=True, eq=False)
+class SoftRows(Rows):
+    """Conditions that are met as far as the strict ones allow, in weighted least squares.
+
+    Attributes:
+        weights: Of each row (k,), positive; equal by default.
+    """
+
+    weights: ArrayLike = 1.0
+
+    def normal_equations(self, q: Array) -> tuple[Array, Array]:
+        """2 A^T W A (n, n) and 2 A^T W b (n,) at joint positions q (n,), scaled so that the largest diagonal entry is
+        two.
+
+        The joints rest in directions that the rows leave free.
+
+        Raises:
+            InvalidParameter: Shapes do not fit, or a number is not finite, or a weight not positive.
+        """
+        matrix, values = self.at(q)
+        weights = _numbers("weights of a solver's rows", self.weights)
+        if weights.shape not in ((), values.shape) or not ((weights > 0.0) & (weights <= _LARGEST)).all():
+            needed = f"one positive number, at most {_LARGEST:g}, or {len(values)}"
+            raise InvalidParameter("weights of a solver's rows", self.weights, needed)
+        root = np.sqrt(weights * np.ones(len(values)))
+        rows, wanted = root[:, None] * matrix, root * values
+        _, singular, directions = np.linalg.svd(rows)
+        free = directions[int(np.sum(singular > _FREE * singular.max(initial=0.0))) :]
+        hessian = rows.T @ rows
+        scale = max(float(hessian.diagonal().max()), 1e-290)
+        return 2.0 * (hessian / scale + free.T @ free), 2.0 * (rows.T @ wanted) / scale
+
+
+def _numbers(name: str, given: ArrayLike) -> Array:
+    try:
+        return np.asarray(given, dtype=float)
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidParameter(name, given, "numbers") from None
 
 
 class Constrained(IterativeSolver):
@@ -82,7 +166,7 @@ class Constrained(IterativeSolver):
 
     @property
     def _posture(self) -> Array:
-        return self.robot.home if not self.settings.posture else self.for_each_joint("posture", self.settings.posture)
+        return self.for_each_joint("posture", self.settings.posture) if self.settings.posture else self.robot.home
 
     def compiled_step(self) -> CompiledStep:
         s = self.settings
@@ -113,12 +197,11 @@ class Constrained(IterativeSolver):
             q = out[t] = self._iterated(q, pose)
         return out
 
-    def _solve(self, goal: Array, start: Array) -> Solution:
-        """As every iterative solver; with rows that vary as `CallableSolver`, where a call is a whole step."""
-        return super()._solve(goal, start) if self._varying is None else self._varying._solve(goal, start)
-
-    def _solve_each(self, poses: Array, start: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
-        return super()._solve_each(poses, start) if self._varying is None else self._varying._solve_each(poses, start)
+    def _search(self, goal: Array, start: Array, tolerance: tuple[float, float]) -> Solution:
+        """With rows that vary as `CallableSolver`, where a call is a whole step."""
+        if self._varying is None:
+            return super()._search(goal, start, tolerance)
+        return self._varying._search(goal, start, tolerance)
 
     def _iterated(self, q: Array, pose: Array) -> Array:
         """The iterations of a step towards a pose (7,), each with the rows at its joint positions."""

@@ -21,23 +21,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simbridge.errors import InvalidParameter, UnstableSolver
-from simbridge.ik.inputs import Target, as_joints, as_pose
-from simbridge.ik.joint_wrapping import wrap_into_limits
 from simbridge.ik.kernels import forward_dynamics as loops
+from simbridge.ik.kernels.mathematics import structure_of
 from simbridge.ik.setting_checks import expand_gain
 from simbridge.ik.settings import ForwardDynamicsParameters, resolved, without_clamps
-from simbridge.ik.solver import START_TOLERANCE, TOLERANCE, Solution, StatefulSolver
-from simbridge.ik.task import task_of
-from simbridge.robot.kinematics import restart_postures
+from simbridge.ik.solver import TOLERANCE, Solution, StatefulSolver
+from simbridge.ik.targets import Target, as_joints, as_pose, task_of
 from simbridge.robot.pose import Array, Counts
 from simbridge.robot.robot import Robot
 
-_KAPPA = 2.0
 # Far beyond any use, and within what arithmetic can represent.
 _SHORTEST_STEP, _LONGEST_STEP = 1e-9, 1e3
-_TRIES = 60
-_ITERATIONS = 200
-_SOLVE_ERROR_CLAMP, _SOLVE_STEP_CLAMP = (0.5, 1.0), 0.5
+# Of `solve`: kappa, iterations, error clamps (m, rad) and step clamp (rad).
+_KAPPA, _ITERATIONS, _SOLVE_ERROR_CLAMP, _SOLVE_STEP_CLAMP = 2.0, 200, (0.5, 1.0), 0.5
 _RELEASED_STEP = 0.02  # s
 # The first ballast after an iteration that failed: kg m^2 per joint, for a kg at the tool.
 _BALLAST = 1e-3
@@ -102,6 +98,7 @@ class ForwardDynamics(StatefulSolver):
     """
 
     name = "forward-dynamics"
+    tries = 60
 
     def __init__(
         self,
@@ -123,19 +120,17 @@ class ForwardDynamics(StatefulSolver):
         super().__init__(robot)
         self.task = task_of(robot, given.task or None)
         self._masses = effective_masses(self.twin, robot)
-        self._check_scheme()
+        if self.scheme != "paper":
+            if self.dt != _RELEASED_STEP:
+                raise InvalidParameter("solver's dt", self.dt, f"{_RELEASED_STEP} s for velocity accumulation")
+            if math.isfinite(self.step_clamp):
+                raise InvalidParameter("solver's step_clamp", self.step_clamp, "none (inf) for velocity accumulation")
         self._check_stability()
-        ballast = _BALLAST * self._masses[0]
-        self._settings = np.array(
-            [
-                *(self.dt, self.step_clamp, *self.error_clamp),
-                *(*self.twin.numbers, *self.kp, *self.kd, self.kappa, ballast),
-            ]
-        )
+        clamp, masses, kp, kd = map(np.array, (self.error_clamp, self.twin.numbers, self.kp, self.kd))
+        self._settings = (self.dt, self.step_clamp, clamp, masses, kp, kd, self.kappa, _BALLAST * self._masses[0])
         self._placements = np.array(robot.placements)
         self._limits = np.array([robot.position_min, robot.position_max])
-        self._n = robot.n
-        self._kernels = loops.kernels(robot.placements, robot.prismatic, self.task)
+        self._kernels = loops.kernels(structure_of(robot.placements, robot.prismatic), self.task)
 
     @classmethod
     def preset(cls, robot: Robot, name: str, **settings: Any) -> ForwardDynamics:
@@ -152,14 +147,6 @@ class ForwardDynamics(StatefulSolver):
         """
         return cls(robot, preset=name, **settings)
 
-    def _check_scheme(self) -> None:
-        if self.scheme == "paper":
-            return
-        if self.dt != _RELEASED_STEP:
-            raise InvalidParameter("solver's dt", self.dt, f"{_RELEASED_STEP} s for velocity accumulation")
-        if math.isfinite(self.step_clamp):
-            raise InvalidParameter("solver's step_clamp", self.step_clamp, "none (inf) for velocity accumulation")
-
     def _check_stability(self) -> None:
         kappa, damping = loads(self.dt, self.kp, self.kd, self._masses)
         # Only the components that the task constrains.
@@ -175,20 +162,17 @@ class ForwardDynamics(StatefulSolver):
             return
         worst = int(np.argmax(np.maximum((kappa + 2.0 * damping) / 8.0, damping / 4.0)))
         if kappa[worst] + 2.0 * damping[worst] >= 8.0 or damping[worst] >= 4.0:
+            # Mass (kg) and inertia (kg m^2) at the tool above which the gains are stable.
+            kp, kd = np.reshape(self.kp, (2, 3)).max(axis=1), np.reshape(self.kd, (2, 3)).max(axis=1)
+            least = np.maximum((self.dt**2 * kp + 2.0 * self.dt * kd) / 8.0, self.dt * kd / 4.0)
             bare = 0.0 in (self.twin.tool_mass, self.twin.tool_inertia)
-            needed = self._least_masses()
+            needed = (float(least[0]), float(least[1]))
             raise UnstableSolver(float(kappa[worst]), float(damping[worst]), needed=needed, bare=bare)
         if self.kappa > 4.0:
             warnings.warn(
                 f"kappa = dt^2 kp/m is {self.kappa:.3g}: above 4 iterations overshoot (8 is the stability bound).",
                 stacklevel=4,
             )
-
-    def _least_masses(self) -> tuple[float, float]:
-        """Mass (kg) and inertia (kg m^2) at the tool above which the gains are stable."""
-        kp, kd = np.reshape(self.kp, (2, 3)).max(axis=1), np.reshape(self.kd, (2, 3)).max(axis=1)
-        least = np.maximum((self.dt**2 * kp + 2.0 * self.dt * kd) / 8.0, self.dt * kd / 4.0)
-        return float(least[0]), float(least[1])
 
     @property
     def iterations(self) -> int:
@@ -210,39 +194,14 @@ class ForwardDynamics(StatefulSolver):
 
     def _memory_at(self, q: Array) -> Array:
         """As `kernels/forward_dynamics.py` describes it."""
-        memory = np.zeros(2 * self._n + 8)
-        memory[: self._n] = q
-        return memory
+        return np.concatenate([q, np.zeros(self.robot.n + 8)])
 
     def _advance(self, poses: Array, memory: Array, out: Array) -> None:
         run = self._kernels.track if self.scheme == "paper" else self._kernels.accumulate
         run(self._placements, self._limits, poses, memory, self._settings, self._iterations, out)
 
-    def _solve(self, goal: Array, start: Array) -> Solution:
-        """Iterates at kappa = 2, whatever the gains of `step` are: first from the start, then from sixty fixed
-        postures, until one leads to the target within the joint limits. A try that stalls near the target, as with a
-        nearly stretched arm, is finished by damped Gauss-Newton steps."""
-        best: tuple[tuple[bool, bool, float], Array, Array] | None = None
-        iterations, restarts = 0, 0
-        for restarts, begin in enumerate([start, *restart_postures(self.robot, _TRIES)]):  # noqa: B007
-            found, residuals, used, _ = self._search(goal[None], begin, START_TOLERANCE, tries=0)
-            iterations += int(used[0])
-            q = found[0]
-            inside = bool(wrap_into_limits(self.robot.prismatic, self._limits[0], self._limits[1], start, q))
-            miss = float(np.max(residuals[0] / START_TOLERANCE))
-            close = miss <= 1.0
-            # Best is what attains the target within the limits, then what attains it at all, then the nearest.
-            rank = (not (close and inside), not close, miss)
-            if best is None or rank < best[0]:
-                best = rank, q, residuals[0]
-            if close and inside:
-                break
-        assert best is not None
-        (failed, _, _), q, residual = best
-        return Solution(q, not failed, float(residual[0]), float(residual[1]), iterations, restarts)
-
     def _solve_each(self, poses: Array, start: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
-        q, residuals, _, _ = self._search(poses, start, TOLERANCE)
+        q, residuals, _ = self._solve_compiled(poses, start, TOLERANCE, self._restarts)
         return q, residuals, np.all(residuals <= TOLERANCE, axis=1)
 
     def solve_near(self, target: Target, q0: Array, tolerance: tuple[float, float]) -> Solution:
@@ -256,32 +215,36 @@ class ForwardDynamics(StatefulSolver):
         Raises:
             InvalidParameter: The target is no pose, or the start is not n finite numbers.
         """
-        q, residuals, used, _ = self._search(as_pose(target)[None], as_joints(q0, self._n), tolerance, tries=0)
-        left, turned = float(residuals[0, 0]), float(residuals[0, 1])
-        return Solution(q[0], left <= tolerance[0] and turned <= tolerance[1], left, turned, int(used[0]), 0)
+        q, distance, angle, used = self._try(as_pose(target), as_joints(q0, self.robot.n), tolerance)
+        return Solution(q, distance <= tolerance[0] and angle <= tolerance[1], distance, angle, used, 0)
 
-    def _search(
-        self, poses: Array, start: Array, tolerance: tuple[float, float], tries: int = _TRIES
-    ) -> tuple[Array, Array, Counts, Counts]:
+    def _try(self, goal: Array, q: Array, tolerance: tuple[float, float]) -> tuple[Array, float, float, int]:
+        found, residuals, used = self._solve_compiled(goal[None], q, tolerance, self._restarts[:0])
+        return found[0], float(residuals[0, 0]), float(residuals[0, 1]), int(used[0])
+
+    def _solve_compiled(
+        self, poses: Array, start: Array, tolerance: tuple[float, float], restarts: Array
+    ) -> tuple[Array, Array, Counts]:
+        """Iterates at kappa = 2, whatever the gains of `step` are. A try that stalls near the target, as with a nearly
+        stretched arm, is finished by damped Gauss-Newton steps.
+
+        Returns:
+            Joint positions (T, n), residuals (T, 2) in m and rad, and iterations (T,).
+        """
         # In virtual time of 1 s, kappa is kp/m.
-        gains = np.repeat(_KAPPA * np.array(self._masses), 3)
-        twin = self.twin.numbers
-        settings = np.array([1.0, _SOLVE_STEP_CLAMP, *_SOLVE_ERROR_CLAMP, *twin, *gains, *np.zeros(8)])
-        starts = restart_postures(self.robot, tries)
+        gains, none = np.repeat(_KAPPA * np.array(self._masses), 3), np.zeros(6)
+        twin = np.array(self.twin.numbers)
+        settings = (1.0, _SOLVE_STEP_CLAMP, np.array(_SOLVE_ERROR_CLAMP), twin, gains, none, 0.0, 0.0)
         total = len(poses)
-        q, residuals = np.empty((total, self._n)), np.empty((total, 2))
-        used, tried = np.empty(total, np.int64), np.empty(total, np.int64)
-        limits = np.array(tolerance)
+        q, residuals, used = np.empty((total, self.robot.n)), np.empty((total, 2)), np.empty(total, np.int64)
         self._kernels.solve(
-            self._placements, start, starts, poses, settings, _ITERATIONS, limits, q, residuals, used, tried
+            self._placements, start, restarts, poses, settings, _ITERATIONS, np.array(tolerance), q, residuals, used
         )
-        return q, residuals, used, tried
+        return q, residuals, used
 
     def lag(self, period: float) -> float | None:
-        """T rho/(1 - rho) with rho = (1 - dt^2 kp/4m)^N for the slowest axis of the translation; None where unknown.
-
-        It is unknown with damping, with velocity accumulation, and without mass at the tool.
-        """
+        """T rho/(1 - rho) with rho = (1 - dt^2 kp/4m)^N for the slowest axis of the translation; None, where unknown,
+        with damping, with velocity accumulation, and without mass at the tool."""
         known = self.scheme == "paper" and not any(self.kd) and self.twin.tool_mass > 0.0
         # Without stiffness along some axis the target is never followed.
         if not known or min(self.kp[:3]) == 0.0:

@@ -8,24 +8,18 @@ from dataclasses import asdict, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simbridge.errors import InvalidParameter
-from simbridge.ik.joint_wrapping import wrap_into_limits
 from simbridge.ik.kernels import descent
+from simbridge.ik.kernels.mathematics import structure_of
 from simbridge.ik.kernels.step import allocate_buffers
 from simbridge.ik.setting_checks import Numbers, numbers
 from simbridge.ik.settings import IterativeParameters, resolved, without_clamps
-from simbridge.ik.solver import START_TOLERANCE, TOLERANCE, Solution, StatefulSolver
-from simbridge.ik.task import task_of
+from simbridge.ik.solver import StatefulSolver
+from simbridge.ik.targets import task_of
 from simbridge.robot.chain import TASK_ROWS
-from simbridge.robot.kinematics import restart_postures
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
-
-_TRIES = 20
-# Fields of the record of `step.allocate_buffers` that stay as they are.
-_RULES = ("rows", "translation_clamp", "rotation_clamp", "step_clamp", "rotation_weight", "difference_step")
 
 
 class CompiledStep(NamedTuple):
@@ -71,16 +65,14 @@ class IterativeSolver(StatefulSolver):
         self.settings = replace(given, task=self.task)
         step = self.compiled_step()
         self._buffers: Any = allocate_buffers(robot.n)
-        rules = (
-            *(TASK_ROWS[self.task], *self.settings.error_clamp, self.settings.step_clamp),
-            *(self.rotation_weight(), self.settings.difference_step),
-        )
         self._buffers["placements"] = robot.placements
-        for name, value in zip(_RULES, rules, strict=True):
-            self._buffers[name] = value
+        self._buffers["rows"] = TASK_ROWS[self.task]
+        self._buffers["translation_clamp"], self._buffers["rotation_clamp"] = self.settings.error_clamp
+        self._buffers["step_clamp"] = self.settings.step_clamp
+        self._buffers["rotation_weight"] = self.rotation_weight()
+        self._buffers["difference_step"] = self.settings.difference_step
         self._track_compiled = descent.compiled_loop(
-            robot.placements,
-            robot.prismatic,
+            structure_of(robot.placements, robot.prismatic),
             self.task,
             self.description,
             step.function,
@@ -138,40 +130,8 @@ class IterativeSolver(StatefulSolver):
         self._track_compiled(settings, self._buffers.copy(), iterations, tolerance, poses, q, out, last)
         return last.tolist()
 
-    def _solve(self, goal: Array, start: Array) -> Solution:
-        """First from the start, then from twenty fixed postures, each for at most `max_start_iterations`."""
-        return self._search(goal, [start, *restart_postures(self.robot, _TRIES)], START_TOLERANCE)
-
-    def _solve_each(self, poses: Array, start: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
-        joints, residuals = np.empty((len(poses), self.robot.n)), np.empty((len(poses), 2))
-        others = restart_postures(self.robot, _TRIES)
-        for t, goal in enumerate(poses):
-            found = self._search(goal, [start, *others], TOLERANCE)
-            joints[t], residuals[t] = found.q, (found.distance, found.angle)
-            start = found.q if found.converged else start
-        return joints, residuals, np.all(residuals <= TOLERANCE, axis=1)
-
-    def _search(self, goal: Array, starts: list[Array], tolerance: tuple[float, float]) -> Solution:
-        """The best try: one that attains the goal (7,) within the joint limits, then one that attains it, then that of
-        the least residual.
-
-        Joints beyond their limits are turned to where they are nearest to the first of `starts`.
-        """
-        robot, out, iterations, best, found = self.robot, np.empty((1, self.robot.n)), 0, np.inf, None
-        for attempt, begin in enumerate(starts):  # noqa: B007
-            q = np.array(begin)
-            distance, angle, used = self._loop(
-                self._step_settings, self.max_start_iterations, goal[None], q, out, tolerance
-            )
-            iterations += int(used)
-            inside = bool(wrap_into_limits(robot.prismatic, robot.position_min, robot.position_max, starts[0], q))
-            miss = max(distance / tolerance[0], angle / tolerance[1])
-            converged = inside and miss <= 1.0
-            # A posture that attains the target outside the limits is better than one that does not attain it.
-            rank = miss if inside or miss > 1.0 else 1.0 + 1e-9
-            if found is None or rank < best:
-                best, found = rank, Solution(q, converged, distance, angle, 0, 0)
-            if converged:
-                break
-        assert found is not None
-        return replace(found, iterations=iterations, restarts=attempt)
+    def _try(self, goal: Array, q: Array, tolerance: tuple[float, float]) -> tuple[Array, float, float, int]:
+        out = np.empty((1, self.robot.n))
+        most = self.max_start_iterations
+        distance, angle, used = self._loop(self._step_settings, most, goal[None], q, out, tolerance)
+        return q, distance, angle, int(used)

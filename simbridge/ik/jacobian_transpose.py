@@ -28,8 +28,7 @@ from simbridge.ik.kernels.dense import to_joints, to_task
 from simbridge.ik.kernels.mathematics import mobility
 from simbridge.ik.kernels.step import Buffers
 from simbridge.ik.setting_checks import expand_gain
-from simbridge.ik.settings import JacobianTransposeParameters, fallback_solver
-from simbridge.ik.solver import Solver
+from simbridge.ik.settings import JacobianTransposeParameters
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 
@@ -46,6 +45,7 @@ class JacobianTranspose(IterativeSolver):
     name = "jacobian-transpose"
     Parameters = JacobianTransposeParameters
     settings: JacobianTransposeParameters
+    reliable = False
     max_start_iterations = 3000
 
     @property
@@ -55,10 +55,6 @@ class JacobianTranspose(IterativeSolver):
     @property
     def parameters(self) -> dict[str, Any]:
         return super().parameters | ({"alpha": self.alpha} if self.settings.step_length == "paper" else {})
-
-    @property
-    def reaching(self) -> Solver:
-        return fallback_solver(self.robot, self.task)
 
     def compiled_step(self) -> CompiledStep:
         if self.settings.step_length == "buss-kim":
@@ -73,18 +69,18 @@ class JacobianTranspose(IterativeSolver):
         return float(kp[3:].mean() / kp[:3].mean()) if paper else 1.0
 
 
-def paper_alpha(robot: Robot, samples: int = _SAMPLES) -> float:
+def paper_alpha(robot: Robot) -> float:
     """mean diag(J H^-1 J^T) / mean diag(J J^T) over joint positions uniform in [-pi, pi), always the same ones.
 
     H is the mass matrix of the paper's conditioned twin. UR10: 0.7881; over many such draws 0.7874 (the paper: 0.7885).
     """
-    return _alpha(robot.placements.tobytes(), robot.prismatic.tobytes(), samples)
+    return _alpha(robot.placements.tobytes(), tuple(robot.prismatic))
 
 
 @lru_cache(maxsize=64)
-def _alpha(placements: bytes, prismatic: bytes, samples: int) -> float:
-    chain, slides = np.frombuffer(placements).reshape(-1, 4, 4), np.frombuffer(prismatic, dtype=bool)
-    q = np.random.default_rng(0).uniform(-math.pi, math.pi, (samples, len(slides)))
+def _alpha(placements: bytes, prismatic: tuple[bool, ...]) -> float:
+    chain, slides = np.frombuffer(placements).reshape(-1, 4, 4), np.array(prismatic)
+    q = np.random.default_rng(0).uniform(-math.pi, math.pi, (_SAMPLES, len(slides)))
     # Contiguous along the samples: that fixes the order in which they are summed.
     plain, conditioned = (
         np.ascontiguousarray(np.moveaxis(m, 0, -1)) for m in mobility(chain, slides, q, [Twin().numbers])
@@ -93,11 +89,7 @@ def _alpha(placements: bytes, prismatic: bytes, samples: int) -> float:
 
 
 def given_length_step(settings: tuple[float, Array], buffers: Buffers) -> None:
-    """The motion alpha J^T K e.
-
-    Args:
-        settings: alpha, and the diagonal of K (6,), not negative.
-    """
+    """The motion alpha J^T K e. Settings: alpha, and the diagonal of K (6,), not negative."""
     alpha, gain = settings
     for k in range(buffers.rows):
         buffers.task[k] = alpha * gain[k] * buffers.error[k]
@@ -105,14 +97,7 @@ def given_length_step(settings: tuple[float, Array], buffers: Buffers) -> None:
 
 
 def best_length_step(settings: tuple[float], buffers: Buffers) -> None:
-    """The motion alpha J^T e with the alpha that leaves, to first order, the smallest error.
-
-    alpha = <e, J J^T e> / <J J^T e, J J^T e>: Buss, "Introduction to inverse kinematics with Jacobian transpose,
-    pseudoinverse and damped least squares methods", 2004.
-
-    Args:
-        settings: Unused.
-    """
+    """The motion alpha J^T e with the alpha that leaves, to first order, the smallest error. Settings: unused."""
     jacobian, error, rows, dq = buffers.jacobian, buffers.error, buffers.rows, buffers.dq
     to_joints(jacobian, error, buffers.n, rows, dq)
     to_task(jacobian, dq, buffers.n, rows, buffers.task)

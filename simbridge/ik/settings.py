@@ -196,7 +196,7 @@ class JacobianTransposeParameters(IterativeParameters):
 class PseudoinverseParameters(IterativeParameters):
     """Settings of the pseudoinverse."""
 
-    solver_class: ClassVar[tuple[str, str]] = ("simbridge.ik.pseudoinverse", "Pseudoinverse")
+    solver_class: ClassVar[tuple[str, str]] = ("simbridge.ik.least_squares", "Pseudoinverse")
 
     alpha: float = setting(
         0.5, only_if(number, lambda a: 0.0 < a < 2.0, "above 0 and below 2, where steps diverge"), slider=(0.01, 1.99)
@@ -210,7 +210,7 @@ class PseudoinverseParameters(IterativeParameters):
 class DampedLeastSquaresParameters(IterativeParameters):
     """Settings of damped least squares."""
 
-    solver_class: ClassVar[tuple[str, str]] = ("simbridge.ik.damped_least_squares", "DampedLeastSquares")
+    solver_class: ClassVar[tuple[str, str]] = ("simbridge.ik.least_squares", "DampedLeastSquares")
 
     damping: float = setting(0.05, positive, slider=(0.001, 1.0), unit="m/rad")
     """lambda, in m per rad (translation) and rad per rad (rotation)."""
@@ -230,7 +230,7 @@ class DampedLeastSquaresParameters(IterativeParameters):
 class SelectivelyDampedParameters(IterativeParameters):
     """Settings of selectively damped least squares."""
 
-    solver_class: ClassVar[tuple[str, str]] = ("simbridge.ik.selectively_damped", "SelectivelyDamped")
+    solver_class: ClassVar[tuple[str, str]] = ("simbridge.ik.least_squares", "SelectivelyDamped")
 
     largest_angle: float = setting(0.785, positive, slider=(0.01, 1.57), unit="rad")
     """gamma_max, the largest joint motion along one singular vector, rad."""
@@ -240,7 +240,7 @@ class SelectivelyDampedParameters(IterativeParameters):
 class FeedbackParameters(IterativeParameters):
     """Settings of feedback inverse kinematics."""
 
-    solver_class: ClassVar[tuple[str, str]] = ("simbridge.ik.feedback", "FeedbackIK")
+    solver_class: ClassVar[tuple[str, str]] = ("simbridge.ik.least_squares", "FeedbackIK")
 
     gain: tuple[float, ...] = setting(
         (400.0,), only_if(numbers, _one_or_six, "one positive number, or six"), unit="1/m²"

@@ -5,21 +5,21 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simbridge.ik.inputs import Target, as_joints, as_pose, as_poses
-from simbridge.ik.task import residual
-from simbridge.robot.kinematics import movable_directions, task_jacobian, tool_path
+from simbridge.ik.settings import fallback_solver
+from simbridge.ik.targets import Target, as_joints, as_pose, as_poses, residual, wrap_into_limits
+from simbridge.robot.kinematics import movable_directions, restart_postures, task_jacobian, tool_path
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 
 CUTOFF = 1e-6
-"""Share of the Jacobian's largest singular value up to which rows count as dependent, unless a solver has its own."""
+"""The usual `Solver.cutoff`."""
 
 TOLERANCE = (1e-6, 1e-5)
 """Translation (m) and rotation (rad) within which a target counts as reached."""
@@ -59,7 +59,7 @@ class Diagnosis:
         target: The target (7,) of the last step.
         iterations: Iterations spent on it.
         task: "pose", "axis" or "position": what of the target was to be attained.
-        cutoff: Share of the largest singular value up to which rows of the task depend on others.
+        cutoff: See `Solver.cutoff`.
         strict: Strict rows (m, n) that the solver adds to those of the task, if any.
     """
 
@@ -89,8 +89,7 @@ class Diagnosis:
 
         Directions in which the arm never moves, such as across the plane of a planar arm, are not counted.
         """
-        singular: NDArray[Any] = self._singular_values
-        counted = len(singular)
+        singular, counted = self._singular_values, len(self._singular_values)
         if self.strict is not None:
             _, sizes, directions = np.linalg.svd(self.strict, full_matrices=False)
             own = directions[sizes > self.cutoff * sizes.max(initial=0.0)]
@@ -133,6 +132,10 @@ class Solver(ABC):
 
     name: str
     task: str = "pose"
+    reliable: ClassVar[bool] = True
+    """Whether `solve` finds what can be reached, without too many iterations."""
+    tries: ClassVar[int] = 20
+    """Fixed postures from which `solve` begins again."""
 
     def __init__(self, robot: Robot) -> None:
         self.robot = robot
@@ -165,9 +168,9 @@ class Solver(ABC):
         return CUTOFF
 
     @property
-    @abstractmethod
     def iterations(self) -> int:
         """Iterations per step."""
+        return 1
 
     @property
     @abstractmethod
@@ -214,7 +217,8 @@ class Solver(ABC):
         return self._track(as_poses(poses), as_joints(q0, self.robot.n))
 
     def solve(self, target: Target, q0: Array | Sequence[float] | None = None) -> Solution:
-        """Find joint positions for one target, to a tolerance, with restarts; says whether it converged.
+        """Find joint positions for one target, to `START_TOLERANCE`, first from the start, then from `tries` fixed
+        postures; says whether it converged.
 
         Args:
             target: The pose.
@@ -241,37 +245,58 @@ class Solver(ABC):
     def _track(self, poses: Array, q0: Array) -> Array:
         """`track` of checked targets (T, 7), from a copy of the start (n,)."""
 
-    @abstractmethod
     def _solve(self, goal: Array, start: Array) -> Solution:
         """`solve` of a checked target (7,), from a copy of the start (n,)."""
+        return self._search(goal, start, START_TOLERANCE)
 
-    @abstractmethod
     def _solve_each(self, poses: Array, start: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
         """`solve_each` of checked targets (T, 7), from a copy of the start (n,)."""
+        joints, residuals = np.empty((len(poses), self.robot.n)), np.empty((len(poses), 2))
+        for t, goal in enumerate(poses):
+            found = self._search(goal, start, TOLERANCE)
+            joints[t], residuals[t] = found.q, (found.distance, found.angle)
+            start = found.q if found.converged else start
+        return joints, residuals, np.all(residuals <= TOLERANCE, axis=1)
+
+    def _search(self, goal: Array, start: Array, tolerance: tuple[float, float]) -> Solution:
+        """The first try that attains the goal (7,) within the joint limits; else the first that attains it at all; else
+        the one that comes nearest. Joints beyond their limits are turned to where they are nearest to the start."""
+        best, least, iterations, restarts = None, math.inf, 0, 0
+        for restarts, begin in enumerate([start, *self._restarts]):  # noqa: B007
+            q, distance, angle, used = self._try(goal, np.array(begin), tolerance)
+            iterations += used
+            inside = wrap_into_limits(self.robot, start, q)
+            miss = max(distance / tolerance[0], angle / tolerance[1])
+            converged = inside and miss <= 1.0
+            if best is None or converged or max(miss, 1.0) < least:
+                best, least = Solution(q, converged, distance, angle, 0, 0), max(miss, 1.0)
+            if converged:
+                break
+        assert best is not None
+        return replace(best, iterations=iterations, restarts=restarts)
+
+    @cached_property
+    def _restarts(self) -> Array:
+        return restart_postures(self.robot, self.tries)
+
+    def _try(self, goal: Array, q: Array, tolerance: tuple[float, float]) -> tuple[Array, float, float, int]:
+        """One try of `solve` from q (n,), which it may change: joint positions (n,), what remains in m and rad, and the
+        number of iterations."""
+        raise NotImplementedError
 
     @property
     def reaching(self) -> Solver:
-        """The solver that decides which targets can be reached, and finds the first joint positions of a plan.
-
-        The solver itself; or a reliable one with the same task, where it converges too slowly or not to the target.
-        """
-        return self
+        """The solver that decides which targets can be reached, and finds the first joint positions of a plan: itself,
+        or one for the same task that is `reliable`."""
+        return self if self.reliable else fallback_solver(self.robot, self.task)
 
     def notes(self, poses: Array, q0: Array) -> tuple[str, ...]:
-        """Remarks on the path that `track` takes; most solvers have none.
-
-        Args:
-            poses: Targets (T, 7).
-            q0: Start (n,), rad.
-        """
+        """Remarks on the path that `track` takes along these targets (T, 7); most solvers have none."""
         return ()
 
     def lag(self, period: float) -> float | None:
-        """The lag of the solution behind a target that moves at constant speed, s; None when no formula is known.
-
-        Args:
-            period: Time between two steps, s.
-        """
+        """The lag of the solution behind a target that moves at constant speed, s, with this time between two steps, s;
+        None where no formula is known."""
         return None
 
 

@@ -19,7 +19,7 @@ from simbridge.backends.ending import signals_wait
 from simbridge.backends.live_channel import Period
 from simbridge.backends.live_driver import LiveDriver, SteppedDriver
 from simbridge.errors import InvalidParameter, SimbridgeError
-from simbridge.ik.inputs import Target, as_joints, as_pose
+from simbridge.ik.targets import Target, as_joints, as_pose
 from simbridge.planning.live.inputs import Input, Kind, TwistFrame, chunk_kind, chunk_values, jog_values, twist_values
 from simbridge.planning.live.phase import Order, Phase
 from simbridge.recording.live_record import InputRecord

@@ -19,10 +19,9 @@ from numpy.typing import NDArray
 from simbridge.backends import SIMULATION, backend_class
 from simbridge.backends.backend import Capabilities
 from simbridge.errors import InvalidParameter
-from simbridge.ik.callable_solver import CallableSolver, RecordedSolver, StepFunction
+from simbridge.ik.callable_solver import CallableSolver, RecordedSolver, StepFunction, named_solver
 from simbridge.ik.settings import SOLVERS, SolverParameters, check_solver, is_function, resolved
 from simbridge.ik.solver import Solver
-from simbridge.ik.solver_import import named_solver
 from simbridge.planning.check import Peaks
 from simbridge.planning.option_field import recorded_options
 from simbridge.planning.options import Options, StartChoice

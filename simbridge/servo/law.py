@@ -17,14 +17,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
 from simbridge.errors import InvalidParameter
-from simbridge.ik.kernels.compile import kernel
-from simbridge.ik.kernels.module import module_text
+from simbridge.ik.kernels.compile import kernel_of
 from simbridge.robot.pose import Array
 
 LOOKAHEAD = 0.03  # s, as UR's own driver
@@ -273,9 +271,8 @@ def _as_received(commands: Array) -> Array:
     return commands.astype(np.float32).astype(float)
 
 
-@lru_cache(maxsize=1)
 def _compiled() -> Callable[..., None]:
-    return kernel(module_text(_integrate), "_integrate", "servo law")
+    return kernel_of(_integrate, "servo law")
 
 
 def _integrate(

@@ -12,8 +12,8 @@ from typing import Any
 import cloudpickle
 
 from simbridge.errors import InvalidParameter, Refusal
+from simbridge.ik.callable_solver import function_named
 from simbridge.ik.settings import SOLVERS, is_function, resolved
-from simbridge.ik.solver_import import function_named
 from simbridge.planning.options import Options
 from simbridge.planning.scenario import Scenario, load_scenario
 from simbridge.robot.calibration import with_kinematics

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import functools
 
-from simbridge.ik.kernels.compile import Kernel, kernel
-from simbridge.ik.kernels.module import module_text
+from simbridge.ik.kernels.compile import Kernel, kernel, module_text
 
 
 @functools.cache

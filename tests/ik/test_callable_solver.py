@@ -11,8 +11,7 @@ import pytest
 
 import simbridge
 from simbridge.errors import ForeignSolverError, InvalidParameter
-from simbridge.ik.callable_solver import CallableSolver
-from simbridge.ik.solver_import import function_named
+from simbridge.ik.callable_solver import CallableSolver, function_named
 from simbridge.robot import load_robot
 from simbridge.robot.kinematics import task_jacobian, tool_path
 from simbridge.running.run_setup import prepare

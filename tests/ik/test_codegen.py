@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from simbridge.ik.kernels import mathematics
 from simbridge.ik.kernels.expression import Trace, opaque, statements
-from simbridge.ik.kernels.source import Structure, move, structure_entries, structure_of
+from simbridge.ik.kernels.mathematics import generate_move, structure_of
 from simbridge.robot import chain as kinematics
 from simbridge.robot.load import load_robot
 
@@ -56,7 +56,7 @@ def expected(model, q):
 
 def generated_move(placements, slides):
     """The generated function `move`, run by Python."""
-    text, calls = move(Structure(structure_entries(placements).tobytes(), tuple(map(bool, slides))), "pose")
+    text, calls = generate_move(structure_of(placements, slides), "pose")
     namespace = {function.__name__: function for function in calls}
     exec(text, namespace)
     return namespace["move"]
@@ -147,5 +147,5 @@ def test_arms_of_one_kinematic_structure_share_a_module_whatever_their_tool():
     for name in ("ur10", "ur10e"):
         robot = load_robot(name)
         for arm in (robot, robot.with_tcp(pin.SE3(pin.exp3(np.ones(3)), np.ones(3)))):
-            texts.add(move(structure_of(arm.placements, arm.prismatic), "pose").text)
+            texts.add(generate_move(structure_of(arm.placements, arm.prismatic), "pose").text)
     assert len(texts) == 1

@@ -48,7 +48,7 @@ print(0)
 OWN = """
 import numpy as np
 from simbridge.ik.kernels.compile import kernel
-from simbridge.ik.kernels.module import module_text
+from simbridge.ik.kernels.compile import module_text
 
 FACTOR = {factor}
 

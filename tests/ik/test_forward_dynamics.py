@@ -19,7 +19,7 @@ from simbridge.errors import InvalidParameter, UnknownName, UnstableSolver
 from simbridge.experiments.homogenization import CONDITIONED, NAIVE, TRANSPOSE, configurations, measure
 from simbridge.ik.forward_dynamics import ForwardDynamics, Twin, effective_masses
 from simbridge.ik.kernels import forward_dynamics as loops
-from simbridge.ik.kernels.mathematics import mobility, rotation_vector
+from simbridge.ik.kernels.mathematics import mobility, rotation_vector, structure_of
 from simbridge.ik.settings import ForwardDynamicsParameters, resolved
 from simbridge.robot import load_robot, pose
 from simbridge.robot.kinematics import restart_postures, tool_path
@@ -145,10 +145,11 @@ def test_the_stability_bound_is_where_the_iteration_turns(kappa, converges):
     """Past the bound the same arithmetic (through the kernel, which does not refuse) grows the error."""
     target = tool_path(UR10, UR10.home[None])
     target[0, :3] += 1e-4
-    settings = np.array([1.0, np.inf, np.inf, np.inf, 1.0, 1.0, 1e-9, 1e-12, *[kappa] * 6, *[0.0] * 6, kappa, 0.0])
+    clamp, twin, kp = np.full(2, np.inf), np.array([1.0, 1.0, 1e-9, 1e-12]), np.full(6, kappa)
+    settings = (1.0, np.inf, clamp, twin, kp, np.zeros(6), kappa, 0.0)
     memory, joints, placements = np.zeros(20), np.empty((200, 6)), np.array(UR10.placements)
     memory[:6] = UR10.home
-    track = loops.kernels(*CHAIN).track
+    track = loops.kernels(structure_of(*CHAIN), "pose").track
     track(placements, np.zeros((2, 6)), np.repeat(target, 200, axis=0), memory, settings, 1, joints)
     left = np.linalg.norm(tool_path(UR10, joints)[-1, :3] - target[0, :3])
     assert (left < 1e-4) == converges

@@ -13,7 +13,7 @@ import simbridge
 from simbridge.errors import InvalidParameter, UnknownName
 from simbridge.ik.jacobian_transpose import JacobianTranspose, paper_alpha
 from simbridge.ik.settings import SOLVERS, IterativeParameters
-from simbridge.ik.task import freed, residual
+from simbridge.ik.targets import freed, residual
 from simbridge.resources import robot_files
 from simbridge.robot import load_robot, pose
 from simbridge.robot.chain import TASK_ROWS

@@ -11,11 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simbridge.ik.kernels import mathematics, source
-from simbridge.ik.kernels.compile import kernel
+from simbridge.ik.kernels import mathematics
+from simbridge.ik.kernels.compile import Generated, kernel, module_text
 from simbridge.ik.kernels.expression import Trace, statements
-from simbridge.ik.kernels.module import Generated, module_text
-from simbridge.ik.kernels.source import Structure, structure_entries
 from simbridge.robot import chain as robot_chain
 from simbridge.robot.chain import TASK_ROWS
 from simbridge.robot.kinematics import task_jacobians, tool_poses
@@ -30,9 +28,9 @@ def moved(placements, q, target, kp, damping, twin, clamp, ballast, pull, error,
     move(placements, q, target, kp, damping, twin, clamp, ballast, pull, error, motion)  # noqa: F821
 
 
-def linearized(placements, q, target, clamps, difference_step, error, pull, jacobian):
+def linearized(arrays):
     """Calls the generated `linearize`."""
-    linearize(placements, q, target, clamps[0], clamps[1], difference_step, error, pull, jacobian)  # noqa: F821
+    linearize(arrays[0])  # noqa: F821
 
 
 def kinematics(placements, q, twin, tool, jacobian, mass):
@@ -60,30 +58,40 @@ class Chain:
             for _ in range(self.n + 1)
         ]
         self.frames = np.array([placement.homogeneous for placement in self.placements])
-        self.structure = Structure(structure_entries(self.frames).tobytes(), tuple(self.slides))
-        self.move = compiled(moved, move=source.move(self.structure, "pose"))
+        self.structure = mathematics.structure_of(self.frames, np.array(self.slides))
+        self.move = compiled(moved, move=mathematics.generate_move(self.structure, "pose"))
         self.linearize = {
-            task: compiled(linearized, linearize=source.linearize(self.structure, task)) for task in TASK_ROWS
+            task: compiled(linearized, linearize=mathematics.generate_linearize(self.structure, task))
+            for task in TASK_ROWS
         }
         self.kinematics = compiled(kinematics, compute=self._kinematics())
 
     @functools.cached_property
     def by_differences(self):
         """As `linearize["pose"]`, with a Jacobian by finite differences."""
-        return compiled(linearized, linearize=source.linearize(self.structure, "pose", differences=True))
+        return compiled(linearized, linearize=mathematics.generate_linearize(self.structure, "pose", differences=True))
 
     def difference_quotients(self, q, step):
         """The Jacobian (6, n) by finite differences."""
-        scratch, jacobian = np.empty(6), np.empty((self.n, 6))
-        self.by_differences(self.frames, q, np.ones(12), (math.inf, math.inf), step, scratch, scratch, jacobian)
-        return jacobian.T
+        buffers = self._buffers(q, np.ones(12), (math.inf, math.inf), step)
+        self.by_differences(buffers)
+        return buffers["jacobian_there"][0].T
 
     def linearized(self, q, target, task, clamps=(math.inf, math.inf)):
         """Error (6,), pull (6,) and Jacobian (n, 6); what the function leaves alone is 9."""
-        error, pull, jacobian = np.full(6, 9.0), np.full(6, 9.0), np.full((self.n, 6), 9.0)
-        aim = np.concatenate([target.translation, target.rotation.ravel()])
-        self.linearize[task](self.frames, q, aim, tuple(map(float, clamps)), 0.01, error, pull, jacobian)
-        return error, pull, jacobian
+        buffers = self._buffers(q, np.concatenate([target.translation, target.rotation.ravel()]), clamps, 0.01)
+        self.linearize[task](buffers)
+        return tuple(buffers[name][0] for name in ("residual", "error_there", "jacobian_there"))
+
+    def _buffers(self, q, target, clamps, difference_step):
+        """The record of the loops; what the function is to fill is 9."""
+        buffers = allocate_buffers(self.n)
+        buffers["placements"], buffers["q"], buffers["target"] = self.frames, q, target
+        buffers["translation_clamp"], buffers["rotation_clamp"] = clamps
+        buffers["difference_step"] = difference_step
+        for name in ("residual", "error_there", "jacobian_there"):
+            buffers[name] = 9.0
+        return buffers
 
     def _kinematics(self):
         """Tool frame, Jacobian and mass matrix, traced and printed as the solvers' functions are."""

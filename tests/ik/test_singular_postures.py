@@ -9,7 +9,7 @@ import pytest
 
 from simbridge.ik.closed_form import ClosedForm
 from simbridge.ik.settings import SOLVERS
-from simbridge.ik.task import residual
+from simbridge.ik.targets import residual
 from simbridge.robot import load_robot, pose
 from simbridge.robot.kinematics import tool_path
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from simbridge import ClosedForm
 from simbridge.errors import NoClosedForm
 from simbridge.ik.settings import SOLVERS
-from simbridge.ik.task import residual
+from simbridge.ik.targets import residual
 from simbridge.robot import load_robot
 from simbridge.robot.kinematics import tool_path
 

@@ -23,8 +23,7 @@ import numpy as np
 
 from simbridge.errors import InvalidParameter
 from simbridge.evaluation.identification.servoj import NotIdentified, TargetMotion, Tuning, cauchy, resolution
-from simbridge.ik.kernels.compile import kernel
-from simbridge.ik.kernels.module import module_text
+from simbridge.ik.kernels.compile import kernel_of
 from simbridge.robot.pose import Array, Counts
 from simbridge.servo.law import GAIN_RANGE, LOOKAHEAD_RANGE, JointMotion, ServojLaw, setpoints_seen
 
@@ -333,7 +332,7 @@ def _decoded(motion: TargetMotion, law: Law, commands: Array, index: Array) -> C
     first = np.searchsorted(found.call[order], np.arange(len(low)))
     command = np.zeros(len(low), dtype=np.int64)
     arrays = (np.ascontiguousarray(found.seen[order]), found.share[order], first, low, high)
-    kernel(module_text(_search), "_search", "search for commands")(commands, *arrays, width, command)
+    kernel_of(_search, "search for commands")(commands, *arrays, width, command)
     return replace(found, command=command)
 
 

@@ -20,8 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from simbridge.evaluation.metrics.samples import PositionStatistics, column, rms, rows, stamps, statistics
-from simbridge.ik.kernels.compile import Kernel, kernel
-from simbridge.ik.kernels.module import module_text
+from simbridge.ik.kernels.compile import Kernel, kernel, module_text
 from simbridge.robot.pose import Array
 
 Point = tuple[float, float, float]

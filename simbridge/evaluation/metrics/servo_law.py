@@ -12,15 +12,13 @@ commands are found. A tuning counts as found where no other one explains the cyc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import chain
 
 import numpy as np
 
-from simbridge.ik.kernels.compile import kernel
-from simbridge.ik.kernels.module import module_text
+from simbridge.ik.kernels.compile import kernel_of
 from simbridge.robot.pose import Array, Counts
 from simbridge.servo.law import GAIN_RANGE, LOOKAHEAD_RANGE, JointMotion, ServojLaw, setpoints_seen
 
@@ -195,7 +193,9 @@ class _Rows:
         """A law with the commands that fit it best."""
         seen, share = self._seen(tuning, phase)
         taken = np.zeros((2, len(seen)), dtype=np.int64)
-        cost = _taking()(self.sent, np.ascontiguousarray(seen), self.number, share, *window, taken) / len(seen)
+        cost = kernel_of(_take, "check of the servo law")(
+            self.sent, np.ascontiguousarray(seen), self.number, share, *window, taken
+        ) / len(seen)
         distances = np.linalg.norm(self._residual(tuning, phase, taken), axis=1)
         known = distances[np.isfinite(distances)]
         score = float(np.quantile(known, _MOST_ROWS)) if len(known) >= _FEWEST else np.inf
@@ -324,11 +324,6 @@ def _solved(columns: Array, wanted: Array, weights: Array) -> Array:
     normal = np.einsum("kni,knj->ij", weighted, columns)
     x: Array = np.linalg.lstsq(normal, np.einsum("kni,kn->i", weighted, wanted), rcond=1e-14)[0] / scale
     return x
-
-
-@lru_cache(maxsize=1)
-def _taking() -> Callable[..., float]:
-    return kernel(module_text(_take), "_take", "check of the servo law")
 
 
 def _take(sent: Array, seen: Array, number: Counts, share: float, oldest: int, newest: int, taken: Counts) -> float:

@@ -4,6 +4,12 @@ With a finite step clamp a step must reduce the error by a tenth of what it pred
 it does. Where a sixteenth of it still does not, or where the clamp leaves less of it than that, the steepest descent is
 taken. Otherwise a target out of reach makes every solver of this family chatter about the stretched arm, where the
 Jacobian predicts more than the arm can do (the jitter that tutorials note, and that a smaller gain only slows).
+
+A motion within the null space (`drift`) raises the error beyond the linear model; a step of the solver corrects that at
+once. The drift is accepted only if most of it survives the correction, and if it does not lead past the point from
+which the solver would move back: a stretched arm that would bend towards its posture and be stretched again stays as it
+is. Step, drift and correction together move no joint further than the clamp. Without a clamp nothing is checked: the
+plain method.
 """
 
 from __future__ import annotations
@@ -15,69 +21,147 @@ from typing import Any
 
 import numpy as np
 
-from simbridge.ik.kernels import source
-from simbridge.ik.kernels.compile import Kernel, kernel
+from simbridge.ik.kernels.compile import Kernel, kernel, module_text
 from simbridge.ik.kernels.dense import aim, copy
-from simbridge.ik.kernels.module import Generated, module_text
-from simbridge.ik.kernels.null_space import (
-    adopt,
-    cost_of,
-    largest,
-    limit_step,
-    linearized_cost,
-    no_null_space_step,
-    norm,
-    null_space_step,
-)
-from simbridge.ik.kernels.source import Structure
-from simbridge.ik.kernels.step import Buffers, take_step
-from simbridge.robot.pose import Array, Flags
+from simbridge.ik.kernels.expression import Generated
+from simbridge.ik.kernels.mathematics import Structure, generate_linearize
+from simbridge.ik.kernels.step import Buffers, linearize, take_step
+from simbridge.robot.pose import Array
 
 # Parts of a step: below the first another direction is better, below the second it is as good as none.
 _SHORT, _SHORTEST = 2.0**-4, 2.0**-12
 # The share of the predicted reduction of the cost that a step must attain (Armijo).
 _SHARE = 0.1
-# The cost (half a squared error, m and rad) of a nanometre.
-_ROUNDING = 1e-18
+# The cost (half a squared error, m and rad) of a nanometre; and of a micrometre, which is what a drift may cost.
+_ROUNDING, _TOLERATED = 1e-18, 5e-13
+# The smallest part of a drift that is tried, and the part that has to survive its correction: more than the half that a
+# single step leaves of the bend of a stretched arm, since there Newton's method only halves what is left.
+_MIN_DRIFT, _SURVIVING = 2.0**-8, 0.75
 # A sum below this share of its parts is rounding.
 _CANCELLED = 1e-9
 # What is being tried: nothing, the solver's step, or the steepest descent.
 _NOTHING, _STEP, _STEEPEST = 0, 1, 2
 
 
+@lru_cache(maxsize=64)
 def compiled_loop(
-    placements: Array,
-    prismatic: Flags,
-    task: str,
-    solver: str,
-    step: Callable[..., None],
-    *,
-    drifts: bool,
-    differences: bool,
+    structure: Structure, task: str, solver: str, step: Callable[..., None], *, drifts: bool, differences: bool
 ) -> Kernel:
     """The function `track` for one solver, arms of one kinematic structure, and one task.
 
     Args:
-        placements, prismatic: The chain: see `source.structure_of`.
-        task: See `simbridge.ik.task`.
         solver: What the notice about compiling calls it.
         step: See `step.py`.
         drifts: Whether the step has a motion within the null space.
         differences: Whether the Jacobian is one of finite differences.
     """
-    return _compiled_loop(source.structure_of(placements, prismatic), task, solver, step, drifts, differences)
-
-
-@lru_cache(maxsize=64)
-def _compiled_loop(
-    structure: Structure, task: str, solver: str, step: Callable[..., None], drifts: bool, differences: bool
-) -> Kernel:
     given: dict[str, Generated | Callable[..., None]] = {
-        "linearize": source.linearize(structure, task, differences),
+        "linearize": generate_linearize(structure, task, differences),
         "take_step": step,
         "null_space_step": null_space_step if drifts else no_null_space_step,
     }
     return kernel(module_text(track, given=given), "track", f"{solver} for this kinematic structure")
+
+
+def norm(e: Array, first: int) -> float:
+    """The length of three components of a vector."""
+    return math.sqrt(e[first] * e[first] + e[first + 1] * e[first + 1] + e[first + 2] * e[first + 2])
+
+
+def clamped_cost(size: float, clamp: float) -> float:
+    """The cost whose gradient is an error clamped to a length: half a square, and linear beyond the clamp."""
+    return 0.5 * size * size if size <= clamp else clamp * (size - 0.5 * clamp)
+
+
+def cost_of(buffers: Buffers) -> float:
+    """The cost of the residual, which steps are to reduce."""
+    cost = clamped_cost(norm(buffers.residual, 0), buffers.translation_clamp)
+    return cost + buffers.rotation_weight * clamped_cost(norm(buffers.residual, 3), buffers.rotation_clamp)
+
+
+def largest(step: Array) -> float:
+    """The largest magnitude in a vector."""
+    found = 0.0
+    for i in range(step.shape[0]):
+        found = max(found, abs(step[i]))
+    return found
+
+
+def limit_step(step: Array, clamp: float) -> float:
+    """Shorten a step so that no joint moves further than the clamp; returns the part of it that is left."""
+    most, total = largest(step), 0.0
+    for i in range(step.shape[0]):
+        total += step[i]
+    scale = 1.0 if most <= clamp else clamp / most
+    for i in range(step.shape[0]):
+        # A step that is not finite becomes none.
+        step[i] = scale * step[i] if math.isfinite(total) else 0.0
+    return scale
+
+
+def linearized_cost(buffers: Buffers) -> float:
+    """Linearize at `buffers.q`: error and Jacobian there, and the residual; returns its cost."""
+    linearize(buffers)
+    return cost_of(buffers)
+
+
+def adopt(buffers: Buffers) -> None:
+    """Where the last motion has led becomes where the step begins."""
+    copy(buffers.error_there, buffers.error)
+    for j in range(buffers.q.shape[0]):
+        copy(buffers.jacobian_there[j], buffers.jacobian[j])
+
+
+def largest_difference(one: Array, other: Array) -> float:
+    """The largest magnitude in the difference of two vectors."""
+    found = 0.0
+    for i in range(one.shape[0]):
+        found = max(found, abs(one[i] - other[i]))
+    return found
+
+
+def no_null_space_step(settings: Any, buffers: Buffers, cost: float) -> None:
+    """In the place of `null_space_step`, for solvers without a drift: less to compile."""
+
+
+def null_space_step(settings: Any, buffers: Buffers, cost: float) -> None:
+    """Move `buffers.q` by the drift of the step that led to it, at this cost, and linearize again."""
+    q, way, base, clamp = buffers.q, buffers.way, buffers.base, buffers.step_clamp
+    n = q.shape[0]
+    size = 0.0
+    for i in range(n):
+        way[i] = buffers.drift[i]
+        size += way[i] * way[i]
+    if size == 0.0:
+        return
+    guarded = math.isfinite(clamp)
+    left = clamp - largest_difference(q, buffers.before)
+    if left <= 0.0:
+        return
+    size *= limit_step(way, left) ** 2
+    copy(q, base)
+    scale = 1.0
+    while scale >= _MIN_DRIFT:
+        for i in range(n):
+            q[i] = base[i] + scale * way[i]
+        if linearized_cost(buffers) <= cost or not guarded:
+            return
+        # The correction is its motion, and its drift where the solver would move on.
+        adopt(buffers)
+        take_step(settings, buffers)
+        limit_step(buffers.dq, clamp)
+        surviving, onward = 0.0, 0.0
+        for i in range(n):
+            q[i] += buffers.dq[i]
+            surviving += (q[i] - base[i]) * way[i]
+            onward += buffers.drift[i] * way[i]
+        corrected = linearized_cost(buffers) <= max(cost, _TOLERATED)
+        useful = onward >= 0.0 and surviving >= _SURVIVING * scale * size
+        if corrected and useful and largest_difference(q, buffers.before) <= clamp:
+            return
+        scale *= 0.5
+    copy(base, q)
+    linearized_cost(buffers)
 
 
 def predicted(buffers: Buffers, dq: Array) -> float:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, ParamSpec, TypeAlias
+from typing import Any, NamedTuple, ParamSpec, TypeAlias
 
 Scalar: TypeAlias = Any
 """A float, or an `Expression`."""
@@ -20,9 +20,11 @@ _Args = ParamSpec("_Args")
 
 @dataclass
 class Trace:
-    """All operations of one function, in an order in which they can be computed; equal ones appear once."""
+    """All operations of one function, in an order in which they can be computed; equal ones appear once. And the
+    functions that it calls."""
 
     nodes: list[tuple[Any, ...]] = field(default_factory=list)
+    called: dict[str, Callable[..., Any]] = field(default_factory=dict)
     _known: dict[tuple[Any, ...], int] = field(default_factory=dict)
 
     def add(self, *node: Any) -> Expression:
@@ -127,12 +129,26 @@ def opaque(outputs: int) -> Callable[[Callable[_Args, Any]], Callable[_Args, Any
             if traced is None:
                 return function(*arguments, **named)
             trace = traced.trace
+            trace.called[function.__name__] = function
             called = trace.add("call", function.__name__, *(trace.index(a) for a in arguments))
             return tuple(trace.add("item", called.index, i) for i in range(outputs))
 
         return call
 
     return mark
+
+
+class Generated(NamedTuple):
+    """A generated function: its text, and the functions that it calls."""
+
+    text: str
+    calls: tuple[Callable[..., Any], ...]
+
+
+def generated(signature: str, lines: Iterable[str], trace: Trace) -> Generated:
+    """The function of these lines of Python."""
+    body = "\n".join(f"    {line}" for line in lines)
+    return Generated(f"def {signature}:\n{body}\n", tuple(trace.called.values()))
 
 
 def statements(trace: Trace, results: Iterable[tuple[str, Scalar]]) -> list[str]:
@@ -164,18 +180,11 @@ def _uses(trace: Trace, wanted: list[int]) -> list[int]:
     uses = [0] * len(trace.nodes)
     for index in wanted:
         uses[index] += 1
-    for index in range(len(trace.nodes) - 1, -1, -1):
-        if uses[index]:
-            for operand in _operands(trace.nodes[index]):
-                uses[operand] += 1
+    for index, (kind, *rest) in reversed(list(enumerate(trace.nodes))):
+        operands = {"name": rest[:0], "call": rest[1:], "item": rest[:1]}.get(kind, rest)
+        for operand in operands if uses[index] else ():
+            uses[operand] += 1
     return uses
-
-
-def _operands(node: tuple[Any, ...]) -> tuple[int, ...]:
-    kind, *rest = node
-    if kind == "name":
-        return ()
-    return tuple(rest[1:] if kind == "call" else rest[:1] if kind == "item" else rest)
 
 
 def _text(kind: str, operands: list[Any], text: dict[int, tuple[str, int]]) -> tuple[str, int]:

@@ -1,25 +1,25 @@
 """The loops of forward dynamics over iterations and targets, compiled around the generated function `move`.
 
-`settings` (22,) holds dt, the step clamp (rad), the error clamps (m, rad), the twin (tool mass, tool inertia, link
-mass, link inertia), kp (6), kd (6), kappa and the least ballast (kg m^2). `memory` (2 n + 8,) is the state that is kept
-between targets: joint positions (n), their velocity (n, of velocity accumulation only), the ballast (kg m^2), the last
-error (6) and whether there is one.
+`memory` (2 n + 8,) is the state that is kept between targets: joint positions (n), their velocity (n, of velocity
+accumulation only), the ballast (kg m^2), the last error (6) and whether there is one.
 """
 
 from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from simbridge.ik.kernels import source
-from simbridge.ik.kernels.compile import Kernel, kernel
+from simbridge.ik.kernels.compile import Kernel, kernel, module_text
 from simbridge.ik.kernels.dense import aim, copy
-from simbridge.ik.kernels.module import module_text
-from simbridge.ik.kernels.source import Structure
-from simbridge.robot.pose import Array, Counts, Flags
+from simbridge.ik.kernels.mathematics import Structure, generate_move
+from simbridge.robot.pose import Array, Counts
+
+Settings: TypeAlias = tuple[float, float, Array, Array, Array, Array, float, float]
+"""dt, step clamp (rad), error clamps (m, rad), the twin (tool mass, tool inertia, link mass, link inertia), kp (6),
+kd (6), kappa, and the least ballast (kg m^2)."""
 
 
 class Kernels(NamedTuple):
@@ -30,14 +30,10 @@ class Kernels(NamedTuple):
     solve: Kernel
 
 
-def kernels(placements: Array, prismatic: Flags, task: str = "pose") -> Kernels:
-    """The compiled loops for a chain and a task."""
-    return _kernels(source.structure_of(placements, prismatic), task)
-
-
 @lru_cache(maxsize=64)
-def _kernels(structure: Structure, task: str) -> Kernels:
-    text = module_text(track, accumulate, solve, given={"move": source.move(structure, task)})
+def kernels(structure: Structure, task: str) -> Kernels:
+    """The compiled loops for arms of one kinematic structure, and a task."""
+    text = module_text(track, accumulate, solve, given={"move": generate_move(structure, task)})
     purpose = "forward-dynamics solver for this kinematic structure"
     return Kernels(*(kernel(text, name, purpose) for name in Kernels._fields))
 
@@ -55,7 +51,7 @@ def move(
     error: Array,
     motion: Array,
 ) -> None:
-    """Stands for the generated function: see `source.move`."""
+    """Stands for the generated function: see `mathematics.generate_move`."""
     raise NotImplementedError
 
 
@@ -93,28 +89,28 @@ def adapted(ballast: float, ratio: float, least: float) -> float:
 
 
 def track(
-    placements: Array, limits: Array, poses: Array, memory: Array, settings: Array, iterations: int, out: Array
+    placements: Array, limits: Array, poses: Array, memory: Array, settings: Settings, iterations: int, out: Array
 ) -> None:
     """Algorithm 1 of the paper for a sequence of targets (T, 7); out (T, n).
 
     With a finite step clamp this is Levenberg-Marquardt: a motion must lower the potential by at least a tenth of the
     decrease that the linear model predicts, or it is undone. A ballast (an inertia added to every joint) grows after
-    poor predictions and shrinks after good ones. Within reach predictions are good, and the ballast is zero. Out of
-    reach the arm is stretched, and the twin is light in the direction in which the force bends the path: there the
-    ballast damps it. While a target is held the potential never rises, so the arm cannot oscillate.
+    poor predictions and shrinks after good ones; within reach it is zero. Out of reach the arm is stretched, and the
+    twin is light in the direction in which the force bends the path: there the ballast damps it. While a target is held
+    the potential never rises, so the arm cannot oscillate.
     """
     n = out.shape[1]
-    dt, step_clamp, clamp, twin, kp = settings[0], settings[1], settings[2:4], settings[4:8], settings[8:14]
+    dt, step_clamp, clamp, twin, kp, kd, kappa, least_ballast = settings
     target, error, pull, undamped, damping = np.zeros(12), np.zeros(6), np.zeros(6), np.zeros(6), np.zeros(6)
     motion, kept = np.zeros(n + 1), np.zeros(n)
     for i in range(6):
-        damping[i] = settings[14 + i] / dt
-    q, ballast, least_ballast = memory[:n], memory[2 * n], settings[21]
+        damping[i] = kd[i] / dt
+    q, ballast = memory[:n], memory[2 * n]
     guarded = step_clamp < np.inf
     # Lines 8 and 9 each halve: qd = 0.5 qdd dt, q += 0.5 qd dt. Velocity does not accumulate.
     quarter = 0.25 * dt * dt
     # The decrease of a quadratic potential in an iteration, as a part of slope times motion.
-    model = 1.0 - settings[20] / 8.0
+    model = 1.0 - kappa / 8.0
     for t in range(poses.shape[0]):
         aim(poses[t], target)
         lowest, predicted, moved, steady = 0.0, 0.0, False, False
@@ -141,7 +137,7 @@ def track(
             scale, largest = quarter, largest_of(motion, n, quarter)
             if largest > step_clamp:
                 scale *= step_clamp / largest
-            predicted = model * scale * motion[n]
+            predicted = model * scale * float(motion[n])
             for i in range(n):
                 q[i] += scale * motion[i]
             moved = steady = True
@@ -150,7 +146,7 @@ def track(
 
 
 def accumulate(
-    placements: Array, limits: Array, poses: Array, memory: Array, settings: Array, iterations: int, out: Array
+    placements: Array, limits: Array, poses: Array, memory: Array, settings: Settings, iterations: int, out: Array
 ) -> None:
     """The released controller's integration for a sequence of targets (T, 7); out (T, n).
 
@@ -158,11 +154,11 @@ def accumulate(
     derivative continues across targets.
     """
     n = out.shape[1]
-    dt, clamp, twin, kp = settings[0], settings[2:4], settings[4:8], settings[8:14]
+    dt, _, clamp, twin, kp, kd = settings[:6]
     target, error, undamped, damping = np.zeros(12), np.zeros(6), np.zeros(6), np.zeros(6)
     acceleration = np.zeros(n + 1)
     for i in range(6):
-        damping[i] = settings[14 + i] / dt
+        damping[i] = kd[i] / dt
     q, velocity, last = memory[:n], memory[n : 2 * n], memory[2 * n + 1 : 2 * n + 7]
     for t in range(poses.shape[0]):
         aim(poses[t], target)
@@ -181,13 +177,12 @@ def solve(
     q0: Array,
     starts: Array,
     poses: Array,
-    settings: Array,
+    settings: Settings,
     iterations: int,
     tolerance: Array,
     out: Array,
     residuals: Array,
     used: Counts,
-    tries: Counts,
 ) -> None:
     """Solve each target (T, 7) to a tolerance (m, rad), from the solution of the one before (the first from q0), then
     from each of `starts` (R, n) until one succeeds.
@@ -197,11 +192,10 @@ def solve(
     kappa = 4, which are Gauss-Newton steps, and a ballast proportional to the square of the error: Levenberg-Marquardt
     as in Yamashita and Fukushima (2001), which still converges fast where the Jacobian is singular.
 
-    The results are those of the best try: joint positions (T, n), residuals (T, 2) in m and rad, iterations (T) and
-    tries (T).
+    The results are those of the best try: joint positions (T, n), residuals (T, 2) in m and rad, and iterations (T).
     """
     n, total = q0.shape[0], poses.shape[0]
-    dt, step_clamp, clamp, twin, kp = settings[0], settings[1], settings[2:4], settings[4:8], settings[8:14]
+    dt, step_clamp, clamp, twin, kp = settings[:5]
     target, error, pull, undamped = np.zeros(12), np.zeros(6), np.zeros(6), np.zeros(6)
     motion, q, first, masses = np.zeros(n + 1), np.zeros(n), np.zeros(n), np.zeros(4)
     last = iterations + 50
@@ -211,7 +205,6 @@ def solve(
         best, used[t] = np.inf, 0
         for attempt in range(starts.shape[0] + 1):
             copy(first if attempt == 0 else starts[attempt - 1], q)
-            tries[t] = attempt + 1
             copy(twin, masses)
             ballast = 0.0
             for iteration in range(last + 1):

@@ -1,16 +1,22 @@
-"""The dynamics and the error of a serial chain, over scalars; its kinematics are in `simbridge.robot.chain`.
+"""The dynamics and the error of a serial chain, over scalars, and the functions that are generated from them.
 
-With floats or numpy columns these functions compute; with expressions they leave straight-line code.
+With floats or numpy columns the mathematics computes; with expressions it leaves straight-line code. The kinematics are
+in `simbridge.robot.chain`.
+
+Of a chain's fixed transforms only the structure goes into the code: which entries are 0, 1 and -1. The other numbers
+stay arguments, and so does the whole tool frame. Arms of one kinematic structure (all of UR's, with any TCP) thus share
+their compiled code, and so do all calibrated ones.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from simbridge.ik.kernels.expression import opaque
+from simbridge.ik.kernels.expression import Generated, Trace, generated, opaque, statements
 from simbridge.robot import chain
 from simbridge.robot.chain import Frames, Matrix, Scalar, Vector, columns, cross, dot, minus, plus, scaled
 from simbridge.robot.pose import Array, Flags
@@ -24,7 +30,7 @@ def mass_matrix(at: Frames, twists: list[Vector], twin: Sequence[Scalar]) -> Mat
     Args:
         at: The frames.
         twists: The Jacobian's columns.
-        twin: Tool mass and inertia, then each link's, which sit at the origin of the link's own joint.
+        twin: Tool mass and inertia, then each link's, at the origin of its own joint.
     """
     mass, inertia, link_mass, link_inertia = twin
     # The body beyond joint j: its mass, first moment h, and moments of inertia.
@@ -101,20 +107,21 @@ def difference_quotient(at: Frames, there: Frames, step: Scalar) -> Vector:
     return [component / step for component in way]
 
 
-def pose_error(target: Vector, wanted: Matrix, at: Frames, task: str = "pose") -> Vector:
+def pose_error(target: Vector, at: Frames, task: str) -> Vector:
     """Target minus tool in the components that the task constrains: translation, then the Rodrigues vector of
-    R_target R_tool^T.
+    R_target R_tool^T (for "axis" the smallest that turns the tool's z axis to the target's, for "position" zero).
 
-    For "axis" the Rodrigues vector is the smallest that turns the tool's z axis to the target's; for "position" it is
-    zero.
+    Args:
+        target: Position (3) and rotation matrix (9, row by row).
     """
+    position, wanted = target[:3], [target[3:6], target[6:9], target[9:]]
     if task == "position":
-        return [*minus(target, at.position), 0.0, 0.0, 0.0]
+        return [*minus(position, at.position), 0.0, 0.0, 0.0]
     if task == "axis":
         x, _, z = columns(at.rotation)
-        return [*minus(target, at.position), *axis_turn(*z, *columns(wanted)[2], *x)]
+        return [*minus(position, at.position), *axis_turn(*z, *columns(wanted)[2], *x)]
     turn = [[dot(row, other) for other in at.rotation] for row in wanted]
-    return [*minus(target, at.position), *rotation_vector(*turn[0], *turn[1], *turn[2])]
+    return [*minus(position, at.position), *rotation_vector(*turn[0], *turn[1], *turn[2])]
 
 
 def clamped(error: Vector, largest: Sequence[Scalar]) -> Vector:
@@ -135,9 +142,7 @@ def shortened(x: float, y: float, z: float, largest: float) -> tuple[float, floa
 def axis_turn(
     ax: float, ay: float, az: float, bx: float, by: float, bz: float, nx: float, ny: float, nz: float
 ) -> tuple[float, float, float]:
-    """The smallest Rodrigues vector that turns the unit vector a into b; about n, which is perpendicular to a, if they
-    oppose.
-    """
+    """The smallest Rodrigues vector that turns the unit vector a into b; if they oppose about n, perpendicular to a."""
     x, y, z = ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
     sine = math.sqrt(x * x + y * y + z * z)
     cosine = ax * bx + ay * by + az * bz
@@ -185,8 +190,8 @@ def mobility(
 ) -> list[Array]:
     """J J^T and, for each twin, J H^-1 J^T at joint positions (T, n): arrays (T, 6, 6), base axes, translation first.
 
-    They map a force at the tool to its acceleration: of an arm without inertia, and of the virtual twins. A twin is
-    given by its `Twin.numbers`.
+    They map a force at the tool to its acceleration: of an arm without inertia, and of the virtual twins, each given by
+    its `Twin.numbers`.
     """
     fixed = chain.exact_placements(placements).tolist()
     q = list(np.ascontiguousarray(configurations.T))
@@ -201,3 +206,99 @@ def mobility(
             for j, entry in enumerate(row):
                 matrix[:, i, j] = matrix[:, j, i] = entry
     return list(matrices)
+
+
+class Structure(NamedTuple):
+    """What arms of one kinematic structure share: their frames as rows of four (n + 1, 3, 4) with 0, 1 and -1, and nan
+    for any other number; and which joints slide."""
+
+    frames: bytes
+    prismatic: tuple[bool, ...]
+
+    def frames_at(self, trace: Trace, moved: int | None = None) -> chain.Frames:
+        """The frames at the joint positions `q`; with one joint moved on by `difference_step` if given."""
+        entries = np.frombuffer(self.frames).reshape(-1, 3, 4).tolist()
+        placements = [
+            [
+                [trace.name(f"placements[{i}, {r}, {c}]") if value != value else value for c, value in enumerate(row)]
+                for r, row in enumerate(rows)
+            ]
+            for i, rows in enumerate(entries)
+        ]
+        angles = _names(trace, "q", len(self.prismatic))
+        if moved is not None:
+            angles[moved] = angles[moved] + trace.name("difference_step")
+        return chain.frames(placements, self.prismatic, angles, cosine_and_sine)
+
+
+def structure_of(placements: Array, prismatic: Flags) -> Structure:
+    """The kinematic structure of a chain: placements (n + 1, 4, 4), and which joints slide (n,)."""
+    rows = chain.exact_placements(placements)[:, :3]
+    plain = np.isin(rows, (0.0, 1.0, -1.0))
+    # Any tool.
+    plain[-1] = False
+    return Structure(np.where(plain, rows, np.nan).tobytes(), tuple(map(bool, prismatic)))
+
+
+def generate_move(structure: Structure, task: str) -> Generated:
+    """The function `move` of forward dynamics.
+
+    Its results: the error at q, its clamped part `pull`, and the acceleration H^-1 J^T (Kp pull + damping (pull - last
+    pull)) of equation 12 with a ballast on H's diagonal, followed by the slope of the potential along it.
+    """
+    trace = Trace()
+    kp, damping, last, twin, clamp, target = (
+        _names(trace, name, count)
+        for name, count in (("kp", 6), ("damping", 6), ("pull", 6), ("twin", 4), ("clamp", 2), ("target", 12))
+    )
+    at = structure.frames_at(trace)
+    error = pose_error(target, at, task)
+    pull = clamped(error, clamp)
+    force = [k * e + d * (e - before) for k, d, e, before in zip(kp, damping, pull, last, strict=True)]
+    # A tool whose rotation is free has no rotational inertia.
+    if task == "position":
+        twin[1] = 0.0
+    twists = chain.jacobian(at, structure.prismatic)
+    torque = [dot(twist, force) for twist in twists]
+    mass = mass_matrix(at, twists, twin)
+    for j, row in enumerate(mass):
+        row[j] = row[j] + trace.name("ballast")
+    motion = solved(mass, torque)
+    slope = dot(motion, torque)
+    results = [*_into("error[{}]", error), *_into("pull[{}]", pull), *_into("motion[{}]", [*motion, slope])]
+    arguments = "placements, q, target, kp, damping, twin, clamp, ballast, pull, error, motion"
+    return generated(f"move({arguments})", statements(trace, results), trace)
+
+
+def generate_linearize(structure: Structure, task: str, differences: bool = False) -> Generated:
+    """The function `linearize` of the iterative solvers: see `step.linearize`.
+
+    Args:
+        differences: Whether its Jacobian is one of finite differences; else the exact one.
+    """
+    trace = Trace()
+    target = _names(trace, "target", 12)
+    clamp = [trace.name("translation_clamp"), trace.name("rotation_clamp")]
+    at = structure.frames_at(trace)
+    residual = pose_error(target, at, task)
+    error = chain.task_rows(at, clamped(residual, clamp), task)
+    if differences:
+        moved = [structure.frames_at(trace, moved=j) for j in range(len(structure.prismatic))]
+        twists = [difference_quotient(at, there, trace.name("difference_step")) for there in moved]
+    else:
+        twists = chain.jacobian(at, structure.prismatic)
+    results = [*_into("residual[{}]", residual), *_into("error_there[{}]", error)]
+    for j, twist in enumerate(twists):
+        results += _into(f"jacobian_there[{j}, {{}}]", chain.task_rows(at, twist, task))
+    arrays = ("placements", "q", "target", "residual", "error_there", "jacobian_there")
+    numbers = ("translation_clamp", "rotation_clamp", "difference_step")
+    read = [f"{name} = buffers.{name}" for name in (*arrays, *numbers)]
+    return generated("linearize(buffers)", [*read, *statements(trace, results)], trace)
+
+
+def _names(trace: Trace, array: str, count: int) -> list[Scalar]:
+    return [trace.name(f"{array}[{i}]") for i in range(count)]
+
+
+def _into(places: str, values: Iterable[Scalar]) -> list[tuple[str, Scalar]]:
+    return [(places.format(i), value) for i, value in enumerate(values)]

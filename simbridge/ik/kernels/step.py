@@ -19,8 +19,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from simbridge.robot.pose import Array
-
 Buffers: TypeAlias = Any
 """The record, as compiled code sees it: `buffers.dq[0]`."""
 
@@ -34,19 +32,16 @@ def allocate_buffers(n: int) -> Any:
     # The shape of an array in a record is part of its type: these two are chosen between.
     side = max(n, m)
     shapes: dict[str, tuple[int, ...]] = {
-        # For the step to read.
-        # Joint positions.
+        # For the step to read: joint positions; the Jacobian, a row per joint and a column per component of the task,
+        # SI units; the clamped error in the order of the columns, m and rad.
         "q": (n,),
-        # A row per joint, a column per component of the task; SI units.
         "jacobian": (n, 6),
-        # The clamped error in the order of the columns, m and rad.
         "error": (6,),
-        # For the step to fill: the motion that is to reduce the error.
+        # For the step to fill: the motion that is to reduce the error. The others may be left zero: a motion within the
+        # null space; and one that is made in any case, which only the step clamp shortens, and which leaves the rest of
+        # the clamp to the others.
         "dq": (n,),
-        # May be left zero: a motion within the null space.
         "drift": (n,),
-        # May be left zero: a motion that is made in any case. Only the step clamp shortens it, and the rest gets what
-        # the clamp leaves.
         "held": (n,),
         # Scratch of the step, which keeps nothing between calls. The system to solve, its right-hand side and solution,
         # the same for three right-hand sides, and its pivots.
@@ -98,18 +93,8 @@ def allocate_buffers(n: int) -> Any:
     return record
 
 
-def linearize(
-    placements: Array,
-    q: Array,
-    target: Array,
-    translation_clamp: float,
-    rotation_clamp: float,
-    difference_step: float,
-    error: Array,
-    pull: Array,
-    jacobian: Array,
-) -> None:
-    """Error, clamped error and Jacobian at q (n,). Stands for the generated function: see `source.linearize`."""
+def linearize(buffers: Buffers) -> None:
+    """Residual, clamped error and Jacobian at `buffers.q`. Stands for the generated function: see `generate.py`."""
     raise NotImplementedError
 
 

@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 
 from simbridge.errors import InvalidParameter, UnknownName
-from simbridge.ik.inputs import as_joints, as_pose
+from simbridge.ik.targets import as_joints, as_pose
 from simbridge.robot.pose import Array
 
 Kind = Literal["pose", "twist", "jog", "joints", "follow", "follow_joints"]

@@ -14,7 +14,7 @@ import numpy as np
 import pinocchio as pin
 
 from simbridge.ik.solver import Solver
-from simbridge.ik.task import freed
+from simbridge.ik.targets import freed
 from simbridge.planning.limiter import Limiter
 from simbridge.planning.live.aim import Aim, make_aim
 from simbridge.planning.live.between_inputs import POSES
