@@ -1,17 +1,20 @@
 """The command line: reads the flags, calls the command's function, and reports errors in one paragraph each.
 
-Only what reading flags needs is imported here; a command's module is imported when the command is called.
+Only what reading flags needs is imported here; a command's module is imported when the command is called. What a shell
+completes at the Tab key follows from the same flags.
 """
 
 from __future__ import annotations
 
+import contextlib
 import errno
-import importlib
+import io
 import os
 import signal
 import sys
 import traceback
 import warnings
+from pathlib import Path
 from typing import Any
 
 import tyro
@@ -20,8 +23,9 @@ from simbridge import __version__
 from simbridge.backends import SIMULATION
 from simbridge.cli.error_reporting import print_bug, print_error, print_message, print_note
 from simbridge.cli.flags import COMMANDS, RUN_FIELDS, Plan, Run, Teleop
-from simbridge.cli.option_flags import command_type, given_settings
+from simbridge.cli.option_flags import command_type, found, given_settings
 from simbridge.errors import OutputError, ScenarioError, SimbridgeError
+from simbridge.robot.files import write_file, writing
 from simbridge.running.signals import ended_by_signals, number_of
 
 _DESCRIPTION = """How well does an arm track a sampled motion, and where does the error come from?
@@ -52,13 +56,7 @@ def main(words: list[str] | None = None) -> int:
         return 0
     with ended_by_signals():
         try:
-            flags: object = tyro.cli(
-                command_type(given),
-                args=given or ["--help"],
-                prog="simbridge",
-                description=_DESCRIPTION,
-                config=(tyro.conf.FlagCreatePairsOff,),
-            )
+            flags = _read(command_type(given), given or ["--help"])
             with warnings.catch_warnings():
                 warnings.showwarning = print_note
                 status = _call(given[0], flags, given)
@@ -82,8 +80,13 @@ def main(words: list[str] | None = None) -> int:
             return print_bug(error, "".join(traceback.format_exception(error)))
 
 
+def _read(kind: Any, words: list[str]) -> object:
+    config = (tyro.conf.FlagCreatePairsOff,)
+    read: object = tyro.cli(kind, args=words, prog="simbridge", description=_DESCRIPTION, config=config)
+    return read
+
+
 def _call(name: str, flags: object, given: list[str]) -> int:
-    module, _, function = COMMANDS[name][1].partition(":")
     values = dict(vars(flags))
     for field in RUN_FIELDS:
         values |= {field: _with_last(values[field])} if field in values else {}
@@ -93,14 +96,14 @@ def _call(name: str, flags: object, given: list[str]) -> int:
     # A halted program could not watch the arm: on a controller Ctrl-Z ends a run, too; nor could it restore a terminal.
     watches = isinstance(flags, Teleop) or (isinstance(flags, Run) and flags.backend != SIMULATION)
     with ended_by_signals(*([signal.SIGTSTP] if watches else [])):
-        status: int = getattr(importlib.import_module(module), function)(**values)
+        status: int = found(COMMANDS[name][1])(**values)
     return status
 
 
 def _with_last(given: Any) -> Any:
     """A flag's value, or values, with the newest run in place of `last`."""
     if given == "last" or (isinstance(given, tuple) and "last" in given):
-        named = importlib.import_module("simbridge.cli.runs_command").named_run
+        named = found("simbridge.cli.listing:named_run")
         return named(given) if isinstance(given, str) else tuple(map(named, given))
     return given
 
@@ -116,3 +119,54 @@ def run_as_script(path: str) -> None:
     if is_being_loaded(path):
         raise ScenarioError(path, 'run_as_script(__file__) must stand under: if __name__ == "__main__":')
     sys.exit(main(["run", path, *sys.argv[1:]]))
+
+
+def completion(shell: str, *, show: bool) -> int:
+    """Install the completion of a shell for this user, or print it; returns the exit status, 0.
+
+    bash and zsh read one line in their start-up file, which is added once; fish reads a directory.
+
+    Raises:
+        OutputError: A file cannot be written.
+    """
+    if show:
+        print(_script_of(shell), end="")
+        return 0
+    home = Path.home()
+    data = Path(os.environ.get("XDG_DATA_HOME") or home / ".local/share")
+    config = Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config")
+    places: dict[str, tuple[Path, Path | None, str]] = {
+        "bash": (data / "simbridge/completion.bash", home / ".bashrc", 'source "{}"'),
+        "zsh": (
+            data / "simbridge/zsh/_simbridge",
+            Path(os.environ.get("ZDOTDIR") or home) / ".zshrc",
+            'fpath=("{0.parent}" $fpath); autoload -Uz compinit && compinit',
+        ),
+        "fish": (config / "fish/completions/simbridge.fish", None, ""),
+    }
+    script, start, line = places[shell]
+    with writing(script):
+        script.parent.mkdir(parents=True, exist_ok=True)
+    write_file(script, _script_of(shell).encode())
+    if start is not None:
+        with writing(start):
+            _add_line(start, line.format(script))
+    print(f"Completion for {shell}: {script}")
+    print(f"{'' if start is None else f'A line of {start} reads it. '}Open a new {shell} to use it.")
+    return 0
+
+
+def _script_of(shell: str) -> str:
+    """tyro's, made from the flags of all commands."""
+    with contextlib.redirect_stdout(io.StringIO()) as printed, contextlib.suppress(SystemExit):
+        _read(command_type([], every=True), ["--tyro-write-completion", shell, "-"])
+    return printed.getvalue()
+
+
+def _add_line(start: Path, line: str) -> None:
+    """Add a line to a shell's start-up file, unless it is there."""
+    with start.open("a+", encoding="utf-8") as file:
+        file.seek(0)
+        text = file.read()
+        if line not in text.splitlines():
+            file.write(f"{'' if text.endswith(chr(10)) or not text else chr(10)}# Completion of simbridge\n{line}\n")

@@ -1,67 +1,41 @@
-"""The commands that plan, run, inspect and export; their arguments are the flags in `cli/flags.py`."""
+"""The commands `simbridge run`, `check`, `inspect` and `export`, and what they show of plans and trajectories.
+
+Their arguments are the flags in `cli/flags.py`. Nothing here imports the metrics of runs: a run may be refused.
+"""
 
 from __future__ import annotations
 
 import json
+import math
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
 
 from simbridge.backends import SIMULATION
-from simbridge.cli import plan_tables, prompts
-from simbridge.cli.option_flags import typed_fields
+from simbridge.cli import progress
+from simbridge.cli.option_flags import given_options
 from simbridge.errors import Interrupted, UnknownName
+from simbridge.planning.inspection import Facts, Spread
 from simbridge.planning.inspection import inspect as measure
 from simbridge.planning.options import Options
-from simbridge.planning.planner import nearest_placement
+from simbridge.planning.plan import is_slowed_down, slow_down_reason
+from simbridge.planning.planner import flag_of, nearest_placement
 from simbridge.planning.scenario import load_scenario
+from simbridge.robot.kinematics_record import kinematics_words
 from simbridge.robot.load import load_robot
 from simbridge.running.recorded_session import RecordedSession
 from simbridge.running.run_setup import Prepared, check_facts, chosen_solver, prepare
 from simbridge.running.signals import number_of
+from simbridge.text import counted, fixed, milliseconds, significant, table_of
 from simbridge.trajectory.files import is_bag
-
-
-def read_options(flags: Mapping[str, Any]) -> Options:
-    """The options of a run that flags stand for (see `given_options`)."""
-    return Options(**given_options(flags))
-
-
-def given_options(flags: Mapping[str, Any], options: type = Options) -> dict[str, Any]:
-    """Fields of options, and the values that flags give them: in SI units, files read, a dataclass for a prefix.
-
-    Args:
-        flags: Values as tyro has read them; those of commands without the flag are left out.
-        options: The class of the options.
-
-    Raises:
-        UnknownName, InvalidParameter, InputFileError: A value is invalid, or a file cannot be read.
-    """
-    chosen: dict[str, Any] = {}
-    for own, kind in typed_fields(options):
-        if "prefix" in own.metadata:
-            part = get_args(kind)[0]
-            values = {inner.name: _read(inner, flags, own.metadata["prefix"]) for inner in fields(part)}
-            given = {name: value for name, value in values.items() if value is not None}
-            # A seed alone asks for nothing.
-            if given and (made := part(**given)) != part(seed=made.seed):
-                chosen[own.name] = made
-        elif flags.get(own.name) is not None:
-            chosen[own.name] = _read(own, flags)
-    return chosen
-
-
-def _read(own: Any, flags: Mapping[str, Any], prefix: str = "") -> Any:
-    value, about = flags.get(prefix + own.name), own.metadata
-    if value is None:
-        return None
-    if "units" in about:
-        several = isinstance(value, Sequence)
-        scaled = tuple(v * unit for v, unit in zip(value if several else (value,), about["units"], strict=True))
-        return scaled if several else scaled[0]
-    return about["read"](value) if "read" in about else value
+from simbridge.trajectory.gaps import named
+from simbridge.trajectory.trajectory import Trajectory
 
 
 def _prepare(
@@ -75,7 +49,7 @@ def _prepare(
     backend: str = SIMULATION,
     **flags: Any,
 ) -> Prepared:
-    options = read_options({**flags, "topic": _topic(scenario, flags["topic"], flags["frames"])})
+    options = _options(scenario, flags)
     session = RecordedSession.at(scenario)
     if session is not None and not robot:
         arm = session.arm(list(home) or None)
@@ -86,18 +60,29 @@ def _prepare(
     )
 
 
+def _options(scenario: str, flags: Mapping[str, Any]) -> Options:
+    """The options that flags stand for; of several topics in a bag the operator chooses one."""
+    topic = flags["topic"]
+    if topic is None and not flags["frames"] and is_bag(scenario) and sys.stdin.isatty():
+        from simbridge.trajectory.bags import pose_topics  # rosbags: only for a bag
+
+        topics = pose_topics(scenario)
+        topic = progress.choose("topic", topics) if len(topics) > 1 else None
+    return Options(**given_options({**flags, "topic": topic}, Options))
+
+
 def run(scenario: str, *, out: str | None, repeat: int, as_json: bool, backend: str, **flags: Any) -> int:
     """Run a scenario, show its progress and its result; returns 0, or 1 when the run missed its tolerance."""
     try:
         prepared = _prepare(scenario, backend=backend, **flags)
-        from simbridge.cli import progress, run_tables  # metrics: not for a run that is refused
+        from simbridge.cli import run_tables  # metrics: not for a run that is refused
         from simbridge.running import repeating, runner  # likewise
     except KeyboardInterrupt as error:
         raise Interrupted("Interrupted before anything was moved.", number_of(error)) from None
 
     with progress.progress_line(prepared, quiet=as_json, repeats=repeat) as line:
         update = None if line is None else line.update
-        ask = None if not sys.stdin.isatty() else prompts.ask if line is None else line.ask
+        ask = None if not sys.stdin.isatty() else progress.ask if line is None else line.ask
         finished: runner.Run | repeating.Repeats
         if repeat == 1:
             finished = runner.execute(prepared, out=out, progress=update, ask=ask)
@@ -111,7 +96,7 @@ def run(scenario: str, *, out: str | None, repeat: int, as_json: bool, backend: 
         else:
             run_tables.show_repeats(finished.summary, finished.directory)
         if not as_json:
-            plan_tables.show_reading(prepared.scenario.trajectory)
+            _show_reading(prepared.scenario.trajectory)
         # What reads it may be slow.
         sys.stdout.flush()
     except KeyboardInterrupt as error:
@@ -126,15 +111,13 @@ def check(scenario: str, *, as_json: bool, **flags: Any) -> int:
     if as_json:
         print(json.dumps(check_facts(prepared), indent=2))
     else:
-        plan_tables.show_check(prepared)
+        _show_check(prepared)
     return 0
 
 
 def inspect(file: str, *, robot: str, out: str | None, as_json: bool, **flags: Any) -> int:
     """Measure a trajectory, show its figures, and draw it if asked; returns the exit status, 0."""
-    from simbridge.report.inspection_figure import draw  # matplotlib
-
-    options = read_options({**flags, "topic": _topic(file, flags["topic"], flags["frames"])})
+    options = _options(file, flags)
     arm = load_robot(robot, **options.links)
     # Nothing is going to move: poses in a foreign frame may be looked at as they are.
     scenario = load_scenario(file, arm, options.reading, any_frame=True)
@@ -146,21 +129,13 @@ def inspect(file: str, *, robot: str, out: str | None, as_json: bool, **flags: A
     if as_json:
         print(json.dumps(facts.as_dict(), indent=2))
     else:
-        plan_tables.show_inspection(facts)
+        _show_inspection(facts)
     if out is not None:
+        from simbridge.report.inspection_figure import draw  # matplotlib
+
         draw(out, scenario.trajectory, attained, title=scenario.name)
         print(f"Picture: {out}", file=sys.stderr if as_json else sys.stdout)
     return 0
-
-
-def _topic(given: str, topic: str | None, frames: Sequence[str] | None) -> str | None:
-    """The topic of a bag: the one given, or the one the operator chooses when there are several."""
-    if topic is not None or frames or not is_bag(given) or not sys.stdin.isatty():
-        return topic
-    from simbridge.trajectory.bags import pose_topics  # rosbags: only for a bag
-
-    topics = pose_topics(given)
-    return prompts.choose("topic", topics) if len(topics) > 1 else None
 
 
 def export(run: str, *, to: str, as_json: bool) -> int:
@@ -174,3 +149,106 @@ def export(run: str, *, to: str, as_json: bool) -> int:
     written = [str(path) for path in EXPORTERS[to](evaluation.directory.path, evaluation.samples)]
     print(json.dumps({"written": written}, indent=2) if as_json else "\n".join(written))
     return 0
+
+
+def _show_reading(trajectory: Trajectory) -> None:
+    """In one line how a file was read; nothing for what is from no file."""
+    if trajectory.read_as:
+        progress.say(Console(highlight=False), f"{Path(trajectory.source).name} was read as {trajectory.read_as}.")
+
+
+def _show_check(prepared: Prepared) -> None:
+    """How close to its limits a plan comes."""
+    console = Console(highlight=False)
+    plan, peaks, robot = prepared.plan, prepared.peaks, prepared.robot
+    console.print(
+        f"[bold]The plan passed[/bold]: {escape(prepared.scenario.name)} on {escape(robot.name)}, {plan.samples} "
+        f"samples of {plan.period * 1e3:g} ms, {plan.duration:.2f} s. Nothing has moved."
+    )
+    _show_reading(prepared.scenario.trajectory)
+    rows = [
+        (
+            name,
+            fixed(math.degrees(plan.setpoints[:, i].min()), 1),
+            fixed(math.degrees(plan.setpoints[:, i].max()), 1),
+            fixed(math.degrees(peaks.velocity[i]), 1),
+            f"{100.0 * peaks.velocity[i] / robot.max_velocity[i]:.0f} %",
+            fixed(math.degrees(peaks.velocity_jump[i]), 1),
+        )
+        for i, name in enumerate(robot.joint_names)
+    ]
+    console.print(table_of(("joint", "from deg", "to deg", "peak deg/s", "of limit", "jump deg/s"), rows))
+    for sentence in _check_sentences(prepared):
+        progress.say(console, sentence)
+
+
+def _check_sentences(prepared: Prepared) -> Iterator[str]:
+    plan, peaks = prepared.plan, prepared.peaks
+    yield f"Tool speed: at most {peaks.tool_speed:.3f} m/s."
+    if peaks.clearance is None:
+        yield "Clearance: not checked, because this robot has no collision shapes."
+    else:
+        first, second = peaks.clearance.bodies
+        yield f"Smallest clearance: {peaks.clearance.distance * 1e3:.0f} mm, {first} to {second}."
+    yield f"{prepared.plant_model[:1].upper()}{prepared.plant_model[1:]}."
+    if peaks.command_lead is not None:
+        yield f"Feedforward: commands lead the arm by at most {peaks.command_lead:.3f} rad."
+    if (kinematics := kinematics_words(prepared.kinematics)) != "nominal":
+        yield f"Kinematics: {kinematics}."
+    if (lag := prepared.solver.lag(plan.period)) is not None:
+        yield f"Predicted lag of the solver: {milliseconds(lag)} ms."
+    yield from prepared.solver_notes
+    planned = float(plan.trajectory_times[-1])
+    if is_slowed_down(plan.duration, planned, plan.period):
+        why = slow_down_reason(peaks.command_lead is not None)
+        yield f"Slowed down {why}: {planned:.2f} s of trajectory take {plan.duration:.2f} s."
+    if plan.limited.any():
+        yield f"The limiter changed {int(plan.limited.sum())} setpoints."
+
+
+def _show_inspection(facts: Facts) -> None:
+    """The facts of a trajectory, one per line, within 80 columns."""
+    console = Console(highlight=False)
+    console.print(f"[bold]{escape(facts.source)}[/bold]", soft_wrap=True)
+    if facts.read_as:
+        progress.say(console, f"Read as {facts.read_as}.")
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column("fact", no_wrap=True)
+    table.add_column("value")
+    for name, value in _inspected(facts):
+        table.add_row(name, value)
+    console.print(table)
+    if facts.placement is not None:
+        # On a line of its own, to be copied.
+        console.print(f"The nearest placement in reach:\n--transform {flag_of(facts.placement)}", soft_wrap=True)
+
+
+def _inspected(facts: Facts) -> list[tuple[str, str]]:
+    rows = [("samples", f"{facts.samples} over {significant(facts.duration_s, 4)} s")]
+    if facts.rate_hz is not None:
+        steady = f", steps deviate by {milliseconds(facts.step_std_s)} ms" if facts.step_std_s is not None else ""
+        rows.append(("rate", f"{significant(facts.rate_hz, 4)} Hz{steady}"))
+        at = f"the longest {milliseconds(facts.longest_gap_s)} ms, after {significant(facts.longest_gap_at_s, 4)} s"
+        large = "; run and check refuse it without --gaps" if facts.large_gaps else ""
+        rows.append(("gaps", f"{counted(facts.gaps, 'gap')}, {at}{large}" if facts.gaps else "none"))
+        rows.append(("jumps", named(facts.jumps, "jump") if facts.jumps else "none"))
+    rows.append(("length", f"{significant(facts.length_m, 4)} m"))
+    if facts.speed_m_s is not None:
+        rows.append(("speed", f"{_spread(facts.speed_m_s, 1.0)} m/s"))
+    if facts.turn_rate_rad_s is not None:
+        rows.append(("turning", f"{_spread(facts.turn_rate_rad_s, 180.0 / math.pi)} degrees/s"))
+    for axis, low, high in zip("xyz", facts.extent_min_m, facts.extent_max_m, strict=True):
+        rows.append((axis, f"{fixed(low, 4)} to {fixed(high, 4)} m"))
+    reach = facts.reach
+    if reach is not None:
+        of = f"{reach.solved} of them checked" if reach.solved < facts.samples else "all of them checked"
+        first = ""
+        if reach.first_missed is not None:
+            first = f"; first not reached: sample {reach.first_missed} at {significant(reach.first_missed_s, 4)} s"
+        rows.append(("reachable", f"{100.0 * reach.share:.3g} % of the samples by {reach.robot}, {of}{first}"))
+    return rows
+
+
+def _spread(spread: Spread, factor: float) -> str:
+    mean, p95, largest = (significant(factor * value) for value in (spread.mean, spread.p95, spread.max))
+    return f"mean {mean}, p95 {p95}, max {largest}"

@@ -19,11 +19,12 @@ from simbridge.teleop import DEVICES
 _REPEATABLE = "(repeatable)"
 
 AsJson: TypeAlias = Annotated[bool, arg(name="json", help="Print the result as JSON.")]
-
-
-RunDirectory: TypeAlias = Annotated[Positional[str], arg(metavar="RUN")]
+RunDirectory: TypeAlias = Annotated[
+    Positional[str], arg(metavar="RUN", help="The run directory, or last for the newest one.")
+]
 Robot: TypeAlias = Annotated[str | None, given("NAME|FILE", "the cell's, else ur10")]
 OutDirectory: TypeAlias = Annotated[str | None, given("DIR", "one under runs/")]
+Arm: TypeAlias = Annotated[str, arg(metavar="|".join(BACKENDS), help="The arm: a simulation, URSim, or a real UR arm.")]
 
 
 @dataclass
@@ -111,7 +112,6 @@ class View:
     """Open the page of a run, of repeats, or of a sweep, and print its path."""
 
     run: RunDirectory
-    """The run directory, or last for the newest one."""
     no_browser: bool = False
     """Only print the path."""
 
@@ -121,7 +121,6 @@ class Export:
     """Write a run in a format for other tools, into its directory."""
 
     run: RunDirectory
-    """The run directory, or last for the newest one."""
     to: Annotated[str, arg(metavar="FORMAT")]
     """csv, parquet, mat (MATLAB): a table samples.*; tum: {reference,target,setpoint,attained}.tum; mcap: samples.mcap;
     bag: rosbag2/ (ROS 2); rerun: samples.rrd."""
@@ -133,7 +132,6 @@ class Report:
     """Write report.html and replay.html (3D) again from the log; exits as `run` does."""
 
     run: RunDirectory
-    """The run directory, or last for the newest one."""
     figures: Annotated[str | None, given("DIR", "none")] = None
     """Also write figures for a paper into DIR: errors, contour, map and path, 88 mm wide with 8-point text."""
     format: Annotated[str, arg(metavar="svg|pdf")] = "svg"
@@ -156,7 +154,7 @@ class Compare:
 class Evaluate:
     """Compare a run with an external measurement, such as a laser tracker's."""
 
-    run: RunDirectory
+    run: Annotated[Positional[str], arg(metavar="RUN")]
     """The run directory, or last; of one made by --repeat, all runs are measured together, as in ISO 9283."""
     attained: Annotated[UseAppendAction[tuple[str, ...]], arg(metavar="FILE")]
     """Its recording, in any frame, on any clock: a file as for `run`; for repeats one, or one per completed run."""
@@ -198,8 +196,7 @@ class Teleop:
     """A name in robots/ (see `simbridge robots`), or a URDF or TOML file."""
     solver: Annotated[str | None, given("NAME", "forward-dynamics")] = None
     """Inverse-kinematics solver, or a custom one as module:function."""
-    backend: Annotated[str, arg(metavar="|".join(BACKENDS))] = SIMULATION
-    """The arm: a simulation, URSim, or a real UR arm."""
+    backend: Arm = SIMULATION
     out: OutDirectory = None
     """The run directory to create."""
 
@@ -212,8 +209,7 @@ class Studio:
     """What *Play* runs: a name in scenarios/, a script, or a file of samples."""
     robot: Robot = None
     """A name in robots/ (see `simbridge robots`), or a URDF or TOML file."""
-    backend: Annotated[str, arg(metavar="|".join(BACKENDS))] = SIMULATION
-    """The arm: a simulation, URSim, or a real UR arm."""
+    backend: Arm = SIMULATION
     solver: Annotated[str, arg(metavar="NAME")] = "forward-dynamics"
     """The inverse-kinematics solver at the beginning."""
     listen: Annotated[str, arg(metavar="ADDRESS")] = "127.0.0.1"
@@ -358,12 +354,12 @@ COMMANDS: dict[str, tuple[type, str]] = {
     "inspect": (Inspect, "simbridge.cli.commands:inspect"),
     "robots": (Robots, "simbridge.cli.listing:robots"),
     "scenarios": (Scenarios, "simbridge.cli.listing:scenarios"),
-    "runs": (Runs, "simbridge.cli.runs_command:runs"),
-    "view": (View, "simbridge.cli.runs_command:view"),
+    "runs": (Runs, "simbridge.cli.listing:runs"),
+    "view": (View, "simbridge.cli.listing:view"),
     "export": (Export, "simbridge.cli.commands:export"),
     "report": (Report, "simbridge.cli.report_command:report"),
-    "compare": (Compare, "simbridge.cli.compare_command:compare"),
-    "evaluate": (Evaluate, "simbridge.cli.evaluate_command:evaluate"),
+    "compare": (Compare, "simbridge.cli.compare_commands:compare"),
+    "evaluate": (Evaluate, "simbridge.cli.compare_commands:evaluate"),
     "identify": (Identify, "simbridge.cli.identify_command:identify"),
     "teleop": (Teleop, "simbridge.cli.teleop_command:teleop"),
     "studio": (Studio, "simbridge.cli.studio_command:studio"),
@@ -372,7 +368,7 @@ COMMANDS: dict[str, tuple[type, str]] = {
     "emulate": (Emulate, "simbridge.emulator.arms:emulate"),
     "experiment": (Experiment, "simbridge.experiments.experiment:run_experiment"),
     "bench": (Bench, "simbridge.bench.bench:bench"),
-    "completion": (Completion, "simbridge.cli.completion_command:completion"),
+    "completion": (Completion, "simbridge.cli.command_line:completion"),
 }
 RUN_FIELDS = ("run", "runs", "recording", "commands", "plan", "kinematics", "scenario")
 """Flags that take the directory of a run, or `last` for the newest one."""

@@ -1,8 +1,9 @@
-"""The flags that follow from registries: those of the options of a run, and of the settings of the chosen solver."""
+"""Flags that follow from registries: options of a run, and settings of the chosen solver; and the options they give."""
 
 from __future__ import annotations
 
 import importlib
+from collections.abc import Mapping, Sequence
 from dataclasses import Field, field, fields, make_dataclass
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
@@ -12,10 +13,8 @@ from simbridge.cli.flags import COMMANDS, Plan
 from simbridge.errors import InvalidParameter
 from simbridge.experiments import given, optional
 from simbridge.ik.settings import SOLVERS, FunctionParameters, check_solver, is_function, unknown_setting
-from simbridge.planning.live.options import LIVE, STUDIO
 
 _OPTIONS = "simbridge.planning.options:Options"
-_LIVE = {"teleop": LIVE, "studio": STUDIO}
 # The options that are flags of each command. They load NumPy and pinocchio: the other commands start without them.
 OPTIONS: dict[str, tuple[str, ...]] = {
     "run": (_OPTIONS,),
@@ -24,6 +23,8 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "studio": (_OPTIONS,),
     "teleop": ("simbridge.teleop.options:TeleopOptions", "simbridge.planning.live.options:LiveOptions", _OPTIONS),
 }
+# The lists of those fields of `Options` that these commands have in addition.
+_LISTED = {"teleop": "simbridge.planning.live.options:LIVE", "studio": "simbridge.planning.live.options:STUDIO"}
 
 
 def command_type(words: list[str], *, every: bool = False) -> Any:
@@ -48,10 +49,10 @@ def command_type(words: list[str], *, every: bool = False) -> Any:
 def _with_options(name: str, base: type, words: list[str]) -> type:
     """A command's flags with those of its options, and of the chosen solver."""
     flags: list[Any] = []
-    for place in OPTIONS[name]:
-        module, _, options = place.partition(":")
-        for own, kind in typed_fields(getattr(importlib.import_module(module), options)):
-            if name not in own.metadata["commands"] and own.name not in _LIVE.get(name, ()):
+    more = found(_LISTED[name]) if name in _LISTED else ()
+    for options in OPTIONS[name]:
+        for own, kind in typed_fields(found(options)):
+            if name not in own.metadata["commands"] and own.name not in more:
                 continue
             parts = typed_fields(get_args(kind)[0]) if "prefix" in own.metadata else [(own, kind)]
             flags += [_flag(own.metadata.get("prefix", "") + part.name, part, its_kind) for part, its_kind in parts]
@@ -73,6 +74,12 @@ def _solver_flags(settings: type) -> Any:
         names.append((own.name, kind, field(default=getattr(settings(), own.name))))
     namespace = {"__doc__": settings.__doc__, "__post_init__": lambda _: None}
     return make_dataclass(settings.__name__, names, bases=(settings,), frozen=True, namespace=namespace)
+
+
+def found(place: str) -> Any:
+    """What is at `module:name`, which is imported."""
+    module, _, name = place.partition(":")
+    return getattr(importlib.import_module(module), name)
 
 
 def typed_fields(kind: Any) -> list[tuple[Field[Any], Any]]:
@@ -131,3 +138,38 @@ def given_settings(words: list[str]) -> list[str]:
     prefix = "--solver."
     flags = (word.partition("=")[0] for word in words if word.startswith(prefix))
     return [flag.removeprefix(prefix).replace("-", "_") for flag in flags]
+
+
+def given_options(flags: Mapping[str, Any], options: type) -> dict[str, Any]:
+    """Fields of options, and the values that flags give them: in SI units, files read, a dataclass for a prefix.
+
+    Args:
+        flags: Values as tyro has read them; those of commands without the flag are left out.
+        options: The class of the options.
+
+    Raises:
+        UnknownName, InvalidParameter, InputFileError: A value is invalid, or a file cannot be read.
+    """
+    chosen: dict[str, Any] = {}
+    for own, kind in typed_fields(options):
+        if "prefix" in own.metadata:
+            part = get_args(kind)[0]
+            values = {inner.name: _read(inner, flags, own.metadata["prefix"]) for inner in fields(part)}
+            given = {name: value for name, value in values.items() if value is not None}
+            # A seed alone asks for nothing.
+            if given and (made := part(**given)) != part(seed=made.seed):
+                chosen[own.name] = made
+        elif flags.get(own.name) is not None:
+            chosen[own.name] = _read(own, flags)
+    return chosen
+
+
+def _read(own: Any, flags: Mapping[str, Any], prefix: str = "") -> Any:
+    value, about = flags.get(prefix + own.name), own.metadata
+    if value is None:
+        return None
+    if "units" in about:
+        several = isinstance(value, Sequence)
+        scaled = tuple(v * unit for v, unit in zip(value if several else (value,), about["units"], strict=True))
+        return scaled if several else scaled[0]
+    return about["read"](value) if "read" in about else value

@@ -1,7 +1,12 @@
-"""The progress line in the terminal while a plan runs: time on the trajectory, elapsed time, and the tracking error."""
+"""What the terminal shows while something runs: lines that are drawn again and again, and questions to the operator.
+
+The progress line of a plan has time on the trajectory, elapsed time, and the tracking error; the status line of
+teleoperation the state of the session. All of it is on standard error.
+"""
 
 from __future__ import annotations
 
+import os
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -10,11 +15,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from rich.console import Console
+from rich.live import Live
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
 
-from simbridge.cli import prompts
+from simbridge.cli.error_reporting import print_note
 from simbridge.robot.kinematics import tool_path
-from simbridge.text import millimetres
+from simbridge.teleop.device import MOVABLE, Status
+from simbridge.text import NO_BREAK, millimetres
 
 if TYPE_CHECKING:
     from simbridge.backends.backend import ArmState
@@ -31,6 +41,48 @@ _NARROW = 72
 
 REFRESH = 0.1
 """Shortest time between two updates, s."""
+
+SLOWED = 0.995
+"""Below this speed factor a slow-down is shown."""
+
+
+def say(console: Console, text: str, *, style: str = "") -> None:
+    """Print sentences: broken between words where the width is known, in one line where a program reads them."""
+    broken = console.is_terminal or "COLUMNS" in os.environ
+    console.print(text.replace(NO_BREAK, " "), style=style or None, soft_wrap=not broken, markup=False)
+
+
+def ask(shown: Sequence[tuple[str, str]], question: str) -> bool:
+    """Show facts, as names and values, and ask for a yes; anything else is a no."""
+    console = Console(stderr=True, highlight=False)
+    table = Table.grid(padding=(0, 2))
+    for name, value in shown:
+        table.add_row(escape(name), escape(value))
+    console.print(table)
+    console.print(f"[bold]{escape(question)}[/bold] Type yes to confirm: ", end="")
+    try:
+        return input().strip().lower() == "yes"
+    except EOFError:
+        return False
+
+
+def choose(what: str, names: Sequence[str]) -> str:
+    """Show numbered names and let the operator choose one; asks again until the answer is one of the numbers.
+
+    Raises:
+        KeyboardInterrupt: The terminal was closed instead.
+    """
+    console = Console(stderr=True, highlight=False)
+    for number, name in enumerate(names, start=1):
+        console.print(f"{number}  {escape(name)}")
+    while True:
+        console.print(f"[bold]Which {what}?[/bold] 1 to {len(names)}: ", end="")
+        try:
+            answer = input().strip()
+        except EOFError:
+            raise KeyboardInterrupt from None
+        if answer.isdecimal() and 1 <= int(answer) <= len(names):
+            return names[int(answer) - 1]
 
 
 def sparkline(values: Sequence[float], width: int, bars: str = BARS) -> str:
@@ -93,10 +145,10 @@ class ProgressLine:
         )
 
     def ask(self, shown: Sequence[tuple[str, str]], question: str) -> bool:
-        """`prompts.ask`, with the line hidden."""
+        """`ask`, with the line hidden."""
         self.bar.stop()
         try:
-            return prompts.ask(shown, question)
+            return ask(shown, question)
         finally:
             self.bar.start()
             self.bar.refresh()
@@ -113,3 +165,67 @@ def progress_line(prepared: Prepared, *, quiet: bool, repeats: int = 1) -> Itera
     with line.bar:
         line.bar.refresh()
         yield line
+
+
+class StatusLine:
+    """The session's state in the last line of the terminal, on standard error; without a terminal, only notes."""
+
+    def __init__(self, console: Console, live: Live | None) -> None:
+        self._console, self._live, self._shown = console, live, ""
+
+    def print(self, *lines: str) -> None:
+        """Print lines above it."""
+        for text in lines:
+            self._console.print(escape(text))
+
+    def note(self, sentence: str) -> None:
+        """Print a sentence above it, as other notes are."""
+        with self.hidden():
+            print_note(sentence)
+
+    def show(self, status: Status) -> None:
+        """Show a state, if it is another than the one shown."""
+        text = status_text(status)
+        if self._live is not None and text.markup != self._shown:
+            self._shown = text.markup
+            self._live.update(text, refresh=True)
+
+    def end(self) -> None:
+        """Show that the session ends, which takes a second or two."""
+        if self._live is not None:
+            self._live.update(Text("ending: the arm brakes, then the report is written", style="bold"), refresh=True)
+
+    @contextmanager
+    def hidden(self) -> Iterator[None]:
+        """While something else is printed, or the operator is asked."""
+        if self._live is None:
+            yield
+            return
+        self._live.stop()
+        try:
+            yield
+        finally:
+            self._live.start(refresh=True)
+
+
+def status_text(status: Status) -> Text:
+    """State, speed factor and causes; a slow-down stands out."""
+    text = Text(no_wrap=True, overflow="ellipsis")
+    text.append(status.state, style="bold green" if status.state in MOVABLE else "bold")
+    if status.state not in MOVABLE:
+        text.append("  not engaged")
+    elif status.speed_factor < SLOWED:
+        text.append(f"  speed {100.0 * status.speed_factor:.0f} %", style="bold yellow")
+    if status.causes:
+        text.append("  " + ", ".join(status.causes), style="yellow")
+    return text
+
+
+@contextmanager
+def status_line() -> Iterator[StatusLine]:
+    console = Console(stderr=True, highlight=False)
+    if not console.is_terminal:
+        yield StatusLine(console, None)
+        return
+    with Live(Text(""), console=console, auto_refresh=False, transient=True) as live:
+        yield StatusLine(console, live)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from simbridge.cli.progress import say
 from simbridge.evaluation.metrics.delays import PosePart
 from simbridge.evaluation.metrics.tracking import TRACKING_ERROR, known_parts, part_delays, rotation_delay_differs
 from simbridge.evaluation.repeats import RepeatsSummary
@@ -63,12 +63,6 @@ def show_run(summary: Summary, directory: Path) -> None:
     _print_session(console, summary)
     console.print(f"Run:    {directory}", soft_wrap=True, markup=False)
     console.print(f"Report: {directory / 'report.html'}", soft_wrap=True, markup=False)
-
-
-def say(console: Console, text: str, *, style: str = "") -> None:
-    """Print sentences: broken between words where the width is known, in one line where a program reads them."""
-    broken = console.is_terminal or "COLUMNS" in os.environ
-    console.print(text.replace(NO_BREAK, " "), style=style or None, soft_wrap=not broken, markup=False)
 
 
 def _print_session(console: Console, summary: Summary) -> None:

@@ -9,8 +9,8 @@ import webbrowser
 
 import pytest
 
-from simbridge.cli import runs_command
-from simbridge.cli.runs_command import age
+from simbridge.cli import listing
+from simbridge.cli.listing import age
 
 
 @pytest.fixture
@@ -141,7 +141,7 @@ def test_a_page_is_opened_where_there_is_a_screen(cli, here, monkeypatch):
     for name in ("WAYLAND_DISPLAY", "BROWSER"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("DISPLAY", "")
-    monkeypatch.setattr(runs_command.sys, "platform", "linux")
+    monkeypatch.setattr(listing.sys, "platform", "linux")
     assert cli("view", "runs/hand").status == 0 and opened == []
     monkeypatch.setenv("DISPLAY", ":0")
     cli("view", "runs/hand", "--no-browser")

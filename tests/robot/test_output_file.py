@@ -133,7 +133,7 @@ def test_no_module_writes_files_in_another_way():
     # Those that write something that is not a result: growing logs, a cache, shared memory, temporary files, a line of
     # a shell's start-up file.
     others = {
-        "cli/completion_command.py",
+        "cli/command_line.py",
         "recording/log.py",
         "recording/live_record.py",
         "robot/files.py",
