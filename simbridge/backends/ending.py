@@ -100,17 +100,17 @@ class _Watcher:
 
     def begin(self) -> None:
         """Connect; what comes from now on is looked at later."""
-        self._reader = RtdeReader(self._host, STATE_FIELDS, timeout=1.0).__enter__()
+        self._reader = RtdeReader(self._host, STATE_FIELDS, timeout=1.0)
 
     def close(self) -> None:
         """Disconnect."""
         reader, self._reader = self._reader, None
         if reader is not None:
-            reader.__exit__()
+            reader.close()
 
     def _follow(self, timeout: float) -> None:
         if self._reader is None:
-            self._reader = RtdeReader(self._host, STATE_FIELDS, timeout=1.0).__enter__()
+            self._reader = RtdeReader(self._host, STATE_FIELDS, timeout=1.0)
         try:
             states = self._reader.wait(timeout)
         except ControllerError:

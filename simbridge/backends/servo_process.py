@@ -91,7 +91,7 @@ class RtdeLink:
 
         self._config = config
         self._watch = ProgramWatch(config.number)
-        self._reader = RtdeReader(config.host, STATE_FIELDS, 1.0 / config.period).__enter__()
+        self._reader = RtdeReader(config.host, STATE_FIELDS, 1.0 / config.period)
         flags = int(RTDEControlInterface.FLAG_CUSTOM_SCRIPT) | int(RTDEControlInterface.FLAG_NO_WAIT)
         try:
             self._control = RTDEControlInterface(config.host, 1.0 / config.period, flags)

@@ -247,11 +247,8 @@ def registers_taken(host: str, timeout: float = 2.0) -> tuple[str, ...]:
 
 
 def _refused(host: str, timeout: float) -> tuple[str, ...]:
-    connection = RtdeConnection(host, timeout)
-    try:
+    with RtdeConnection(host, timeout) as connection:
         types = connection.input_types(WRITTEN_BY_THE_BRIDGE)
-    finally:
-        connection.close()
     return tuple(name for name, kind in zip(WRITTEN_BY_THE_BRIDGE, types, strict=False) if kind == "IN_USE")
 
 

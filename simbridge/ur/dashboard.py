@@ -20,35 +20,40 @@ _VERSION = re.compile(r"\d+(?:\.\d+){1,3}")
 
 
 class DashboardClient:
-    """`with DashboardClient(host) as dashboard:` is a connection to a controller's dashboard.
+    """A connection to a controller's dashboard. A context manager.
 
-    timeout: For connecting, and for each answer, s; greeting: the server's first line.
+    Args:
+        host: The controller.
+        timeout: For connecting, and for each answer, s.
+
+    Attributes:
+        greeting: The server's first line.
 
     Raises:
-        ConnectionLost: On entering: nothing listens, or no greeting comes in time.
-        RemoteControlDisabled, CommandRefused: By the buttons: the controller does not do it.
+        ConnectionLost: Nothing listens, or no greeting comes in time.
     """
 
     def __init__(self, host: str, timeout: float = 2.0) -> None:
-        self.host, self._timeout = host, timeout
-        self.greeting = ""
-        self._received = bytearray()
-
-    def __enter__(self) -> DashboardClient:
-        deadline = time.monotonic() + self._timeout
+        self.host, self._timeout, self._received = host, timeout, bytearray()
+        deadline = time.monotonic() + timeout
         try:
-            self._socket = socket.create_connection((self.host, DASHBOARD), timeout=self._timeout)
+            self._socket = socket.create_connection((host, DASHBOARD), timeout=timeout)
         except OSError as error:
-            raise ConnectionLost(self.host, DASHBOARD, f"no connection ({error.strerror or error})") from None
+            raise self._lost(f"no connection ({error.strerror or error})") from None
         try:
             self.greeting = self._line(deadline, "greeting")
         except ConnectionLost:
             self._socket.close()
             raise
+
+    def __enter__(self) -> DashboardClient:
         return self
 
     def __exit__(self, *_exception: object) -> None:
         self._socket.close()
+
+    def _lost(self, reason: str) -> ConnectionLost:
+        return ConnectionLost(self.host, DASHBOARD, reason)
 
     def ask(self, command: str) -> str:
         """Send a command and return its answer, one line.
@@ -62,7 +67,7 @@ class DashboardClient:
             self._socket.settimeout(self._timeout)
             self._socket.sendall(command.encode("utf-8") + b"\n")
         except OSError as error:
-            raise ConnectionLost(self.host, DASHBOARD, f"sending failed ({error.strerror or error})") from None
+            raise self._lost(f"sending failed ({error.strerror or error})") from None
         return self._line(deadline, f"answer to '{command}'")
 
     def _line(self, deadline: float, what: str) -> str:
@@ -74,16 +79,15 @@ class DashboardClient:
                 self._socket.settimeout(left)
                 data = self._socket.recv(4096)
             except TimeoutError:
-                raise ConnectionLost(self.host, DASHBOARD, f"no {what} within {self._timeout:g} s") from None
+                raise self._lost(f"no {what} within {self._timeout:g} s") from None
             except OSError as error:
-                raise ConnectionLost(self.host, DASHBOARD, f"reading failed ({error.strerror or error})") from None
+                raise self._lost(f"reading failed ({error.strerror or error})") from None
             if not data:
-                raise ConnectionLost(self.host, DASHBOARD, f"the controller ended the connection before its {what}")
+                raise self._lost(f"the controller ended the connection before its {what}")
             self._received += data
             if len(self._received) > MAX_LINE:
-                raise ConnectionLost(self.host, DASHBOARD, f"its {what} does not end: this is not a dashboard")
-        line, _, rest = self._received.partition(b"\n")
-        self._received = rest
+                raise self._lost(f"its {what} does not end: this is not a dashboard")
+        line, _, self._received = self._received.partition(b"\n")
         return line.decode("utf-8", errors="replace").strip()
 
     # What the screen shows
@@ -128,7 +132,7 @@ class DashboardClient:
     def _after_colon(self, question: str) -> str:
         return self._answer(question).partition(":")[2].strip()
 
-    # The buttons
+    # The buttons; an error says that the controller does not do it: RemoteControlDisabled, CommandRefused
 
     def power_on(self) -> None:
         """Power the arm on; the brakes stay closed."""

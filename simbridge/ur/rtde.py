@@ -12,7 +12,7 @@ import socket
 import struct
 import time
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from simbridge.ur.errors import ConnectionLost, UnsupportedController
 from simbridge.ur.packages import MalformedPackage, PackageBuffer
@@ -62,7 +62,11 @@ class Recipe:
 
 
 class RtdeConnection:
-    """A connection to port 30004 with version 2 of the protocol: requests and answers, each within a timeout, s.
+    """A connection to port 30004 with version 2 of the protocol: requests and answers. A context manager.
+
+    Args:
+        host: The controller.
+        timeout: For connecting and for each answer, s.
 
     Attributes:
         version: Of the controller's software: major, minor, bugfix, build.
@@ -79,18 +83,34 @@ class RtdeConnection:
         try:
             self._socket = socket.create_connection((host, RTDE), timeout=timeout)
         except OSError as error:
-            raise ConnectionLost(host, RTDE, f"no connection ({error.strerror or error})") from None
+            raise self._lost(f"no connection ({error.strerror or error})") from None
         try:
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            if self.request(RtdePackage.PROTOCOL_VERSION, struct.pack(">H", 2)) != b"\x01":
-                raise UnsupportedController(host, "", "It does not support RTDE protocol version 2; update PolyScope.")
-            self.version: tuple[int, int, int, int] = struct.unpack(">4I", self.request(RtdePackage.CONTROLLER_VERSION))
-        except struct.error:
-            self.close()
-            raise ConnectionLost(host, RTDE, "the answer to the version request is malformed") from None
+            self._set_up()
         except BaseException:
             self.close()
             raise
+
+    def __enter__(self: Connection) -> Connection:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the connection and release its inputs."""
+        self._socket.close()
+
+    def _lost(self, reason: str) -> ConnectionLost:
+        return ConnectionLost(self.host, RTDE, reason)
+
+    def _set_up(self) -> None:
+        if self.request(RtdePackage.PROTOCOL_VERSION, struct.pack(">H", 2)) != b"\x01":
+            raise UnsupportedController(self.host, "", "It does not support RTDE protocol version 2; update PolyScope.")
+        try:
+            self.version: tuple[int, int, int, int] = struct.unpack(">4I", self.request(RtdePackage.CONTROLLER_VERSION))
+        except struct.error:
+            raise self._lost("the answer to the version request is malformed") from None
 
     def request(self, kind: int, payload: bytes = b"") -> bytes:
         """Send a request and wait for its answer's payload; data packages in between are dropped.
@@ -98,7 +118,11 @@ class RtdeConnection:
         Raises:
             ConnectionLost: No answer within the timeout, or the connection ended.
         """
-        self.send(kind, payload)
+        try:
+            self._socket.settimeout(self._timeout)
+            self._socket.sendall(frame(kind, payload))
+        except OSError as error:
+            raise self._lost(f"sending failed ({error.strerror or error})") from None
         deadline = time.monotonic() + self._timeout
         while (left := deadline - time.monotonic()) > 0.0:
             packages = self.receive(left)
@@ -106,19 +130,7 @@ class RtdeConnection:
                 if answered == kind:
                     self._waiting = packages[index + 1 :]
                     return content
-        raise ConnectionLost(self.host, RTDE, f"no answer to request {chr(kind)} within {self._timeout:g} s")
-
-    def send(self, kind: int, payload: bytes = b"") -> None:
-        """Send a package.
-
-        Raises:
-            ConnectionLost: It could not be sent.
-        """
-        try:
-            self._socket.settimeout(self._timeout)
-            self._socket.sendall(frame(kind, payload))
-        except OSError as error:
-            raise ConnectionLost(self.host, RTDE, f"sending failed ({error.strerror or error})") from None
+        raise self._lost(f"no answer to request {chr(kind)} within {self._timeout:g} s")
 
     def receive(self, timeout: float) -> list[tuple[int, bytes]]:
         """Packages (type, payload) that have arrived, or arrive within a timeout (s); possibly none.
@@ -133,40 +145,32 @@ class RtdeConnection:
         except (TimeoutError, BlockingIOError):
             return kept
         except OSError as error:
-            raise ConnectionLost(self.host, RTDE, f"reading failed ({error.strerror or error})") from None
+            raise self._lost(f"reading failed ({error.strerror or error})") from None
         if not data:
-            raise ConnectionLost(self.host, RTDE, "the controller ended the connection")
+            raise self._lost("the controller ended the connection")
         try:
             return kept + self._packages.feed(data)
         except MalformedPackage as error:
-            raise ConnectionLost(self.host, RTDE, f"what came is not RTDE: {error.reason}") from None
+            raise self._lost(f"what came is not RTDE: {error.reason}") from None
 
     def output_types(self, names: Sequence[str], frequency: float) -> list[str]:
         """Set up the output recipe; the type of each variable, "NOT_FOUND" for one that this version does not have."""
-        answer = self.request(RtdePackage.OUTPUTS, struct.pack(">d", frequency) + ",".join(names).encode("ascii"))
-        return answer[1:].decode("ascii", errors="replace").split(",")
+        return self._types(RtdePackage.OUTPUTS, struct.pack(">d", frequency), names)
 
     def input_types(self, names: Sequence[str]) -> list[str]:
         """Set up an input recipe and so claim the variables until the connection ends: types, "IN_USE", "NOT_FOUND"."""
-        answer = self.request(RtdePackage.INPUTS, ",".join(names).encode("ascii"))
+        return self._types(RtdePackage.INPUTS, b"", names)
+
+    def _types(self, kind: int, head: bytes, names: Sequence[str]) -> list[str]:
+        answer = self.request(kind, head + ",".join(names).encode("ascii"))
         return answer[1:].decode("ascii", errors="replace").split(",")
 
-    def start(self) -> None:
-        """Start streaming the output recipe.
 
-        Raises:
-            ConnectionLost: The controller refused to.
-        """
-        if self.request(RtdePackage.START) != b"\x01":
-            raise ConnectionLost(self.host, RTDE, "the controller refused to start its stream")
-
-    def close(self) -> None:
-        """End the connection and release its inputs."""
-        self._socket.close()
+Connection = TypeVar("Connection", bound=RtdeConnection)
 
 
-class RtdeReader:
-    """Every state that a controller sends, from entering to leaving a `with` block.
+class RtdeReader(RtdeConnection):
+    """Every state that a controller sends, from now until the connection is closed.
 
     Args:
         host: The controller.
@@ -174,46 +178,31 @@ class RtdeReader:
         frequency: States per second; None for all (125 with CB3, 500 with e-Series).
         timeout: For connecting and for each answer, s.
 
-    Attributes:
-        version: See `RtdeConnection`.
-
     Raises:
-        ConnectionLost: On entering: nothing listens, or no valid answer comes in time.
-        UnsupportedController: On entering: it does not support version 2 of the protocol.
+        ConnectionLost, UnsupportedController: As `RtdeConnection`.
     """
 
     def __init__(
         self, host: str, variables: Iterable[str], frequency: float | None = None, timeout: float = 2.0
     ) -> None:
-        self.host, self.variables, self._timeout = host, tuple(variables), timeout
-        self._frequency = frequency
-
-    def __enter__(self) -> RtdeReader:
-        self._connection = RtdeConnection(self.host, self._timeout)
-        try:
-            self._set_up()
-        except BaseException:
-            self._connection.close()
-            raise
-        return self
-
-    def __exit__(self, *_exception: object) -> None:
-        self._connection.close()
+        self.variables, self._frequency = tuple(variables), frequency
+        super().__init__(host, timeout)
 
     def _set_up(self) -> None:
-        self.version = self._connection.version
+        super()._set_up()
         self.frequency = self._frequency or (125.0 if self.version[0] <= 3 else 500.0)
-        types = self._connection.output_types(self.variables, self.frequency)
+        types = self.output_types(self.variables, self.frequency)
         if len(types) == len(self.variables) and "NOT_FOUND" in types:
             self.variables = tuple(n for n, t in zip(self.variables, types, strict=True) if t != "NOT_FOUND")
-            types = self._connection.output_types(self.variables, self.frequency)
+            types = self.output_types(self.variables, self.frequency)
         if len(types) != len(self.variables) or not set(types) <= set(RTDE_FORMATS):
-            raise ConnectionLost(self.host, RTDE, f"the answer to the list of variables is {','.join(types)[:200]}")
+            raise self._lost(f"the answer to the list of variables is {','.join(types)[:200]}")
         for name, kind in zip(self.variables, types, strict=True):
             if kind not in _TYPES.get(name, (kind,)):
-                raise ConnectionLost(self.host, RTDE, f"it sends {name} as {kind}, which is {_TYPES[name][0]}")
+                raise self._lost(f"it sends {name} as {kind}, which is {_TYPES[name][0]}")
         self._recipe = Recipe(self.variables, types)
-        self._connection.start()
+        if self.request(RtdePackage.START) != b"\x01":
+            raise self._lost("the controller refused to start its stream")
 
     def wait(self, timeout: float) -> list[Package]:
         """The states that came since the last call, oldest first; waits at most `timeout` s for one.
@@ -224,12 +213,11 @@ class RtdeReader:
         states: list[Package] = []
         deadline = time.monotonic() + timeout
         while True:
-            packages = self._connection.receive(0.0 if states else deadline - time.monotonic())
+            packages = self.receive(0.0 if states else deadline - time.monotonic())
             try:
                 states += [self._recipe.unpack(payload[1:]) for kind, payload in packages if kind == RtdePackage.DATA]
             except (struct.error, MalformedPackage) as error:
-                reason = getattr(error, "reason", error)
-                raise ConnectionLost(self.host, RTDE, f"a state is malformed: {reason}") from None
+                raise self._lost(f"a state is malformed: {getattr(error, 'reason', error)}") from None
             if (states and not packages) or (not states and time.monotonic() >= deadline):
                 return states
 
@@ -241,5 +229,5 @@ class RtdeReader:
         """
         states = self.wait(self._timeout)
         if not states:
-            raise ConnectionLost(self.host, RTDE, f"no state came within {self._timeout:g} s")
+            raise self._lost(f"no state came within {self._timeout:g} s")
         return states[0]

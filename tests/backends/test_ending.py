@@ -42,10 +42,7 @@ class FakeReader:
     def __init__(self, *_args, states=60, **changes):
         self._left, self._tick, self.changes = states, 0, changes
 
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_exception):
+    def close(self):
         pass
 
     def wait(self, _timeout):

@@ -152,7 +152,7 @@ def test_an_answer_in_pieces_is_joined():
 )
 def test_a_port_without_a_greeting_is_named(talk, reason):
     with listening(FAKE, PORT, talk), pytest.raises(ConnectionLost, match=reason) as lost:
-        DashboardClient(FAKE, timeout=0.2).__enter__()
+        DashboardClient(FAKE, timeout=0.2)
     assert (lost.value.host, lost.value.port) == (FAKE, PORT)
 
 
@@ -167,5 +167,5 @@ def test_silence_after_the_greeting_names_the_command():
 
 def test_a_host_where_nothing_listens_is_named():
     with pytest.raises(ConnectionLost, match="port 29999") as lost:
-        DashboardClient(FAKE).__enter__()
+        DashboardClient(FAKE)
     assert lost.value.port == PORT
