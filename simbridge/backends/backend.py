@@ -77,12 +77,7 @@ class ArmState:
 
 @dataclass(frozen=True)
 class Capabilities:
-    """Properties of a backend.
-
-    Attributes:
-        simulated_time: Its clock is simulated; otherwise it runs in real time.
-        effort_unit: "N m" or "A".
-    """
+    """Whether a backend's clock is simulated, rather than real time; and its unit of effort, "N m" or "A"."""
 
     simulated_time: bool
     effort_unit: str
@@ -111,8 +106,8 @@ def cause_of(error: BaseException | None, ending: Ending | None) -> Cause:
     """What ended a run: what the controller showed, or else what the error on our side proves.
 
     Args:
-        error: What ended it; None if it was completed.
-        ending: What was seen at its end; None if nothing had been sent.
+        error: None if the run was completed.
+        ending: None if nothing had been sent.
     """
     if error is None:
         return "completed"
@@ -134,9 +129,7 @@ class Backend(ABC):
 
     Attributes:
         period: Control period, s.
-        capabilities: Its properties.
-        approach_joint_speed: Limit on every joint in `move_to`, rad/s.
-        approach_tool_speed: Limit on the tool in `move_to`, m/s.
+        approach_joint_speed, approach_tool_speed: Limits on every joint, rad/s, and on the tool, m/s, in `move_to`.
         planned_for: The controller for which the plan was made; it must be the same when the arm moves.
     """
 
@@ -163,8 +156,6 @@ class Backend(ABC):
         """The backend for a run, not yet entered. Every backend of the registry has this.
 
         Args:
-            robot: The arm.
-            options: See `Options`.
             plan_facts: Facts about the plan, displayed before a real arm moves.
             ask: Asks the operator for confirmation before a real arm moves; None if there is no operator.
         """

@@ -83,11 +83,9 @@ def control_script(
     payload: float | None = None,
     payload_cog: Sequence[float] | None = None,
 ) -> str:
-    """The script as URScript.
+    """The script of a session, by its number and the controller's cycle (s), as URScript.
 
     Args:
-        number: The session's.
-        period: The controller's cycle, s.
         tcp: TCP in tool0, x y z (m) rx ry rz (rotation vector, rad), to be set; None leaves it.
         payload: Mass to be set, kg; None leaves it.
         payload_cog: Its centre of gravity in tool0, m.
@@ -120,15 +118,12 @@ class Program(Enum):
 
 
 class ProgramWatch:
-    """Follows a controller's states and knows whether its program is ours.
+    """Follows a controller's states and knows whose `program` it was in the newest one.
 
     Args:
         number: The number of our script.
         uploaded: Whether our script was sent to a controller without a program: it may not have begun.
         program: Whose program it was before.
-
-    Attributes:
-        program: Whose program it was in the newest state.
     """
 
     def __init__(self, number: int, *, uploaded: bool = False, program: Program = Program.UNKNOWN) -> None:

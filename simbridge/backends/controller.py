@@ -12,7 +12,7 @@ import math
 import time
 import warnings
 from collections.abc import Generator, Iterable, Iterator
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -28,7 +28,6 @@ from simbridge.backends.servo_client import LoopTiming, ServoProcess
 from simbridge.errors import SimbridgeError
 from simbridge.planning.approach import plan_approach
 from simbridge.planning.guard import ArmLimits
-from simbridge.planning.options import Options
 from simbridge.robot.cell import Cell
 from simbridge.robot.collision import BARE_FLOOR, CollisionScene
 from simbridge.robot.pose import Array
@@ -37,6 +36,9 @@ from simbridge.ur.controller import ControllerFacts, read_controller
 from simbridge.ur.errors import ProgramRunning, StaleState, StartNotReached
 from simbridge.ur.primary import ControllerMessages
 from simbridge.ur.rtde import RtdeReader
+
+if TYPE_CHECKING:  # loads the solvers
+    from simbridge.planning.options import Options
 
 START_TOLERANCE = math.radians(1.0)  # of the arm to a plan's first setpoint when the plan begins
 SCRIPT_ENDS = 0.5  # s for which a control script that is ending may still count as a running program

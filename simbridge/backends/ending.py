@@ -69,10 +69,10 @@ def end_session(host: str, number: int, process: ServoProcess, last_seen: float,
         ending: Takes what is seen.
     """
     watcher = _Watcher(host, number, process, last_seen, ending)
-    steps: tuple[tuple[str, Callable[[], None]], ...] = (
+    steps: tuple[tuple[str, Callable[[], object]], ...] = (
         # First: the process brakes the arm while the others go on.
         ("ask the servo process to stop", process.ask_to_stop),
-        ("watch the controller", watcher.begin),
+        ("watch the controller", watcher.connected),
         ("end the servo process", process.stop),
         ("see the arm at rest", watcher.until_at_rest),
         ("close the connection", watcher.close),
@@ -98,9 +98,10 @@ class _Watcher:
         self._states: list[Package] = []
         self._seen_at = 0.0
 
-    def begin(self) -> None:
-        """Connect; what comes from now on is looked at later."""
-        self._reader = RtdeReader(self._host, STATE_FIELDS, timeout=1.0)
+    def connected(self) -> RtdeReader:
+        """The connection; what comes from now on is looked at later."""
+        self._reader = self._reader or RtdeReader(self._host, STATE_FIELDS, timeout=1.0)
+        return self._reader
 
     def close(self) -> None:
         """Disconnect."""
@@ -109,10 +110,9 @@ class _Watcher:
             reader.close()
 
     def _follow(self, timeout: float) -> None:
-        if self._reader is None:
-            self._reader = RtdeReader(self._host, STATE_FIELDS, timeout=1.0)
+        reader = self.connected()
         try:
-            states = self._reader.wait(timeout)
+            states = reader.wait(timeout)
         except ControllerError:
             # It may be back soon.
             self.close()

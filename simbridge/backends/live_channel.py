@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from simbridge.backends.servo_channel import mapped
+from simbridge.backends.loop_process import mapped
 from simbridge.planning.live.inputs import Input, longest_row
 from simbridge.planning.live.phase import Cause, Fate, Order, Phase, cause_of_row, cause_row
 from simbridge.robot.pose import Array

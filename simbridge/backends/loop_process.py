@@ -9,6 +9,7 @@ import contextlib
 import gc
 import inspect
 import json
+import mmap
 import os
 import resource
 import select
@@ -23,7 +24,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
+import numpy as np
+
 from simbridge import errors
+from simbridge.robot.pose import Array
 from simbridge.scheduling import ask_for_priority, ask_for_short_slices, threads
 from simbridge.ur import errors as controller_errors
 from simbridge.ur.errors import ParentLost, ServoProcessLost
@@ -188,6 +192,14 @@ class LoopProcess:
             self.failures.append(f"the servo process did not end within {timeout:g} s")
             self._process.kill()
             return self._process.wait()
+
+
+def mapped(path: Path | None, count: int) -> Array:
+    """Numbers (count,) in a file, or, without one, in memory of this process alone."""
+    if path is None:
+        return np.frombuffer(mmap.mmap(-1, 8 * count), dtype=np.float64)
+    with path.open("r+b") as file:
+        return np.frombuffer(mmap.mmap(file.fileno(), 8 * count), dtype=np.float64)
 
 
 class Silence:

@@ -21,11 +21,7 @@ FAR = 1.0  # rad
 
 
 def confirm_approach(path: Array, period: float, robot: Robot, cell: Cell | None, ask: Ask | None) -> None:
-    """Ask for confirmation of an approach (T, n), rad, in which a joint travels far.
-
-    Raises:
-        NotConfirmed: The motion was not confirmed.
-    """
+    """Ask for confirmation (see `confirm`) of an approach (T, n), rad, in which a joint travels far."""
     travel = np.abs(path[-1] - path[0])
     joint = int(np.argmax(travel))
     if travel[joint] > FAR:
@@ -49,10 +45,8 @@ def confirm(
 
     Args:
         facts: The controller's facts; None if the operator has seen them already.
-        robot: The arm.
-        cell: The cell.
         more: Further facts to display.
-        ask: Asks the operator; None if there is no operator.
+        ask: None if there is no operator.
         yes: Let the cell file confirm.
 
     Raises:
@@ -100,22 +94,17 @@ def check_cell_matches(facts: ControllerFacts, cell: Cell | None) -> None:
             f"the file named by --cell, or leave --yes out and confirm yourself."
         )
     assert cell is not None
-    if facts.dashboard.serial_number != cell.serial_number:
-        raise ModelMismatch(
-            facts.host,
-            "serial number",
-            facts.dashboard.serial_number or "unknown",
-            str(cell.serial_number),
-            "--yes needs a controller that reports the cell file's serial number; leave it out and confirm yourself.",
+    number, otherwise = facts.dashboard.serial_number, "leave it out and confirm yourself."
+    if number != cell.serial_number:
+        remedy = (
+            f"--yes needs a controller that reports the cell file's serial number; {otherwise}"
         )
+        raise ModelMismatch(facts.host, "serial number", number or "unknown", str(cell.serial_number), remedy)
     if facts.state.payload is None:
-        raise ModelMismatch(
-            facts.host,
-            "payload",
-            "unknown",
-            f"{cell.payload:g} kg",
-            "This software does not report its payload, so --yes cannot compare it; leave it out and confirm yourself.",
+        remedy = (
+            f"This software does not report its payload, so --yes cannot compare it; {otherwise}"
         )
+        raise ModelMismatch(facts.host, "payload", "unknown", f"{cell.payload:g} kg", remedy)
     preflight.check_tool(facts, cell.tcp, cell.payload, cell.centre_of_gravity)
 
 

@@ -9,13 +9,13 @@ import shlex
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pinocchio as pin
 
 from simbridge.backends.servo_channel import ControllerSettings
 from simbridge.errors import InvalidParameter
-from simbridge.planning.options import Options
 from simbridge.robot.calibration import calibrated, ros_difference
 from simbridge.robot.cell import Cell
 from simbridge.robot.parts import DhTable, RosCalibration
@@ -32,6 +32,9 @@ from simbridge.ur.controller import (
     safety_stop,
 )  # fmt: skip
 from simbridge.ur.tables import DASHBOARD, PRIMARY, PROGRAM_RUNS, RTDE, RobotMode
+
+if TYPE_CHECKING:  # loads the solvers
+    from simbridge.planning.options import Options
 
 # TCP and payload are compared within the rounding of what can be entered at the pendant.
 SAME_LENGTH = 1e-4  # m

@@ -6,7 +6,6 @@ that the parent reads when it has time; live setpoints go the other way, under a
 
 from __future__ import annotations
 
-import mmap
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ import numpy as np
 
 from simbridge.backends.backend import ArmState
 from simbridge.backends.control_script import COUNTER, NUMBER
+from simbridge.backends.loop_process import mapped
 from simbridge.errors import GuardViolation
 from simbridge.planning.guard import ArmLimits
 from simbridge.robot.pose import Array
@@ -258,14 +258,6 @@ class StateRing:
     def take(self, number: int) -> None:
         """Record that a live setpoint was sent (called by the servo process)."""
         self._counts[_TAKEN] = number
-
-
-def mapped(path: Path | None, count: int) -> Array:
-    """Numbers (count,) in a file, or, without one, in memory of this process alone."""
-    if path is None:
-        return np.frombuffer(mmap.mmap(-1, 8 * count), dtype=np.float64)
-    with path.open("r+b") as file:
-        return np.frombuffer(mmap.mmap(file.fileno(), 8 * count), dtype=np.float64)
 
 
 def state_at_rest(package: Package) -> ArmState:

@@ -12,24 +12,28 @@ import sys
 import time
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
+from simbridge.backends import SIMULATION, backend_class
 from simbridge.backends.backend import ArmState
 from simbridge.backends.live_channel import LiveChannel
 from simbridge.backends.live_loop import LiveLoop, LiveSetup, Request, unpickled
 from simbridge.backends.loop_process import Parent, error_facts, minimize_latency
-from simbridge.backends.pybullet import PyBulletBackend
 from simbridge.backends.servo_channel import StateRing
 from simbridge.errors import GuardViolation
 from simbridge.planning.live.motion import LiveMotion
 from simbridge.planning.options import Options
 from simbridge.robot.pose import Array
 
+if TYPE_CHECKING:  # the registry imports it
+    from simbridge.backends.pybullet import PyBulletBackend
+
 # A period that begins later than this share of itself is missed.
 _LATE = 0.5
 
 
 class SimulatedArm:
-    """A simulated arm that a live loop moves, one period at a time. A context manager.
+    """A simulated arm that a live loop (`loop`, which takes orders) moves, one period at a time. A context manager.
 
     Args:
         setup: Of the session.
@@ -37,9 +41,6 @@ class SimulatedArm:
         channel: Inputs and periods.
         ring: Takes the states.
         clock: The loop's, s; None for the simulation's own.
-
-    Attributes:
-        loop: Takes orders.
     """
 
     def __init__(
@@ -50,7 +51,8 @@ class SimulatedArm:
         ring: StateRing,
         clock: Callable[[], float] | None = None,
     ) -> None:
-        self._backend = PyBulletBackend.from_options(setup.robot, setup.run_options or Options())
+        made = backend_class(SIMULATION).from_options(setup.robot, setup.run_options or Options())
+        self._backend = cast("PyBulletBackend", made)
         self._ring, self._count, self._start = ring, 0, setup.start
         self._clock = clock or (lambda: self._count * setup.period)
         self.loop = LiveLoop(motion, channel, setup.period, self._clock, timed=clock is not None)
