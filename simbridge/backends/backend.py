@@ -127,17 +127,26 @@ def cause_of(error: BaseException | None, ending: Ending | None) -> Cause:
 class Backend(ABC):
     """An arm that executes setpoints. A context manager: leaving it stops the arm.
 
+    Args:
+        robot: The arm.
+        options: Of the run.
+        plan_facts: Facts about the plan, displayed before a real arm moves.
+        ask: Asks the operator for confirmation before a real arm moves; None if there is no operator.
+
     Attributes:
         period: Control period, s.
         approach_joint_speed, approach_tool_speed: Limits on every joint, rad/s, and on the tool, m/s, in `move_to`.
         planned_for: The controller for which the plan was made; it must be the same when the arm moves.
     """
 
-    period: float
     capabilities: Capabilities
     approach_joint_speed: ClassVar[float]
     approach_tool_speed: ClassVar[float]
     planned_for: ControllerFacts | None = None
+
+    def __init__(self, robot: Robot, options: Options, *, plan_facts: Facts = (), ask: Ask | None = None) -> None:
+        self.robot, self.options, self._plan_facts, self._ask = robot, options, plan_facts, ask
+        self.period = robot.period if options.period is None else options.period
 
     @classmethod
     def resolve(cls, robot: Robot, options: Options) -> tuple[ControllerFacts | None, Robot, Options]:
@@ -150,16 +159,6 @@ class Backend(ABC):
             ControllerError: One of its subclasses: the controller cannot be used.
         """
         return None, robot, options
-
-    @classmethod
-    def from_options(cls, robot: Robot, options: Options, *, plan_facts: Facts = (), ask: Ask | None = None) -> Backend:
-        """The backend for a run, not yet entered. Every backend of the registry has this.
-
-        Args:
-            plan_facts: Facts about the plan, displayed before a real arm moves.
-            ask: Asks the operator for confirmation before a real arm moves; None if there is no operator.
-        """
-        raise NotImplementedError(f"{cls.__name__} is not made from options.")
 
     @property
     def loop(self) -> dict[str, float | int] | None:

@@ -23,13 +23,11 @@ from simbridge.backends.ending import end_session, signals_wait
 from simbridge.backends.live_channel import LiveChannel
 from simbridge.backends.loop_process import Silence
 from simbridge.backends.operator_confirmation import confirm, confirm_approach
-from simbridge.backends.servo_channel import STATE_FIELDS, ControllerSettings, ServoConfig, StateRing, state_at_rest
+from simbridge.backends.servo_channel import STATE_FIELDS, ServoConfig, StateRing, state_at_rest
 from simbridge.backends.servo_client import LoopTiming, ServoProcess
 from simbridge.errors import SimbridgeError
 from simbridge.planning.approach import plan_approach
 from simbridge.planning.guard import ArmLimits
-from simbridge.robot.cell import Cell
-from simbridge.robot.collision import BARE_FLOOR, CollisionScene
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.ur.controller import ControllerFacts, read_controller
@@ -47,16 +45,8 @@ SCRIPT_ENDS = 0.5  # s for which a control script that is ending may still count
 class ControllerBackend(Backend):
     """An arm behind a UR controller; `UrsimBackend` and `RealBackend` say which kind.
 
-    Args:
-        robot: The arm, with which approaches are checked.
-        host: The controller's address.
-        period: Control period, s, which must be the controller's; the robot's by default.
-        settings: How the controller is used.
-        cell: The cell that the controller must match.
-        collision_scene: Obstacles for approaches.
-        plan_facts, ask: See `Backend.from_options`.
-
     Attributes:
+        host: The controller's address.
         ursim: Whether the controller must be URSim, and may be powered on.
         default_host: The controller's address if none is given.
         tool_speed_limit: The plan's, m/s, if the options give none; None for the robot's.
@@ -75,37 +65,10 @@ class ControllerBackend(Backend):
         arm = preflight.with_calibration(robot, facts, options)
         return facts, arm, preflight.resolve_options(facts, options, cls.tool_speed_limit)
 
-    @classmethod
-    def from_options(
-        cls, robot: Robot, options: Options, *, plan_facts: Facts = (), ask: Ask | None = None
-    ) -> ControllerBackend:
-        return cls(
-            robot,
-            preflight.controller_host(options, cls.default_host),
-            period=options.period,
-            settings=preflight.controller_settings(robot, options),
-            cell=options.cell,
-            collision_scene=options.collision_scene,
-            plan_facts=plan_facts,
-            ask=ask,
-        )
-
-    def __init__(
-        self,
-        robot: Robot,
-        host: str,
-        *,
-        period: float | None = None,
-        settings: ControllerSettings | None = None,
-        cell: Cell | None = None,
-        collision_scene: CollisionScene = BARE_FLOOR,
-        plan_facts: Facts = (),
-        ask: Ask | None = None,
-    ) -> None:
-        self.robot, self.host = robot, host
-        self.period = robot.period if period is None else period
-        self._settings, self._cell, self._collision_scene = settings or ControllerSettings(), cell, collision_scene
-        self._plan_facts, self._ask = plan_facts, ask
+    def __init__(self, robot: Robot, options: Options, *, plan_facts: Facts = (), ask: Ask | None = None) -> None:
+        super().__init__(robot, options, plan_facts=plan_facts, ask=ask)
+        self.host = preflight.controller_host(options, self.default_host)
+        self._settings = preflight.controller_settings(robot, options)
         self._process: ServoProcess | None = None
         self._messages: ControllerMessages
         self._stopped_by: SimbridgeError | None = None
@@ -130,11 +93,12 @@ class ControllerBackend(Backend):
         facts = self._ready()
         self.planned_for = self.planned_for or facts
         if not self.ursim:
-            confirm(facts, self.robot, self._cell, self._plan_facts, self._ask, yes=self._settings.yes)
+            confirm(facts, self.robot, self.options.cell, self._plan_facts, self._ask, yes=self._settings.yes)
         return self
 
     def _identify(self) -> ControllerFacts:
-        return preflight.identify_controller(self.host, self.robot, self._cell, period=self.period, ursim=self.ursim)
+        cell = self.options.cell
+        return preflight.identify_controller(self.host, self.robot, cell, period=self.period, ursim=self.ursim)
 
     def _ready(self) -> ControllerFacts:
         """The controller's facts, once it is identified and ready to move."""
@@ -172,10 +136,10 @@ class ControllerBackend(Backend):
             self.period,
             max_joint_speed=self.approach_joint_speed,
             max_tool_speed=self.approach_tool_speed,
-            collision_scene=self._collision_scene,
+            collision_scene=self.options.collision_scene,
         )
         if not self.ursim:
-            confirm_approach(path, self.period, self.robot, self._cell, self._ask)
+            confirm_approach(path, self.period, self.robot, self.options.cell, self._ask)
         return path
 
     def _check_start(self, goal: Array) -> None:
@@ -267,7 +231,8 @@ class ControllerBackend(Backend):
                 # It may be the script of the previous motion, which is just ending.
                 if time.monotonic() > deadline:
                     raise
-        preflight.check_before_motion(facts, self.robot, self._cell, self._settings, self.planned_for, ursim=self.ursim)
+        cell, settings = self.options.cell, self._settings
+        preflight.check_before_motion(facts, self.robot, cell, settings, self.planned_for, ursim=self.ursim)
         self._checked_at = facts.state.timestamp
         if facts.dashboard.program:
             warnings.warn(
@@ -384,6 +349,6 @@ class ControllerBackend(Backend):
         facts = self._ready()
         if not self.ursim:
             cause = (("stopped by", str(self._stopped_by or "nothing")),)
-            confirm(facts, self.robot, self._cell, cause, self._ask, yes=False)
+            confirm(facts, self.robot, self.options.cell, cause, self._ask, yes=False)
         self._stopped_by = None
         self._last = None

@@ -110,7 +110,7 @@ def driver_for(
     if not realtime:
         raise InvalidParameter("realtime", False, f"left out: a controller ({backend}) has a clock of its own")
     lead = replace(options, feedforward="on" if setup.options.lead else "off")
-    chosen = cast(ControllerBackend, backend_class(backend).from_options(arm, lead, ask=ask))
+    chosen = cast(ControllerBackend, backend_class(backend)(arm, lead, ask=ask))
     chosen.planned_for = controller
     return ControllerDriver(setup, chosen)
 

@@ -96,14 +96,10 @@ def check_cell_matches(facts: ControllerFacts, cell: Cell | None) -> None:
     assert cell is not None
     number, otherwise = facts.dashboard.serial_number, "leave it out and confirm yourself."
     if number != cell.serial_number:
-        remedy = (
-            f"--yes needs a controller that reports the cell file's serial number; {otherwise}"
-        )
+        remedy = f"--yes needs a controller that reports the cell file's serial number; {otherwise}"
         raise ModelMismatch(facts.host, "serial number", number or "unknown", str(cell.serial_number), remedy)
     if facts.state.payload is None:
-        remedy = (
-            f"This software does not report its payload, so --yes cannot compare it; {otherwise}"
-        )
+        remedy = f"This software does not report its payload, so --yes cannot compare it; {otherwise}"
         raise ModelMismatch(facts.host, "payload", "unknown", f"{cell.payload:g} kg", remedy)
     preflight.check_tool(facts, cell.tcp, cell.payload, cell.centre_of_gravity)
 

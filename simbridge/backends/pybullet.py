@@ -29,14 +29,13 @@ from simbridge.errors import InvalidParameter, MissingPackage, NoDisplay
 from simbridge.planning.approach import plan_approach
 from simbridge.planning.guard import Guard
 from simbridge.planning.options import Options
-from simbridge.robot.collision import BARE_FLOOR, CollisionScene
 from simbridge.robot.meshes import drawing_of
 from simbridge.robot.parts import Mesh
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.servo.feedforward import BRAKING, InverseServoj
 from simbridge.servo.law import LOOKAHEAD
-from simbridge.servo.plant import Plant, PlantReference, controller_cycle
+from simbridge.servo.plant import PlantReference, controller_cycle
 
 PHYSICS_STEP = 0.001  # s
 # Bandwidth of the feedback: of the ideal servo, and of joints that follow the servo law's targets.
@@ -97,72 +96,38 @@ def _with_mesh_files(robot: Robot, directory: Path) -> Robot:
 class PyBulletBackend(Backend):
     """A simulated arm, at home when it is entered.
 
-    Args:
-        robot: Its nominal model, including `robot.payload`, is the servo's model.
-        period: Control period, s; the robot's by default.
-        unmodelled_payload: Mass at the TCP, kg, that the simulated arm has and the servo's model lacks.
-        realtime: Pace simulated time by the wall clock.
-        gui: Open PyBullet's window.
-        collision_scene: Obstacles for approaches.
-        plant: The servo law and the joints behind it; None for the ideal servo.
-        feedforward: Whether `stream` is given the motion that the arm is to make, and inverts the servo law.
+    The servo's model is the robot's nominal one, including `robot.payload`. With feedforward, `stream` is given the
+    motion that the arm is to make, and inverts the servo law.
     """
 
     capabilities = Capabilities(simulated_time=True, effort_unit="N m")
     approach_joint_speed = 1.0
     approach_tool_speed = 1.0
 
-    @classmethod
-    def from_options(
-        cls, robot: Robot, options: Options, *, plan_facts: Facts = (), ask: Ask | None = None
-    ) -> PyBulletBackend:
-        return cls(
-            robot,
-            period=options.period,
-            unmodelled_payload=options.unmodelled_payload,
-            realtime=options.realtime,
-            gui=options.gui,
-            collision_scene=options.collision_scene,
-            plant=options.plant_model if options.servo == "servoj" else None,
-            feedforward=options.feedforward == "on",
-        )
-
-    def __init__(
-        self,
-        robot: Robot,
-        *,
-        period: float | None = None,
-        unmodelled_payload: float = 0.0,
-        realtime: bool = False,
-        gui: bool = False,
-        collision_scene: CollisionScene = BARE_FLOOR,
-        plant: Plant | None = None,
-        feedforward: bool = False,
-    ) -> None:
-        self.robot = robot
-        self.period = robot.period if period is None else period
+    def __init__(self, robot: Robot, options: Options, *, plan_facts: Facts = (), ask: Ask | None = None) -> None:
+        super().__init__(robot, options, plan_facts=plan_facts, ask=ask)
+        plant = options.plant_model if options.servo == "servoj" else None
         self._steps = round(self.period / PHYSICS_STEP)
         if self._steps < 1 or abs(self._steps * PHYSICS_STEP - self.period) > 1e-9:
             raise InvalidParameter("period", f"{self.period} s", "a multiple of the physics step of 1 ms")
-        if gui and sys.platform == "linux" and not os.environ.get("DISPLAY"):
+        if options.gui and sys.platform == "linux" and not os.environ.get("DISPLAY"):
             # PyBullet itself would terminate the process.
             raise NoDisplay("PyBullet's window (--gui)")
-        self._real = _loaded(robot, unmodelled_payload)
-        self._realtime, self._gui, self._collision_scene = realtime, gui, collision_scene
+        self._real = _loaded(robot, options.unmodelled_payload)
         self._model, self._data = robot.model, robot.model.createData()
         bandwidth = 2.0 * np.pi * (IDEAL_BANDWIDTH if plant is None else JOINT_BANDWIDTH)
         self._stiffness, self._damping = bandwidth**2, 2.0 * bandwidth
         cycle = controller_cycle(robot.period, self.period)
         self._law = None if plant is None else PlantReference(plant, robot.home, self.period, cycle, PHYSICS_STEP)
         self._inverse = None if plant is None else InverseServoj(plant.law(cycle), robot.home)
-        self._feedforward = feedforward
+        self._feedforward = options.feedforward == "on"
         self._guard = Guard(robot, self.period, lookahead=LOOKAHEAD if plant is None else plant.lookahead)
         self._bullet: Any = None
         self._path: Array = np.empty((0, robot.n))
 
     def __enter__(self) -> PyBulletBackend:
         self._bullet = import_pybullet()
-        self._client = self._bullet.connect(self._bullet.GUI if self._gui else self._bullet.DIRECT)
+        self._client = self._bullet.connect(self._bullet.GUI if self.options.gui else self._bullet.DIRECT)
         self._body = self._load()
         self._joints = list(range(self.robot.n))
         self._sequence = 0
@@ -194,7 +159,7 @@ class PyBulletBackend(Backend):
         with tempfile.TemporaryDirectory() as directory:
             path = os.path.join(directory, "robot.urdf")
             # Meshes are only drawn, and take a while to load.
-            shown = _with_mesh_files(self._real, Path(directory)) if self._gui else _without_meshes(self._real)
+            shown = _with_mesh_files(self._real, Path(directory)) if self.options.gui else _without_meshes(self._real)
             with open(path, "w", encoding="utf-8") as file:
                 file.write(shown.urdf)
             # Without this flag PyBullet derives inertias from the shapes.
@@ -234,7 +199,7 @@ class PyBulletBackend(Backend):
         self._effort = largest
         self._command = command.copy()
         self._count += 1
-        if self._realtime or self._gui:
+        if self.options.realtime or self.options.gui:
             time.sleep(max(0.0, self._epoch + self._count * self.period - time.monotonic()))
 
     def _wanted(self, command: Array) -> tuple[Array, Array, Array]:
@@ -281,7 +246,7 @@ class PyBulletBackend(Backend):
             self.period,
             max_joint_speed=self.approach_joint_speed,
             max_tool_speed=self.approach_tool_speed,
-            collision_scene=self._collision_scene,
+            collision_scene=self.options.collision_scene,
         )
         self._guard.expect(self._q)
         for setpoint in path:

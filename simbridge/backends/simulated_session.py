@@ -51,7 +51,7 @@ class SimulatedArm:
         ring: StateRing,
         clock: Callable[[], float] | None = None,
     ) -> None:
-        made = backend_class(SIMULATION).from_options(setup.robot, setup.run_options or Options())
+        made = backend_class(SIMULATION)(setup.robot, setup.run_options or Options())
         self._backend = cast("PyBulletBackend", made)
         self._ring, self._count, self._start = ring, 0, setup.start
         self._clock = clock or (lambda: self._count * setup.period)

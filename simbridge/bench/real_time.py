@@ -20,11 +20,11 @@ import warnings
 
 import numpy as np
 
-from simbridge.backends.servo_channel import ControllerSettings
 from simbridge.backends.ursim_and_real import UrsimBackend
 from simbridge.bench import Row
 from simbridge.bench.measuring import client, timer, wake_ups
 from simbridge.emulator.handle import Emulator
+from simbridge.planning.options import Options
 from simbridge.robot.load import load_robot
 from simbridge.ur.rtde import RtdeReader
 from simbridge.ur.tables import BRIDGE_PORTS, SECONDARY
@@ -91,7 +91,7 @@ def measure_servo(seconds: float = SECONDS) -> list[Row]:
 def _ours(seconds: float, busy: bool, priority: int) -> tuple[dict[str, float | int], bool]:
     """The figures of our loop, and whether the system refused the priority."""
     robot = load_robot("ur10e")
-    backend = UrsimBackend(robot, HOST, settings=ControllerSettings(priority=priority))
+    backend = UrsimBackend(robot, Options(host=HOST, realtime_priority=priority))
     ended = threading.Event()
     with warnings.catch_warnings(record=True) as notes, backend as arm:
         begin = arm.read().q

@@ -169,7 +169,7 @@ def check_simulation(robot: str) -> Finding:
     """Whether PyBullet loads, and simulates the robot for one period."""
     try:
         arm = load_robot(robot)
-        with backend_class(SIMULATION).from_options(arm, Options()) as backend:
+        with backend_class(SIMULATION)(arm, Options()) as backend:
             (state,) = backend.stream([arm.home])
     except SimbridgeError as error:
         return failed("simulation", f"{error}", "Fix that, then try again.")

@@ -184,7 +184,7 @@ def connect(
             stacklevel=2,
         )
         options = replace(options, feedforward="off")
-    chosen = backend_class(backend).from_options(arm, options, ask=ask)
+    chosen = backend_class(backend)(arm, options, ask=ask)
     chosen.planned_for = controller
     return LiveArm(
         chosen,

@@ -112,7 +112,7 @@ def execute(
 def open_backend(prepared: Prepared, *, more_facts: Facts = (), ask: Ask | None = None) -> Backend:
     """The backend of a prepared run, not yet entered; it displays facts about the plan before a real arm moves."""
     facts = (*plan_facts(prepared), *more_facts)
-    arm = backend_class(prepared.backend).from_options(prepared.robot, prepared.options, plan_facts=facts, ask=ask)
+    arm = backend_class(prepared.backend)(prepared.robot, prepared.options, plan_facts=facts, ask=ask)
     arm.planned_for = prepared.controller
     return arm
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from simbridge.backends import servo_client
-from simbridge.backends.servo_channel import ControllerSettings
 from simbridge.backends.ursim_and_real import RealBackend, UrsimBackend
 from simbridge.cli import command_line
 from simbridge.errors import SimbridgeError
+from simbridge.planning.options import Options
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.robot import load_robot
 from simbridge.robot.calibration import nominal_dh
@@ -34,8 +34,11 @@ from tests.controllers import HOME, REALTIME_FLAGS, loopback, move, never_moved,
 from tests.ur.registers import take
 
 NOBODY = loopback(45)
-SETTINGS = ControllerSettings(priority=realtime_options().get("realtime_priority", 0))
 ROBOT = load_robot("ur10e")
+
+
+def options(controller):
+    return Options(host=controller.host, **realtime_options())
 
 
 @pytest.fixture
@@ -122,7 +125,7 @@ def test_a_port_that_falls_silent_before_the_first_motion_is_named_within_the_co
 ):
     monkeypatch.setattr(servo_client, "CONNECT_TIMEOUT", 3.0)
     begin = tick(e_series)
-    with UrsimBackend(ROBOT, e_series.host, settings=SETTINGS) as arm:
+    with UrsimBackend(ROBOT, options(e_series)) as arm:
         e_series.do("mute", port=port)
         with pytest.raises(ConnectionLost) as caught:
             arm.move_to(HOME + 0.05)
@@ -229,7 +232,7 @@ def stopped_by(controller, arm, command):
 
 def test_after_a_stop_a_real_arm_moves_again_only_after_confirmation(calibrated):
     operator = Operator(True, False, True)
-    with RealBackend(ROBOT, calibrated.host, settings=SETTINGS, ask=operator) as arm:
+    with RealBackend(ROBOT, options(calibrated), ask=operator) as arm:
         with pytest.raises(ProgramStopped):
             stopped_by(calibrated, arm, "stop_program")
         with pytest.raises(NotConfirmed):
@@ -245,7 +248,7 @@ def test_after_a_stop_a_real_arm_moves_again_only_after_confirmation(calibrated)
 @pytest.mark.parametrize("setting", ["pause", pytest.param("stop", marks=pytest.mark.soak)])
 def test_a_real_arm_is_never_unlocked_from_here(calibrated, setting):
     calibrated.set(on_protective_stop=setting)
-    with RealBackend(ROBOT, calibrated.host, settings=SETTINGS, ask=Operator(True)) as arm:
+    with RealBackend(ROBOT, options(calibrated), ask=Operator(True)) as arm:
         with pytest.raises(ProtectiveStop):
             stopped_by(calibrated, arm, "protective_stop")
         with pytest.raises(ProtectiveStop):
@@ -260,7 +263,7 @@ def test_a_program_started_while_the_operator_was_deciding_is_left_alone(calibra
         return True
 
     begin = tick(calibrated)
-    with RealBackend(ROBOT, calibrated.host, settings=SETTINGS, ask=operator) as arm, pytest.raises(ProgramRunning):
+    with RealBackend(ROBOT, options(calibrated), ask=operator) as arm, pytest.raises(ProgramRunning):
         arm.move_to(HOME + 0.01)
     assert calibrated.state()["runtime_state"] == "PLAYING"
     assert never_moved(calibrated, begin)

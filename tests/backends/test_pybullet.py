@@ -21,7 +21,7 @@ from simbridge.robot.cell import Cell
 from simbridge.robot.kinematics import tool_path
 from simbridge.running.runner import run
 from simbridge.servo.law import ServojLaw
-from simbridge.servo.plant import JOINT_LAG, Plant
+from simbridge.servo.plant import JOINT_LAG
 from simbridge.trajectory import square
 
 UR10 = load_robot("ur10")
@@ -33,8 +33,12 @@ def plan():
     return made
 
 
+def simulation(robot, servo="ideal", **options):
+    return PyBulletBackend(robot, Options(servo=servo, **options))
+
+
 def tracked(plan, robot=UR10, **settings):
-    with PyBulletBackend(robot, **settings) as arm:
+    with simulation(robot, **settings) as arm:
         arm.move_to(plan.setpoints[0])
         return list(arm.stream(plan.setpoints))
 
@@ -83,7 +87,7 @@ def test_an_arm_on_the_ceiling_or_wall_tracks_as_well_as_one_on_the_floor(plan, 
 
 
 def test_a_wrong_mounting_in_the_servos_model_costs_millimetres(plan, states):
-    with PyBulletBackend(UR10) as arm:
+    with simulation(UR10) as arm:
         arm._bullet.setGravity(0.0, 0.0, 9.81, physicsClientId=arm._client)
         arm.move_to(plan.setpoints[0])
         mistaken = list(arm.stream(plan.setpoints))
@@ -96,7 +100,7 @@ def test_a_wrong_mounting_in_the_servos_model_costs_millimetres(plan, states):
 def test_a_payload_away_from_the_tcp_acts_at_its_centre_of_gravity(plan):
     """A load that the servo knows at its true place costs nothing; torques at rest are those of its place."""
     aside = UR10.with_payload(4.0, cog=[0.15, 0.0, 0.05])
-    with PyBulletBackend(aside, unmodelled_payload=1.0) as arm:
+    with simulation(aside, unmodelled_payload=1.0) as arm:
         arm.move_to(plan.setpoints[0])
         state = arm.read()
     expected = sum(
@@ -110,7 +114,7 @@ def test_torques_at_rest_are_those_of_gravity(plan):
     """The logged torque is that of the simulation, not the request: at rest it equals pinocchio's gravity term."""
     for payload in (0.0, 4.0):
         carrying = UR10.with_payload(payload)
-        with PyBulletBackend(UR10, unmodelled_payload=payload) as arm:
+        with simulation(UR10, unmodelled_payload=payload) as arm:
             arm.move_to(plan.setpoints[0])
             state = arm.read()
         gravity = pin.computeGeneralizedGravity(carrying.model, carrying.model.createData(), state.q)
@@ -123,7 +127,7 @@ def test_a_torque_beyond_the_limit_saturates():
 
     weak = replace(UR10, joints=tuple(replace(joint, max_effort=0.5 * joint.max_effort) for joint in UR10.joints))
     stretched = np.array([0.0, -0.3, 0.3, -1.5, -1.57, 0.0])
-    with PyBulletBackend(replace(weak, home=stretched), unmodelled_payload=30.0) as arm:
+    with simulation(replace(weak, home=stretched), unmodelled_payload=30.0) as arm:
         peak = np.max([np.abs(s.effort) for s in arm.stream(np.tile(stretched, (10, 1)))], axis=0)
         sagged = arm.read().q
     assert peak[1] == weak.max_effort[1]
@@ -150,7 +154,7 @@ def test_a_steady_motion_is_followed_without_lead_or_lag():
     """At constant joint velocity, setpoint and measured position belong to the same instant."""
     speed = 0.3
     setpoints = UR10.home + np.outer(np.arange(250) * 0.008 * speed, np.eye(6)[0])
-    with PyBulletBackend(UR10) as arm:
+    with simulation(UR10) as arm:
         late = list(arm.stream(setpoints))[-1]
     assert abs(late.q[0] - setpoints[-1, 0]) < 0.0005 * speed
 
@@ -158,7 +162,7 @@ def test_a_steady_motion_is_followed_without_lead_or_lag():
 def test_the_dynamics_are_pinocchios():
     """Free fall with zero torque: PyBullet's first acceleration is that of pinocchio's articulated-body algorithm."""
     q = np.array([0.3, -1.0, 1.2, -0.7, 0.9, 0.4])
-    with PyBulletBackend(UR10) as arm:
+    with simulation(UR10) as arm:
         b, body, client = arm._bullet, arm._body, arm._client
         for joint in range(6):
             b.resetJointState(body, joint, q[joint], physicsClientId=client)
@@ -171,7 +175,7 @@ def test_the_dynamics_are_pinocchios():
 
 def test_the_guard_stops_the_stream_and_recover_allows_the_next():
     far = UR10.home + 1.0
-    with PyBulletBackend(UR10) as arm:
+    with simulation(UR10) as arm:
         with pytest.raises(GuardViolation):
             list(arm.stream([UR10.home, far]))
         resting = arm.read().q
@@ -183,7 +187,7 @@ def test_the_guard_stops_the_stream_and_recover_allows_the_next():
 
 
 def test_closing_the_stream_stops_the_arm(plan):
-    with PyBulletBackend(UR10) as arm:
+    with simulation(UR10) as arm:
         arm.move_to(plan.setpoints[0])
         stream = arm.stream(plan.setpoints)
         for _ in range(200):
@@ -193,7 +197,7 @@ def test_closing_the_stream_stops_the_arm(plan):
 
 
 def test_the_approach_is_checked_before_it_moves():
-    with PyBulletBackend(UR10) as arm:
+    with simulation(UR10) as arm:
         before = arm.read().q
         with pytest.raises(PlanRefused):
             arm.move_to(np.array([0.0, 0.6, 0.0, 0.0, 0.0, 0.0]))
@@ -203,7 +207,7 @@ def test_the_approach_is_checked_before_it_moves():
 @pytest.mark.parametrize("period", [0.0005, 0.0085, 0.0])
 def test_a_period_that_is_no_multiple_of_the_physics_step_is_refused(period):
     with pytest.raises(InvalidParameter, match="period"):
-        PyBulletBackend(UR10, period=period)
+        simulation(UR10, period=period)
 
 
 def test_the_e_series_arm_runs_at_its_own_2_ms():
@@ -239,7 +243,7 @@ def joint_motion(robot, speed=1.0):
 )
 def test_the_joints_are_where_their_targets_were_half_a_millisecond_ago(name, payload, left_rad):
     robot = load_robot(name)
-    with PyBulletBackend(robot, plant=Plant(), unmodelled_payload=payload) as arm:
+    with simulation(robot, servo="servoj", unmodelled_payload=payload) as arm:
         states = list(arm.stream(joint_motion(robot)))
     target, attained = (np.array([getattr(s, of) for s in states]) for of in ("controller_target", "q"))
     velocity = np.gradient(target, robot.period, axis=0)
@@ -251,7 +255,7 @@ def test_the_joints_are_where_their_targets_were_half_a_millisecond_ago(name, pa
 
 def test_the_targets_follow_the_servo_law(plan):
     law = ServojLaw(plan.period, 1000.0, 0.05)
-    states = tracked(plan, plant=Plant(1000.0, 0.05))
+    states = tracked(plan, servo="servoj", servo_gain=1000.0, servo_lookahead=0.05)
     targets = np.array([s.controller_target for s in states])
     # The arm comes to rest at the first command in single precision.
     np.testing.assert_allclose(targets, law.follow(plan.setpoints).q, rtol=0.0, atol=2e-7)
@@ -261,7 +265,7 @@ def test_the_targets_follow_the_servo_law(plan):
 def test_at_a_period_of_several_cycles_the_commands_are_ramps():
     robot = load_robot("ur10e")
     commands = joint_motion(robot)[::4]
-    with PyBulletBackend(robot, period=0.008, plant=Plant()) as arm:
+    with simulation(robot, period=0.008, servo="servoj") as arm:
         targets = np.array([s.controller_target for s in arm.stream(commands)])
     expected = ServojLaw(0.002).follow(commands, call=0.008).q[3::4]
     np.testing.assert_allclose(targets, expected, rtol=0.0, atol=1e-12)
@@ -272,7 +276,7 @@ def test_a_stream_that_is_closed_in_motion_brakes_within_the_acceleration_limit(
     robot = load_robot("ur10e")
     motion = joint_motion(robot)
     fastest = int(np.argmax(np.abs(np.diff(motion, axis=0)).max(axis=1)))
-    with PyBulletBackend(robot, plant=Plant(), feedforward=feedforward) as arm:
+    with simulation(robot, servo="servoj", feedforward="on" if feedforward else "off") as arm:
         targets, advance = [], arm._advance
         arm._advance = lambda command: (advance(command), targets.append(arm.read().controller_target))
         with contextlib.closing(arm.stream(motion)) as stream:
@@ -286,7 +290,7 @@ def test_a_stream_that_is_closed_in_motion_brakes_within_the_acceleration_limit(
 
 def test_after_a_stream_that_ended_in_motion_the_next_one_begins_at_rest():
     fast = UR10.home + np.cumsum(np.minimum(np.arange(30) * 0.1, 2.0))[:, np.newaxis] * UR10.period * np.eye(6)[5]
-    with PyBulletBackend(UR10) as arm:
+    with simulation(UR10) as arm:
         stream = arm.stream(fast)
         for _ in range(25):
             state = next(stream)

@@ -15,6 +15,7 @@ from simbridge.backends.pybullet import PyBulletBackend
 from simbridge.cli.command_line import main
 from simbridge.errors import InputFileError, NoClosedForm
 from simbridge.ik.settings import SOLVERS
+from simbridge.planning.options import Options
 from simbridge.robot.collision import CollisionModel
 from simbridge.robot.kinematics import tool_path
 from simbridge.robot.meshes import MAX_TRIANGLES, coal_hull, drawing_of, read_mesh
@@ -128,7 +129,7 @@ def test_a_run_keeps_its_meshes_and_the_replay_says_how_far_they_are_simplified(
 def test_the_window_of_pybullet_shows_the_meshes(panda, monkeypatch):
     # Without a display, the window is opened as DIRECT.
     monkeypatch.setenv("DISPLAY", ":0")
-    backend = PyBulletBackend(panda, gui=True)
+    backend = PyBulletBackend(panda, Options(gui=True))
     import pybullet
 
     monkeypatch.setattr(pybullet, "GUI", pybullet.DIRECT)
