@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -106,84 +107,91 @@ DEFINITIONS = {
 }
 
 
+class Records:
+    """Bytes of one length, again and again, of which only some numbers differ.
+
+    Args:
+        template: One of them.
+        columns: Type and offset (in bytes) of the numbers by name.
+        varying: Parts that differ as well.
+    """
+
+    def __init__(
+        self, template: bytes, columns: Mapping[str, tuple[np.dtype[Any], int]], varying: Sequence[slice] = ()
+    ) -> None:
+        kinds, offsets = zip(*columns.values(), strict=True)
+        size = len(template)
+        self._kind = np.dtype({"names": list(columns), "formats": kinds, "offsets": offsets, "itemsize": size})
+        self._mask = np.full(size, 0xFF, np.uint8)
+        for part in (*(slice(at, at + kind.itemsize) for kind, at in columns.values()), *varying):
+            self._mask[part] = 0
+        self._template = np.frombuffer(template, np.uint8) & self._mask
+
+    def decode(self, content: bytes) -> dict[str, NDArray[Any]] | None:
+        """The numbers of T records: an array (T,) under each name, or (T, count) for a vector; None for other bytes."""
+        if len(content) % self._kind.itemsize:
+            return None
+        found = np.frombuffer(content, np.uint8).reshape(-1, self._kind.itemsize)
+        if ((found & self._mask) != self._template).any():
+            return None
+        rows = np.frombuffer(content, self._kind)
+        return {name: np.ascontiguousarray(rows[name]) for name in self._kind.names or ()}
+
+
 class Layout:
     """The bytes of one message type whose strings and sequence lengths never change.
 
-    Built field by field, in the order of the message definition. Adjacent numbers form a group; `pack` takes one
-    iterable a group.
+    Built field by field, in the order of the message definition, from a std_msgs/Header, whose stamp is the group (sec,
+    nanosec). Adjacent numbers form a group; `pack` takes one iterable a group.
 
     Attributes:
         message_type: Its name; those of the log are the keys of `DEFINITIONS`.
-        size: Length of a message in bytes.
+        template: A message.
+        columns: Type and offset (in bytes from the message's beginning) of the numbers by name.
     """
 
     def __init__(self, message_type: str, frame_id: str) -> None:
-        """Begins with a std_msgs/Header, whose stamp is the group (sec, nanosec)."""
         self.message_type = message_type
-        self._template = bytearray(LITTLE_ENDIAN_CDR)
+        self.template = bytearray(LITTLE_ENDIAN_CDR)
+        self.columns: dict[str, tuple[np.dtype[Any], int]] = {}
         self._groups: list[tuple[struct.Struct, int, tuple[str, ...]]] = []
-        self._columns: dict[str, tuple[np.dtype[Any], int]] = {}
-        self.scalars({"sec": "i", "nanosec": "I"})
+        self.numbers({"sec": "i", "nanosec": "I"})
         self.string(frame_id)
 
-    @property
-    def size(self) -> int:
-        return len(self._template)
-
-    @property
-    def columns(self) -> Mapping[str, tuple[np.dtype[Any], int]]:
-        """Type and offset (in bytes from the message's beginning) by name."""
-        return self._columns
-
-    @property
-    def template(self) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
-        """The bytes (size,) of a message, and which of them (size,) are the same in every message."""
-        fixed = np.ones(self.size, dtype=bool)
-        for packer, offset, _ in self._groups:
-            fixed[offset : offset + packer.size] = False
-        return np.frombuffer(bytes(self._template), np.uint8), fixed
-
-    def _align(self, size: int) -> None:
-        self._template += bytes(-(len(self._template) - len(LITTLE_ENDIAN_CDR)) % size)
-
-    def _slot(self, name: str, kind: np.dtype[Any]) -> None:
-        self._columns[name] = (kind, self.size)
-        self._template += bytes(kind.itemsize)
+    def _align(self, size: int) -> int:
+        """Fill up to a number of this size; by how many bytes."""
+        gap = -(len(self.template) - len(LITTLE_ENDIAN_CDR)) % size
+        self.template += bytes(gap)
+        return gap
 
     def length(self, count: int) -> None:
         """A uint32 that never changes: the length of a sequence or of a string."""
         self._align(4)
-        self._template += struct.pack("<I", count)
+        self.template += struct.pack("<I", count)
 
     def string(self, text: str) -> None:
         """A string that never changes."""
         encoded = text.encode() + b"\0"
         self.length(len(encoded))
-        self._template += encoded
+        self.template += encoded
+
+    def numbers(self, codes: Mapping[str, str]) -> None:
+        """A group of numbers, each under its own name with its code of the struct module."""
+        form, start = "<", 0
+        for name, code in codes.items():
+            kind = np.dtype(f"<{code}")
+            gap = self._align(kind.itemsize)
+            start, form = (start, f"{form}{gap}x{code}") if start else (len(self.template), form + code)
+            self.columns[name] = (kind, len(self.template))
+            self.template += bytes(kind.itemsize)
+        self._groups.append((struct.Struct(form), start, tuple(codes)))
 
     def vector(self, name: str, count: int) -> None:
         """A group of `count` float64 under one name."""
         self._align(8)
-        self._groups.append((struct.Struct(f"<{count}d"), self.size, (name,)))
-        self._slot(name, np.dtype(("<f8", (count,))))
-
-    def sequence(self, name: str | None, count: int) -> None:
-        """A float64[] of `count` numbers; without a name, an empty one."""
-        self.length(count if name else 0)
-        if name:
-            self.vector(name, count)
-
-    def scalars(self, codes: Mapping[str, str]) -> None:
-        """A group of numbers, each under its own name with its code of the struct module."""
-        kinds = {name: np.dtype(f"<{code}") for name, code in codes.items()}
-        self._align(next(iter(kinds.values())).itemsize)
-        start, form = self.size, "<"
-        for name, kind in kinds.items():
-            end = self.size
-            self._align(kind.itemsize)
-            form += f"{self.size - end}x{codes[name]}"
-            self._slot(name, kind)
-        self._groups.append((struct.Struct(form), start, tuple(codes)))
+        self._groups.append((struct.Struct(f"<{count}d"), len(self.template), (name,)))
+        self.columns[name] = (np.dtype(("<f8", (count,))), len(self.template))
+        self.template += bytes(8 * count)
 
     def pack(self, *groups: Iterable[float]) -> bytes:
         """One message with these numbers.
@@ -193,17 +201,13 @@ class Layout:
         """
         for (packer, offset, names), numbers in zip(self._groups, groups, strict=True):
             try:
-                packer.pack_into(self._template, offset, *numbers)
+                packer.pack_into(self.template, offset, *numbers)
             except struct.error as error:
                 raise ValueError(f"{', '.join(names)}: {error}") from error
-        return bytes(self._template)
+        return bytes(self.template)
 
     def pack_record(self, stamp: tuple[int, int], record: object) -> bytes:
-        """One message with the numbers of a record's attributes, which have the names of the layout.
-
-        Args:
-            stamp: Seconds and nanoseconds of the header.
-            record: Vectors are arrays.
+        """One message with a stamp, s and ns, and the numbers of a record's attributes, named as in the layout.
 
         Raises:
             ValueError: A number is missing, left over or does not fit; names the attribute.
@@ -211,23 +215,21 @@ class Layout:
         groups = ([getattr(record, name) for name in names] for _, _, names in self._groups[1:])
         return self.pack(stamp, *(np.ravel(group[0]).tolist() if len(group) == 1 else group for group in groups))
 
+    @cached_property
+    def _records(self) -> Records:
+        return Records(bytes(self.template), self.columns)
+
     def unpack(self, messages: Sequence[bytes]) -> dict[str, NDArray[Any]]:
         """The numbers of T messages: under each name an array (T,), or (T, count) for a vector.
 
         Raises:
             ValueError: A message has another layout: its size or a constant byte differs.
         """
-        if any(len(message) != self.size for message in messages):
-            raise ValueError(f"a message is not {self.size} bytes long")
-        kinds, offsets = zip(*self._columns.values(), strict=True)
-        record = np.dtype({"names": list(self._columns), "formats": kinds, "offsets": offsets, "itemsize": self.size})
-        joined = b"".join(messages)
-        template, fixed = self.template
-        found = np.frombuffer(joined, np.uint8).reshape(-1, self.size)[:, fixed]
-        if (found != template[fixed]).any():
+        if any(len(message) != len(self.template) for message in messages):
+            raise ValueError(f"a message is not {len(self.template)} bytes long")
+        if (columns := self._records.decode(b"".join(messages))) is None:
             raise ValueError("a message has other names or lengths than the first")
-        rows = np.frombuffer(joined, record)
-        return {name: np.ascontiguousarray(rows[name]) for name in self._columns}
+        return columns
 
 
 def joint_state(
@@ -248,7 +250,9 @@ def _joints(message_type: str, frame_id: str, joint_names: Sequence[str], *colum
     for name in joint_names:
         layout.string(name)
     for column in columns:
-        layout.sequence(column, len(joint_names))
+        layout.length(len(joint_names) if column else 0)
+        if column:
+            layout.vector(column, len(joint_names))
     return layout
 
 
@@ -269,18 +273,18 @@ def vector_stamped(frame_id: str, vector: str) -> Layout:
 def status(frame_id: str) -> Layout:
     """simbridge_msgs/Status: groups (sec, nanosec), and all the other numbers in the order of the definition."""
     layout = Layout("simbridge_msgs/msg/Status", frame_id)
-    layout.scalars(_scalars(STATUS))
+    layout.numbers(_codes(STATUS))
     return layout
 
 
 def live(frame_id: str) -> Layout:
     """simbridge_msgs/Live: groups (sec, nanosec), the numbers in the order of the definition, and the causes (9,)."""
     layout = Layout("simbridge_msgs/msg/Live", frame_id)
-    layout.scalars(_scalars(LIVE))
+    layout.numbers(_codes(LIVE))
     layout.vector("causes", 9)
     return layout
 
 
-def _scalars(definition: str) -> dict[str, str]:
+def _codes(definition: str) -> dict[str, str]:
     fields = [line.split()[:2] for line in definition.splitlines()[1:]]
     return {name: _CODES[kind] for kind, name in fields if kind in _CODES}

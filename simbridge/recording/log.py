@@ -283,7 +283,7 @@ class LogWriter:
             self._mcap.register_channel(topic, "cdr", schemas[layout.message_type])
             for topic, layout in self._layouts.items()
         ]
-        size = sum(_MESSAGE_HEAD + layout.size for layout in self._layouts.values())
+        size = sum(_MESSAGE_HEAD + len(layout.template) for layout in self._layouts.values())
         self._per_chunk = max(1, min(int(CHUNK_DURATION / period), MAX_CHUNK // size))
         self._count = 0
 

@@ -220,7 +220,7 @@ class _Decoder:
             self.samples.add(columns)
 
 
-class OwnChunks:
+class OwnChunks(cdr.Records):
     """Decodes chunks that hold whole samples: a message on each channel, in one order, and nothing else.
 
     Args:
@@ -228,31 +228,17 @@ class OwnChunks:
     """
 
     def __init__(self, channels: Mapping[int, cdr.Layout]) -> None:
-        size, template, constant = 0, [], []
-        numbers: dict[str, tuple[Any, int]] = {}
+        sample, columns, varying = b"", {}, []
         for channel, layout in channels.items():
-            head = _BEGIN.pack(Opcode.MESSAGE, _HEAD - 9 + layout.size, channel).ljust(_HEAD, b"\0")
-            message, unchanging = layout.template
-            template += [np.frombuffer(head, np.uint8), message]
-            constant += [np.arange(_HEAD) < _BEGIN.size, unchanging]
+            varying.append(slice(len(sample) + _BEGIN.size, len(sample) + _HEAD))
+            sample += _BEGIN.pack(Opcode.MESSAGE, _HEAD - 9 + len(layout.template), channel).ljust(_HEAD, b"\0")
             for name, (kind, offset) in layout.columns.items():
-                if name not in {"sec", "nanosec"}:
-                    numbers[name] = (kind, size + _HEAD + offset)
-            size += _HEAD + layout.size
-        self._mask = np.where(np.concatenate(constant), 0xFF, 0).astype(np.uint8)
-        self._template = np.concatenate(template) & self._mask
-        kinds, offsets = zip(*numbers.values(), strict=True)
-        self._sample = np.dtype({"names": list(numbers), "formats": kinds, "offsets": offsets, "itemsize": size})
-
-    def decode(self, content: bytes) -> Columns | None:
-        """The numbers of the samples (T,) or (T, n) by name; None for a chunk of another kind."""
-        if len(content) % self._sample.itemsize:
-            return None
-        found = np.frombuffer(content, np.uint8).reshape(-1, self._sample.itemsize)
-        if ((found & self._mask) != self._template).any():
-            return None
-        rows = np.frombuffer(content, self._sample)
-        return {name: np.ascontiguousarray(rows[name]) for name in self._sample.names or ()}
+                if name in {"sec", "nanosec"}:
+                    varying.append(slice(len(sample) + offset, len(sample) + offset + kind.itemsize))
+                else:
+                    columns[name] = (kind, len(sample) + offset)
+            sample += layout.template
+        super().__init__(sample, columns, varying)
 
 
 def _intact_records(
