@@ -36,7 +36,6 @@ class Peaks:
     """The largest of each quantity over a plan that passed.
 
     Attributes:
-        clearance: The smallest that was measured; None for an arm without shapes.
         command_lead: With feedforward: the largest distance of a command from the arm, rad; None without.
     """
 
@@ -44,22 +43,16 @@ class Peaks:
     velocity_jump: Array  # from one period to the next, of each joint (n,), rad/s
     acceleration: Array  # while moving, of each joint (n,), rad/s^2
     tool_speed: float  # m/s
-    clearance: Clearance | None
+    clearance: Clearance | None  # the smallest that was measured; None for an arm without shapes
     command_lead: float | None = None
 
 
 class Remedies(NamedTuple):
-    """What helps against setpoints that are too fast.
+    """What helps against setpoints that are too fast."""
 
-    Attributes:
-        held: Whether the targets are steps of a sampled source, which a lower speed does not make smaller.
-        limited: Whether setpoints are limited already.
-        replayed: Whether the setpoints are those of an earlier run or session.
-    """
-
-    held: bool = False
-    limited: bool = False
-    replayed: bool = False
+    held: bool = False  # whether the targets are steps of a sampled source, which a lower speed does not make smaller
+    limited: bool = False  # whether setpoints are limited already
+    replayed: bool = False  # whether the setpoints are those of an earlier run or session
 
     def advice(self, slower: str, *others: str) -> str:
         """What to do, as a sentence; a lower speed is advised only where it helps."""

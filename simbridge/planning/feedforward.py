@@ -28,16 +28,13 @@ class Feedforward(NamedTuple):
 
     Attributes:
         before, after: How many samples of rest come before and after the setpoints.
-        wanted: Joint targets of a law without phase (T, n), rad, ahead by the lag of phase and joints.
-        commands: What makes the targets of such a law `wanted` (T, n), rad.
-        speed: Of the setpoints' speed: less than 1 where they were slowed down.
     """
 
     before: int
     after: int
-    wanted: Array
-    commands: Array
-    speed: float = 1.0
+    wanted: Array  # joint targets of a law without phase (T, n), rad, ahead by the lag of phase and joints
+    commands: Array  # what makes the targets of such a law `wanted` (T, n), rad
+    speed: float = 1.0  # of the setpoints' speed: less than 1 where they were slowed down
 
 
 def feedforward(

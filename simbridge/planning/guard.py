@@ -36,16 +36,14 @@ class ArmLimits:
 
     Attributes:
         position_min, position_max: n positions, rad.
-        max_velocity: n velocities, rad/s.
-        max_velocity_jump: From one period to the next, rad/s.
     """
 
     name: str
     joint_names: tuple[str, ...]
     position_min: tuple[float, ...]
     position_max: tuple[float, ...]
-    max_velocity: tuple[float, ...]
-    max_velocity_jump: float
+    max_velocity: tuple[float, ...]  # n velocities, rad/s
+    max_velocity_jump: float  # from one period to the next, rad/s
 
     @staticmethod
     def of(robot: Robot) -> ArmLimits:

@@ -30,21 +30,13 @@ class Spread:
 
 @dataclass(frozen=True)
 class Reach:
-    """The part of a trajectory that an arm can attain.
+    """The part of a trajectory that an arm can attain."""
 
-    Attributes:
-        robot: The arm's name.
-        share: Of the samples that were solved, 0 to 1.
-        solved: Number of samples that were solved: all, or at most MAX_SOLVED, evenly spread over the trajectory.
-        first_missed: The first sample of those that cannot be attained; None if all can.
-        first_missed_s: Its instant since the start.
-    """
-
-    robot: str
-    share: float
-    solved: int
-    first_missed: int | None
-    first_missed_s: float | None
+    robot: str  # the arm's name
+    share: float  # of the samples that were solved, 0 to 1
+    solved: int  # number of samples that were solved: all, or at most MAX_SOLVED, evenly spread over the trajectory
+    first_missed: int | None  # the first sample of those that cannot be attained; None if all can
+    first_missed_s: float | None  # its instant since the start
 
 
 @dataclass(frozen=True)
@@ -52,41 +44,28 @@ class Facts:
     """A trajectory in numbers (SI units).
 
     Attributes:
-        source: Where it comes from.
-        samples: How many.
-        duration_s: From the first to the last.
-        rate_hz: One over the median step; None for a single sample.
-        step_std_s: Standard deviation of the steps that are not gaps; None without any.
-        gaps: How many steps are longer than 1.5 times the median.
-        longest_gap_s: The longest step; None for a single sample.
-        longest_gap_at_s: When it begins, since the start.
-        large_gaps: Those that `run` refuses unless --gaps says what to do.
-        jumps: Steps of position or rotation that are far larger than the others.
-        length_m: Of the way along the samples.
         speed_m_s, turn_rate_rad_s: Between neighbouring samples, weighted by time; None for a single sample.
         extent_min_m, extent_max_m: The smallest box around the positions, from base_link.
-        reach: What the arm can attain; None without a solver.
-        read_as: How its file was read, in one line; "" if it is from none.
         placement: Where the arm attains none of a file: the transform that brings it in reach (7,), m and quaternion.
     """
 
-    source: str
-    samples: int
-    duration_s: float
-    rate_hz: float | None
-    step_std_s: float | None
-    gaps: int
-    longest_gap_s: float | None
-    longest_gap_at_s: float | None
-    large_gaps: tuple[Fault, ...]
-    jumps: tuple[Fault, ...]
-    length_m: float
+    source: str  # where it comes from
+    samples: int  # how many
+    duration_s: float  # from the first to the last
+    rate_hz: float | None  # one over the median step; None for a single sample
+    step_std_s: float | None  # standard deviation of the steps that are not gaps; None without any
+    gaps: int  # how many steps are longer than 1.5 times the median
+    longest_gap_s: float | None  # the longest step; None for a single sample
+    longest_gap_at_s: float | None  # when it begins, since the start
+    large_gaps: tuple[Fault, ...]  # those that `run` refuses unless --gaps says what to do
+    jumps: tuple[Fault, ...]  # steps of position or rotation that are far larger than the others
+    length_m: float  # of the way along the samples
     speed_m_s: Spread | None
     turn_rate_rad_s: Spread | None
     extent_min_m: tuple[float, float, float]
     extent_max_m: tuple[float, float, float]
-    reach: Reach | None
-    read_as: str = ""
+    reach: Reach | None  # what the arm can attain; None without a solver
+    read_as: str = ""  # how its file was read, in one line; "" if it is from none
     placement: tuple[float, ...] | None = None
 
     def as_dict(self) -> dict[str, Any]:

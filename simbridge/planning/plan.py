@@ -20,15 +20,10 @@ OnLimits = Literal["refuse", "limit"]
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """Where a plan begins that does not begin on home's branch.
+    """Where a plan begins that does not begin on home's branch."""
 
-    Attributes:
-        joints: That attain the first target (n,), rad.
-        reason: Why home's branch was refused.
-    """
-
-    joints: Array
-    reason: str
+    joints: Array  # that attain the first target (n,), rad
+    reason: str  # why home's branch was refused
 
     @property
     def words(self) -> str:
@@ -49,33 +44,25 @@ class Plan:
     Sample k belongs to the instant k * period: target, solution and setpoint alike.
 
     Attributes:
-        checksum: Of the kinematics it was solved with (`Robot.checksum`).
-        period: Control period, s.
-        trajectory: The sampled path, speed scale applied.
-        hold: What the target is between samples.
         given: The samples that the solver is given, as from a low-rate or noisy source; None for the trajectory itself.
         trajectory_times: The instant on the trajectory to which each sample belongs (T,), s; `k * period`, unless time
             was stretched for tool speed.
-        solution: The solver's joint positions (T, n), rad.
-        setpoints: Joint positions to send (T, n), rad.
-        limited: Which setpoints the limiter changed (T,).
         wanted: With feedforward: the joint targets that the commands are computed for (T, n), rad: the setpoints, taken
             ahead by what the arm is late, and smoothed at corners. They belong to a servo's tuning, so they are no part
             of the plan's file.
-        start: Where it begins if not on home's branch; None on that.
     """
 
-    checksum: str
-    period: float
-    trajectory: Trajectory
-    hold: Hold
+    checksum: str  # of the kinematics it was solved with (`Robot.checksum`)
+    period: float  # control period, s
+    trajectory: Trajectory  # the sampled path, speed scale applied
+    hold: Hold  # what the target is between samples
     trajectory_times: Array
-    solution: Array
-    setpoints: Array
-    limited: NDArray[np.bool_]
+    solution: Array  # the solver's joint positions (T, n), rad
+    setpoints: Array  # joint positions to send (T, n), rad
+    limited: NDArray[np.bool_]  # which setpoints the limiter changed (T,)
     given: Trajectory | None = None
     wanted: Array | None = None
-    start: Start | None = None
+    start: Start | None = None  # where it begins if not on home's branch; None on that
 
     def __post_init__(self) -> None:
         for array in (self.trajectory_times, self.solution, self.setpoints, self.limited):

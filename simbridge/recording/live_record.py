@@ -19,32 +19,21 @@ class InputRecord(msgspec.Struct, omit_defaults=True):
     """One input, as received: a line of inputs.jsonl.
 
     Attributes:
-        kind: What it is; "" if it could not be recognised.
-        sent: When it was given, s of the host's monotonic clock.
         values: Its numbers, of a chunk its rows; None if it was refused and they were not numbers.
-        number: Counts the inputs of a session from 1; 0 for one that was refused when it was given.
-        engagement: The one to which it belongs.
-        frame: The axes of a twist.
-        relative: Whether a pose is relative to that at the engagement.
-        fate: "accepted", "late", "rejected" or "superseded".
-        why: Of a rejection.
-        received: When the loop took it, s of the loop's clock.
-        index: The log's sample of the period that used it first.
-        command: When the command of that period was sent, s of the host's monotonic clock.
     """
 
-    kind: str
-    sent: float
+    kind: str  # what it is; "" if it could not be recognised
+    sent: float  # when it was given, s of the host's monotonic clock
     values: list[Any] | None = None
-    number: int = 0
-    engagement: int = 0
-    frame: str = "base_link"
-    relative: bool = False
-    fate: str = "superseded"
-    why: str = ""
-    received: float | None = None
-    index: int | None = None
-    command: float | None = None
+    number: int = 0  # counts the inputs of a session from 1; 0 for one that was refused when it was given
+    engagement: int = 0  # the one to which it belongs
+    frame: str = "base_link"  # the axes of a twist
+    relative: bool = False  # whether a pose is relative to that at the engagement
+    fate: str = "superseded"  # "accepted", "late", "rejected" or "superseded"
+    why: str = ""  # of a rejection
+    received: float | None = None  # when the loop took it, s of the loop's clock
+    index: int | None = None  # the log's sample of the period that used it first
+    command: float | None = None  # when the command of that period was sent, s of the host's monotonic clock
 
 
 class JsonLines:

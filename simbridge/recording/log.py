@@ -58,49 +58,27 @@ _MESSAGE_HEAD = 31
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sample:
-    """One control period of an arm of n joints.
+    """One control period of an arm of n joints."""
 
-    Attributes:
-        index: The control period's counter k.
-        stamp: The due instant t_k in s, by the controller's clock since the start of the run; not negative.
-        plan_time: Time on the trajectory in s.
-        target: The pose (7,) given to the solver, base_link to TCP.
-        solution: The solver's joints (n,) in rad.
-        setpoint: Where the joints (n,) should be, in rad.
-        command: The joints (n,) actually sent, in rad: the setpoint, except with feedforward.
-        position: Measured joints (n,) in rad.
-        velocity: Measured joint velocities (n,) in rad/s.
-        effort: Joint torques (n,) in N m, or currents in A where the controller gives only those.
-        controller_target: The controller's own target joints (n,) in rad.
-        controller_target_velocity: Their velocities (n,) in rad/s; nan if it does not report them.
-        controller_target_acceleration: Their accelerations (n,) in rad/s^2; nan if it does not report them.
-        speed_scaling: The controller's speed scaling, 0 to 1.
-        robot_mode: The controller's robot mode.
-        safety_mode: The controller's safety mode.
-        runtime_state: The state of the controller's program.
-        limited: Whether the limiter changed this setpoint.
-        host_monotonic: The host's monotonic clock in s: the only field that depends on the host.
-    """
-
-    index: int
-    stamp: float
-    plan_time: float
-    target: Array
-    solution: Array
-    setpoint: Array
-    command: Array
-    position: Array
-    velocity: Array
-    effort: Array
-    controller_target: Array
-    controller_target_velocity: Array
-    controller_target_acceleration: Array
-    speed_scaling: float
-    robot_mode: int
-    safety_mode: int
-    runtime_state: int
-    limited: bool
-    host_monotonic: float
+    index: int  # the control period's counter k
+    stamp: float  # the due instant t_k in s, by the controller's clock since the start of the run; not negative
+    plan_time: float  # time on the trajectory in s
+    target: Array  # the pose (7,) given to the solver, base_link to TCP
+    solution: Array  # the solver's joints (n,) in rad
+    setpoint: Array  # where the joints (n,) should be, in rad
+    command: Array  # the joints (n,) actually sent, in rad: the setpoint, except with feedforward
+    position: Array  # measured joints (n,) in rad
+    velocity: Array  # measured joint velocities (n,) in rad/s
+    effort: Array  # joint torques (n,) in N m, or currents in A where the controller gives only those
+    controller_target: Array  # the controller's own target joints (n,) in rad
+    controller_target_velocity: Array  # their velocities (n,) in rad/s; nan if it does not report them
+    controller_target_acceleration: Array  # their accelerations (n,) in rad/s^2; nan if it does not report them
+    speed_scaling: float  # the controller's speed scaling, 0 to 1
+    robot_mode: int  # the controller's robot mode
+    safety_mode: int  # the controller's safety mode
+    runtime_state: int  # the state of the controller's program
+    limited: bool  # whether the limiter changed this setpoint
+    host_monotonic: float  # the host's monotonic clock in s: the only field that depends on the host
 
 
 @dataclass(frozen=True, slots=True, eq=False)

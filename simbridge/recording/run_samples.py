@@ -28,20 +28,15 @@ class RunSamples:
     """What is exported of a run with T samples of n joints.
 
     Attributes:
-        log: Its log.
-        poses: reference, target, solution, setpoint and attained (T, 7) in base_link.
         errors: Translation (T, 3), m, and rotation vector (T, 3), rad, of the tracking error and its parts.
-        origins: Of the joints' frames (T, n, 3) in base_link, m.
-        prismatic: Which joints are prismatic (n,).
-        effort_unit: Of revolute joints: "N m", or "A" where the controller reports currents.
     """
 
     log: LogColumns
-    poses: Mapping[str, Array]
+    poses: Mapping[str, Array]  # reference, target, solution, setpoint and attained (T, 7) in base_link
     errors: Mapping[str, tuple[Array, Array]]
-    origins: Array
-    prismatic: NDArray[np.bool_]
-    effort_unit: str = "N m"
+    origins: Array  # of the joints' frames (T, n, 3) in base_link, m
+    prismatic: NDArray[np.bool_]  # which joints are prismatic (n,)
+    effort_unit: str = "N m"  # of revolute joints: "N m", or "A" where the controller reports currents
 
     def unit(self, quantity: str, prismatic: bool) -> str:
         """The unit of a joint's position, velocity or effort, as at the end of a column's name."""

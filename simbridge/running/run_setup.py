@@ -46,12 +46,7 @@ _PACKAGES = ("simbridge", "numpy", "pin", "numba", "ruckig", "mcap", "pybullet",
 
 @dataclass(frozen=True)
 class Prepared:
-    """A run that has been planned and checked; nothing has moved.
-
-    Attributes:
-        backend: The name of the backend it was planned for.
-        controller: What that backend's controller says of itself; None in simulation.
-    """
+    """A run that has been planned and checked; nothing has moved."""
 
     robot: Robot
     scenario: Scenario
@@ -59,8 +54,8 @@ class Prepared:
     plan: Plan
     peaks: Peaks
     options: Options = field(default_factory=Options)
-    backend: str = SIMULATION
-    controller: ControllerFacts | None = None
+    backend: str = SIMULATION  # the name of the backend it was planned for
+    controller: ControllerFacts | None = None  # what that backend's controller says of itself; None in simulation
 
     @property
     def solver_notes(self) -> tuple[str, ...]:

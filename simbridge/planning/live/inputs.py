@@ -26,23 +26,17 @@ class Input(NamedTuple):
     """One input.
 
     Attributes:
-        kind: What the values are.
         values: A pose (7,), a twist (6,) in m/s and rad/s, joint velocities or positions (n,), or the rows of a chunk
             of poses (K, 1 + 7) or joint positions (K, 1 + n): a time in s after the input, and what is due then.
-        number: Counts the inputs of a session, from 1.
-        engagement: The engagement to which it belongs.
-        frame: The axes of a twist.
-        relative: Whether a pose is relative to that at the engagement.
-        sent: When it was given, s of the host's monotonic clock.
     """
 
-    kind: Kind
+    kind: Kind  # what the values are
     values: Array
-    number: int
-    engagement: int
-    frame: TwistFrame = "base_link"
-    relative: bool = False
-    sent: float = 0.0
+    number: int  # counts the inputs of a session, from 1
+    engagement: int  # the engagement to which it belongs
+    frame: TwistFrame = "base_link"  # the axes of a twist
+    relative: bool = False  # whether a pose is relative to that at the engagement
+    sent: float = 0.0  # when it was given, s of the host's monotonic clock
 
     @property
     def is_chunk(self) -> bool:

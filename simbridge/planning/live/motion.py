@@ -57,19 +57,15 @@ class Step(NamedTuple):
 
     Attributes:
         setpoint, solution: Joint positions (n,), rad.
-        target: What the solver was stepped towards (7,); where the arm is sent while it holds.
-        phase: After the period.
-        causes: What slows the arm down or holds it, the strongest first.
-        speed: Share of the wanted joint step that was made, 0 to 1.
         number, fate: Of the input that was taken in this period; 0 if none was.
     """
 
     setpoint: Array
     solution: Array
-    target: Array
-    phase: Phase
-    causes: tuple[Cause, ...]
-    speed: float
+    target: Array  # what the solver was stepped towards (7,); where the arm is sent while it holds
+    phase: Phase  # after the period
+    causes: tuple[Cause, ...]  # what slows the arm down or holds it, the strongest first
+    speed: float  # share of the wanted joint step that was made, 0 to 1
     number: int
     fate: Fate
 

@@ -111,17 +111,11 @@ STOPS = ("solver", "stale", "halted", "disengaged", "paused")
 
 
 class Cause(NamedTuple):
-    """Why a live arm is slower than asked, or stands.
+    """Why a live arm is slower than asked, or stands."""
 
-    Attributes:
-        name: One of `NAMES`.
-        subject: The joint, bodies or obstacle; "" for none.
-        value: In SI units.
-    """
-
-    name: str
-    subject: str = ""
-    value: float = 0.0
+    name: str  # one of `NAMES`
+    subject: str = ""  # the joint, bodies or obstacle; "" for none
+    value: float = 0.0  # in SI units
 
     @property
     def text(self) -> str:
