@@ -33,7 +33,8 @@ from simbridge.recording.log_reader import read_log
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.resources import ROBOTS
 from simbridge.robot import load_robot
-from simbridge.robot.calibration import nominal_dh, with_kinematics, write_calibration
+from simbridge.robot.calibration import nominal_dh
+from simbridge.robot.calibration_file import with_kinematics, write_calibration
 from simbridge.robot.cell import Cell, load_cell, write_cell
 from simbridge.robot.collision import Box
 from simbridge.servo.plant import load_plant

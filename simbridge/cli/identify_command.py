@@ -16,7 +16,7 @@ from simbridge.evaluation.identification.result import Identification, write_pla
 from simbridge.evaluation.identification.samples import Samples, of_recording, of_run, sent_commands
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.resources import robot_files
-from simbridge.robot.calibration import with_kinematics
+from simbridge.robot.calibration_file import with_kinematics
 from simbridge.robot.load import load_robot
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot

@@ -24,7 +24,7 @@ from simbridge.report.verdict import (
     pause_sentence,
     plant_sentences,
 )
-from simbridge.robot.kinematics_record import kinematics_words
+from simbridge.robot.calibration_file import kinematics_words
 from simbridge.text import NO_BREAK, degrees, displayed, fixed, millimetres, milliseconds, significant, table_of
 
 

@@ -14,11 +14,15 @@ from simbridge.errors import InvalidParameter, OutputError
 from simbridge.ik.kernels.compile import cache_directory
 from simbridge.resources import robot_files
 from simbridge.robot import Six
-from simbridge.robot.calibration import read_calibration, write_calibration
+from simbridge.robot.calibration_file import (
+    is_ros_calibration,
+    read_calibration,
+    read_ros_calibration,
+    write_calibration,
+)
 from simbridge.robot.cell import Cell, load_cell, write_cell
 from simbridge.robot.load import load_robot
 from simbridge.robot.robot import Robot
-from simbridge.robot.ros_calibration import is_ros_calibration, read_ros_calibration
 from simbridge.running.run_setup import installed
 from simbridge.ur.controller import ControllerFacts, Survey, registers_taken
 from simbridge.ur.controller import survey as survey_controller

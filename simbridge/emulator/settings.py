@@ -15,11 +15,11 @@ import numpy as np
 
 from simbridge.emulator.state import LARGEST, PROFILES, Profile
 from simbridge.errors import InputFileError, InvalidParameter, UnknownName
-from simbridge.robot.calibration import read_calibration, with_kinematics
+from simbridge.robot.calibration import printed_table
+from simbridge.robot.calibration_file import is_ros_calibration, read_calibration, read_ros_calibration, with_kinematics
 from simbridge.robot.parts import DhTable
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
-from simbridge.robot.ros_calibration import is_ros_calibration, printed_table, read_ros_calibration
 from simbridge.ur.tables import URSIM_CHECKSUM
 
 _Six = tuple[float, float, float, float, float, float]

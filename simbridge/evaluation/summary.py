@@ -24,8 +24,8 @@ from simbridge.evaluation.metrics.samples import largest
 from simbridge.evaluation.metrics.smoothness import Smoothness, smoothness_summary
 from simbridge.evaluation.metrics.tracking import Tracking, part_delays
 from simbridge.evaluation.servo_law import ServoLawCheck, check_servo_law
+from simbridge.robot.calibration_file import KinematicsSummary, kinematics_summary
 from simbridge.robot.kinematics import movable_directions, task_jacobians
-from simbridge.robot.kinematics_record import KinematicsSummary, kinematics_summary
 from simbridge.robot.pose import Array
 from simbridge.servo.law import ServojLaw
 from simbridge.servo.plant import plant_model, servo_words

@@ -21,7 +21,7 @@ from simbridge.errors import InvalidParameter, UnknownName
 from simbridge.planning.option_field import literal_choices, option
 from simbridge.planning.plan import OnLimits
 from simbridge.resources import AnyPath
-from simbridge.robot.calibration import with_kinematics
+from simbridge.robot.calibration_file import with_kinematics
 from simbridge.robot.cell import Cell, load_cell, requirement
 from simbridge.robot.collision import CollisionScene, Floor
 from simbridge.robot.robot import Robot

@@ -11,7 +11,7 @@ from typing import Any
 
 from simbridge.planning.options import Options
 from simbridge.resources import robot_files, scenario_files
-from simbridge.robot.kinematics_record import kinematics_summary, kinematics_words
+from simbridge.robot.calibration_file import kinematics_summary, kinematics_words
 from simbridge.text import NO_BREAK, counted, plain
 from simbridge.trajectory.files import ReadOptions
 

@@ -1,44 +1,37 @@
-"""The kinematics of one individual arm: a Denavit-Hartenberg table or joint frames, the file, and the arm made with it.
+"""The kinematics of one individual arm, a Denavit-Hartenberg table or joint frames of ROS, and the arm made with it.
 
 A Denavit-Hartenberg table has to put each joint's frame at the common normal of two axes. The axes of shoulder, elbow
 and first wrist joint of a real arm are parallel except for a few milliradians: their common normals are hundreds of
 metres away. But along and about its own axis a joint's frame is free: T_i = (A_i R(q_i) A_i^-1) T_i for every A_i that
 slides along and turns about that axis. So each frame is moved back to where the nominal arm has it, and the axes and
 the tool move by rounding only.
+
+ROS's ur_calibration prints each joint's rotation as R = Rx(roll) Ry(pitch) Rz(yaw) (Eigen's eulerAngles(0, 1, 2));
+ur_description puts the same three numbers into a URDF, where they mean R = Rz(yaw) Ry(pitch) Rx(roll). So the arm of
+ROS's URDF is not quite the arm that was measured: 2 to 50 um and 2 to 135 urad off at the tool, on seven real arms.
+The chain used here is that of the URDF, as in every ROS program with this file; the other reading only decides whether
+the file belongs to the arm behind a controller.
 """
 
 from __future__ import annotations
 
-import os
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
-import msgspec
 import numpy as np
 import pinocchio as pin
 
-from simbridge.errors import InputFileError, InvalidParameter
-from simbridge.resources import robot_files
-from simbridge.robot.files import TomlFile, decode_toml, read_text, write_file
+from simbridge.errors import InvalidParameter
 from simbridge.robot.parts import DhTable, RosCalibration
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
-from simbridge.robot.robot_file import RobotFile
-from simbridge.robot.ros_calibration import FIELDS, is_ros_calibration, joint_frames, read_ros_calibration
 
 # URSim reports the nominal table with nine digits.
 _SAME = 1e-9
 # Arms of one model differ by a few mm and mrad; the most alike models, the UR3 and the UR3e, by 19 mm.
-_MAX_DISTANCE = 0.01  # m
-_MAX_ANGLE = 0.1  # rad
-
-_ROWS = 6
-_HEADER = """\
-# The kinematics of one individual UR arm, as its controller reports them: Denavit-Hartenberg parameters, rad and m.
-# T_i = Rz(q_i + theta_i) Tz(d_i) Tx(a_i) Rx(alpha_i); d2 to d4 are large where axes are nearly parallel.
-"""
+_MAX_DISTANCE, _MAX_ANGLE = 0.01, 0.1  # m, rad
+# Axes within this angle are taken for parallel; those of real arms are milliradians apart.
+_PARALLEL = 1e-9  # rad, and m
 
 
 @dataclass(frozen=True)
@@ -74,9 +67,7 @@ def nominal_dh(robot: Robot) -> DhTable:
 
 def with_dh(robot: Robot, table: DhTable) -> Robot:
     """The arm with another table: kinematics only, so for poses but not for dynamics or collisions."""
-    placements = [robot.joints[0].placement, *_dh_frames(table)]
-    joints = tuple(replace(j, placement=p) for j, p in zip(robot.joints, placements[:-1], strict=True))
-    return replace(robot, joints=joints, tool0=placements[-1])
+    return _with_chain(robot, [robot.joints[0].placement, *_dh_frames(table)])
 
 
 def calibrated(robot: Robot, calibration: DhTable | RosCalibration) -> Robot:
@@ -100,12 +91,13 @@ def calibrated(robot: Robot, calibration: DhTable | RosCalibration) -> Robot:
     rows = len(calibration.d if isinstance(calibration, DhTable) else calibration.frames)
     if rows != robot.n or robot.prismatic.any():
         raise InvalidParameter("kinematic table", f"for {rows} joints", f"for the {robot.n} joints of {robot.name}")
-    if isinstance(calibration, DhTable) and _nearly_equal(calibration, nominal_dh(robot)):
+    if isinstance(calibration, DhTable) and all(
+        np.allclose(row, nominal, rtol=0.0, atol=_SAME)
+        for row, nominal in zip(vars(calibration).values(), vars(nominal_dh(robot)).values(), strict=True)
+    ):
         return robot
     first, *others = calibrated_chain(calibration)
-    *placements, tool0 = _anchored([_base(robot) * first, *others], _chain(robot))
-    joints = tuple(replace(joint, placement=p) for joint, p in zip(robot.joints, placements, strict=True))
-    arm = replace(robot, joints=joints, tool0=tool0, calibration=calibration)
+    arm = _with_chain(robot, anchored([_base(robot) * first, *others], _chain(robot)))
     worst = max(deviations(robot, arm), key=lambda found: found.relative)
     if worst.relative > 1.0:
         raise InvalidParameter(
@@ -113,18 +105,25 @@ def calibrated(robot: Robot, calibration: DhTable | RosCalibration) -> Robot:
             f"{worst.distance * 1e3:.0f} mm and {np.degrees(worst.angle):.1f} degrees off at {worst.name}",
             f"that of a {robot.title or robot.name}, within {_MAX_DISTANCE * 1e3:.0f} mm of the nominal one",
         )
-    return robot if worst.distance <= _SAME and worst.angle <= _SAME else arm
+    if worst.distance <= _SAME and worst.angle <= _SAME:
+        return robot
+    return replace(arm, calibration=calibration)
 
 
 def deviations(nominal: Robot, other: Robot) -> tuple[Deviation, ...]:
     """How an arm differs from another of its model: for each joint, then tool0, relative to the previous joint."""
-    names = (*nominal.joint_names, "tool0")
-    return tuple(_deviation(*frames) for frames in zip(names, _chain(nominal), _chain(other), strict=True))
+    return chain_deviations((*nominal.joint_names, "tool0"), _chain(nominal), _chain(other))
 
 
-def _deviation(name: str, nominal: pin.SE3, frame: pin.SE3) -> Deviation:
-    apart = nominal.actInv(frame)
-    return Deviation(name, float(np.linalg.norm(apart.translation)), float(np.linalg.norm(pin.log3(apart.rotation))))
+def chain_deviations(
+    names: Sequence[str], nominal: Sequence[pin.SE3], other: Sequence[pin.SE3]
+) -> tuple[Deviation, ...]:
+    """How far each frame of a chain is from that of a nominal one, both in the previous frame."""
+    apart = [one.actInv(frame) for one, frame in zip(nominal, other, strict=True)]
+    return tuple(
+        Deviation(name, float(np.linalg.norm(each.translation)), float(np.linalg.norm(pin.log3(each.rotation))))
+        for name, each in zip(names, apart, strict=True)
+    )
 
 
 def chain_from_base(robot: Robot) -> list[pin.SE3]:
@@ -133,6 +132,26 @@ def chain_from_base(robot: Robot) -> list[pin.SE3]:
         return calibrated_chain(robot.calibration)
     first, *others = _chain(robot)
     return [_base(robot).inverse() * first, *others]
+
+
+def calibrated_chain(calibration: DhTable | RosCalibration) -> list[pin.SE3]:
+    """The chain as it is given: n + 1 frames, each in the one before it, from the pendant's base to tool0."""
+    if isinstance(calibration, RosCalibration):
+        return [*joint_frames(calibration), pin.SE3.Identity()]
+    return [pin.SE3.Identity(), *_dh_frames(calibration)]
+
+
+def joint_frames(calibration: RosCalibration, *, as_printed: bool = False) -> list[pin.SE3]:
+    """Each joint's frame at position zero in the previous joint's frame; the first in the pendant's base.
+
+    `as_printed` is False for the frames of ROS's URDF, True for those that ur_calibration printed (see the module).
+    """
+    frames = []
+    for x, y, z, roll, pitch, yaw in calibration.frames:
+        turns = [pin.utils.rotate(axis, by) for axis, by in (("x", roll), ("y", pitch), ("z", yaw))]
+        first, second, third = turns if as_printed else reversed(turns)
+        frames.append(pin.SE3(first @ second @ third, np.array([x, y, z])))
+    return frames
 
 
 def largest_difference(one: Sequence[pin.SE3], other: Sequence[pin.SE3], tcp: pin.SE3) -> tuple[float, float]:
@@ -146,13 +165,13 @@ def largest_difference(one: Sequence[pin.SE3], other: Sequence[pin.SE3], tcp: pi
         Distance in m, and angle in rad; not necessarily at the same joint positions.
     """
     q = np.random.default_rng(0).uniform(-np.pi, np.pi, (4000, len(one) - 1))
+    turns = np.zeros((*q.shape, 4, 4))
+    turns[..., 0, 0] = turns[..., 1, 1] = np.cos(q)
+    turns[..., 1, 0] = np.sin(q)
+    turns[..., 0, 1] = -turns[..., 1, 0]
+    turns[..., 2, 2] = turns[..., 3, 3] = 1.0
     tools = []
     for chain in (one, other):
-        turns = np.zeros((*q.shape, 4, 4))
-        turns[..., 0, 0] = turns[..., 1, 1] = np.cos(q)
-        turns[..., 1, 0] = np.sin(q)
-        turns[..., 0, 1] = -turns[..., 1, 0]
-        turns[..., 2, 2] = turns[..., 3, 3] = 1.0
         tool = np.eye(4)
         for i, frame in enumerate(chain[:-1]):
             tool = tool @ frame.homogeneous @ turns[:, i]
@@ -166,11 +185,47 @@ def largest_difference(one: Sequence[pin.SE3], other: Sequence[pin.SE3], tcp: pi
 def ros_difference(calibration: RosCalibration, table: DhTable) -> tuple[float, float]:
     """How far a file of ROS places the flange from where a controller's table does, at worst: m and rad.
 
-    The file is read as it was printed or as ROS's URDF reads it, whichever is nearer (see `ros_calibration`).
+    The file is read as it was printed or as ROS's URDF reads it, whichever is nearer.
     """
     flange, reported = pin.SE3.Identity(), calibrated_chain(table)
     readings = [[*joint_frames(calibration, as_printed=printed), flange] for printed in (True, False)]
     return min(largest_difference(chain, reported, flange) for chain in readings)
+
+
+def printed_table(calibration: RosCalibration) -> DhTable:
+    """The Denavit-Hartenberg table of the arm that was measured: of the frames as they were printed.
+
+    Each row follows from the common normal of two axes. The table need not be the one that ur_calibration read: other
+    ones describe the same arm. Where the first axis is not that of the base, so that no table begins there, it is
+    InvalidParameter.
+    """
+    origins = np.array([frame[:3] for frame in calibration.frames])
+    first, *others = joint_frames(calibration, as_printed=True)
+    if max(abs(first.rotation[:2, 2]).max(), abs(origins[0, :2]).max()) > _PARALLEL:
+        given = f"{origins[0, 0]:.3g} {origins[0, 1]:.3g} m beside it, or tilted"
+        raise InvalidParameter("first joint's axis", given, "the z axis of the base")
+    # The frame of a table's row: on the axis, where the previous row ends.
+    here, actual, rows = pin.SE3.Identity(), first, []
+    for frame in others:
+        actual, z = actual * frame, here.rotation[:, 2]
+        onward, between = actual.rotation[:, 2], actual.translation - here.translation
+        normal = np.cross(z, onward)
+        parallel = np.linalg.norm(normal) < _PARALLEL
+        normal = between - (z @ between) * z if parallel else normal
+        normal = normal / np.linalg.norm(normal)
+        # The smaller of the two turns about z that lead along the normal.
+        normal *= np.copysign(1.0, normal @ here.rotation[:, 0])
+        theta = np.arctan2(normal @ here.rotation[:, 1], normal @ here.rotation[:, 0])
+        alpha = np.arctan2(np.cross(z, onward) @ normal, z @ onward)
+        d, a = 0.0, normal @ between
+        if not parallel:
+            d, a, _ = np.linalg.solve(np.column_stack([z, normal, -onward]), between)
+        rows.append((theta, a, d, alpha))
+        turn = pin.utils.rotate("z", theta)
+        here = here * pin.SE3(turn @ pin.utils.rotate("x", alpha), turn @ np.array([a, 0.0, d]))
+    last = here.actInv(actual)
+    rows.append((np.arctan2(last.rotation[1, 0], last.rotation[0, 0]), 0.0, last.translation[2], 0.0))
+    return DhTable(*(tuple(map(float, column)) for column in zip(*rows, strict=True)))
 
 
 def _base(robot: Robot) -> pin.SE3:
@@ -179,15 +234,13 @@ def _base(robot: Robot) -> pin.SE3:
     return first * _along_z(first.inverse().translation[2])
 
 
-def _nearly_equal(table: DhTable, other: DhTable) -> bool:
-    return all(
-        np.allclose(getattr(table, row), getattr(other, row), rtol=0.0, atol=_SAME)
-        for row in ("theta", "a", "d", "alpha")
-    )
-
-
 def _chain(robot: Robot) -> list[pin.SE3]:
     return [*(joint.placement for joint in robot.joints), robot.tool0]
+
+
+def _with_chain(robot: Robot, chain: list[pin.SE3]) -> Robot:
+    joints = tuple(replace(joint, placement=p) for joint, p in zip(robot.joints, chain[:-1], strict=True))
+    return replace(robot, joints=joints, tool0=chain[-1])
 
 
 def _dh_frames(table: DhTable) -> list[pin.SE3]:
@@ -198,23 +251,16 @@ def _dh_frames(table: DhTable) -> list[pin.SE3]:
     ]
 
 
-def calibrated_chain(calibration: DhTable | RosCalibration) -> list[pin.SE3]:
-    """The chain as it is given: n + 1 frames, each in the one before it, from the pendant's base to tool0."""
-    if isinstance(calibration, RosCalibration):
-        return [*joint_frames(calibration), pin.SE3.Identity()]
-    return [pin.SE3.Identity(), *_dh_frames(calibration)]
-
-
-def _anchored(chain: list[pin.SE3], nominal: list[pin.SE3]) -> list[pin.SE3]:
+def anchored(chain: list[pin.SE3], nominal: list[pin.SE3]) -> list[pin.SE3]:
     """The same chain, with each joint's frame moved along and about its own axis to where the nominal arm has it."""
-    anchored, back = [], pin.SE3.Identity()
+    frames, back = [], pin.SE3.Identity()
     for i, wanted in enumerate(nominal[:-1]):
         here = back * chain[i]
         slide = _along_z(float(here.rotation[:, 2] @ (wanted.translation - here.translation)))
         anchor = slide * _about_z(_turn(slide.inverse() * chain[i + 1], nominal[i + 1]))
-        anchored.append(here * anchor)
+        frames.append(here * anchor)
         back = anchor.inverse()
-    return [*anchored, back * chain[-1]]
+    return [*frames, back * chain[-1]]
 
 
 def _along_z(distance: float) -> pin.SE3:
@@ -226,11 +272,8 @@ def _about_z(angle: float) -> pin.SE3:
 
 
 def _turn(actual: pin.SE3, nominal: pin.SE3) -> float:
-    """The angle of a link about its joint's axis, from where the next axis is, rad.
-
-    Args:
-        actual, nominal: The next frame, as it is (anywhere on its axis) and as the nominal arm has it.
-    """
+    """The angle of a link about its joint's axis, rad, from the next frame: as it is (anywhere on its axis), and as the
+    nominal arm has it."""
     axis, nominal_axis = actual.rotation[:, 2], nominal.rotation[:, 2]
     if np.hypot(*nominal_axis[:2]) > 0.5:
         return _angle(nominal_axis, axis)
@@ -245,152 +288,3 @@ def _turn(actual: pin.SE3, nominal: pin.SE3) -> float:
 def _angle(start: Array, end: Array) -> float:
     """From one vector to another, both projected along z, rad."""
     return float(np.arctan2(start[0] * end[1] - start[1] * end[0], start[:2] @ end[:2]))
-
-
-class _Table(msgspec.Struct):
-    theta: list[float]
-    a: list[float]
-    d: list[float]
-    alpha: list[float]
-
-    def checked(self, file: TomlFile, prefix: str = "") -> DhTable:
-        rows = {name: getattr(self, name) for name in ("theta", "a", "d", "alpha")}
-        for name, values in rows.items():
-            file.check_length(f"{prefix}{name}", values, _ROWS)
-            file.check_finite(f"{prefix}{name}", values)
-        return DhTable(**{name: tuple(values) for name, values in rows.items()})
-
-
-class _Calibration(_Table, forbid_unknown_fields=True):
-    checksum: list[int]
-
-
-class _RecordedRobot(msgspec.Struct):
-    name: str
-
-
-class _RosTable(msgspec.Struct):
-    frames: list[list[float]]
-    hash: str
-
-    def checked(self, file: TomlFile) -> RosCalibration:
-        file.check_length("kinematics.ros.frames", self.frames, _ROWS)
-        for i, frame in enumerate(self.frames):
-            file.check_length(f"kinematics.ros.frames[{i}]", frame, len(FIELDS))
-            file.check_finite(f"kinematics.ros.frames[{i}]", frame)
-        frames = tuple((x, y, z, roll, pitch, yaw) for x, y, z, roll, pitch, yaw in self.frames)
-        return RosCalibration(frames, self.hash)
-
-
-class _RecordedKinematics(msgspec.Struct):
-    dh: _Table | None = None
-    ros: _RosTable | None = None
-
-
-class _Recorded(msgspec.Struct):
-    robot: _RecordedRobot
-    kinematics: _RecordedKinematics
-
-
-def read_calibration(path: Path) -> tuple[DhTable, tuple[int, ...]]:
-    """The table of a calibration file and the controller's checksum over it (6; all ones from URSim).
-
-    Raises:
-        InputFileError: Names the wrong field.
-    """
-    file = TomlFile(path)
-    data = file.decode(_Calibration)
-    table = data.checked(file)
-    file.check_length("checksum", data.checksum, _ROWS)
-    for i, word in enumerate(data.checksum):
-        if not 0 <= word < 2**32:
-            file.refuse(f"checksum[{i}]", f"this must be a 32-bit number, not {word}")
-    return table, tuple(data.checksum)
-
-
-def write_calibration(path: Path, table: DhTable, checksum: Sequence[int]) -> None:
-    """Write a calibration file that reads back to the last bit.
-
-    Raises:
-        OutputError: It cannot be written.
-    """
-    rows = {name: [float(v) for v in getattr(table, name)] for name in ("theta", "a", "d", "alpha")}
-    lines = [f"{name} = {values!r}\n" for name, values in rows.items()] + [f"checksum = {[int(w) for w in checksum]}\n"]
-    write_file(path, (_HEADER + "".join(lines)).encode())
-
-
-def with_kinematics(robot: Robot, source: str | os.PathLike[str]) -> Robot:
-    """The arm with the kinematics that `--kinematics` names.
-
-    Args:
-        robot: The nominal arm.
-        source: "nominal"; a calibration file, also ROS's (.yaml, see `ros_calibration`); or a run (its directory or its
-            settings.toml), for the run's kinematics.
-
-    Raises:
-        InputFileError: The file cannot be read, or it is for another model, or for none.
-        InvalidParameter: The arm is calibrated already.
-    """
-    if source == "nominal":
-        if robot.calibration is not None:
-            raise InvalidParameter("robot", "calibrated already", "given with its nominal kinematics")
-        return robot
-    path = Path(source)
-    path = path / "settings.toml" if path.is_dir() else path
-    calibration = _read(path, robot)
-    if calibration is None:
-        return robot
-    try:
-        arm = calibrated(robot, calibration)
-    except InvalidParameter as error:
-        if robot.calibration is not None:
-            raise InputFileError(path, str(error)) from None
-        raise InputFileError(path, f"{error} {_model_hint(calibration)}") from None
-    if arm is robot and robot.calibration is None:
-        warnings.warn(
-            f"{path.name} equals the nominal kinematics of the {robot.title or robot.name}: it comes from URSim or is "
-            "a default, and describes no individual arm.",
-            stacklevel=2,
-        )
-    return arm
-
-
-def _read(path: Path, robot: Robot) -> DhTable | RosCalibration | None:
-    """The calibration in a file; None for nominal kinematics, which a run may have."""
-    if is_ros_calibration(path):
-        return read_ros_calibration(path)
-    return _recorded(path, robot) if _is_recorded(read_text(path)) else read_calibration(path)[0]
-
-
-def _model_hint(calibration: DhTable | RosCalibration) -> str:
-    """A sentence that says which model in robots/ a calibration is for."""
-    chain = calibrated_chain(calibration)
-    for name, path in robot_files().items():
-        model = TomlFile(path).decode(RobotFile).kinematics
-        table = DhTable((0.0,) * len(model.d), tuple(model.a), tuple(model.d), tuple(model.alpha))
-        nominal = calibrated_chain(table)
-        if len(nominal) != len(chain):
-            continue
-        frames = zip(nominal, _anchored(chain, nominal), strict=True)
-        if all(_deviation(name, *pair).relative <= 1.0 for pair in frames):
-            return f"It fits a {name}: choose that with --robot."
-    return "It fits none of the arms in robots/: it is no plausible chain of a UR arm."
-
-
-def _is_recorded(text: str) -> bool:
-    try:
-        return "kinematics" in decode_toml(text)
-    except ValueError:
-        # `read_calibration` refuses it with the line.
-        return False
-
-
-def _recorded(path: Path, robot: Robot) -> DhTable | RosCalibration | None:
-    """The calibration in a run's settings.toml; None for nominal kinematics."""
-    file = TomlFile(path)
-    data = file.decode(_Recorded)
-    if data.robot.name != robot.name:
-        file.refuse("robot.name", f"that run is of a {data.robot.name}, this one is for a {robot.name}")
-    if data.kinematics.ros is not None:
-        return data.kinematics.ros.checked(file)
-    return None if data.kinematics.dh is None else data.kinematics.dh.checked(file, "kinematics.dh.")

@@ -26,9 +26,9 @@ from simbridge.planning.scenario import Scenario
 from simbridge.recording.live_record import InputRecord, read_inputs
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.resources import robot_files
+from simbridge.robot.calibration_file import kinematics_summary
 from simbridge.robot.cell import load_cell
 from simbridge.robot.collision import CollisionModel
-from simbridge.robot.kinematics_record import kinematics_summary
 from simbridge.robot.load import load_robot
 from simbridge.robot.robot import Robot
 from simbridge.servo.plant import controller_cycle

@@ -22,7 +22,7 @@ from simbridge.planning.scenario import Scenario
 from simbridge.recording.log import LogWriter
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report import write_report
-from simbridge.robot.kinematics_record import kinematics_words
+from simbridge.robot.calibration_file import kinematics_words
 from simbridge.robot.meshes import drawing_of
 from simbridge.robot.robot import Robot
 from simbridge.running.run_setup import Prepared, prepare, resolved_settings

@@ -29,6 +29,11 @@ from simbridge.errors import InputFileError
 from simbridge.robot.files import MIB, expansion, open_file, read_yaml
 
 TF = "tf2_msgs/msg/TFMessage"
+_BEGINNINGS = {
+    ".bag": ("a bag of ROS 1", b"#ROSBAG V"),
+    ".mcap": ("an MCAP file", b"\x89MCAP"),
+    ".db3": ("an SQLite file", b"SQLite format 3"),
+}
 
 _Item = tuple[str, str, int, bytes | None]
 """Topic, type, time of recording (ns) and message; None where the topic is only declared."""
@@ -45,8 +50,8 @@ class Connection(NamedTuple):
 class Bag:
     """An open bag: its topics (connections), and the messages (read) and their content (decode)."""
 
-    def __init__(self, read: Callable[[], Iterator[_Item]], decode: Callable[[bytes, str], Any]) -> None:
-        self._read, self._decode = read, decode
+    def __init__(self, path: Path, read: Callable[[], Iterator[_Item]], decode: Callable[[bytes, str], Any]) -> None:
+        self.path, self._read, self._decode = path, read, decode
         counts: dict[tuple[str, str], int] = {}
         for topic, kind, _, message in read():
             counts[topic, kind] = counts.get((topic, kind), 0) + (message is not None)
@@ -56,35 +61,59 @@ class Bag:
         """The content of a message as an object."""
         return self._decode(message, msgtype)
 
-    def messages(self, connections: Collection[Connection]) -> Iterator[tuple[Connection, int, bytes]]:
-        """Topic, time of recording (ns) and content of each message of these topics, in the order of the file."""
-        wanted = {connection[:2]: connection for connection in connections}
-        for topic, kind, when, message in self._read():
-            if message is not None and (topic, kind) in wanted:
-                yield wanted[topic, kind], when, message
+    def messages(self, *, topic: str = "", kinds: Collection[str] = ()) -> Iterator[tuple[str, int, int, Any]]:
+        """Topic, number on it from 1, time of recording (ns) and content of each message of a topic or of some types,
+        in the order of the file."""
+        numbers: dict[str, int] = {}
+        for name, kind, when, raw in self._read():
+            if raw is None or not (name == topic or kind in kinds):
+                continue
+            number = numbers[name] = numbers.get(name, 0) + 1
+            try:
+                message = self.deserialize(raw, kind)
+            except Exception as problem:
+                reason = f"{name}, message {number} cannot be decoded: {problem}"
+                raise InputFileError(self.path, reason) from problem
+            yield name, number, when, message
 
 
 @contextlib.contextmanager
 def open_bag(path: Path) -> Iterator[Bag]:
-    """The bag in a file or directory.
-
-    Raises:
-        InputFileError: A file of it cannot be opened, or is much larger decompressed than it is.
-        Exception: Anything else where its bytes are not those of a bag.
-    """
+    """The bag in a file or directory; InputFileError if its bytes are not those of a bag."""
     from rosbags.typesys import Stores, get_typestore  # start-up time: logs need only the records of MCAP
 
-    ros2, suffix = get_typestore(Stores.ROS2_HUMBLE), path.suffix.lower()
-    if path.is_dir():
-        with _directory(path) as read:
-            yield Bag(read, lambda data, kind: ros2.deserialize_cdr(data, kind))
-    elif suffix == ".bag":
-        ros1 = get_typestore(Stores.ROS1_NOETIC)
-        ros1.register({TF: ros2.fielddefs[TF]})
-        yield Bag(lambda: _ros1(path), lambda data, kind: ros1.deserialize_ros1(data, kind))
-    else:
-        read_file = _mcap if suffix == ".mcap" else _sqlite
-        yield Bag(lambda: read_file(path), lambda data, kind: ros2.deserialize_cdr(data, kind))
+    suffix = path.suffix.lower()
+    if not path.exists():
+        raise InputFileError(path, "there is no such file")
+    if path.is_dir() and not (path / "metadata.yaml").exists():
+        raise InputFileError(path, "this is a directory without the metadata.yaml of a ROS 2 bag; name a file in it")
+    if suffix in _BEGINNINGS and not path.is_dir():
+        with open_file(path) as file:
+            first = file.read(16)
+        if not first:
+            raise InputFileError(path, "it is empty")
+        what, beginning = _BEGINNINGS[suffix]
+        if not first.startswith(beginning):
+            reason = f"it does not begin like {what}: another kind of file, or its start is missing"
+            raise InputFileError(path, reason)
+    ros2 = get_typestore(Stores.ROS2_HUMBLE)
+    try:
+        if path.is_dir():
+            with _directory(path) as read:
+                yield Bag(path, read, ros2.deserialize_cdr)
+        elif suffix == ".bag":
+            ros1 = get_typestore(Stores.ROS1_NOETIC)
+            ros1.register({TF: ros2.fielddefs[TF]})
+            yield Bag(path, lambda: _ros1(path), ros1.deserialize_ros1)
+        else:
+            read_file = _mcap if suffix == ".mcap" else _sqlite
+            yield Bag(path, lambda: read_file(path), ros2.deserialize_cdr)
+    except InputFileError:
+        raise
+    except Exception as problem:
+        # A broken bag can fail anywhere in the reader: struct, sqlite, decompression.
+        reason = str(problem).strip() or type(problem).__name__
+        raise InputFileError(path, f"cannot be read as a ROS bag: {reason.rstrip('.')}") from problem
 
 
 class Expander:
@@ -127,15 +156,10 @@ class _Bounded:
 
 
 def mcap_records(file: BinaryIO, path: Path, decode: Callable[[bytes], Any]) -> Iterator[McapRecord | Any]:
-    """The records of an MCAP file in file order, those of its chunks in their places.
+    """The records of an MCAP file, open at its beginning, in file order, those of its chunks in their places.
 
-    Args:
-        file, path: The file, at its beginning.
-        decode: Takes the content of each chunk; what it returns is yielded instead of the chunk's records, except None.
-
-    Raises:
-        InputFileError: Its chunks are much larger than the file.
-        Exception: Anything where the file is damaged or cut off.
+    `decode` takes the content of each chunk; what it returns is yielded instead of the chunk's records, except None.
+    Where chunks are much larger than the file it is InputFileError, where it is damaged or cut off any exception.
     """
     size, expander = os.fstat(file.fileno()).st_size, Expander(path)
     content_of: dict[str, Callable[[bytes], bytes]] = {"": bytes, "zstd": expander.zstd, "lz4": expander.lz4}
@@ -164,10 +188,8 @@ def _mcap(path: Path) -> Iterator[_Item]:
             if isinstance(record, Schema):
                 kinds[record.id] = record.name
             elif isinstance(record, Channel):
-                topics[record.id] = (
-                    record.topic,
-                    _kind(kinds.get(record.schema_id, "no type"), record.message_encoding),
-                )
+                kind = _kind(kinds.get(record.schema_id, "no type"), record.message_encoding)
+                topics[record.id] = (record.topic, kind)
                 yield *topics[record.id], 0, None
             elif isinstance(record, Message):
                 yield *topics[record.channel_id], record.log_time, record.data

@@ -6,14 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from rosbags import rosbag1, rosbag2
 from rosbags.typesys import Stores, get_typestore
 
 from simbridge.errors import InvalidTrajectory, OutputError
 from simbridge.robot.files import replacing
-from simbridge.trajectory.bags import POSE
+from simbridge.robot.pose import Counts
 from simbridge.trajectory.trajectory import Trajectory
+
+POSE = "geometry_msgs/msg/PoseStamped"
 
 
 def write_bag(
@@ -26,13 +27,9 @@ def write_bag(
     Args:
         path: `name.bag` for ROS 1, `name.mcap` for one MCAP file, anything without a suffix for the directory of a
             ROS 2 bag (sqlite3). It must not exist.
-        trajectory: What to write.
+        trajectory: What to write; a negative stamp, which ROS does not have, is InvalidTrajectory.
         topic: Its name.
         frame_id: The frame of the poses.
-
-    Raises:
-        InvalidTrajectory: A stamp is negative, which ROS does not have.
-        OutputError: It exists, cannot be written, or has another suffix.
     """
     file = Path(path)
     if file.suffix not in ("", ".bag", ".mcap"):
@@ -41,26 +38,21 @@ def write_bag(
     if stamps[0] < 0:
         raise InvalidTrajectory("ROS has no negative time", sample=0, field="time", source=trajectory.source)
     with replacing(path, overwrite=False) as new:
+        # The writer of MCAP makes a directory with the file in it.
+        target = new.with_suffix("") if file.suffix == ".mcap" else new
+        _write(target, file.suffix, trajectory, stamps, topic, frame_id)
         if file.suffix == ".mcap":
-            # The writer makes a directory with the file in it.
-            _write(new.with_suffix(""), trajectory, stamps, topic, frame_id, mcap=True)
-            (new.with_suffix("") / new.name).rename(new)
-        else:
-            _write(new, trajectory, stamps, topic, frame_id, mcap=False)
+            (target / new.name).rename(new)
 
 
-def _write(
-    path: Path, trajectory: Trajectory, stamps: NDArray[np.int64], topic: str, frame_id: str, *, mcap: bool
-) -> None:
-    ros1 = path.suffix == ".bag"
+def _write(path: Path, suffix: str, trajectory: Trajectory, stamps: Counts, topic: str, frame_id: str) -> None:
+    ros1 = suffix == ".bag"
     store = get_typestore(Stores.ROS1_NOETIC if ros1 else Stores.ROS2_HUMBLE)
-    made = store.types
-    time, point, turn = (
-        made[n] for n in ("builtin_interfaces/msg/Time", "geometry_msgs/msg/Point", "geometry_msgs/msg/Quaternion")
+    time, header = store.types["builtin_interfaces/msg/Time"], store.types["std_msgs/msg/Header"]
+    stamped, pose_type, point, turn = (
+        store.types[f"geometry_msgs/msg/{name}"] for name in ("PoseStamped", "Pose", "Point", "Quaternion")
     )
-    pose_type, stamped = made["geometry_msgs/msg/Pose"], made[POSE]
-    header = made["std_msgs/msg/Header"]
-    plugin = rosbag2.StoragePlugin.MCAP if mcap else rosbag2.StoragePlugin.SQLITE3
+    plugin = rosbag2.StoragePlugin.MCAP if suffix == ".mcap" else rosbag2.StoragePlugin.SQLITE3
     writer: Any = rosbag1.Writer(path) if ros1 else rosbag2.Writer(path, version=9, storage_plugin=plugin)
     encode = store.serialize_ros1 if ros1 else store.serialize_cdr
     with writer:

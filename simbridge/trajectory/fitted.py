@@ -1,6 +1,4 @@
-"""Sizes and lines fitted to an arm: the paper's motions, lines past singularities, the largest test cube.
-
-The only module of this package that needs an arm; the solver of `largest_cube` is any object with its two members.
+"""Sizes and lines fitted to an arm: the paper's motions, and lines past singularities.
 
 Exactly through a singularity the joints of a six-joint arm may move on smoothly; close to it they have to turn far over
 a short distance. So each line passes through the pose of joint positions *next to* the singular ones with a constant
@@ -36,7 +34,7 @@ class PaperSize:
     Attributes:
         scale: Of all lengths and speeds; 1 on a UR10 and on larger arms, in steps of 0.05 below; at most 0.5 on a
             planar arm.
-        centre: Of the square (3,), m, from base_link.
+        centre: Of the square (3,), in base_link, m.
         up: 1, or 0 on an arm that cannot leave its plane.
         orientation: Of the tool (4,), downwards.
     """
@@ -67,7 +65,9 @@ def paper_size(robot: Robot) -> PaperSize:
     if robot.workspace is not None:
         own = robot.workspace
         return PaperSize(own.scale, own.centre, 0.0 if robot.planar else 1.0, own.orientation)
-    home = _flange_at_home(robot)
+    # Of the arm's file, whatever home and tool are used.
+    at = robot.home if robot.file_home is None else robot.file_home
+    home = tool_path(robot.with_tcp(pin.SE3.Identity()), at[None])[0, :3]
     reach = span(robot)
     held = min(max(float(np.hypot(home[0], home[1])), _MIN_SHARE * reach), _MAX_SHARE * reach)
     # The short last link of a planar arm, free to turn, has to swing fast at the corners of a full-sized square.
@@ -77,22 +77,12 @@ def paper_size(robot: Robot) -> PaperSize:
     return PaperSize(scale, (CENTRE[0] * scale, CENTRE[1] * scale, CENTRE[2] * scale))
 
 
-def _flange_at_home(robot: Robot) -> Array:
-    """At the home of the arm's file (3,), whatever home and tool are used."""
-    own = robot.home if robot.file_home is None else robot.file_home
-    return tool_path(robot.with_tcp(pin.SE3.Identity()), own[None])[0, :3]
-
-
 def wrist_line(robot: Robot, length: float, near: float = 0.05) -> tuple[Array, Array]:
     """A line past the wrist singularity, where joints 4 and 6 turn about parallel axes (wrist 2 at zero).
 
-    Args:
-        robot: The arm.
-        length: Of the line, m.
-        near: Joint 5 in the middle of the line, rad.
+    `length` is that of the line, m, `near` joint 5 in its middle, rad.
     """
-    _check_structure(robot)
-    check_positive(length=length, near=near)
+    _check(robot, length, near)
     q = robot.home.copy()
     q[4] = math.copysign(near, q[4])
     middle = tool_path(robot, q[None])[0]
@@ -103,13 +93,9 @@ def wrist_line(robot: Robot, length: float, near: float = 0.05) -> tuple[Array, 
 def shoulder_line(robot: Robot, length: float, near: float = 0.05) -> tuple[Array, Array]:
     """A line past the shoulder singularity, where the wrist is above (or below) the axis of joint 1; tool upwards.
 
-    Args:
-        robot: The arm.
-        length: Of the line, m.
-        near: Distance of the wrist from its singular position in the middle of the line, m.
+    `length` is that of the line, m, `near` the distance of the wrist from its singular position in its middle, m.
     """
-    _check_structure(robot)
-    check_positive(length=length, near=near)
+    _check(robot, length, near)
     # Joint 4 turns the tool upwards, away from the upper arm.
     turned = robot.home[1:4].sum() + math.pi
 
@@ -128,9 +114,8 @@ def shoulder_line(robot: Robot, length: float, near: float = 0.05) -> tuple[Arra
     lifts = robot.home[1] - np.linspace(0.0, math.pi, 64)
     signs = np.array([ahead(lift) for lift in lifts]) < 0.0
     if signs[0] or not signs.any():
-        raise InvalidParameter(
-            "near", near, "less than the distance of the wrist at home from the axis of joint 1, in m"
-        )
+        needed = "less than the distance of the wrist at home from the axis of joint 1, in m"
+        raise InvalidParameter("near", near, needed)
     at = int(np.argmax(signs))
     front, back = float(lifts[at - 1]), float(lifts[at])
     for _ in range(60):
@@ -144,14 +129,10 @@ def shoulder_line(robot: Robot, length: float, near: float = 0.05) -> tuple[Arra
 def elbow_line(robot: Robot, length: float, near: float = 0.1, raised: float = 0.6) -> tuple[Array, Array]:
     """A line outwards to the elbow singularity, where upper arm and forearm are stretched out.
 
-    Args:
-        robot: The arm.
-        length: Of the line, m.
-        near: Joint 3 at the end of the line, rad.
-        raised: Elevation of the stretched arm above the horizontal, rad.
+    `length` is that of the line, m, `near` joint 3 at its end, rad, and `raised` the elevation of the stretched arm
+    above the horizontal, rad.
     """
-    _check_structure(robot)
-    check_positive(length=length, near=near)
+    _check(robot, length, near)
     q = robot.home.copy()
     q[1], q[2] = -raised, math.copysign(near, q[2])
     q[3] = math.remainder(robot.home[1:4].sum() - q[1] - q[2], 2.0 * math.pi)
@@ -161,11 +142,11 @@ def elbow_line(robot: Robot, length: float, near: float = 0.1, raised: float = 0
     return _moved(end, -length * outwards / np.linalg.norm(outwards)), end
 
 
-def _check_structure(robot: Robot) -> None:
+def _check(robot: Robot, length: float, near: float) -> None:
     if robot.n != 6 or robot.prismatic.any():
-        raise InvalidParameter(
-            "robot", robot.name, "an arm of six revolute joints with the kinematic structure of UR's arms"
-        )
+        needed = "an arm of six revolute joints with the kinematic structure of UR's arms"
+        raise InvalidParameter("robot", robot.name, needed)
+    check_positive(length=length, near=near)
 
 
 def _frames(robot: Robot, q: Array) -> list[Array]:

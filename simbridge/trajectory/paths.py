@@ -1,10 +1,8 @@
-"""Curves in space as functions of arc length, without timing.
+"""Curves in space as functions of arc length, without timing, and the checks of their and of others' parameters.
 
-`trace` combines a path with a timing law and an orientation. Curves whose length has a closed form use it; the others
+`trace` combines a path with a motion law and an orientation. Curves whose length has a closed form use it; the others
 (figure eight, Lissajous, or a custom curve through `along`) are measured by Gauss-Legendre quadrature, to about 1e-12
-of their length.
-
-Every function raises InvalidParameter for a parameter out of its range.
+of their length. Every function raises InvalidParameter for a parameter out of its range.
 """
 
 from __future__ import annotations
@@ -27,27 +25,24 @@ _ABSCISSAE, _WEIGHTS = np.polynomial.legendre.leggauss(8)
 
 
 def check_positive(**parameters: float) -> None:
-    """Refuse parameters that are not positive numbers."""
     for name, value in parameters.items():
         if not (math.isfinite(value) and value > 0.0):
             raise InvalidParameter(name.replace("_", " "), value, "a positive number")
 
 
 def check_not_negative(**parameters: float) -> None:
-    """Refuse parameters that are neither zero nor positive numbers."""
     for name, value in parameters.items():
         if not (math.isfinite(value) and value >= 0.0):
             raise InvalidParameter(name.replace("_", " "), value, "zero or a positive number")
 
 
 def check_laps(laps: int) -> None:
-    """Refuse anything but 1, 2, 3, ..."""
     if not isinstance(laps, (int, np.integer)) or laps < 1:
         raise InvalidParameter("laps", laps, "a whole number, 1 or more")
 
 
 def vector(name: str, values: ArrayLike, length: int) -> Array:
-    """The values as an array (length,) of finite numbers."""
+    """The values as an array (length,), checked to be finite numbers."""
     array = np.array(values, dtype=float)
     if array.shape != (length,) or not np.isfinite(array).all():
         raise InvalidParameter(name, values, f"{length} finite numbers")
@@ -113,13 +108,9 @@ def polyline(points: Sequence[ArrayLike], *, closed: bool = False) -> Path:
 def circle(
     radius: float, centre: ArrayLike, normal: ArrayLike = (0.0, 0.0, 1.0), start: ArrayLike = (-1.0, 0.0, 0.0)
 ) -> Path:
-    """A circle, counter-clockwise seen from where the normal points.
+    """A circle around a centre (3,) in base_link, m, counter-clockwise seen from where the normal (3,) points.
 
-    Args:
-        radius: m.
-        centre: (3,) in m, from base_link.
-        normal: (3,), of any length.
-        start: Direction (3,) from the centre to where it begins, not along the normal; projected onto the plane.
+    It begins in the direction `start` (3,) from the centre, which is projected onto the plane.
     """
     check_positive(radius=radius)
     return _arc_about(vector("centre", centre, 3), radius, normal, start, 2.0 * math.pi, 0.0)
@@ -133,15 +124,10 @@ def helix(
     axis: ArrayLike = (0.0, 0.0, 1.0),
     start: ArrayLike = (-1.0, 0.0, 0.0),
 ) -> Path:
-    """A helix of constant radius that rises along its axis.
+    """A helix of constant radius that rises along its axis (3,) by `pitch` m a turn; it descends if that is negative.
 
-    Args:
-        radius: m.
-        centre: Centre of its first turn's plane (3,) in m, from base_link.
-        pitch: Rise per turn, m; negative to descend.
-        turns: Number of turns, not necessarily whole.
-        axis: (3,), of any length.
-        start: Direction (3,) from the centre to where it begins, not along the axis; projected onto the plane.
+    It begins in the plane of `centre` (3,), in base_link, m, in the direction `start` (3,) from there, which is
+    projected onto the plane. The turns need not be whole.
     """
     check_positive(radius=radius, turns=turns)
     if not math.isfinite(pitch):
@@ -177,7 +163,7 @@ def rounded_square(side: float, centre: ArrayLike, radius: float) -> Path:
 
     Args:
         side: Length of an edge of the square without rounding, m.
-        centre: (3,) in m, from base_link.
+        centre: (3,) in base_link, m.
         radius: Of the corners, m; at most half a side, which gives a circle.
     """
     check_positive(side=side, radius=radius)
@@ -187,8 +173,8 @@ def rounded_square(side: float, centre: ArrayLike, radius: float) -> Path:
     half, straight, arc = 0.5 * side, side - 2.0 * radius, 0.5 * math.pi * radius
     quarter = straight + arc
 
-    def local(travelled: Array) -> tuple[Array, Array, Array, Array]:
-        """Position and direction on a quarter, along its edge and to the left, from the middle of the edge."""
+    def on_quarter(travelled: Array) -> tuple[Array, Array, Array, Array]:
+        """Position and direction, along the edge and to the left, from the middle of the edge."""
         s = travelled % quarter
         angle = np.clip((s - 0.5 * straight) / radius, 0.0, 0.5 * math.pi)
         beyond = np.maximum(s - 0.5 * straight - arc, 0.0)
@@ -202,23 +188,20 @@ def rounded_square(side: float, centre: ArrayLike, radius: float) -> Path:
         return np.stack([cosine * along - sine * left, sine * along + cosine * left, np.zeros_like(along)], axis=1)
 
     def position(travelled: Array) -> Array:
-        along, left, _, _ = local(travelled)
+        along, left, _, _ = on_quarter(travelled)
         return middle + turned(along, left, travelled)
 
     def tangent(travelled: Array) -> Array:
-        _, _, cosine, sine = local(travelled)
+        _, _, cosine, sine = on_quarter(travelled)
         return turned(cosine, sine, travelled)
 
     return Path(4.0 * quarter, position, tangent, closed=True)
 
 
 def figure_eight(width: float, height: float, centre: ArrayLike) -> Path:
-    """Gerono's lemniscate in the xy plane: x = width/2 sin u, y = height/2 sin 2u, from its crossing.
+    """Gerono's lemniscate in the xy plane: x = width/2 sin u, y = height/2 sin 2u, from its crossing, the centre (3,).
 
-    Args:
-        width: Extent along x, m.
-        height: Extent along y, m.
-        centre: The crossing (3,) in m, from base_link.
+    All are in m, the centre in base_link.
     """
     check_positive(width=width, height=height)
     return lissajous((0.5 * width, 0.5 * height, 0.0), (1, 2, 1), (0.0, 0.0, 0.0), centre)
@@ -246,10 +229,10 @@ def lissajous(amplitudes: ArrayLike, frequencies: Sequence[int], phases: ArrayLi
 
 
 def along(curve: Curve, derivative: Curve, end: float, *, closed: bool = False) -> Path:
-    """A smooth curve with any parameter u, reparametrised by arc length.
+    """A smooth curve of any parameter u from 0 to `end`, reparametrised by arc length.
 
     Args:
-        curve: Positions (K, 3) in m at u (K,), from 0 to `end`.
+        curve: Positions (K, 3) in m at u (K,).
         derivative: Their derivatives (K, 3) by u, finite and nowhere zero.
         end: The last u.
         closed: Whether it ends at its start, in the same direction.

@@ -53,12 +53,12 @@ def square(
     between two samples is cut by the interpolation, by less than speed / rate.
 
     Args:
-        side: Length of an edge in m.
-        centre: Centre (3,) in m, from base_link.
-        speed: Speed along the edges in m/s.
-        rate: Samples per second, in Hz; at least one on every edge.
+        side: Length of an edge, m.
+        centre: (3,) in base_link, m.
+        speed: Along the edges, m/s.
+        rate: Of samples, Hz; at least one on every edge.
         laps: Number of laps.
-        orientation: The constant orientation (4,), a unit quaternion.
+        orientation: A unit quaternion (4,), constant.
         corner_radius: Of rounded corners, m. Then the square begins in the middle of the edge with the smallest y.
     """
     check_positive(side=side, speed=speed, rate=rate)
@@ -85,15 +85,8 @@ def corners(
 ) -> Trajectory:
     """The corners of the square alone, one every `dwell` seconds: sparse targets for a zero-order hold (experiment C).
 
-    Each of the 4 laps + 1 targets, from the start corner back to it, lasts `dwell`: a further sample repeats the last
-    one at its end.
-
-    Args:
-        side: Length of an edge in m.
-        centre: Centre (3,) in m, from base_link.
-        dwell: Time at each corner, in s.
-        laps: Number of laps.
-        orientation: The constant orientation (4,), a unit quaternion.
+    Each of the 4 laps + 1 targets, from the start corner back to it, lasts `dwell` s: a further sample repeats the last
+    one at its end. Side, centre and orientation are as for `square`.
     """
     check_positive(side=side, dwell=dwell)
     check_laps(laps)
@@ -109,14 +102,14 @@ def step(
     at: float = 0.5,
     duration: float = 4.0,
 ) -> Trajectory:
-    """One jump from the start pose to an offset pose, for a zero-order hold (a linear hold makes it a ramp).
+    """One jump from the start pose (7,) to an offset pose, for a zero-order hold (a linear hold makes it a ramp).
 
     Args:
         start_pose: The pose (7,) until the jump.
         offset: Translation (3,) of the jump in m, in the axes of base_link.
         rotation_vector: Rotation (3,) of the jump in rad, about the axes of base_link; the position is not rotated.
-        at: Instant of the jump in s.
-        duration: Instant of the last sample in s.
+        at: Instant of the jump, s.
+        duration: Instant of the last sample, s.
     """
     check_positive(at=at, duration=duration)
     if duration <= at:
@@ -137,7 +130,7 @@ def pick_and_place(
         lift: How far above both it travels, along z of base_link, m.
         law: For each of the six moves.
         dwell: Stop at each of the two, s.
-        rate: Samples per second, in Hz.
+        rate: Of samples, Hz.
     """
     check_positive(lift=lift, dwell=dwell)
     up = np.array([0.0, 0.0, lift, 0.0, 0.0, 0.0, 0.0])
@@ -160,11 +153,7 @@ def pick_and_place(
 class IsoCube:
     """The test cube after ISO 9283 (from secondary sources): test poses and paths on its inclined plane.
 
-    Its edges are along the axes of base_link.
-
-    Attributes:
-        centre: (3,) in m, from base_link.
-        edge: m.
+    Its edges, of this length in m, are along the axes of base_link, in which its centre (3,) is given in m.
     """
 
     centre: tuple[float, float, float]
@@ -214,16 +203,9 @@ class IsoCube:
     def cycle(
         self, law: MotionLaw, dwell: float, rate: float = 100.0, orientation: ArrayLike = TOOL_DOWN, laps: int = 1
     ) -> Trajectory:
-        """P5, P4, P3, P2, P1, repeated, with a stop at each: the cycle for pose accuracy.
+        """The cycle for pose accuracy: from a stop at P1 to P5, P4, P3, P2 and P1, repeated, with a stop at each.
 
-        It begins with a stop at P1.
-
-        Args:
-            law: For the moves between two poses.
-            dwell: Stop at each pose, s.
-            rate: Samples per second, in Hz.
-            orientation: (4,), a unit quaternion.
-            laps: Number of cycles.
+        The stops are of `dwell` s; the law is for the moves between two poses, the rate in Hz.
         """
         poses = self.poses(orientation)
         parts = [dwell_at(poses[0], dwell)]
@@ -233,8 +215,6 @@ class IsoCube:
 
 
 class PoseSolver(Protocol):
-    """What `largest_cube` needs of a solver; `simbridge.Solver` has it."""
-
     robot: Robot
 
     def solve_each(self, targets: ArrayLike, q0: ArrayLike) -> tuple[Array, Array, Any]:
@@ -250,12 +230,9 @@ def largest_cube(
 
     Args:
         solver: Decides what can be attained.
-        centre: (3,) in m, from base_link.
+        centre: (3,) in base_link, m.
         orientation: Of the tool at every corner (4,).
-        tolerance: Of the edge, m.
-
-    Raises:
-        InvalidParameter: Not even a cube of that size can be attained.
+        tolerance: Of the edge, m; InvalidParameter if not even a cube of that size can be attained.
     """
     middle = tuple(vector("centre", centre, 3).tolist())
     check_positive(tolerance=tolerance)

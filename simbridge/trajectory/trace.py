@@ -1,6 +1,9 @@
-"""Tool orientations along a path; trajectories from paths, motion laws and orientations; their concatenation.
+"""Motion laws, tool orientations along a path, and the trajectories that they make of paths.
 
-Every function raises InvalidParameter for a parameter out of its range, and InvalidTrajectory for a quaternion that is
+A motion law is defined by its largest speed and fits every path: `law.over(length)` is the motion over that length. It
+rises monotonically from 0 to `length`.
+
+Everything here raises InvalidParameter for a parameter out of its range, and InvalidTrajectory for a quaternion that is
 not of unit length.
 """
 
@@ -28,12 +31,7 @@ _PARALLEL = 1e-6
 
 @dataclass(frozen=True)
 class Motion:
-    """A motion over a length.
-
-    Attributes:
-        duration: s.
-        travelled: Arc lengths (K,) in m at instants (K,) in s, from 0 to `duration`.
-    """
+    """A motion of this duration, s: arc lengths (K,) in m at instants (K,) from 0 to the duration."""
 
     duration: float
     travelled: Callable[[Array], Array]
@@ -49,11 +47,7 @@ class MotionLaw(ABC):
 
 @dataclass(frozen=True)
 class ConstantSpeed(MotionLaw):
-    """Constant speed; starts and stops are velocity jumps.
-
-    Attributes:
-        speed: m/s.
-    """
+    """Constant speed, m/s; starts and stops are velocity jumps."""
 
     speed: float
 
@@ -66,12 +60,7 @@ class ConstantSpeed(MotionLaw):
 
 @dataclass(frozen=True)
 class Trapezoid(MotionLaw):
-    """Constant acceleration, constant speed, constant deceleration; a triangle over a short length.
-
-    Attributes:
-        speed: The largest, m/s.
-        acceleration: Also the deceleration, m/s^2.
-    """
+    """Constant acceleration, m/s^2, up to a speed, m/s, and the same deceleration; a triangle over a short length."""
 
     speed: float
     acceleration: float
@@ -98,8 +87,7 @@ class Trapezoid(MotionLaw):
 class MinimumJerk(MotionLaw):
     """10 x^3 - 15 x^4 + 6 x^5: minimum jerk from rest to rest (Flash and Hogan 1985).
 
-    Attributes:
-        speed: The largest, m/s, at the middle; 15/8 of the mean.
+    The speed, m/s, is the largest, in the middle; 15/8 of the mean.
     """
 
     speed: float
@@ -172,28 +160,19 @@ class Orientation(ABC):
 
 @dataclass(frozen=True)
 class ConstantOrientation(Orientation):
-    """One orientation for the whole path.
-
-    Attributes:
-        quaternion: (4,), of unit length, in base_link.
-    """
+    """One orientation for the whole path: a unit quaternion (4,) in base_link."""
 
     quaternion: ArrayLike
 
     def of(self, positions: Array, tangents: Array) -> Array:
-        one = vector("orientation", self.quaternion, 4)
-        return np.tile(one, (len(positions), 1))
+        return np.tile(vector("orientation", self.quaternion, 4), (len(positions), 1))
 
 
 @dataclass(frozen=True)
 class PathTangent(Orientation):
-    """The tool's x axis along the path, its z axis as close to `approach` as possible.
+    """The tool's x axis along the path, its z axis as close to `approach` (3,), in base_link, as possible.
 
-    Attributes:
-        approach: (3,) in base_link, of any length; straight down by default.
-
-    Raises:
-        InvalidParameter: `approach` is not a direction; or, in use, the path runs along it.
+    A path that runs along `approach` is InvalidParameter in use.
     """
 
     approach: ArrayLike = (0.0, 0.0, -1.0)
@@ -209,15 +188,9 @@ class PathTangent(Orientation):
 
 @dataclass(frozen=True)
 class LookAt(Orientation):
-    """The tool's z axis towards a point, its x axis as close to `upright` as possible.
+    """The tool's z axis towards a point (3,), in base_link, m, its x axis as close to `upright` (3,) as possible.
 
-    Attributes:
-        point: (3,) in m, from base_link.
-        upright: (3,) in base_link, of any length.
-
-    Raises:
-        InvalidParameter: One of them is not three finite numbers; or, in use, the path passes through the point or
-            through its line along `upright`.
+    A path through the point, or through its line along `upright`, is InvalidParameter in use.
     """
 
     point: ArrayLike
@@ -263,18 +236,11 @@ def trace(
     laps: int = 1,
     source: str = "path",
 ) -> Trajectory:
-    """Sample a path with a motion law and an orientation.
+    """Sample a path with a motion law, over the whole length of all laps, and an orientation.
 
-    Samples are at k / rate; the last one is the end of the path at the instant it is reached, also between two such
-    instants. A corner between two samples is cut by the interpolation.
-
-    Args:
-        path: The curve.
-        law: Over the whole length of all laps.
-        rate: Samples per second, in Hz.
-        orientation: Of the tool, or a quaternion (4,) for a constant one; tool down by default.
-        laps: Number of laps; more than one needs a closed path.
-        source: A name, for messages.
+    Samples are at k / rate (Hz); the last one is the end of the path at the instant it is reached, also between two
+    such instants. A corner between two samples is cut by the interpolation. A quaternion (4,) is a constant
+    orientation, tool down by default. More than one lap needs a closed path.
     """
     check_positive(rate=rate)
     check_laps(laps)
@@ -296,14 +262,7 @@ def trace(
 
 
 def move(start: ArrayLike, end: ArrayLike, law: MotionLaw, rate: float = 100.0, source: str = "move") -> Trajectory:
-    """A straight line from one pose to another; the tool rotates in proportion to the distance travelled.
-
-    Args:
-        start, end: Poses (7,) at different positions.
-        law: Over the distance.
-        rate: Samples per second, in Hz.
-        source: A name, for messages.
-    """
+    """A straight line between poses (7,) at different positions; the tool rotates in proportion to the distance."""
     ends = Trajectory(np.array([0.0, 1.0]), np.stack([vector("start", start, 7), vector("end", end, 7)]), source)
     path = line(ends.poses[0, :3], ends.poses[1, :3])
     straight = trace(path, law, rate, ConstantOrientation(ends.start[3:]), source=source)
@@ -319,15 +278,10 @@ def dwell(at: ArrayLike, duration: float) -> Trajectory:
 
 
 def concatenate(*parts: Trajectory, source: str = "joined") -> Trajectory:
-    """Trajectories one after another, each beginning at the last pose of the previous one.
-
-    Raises:
-        InvalidParameter: There are none, or one begins more than 1 um or 1e-6 rad from the previous end.
-    """
+    """Trajectories one after another, each beginning within 1 um and 1e-6 rad of the last pose of the previous one."""
     if not parts:
         raise InvalidParameter("parts", "none", "one trajectory or more")
-    times: list[Array] = [parts[0].elapsed]
-    poses: list[Array] = [parts[0].poses]
+    times, poses = [parts[0].elapsed], [parts[0].poses]
     for index, part in enumerate(parts[1:], start=1):
         end, start = poses[-1][-1], part.start
         distance = float(np.linalg.norm(end[:3] - start[:3]))

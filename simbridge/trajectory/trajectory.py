@@ -56,15 +56,13 @@ class Trajectory:
     def __post_init__(self) -> None:
         times = self._floats(self.times, "time")
         poses = self._floats(self.poses, "pose")
-        if times.ndim != 1 or poses.ndim != 2 or poses.shape[1] != 7 or len(times) != len(poses):
-            raise self._fault(
-                f"times of shape (T,) and poses of shape (T, 7) are needed; got {times.shape} and {poses.shape}"
-            )
+        if times.ndim != 1 or poses.shape != (len(times), 7):
+            reason = f"times of shape (T,) and poses of shape (T, 7) are needed; got {times.shape} and {poses.shape}"
+            raise self._fault(reason)
         if len(times) == 0:
             raise self._fault("there are no samples; one or more are needed")
-        self._check_finite(times, poses)
-        self._check_increasing(times)
-        poses[:, 3:] = self._unit(poses[:, 3:])
+        self._check(times, poses)
+        poses[:, 3:] = pose.normalized(poses[:, 3:])
         for name, array in (("times", times), ("poses", poses)):
             array.setflags(write=False)
             object.__setattr__(self, name, array)
@@ -78,7 +76,7 @@ class Trajectory:
 
     @property
     def duration(self) -> float:
-        """Time from the first sample to the last, in s."""
+        """From the first sample to the last, s."""
         return float(self.elapsed[-1])
 
     @property
@@ -89,26 +87,15 @@ class Trajectory:
     def reference(self, t: ArrayLike) -> Array:
         """The continuous path: positions linear, rotations by slerp; the first or last pose outside of the samples.
 
-        Args:
-            t: Instants (K,) or one instant, in s since the first sample.
-
-        Returns:
-            Poses (K, 7); at the samples' instants the samples, bit for bit.
+        Poses (K, 7) at instants (K,) in s, or at one; at the samples' instants the samples, bit for bit.
         """
         return pose.interpolate(self.elapsed, self.poses, np.atleast_1d(np.asarray(t, dtype=float)))
 
     def target(self, t: ArrayLike, hold: Hold = "linear") -> Array:
-        """The target of the solver at the instants `t`.
+        """The target of the solver (K, 7) at instants (K,) in s, or at one.
 
-        Args:
-            t: Instants (K,) or one instant, in s since the first sample.
-            hold: "linear" is the reference. "zero-order" is the last sample at or before t, all that a live source has.
-
-        Returns:
-            Poses (K, 7).
-
-        Raises:
-            UnknownName: `hold` is neither.
+        With `hold` "linear" it is the reference, with "zero-order" the last sample at or before t, all that a live
+        source has.
         """
         if hold == "linear":
             return self.reference(t)
@@ -117,30 +104,21 @@ class Trajectory:
         raise UnknownName("hold", hold, get_args(Hold))
 
     def sample_at(self, t: ArrayLike) -> NDArray[np.intp]:
-        """Indices, in the shape of `t`, of the last sample at or before each instant; 0 before the first sample.
+        """Indices, in the shape of `t`, of the last sample at or before each instant in s; 0 before the first sample.
 
-        Args:
-            t: Instants in s since the first sample. An instant within 1e-9 s before a sample, or within the resolution
-                of the stamps if that is coarser (0.5 us for seconds since 1970), counts as the sample's.
+        An instant within 1e-9 s before a sample, or within the resolution of the stamps if that is coarser (0.5 us for
+        seconds since 1970), counts as the sample's.
         """
         after = np.searchsorted(self.elapsed, np.asarray(t, dtype=float) + self._instant_tolerance, side="right")
         return np.asarray(np.maximum(after - 1, 0))
 
     def transformed(self, frame: ArrayLike) -> Trajectory:
-        """The same motion in an outer frame: every pose premultiplied by `frame` (7,).
-
-        Raises:
-            InvalidTrajectory: `frame` is not a pose.
-        """
+        """The same motion in an outer frame: every pose premultiplied by the pose `frame` (7,)."""
         outer = Trajectory(np.zeros(1), np.atleast_2d(np.asarray(frame, dtype=float)), source="the frame").start
         return replace(self, poses=pose.compose(outer, self.poses))
 
     def anchored(self, start: ArrayLike) -> Trajectory:
-        """The same motion moved as a whole so that its first pose is `start` (7,).
-
-        Raises:
-            InvalidTrajectory: `start` is not a pose.
-        """
+        """The same motion moved as a whole so that its first pose is `start` (7,)."""
         return replace(self, poses=pose.compose(pose.inverse(self.start), self.poses)).transformed(start)
 
     def from_pendant_base(self) -> Trajectory:
@@ -148,14 +126,7 @@ class Trajectory:
         return self.transformed(PENDANT_BASE)
 
     def time_scaled(self, scale: float) -> Trajectory:
-        """The same path at `scale` times the speed; the first stamp stays.
-
-        Args:
-            scale: A positive factor: 0.2 takes five times as long, 2 half as long.
-
-        Raises:
-            InvalidParameter: `scale` is not a positive number.
-        """
+        """The same path at `scale` times the speed, which is positive: 2 takes half as long. The first stamp stays."""
         if not (math.isfinite(scale) and scale > 0.0):
             raise InvalidParameter("speed scale", scale, "a positive number")
         return replace(self, times=self.times[0] + self.elapsed / scale)
@@ -181,36 +152,24 @@ class Trajectory:
         except (TypeError, ValueError) as problem:
             raise self._fault(f"not an array of numbers ({problem})", field=field) from problem
 
-    def _check_finite(self, times: Array, poses: Array) -> None:
-        bad = np.argwhere(~np.isfinite(np.column_stack([times, poses])))
-        if len(bad):
-            sample, column = map(int, bad[0])
+    def _check(self, times: Array, poses: Array) -> None:
+        infinite = np.argwhere(~np.isfinite(np.column_stack([times, poses])))
+        if len(infinite):
+            sample, column = map(int, infinite[0])
             value = times[sample] if column == 0 else poses[sample, column - 1]
             raise self._fault(f"{value} is not a finite number", sample, ("time", *COLUMNS)[column])
-
-    def _check_increasing(self, times: Array) -> None:
         # Compared as they are used, since the first sample: different stamps may be equal after that subtraction.
         elapsed = times - times[0]
         bad = np.flatnonzero(elapsed[1:] <= elapsed[:-1])
         if len(bad):
             before, at = times[bad[0] : bad[0] + 2].tolist()
-            raise self._fault(
-                f"time {at!r} s is not after {before!r} s of the previous sample; times must increase",
-                int(bad[0]) + 1,
-                "time",
-            )
-
-    def _unit(self, quaternions: Array) -> Array:
+            reason = f"time {at!r} s is not after {before!r} s of the previous sample; times must increase"
+            raise self._fault(reason, int(bad[0]) + 1, "time")
         with np.errstate(over="ignore"):
-            norms = np.linalg.norm(quaternions, axis=1)
-        off = np.abs(norms - 1.0)
-        bad = np.flatnonzero(off > UNIT_TOLERANCE)
+            norms = np.linalg.norm(poses[:, 3:], axis=1)
+        bad = np.flatnonzero(np.abs(norms - 1.0) > UNIT_TOLERANCE)
         if len(bad):
-            sample = int(bad[0])
-            what = "is zero" if norms[sample] == 0.0 else f"has the norm {norms[sample]:.6g}"
-            raise self._fault(
-                f"the quaternion {what}; unit length within {UNIT_TOLERANCE:g} is needed, in the order qx qy qz qw",
-                sample,
-                "quaternion",
-            )
-        return pose.normalized(quaternions)
+            norm = norms[bad[0]]
+            what = "is zero" if norm == 0.0 else f"has the norm {norm:.6g}"
+            needed = f"unit length within {UNIT_TOLERANCE:g} is needed, in the order qx qy qz qw"
+            raise self._fault(f"the quaternion {what}; {needed}", int(bad[0]), "quaternion")

@@ -14,7 +14,8 @@ from simbridge.backends import preflight
 from simbridge.backends.preflight import with_calibration
 from simbridge.planning.options import Options
 from simbridge.robot import load_robot
-from simbridge.robot.calibration import nominal_dh, read_calibration
+from simbridge.robot.calibration import nominal_dh
+from simbridge.robot.calibration_file import read_calibration
 from simbridge.robot.cell import Cell
 from simbridge.ur.controller import ControllerFacts, DashboardFacts, StateFacts
 from simbridge.ur.errors import (

@@ -14,7 +14,8 @@ import pytest
 from simbridge.doctor import computer, controller
 from simbridge.doctor.doctor import check_controller
 from simbridge.robot import load_robot
-from simbridge.robot.calibration import nominal_dh, read_calibration, with_dh
+from simbridge.robot.calibration import nominal_dh, with_dh
+from simbridge.robot.calibration_file import read_calibration
 from simbridge.robot.cell import Cell
 from simbridge.robot.parts import RosCalibration
 from simbridge.running.run_setup import installed

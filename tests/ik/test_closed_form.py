@@ -20,7 +20,8 @@ from simbridge.errors import InvalidParameter, NoClosedForm
 from simbridge.ik.closed_form import ClosedForm
 from simbridge.ik.settings import SOLVERS
 from simbridge.robot import load_robot, pose
-from simbridge.robot.calibration import calibrated, read_calibration
+from simbridge.robot.calibration import calibrated
+from simbridge.robot.calibration_file import read_calibration
 from simbridge.robot.kinematics import tool_path
 from simbridge.trajectory import Trajectory
 from tests.properties import variants

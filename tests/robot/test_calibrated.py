@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from simbridge import ForwardDynamics, load_robot
 from simbridge.errors import InvalidParameter
-from simbridge.robot.calibration import calibrated, deviations, nominal_dh, read_calibration, with_dh
+from simbridge.robot.calibration import calibrated, deviations, nominal_dh, with_dh
+from simbridge.robot.calibration_file import read_calibration
 from simbridge.robot.kinematics import tool_path
 from simbridge.robot.parts import DhTable
 

@@ -16,7 +16,8 @@ from simbridge.errors import InputFileError, InvalidParameter, OutputError
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report.settings_list import repeat_command
-from simbridge.robot.calibration import calibrated, nominal_dh, read_calibration, with_kinematics, write_calibration
+from simbridge.robot.calibration import calibrated, nominal_dh
+from simbridge.robot.calibration_file import read_calibration, with_kinematics, write_calibration
 from simbridge.robot.kinematics import tool_path
 from simbridge.robot.parts import DhTable
 from simbridge.trajectory.files import read_trajectory

@@ -13,11 +13,10 @@ from simbridge.errors import InputFileError, NotARun, SimbridgeError
 from simbridge.planning.scenario import load_scenario
 from simbridge.recording.log_reader import read_log
 from simbridge.recording.run_directory import RunDirectory
-from simbridge.robot.calibration import read_calibration, with_kinematics
+from simbridge.robot.calibration_file import read_calibration, read_ros_calibration, with_kinematics
 from simbridge.robot.cell import load_cell
 from simbridge.robot.files import MAX_TEXT, open_file, read_bytes
 from simbridge.robot.load import load_robot
-from simbridge.robot.ros_calibration import read_ros_calibration
 from simbridge.servo.plant import load_plant
 from simbridge.trajectory.bags import read_bag
 from simbridge.trajectory.files import read_trajectory

@@ -23,7 +23,8 @@ from simbridge.recording.export import EXPORTERS
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report.inspection_figure import draw
 from simbridge.robot import load_robot
-from simbridge.robot.calibration import nominal_dh, write_calibration
+from simbridge.robot.calibration import nominal_dh
+from simbridge.robot.calibration_file import write_calibration
 from simbridge.robot.cell import Cell, write_cell
 from simbridge.robot.files import replacing, write_file
 from simbridge.trajectory import Trajectory, write_csv, write_tum

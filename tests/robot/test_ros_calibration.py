@@ -24,14 +24,19 @@ from simbridge.robot.calibration import (
     deviations,
     largest_difference,
     nominal_dh,
-    read_calibration,
+    printed_table,
     ros_difference,
+)
+from simbridge.robot.calibration_file import (
+    kinematics_settings,
+    kinematics_summary,
+    kinematics_words,
+    read_calibration,
+    read_ros_calibration,
     with_kinematics,
 )
 from simbridge.robot.kinematics import tool_path
-from simbridge.robot.kinematics_record import kinematics_settings, kinematics_summary, kinematics_words
 from simbridge.robot.parts import DhTable
-from simbridge.robot.ros_calibration import printed_table, read_ros_calibration
 from tests import ros_calibration as ros
 from tests.robot.test_calibrated import dh_product
 
