@@ -11,11 +11,7 @@ from simbridge.errors import InvalidParameter, SimbridgeError
 
 
 class PortInUse(SimbridgeError, OSError):
-    """The studio's port is in use.
-
-    Attributes:
-        address, port: Where it was to listen.
-    """
+    """The studio's port is in use; address, port: where it was to listen."""
 
     def __init__(self, address: str, port: int) -> None:
         self.address, self.port = address, port
@@ -36,9 +32,8 @@ def check_port(address: str, port: int) -> None:
         except (OSError, OverflowError) as error:
             if isinstance(error, OSError) and error.errno in (errno.EADDRINUSE, errno.EACCES):
                 raise PortInUse(address, port) from None
-            raise InvalidParameter(
-                "address of the page", f"{address}:{port}", "an address of this computer and a port"
-            ) from None
+            needed = "an address of this computer and a port"
+            raise InvalidParameter("address of the page", f"{address}:{port}", needed) from None
 
 
 def on_loopback(address: str) -> bool:
@@ -74,20 +69,20 @@ class Access:
         right = hmac.compare_digest(token.strip().encode(), self.token.encode())
         if right:
             self._admit(page)
-        else:
-            self.refused += 1
-        return right
+        return self._counted(right)
 
     def _admit(self, page: int) -> None:
         self._admitted.add(page)
         self.driver = page if self.driver is None else self.driver
 
-    def closed(self, page: int) -> bool:
-        """A page was closed; returns whether it drove. The next page drives only once it takes control."""
+    def _counted(self, allowed: bool) -> bool:
+        self.refused += not allowed
+        return allowed
+
+    def closed(self, page: int) -> None:
+        """A page was closed. If it drove, the next page drives only once it takes control."""
         self._admitted.discard(page)
-        drove = self.driver == page
-        self.driver = None if drove else self.driver
-        return drove
+        self.driver = None if self.driver == page else self.driver
 
     def admitted(self, page: int) -> bool:
         """Whether a page has shown the token, or needs none."""
@@ -97,13 +92,8 @@ class Access:
         """A page takes control; returns whether it may."""
         if page in self._admitted:
             self.driver = page
-            return True
-        self.refused += 1
-        return False
+        return self._counted(page in self._admitted)
 
     def drives(self, page: int) -> bool:
         """Whether an event of a page counts; one that does not is counted as refused."""
-        if page == self.driver:
-            return True
-        self.refused += 1
-        return False
+        return self._counted(page == self.driver)

@@ -12,6 +12,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from simbridge.browser.iterate import ITERATE, IterateSettings
 from simbridge.browser.setup import SOLVER, TARGET_RATE, StudioSetup
+from simbridge.errors import InvalidParameter
 from simbridge.ik.setting_checks import requirement
 from simbridge.ik.settings import SOLVERS
 from simbridge.planning.options import Options
@@ -19,6 +20,9 @@ from simbridge.robot.robot import Robot
 from simbridge.trajectory.sampling import Sampling
 
 Kind = Literal["number", "whole", "numbers", "choice"]
+# What may be changed of the arm on a controller, and what may not be of the solver.
+_ON_CONTROLLERS = ("servo_gain", "servo_lookahead")
+_SIMULATED = ("solver.stiffness", "solver.bias", "solver.bias_term")
 
 
 @dataclass(frozen=True)
@@ -57,36 +61,44 @@ class Control:
             return str(value) or self.blank
         if self.kind == "numbers":
             several = tuple(value or ())
-            scales = self.scale if len(self.scale) == len(several) else self.scale[:1] * len(several)
-            return " ".join(f"{v / scale:.6g}" for v, scale in zip(several, scales, strict=True))
+            return " ".join(f"{v / unit:.6g}" for v, unit in zip(several, self._units(several), strict=True))
         value = value[0] if isinstance(value, tuple) else value
         return round(value) if self.kind == "whole" else value / self.scale[0]
 
     def given(self, value: Any) -> Any:
-        """A value of the page in SI units; a tuple for several numbers."""
+        """A value of the page in SI units.
+
+        Raises:
+            InvalidParameter: It is a text that does not hold numbers.
+        """
         if self.kind == "choice":
             return "" if value == self.blank else value
+        if self.kind == "whole":
+            return int(value)
         if self.kind == "numbers":
-            scales = self.scale if len(self.scale) == len(value) else self.scale[:1] * len(value)
-            return tuple(v * scale for v, scale in zip(value, scales, strict=True))
-        return int(value) if self.kind == "whole" else float(value) * self.scale[0]
+            try:
+                several = [float(part) for part in value.replace(",", " ").split()]
+            except ValueError:
+                raise InvalidParameter("value", value, "numbers, separated by blanks") from None
+            return tuple(v * unit for v, unit in zip(several, self._units(several), strict=True))
+        number = float(value) * self.scale[0]
+        return (number,) if isinstance(self.default, tuple) else number
 
-
-# What may be changed of the arm on a controller, and what may not be of the solver.
-_ON_CONTROLLERS = ("servo_gain", "servo_lookahead")
-_SIMULATED = ("solver.stiffness", "solver.bias", "solver.bias_term")
+    def _units(self, several: Any) -> tuple[float, ...]:
+        return self.scale if len(self.scale) == len(several) else self.scale[:1] * len(several)
 
 
 def controls_of(setup: StudioSetup, arm: Robot) -> tuple[list[Control], list[Control], list[Control]]:
     """Those of a setup's solver, of the arm as it is now, and, without a controller, of iterations."""
-    lengths = tuple(float(v) for v in arm.placements[1:, 0, 3]) if arm.planar else None
-    found = solver_controls(setup.solver), arm_controls(arm, lengths, setup.base)
+    of_solver, of_arm = solver_controls(setup.solver), arm_controls(arm, setup.base)
     if setup.simulated:
-        return *found, settings_controls(IterateSettings, ITERATE)
-    fixed = {one.name for one in found[1]}.difference(_ON_CONTROLLERS).union(_SIMULATED)
-    locked = dict.fromkeys(fixed, "In simulation only.")
-    of_solver, of_arm = ([replace(one, locked=locked.get(one.name, "")) for one in some] for some in found)
-    return of_solver, of_arm, []
+        return of_solver, of_arm, settings_controls(IterateSettings, ITERATE)
+
+    def locked(control: Control) -> Control:
+        return replace(control, locked="In simulation only.")
+
+    of_solver = [locked(one) if one.name in _SIMULATED else one for one in of_solver]
+    return of_solver, [one if one.name in _ON_CONTROLLERS else locked(one) for one in of_arm], []
 
 
 def solver_controls(solver: str) -> list[Control]:
@@ -134,56 +146,45 @@ def _help_of(kind: type) -> dict[str, str]:
     return found
 
 
+def arm_controls(arm: Robot, base: Options) -> list[Control]:
+    """Those of the arm, its servo and its targets; their defaults are what the options give."""
+    plant, found = base.plant_model, []
+    if arm.planar:
+        lengths = tuple(float(v) for v in arm.placements[1:, 0, 3])
+        words = f"Lengths of the links of this planar arm. Range: {len(lengths)} positive numbers. "
+        words += f"Default: {_plain(lengths)} m."
+        found.append(Control("link_lengths", "link lengths, m", "numbers", lengths, words))
+    units = (1e-3, math.radians(1.0))
+    return [
+        *found,
+        _option("period", "control period, ms", arm.period, slider=(0.002, 0.02), scale=(1e-3,), step=1.0),
+        _option("sample_rate", "target rate, Hz", TARGET_RATE, slider=(2.0, 125.0)),
+        _option("hold", "hold", "linear", choices=("linear", "zero-order")),
+        _option("sample_noise", "noise, mm and degrees", (0.0, 0.0), scale=units),
+        _option("servo_gain", "servo gain", plant.gain, slider=(100.0, 2000.0)),
+        _option("servo_lookahead", "servo lookahead, ms", plant.lookahead, slider=(0.03, 0.2), scale=(1e-3,)),
+        _option("feedforward", "feedforward", base.feedforward, choices=("off", "on")),
+        _option("payload", "payload, kg", base.payload or 0.0, slider=(0.0, 10.0)),
+        _option("unmodelled_payload", "unmodelled payload, kg", 0.0, slider=(0.0, 10.0)),
+        _option("speed_scale", "speed scale of scenarios", 1.0, slider=(0.1, 2.0)),
+    ]
+
+
+def _option(name: str, label: str, default: Any, **facts: Any) -> Control:
+    """The control of an option of a run, or of how its targets are sampled."""
+    known = {own.name: own for own in fields(Options)} | {f"sample_{own.name}": own for own in fields(Sampling)}
+    unit = facts.get("scale", (1.0,))[0]
+    words = [str(known[name].metadata["help"])]
+    if "slider" in facts:
+        low, high = facts["slider"]
+        low, high = facts["slider"] = min(low, default), max(high, default)
+        words.append(f"Range: {low / unit:g} to {high / unit:g}.")
+    words.append(f"Default: {_plain(default, unit)}.")
+    kind: Kind = "choice" if "choices" in facts else "numbers" if isinstance(default, tuple) else "number"
+    return Control(name, label, kind, default, " ".join(words), **facts)
+
+
 def _plain(value: Any, scale: float = 1.0) -> str:
     if isinstance(value, tuple):
         return " ".join(_plain(part, scale) for part in value)
     return f"{value / scale:g}" if isinstance(value, float) and not math.isinf(value) else str(value)
-
-
-def arm_controls(arm: Robot, lengths: tuple[float, ...] | None, base: Options) -> list[Control]:
-    """Those of the arm, its servo and its targets; their defaults are what the options give."""
-    plant, found = base.plant_model, []
-    if arm.planar and lengths:
-        found.append(
-            Control(
-                "link_lengths", "link lengths, m", "numbers", lengths,
-                f"Lengths of the links of this planar arm. Range: {len(lengths)} positive numbers. "
-                f"Default: {_plain(lengths)} m.",
-            )
-        )  # fmt: skip
-    found += [
-        _of_option("period", "control period, ms", arm.period, slider=(0.002, 0.02), scale=(1e-3,), step=1.0),
-        _of_sampling("rate", "target rate, Hz", TARGET_RATE, slider=(2.0, 125.0)),
-        _of_option("hold", "hold", "linear", choices=("linear", "zero-order")),
-        _of_sampling("noise", "noise, mm and degrees", (0.0, 0.0), scale=(1e-3, math.radians(1.0))),
-        _of_option("servo_gain", "servo gain", plant.gain, slider=(100.0, 2000.0)),
-        _of_option("servo_lookahead", "servo lookahead, ms", plant.lookahead, slider=(0.03, 0.2), scale=(1e-3,)),
-        _of_option("feedforward", "feedforward", base.feedforward, choices=("off", "on")),
-        _of_option("payload", "payload, kg", base.payload or 0.0, slider=(0.0, 10.0)),
-        _of_option("unmodelled_payload", "unmodelled payload, kg", 0.0, slider=(0.0, 10.0)),
-        _of_option("speed_scale", "speed scale of scenarios", 1.0, slider=(0.1, 2.0)),
-    ]
-    return found
-
-
-def _of_option(name: str, label: str, default: Any, **facts: Any) -> Control:
-    own = next(own for own in fields(Options) if own.name == name)
-    return _described(name, label, default, str(own.metadata["help"]), facts)
-
-
-def _of_sampling(name: str, label: str, default: Any, **facts: Any) -> Control:
-    own = next(own for own in fields(Sampling) if own.name == name)
-    return _described(f"sample_{name}", label, default, str(own.metadata["help"]), facts)
-
-
-def _described(name: str, label: str, default: Any, help: str, facts: dict[str, Any]) -> Control:
-    scale = facts.get("scale", (1.0,))
-    words = [help]
-    if "slider" in facts:
-        low, high = facts["slider"]
-        facts["slider"] = min(low, default), max(high, default)
-    if slider := facts.get("slider"):
-        words.append(f"Range: {slider[0] / scale[0]:g} to {slider[1] / scale[0]:g}.")
-    words.append(f"Default: {_plain(default, scale[0])}.")
-    kind: Kind = "choice" if "choices" in facts else "numbers" if isinstance(default, tuple) else "number"
-    return Control(name, label, kind, default, " ".join(words), **facts)

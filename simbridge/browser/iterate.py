@@ -52,7 +52,7 @@ class Iterate(NamedTuple):
         number: 0 is the start.
         q: Joint positions (n,), rad.
         distance, angle: Left to the goal, m and rad, in what the task constrains.
-        points: The joints' origins and the TCP (n + 1, 3), m.
+        points: The joints' origins and the TCP (n + 1, 3) in base_link, m.
         took: Computing time of all iterations until then, s.
     """
 
@@ -85,15 +85,17 @@ def iterates(solver: Solver, start: Array, goal: pin.SE3, settings: IterateSetti
     Raises:
         SimbridgeError: The solver cannot solve for this goal.
     """
-    settings = settings or IterateSettings()
+    settings, robot = settings or IterateSettings(), solver.robot
     target, q, took = pin.SE3ToXYZQUAT(goal), np.asarray(start, dtype=float), 0.0
     solver.reset(q)
     # What is compiled at the first step is no time of an iteration.
     solver.step(target)
     solver.reset(q)
     for number in range(settings.iteration_limit + 1):
-        distance, angle = Diagnosis(solver.robot, q, target, number, solver.task).residual
-        yield Iterate(number, q, distance, angle, end_points(solver.robot, q), took)
+        distance, angle = Diagnosis(robot, q, target, number, solver.task).residual
+        origins = joint_origins(robot.placements, robot.prismatic, q[None])[0]
+        points = np.vstack([origins, tool_frame(robot, q).translation])
+        yield Iterate(number, q, distance, angle, points, took)
         if max(distance, angle) <= settings.threshold or number == settings.iteration_limit:
             return
         begin = time.perf_counter()
@@ -104,24 +106,18 @@ def iterates(solver: Solver, start: Array, goal: pin.SE3, settings: IterateSetti
 def iterated(setup: StudioSetup, start: Array, goal: pin.SE3, settings: IterateSettings) -> tuple[list[Iterate], str]:
     """All iterates of a setup's solver, and how it ended, as a sentence. Arguments: see `iterates`."""
     found = list(iterates(one_iteration(setup), start, goal, settings))
-    last = found[-1]
-    if max(last.distance, last.angle) > settings.threshold:
-        return found, not_attained(found)
-    left = f"{millimetres(last.distance)} mm are left"
-    return found, f"At the goal after {last.number} iterations and {1e3 * last.took:.2f} ms of computing: {left}."
-
-
-def not_attained(found: Sequence[Iterate]) -> str:
-    """What is left at the limit of iterations, and how the last of them went, as a sentence."""
     last, least = found[-1], min(one.distance for one in found)
+    left = f"{millimetres(last.distance)} mm"
+    if max(last.distance, last.angle) <= settings.threshold:
+        took = f"{last.number} iterations and {1e3 * last.took:.2f} ms of computing"
+        return found, f"At the goal after {took}: {left} are left."
     # A turn of 1 rad counts as 1 m.
     steps = np.diff([one.distance + one.angle for one in found[-_LAST:]])
     tiny = 1e-6 * (last.distance + last.angle)
-    turn = f" and {degrees(last.angle)}°" if last.angle > 0.0 else ""
-    return (
-        f"Not attained after {last.number} iterations: {millimetres(last.distance)} mm{turn} are left, at best it was "
-        f"{millimetres(least)} mm. {_ENDINGS[bool((steps < -tiny).any()), bool((steps > tiny).any())]}"
-    )
+    left += f" and {degrees(last.angle)}°" if last.angle > 0.0 else ""
+    ending = _ENDINGS[bool((steps < -tiny).any()), bool((steps > tiny).any())]
+    best = f"at best it was {millimetres(least)} mm"
+    return found, f"Not attained after {last.number} iterations: {left} are left, {best}. {ending}"
 
 
 # Whether the error fell in the last iterations, and whether it rose.
@@ -131,12 +127,6 @@ _ENDINGS = {
     (False, True): "It moves away from the goal: smaller steps or more damping may help.",
     (False, False): "It does not come nearer: the pose may be out of reach, or the solver is stuck.",
 }
-
-
-def end_points(robot: Robot, q: Array) -> Array:
-    """The joints' origins and the TCP (n + 1, 3) in base_link, m."""
-    origins = joint_origins(robot.placements, robot.prismatic, q[None])[0]
-    return np.vstack([origins, tool_frame(robot, q).translation])
 
 
 def iterations_csv(robot: Robot, found: Sequence[Iterate]) -> str:
@@ -156,6 +146,5 @@ def slow_in_slow_out(count: int) -> Array:
     """Of each of so many frames, how long it is shown, relative to the mean: longer at the beginning and at the end."""
     if count < 2:
         return np.ones(count)
-    place = np.linspace(0.0, 1.0, count)
-    weights: Array = 1.0 + np.cos(2.0 * np.pi * place)
+    weights: Array = 1.0 + np.cos(2.0 * np.pi * np.linspace(0.0, 1.0, count))
     return weights / weights.mean() * 0.8 + 0.2

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,8 @@ import viser
 from markupsafe import escape
 
 from simbridge.browser.controls import Control
-from simbridge.browser.goal_frame import GoalFrame
-from simbridge.browser.inputs import Inputs
-from simbridge.browser.plots import ErrorPlot, JointPlots
 from simbridge.browser.view import SOURCES, Curve, Event, Shown, table
+from simbridge.browser.widgets import ErrorPlot, GoalFrame, Inputs, JointPlots
 from simbridge.ik.settings import SOLVERS
 from simbridge.resources import scenario_files
 from simbridge.robot.pose import Array
@@ -61,16 +60,14 @@ class Page:
         controlled: bool,
         scenario: str,
     ) -> None:
-        self.id, self._client, self._gui = client.client_id, client, client.gui
-        self._inputs = Inputs(self.id, self._gui, events)
+        self._client, self._gui = client, client.gui
+        self._inputs = Inputs(client.client_id, self._gui, events)
         self._on, self._button, self._set = self._inputs.on, self._inputs.button, self._inputs.set
-        self._planar = height is not None
-        self._drives = True
-        self._controlled, self._moving = controlled, False
+        self._planar, self._controlled = height is not None, controlled
+        self._drives, self._moving = True, False
         # Those that change settings, which a controller's arm allows at rest alone; and those that never act on it.
         self._settings: list[Any] = []
         self._locked: list[Any] = []
-        self._moves: Any = None
         self._controls: dict[str, tuple[Control, Any, Any]] = {}
         # Below a control: what went wrong there.
         self._notes: dict[str, Any] = {}
@@ -82,13 +79,6 @@ class Page:
         with tabs.add_tab("Goal"):
             if controlled:
                 self._controller_part()
-            self._speed = self._on(
-                self._gui.add_slider(
-                    "speed, %", 0, 100, 5, 100, hint="Of full speed, at most; at 0 the arm holds. Default: 100."
-                ),
-                "speed",
-            )
-            self._note("speed")
             self._goal_tab()
             self._frame = GoalFrame(client, self._inputs.event, scale, height)
         with tabs.add_tab("Solver"):
@@ -99,7 +89,11 @@ class Page:
             self._iterations = self._gui.add_markdown(_SIMULATED if controlled else "")
             self._iterate_folder = self._gui.add_folder("Iterate from the start to the goal", visible=not controlled)
             if not controlled:
-                self._iterate_buttons()
+                self._button("Iterate, a frame each", "iterate", lambda: True)
+                self._button("Iterate at once", "iterate", lambda: False)
+                self._note("iterate")
+                self._button("Save iterations as CSV", "save iterations")
+                self._note("save iterations")
         with tabs.add_tab("Scenario"):
             self._scenario_tab(scenario)
         with tabs.add_tab("Figures"):
@@ -107,42 +101,35 @@ class Page:
             self._joint_plots = JointPlots(self._gui, joints)
             self._joints = self._gui.add_markdown("")
             self._refused = self._gui.add_markdown("")
-        self._look()
-
-    def _look(self) -> None:
         dark = self._gui.add_checkbox("dark", False, hint="This page alone.")
+        theme = partial(self._gui.configure_theme, control_width="large", show_logo=False, show_share_button=False)
+        theme(dark_mode=False)
 
         @dark.on_update
         async def _(_: viser.GuiEvent[Any]) -> None:
-            self._theme(dark.value)
-
-        self._theme(False)
-
-    def _theme(self, dark: bool) -> None:
-        self._gui.configure_theme(
-            control_width="large", show_logo=False, show_share_button=False, dark_mode=dark
-        )  # fmt: skip
+            theme(dark_mode=dark.value)
 
     def _note(self, name: str) -> None:
         self._notes[name] = self._gui.add_markdown("", visible=False)
 
-    def _locked_on_controllers(self, handle: Any) -> Any:
-        if self._controlled:
-            self._locked.append(handle)
+    def _field(self, handle: Any, name: str) -> Any:
+        """A handle that sends events of a name, with a note below it."""
+        self._on(handle, name)
+        self._note(name)
         return handle
+
+    def _lock_on_controllers(self, *handles: Any) -> None:
+        if self._controlled:
+            self._locked += handles
 
     def _access(self) -> None:
         """The token's field and the button that takes control."""
         self._role = self._gui.add_markdown("", visible=False)
         self._token = self._gui.add_text("token", "", visible=False, hint="It is printed in the terminal.")
+        self._take = self._button("Take control", "take control", visible=False)
         self._on(self._token, "token")
-        # It works where nothing else does.
-        self._inputs.handles.remove(self._token)
-        self._take = self._gui.add_button("Take control", visible=False)
-
-        @self._take.on_click
-        async def _(event: viser.GuiEvent[Any]) -> None:
-            self._inputs.event("take control")
+        # They work where nothing else does.
+        self._inputs.handles.clear()
 
     def _controller_part(self) -> None:
         self._state = self._gui.add_markdown("")
@@ -162,42 +149,28 @@ class Page:
         go.on_hold(held, callback_hz=_HOLDS)
 
     def _goal_tab(self) -> None:
+        zero = (0.0, 0.0, 0.0)
+        hint = "Of full speed, at most; at 0 the arm holds. Default: 100."
+        self._speed = self._field(self._gui.add_slider("speed, %", 0, 100, 5, 100, hint=hint), "speed")
         hint = "In base_link. A drag of the frame in the scene does the same."
-        self._place = self._on(self._gui.add_vector3("position, m", (0.0, 0.0, 0.0), step=0.005, hint=hint), "goal")
-        self._note("goal")
-        turn = "Rotation vector in base_link, degrees."
-        self._turn = self._gui.add_vector3("rotation, degrees", (0.0, 0.0, 0.0), step=0.1, hint=turn)
-        if self._planar:
-            self._turn.visible = False
-        self._on(self._turn, "goal turn")
-        self._note("goal turn")
-        self._start = self._locked_on_controllers(self._on(
-            self._gui.add_vector3(
-                "start, m", (0.0, 0.0, 0.0), step=0.005,
-                hint="The arm goes there at once, by inverse kinematics, and begins there.",
-            ), "start",
-        ))  # fmt: skip
-        self._note("start")
-        self._locked_on_controllers(self._button("Start here", "here", hint="The start is where the arm is now."))
-        self._locked_on_controllers(self._button("Start at home", "home", hint="The arm's posture at the beginning."))
+        self._place = self._field(self._gui.add_vector3("position, m", zero, step=0.005, hint=hint), "goal")
+        hint = "Rotation vector in base_link, degrees."
+        turn = self._gui.add_vector3("rotation, degrees", zero, step=0.1, hint=hint, visible=not self._planar)
+        self._turn = self._field(turn, "goal turn")
+        hint = "The arm goes there at once, by inverse kinematics, and begins there."
+        self._start = self._field(self._gui.add_vector3("start, m", zero, step=0.005, hint=hint), "start")
+        here = self._button("Start here", "here", hint="The start is where the arm is now.")
+        home = self._button("Start at home", "home", hint="The arm's posture at the beginning.")
+        self._lock_on_controllers(self._start, here, home)
 
     def _solver_tab(self) -> None:
-        self._solver = self._on(self._gui.add_dropdown("solver", list(SOLVERS)), "solver")
-        self._note("solver")
-        self._solver_folder = self._gui.add_folder("Settings")
+        self._solver = self._field(self._gui.add_dropdown("solver", list(SOLVERS)), "solver")
         self._settings.append(self._solver)
+        self._solver_folder = self._gui.add_folder("Settings")
         hint = "Follows the same goal, in another colour, at its defaults."
-        rival = self._gui.add_dropdown("second solver", [NONE, *SOLVERS], hint=hint)
-        self._rival = self._locked_on_controllers(self._on(rival, "rival"))
-        self._note("rival")
+        self._rival = self._field(self._gui.add_dropdown("second solver", [NONE, *SOLVERS], hint=hint), "rival")
+        self._lock_on_controllers(self._rival)
         self._rivals = self._gui.add_markdown("")
-
-    def _iterate_buttons(self) -> None:
-        self._button("Iterate, a frame each", "iterate", lambda: True)
-        self._button("Iterate at once", "iterate", lambda: False)
-        self._note("iterate")
-        self._button("Save iterations as CSV", "save iterations")
-        self._note("save iterations")
 
     def _scenario_tab(self, scenario: str) -> None:
         names = list(dict.fromkeys([scenario, *scenario_files()]))
@@ -207,15 +180,13 @@ class Page:
         self._copy = self._gui.add_html("")
         if self._controlled:
             return
-        moves = self._gui.add_button_group("motion", ("Play", "Pause", "Stop"))
+        self._moves = self._gui.add_button_group("motion", ("Play", "Pause", "Stop"))
 
-        @moves.on_click
+        @self._moves.on_click
         async def _(event: viser.GuiEvent[Any]) -> None:
             if event.client_id is not None:
-                self._inputs.event(moves.value.lower())
+                self._inputs.event(self._moves.value.lower())
 
-        # A group of buttons cannot be disabled: it is hidden where a page does not drive.
-        self._moves = moves
         self._note("play")
         self._scrub = self._on(self._gui.add_slider("time, %", 0.0, 100.0, 0.1, 0.0), "scrub")
         self._button("Keep this", "keep", hint="Writes a run directory with its report under runs/.")
@@ -227,10 +198,12 @@ class Page:
 
     def offer(self, *controls_of: list[Control]) -> None:
         """Show the controls of the solver, of the arm, and of iterations."""
-        for name, (_, handle, reset) in self._controls.items():
-            handle.remove(), reset.remove(), self._notes.pop(name).remove()
-            for known in (self._inputs.handles, self._settings, self._locked):
-                known[:] = [one for one in known if one not in (handle, reset)]
+        for name, (_, *handles) in self._controls.items():
+            for handle in (*handles, self._notes.pop(name)):
+                handle.remove()
+                for known in (self._inputs.handles, self._settings, self._locked):
+                    if handle in known:
+                        known.remove(handle)
         self._controls.clear()
         folders = (self._solver_folder, self._arm_folder, self._iterate_folder)
         for folder, controls in zip(folders, controls_of, strict=True):
@@ -249,9 +222,9 @@ class Page:
         elif control.slider is not None:
             low, high = (bound / control.scale[0] for bound in control.slider)
             step = control.step or float(f"{(high - low) / 500.0:.1g}")
-            handle = self._gui.add_slider(control.label, *(
-                (int(low), int(high), 1, int(shown)) if control.kind == "whole" else (low, high, step, float(shown))
-            ), **facts)  # fmt: skip
+            whole = control.kind == "whole"
+            span = (int(low), int(high), 1, int(shown)) if whole else (low, high, step, float(shown))
+            handle = self._gui.add_slider(control.label, *span, **facts)
         else:
             # A field takes as many decimals as its step has.
             step = 1.0 if control.kind == "whole" else 10.0 ** (math.floor(math.log10(shown or 0.1)) - 2)
@@ -282,24 +255,33 @@ class Page:
 
     def show_goal(self, goal: pin.SE3, start: Array) -> None:
         """Show where the goal and the start are, except while this page drags."""
-        self._set(self._place, tuple((goal.translation.round(6) + 0.0).tolist()))
-        self._set(self._turn, tuple((np.degrees(pin.log3(goal.rotation)).round(2) + 0.0).tolist()))
-        self._set(self._start, tuple((start.round(6) + 0.0).tolist()))
+        turn = np.degrees(pin.log3(goal.rotation))
+        for handle, numbers, digits in (
+            (self._place, goal.translation, 6),
+            (self._turn, turn, 2),
+            (self._start, start, 6),
+        ):
+            # There is no minus zero.
+            self._set(handle, tuple((numbers.round(digits) + 0.0).tolist()))
         self._frame.show(goal)
 
     def show_role(self, *, drives: bool, admitted: bool, driver: int | None) -> None:
         """Whether this page acts: where it does not, its controls are disabled."""
         self._drives = drives
-        words = "" if drives else "Enter the token from the terminal to act." if not admitted else (
-            "No page drives." if driver is None else f"Page {driver} drives. This one only watches."
-        )  # fmt: skip
+        if drives:
+            words = ""
+        elif not admitted:
+            words = "Enter the token from the terminal to act."
+        else:
+            words = "No page drives." if driver is None else f"Page {driver} drives. This one only watches."
         self._set(self._role, words, "content")
         self._set(self._role, bool(words), "visible")
         self._set(self._token, not admitted, "visible")
         self._set(self._take, admitted and not drives, "visible")
         self._disable()
-        self._frame.visible = drives
-        if self._moves is not None:
+        self._set(self._frame.handle, drives, "visible")
+        if not self._controlled:
+            # A group of buttons cannot be disabled.
             self._set(self._moves, drives, "visible")
 
     def _disable(self) -> None:
@@ -316,25 +298,24 @@ class Page:
         for name, note in self._notes.items():
             self._warn(note, [shown.problem.get(name, "")])
         self._warn(self._problem, [what for name, what in shown.problem.items() if name not in self._notes])
-        for handle, text in (
+        texts = [
             (self._sentence, f"**{shown.sentence}**" if shown.sentence else ""),
-            *(
-                ((self._state, f"The arm is **{shown.state}**."), (self._question, shown.question))
-                if self._controlled
-                else ((self._iterations, shown.iterations), (self._playing, shown.playing))
-            ),
-            (self._refused, f"Ignored events of pages that do not act: {shown.refused}." * bool(shown.refused)),
+            (self._refused, f"Ignored events of pages that do not act: {shown.refused}." if shown.refused else ""),
             (self._figures, table(shown.figures, ("figure", "now")) if shown.figures else ""),
             (self._joints, table(shown.joints, ("joint", "position", "of its range", "velocity", "of its limit"))),
             (self._rivals, table(shown.rivals, ("solver", "error", *SOURCES)) if shown.rivals else ""),
-        ):
-            self._set(handle, text, "content")
+        ]
         if self._controlled:
+            texts += [(self._state, f"The arm is **{shown.state}**."), (self._question, shown.question)]
             for handle in (self._question, *self._answers):
                 self._set(handle, bool(shown.question), "visible")
             if self._moving != shown.moving:
                 self._moving = shown.moving
                 self._disable()
+        else:
+            texts += [(self._iterations, shown.iterations), (self._playing, shown.playing)]
+        for handle, text in texts:
+            self._set(handle, text, "content")
         if self._command.value != shown.command:
             self._set(self._command, shown.command)
             self._copy.content = _COPY.format(escape(shown.command))
@@ -357,8 +338,6 @@ class Page:
         """Offer a file to the page's user."""
         self._client.send_file_download(name, content.encode(), save_immediately=True)
 
-    @contextlib.contextmanager
-    def at_once(self) -> Iterator[None]:
+    def at_once(self) -> contextlib.AbstractContextManager[None]:
         """What is set within arrives together."""
-        with self._client.atomic():
-            yield
+        return self._client.atomic()

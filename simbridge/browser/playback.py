@@ -2,177 +2,165 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import viser
 
 from simbridge.browser.iterate import Iterate, IterateSettings, iterated, iterations_csv, slow_in_slow_out
-from simbridge.browser.live_arm import Refused, dexterity_at, out_of_reach
-from simbridge.browser.recording import Played, keep, load, record, repeated
-from simbridge.browser.scene import Follower, Trail
-from simbridge.browser.setup import StudioSetup
-from simbridge.browser.view import Curve, Sample, Shown, figures_of, joints_of, shares_of_limits
+from simbridge.browser.scene import Follower
+from simbridge.browser.setup import SOLVER, StudioSetup
+from simbridge.browser.view import Curve, Refused, Sample, Shown, out_of_reach, shares_of_limits
 from simbridge.errors import InvalidParameter
+from simbridge.evaluation.evaluation import Evaluation
+from simbridge.ik.settings import SOLVERS
+from simbridge.recording.run_directory import RunDirectory
+from simbridge.report.settings_list import repeat_command
 from simbridge.robot.pose import Array
+from simbridge.running.run_setup import Prepared, prepare
+from simbridge.running.runner import begin, finalize, open_backend, record_end, stream_plan
 from simbridge.text import millimetres
 
 if TYPE_CHECKING:  # it makes this
-    from simbridge.browser.workspace import Beside, Workspace
+    from simbridge.browser.workspace import Workspace
 
 
-class Playback:
-    """What is played, and what it is made from.
-
-    Args:
-        workspace: The goal, the start and the settings.
-        scenario: What *Play* runs.
-        folder: For run directories that are not kept.
-        beside: See `Beside`.
+@dataclass(frozen=True)
+class Played:
+    """A finished run of a scenario in simulation, as the page plays it.
 
     Attributes:
-        scenario: What *Play* runs.
-        iterating: The settings of iterations that differ from their defaults.
-        player: What is played; None while the live arm is shown.
-        downloads: Files for the driving page.
+        setup: With which it was made.
+        prepared: Plan and solver; None for one that was loaded.
+        path: Its run directory.
+        times: Of the samples (T,), s.
+        q, qd: Of the arm (T, n), rad and rad/s.
+        solution: Joint positions (T, n), rad.
+        target: Of the solver (T, 7).
+        errors: Distances by source (T, 5), m: see `SOURCES`.
+        tracking: Between reference and tool (T,), m.
     """
 
-    def __init__(self, workspace: Workspace, scenario: str, folder: Path, beside: Beside) -> None:
-        self._workspace, self.scenario, self._folder, self._beside = workspace, scenario, folder, beside
-        self._count, self.iterating = 0, dict[str, Any]()
-        self._iterates: list[Iterate] = []
-        self.player: Player | None = None
-        self.downloads: list[tuple[str, str]] = []
+    setup: StudioSetup
+    prepared: Prepared | None
+    path: Path
+    times: Array
+    q: Array
+    qd: Array
+    solution: Array
+    target: Array
+    errors: Array
+    tracking: Array
 
-    def show_in(self, server: viser.ViserServer, follower: Follower) -> None:
-        """Draw with a follower in a server's scene."""
-        self._trail, self._follower = Trail(server), follower
-
-    def begin_anew(self, follower: Follower) -> None:
-        """Draw with another follower; an iteration is shown no more."""
-        self._trail.remove()
-        self._follower = follower
-        if self.player is not None and self.player.run is None:
-            self.player = None
-
-    @property
-    def curves(self) -> tuple[Curve | None, Curve | None]:
-        """The errors of what is played, and of the run before."""
-        return (None, None) if self.player is None else self.player.curves
-
-    def _refuse_on_controllers(self) -> None:
-        if self._workspace.controlled is not None:
-            raise Refused("On a controller the studio only follows the goal; `simbridge run` runs a scenario.")
-
-    def change(self, name: str, value: Any) -> None:
-        """Change a setting of iterations; None stands for the default.
+    @staticmethod
+    def record(setup: StudioSetup, scenario: str, out: Path) -> Played:
+        """Plan a scenario, run it in simulation as fast as it goes, and read it back.
 
         Raises:
-            InvalidParameter: The value makes no sense.
+            SimbridgeError: It cannot be planned, or the plan is refused.
         """
-        changed = {key: old for key, old in self.iterating.items() if key != name}
-        changed |= {} if value is None else {name: value}
-        _ = IterateSettings(**changed)
-        self.iterating = changed
+        prepared = prepare(
+            scenario,
+            robot=setup.bare_arm,
+            solver_name=setup.solver,
+            solver_changes=setup.solver_values,
+            options=setup.options,
+        )
+        backend = open_backend(prepared)
+        directory = RunDirectory.create(out, prepared.scenario.name)
+        begin(prepared, backend, directory)
+        with backend:
+            stream_plan(prepared, backend, directory, None)
+        record_end(directory, "completed", backend)
+        return Played._read(setup, prepared, directory)
 
-    def on_iterate(self, animated: bool) -> None:
-        self._refuse_on_controllers()
-        workspace = self._workspace
-        arm, goal = workspace.arm, workspace.goal
-        if (left := out_of_reach(arm.robot, goal.translation)) > 0.0:
-            raise InvalidParameter("goal", f"{millimetres(left)} mm out of reach", "within the arm's reach")
-        setup, q, settings = workspace.setup, workspace.start_q, IterateSettings(**self.iterating)
-        workspace.shown.iterations = "Iterating ..."
-        self._beside("iterated", (animated, settings), lambda: iterated(setup, q, goal, settings))
+    @staticmethod
+    def load(path: Path, shown: StudioSetup) -> tuple[Played, str]:
+        """A kept run, read back, and the name of its scenario. Its solver is compiled.
 
-    def on_iterated(self, value: tuple[tuple[bool, IterateSettings], Any]) -> None:
-        (animated, settings), (self._iterates, words) = value
-        self._workspace.shown.iterations = words
-        count = len(self._iterates)
-        pauses = slow_in_slow_out(count) if settings.slow_in_slow_out == "on" else np.ones(count)
-        self.player = Player.of_iterates(self._iterates, settings.frame_time * pauses * animated)
+        Args:
+            path: The run directory.
+            shown: What the studio shows: the run must be of the same arm; a planar one may have other link lengths.
 
-    def on_save_iterations(self, _: None) -> None:
-        if not self._iterates:
-            raise InvalidParameter("iterations", "none", "made first: press Iterate")
-        text = iterations_csv(self._workspace.arm.robot, self._iterates)
-        self.downloads.append(("iterations.csv", text))
+        Raises:
+            NotARun, LogReadError: A part of it is missing or broken.
+            InvalidParameter: It was made with a custom solver, or with another arm.
+        """
+        directory = RunDirectory.open(path)
+        settings = directory.settings()
+        robot, solver, scenario = settings["robot"], settings["solver"], settings["scenario"]
+        if solver["name"] not in SOLVERS:
+            raise InvalidParameter("run", path, f"made with a solver of simbridge, not with {solver['name']}")
+        values = {SOLVER + name: tuple(v) if isinstance(v, list) else v for name, v in solver["parameters"].items()}
+        if robot["name"] == shown.arm.name and shown.arm.planar:
+            chain = np.array(settings["kinematics"]["placements"]).reshape(-1, 4, 4)
+            values["link_lengths"] = tuple(chain[1:, 0, 3].tolist())
+        setup = StudioSetup(shown.robot, solver["name"], values, shown.base)
+        if robot["name"] != shown.arm.name or setup.arm.checksum != settings["kinematics"]["checksum"]:
+            needed = f"made with the arm of this studio, {shown.arm.name}, and its TCP and kinematics"
+            raise InvalidParameter("run", f"{path}, made with {robot['name']}", needed)
+        setup.compiled()
+        return Played._read(setup, None, directory), scenario.get("file") or scenario["name"]
 
-    def on_scenario(self, name: str) -> None:
-        self.scenario = name
-        self.player = None
+    @staticmethod
+    def _read(setup: StudioSetup, prepared: Prepared | None, directory: RunDirectory) -> Played:
+        found = Evaluation.of(directory)
+        *way, attained = found.poses.values()
+        way += [way[-1] if found.predicted is None else found.predicted, attained]
+        errors = [np.linalg.norm(b[:, :3] - a[:, :3], axis=1) for a, b in pairwise(way)]
+        log = found.log
+        return Played(
+            setup=setup,
+            prepared=prepared,
+            path=directory.path,
+            times=log.stamp - log.stamp[0],
+            q=log.position,
+            qd=log.velocity,
+            solution=log.solution,
+            target=found.poses["target"],
+            errors=np.column_stack(errors),
+            tracking=found.errors.tracking.distance,
+        )
 
-    def on_play(self, _: None) -> None:
-        self._refuse_on_controllers()
-        setup, scenario = self._workspace.setup, self.scenario
-        if self.player is not None and self.player.resumed(setup, scenario):
-            return
-        self._count += 1
-        out = self._folder / f"run{self._count}"
-        self._workspace.shown.playing = f"Running {scenario} ..."
-        self._beside("recorded", scenario, lambda: record(setup, scenario, out))
+    def keep(self) -> Path:
+        """Write its report, and copy it to a new directory under runs/, which is returned; a loaded one is kept.
 
-    def on_recorded(self, value: tuple[str, Any]) -> None:
-        scenario, result = value
-        older = None if self.player is None else self.player.run
-        self.player = Player.of_run(result, scenario, older)
-        self._follower.forget_path()
-        self._trail.remove()
+        Raises:
+            OutputError: It cannot be written.
+        """
+        if self.prepared is None:
+            return self.path
+        backend = open_backend(self.prepared)
+        finalize(RunDirectory.open(self.path), "completed", self.prepared.options.tolerance, backend)
+        return _copied(self.path, self.prepared.scenario.name)
 
-    def on_load(self, path: str) -> None:
-        """A kept run: its solver, and the run itself to be played."""
-        if path:
-            self._refuse_on_controllers()
-            setup = self._workspace.setup
-            self._beside("loaded", None, lambda: load(Path(path), setup))
+    @property
+    def rms(self) -> float:
+        """Of the tracking error, m."""
+        return float(np.sqrt(np.mean(self.tracking**2)))
 
-    def on_loaded(self, value: tuple[None, Any]) -> None:
-        played, scenario = value[1]
-        self._workspace.adopt(played.setup)
-        self.scenario, self.player = scenario, Player.of_run(played, scenario, None)
+    @property
+    def curve(self) -> Curve:
+        """Its errors, and the joints' shares of their limits."""
+        shares = shares_of_limits(self.setup.arm, self.q, self.qd)
+        return Curve.of(np.column_stack([self.times, self.tracking, self.errors, *shares]))
 
-    def on_pause(self, _: None) -> None:
-        if self.player is not None:
-            self.player.paused = not self.player.paused
-
-    def on_stop(self, _: None) -> None:
-        self.player = None
-        self._workspace.shown.playing = self._workspace.shown.iterations = ""
-        self._trail.remove()
-
-    def on_scrub(self, percent: float) -> None:
-        if self.player is not None:
-            self.player.scrub(percent / 100.0)
-
-    def on_keep(self, _: None) -> None:
-        if self.player is not None and (run := self.player.run) is not None:
-            self._beside("kept", None, lambda: keep(run))
-        else:
-            self._beside("kept", None, self._workspace.begin_another_session().keep)
-
-    def on_kept(self, value: tuple[None, Path]) -> None:
-        self._workspace.shown.playing = repeated(value[1])
-
-    def draw(self) -> bool:
-        """Show the present frame in the scene; returns whether there is one."""
-        if self.player is not None:
-            self.player.draw(self._follower, self._trail)
-        return self.player is not None
-
-    def describe(self) -> bool:
-        """Describe the present frame; returns whether there is one."""
-        if self.player is not None:
-            self.player.describe(self._workspace.shown, self._workspace.arm.solver.task)
-        return self.player is not None
+    def sample(self, k: int) -> Sample:
+        """The k-th."""
+        errors, left = tuple(self.errors[k].tolist()), float(self.tracking[k])
+        return Sample(
+            float(self.times[k]), self.q[k], self.qd[k], self.solution[k], self.target[k], errors, left, 0.0, ()
+        )
 
 
 @dataclass
 class Player:
-    """A motion with a clock.
+    """A motion with a clock: a run of a scenario at its own speed, or the postures of an iteration.
 
     Attributes:
         times: When each frame is shown (K,), s.
@@ -191,17 +179,7 @@ class Player:
     iterates: Sequence[Iterate] = ()
     now: float = 0.0
     paused: bool = False
-    _shown_frame: int = -1
-
-    @staticmethod
-    def of_run(run: Played, scenario: str, older: Played | None) -> Player:
-        """A run of a scenario, at its own speed."""
-        return Player(run.times, run=run, older=older, scenario=scenario)
-
-    @staticmethod
-    def of_iterates(iterates: Sequence[Iterate], pauses: Array) -> Player:
-        """The postures of an iteration, each for so long, s."""
-        return Player(np.concatenate([[0.0], np.cumsum(pauses)[:-1]]), iterates=iterates)
+    _drawn: int = -1
 
     @property
     def duration(self) -> float:
@@ -223,68 +201,169 @@ class Player:
         if not self.paused:
             self.now = min(self.now + seconds, self.duration)
 
-    def scrub(self, share: float) -> None:
-        """Go to a share of it and stay there."""
-        self.now, self.paused = min(max(share, 0.0), 1.0) * self.duration, True
-
-    def resumed(self, setup: StudioSetup, scenario: str) -> bool:
-        """Go on, or begin again, where it is what is asked for; returns whether it is."""
-        if self.run is None or self.run.setup is not setup or self.scenario != scenario:
-            return False
-        self.now = 0.0 if self.now >= self.duration else self.now
-        self.paused = False
-        return True
-
     @cached_property
     def curves(self) -> tuple[Curve | None, Curve | None]:
         """The errors of the run, and of the one before; None where there is none."""
-        first, second = (
-            None if run is None else Curve.of(np.column_stack([run.times, run.tracking, run.errors, *_shares(run)]))
-            for run in (self.run, self.older)
-        )
+        first, second = (None if run is None else run.curve for run in (self.run, self.older))
         return first, second
 
-    def draw(self, follower: Follower, trail: Trail) -> None:
+    def draw(self, follower: Follower) -> None:
         """Show its present frame."""
         k = self.frame
         if self.run is not None:
-            follower.show(self._sample(self.run, k))
-        elif k != self._shown_frame:
-            self._shown_frame = k
+            follower.show(self.run.sample(k))
+        elif k != self._drawn:
+            self._drawn = k
             follower.pose(self.iterates[k].q, self.iterates[k].q)
-            trail.show([one.points for one in self.iterates[: k + 1]])
-
-    def _sample(self, run: Played, k: int) -> Sample:
-        return Sample(
-            time=float(run.times[k]), q=run.q[k], qd=run.qd[k], solution=run.solution[k],
-            target=np.concatenate([run.reference[k], [0.0, 0.0, 0.0, 1.0]]), errors=tuple(run.errors[k].tolist()),
-            distance=float(run.tracking[k]), angle=0.0, causes=(),
-        )  # fmt: skip
+            follower.show_postures([one.points for one in self.iterates[: k + 1]])
 
     def describe(self, shown: Shown, task: str) -> None:
         """Describe its present frame, for a solver's task."""
-        k = self.frame
-        if self.run is None:
+        k, run = self.frame, self.run
+        if run is None:
             one = self.iterates[k]
-            shown.sentence = (
-                f"Iteration {one.number}: {millimetres(one.distance)} mm are left, after {1e3 * one.took:.2f} ms."
-            )
+            left = f"{millimetres(one.distance)} mm are left"
+            shown.sentence = f"Iteration {one.number}: {left}, after {1e3 * one.took:.2f} ms."
             return
-        run = self.run
-        sample = self._sample(run, k)
-        rms = float(np.sqrt(np.mean(run.tracking**2)))
-        before = ""
-        if self.older is not None:
-            old = float(np.sqrt(np.mean(self.older.tracking**2)))
-            before = f" Before it was {millimetres(old)} mm."
-        shown.sentence = (
-            f"{self.scenario}, {sample.time:.2f} of {self.duration:.2f} s: "
-            f"{millimetres(sample.distance)} mm from the path."
-        )
-        shown.playing = f"Tracking error of the whole run, RMS: {millimetres(rms)} mm.{before}"
-        shown.figures = figures_of(sample, dexterity_at(run.setup.arm, sample.q, task))
-        shown.joints = joints_of(run.setup.arm, sample)
+        sample = run.sample(k)
+        when = f"{self.scenario}, {sample.time:.2f} of {self.duration:.2f} s"
+        shown.sentence = f"{when}: {millimetres(sample.distance)} mm from the path."
+        before = "" if self.older is None else f" Before it was {millimetres(self.older.rms)} mm."
+        shown.playing = f"Tracking error of the whole run, RMS: {millimetres(run.rms)} mm.{before}"
+        shown.describe(run.setup.arm, task, sample)
 
 
-def _shares(run: Played) -> tuple[Array, Array]:
-    return shares_of_limits(run.setup.arm, run.q, run.qd)
+class Playback:
+    """What is played, and what it is made from. Each `on_...` is what an event of that name asks for.
+
+    Args:
+        workspace: The goal, the start and the settings.
+        scenario: What *Play* runs.
+        folder: For the run directories that are not kept.
+
+    Attributes:
+        scenario: What *Play* runs.
+        iterating: The settings of iterations that differ from their defaults.
+        player: What is played; None while the live arm is shown.
+        downloads: Files for the driving page: name and content.
+    """
+
+    def __init__(self, workspace: Workspace, scenario: str, folder: Path) -> None:
+        self._workspace, self.scenario, self._folder = workspace, scenario, folder
+        self._count, self.iterating = 0, dict[str, Any]()
+        self._iterates: list[Iterate] = []
+        self.player: Player | None = None
+        self.downloads: list[tuple[str, str]] = []
+
+    def _refuse_on_controllers(self) -> None:
+        if self._workspace.controlled is not None:
+            raise Refused("On a controller the studio only follows the goal; `simbridge run` runs a scenario.")
+
+    def change(self, name: str, value: Any) -> None:
+        """Change a setting of iterations; None stands for the default.
+
+        Raises:
+            InvalidParameter: The value makes no sense.
+        """
+        changed = {key: old for key, old in self.iterating.items() if key != name}
+        changed |= {} if value is None else {name: value}
+        _ = IterateSettings(**changed)
+        self.iterating = changed
+
+    def on_iterate(self, animated: bool) -> None:
+        self._refuse_on_controllers()
+        workspace = self._workspace
+        setup, goal, q, settings = workspace.setup, workspace.goal, workspace.start_q, IterateSettings(**self.iterating)
+        if (left := out_of_reach(workspace.arm.robot, goal.translation)) > 0.0:
+            raise InvalidParameter("goal", f"{millimetres(left)} mm out of reach", "within the arm's reach")
+        workspace.shown.iterations = "Iterating ..."
+
+        def show(result: tuple[list[Iterate], str]) -> None:
+            self._iterates, workspace.shown.iterations = result
+            count = len(self._iterates)
+            weights = slow_in_slow_out(count) if settings.slow_in_slow_out == "on" else np.ones(count)
+            pauses = settings.frame_time * weights * animated
+            self.player = Player(np.concatenate([[0.0], np.cumsum(pauses)[:-1]]), iterates=self._iterates)
+
+        workspace.beside("iterate", lambda: iterated(setup, q, goal, settings), show)
+
+    def on_save_iterations(self, _: None) -> None:
+        if not self._iterates:
+            raise InvalidParameter("iterations", "none", "made first: press Iterate")
+        self.downloads.append(("iterations.csv", iterations_csv(self._workspace.arm.robot, self._iterates)))
+
+    def on_scenario(self, name: str) -> None:
+        self.scenario, self.player = name, None
+
+    def on_play(self, _: None) -> None:
+        self._refuse_on_controllers()
+        setup, scenario, player = self._workspace.setup, self.scenario, self.player
+        if player is not None and player.run is not None and player.run.setup is setup and player.scenario == scenario:
+            player.now = 0.0 if player.now >= player.duration else player.now
+            player.paused = False
+            return
+        self._count += 1
+        out = self._folder / f"run{self._count}"
+        self._workspace.shown.playing = f"Running {scenario} ..."
+
+        def show(run: Played) -> None:
+            older = None if self.player is None else self.player.run
+            self.player = Player(run.times, run, older, scenario)
+            self._workspace.follower.forget_path()
+            self._workspace.follower.forget_postures()
+
+        self._workspace.beside("play", lambda: Played.record(setup, scenario, out), show)
+
+    def on_load(self, path: str) -> None:
+        """A kept run: its solver, and the run itself to be played."""
+        if not path:
+            return
+        self._refuse_on_controllers()
+        setup = self._workspace.setup
+
+        def show(result: tuple[Played, str]) -> None:
+            run, scenario = result
+            self._workspace.adopt(run.setup)
+            self.scenario, self.player = scenario, Player(run.times, run, scenario=scenario)
+
+        self._workspace.beside("load", lambda: Played.load(Path(path), setup), show)
+
+    def on_pause(self, _: None) -> None:
+        if self.player is not None:
+            self.player.paused = not self.player.paused
+
+    def on_stop(self, _: None) -> None:
+        self.player = None
+        self._workspace.shown.playing = self._workspace.shown.iterations = ""
+        self._workspace.follower.forget_postures()
+
+    def on_scrub(self, percent: float) -> None:
+        if (player := self.player) is not None:
+            player.now, player.paused = min(max(percent / 100.0, 0.0), 1.0) * player.duration, True
+
+    def on_keep(self, _: None) -> None:
+        if self.player is not None and (run := self.player.run) is not None:
+            keep = run.keep
+        else:
+            ended = self._workspace.begin_another_session()
+
+            def keep() -> Path:
+                return _copied(ended.report(), "studio")
+
+        def show(path: Path) -> None:
+            command = repeat_command(RunDirectory.open(path).settings(), path)
+            again = f" `{command}` repeats it to the bit." if command else ""
+            self._workspace.shown.playing = f"Kept: {path}. Its page is {path / 'report.html'}.{again}"
+
+        self._workspace.beside("keep", keep, show)
+
+
+def _copied(path: Path, name: str) -> Path:
+    """A copy of a run directory in a new one under runs/.
+
+    Raises:
+        OutputError: It cannot be written.
+    """
+    kept = RunDirectory.create(None, name).path
+    shutil.copytree(path, kept, dirs_exist_ok=True)
+    return kept

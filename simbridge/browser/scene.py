@@ -31,7 +31,7 @@ _GREY: Rgb = (120, 120, 120)
 
 
 class Follower:
-    """One simulated arm in the scene: the arm, its solver's ghost, and the path of its tool.
+    """One arm in the scene: the arm, its solver's ghost, the path of its tool, and the postures of an iteration.
 
     Args:
         server: Of the page.
@@ -40,25 +40,24 @@ class Follower:
     """
 
     def __init__(self, server: viser.ViserServer, robot: Robot, number: int) -> None:
-        self._server, self._robot, self._name = server, robot, f"/follower{number}"
-        shapes, chain = list(shapes_of(robot).values()), (robot.placements, robot.prismatic)
-        meshes = drawing_of(robot).meshes
-        alone = number == 0
-        self._root = server.scene.add_frame(self._name, show_axes=False)
-        colour = COLOURS[number]
+        self._scene, self._robot, self._name = server.scene, robot, f"/follower{number}"
+        links = (robot.placements, robot.prismatic, list(shapes_of(robot).values()), drawing_of(robot).meshes)
+        self._root = self._scene.add_frame(self._name, show_axes=False)
+        second, colour = number > 0, COLOURS[number]
         self._arm = ArmScene(
-            server.scene, f"{self._name}/arm", *chain, shapes, meshes, colour=None if alone else colour,
-            opacity=1.0 if alone else _RIVAL,
-        )  # fmt: skip
-        self._ghost = ArmScene(
-            server.scene, f"{self._name}/ghost", *chain, shapes, meshes, colour=colour, opacity=_GHOST
+            self._scene,
+            f"{self._name}/arm",
+            *links,
+            colour=colour if second else None,
+            opacity=_RIVAL if second else 1.0,
         )
+        self._ghost = ArmScene(self._scene, f"{self._name}/ghost", *links, colour=colour, opacity=_GHOST)
         self._marks = [
-            server.scene.add_icosphere(f"{self._name}/limit{i}", _MARK, (230, 60, 40), opacity=0.5, visible=False)
+            self._scene.add_icosphere(f"{self._name}/limit{i}", _MARK, (230, 60, 40), opacity=0.5, visible=False)
             for i in range(robot.n)
         ]
         self._path: deque[tuple[Array, Array]] = deque(maxlen=_PATH)
-        self._grown = False
+        self._grown = self._postures = False
 
     def pose(self, q: Array, solution: Array) -> None:
         """Show the arm and the ghost at joint positions (n,), rad."""
@@ -89,12 +88,28 @@ class Follower:
         self._grown = False
         points, colours = (np.array(part) for part in zip(*self._path, strict=True))
         ends, paint = np.stack([points[:-1], points[1:]], axis=1), np.stack([colours[:-1], colours[1:]], axis=1)
-        self._server.scene.add_line_segments(f"{self._name}/path", ends, paint, thickness=4.0, thickness_units="screen")
+        self._scene.add_line_segments(f"{self._name}/path", ends, paint, thickness=4.0, thickness_units="screen")
 
     def forget_path(self) -> None:
         """Begin another path."""
         self._path.clear()
-        self._server.scene.remove_by_name(f"{self._name}/path")
+        self._scene.remove_by_name(f"{self._name}/path")
+
+    def show_postures(self, postures: list[Array]) -> None:
+        """Draw the postures of an iteration (n + 1, 3) each, m, as faint lines, the newest one strong."""
+        lines = np.concatenate([np.stack([p[:-1], p[1:]], axis=1) for p in postures]).astype(np.float32)
+        links = len(postures[0]) - 1
+        shade = np.repeat(np.linspace(215, 150, len(postures)), links).astype(np.uint8)
+        colours = np.repeat(np.stack([shade] * 3, axis=1)[:, None], 2, axis=1)
+        colours[-links:] = COLOURS[0]
+        self._scene.add_line_segments("/iterations", lines, colours, thickness=2.5, thickness_units="screen")
+        self._postures = True
+
+    def forget_postures(self) -> None:
+        """Take the postures of an iteration out of the scene."""
+        if self._postures:
+            self._scene.remove_by_name("/iterations")
+        self._postures = False
 
     def hide(self, hidden: bool) -> None:
         """Leave it out of the picture, or no more."""
@@ -149,29 +164,3 @@ def _view(robot: Robot, *, portrait: bool) -> tuple[Array, Array, Array]:
     shift = -0.46 * np.cross(right, ahead) if portrait else 0.37 * right
     place = np.array(centre) + away * shift
     return np.array(up), place - away * ahead, place
-
-
-class Trail:
-    """The postures of an iteration as faint lines, the newest one strong."""
-
-    def __init__(self, server: viser.ViserServer) -> None:
-        self._server, self._shown = server, False
-
-    def show(self, postures: list[Array]) -> None:
-        """Draw postures (n + 1, 3) each, m."""
-        if not postures:
-            self.remove()
-            return
-        lines = np.concatenate([np.stack([p[:-1], p[1:]], axis=1) for p in postures]).astype(np.float32)
-        links = len(postures[0]) - 1
-        shade = np.repeat(np.linspace(215, 150, len(postures)), links).astype(np.uint8)
-        colours = np.repeat(np.stack([shade] * 3, axis=1)[:, None], 2, axis=1)
-        colours[-links:] = COLOURS[0]
-        self._server.scene.add_line_segments("/iterations", lines, colours, thickness=2.5, thickness_units="screen")
-        self._shown = True
-
-    def remove(self) -> None:
-        """Take it out of the scene."""
-        if self._shown:
-            self._server.scene.remove_by_name("/iterations")
-        self._shown = False

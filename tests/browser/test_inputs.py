@@ -10,7 +10,7 @@ from unittest.mock import MagicMock
 import pytest
 import viser
 
-from simbridge.browser.inputs import Inputs
+from simbridge.browser.widgets import Inputs
 
 BY_THE_USER, BY_THE_STUDIO = SimpleNamespace(client_id=3), SimpleNamespace(client_id=None)
 
@@ -47,7 +47,7 @@ def done():
 
 
 def test_what_is_typed_counts_once_no_other_key_follows(done, monkeypatch):
-    monkeypatch.setattr("simbridge.browser.inputs._TYPING", 0.01)
+    monkeypatch.setattr("simbridge.browser.widgets._TYPING", 0.01)
 
     async def type_a_number():
         for text in ("0", "0.", "0.4"):

@@ -6,9 +6,9 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from simbridge.browser.live_arm import out_of_reach
+from simbridge.browser.arms import Simulation
 from simbridge.browser.setup import StudioSetup
-from simbridge.browser.simulation import Simulation
+from simbridge.browser.view import out_of_reach
 from simbridge.recording.log_reader import read_log
 from simbridge.robot.kinematics import tool_frame
 
@@ -21,7 +21,7 @@ def moved(arm, shift):
 def test_it_goes_to_the_goal_and_then_its_clock_stands(tmp_path):
     with Simulation(StudioSetup(), tmp_path / "run") as arm:
         goal = moved(arm, [0.0, 0.1, -0.1])
-        arm.follow(goal)
+        arm.goal = goal
         while not arm.resting and arm.time < 10.0:
             arm.advance(0.1)
         assert arm.resting and arm.advance(1.0) == 0.0
@@ -34,14 +34,14 @@ def test_it_begins_where_another_one_was(tmp_path):
     q = StudioSetup().arm.home + 0.1
     with Simulation(StudioSetup(), tmp_path / "run", start=q) as arm:
         assert np.allclose(arm.q, q, atol=1e-9)
-        arm.follow(tool_frame(arm.robot, q))
+        arm.goal = tool_frame(arm.robot, q)
         arm.advance(0.5)
         assert np.allclose(arm.q, q, atol=1e-5)
 
 
 def test_the_errors_of_the_sources_lead_from_the_goal_to_the_arm(tmp_path):
     with Simulation(StudioSetup(), tmp_path / "run") as arm:
-        arm.follow(moved(arm, [0.0, 0.3, 0.0]))
+        arm.goal = moved(arm, [0.0, 0.3, 0.0])
         arm.advance(0.2)
         sample = arm.sample()
     assert sample.distance <= sum(sample.errors) + 1e-12
@@ -51,11 +51,11 @@ def test_the_errors_of_the_sources_lead_from_the_goal_to_the_arm(tmp_path):
 def test_what_is_kept_repeats_to_the_bit(tmp_path, cli, short_pages):
     setup = StudioSetup(solver="damped-least-squares").changed("servo_gain", 500.0)
     with Simulation(setup, tmp_path / "run", start=setup.arm.home + 0.05) as arm:
-        arm.follow(moved(arm, [0.05, 0.0, 0.0]))
+        arm.goal = moved(arm, [0.05, 0.0, 0.0])
         arm.advance(0.4)
-        arm.follow(moved(arm, [0.0, 0.05, 0.0]))
+        arm.goal = moved(arm, [0.0, 0.05, 0.0])
         arm.advance(0.6)
-    arm.keep()
+    arm.report()
     assert cli("run", tmp_path / "run", "--plan", tmp_path / "run", "--out", tmp_path / "again").status == 0
     before, after = read_log(tmp_path / "run" / "log.mcap"), read_log(tmp_path / "again" / "log.mcap")
     count = len(before.setpoint)
@@ -65,7 +65,7 @@ def test_what_is_kept_repeats_to_the_bit(tmp_path, cli, short_pages):
 def test_noise_moves_the_targets_and_not_the_goal(tmp_path):
     with Simulation(StudioSetup().changed("sample_noise", (0.002, 0.0)), tmp_path / "run") as arm:
         goal = moved(arm, [0.0, 0.0, 0.0])
-        arm.follow(goal)
+        arm.goal = goal
         arm.advance(1.0)
         sample = arm.sample()
     assert 0.0 < sample.errors[0] < 0.02 and not arm.resting
@@ -75,7 +75,7 @@ def test_at_a_lower_speed_the_arm_takes_longer(tmp_path):
     def left(share, out):
         with Simulation(StudioSetup(), tmp_path / out) as arm:
             arm.slow_down(share)
-            arm.follow(moved(arm, [0.0, 0.3, 0.0]))
+            arm.goal = moved(arm, [0.0, 0.3, 0.0])
             arm.advance(0.5)
             return arm.sample().distance
 

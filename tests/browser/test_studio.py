@@ -221,7 +221,7 @@ def test_the_clock_of_the_studio_keeps_up_with_the_wall_clock_at_a_long_period(o
     events = opened()
     events("change", ("period", 16.0))
     arm = events.workspace.arm
-    arm.follow(events.workspace.goal)
+    arm.goal = events.workspace.goal
     before = arm.time
     for _ in range(25):
         arm.advance(0.008)
