@@ -26,12 +26,12 @@ from simbridge.robot import pose
 from simbridge.robot.pose import Array
 from simbridge.text import degrees, millimetres, plain
 
+# Two paths whose positions (m) and orientations (rad) agree to this are one path.
 SAME = 1e-6
-"""Two paths whose positions (m) and orientations (rad) agree to this are one path."""
 
-_FACTS = ("robot", "solver", "backend", "plant_model", "feedforward", "period_s", "samples", "outcome", "servo_law")
 # What is compared of each summary.
 _COMPARED = (
+    *("robot", "solver", "backend", "plant_model", "feedforward", "period_s", "samples", "outcome", "servo_law"),
     *(part.key for part in (TRACKING_ERROR, *ERROR_PARTS)),
     *("contour_error", "delay_compensated", "delay_of"),
     *(key for keys in DELAY_KEYS.values() for key in keys),
@@ -65,13 +65,7 @@ class PredictionError(Deviations):
 
 @dataclass(frozen=True, eq=False)
 class ComparedRun:
-    """One of the runs.
-
-    Attributes:
-        name: Unique among the compared runs.
-        evaluation: The run.
-        summary: Its numbers.
-    """
+    """One of the runs, under a name of its own, with its numbers."""
 
     name: str
     evaluation: Evaluation
@@ -87,12 +81,7 @@ class ComparedRun:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Runs of one scenario.
-
-    Attributes:
-        runs: In the given order.
-        warnings: Sentences about differences that affect the comparison.
-    """
+    """Runs of one scenario, in the given order, and sentences about differences that affect the comparison."""
 
     runs: tuple[ComparedRun, ...]
     warnings: tuple[str, ...]
@@ -133,13 +122,16 @@ class Comparison:
         every = zip(self.runs, self.separation, self.lag, self.prediction, strict=True)
         for run, separation, lag, prediction in every:
             numbers: Mapping[str, Any] = run.summary
-            facts = {key: numbers[key] for key in _FACTS}
-            facts |= {key: numbers[key] for key in _COMPARED}
-            facts["from_the_first"] = None
-            if separation is not None:
-                facts["from_the_first"] = {**separation[1].statistics(), "delay_s": lag}
-            facts["prediction_error"] = prediction
-            runs.append({"run": str(run.evaluation.directory.path), "name": run.name, **facts})
+            apart = None if separation is None else {**separation[1].statistics(), "delay_s": lag}
+            runs.append(
+                {
+                    "run": str(run.evaluation.directory.path),
+                    "name": run.name,
+                    **{key: numbers[key] for key in _COMPARED},
+                    "from_the_first": apart,
+                    "prediction_error": prediction,
+                }
+            )
         return {"scenario": self.runs[0].summary["scenario"], "warnings": list(self.warnings), "runs": runs}
 
 
@@ -211,7 +203,10 @@ def compare_runs(paths: Sequence[Path]) -> Comparison:
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise InvalidParameter("run to compare", twice, "a different one: this one is given twice")
-    runs = tuple(_read(name, path) for name, path in zip(names, found, strict=True))
+    evaluations = [Evaluation.read(path) for path in found]
+    runs = tuple(
+        ComparedRun(name, run, summarize(run, run.outcome)) for name, run in zip(names, evaluations, strict=True)
+    )
     return Comparison(runs, tuple(w for run in runs[1:] for w in _differences(runs[0], run)))
 
 
@@ -224,11 +219,6 @@ def _runs_of(path: Path) -> list[Path]:
     return inside or [path]
 
 
-def _read(name: str, path: Path) -> ComparedRun:
-    evaluation = Evaluation.read(path)
-    return ComparedRun(name, evaluation, summarize(evaluation, evaluation.outcome))
-
-
 def _differences(first: ComparedRun, other: ComparedRun) -> list[str]:
     """Sentences about differences between two runs that affect the comparison.
 
@@ -236,17 +226,15 @@ def _differences(first: ComparedRun, other: ComparedRun) -> list[str]:
         InvalidParameter: They are runs of different scenarios.
     """
     one, two = first.evaluation, other.evaluation
-    names = (first.summary["scenario"], other.summary["scenario"])
+    wanted, scenario = first.summary["scenario"], other.summary["scenario"]
     found = []
     why = _path_difference(one, two)
-    if why is not None and names[0] != names[1]:
-        raise InvalidParameter(f"scenario of {other.name}", names[1], f"{names[0]}, as in {first.name}: {why}")
     if why is not None:
+        if wanted != scenario:
+            raise InvalidParameter(f"scenario of {other.name}", scenario, f"{wanted}, as in {first.name}: {why}")
         found.append(f"{first.name} and {other.name} have the same scenario name, but {why}.")
-    for run in (first, other):
-        if run.summary["outcome"] != "completed":
-            found.append(f"{run.name} did not complete: {run.summary['outcome']}.")
-    return found
+    outcomes = [(run.name, run.summary["outcome"]) for run in (first, other)]
+    return found + [f"{name} did not complete: {outcome}." for name, outcome in outcomes if outcome != "completed"]
 
 
 def _path_difference(one: Evaluation, two: Evaluation) -> str | None:

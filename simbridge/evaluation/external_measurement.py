@@ -27,12 +27,10 @@ from simbridge.robot import pose
 from simbridge.robot.pose import Array
 from simbridge.trajectory.trajectory import Trajectory
 
+# Time before and after a run that is cut out of a long recording with it, s.
 MARGIN = 1.0
-"""Time before and after a run that is cut out of a long recording with it, s."""
-
+# Longest time without a sample that a recording of a repeated run may have, also at the ends of the run, s.
 MAX_MISSING = 0.05
-"""Longest time without a sample that a recording of a repeated run may have, also at the ends of the run, s."""
-
 # What is fitted for all repeated runs together.
 _SHARED = ("transform", "marker_m")
 
@@ -87,12 +85,7 @@ def measure_externally(run: Evaluation, recording: Trajectory, *, find_marker: b
 def measure_repeats_externally(
     runs: Sequence[Evaluation], recordings: Sequence[Trajectory], *, find_marker: bool = False
 ) -> list[ExternalMeasurement]:
-    """Align external recordings in one frame with repeated runs.
-
-    Args:
-        runs: Runs of one plan.
-        recordings: One recording of all runs, in which they are searched, or one per run.
-        find_marker: As for `measure_externally`.
+    """Align external recordings in one frame with runs of one plan: one of all runs, or one per run.
 
     Raises:
         InvalidParameter: Neither one recording nor one per run.
@@ -147,11 +140,7 @@ def _cut(runs: Sequence[Evaluation], recording: Trajectory) -> list[Trajectory]:
 
 
 def _align_complete(run: Evaluation, recording: Trajectory, find_marker: bool) -> Alignment:
-    """Align a recording that must cover the whole run.
-
-    Raises:
-        UnusableSamples: It cannot be aligned, or has a gap.
-    """
+    """Align a recording that must cover the whole run, without a gap."""
     stamp, name = run.log.stamp, run.directory.path.name
     try:
         found = align(stamp, run.attained, recording.times, recording.poses[:, :3], find_marker=find_marker)
@@ -187,16 +176,15 @@ def external_result(run: Evaluation, measured: ExternalMeasurement) -> dict[str,
     reference = run.reference_at(measured.times)
     errors = {name: PoseError.between(reference, poses) for name, poses in views.items()}
     lags = {part: part_delays(tracking, part).total for part in POSE_PARTS}
+    rest = {
+        name: delays_compensated(measured.times, run.reference_at, poses, lags, before=errors[name])
+        for name, poses in views.items()
+    }
 
     def known(error: PoseStatistics, name: str) -> dict[str, Any]:
         """Without rotations if none were recorded."""
         without = name == "witness" and measured.mounting is None
         return {**error, "rotation_rad": None} if without else {**error}
-
-    rest = {
-        name: delays_compensated(measured.times, run.reference_at, poses, lags, before=errors[name])
-        for name, poses in views.items()
-    }
 
     return {
         "samples": len(measured.times),
@@ -225,12 +213,7 @@ def external_repeats_result(
 ) -> dict[str, Any]:
     """What `simbridge evaluate` finds of repeated runs: `external_result` of each, and external ISO 9283-style figures.
 
-    Args:
-        runs: The completed runs of one plan, by name.
-        recordings, find_marker: As for `measure_repeats_externally`.
-
-    Raises:
-        InvalidParameter, UnusableSamples: See `measure_repeats_externally`.
+    The runs of one plan are those that completed, by name; the rest is as for `measure_repeats_externally`.
     """
     measured = measure_repeats_externally(list(runs.values()), recordings, find_marker=find_marker)
     pairs = list(zip(runs.values(), measured, strict=True))

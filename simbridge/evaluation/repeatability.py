@@ -22,6 +22,9 @@ from simbridge.robot.pose import Array
 from simbridge.text import counted
 from simbridge.trajectory.trajectory import Hold, Trajectory
 
+# Figures, and sentences about those that are missing.
+Found = tuple[Sequence[iso9283.Figure], list[str]]
+
 # Number of planes across the path in which AT and RT are measured, evenly spaced along it.
 POINTS = 100
 # Part of the planes that every cycle must cross for AT and RT.
@@ -39,14 +42,8 @@ UR10. Three times the scatter at rest if that is more, so that the noise of an e
 
 @dataclass(frozen=True)
 class Cycle:
-    """The part of a run that the figures need.
-
-    Attributes:
-        stamp: Stamps (T,) of the run's clock, s.
-        plan_time: Instants (T,) of the trajectory that are due at the stamps, s.
-        positions: Attained positions (T, 3), m.
-        delay: Delay of the arm, s.
-    """
+    """The part of a run that the figures need: stamps (T,) of its clock, s; instants (T,) of the trajectory that are due
+    then, s; attained positions (T, 3), m; and the delay of the arm, s."""
 
     stamp: Array
     plan_time: Array
@@ -91,22 +88,17 @@ def iso_figures(cycles: Iterable[Evaluation], attained: Sequence[Array] | None =
     Raises:
         UnusableSamples: There are no runs, one has no samples, or their trajectories differ.
     """
-    plans, runs = [], []
+    plans: list[tuple[Trajectory, Hold]] = []
+    runs: list[Cycle] = []
     for run in cycles:
         if not run.has_samples:
+            runs = []
             break
         plans.append((run.plan.trajectory, run.plan.hold))
         own = np.ascontiguousarray(run.attained[:, :3])
         runs.append(Cycle(run.log.stamp, run.log.plan_time, own, run.tracking["delay_s"] or 0.0))
-    else:
-        if runs:
-            return _figures(plans, runs, attained)
-    raise UnusableSamples("cycles", "there are none, or one has no sample.")
-
-
-def _figures(
-    plans: Sequence[tuple[Trajectory, Hold]], runs: Sequence[Cycle], attained: Sequence[Array] | None
-) -> IsoFigures:
+    if not runs:
+        raise UnusableSamples("cycles", "there are none, or one has no sample.")
     path, hold = plans[0]
     for other, other_hold in plans[1:]:
         same = np.array_equal(other.poses, path.poses) and np.array_equal(other.elapsed, path.elapsed)
@@ -138,7 +130,8 @@ def _figures(
     }
 
 
-def _path(path: Trajectory, runs: Sequence[Cycle]) -> tuple[Sequence[iso9283.Figure], list[str]]:
+def _path(path: Trajectory, runs: Sequence[Cycle]) -> Found:
+    """AT and RT."""
     points, directions, times = _planes(path)
     if len(points) == 0:
         return (), ["No figures of the path: its length is zero."]
@@ -173,9 +166,7 @@ def _velocities(path: Trajectory, times: Array) -> Array:
     return velocity[np.clip(np.searchsorted(path.elapsed, times, side="right") - 1, 0, len(velocity) - 1)]
 
 
-def _velocity(
-    path: Trajectory, runs: Sequence[Cycle], resting: Sequence[tuple[float, float]]
-) -> tuple[Sequence[iso9283.Figure], list[str]]:
+def _velocity(path: Trajectory, runs: Sequence[Cycle], resting: Sequence[tuple[float, float]]) -> Found:
     """AV, RV and FV at the most common speed of the motion; speeds are smoothed derivatives."""
     none = ["No AV, RV or FV: the target keeps one velocity for less than a tenth of the motion."]
     if len(path.poses) < 2:
@@ -219,9 +210,7 @@ def _within(times: Array, resting: Sequence[tuple[float, float]]) -> NDArray[np.
     return inside
 
 
-def _corners(
-    path: Trajectory, runs: Sequence[Cycle], resting: Sequence[tuple[float, float]]
-) -> tuple[Sequence[iso9283.Figure], list[str]]:
+def _corners(path: Trajectory, runs: Sequence[Cycle], resting: Sequence[tuple[float, float]]) -> Found:
     """CR and CO, each of the corner with the largest value, measured between the middles of its legs."""
     every, ambiguous = corners(path.elapsed, path.poses[:, :3])
     found = [corner for corner in every if not _within(np.array([corner.time]), resting).any()]
@@ -233,9 +222,8 @@ def _corners(
             cut.append(run.positions[low:high])
         if all(len(positions) for positions in cut):
             each.append(iso9283.corner_figures(corner.position, corner.arriving, corner.leaving, cut))
-    left_out = len(found) - len(each)
     reasons = []
-    if left_out:
+    if left_out := len(found) - len(each):
         reasons.append(f"{counted(left_out, 'corner')} without a sample")
     if ambiguous:
         reasons.append(f"{counted(ambiguous, 'sharp turn')} next to others, as in a coarsely sampled arc or noise")
@@ -258,6 +246,10 @@ class _Stay:
     scatter: float
     drift: float
 
+    def at_rest(self, band: float) -> bool:
+        """Whether the tool has stopped with its last sample in the limit band: settling is measured up to it."""
+        return self.drift <= band and float(np.linalg.norm(self.positions[-1] - self.attained)) <= band
+
     @staticmethod
     def of(run: Cycle, visit: Visit) -> _Stay:
         begin, _, departure = run.due(np.array([visit.begin, visit.arrival, visit.departure]))
@@ -276,9 +268,8 @@ class _Stay:
 def stop_figures(stops: Sequence[Stop], runs: Sequence[Cycle]) -> tuple[list[iso9283.Figure], float | None, list[str]]:
     """AP, RP, stabilisation time and OV of every stop; each visit in each run is a cycle.
 
-    Returns:
-        The figures; the limit band in m; sentences about stops without figures, because the arm still moved when the
-        target departed.
+    Also the limit band in m, and sentences about stops without figures, because the arm still moved when the target
+    departed.
     """
     stays = [[_Stay.of(run, visit) for run in runs for visit in stop.visits] for stop in stops]
     if not stays:
@@ -288,7 +279,7 @@ def stop_figures(stops: Sequence[Stop], runs: Sequence[Cycle]) -> tuple[list[iso
     figures: list[iso9283.Figure] = []
     unsettled = []
     for number, (stop, visits) in enumerate(zip(stops, stays, strict=True), start=1):
-        moving = sum(not _at_rest(stay, band) for stay in visits)
+        moving = sum(not stay.at_rest(band) for stay in visits)
         if moving:
             unsettled.append(
                 f"No figures of stop {number}: the arm still moved at the end of the rest in {moving} of "
@@ -303,8 +294,3 @@ def stop_figures(stops: Sequence[Stop], runs: Sequence[Cycle]) -> tuple[list[iso
         )
         figures += [{**figure, "stop": number} for figure in found]
     return figures, band, unsettled
-
-
-def _at_rest(stay: _Stay, band: float) -> bool:
-    """Whether the tool has stopped with its last sample in the limit band: settling is measured up to that sample."""
-    return stay.drift <= band and float(np.linalg.norm(stay.positions[-1] - stay.attained)) <= band
