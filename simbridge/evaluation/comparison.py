@@ -203,10 +203,8 @@ def compare_runs(paths: Sequence[Path]) -> Comparison:
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise InvalidParameter("run to compare", twice, "a different one: this one is given twice")
-    evaluations = [Evaluation.read(path) for path in found]
-    runs = tuple(
-        ComparedRun(name, run, summarize(run, run.outcome)) for name, run in zip(names, evaluations, strict=True)
-    )
+    named = zip(names, map(Evaluation.read, found), strict=True)
+    runs = tuple(ComparedRun(name, run, summarize(run, run.outcome)) for name, run in named)
     return Comparison(runs, tuple(w for run in runs[1:] for w in _differences(runs[0], run)))
 
 

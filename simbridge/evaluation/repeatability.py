@@ -42,8 +42,8 @@ UR10. Three times the scatter at rest if that is more, so that the noise of an e
 
 @dataclass(frozen=True)
 class Cycle:
-    """The part of a run that the figures need: stamps (T,) of its clock, s; instants (T,) of the trajectory that are due
-    then, s; attained positions (T, 3), m; and the delay of the arm, s."""
+    """What the figures need of a run: stamps (T,) of its clock, s; the instants (T,) of the trajectory that are due at
+    them, s; attained positions (T, 3), m; and the delay of the arm, s."""
 
     stamp: Array
     plan_time: Array

@@ -145,7 +145,7 @@ def find_cycles(
 
     Args:
         times, positions: The motion: stamps (T,) in s, positions (T, 3) in m.
-        recorded_times, recorded: The recording: stamps (U,) in s, positions (U, 3) in m, in any frame.
+        recorded_times, recorded: As for `align`.
         count: Number of cycles, which do not overlap. If there are more, the best ones count.
 
     Raises:

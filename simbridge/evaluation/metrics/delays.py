@@ -6,8 +6,7 @@ own middle, and the result is off by tens of milliseconds). A least-squares sear
 
 By default translation and rotation count together, as for a point at ROTATION_LENGTH from the tool centre point:
 distance^2 = |translation|^2 + (ROTATION_LENGTH angle)^2. Either of them can be selected alone: a solver may rotate the
-tool later than it moves it (each has its own gain), and one shift for both would be a compromise that can increase the
-position error.
+tool later than it moves it (each has its own gain).
 
 The search brackets the minimum and then follows R. P. Brent, Algorithms for Minimization without Derivatives, 1973,
 chapter 5: parabolic interpolation where it is reliable, golden section where it is not. It takes about ten evaluations.
@@ -30,9 +29,7 @@ from simbridge.robot.pose import Array
 
 # Poses (K, 7) at any instants (K,) in s.
 Motion = Callable[[Array], Array]
-# One of the two parts of a pose.
 PosePart = Literal["position", "rotation"]
-# The parts of a motion that count.
 Part = Literal["both", "position", "rotation"]
 # Weight of a radian in m: about the length of a tool, so that 1 mm and 10 mrad count the same.
 ROTATION_LENGTH = 0.1
@@ -153,9 +150,7 @@ def delay_compensated(
     delay, the error stays as it is.
 
     Args:
-        times: Strictly increasing stamps (T,) in s.
-        desired: The desired motion, a function of the same clock; called only within the range of the times.
-        attained: Poses (T, 7) at the stamps.
+        times, desired, attained: As for `delay`.
         lag: The delay of this part, s, as `delay` returns it.
         part: Position or rotation.
         before: The error against desired(t), if it is known already.

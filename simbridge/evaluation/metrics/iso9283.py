@@ -5,6 +5,8 @@ Each `Figure` has the number of its cycles and the number that the standard asks
 positions are self-reported or measured externally. Means are over cycles; standard deviations S divide by n - 1.
 Formulas after secondary sources. ISO's figures do not remove a delay: use `plane_crossings` to compare paths, which
 compares places and not instants.
+
+All raise `UnusableSamples` where there is no cycle, or one is empty.
 """
 
 from __future__ import annotations
@@ -40,20 +42,15 @@ class Figure(TypedDict):
     stop: int | None
 
 
-def figure(symbol: str, value: float | None, unit: str, cycles: int, asked: int, stop: int | None = None) -> Figure:
-    """A figure from its parts."""
-    return {"symbol": symbol, "value": value, "unit": unit, "cycles": cycles, "asked": asked, "stop": stop}
+def figure(symbol: str, value: float | None, unit: str, cycles: int, asked: int) -> Figure:
+    """A figure of a path, or one whose stop is still to be named."""
+    return {"symbol": symbol, "value": value, "unit": unit, "cycles": cycles, "asked": asked, "stop": None}
 
 
 def pose_figures(commanded: ArrayLike, attained: ArrayLike) -> tuple[Figure, Figure]:
-    """AP and RP of one pose: AP = |mean - commanded|; RP = mean(l) + 3 S_l with l_j = |x_j - mean|.
+    """AP and RP of one pose, from the commanded position (3,) and those of n cycles (n, 3), m.
 
-    Args:
-        commanded: Position (3,), m.
-        attained: Positions (n, 3), one per cycle, m.
-
-    Raises:
-        UnusableSamples: There are no cycles.
+    AP = |mean - commanded|; RP = mean(l) + 3 S_l with l_j = |x_j - mean|.
     """
     x = rows("attained positions", attained, 3)
     wanted = rows("commanded position", np.atleast_2d(np.asarray(commanded, dtype=float)), 3, 1)[0]
@@ -71,7 +68,7 @@ def path_figures(commanded: ArrayLike, attained: ArrayLike) -> tuple[Figure, Fig
             Points at which a cycle has no crossing (NaN) are left out.
 
     Raises:
-        UnusableSamples: There are no cycles, or no plane is crossed by all of them.
+        UnusableSamples: No plane is crossed by all cycles.
     """
     points = rows("commanded points", commanded, 3)
     x = np.asarray(attained, dtype=float)
@@ -129,12 +126,9 @@ def plane_crossings(
 def velocity_figures(commanded: float, speeds: Sequence[ArrayLike]) -> tuple[Figure, Figure, Figure]:
     """AV = (mean v - v_c)/v_c and RV = 3 S_v/v_c in percent, S_v between cycles; FV = max over cycles of max - min.
 
-    Args:
-        commanded: The commanded speed v_c, m/s.
-        speeds: Speeds (T_j,) of each cycle where the commanded speed is v_c, m/s.
+    v_c is the commanded speed, m/s; `speeds` are those (T_j,) of each cycle where that is commanded.
 
     Raises:
-        UnusableSamples: There are no cycles, or one is empty.
         InvalidParameter: The commanded speed is not positive.
     """
     if not commanded > 0.0:
@@ -184,10 +178,14 @@ def stabilisation_figures(
             )
         entry = int(np.argmin(outside))
         left = np.flatnonzero(outside[entry:])
-        lasted.append(
-            0.0 if len(left) == 0 else _entered(t, distance, entry + left[-1], band) - _entry(t, distance, entry, band)
-        )
-        beyond.append(float(distance[entry:].max()) if len(left) else 0.0)
+        if len(left) == 0:
+            lasted.append(0.0)
+            beyond.append(0.0)
+            continue
+        # Inside from the start: from the first stamp on.
+        begin = _entered(t, distance, entry - 1, band) if entry else float(t[0])
+        lasted.append(_entered(t, distance, entry + left[-1], band) - begin)
+        beyond.append(float(distance[entry:].max()))
     return (
         figure("stabilisation time", float(np.mean(lasted)), "s", len(cycles), 3),
         figure("OV", max(beyond), "m", len(cycles), 3),
@@ -206,9 +204,6 @@ def corner_figures(
         corner: Position (3,), m.
         arriving, leaving: Directions (3,) of the first and the second leg.
         cycles: Positions (T_j, 3) of each cycle around this corner only, in order, straight in between, m.
-
-    Raises:
-        UnusableSamples: There are no cycles, or one is empty.
     """
     c = np.asarray(corner, dtype=float)
     first, second = (np.asarray(d, dtype=float) / np.linalg.norm(d) for d in (arriving, leaving))
@@ -237,11 +232,6 @@ def _repeatability(x: Array) -> list[float | None]:
         return [None] * x.shape[1]
     off = np.linalg.norm(x - x.mean(axis=0), axis=2)
     return [float(value) for value in off.mean(axis=0) + 3.0 * off.std(axis=0, ddof=1)]
-
-
-def _entry(t: Array, distance: Array, entry: int, band: float) -> float:
-    """The interpolated instant of the first entry; the first stamp if inside from the start."""
-    return float(t[0]) if entry == 0 else _entered(t, distance, entry - 1, band)
 
 
 def _entered(t: Array, distance: Array, k: int, band: float) -> float:

@@ -93,10 +93,8 @@ def contour_error(
     """Distance of attained positions from the reference path, and their lag along it.
 
     Args:
-        path_times: Instants (M,) of the vertices of the path, strictly increasing, s.
-        path: Vertices (M, 3) of the path, straight in between, m.
-        due: Instants (T,) of the attained positions on the same clock, s.
-        attained: Positions (T, 3), m.
+        path_times, path: Vertices (M, 3) of the path, straight in between, m, and their increasing instants (M,), s.
+        due, attained: Positions (T, 3), m, and their instants (T,) on the same clock, s.
         expected: Instants (T,) around which the search begins: `due` minus a known delay. By default `due`, with the
             same result unless the path retraces itself within the delay.
     """

@@ -108,12 +108,9 @@ def ldlj(speed: ArrayLike, rate: float) -> float | None:
 
 
 def smoothness_summary(times: ArrayLike, positions: ArrayLike, velocity: ArrayLike) -> Smoothness:
-    """SPARC and LDLJ of the speed of the tool and of every joint.
+    """SPARC and LDLJ of the speed of the tool and of every joint, at stamps (T,) in s.
 
-    Args:
-        times: Strictly increasing stamps (T,) in s.
-        positions: Attained positions of the tool (T, 3), m; its speed is their central difference.
-        velocity: Measured joint velocities (T, n).
+    The speed of the tool is the central difference of its positions (T, 3), m; those of the joints (T, n) are measured.
     """
     t = stamps("times", times)
     x = rows("attained positions", positions, 3, len(t))
