@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
@@ -57,9 +58,8 @@ def identify(
             raise InputFileError(str(kinematics), "kinematics of one arm need its model; name it with --robot")
         arm = with_kinematics(arm, str(kinematics))
     sent, notes = _commands(commands) if commands is not None else (samples.commands, ())
-    found = identify_samples(
-        samples, robot=arm, others=others, commands=sent, given_kinematics=given, cycle=samples.cycle
-    )
+    samples = replace(samples, commands=sent)
+    found = identify_samples(samples, robot=arm, others=others, given_kinematics=given)
     found["notes"] += [f"{commands}: {note}" for note in notes]
     if as_json:
         print(json.dumps({"recording": recording, **found}, indent=2, allow_nan=False))

@@ -20,23 +20,9 @@ SAME_TUNING = 0.02
 """The law holds if it explains the joint targets, and gain and lookahead differ by at most this share."""
 
 
-class Residual(TypedDict):
-    median: float
-    p99: float
-
-
-class Tuning(TypedDict):
-    gain: float
-    lookahead_s: float
-
-
-class Deviation(TypedDict):
-    rms: float
-    max: float
-
-
 class ServoLawCheck(TypedDict):
-    """The servo law found in a run on a controller.
+    """The servo law found in a run on a controller. Tunings are `{gain, lookahead_s}`, residuals `{median, p99}`, and
+    distances of the tool `{rms, max}`.
 
     `holds` is whether it is the configured law; None, with a `reason`, where that cannot be said. `delay_s` is that of
     the link, mean over the run; `phase_s` is how long after a cycle's begin calls begin. `residual_rad` is the distance
@@ -49,11 +35,11 @@ class ServoLawCheck(TypedDict):
     lookahead_s: float | None
     delay_s: float | None
     phase_s: float | None
-    residual_rad: Residual | None
+    residual_rad: dict[str, float] | None
     holds: bool | None
-    configured: Tuning
-    uncertainty: Tuning | None
-    prediction_off_m: Deviation | None
+    configured: dict[str, float]
+    uncertainty: dict[str, float] | None
+    prediction_off_m: dict[str, float] | None
     reason: str | None
 
 
@@ -110,7 +96,7 @@ def check_servo_law(law: ServojLaw, log: LogColumns, predicted: Callable[[Servoj
     return check
 
 
-def _residual(residuals: Array) -> Residual:
+def _residual(residuals: Array) -> dict[str, float]:
     return {"median": float(np.median(residuals)), "p99": float(np.percentile(residuals, 99.0))}
 
 

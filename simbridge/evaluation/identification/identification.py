@@ -30,15 +30,15 @@ from simbridge.evaluation.identification.result import (
 )
 from simbridge.evaluation.identification.samples import Samples
 from simbridge.evaluation.identification.servoj import NotIdentified, TargetMotion, Tuning, along, fit_to_path
+from simbridge.evaluation.metrics.samples import rms
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.text import fixed, millimetres
 
 T = TypeVar("T")
 
+# Cycles of the controllers, s.
 E_SERIES, CB3 = 0.002, 0.008
-"""Cycles of the controllers, s."""
-
 # How far target_qd may be off as the rate of target_q, relative.
 _INCONSISTENT = 0.3
 # One standard deviation of the tool's position that is still given, m.
@@ -50,13 +50,7 @@ _STRETCH = 25
 
 
 def identify(
-    samples: Samples,
-    *,
-    robot: Robot | None,
-    others: Sequence[Robot] = (),
-    commands: Array | None = None,
-    given_kinematics: bool = False,
-    cycle: float | None = None,
+    samples: Samples, *, robot: Robot | None, others: Sequence[Robot] = (), given_kinematics: bool = False
 ) -> Identification:
     """Everything that a recording can show.
 
@@ -64,14 +58,12 @@ def identify(
         samples: The recording.
         robot: The arm; None: the one of `others` that fits best.
         others: Arms that it may be instead.
-        commands: Joint targets that were sent (K, n), rad, in order.
         given_kinematics: Whether the robot's kinematics are those of this very arm.
-        cycle: The controller's, s; from the recording by default.
 
     Raises:
         UnusableSamples: The joint positions of the recording or of the commands are in degrees, or not the robot's.
     """
-    samples.check_joints(robot, commands)
+    samples.check_joints(robot)
     reasons: dict[str, str] = {}
     notes = list(samples.notes)
 
@@ -85,14 +77,14 @@ def identify(
     chosen = robot if robot is not None else attempt("robot", lambda: _fitting(samples, others))
     if robot is None and chosen is not None:
         notes.append(f"robot not named: the {chosen.title} fits best")
-    motion = attempt("motion", lambda: _motion(samples, chosen, cycle))
+    motion = attempt("motion", lambda: _motion(samples, chosen))
     missing = reasons.pop("motion", None)
     servoj: ServojResult | None = None
     predicted: PredictionResult | None = None
     if motion is None:
         reasons["servoj"] = missing or ""
     else:
-        servoj, predicted = _servoj(motion, commands, reasons, notes)
+        servoj, predicted = _servoj(motion, samples.commands, reasons, notes)
     if servoj is None:
         reasons.setdefault("prediction", "it needs the tuning of servoj")
     joint_servo = attempt("joint_servo", lambda: _joint_servo(samples, motion, missing))
@@ -135,12 +127,11 @@ def _fitting(samples: Samples, robots: Sequence[Robot]) -> Robot:
     raise NotIdentified("the recording does not show which arm it is of; name it (--robot)")
 
 
-def _motion(samples: Samples, robot: Robot | None, cycle: float | None) -> TargetMotion:
+def _motion(samples: Samples, robot: Robot | None) -> TargetMotion:
     """The controller's joint targets, checked."""
     times, (q,) = samples.times, samples.need("target_q")
     velocity, acceleration = samples.columns.get("target_qd"), samples.columns.get("target_qdd")
-    if cycle is None:
-        cycle = _cycle(times, velocity, acceleration, robot)
+    cycle = samples.cycle or _cycle(times, velocity, acceleration, robot)
     if velocity is None or acceleration is None:
         # On whole cycles these are what the controller would report.
         if np.median(np.diff(times)) > 1.01 * cycle:
@@ -186,63 +177,65 @@ def _servoj(
     motion: TargetMotion, commands: Array | None, reasons: dict[str, str], notes: list[str]
 ) -> tuple[ServojResult | None, PredictionResult | None]:
     """Tuning and prediction; what is not identified is added to `reasons`."""
-    if commands is None:
-        reasons["prediction"] = "it needs the commands (--commands)"
-        try:
-            tuning = fit_to_held_commands(motion).checked()
-        except NotIdentified as reason:
-            reasons["servoj"] = str(reason)
-            return None, None
-        reasons["servoj.phase_s"] = "it needs the commands (--commands)"
-        return _servoj_result(tuning), None
-    commands = commands.astype(np.float32).astype(float)
+    held = fit = None
     failed: list[str] = []
-    held: Tuning | None = None
+    missing = "it needs the commands (--commands)"
     try:
         held = fit_to_held_commands(motion).checked()
     except NotIdentified as reason:
-        failed.append(str(reason).replace(", which is needed without the commands", ""))
-    # Split cycles and skipped commands may mislead the path; but it may be all there is.
-    for start in ([lambda: held] if held is not None else []) + [lambda: fit_to_path(motion, commands)]:
-        try:
-            tuning = start()
-            index, off = along(motion, tuning, commands)
-            rows = _obeying(motion, off, tuning)
-            obeying = motion[rows]
-            calls, refined = find_calls(obeying, commands, tuning, index[rows])
-            refined = refined.checked()
-            if held is not None:
-                refined = _agreeing(held, refined)
-            errors, restarts = predict(obeying, calls, commands)
-            break
-        except NotIdentified as reason:
-            failed.append(str(reason))
-    else:
-        reasons["prediction"] = failed[-1]
+        failed.append(str(reason))
+    if commands is not None:
+        failed = [reason.replace(", which is needed without the commands", "") for reason in failed]
+        # Split cycles and skipped commands may mislead the path; but it may be all there is.
+        for by_path in (False, True) if held is not None else (True,):
+            try:
+                fit = _with_commands(motion, commands.astype(np.float32).astype(float), held, by_path)
+                break
+            except NotIdentified as reason:
+                failed.append(missing := str(reason))
+    if fit is None:
+        reasons["prediction"] = missing
         if held is None:
             reasons["servoj"] = "; ".join(reversed(failed))
             return None, None
-        reasons["servoj.phase_s"] = failed[-1]
+        reasons["servoj.phase_s"] = missing
         return _servoj_result(held), None
+    obeying, calls, refined, errors, restarts = fit
     if len(obeying) < len(motion):
         notes.append(
             f"servoj ran from {obeying.times[0] - motion.times[0]:.2f} to "
             f"{obeying.times[-1] - motion.times[0]:.2f} s: the rest is left out"
         )
-    servoj, size = _servoj_result(refined, calls, motion.cycle), np.abs(errors)
-    rms, span = float(np.sqrt(np.mean(size**2))), float(np.median(np.diff(obeying.times)))
-    if span > 1.01 * calls.law.duration and rms > max(_UNSEEN, 10.0 * servoj["residual_rad"]["p99"]):
+    turn = calls.law.begin / motion.cycle
+    phase = max(float(motion.cycle * (turn - np.floor(turn + 1e-6))), 0.0)
+    servoj, size = _servoj_result(refined, phase, float(calls.law.duration)), np.abs(errors)
+    left, span = float(rms(size)), float(np.median(np.diff(obeying.times)))
+    if span > 1.01 * calls.law.duration and left > max(_UNSEEN, 10.0 * servoj["residual_rad"]["p99"]):
         reasons["prediction"] = (
             f"rows are {1e3 * span:.3g} ms apart and calls last {1e3 * calls.law.duration:.3g} ms: which commands the "
-            f"calls between rows took is not recorded (with the likeliest ones it is off by {rms:.1e} rad)"
+            f"calls between rows took is not recorded (with the likeliest ones it is off by {left:.1e} rad)"
         )
         return servoj, None
     return servoj, {
-        "rms_rad": rms,
+        "rms_rad": left,
         "median_rad": float(np.median(size)),
         "max_rad": float(size.max()),
         "restarts": restarts,
     }
+
+
+def _with_commands(
+    motion: TargetMotion, commands: Array, held: Tuning | None, by_path: bool
+) -> tuple[TargetMotion, Calls, Tuning, Array, int]:
+    """The rows in which servoj ran, the calls, the tuning, and the prediction with its restarts."""
+    tuning = fit_to_path(motion, commands) if by_path or held is None else held
+    index, off = along(motion, tuning, commands)
+    rows = _obeying(motion, off, tuning)
+    calls, refined = find_calls(motion[rows], commands, tuning, index[rows])
+    refined = refined.checked()
+    if held is not None:
+        refined = _agreeing(held, refined)
+    return motion[rows], calls, refined, *predict(motion[rows], calls, commands)
 
 
 def _agreeing(one: Tuning, other: Tuning) -> Tuning:
@@ -279,14 +272,12 @@ def _obeying(motion: TargetMotion, off: Array, tuning: Tuning) -> slice:
     return slice(int(first), int(last))
 
 
-def _servoj_result(tuning: Tuning, calls: Calls | None = None, cycle: float = 1.0) -> ServojResult:
-    turn = 0.0 if calls is None else calls.law.begin / cycle
-    phase = max(float(cycle * (turn - np.floor(turn + 1e-6))), 0.0)
+def _servoj_result(tuning: Tuning, phase: float | None = None, call: float | None = None) -> ServojResult:
     return {
         "gain": float(tuning.gain),
         "lookahead_s": float(tuning.lookahead),
-        "phase_s": None if calls is None else phase,
-        "call_s": None if calls is None else float(calls.law.duration),
+        "phase_s": phase,
+        "call_s": call,
         "uncertainty": {"gain": float(tuning.deviation[0]), "lookahead_s": float(tuning.deviation[1])},
         "residual_rad": {
             "median": float(np.median(tuning.residuals)),

@@ -39,24 +39,20 @@ class Samples:
     cycle: float | None = None
 
     def need(self, *names: str) -> list[Array]:
-        """Columns.
-
-        Raises:
-            NotIdentified: One was not recorded.
-        """
+        """Columns; raises `NotIdentified` where one was not recorded."""
         missing = [name for name in names if name not in self.columns]
         if missing:
             raise NotIdentified(f"{listed(missing)} {'was' if len(missing) == 1 else 'were'} not recorded")
         return [self.columns[name] for name in names]
 
-    def check_joints(self, robot: Robot | None, commands: Array | None) -> None:
-        """Check that the joint positions of the recording and of the commands (K, n) are radians, and the robot's.
+    def check_joints(self, robot: Robot | None) -> None:
+        """Check that the joint positions of the recording and of the commands are radians, and the robot's.
 
         Raises:
             UnusableSamples: They are not.
         """
         recorded = self.columns.get("target_q", self.columns.get("actual_q"))
-        for what, q in (("recording", recorded), ("commands", commands)):
+        for what, q in (("recording", recorded), ("commands", self.commands)):
             if q is None:
                 continue
             if robot is not None and q.shape[1] != robot.n:
@@ -91,12 +87,12 @@ def of_run(path: str | Path) -> Samples:
     new = np.concatenate([[True], np.diff(log.stamp) > 0.0])
     columns = {
         "target_q": log.controller_target,
-        "target_qd": getattr(log, "controller_target_velocity", None),
-        "target_qdd": getattr(log, "controller_target_acceleration", None),
+        "target_qd": log.controller_target_velocity,
+        "target_qdd": log.controller_target_acceleration,
         "actual_q": log.position,
         "actual_qd": log.velocity,
     }
-    given = {name: values[new] for name, values in columns.items() if values is not None and np.isfinite(values).all()}
+    given = {name: values[new] for name, values in columns.items() if np.isfinite(values).all()}
     return Samples(log.stamp[new], given, commands=sent_commands(path), cycle=period)
 
 
@@ -107,5 +103,4 @@ def sent_commands(path: str | Path) -> Array:
         NotARun, LogReadError: It cannot be read.
     """
     log = RunDirectory.open(path).log()
-    commands: Array = getattr(log, "command", log.setpoint)
-    return commands if np.isfinite(commands).all() else log.setpoint
+    return log.command if np.isfinite(log.command).all() else log.setpoint

@@ -26,7 +26,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from simbridge.evaluation.metrics.delays import (
-    MAX_DELAY,
     MIN_SAMPLES,
     Compensated,
     Motion,
@@ -36,7 +35,7 @@ from simbridge.evaluation.metrics.delays import (
     moves,
     sampled,
 )
-from simbridge.evaluation.metrics.samples import ErrorSize, PoseError, PoseStatistics, rows, stamps, statistics
+from simbridge.evaluation.metrics.samples import ErrorSize, PoseError, PoseStatistics, rows, statistics
 from simbridge.robot.pose import Array
 
 POSE_PARTS: tuple[PosePart, PosePart] = ("position", "rotation")
@@ -247,41 +246,6 @@ class Tracking(TypedDict):
     delay_compensated: PoseStatistics | None
 
 
-def tracking_summary(
-    times: ArrayLike,
-    reference: Motion,
-    target: ArrayLike,
-    solution: ArrayLike,
-    setpoint: ArrayLike,
-    attained: ArrayLike,
-    predicted: ArrayLike | None = None,
-    *,
-    max_delay: float = MAX_DELAY,
-    budget: ErrorBudget[PoseError] | None = None,
-) -> Tracking:
-    """Statistics of the error budget, and the delays.
-
-    Args:
-        times: Strictly increasing stamps (T,) in s, in controller time.
-        reference: The continuous path, a function of the same clock; called only within the range of the times.
-        target: Poses (T, 7) that the solver was given, at the stamps.
-        solution: Tool poses (T, 7) at the solver's joint positions.
-        setpoint: Tool poses (T, 7) where the joints should be.
-        attained: Tool poses (T, 7) at the measured joint positions.
-        predicted: Tool poses (T, 7) where the servo law brings the joints, if it is known.
-        max_delay: The longest delay to look for, in either direction, s.
-        budget: The error budget of these poses, if it is known already.
-
-    Raises:
-        UnusableSamples: If the arrays do not belong together or a value is not finite.
-    """
-    t = stamps("times", times)
-    at_stamps = reference(t)
-    budget = budget or error_budget(at_stamps, target, solution, setpoint, attained, predicted)
-    found = pipeline_delays(t, reference, (at_stamps, target, solution, setpoint, attained), predicted, max_delay)
-    return errors_and_delays(t, reference, attained, budget, found, error_shares(budget))
-
-
 def errors_and_delays(
     t: Array,
     reference: Motion,
@@ -290,7 +254,15 @@ def errors_and_delays(
     delays: Mapping[PosePart, Delays],
     shares: ErrorShares,
 ) -> Tracking:
-    """As `tracking_summary`, with the budget, the delays of the pipeline and `error_shares` known already."""
+    """Statistics of the error budget, and the delays.
+
+    Args:
+        t: Strictly increasing stamps (T,) in s, in controller time.
+        reference: The continuous path, a function of the same clock; called only within the range of the times.
+        attained: Tool poses (T, 7) at the measured joint positions.
+        budget: The error budget of these stamps.
+        delays, shares: As of `pipeline_delays` and `error_shares`.
+    """
     found = dict(delays)
     totals = {part: found[part].total for part in POSE_PARTS}
     rest = delays_compensated(t, reference, attained, totals, before=budget.tracking)
@@ -313,11 +285,7 @@ def errors_and_delays(
 
 
 def pipeline_delays(
-    t: Array,
-    reference: Motion,
-    poses: Sequence[ArrayLike],
-    predicted: ArrayLike | None = None,
-    max_delay: float = MAX_DELAY,
+    t: Array, reference: Motion, poses: Sequence[ArrayLike], predicted: ArrayLike | None = None
 ) -> dict[PosePart, Delays]:
     """The delays of the whole and of each part; the poses (T, 7) are the five of the pipeline at the stamps (T,)."""
     first, target, solution, setpoint, attained = (np.asarray(each, dtype=float) for each in poses)
@@ -337,7 +305,7 @@ def pipeline_delays(
         motion = reference if desired is first else sampled(t, desired)
         if np.array_equal(desired[:, columns], follower[:, columns]):
             return 0.0 if len(t) >= MIN_SAMPLES and moves(t, motion, part) else None
-        return delay(t, motion, follower, max_delay=max_delay, part=part)
+        return delay(t, motion, follower, part=part)
 
     found: dict[PosePart, Delays] = {
         part: Delays(*(between(*steps[name], part) if name in steps else None for name in Delays._fields))

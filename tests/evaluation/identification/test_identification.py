@@ -287,7 +287,7 @@ def test_degrees_are_refused():
     with pytest.raises(UnusableSamples, match=r"the recording cannot be evaluated: .* they are in degrees"):
         identify(in_degrees, robot=None, others=arms())
     with pytest.raises(UnusableSamples, match=r"of the commands cannot be evaluated: .* they are in degrees"):
-        identify(samples, robot=None, others=arms(), commands=np.degrees(samples.commands))
+        identify(replace(samples, commands=np.degrees(samples.commands)), robot=None, others=arms())
 
 
 def test_a_robot_with_another_number_of_joints_is_refused_in_one_sentence():
@@ -296,7 +296,7 @@ def test_a_robot_with_another_number_of_joints_is_refused_in_one_sentence():
         identify(still, robot=load_robot("planar2r"))
     run = Samples(np.arange(3) * 0.002, {"target_q": np.zeros((3, 2))})
     with pytest.raises(UnusableSamples, match=r"^The commands cannot .* 6 joints, but the Planar 2R has 2"):
-        identify(run, robot=load_robot("planar2r"), commands=np.zeros((3, 6)))
+        identify(replace(run, commands=np.zeros((3, 6))), robot=load_robot("planar2r"))
 
 
 def test_missing_columns_are_listed():
@@ -308,7 +308,7 @@ def test_commands_of_calls_that_no_row_saw_make_no_prediction():
     """25 Hz of rows, 100 Hz of calls; some commands are held or skipped unseen."""
     samples = of_servoj()
     rows = {name: part[::20] for name, part in samples.columns.items()}
-    found = identify(Samples(samples.times[::20], rows), robot=arm("ur5e"), commands=samples.commands)
+    found = identify(Samples(samples.times[::20], rows, commands=samples.commands), robot=arm("ur5e"))
     assert found["servoj"]["gain"] == pytest.approx(300.0, rel=1e-5)
     assert found["prediction"] is None
     assert "rows are 40 ms apart and calls last 10 ms" in found["not_identified"]["prediction"]
@@ -331,13 +331,13 @@ def test_noise_and_freedrive_have_nothing_to_show():
 def test_positions_alone_are_enough_where_every_cycle_was_recorded():
     """As in a run in simulation: a command in every cycle, on its edge."""
     samples = of_servoj(Sender(0.002, 0.0))
-    full = identify(samples, robot=arm("ur5e"), commands=samples.commands)
+    full = identify(samples, robot=arm("ur5e"))
     assert full["servoj"]["gain"] == pytest.approx(300.0, rel=1e-6)
     assert full["servoj"]["phase_s"] == pytest.approx(0.0, abs=1e-8)
     assert full["servoj"]["lookahead_s"] == 0.1
     assert full["prediction"]["rms_rad"] < 1e-9
     positions = Samples(samples.times, {"target_q": samples.columns["target_q"]})
-    found = identify(positions, robot=arm("ur5e"), commands=samples.commands, cycle=0.002)
+    found = identify(replace(positions, commands=samples.commands, cycle=0.002), robot=arm("ur5e"))
     assert found["servoj"]["gain"] == pytest.approx(300.0, rel=1e-6)
     assert found["prediction"]["rms_rad"] < 1e-9
 
@@ -348,7 +348,9 @@ def test_the_tuning_of_a_real_arm_is_within_two_deviations():
     folder = Path(os.environ["SIMBRIDGE_RECORDINGS"]) / "ur5e_servoj"
     commands, _ = read_joint_positions(folder / "recorded_in_freedrive.csv.gz")
     for sent in (commands, None):
-        found = identify(of_recording(folder / "replay_begin.csv.gz"), robot=arm("ur5e"), commands=sent)["servoj"]
+        found = identify(replace(of_recording(folder / "replay_begin.csv.gz"), commands=sent), robot=arm("ur5e"))[
+            "servoj"
+        ]
         assert abs(found["gain"] - 300.0) < 2.0 * found["uncertainty"]["gain"] < 1e-3
         assert abs(found["lookahead_s"] - 0.1) < 2.0 * found["uncertainty"]["lookahead_s"] < 1e-7
 
@@ -364,7 +366,7 @@ def test_a_motion_before_servoj_is_left_out():
     rows = {"target_q": approach, "target_qd": rate, "target_qdd": np.gradient(rate, 0.002, axis=0)}
     columns = {name: np.concatenate([rows[name], part]) for name, part in samples.columns.items()}
     times = np.concatenate([samples.times[0] - 1.5 + time - 0.002, samples.times])
-    found = identify(Samples(times, columns), robot=arm("ur5e"), commands=samples.commands)
+    found = identify(Samples(times, columns, commands=samples.commands), robot=arm("ur5e"))
     assert found["servoj"]["gain"] == pytest.approx(300.0, rel=1e-6)
     assert found["prediction"]["rms_rad"] < 2e-5
     assert "servoj ran from 1.5" in found["notes"][-1] or "servoj ran from 1.4" in found["notes"][-1]

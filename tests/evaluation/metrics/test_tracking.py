@@ -11,7 +11,14 @@ import pytest
 from numpy.typing import NDArray
 
 from simbridge.errors import UnusableSamples
-from simbridge.evaluation.metrics.tracking import error_budget, part_delays, rotation_delay_differs, tracking_summary
+from simbridge.evaluation.metrics.tracking import (
+    error_budget,
+    error_shares,
+    errors_and_delays,
+    part_delays,
+    pipeline_delays,
+    rotation_delay_differs,
+)
 from simbridge.robot import pose
 
 Array = NDArray[Any]
@@ -24,6 +31,13 @@ def circle(t: Array) -> Array:
     positions = np.stack([0.1 * np.cos(phase), 0.1 * np.sin(phase), 0.3 + 0.0 * t], axis=1)
     turns = np.stack([0.0 * t, 0.0 * t, 0.1 * np.sin(phase)], axis=1)
     return np.hstack([positions, pose.quaternions(turns)])
+
+
+def tracking_summary(t: Array, reference: Any, *poses: Any) -> dict[str, Any]:
+    """Of target, solution, setpoint, attained and, where it is known, predicted poses at the stamps."""
+    budget = error_budget(reference(t), *poses)
+    delays = pipeline_delays(t, reference, (reference(t), *poses[:4]), *poses[4:])
+    return {**errors_and_delays(t, reference, poses[3], budget, delays, error_shares(budget))}
 
 
 def test_the_keys_are_those_of_summary_json() -> None:
@@ -190,4 +204,4 @@ def test_a_run_of_one_sample_has_errors_but_no_delays() -> None:
 def test_a_run_without_samples_is_refused() -> None:
     nothing = np.empty((0, 7))
     with pytest.raises(UnusableSamples, match="times"):
-        tracking_summary([], circle, nothing, nothing, nothing, nothing)
+        tracking_summary(np.empty(0), circle, nothing, nothing, nothing, nothing)
