@@ -42,9 +42,9 @@ class Figure(TypedDict):
     stop: int | None
 
 
-def figure(symbol: str, value: float | None, unit: str, cycles: int, asked: int) -> Figure:
-    """A figure of a path, or one whose stop is still to be named."""
-    return {"symbol": symbol, "value": value, "unit": unit, "cycles": cycles, "asked": asked, "stop": None}
+def figure(symbol: str, value: float | None, unit: str, cycles: int, asked: int, stop: int | None = None) -> Figure:
+    """A figure from its parts."""
+    return {"symbol": symbol, "value": value, "unit": unit, "cycles": cycles, "asked": asked, "stop": stop}
 
 
 def pose_figures(commanded: ArrayLike, attained: ArrayLike) -> tuple[Figure, Figure]:
