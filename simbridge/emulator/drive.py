@@ -42,12 +42,7 @@ class Stop:
 
 
 class Drive:
-    """Moves the joints, tick by tick.
-
-    Args:
-        state: The joints' targets and measured positions are written there.
-        robot, arm: The arm, and its kinematics.
-        period: Of the controller, s.
+    """Moves the joints, tick by tick: writes their targets and measured positions into the state.
 
     Attributes:
         motion: What the program moves the arm by.
@@ -83,26 +78,16 @@ class Drive:
 
     def release_force_mode(self) -> None:
         """End force mode, but not the program's motion: a move continues, with its compliant axes where they are."""
-        if self.force_mode is None:
-            return
         if self.motion.done:
             self.end_force_mode()
-        elif isinstance(self.motion, PathMove):
+        elif self.force_mode is not None and isinstance(self.motion, PathMove):
             self.force_mode.held = True
-        else:
+        elif self.force_mode is not None:
             self.force_mode = None
             self.motion.moved(self._state.target_q, self._state.target_qd)
 
     def step(self, settings: Settings, limits: Array) -> Stop | None:
-        """One tick.
-
-        Args:
-            settings: The table, and the largest force on the tool.
-            limits: Joint speed limits (n,), rad/s.
-
-        Returns:
-            Why the arm has to stop; it brakes already.
-        """
+        """One tick, with these joint speed limits (n,), rad/s. Returns why the arm has to stop; it brakes already."""
         s, dt = self._state, self._period
         rate = PAUSE_RATE if s.runtime_state != RuntimeState.STOPPING else STOPPING_RATE
         if s.safety_stop:

@@ -46,10 +46,8 @@ _LARGE = np.array([6.03, 6.05, 1.94, 0.61, 0.61, 0.61])
 
 
 class Contact:
-    """The force and torque (6,) at the TCP on the tool, N and N m, with the axes of the pendant's base.
-
-    Args:
-        state: Its `tcp_force` is set: what the sensor measures, since it was zeroed.
+    """The force and torque (6,) at the TCP on the tool, N and N m, with the axes of the pendant's base. The state's
+    `tcp_force` is set to what the sensor measures, since it was zeroed.
 
     Attributes:
         wrench: What acts on the tool (6,).
@@ -65,11 +63,7 @@ class Contact:
         self._history: deque[Array] = deque(maxlen=_HISTORY)
 
     def push(self, wrench: Sequence[float], seconds: float) -> None:
-        """Push the tool for some seconds; replaces the push before.
-
-        Raises:
-            InvalidParameter: It is not six numbers within 1e6, or the time is negative.
-        """
+        """Push the tool for some seconds; replaces the push before. Six numbers within 1e6; else InvalidParameter."""
         found = np.array(wrench, dtype=float)
         if found.shape != (6,) or not (np.abs(found) <= LARGEST).all():
             raise InvalidParameter("wrench", list(wrench), f"six numbers from {-LARGEST:g} to {LARGEST:g}, N and N m")
@@ -97,11 +91,8 @@ class Contact:
         self._history.append(s.tcp_force[:3])
 
     def ticks_since(self, direction: Array) -> int:
-        """tool_contact: ticks since a contact began that stops a motion in this direction (3,), any if it is zero.
-
-        Returns:
-            0 without a contact.
-        """
+        """tool_contact: ticks since a contact began that stops a motion in this direction (3,), any if it is zero; 0
+        without a contact."""
         size = float(np.linalg.norm(direction))
         against = -direction / size if size > 0.0 else None
 

@@ -239,11 +239,8 @@ def realtime_package(controller: Controller) -> bytes:
 
 
 class ScriptSession:
-    """The receiving side of the ports 30001 to 30003: programs are run, nothing is answered.
-
-    Args:
-        controller: The controller; an e-Series that is not in remote control ignores programs.
-    """
+    """The receiving side of the ports 30001 to 30003: programs are run, nothing is answered. An e-Series that is not in
+    remote control ignores them."""
 
     finished = False
 

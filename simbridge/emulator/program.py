@@ -105,11 +105,12 @@ class ScriptProgram:
 
     Attributes:
         running: Until it ends, faults or is stopped; also while it is being compiled.
+        ready: Whether it has been compiled.
         compilation: Finished when the program can run, or was refused.
     """
 
     def __init__(self, controller: Controller, source: str, on_fault: Callable[[str, int, int], None]) -> None:
-        self.running = True
+        self.running, self.ready = True, False
         self._sockets = SocketFunctions(controller.period, controller.own_ports)
         functions = {**builtin_functions(controller), **self._sockets.table()}
         self._source, self._secondary = source, is_secondary(source)
@@ -124,6 +125,7 @@ class ScriptProgram:
     def _compiled(self, code: Code | None, error: ScriptSyntaxError | None) -> None:
         if code is not None:
             self._interpreter = Interpreter(code, self._functions, self._fault)
+            self.ready = True
         self._syntax_error = error
 
     def _fault(self, fault: RuntimeFault) -> None:
@@ -139,17 +141,11 @@ class ScriptProgram:
         self._on_fault(text, error.line, error.column)
 
     @property
-    def ready(self) -> bool:
-        """Whether it has been compiled."""
-        return self._interpreter is not None
-
-    @property
     def line(self) -> int:
         """The line that the main program is at; 0 while it is being compiled."""
         return 0 if self._interpreter is None else self._interpreter.line
 
     def tick(self) -> None:
-        """Advance by one period."""
         if self.compilation.fault is not None:
             raise self.compilation.fault
         if self._syntax_error is not None:
@@ -161,7 +157,6 @@ class ScriptProgram:
                 self.stop()
 
     def stop(self) -> None:
-        """End it at once."""
         self.running = False
         self.compilation.cancel()
         if self._interpreter is not None:

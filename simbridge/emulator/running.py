@@ -39,11 +39,9 @@ class RunningController:
 
     Args:
         controller: While it runs, accessed with `lock` held only.
-        host: The address to listen on.
-        ports: Other numbers to listen on, by the standard number.
+        host, ports, on_exchange: See `Servers`.
         speed: How many times faster than real time the controller's clock runs, at most; RTDE and the real-time
             interface then send 500 packages a second of real time.
-        on_exchange: See `Servers`.
 
     Attributes:
         speed: As reached in the last second.

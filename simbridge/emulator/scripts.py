@@ -66,12 +66,9 @@ class ScriptBuffer:
         self._rest += data
         end = self._rest.rfind(b"\n", searched)
         if end >= 0:
-            complete = self._rest[: end + 1].decode("utf-8", errors="replace")
+            complete = self._rest[:end].decode("utf-8", errors="replace")
             del self._rest[: end + 1]
-            for line in complete[:-1].split("\n"):
-                program = self._add_line(line.rstrip("\r"))
-                if program:
-                    programs.append(program)
+            programs = [program for line in complete.split("\n") if (program := self._add_line(line.rstrip("\r")))]
         if self._size + len(self._rest) > MAX_SCRIPT:
             raise ProtocolViolation("script", f"it sent a program of more than {MAX_SCRIPT} bytes without its end")
         return programs
@@ -99,18 +96,10 @@ class ScriptBuffer:
 
 
 class Program(Protocol):
-    """A program that advances with every tick.
-
-    Attributes:
-        running: Until it ends.
-        ready: Whether it has been compiled.
-        line: The line that it is at.
-    """
+    """A program that advances with every tick: `running` until it ends, `ready` once it has been compiled."""
 
     running: bool
-
-    @property
-    def ready(self) -> bool: ...
+    ready: bool
 
     @property
     def line(self) -> int: ...
@@ -126,7 +115,6 @@ class SecondaryPrograms:
     Args:
         start: Makes a program from a script.
         on_fault: Called with a sentence about a program that cannot be run.
-        period: Control period, s.
     """
 
     def __init__(self, start: Callable[[str], Program], on_fault: Callable[[str], None], period: float) -> None:
@@ -137,7 +125,6 @@ class SecondaryPrograms:
         self._ticks = 0
 
     def add(self, source: str) -> None:
-        """Run a program as soon as those before it have ended."""
         if len(source) > MAX_CHARACTERS:
             self._on_fault(f"A secondary program has {len(source)} characters, at most {MAX_CHARACTERS} are accepted.")
         elif len(self._queue) >= MAX_QUEUED:
@@ -146,7 +133,6 @@ class SecondaryPrograms:
             self._queue.append(source)
 
     def tick(self) -> None:
-        """Advance by one period."""
         if self._program is None and self._queue:
             self._program, self._ticks = self._start(self._queue.popleft()), 0
         program = self._program

@@ -81,11 +81,7 @@ PROFILES = {
 
 
 def profile(polyscope: str) -> Profile:
-    """The profile of that name.
-
-    Raises:
-        UnknownName: There is none.
-    """
+    """The profile of that name; else UnknownName."""
     if polyscope not in PROFILES:
         raise UnknownName("PolyScope version", polyscope, PROFILES)
     return PROFILES[polyscope]
@@ -214,12 +210,7 @@ class ControllerState:
 
 
 class Power:
-    """The robot modes from power off to running, as URSim goes through them.
-
-    Args:
-        state: Its `robot_mode` is set.
-        boot_time: From power on to idle, s.
-    """
+    """The robot modes from power off to running, as URSim goes through them; idle comes `boot_time` s after power on."""
 
     def __init__(self, state: ControllerState, boot_time: float) -> None:
         self._state, self._boot_time = state, boot_time
@@ -245,7 +236,6 @@ class Power:
             self._remaining = BRAKE_RELEASE_TIME
 
     def tick(self, period: float) -> None:
-        """Advance by one period, s."""
         state = self._state
         self._remaining -= period
         if self._remaining > 0.0:
@@ -290,10 +280,7 @@ class Watchdog:
 
 
 class Record:
-    """What happened; only the latest RECORD_LENGTH ticks and packages are kept.
-
-    Args:
-        n: Number of the arm's joints.
+    """What happened to the arm's n joints; only the latest RECORD_LENGTH ticks and packages are kept.
 
     Attributes:
         inputs: Every RTDE input package on arrival: tick, names, values.
@@ -313,11 +300,7 @@ class Record:
         self._count += 1
 
     def past_q(self, steps: int) -> Array:
-        """The actual joints (n,), rad, of an earlier tick: 0 is the latest.
-
-        Raises:
-            InvalidParameter: That tick is not in the record.
-        """
+        """The actual joints (n,), rad, of an earlier tick: 0 is the latest; InvalidParameter if it is not recorded."""
         most = min(self._count, RECORD_LENGTH) - 1
         if not 0 <= steps <= most:
             raise InvalidParameter("number of steps back", steps, f"from 0 to {most}: as many are recorded")
