@@ -16,7 +16,7 @@ from simbridge.emulator.drive import STOPPING_RATE, Drive
 from simbridge.emulator.motion import Hold, Servo
 from simbridge.emulator.scripts import Program, SecondaryPrograms, is_secondary, program_name
 from simbridge.emulator.settings import Settings, state_values
-from simbridge.emulator.state import ControllerState, Event, Power, Profile, Record, Watchdog
+from simbridge.emulator.state import ControllerState, Event, Profile, Record, Watchdog
 from simbridge.robot.calibration import nominal_dh, with_dh
 from simbridge.robot.parts import DhTable
 from simbridge.robot.pose import Array
@@ -24,6 +24,7 @@ from simbridge.robot.robot import Robot
 from simbridge.ur.tables import ROBOT_TYPES, URSIM_CHECKSUM, RobotMode, RuntimeState, SafetyMode
 
 _LOG = logging.getLogger(__name__)
+BRAKE_RELEASE_TIME = 0.3  # s
 SLIDER_RATE = 2.0  # 1/s, at which the speed scaling follows the slider
 # rad/s, by which the safety system's default limits exceed the speeds of the data sheet: the configuration data that UR
 # recorded of a UR5e (test_primary_parser.cpp of its client library) has 3.3416 rad/s where the data sheet has pi.
@@ -41,7 +42,6 @@ class Controller:
     Args:
         make_program: Makes a program from a script's source and a callback for its fault (message, line, column).
         boot_time: From power on to idle, s.
-        serial_number: Digits.
         dh: Of this individual arm; the robot's nominal table by default.
         checksum: Of its calibration; all ones by default, as on URSim.
         q: Joint positions at the start (n,), rad; the robot's home by default.
@@ -91,7 +91,7 @@ class Controller:
         self.popup_text = ""
         self._said: set[str] = set()
         self.program: Program | None = None
-        self.power = Power(self.state, boot_time)
+        self._booted_in, self._release_requested = 0.0, False  # s until the next robot mode; whether it is to run
         self._make_program = make_program
         self._secondary = SecondaryPrograms(self._start, self._fault, self.period)
         self.program_name = ""
@@ -116,7 +116,7 @@ class Controller:
         s = self.state
         s.tick += 1
         s.timestamp = s.tick * self.period
-        self.power.tick(self.period)
+        self._tick_power()
         if s.timestamp >= self._released_at:
             self._unlock()
         step = SLIDER_RATE * self.period
@@ -236,7 +236,7 @@ class Controller:
     def emergency_stop(self) -> None:
         """The emergency button is pressed: the program pauses, the arm stops and loses power."""
         self._safety_stop(SafetyMode.ROBOT_EMERGENCY_STOP)
-        self.power.off()
+        self._cut_power()
 
     def safeguard_stop(self) -> None:
         """A safeguard is opened: the program pauses until it is closed and the operator resumes."""
@@ -289,8 +289,43 @@ class Controller:
     def restart_safety(self) -> str:
         """Reset the safety system after a fault or violation; the arm is powered off."""
         self._set_safety_mode(SafetyMode.NORMAL)
-        self.power.off()
+        self._cut_power()
         return "Restarting safety"
+
+    # Power: the robot modes from power off to running, as URSim goes through them
+
+    def power_on(self) -> None:
+        """No effect when it is on."""
+        if not self.state.emergency_stop and self.state.robot_mode == RobotMode.POWER_OFF:
+            self.state.robot_mode, self._booted_in = RobotMode.BOOTING, self.boot_time
+
+    def power_off(self) -> None:
+        self._end_program()
+        self._cut_power()
+        self._settle()
+
+    def brake_release(self) -> None:
+        """At once when idle, else after booting; powers on if needed."""
+        s = self.state
+        if s.emergency_stop or s.robot_mode == RobotMode.RUNNING:
+            return
+        self.power_on()
+        self._release_requested = True
+        if s.robot_mode == RobotMode.IDLE:
+            self._booted_in = BRAKE_RELEASE_TIME
+
+    def _cut_power(self) -> None:
+        self.state.robot_mode, self._release_requested = RobotMode.POWER_OFF, False
+
+    def _tick_power(self) -> None:
+        s = self.state
+        self._booted_in -= self.period
+        if self._booted_in > 0.0:
+            return
+        if s.robot_mode == RobotMode.BOOTING:
+            s.robot_mode, self._booted_in = RobotMode.IDLE, BRAKE_RELEASE_TIME
+        elif s.robot_mode == RobotMode.IDLE and self._release_requested:
+            s.robot_mode, self._release_requested = RobotMode.RUNNING, False
 
     # Settings from tests, from the dashboard and from programs
 
@@ -307,19 +342,6 @@ class Controller:
                 self.set_tcp(np.array(value))
             else:
                 self.state.change(name, value)
-
-    def power_on(self) -> None:
-        if not self.state.emergency_stop:
-            self.power.on()
-
-    def power_off(self) -> None:
-        self._end_program()
-        self.power.off()
-        self._settle()
-
-    def brake_release(self) -> None:
-        if not self.state.emergency_stop:
-            self.power.release_brakes()
 
     def set_speed_slider(self, fraction: float) -> None:
         """0..1."""

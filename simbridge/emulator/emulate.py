@@ -30,7 +30,7 @@ from simbridge.emulator.controller import Controller
 from simbridge.emulator.errors import CannotListen
 from simbridge.emulator.program import ScriptProgram, check_files, known_functions, warm_up
 from simbridge.emulator.running import RunningController
-from simbridge.emulator.servers import MAX_CLIENTS
+from simbridge.emulator.servers import MAX_CLIENTS, Servers
 from simbridge.emulator.settings import check_pair, kinematics_of, speed_limits, start_joints
 from simbridge.emulator.state import profile
 from simbridge.emulator.traffic import Traffic
@@ -143,6 +143,16 @@ def _action(method: Callable[..., Any]) -> Callable[..., Any]:
     return act
 
 
+def _fault(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A command that calls a method of the servers."""
+
+    @functools.wraps(method)
+    def act(self: Control, **arguments: Any) -> Any:
+        return method(self._running.servers, **arguments)
+
+    return act
+
+
 def _checked(command: Callable[..., Any], given: dict[str, Any]) -> dict[str, Any]:
     """The arguments of a command, of the types that it declares; else a TypeError or a ValueError."""
     inspect.signature(command).bind(**given)
@@ -221,24 +231,14 @@ class Control:
         """Stop everything: no tick, no answer. Commands that need the controller wait too."""
         self._running.freeze(_within("seconds", seconds, _MAX_FAULT))
 
-    def drop(self, port: int, client: int | None = None) -> None:
-        """Cut every connection of a port (by its standard number), or one: 0 is the oldest."""
-        if client is not None and client < 0:
-            raise ValueError(f"client is {client}, it must not be negative")
-        self._running.servers.drop(_port(port), client)
-
-    def mute(self, port: int, muted: bool = True) -> None:
-        """Accept connections on a port, but send nothing."""
-        self._running.servers.mute(_port(port), muted)
-
-    def refuse(self, port: int, refused: bool = True) -> None:
-        """Refuse new connections on a port."""
-        self._running.servers.refuse(_port(port), refused)
+    drop = _fault(Servers.drop)
+    mute = _fault(Servers.mute)
+    refuse = _fault(Servers.refuse)
 
     def delay(self, port: int, seconds: float, jitter: float = 0.0) -> None:
         """Send everything on a port late."""
         late, spread = _within("seconds", seconds, _MAX_FAULT), _within("jitter", jitter, _MAX_FAULT)
-        self._running.servers.delay(_port(port), late, spread)
+        self._running.servers.delay(port, late, spread)
 
     def take_registers(self, names: list[str]) -> list[str]:
         """Claim RTDE inputs as another client would: other clients get IN_USE. Returns those already claimed."""
@@ -322,13 +322,6 @@ def _new_record(path: str) -> Path:
     if file.suffix != ".npz" or not any(file.resolve().is_relative_to(folder) for folder in folders):
         raise ValueError(f"path is {path!r}; a record is a new .npz file under {' or '.join(map(str, folders))}")
     return file.resolve()
-
-
-def _port(port: int) -> int:
-    """A standard port number of the controller; else a ValueError."""
-    if port not in PORT_NAMES:
-        raise ValueError(f"the controller has no port {port}; it has {', '.join(map(str, PORT_NAMES))}")
-    return port
 
 
 def _within(name: str, value: float, largest: float) -> float:

@@ -85,11 +85,7 @@ class Servers:
         self._thread = threading.Thread(target=self._run, name="simbridge-emulator-io", daemon=True)
 
     def start(self) -> None:
-        """Listen and answer from now on.
-
-        Raises:
-            CannotListen: A port is in use, or the address is not this computer's.
-        """
+        """Listen and answer from now on; CannotListen if a port is in use, or the address not this computer's."""
         try:
             for port in self._ports.values():
                 self._listen(port)
@@ -100,11 +96,7 @@ class Servers:
         self._thread.start()
 
     def stop(self) -> None:
-        """Close everything. Called without the lock.
-
-        Raises:
-            Exception: `fault`, when there is one.
-        """
+        """Close everything, and raise `fault` when there is one. Called without the lock."""
         if self._thread.is_alive():
             self._stopping = True
             self._wake()
@@ -149,9 +141,6 @@ class Servers:
 
         Returns:
             Those that a client has claimed already; then none is claimed.
-
-        Raises:
-            UnknownName: This version has no such input.
         """
         known = input_variables(self._controller.profile)
         for name in names:
@@ -173,41 +162,45 @@ class Servers:
         with self._lock:
             return len(self._ports[number].clients)
 
-    def drop(self, number: int, client: int | None = None) -> None:
+    def drop(self, port: int, client: int | None = None) -> None:
         """Cut every connection of a port, or one of them: 0 is the oldest."""
+        if client is not None and client < 0:
+            raise ValueError(f"client is {client}, it must not be negative")
         with self._lock:
-            clients = self._ports[number].clients
+            clients = self._port(port).clients
             for one in list(clients) if client is None else clients[client : client + 1]:
                 self._close(one)
 
-    def mute(self, number: int, muted: bool = True) -> None:
+    def mute(self, port: int, muted: bool = True) -> None:
         """Accept connections, but read and send nothing; what arrives meanwhile is answered afterwards."""
-        port = self._ports[number]
+        found = self._port(port)
         with self._lock:
-            port.muted = muted
-            for client in list(port.clients):
+            found.muted = muted
+            for client in list(found.clients):
                 self._attend(client)
                 self._serve(client)
 
-    def refuse(self, number: int, refused: bool = True) -> None:
-        """Refuse new connections; existing ones stay.
-
-        Raises:
-            CannotListen: The port was taken by another program meanwhile.
-        """
-        port = self._ports[number]
+    def refuse(self, port: int, refused: bool = True) -> None:
+        """Refuse new connections; existing ones stay. CannotListen if another program has taken the port meanwhile."""
+        found = self._port(port)
         with self._lock:
-            if not refused and port.listener is None:
-                self._listen(port)
-            elif refused and port.listener is not None:
-                self._selector.unregister(port.listener)
-                port.listener.close()
-                port.listener = None
+            if not refused and found.listener is None:
+                self._listen(found)
+            elif refused and found.listener is not None:
+                self._selector.unregister(found.listener)
+                found.listener.close()
+                found.listener = None
 
-    def delay(self, number: int, seconds: float, jitter: float = 0.0) -> None:
+    def delay(self, port: int, seconds: float, jitter: float = 0.0) -> None:
         """Delay everything sent on a port by `seconds`, plus or minus `jitter`; the order is kept."""
+        found = self._port(port)
         with self._lock:
-            self._ports[number].delay, self._ports[number].jitter = seconds, jitter
+            found.delay, found.jitter = seconds, jitter
+
+    def _port(self, number: int) -> Port:
+        if number not in self._ports:
+            raise ValueError(f"the controller has no port {number}; it has {', '.join(map(str, self._ports))}")
+        return self._ports[number]
 
     # The I/O thread
 

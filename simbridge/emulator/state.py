@@ -14,7 +14,6 @@ from simbridge.robot.pose import Array
 from simbridge.ur.tables import PROGRAM_RUNS, RobotMode, RuntimeState, SafetyMode
 
 JOINT_MODE_RUNNING, JOINT_MODE_IDLE, JOINT_MODE_POWER_OFF = 253, 255, 239
-BRAKE_RELEASE_TIME = 0.3  # s
 RECORD_LENGTH = 200_000  # ticks
 LARGEST = 1e6  # of any quantity given to a controller, in its SI unit: with 1e300 not even a distance can be computed
 
@@ -207,43 +206,6 @@ class ControllerState:
         mode = self.safety_mode
         bits = 1 << (mode - 1) if mode <= SafetyMode.ROBOT_EMERGENCY_STOP else 1 << mode
         return bits | self.emergency_stop << 7 | self.safety_stop << 10
-
-
-class Power:
-    """The robot modes from power off to running, as URSim goes through them; idle comes `boot_time` s after power on."""
-
-    def __init__(self, state: ControllerState, boot_time: float) -> None:
-        self._state, self._boot_time = state, boot_time
-        self._remaining = 0.0
-        self._release_requested = False
-
-    def on(self) -> None:
-        """Power on; no effect when it is on."""
-        if self._state.robot_mode == RobotMode.POWER_OFF:
-            self._state.robot_mode, self._remaining = RobotMode.BOOTING, self._boot_time
-
-    def off(self) -> None:
-        """Power off, brakes closed."""
-        self._state.robot_mode, self._release_requested = RobotMode.POWER_OFF, False
-
-    def release_brakes(self) -> None:
-        """Release the brakes: at once when idle, else after booting; powers on if needed."""
-        if self._state.robot_mode == RobotMode.RUNNING:
-            return
-        self.on()
-        self._release_requested = True
-        if self._state.robot_mode == RobotMode.IDLE:
-            self._remaining = BRAKE_RELEASE_TIME
-
-    def tick(self, period: float) -> None:
-        state = self._state
-        self._remaining -= period
-        if self._remaining > 0.0:
-            return
-        if state.robot_mode == RobotMode.BOOTING:
-            state.robot_mode, self._remaining = RobotMode.IDLE, BRAKE_RELEASE_TIME
-        elif state.robot_mode == RobotMode.IDLE and self._release_requested:
-            state.robot_mode, self._release_requested = RobotMode.RUNNING, False
 
 
 class Watchdog:
