@@ -42,17 +42,8 @@ def frame_of(pose: Array) -> pin.SE3:
     return pin.SE3(pin.exp3(np.asarray(pose[3:], dtype=float)), np.asarray(pose[:3], dtype=float))
 
 
-def _within(distance: float, angle: float) -> bool:
-    """Whether the tool is at its target; not where one of the two is not a number."""
-    return distance <= _TOLERANCE and angle <= _TOLERANCE
-
-
 class Arm:
-    """A robot with a TCP that programs may move.
-
-    Args:
-        robot: The arm; its own TCP is ignored.
-    """
+    """A robot with a TCP that programs may move; the robot's own is ignored."""
 
     def __init__(self, robot: Robot) -> None:
         self._robot = robot
@@ -94,19 +85,15 @@ class Arm:
         return jacobian
 
     def joints(self, target: pin.SE3, near: Array) -> Array:
-        """Joint positions (n,) that put the TCP at a target in the pendant's base, found from nearby ones.
-
-        Raises:
-            Unreachable: There are none near.
-        """
-        q, distance, angle = self._search(target, near)
-        if not _within(distance, angle):
+        """Joint positions (n,) that put the TCP at a target in the pendant's base, near others; else Unreachable."""
+        q, distance, angle, found = self._search(target, near)
+        if not found:
             away = f"{distance * 1e3:.1f} mm and {np.degrees(angle):.2f} degrees"
             raise Unreachable(f"the joints stay {away} away from the tool's target")
         return q
 
-    def _search(self, target: pin.SE3, near: Array) -> tuple[Array, float, float]:
-        """Joint positions (n,), and how far they leave the flange from where it has to be, m and rad."""
+    def _search(self, target: pin.SE3, near: Array) -> tuple[Array, float, float, bool]:
+        """Joint positions (n,), how far they leave the flange from its target, m and rad, and whether it is there."""
         flange, q = _TURN.actInv(target) * self._tcp.inverse(), np.array(near, dtype=float)
         before = np.inf
         for i in range(_ITERATIONS + 1):
@@ -122,7 +109,8 @@ class Arm:
             damped = jacobian @ jacobian.T + (_DAMPING + _DAMPING_BY_ERROR * square) * _UNIT
             step = jacobian.T @ np.linalg.solve(damped, error)
             q += step * (_LARGEST_STEP / max(_LARGEST_STEP, float(np.abs(step).max())))
-        return q, float(np.linalg.norm(error[:3])), float(np.linalg.norm(error[3:]))
+        distance, angle = float(np.linalg.norm(error[:3])), float(np.linalg.norm(error[3:]))
+        return q, distance, angle, distance <= _TOLERANCE and angle <= _TOLERANCE
 
     def any_joints(self, target: pin.SE3, near: Array) -> Iterator[Array | None]:
         """Search joint positions (n,) for a target anywhere, the first that are found when nothing near fits.
@@ -135,9 +123,9 @@ class Arm:
         """
         robot, nearest = self._robot, np.inf
         for start in (near, *restart_postures(robot, _RESTARTS)):
-            q, distance, angle = self._search(target, start)
+            q, distance, _, found = self._search(target, start)
             nearest = min(nearest, distance)
-            if _within(distance, angle) and wrap_into_limits(robot, near, q):
+            if found and wrap_into_limits(robot, near, q):
                 yield q
                 return
             yield None

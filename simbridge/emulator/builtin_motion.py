@@ -68,11 +68,6 @@ class MotionFunctions(ControllerFunctions):
             if drive.motion is move and not (move.done or move.blending):
                 drive.motion = motion.Hold()
 
-    def _brake(self) -> Wait:
-        """Brake first if the joints are too fast to stop within a tick: a move starts at rest."""
-        if np.abs(self._state.target_qd).max() > BRAKING * self._controller.period:
-            yield from self._until_done(motion.JointSpeed(np.zeros(6), BRAKING, stops=True))
-
     def _previous(self) -> moves.PathMove | None:
         """The move that the next one blends with."""
         current = self._drive.motion
@@ -86,8 +81,9 @@ class MotionFunctions(ControllerFunctions):
     def _follow(self, make: Callable[[Array, moves.PathMove | None], moves.PathMove]) -> Wait:
         """Run a move: `make` gets the joints where its path starts, and the move to blend with."""
         previous = self._previous()
-        if previous is None:
-            yield from self._brake()
+        if previous is None and np.abs(self._state.target_qd).max() > BRAKING * self._controller.period:
+            # A move starts at rest, and the joints are too fast to stop within a tick.
+            yield from self._until_done(motion.JointSpeed(np.zeros(6), BRAKING, stops=True))
         move = make(self._start(previous), previous)
         if move.skipped:
             number, argument = OVERLAP, OVERLAPPING[move.kind]
@@ -100,18 +96,13 @@ class MotionFunctions(ControllerFunctions):
 
     @_moving
     def do_movej(self, thread: Any, q: Any, a: float = 1.4, v: float = 1.05, t: float = 0.0, r: float = 0.0) -> Wait:
-        acceleration, speed, duration = positive("a", a), positive("v", v), not_negative("t", t)
-        radius, c = not_negative("r", r), self._controller
-
+        pace = positive("a", a), positive("v", v), not_negative("t", t), not_negative("r", r)
+        c = self._controller
         goal = yield from self._joints(thread, q, self._start(self._previous()))
         if ((goal < c.robot.position_min) | (goal > c.robot.position_max)).any():
             raise InvalidParameter("movej's q", short(q), "joint positions within the joints' range")
-
-        def make(start: Array, previous: moves.PathMove | None) -> moves.JointMove:
-            limits = c.joint_speed_limits
-            return moves.JointMove(c.arm, start, goal, limits, acceleration, speed, duration, radius, previous)
-
-        yield from self._follow(make)
+        limits = c.joint_speed_limits
+        yield from self._follow(lambda start, previous: moves.JointMove(c.arm, start, goal, limits, *pace, previous))
 
     def _straight(self, kind: str, pose: Any, a: Any, v: Any, t: Any, r: Any) -> Wait:
         goal, c = self._frame("pose", pose), self._controller

@@ -13,11 +13,7 @@ class EmulatorError(SimbridgeError, RuntimeError):
 
 
 class EmulatorBroken(SimbridgeError, RuntimeError):
-    """The emulated controller has ended because of a bug. The command line prints the traceback too.
-
-    Attributes:
-        tick: The last tick that it started.
-    """
+    """The emulated controller has ended in a tick because of a bug. The command line prints the traceback too."""
 
     def __init__(self, tick: int, cause: Exception) -> None:
         self.tick = tick
@@ -30,12 +26,7 @@ class EmulatorBroken(SimbridgeError, RuntimeError):
 
 
 class ProtocolViolation(SimbridgeError, ValueError):
-    """A client violated its protocol. It is disconnected; other clients are not.
-
-    Attributes:
-        protocol: "RTDE", "dashboard" or "script".
-        reason: What is wrong, as a clause.
-    """
+    """A client violated its protocol ("RTDE", "dashboard" or "script"). It is disconnected; other clients are not."""
 
     def __init__(self, protocol: str, reason: str) -> None:
         self.protocol, self.reason = protocol, reason
@@ -46,8 +37,6 @@ class CannotListen(SimbridgeError, OSError):
     """A port of the emulated controller cannot be opened.
 
     Attributes:
-        host: The address.
-        port: The port.
         reason: The system's error number (errno.EADDRINUSE, errno.EADDRNOTAVAIL, ...).
     """
 
@@ -65,9 +54,7 @@ class ScriptSyntaxError(SimbridgeError, ValueError):
     """A text that is not URScript, or exceeds a limit of the emulated controller.
 
     Attributes:
-        line: Line of the error, counted from 1.
-        column: Column of the error, counted from 1.
-        reason: What is wrong.
+        line, column: Place of the error, counted from 1.
         unknown: The function that it calls and that does not exist, or "".
     """
 
@@ -80,8 +67,7 @@ class RuntimeFault(SimbridgeError, RuntimeError):
     """A URScript program attempted something invalid. The program has ended; the controller continues.
 
     Attributes:
-        reason: What it attempted, as a sentence.
-        line: Line in the script, counted from 1; 0 while unknown.
+        line: In the script, counted from 1; 0 while unknown.
     """
 
     def __init__(self, reason: str, *, line: int = 0) -> None:
@@ -93,12 +79,7 @@ class RuntimeFault(SimbridgeError, RuntimeError):
 
 
 class UnknownNode(SimbridgeError, ValueError):
-    """A program of the pendant that the emulated controller cannot run.
-
-    Attributes:
-        file: Its name.
-        node: The node that is not known.
-    """
+    """A program of the pendant that the emulated controller cannot run, for it does not know a node of it."""
 
     def __init__(self, file: str, node: str) -> None:
         self.file, self.node = file, node

@@ -9,7 +9,7 @@ from __future__ import annotations
 import gzip
 import re
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from xml.etree.ElementTree import Element, ParseError, TreeBuilder, XMLParser
 
@@ -95,15 +95,11 @@ def _children(node: Element) -> Lines:
         yield from _translated(child)
 
 
-def _block(head: str, body: Lines) -> Lines:
-    yield head
+def _while(condition: str, body: Iterable[str] = ()) -> Lines:
+    yield f"while {condition}:"
     yield from (f"  {line}" for line in body)
-    yield "  sync()" if head.startswith("while") else "  pass"
+    yield "  sync()"
     yield "end"
-
-
-def _nothing(node: Element) -> Lines:
-    yield from ()
 
 
 def _variables(node: Element) -> Lines:
@@ -116,7 +112,7 @@ def _variables(node: Element) -> Lines:
 
 def _main(node: Element) -> Lines:
     once = node.get("runOnlyOnce") == "true"
-    return _children(node) if once else _block("while True:", _children(node))
+    return _children(node) if once else _while("True", _children(node))
 
 
 def _expression(node: Element) -> str:
@@ -136,13 +132,9 @@ def _wait(node: Element) -> Lines:
     if kind == "Sleep":
         yield f"sleep({float(node.findtext('waitTime') or 0.0)})"
     elif kind == "DigitalInput":
-        yield f"while get_standard_digital_in({_pin(node)}) != {node.findtext('digitalValue') == '1'}:"
-        yield "  sync()"
-        yield "end"
+        yield from _while(f"get_standard_digital_in({_pin(node)}) != {node.findtext('digitalValue') == '1'}")
     elif kind == "Condition":
-        yield f"while not ({_expression(node)}):"
-        yield "  sync()"
-        yield "end"
+        yield from _while(f"not ({_expression(node)})")
     elif kind != "NoWait":
         raise UnknownNode("", f"Wait of the type {kind}")
 
@@ -168,16 +160,16 @@ def _assignment(node: Element) -> Lines:
 def _loop(node: Element) -> Lines:
     kind = node.get("type")
     if kind == "Always":
-        return _block("while True:", _children(node))
+        return _while("True", _children(node))
     if kind == "Expression":
-        return _block(f"while {_expression(node)}:", _children(node))
+        return _while(_expression(node), _children(node))
     count = node.get("count") or node.findtext("count")
     variable = node.find("variable")
     if count is None or variable is None:
         raise UnknownNode("", f"Loop of the type {kind}")
     name = variable.get("name")
     body = [*_children(node), f"{name} = {name} + 1"]
-    return iter([f"global {name} = 0", *_block(f"while {name} < {int(count)}:", iter(body))])
+    return iter([f"global {name} = 0", *_while(f"{name} < {int(count)}", body)])
 
 
 def _move(node: Element) -> Lines:
@@ -186,9 +178,10 @@ def _move(node: Element) -> Lines:
         raise UnknownNode("", f"Move of the type {kind}")
     function, space = _MOVES[kind]
     for waypoint in node.findall("children/*"):
-        angles = waypoint.find("position/JointAngles")
-        position = waypoint.find("position")
-        joints = angles.get("angles") if angles is not None else None if position is None else position.get("joints")
+        angles, position = waypoint.find("position/JointAngles"), waypoint.find("position")
+        joints = None if position is None else position.get("joints")
+        if angles is not None:
+            joints = angles.get("angles")
         if waypoint.tag != "Waypoint" or waypoint.get("type") != "Fixed" or joints is None:
             yield from _translated(waypoint)
             continue
@@ -211,7 +204,7 @@ def _popup(node: Element) -> Lines:
 
 
 _NODES: dict[str, Callable[[Element], Lines]] = {
-    "InitVariablesNode": _variables, "Comment": _nothing, "SpecialSequence": _children, "MainProgram": _main,
-    "Folder": _children, "Wait": _wait, "Script": _script, "Set": _set, "Assignment": _assignment, "Loop": _loop,
-    "Move": _move, "Popup": _popup, "Halt": lambda node: iter(["halt"]),
+    "InitVariablesNode": _variables, "MainProgram": _main, "SpecialSequence": _children, "Folder": _children,
+    "Comment": lambda node: iter(()), "Wait": _wait, "Script": _script, "Set": _set, "Assignment": _assignment,
+    "Loop": _loop, "Move": _move, "Popup": _popup, "Halt": lambda node: iter(["halt"]),
 }  # fmt: skip

@@ -169,11 +169,7 @@ class Traffic:
 
 
 def read_traffic(file: str | Path) -> Iterator[Exchange]:
-    """What `simbridge emulate --record` kept, in the order in which it happened.
-
-    Raises:
-        InputFileError: The file cannot be read, or a line of it is something else.
-    """
+    """What `simbridge emulate --record` kept, in the order in which it happened; else InputFileError."""
     path, number = Path(file), 0
     try:
         with path.open(encoding="ascii") as lines:
@@ -187,11 +183,7 @@ def read_traffic(file: str | Path) -> Iterator[Exchange]:
 
 
 class Conversation:
-    """What is said on one connection.
-
-    Args:
-        port: The standard number.
-    """
+    """What is said on one connection to a port, by its standard number."""
 
     def __init__(self, port: int) -> None:
         self._port = port
