@@ -18,7 +18,7 @@ from simbridge.recording import cdr
 from simbridge.recording.run_samples import ALL, RunSamples, Samples, export_csv, export_mat, export_parquet
 from simbridge.robot.files import replacing, write_file
 from simbridge.robot.pose import Array
-from simbridge.trajectory.text_writer import write_tum
+from simbridge.trajectory.writers import write_tum
 
 BAG, MCAP = "rosbag2", "samples.mcap"
 """Their names in the run directory."""

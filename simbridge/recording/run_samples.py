@@ -17,7 +17,7 @@ from simbridge.errors import MissingPackage
 from simbridge.recording.log import LogColumns
 from simbridge.robot.files import replacing
 from simbridge.robot.pose import Array
-from simbridge.trajectory.text_writer import write_table
+from simbridge.trajectory.writers import write_table
 
 _POSE = ("x_m", "y_m", "z_m", "qx", "qy", "qz", "qw")
 _VECTOR = ("x", "y", "z")

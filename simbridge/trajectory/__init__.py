@@ -4,12 +4,12 @@
 from simbridge.deprecated import renamed
 from simbridge.robot.robot import TOOL_DOWN
 from simbridge.trajectory import paths
+from simbridge.trajectory.bags import read_bag
 from simbridge.trajectory.files import Frame, ReadOptions, read_trajectory
 from simbridge.trajectory.fitted import elbow_line, paper_size, shoulder_line, wrist_line
 from simbridge.trajectory.paths import Path
 from simbridge.trajectory.sampling import Sampling
 from simbridge.trajectory.shapes import IsoCube, corners, largest_cube, pick_and_place, square, step
-from simbridge.trajectory.text_writer import write_csv, write_tum
 from simbridge.trajectory.trace import (
     ConstantOrientation,
     ConstantSpeed,
@@ -26,11 +26,8 @@ from simbridge.trajectory.trace import (
     trace,
 )
 from simbridge.trajectory.trajectory import Hold, Trajectory
+from simbridge.trajectory.writers import write_bag, write_csv, write_tum
 
 
 def __getattr__(name: str) -> object:
-    if name in ("read_bag", "write_bag"):
-        from simbridge.trajectory import bag_writer, bags  # start-up time: rosbags takes 0.1 s to import
-
-        return bags.read_bag if name == "read_bag" else bag_writer.write_bag
     return renamed(__name__, name)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
@@ -14,6 +13,7 @@ from numpy.typing import ArrayLike
 from simbridge.errors import InputFileError, InvalidParameter, UnknownName
 from simbridge.robot.files import MAX_SAMPLES_TEXT, read_text
 from simbridge.trajectory.arrays import read_arrays
+from simbridge.trajectory.bags import read_bag
 from simbridge.trajectory.columns import Choice
 from simbridge.trajectory.gaps import Gaps
 from simbridge.trajectory.samples import Recording, recording_of
@@ -65,14 +65,14 @@ class ReadOptions:
             raise InvalidParameter("rate", self.rate, "a positive number of samples per second")
         if self.frames and (len(self.frames) != 2 or self.topic is not None):
             raise InvalidParameter("choice of frames", list(self.frames), "PARENT and CHILD of tf, without --topic")
-        if self.gaps not in (None, *get_args(Gaps)):
-            raise UnknownName("treatment of gaps", str(self.gaps), get_args(Gaps))
-        if self.column not in (None, *get_args(Column)):
-            raise UnknownName("column", str(self.column), get_args(Column))
-        if self.frame not in get_args(Frame):
-            raise UnknownName("frame", self.frame, get_args(Frame))
-        if self.anchor not in (None, *get_args(Anchor)):
-            raise UnknownName("anchor", str(self.anchor), get_args(Anchor))
+        for name, value, known in (
+            ("treatment of gaps", self.gaps, Gaps),
+            ("column", self.column, Column),
+            ("frame", self.frame, Frame),
+            ("anchor", self.anchor, Anchor),
+        ):
+            if value is not None and value not in get_args(known):
+                raise UnknownName(name, str(value), get_args(known))
         if self.transform:
             values = np.asarray(self.transform, dtype=float)
             if values.shape != (7,) or not np.isfinite(values).all() or abs(np.linalg.norm(values[3:]) - 1.0) > 1e-3:
@@ -89,12 +89,7 @@ class ReadOptions:
         return self == ReadOptions(self.frame)
 
     def placed(self, recorded: Trajectory, start: ArrayLike = ()) -> Trajectory:
-        """The motion in base_link.
-
-        Args:
-            recorded: As in the file.
-            start: The pose (7,) to which `anchor="start"` moves the first one.
-        """
+        """The motion in base_link; `start` is the pose (7,) to which `anchor="start"` moves the first one."""
         if self.anchor == "start":
             return recorded.anchored(start)
         if self.transform:
@@ -108,44 +103,25 @@ def is_bag(path: str | Path) -> bool:
     return file.suffix.lower() in BAGS or file.is_dir()
 
 
-def _read_bag(path: Path, reading: ReadOptions) -> Recording:
-    from simbridge.trajectory.bags import read_bag  # start-up time: rosbags takes 0.1 s to import
-
-    if reading.columns is not None:
-        raise InputFileError(path, "a bag has no columns; omit --columns")
-    return Recording(*read_bag(path, reading.topic, frames=reading.frames, rate=reading.rate))
-
-
-def _read_arrays(path: Path, reading: ReadOptions) -> Recording:
-    if reading.topic is not None or reading.frames:
-        raise InputFileError(path, "a table has no topics; omit --topic and --frames")
-    return recording_of(path, read_arrays(path, Choice.of(reading.columns), reading.rate), reading.rate)
-
-
-def _read_text(path: Path, reading: ReadOptions) -> Recording:
-    if reading.frames:
-        raise InputFileError(path, "a text file has no tf; omit --frames")
-    text, choice = read_text(path, MAX_SAMPLES_TEXT), Choice.of(reading.columns)
-    return recording_of(path, parse_text(path, text, choice, reading.rate, reading.topic), reading.rate)
-
-
-FORMATS: tuple[tuple[Callable[[Path], bool], Callable[[Path, ReadOptions], Recording]], ...] = (
-    (is_bag, _read_bag),
-    (lambda path: path.suffix.lower() in ARRAYS, _read_arrays),
-    (lambda path: True, _read_text),
-)
-"""Every format: whether a file has it, and its reader, as `read_recording`. The first format that fits is used."""
-
-
 def read_recording(path: str | Path, reading: ReadOptions | None = None) -> Recording:
     """Read a file of any format, with its poses in the file's own frame; gaps are left as they are.
 
     Raises:
         InputFileError: As `read_trajectory`.
     """
-    file = Path(path)
-    read = next(read for has_format, read in FORMATS if has_format(file))
-    return read(file, reading or ReadOptions())
+    file, reading = Path(path), reading or ReadOptions()
+    topic, frames, rate, choice = reading.topic, reading.frames, reading.rate, Choice.of(reading.columns)
+    if is_bag(file):
+        if reading.columns is not None:
+            raise InputFileError(file, "a bag has no columns; omit --columns")
+        return Recording(*read_bag(file, topic, frames=frames, rate=rate))
+    if file.suffix.lower() in ARRAYS:
+        if topic is not None or frames:
+            raise InputFileError(file, "a table has no topics; omit --topic and --frames")
+        return recording_of(file, read_arrays(file, choice, rate), rate)
+    if frames:
+        raise InputFileError(file, "a text file has no tf; omit --frames")
+    return recording_of(file, parse_text(file, read_text(file, MAX_SAMPLES_TEXT), choice, rate, topic), rate)
 
 
 def read_trajectory(
@@ -164,14 +140,8 @@ def read_trajectory(
     (`x [mm]`, `t_ns`, `rx (deg)`); for units that nothing names see `samples.py`. A comment that consists of exactly
     those names is a header, too. For bags of ROS 1 and ROS 2 see `simbridge.trajectory.bags.read_bag`. Gaps are left.
 
-    Args:
-        path: The file (text in UTF-8), or the directory of a ROS 2 bag.
-        frame: The frame of its poses: base_link, or the pendant's "base", half a turn about z from it.
-        topic: Which topic of a bag, when there are several.
-        columns, rate: As in `ReadOptions`.
-
-    Returns:
-        The trajectory in base_link.
+    The path is that of a file (text in UTF-8), or of the directory of a ROS 2 bag; the options are those of
+    `ReadOptions`. The trajectory is in base_link.
 
     Raises:
         InputFileError: The file cannot be read or is no trajectory; with line and column, or topic and message.
@@ -182,11 +152,7 @@ def read_trajectory(
 
 
 def check_frame(path: str | Path, frame: str, reading: ReadOptions) -> None:
-    """Refuse poses in a frame whose placement relative to base_link is unknown.
-
-    Raises:
-        InputFileError: Names the frame, and what to do.
-    """
+    """Refuse poses in a frame whose placement relative to base_link is unknown."""
     if reading.transform or reading.anchor is not None or frame.lstrip("/") in ("", reading.frame):
         return
     known = "--frame base, if that is the pendant's; else " if frame.lstrip("/") == "base" else ""

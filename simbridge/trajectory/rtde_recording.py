@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import gzip
 import io
-import math
 import re
 import zlib
 from array import array
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from operator import itemgetter
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
@@ -52,23 +50,14 @@ class RtdeRecording:
     """Samples of a controller's state.
 
     Attributes:
-        source: The file.
         times: Stamps (T,) by the controller's clock, s: strictly increasing.
         columns: The recorded ones of FIELDS by name, each (T, width).
         notes: What had to be left out of the file, each a sentence.
     """
 
-    source: str
     times: Array
-    columns: Mapping[str, Array] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
-
-    def __len__(self) -> int:
-        return len(self.times)
-
-    def get(self, name: str) -> Array | None:
-        """A column (T, width), or None if it was not recorded."""
-        return self.columns.get(name)
+    columns: Mapping[str, Array]
+    notes: tuple[str, ...]
 
 
 def is_rtde_recording(path: Path) -> bool:
@@ -84,11 +73,7 @@ def is_rtde_recording(path: Path) -> bool:
 
 
 def read_rtde(path: str | Path, needed: Sequence[str] = ()) -> RtdeRecording:
-    """Read a recording.
-
-    Args:
-        path: The file.
-        needed: Fields that it must contain.
+    """Read a recording that must contain the fields `needed`.
 
     Raises:
         InputFileError: It cannot be read, has no header, lacks a needed column, or has fewer than two samples; names
@@ -97,10 +82,11 @@ def read_rtde(path: str | Path, needed: Sequence[str] = ()) -> RtdeRecording:
     table = _Table(Path(path))
     time = next((name for name in _TIMES if name in table.scalars), None)
     known = {name: table.vectors[name] for name in FIELDS if len(table.vectors.get(name, ())) == FIELDS[name]}
-    missing = [_columns_of(name) for name in (*needed, *(() if known else ("target_q",))) if name not in known]
+    missing = [name for name in (*needed, *(() if known else ("target_q",))) if name not in known]
     if time is None or missing:
-        wanted = ([] if time is not None else ["timestamp"]) + missing
-        table.refuse(f"it has no {_plural('column', wanted)} {listed(wanted)}, which UR's recordings have")
+        wanted = ["timestamp"] if time is None else []
+        wanted += [f"{name}_0 to {name}_{FIELDS[name] - 1}" for name in missing]
+        table.refuse(f"it has no column{'s' if missing else ''} {listed(wanted)}, which UR's recordings have")
     values, lines = table.rows([table.scalars[time], *(i for indices in known.values() for i in indices)])
     parts = np.split(values, np.cumsum([1, *(len(indices) for indices in known.values())])[:-1], axis=1)
     columns = {name: part for name, part in zip(known, parts[1:], strict=True) if np.isfinite(part).any()}
@@ -119,16 +105,13 @@ def read_rtde(path: str | Path, needed: Sequence[str] = ()) -> RtdeRecording:
     if len(back):
         line = int(np.array(lines)[whole][new][back[0] + 1])
         raise InputFileError(table.path, "the clock goes back here; cut the file in two", line=line, field=time)
-    return RtdeRecording(str(path), times, {name: part[whole][new] for name, part in columns.items()}, tuple(notes))
+    return RtdeRecording(times, {name: part[whole][new] for name, part in columns.items()}, tuple(notes))
 
 
 def read_joint_positions(path: str | Path) -> tuple[Array, tuple[str, ...]]:
     """Joint positions (K, 6), rad, of a file with a header, and what had to be left out of it, each a sentence.
 
-    See JOINT_POSITIONS for the names of their columns.
-
-    Raises:
-        InputFileError: It cannot be read, or has no six columns of joint positions; names the line.
+    See JOINT_POSITIONS for the names of their columns. A file without six of one name is refused.
     """
     table = _Table(Path(path))
     name = next((name for name in JOINT_POSITIONS if len(table.vectors.get(name, ())) == 6), None)
@@ -145,7 +128,6 @@ class _Table:
     """The text of a file with a header.
 
     Attributes:
-        path: The file.
         scalars: Index of each column by its name in lower case.
         vectors: Indices of the columns of each vector by its name, where all of its elements are there.
         notes: What was left out, each a sentence.
@@ -154,14 +136,24 @@ class _Table:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.notes: list[str] = []
-        self._lines = self._read()
+        data = read_bytes(path, MAX_SAMPLES_TEXT)
+        if data.startswith(_GZIP):
+            data, whole = _decompressed(data, MAX_SAMPLES_TEXT + 1)
+            if len(data) > MAX_SAMPLES_TEXT:
+                self.refuse(f"it is larger than {MAX_SAMPLES_TEXT / MIB:g} MiB when it is decompressed; cut it in two")
+            if not whole:
+                self.notes.append("the compressed file is cut off or damaged: only what is before that is used")
+        if b"\0" in data[:10_000]:
+            self.refuse("this is a binary file (or UTF-16), not a text file in UTF-8")
+        text = data.decode("utf-8-sig", "replace")
+        self._lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
         first = next((i for i, line in enumerate(self._lines) if line.strip().strip("#")), None)
         if first is None:
             self.refuse("it is empty")
         header = self._lines[first].lstrip("# ")
         self._separator = _separator(header)
         names = _fields(header, self._separator)
-        if all(_is_number(name) for name in names):
+        if all(map(_is_number, names)):
             needed = "timestamp, target_q_0 to target_q_5, target_qd_0 ..., target_qdd_0 ..., actual_q_0 ..."
             self.refuse(f"it has no header: the first line must name the columns, such as {needed}", line=first + 1)
         self._width, self._first = len(names), first + 1
@@ -171,47 +163,32 @@ class _Table:
     def refuse(self, reason: str, *, line: int | None = None) -> NoReturn:
         raise InputFileError(self.path, reason, line=line)
 
-    def _read(self) -> list[str]:
-        data = read_bytes(self.path, MAX_SAMPLES_TEXT)
-        if data.startswith(_GZIP):
-            data, whole = _decompressed(data, MAX_SAMPLES_TEXT + 1)
-            if len(data) > MAX_SAMPLES_TEXT:
-                self.refuse(f"it is larger than {MAX_SAMPLES_TEXT / MIB:g} MiB when it is decompressed; cut it in two")
-            if not whole:
-                self.notes.append("the compressed file is cut off or damaged: only what is before that is used")
-        if b"\0" in data[:10_000]:
-            raise InputFileError(self.path, "this is a binary file (or UTF-16), not a text file in UTF-8")
-        text = data.decode("utf-8-sig", "replace")
-        return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-
     def rows(self, indices: Sequence[int]) -> tuple[Array, list[int]]:
         """The numbers (T, len(indices)) of some columns, and the line of each row; empty fields are nan.
 
         A last line without a line end may be cut inside of a number: it is left out.
         """
-        pick = itemgetter(*indices) if len(indices) > 1 else lambda fields: (fields[indices[0]],)
         values, numbers = array("d"), []
         last = max((i for i, line in enumerate(self._lines) if line.strip()), default=0)
-        for number in range(self._first, last + 1):
-            line = self._lines[number]
-            if not line.strip():
+        for i in range(self._first, last + 1):
+            if not self._lines[i].strip():
                 continue
-            if number == len(self._lines) - 1:
-                where = f"line {number + 1}, which has no line end"
+            words = _fields(self._lines[i], self._separator)
+            if i == len(self._lines) - 1:
+                where = f"line {i + 1}, which has no line end"
                 self.notes.append(f"the file may be cut off in {where}: the rows before it are used")
                 break
-            words = _fields(line, self._separator)
+            if len(words) != self._width and i == last:
+                self.notes.append(f"the file is cut off in line {i + 1}: the rows before it are used")
+                break
             if len(words) != self._width:
-                if number == last:
-                    self.notes.append(f"the file is cut off in line {number + 1}: the rows before it are used")
-                    break
-                reason = f"{len(words)} columns where the header names {self._width}"
-                raise InputFileError(self.path, reason, line=number + 1)
+                self.refuse(f"{len(words)} columns where the header names {self._width}", line=i + 1)
             try:
-                values.extend(map(_number, pick(words)))
-            except ValueError as error:
-                raise InputFileError(self.path, f"{error}", line=number + 1) from None
-            numbers.append(number + 1)
+                values.extend([float(words[k] or "nan") for k in indices])
+            except ValueError:
+                wrong = next(words[k] for k in indices if words[k] and not _is_number(words[k]))
+                self.refuse(f"'{wrong}' is not a number", line=i + 1)
+            numbers.append(i + 1)
         return np.array(values).reshape(-1, len(indices)), numbers
 
 
@@ -250,31 +227,9 @@ def _elements(names: Sequence[str]) -> dict[str, list[int]]:
     }
 
 
-def _columns_of(name: str) -> str:
-    return f"{name}_0 to {name}_{FIELDS[name] - 1}"
-
-
-def _plural(noun: str, items: Sequence[str]) -> str:
-    return noun if len(items) == 1 and " to " not in items[0] else f"{noun}s"
-
-
 def _is_number(word: str) -> bool:
     try:
         float(word)
     except ValueError:
         return False
     return True
-
-
-def _number(word: str) -> float:
-    """A field's value; nan if it is empty.
-
-    Raises:
-        ValueError: It is not a number; the message is a clause.
-    """
-    if not word:
-        return math.nan
-    try:
-        return float(word)
-    except ValueError:
-        raise ValueError(f"'{word}' is not a number") from None

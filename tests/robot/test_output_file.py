@@ -28,8 +28,8 @@ from simbridge.robot.calibration_file import write_calibration
 from simbridge.robot.cell import Cell, write_cell
 from simbridge.robot.files import replacing, write_file
 from simbridge.trajectory import Trajectory, write_csv, write_tum
-from simbridge.trajectory.bag_writer import write_bag
 from simbridge.trajectory.bags import read_bag
+from simbridge.trajectory.writers import write_bag
 
 PACKAGE = Path(__file__).parents[2] / "simbridge"
 POSES = np.column_stack([np.linspace(0.5, 0.6, 2000), np.zeros((2000, 5)), np.ones(2000)])

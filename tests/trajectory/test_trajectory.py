@@ -16,7 +16,7 @@ from hypothesis.extra.numpy import arrays
 from simbridge.errors import InvalidParameter, InvalidTrajectory, SimbridgeError, UnknownName
 from simbridge.robot import pose
 from simbridge.trajectory import TOOL_DOWN, Trajectory
-from simbridge.trajectory.text_writer import write_table
+from simbridge.trajectory.writers import write_table
 
 HALF = math.sqrt(0.5)
 

@@ -1,20 +1,59 @@
-"""Trajectories written as ROS bags, without ROS: ROS 1 (.bag), ROS 2 (a directory) and MCAP."""
+"""Trajectories and tables written as text (TUM, CSV), and trajectories as bags of ROS 1 and ROS 2, without ROS."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rosbags import rosbag1, rosbag2
-from rosbags.typesys import Stores, get_typestore
+import orjson
+from numpy.typing import ArrayLike
 
 from simbridge.errors import InvalidTrajectory, OutputError
-from simbridge.robot.files import replacing
-from simbridge.robot.pose import Counts
+from simbridge.robot.files import replacing, write_file
+from simbridge.robot.pose import Array, Counts
 from simbridge.trajectory.trajectory import Trajectory
 
 POSE = "geometry_msgs/msg/PoseStamped"
+
+
+def write_tum(path: str | Path, times: ArrayLike, poses: ArrayLike) -> None:
+    """Write a TUM file: one line `t x y z qx qy qz qw` a sample; read_trajectory and evo read it back bit for bit.
+
+    Stamps (T,) are in s, poses (T, 7) in m and unit quaternions. An existing file is replaced.
+    """
+    _write(path, times, poses, header="", separator=" ")
+
+
+def write_csv(path: str | Path, times: ArrayLike, poses: ArrayLike) -> None:
+    """As `write_tum`, but CSV with a header that names columns and units."""
+    _write(path, times, poses, header="t [s],x [m],y [m],z [m],qx,qy,qz,qw\n", separator=",")
+
+
+def write_table(path: Path, blocks: Iterable[Mapping[str, Array]]) -> None:
+    """Write a table as CSV: a header, and a line a row; each number reads back bit for bit.
+
+    `blocks` are columns (K,) by name, block by block of the rows: of each the same columns.
+    """
+    with replacing(path) as new, new.open("wb") as file:
+        for number, columns in enumerate(blocks):
+            if number == 0:
+                file.write((",".join(columns) + "\n").encode())
+            rows = np.column_stack([*columns.values()]).astype(float, copy=False)
+            # Twenty times as fast as `repr`, and as exact; what JSON has no number for is null.
+            text = orjson.dumps(rows, option=orjson.OPT_SERIALIZE_NUMPY)[2:-2].replace(b"],[", b"\n")
+            file.write(text if np.isfinite(rows).all() else text.replace(b"null", b"nan"))
+            file.write(b"\n")
+
+
+def _write(path: str | Path, times: ArrayLike, poses: ArrayLike, header: str, separator: str) -> None:
+    t, p = np.asarray(times, dtype=float), np.asarray(poses, dtype=float)
+    if t.ndim != 1 or p.shape != (len(t), 7):
+        reason = f"times of shape (T,) and poses of shape (T, 7) are needed; got {t.shape} and {p.shape}"
+        raise InvalidTrajectory(reason, source=str(path))
+    rows = np.column_stack([t, p]).tolist()
+    write_file(path, (header + "".join(separator.join(map(repr, row)) + "\n" for row in rows)).encode())
 
 
 def write_bag(
@@ -40,12 +79,15 @@ def write_bag(
     with replacing(path, overwrite=False) as new:
         # The writer of MCAP makes a directory with the file in it.
         target = new.with_suffix("") if file.suffix == ".mcap" else new
-        _write(target, file.suffix, trajectory, stamps, topic, frame_id)
+        _write_messages(target, file.suffix, trajectory, stamps, topic, frame_id)
         if file.suffix == ".mcap":
             (target / new.name).rename(new)
 
 
-def _write(path: Path, suffix: str, trajectory: Trajectory, stamps: Counts, topic: str, frame_id: str) -> None:
+def _write_messages(path: Path, suffix: str, trajectory: Trajectory, stamps: Counts, topic: str, frame_id: str) -> None:
+    from rosbags import rosbag1, rosbag2  # start-up time: 0.1 s
+    from rosbags.typesys import Stores, get_typestore  # start-up time: 0.1 s
+
     ros1 = suffix == ".bag"
     store = get_typestore(Stores.ROS1_NOETIC if ros1 else Stores.ROS2_HUMBLE)
     time, header = store.types["builtin_interfaces/msg/Time"], store.types["std_msgs/msg/Header"]
