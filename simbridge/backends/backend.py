@@ -7,7 +7,6 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import TYPE_CHECKING, ClassVar, get_args
 
 from simbridge.errors import Cause, SimbridgeError
@@ -173,11 +172,9 @@ class Backend(ABC):
     def __enter__(self) -> Backend:
         return self
 
-    @abstractmethod
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_exception: object) -> None:
         """Stop the arm and release it."""
+        self.stop()
 
     @abstractmethod
     def read(self) -> ArmState:

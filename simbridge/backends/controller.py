@@ -93,7 +93,7 @@ class ControllerBackend(Backend):
         facts = self._ready()
         self.planned_for = self.planned_for or facts
         if not self.ursim:
-            confirm(facts, self.robot, self.options.cell, self._plan_facts, self._ask, yes=self._settings.yes)
+            confirm(facts, self.robot, self.options.cell, self._plan_facts, self._ask, yes=self.options.yes)
         return self
 
     def _identify(self) -> ControllerFacts:
@@ -105,9 +105,6 @@ class ControllerBackend(Backend):
         facts = self._identify()
         preflight.check_ready(facts, follow_scaling=self._settings.follow_scaling)
         return facts
-
-    def __exit__(self, *_exception: object) -> None:
-        self.stop()
 
     def read(self) -> ArmState:
         with RtdeReader(self.host, STATE_FIELDS, 1.0 / self.period) as reader:

@@ -160,7 +160,6 @@ def controller_settings(robot: Robot, options: Options) -> ControllerSettings:
         payload=options.payload,
         payload_cog=cog,
         priority=options.realtime_priority,
-        yes=options.yes,
     )
 
 

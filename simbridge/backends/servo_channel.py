@@ -60,7 +60,6 @@ class ControllerSettings:
         payload: Mass, kg, configured on the controller; None leaves it.
         payload_cog: Its centre of gravity in tool0, m.
         priority: Real-time priority of the servo process; 0 for the default scheduler.
-        yes: Whether the cell file may confirm motion instead of the operator.
         feedforward: Whether a replay is the motion that the arm is to make, for which the servo law is inverted.
     """
 
@@ -72,7 +71,6 @@ class ControllerSettings:
     payload: float | None = None
     payload_cog: tuple[float, ...] | None = None
     priority: int = 0
-    yes: bool = False
     feedforward: bool = False
 
 
