@@ -12,6 +12,7 @@ import math
 import time
 import warnings
 from collections.abc import Generator, Iterable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -23,11 +24,10 @@ from simbridge.backends.ending import end_session, signals_wait
 from simbridge.backends.live_channel import LiveChannel
 from simbridge.backends.loop_process import Silence
 from simbridge.backends.operator_confirmation import confirm, confirm_approach
-from simbridge.backends.servo_channel import STATE_FIELDS, ServoConfig, StateRing, state_at_rest
+from simbridge.backends.servo_channel import STATE_FIELDS, StateRing, state_at_rest
 from simbridge.backends.servo_client import LoopTiming, ServoProcess
 from simbridge.errors import SimbridgeError
 from simbridge.planning.approach import plan_approach
-from simbridge.planning.guard import ArmLimits
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.ur.controller import ControllerFacts, read_controller
@@ -68,7 +68,7 @@ class ControllerBackend(Backend):
     def __init__(self, robot: Robot, options: Options, *, plan_facts: Facts = (), ask: Ask | None = None) -> None:
         super().__init__(robot, options, plan_facts=plan_facts, ask=ask)
         self.host = preflight.controller_host(options, self.default_host)
-        self._settings = preflight.controller_settings(robot, options)
+        self._config = preflight.servo_config(self.host, robot, options)
         self._process: ServoProcess | None = None
         self._messages: ControllerMessages
         self._stopped_by: SimbridgeError | None = None
@@ -77,8 +77,7 @@ class ControllerBackend(Backend):
         # The controller's clock when it was checked last, and at the session's first setpoint, s.
         self._checked_at = 0.0
         self._first: float | None = None
-        self._timing, self._silence = LoopTiming(self.period), Silence()
-        self._number = 0
+        self._timing, self._silence = LoopTiming(), Silence()
         self._ending: Ending | None = None
 
     @property
@@ -103,7 +102,7 @@ class ControllerBackend(Backend):
     def _ready(self) -> ControllerFacts:
         """The controller's facts, once it is identified and ready to move."""
         facts = self._identify()
-        preflight.check_ready(facts, follow_scaling=self._settings.follow_scaling)
+        preflight.check_ready(facts, follow_scaling=self._config.follow_scaling)
         return facts
 
     def read(self) -> ArmState:
@@ -119,7 +118,7 @@ class ControllerBackend(Backend):
         path = self._approach(begin, goal)
         process = self._connected()
         # The servo lags behind its setpoints: hold the last one until the arm has caught up.
-        settling = math.ceil((0.2 + 10.0 * self._settings.lookahead) / self.period)
+        settling = math.ceil((0.2 + 10.0 * self._config.lookahead) / self.period)
         for _ in self._replay(process, np.concatenate((path, np.repeat(path[-1:], settling, axis=0)))):
             pass
         self._check_start(goal)
@@ -158,12 +157,12 @@ class ControllerBackend(Backend):
         """
         self._refuse_if_stopped()
         process = self._connected()
-        self._timing = LoopTiming(self.period)
+        self._timing = LoopTiming()
         try:
             if isinstance(setpoints, np.ndarray):
                 self._check_start(setpoints[0])
                 # Closed explicitly, not by the garbage collector: closing stops the arm.
-                with contextlib.closing(self._replay(process, setpoints, self._settings.feedforward)) as states:
+                with contextlib.closing(self._replay(process, setpoints, self._config.feedforward)) as states:
                     for state in states:
                         self._timing.add(state)
                         yield state
@@ -178,7 +177,7 @@ class ControllerBackend(Backend):
         process = self._connected(setup)
         with self._stop_on_error():
             self._ring, channel = process.live_session()  # may take long on a busy computer: silence counts from here
-        self._timing, self._silence = LoopTiming(self.period), Silence()
+        self._timing, self._silence = LoopTiming(), Silence()
         return self._ring, channel, process
 
     def session_events(self, states: Iterable[ArmState]) -> list[dict[str, Any]]:
@@ -202,22 +201,22 @@ class ControllerBackend(Backend):
         """The servo process, with the control script running and the tool configured and verified."""
         if self._process is not None:
             return self._process
-        settings, self._ending = self._settings, None
+        self._ending = None
         self._check_again()
-        self._last, self._ring, self._first, self._number = None, None, None, random_number()
-        config = ServoConfig(self.host, self.period, ArmLimits.of(self.robot), settings, self._number)
+        self._last = self._ring = self._first = None
+        self._config = config = replace(self._config, number=random_number())
         with self._stop_on_error():
             with signals_wait():  # there is never one without the other
                 self._process, self._messages = ServoProcess(config, setup), ControllerMessages(self.host)
             for note in self._process.connect()["notes"]:
                 warnings.warn(note, stacklevel=2)
-            if settings.tcp is not None or settings.payload is not None:
-                preflight.check_tool(read_controller(self.host), settings.tcp, settings.payload, settings.payload_cog)
+            if config.tcp is not None or config.payload is not None:
+                preflight.check_tool(read_controller(self.host), config.tcp, config.payload, config.payload_cog)
         return self._process
 
     def _check_again(self) -> None:
-        """Repeat the checks right before the control script is sent: the confirmation may have taken long, and
-        ur_rtde's constructor would stop a program that was started meanwhile."""
+        """Repeat the checks right before the control script is sent, and that all is as it was when the plan was made.
+        The confirmation may have taken long, and ur_rtde's constructor would stop a program started meanwhile."""
         deadline = time.monotonic() + SCRIPT_ENDS
         while True:
             facts = read_controller(self.host)
@@ -228,8 +227,13 @@ class ControllerBackend(Backend):
                 # It may be the script of the previous motion, which is just ending.
                 if time.monotonic() > deadline:
                     raise
-        cell, settings = self.options.cell, self._settings
-        preflight.check_before_motion(facts, self.robot, cell, settings, self.planned_for, ursim=self.ursim)
+        config, then = self._config, self.planned_for
+        if then is not None:
+            sets_payload = config.payload is not None
+            preflight.check_unchanged(facts, then, sets_tcp=config.tcp is not None, sets_payload=sets_payload)
+        preflight.check_identity(facts, self.robot, self.options.cell, ursim=self.ursim)
+        preflight.check_remote_control(facts)
+        preflight.check_ready(facts, follow_scaling=config.follow_scaling)
         self._checked_at = facts.state.timestamp
         if facts.dashboard.program:
             warnings.warn(
@@ -319,7 +323,7 @@ class ControllerBackend(Backend):
             with signals_wait():
                 last_seen = self._checked_at if self._last is None else self._last.timestamp
                 self._ending = Ending(at_s=self._time_of_setpoints())
-                end_session(self.host, self._number, process, last_seen, self._ending)
+                end_session(self.host, self._config.number, process, last_seen, self._ending)
                 self._ending.evidence += self._messages.close()
                 self._timing.add_counts(process.counts)
                 self._process = None

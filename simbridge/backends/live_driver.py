@@ -174,7 +174,7 @@ class SimulationDriver(LiveDriver):
     def __init__(self, setup: LiveSetup, priority: int = 0) -> None:
         super().__init__(setup)
         self._priority = priority
-        self._timing = LoopTiming(setup.period)
+        self._timing = LoopTiming()
         self._silence, self._newest = Silence(), 0.0
 
     def begin(self) -> None:

@@ -37,7 +37,7 @@ class LiveServoSession(Session):
             ring = StateRing(Path(request["ring"]), joints, request["rows"])
         self._live = LiveLoop(self._motion, channel, config.period, time.monotonic, late=lambda: loop.slowed)
         self._parent.report(event="session", subjects=list(self._motion.subjects))
-        loop.play(self._live, ring.write, feedforward=config.settings.feedforward)
+        loop.play(self._live, ring.write, feedforward=config.feedforward)
         self._on(Event.PLAY)
 
 

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pinocchio as pin
 
-from simbridge.backends.servo_channel import ControllerSettings
+from simbridge.backends.servo_channel import ServoConfig
 from simbridge.errors import InvalidParameter
+from simbridge.planning.guard import ArmLimits
 from simbridge.robot.calibration import calibrated, ros_difference
 from simbridge.robot.cell import Cell
 from simbridge.robot.parts import DhTable, RosCalibration
@@ -144,13 +145,16 @@ def resolve_options(facts: ControllerFacts, options: Options, tool_speed: float 
     return replace(options, host=facts.host, period=facts.state.period, max_tool_speed=speed)
 
 
-def controller_settings(robot: Robot, options: Options) -> ControllerSettings:
+def servo_config(host: str, robot: Robot, options: Options) -> ServoConfig:
     """How the controller is used; TCP and payload are configured on it only if the options give them."""
     cog = None
     if options.payload is not None:
         at = (robot.tcp.translation if robot.payload_cog is None else robot.payload_cog).tolist()
         cog = tuple(float(v) for v in at)
-    return ControllerSettings(
+    return ServoConfig(
+        host=host,
+        period=robot.period if options.period is None else options.period,
+        limits=ArmLimits.of(robot),
         lookahead=options.plant_model.lookahead,
         gain=options.plant_model.gain,
         feedforward=options.feedforward == "on",
@@ -219,29 +223,6 @@ def check_unchanged(
     for what, is_now, was in compared:
         if is_now != was:
             raise errors.ArmChanged(facts.host, what, is_now, was, remedy)
-
-
-def check_before_motion(
-    facts: ControllerFacts,
-    robot: Robot,
-    cell: Cell | None,
-    settings: ControllerSettings,
-    planned_for: ControllerFacts | None,
-    *,
-    ursim: bool,
-) -> None:
-    """Check right before the control script is sent that all is as it was when the plan was made (`planned_for`).
-
-    Raises:
-        ControllerError: One of its subclasses: why nothing may move.
-    """
-    if planned_for is not None:
-        check_unchanged(
-            facts, planned_for, sets_tcp=settings.tcp is not None, sets_payload=settings.payload is not None
-        )
-    check_identity(facts, robot, cell, ursim=ursim)
-    check_remote_control(facts)
-    check_ready(facts, follow_scaling=settings.follow_scaling)
 
 
 def check_turns(host: str, robot: Robot, begin: Array, goal: Array) -> None:

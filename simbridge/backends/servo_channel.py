@@ -21,7 +21,6 @@ from simbridge.backends.loop_process import mapped
 from simbridge.errors import GuardViolation
 from simbridge.planning.guard import ArmLimits
 from simbridge.robot.pose import Array
-from simbridge.servo.law import GAIN, LOOKAHEAD
 from simbridge.ur.rtde import Package
 
 # The RTDE outputs of which a state consists.
@@ -48,41 +47,21 @@ _WRITTEN, _COUNTER, _POSTED, _TAKEN, _SETPOINT, _HEAD = 0, 1, 2, 3, 8, 64
 
 
 @dataclass(frozen=True)
-class ControllerSettings:
-    """How a controller is used.
+class ServoConfig:
+    """The configuration of a servo process, the first line on its standard input: how a controller is used.
 
     Attributes:
-        lookahead: Of servoJ, s.
-        gain: Of servoJ, 1/s^2.
+        host: The controller.
+        period: Control period, s.
+        limits: The arm's limits.
+        lookahead, gain: Of servoJ, s and 1/s^2.
+        feedforward: Whether a replay is the motion that the arm is to make, for which the servo law is inverted.
         follow_scaling: Follow the controller's speed scaling; otherwise refuse it.
         wait_in_pause: Wait while the program is paused at the pendant; otherwise end.
         tcp: TCP in tool0, x y z (m) rx ry rz (rotation vector, rad), configured on the controller; None leaves it.
         payload: Mass, kg, configured on the controller; None leaves it.
         payload_cog: Its centre of gravity in tool0, m.
         priority: Real-time priority of the servo process; 0 for the default scheduler.
-        feedforward: Whether a replay is the motion that the arm is to make, for which the servo law is inverted.
-    """
-
-    lookahead: float = LOOKAHEAD
-    gain: float = GAIN
-    follow_scaling: bool = True
-    wait_in_pause: bool = True
-    tcp: tuple[float, ...] | None = None
-    payload: float | None = None
-    payload_cog: tuple[float, ...] | None = None
-    priority: int = 0
-    feedforward: bool = False
-
-
-@dataclass(frozen=True)
-class ServoConfig:
-    """The configuration of a servo process, the first line on its standard input.
-
-    Attributes:
-        host: The controller.
-        period: Control period, s.
-        limits: The arm's limits.
-        settings: How the controller is used.
         number: The session's, which the control script carries.
         live: The file of the pickled `LiveSetup` of a live session.
     """
@@ -90,8 +69,16 @@ class ServoConfig:
     host: str
     period: float
     limits: ArmLimits
-    settings: ControllerSettings
-    number: int
+    lookahead: float
+    gain: float
+    feedforward: bool
+    follow_scaling: bool
+    wait_in_pause: bool
+    tcp: tuple[float, ...] | None
+    payload: float | None
+    payload_cog: tuple[float, ...] | None
+    priority: int
+    number: int = 0
     live: str | None = None
 
 

@@ -119,14 +119,9 @@ class ServoProcess(LoopProcess):
 
 
 class LoopTiming:
-    """Timing of a servo loop, collected from the states of a stream: 24 bytes a sample.
+    """Timing of a servo loop, collected from the states of a stream: 24 bytes a sample."""
 
-    Args:
-        period: Control period, s.
-    """
-
-    def __init__(self, period: float) -> None:
-        self._period = period
+    def __init__(self) -> None:
         self._sequence, self._sent, self._received = array("q"), array("d"), array("d")
         self._missed = {"missed_deadlines": 0, "missed_states": 0}
 

@@ -84,7 +84,7 @@ class ServoLoop:
         guard: Checks every setpoint right before it is sent.
         host: The controller's address, for messages.
         law: Of the controller's servoj; its cycle is the control period.
-        follow_scaling, wait_in_pause: See `ControllerSettings`.
+        follow_scaling, wait_in_pause: See `ServoConfig`.
 
     Attributes:
         state: The newest state.

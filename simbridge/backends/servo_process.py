@@ -115,12 +115,12 @@ class RtdeLink:
 
     def upload(self) -> None:
         """Upload the control script; raises `ConnectionLost` if ur_rtde could not send it."""
-        number, settings = self._config.number, self._config.settings
-        source = control_script(number, self._config.period, settings.tcp, settings.payload, settings.payload_cog)
+        config = self._config
+        source = control_script(config.number, config.period, config.tcp, config.payload, config.payload_cog)
         with new_files_allowed(), open(os.memfd_create("simbridge-script"), "w") as file:
             file.write(source)
             file.flush()
-            self._watch = ProgramWatch(number, uploaded=True)
+            self._watch = ProgramWatch(config.number, uploaded=True)
             try:
                 self._control.setCustomScriptFile(f"/proc/self/fd/{file.fileno()}")
             except RuntimeError as error:
@@ -133,7 +133,7 @@ class RtdeLink:
             ArmStopped: The arm was stopped meanwhile.
             ScriptNotStarted: It does not run.
         """
-        host, waits = self._config.host, self._config.settings.wait_in_pause
+        host, waits = self._config.host, self._config.wait_in_pause
         deadline = time.monotonic() + SCRIPT_TIMEOUT
         ran = False
         while time.monotonic() < deadline:
@@ -169,9 +169,9 @@ class RtdeLink:
         return states
 
     def servo(self, q: Array) -> bool:
-        config, settings = self._config, self._config.settings
+        config = self._config
         return self._call(
-            lambda: self._control.servoJ(q.tolist(), 0.0, 0.0, config.period, settings.lookahead, settings.gain)
+            lambda: self._control.servoJ(q.tolist(), 0.0, 0.0, config.period, config.lookahead, config.gain)
         )
 
     def _call(self, command: Callable[[], Any]) -> bool:
@@ -209,18 +209,18 @@ class Session:
         Raises:
             SimbridgeError: What ended the motion.
         """
-        config, settings = self._config, self._config.settings
+        config = self._config
         self._prepare()
         self._link = link = RtdeLink(config)
-        notes = minimize_latency(settings.priority)
+        notes = minimize_latency(config.priority)
         link.check_idle()
         self._on(Event.SENT)
         link.upload()
         link.await_script()
-        guard = Guard(config.limits, config.period, settings.lookahead)
-        law = ServojLaw(config.period, settings.gain, settings.lookahead)
+        guard = Guard(config.limits, config.period, config.lookahead)
+        law = ServojLaw(config.period, config.gain, config.lookahead)
         self._loop = loop = ServoLoop(
-            link, guard, config.host, law, follow_scaling=settings.follow_scaling, wait_in_pause=settings.wait_in_pause
+            link, guard, config.host, law, follow_scaling=config.follow_scaling, wait_in_pause=config.wait_in_pause
         )
         self._on(Event.SCRIPT_RUNS)
         self._parent.report(event="ready", q=loop.measured.tolist(), notes=notes)

@@ -15,7 +15,7 @@ STATE = ArmState(0, 0.0, 0.0, 0.0, NONE, NONE, NONE, NONE, NONE)
 
 
 def timed(sent, received, sequence=None):
-    timing = LoopTiming(0.008)
+    timing = LoopTiming()
     for k, (leaving, arrived) in enumerate(zip(sent, received, strict=True)):
         number = k if sequence is None else sequence[k]
         timing.add(dataclasses.replace(STATE, sequence=number, host_sent=leaving, host_monotonic=arrived))
@@ -23,7 +23,7 @@ def timed(sent, received, sequence=None):
 
 
 def test_before_the_second_setpoint_there_is_no_summary():
-    assert LoopTiming(0.008).summary() is None
+    assert LoopTiming().summary() is None
     assert timed([1.0], [1.006]).summary() is None
 
 
