@@ -7,11 +7,10 @@ interpreter lock can hold the loop up.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,7 +26,11 @@ _SLOTS = 4
 # Periods kept for the record: more than two minutes at 500 Hz.
 _ROWS = 65_536
 _CAUSES = 3
-_SCALARS = ("index", "now", "rate", "engagement", "order", "number", "fate", "phase", "speed", "solver")
+# The numbers in a row, and what they are read as.
+_SCALARS: dict[str, Callable[..., Any]] = {
+    "index": int, "now": float, "rate": float, "engagement": int, "order": Order, "number": int, "fate": Fate,
+    "phase": Phase, "speed": float, "solver": float,
+}  # fmt: skip
 _NO_CAUSE = (-1.0, -1.0, 0.0)
 
 
@@ -156,22 +159,8 @@ class LiveChannel:
 
     def _period(self, row: Array, subjects: tuple[str, ...]) -> Period:
         k, n = len(_SCALARS), self._n
-        index, now, rate, engagement, order, number, fate, phase, speed, solver = row[:k].tolist()
+        fields = {name: kind(value) for (name, kind), value in zip(_SCALARS.items(), row[:k].tolist(), strict=True)}
         found = (cause_of_row((a, b, c), subjects) for a, b, c in row[k : k + 3 * _CAUSES].reshape(-1, 3).tolist())
-        vectors = row[k + 3 * _CAUSES :]
-        return Period(
-            index=int(index),
-            now=now,
-            rate=rate,
-            engagement=int(engagement),
-            order=Order(int(order)),
-            number=int(number),
-            fate=Fate(int(fate)),
-            phase=Phase(int(phase)),
-            speed=speed,
-            solver=solver if solver >= 0.0 else math.nan,
-            causes=tuple(cause for cause in found if cause is not None),
-            target=vectors[:7],
-            solution=vectors[7 : 7 + n],
-            setpoint=vectors[7 + n :],
-        )
+        target, solution, setpoint = np.split(row[k + 3 * _CAUSES :], (7, 7 + n))
+        causes = tuple(cause for cause in found if cause is not None)
+        return Period(**fields, causes=causes, target=target, solution=solution, setpoint=setpoint)

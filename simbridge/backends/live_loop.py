@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import pickle
 import sys
@@ -201,7 +202,7 @@ class LiveLoop:
         self._share = min(max(self._wanted_share, self._share - change), self._share + change)
         rate *= self._share
         step = self._motion.step(now, rate, self._channel.newest())
-        took = time.perf_counter() - begun if self._timed else -1.0
+        took = time.perf_counter() - begun if self._timed else math.nan
         if took > self._period:
             # A core that others used is no fault of the solver's.
             took -= self._waiting.seconds() - waited
