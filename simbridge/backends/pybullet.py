@@ -19,7 +19,7 @@ import time
 from collections.abc import Generator, Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pinocchio as pin
@@ -28,7 +28,6 @@ from simbridge.backends.backend import ArmState, Ask, Backend, Capabilities, Fac
 from simbridge.errors import InvalidParameter, MissingPackage, NoDisplay
 from simbridge.planning.approach import plan_approach
 from simbridge.planning.guard import Guard
-from simbridge.planning.options import Options
 from simbridge.robot.meshes import drawing_of
 from simbridge.robot.parts import Mesh
 from simbridge.robot.pose import Array
@@ -36,6 +35,9 @@ from simbridge.robot.robot import Robot
 from simbridge.servo.feedforward import BRAKING, InverseServoj
 from simbridge.servo.law import LOOKAHEAD
 from simbridge.servo.plant import PlantReference, controller_cycle
+
+if TYPE_CHECKING:  # loads the solvers
+    from simbridge.planning.options import Options
 
 PHYSICS_STEP = 0.001  # s
 # Bandwidth of the feedback: of the ideal servo, and of joints that follow the servo law's targets.
@@ -128,10 +130,9 @@ class PyBulletBackend(Backend):
     def __enter__(self) -> PyBulletBackend:
         self._bullet = import_pybullet()
         self._client = self._bullet.connect(self._bullet.GUI if self.options.gui else self._bullet.DIRECT)
-        self._body = self._load()
         self._joints = list(range(self.robot.n))
-        self._sequence = 0
-        self._count = 0
+        self._body = self._load()
+        self._sequence = self._count = 0
         self._effort = np.zeros(self.robot.n)
         self.place(self.robot.home)
         self._epoch = time.monotonic()
@@ -157,23 +158,19 @@ class PyBulletBackend(Backend):
             fixedTimeStep=PHYSICS_STEP, numSubSteps=0, deterministicOverlappingPairs=1, physicsClientId=client
         )
         with tempfile.TemporaryDirectory() as directory:
-            path = os.path.join(directory, "robot.urdf")
+            path = Path(directory, "robot.urdf")
             # Meshes are only drawn, and take a while to load.
-            shown = _with_mesh_files(self._real, Path(directory)) if self.options.gui else _without_meshes(self._real)
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(shown.urdf)
+            shown = _with_mesh_files(self._real, path.parent) if self.options.gui else _without_meshes(self._real)
+            path.write_text(shown.urdf, encoding="utf-8")
             # Without this flag PyBullet derives inertias from the shapes.
             flags = b.URDF_USE_INERTIA_FROM_FILE
-            body = b.loadURDF(path, useFixedBase=True, flags=flags, physicsClientId=client)
+            body = b.loadURDF(str(path), useFixedBase=True, flags=flags, physicsClientId=client)
+        undamped = dict.fromkeys(("linearDamping", "angularDamping", "jointDamping"), 0.0)
         for link in range(-1, b.getNumJoints(body, physicsClientId=client)):
-            b.changeDynamics(
-                body, link, linearDamping=0.0, angularDamping=0.0, jointDamping=0.0, physicsClientId=client
-            )
+            b.changeDynamics(body, link, **undamped, physicsClientId=client)
         # By default, PyBullet brakes every joint with a velocity motor: switch it off.
-        joints = list(range(self.robot.n))
-        b.setJointMotorControlArray(
-            body, joints, b.VELOCITY_CONTROL, forces=[0.0] * len(joints), physicsClientId=client
-        )
+        idle = [0.0] * self.robot.n
+        b.setJointMotorControlArray(body, self._joints, b.VELOCITY_CONTROL, forces=idle, physicsClientId=client)
         return body
 
     def _measured(self) -> tuple[Array, Array]:
@@ -216,10 +213,6 @@ class PyBulletBackend(Backend):
         # What brings the joints, integrated as PyBullet does, from one point of the path to the next.
         return path[1:-1], velocity[:-1], (velocity[1:] - velocity[:-1]) / PHYSICS_STEP
 
-    @property
-    def _timestamp(self) -> float:
-        return self._count * self.period
-
     def read(self) -> ArmState:
         return self._state(0.0)
 
@@ -227,7 +220,7 @@ class PyBulletBackend(Backend):
         return ArmState(
             sequence=self._sequence,
             host_monotonic=time.monotonic(),
-            timestamp=self._timestamp,
+            timestamp=self._count * self.period,
             plan_time=plan_time,
             q=self._q,
             qd=self._qd,
@@ -262,10 +255,9 @@ class PyBulletBackend(Backend):
                 return
 
     def stream(self, setpoints: Iterable[Array]) -> Generator[ArmState, None, None]:
-        begin = self._count
         if self._inverse is not None:
             self._inverse.reset(self._command)
-        self._epoch = time.monotonic() - begin * self.period
+        self._epoch = time.monotonic() - self._count * self.period
         try:
             for index, setpoint in enumerate(setpoints):
                 self._sent = self._guard.check(setpoint, self._q)
