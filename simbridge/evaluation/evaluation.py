@@ -39,23 +39,18 @@ POSES = ("reference", "target", "solution", "setpoint", "attained")
 """The poses of the pipeline."""
 
 
-def recorded_plan(settings: dict[str, Any], log: LogColumns) -> Plan:
-    """What a live session was asked for and sent, as a plan: its targets are its reference.
+def _chain(settings: dict[str, Any]) -> tuple[Array, NDArray[np.bool_]]:
+    chain = settings["kinematics"]
+    placements = np.array(chain["placements"], dtype=float).reshape(-1, 4, 4)
+    return placements, np.array(chain["prismatic"], dtype=bool)
 
-    Args:
-        settings: Content of the session's settings.toml.
-        log: Its log.
-    """
+
+def _recorded_plan(settings: dict[str, Any], log: LogColumns) -> Plan:
+    """What a live session was asked for and sent, as a plan: its targets are its reference."""
     stamps, poses = log.stamp, log.target
     if not len(stamps):
-        stamps, poses = (
-            np.zeros(1),
-            tool_poses(
-                np.array(settings["kinematics"]["placements"], dtype=float).reshape(-1, 4, 4),
-                np.array(settings["kinematics"]["prismatic"], dtype=bool),
-                np.array(settings["robot"]["home"], dtype=float)[None],
-            ),
-        )
+        home = np.array(settings["robot"]["home"], dtype=float)
+        stamps, poses = np.zeros(1), tool_poses(*_chain(settings), home[None])
     checksum = settings["kinematics"]["checksum"]
     trajectory = Trajectory(stamps, poses, source="live inputs")
     times = trajectory.elapsed.copy()
@@ -70,10 +65,7 @@ class Evaluation:
     All poses are (T, 7) from base_link to the TCP and belong to the stamps `log.stamp`.
 
     Attributes:
-        directory: The run directory.
-        settings: Content of settings.toml.
-        plan: Content of plan.npz.
-        log: Content of log.mcap, as far as it was written.
+        settings, plan, log: Contents of settings.toml, plan.npz and log.mcap, the last as far as it was written.
     """
 
     directory: RunDirectory
@@ -89,7 +81,7 @@ class Evaluation:
             NotARun, LogReadError: A part is missing or broken.
         """
         settings, log = directory.settings(), directory.log()
-        plan = recorded_plan(settings, log) if "live" in settings else directory.plan(Plan.from_arrays)
+        plan = _recorded_plan(settings, log) if "live" in settings else directory.plan(Plan.from_arrays)
         return Evaluation(directory, settings, plan, log)
 
     @staticmethod
@@ -102,12 +94,9 @@ class Evaluation:
         """
         evaluation = Evaluation.of(RunDirectory.open(path))
         if not evaluation.has_samples:
-            live = "live" in evaluation.settings
-            why = (
-                "the session was never engaged"
-                if live
-                else "the run ended before the arm reached the start of its plan"
-            )
+            why = "the run ended before the arm reached the start of its plan"
+            if "live" in evaluation.settings:
+                why = "the session was never engaged"
             raise SimbridgeError(f"{path} holds no sample: {why}.")
         return evaluation
 
@@ -119,9 +108,7 @@ class Evaluation:
     @cached_property
     def chain(self) -> tuple[Array, NDArray[np.bool_]]:
         """The kinematic chain: placements of the joints (n + 1, 4, 4), and which joints are prismatic (n,)."""
-        chain = self.settings["kinematics"]
-        placements = np.array(chain["placements"], dtype=float).reshape(-1, 4, 4)
-        return placements, np.array(chain["prismatic"], dtype=bool)
+        return _chain(self.settings)
 
     def tool(self, joints: Array) -> Array:
         """Tool poses (T, 7) at joint positions (T, n), rad."""
@@ -189,9 +176,7 @@ class Evaluation:
         From the controller's target of the first sample on, nothing measured is used. Where a sample is missing, the
         command before it holds.
         """
-        if self.servo is None:
-            return None
-        return self.followed(self.servo)
+        return None if self.servo is None else self.followed(self.servo)
 
     def followed(self, law: ServojLaw) -> Array:
         """What a servo law makes of the commands of this run: see `predicted_joints`."""
@@ -229,8 +214,7 @@ class Evaluation:
         return self._budget(slice(None))
 
     def _budget(self, rows: slice) -> ErrorBudget[PoseError]:
-        reference, target, solution, setpoint, attained = self._pipeline(rows)
-        return error_budget(reference, target, solution, setpoint, attained, self._predicted(rows))
+        return error_budget(**dict(zip(POSES, self._pipeline(rows), strict=True)), predicted=self._predicted(rows))
 
     @cached_property
     def errors(self) -> ErrorBudget[ErrorSize]:

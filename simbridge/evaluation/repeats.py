@@ -11,9 +11,8 @@ from simbridge.errors import LogReadError, NotARun, UnusableSamples
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.metrics import samples
 from simbridge.evaluation.repeatability import IsoFigures, iso_figures
-from simbridge.evaluation.summary import Judgement, summarize
+from simbridge.evaluation.summary import Judgement, WhatRan, summarize, what_ran
 from simbridge.recording.run_directory import RunDirectory, repeats_in
-from simbridge.servo.plant import servo_words
 
 
 class RepeatedRun(TypedDict):
@@ -36,21 +35,13 @@ class RepeatedRun(TypedDict):
 _OF_A_RUN = tuple(name for name in RepeatedRun.__annotations__ if name != "run")
 
 
-class RepeatsSummary(Judgement):
+class RepeatsSummary(WhatRan, Judgement):
     """The common summary.json of repeated runs.
 
     `outcome` is "completed" or that of the last run; `repeats` is the number of runs requested; `passed` says whether
     all runs were made and passed, None without a tolerance.
     """
 
-    label: str
-    scenario: str
-    robot: str
-    robot_title: str
-    solver: str
-    backend: str
-    servo: str
-    feedforward: bool
     outcome: str
     repeats: int
     completed: int
@@ -61,12 +52,8 @@ class RepeatsSummary(Judgement):
 def summarize_repeats(whole: RunDirectory, runs: Sequence[RunDirectory], count: int) -> RepeatsSummary:
     """Measure runs of one plan together, from their directories, and write the common summary.json.
 
-    A run without a summary was killed: it is measured from its log, as far as the log goes.
-
-    Args:
-        whole: The directory of the repeats.
-        runs: The runs, in order.
-        count: How many runs were requested.
+    A run without a summary was killed: it is measured from its log, as far as the log goes. `count` is how many runs
+    were requested.
     """
     settings = runs[0].settings()
     summaries = [run_summary(run) for run in runs]
@@ -81,7 +68,7 @@ def summarize_repeats(whole: RunDirectory, runs: Sequence[RunDirectory], count: 
         iso = {"witness": "self-reported", "figures": [], "stops_m": [], "limit_band_m": None, "missing": [str(error)]}
     verdicts = [summary["passed"] for summary in summaries]
     common: RepeatsSummary = {
-        **_facts(settings),  # type: ignore[typeddict-item]
+        **what_ran(settings),
         "tolerance": settings.get("tolerance"),
         "outcome": outcome,
         "repeats": count,
@@ -95,20 +82,6 @@ def summarize_repeats(whole: RunDirectory, runs: Sequence[RunDirectory], count: 
     }
     whole.write_summary(common)
     return common
-
-
-def _facts(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """What was run, by the settings of the first run."""
-    return {
-        "label": settings.get("label", ""),
-        "scenario": settings["scenario"]["name"],
-        "robot": settings["robot"]["name"],
-        "robot_title": settings["robot"]["title"],
-        "solver": settings["solver"]["name"],
-        "backend": settings["backend"]["name"],
-        "servo": servo_words(settings["backend"]),
-        "feedforward": settings["scenario"].get("feedforward") == "on",
-    }
 
 
 def run_summary(run: RunDirectory) -> Mapping[str, Any]:
@@ -128,10 +101,7 @@ def run_summary(run: RunDirectory) -> Mapping[str, Any]:
 
 
 def common_summary(path: Path) -> RepeatsSummary:
-    """The content of the summary.json of repeats. It is computed and written if the repeats were killed before that.
-
-    Args:
-        path: The directory of the repeats.
+    """The content of the summary.json in a directory of repeats; computed and written if they were killed before that.
 
     Raises:
         NotARun: summary.json or the first run's settings.toml is broken.
@@ -143,6 +113,6 @@ def common_summary(path: Path) -> RepeatsSummary:
         summary = whole.summary()
         if len(summary["runs"]) == len(runs):
             # One of an earlier version has fewer facts.
-            return cast(RepeatsSummary, {**_facts(runs[0].settings()), **summary})
+            return cast(RepeatsSummary, {**what_ran(runs[0].settings()), **summary})
     # Settings of an earlier version do not say how many runs were requested.
     return summarize_repeats(whole, runs, runs[-1].settings().get("repeats", {}).get("count", len(runs)))

@@ -72,13 +72,8 @@ class EndedBy(TypedDict):
     arm_at_rest: bool | None
 
 
-class RunFacts(TypedDict):
-    """What every summary holds, also that of a run without a sample.
-
-    `outcome` is "completed" or why the run ended early; `ended_by` is None where it was not recorded; times are in s,
-    `predicted_lag_s` is the solver's. `plant_model` names what follows the commands in one line, `servo` as a noun
-    phrase. `inputs`, `latency`: of a session.
-    """
+class WhatRan(TypedDict):
+    """What was run, by its settings; `servo` names what follows the commands as a noun phrase."""
 
     label: str
     scenario: str
@@ -86,9 +81,33 @@ class RunFacts(TypedDict):
     robot_title: str
     solver: str
     backend: str
-    plant_model: str
     servo: str
     feedforward: bool
+
+
+def what_ran(settings: Mapping[str, Any]) -> WhatRan:
+    """The content of a run's settings.toml in short."""
+    return {
+        "label": settings.get("label", ""),
+        "scenario": settings["scenario"]["name"],
+        "robot": settings["robot"]["name"],
+        "robot_title": settings["robot"]["title"],
+        "solver": settings["solver"]["name"],
+        "backend": settings["backend"]["name"],
+        "servo": servo_words(settings["backend"]),
+        "feedforward": settings["scenario"].get("feedforward") == "on",
+    }
+
+
+class RunFacts(WhatRan):
+    """What every summary holds, also that of a run without a sample.
+
+    `outcome` is "completed" or why the run ended early; `ended_by` is None where it was not recorded; times are in s,
+    `predicted_lag_s` is the solver's. `plant_model` names what follows the commands in one line. `inputs`, `latency`:
+    of a session.
+    """
+
+    plant_model: str
     outcome: str
     ended_by: EndedBy | None
     period_s: float
@@ -208,15 +227,8 @@ def summarize(
     """
     log, settings, session = run.log, run.settings, run.session
     facts: RunFacts = {
-        "label": settings.get("label", ""),
-        "scenario": settings["scenario"]["name"],
-        "robot": settings["robot"]["name"],
-        "robot_title": settings["robot"]["title"],
-        "solver": settings["solver"]["name"],
-        "backend": settings["backend"]["name"],
+        **what_ran(settings),
         "plant_model": plant_model(settings["backend"]),
-        "servo": servo_words(settings["backend"]),
-        "feedforward": settings["scenario"].get("feedforward") == "on",
         "outcome": outcome,
         "ended_by": ended_by,
         "period_s": run.plan.period,

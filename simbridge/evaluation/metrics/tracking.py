@@ -44,11 +44,10 @@ PartKey = Literal[
     "sampling_error", "solver_error", "limiter_error", "plant_error", "servo_law_error", "rest_error", "tracking_error"
 ]
 
+# Smaller errors, in m and rad, are rounding.
 NOTHING = 1e-12
-"""Smaller errors, in m and rad, are rounding."""
-
+# Delays in s of position and rotation that differ by less are reported as one.
 SAME_DELAY = 1e-3
-"""Delays in s of position and rotation that differ by less are reported as one."""
 
 
 @dataclass(frozen=True)
@@ -144,13 +143,8 @@ def error_budget(
     Args:
         reference: The continuous path at the stamps.
         target: What the solver was given.
-        solution: Tool poses at the solver's joint positions.
-        setpoint: Tool poses where the joints should be.
-        attained: Tool poses at the measured joint positions.
+        solution, setpoint, attained: Tool poses at the solver's, the wanted and the measured joint positions.
         predicted: Tool poses where the servo law brings the joints, if it is known.
-
-    Raises:
-        UnusableSamples: If they differ in length or a value is not finite.
     """
     first = rows("reference poses", reference, 7)
     given = {"target": target, "solution": solution, "setpoint": setpoint, "attained": attained}
