@@ -132,9 +132,9 @@ def inspect(file: str, *, robot: str, out: str | None, as_json: bool, **flags: A
     else:
         _show_inspection(facts)
     if out is not None:
-        from simbridge.report.inspection_figure import draw  # matplotlib
+        from simbridge.report.figure_files import draw_trajectory  # matplotlib
 
-        draw(out, scenario.trajectory, attained, title=scenario.name)
+        draw_trajectory(out, scenario.trajectory, attained, title=scenario.name)
         print(f"Picture: {out}", file=sys.stderr if as_json else sys.stdout)
     return 0
 

@@ -13,7 +13,7 @@ from simbridge.evaluation.repeats import common_summary
 from simbridge.evaluation.summary import summarize
 from simbridge.recording.run_directory import RunDirectory, is_of_repeats
 from simbridge.report import write_report
-from simbridge.report.paper_figures import FORMATS, write_figures
+from simbridge.report.figure_files import FORMATS, write_figures
 from simbridge.report.repeats_page import write_repeats_page
 from simbridge.report.replay import replay_page
 from simbridge.report.verdict import tolerance_check

@@ -26,9 +26,9 @@ from simbridge.report.over_time import (
     shown_range,
 )
 from simbridge.report.palette import ERRORS, REFERENCE, RUN_DASHES, RUNS, TRACKING
+from simbridge.report.paths import Path, three_views
 from simbridge.report.rendering import LegendEntry, render
 from simbridge.report.settings_list import flattened
-from simbridge.report.views import Path, three_views
 from simbridge.robot.pose import Array
 from simbridge.text import NO_BREAK, millimetres
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -58,11 +58,14 @@ def errors_over_time(evaluation: Evaluation, summary: Summary) -> tuple[list[Leg
         "Position error in mm and rotation error in degrees over time, logarithmic: tracking and its parts. "
         f"Largest at {stamps[worst]:.2f} s"
     )
-    drawn = (
-        Markup('<div class="{}">{}</div>').format(kind, chart.svg(f"time{width}", label, width))
-        for kind, width in (("wide", WIDE), ("narrow", NARROW))
-    )
-    return [*entries, LegendEntry("worst sample", "", "cross")], chart.html(Markup("\n").join(drawn))
+    drawn = at_both_widths(lambda width: chart.svg(f"time{width}", label, width))
+    return [*entries, LegendEntry("worst sample", "", "cross")], chart.html(drawn)
+
+
+def at_both_widths(draw: Callable[[int], Markup]) -> Markup:
+    """A drawing for wide screens and for phones, of which the page shows one; `draw` is given its width in pixels."""
+    element = Markup('<div class="{}">{}</div>')
+    return Markup("\n").join(element.format(kind, draw(width)) for kind, width in (("wide", WIDE), ("narrow", NARROW)))
 
 
 def error_panels(evaluation: Evaluation, summary: Summary) -> list[Panel]:

@@ -11,15 +11,13 @@ from simbridge.evaluation.metrics.tracking import POSE_PARTS, TRACKING_ERROR, kn
 from simbridge.evaluation.summary import Summary, shown_metrics
 from simbridge.report import verdict
 from simbridge.report.drawing import drawing_style
-from simbridge.report.error_map import error_map
 from simbridge.report.joints import joint_chart, joints, largest_contributor
 from simbridge.report.over_time import contour_chart, errors_over_time, loop_chart
 from simbridge.report.palette import ATTAINED, ERRORS, PLANT, REFERENCE, SETPOINT, TRACKING
+from simbridge.report.paths import Path, error_map, three_views, worst_sample
 from simbridge.report.rendering import Figure, LegendEntry, render
 from simbridge.report.session import session_part
 from simbridge.report.settings_list import all_settings, important_settings, repeat_command
-from simbridge.report.views import Path, three_views
-from simbridge.report.worst import worst_sample
 from simbridge.text import NO_BREAK, millimetres
 
 _EFFORT = {"velocity": "°/s", "acceleration": "°/s²", "jerk": "°/s³", "torque": "N m"}

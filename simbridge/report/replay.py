@@ -21,8 +21,8 @@ from simbridge.evaluation.evaluation import Evaluation
 from simbridge.report.arm_scene import ArmScene
 from simbridge.report.charts import decimated_path
 from simbridge.report.drawing import as_written
-from simbridge.report.error_map import colour_steps, colours
 from simbridge.report.palette import REFERENCE
+from simbridge.report.paths import colour_steps, colours
 from simbridge.report.rendering import render
 from simbridge.robot.pose import Array
 from simbridge.text import NO_BREAK, degrees, millimetres

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from markupsafe import Markup
-from matplotlib.axes import Axes
 
 from simbridge.evaluation.live_session import Hindrance, Session
-from simbridge.recording.live_record import InputRecord
 from simbridge.report import drawing
 from simbridge.report.charts import BOTTOM, LEFT, RIGHT, Chart, Line
-from simbridge.report.over_time import NARROW, WIDE, broad, linear_panel
+from simbridge.report.over_time import at_both_widths, broad, linear_panel
 from simbridge.report.palette import ALARM, ATTAINED, INK, REFERENCE, SETPOINT, SOLVER, STATES
 from simbridge.report.rendering import LegendEntry
 from simbridge.text import NO_BREAK, counted
@@ -51,6 +48,8 @@ MEANINGS = {
     "paused": "at the pendant",
 }
 
+Phase = tuple[float, float, str]
+"""From when to when, s, and the state's name."""
 
 _SPEED_LEGEND = (
     LegendEntry("controller's speed factor", SETPOINT),
@@ -58,58 +57,42 @@ _SPEED_LEGEND = (
 )
 
 
-@dataclass(frozen=True)
-class SessionPart:
-    """What the page shows of a session.
+def session_part(session: Session) -> dict[str, Any]:
+    """What the template shows of a session; to be called within `drawing_style`.
 
-    Attributes:
-        sentences: At a glance: the states and the rejected inputs.
-        legend, time_line, speed_legend, speed: Drawings over time with their legends; empty where nothing was logged.
-        hindrances: Rows of their table: name, worst number, how often, s in all, first at s, meaning of the number.
-        events: Rows of their list: when, s, and what.
+    Returns:
+        `sentences`: the states and the rejected inputs; `hindrances`, rows of their table: name, worst number, how
+        often, s in all, first at s, meaning of the number; `events`: rows of when, s, and what. `time_line` and `speed`
+        are drawings over time with their legends; "" where nothing was logged.
     """
-
-    sentences: Sequence[str]
-    legend: Sequence[LegendEntry]
-    time_line: Markup | str
-    speed_legend: Sequence[LegendEntry]
-    speed: Markup | str
-    hindrances: Sequence[tuple[str, str, str, str, str, str]]
-    events: Sequence[tuple[str, str]]
-
-
-def session_part(session: Session) -> SessionPart:
-    """What the page shows of a session; to be called within `drawing_style`."""
     hindrances, phases = session.hindrances, session.phases
     sentences = [_states(phases)] if phases else ["It was never engaged: nothing moved."]
-    sentences += _rejections(session.inputs)
+    reasons = Counter(_reason(record.why) for record in session.inputs if record.fate == "rejected")
+    if reasons:
+        words = ", ".join(f"{why} ({number})" for why, number in reasons.most_common())
+        sentences.append(f"Rejected inputs: {words}.")
     if missing := session.missing_periods:
         sentences.append(f"The log lacks {counted(missing, 'control period')}: their states never arrived.")
-    rows = [_row(each) for each in hindrances]
-    events = _events(session)
-    if not phases:
-        return SessionPart(sentences, (), "", (), "", rows, events)
-    time_line = _time_line(session, phases, hindrances[:_ROWS])
-    return SessionPart(sentences, _legend(session, phases), time_line, _SPEED_LEGEND, _speed(session), rows, events)
+    return {
+        "sentences": sentences,
+        "hindrances": [_row(each) for each in hindrances],
+        "events": _events(session),
+        "legend": _legend(session, phases),
+        "time_line": _time_line(session, phases, hindrances[:_ROWS]) if phases else "",
+        "speed_legend": _SPEED_LEGEND,
+        "speed": _speed(session) if phases else "",
+    }
 
 
-def _states(phases: Sequence[tuple[float, float, str]]) -> str:
-    times: Counter[str] = Counter()
-    for begin, end, shown in phases:
-        times[shown] += end - begin  # type: ignore[assignment]  # a Counter may hold floats
-    parts = [f"{shown} {_seconds(time)}" for shown, time in times.most_common()]
+def _states(phases: Sequence[Phase]) -> str:
+    times = _durations(phases)
+    parts = [f"{shown} {times[shown]:.2f}{NO_BREAK}s" for shown in sorted(times, key=times.__getitem__, reverse=True)]
     return f"Its states: {', '.join(parts)}."
 
 
-def _seconds(time: float) -> str:
-    return f"{time:.2f}{NO_BREAK}s"
-
-
-def _rejections(inputs: Sequence[InputRecord]) -> list[str]:
-    reasons = Counter(_reason(record.why) for record in inputs if record.fate == "rejected")
-    if not reasons:
-        return []
-    return [f"Rejected inputs: {', '.join(f'{why} ({number})' for why, number in reasons.most_common())}."]
+def _durations(phases: Sequence[Phase]) -> dict[str, float]:
+    """Of each state, s, in the order in which they first came."""
+    return {name: sum(end - begin for begin, end, phase in phases if phase == name) for *_, name in phases}
 
 
 def _reason(why: str) -> str:
@@ -144,7 +127,7 @@ def _words(event: Mapping[str, Any]) -> str:
     return f"{event.get('note', event['event'])}{f': {facts}' if facts else ''}"
 
 
-def _legend(session: Session, phases: Sequence[tuple[float, float, str]]) -> list[LegendEntry]:
+def _legend(session: Session, phases: Sequence[Phase]) -> list[LegendEntry]:
     shown = {phase for _, _, phase in phases}
     fates = {record.fate for record in session.inputs}
     states = [LegendEntry(name, colour, "state") for name, colour in STATES.items() if name in shown]
@@ -152,25 +135,13 @@ def _legend(session: Session, phases: Sequence[tuple[float, float, str]]) -> lis
     return [*states, *given]
 
 
-def _time_line(session: Session, phases: Sequence[tuple[float, float, str]], shown: Sequence[Hindrance]) -> Markup:
-    lasted = {name: sum(end - begin for begin, end, phase in phases if phase == name) for *_, name in phases}
+def _time_line(session: Session, phases: Sequence[Phase], shown: Sequence[Hindrance]) -> Markup:
     label = "States of the session, its inputs, and what hindered it, over time: "
-    label += ", ".join(f"{name} {seconds:.2f} s" for name, seconds in lasted.items())
-    drawn = (
-        Markup('<div class="{}">{}</div>').format(kind, _drawn(session, phases, shown, width, f"session{width}", label))
-        for kind, width in (("wide", WIDE), ("narrow", NARROW))
-    )
-    return Markup("\n").join(drawn)
+    label += ", ".join(f"{name} {seconds:.2f} s" for name, seconds in _durations(phases).items())
+    return at_both_widths(lambda width: _drawn(session, phases, shown, width).svg(f"session{width}", label))
 
 
-def _drawn(
-    session: Session,
-    phases: Sequence[tuple[float, float, str]],
-    shown: Sequence[Hindrance],
-    width: int,
-    name: str,
-    label: str,
-) -> Markup:
+def _drawn(session: Session, phases: Sequence[Phase], shown: Sequence[Hindrance], width: int) -> drawing.Drawing:
     rows = 2 + len(shown)
     canvas = drawing.Drawing(width, rows * _ROW + BOTTOM)
     axes = canvas.axes(LEFT, BOTTOM, RIGHT, 0)
@@ -180,43 +151,28 @@ def _drawn(
     begin, end = phases[0][0], phases[-1][1]
     drawing.prepare_time_axis(axes, begin, end, 10 if width > 600 else 5)
     per_pixel = (end - begin) / (width - LEFT - RIGHT)
-    _title(axes, begin, rows, 0, "State")
-    for colour in set(STATES.values()):
-        here = [(b, max(e - b, per_pixel)) for b, e, phase in phases if STATES[phase] == colour]
-        _bars(axes, here, rows, 0, colour)
-    _title(axes, begin, rows, 1, "Inputs")
-    stamps = session.stamps([_when(record) for record in session.inputs])
+    bottoms = [(rows - 1 - row) * _ROW + 3.0 for row in range(rows)]
+    for bottom, title in zip(bottoms, ("State", "Inputs", *(found.worst.text for found in shown)), strict=True):
+        axes.text(begin, bottom + _BAR + 4.0, title, fontsize=11.0, va="bottom", ha="left")
+
+    def bars(spans: Sequence[tuple[float, float]], pixels: float, bottom: float, colour: str) -> None:
+        wide = [(b, max(e - b, pixels * per_pixel)) for b, e in spans]
+        axes.broken_barh(wide, (bottom, _BAR), facecolors=colour, linewidth=0.0)
+
+    for name, colour in STATES.items():
+        bars([(b, e) for b, e, phase in phases if phase == name], 1.0, bottoms[0], colour)
+    stamps = session.stamps([each.sent if each.received is None else each.received for each in session.inputs])
     for fate, (colour, _) in _FATES.items():
         times = stamps[[record.fate == fate for record in session.inputs]]
         # One tick a pixel; those before and after the log belong to its ends.
-        pixels = np.unique(np.round((np.clip(times, begin, end) - begin) / per_pixel))
+        places = begin + np.unique(np.round((np.clip(times, begin, end) - begin) / per_pixel)) * per_pixel
         tall = 1.0 if fate in ("rejected", "late") else 0.7
-        bottom = _bottom(rows, 1)
-        axes.vlines(begin + pixels * per_pixel, bottom, bottom + tall * _BAR, colors=colour, linewidth=1.0)
-        if fate == "rejected" and len(pixels):
-            axes.plot(
-                begin + pixels * per_pixel, np.full(len(pixels), bottom + _BAR), "x", color=colour, markersize=5.0
-            )
-    for row, found in enumerate(shown, start=2):
-        _title(axes, begin, rows, row, found.worst.text)
-        _bars(axes, [(b, max(e - b, 2.0 * per_pixel)) for b, e in found.spans.tolist()], rows, row, INK)
-    return canvas.svg(name, label)
-
-
-def _when(record: InputRecord) -> float:
-    return record.sent if record.received is None else record.received
-
-
-def _bottom(rows: int, row: int) -> float:
-    return (rows - 1 - row) * _ROW + 3.0
-
-
-def _title(axes: Axes, begin: float, rows: int, row: int, text: str) -> None:
-    axes.text(begin, _bottom(rows, row) + _BAR + 4.0, text, fontsize=11.0, va="bottom", ha="left")
-
-
-def _bars(axes: Axes, spans: Sequence[tuple[float, float]], rows: int, row: int, colour: str) -> None:
-    axes.broken_barh(spans, (_bottom(rows, row), _BAR), facecolors=colour, linewidth=0.0)
+        axes.vlines(places, bottoms[1], bottoms[1] + tall * _BAR, colors=colour, linewidth=1.0)
+        if fate == "rejected" and len(places):
+            axes.plot(places, np.full(len(places), bottoms[1] + _BAR), "x", color=colour, markersize=5.0)
+    for bottom, found in zip(bottoms[2:], shown, strict=True):
+        bars(found.spans.tolist(), 2.0, bottom, INK)
+    return canvas
 
 
 def _speed(session: Session) -> Markup:

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simbridge.report.error_map import LEVELS, colour_steps
+from simbridge.report.paths import LEVELS, colour_steps
 
 errors = st.lists(st.floats(0.0, 1e3), min_size=1, max_size=50)
 

@@ -21,7 +21,7 @@ from simbridge.evaluation.identification.result import write_plant
 from simbridge.experiments.experiment import Outcome, Plot, write_results
 from simbridge.recording.export import EXPORTERS
 from simbridge.recording.run_directory import RunDirectory
-from simbridge.report.inspection_figure import draw
+from simbridge.report.figure_files import draw_trajectory
 from simbridge.robot import load_robot
 from simbridge.robot.calibration import nominal_dh
 from simbridge.robot.calibration_file import write_calibration
@@ -73,9 +73,9 @@ WRITERS = {
     "calibration.toml": lambda folder, _: write_calibration(
         folder / "calibration.toml", nominal_dh(load_robot("ur10e")), (1,) * 900
     ),
-    "path.png": lambda folder, _: draw(folder / "path.png", TRAJECTORY, None, "title"),
-    "path.svg": lambda folder, _: draw(folder / "path.svg", TRAJECTORY, None, "title"),
-    "path.pdf": lambda folder, _: draw(folder / "path.pdf", TRAJECTORY, None, "title"),
+    "path.png": lambda folder, _: draw_trajectory(folder / "path.png", TRAJECTORY, None, "title"),
+    "path.svg": lambda folder, _: draw_trajectory(folder / "path.svg", TRAJECTORY, None, "title"),
+    "path.pdf": lambda folder, _: draw_trajectory(folder / "path.pdf", TRAJECTORY, None, "title"),
     "results.json": experiment,
     "plot.png": lambda folder, _: Plot(3.0, 2.0, lambda figure: figure.suptitle("title")).save(folder / "plot.png"),
 }
