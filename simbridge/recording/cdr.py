@@ -207,11 +207,7 @@ class Layout:
         return bytes(self.template)
 
     def pack_record(self, stamp: tuple[int, int], record: object) -> bytes:
-        """One message with a stamp, s and ns, and the numbers of a record's attributes, named as in the layout.
-
-        Raises:
-            ValueError: A number is missing, left over or does not fit; names the attribute.
-        """
+        """One message with a stamp, s and ns, and the numbers of a record's attributes, named as in the layout."""
         groups = ([getattr(record, name) for name in names] for _, _, names in self._groups[1:])
         return self.pack(stamp, *(np.ravel(group[0]).tolist() if len(group) == 1 else group for group in groups))
 

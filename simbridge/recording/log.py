@@ -28,6 +28,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -150,7 +151,6 @@ class _LogFile:
     """The stream that MCAP's writer writes to: an unbuffered file that counts its bytes.
 
     Attributes:
-        path: The file.
         failure: The first failure; after it the file is not written any more.
 
     Raises:
@@ -251,12 +251,9 @@ class LogWriter:
         except BaseException:
             self._file.close()
             raise
-        used = {layout.message_type for layout in self._layouts.values()}
-        schemas = {
-            name: self._mcap.register_schema(name, "ros2msg", definition.encode())
-            for name, definition in cdr.DEFINITIONS.items()
-            if name in used
-        }
+        schemas: dict[str, int] = {}
+        for name in dict.fromkeys(layout.message_type for layout in self._layouts.values()):
+            schemas[name] = self._mcap.register_schema(name, "ros2msg", cdr.DEFINITIONS[name].encode())
         self._channels = [
             self._mcap.register_channel(topic, "cdr", schemas[layout.message_type])
             for topic, layout in self._layouts.items()
@@ -319,20 +316,13 @@ def layouts(
     joint_names: Sequence[str], frame_id: str, version: str = LAYOUT_VERSION, *, live: bool = False
 ) -> dict[str, cdr.Layout]:
     """The layout of each topic's messages, in the order in which a sample writes them, named as in `Sample`."""
-    first = version == FIRST_LAYOUT
-    target = "controller_target"
-    return {
-        "/joint_states": cdr.joint_state(frame_id, joint_names, "position", "velocity", "effort"),
-        "/setpoint": cdr.joint_state(frame_id, joint_names, "setpoint"),
-        **({} if first else {"/command": cdr.joint_state(frame_id, joint_names, "command")}),
-        "/solution": cdr.joint_state(frame_id, joint_names, "solution"),
-        f"/{target}": cdr.joint_state(frame_id, joint_names, target, None if first else f"{target}_velocity"),
-        **(
-            {}
-            if first
-            else {f"/{target}_acceleration": cdr.joint_acceleration(frame_id, joint_names, f"{target}_acceleration")}
-        ),
-        "/target": cdr.pose_stamped(frame_id, "target"),
-        "/status": cdr.status(frame_id),
-        **({"/live": cdr.live(frame_id)} if live else {}),
-    }
+    joints, target = partial(cdr.joint_state, frame_id, joint_names), "controller_target"
+    found = {"/joint_states": joints("position", "velocity", "effort"), "/setpoint": joints("setpoint")}
+    if version == FIRST_LAYOUT:
+        found |= {"/solution": joints("solution"), f"/{target}": joints(target)}
+    else:
+        found |= {"/command": joints("command"), "/solution": joints("solution")}
+        acceleration = cdr.joint_acceleration(frame_id, joint_names, f"{target}_acceleration")
+        found |= {f"/{target}": joints(target, f"{target}_velocity"), f"/{target}_acceleration": acceleration}
+    found |= {"/target": cdr.pose_stamped(frame_id, "target"), "/status": cdr.status(frame_id)}
+    return found | ({"/live": cdr.live(frame_id)} if live else {})

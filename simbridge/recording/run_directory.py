@@ -53,7 +53,10 @@ _TABLES = {
 
 
 class RunDirectory:
-    """The directory of one run (path) and the files in it."""
+    """The directory of one run (path) and the files in it.
+
+    What reads a file raises NotARun where it is missing or broken, and what writes one OutputError.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -118,11 +121,7 @@ class RunDirectory:
         write_file(self.settings_file, tomli_w.dumps(settings).encode())
 
     def settings(self) -> dict[str, Any]:
-        """Read settings.toml.
-
-        Raises:
-            NotARun: It is missing or broken.
-        """
+        """Read settings.toml."""
         try:
             settings: dict[str, Any] = decode_toml(read_text(self.settings_file))
         except InputFileError as error:
@@ -144,14 +143,7 @@ class RunDirectory:
             np.savez(new, **arrays)
 
     def plan(self, decode: Callable[[Mapping[str, Any]], T]) -> T:
-        """Read plan.npz.
-
-        Args:
-            decode: Makes a plan of the arrays; raises ValueError or KeyError where they are not one.
-
-        Raises:
-            NotARun: It is missing or broken.
-        """
+        """Read plan.npz; decode makes a plan of its arrays, or raises ValueError or KeyError."""
         return self._arrays(self.plan_file, decode)
 
     def write_meshes(self, drawing: Drawing) -> None:
@@ -161,11 +153,7 @@ class RunDirectory:
                 np.savez_compressed(new, **drawing.as_arrays())
 
     def meshes(self) -> Drawing:
-        """Read meshes.npz; nothing is drawn without it.
-
-        Raises:
-            NotARun: It is broken.
-        """
+        """Read meshes.npz; nothing is drawn without it."""
         return self._arrays(self.meshes_file, Drawing.from_arrays) if self.meshes_file.exists() else Drawing()
 
     def _arrays(self, path: Path, decode: Callable[[Mapping[str, Any]], T]) -> T:
@@ -184,7 +172,6 @@ class RunDirectory:
         """Read log.mcap, as far as it was written.
 
         Raises:
-            NotARun: It is missing.
             LogReadError: It is not a log.
         """
         if not self.log_file.is_file():
@@ -192,15 +179,10 @@ class RunDirectory:
         return read_log(self.log_file)
 
     def write_summary(self, summary: Mapping[str, Any]) -> None:
-        """Write summary.json."""
         self._write_json(self.summary_file, summary)
 
     def summary(self) -> dict[str, Any]:
-        """Read summary.json.
-
-        Raises:
-            NotARun: It is missing or broken.
-        """
+        """Read summary.json."""
         return self._json(self.summary_file)
 
     def write_evaluation(self, evaluation: dict[str, Any]) -> None:
@@ -208,20 +190,11 @@ class RunDirectory:
         self._write_json(self.evaluation_file, evaluation)
 
     def evaluation(self) -> dict[str, Any] | None:
-        """Read evaluation.json; None without an external measurement.
-
-        Raises:
-            NotARun: It is broken.
-        """
+        """Read evaluation.json; None without an external measurement."""
         return self._json(self.evaluation_file) if self.evaluation_file.exists() else None
 
     def outcome(self, *, complete: bool, arrived: bool) -> str:
-        """How the run ended: from summary.json, or, without one, from the log.
-
-        Args:
-            complete: Whether the log was closed.
-            arrived: Whether it reaches the end of the plan.
-        """
+        """How the run ended: from summary.json, or else from whether the log was closed and reaches the plan's end."""
         try:
             return str(self.summary()["outcome"])
         except (NotARun, KeyError, TypeError):
@@ -230,11 +203,9 @@ class RunDirectory:
             return "completed" if arrived else "the log ends before the plan does, and the reason was not recorded"
 
     def write_report(self, page: str) -> None:
-        """Write report.html."""
         write_file(self.report_file, page.encode())
 
     def write_replay(self, page: str) -> None:
-        """Write replay.html."""
         write_file(self.replay_file, page.encode())
 
     def _json(self, file: Path) -> dict[str, Any]:
@@ -250,11 +221,7 @@ class RunDirectory:
 
 
 def _check_arrays(file: BinaryIO) -> None:
-    """Check that the arrays of an npz file are as large as they claim, and that they are not larger than may be read.
-
-    Raises:
-        ValueError, zipfile.BadZipFile: They are not.
-    """
+    """Raise unless the arrays of an npz file are as large as they claim, and not larger than may be read."""
     if file.read(2) != b"PK":
         raise ValueError("it is no file of arrays")
     with zipfile.ZipFile(file) as archive:
