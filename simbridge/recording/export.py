@@ -1,13 +1,16 @@
-"""A run's samples for other tools: TUM, tables (run_samples.py), Rerun, and for ROS a bag or one MCAP file.
+"""A run's samples for other tools: TUM, CSV, Parquet, MATLAB, Rerun, and for ROS a bag or one MCAP file.
 
-A new format is one function and one line in EXPORTERS. No ROS is needed to write its bags.
+A new format is one function and one line in EXPORTERS, which says what they return and raise. No ROS is needed to write its bags.
 """
 
 from __future__ import annotations
 
 import importlib
+import itertools
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from rosbags.rosbag2 import StoragePlugin, Writer
@@ -15,10 +18,10 @@ from rosbags.typesys import Stores, get_typestore
 
 from simbridge.errors import MissingPackage
 from simbridge.recording import cdr
-from simbridge.recording.run_samples import ALL, RunSamples, Samples, export_csv, export_mat, export_parquet
+from simbridge.recording.run_samples import ALL, RunSamples, Samples
 from simbridge.robot.files import replacing, write_file
 from simbridge.robot.pose import Array
-from simbridge.trajectory.writers import write_tum
+from simbridge.trajectory.writers import write_table, write_tum
 
 BAG, MCAP = "rosbag2", "samples.mcap"
 """Their names in the run directory."""
@@ -26,12 +29,12 @@ BAG, MCAP = "rosbag2", "samples.mcap"
 POSES = ("reference", "target", "setpoint", "attained")
 """The poses that are exported as trajectories."""
 
+# Samples of a table that are in memory at a time: all of an hour would take 2 GB, and more than these are slower.
+BLOCK = 1000
+
 
 def export_tum(folder: Path, samples: Samples) -> list[Path]:
-    """Write reference.tum, target.tum, setpoint.tum and attained.tum: full double precision, one line per sample.
-
-    Returns and errors as `EXPORTERS`.
-    """
+    """Write reference.tum, target.tum, setpoint.tum and attained.tum: full double precision, one line per sample."""
     run, paths = samples(ALL), [folder / f"{name}.tum" for name in POSES]
     for name, path in zip(POSES, paths, strict=True):
         write_tum(path, run.log.stamp, run.poses[name])
@@ -48,8 +51,7 @@ def export_bag(folder: Path, samples: Samples) -> list[Path]:
     Topics: `/joint_states` (measured; efforts in N m, or A where the controller gives only currents),
     `/setpoint/joint_states`, `/reference/pose`, `/target/pose`, `/setpoint/pose`, `/attained/pose` (PoseStamped, in
     base_link), and `/error/NAME/translation` (m) and `/error/NAME/rotation` (rotation vector, rad) as Vector3Stamped
-    for sampling, solver, limiter, plant and tracking. Stamps count from the start of the run. Returns and errors as
-    `EXPORTERS`.
+    for sampling, solver, limiter, plant and tracking. Stamps count from the start of the run.
     """
     run, target = samples(ALL), folder / BAG
     with replacing(target) as new:
@@ -95,17 +97,82 @@ def _write(path: Path, topics: Iterator[_Topic], stamps: Array, storage: Storage
     return path
 
 
+def _package(module: str, name: str, extra: str) -> Any:
+    """A package of an extra, by the module of it that is used."""
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError:
+        raise MissingPackage(name, f"--to {extra}", extra=extra) from None
+
+
+def export_csv(folder: Path, samples: Samples) -> list[Path]:
+    """Write samples.csv: one line per sample, the columns of `RunSamples.table`."""
+    path = folder / "samples.csv"
+    blocks = (samples(slice(begin, begin + BLOCK)) for begin in itertools.count(0, BLOCK))
+    write_table(path, (run.table() for run in itertools.takewhile(lambda run: len(run.log.stamp), blocks)))
+    return [path]
+
+
+def export_parquet(folder: Path, samples: Samples) -> list[Path]:
+    """Write samples.parquet: names that programs for imitation learning use, then the columns of samples.csv.
+
+    `timestamp` (s), `observation.state`, `observation.velocity` and `observation.effort` (lists of n: the joints as
+    measured) and `action` (a list of n: the joint positions sent for that stamp, one period before). The schema's
+    metadata names joints and units.
+    """
+    arrow, parquet = (_package(module, "pyarrow", "parquet") for module in ("pyarrow", "pyarrow.parquet"))
+    run, path = samples(ALL), folder / "samples.parquet"
+    log = run.log
+
+    def lists(values: Array) -> Any:
+        return arrow.FixedSizeListArray.from_arrays(arrow.array(values.ravel()), values.shape[1])
+
+    joints = {"state": log.position, "velocity": log.velocity, "effort": log.effort}
+    columns = {"timestamp": log.stamp}
+    columns |= {f"observation.{name}": lists(values) for name, values in joints.items()} | {
+        "action": lists(log.command)
+    }
+    units = {name: run.units(name) for name in ("position", "velocity", "effort")}
+    about = {**log.metadata, "joint_names": list(log.joint_names), "units": units}
+    table = arrow.table({**columns, **run.table()}).replace_schema_metadata({"simbridge": json.dumps(about)})
+    with replacing(path) as new:
+        parquet.write_table(table, new)
+    return [path]
+
+
+def export_mat(folder: Path, samples: Samples) -> list[Path]:
+    """Write samples.mat for MATLAB and Octave: matrices with a row per sample.
+
+    `stamp_s`, `plan_time_s`, `joint_names`; `joints` by quantity and unit (T, n); `poses` (T, 7), x y z in m and a
+    quaternion x y z w; `errors`, `NAME_m` and `NAME_rad` (T, 3).
+    """
+    io, run, path = _package("scipy.io", "scipy", "mat"), samples(ALL), folder / "samples.mat"
+    log = run.log
+    names = ("solution", "setpoint", "command", "position", "velocity", "effort")
+    errors = {f"{name}_m": translation for name, (translation, _) in run.errors.items()}
+    errors |= {f"{name}_rad": rotation for name, (_, rotation) in run.errors.items()}
+    content = {
+        "stamp_s": log.stamp,
+        "plan_time_s": log.plan_time,
+        "joint_names": np.array(log.joint_names, dtype=object),
+        "joints": {f"{name}_{run.units(name)}": getattr(log, name) for name in names},
+        "poses": dict(run.poses),
+        "errors": errors,
+        "limited": log.limited,
+        "speed_scaling": log.speed_scaling,
+    }
+    with replacing(path) as new, new.open("wb") as file:
+        io.savemat(file, content, long_field_names=True, do_compression=True, oned_as="column")
+    return [path]
+
+
 def export_rerun(folder: Path, samples: Samples) -> list[Path]:
-    """Write samples.rrd for the Rerun viewer, over the timeline "run"; returns and errors as `EXPORTERS`.
+    """Write samples.rrd for the Rerun viewer, over the timeline "run".
 
     In 3D the poses as paths, the tool, and the arm as a line through its joints; over time the errors (mm, degrees) and
     the joints.
     """
-    try:
-        rr = importlib.import_module("rerun")
-    except ModuleNotFoundError:
-        raise MissingPackage("rerun-sdk", "--to rerun", extra="rerun") from None
-    run = samples(ALL)
+    rr, run = _package("rerun", "rerun-sdk", "rerun"), samples(ALL)
     log, target, attained = run.log, folder / "samples.rrd", run.poses["attained"]
     time = [rr.TimeColumn("run", duration=log.stamp)]
     moved = rr.Transform3D.columns(translation=attained[:, :3], quaternion=attained[:, 3:])

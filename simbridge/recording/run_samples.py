@@ -1,23 +1,15 @@
-"""The samples of a run as a table, and as files of arrays: CSV, Parquet and MATLAB."""
+"""The samples of a run as a table, for exports."""
 
 from __future__ import annotations
 
-import importlib
-import itertools
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simbridge.errors import MissingPackage
 from simbridge.recording.log import LogColumns
-from simbridge.robot.files import replacing
 from simbridge.robot.pose import Array
-from simbridge.trajectory.writers import write_table
 
 _POSE = ("x_m", "y_m", "z_m", "qx", "qy", "qz", "qw")
 _VECTOR = ("x", "y", "z")
@@ -77,73 +69,3 @@ Samples = Callable[[slice], RunSamples]
 """Reads these samples of a run, as far as there are any."""
 
 ALL = slice(None)
-# Samples of a table that are in memory at a time: all of an hour would take 2 GB, and more than these are slower.
-BLOCK = 1000
-
-
-def export_csv(folder: Path, samples: Samples) -> list[Path]:
-    """Write samples.csv: one line per sample, the columns of `RunSamples.table`; returns and errors as `EXPORTERS`."""
-    path = folder / "samples.csv"
-    blocks = (samples(slice(begin, begin + BLOCK)) for begin in itertools.count(0, BLOCK))
-    write_table(path, (run.table() for run in itertools.takewhile(lambda run: len(run.log.stamp), blocks)))
-    return [path]
-
-
-def export_parquet(folder: Path, samples: Samples) -> list[Path]:
-    """Write samples.parquet: names that programs for imitation learning use, then the columns of samples.csv.
-
-    `timestamp` (s), `observation.state`, `observation.velocity` and `observation.effort` (lists of n: the joints as
-    measured) and `action` (a list of n: the joint positions sent for that stamp, one period before). The schema's
-    metadata names joints and units. Returns and errors as `EXPORTERS`.
-    """
-    arrow, parquet = _package("pyarrow"), _package("pyarrow.parquet")
-    run, path = samples(ALL), folder / "samples.parquet"
-    log = run.log
-
-    def lists(values: Array) -> Any:
-        return arrow.FixedSizeListArray.from_arrays(arrow.array(values.ravel()), values.shape[1])
-
-    joints = {"state": log.position, "velocity": log.velocity, "effort": log.effort}
-    columns = {"timestamp": log.stamp}
-    columns |= {f"observation.{name}": lists(values) for name, values in joints.items()} | {
-        "action": lists(log.command)
-    }
-    units = {name: run.units(name) for name in ("position", "velocity", "effort")}
-    about = {**log.metadata, "joint_names": list(log.joint_names), "units": units}
-    table = arrow.table({**columns, **run.table()}).replace_schema_metadata({"simbridge": json.dumps(about)})
-    with replacing(path) as new:
-        parquet.write_table(table, new)
-    return [path]
-
-
-def export_mat(folder: Path, samples: Samples) -> list[Path]:
-    """Write samples.mat for MATLAB and Octave: matrices with a row per sample. Returns and errors as `EXPORTERS`.
-
-    `stamp_s`, `plan_time_s`, `joint_names`; `joints` by quantity and unit (T, n); `poses` (T, 7), x y z in m and a
-    quaternion x y z w; `errors`, `NAME_m` and `NAME_rad` (T, 3).
-    """
-    io, run, path = _package("scipy.io", "mat"), samples(ALL), folder / "samples.mat"
-    log = run.log
-    names = ("solution", "setpoint", "command", "position", "velocity", "effort")
-    errors = {f"{name}_m": translation for name, (translation, _) in run.errors.items()}
-    errors |= {f"{name}_rad": rotation for name, (_, rotation) in run.errors.items()}
-    content = {
-        "stamp_s": log.stamp,
-        "plan_time_s": log.plan_time,
-        "joint_names": np.array(log.joint_names, dtype=object),
-        "joints": {f"{name}_{run.units(name)}": getattr(log, name) for name in names},
-        "poses": dict(run.poses),
-        "errors": errors,
-        "limited": log.limited,
-        "speed_scaling": log.speed_scaling,
-    }
-    with replacing(path) as new, new.open("wb") as file:
-        io.savemat(file, content, long_field_names=True, do_compression=True, oned_as="column")
-    return [path]
-
-
-def _package(name: str, extra: str = "parquet") -> Any:
-    try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError:
-        raise MissingPackage(name.partition(".")[0], f"--to {extra}", extra=extra) from None
