@@ -67,8 +67,10 @@ class Scenario:
             "description": (isinstance(self.description, str), "text"),
             "hold": (self.hold in get_args(Hold), "linear or zero-order"),
             "on_limits": (self.on_limits in get_args(OnLimits), "refuse or limit"),
+            # A class, such as that of the settings themselves, can be called too.
             "solver": (
-                isinstance(self.solver, tuple(SOLVERS.values())) or (_is_function(self.solver)),
+                isinstance(self.solver, tuple(SOLVERS.values()))
+                or (callable(self.solver) and not isinstance(self.solver, type)),
                 "settings, as of ForwardDynamicsParameters, or a function",
             ),
             "sampling": (self.sampling is None or isinstance(self.sampling, Sampling), "a Sampling, or None"),
@@ -77,11 +79,6 @@ class Scenario:
         for name, (right, what) in needed.items():
             if not right:
                 raise InvalidParameter(f"scenario's {name}", getattr(self, name), what)
-
-
-def _is_function(value: object) -> bool:
-    # A class, such as that of the settings themselves, can be called too.
-    return callable(value) and not isinstance(value, type)
 
 
 def load_scenario(

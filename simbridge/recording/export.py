@@ -1,6 +1,7 @@
 """A run's samples for other tools: TUM, CSV, Parquet, MATLAB, Rerun, and for ROS a bag or one MCAP file.
 
-A new format is one function and one line in EXPORTERS, which says what they return and raise. No ROS is needed to write its bags.
+A new format is one function and one line in EXPORTERS, which says what they return and raise. No ROS is
+needed to write its bags.
 """
 
 from __future__ import annotations
