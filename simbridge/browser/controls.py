@@ -13,7 +13,6 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from simbridge.browser.iterate import ITERATE, IterateSettings
 from simbridge.browser.setup import SOLVER, TARGET_RATE, StudioSetup
 from simbridge.errors import InvalidParameter
-from simbridge.ik.setting_checks import requirement
 from simbridge.ik.settings import SOLVERS
 from simbridge.planning.options import Options
 from simbridge.robot.robot import Robot
@@ -122,8 +121,8 @@ def settings_controls(kind: type, prefix: str) -> list[Control]:
         else:
             form = "whole" if isinstance(default, int) else "number"
         words = [helps.get(own.name, "")]
-        if needed := requirement(about.get("check")):
-            words.append(f"Range: {needed}.")
+        if check := about.get("check"):
+            words.append(f"Range: {check.needed}.")
         blank, unit = about.get("unset", ""), about.get("unit", "")
         words.append(f"Default: {blank or _plain(default, scale)}.")
         label = own.name.replace("_", " ") + f", {unit}" * bool(unit)

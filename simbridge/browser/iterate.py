@@ -13,8 +13,7 @@ import numpy as np
 import pinocchio as pin
 
 from simbridge.browser.setup import StudioSetup
-from simbridge.ik.setting_checks import one_of, positive, whole
-from simbridge.ik.settings import setting
+from simbridge.ik.settings import one_of, positive, setting, whole
 from simbridge.ik.solver import Diagnosis, Solver
 from simbridge.robot.kinematics import joint_origins, tool_frame
 from simbridge.robot.pose import Array

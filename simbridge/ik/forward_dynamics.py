@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 from simbridge.errors import InvalidParameter, UnstableSolver
 from simbridge.ik.kernels import forward_dynamics as loops
 from simbridge.ik.kernels.mathematics import structure_of
-from simbridge.ik.setting_checks import expand_gain
-from simbridge.ik.settings import ForwardDynamicsParameters, resolved, without_clamps
+from simbridge.ik.settings import ForwardDynamicsParameters, expand_gain, resolved, without_clamps
 from simbridge.ik.solver import TOLERANCE, Solution, StatefulSolver
 from simbridge.ik.targets import Target, as_joints, as_pose, task_of
 from simbridge.robot.pose import Array, Counts

@@ -13,8 +13,7 @@ from simbridge.errors import InvalidParameter
 from simbridge.ik.kernels import descent
 from simbridge.ik.kernels.mathematics import structure_of
 from simbridge.ik.kernels.step import allocate_buffers
-from simbridge.ik.setting_checks import Numbers, numbers
-from simbridge.ik.settings import IterativeParameters, resolved, without_clamps
+from simbridge.ik.settings import IterativeParameters, Numbers, as_numbers, resolved, without_clamps
 from simbridge.ik.solver import StatefulSolver
 from simbridge.ik.targets import task_of
 from simbridge.robot.chain import TASK_ROWS
@@ -95,7 +94,7 @@ class IterativeSolver(StatefulSolver):
         Raises:
             InvalidParameter: Their number does not fit, or one is not finite.
         """
-        given = np.array(numbers(name, values))
+        given = np.array(as_numbers(name, values))
         if len(given) not in (1, self.robot.n) or not np.all(np.isfinite(given)):
             raise InvalidParameter(f"solver's {name}", values, f"one finite number, or {self.robot.n}")
         return given * np.ones(self.robot.n)

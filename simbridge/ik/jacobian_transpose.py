@@ -27,8 +27,7 @@ from simbridge.ik.iterative import CompiledStep, IterativeSolver
 from simbridge.ik.kernels.dense import to_joints, to_task
 from simbridge.ik.kernels.mathematics import mobility
 from simbridge.ik.kernels.step import Buffers
-from simbridge.ik.setting_checks import expand_gain
-from simbridge.ik.settings import JacobianTransposeParameters
+from simbridge.ik.settings import JacobianTransposeParameters, expand_gain
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 

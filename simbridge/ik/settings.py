@@ -9,31 +9,22 @@ from __future__ import annotations
 
 import importlib
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypeVar, get_args
 
-from simbridge.errors import UnknownName
-from simbridge.ik.setting_checks import (
-    Check,
-    error_clamp,
-    gains,
-    number,
-    numbers,
-    one_of,
-    only_if,
-    positive,
-    step_clamp,
-    whole,
-)
+from simbridge.errors import InvalidParameter, UnknownName
 from simbridge.text import listed
 
-if TYPE_CHECKING:  # load pinocchio and numba; the command line needs only the settings
+if TYPE_CHECKING:  # load NumPy, pinocchio and numba; the command line needs only the settings
+    from numpy.typing import NDArray
+
     from simbridge.ik.solver import Solver
     from simbridge.robot.robot import Robot
 
 _Settings = TypeVar("_Settings", bound="SolverParameters")
 
+Numbers: TypeAlias = "float | Sequence[float] | NDArray[Any]"
 Jacobian: TypeAlias = Literal["exact", "difference"]
 TASKS = ("", "pose", "axis", "position")
 PRESETS: dict[str, dict[str, Any]] = {
@@ -53,29 +44,81 @@ PRESETS: dict[str, dict[str, Any]] = {
 """Settings of forward dynamics for a purpose; see `ForwardDynamics.preset`."""
 
 
+def _preset(name: str) -> dict[str, Any]:
+    if name and name not in PRESETS:
+        raise UnknownName("preset", name, PRESETS)
+    return PRESETS.get(name, {})
+
+
+# More would take minutes.
+_MOST_ITERATIONS = 100_000
+# Beyond it a force would overflow.
+_LARGEST_GAIN = 1e100
+
+
 @dataclass(frozen=True)
-class SolverParameters:
-    """What the settings of all solvers share."""
+class Check:
+    """A check of a setting, called with its name and value: returns the value as plain data, or refuses it.
 
-    solver_class: ClassVar[tuple[str, str]]
-    """Module and class of the solver."""
+    `needed` says in words what a setting must be: what can be converted to plain data, and of which `holds` is true.
+    """
 
-    def __post_init__(self) -> None:
-        for own in fields(self):
-            if check := own.metadata.get("check"):
-                object.__setattr__(self, own.name, check(own.name, getattr(self, own.name)))
+    convert: Callable[[str, Any], Any]
+    needed: str
+    holds: Callable[[Any], bool] = lambda value: True
 
-    def build(self, robot: Robot) -> Solver:
-        """The solver with these settings.
+    def __call__(self, name: str, value: Any) -> Any:
+        result = self.convert(name, value)
+        if not self.holds(result):
+            raise InvalidParameter(f"solver's {name}", result, self.needed)
+        return result
 
-        Raises:
-            InvalidParameter: A setting makes no sense for this robot.
-            UnstableSolver: Forward dynamics at or past its stability bound.
-            NoClosedForm: The closed form of an arm that has none.
-        """
-        module, name = self.solver_class
-        solver: Solver = getattr(importlib.import_module(module), name)(robot, self)
-        return solver
+
+def as_number(name: str, value: Any) -> float:
+    """Refuses what is no number."""
+    try:
+        if not isinstance(value, str):
+            return float(value)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise InvalidParameter(f"solver's {name}", value, "a number")
+
+
+def as_numbers(name: str, value: Any) -> tuple[float, ...]:
+    """One number, or those of a sequence or an array."""
+    several = isinstance(value, Iterable) and not isinstance(value, str) and getattr(value, "ndim", 1) > 0
+    try:
+        return tuple(as_number(name, part) for part in (value if several else (value,)))
+    except InvalidParameter as error:
+        raise InvalidParameter(error.name, value, "one number, or several") from None
+
+
+def expand_gain(name: str, value: Numbers) -> tuple[float, ...]:
+    """Six gains, translation first, from six numbers or from one, of which the rotation gets a tenth (equation 18)."""
+    gains = as_numbers(name, value)
+    if len(gains) == 1:
+        gains = (gains[0],) * 3 + (0.1 * gains[0],) * 3
+    if len(gains) != 6 or not all(0.0 <= gain <= _LARGEST_GAIN for gain in gains):
+        needed = f"one number, or six, none of them negative nor above {_LARGEST_GAIN:g}"
+        raise InvalidParameter(f"solver's {name}", value, needed)
+    return gains
+
+
+def _as_gains(name: str, value: Numbers) -> tuple[float, ...]:
+    expand_gain(name, value)
+    return as_numbers(name, value)
+
+
+def _as_whole(name: str, value: Any) -> int:
+    checked = as_number(name, value)
+    if not (1.0 <= checked <= _MOST_ITERATIONS and checked.is_integer()):
+        raise InvalidParameter(f"solver's {name}", value, whole.needed)
+    return int(checked)
+
+
+def one_of(*choices: str) -> Check:
+    """Refuses every other text."""
+    return Check(lambda _, value: value, " or ".join(choices), choices.__contains__)
 
 
 def _not_negative(value: float) -> bool:
@@ -86,24 +129,49 @@ def _positive(values: tuple[float, ...]) -> bool:
     return bool(values) and all(math.isfinite(value) and value > 0.0 for value in values)
 
 
-def _below_one(values: tuple[float, ...]) -> bool:
-    return bool(values) and all(0.0 <= value < 1.0 for value in values)
+_CLAMP = "positive, or infinite for none"
+whole = Check(_as_whole, f"from 1 to {_MOST_ITERATIONS}, a whole number")
+positive = Check(as_number, "a positive number", lambda value: math.isfinite(value) and value > 0.0)
+_not_negative_number = Check(as_number, "not negative", _not_negative)
+_numbers = Check(as_numbers, "one number, or several")
+_gains = Check(_as_gains, "one number, or six, none of them negative")
+_step_clamp = Check(as_number, _CLAMP, lambda clamp: clamp > 0.0)
+_below_one = Check(
+    as_numbers, "from 0 to below 1, where joints swing", lambda v: len(v) > 0 and all(0.0 <= beta < 1.0 for beta in v)
+)
+_below_two = Check(as_number, "above 0 and below 2, where steps diverge", lambda alpha: 0.0 < alpha < 2.0)
+_one_or_six = Check(as_numbers, "one positive number, or six", lambda v: len(v) in (1, 6) and _positive(v))
+_two = Check(as_numbers, "two numbers: m and rad", lambda clamps: len(clamps) == 2)
+_error_clamp = Check(_two, _CLAMP, lambda clamps: all(clamp > 0.0 for clamp in clamps))
 
 
-def _one_or_six(values: tuple[float, ...]) -> bool:
-    return len(values) in (1, 6) and _positive(values)
+@dataclass(frozen=True)
+class SolverParameters:
+    """What the settings of all solvers share: the solver's module and class."""
+
+    solver_class: ClassVar[tuple[str, str]]
+
+    def __post_init__(self) -> None:
+        for own in fields(self):
+            if check := own.metadata.get("check"):
+                object.__setattr__(self, own.name, check(own.name, getattr(self, own.name)))
+
+    def build(self, robot: Robot) -> Solver:
+        """The solver with these settings.
+
+        Raises:
+            InvalidParameter, UnstableSolver, NoClosedForm: They make no sense for this robot.
+        """
+        module, name = self.solver_class
+        solver: Solver = getattr(importlib.import_module(module), name)(robot, self)
+        return solver
 
 
 def setting(default: Any, check: Check | None = None, unset: str = "", **more: Any) -> Any:
-    """A setting.
+    """A setting; unset: what an empty default stands for, as the help shows it.
 
-    Args:
-        default: Of the field.
-        check: See `setting_checks`.
-        unset: What an empty default stands for: the help shows it.
-        more: `slider`, the least and the largest value of a slider, where that is narrower than what the check lets
-            pass; `choices`, the texts among which one is chosen; `unit`, in which a page shows it, and that unit's
-            `scale` in SI.
+    And for a page: `slider`, the least and the largest value of a slider, where that is narrower than what the check
+    lets pass; `choices`, the texts among which one is chosen; the `unit`, and its `scale` in SI.
     """
     return field(default=default, metadata={"check": check, "unset": unset, **more})
 
@@ -123,21 +191,21 @@ class ForwardDynamicsParameters(SolverParameters):
     """Virtual time step, s."""
     iterations: int = unless_preset(50, whole, slider=(1, 200))
     """Iterations per control period (N in the paper)."""
-    kp: tuple[float, ...] = unless_preset((50.0,), gains, slider=(0.5, 200.0), unit="N/m")
+    kp: tuple[float, ...] = unless_preset((50.0,), _gains, slider=(0.5, 200.0), unit="N/m")
     """Stiffness: one number for translation, N/m (rotation gets a tenth, N m/rad), or six."""
-    kd: tuple[float, ...] = unless_preset((0.0,), gains, slider=(0.0, 10.0), unit="N s/m")
+    kd: tuple[float, ...] = unless_preset((0.0,), _gains, slider=(0.0, 10.0), unit="N s/m")
     """Damping, likewise, N s/m and N m s/rad."""
-    tool_mass: float = unless_preset(1.0, only_if(number, _not_negative, "not negative"), unit="kg")
+    tool_mass: float = unless_preset(1.0, _not_negative_number, unit="kg")
     """Virtual mass at the tool, kg."""
-    tool_inertia: float = unless_preset(1.0, only_if(number, _not_negative, "not negative"), unit="kg m²")
+    tool_inertia: float = unless_preset(1.0, _not_negative_number, unit="kg m²")
     """Virtual inertia at the tool, kg m^2."""
     link_mass: float = unless_preset(1e-3, positive, slider=(1e-3, 0.5), unit="kg")
     """Virtual mass of each link, kg; 0.1 is smooth near singularities."""
     link_inertia: float = unless_preset(1e-6, positive, unit="kg m²")
     """Virtual inertia of each link, kg m^2."""
-    error_clamp: tuple[float, ...] = unless_preset((0.2, 0.5), error_clamp, unit="m and rad")
+    error_clamp: tuple[float, ...] = unless_preset((0.2, 0.5), _error_clamp, unit="m and rad")
     """The error is clamped to this, m and rad; inf inf is the paper's plain algorithm."""
-    step_clamp: float = unless_preset(0.1, step_clamp, slider=(0.005, 1.0), unit="rad")
+    step_clamp: float = unless_preset(0.1, _step_clamp, slider=(0.005, 1.0), unit="rad")
     """Largest joint motion in an iteration, rad (m if sliding); without (inf) steps may increase the error."""
     scheme: Literal["paper", "velocity-accumulation"] = unless_preset("paper", one_of("paper", "velocity-accumulation"))
     """Integration scheme: as printed in the paper, or as in the released controller (dt 0.02, no step clamp)."""
@@ -147,9 +215,7 @@ class ForwardDynamicsParameters(SolverParameters):
     """Values for the settings that are not given: accurate, smooth, near-singular, one-shot or released."""
 
     def __post_init__(self) -> None:
-        if self.preset and self.preset not in PRESETS:
-            raise UnknownName("preset", self.preset, PRESETS)
-        preset = PRESETS.get(self.preset, {})
+        preset = _preset(self.preset)
         for own in fields(self):
             if getattr(self, own.name) is None:
                 object.__setattr__(self, own.name, preset.get(own.name, own.metadata["default"]))
@@ -162,9 +228,9 @@ class IterativeParameters(SolverParameters):
 
     iterations: int = setting(10, whole, slider=(1, 200))
     """Iterations per control period."""
-    error_clamp: tuple[float, ...] = setting((0.2, 0.5), error_clamp, unit="m and rad")
+    error_clamp: tuple[float, ...] = setting((0.2, 0.5), _error_clamp, unit="m and rad")
     """The error is clamped to this, m and rad; inf inf for no clamp."""
-    step_clamp: float = setting(0.1, step_clamp, slider=(0.005, 1.0), unit="rad")
+    step_clamp: float = setting(0.1, _step_clamp, slider=(0.005, 1.0), unit="rad")
     """Largest joint motion in an iteration, rad (m if sliding); without (inf) steps may increase the error."""
     task: str = setting("", unset="the robot's", choices=TASKS)
     """Part of the target to attain: pose, axis (position and the tool's z axis) or position."""
@@ -181,14 +247,13 @@ class JacobianTransposeParameters(IterativeParameters):
     solver_class: ClassVar[tuple[str, str]] = ("simbridge.ik.jacobian_transpose", "JacobianTranspose")
 
     iterations: int = setting(50, whole, slider=(1, 200))
-    """Iterations per control period."""
     step_length: Literal["paper", "buss-kim"] = setting("paper", one_of("paper", "buss-kim"))
     """paper: a constant gain, comparable to forward dynamics; buss-kim: the length that reduces the error most."""
-    alpha: float = setting(0.0, only_if(number, _not_negative, "a positive number, or 0 to compute it"))
+    alpha: float = setting(0.0, Check(as_number, "a positive number, or 0 to compute it", _not_negative))
     """For step length paper: the constant that replaces the twin's inverse mass matrix; 0 computes it."""
     dt: float = setting(0.1, positive, unit="s")
     """For step length paper: virtual time step, s."""
-    kp: tuple[float, ...] = setting((50.0,), gains, slider=(0.5, 200.0), unit="N/m")
+    kp: tuple[float, ...] = setting((50.0,), _gains, slider=(0.5, 200.0), unit="N/m")
     """For step length paper: stiffness, one number (N/m; rotation gets a tenth, N m/rad) or six."""
 
 
@@ -198,9 +263,7 @@ class PseudoinverseParameters(IterativeParameters):
 
     solver_class: ClassVar[tuple[str, str]] = ("simbridge.ik.least_squares", "Pseudoinverse")
 
-    alpha: float = setting(
-        0.5, only_if(number, lambda a: 0.0 < a < 2.0, "above 0 and below 2, where steps diverge"), slider=(0.01, 1.99)
-    )
+    alpha: float = setting(0.5, _below_two, slider=(0.01, 1.99))
     """Step gain, above 0 and below 2: the fraction of the error that an iteration should remove."""
     cutoff: float = setting(1e-6, positive)
     """Singular values of the Jacobian up to this fraction of the largest count as zero."""
@@ -214,16 +277,13 @@ class DampedLeastSquaresParameters(IterativeParameters):
 
     damping: float = setting(0.05, positive, slider=(0.001, 1.0), unit="m/rad")
     """lambda, in m per rad (translation) and rad per rad (rotation)."""
-    stiffness: tuple[float, ...] = setting(
-        (0.0,), only_if(numbers, _below_one, "from 0 to below 1, where joints swing")
-    )
+    stiffness: tuple[float, ...] = setting((0.0,), _below_one)
     """Joint stiffness beta: one number, or one per joint, below 1; with a step clamp it acts in the null space only."""
-    bias: tuple[float, ...] = setting((), numbers, "the robot's home", unit="rad")
+    bias: tuple[float, ...] = setting((), _numbers, "the robot's home", unit="rad")
     """Bias angles, rad."""
     bias_term: Literal["gradient", "printed"] = setting("gradient", one_of("gradient", "printed"))
     """Stiffness term: 2 beta (q - bias), or beta (q - bias)^2 as printed in the source, which ignores the sign."""
-    step_clamp: float = setting(0.15, step_clamp, slider=(0.005, 1.0), unit="rad")
-    """Largest joint motion in an iteration, rad (m if sliding); without (inf) steps may increase the error."""
+    step_clamp: float = setting(0.15, _step_clamp, slider=(0.005, 1.0), unit="rad")
 
 
 @dataclass(frozen=True)
@@ -242,9 +302,7 @@ class FeedbackParameters(IterativeParameters):
 
     solver_class: ClassVar[tuple[str, str]] = ("simbridge.ik.least_squares", "FeedbackIK")
 
-    gain: tuple[float, ...] = setting(
-        (400.0,), only_if(numbers, _one_or_six, "one positive number, or six"), unit="1/m²"
-    )
+    gain: tuple[float, ...] = setting((400.0,), _one_or_six, unit="1/m²")
     """Q, the loop's gain, 1/m^2 (rotation: 1): one number, which is 1 / damping^2, or six, translation first."""
 
 
@@ -254,11 +312,11 @@ class ConstrainedParameters(IterativeParameters):
 
     solver_class: ClassVar[tuple[str, str]] = ("simbridge.ik.constrained", "Constrained")
 
-    posture: tuple[float, ...] = setting((), numbers, "the robot's home", unit="rad")
+    posture: tuple[float, ...] = setting((), _numbers, "the robot's home", unit="rad")
     """The natural posture, rad."""
-    weights: tuple[float, ...] = setting((1.0,), only_if(numbers, _positive, "positive numbers"))
+    weights: tuple[float, ...] = setting((1.0,), Check(as_numbers, "positive numbers", _positive))
     """Weights of the joints' distances from the natural posture: one number, or one per joint; positive."""
-    pull: float = setting(0.05, only_if(number, lambda pull: 0.0 <= pull <= 1.0, "from 0 to 1"), slider=(0.0, 1.0))
+    pull: float = setting(0.05, Check(as_number, "from 0 to 1", lambda pull: 0.0 <= pull <= 1.0), slider=(0.0, 1.0))
     """Fraction of that distance that an iteration covers where no strict row prevents it, 0 to 1."""
     cutoff: float = setting(1e-6, positive)
     """Rows whose singular value is up to this fraction of the largest count as dependent."""
@@ -290,12 +348,8 @@ SOLVERS: dict[str, type[SolverParameters]] = {
 
 
 def resolved(kind: type[_Settings], settings: _Settings | None, changes: Mapping[str, Any]) -> _Settings:
-    """Settings with changes by name. The command line, scenarios and the solvers' classes all come here.
-
-    Args:
-        kind: The class of the settings.
-        settings: None for the defaults.
-        changes: A value of None is not given. A preset among them applies to what is not among them.
+    """Settings (None: the defaults) with changes by name: a value of None is not given, and a preset among them applies
+    to what is not among them.
 
     Raises:
         UnknownName: There is no such setting, or no such preset.
@@ -307,9 +361,7 @@ def resolved(kind: type[_Settings], settings: _Settings | None, changes: Mapping
             raise unknown_setting(next(solver for solver, other in SOLVERS.items() if other is kind), name)
     given = {name: value for name, value in changes.items() if value is not None}
     if preset := given.get("preset"):
-        if preset not in PRESETS:
-            raise UnknownName("preset", preset, PRESETS)
-        given = {**PRESETS[preset], **given, "preset": ""}
+        given = {**_preset(preset), **given, "preset": ""}
     if settings is None:
         return kind(**given)
     # Another preset takes back what the former one had set.
@@ -325,22 +377,17 @@ def without_clamps(changes: dict[str, Any]) -> dict[str, Any]:
 
 
 def fallback_solver(robot: Robot, task: str) -> Solver:
-    """A solver that finds what can be reached, for solvers that do not converge reliably: it needs no tuning."""
+    """A solver that finds what can be reached, and needs no tuning."""
     return SelectivelyDampedParameters(task=task).build(robot)
 
 
 def is_function(name: str) -> bool:
     """Whether a solver's name is that of a custom function, `module:function`."""
-    place, _, function = name.rpartition(":")
-    return bool(place and function)
+    return all(name.rpartition(":"))
 
 
 def check_solver(name: str) -> None:
-    """Refuses a name that is neither a solver's nor a function's.
-
-    Raises:
-        UnknownName: There is no such solver.
-    """
+    """Raises UnknownName for a name that is neither a solver's nor a function's."""
     if name not in SOLVERS and not is_function(name):
         raise UnknownName("solver", name, SOLVERS, "A custom function is given as module:function.")
 
