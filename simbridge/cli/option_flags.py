@@ -21,7 +21,7 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "check": (_OPTIONS,),
     "inspect": (_OPTIONS,),
     "studio": (_OPTIONS,),
-    "teleop": ("simbridge.teleop.options:TeleopOptions", "simbridge.planning.live.options:LiveOptions", _OPTIONS),
+    "teleop": ("simbridge.teleop.device:TeleopOptions", "simbridge.planning.live.options:LiveOptions", _OPTIONS),
 }
 # The lists of those fields of `Options` that these commands have in addition.
 _LISTED = {"teleop": "simbridge.planning.live.options:LIVE", "studio": "simbridge.planning.live.options:STUDIO"}

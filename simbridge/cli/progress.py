@@ -23,11 +23,12 @@ from rich.text import Text
 
 from simbridge.cli.error_reporting import print_note
 from simbridge.robot.kinematics import tool_path
-from simbridge.teleop.device import MOVABLE, Status
+from simbridge.teleop.device import MOVABLE
 from simbridge.text import NO_BREAK, millimetres
 
 if TYPE_CHECKING:
     from simbridge.backends.backend import ArmState
+    from simbridge.running.live_session import LiveStatus
     from simbridge.running.run_setup import Prepared
 
 BARS = "▁▂▃▄▅▆▇█"
@@ -183,7 +184,7 @@ class StatusLine:
         with self.hidden():
             print_note(sentence)
 
-    def show(self, status: Status) -> None:
+    def show(self, status: LiveStatus) -> None:
         """Show a state, if it is another than the one shown."""
         text = status_text(status)
         if self._live is not None and text.markup != self._shown:
@@ -208,7 +209,7 @@ class StatusLine:
             self._live.start(refresh=True)
 
 
-def status_text(status: Status) -> Text:
+def status_text(status: LiveStatus) -> Text:
     """State, speed factor and causes; a slow-down stands out."""
     text = Text(no_wrap=True, overflow="ellipsis")
     text.append(status.state, style="bold green" if status.state in MOVABLE else "bold")

@@ -14,9 +14,8 @@ from simbridge.planning.live.options import LIVE, LiveOptions
 from simbridge.planning.options import Options
 from simbridge.running.signals import SignalReceived
 from simbridge.teleop import open_device
-from simbridge.teleop.device import Device, DeviceError
+from simbridge.teleop.device import Device, DeviceError, TeleopOptions
 from simbridge.teleop.drive import Driver
-from simbridge.teleop.options import TeleopOptions
 
 
 def teleop(

@@ -1,7 +1,7 @@
 """Inputs that people have: a SpaceMouse, a gamepad, the keyboard of a terminal, and programs on the network.
 
-    device     device.py: what every input is, one reading at a time, and its errors; options.py: its options
-    inputs     spacemouse.py, gamepad.py, keyboard.py with terminal_keys.py, network.py with datagram.py
+    device     device.py: what every input is, one reading at a time, its errors and its options
+    inputs     spacemouse.py, gamepad.py, keyboard.py, network.py
     drive      drive.py: the one loop in which readings become calls of a live session
 
 This module is the registry of the devices. It is quick to import.
@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any
 from simbridge.errors import UnknownName
 
 if TYPE_CHECKING:  # load NumPy and pinocchio; the command line needs only the names
-    from simbridge.teleop.device import Device
-    from simbridge.teleop.options import TeleopOptions
+    from simbridge.teleop.device import Device, TeleopOptions
 
 DEVICES: Mapping[str, str] = {
     "spacemouse": "simbridge.teleop.spacemouse:SpaceMouse",

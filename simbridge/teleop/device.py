@@ -1,20 +1,32 @@
-"""An input device: what one reading of it holds, and what it is notified of."""
+"""What every input device shares: what one reading of it holds, what it is notified of, and its options.
+
+Each option is one field, from which its flag and its help follow (see `planning/option_field.py`).
+"""
 
 from __future__ import annotations
 
 import importlib
+import ipaddress
+import math
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
-from types import TracebackType
-from typing import Any, Literal, Protocol
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
+import numpy as np
 import pinocchio as pin
 
-from simbridge.errors import MissingPackage, Refusal, SimbridgeError
+from simbridge.errors import InputFileError, InvalidParameter, MissingPackage, Refusal, SimbridgeError, UnknownName
 from simbridge.planning.live.inputs import TwistFrame
+from simbridge.planning.option_field import option
+from simbridge.robot.pose import Array
 
-Axes = tuple[float, float, float, float, float, float]
-Steps = tuple[int, int, int, int, int, int]
+if TYPE_CHECKING:  # loads the backends; a device is only given its session
+    from simbridge.running.live_session import LiveSession
+
+Axes = tuple[float, ...]
+Steps = tuple[int, ...]
 Request = Literal["engage", "disengage", "toggle", "halt", "quit"]
 
 AT_REST: Axes = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
@@ -23,35 +35,15 @@ NO_STEP: Steps = (0, 0, 0, 0, 0, 0)
 MOVABLE = ("engaged", "tracking", "braking", "holding")
 """States of a session in which inputs move the arm."""
 
+AXES = ("x", "y", "z", "rx", "ry", "rz")
+_GROUPS = {"translation": AXES[:3], "rotation": AXES[3:]}
 
-class Status(Protocol):
-    """What a session says of itself (`simbridge.running.live_session`)."""
+LOOPBACK = "127.0.0.1"
+PORT = 8321
 
-    @property
-    def state(self) -> str: ...
-    @property
-    def causes(self) -> tuple[str, ...]: ...
-    @property
-    def speed_factor(self) -> float: ...
-    @property
-    def error(self) -> SimbridgeError | None: ...
-
-
-class Session(Protocol):
-    """The part of a live session that inputs use (`simbridge.running.live_session`)."""
-
-    @property
-    def status(self) -> Status: ...
-    @property
-    def tool(self) -> pin.SE3: ...
-    def engage(self) -> None: ...
-    def disengage(self) -> None: ...
-    def halt(self, cause: str) -> None: ...
-    def note(self, name: str, **facts: Any) -> None: ...
-    def pose(self, target: Any, /, *, relative: bool = False) -> None: ...
-    def twist(self, v: Any, /, frame: TwistFrame = "base_link") -> None: ...
-    def jog(self, qd: Any, /) -> None: ...
-    def joints(self, q: Any, /) -> None: ...
+_SHORTEST_TOKEN = 8
+# The pendant's base is base_link turned by half a turn about z.
+_HALF_TURN = np.diag([-1.0, -1.0, 1.0])
 
 
 class DeviceError(Refusal, OSError):
@@ -124,10 +116,11 @@ class Device:
     def __enter__(self) -> Device:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Nothing to close by default."""
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """At the end."""
 
     def read(self) -> Reading:
         """The newest reading; returns at once.
@@ -143,7 +136,7 @@ class Device:
     def refused(self, command: Command, error: SimbridgeError) -> None:
         """The session refused a command of this device."""
 
-    def answer(self, session: Session, problem: str) -> None:
+    def answer(self, session: LiveSession, problem: str) -> None:
         """A reading was acted on; problem: why a request of it failed, or ""."""
 
     def suspended(self) -> AbstractContextManager[None]:
@@ -161,3 +154,167 @@ def optional_package(module: str, package: str, purpose: str) -> Any:
         return importlib.import_module(module)
     except ImportError:
         raise MissingPackage(package, purpose, extra="teleop") from None
+
+
+def read_lock(text: str) -> tuple[str, ...]:
+    """Axes separated by commas; "translation" and "rotation" stand for three each."""
+    return tuple(axis for name in text.split(",") for axis in _GROUPS.get(name.strip(), (name.strip(),)))
+
+
+def read_token(path: str) -> str:
+    """The token in a file, without surrounding white space.
+
+    Raises:
+        InputFileError: The file cannot be read.
+    """
+    try:
+        return Path(path).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputFileError(path, f"The token cannot be read from it: {error}.") from None
+
+
+_option = partial(option, commands=("teleop",))
+
+
+@dataclass(frozen=True)
+class TeleopOptions:
+    """How readings of a device become motions. In SI units and radians; the help text of each field describes it.
+
+    Raises:
+        InvalidParameter, UnknownName: A value is invalid.
+    """
+
+    dead_band: float = _option(0.08, "Part of the travel of a stick or cap that counts as rest, 0 to 0.9.", "SHARE")
+    translation_speed: float = _option(0.1, "Speed of the TCP at full deflection, or of a held key.", "M/S")
+    rotation_speed: float = _option(0.5, "Rotation at full deflection, or of a held key.", "RAD/S")
+    frame: TwistFrame = _option(
+        "base_link",
+        "Axes in which the device moves the TCP: base_link (x forward, as in ROS), base (as on the pendant), or tool.",
+    )
+    lock: tuple[str, ...] = _option(
+        (),
+        "Axes that do not move: some of x,y,z,rx,ry,rz, or translation, or rotation.",
+        "AXIS,...",
+        "none",
+        read=read_lock,
+    )
+    step: float = _option(0.005, "Step of a key press, where the terminal reports no release.", "MM", units=(1e-3,))
+    step_angle: float = _option(math.radians(2.0), "The same, for rotations.", "DEG", units=(math.radians(1.0),))
+    dead_man_button: int | None = _option(
+        None, "Number of the button to hold while the arm moves.", "N", "spacemouse 1, gamepad 6"
+    )
+    engage_button: int | None = _option(
+        None, "Number of the button that engages and disengages.", "N", "spacemouse 2, gamepad 8"
+    )
+    on_button: str | None = _option(
+        None,
+        "Called as function(button, pressed) for each other button of the device: a gripper is yours to drive.",
+        "MODULE:FUNCTION",
+        "none",
+    )
+    listen: str = _option(LOOPBACK, "network: address to listen on; other than loopback needs --token-file.", "ADDRESS")
+    port: int = _option(PORT, "network: UDP port.", "PORT")
+    # Not shown where options are printed.
+    token: str = field(
+        default="",
+        repr=False,
+        metadata={
+            "commands": ("teleop",),
+            "help": "network: file with the token that every datagram must carry (no encryption: docs/teleop.md).",
+            "metavar": "FILE",
+            "unset": "none; then only this computer is listened to",
+            "flag": "token-file",
+            "read": read_token,
+        },
+    )
+
+    def __post_init__(self) -> None:
+        if self.frame not in get_args(TwistFrame):
+            raise UnknownName("frame", self.frame, get_args(TwistFrame))
+        for axis in self.lock:
+            if axis not in AXES:
+                raise UnknownName("axis", axis, (*AXES, *_GROUPS))
+        for name, value, unit, least, most, needed in (
+            ("dead band", self.dead_band, "", 0.0, 0.9, "from 0 to 0.9, a part of the travel"),
+            ("translation speed", self.translation_speed, " m/s", 0.0, 5.0, "from 0 to 5 m/s"),
+            ("rotation speed", self.rotation_speed, " rad/s", 0.0, 10.0, "from 0 to 10 rad/s"),
+            ("step", self.step, " m", 0.0, 0.05, "from 0 to 0.05 m (50 mm)"),
+            ("step angle", self.step_angle, " rad", 0.0, math.radians(20.0) + 1e-9, "from 0 to 0.349 rad (20 degrees)"),
+            *(
+                (name, number, "", 1, 64, "the number of a button, from 1 to 64")
+                for name, number in (("dead-man button", self.dead_man_button), ("engage button", self.engage_button))
+                if number is not None
+            ),
+            ("port", self.port, "", 0, 65535, "from 0 to 65535"),
+        ):
+            if not least <= value <= most:
+                raise InvalidParameter(name, f"{value:.6g}{unit}", needed)
+        self._check_network()
+
+    def _check_network(self) -> None:
+        try:
+            address = ipaddress.ip_address(self.listen)
+        except ValueError:
+            needed = f"an IP address of this computer, such as {LOOPBACK}, or 0.0.0.0 for all of them"
+            raise InvalidParameter("address to listen on", self.listen, needed) from None
+        if self.token and len(self.token.encode()) < _SHORTEST_TOKEN:
+            # Not shown: it may be the beginning of one that is in use.
+            needed = f"{_SHORTEST_TOKEN} characters or more"
+            raise InvalidParameter("token", f"{len(self.token)} characters long", needed)
+        if not address.is_loopback and not self.token:
+            needed = (
+                f"{LOOPBACK} unless a token is given: whoever reaches another address could move the arm. Write a "
+                "token of your own into a file and give it as --token-file"
+            )
+            raise InvalidParameter("address to listen on", self.listen, needed)
+
+    def buttons(self, dead_man: int, engage: int) -> tuple[int, int]:
+        """The dead-man button and the one that engages, for a device with these defaults.
+
+        Raises:
+            InvalidParameter: They are the same.
+        """
+        chosen = self.dead_man_button or dead_man, self.engage_button or engage
+        if chosen[0] == chosen[1]:
+            raise InvalidParameter("engage button", chosen[1], "another than the dead-man button")
+        return chosen
+
+    def shaped(self, axes: Axes) -> Array:
+        """Deflections (6,) without dead band and locked axes, -1 to 1; continuous at the edge of the band."""
+        value = np.clip(np.asarray(axes, dtype=float), -1.0, 1.0)
+        beyond = np.maximum(np.abs(value) - self.dead_band, 0.0) / (1.0 - self.dead_band)
+        return np.sign(value) * beyond * self._free
+
+    def twist(self, axes: Axes) -> Array:
+        """The TCP's velocity (6,) for these deflections: m/s and rad/s, in the axes of `frame`."""
+        return self.shaped(axes) * ([self.translation_speed] * 3 + [self.rotation_speed] * 3)
+
+    def stepped(self, pose: pin.SE3, steps: Steps) -> pin.SE3:
+        """A pose in base_link after one step along and about each axis that is not 0, in the axes of `frame`."""
+        return self._moved(pose, np.sign(steps) * self._free * self._step)
+
+    def within_a_step(self, goal: pin.SE3, tool: pin.SE3) -> pin.SE3:
+        """The goal, or where it is more than one step from the tool along or about an axis of `frame`, one step there.
+
+        The other axes keep the goal: where the tool leaves its line for a moment, the goal does not.
+        """
+        turn = self._axes_at(tool)
+        along = turn.T @ (goal.translation - tool.translation)
+        about = turn.T @ pin.log3(goal.rotation @ tool.rotation.T)
+        return self._moved(tool, np.clip(np.concatenate([along, about]), -self._step, self._step))
+
+    def _moved(self, pose: pin.SE3, by: Array) -> pin.SE3:
+        turn = self._axes_at(pose)
+        return pin.SE3(pin.exp3(turn @ by[3:]) @ pose.rotation, pose.translation + turn @ by[:3])
+
+    def _axes_at(self, pose: pin.SE3) -> Array:
+        axes: dict[str, Array] = {"base_link": np.eye(3), "base": _HALF_TURN, "tool": pose.rotation}
+        return axes[self.frame]
+
+    @property
+    def _step(self) -> Array:
+        return np.array([self.step] * 3 + [self.step_angle] * 3)
+
+    @property
+    def _free(self) -> Array:
+        return np.array([axis not in self.lock for axis in AXES], dtype=float)

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import pinocchio as pin
 
 from simbridge.errors import ForeignSolverError, InvalidParameter, SimbridgeError
-from simbridge.teleop.device import MOVABLE, NO_STEP, Command, Device, DeviceError, Reading, Request, Session, Status
-from simbridge.teleop.options import TeleopOptions
+from simbridge.teleop.device import MOVABLE, NO_STEP, Command, Device, DeviceError, Reading, Request, TeleopOptions
+
+if TYPE_CHECKING:  # loads the backends; a driver is given its session
+    from simbridge.running.live_session import LiveSession, LiveStatus
 
 RATE = 100.0
 """Readings a second; well within the time after which an input is stale."""
@@ -31,7 +34,6 @@ class Driver:
     Args:
         session: Not necessarily engaged.
         device: Open.
-        options: See `TeleopOptions`.
         on_button: Called with the name of a button of the device, and whether it was pressed or released.
         show: Called with the session's status after each reading.
         report: Called with a sentence for the operator.
@@ -40,12 +42,12 @@ class Driver:
 
     def __init__(
         self,
-        session: Session,
+        session: LiveSession,
         device: Device,
         options: TeleopOptions,
         *,
         on_button: OnButton | None = None,
-        show: Callable[[Status], object] = lambda _: None,
+        show: Callable[[LiveStatus], object] = lambda _: None,
         report: Callable[[str], object] = lambda _: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:

@@ -6,11 +6,9 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from glob import glob
-from types import TracebackType
 from typing import Any
 
-from simbridge.teleop.device import Device, DeviceError, Reading, optional_package
-from simbridge.teleop.options import TeleopOptions
+from simbridge.teleop.device import Device, DeviceError, Reading, TeleopOptions, optional_package
 
 NAME = "gamepad"
 
@@ -107,9 +105,7 @@ class Gamepad(Device):
         joystick = pygame.joystick.Joystick(0)
         return cls(lambda: _state(pygame, joystick), options, pygame.quit)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
         self._close()
 
     def read(self) -> Reading:

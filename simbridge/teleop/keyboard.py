@@ -1,7 +1,9 @@
 """The keyboard of a terminal.
 
 An ordinary terminal reports no release of a key, so there each press is one bounded step, and a key that is held
-repeats it. A terminal with the kitty keyboard protocol reports releases: there a held key is a velocity.
+repeats it. A terminal with the kitty keyboard protocol (https://sw.kovidgoyal.net/kitty/keyboard-protocol/) reports
+presses, repeats and releases: there a held key is a velocity. The protocol is asked for by `CSI ? u`; every terminal
+answers the question for its attributes, `CSI c`, that follows.
 """
 
 from __future__ import annotations
@@ -9,19 +11,17 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import re
 import select
 import sys
 import termios
 import time
 import tty
 from collections.abc import Callable, Iterator
-from types import TracebackType
+from dataclasses import dataclass
+from typing import Literal
 
-from simbridge.robot import Six
-from simbridge.teleop import terminal_keys
-from simbridge.teleop.device import AT_REST, NO_STEP, Device, DeviceError, Reading, Request
-from simbridge.teleop.options import TeleopOptions
-from simbridge.teleop.terminal_keys import Key
+from simbridge.teleop.device import AT_REST, NO_STEP, Device, DeviceError, Reading, Request, TeleopOptions
 
 # For each axis the keys that move along it, or about it, forwards and backwards.
 _PAIRS = (
@@ -32,11 +32,37 @@ _MOTIONS = {key: (axis, sign) for axis, *keys in _PAIRS for key, sign in zip(key
 _REQUESTS: dict[str, Request] = {"enter": "engage", "x": "disengage", "space": "halt", "q": "quit"}
 _BUTTONS = frozenset("123456789")
 
+QUERY = b"\x1b[?u\x1b[c"
+# Disambiguate (1), report events (2) and all keys as escape codes (8). And report when the window loses the focus: of
+# releases after that nothing is heard.
+KITTY_ON, KITTY_OFF = b"\x1b[>11u\x1b[?1004h", b"\x1b[?1004l\x1b[<u"
+
+_HAS_KITTY, _ATTRIBUTES = re.compile(rb"\x1b\[\?\d+u"), re.compile(rb"\x1b\[\?[\d;]*c")
+# Where the cursor keys are those of applications, they come with an O.
+_SEQUENCE = re.compile(rb"\x1b\[([\d;:<=>?]*)([@A-Za-z~])|\x1bO()([A-D])")
+_UNFINISHED = re.compile(rb"\x1b(\[[\d;:<=>?]{0,60}|O)?")
+_FINAL = {"A": "up", "B": "down", "C": "right", "D": "left", "I": "focus in", "O": "focus out"}
+_NUMBERED = {"5~": "page up", "6~": "page down", "57421u": "page up", "57422u": "page down"}
+_CODES = {9: "tab", 13: "enter", 27: "escape", 32: "space", 127: "backspace", 57414: "enter"}
+_CODES |= {57417: "left", 57418: "right", 57419: "up", 57420: "down"}
+_CONTROL = 4
+
+Event = Literal["press", "repeat", "release"]
+_EVENTS: dict[str, Event] = {"": "press", "1": "press", "2": "repeat", "3": "release"}
+
 _ANSWER_TIME = 0.5
 """How long a terminal may take to say what it can do, s: over a slow connection, too."""
 
 SILENCE = 1.0
 """A held key repeats itself well within this time, s: a key of which nothing is heard so long counts as released."""
+
+
+@dataclass(frozen=True)
+class Key:
+    """What happened to a key: a character in lower case, or a name such as "enter", "up" or "ctrl+c"."""
+
+    name: str
+    event: Event = "press"
 
 
 class Keyboard(Device):
@@ -64,7 +90,7 @@ class Keyboard(Device):
     ) -> None:
         self._receive, self._releases, self._clock = receive, releases, clock
         self._suspended = suspended
-        self._decoder = terminal_keys.Decoder()
+        self._decoder = Decoder()
         self._held: set[str] = set()
         self._heard = 0.0
         self._kept: tuple[Request, ...] = ()
@@ -98,11 +124,10 @@ class Keyboard(Device):
                     steps[axis] = sign
         for axis, sign in (_MOTIONS[name] for name in self._held & _MOTIONS.keys()):
             axes[axis] += sign
-        shown: Six = (axes[0], axes[1], axes[2], axes[3], axes[4], axes[5])
         return Reading(
-            axes=shown,
+            axes=tuple(axes),
             held=bool(self._held & _MOTIONS.keys()),
-            steps=(steps[0], steps[1], steps[2], steps[3], steps[4], steps[5]),
+            steps=tuple(steps),
             buttons=frozenset(self._held & _BUTTONS),
             requests=tuple(requests),
         )
@@ -167,8 +192,7 @@ class Terminal:
     Ctrl-C and the like stay signals, and output is as before, so lines can be printed as ever.
 
     Args:
-        source: File descriptor of its input.
-        sink: Of its output.
+        source, sink: File descriptors of its input and output.
 
     Attributes:
         releases: Whether it reports releases of keys.
@@ -183,31 +207,29 @@ class Terminal:
         try:
             tty.setcbreak(self._source)
             self.releases = self._ask()
-            self._write(terminal_keys.KITTY_ON)
+            self._write(KITTY_ON)
         except BaseException:
-            self.__exit__(None, None, None)
+            self.__exit__()
             raise
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         # A terminal that was closed cannot be restored, and need not be.
         with contextlib.suppress(OSError, termios.error):
-            self._write(terminal_keys.KITTY_OFF)
+            self._write(KITTY_OFF)
         with contextlib.suppress(termios.error):
             termios.tcsetattr(self._source, termios.TCSAFLUSH, self._before)
 
     @contextlib.contextmanager
     def suspended(self) -> Iterator[None]:
         """The terminal as it was before, for a question; what was typed until then is dropped."""
-        self._write(terminal_keys.KITTY_OFF)
+        self._write(KITTY_OFF)
         termios.tcsetattr(self._source, termios.TCSAFLUSH, self._before)
         try:
             yield
         finally:
             tty.setcbreak(self._source, termios.TCSAFLUSH)
-            self._write(terminal_keys.KITTY_ON)
+            self._write(KITTY_ON)
 
     def receive(self) -> bytes:
         """What was typed since the last call; b"" if nothing.
@@ -227,13 +249,60 @@ class Terminal:
             os.write(self._sink, command)
 
     def _ask(self) -> bool:
-        os.write(self._sink, terminal_keys.QUERY)
+        os.write(self._sink, QUERY)
         said, end = b"", time.monotonic() + _ANSWER_TIME
         # Its attributes come last.
-        while not terminal_keys.has_answered(said) and (left := end - time.monotonic()) > 0.0:
+        while not _ATTRIBUTES.search(said) and (left := end - time.monotonic()) > 0.0:
             if select.select([self._source], [], [], left)[0]:
                 data = os.read(self._source, 4096)
                 if not data:
                     raise DeviceError(Keyboard.name, "the terminal was closed.")
                 said += data
-        return terminal_keys.has_protocol(said)
+        return bool(_HAS_KITTY.search(said))
+
+
+class Decoder:
+    """Makes keys of what a terminal sends; a sequence may come in parts."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    def feed(self, data: bytes) -> list[Key]:
+        """The keys that these bytes complete; unknown sequences are left out."""
+        data, keys = self._rest + data, []
+        while data:
+            if found := _SEQUENCE.match(data):
+                parameters, final = found[1] or b"", found[2] or found[4]
+                keys += _sequence(parameters.decode(), final.decode())
+                data = data[found.end() :]
+            elif _UNFINISHED.fullmatch(data):
+                break
+            else:
+                keys += _plain(data[0])
+                data = data[1:]
+        self._rest = data
+        return keys
+
+
+def _plain(byte: int) -> list[Key]:
+    name = _CODES.get(13 if byte == 10 else byte)
+    if name is None and 0 < byte < 27:
+        name = f"ctrl+{chr(byte + 96)}"
+    if name is None and 32 < byte < 127:
+        name = chr(byte).lower()
+    return [] if name is None else [Key(name)]
+
+
+def _sequence(parameters: str, final: str) -> list[Key]:
+    code, _, rest = parameters.partition(";")
+    modifiers, _, event = rest.partition(";")[0].partition(":")
+    happened = _EVENTS.get(event)
+    number = code.partition(":")[0]
+    name = _NUMBERED.get(number + final) or (_FINAL.get(final) if number in ("", "1") else None)
+    if name is None and final == "u" and number.isdecimal() and len(number) < 8:
+        name = _CODES.get(int(number)) or (chr(int(number)).lower() if 32 < int(number) < 127 else None)
+    if name is None or happened is None:
+        return []
+    if modifiers.isdecimal() and (int(modifiers[:4]) - 1) & _CONTROL:
+        name = f"ctrl+{name}"
+    return [Key(name, happened)]

@@ -1,29 +1,33 @@
 """Input from programs on the network: UDP datagrams of JSON. `Exchange` decides without a socket, `Network` has it.
 
-One client drives, known by its name and address. It gets a number with its engagement, which its motions must carry:
-what was sent before an engagement never moves the arm after it. Anyone with the token can stop the arm.
+A datagram means exactly one thing, or is refused (table in docs/teleop.md). One client drives, known by its name and
+address. It gets a number with its engagement, which its motions must carry: what was sent before an engagement never
+moves the arm after it. Anyone with the token can stop the arm.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hmac
+import math
 import random
 import socket
 import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import msgspec
 import numpy as np
 import pinocchio as pin
 
 from simbridge.errors import InvalidParameter, SimbridgeError
-from simbridge.teleop.datagram import LONGEST, Button, Disengage, Engage, Halt, Message, Motion, Status, carries, parse
-from simbridge.teleop.device import MOVABLE, Command, Device, DeviceError, Reading, Request, Session
-from simbridge.teleop.options import TeleopOptions
+from simbridge.planning.live.inputs import TwistFrame
+from simbridge.teleop.device import MOVABLE, Command, Device, DeviceError, Reading, Request, TeleopOptions
+
+if TYPE_CHECKING:  # loads the backends; a device is only given its session
+    from simbridge.running.live_session import LiveSession
 
 SILENCE = 5.0
 """After this time without a datagram of the driving client, another may engage, s."""
@@ -34,6 +38,117 @@ _DATAGRAMS_AT_ONCE = 256
 
 Client = tuple[str, Any]
 """Name, and address as the socket gives it."""
+
+LONGEST = 2048
+"""Bytes of a datagram; a valid one has far less."""
+
+Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_.-]{1,32}\Z")]
+_Number = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+_Joints = Annotated[tuple[float, ...], msgspec.Meta(min_length=1, max_length=16)]
+
+
+class Message(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """What every datagram has.
+
+    Attributes:
+        client: Who sends it.
+        seq: Increases from each datagram of a client to its next, over restarts too.
+        token: As `simbridge teleop network` was given it.
+    """
+
+    client: Name
+    seq: _Number
+    token: str = ""
+
+
+class Halt(msgspec.Struct, kw_only=True, tag_field="type", tag="halt"):
+    """Brakes and holds, and ends the engagement. From any client, in any order: only its token counts."""
+
+    token: str = ""
+    client: Name = "unnamed"
+    seq: _Number = 0
+
+
+class Status(Message, tag_field="type", tag="status"):
+    """Changes nothing: asks for a reply."""
+
+
+class Engage(Message, tag_field="type", tag="engage"):
+    """Asks to drive; the reply has the number of the engagement."""
+
+
+class Disengage(Message, tag_field="type", tag="disengage"):
+    """Gives the arm back; it comes to rest."""
+
+
+class Button(Message, tag_field="type", tag="button"):
+    """A button of the client's device is pressed or released."""
+
+    button: Name
+    pressed: bool
+
+
+class Motion(Message):
+    """An input; engagement: the number in the reply to `engage`."""
+
+    engagement: _Number
+
+
+class Pose(Motion, tag_field="type", tag="pose"):
+    """[x y z qx qy qz qw] in base_link, m; relative: to the pose at the engagement."""
+
+    values: tuple[float, float, float, float, float, float, float]
+    relative: bool = False
+
+
+class Twist(Motion, tag_field="type", tag="twist"):
+    """Velocity of the TCP, m/s and rad/s, in the axes of a frame."""
+
+    values: tuple[float, float, float, float, float, float]
+    frame: TwistFrame = "base_link"
+
+
+class Jog(Motion, tag_field="type", tag="jog"):
+    """Joint velocities, rad/s."""
+
+    values: _Joints
+
+
+class Joints(Motion, tag_field="type", tag="joints"):
+    """Joint positions, rad."""
+
+    values: _Joints
+
+
+AnyMessage: TypeAlias = Halt | Status | Engage | Disengage | Button | Pose | Twist | Jog | Joints
+_DECODER: msgspec.json.Decoder[AnyMessage] = msgspec.json.Decoder(AnyMessage)
+
+
+def parse(data: bytes) -> AnyMessage:
+    """What a datagram says.
+
+    Raises:
+        InvalidParameter: It is not one of the messages, or has a number that is none.
+    """
+    needed = "one JSON object as in docs/teleop.md"
+    if len(data) > LONGEST:
+        raise InvalidParameter("datagram", f"longer than {LONGEST} bytes", needed)
+    try:
+        message = _DECODER.decode(data)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise InvalidParameter("datagram", f"not usable ({str(error)[:200]})", needed) from None
+    if isinstance(message, (Pose, Twist, Jog, Joints)) and not all(map(math.isfinite, message.values)):
+        raise InvalidParameter("datagram", "not usable (a value is not finite)", needed)
+    return message
+
+
+def command_of(message: Pose | Twist | Jog | Joints) -> Command:
+    """A motion as a session takes it."""
+    if isinstance(message, Pose):
+        return Command("pose", message.values, relative=message.relative, source=message)
+    if isinstance(message, Twist):
+        return Command("twist", message.values, frame=message.frame, source=message)
+    return Command("jog" if isinstance(message, Jog) else "joints", message.values, source=message)
 
 
 @dataclass
@@ -81,18 +196,22 @@ class Exchange:
             self._drop("malformed", _Reply(address), str(error))
             return
         reply = _Reply(address, message.client, message.seq)
-        if not carries(message, self.token):
+        # How long the answer takes says nothing of the token.
+        if not hmac.compare_digest(message.token.encode(errors="replace"), self.token.encode()):
             self._drop("token", reply, "The token is wrong.")
             return
         reply.trusted = True
         client = (message.client, address)
         if isinstance(message, Halt):
-            self._halt()
+            self._end("disengage")
+            self._requests.insert(0, "halt")
             self._replies.append(reply)
         elif message.seq <= (newest := self._newest.get(client, -1)):
             self._drop("order", reply, f"Dropped: seq {message.seq} came after {newest}.")
         else:
-            self._note(client, message.seq)
+            self._newest[client] = message.seq
+            if len(self._newest) > _MOST_CLIENTS:
+                del self._newest[next(one for one in self._newest if one not in (client, self._driver))]
             self._take(message, client, reply, now)
 
     def _take(self, message: Message, client: Client, reply: _Reply, now: float) -> None:
@@ -108,8 +227,8 @@ class Exchange:
         elif isinstance(message, Motion) and (not self.engagement or message.engagement != self.engagement):
             self._drop("engagement", reply, "Dropped: it belongs to no present engagement; send engage first.")
         else:
-            if isinstance(message, Motion):
-                self._commands.append(message.command)
+            if isinstance(message, (Pose, Twist, Jog, Joints)):
+                self._commands.append(command_of(message))
             elif isinstance(message, Button):
                 changed = self._buttons | {message.button} if message.pressed else self._buttons - {message.button}
                 self._buttons = changed if len(changed) <= _MOST_BUTTONS else self._buttons
@@ -129,10 +248,6 @@ class Exchange:
         reply.engages = True
         self._replies.append(reply)
 
-    def _halt(self) -> None:
-        self._end("disengage")
-        self._requests.insert(0, "halt")
-
     def _end(self, request: Request) -> None:
         """The engagement ends now: nothing that was received before moves the arm any more."""
         self.engagement, self._driver, self._engaging = 0, None, False
@@ -149,11 +264,6 @@ class Exchange:
         self.dropped[reason] += 1
         reply.error = error
         self._replies.append(reply)
-
-    def _note(self, client: Client, seq: int) -> None:
-        self._newest[client] = seq
-        if len(self._newest) > _MOST_CLIENTS:
-            del self._newest[next(one for one in self._newest if one not in (client, self._driver))]
 
     def take(self) -> Reading:
         """The requests and commands since the last call."""
@@ -174,7 +284,7 @@ class Exchange:
             if (reply.client, reply.seq) == (command.source.client, command.source.seq) and not reply.error:
                 reply.error = str(error)
 
-    def replies(self, session: Session, problem: str) -> list[tuple[bytes, Any]]:
+    def replies(self, session: LiveSession, problem: str) -> list[tuple[bytes, Any]]:
         """The replies to all datagrams since the last call, with their addresses.
 
         Args:
@@ -250,9 +360,7 @@ class Network(Device):
         listener.setblocking(False)
         return cls(listener, options)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
         self._socket.close()
 
     @property
@@ -278,7 +386,7 @@ class Network(Device):
     def refused(self, command: Command, error: SimbridgeError) -> None:
         self.exchange.refused(command, error)
 
-    def answer(self, session: Session, problem: str) -> None:
+    def answer(self, session: LiveSession, problem: str) -> None:
         for data, address in self.exchange.replies(session, problem):
             # Whom a reply does not reach asks again.
             with contextlib.suppress(OSError):

@@ -11,11 +11,18 @@ import struct
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from types import TracebackType
 from typing import Any
 
-from simbridge.teleop.device import AT_REST, Axes, Device, DeviceError, Reading, Request, optional_package
-from simbridge.teleop.options import TeleopOptions
+from simbridge.teleop.device import (
+    AT_REST,
+    Axes,
+    Device,
+    DeviceError,
+    Reading,
+    Request,
+    TeleopOptions,
+    optional_package,
+)
 
 NAME = "SpaceMouse"
 VENDOR = 0x256F
@@ -130,9 +137,7 @@ class SpaceMouse(Device):
         device.set_nonblocking(1)
         return cls(lambda: _pending(device), options, device.close)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
         self._close()
 
     def read(self) -> Reading:

@@ -20,8 +20,8 @@ from simbridge.cli.progress import status_text
 from simbridge.planning.live.options import LIVE, LiveOptions
 from simbridge.planning.options import Options
 from simbridge.teleop import DEVICES, spacemouse
-from simbridge.teleop.datagram import LONGEST, Button, Disengage, Engage, Halt, Jog, Joints, Pose, Status, Twist
-from simbridge.teleop.options import PORT, TeleopOptions
+from simbridge.teleop.device import PORT, TeleopOptions
+from simbridge.teleop.network import LONGEST, Button, Disengage, Engage, Halt, Jog, Joints, Pose, Status, Twist
 from tests.teleop.fake_session import FakeStatus
 from tests.teleop.terminal import KITTY, ORDINARY
 from tests.teleop.test_spacemouse import FakeHid

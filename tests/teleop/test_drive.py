@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from simbridge.errors import ForeignSolverError, Interrupted, SimbridgeError
-from simbridge.teleop.device import AT_REST, NO_STEP, DeviceError, Reading
+from simbridge.teleop.device import AT_REST, NO_STEP, DeviceError, Reading, TeleopOptions
 from simbridge.teleop.drive import RATE, STEP_TIME, Driver
-from simbridge.teleop.options import TeleopOptions
 from tests.teleop.fake_session import ENGAGE, FORWARD, RELEASED, Clock, FakeSession, Script
 
 STEP = Reading(steps=(1, *NO_STEP[1:]))

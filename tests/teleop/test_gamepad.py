@@ -10,10 +10,9 @@ from types import SimpleNamespace
 import pytest
 
 from simbridge.errors import MissingPackage
-from simbridge.teleop.device import AT_REST, DeviceError
+from simbridge.teleop.device import AT_REST, DeviceError, TeleopOptions
 from simbridge.teleop.drive import Driver
 from simbridge.teleop.gamepad import Gamepad, Pad
-from simbridge.teleop.options import TeleopOptions
 from tests.teleop.fake_session import FakeSession
 
 ENVIRONMENT = ("SDL_VIDEODRIVER", "SDL_JOYSTICK_ALLOW_BACKGROUND_EVENTS", "SDL_NO_SIGNAL_HANDLERS")
@@ -152,7 +151,7 @@ def test_without_pygame_the_extra_is_named(opened):
 def test_pygame_itself_finds_none_here_without_a_display_or_a_word():
     """In a process of its own, for SDL keeps what it was started with."""
     code = (
-        "from simbridge.teleop.gamepad import Gamepad; from simbridge.teleop.options import TeleopOptions\n"
+        "from simbridge.teleop.gamepad import Gamepad; from simbridge.teleop.device import TeleopOptions\n"
         "from simbridge.teleop import gamepad; gamepad.glob = lambda _: []\n"
         "try: Gamepad.open(TeleopOptions()).read(); print('read')\n"
         "except OSError as error: print(error)"

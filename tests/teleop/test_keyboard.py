@@ -12,11 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simbridge.teleop.device import AT_REST, NO_STEP, DeviceError
+from simbridge.teleop.device import AT_REST, NO_STEP, DeviceError, TeleopOptions
 from simbridge.teleop.drive import Driver
-from simbridge.teleop.keyboard import SILENCE, Keyboard, Terminal
-from simbridge.teleop.options import TeleopOptions
-from simbridge.teleop.terminal_keys import Decoder, Key
+from simbridge.teleop.keyboard import SILENCE, Decoder, Key, Keyboard, Terminal
 from tests.teleop.fake_session import Clock, FakeSession
 from tests.teleop.terminal import KITTY, MUTE, ORDINARY
 

@@ -16,11 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simbridge.errors import InvalidParameter, SimbridgeError
-from simbridge.teleop.datagram import LONGEST, parse
-from simbridge.teleop.device import DeviceError
+from simbridge.teleop.device import LOOPBACK, DeviceError, TeleopOptions
 from simbridge.teleop.drive import Driver
-from simbridge.teleop.network import SILENCE, Exchange, Network
-from simbridge.teleop.options import LOOPBACK, TeleopOptions
+from simbridge.teleop.network import LONGEST, SILENCE, Exchange, Network, parse
 from tests.teleop.fake_session import Clock, FakeSession
 
 TOKEN = "a token of the user's"

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simbridge.errors import InputFileError, InvalidParameter, UnknownName
-from simbridge.teleop.options import AXES, TeleopOptions, read_lock, read_token
+from simbridge.teleop.device import AXES, TeleopOptions, read_lock, read_token
 
 DEFLECTION = st.floats(-1.0, 1.0)
 SIX = st.tuples(*[DEFLECTION] * 6)

@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simbridge.errors import MissingPackage
-from simbridge.teleop.device import AT_REST, DeviceError
+from simbridge.teleop.device import AT_REST, DeviceError, TeleopOptions
 from simbridge.teleop.drive import Driver
-from simbridge.teleop.options import TeleopOptions
 from simbridge.teleop.spacemouse import SILENCE, Cap, SpaceMouse
 from tests.teleop.fake_session import Clock, FakeSession
 

@@ -9,9 +9,8 @@ import pinocchio as pin
 import pytest
 
 from simbridge.running.live_setup import live
-from simbridge.teleop.device import NO_STEP, Command, Reading
+from simbridge.teleop.device import NO_STEP, Command, Reading, TeleopOptions
 from simbridge.teleop.drive import Driver
-from simbridge.teleop.options import TeleopOptions
 from tests.teleop.fake_session import ENGAGE, FORWARD, RELEASED, Clock, Script
 
 
