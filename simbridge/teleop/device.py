@@ -10,7 +10,6 @@ import ipaddress
 import math
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -173,7 +172,8 @@ def read_token(path: str) -> str:
         raise InputFileError(path, f"The token cannot be read from it: {error}.") from None
 
 
-_option = partial(option, commands=("teleop",))
+def _option(*facts: Any, **more: Any) -> Any:
+    return option(*facts, **more, commands=("teleop",))
 
 
 @dataclass(frozen=True)
