@@ -14,14 +14,22 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from keyword import iskeyword
-from typing import TypeVar
+from typing import Any
+
+from lark import Tree
 
 from simbridge.emulator.errors import ScriptSyntaxError
-from simbridge.emulator.urscript import syntax
-from simbridge.emulator.urscript.parser import parse
+from simbridge.emulator.urscript.parser import (
+    Node,
+    all_definitions,
+    literal,
+    main_program,
+    parse,
+    parts,
+    place_of,
+    walk,
+)
 from simbridge.emulator.urscript.values import MAX_ELEMENTS, MAX_INTEGER
-
-NodeT = TypeVar("NodeT", bound=syntax.Node)
 
 FILE_NAME = "<urscript>"
 CALL_COST = 3  # of a call, in units of a tick's budget: 1 is about 0.1 microseconds
@@ -32,6 +40,8 @@ _HELPERS = {
 }  # fmt: skip
 _LOGICAL = ("not", "and", "or", "xor")
 _BOOLEAN = ("==", "!=", "<", "<=", ">", ">=", *_LOGICAL)
+# Nodes without a cost of their own.
+_FREE = ("integer", "real", "string", "boolean", "name", "arguments", "subscript")
 # The methods of a list after which its variable has another value.
 _LIST_CHANGES = ("append", "clear", "extend", "insert", "pop", "remove")
 
@@ -79,8 +89,8 @@ def compile_script(source: str, builtins: Mapping[str, Builtin]) -> Code:
         ScriptSyntaxError: The source is not URScript, or too much or too complicated.
     """
     program = parse(source)
-    functions = {definition.name: definition for definition in _all_definitions(program)}
-    main = _main_program(program)
+    functions = {parts(definition)[0]: definition for definition in all_definitions(program)}
+    main = main_program(program)
     writer = _Writer(functions, main, builtins)
     for definition in functions.values():
         if definition is not main:
@@ -91,60 +101,38 @@ def compile_script(source: str, builtins: Mapping[str, Builtin]) -> Code:
     except (SyntaxError, RecursionError) as error:
         raise ScriptSyntaxError(f"it is too complicated ({error})", line=1, column=1) from None
     unknown: dict[str, tuple[int, int]] = {}
-    for call in sorted(writer.unknown, key=lambda call: (call.line, call.column)):
-        unknown.setdefault(call.name, (call.line, call.column))
+    for call in sorted(writer.unknown, key=lambda call: (call.meta.line, call.meta.column)):
+        unknown.setdefault(str(call.children[0]), (call.meta.line, call.meta.column))
     return Code(marshal.dumps(code), tuple(writer.lines), writer.name_of(main), unknown)
 
 
-def _all_definitions(program: syntax.Program) -> list[syntax.Definition]:
-    """Every definition, nested ones too; of several with the same name, the last counts."""
-    found: list[syntax.Definition] = []
-    waiting: list[syntax.Node] = [program]
-    while waiting:
-        inside = [node for node in syntax.walk(*waiting.pop().children()) if isinstance(node, syntax.Definition)]
-        found += inside
-        waiting += inside
-    return found
+def _nodes(definition: Node, kind: str) -> list[list[Any]]:
+    """The children of each node of this kind in it, but not in the definitions in it."""
+    _, parameters, body = parts(definition)
+    return [node.children for node in walk(*parameters, *body) if node.data == kind]
 
 
-def _main_program(program: syntax.Program) -> syntax.Definition:
-    """The statements outside of definitions if there are any, else the last definition. One that needs arguments is not
-    a program: the file is a library then, which does nothing by itself."""
-    statements = tuple(statement for statement in program.body if not isinstance(statement, syntax.Definition))
-    last = program.body[-1] if program.body else None
-    if not statements and isinstance(last, syntax.Definition) and not last.parameters:
-        return last
-    return syntax.Definition(1, 1, "def", "", (), statements)
-
-
-def _nodes(definition: syntax.Definition, kind: type[NodeT]) -> list[NodeT]:
-    """The nodes of this kind in its parameters and body, without those of the definitions in it."""
-    below = syntax.walk(*definition.parameters, *definition.body)
-    return [node for node in below if isinstance(node, kind)]
-
-
-def _assigned(definition: syntax.Definition, scope: str | None = None) -> set[str]:
-    """The variables that it assigns: all, or those declared so."""
-    return {a.name for a in _nodes(definition, syntax.Assignment) if scope in (None, a.scope)}
+def _assigned(definition: Node, scope: str = "") -> set[str]:
+    """The variables that it assigns: all, or those declared so; its parameters are local."""
+    found = {place_of(place)[0] for declared, place, _ in _nodes(definition, "assignment") if scope in ("", declared)}
+    parameters = {str(parameter.children[0]) for parameter in parts(definition)[1]}
+    return found | parameters if scope == "local" else found
 
 
 class _Writer:
     """Writes Python code, one function at a time."""
 
-    def __init__(
-        self, functions: Mapping[str, syntax.Definition], main: syntax.Definition, builtins: Mapping[str, Builtin]
-    ) -> None:
+    def __init__(self, functions: Mapping[str, Node], main: Node, builtins: Mapping[str, Builtin]) -> None:
         self.text: list[str] = []
         self.lines: list[int] = [0]
-        self.unknown: list[syntax.Call] = []
+        self.unknown: list[Node] = []
         self._functions, self._builtins = functions, builtins
         self._signatures = {
             **{name: builtin.signature for name, builtin in builtins.items()},
             **{name: _signature_of(definition) for name, definition in functions.items()},
         }
         # Shared by all functions: declared `global` anywhere, or assigned by the main program without `local`.
-        own = _assigned(main, "local") | {parameter.name for parameter in main.parameters}
-        self._globals = _assigned(main) - own
+        self._globals = _assigned(main) - _assigned(main, "local")
         for definition in (main, *functions.values()):
             self._globals |= _assigned(definition, "global")
         self._locals: set[str] = set()  # of the function that is being written
@@ -163,47 +151,45 @@ class _Writer:
         yield
         self._indent -= 1
 
-    def name_of(self, definition: syntax.Definition) -> str:
+    def name_of(self, definition: Node) -> str:
         """Its name in Python; that of the main program differs from the one of a function in it with its name."""
-        is_function = self._functions.get(definition.name) is definition
-        return f"{'u' if is_function else 'm'}_{definition.name}"
+        name = parts(definition)[0]
+        return f"u_{name}" if self._functions.get(name) is definition else f"m_{name}"
 
     # Functions and blocks
 
-    def function(self, definition: syntax.Definition) -> None:
+    def function(self, definition: Node) -> None:
         """Write one function of the program."""
-        self._line = definition.line
+        name, parameters, body = parts(definition)
+        self._line = definition.children[0].line
         assigned = _assigned(definition)
-        changed = {
-            syntax.place_of(method.value)[0]
-            for method in _nodes(definition, syntax.Method)
-            if method.name in _LIST_CHANGES
-        } - {""}
-        self._locals = {parameter.name for parameter in definition.parameters} | _assigned(definition, "local")
-        self._locals |= assigned - self._globals
-        parameters = [f"v_{each.name}" + ("=_UNSET" if each.default else "") for each in definition.parameters]
-        with self._block(f"def {self.name_of(definition)}({', '.join(['_t', *parameters])}):"):
+        methods = _nodes(definition, "method")
+        changed = {place_of(value)[0] for value, method, _ in methods if method in _LIST_CHANGES} - {""}
+        self._locals = _assigned(definition, "local") | assigned - self._globals
+        defaults = {f"v_{parameter}": default for parameter, default in (each.children for each in parameters)}
+        head = ["_t", *(f"{parameter}=_UNSET" if default else parameter for parameter, default in defaults.items())]
+        with self._block(f"def {self.name_of(definition)}({', '.join(head)}):"):
             if shared := (assigned | changed) - self._locals:
                 self._put("global " + ", ".join(sorted(f"g_{name}" for name in shared)))
             self._put("if False: yield")
-            for parameter in definition.parameters:
-                if parameter.default:
-                    with self._block(f"if v_{parameter.name} is _UNSET:"):
-                        self._put(f"v_{parameter.name} = {self._expression(parameter.default)}")
-            if not definition.name:
-                self._statements(definition.body)
+            for parameter, default in defaults.items():
+                if default:
+                    with self._block(f"if {parameter} is _UNSET:"):
+                        self._put(f"{parameter} = {self._expression(default)}")
+            if not name:
+                self._statements(body)
                 return
             self._put("_t.enter_call()")
             with self._block("try:"):
-                self._statements(definition.body, 1)
+                self._statements(body, 1)
             with self._block("finally:"):
                 self._put("_t.depth -= 1")
 
-    def _statements(self, body: tuple[syntax.Statement, ...], cost: int = 0) -> None:
+    def _statements(self, body: list[Node], cost: int = 0) -> None:
         """Write a block. It is charged in chunks; `cost` is charged on top of its statements."""
-        chunk: list[syntax.Statement] = []
+        chunk: list[Node] = []
         for statement in body:
-            if not isinstance(statement, syntax.Definition):
+            if statement.data != "definition":
                 chunk.append(statement)
                 cost += self._cost(statement)
             if cost > _CHUNK:
@@ -212,56 +198,59 @@ class _Writer:
         self._chunk(chunk, cost)
         self._put("pass")
 
-    def _chunk(self, statements: list[syntax.Statement], cost: int) -> None:
+    def _chunk(self, statements: list[Node], cost: int) -> None:
         if cost > 0:
             self._put(f"_b[0] -= {cost}")
             self._put("if _b[0] < 0: yield _SPENT")
         for statement in statements:
             self._statement(statement)
 
-    def _cost(self, statement: syntax.Node) -> int:
+    def _cost(self, statement: Node) -> int:
         """What is charged for a statement, without the blocks in it: one for each operation, more for calls."""
         cost, nodes = 0, [statement]
-        if isinstance(statement, syntax.While):
+        if statement.data == "while_loop":
             return 0
-        if isinstance(statement, syntax.If):
-            nodes = [branch.condition for branch in statement.branches]
-        for node in syntax.walk(*nodes):
-            if isinstance(node, syntax.Call):
-                known = node.name not in self._functions and node.name in self._builtins
-                cost += self._builtins[node.name].cost if known else CALL_COST
-            elif not isinstance(node, syntax.Literal | syntax.Name):
+        if statement.data == "if_statement":
+            nodes = statement.children[1:-1:2]
+        for node in walk(*nodes):
+            if node.data == "call":
+                name = node.children[0]
+                known = name not in self._functions and name in self._builtins
+                cost += self._builtins[name].cost if known else CALL_COST
+            elif node.data not in _FREE:
                 cost += 1
         return cost
 
     # Statements
 
-    def _statement(self, statement: syntax.Statement) -> None:
-        self._line = statement.line
-        match statement:
-            case syntax.Assignment(name=name, path=path):
-                variable, value = self._variable(name), self._expression(statement.value)
+    def _statement(self, statement: Node) -> None:
+        self._line = statement.meta.line
+        match statement.data, statement.children:
+            case "assignment", [_, place, value]:
+                name, path = place_of(place)
+                variable, python = self._variable(name), self._expression(value)
                 if path:
                     # The variable is read last: what is evaluated before may change it.
-                    value = f"_with_item({self._tuple(path)}, {value}, {variable})"
-                self._put(f"{variable} = {value}")
-            case syntax.If():
-                for i, branch in enumerate(statement.branches):
-                    self._line = branch.line
-                    with self._block(f"{'elif' if i else 'if'} {self._condition(branch.condition)}:"):
-                        self._statements(branch.body)
-                if statement.otherwise:
+                    python = f"_with_item({self._tuple(path)}, {python}, {variable})"
+                self._put(f"{variable} = {python}")
+            case "if_statement", [_, *branches, otherwise]:
+                for i in range(0, len(branches), 2):
+                    condition, body = branches[i : i + 2]
+                    self._line = condition.meta.line
+                    with self._block(f"{'elif' if i else 'if'} {self._condition(condition)}:"):
+                        self._statements(body.children)
+                if otherwise:
                     with self._block("else:"):
-                        self._statements(statement.otherwise)
-            case syntax.While(condition=condition, body=body):
+                        self._statements(otherwise.children)
+            case "while_loop", [_, condition, body]:
                 with self._block(f"while {self._condition(condition)}:"):
-                    self._statements(body, 1 + self._cost(condition))
-            case syntax.Call():
+                    self._statements(body.children, 1 + self._cost(condition))
+            case "call", _:
                 self._put(self._call(statement))
-            case syntax.Start() | syntax.Method():
+            case "keyed", [word, *values]:
+                self._keyed(word, "".join(map(self._expression, values)))
+            case _:
                 self._put(self._expression(statement))
-            case syntax.Keyed():
-                self._keyed(statement.word, "" if statement.value is None else self._expression(statement.value))
 
     def _keyed(self, word: str, value: str) -> None:
         if word == "join":
@@ -277,122 +266,128 @@ class _Writer:
     def _variable(self, name: str) -> str:
         return f"v_{name}" if name in self._locals else f"g_{name}"
 
-    def _condition(self, expression: syntax.Expression) -> str:
+    def _condition(self, expression: Node) -> str:
         python = self._expression(expression)
-        match expression:
-            case syntax.Literal(value=bool()):
-                return python
-            case syntax.Operation(operator=operator) if operator in _BOOLEAN:
-                return python
-        return f"_truth({python})"
+        is_boolean = expression.data == "boolean"
+        if expression.data in ("operation", "unary"):
+            is_boolean = any(operator in _BOOLEAN for operator in expression.children[:2])
+        return python if is_boolean else f"_truth({python})"
 
-    def _expression(self, expression: syntax.Expression) -> str:
-        match expression:
-            case syntax.Literal(value=value):
-                # An integer that exceeds 31 bits: 2147483648, the operand of -2147483648.
-                return repr(float(value)) if type(value) is int and value > MAX_INTEGER else repr(value)
-            case syntax.Name(name=name):
+    def _expression(self, expression: Node) -> str:
+        value = literal(expression)
+        if value is not None:
+            # An integer that exceeds 31 bits: 2147483648, the operand of -2147483648.
+            return repr(float(value)) if type(value) is int and value > MAX_INTEGER else repr(value)
+        match expression.data, expression.children:
+            case "name", [name]:
                 return self._variable(name)
-            case syntax.ListOf(items=items, pose=True):
-                return f"_pose_of({', '.join(map(self._expression, items))})"
-            case syntax.ListOf(items=items):
-                python = self._tuple(items)
-                constant = len(items) <= MAX_ELEMENTS and all(isinstance(item, syntax.Literal) for item in items)
-                return python if constant else f"_list_of{python}"
-            case syntax.Operation(operator=operator, operands=operands):
-                return self._operation(operator, operands)
-            case syntax.Index(value=value, subscripts=subscripts):
+            case "list_of", [_, *items]:
+                items = [item for item in items if item is not None]
+                constant = len(items) <= MAX_ELEMENTS and all(literal(item) is not None for item in items)
+                return self._tuple(items) if constant else f"_list_of{self._tuple(items)}"
+            case "unary", [operator, operand]:
+                return self._operation(operator, [operand])
+            case "operation", [_, operator, *_]:
+                return self._operation(operator, expression.children[::2])
+            case "index", [value, Tree(children=[_, *subscripts])]:
+                if value.data == "name" and value.children[0] == "p" and len(subscripts) > 2:
+                    return f"_pose_of({', '.join(map(self._expression, subscripts))})"
                 python = self._expression(value)
                 for subscript in subscripts:
                     python = f"_item({python}, {self._expression(subscript)})"
                 return python
-            case syntax.Member(value=value, name=name):
-                return f"_member({self._expression(value)}, {name!r})"
-            case syntax.Method():
+            case "member", [value, name]:
+                return f"_member({self._expression(value)}, {str(name)!r})"
+            case "method", _:
                 return self._method(expression)
-            case syntax.Start(call=call):
+            case "start", [_, call]:
                 return self._start(call)
-            case syntax.Call():
-                python = self._call(expression)
-                return f"_value_of({python})" if expression.name not in self._functions else python
+        python = self._call(expression)
+        return python if expression.children[0] in self._functions else f"_value_of({python})"
 
-    def _operation(self, operator: str, operands: tuple[syntax.Expression, ...]) -> str:
+    def _operation(self, operator: str, operands: list[Node]) -> str:
         if operator in _LOGICAL:
             conditions = [self._condition(operand) for operand in operands]
-            if operator == "not":
-                return f"(not {conditions[0]})"
             if operator == "xor":  # Python's != would chain: a != b != c is not xor.
                 return f"_exclusive({', '.join(conditions)})"
-            return f"({f' {operator} '.join(conditions)})"
+            return f"(not {conditions[0]})" if operator == "not" else f"({f' {operator} '.join(conditions)})"
         values = [self._expression(operand) for operand in operands]
         if len(values) == 1:
             return f"{'_negate' if operator == '-' else '_plus'}({values[0]})"
-        if operator in ("==", "!=") and any(isinstance(operand, syntax.Literal) for operand in operands):
+        if operator in ("==", "!=") and any(literal(operand) is not None for operand in operands):
             return f"({values[0]} {operator} {values[1]})"
         return f"{_HELPERS[operator]}({', '.join(values)})"
 
     # Calls
 
-    def _call(self, call: syntax.Call) -> str:
+    def _call(self, call: Node) -> str:
+        name = str(call.children[0])
         if reason := self._call_error(call):
-            return f"_fail({reason!r}, {call.line})"
-        if call.name in self._functions:
-            return f"(yield from u_{call.name}({self._arguments(call, '_t', 'v_')}))"
-        python = f"b_{call.name}({self._arguments(call, '_t', '')})"
-        return f"(yield from {python})" if self._builtins[call.name].blocks else python
+            return f"_fail({reason!r}, {call.meta.line})"
+        if name in self._functions:
+            return f"(yield from u_{name}({self._arguments(call, '_t', 'v_')}))"
+        python = f"b_{name}({self._arguments(call, '_t', '')})"
+        return f"(yield from {python})" if self._builtins[name].blocks else python
 
-    def _method(self, method: syntax.Method) -> str:
-        if method.keywords:
-            return f"_fail('{method.name}: a method takes its arguments by position.', {method.line})"
-        name, path = syntax.place_of(method.value)
-        if method.name not in _LIST_CHANGES or not name:
-            value = self._expression(method.value)
-            return f"(yield from _invoke(_t, {value}, {method.name!r}, *{self._tuple(method.arguments)}))[1]"
+    def _method(self, method: Node) -> str:
+        value, name, (arguments, keywords) = method.children[0], str(method.children[1]), _arguments_of(method)
+        if keywords:
+            return f"_fail('{name}: a method takes its arguments by position.', {method.meta.line})"
+        place, path = place_of(value)
+        if name not in _LIST_CHANGES or not place:
+            return f"(yield from _invoke(_t, {self._expression(value)}, {name!r}, *{self._tuple(arguments)}))[1]"
         # A list is a value: its variable is assigned the changed one. Everything is evaluated once, the variable last.
         self._temporaries += 1
-        variable, i = self._variable(name), self._temporaries
-        given = f"_p{i} := {self._tuple(path)}), (_a{i} := {self._tuple(method.arguments)}"
-        call = f"_m{i} := (yield from _invoke(_t, _at(_p{i}, {variable}), {method.name!r}, *_a{i}))"
+        variable, i = self._variable(place), self._temporaries
+        given = f"_p{i} := {self._tuple(path)}), (_a{i} := {self._tuple(arguments)}"
+        call = f"_m{i} := (yield from _invoke(_t, _at(_p{i}, {variable}), {name!r}, *_a{i}))"
         return f"(({given}), ({call}), ({variable} := _with_item(_p{i}, _m{i}[0], {variable})), _m{i}[1])[-1]"
 
-    def _tuple(self, expressions: tuple[syntax.Expression, ...]) -> str:
+    def _tuple(self, expressions: list[Node]) -> str:
         return f"({''.join(f'{self._expression(each)}, ' for each in expressions)})"
 
-    def _start(self, call: syntax.Call) -> str:
-        reason = self._call_error(call)
-        if call.name not in self._functions:
-            reason = f"There is no thread '{call.name}' in the program to run."
+    def _start(self, call: Node) -> str:
+        name, reason = str(call.children[0]), self._call_error(call)
+        if name not in self._functions:
+            reason = f"There is no thread '{name}' in the program to run."
         if reason:
-            return f"_fail({reason!r}, {call.line})"
-        return f"_t.start({call.name!r}, {self._arguments(call, f'u_{call.name}', 'v_')})"
+            return f"_fail({reason!r}, {call.meta.line})"
+        return f"_t.start({name!r}, {self._arguments(call, f'u_{name}', 'v_')})"
 
-    def _arguments(self, call: syntax.Call, first: str, prefix: str) -> str:
-        arguments = [first, *map(self._expression, call.arguments)]
-        named = [(f"{prefix}{keyword.name}", self._expression(keyword.value)) for keyword in call.keywords]
-        if any(iskeyword(name) for name, _ in named):
-            arguments.append(f"**{{{', '.join(f'{name!r}: {value}' for name, value in named)}}}")
+    def _arguments(self, call: Node, first: str, prefix: str) -> str:
+        positional, keywords = _arguments_of(call)
+        arguments = [first, *map(self._expression, positional)]
+        named = {f"{prefix}{name}": self._expression(value) for name, value in keywords.items()}
+        if any(map(iskeyword, named)):
+            arguments.append(f"**{{{', '.join(f'{name!r}: {value}' for name, value in named.items())}}}")
         else:
-            arguments += [f"{name}={value}" for name, value in named]
+            arguments += [f"{name}={value}" for name, value in named.items()]
         return ", ".join(arguments)
 
-    def _call_error(self, call: syntax.Call) -> str:
+    def _call_error(self, call: Node) -> str:
         """Why a call is invalid, or ""."""
-        if call.name not in self._signatures:
+        name, (positional, keywords) = str(call.children[0]), _arguments_of(call)
+        if name not in self._signatures:
             self.unknown.append(call)
-            return f"There is no function '{call.name}'."
-        prefix = "v_" if call.name in self._functions else ""
+            return f"There is no function '{name}'."
+        prefix = "v_" if name in self._functions else ""
         try:
-            named = {f"{prefix}{keyword.name}": None for keyword in call.keywords}
-            self._signatures[call.name].bind(None, *call.arguments, **named)
+            self._signatures[name].bind(None, *positional, **{f"{prefix}{keyword}": None for keyword in keywords})
         except TypeError as error:
-            return f"{call.name}: {error}.".replace("'v_", "'")
+            return f"{name}: {error}.".replace("'v_", "'")
         return ""
 
 
-def _signature_of(definition: syntax.Definition) -> inspect.Signature:
+def _arguments_of(call: Node) -> tuple[list[Node], dict[str, Node]]:
+    """The arguments of a call or a method without a name, and those with one."""
+    given = [argument for argument in call.children[-1].children if argument is not None]
+    named = dict(argument.children for argument in given if argument.data == "keyword")
+    return given[: len(given) - len(named)], {str(name): value for name, value in named.items()}
+
+
+def _signature_of(definition: Node) -> inspect.Signature:
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     parameters = [inspect.Parameter("_thread", inspect.Parameter.POSITIONAL_ONLY)]
-    for parameter in definition.parameters:
-        default = inspect.Parameter.empty if parameter.default is None else None
-        parameters.append(inspect.Parameter(f"v_{parameter.name}", kind, default=default))
+    for name, default in (parameter.children for parameter in parts(definition)[1]):
+        parameters.append(inspect.Parameter(f"v_{name}", kind, default=None if default else inspect.Parameter.empty))
     return inspect.Signature(parameters)

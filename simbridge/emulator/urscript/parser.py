@@ -1,4 +1,4 @@
-"""Parses a script into its syntax tree."""
+"""Parses a script into its syntax tree: lark's, whose nodes are the rules of `grammar.lark`, with their places."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
-from lark import Lark, Token, Transformer, v_args
-from lark.exceptions import UnexpectedCharacters, UnexpectedToken, VisitError
+from lark import Lark, Token, Tree
+from lark.exceptions import UnexpectedCharacters, UnexpectedToken
 
 from simbridge.emulator.errors import ScriptSyntaxError
-from simbridge.emulator.urscript import syntax
 from simbridge.emulator.urscript.values import MAX_INTEGER, POSE_LENGTH
 
+# A Tree of lark's: `data` is the rule's name, `children` are nodes, tokens, and None for what is left out.
+Node: TypeAlias = Any
 MAX_CHARACTERS = 1_000_000
 # Programs are compiled to Python, which refuses more than 20 nested loops, 100 blocks or 200 parentheses.
 MAX_LOOPS, MAX_BLOCKS, MAX_EXPRESSION, MAX_BRANCHES = 16, 40, 50, 500
@@ -25,7 +26,7 @@ _TEXT_COMMAND = re.compile(
 )
 
 
-def parse(source: str) -> syntax.Program:
+def parse(source: str) -> Node:
     """The syntax tree of a script.
 
     Raises:
@@ -35,15 +36,12 @@ def parse(source: str) -> syntax.Program:
         reason = f"the script has {len(source)} characters, at most {MAX_CHARACTERS} are accepted; split it"
         raise ScriptSyntaxError(reason, line=1, column=1)
     try:
-        program: Any = _parser().parse(_without_text_commands(source))
+        program = _parser().parse(_without_text_commands(source))
     except UnexpectedCharacters as error:
         reason = f"{source[error.pos_in_stream or 0]!r} has no meaning in URScript here"
         raise ScriptSyntaxError(reason, line=error.line, column=error.column) from None
     except UnexpectedToken as error:
         raise _unexpected(error) from None
-    except VisitError as error:
-        raise error.orig_exc from None
-    assert isinstance(program, syntax.Program)
     _check_nesting(program)
     return program
 
@@ -64,8 +62,8 @@ def _without_text_commands(source: str) -> str:
 def _parser() -> Lark:
     grammar = Path(__file__).with_name("grammar.lark").read_text(encoding="utf-8")
     return Lark(
-        grammar, start="program", parser="lalr", lexer="basic", postlex=_SoftKeywords(), transformer=_Build(),
-        maybe_placeholders=True,
+        grammar, start="program", parser="lalr", lexer="basic", postlex=_SoftKeywords(), maybe_placeholders=True,
+        propagate_positions=True,
     )  # fmt: skip
 
 
@@ -130,146 +128,35 @@ def _unexpected(error: UnexpectedToken) -> ScriptSyntaxError:
     return ScriptSyntaxError(f"{found}{hint}", line=token.line or 1, column=token.column or 1)
 
 
-@v_args(inline=True)
-class _Build(Transformer):  # type: ignore[type-arg]
-    """Makes the nodes bottom-up as the parser recognises rules: no recursion, however deep the script is nested."""
-
-    def program(self, *statements: Any) -> syntax.Program:
-        return syntax.Program(1, 1, statements)
-
-    def block(self, *statements: Any) -> tuple[Any, ...]:
-        return statements
-
-    parameters = block
-
-    def definition(self, kind: Any, name: Any, parameters: Any, body: Any) -> syntax.Definition:
-        names: set[str] = set()
-        optional = False
-        for parameter in parameters or ():
-            if parameter.name in names:
-                raise _error(parameter, f"{name} has two parameters '{parameter.name}'")
-            if optional and parameter.default is None:
-                raise _error(parameter, f"'{parameter.name}' needs a default: a parameter before it has one")
-            names.add(parameter.name)
-            optional = parameter.default is not None
-        return syntax.Definition(kind.line, kind.column, str(kind), str(name), parameters or (), body)
-
-    def parameter(self, name: Any, default: Any) -> syntax.Parameter:
-        return syntax.Parameter(name.line, name.column, str(name), default)
-
-    def if_statement(self, word: Any, condition: Any, body: Any, *rest: Any) -> syntax.If:
-        branches = [syntax.Branch(word.line, word.column, condition, body)]
-        branches += [item for item in rest if isinstance(item, syntax.Branch)]
-        if len(branches) > MAX_BRANCHES:
-            raise _error(branches[MAX_BRANCHES], f"an if has at most {MAX_BRANCHES} branches")
-        otherwise = rest[-1] if rest and isinstance(rest[-1], tuple) else ()
-        return syntax.If(word.line, word.column, tuple(branches), otherwise)
-
-    def elif_branch(self, condition: Any, body: Any) -> syntax.Branch:
-        return syntax.Branch(condition.line, condition.column, condition, body)
-
-    def while_loop(self, word: Any, condition: Any, body: Any) -> syntax.While:
-        return syntax.While(word.line, word.column, condition, body)
-
-    def assignment(self, scope: Any, place: Any, value: Any) -> syntax.Assignment:
-        first = scope or place
-        return syntax.Assignment(first.line, first.column, *syntax.place_of(place), value, str(scope or ""))
-
-    def subscript(self, bracket: Any, *indices: Any) -> tuple[Any, ...]:
-        return indices
-
-    def keyed(self, word: Any, value: Any = None) -> syntax.Keyed:
-        return syntax.Keyed(word.line, word.column, str(word), value)
-
-    def operation(self, *children: Any) -> syntax.Operation:
-        first = children[0]
-        return syntax.Operation(first.line, first.column, str(children[1]), children[::2])
-
-    def unary(self, operator: Any, operand: Any) -> syntax.Expression:
-        if operator == "-" and isinstance(operand, syntax.Literal) and type(operand.value) in (int, float):
-            return syntax.Literal(operator.line, operator.column, -operand.value)  # type: ignore[operator]
-        return syntax.Operation(operator.line, operator.column, str(operator), (operand,))
-
-    def index(self, value: Any, subscripts: Any) -> syntax.Expression:
-        # `p` may be a variable's name too: only six numbers make a pose.
-        if isinstance(value, syntax.Name) and value.name == "p" and len(subscripts) > 2:
-            if len(subscripts) != POSE_LENGTH:
-                raise _error(value, f"a pose has {POSE_LENGTH} numbers, this one {len(subscripts)}")
-            return syntax.ListOf(value.line, value.column, subscripts, pose=True)
-        return syntax.Index(value.line, value.column, value, subscripts)
-
-    def name(self, token: Any) -> syntax.Name:
-        return syntax.Name(token.line, token.column, str(token))
-
-    def integer(self, token: Any) -> syntax.Literal:
-        # An integer has 32 bits, and Python limits the digits that it converts: a longer number is a real one.
-        number = int(token, 0 if token[:2] in ("0x", "0X") else 10) if len(token) < 20 else float(token)
-        return syntax.Literal(token.line, token.column, number if abs(number) <= MAX_INTEGER + 1 else float(number))
-
-    def real(self, token: Any) -> syntax.Literal:
-        return syntax.Literal(token.line, token.column, float(token))
-
-    def string(self, token: Any) -> syntax.Literal:
-        return syntax.Literal(token.line, token.column, str(token)[1:-1])
-
-    def boolean(self, token: Any) -> syntax.Literal:
-        return syntax.Literal(token.line, token.column, token == "True")
-
-    def list_of(self, bracket: Any, *items: Any) -> syntax.ListOf:
-        return syntax.ListOf(bracket.line, bracket.column, tuple(item for item in items if item is not None))
-
-    def member(self, value: Any, name: Any) -> syntax.Member:
-        return syntax.Member(value.line, value.column, value, str(name))
-
-    def call(self, name: Any, arguments: Any) -> syntax.Call:
-        return syntax.Call(name.line, name.column, str(name), *arguments)
-
-    def method(self, value: Any, name: Any, arguments: Any) -> syntax.Method:
-        return syntax.Method(value.line, value.column, value, str(name), *arguments)
-
-    def arguments(self, *arguments: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        positional: list[Any] = []
-        keywords: list[Any] = []
-        for argument in arguments:
-            if isinstance(argument, syntax.Keyword):
-                if any(argument.name == other.name for other in keywords):
-                    raise _error(argument, f"'{argument.name}' is given twice")
-                keywords.append(argument)
-            elif argument is not None:
-                if keywords:
-                    raise _error(argument, "an argument without a name follows one with a name")
-                positional.append(argument)
-        return tuple(positional), tuple(keywords)
-
-    def start(self, word: Any, call: Any) -> syntax.Start:
-        return syntax.Start(word.line, word.column, call)
-
-    def keyword(self, name: Any, value: Any) -> syntax.Keyword:
-        return syntax.Keyword(name.line, name.column, str(name), value)
+# A node with one of these names is part of the one above it.
+_PARTS = ("program", "block", "parameters", "arguments", "subscript")
 
 
-def _error(node: syntax.Node, reason: str) -> ScriptSyntaxError:
-    return ScriptSyntaxError(reason, line=node.line, column=node.column)
-
-
-def _check_nesting(program: syntax.Program) -> None:
-    """Refuse what is nested too deep for Python, and break or continue outside of a loop."""
-    stack: list[tuple[syntax.Node, int, int, int]] = [(program, 0, 0, 0)]
+def _check_nesting(program: Node) -> None:
+    """Refuse what is nested too deep for Python, and what the grammar cannot."""
+    stack: list[tuple[Node, int, int, int]] = [(program, 0, 0, 0)]
     while stack:
         node, blocks, loops, depth = stack.pop()
-        match node:
-            case syntax.Definition():
+        match node.data, node.children:
+            case "definition", [_, name, parameters, _]:
+                _check_parameters(name, parameters.children if parameters else [])
                 blocks, loops, depth = blocks + 1, 0, 0
-            case syntax.While():
+            case "while_loop", _:
                 blocks, loops, depth = blocks + 1, loops + 1, 0
-            case syntax.If():
+            case "if_statement", children:
                 blocks, depth = blocks + 1, 0
-            case syntax.Keyed(word="break" | "continue" as word) if loops == 0:
+                if len(children) > 2 * MAX_BRANCHES + 2:
+                    raise _error(children[2 * MAX_BRANCHES + 1], f"an if has at most {MAX_BRANCHES} branches")
+            case "keyed", ["break" | "continue" as word] if loops == 0:
                 raise _error(node, f"'{word}' is outside of a loop")
-            case syntax.Keyed() | syntax.Branch():
-                pass
-            case _:
-                depth += 1
+            case "arguments", arguments:
+                _check_arguments(arguments)
+            case "index", [Tree(data="name", children=["p"]), Tree(children=[_, *numbers])]:
+                # `p` may be a variable's name too: only six numbers make a pose.
+                if 2 < len(numbers) != POSE_LENGTH:
+                    raise _error(node, f"a pose has {POSE_LENGTH} numbers, this one {len(numbers)}")
+        if node.data not in (*_PARTS, "definition", "while_loop", "if_statement", "keyed"):
+            depth += 1
         for what, found, most in (
             ("blocks are", blocks, MAX_BLOCKS),
             ("loops are", loops, MAX_LOOPS),
@@ -277,4 +164,108 @@ def _check_nesting(program: syntax.Program) -> None:
         ):
             if found > most:
                 raise _error(node, f"{what} nested more than {most} deep")
-        stack.extend((child, blocks, loops, depth) for child in node.children())
+        stack.extend((child, blocks, loops, depth) for child in node.children if isinstance(child, Tree))
+
+
+def _check_parameters(function: Token, parameters: list[Node]) -> None:
+    names: set[Token] = set()
+    optional = False
+    for parameter in parameters:
+        name, default = parameter.children
+        if name in names:
+            raise _error(parameter, f"{function} has two parameters '{name}'")
+        if optional and default is None:
+            raise _error(parameter, f"'{name}' needs a default: a parameter before it has one")
+        names.add(name)
+        optional = default is not None
+
+
+def _check_arguments(arguments: list[Node | None]) -> None:
+    names: set[Token] = set()
+    for argument in arguments:
+        if argument is not None and argument.data == "keyword":
+            name = argument.children[0]
+            if name in names:
+                raise _error(argument, f"'{name}' is given twice")
+            names.add(name)
+        elif argument is not None and names:
+            raise _error(argument, "an argument without a name follows one with a name")
+
+
+def _error(node: Node, reason: str) -> ScriptSyntaxError:
+    return ScriptSyntaxError(reason, line=node.meta.line, column=node.meta.column)
+
+
+def walk(*roots: Node) -> Iterator[Node]:
+    """The nodes and everything below them in the order of the source, without the contents of definitions.
+
+    Definitions themselves are included. Iterative, so that any depth works.
+    """
+    stack = list(reversed(roots))
+    while stack:
+        node = stack.pop()
+        yield node
+        if node.data != "definition":
+            stack.extend(child for child in reversed(node.children) if isinstance(child, Tree))
+
+
+def literal(node: Node) -> int | float | str | bool | None:
+    """The value of a number, a string, True or False; None of another expression."""
+    match node.data, node.children:
+        case "integer", [token]:
+            # An integer has 32 bits, and Python limits the digits that it converts: a longer number is a real one.
+            number = int(token, 0 if token[:2] in ("0x", "0X") else 10) if len(token) < 20 else float(token)
+            return number if abs(number) <= MAX_INTEGER + 1 else float(number)
+        case "real", [token]:
+            return float(token)
+        case "string", [token]:
+            return str(token)[1:-1]
+        case "boolean", [token]:
+            return token == "True"
+        case "unary", ["-", operand]:
+            value = literal(operand)
+            return -value if type(value) in (int, float) else None  # type: ignore[operator]
+    return None
+
+
+def place_of(target: Node) -> tuple[str, list[Node]]:
+    """The variable of `name`, `name[i]`, `name.member[i]` and so on, and the path of what is meant in it, a member as a
+    string; "" for other expressions."""
+    path: list[Node] = []
+    while True:
+        match target.data, target.children:
+            case "index", [value, Tree(children=[_, *subscripts])]:
+                target, path = value, subscripts + path
+            case "member", [value, name]:
+                target, path = value, [Tree("string", [Token("STRING", f'"{name}"')]), *path]
+            case "name", [name]:
+                return str(name), path
+            case _:
+                return "", path
+
+
+def parts(definition: Node) -> tuple[str, list[Node], list[Node]]:
+    """The name, the parameters and the statements of a definition."""
+    _, name, parameters, body = definition.children
+    return str(name), parameters.children if parameters else [], body.children
+
+
+def all_definitions(program: Node) -> list[Node]:
+    """Every definition, nested ones too; of several with the same name, the last counts."""
+    found: list[Node] = []
+    waiting = [program]
+    while waiting:
+        children = [child for child in waiting.pop().children if isinstance(child, Tree)]
+        inside = [node for node in walk(*children) if node.data == "definition"]
+        found += inside
+        waiting += inside
+    return found
+
+
+def main_program(program: Node) -> Node:
+    """The statements outside of definitions if there are any, else the last definition. One that needs arguments is not
+    a program: the file is a library then, which does nothing by itself."""
+    statements = [statement for statement in program.children if statement.data != "definition"]
+    if not statements and program.children and not parts(program.children[-1])[1]:
+        return program.children[-1]
+    return Tree("definition", [Token("DEF", "def", line=1), "", None, Tree("block", statements)])
