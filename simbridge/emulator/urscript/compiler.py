@@ -40,8 +40,8 @@ _HELPERS = {
 }  # fmt: skip
 _LOGICAL = ("not", "and", "or", "xor")
 _BOOLEAN = ("==", "!=", "<", "<=", ">", ">=", *_LOGICAL)
-# Nodes without a cost of their own.
-_FREE = ("integer", "real", "string", "boolean", "name", "arguments", "subscript")
+# Nodes without a cost of their own, as literals are.
+_FREE = ("name", "arguments", "subscript")
 # The methods of a list after which its variable has another value.
 _LIST_CHANGES = ("append", "clear", "extend", "insert", "pop", "remove")
 
@@ -217,7 +217,7 @@ class _Writer:
                 name = node.children[0]
                 known = name not in self._functions and name in self._builtins
                 cost += self._builtins[name].cost if known else CALL_COST
-            elif node.data not in _FREE:
+            elif node.data not in _FREE and literal(node) is None:
                 cost += 1
         return cost
 
