@@ -18,9 +18,19 @@ from simbridge.errors import InvalidParameter
 from simbridge.sweeps.grid import Grid, Point, Range, listed_values, read_grid, read_points
 from simbridge.sweeps.optimise import Goal, best_of
 from simbridge.sweeps.parameters import parameters
-from simbridge.sweeps.results import FIXED, MAIN_FIGURE, OUTCOME, PLANNED_FIGURE, Row, is_figure, number, reasons
+from simbridge.sweeps.results import (
+    FAILED,
+    FIXED,
+    MAIN_FIGURE,
+    OUTCOME,
+    PLANNED_FIGURE,
+    REFUSED,
+    Row,
+    is_figure,
+    number,
+    reasons,
+)
 from simbridge.sweeps.sweep import Keep, Progress, Sweep, make
-from simbridge.sweeps.work import FAILED, REFUSED
 from simbridge.text import counted, millimetres, table_of
 
 # Best and worst points that are shown, and columns of a terminal that are too few for a bar.

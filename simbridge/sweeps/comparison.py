@@ -20,8 +20,7 @@ from simbridge.report.rendering import Figure, render
 from simbridge.sweeps.grid import Point
 from simbridge.sweeps.page import LISTED
 from simbridge.sweeps.parameters import parameters
-from simbridge.sweeps.points import ERROR, QUANTITIES, Points, Quantity, newest_of
-from simbridge.sweeps.results import GRID, RESULTS, Results, Row, number
+from simbridge.sweeps.results import ERROR, GRID, QUANTITIES, RESULTS, Points, Quantity, Results, Row, newest_of, number
 from simbridge.text import counted, millimetres
 
 

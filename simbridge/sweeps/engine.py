@@ -9,13 +9,14 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from loky import ProcessPoolExecutor
 
 from simbridge.errors import InternalError, MissingPackage, SimbridgeError
 from simbridge.sweeps.identity import made_by
-from simbridge.sweeps.work import FAILED, REFUSED, Result, work
+from simbridge.sweeps.job import work
+from simbridge.sweeps.results import FAILED, REFUSED, Result
 
 AHEAD = 4
 """Points that are under way for each worker: one that it makes, and those that wait for it."""
@@ -67,47 +68,27 @@ class Task:
     refused: str = ""
 
 
-class Engine(Protocol):
-    """Where points are made."""
-
-    @property
-    def workers(self) -> int:
-        """How many points are made at a time."""
-
-    def open(self) -> Executor:
-        """An executor of `concurrent.futures`, anew where the last one broke."""
-
-    def check(self) -> None:
-        """Raises `lost()` if no result can come any more."""
-
-    def lost(self) -> SimbridgeError:
-        """The error that results are lost."""
-
-    def close(self, running: Iterable[Future[Result]] = ()) -> None:
-        """End all that is under way, also in the middle of a point."""
-
-
 class Cores:
     """Processes on this computer, each with one thread for linear algebra.
 
     Args:
         jobs: How many processes; 0 for one for each core.
+
+    Attributes:
+        workers: How many points are made at a time.
     """
 
     def __init__(self, jobs: int = 0) -> None:
-        self._jobs = jobs or len(os.sched_getaffinity(0))
+        self.workers = jobs or len(os.sched_getaffinity(0))
         self._executor: Any = None
         # A worker that is ended in the middle of a run leaves its log.
         self._scratch = tempfile.TemporaryDirectory(prefix="simbridge-sweep-", ignore_cleanup_errors=True)
 
-    @property
-    def workers(self) -> int:
-        return self._jobs
-
     def open(self) -> Executor:
+        """An executor of `concurrent.futures`, anew where the last one broke."""
         self._end()
         env = dict.fromkeys(_THREADS, "1") | {"TMPDIR": self._scratch.name}
-        self._executor = ProcessPoolExecutor(self._jobs, timeout=None, env=env)
+        self._executor = ProcessPoolExecutor(self.workers, timeout=None, env=env)
         executor: Executor = self._executor
         return executor
 
@@ -115,9 +96,11 @@ class Cores:
         """A pool that breaks says so."""
 
     def lost(self) -> SimbridgeError:
+        """The error that results are lost."""
         return InternalError("pool of processes", "a point was cancelled")
 
     def close(self, running: Iterable[Future[Result]] = ()) -> None:
+        """End all that is under way, also in the middle of a point."""
         # Loky prints a traceback for each future that was cancelled before its workers are killed.
         self._end()
         self._scratch.cleanup()
@@ -129,7 +112,7 @@ class Cores:
 
 
 class Cluster:
-    """The workers of a Dask cluster. Dask bounds their threads for linear algebra to one.
+    """The workers of a Dask cluster, which bounds their threads for linear algebra to one. Methods: see `Cores`.
 
     Args:
         address: Of the scheduler.
@@ -137,6 +120,7 @@ class Cluster:
     Raises:
         MissingPackage: dask.distributed is not installed.
         ClusterUnreachable: No scheduler answers.
+        OtherVersions: A worker's figures could differ.
     """
 
     def __init__(self, address: str) -> None:
@@ -165,6 +149,7 @@ class Cluster:
         return executor
 
     def check(self) -> None:
+        """Raises `lost()` where no result can come any more."""
         if self._client.status != "running":
             raise self.lost()
 
@@ -175,6 +160,10 @@ class Cluster:
         for future in running:
             future.cancel()
         self._client.close()
+
+
+Engine = Cores | Cluster
+"""Where points are made."""
 
 
 def results(

@@ -48,12 +48,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Range:
-    """Random values between two numbers.
-
-    Attributes:
-        low, high: In the flag's unit.
-        log: Whether the logarithms are uniform, not the values.
-    """
+    """Random values between two numbers, in the flag's unit; log: whether their logarithms are uniform."""
 
     low: float
     high: float
@@ -66,12 +61,11 @@ class Range:
         Raises:
             InvalidParameter: It is something else.
         """
-        words = text.split(":")
+        low, *rest = text.split(":")
         try:
-            found = Range(float(words[0]), float(words[1]), words[2:] == ["log"])
-            if words[2:] not in ([], ["log"]) or not -math.inf < found.low < found.high < math.inf:
-                raise ValueError
-            if found.log and found.low <= 0.0:
+            found = Range(float(low), float(rest[0]), rest[1:] == ["log"])
+            known = rest[1:] in ([], ["log"]) and -math.inf < found.low < found.high < math.inf
+            if not known or (found.log and found.low <= 0.0):
                 raise ValueError
         except (ValueError, IndexError):
             needed = "low:high, or low:high:log with low above 0"
@@ -131,13 +125,13 @@ class Grid:
             (one := parameter(name)).name: tuple(dict.fromkeys(one.plain(text) if text else "" for text in texts))
             for name, texts in self.grid.items()
         }
-        random = {parameter(name).name: range_ for name, range_ in self.random.items()}
         points = tuple(
             {(one := parameter(name)).name: one.plain(text) for name, text in point.items() if text}
             for point in self.points
         )
-        for name, value in (("grid", grid), ("random", random), ("points", points)):
-            object.__setattr__(self, name, value)
+        object.__setattr__(self, "grid", grid)
+        object.__setattr__(self, "random", {parameter(name).name: range_ for name, range_ in self.random.items()})
+        object.__setattr__(self, "points", points)
         self._check()
 
     def _check(self) -> None:
@@ -206,28 +200,23 @@ class Grid:
 
     def as_text(self) -> str:
         """As TOML, which `read_grid` reads."""
-        tables: dict[str, Any] = {"scenarios": list(self.scenarios)}
-        for name, value in (
-            ("plan_only", self.plan_only),
-            ("seeds", self.seeds if self.seeds > 1 else 0),
-            ("samples", self.samples),
-            ("optimise", self.optimise),
-            ("budget", self.budget),
-            ("subject_to", list(self.subject_to)),
-        ):
-            if value:
-                tables[name] = value
-        if self.random:
-            tables["random"] = {name: range_.text for name, range_ in self.random.items()}
-        if self.grid:
-            tables["grid"] = {name: list(texts) for name, texts in self.grid.items()}
-        if self.points:
-            tables["points"] = [dict(point) for point in self.points]
-        return tomli_w.dumps(tables)
+        tables: dict[str, Any] = {
+            "scenarios": list(self.scenarios),
+            "plan_only": self.plan_only,
+            "seeds": self.seeds if self.seeds > 1 else 0,
+            "samples": self.samples,
+            "optimise": self.optimise,
+            "budget": self.budget,
+            "subject_to": list(self.subject_to),
+            "random": {name: range_.text for name, range_ in self.random.items()},
+            "grid": {name: list(texts) for name, texts in self.grid.items()},
+            "points": [dict(point) for point in self.points],
+        }
+        return tomli_w.dumps({name: value for name, value in tables.items() if value})
 
 
 class _File(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    scenarios: list[str]
+    scenarios: tuple[str, ...]
     grid: dict[str, list[str | float | bool] | str | float | bool] = {}
     random: dict[str, str] = {}
     samples: int = 0
@@ -236,7 +225,7 @@ class _File(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     plan_only: bool = False
     optimise: str = ""
     budget: int = 0
-    subject_to: list[str] = []
+    subject_to: tuple[str, ...] = ()
 
 
 def read_grid(path: str | Path) -> Grid:
@@ -249,16 +238,12 @@ def read_grid(path: str | Path) -> Grid:
     data = TomlFile(Path(path)).decode(_File)
     listed = {name: value if isinstance(value, list) else [value] for name, value in data.grid.items()}
     return Grid(
-        tuple(data.scenarios),
-        {name: tuple(map(_text, values)) for name, values in listed.items()},
-        {name: Range.of(name, text) for name, text in data.random.items()},
-        data.samples,
-        tuple({name: _text(value) for name, value in point.items()} for point in data.points),
-        data.seeds,
-        data.plan_only,
-        data.optimise,
-        data.budget,
-        tuple(data.subject_to),
+        **msgspec.structs.asdict(data)
+        | {
+            "grid": {name: tuple(map(_text, values)) for name, values in listed.items()},
+            "random": {name: Range.of(name, text) for name, text in data.random.items()},
+            "points": tuple({name: _text(value) for name, value in point.items()} for point in data.points),
+        }
     )
 
 

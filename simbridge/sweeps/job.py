@@ -1,29 +1,43 @@
-"""A point with all that its run needs, so that it can be made in another process or on another computer."""
+"""A point with all that its run needs, and how a worker makes it, which needs nothing but simbridge and its job."""
 
 from __future__ import annotations
 
 import functools
 import pickle
+import shutil
+import socket
 import sys
+import tempfile
+import threading
+import time
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import cloudpickle
 
-from simbridge.errors import InvalidParameter, Refusal
+from simbridge.errors import InvalidParameter, Refusal, SimbridgeError
+from simbridge.evaluation.metrics.tracking import ERROR_PARTS, error_budget
 from simbridge.ik.callable_solver import function_named
 from simbridge.ik.settings import SOLVERS, is_function, resolved
 from simbridge.planning.options import Options
 from simbridge.planning.scenario import Scenario, load_scenario
 from simbridge.robot.calibration_file import with_kinematics
+from simbridge.robot.kinematics import tool_path
 from simbridge.robot.load import load_robot
 from simbridge.robot.robot import Robot
+from simbridge.running.run_setup import Prepared, check_facts, prepare
+from simbridge.running.runner import execute
 from simbridge.sweeps.grid import Point
 from simbridge.sweeps.identity import digest, made_by, modules_of
 from simbridge.sweeps.parameters import Choices, choices
+from simbridge.sweeps.results import FAILED, PLANNED, REFUSED, Result
 from simbridge.trajectory.files import ReadOptions
 
+# PyBullet and what it simulates are one a process.
+_ONE_AT_A_TIME = threading.Lock()
 # Names of users' modules that are sent to workers.
 _sent: set[str] = set()
 
@@ -60,7 +74,7 @@ class Job:
     plan_only: bool
 
     def packed(self) -> bytes:
-        """For a worker; a user's functions travel with their modules' code."""
+        """For a worker; a user's functions are sent with their modules' code."""
         return _pickled(self, "solver")
 
 
@@ -122,19 +136,17 @@ def _context(name: str, robot: bytes, options: bytes, reading: ReadOptions) -> t
 
 def _solver(chosen: Choices, scenario: Scenario) -> tuple[str | Callable[..., Any], object]:
     """What a worker is given, and what is hashed."""
-    if is_function(chosen.solver):
-        function, code = _function(chosen.solver)
-        if chosen.settings:
-            needed = f"left out: {chosen.solver} is a function"
-            raise InvalidParameter("solver's settings", ", ".join(chosen.settings), needed)
-        return function, (chosen.solver, code)
     settings = scenario.solver
-    if chosen.solver and type(settings) is not SOLVERS[chosen.solver]:
+    if chosen.solver in SOLVERS and type(settings) is not SOLVERS[chosen.solver]:
         settings = SOLVERS[chosen.solver]()
+    custom = is_function(chosen.solver)
+    if chosen.settings and (custom or callable(settings)):
+        words = f"{chosen.solver} is a function" if custom else f"the solver of {scenario.name} is a function"
+        raise InvalidParameter("solver's settings", ", ".join(chosen.settings), f"left out: {words}")
+    if custom:
+        function, code = _function(chosen.solver)
+        return function, (chosen.solver, code)
     if callable(settings):
-        if chosen.settings:
-            needed = f"left out: the solver of {scenario.name} is a function"
-            raise InvalidParameter("solver's settings", ", ".join(chosen.settings), needed)
         return "", ("scenario's",)
     return chosen.solver, resolved(type(settings), settings, chosen.settings)
 
@@ -161,3 +173,89 @@ def _pickled(content: object, what: str) -> bytes:
     except Exception as error:  # whatever a user's object does when it is pickled
         raise CannotTravel(what, f"{type(error).__name__}: {error}") from None
     return packed
+
+
+def work(packed: bytes, versions: str, out: Path | None = None) -> Result:
+    """Make one point, in a worker.
+
+    Args:
+        packed: Of a `Job`.
+        versions: What the sweep's figures are made by.
+        out: The run directory to create, with its report; None for none.
+    """
+    with _ONE_AT_A_TIME, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        begin = time.perf_counter()
+        result = _result(packed, versions, out)
+        wall = time.perf_counter() - begin
+    return replace(result, wall=wall, host=socket.gethostname())
+
+
+def _result(packed: bytes, versions: str, out: Path | None) -> Result:
+    if made_by() != versions:
+        return Result(FAILED, f"The worker has other versions ({made_by()}) than the sweep ({versions}).")
+    try:
+        job: Job = pickle.loads(packed)
+        robot, scenario = _unpacked(job.context)
+    except Exception as error:  # a user's code needs what the worker does not have
+        return Result(FAILED, f"The worker cannot load the point: {type(error).__name__}: {error}")
+    function, name = (job.solver, "") if callable(job.solver) else (None, job.solver)
+    try:
+        prepared = prepare(
+            scenario, robot=robot, solver=function, solver_name=name, solver_changes=job.settings, options=job.options
+        )
+    except SimbridgeError as error:
+        return Result(REFUSED, str(error))
+    except (Exception, SystemExit) as error:  # a user's solver
+        return Result(FAILED, f"{type(error).__name__}: {error}")
+    if job.plan_only:
+        return Result(PLANNED, figures=planned_figures(prepared))
+    if out is not None:
+        out.parent.mkdir(exist_ok=True)
+    # A run is kept whole, or not at all.
+    with tempfile.TemporaryDirectory(dir=out and out.parent, prefix=".simbridge-") as scratch:
+        try:
+            run = execute(prepared, out=Path(scratch, "run"), page=out is not None)
+        except (Exception, SystemExit) as error:  # a user's solver
+            ours = isinstance(error, SimbridgeError)
+            return Result(FAILED, str(error) if ours else f"{type(error).__name__}: {error}")
+        if out is not None:
+            # Of a call that ended before it had stored the row.
+            shutil.rmtree(out, ignore_errors=True)
+            run.directory.rename(out)
+        return Result(run.summary["outcome"], figures=figures_of(run.summary))
+
+
+@functools.lru_cache(maxsize=8)
+def _unpacked(context: bytes) -> tuple[Robot, Scenario]:
+    found: tuple[Robot, Scenario] = pickle.loads(context)
+    return found
+
+
+def planned_figures(prepared: Prepared) -> dict[str, float]:
+    """The figures of a plan: those that `check` shows, and what sampling, solver and limiter add to the error."""
+    plan, robot = prepared.plan, prepared.robot
+    solution = tool_path(robot, plan.solution)
+    setpoint = solution if plan.setpoints is plan.solution else tool_path(robot, plan.setpoints)
+    reference = plan.trajectory.reference(plan.trajectory_times)
+    budget = error_budget(reference, plan.targets, solution, setpoint, setpoint)
+    parts: dict[str, Any] = {part.key: getattr(budget, part.attribute).statistics() for part in ERROR_PARTS[:3]}
+    return figures_of(check_facts(prepared)) | figures_of(parts)
+
+
+def figures_of(tree: Mapping[str, Any], prefix: str = "") -> dict[str, float]:
+    """The numbers of a tree of figures by their paths, "tracking_error.position_m.rms"; of a list the largest.
+
+    What is true or false is a fact, not a figure.
+    """
+    found: dict[str, float] = {}
+    for name, value in tree.items():
+        if isinstance(value, Mapping):
+            found |= figures_of(value, f"{prefix}{name}.")
+        elif isinstance(value, (list, tuple)):
+            numbers = [abs(part) for part in value if isinstance(part, (int, float))]
+            if numbers and len(numbers) == len(value):
+                found[prefix + name] = max(numbers)
+        elif isinstance(value, (int, float)) and not isinstance(value, bool):
+            found[prefix + name] = value
+    return found

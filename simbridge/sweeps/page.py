@@ -26,9 +26,26 @@ from simbridge.robot.files import write_file
 from simbridge.robot.pose import Array
 from simbridge.sweeps.grid import Point
 from simbridge.sweeps.parameters import parameters
-from simbridge.sweeps.points import AXES, ERROR, MAPS, QUANTITIES, RIVALS, Points, Quantity, front_of, newest_of
-from simbridge.sweeps.results import FIXED, RESULTS, Results, Row, number, reasons
-from simbridge.sweeps.work import FAILED, PLANNED, REFUSED
+from simbridge.sweeps.results import (
+    AXES,
+    ERROR,
+    FAILED,
+    FIXED,
+    MAPS,
+    PLANNED,
+    QUANTITIES,
+    REFUSED,
+    RESULTS,
+    RIVALS,
+    Points,
+    Quantity,
+    Results,
+    Row,
+    front_of,
+    newest_of,
+    number,
+    reasons,
+)
 from simbridge.text import counted, millimetres, significant
 
 PAGE = "sweep.html"

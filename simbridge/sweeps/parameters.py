@@ -40,9 +40,6 @@ NOT_SWEPT: Mapping[str, str] = {
 }
 """Options of a run that are no parameters of a sweep, and why not."""
 
-# Names that are suggested at most.
-_NEAR = 3
-
 Kind = Literal["text", "choice", "number", "whole number", "numbers"]
 
 
@@ -66,28 +63,17 @@ class Parameter:
     reader: Callable[[str], Any] | None = None
     planned: bool = True
 
-    @property
-    def field(self) -> str:
-        """Of the class that defines it."""
-        return self.name.removeprefix(SOLVER).replace("-", "_")
-
     def plain(self, text: str) -> str:
         """A value's text as it is written everywhere: of two texts of one number the same.
 
         Raises:
             InvalidParameter, UnknownName: It is no such value.
         """
-        words = text.split()
         if self.kind == "choice" and text not in self.choices:
             raise UnknownName(f"value of {self.name}", text, self.choices)
         if self.kind in ("text", "choice"):
             return text
-        numbers = [self._number(word) for word in words]
-        if not numbers or (self.kind != "numbers" and len(numbers) > 1):
-            raise self._wrong(text)
-        if self.units and len(numbers) != len(self.units):
-            raise InvalidParameter(self.name, text, f"{len(self.units)} numbers, separated by blanks")
-        return " ".join(f"{number:.12g}" for number in numbers)
+        return " ".join(f"{number:.12g}" for number in self._numbers(text))
 
     def read(self, text: str) -> Any:
         """The value that a text stands for, in SI units.
@@ -98,22 +84,26 @@ class Parameter:
         """
         if self.kind in ("text", "choice"):
             return text if self.reader is None else self.reader(text)
-        numbers = [self._number(word) for word in self.plain(text).split()]
+        numbers = self._numbers(self.plain(text))
         scaled = tuple(n * unit for n, unit in zip(numbers, self.units or [1] * len(numbers), strict=True))
         return scaled if self.kind == "numbers" else scaled[0]
+
+    def _numbers(self, text: str) -> list[float]:
+        numbers = [self._number(word) for word in text.split()]
+        if not numbers or (self.kind != "numbers" and len(numbers) > 1):
+            raise self._wrong(text)
+        if self.units and len(numbers) != len(self.units):
+            raise InvalidParameter(self.name, text, f"{len(self.units)} numbers, separated by blanks")
+        return numbers
 
     def _number(self, word: str) -> float:
         try:
             number = float(word)
-            if self.kind == "whole number":
-                if number != int(number):
-                    raise ValueError(word)
-                return int(number)
+            if math.isnan(number) or (self.kind == "whole number" and number != int(number)):
+                raise ValueError
         except (ValueError, OverflowError):
             raise self._wrong(word) from None
-        if math.isnan(number):
-            raise self._wrong(word)
-        return number
+        return int(number) if self.kind == "whole number" else number
 
     def _wrong(self, text: str) -> InvalidParameter:
         needed = {"whole number": "one whole number", "numbers": "numbers, separated by blanks"}
@@ -123,29 +113,26 @@ class Parameter:
 @cache
 def parameters() -> dict[str, Parameter]:
     """All parameters by their names."""
-    found = {
-        "robot": Parameter("robot", "text"),
-        "solver": Parameter("solver", "text"),
-        "home": Parameter("home", "numbers"),
-        "link-lengths": Parameter("link-lengths", "numbers"),
-    }
-    hints = get_type_hints(Options)
+    found = [
+        Parameter("robot", "text"),
+        Parameter("solver", "text"),
+        Parameter("home", "numbers"),
+        Parameter("link-lengths", "numbers"),
+    ]
+    hints, sampling = get_type_hints(Options), get_type_hints(Sampling)
     for own in fields(Options):
         about = own.metadata
         if "prefix" in about:
-            part_hints = get_type_hints(Sampling)
-            for part in fields(Sampling):
-                made = _parameter(about["prefix"] + part.name, part_hints[part.name], part.metadata)
-                found[made.name] = made
+            found += [
+                _parameter(about["prefix"] + part.name, sampling[part.name], part.metadata) for part in fields(Sampling)
+            ]
         else:
             made = _parameter(about.get("flag") or own.name, hints[own.name], about)
-            found[made.name] = replace(made, planned="check" in about["commands"])
+            found.append(replace(made, planned="check" in about["commands"]))
     for kind in SOLVERS.values():
         hints = get_type_hints(kind)
-        for own in fields(kind):
-            made = _parameter(SOLVER + own.name, hints[own.name], own.metadata)
-            found[made.name] = made
-    return {name: one for name, one in found.items() if name not in NOT_SWEPT}
+        found += [_parameter(SOLVER + own.name, hints[own.name], own.metadata) for own in fields(kind)]
+    return {one.name: one for one in found if one.name not in NOT_SWEPT}
 
 
 def _parameter(name: str, kind: Any, about: Mapping[str, Any]) -> Parameter:
@@ -177,7 +164,7 @@ def parameter(name: str) -> Parameter:
         raise InvalidParameter("sweep's parameter", name, f"another one: {reason}")
     known = parameters()
     if name not in known:
-        near = difflib.get_close_matches(name, known, _NEAR) or [other for other in known if other.endswith(f".{name}")]
+        near = difflib.get_close_matches(name, known) or [other for other in known if other.endswith(f".{name}")]
         hint = "Parameters are the flags of `simbridge run`; a solver's settings are called solver.NAME."
         raise UnknownName("parameter", name, near, hint)
     return known[name]
@@ -211,7 +198,9 @@ def choices(values: Mapping[str, str]) -> Choices:
         SimbridgeError: A value is none, or they contradict each other.
     """
     given = {name: parameter(name).read(text) for name, text in values.items() if text}
-    settings = {parameter(name).field: value for name, value in given.items() if name.startswith(SOLVER)}
+    settings = {
+        name.removeprefix(SOLVER).replace("-", "_"): given.pop(name) for name in [*given] if name.startswith(SOLVER)
+    }
     solver = given.pop("solver", "")
     if solver:
         check_solver(solver)

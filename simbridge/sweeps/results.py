@@ -1,4 +1,7 @@
-"""results.csv: a row for each point. Rows are whole at any instant; those of equal identity are equal."""
+"""results.csv: a row for each point, and which of them a page shows, ranked by their error.
+
+Rows are whole at any instant; those of equal identity are equal.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +12,15 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from simbridge.errors import InputFileError
 from simbridge.robot.files import replacing, write_file, writing
 from simbridge.sweeps.grid import Point
-from simbridge.sweeps.parameters import parameters
-from simbridge.sweeps.work import FAILED, Result
+from simbridge.sweeps.identity import made_by
+from simbridge.sweeps.parameters import SEED, parameters
 from simbridge.text import counted
 
 GRID, RESULTS = "sweep.toml", "results.csv"
@@ -32,10 +36,31 @@ FIXED = (*FIRST, *OUTCOME, *LAST)
 # Of points without figures, those that are shown.
 _REASONS = 5
 _NUMBER = re.compile(r"[-+]?\d[\d.]*(e[-+]?\d+)?")
+FAILED, REFUSED, PLANNED = "failed", "refused", "planned"
+"""Outcomes of points besides those of runs. What has failed is tried again when the sweep goes on."""
 MAIN_FIGURE = "tracking_error.position_m.rms"
 """The figure that is shown first: the largest is the worst."""
 PLANNED_FIGURE = "solver_error.position_m.rms"
 """The same of a sweep of plans."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What became of a point.
+
+    Attributes:
+        outcome: "completed", "planned", "refused", "failed", or what ended the run.
+        reason: Why there are no figures, as a sentence.
+        figures: By their paths in summary.json, in SI units: "tracking_error.position_m.rms".
+        wall: How long it took, s.
+        host: Where.
+    """
+
+    outcome: str
+    reason: str = ""
+    figures: Mapping[str, float] = field(default_factory=dict)
+    wall: float = 0.0
+    host: str = ""
 
 
 def number(row: Row, name: str, otherwise: float = math.nan) -> float:
@@ -217,3 +242,120 @@ def _line(cells: Iterable[Any]) -> bytes:
 
 def _cells(line: bytes) -> list[str]:
     return next(csv.reader([line.decode()]))
+
+
+AXES, MAPS = 2, 4
+"""Parameters of a map, and maps at most."""
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A figure that is drawn.
+
+    Attributes:
+        column: In results.csv.
+        title: With its unit.
+        scale: From SI to that unit.
+    """
+
+    column: str
+    title: str
+    scale: float = 1.0
+
+
+ERROR = Quantity(MAIN_FIGURE, "Tracking error, RMS (mm)", 1e3)
+QUANTITIES = (
+    ERROR,
+    Quantity(PLANNED_FIGURE, "Solver's error, RMS (mm)", 1e3),
+    Quantity("delay_s", "Delay (ms)", 1e3),
+    Quantity("smoothness.tool.sparc", "SPARC of the tool (closer to 0: smoother)"),
+)
+"""What the page draws over the parameters; the first that there is, is what points are ranked by."""
+RIVALS = {
+    "smoothness": Quantity("smoothness.tool.sparc", "Roughness: -SPARC of the tool (less is smoother)", -1.0),
+    "effort": Quantity("joint_effort.torque.rms", "Largest RMS torque of a joint (N m)"),
+}
+"""What a small error may cost, of which less is better."""
+
+
+@dataclass(frozen=True)
+class Points:
+    """The points that the page shows.
+
+    Attributes:
+        rows: With a figure, the smallest error first.
+        error: What they are ranked by.
+        numeric: Parameters of which all values are numbers, and that differ.
+        other: The other parameters that differ, the scenario included.
+        seeds: Whether points differ in their seed alone.
+    """
+
+    rows: Sequence[Row]
+    error: Quantity
+    numeric: tuple[str, ...]
+    other: tuple[str, ...]
+    seeds: bool
+
+    @staticmethod
+    def of(rows: Iterable[Row]) -> Points:
+        """The points of rows, some of which may have no figures."""
+        made = list(rows)
+        error = next((one for one in QUANTITIES if any(not math.isnan(number(row, one.column)) for row in made)), ERROR)
+        ranked = [row for row in made if not math.isnan(number(row, error.column))]
+        ranked.sort(key=lambda row: number(row, error.column))
+        names = ("scenario", *(name for name in (ranked[0] if ranked else ()) if name in parameters()))
+        varied = [name for name in names if len({row[name] for row in ranked}) > 1]
+        numeric = [
+            name
+            for name in varied
+            if name != SEED and all(math.isfinite(_float(row[name])) for row in ranked if row[name])
+        ]
+        # A map for each of a few values says more than a line for each point.
+        maps = 1
+        for count, name in sorted((len({row[name] for row in ranked}), name) for name in numeric):
+            if len(numeric) > AXES and maps * count <= MAPS:
+                numeric.remove(name)
+                maps *= count
+        other = tuple(name for name in varied if name not in numeric and name != SEED)
+        return Points(ranked, error, tuple(numeric), other, SEED in varied)
+
+    @property
+    def varied(self) -> tuple[str, ...]:
+        """Names of what differs, the seed last."""
+        return (*self.other, *self.numeric, *([SEED] * self.seeds))
+
+    def families(self, apart: Sequence[str]) -> dict[tuple[str, ...], list[Row]]:
+        """The rows by their values of these parameters, in the order of these."""
+        found: dict[tuple[str, ...], list[Row]] = defaultdict(list)
+        for row in self.rows:
+            found[tuple(row[name] for name in apart)].append(row)
+        return dict(sorted(found.items(), key=lambda item: [(_float(text), text) for text in item[0]]))
+
+
+def _is_number(text: str) -> bool:
+    return math.isfinite(_float(text))
+
+
+def _float(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.inf
+
+
+def front_of(rows: Sequence[Row], rival: Quantity) -> list[Row]:
+    """The rows that no other one beats both in the error and in a rival; the rows are ordered by their error."""
+    found: list[Row] = []
+    least = math.inf
+    for row in rows:
+        value = rival.scale * number(row, rival.column)
+        if value < least:
+            found.append(row)
+            least = value
+    return found
+
+
+def newest_of(rows: Sequence[Row]) -> str:
+    """What made the rows that are shown: this version, if it has made any; else what made the last one."""
+    made = dict.fromkeys(row["made_by"] for row in rows)
+    return made_by() if made_by() in made else next(reversed(made), "")

@@ -32,8 +32,7 @@ from simbridge.sweeps.identity import digest, made_by
 from simbridge.sweeps.job import CannotTravel, forget_files, job_of
 from simbridge.sweeps.optimise import Search
 from simbridge.sweeps.page import write_page
-from simbridge.sweeps.results import GRID, MAIN_FIGURE, PLANNED_FIGURE, RESULTS, Results, Row, number
-from simbridge.sweeps.work import FAILED, REFUSED
+from simbridge.sweeps.results import FAILED, GRID, MAIN_FIGURE, PLANNED_FIGURE, REFUSED, RESULTS, Results, Row, number
 
 Keep = Literal["none", "worst", "all"]
 RUNS = "runs"
@@ -188,28 +187,8 @@ def make(
     search = Search(grid) if grid.optimise else None
     engine: Engine = Cores(jobs) if cluster is None else Cluster(cluster)
     directory = _directory(out)
-    with _alone(directory):
-        return _make(grid, search, engine, directory, jobs, cluster, keep, progress)
-
-
-def _make(
-    grid: Grid,
-    search: Search | None,
-    engine: Engine,
-    directory: Path,
-    jobs: int,
-    cluster: str | None,
-    keep: Keep,
-    progress: Callable[[Progress], None] | None,
-) -> Sweep:
-    found = Results(directory / RESULTS)
-    write_file(directory / GRID, grid.as_text().encode())
-    found.begin(grid.parameters)
     points, order, state = dict[str, Point](), list[str](), Progress(grid.count)
     trials = defaultdict[str, list[Any]](list)
-    if search is not None and engine.workers > 1:
-        order += search.recall(found.rows())
-        state.known = len(order)
     keeps_all = keep == "all" and not grid.plan_only and cluster is None
 
     def proposed() -> Iterator[tuple[Any, Point]]:
@@ -234,30 +213,37 @@ def _make(
             points[task.identity] = point
             yield replace(task, out=directory / RUNS / task.identity if keeps_all else None)
 
-    try:
-        # What a search proposes follows from all that is known.
-        behind = AHEAD if search is None else 1
-        for identity, result, attempts in results(missing(), engine, made_by(), behind):
-            row = found.add(identity, points[identity], result, attempts, made_by())
-            if search is not None:
-                for trial in trials.pop(identity):
-                    search.learn(trial, row)
-            state.count(points[identity], row)
-            if search is not None:
-                search.goal.check(found.columns)
-            if progress is not None:
-                progress(state)
-        if not grid.plan_only and keep != "none":
-            rows = found.rows(("identity", MAIN_FIGURE), dict.fromkeys(order))
-            _keep(_chosen(rows, keep), found, directory, jobs, state, progress)
-    except KeyboardInterrupt as error:
-        made = state.known + state.done
-        words = f"The sweep was {ended_words(error)}: {made} of {state.total} points are in {directory}"
-        raise Interrupted(f"{words}. The same command with --out {directory} continues.", number_of(error)) from None
-    finally:
-        found.close()
-    found.write_parquet()
-    write_page(directory)
+    with _alone(directory):
+        found = Results(directory / RESULTS)
+        write_file(directory / GRID, grid.as_text().encode())
+        found.begin(grid.parameters)
+        if search is not None and engine.workers > 1:
+            order += search.recall(found.rows())
+            state.known = len(order)
+        try:
+            # What a search proposes follows from all that is known.
+            behind = AHEAD if search is None else 1
+            for identity, result, attempts in results(missing(), engine, made_by(), behind):
+                row = found.add(identity, points[identity], result, attempts, made_by())
+                state.count(points[identity], row)
+                if search is not None:
+                    for trial in trials.pop(identity):
+                        search.learn(trial, row)
+                    search.goal.check(found.columns)
+                if progress is not None:
+                    progress(state)
+            if not grid.plan_only and keep != "none":
+                rows = found.rows(("identity", MAIN_FIGURE), dict.fromkeys(order))
+                _keep(_chosen(rows, keep), found, directory, jobs, state, progress)
+        except KeyboardInterrupt as error:
+            made = state.known + state.done
+            words = f"The sweep was {ended_words(error)}: {made} of {state.total} points are in {directory}"
+            words += f". The same command with --out {directory} continues."
+            raise Interrupted(words, number_of(error)) from None
+        finally:
+            found.close()
+        found.write_parquet()
+        write_page(directory)
     return Sweep(directory, tuple(dict.fromkeys(order)))
 
 
@@ -266,11 +252,9 @@ def _directory(out: str | os.PathLike[str] | None) -> Path:
         return RunDirectory.create(None, "sweep").path
     path = Path(out)
     if path.exists() and not (path / GRID).is_file():
-        # What a killed call has left.
-        others = (
-            [part for part in path.iterdir() if not part.name.startswith(".simbridge-")] if path.is_dir() else [path]
-        )
-        if others:
+        parts = path.iterdir() if path.is_dir() else [path]
+        # Except what a killed call has left.
+        if any(not part.name.startswith(".simbridge-") for part in parts):
             raise OutputError(path, "it is not a sweep's directory; choose another with --out")
     with writing(path, "; choose another with --out"):
         path.mkdir(parents=True, exist_ok=True)

@@ -20,9 +20,8 @@ from simbridge.errors import InvalidParameter, UnknownName
 from simbridge.sweeps import engine
 from simbridge.sweeps.grid import Grid, Range, read_grid
 from simbridge.sweeps.identity import made_by
-from simbridge.sweeps.job import forget_files, job_of
+from simbridge.sweeps.job import figures_of, forget_files, job_of, work
 from simbridge.sweeps.parameters import parameters
-from simbridge.sweeps.work import figures_of
 from tests.sweeps.rows import compared, rows_of
 
 DATA = Path(__file__).parents[1] / "data"
@@ -254,7 +253,7 @@ def test_an_unfinished_line_is_dropped_and_its_point_made_again(swept, tmp_path)
 
 def test_rows_of_other_versions_stay_and_are_not_drawn(swept, tmp_path, monkeypatch):
     swept("--plan-only", "--grid", "solver.kp=5")
-    for place in ("sweep", "job", "work"):
+    for place in ("sweep", "job"):
         monkeypatch.setattr(f"simbridge.sweeps.{place}.made_by", lambda: "simbridge 99")
     rows = swept("--plan-only", "--grid", "solver.kp=5")
     assert len(rows) == 2 and len({row["made_by"] for row in rows}) == 2
@@ -262,8 +261,6 @@ def test_rows_of_other_versions_stay_and_are_not_drawn(swept, tmp_path, monkeypa
 
 
 def test_a_worker_of_other_versions_makes_nothing(line, monkeypatch):
-    from simbridge.sweeps.work import work
-
     result = work(job_of(next(iter(Grid((str(line),)))), plan_only=True).packed(), "simbridge 99")
     assert result.outcome == "failed" and "other versions" in result.reason
 
