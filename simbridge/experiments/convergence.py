@@ -15,8 +15,7 @@ from matplotlib.figure import Figure
 
 from simbridge.experiments import KDL, ConvergenceParameters
 from simbridge.experiments.experiment import Outcome, Plot, Table, arrival, iterations, number, solver_colour, within
-from simbridge.experiments.layout import pose_errors, step_target
-from simbridge.experiments.setup import choose_arm, is_paper_arm, make_solvers
+from simbridge.experiments.setup import choose_arm, is_paper_arm, make_solvers, pose_errors, step_target
 from simbridge.ik.solver import Solver
 from simbridge.report.palette import GRID
 from simbridge.robot.pose import Array

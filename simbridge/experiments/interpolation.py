@@ -14,8 +14,7 @@ from matplotlib.figure import Figure
 
 from simbridge.experiments import KDL, InterpolationParameters
 from simbridge.experiments.experiment import Outcome, Plot, Table, arrival, iterations, number, solver_colour, within
-from simbridge.experiments.layout import Layout, choose_layout, start_posture
-from simbridge.experiments.setup import DT, choose_arm, is_paper_arm, make_solvers
+from simbridge.experiments.setup import DT, Layout, choose_arm, choose_layout, is_paper_arm, make_solvers, start_posture
 from simbridge.ik.solver import Solver
 from simbridge.report.palette import REFERENCE
 from simbridge.robot.kinematics import tool_path

@@ -17,9 +17,16 @@ from matplotlib.figure import Figure
 from simbridge.errors import InvalidTrajectory, NoClosedForm, TargetOutOfReach
 from simbridge.experiments import SQUARE, SolversParameters
 from simbridge.experiments.experiment import Outcome, Plot, Table, number, solver_colour
-from simbridge.experiments.gain_sweep import MovingSquare
-from simbridge.experiments.layout import choose_layout, pose_errors, rms, start_posture, within_limits
-from simbridge.experiments.setup import choose_arm, make_solver
+from simbridge.experiments.setup import (
+    MovingSquare,
+    choose_arm,
+    choose_layout,
+    make_solver,
+    pose_errors,
+    rms,
+    start_posture,
+    within_limits,
+)
 from simbridge.ik.settings import SOLVERS, FunctionParameters, IterativeParameters, Jacobian
 from simbridge.ik.solver import Solver
 from simbridge.planning.scenario import load_scenario

@@ -1,14 +1,18 @@
 """Experiment D: a target that moves around a square at constant speed, sampled at 100 Hz, for each gain.
 
 The solver is stepped once for every target (dt = 0.1, N = 50, no clamps). Errors are target minus setpoint at those
-instants, on the second lap. Low gains smooth and lag, high ones are exact: the gain sweep on slow, noisy targets shows
-what that is good for.
+instants, on the second lap. The gain sweep gives the targets as in teleoperation and vision: measured at a low rate,
+with noise, each measurement held until the next. On such targets kp sweeps from smoothing filter to exact inverse
+kinematics. A high gain follows the noise and jumps with every new target; a low one lags and cuts corners; the arm
+stays closest to the true path in between.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -17,14 +21,34 @@ from matplotlib.ticker import NullFormatter, NullLocator
 
 from simbridge.experiments import KDL, TrackingParameters
 from simbridge.experiments.experiment import Outcome, Plot, Table, number, solver_colour, within, within_part
-from simbridge.experiments.gain_sweep import GAINS, SWEPT_SOLVER, Lap, MovingSquare, slow_targets, sweep, swept_solvers
-from simbridge.experiments.layout import choose_layout
-from simbridge.experiments.setup import choose_arm, is_paper_arm, unique_solvers
+from simbridge.experiments.setup import (
+    DT,
+    RATE,
+    MovingSquare,
+    choose_arm,
+    choose_layout,
+    has_gain,
+    is_paper_arm,
+    make_solver,
+    pose_errors,
+    rms,
+    start_posture,
+    unique_solvers,
+)
 from simbridge.report.drawing import as_written, few_ticks, plain_numbers
 from simbridge.report.palette import INK, REFERENCE, SETPOINT
+from simbridge.robot import pose
+from simbridge.robot.kinematics import tool_path
 from simbridge.robot.pose import Array
+from simbridge.robot.robot import Robot
 from simbridge.text import plain
 
+SWEPT_SOLVER = "forward-dynamics"
+"""The solver whose gain is swept on slow, noisy targets."""
+GAINS = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
+"""Its gains."""
+# The largest delay that is searched, and the resolution, s.
+_MAX_DELAY, _RESOLUTION = 0.8, 0.005
 _FORWARD_DYNAMICS = {5: (2.285, 2.297, 1.54), 10: (0.789, 0.791, 0.79), 20: (0.168, 0.169, 0.17)}
 _TRANSPOSE = {5: 21.5, 10: 11.0, 20: 5.3, 50: 1.8}
 EXPECTED = (
@@ -48,6 +72,121 @@ _SWEPT: tuple[tuple[str, Callable[[Lap], float]], ...] = (
 )
 # An RMS up to this is rounding, mm.
 _EXACT = 1e-5
+
+
+@dataclass(frozen=True)
+class Lap:
+    """The second lap of one solver with one gain.
+
+    Attributes:
+        solver: Its name.
+        kp: The gain; None for a solver that has none.
+        square: The target.
+        joints: Joint positions of both laps (2T, n), rad.
+        points: The tool (T, 3), m.
+        errors: Target minus tool (T, 6), m and rad.
+        predicted: The RMS from the solver's predicted lag at the target's speed, m; None where no lag is known.
+    """
+
+    solver: str
+    kp: float | None
+    square: MovingSquare
+    joints: Array
+    points: Array
+    errors: Array
+    predicted: float | None
+
+    @property
+    def name(self) -> str:
+        return self.solver if self.kp is None else f"{self.solver}, kp {plain(self.kp)}"
+
+    @property
+    def rms(self) -> float:
+        """Of the translation, m."""
+        return rms(self.errors[:, :3])
+
+    @property
+    def largest(self) -> float:
+        """Of the translation, m."""
+        return float(np.linalg.norm(self.errors[:, :3], axis=1).max())
+
+    @property
+    def corner_misses(self) -> Array:
+        """Distance from each corner to the nearest setpoint (4,), m."""
+        return np.linalg.norm(self.points - self.square.corners[:, None], axis=2).min(axis=1)
+
+    @property
+    def corner_miss(self) -> float:
+        """The largest over the corners, m."""
+        return float(self.corner_misses.max())
+
+    @property
+    def path_error(self) -> float:
+        """Distance from the nearest point of the square, RMS, m."""
+        begin = self.square.corners
+        edges = np.roll(begin, -1, axis=0) - begin
+        part = np.einsum("tek,ek->te", self.points[:, None] - begin, edges) / np.sum(edges**2, axis=1)
+        offsets = self.points[:, None] - begin - np.clip(part, 0.0, 1.0)[..., None] * edges
+        nearest = np.argmin(np.linalg.norm(offsets, axis=2), axis=1)
+        return rms(offsets[np.arange(len(self.points)), nearest])
+
+    @cached_property
+    def delay(self) -> float:
+        """The shift in time at which the target fits the tool best, s."""
+        square, delays = self.square, np.arange(0.0, _MAX_DELAY, _RESOLUTION)
+        instants = square.times[square.second_lap]
+        shifted = (pose.interpolate(square.times, square.poses, instants - delay)[:, :3] for delay in delays)
+        return float(delays[np.argmin([rms(self.points - points) for points in shifted])])
+
+    @property
+    def acceleration(self) -> float:
+        """Of all joints together, RMS, rad/s^2."""
+        return rms(np.diff(self.joints, 2, axis=0)[self.square.second_lap] * RATE**2)
+
+
+def slow_targets(robot: Robot, true: MovingSquare, rate: float, noise: float, seed: int = 0) -> Array:
+    """The square's poses (T, 7) as measured at a low rate, Hz, held in between.
+
+    The noise along each axis has this standard deviation, m; a planar arm gets none across its plane.
+    """
+    number = np.floor(true.times * rate + 1e-9)
+    measured = pose.interpolate(true.times, true.poses, number / rate)
+    offsets = np.random.default_rng(seed).normal(0.0, noise, (int(number[-1]) + 1, 3))
+    if robot.planar:
+        offsets[:, 2] = 0.0
+    measured[:, :3] += offsets[number.astype(int)]
+    return measured
+
+
+def sweep(
+    robot: Robot,
+    names: Sequence[str],
+    gains: Sequence[float],
+    true: MovingSquare,
+    targets: Array | None = None,
+    iterations: int = 50,
+) -> list[Lap]:
+    """Every solver with every gain, stepped once per target (T, 7), by default the square's.
+
+    Raises:
+        TargetOutOfReach: The arm does not reach the first corner.
+    """
+    laps, second = [], true.second_lap
+    for name in names:
+        for kp in sorted(set(gains)) if has_gain(name) else (None,):
+            settings = {} if kp is None else {"dt": DT, "kp": (kp,)}
+            solver = make_solver(robot, name, iterations=iterations, **settings)
+            joints = solver.track(true.poses if targets is None else targets, start_posture(robot, true.poses[0]))
+            points = tool_path(robot, joints[second])[:, :3]
+            errors, lag = pose_errors(robot, true.poses[second], joints[second]), solver.lag(1.0 / RATE)
+            predicted = None if lag is None else true.speed * lag
+            laps.append(Lap(solver.name, kp, true, joints, points, errors, predicted))
+    return laps
+
+
+def swept_solvers(names: Sequence[str]) -> list[str]:
+    """The solver whose gain is swept on slow targets, and those of these solvers that have no such gain."""
+    return [SWEPT_SOLVER, *(name for name in names if not has_gain(name))]
 
 
 def figures(laps: Sequence[Lap]) -> dict[str, float]:
@@ -159,17 +298,14 @@ def _paths(axes: Axes, laps: Sequence[Lap]) -> None:
         # The higher the gain, the stronger.
         opacity = rank / len(laps)
         axes.plot(*1e3 * lap.points[:, :2].T, label=label, color=solver_colour(lap.solver), alpha=opacity)
-    axes.set_aspect("equal")
-    axes.set_xlabel("x, mm")
-    axes.set_ylabel("y, mm")
+    axes.set(aspect="equal", xlabel="x, mm", ylabel="y, mm")
 
 
 def _zoom_to_corner(axes: Axes, laps: Sequence[Lap]) -> None:
     targets = 1e3 * (laps[0].points + laps[0].errors[:, :3])
     x, y = targets[:, 0].max(), targets[:, 1].min()
     window = min(6e3 * max(lap.corner_miss for lap in laps) + 0.01, float(np.ptp(targets[:, 0])))
-    axes.set_xlim(x - 0.8 * window, x + 0.2 * window)
-    axes.set_ylim(y - 0.2 * window, y + 0.8 * window)
+    axes.set(xlim=(x - 0.8 * window, x + 0.2 * window), ylim=(y - 0.2 * window, y + 0.8 * window))
     # A window of some hundredths of a millimetre around 950 mm: full numbers, no offset to add to them.
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_locator(few_ticks(3))
@@ -197,16 +333,12 @@ def _gains(axes: Axes, laps: Sequence[Lap], gains: Sequence[float], scale: tuple
         axes.plot(*zip(*predicted, strict=True), "k:", label="predicted lag")
         axes.legend()
     if gains:
-        axes.set_xscale("log")
-        axes.set_xlim(gains[0] / 1.15, gains[-1] * 1.15)
-        axes.set_xlabel("kp, N/m")
+        axes.set(xscale="log", xlim=(gains[0] / 1.15, gains[-1] * 1.15), xlabel="kp, N/m")
     axes.set_xticks(gains, [plain(gain) for gain in gains])
     axes.xaxis.set_minor_locator(NullLocator())
-    axes.set_yscale("log")
-    axes.set_ylim(scale)
+    axes.set(yscale="log", ylim=scale, ylabel="RMS, mm")
     axes.yaxis.set_major_formatter(plain_numbers())
     axes.yaxis.set_minor_formatter(NullFormatter())
-    axes.set_ylabel("RMS, mm")
 
 
 def plot_sweep(laps: Sequence[Lap], targets: Array, noise: float) -> Plot:
@@ -222,16 +354,12 @@ def plot_sweep(laps: Sequence[Lap], targets: Array, noise: float) -> Plot:
         for axis, axes in enumerate((along, across)):
             _edge_over_time(axes, laps, 1e3 * targets[edge, axis], edge, axis)
         first = true.times[start]
-        along.set_xlim(first + 0.8, first + 1.4)
-        low, high = np.interp([first + 0.6, first + 1.4], true.times, 1e3 * true.poses[:, 0])
-        along.set_ylim(low, high)
-        along.set_ylabel("x, along the edge, mm")
+        shown = np.interp([first + 0.6, first + 1.4], true.times, 1e3 * true.poses[:, 0])
+        along.set(xlim=(first + 0.8, first + 1.4), ylim=shown, ylabel="x, along the edge, mm")
         along.legend(loc="upper left", ncols=2)
-        across.set_xlim(first + 0.3, true.times[edge.stop] - 0.1)
-        middle = 1e3 * true.poses[start + 1, 1]
-        across.set_ylim(middle - 3.5e3 * noise - 0.5, middle + 3.5e3 * noise + 0.5)
-        across.set_ylabel("y, across, mm")
-        across.set_xlabel("time, s")
+        middle, wide = 1e3 * true.poses[start + 1, 1], 3.5e3 * noise + 0.5
+        across.set(xlim=(first + 0.3, true.times[edge.stop] - 0.1), ylim=(middle - wide, middle + wide))
+        across.set(xlabel="time, s", ylabel="y, across, mm")
         _against_gain(right, laps)
 
     return Plot(9.4, 5.0, draw)
@@ -256,8 +384,7 @@ def _against_gain(figure: SubFigure, laps: Sequence[Lap]) -> None:
         axes.plot(gains, swept, "o-", color=solver_colour(SWEPT_SOLVER), markersize=4)
         for lap in fixed:
             axes.axhline(value(lap), color=solver_colour(lap.solver), linestyle="--", label=lap.solver)
-        axes.set_xscale("log")
-        axes.set_ylabel(label)
+        axes.set(xscale="log", ylabel=label)
         axes.set_ylim(bottom=0.0)
     panels[0].set_title("smoothing  ←  kp  →  exact")
     if fixed:

@@ -10,8 +10,7 @@ import pytest
 
 from simbridge.errors import TargetOutOfReach
 from simbridge.experiments import InterpolationParameters
-from simbridge.experiments.layout import choose_layout, step_target
-from simbridge.experiments.setup import SINGULAR, choose_arm, dexterity, make_solver
+from simbridge.experiments.setup import SINGULAR, choose_arm, choose_layout, dexterity, make_solver, step_target
 from simbridge.ik.closed_form import ClosedForm
 from simbridge.resources import robot_files
 from simbridge.robot.kinematics import tool_path
