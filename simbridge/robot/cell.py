@@ -33,16 +33,15 @@ MOUNTINGS: dict[str, Vector] = {
     "ceiling": (math.pi, 0.0, 0.0),
     "wall": (-math.pi / 2.0, 0.0, 0.0),
 }
-_FLAGS = {"host": "--host", "robot": "--robot", "tcp": "--tcp", "payload": "--payload", "floor": "--floor"}
 
 
 def _value(rule: str, example: Any, meaning: str) -> Any:
-    """A field with one value: its kind (of `RULES`), and an example and the meaning for the cell file."""
+    """A field: its kind (of `RULES`), and an example and the meaning for the cell file."""
     return field(default=None, metadata={"rule": rule, "example": example, "meaning": meaning})
 
 
 def _tables(rules: dict[str, str], example: dict[str, Any], meaning: str) -> Any:
-    """A field with several tables: the kinds of their values, and an example and the meaning for the cell file."""
+    """As `_value`, for several tables: the kinds of their values."""
     return field(default=(), metadata={"rules": rules, "example": example, "meaning": meaning})
 
 
@@ -50,10 +49,8 @@ def _tables(rules: dict[str, str], example: dict[str, Any], meaning: str) -> Any
 class Cell:
     """How one arm is mounted, its payload and the obstacles around it; None where unknown. SI units.
 
-    The fields describe themselves; `source` is the file that the cell was read from. docs/cell.md has more.
-
-    Raises:
-        InvalidParameter: A field is not valid; `name` is the field as in a cell file.
+    The fields describe themselves; `source` is the file that the cell was read from. docs/cell.md has more. One that is
+    not valid is InvalidParameter, whose `name` is the field as in a cell file.
     """
 
     host: str | None = _value("name", "192.168.1.10", "address of the controller")
@@ -101,8 +98,7 @@ class Cell:
 
     def __post_init__(self) -> None:
         for name, kind, value in self._values():
-            needed = None if value is None else requirement(kind, value)
-            if needed is not None:
+            if value is not None and (needed := requirement(kind, value)) is not None:
                 raise InvalidParameter(name, value, needed)
         if self.payload_cog is not None and self.payload is None:
             raise InvalidParameter("payload_cog", self.payload_cog, "given together with payload, whose centre it is")
@@ -129,8 +125,7 @@ class Cell:
     def gravity(self) -> Array:
         """Gravitational acceleration (3,) in base_link, m/s^2."""
         turn = MOUNTINGS[self.mounting] if isinstance(self.mounting, str) else self.mounting or (0.0, 0.0, 0.0)
-        gravity: Array = snapped(pin.exp3(np.array(turn))).T @ np.array([0.0, 0.0, -G])
-        return gravity
+        return np.asarray(snapped(pin.exp3(np.array(turn))).T @ np.array([0.0, 0.0, -G]))
 
     @property
     def collision_scene(self) -> CollisionScene:
@@ -139,14 +134,9 @@ class Cell:
         return CollisionScene(floor, self.keep_out_boxes, self.keep_out_planes, self.tool_capsules)
 
     def resolve(self, name: str, given: T | None) -> T | None:
-        """The cell's value of a field, or the given one if the cell has none.
+        """The cell's value of "host", "robot", "tcp", "payload" or "floor", or the given one if the cell has none.
 
-        Args:
-            name: One of "host", "robot", "tcp", "payload", "floor".
-            given: The value given outside of the cell; None or empty for no value.
-
-        Raises:
-            InvalidParameter: Both are given, and they differ.
+        None or an empty value stands for none. Two that differ are InvalidParameter.
         """
         own, other = getattr(self, name), cast(Any, given)
         if own is None or other is None or np.size(other) == 0:
@@ -157,26 +147,20 @@ class Cell:
         shown, other = (value if np.ndim(value) == 0 else list(value) for value in (own, other))
         title = "TCP" if name == "tcp" else name
         where = "the cell" if self.source is None else f"the cell file {self.source}"
-        raise InvalidParameter(title, other, f"{shown}, as in {where}, or left out ({_FLAGS[name]})")
+        raise InvalidParameter(title, other, f"{shown}, as in {where}, or left out (--{name})")
 
 
-# Most invalid values are in wrong units. A tool is not longer than this, m,
 _MAX_OBSTACLES = 1000  # of each kind
-_MAX_TOOL = 10.0
-# no obstacle is farther away than this, m,
-_MAX_DISTANCE = 100.0
+# Most invalid values are in wrong units. A tool is not longer than this, m, no obstacle is farther away than this, m,
 # and a rotation vector is not longer than this, rad.
-_FULL_TURN = 2.0 * math.pi + 1e-3
+_MAX_TOOL, _MAX_DISTANCE, _FULL_TURN = 10.0, 100.0, 2.0 * math.pi + 1e-3
 
 
 def _is_vector(values: Sequence[float], longest: float, shortest: float = 0.0) -> bool:
     return len(values) == 3 and all(map(math.isfinite, values)) and shortest <= math.hypot(*values) <= longest
 
 
-def _is_mounting(mounting: str | Vector) -> bool:
-    return mounting in MOUNTINGS if isinstance(mounting, str) else _is_vector(mounting, _FULL_TURN)
-
-
+# For each kind of value, whether a value is valid, and what it must be.
 RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "name": (
         lambda name: name.isprintable() and name.strip() == name != "",
@@ -189,7 +173,10 @@ RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "path": (lambda path: True, "a path"),
     "switch": (lambda switch: switch in ("on", "off"), "on or off"),
     "payload": (lambda mass: 0.0 <= mass < math.inf, "a mass in kg, not negative"),
-    "mounting": (_is_mounting, f"{', '.join(MOUNTINGS)}, or a rotation vector up to a full turn in rad (not degrees)"),
+    "mounting": (
+        lambda given: given in MOUNTINGS if isinstance(given, str) else _is_vector(given, _FULL_TURN),
+        f"{', '.join(MOUNTINGS)}, or a rotation vector up to a full turn in rad (not degrees)",
+    ),
     "floor": (
         lambda floor: floor == "none" if isinstance(floor, str) else math.isfinite(floor),
         "a height in m, or none",
@@ -214,7 +201,6 @@ RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     ),
     "radius": (lambda radius: 0.0 < radius <= _MAX_TOOL, f"a positive length up to {_MAX_TOOL:g} m, in m (not mm)"),
 }
-"""For each kind of value, whether a value is valid, and what it must be."""
 
 
 def requirement(kind: str, value: Any) -> str | None:
@@ -244,11 +230,7 @@ CellFile = msgspec.defstruct(
 
 
 def load_cell(path: str | os.PathLike[str]) -> Cell:
-    """Read a cell (see docs/cell.md for the format).
-
-    Raises:
-        InputFileError: The file cannot be read, or a field of it is wrong; names file and field.
-    """
+    """Read a cell (see docs/cell.md for the format); the wrong field of a file is named."""
     file = TomlFile(Path(path))
     given = msgspec.structs.asdict(file.decode(CellFile))
     if given["calibration"] is not None:
@@ -269,22 +251,13 @@ def cell_values(cell: Cell) -> dict[str, Any]:
 
 
 def write_cell(path: str | os.PathLike[str], cell: Cell) -> None:
-    """Write a cell with a comment on every field; `load_cell` reads it back equal.
-
-    Raises:
-        OutputError: The file exists already, or cannot be written.
-    """
-    file = Path(path)
+    """Write a cell to a new file with a comment on every field; `load_cell` reads it back equal."""
     values = cell_values(cell)
     if cell.calibration is not None:
-        values["calibration"] = _relative(cell.calibration, file)
-    write_file(file, "\n".join([_HEAD, *_lines(values), ""]).encode(), overwrite=False)
-
-
-def _relative(calibration: Path, file: Path) -> str:
-    """Relative if the calibration is in the cell file's folder or below it, so that they can be moved together."""
-    whole, folder = Path(os.path.abspath(calibration)), Path(os.path.abspath(file)).parent
-    return str(whole.relative_to(folder) if whole.is_relative_to(folder) else whole)
+        # Relative if it is in the cell file's folder or below it, so that they can be moved together.
+        whole, folder = Path(os.path.abspath(cell.calibration)), Path(os.path.abspath(path)).parent
+        values["calibration"] = str(whole.relative_to(folder) if whole.is_relative_to(folder) else whole)
+    write_file(path, "\n".join([_HEAD, *_lines(values), ""]).encode(), overwrite=False)
 
 
 def _text(value: Any) -> str:

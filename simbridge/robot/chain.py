@@ -33,12 +33,7 @@ _ROUNDING = 1e-14
 
 @dataclass(frozen=True)
 class Frames:
-    """The frames of a chain at one posture.
-
-    Attributes:
-        origins, axes: Of each joint (before it moves).
-        rotation, position: Of the tool.
-    """
+    """The origin and axis of each joint (before it moves) of a chain at one posture, and the tool's pose."""
 
     origins: list[Vector]
     axes: list[Vector]
@@ -47,7 +42,6 @@ class Frames:
 
 
 def dot(a: Sequence[Scalar], b: Sequence[Scalar]) -> Scalar:
-    """a . b"""
     total: Scalar = 0.0
     for x, y in zip(a, b, strict=True):
         total = total + x * y
@@ -55,22 +49,18 @@ def dot(a: Sequence[Scalar], b: Sequence[Scalar]) -> Scalar:
 
 
 def cross(a: Vector, b: Vector) -> Vector:
-    """a x b"""
     return [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
 
 
 def plus(a: Vector, b: Vector) -> Vector:
-    """a + b"""
     return [x + y for x, y in zip(a, b, strict=True)]
 
 
 def minus(a: Vector, b: Vector) -> Vector:
-    """a - b"""
     return [x - y for x, y in zip(a, b, strict=True)]
 
 
 def scaled(factor: Scalar, a: Vector) -> Vector:
-    """factor a"""
     return [factor * x for x in a]
 
 
@@ -85,13 +75,10 @@ def frames(
     q: Sequence[Scalar],
     cosine_and_sine: Callable[[Scalar], tuple[Scalar, Scalar]],
 ) -> Frames:
-    """Joint frames and tool frame of a chain.
+    """Joint frames and tool frame of a chain at joint positions q, rad or m.
 
-    Args:
-        placements: Each joint's frame in the one before it, then the tool in the last: [R | p] rows of four.
-        prismatic: Which joints slide.
-        q: Joint positions, rad or m.
-        cosine_and_sine: For the kind of scalar that q holds.
+    Placements are each joint's frame in the one before it, then the tool in the last: [R | p] rows of four. The last
+    argument is for the kind of scalar that q holds.
     """
     # The columns of the rotation, written out: this also runs uncompiled, once per period of the emulated controller.
     x0, x1, x2, y0, y1, y2, z0, z1, z2 = 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0

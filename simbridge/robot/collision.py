@@ -26,14 +26,8 @@ Floor = float | Literal["none"]
 
 
 class Box(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A box that the arm must not enter.
-
-    Attributes:
-        name: Such as "table".
-        centre: In base_link, m.
-        size: Full lengths of its edges, m.
-        rotation: Of its edges in base_link, as a rotation vector, rad.
-    """
+    """A box that the arm must not enter: in base_link its centre, m, and a rotation vector of its edges, rad, of which
+    `size` are the full lengths, m."""
 
     name: str
     centre: Vector
@@ -42,13 +36,7 @@ class Box(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Plane(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A plane that the arm must not cross.
-
-    Attributes:
-        name: Such as "wall".
-        point: Any of its points, in base_link, m.
-        normal: Towards the side of the arm, in base_link; of any length.
-    """
+    """A plane that the arm must not cross: in base_link any of its points, m, and a normal towards the arm's side."""
 
     name: str
     point: Vector
@@ -56,12 +44,7 @@ class Plane(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Capsule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A part of the tool: everything within a radius of a line.
-
-    Attributes:
-        start, end: Ends of the line in tool0, m; a sphere if they are equal.
-        radius: m.
-    """
+    """A part of the tool: everything within a radius, m, of a line, in tool0, m; a sphere if its ends are equal."""
 
     start: Vector
     end: Vector
@@ -70,7 +53,7 @@ class Capsule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True)
 class CollisionScene:
-    """The input of the collision check.
+    """What an arm must not touch, and the shape of its tool.
 
     Attributes:
         floor: Height in base_link of the surface the arm is mounted on, m; None for no floor. The base and the first
@@ -147,10 +130,6 @@ class CollisionModel:
 
     Neighbouring links are not tested against each other, nor are links that touch at the home of the robot's file:
     those are meant to touch.
-
-    Args:
-        robot: The arm.
-        collision_scene: Floor, boxes, planes and the tool's shape.
     """
 
     def __init__(self, robot: Robot, collision_scene: CollisionScene = BARE_FLOOR) -> None:
@@ -159,12 +138,14 @@ class CollisionModel:
         self._geometry = pin.GeometryModel()
         self._bodies: list[_Body] = []
         self._add_zones(collision_scene)
-        self._add_shapes("base_link", _BASE_OWNER, robot.base_shapes, pin.SE3.Identity())
-        self._add_hulls("base_link", _BASE_OWNER, robot.base_meshes, pin.SE3.Identity())
+        self._add_link("base_link", _BASE_OWNER, robot.base_shapes, robot.base_meshes, pin.SE3.Identity())
         for index, link in enumerate(robot.links):
-            self._add_shapes(link.name, index, link.shapes, link.placement)
-            self._add_hulls(link.name, index, link.meshes, link.placement)
-        self._add_tool(collision_scene.tool)
+            self._add_link(link.name, index, link.shapes, link.meshes, link.placement)
+        # A rod from the flange to the TCP represents a tool of unknown shape.
+        tip = tuple(robot.tcp.translation.tolist())
+        rod = (Capsule((0.0, 0.0, 0.0), tip, TOOL_RADIUS),) if any(tip) else ()
+        tool = tuple(Shape("capsule", part.start, part.end, part.radius) for part in collision_scene.tool or rod)
+        self._add_link(TOOL, robot.n - 1, tool, (), robot.tool0)
         self._pairs = self._find_pairs()
         self._create_buffers()
         for request in self._buffers.distanceRequests:
@@ -188,61 +169,50 @@ class CollisionModel:
             behind = coal.Halfspace(normal, float(normal @ np.array(plane.point)))
             self._add(_Body(f"the plane '{plane.name}'", _ZONE_OWNER, zone=plane.name), behind)
 
-    def _add_tool(self, capsules: tuple[Capsule, ...]) -> None:
-        """A rod from the flange to the TCP represents a tool of unknown shape."""
-        tip = tuple(self.robot.tcp.translation.tolist())
-        if not capsules and any(tip):
-            capsules = (Capsule((0.0, 0.0, 0.0), tip, TOOL_RADIUS),)
-        shapes = tuple(Shape("capsule", part.start, part.end, part.radius) for part in capsules)
-        self._add_shapes(TOOL, self.robot.n - 1, shapes, self.robot.tool0)
-
     def _add(self, body: _Body, shape: coal.ShapeBase, placement: pin.SE3 | None = None) -> None:
         joint = max(body.owner, _BASE_OWNER) + 1
         at = pin.SE3.Identity() if placement is None else placement
         self._geometry.addGeometryObject(pin.GeometryObject(f"{len(self._bodies)}", joint, at, shape))
         self._bodies.append(body)
 
-    def _add_shapes(self, name: str, owner: int, shapes: tuple[Shape, ...], frame: pin.SE3) -> None:
+    def _add_link(
+        self, name: str, owner: int, shapes: tuple[Shape, ...], meshes: tuple[Mesh, ...], frame: pin.SE3
+    ) -> None:
+        def body(points: Array, thickness: float) -> _Body:
+            extent, radius = (float(np.linalg.norm(part, axis=1).max()) for part in (points, points[:, :2]))
+            return _Body(name, owner, extent + thickness, radius + thickness)
+
         for shape in shapes:
             if shape.solid:
                 middle, length = shape.axis_frame()
                 ends = np.array([frame.act(np.array(end)) for end in (shape.start, shape.end)])
-                extent = float(np.linalg.norm(ends, axis=1).max()) + shape.radius
-                radius = float(np.linalg.norm(ends[:, :2], axis=1).max()) + shape.radius
                 kind = coal.Capsule if shape.kind == "capsule" else coal.Cylinder
-                self._add(_Body(name, owner, extent, radius), kind(shape.radius, length), frame * middle)
-
-    def _add_hulls(self, name: str, owner: int, meshes: tuple[Mesh, ...], frame: pin.SE3) -> None:
+                self._add(body(ends, shape.radius), kind(shape.radius, length), frame * middle)
         for mesh in meshes:
             if mesh.hull is not None:
                 corners = mesh.hull @ frame.rotation.T + frame.translation
-                extent, radius = (float(np.linalg.norm(part, axis=1).max()) for part in (corners, corners[:, :2]))
-                self._add(_Body(name, owner, extent, radius), coal_hull(mesh.hull), frame)
+                self._add(body(corners, 0.0), coal_hull(mesh.hull), frame)
 
     def _find_pairs(self) -> list[tuple[_Body, _Body]]:
         """Add the pairs to test to the geometry; in each, the second body moves relative to the first."""
         for first, second in itertools.combinations(range(len(self._bodies)), 2):
-            one, other = self._bodies[first].owner, self._bodies[second].owner
+            owner = self._bodies[first].owner
             # The base and the first link may touch the floor; the base never moves.
-            if other > {_FLOOR_OWNER: 0, _ZONE_OWNER: _BASE_OWNER}.get(one, one + 1):
+            if self._bodies[second].owner > {_FLOOR_OWNER: 0, _ZONE_OWNER: _BASE_OWNER}.get(owner, owner + 1):
                 self._geometry.addCollisionPair(pin.CollisionPair(first, second))
         self._create_buffers()
         at_home = self.distances(self.robot.home if self.robot.file_home is None else self.robot.file_home)
         found = [(pair.first, pair.second) for pair in self._geometry.collisionPairs]
         self._geometry.removeAllCollisionPairs()
-        kept = [
-            pair
-            for pair, distance in zip(found, at_home, strict=True)
-            if distance > MARGIN or not self._is_own(*(self._bodies[index] for index in pair))
-        ]
-        for first, second in kept:
-            self._geometry.addCollisionPair(pin.CollisionPair(first, second))
-        return [(self._bodies[first], self._bodies[second]) for first, second in kept]
-
-    @staticmethod
-    def _is_own(first: _Body, second: _Body) -> bool:
-        """Whether both are parts of the arm itself, not of its tool or of the obstacles."""
-        return first.owner >= _BASE_OWNER and TOOL not in (first.name, second.name)
+        kept = []
+        for (first, second), distance in zip(found, at_home, strict=True):
+            one, other = self._bodies[first], self._bodies[second]
+            # Not of its tool or of the obstacles.
+            parts_of_the_arm = one.owner >= _BASE_OWNER and TOOL not in (one.name, other.name)
+            if distance > MARGIN or not parts_of_the_arm:
+                self._geometry.addCollisionPair(pin.CollisionPair(first, second))
+                kept.append((one, other))
+        return kept
 
     def distances(self, q: Array) -> Array:
         """The distance of every pair (pairs,) at joint positions q (n,), m."""
@@ -273,13 +243,11 @@ class CollisionModel:
         return self._nearest(self.distances(q)) if self.pairs else None
 
     def check(self, setpoints: Array, period: float) -> Clearance | None:
-        """Refuse a sequence of postures (T, n) that comes closer than 5 mm to itself, the floor, a box or a plane.
-
-        Returns:
-            The smallest clearance measured (an upper bound of the smallest of the sequence).
+        """The smallest clearance measured in a sequence of postures (T, n): an upper bound of the smallest in it.
 
         Raises:
-            PlannedCollision: Names the first sample, its time and the bodies.
+            PlannedCollision: It comes closer than 5 mm to itself, the floor, a box or a plane; names the first sample,
+                its time and the bodies.
         """
         if not self.pairs:
             return None
@@ -340,7 +308,7 @@ def _refusal(found: Clearance, sample: int, time: float) -> PlannedCollision:
         kind = "floor"
         remedy = (
             "Raise the trajectory, or set the floor's height with --floor HEIGHT (base_link's plane, 0, by default; "
-            "none for no floor)."
         )
+        remedy += "none for no floor)."
     message = f"The plan was refused: at sample {sample} ({time:.3f} s) {found.description}. {remedy}"
     return PlannedCollision(message, kind, bodies, value=found.distance, sample=sample, time=time)

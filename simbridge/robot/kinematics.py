@@ -61,12 +61,7 @@ def joint_origins(placements: Array, prismatic: Flags, joints: ArrayLike) -> Arr
 
 
 def task_jacobians(placements: Array, prismatic: Flags, joints: ArrayLike, task: str) -> Array:
-    """The Jacobians (T, m, n) of a task's m rows at joint positions (T, n), translation first.
-
-    Args:
-        placements, prismatic, joints: As for `tool_poses`.
-        task: "pose", "axis" or "position": see `chain.task_rows`.
-    """
+    """The Jacobians (T, m, n) of a task's m rows (see `chain.task_rows`), translation first, as for `tool_poses`."""
     q = np.asarray(joints, dtype=float)
     jacobians = np.empty((len(q), chain.TASK_ROWS[task], q.shape[1]))
     for part, at in _frames(placements, prismatic, q):

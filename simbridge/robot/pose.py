@@ -97,11 +97,8 @@ def quaternions(vectors: ArrayLike) -> Array:
 
 
 def error(desired: ArrayLike, attained: ArrayLike) -> tuple[Array, Array]:
-    """Desired minus attained, for poses (..., 7).
-
-    Returns:
-        The translation (..., 3) in m, and the rotation R_desired R_attained^T as Rodrigues vectors (..., 3) in rad.
-    """
+    """Desired minus attained, of poses (..., 7): the translation (..., 3) in m, and the rotation R_desired R_attained^T
+    as Rodrigues vectors (..., 3) in rad."""
     d = np.asarray(desired, dtype=float)
     a = np.asarray(attained, dtype=float)
     if d.ndim == 2 and len(d) > BLOCK:
@@ -131,12 +128,9 @@ def inverse(poses: ArrayLike) -> Array:
 
 
 def interpolate(times: ArrayLike, poses: ArrayLike, at: ArrayLike) -> Array:
-    """Poses (K, 7) at the instants `at` (K,): positions linear, rotations by slerp along the shorter arc.
+    """Poses (K, 7) at the instants `at` (K,) in s: positions linear, rotations by slerp along the shorter arc.
 
-    Args:
-        times: Strictly increasing instants (T,) in s.
-        poses: Poses (T, 7) at those instants.
-        at: Instants in s; outside of the given times the first or last pose holds.
+    They are between poses (T, 7) at strictly increasing times (T,) in s; before and after, the first or last holds.
     """
     t = np.asarray(times, dtype=float)
     p = np.asarray(poses, dtype=float)

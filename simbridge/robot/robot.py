@@ -43,13 +43,7 @@ _FULL_SIZE, _STEP = 0.775, 0.05
 
 @dataclass(frozen=True, eq=False)
 class JointLimits:
-    """Joint limits as a controller reports them.
-
-    Attributes:
-        position_min, position_max: (n,), rad.
-        max_velocity: (n,), rad/s.
-        max_acceleration: (n,), rad/s^2.
-    """
+    """Joint limits (n,) as a controller reports them: rad, rad/s, rad/s^2."""
 
     position_min: Array
     position_max: Array
@@ -59,13 +53,8 @@ class JointLimits:
 
 @dataclass(frozen=True)
 class Workspace:
-    """Where the ready-made motions fit on an arm.
-
-    Attributes:
-        scale: Of all lengths and speeds, 1 on a UR10.
-        centre: (3,), m, from base_link.
-        orientation: Of the tool, downwards (4,).
-    """
+    """Where the ready-made motions fit on an arm: their scale, 1 on a UR10, their centre (3,), in base_link, m, and the
+    orientation (4,) of the tool, downwards."""
 
     scale: float
     centre: tuple[float, float, float]
@@ -173,9 +162,7 @@ class Robot:
         The TCP at joint positions q is the product of `placements[i] Rz(q[i])` over the joints, times `placements[n]`
         (`Tz(q[i])` for a prismatic joint).
         """
-        chain = np.stack([joint.placement.homogeneous for joint in self.joints] + [(self.tool0 * self.tcp).homogeneous])
-        chain.setflags(write=False)
-        return chain
+        return read_only([frame.homogeneous for frame in (*(j.placement for j in self.joints), self.tool0 * self.tcp)])
 
     @cached_property
     def prismatic(self) -> NDArray[np.bool_]:
@@ -246,14 +233,9 @@ class Robot:
         return replace(self, tcp=tcp)
 
     def with_payload(self, mass: float, cog: ArrayLike | None = None) -> Robot:
-        """The same arm with a payload of `mass` kg in its model.
+        """The same arm with a payload of `mass` kg in its model, and its centre of gravity `cog` (3,) in tool0, m.
 
-        Args:
-            mass: kg.
-            cog: Its centre of gravity (3,) in tool0, m; at the TCP by default.
-
-        Raises:
-            InvalidParameter: The mass is negative, or a number is not finite.
+        The centre is at the TCP by default. A negative mass is InvalidParameter.
         """
         if not (np.isfinite(mass) and mass >= 0.0):
             raise InvalidParameter("payload", mass, "a mass in kg, not negative")
@@ -266,9 +248,8 @@ class Robot:
     def with_limits(self, limits: JointLimits) -> Robot:
         """The same arm within its own limits and the controller's: the narrower of each.
 
-        Raises:
-            InvalidParameter: The limits are for another number of joints, leave a joint no range or no speed, or
-                exclude the robot's home; names the joint.
+        Limits for another number of joints, and those that leave a joint no range or no speed or exclude the robot's
+        home, are InvalidParameter.
         """
         if len(limits.position_min) != self.n:
             raise InvalidParameter("limits", f"{len(limits.position_min)} joints", f"for {self.n} joints")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from simbridge.errors import InvalidParameter
 from simbridge.robot import Task, Vector
@@ -95,11 +96,7 @@ COLORS: dict[str, Vector] = {
 
 
 def robot_facts(path: Path) -> dict[str, Any]:
-    """What `simbridge robots` lists of a robot's TOML (SI units).
-
-    Raises:
-        InputFileError: It cannot be read, or a field is missing or wrong; names the field.
-    """
+    """What `simbridge robots` lists of a robot's TOML (SI units)."""
     file = TomlFile(path)
     data = file.decode(RobotFile)
     check_robot(file, data)
@@ -115,13 +112,8 @@ def robot_facts(path: Path) -> dict[str, Any]:
 
 
 def check_robot(file: TomlFile, data: RobotFile) -> None:
-    """Check everything except the inertia of the links.
-
-    Raises:
-        InputFileError: Names the wrong field.
-    """
-    kinematics, limits = data.kinematics, data.limits
-    names = kinematics.joint_names
+    """Check everything except the inertia of the links; the wrong field is named."""
+    kinematics, limits, names = data.kinematics, data.limits, data.kinematics.joint_names
     n = len(names)
     if n == 0:
         file.refuse("kinematics.joint_names", "an arm needs at least one joint")
@@ -153,17 +145,13 @@ def check_robot(file: TomlFile, data: RobotFile) -> None:
     file.check_names([f"links[{i}].name" for i in range(n)], [link.name for link in data.links])
     _check_shapes(file, "base.shapes", data.base.shapes)
     for i, link in enumerate(data.links):
-        _check_link(file, f"links[{i}]", link)
-
-
-def _check_link(file: TomlFile, field: str, link: LinkTable) -> None:
-    file.check_positive(f"{field}.mass", link.mass)
-    file.check_finite(f"{field}.center_of_mass", link.center_of_mass)
-    file.check_finite(f"{field}.inertia_rpy", link.inertia_rpy)
-    for name, moment in msgspec.structs.asdict(link.inertia).items():
-        if not math.isfinite(moment):
-            file.refuse(f"{field}.inertia.{name}", f"this must be a finite number, not {moment}")
-    _check_shapes(file, f"{field}.shapes", link.shapes)
+        file.check_positive(f"links[{i}].mass", link.mass)
+        file.check_finite(f"links[{i}].center_of_mass", link.center_of_mass)
+        file.check_finite(f"links[{i}].inertia_rpy", link.inertia_rpy)
+        for name, moment in msgspec.structs.asdict(link.inertia).items():
+            if not math.isfinite(moment):
+                file.refuse(f"links[{i}].inertia.{name}", f"this must be a finite number, not {moment}")
+        _check_shapes(file, f"links[{i}].shapes", link.shapes)
 
 
 def _check_shapes(file: TomlFile, field: str, shapes: Sequence[ShapeTable]) -> None:
@@ -180,10 +168,8 @@ def with_lengths(data: RobotFile, lengths: Sequence[float]) -> RobotFile:
 
     A link that is s times as long has its shapes and its centre of mass scaled by s along it and s times the mass. A
     rod's moment about its own axis, m r^2 / 2, grows by s; of the moment about a transverse axis,
-    m r^2 / 4 + m l^2 / 12, the part with the length grows by s^3.
-
-    Raises:
-        InvalidParameter: The arm is not planar with its links along x, or these are not one positive number per link.
+    m r^2 / 4 + m l^2 / 12, the part with the length grows by s^3. InvalidParameter if the arm is not planar with its
+    links along x, or these are not one positive number per link.
     """
     kinematics = data.kinematics
     if any(kinematics.alpha) or any(kinematics.d) or not all(a > 0.0 for a in kinematics.a):
@@ -193,36 +179,28 @@ def with_lengths(data: RobotFile, lengths: Sequence[float]) -> RobotFile:
         raise InvalidParameter("link lengths", list(lengths), needed)
     new = [float(length) for length in lengths]
     links = [_scaled(link, length / a) for link, length, a in zip(data.links, new, kinematics.a, strict=True)]
-    return msgspec.structs.replace(data, kinematics=msgspec.structs.replace(kinematics, a=new), links=links)
+    return replace(data, kinematics=replace(kinematics, a=new), links=links)
 
 
 def _scaled(link: LinkTable, s: float) -> LinkTable:
+    def along(point: Vector) -> Vector:
+        return (point[0] * s, point[1], point[2])
+
+    def transverse(moment: float) -> float:
+        return (moment - 0.5 * old.ixx) * s**3 + 0.5 * old.ixx * s
+
     old = link.inertia
-    inertia = msgspec.structs.replace(
-        old,
-        ixx=old.ixx * s,
-        ixy=old.ixy * s**2,
-        ixz=old.ixz * s**2,
-        iyy=_transverse(old.iyy, old.ixx, s),
-        iyz=old.iyz * s,
-        izz=_transverse(old.izz, old.ixx, s),
-    )
-    return msgspec.structs.replace(
+    return replace(
         link,
         mass=link.mass * s,
-        center_of_mass=_scaled_x(link.center_of_mass, s),
-        inertia=inertia,
-        shapes=[_scaled_shape(shape, s) for shape in link.shapes],
+        center_of_mass=along(link.center_of_mass),
+        inertia=InertiaTable(
+            ixx=old.ixx * s,
+            ixy=old.ixy * s**2,
+            ixz=old.ixz * s**2,
+            iyy=transverse(old.iyy),
+            iyz=old.iyz * s,
+            izz=transverse(old.izz),
+        ),
+        shapes=[replace(shape, start=along(shape.start), end=along(shape.end)) for shape in link.shapes],
     )
-
-
-def _transverse(moment: float, axial: float, s: float) -> float:
-    return (moment - 0.5 * axial) * s**3 + 0.5 * axial * s
-
-
-def _scaled_shape(shape: ShapeTable, s: float) -> ShapeTable:
-    return msgspec.structs.replace(shape, start=_scaled_x(shape.start, s), end=_scaled_x(shape.end, s))
-
-
-def _scaled_x(point: Vector, s: float) -> Vector:
-    return (point[0] * s, point[1], point[2])

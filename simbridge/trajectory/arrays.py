@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,17 @@ from numpy.typing import NDArray
 
 from simbridge.errors import InputFileError, MissingPackage
 from simbridge.robot.files import expansion, open_file
-from simbridge.trajectory.columns import LONG, MATRIX, POSITION, QUATERNION, Choice, Columns, Table, known_columns
+from simbridge.trajectory.columns import (
+    FIRST_ROWS,
+    LONG,
+    MATRIX,
+    POSITION,
+    QUATERNION,
+    Choice,
+    Columns,
+    Table,
+    known_columns,
+)
 
 # Ten million poses: some 640 MB.
 _MAX_VALUES = 100_000_000
@@ -21,27 +32,25 @@ Arrays = Mapping[str, "NDArray[np.generic]"]
 def read_arrays(path: Path, choice: Choice, rate: float | None = None) -> Table:
     """Read a table whose columns are arrays: of numbers (T,), or of several a row (T, k), numbered from 0.
 
-    An array (T, 4, 4) or (T, 3, 4) in npz is a matrix of the pose a row.
-
-    Raises:
-        InputFileError: It cannot be read, or is no table of poses.
-        MissingPackage: pyarrow is not installed, and the file is Parquet.
+    An array (T, 4, 4) or (T, 3, 4) in npz is a matrix of the pose a row. Parquet needs pyarrow (MissingPackage).
     """
     open_file(path).close()
     found = _parquet(path) if path.suffix.lower() == ".parquet" else _npz(path)
     matrices = [name for name, array in found.items() if array.shape[1:] in ((4, 4), (3, 4))]
-    flat = _flat(found)
+    # Of several numbers a row as name[0], name[1], ...
+    flat = {name: array for name, array in found.items() if array.ndim == 1}
+    for name, array in found.items():
+        if array.ndim == 2 and array.shape[1] <= 16:
+            flat |= {f"{name}[{i}]": array[:, i] for i in range(array.shape[1])}
     count = max((len(array) for array in flat.values()), default=0)
     flat = {name: array for name, array in flat.items() if len(array) == count and array.dtype.kind in "fiuM"}
-    if matrices and not choice.columns:
-        return _of_matrices(path, found[matrices[0]], matrices[0], flat, choice, rate)
-    columns = known_columns(path, list(flat), choice, where="table", rate=rate)
     arrays = list(flat.values())
-    values = np.column_stack([arrays[i].astype(float) for i in columns.indices])
-    return _table(path, columns, arrays, values)
-
-
-def _table(path: Path, columns: Columns, arrays: list[NDArray[np.generic]], values: NDArray[np.float64]) -> Table:
+    if matrices and not choice.columns:
+        columns = _of_matrices(path, matrices[0], flat, choice, rate)
+        values = np.asarray(found[matrices[0]][:, :3], dtype=float).reshape(-1, 12)[:, FIRST_ROWS]
+    else:
+        columns = known_columns(path, list(flat), choice, where="table", rate=rate)
+        values = np.column_stack([arrays[i].astype(float) for i in columns.indices])
     bad = np.argwhere(~np.isfinite(values))
     if len(bad):
         row, column = bad[0]
@@ -56,40 +65,20 @@ def _table(path: Path, columns: Columns, arrays: list[NDArray[np.generic]], valu
     return Table(columns, stamps[0].astype(float) if stamps else np.zeros(0), values, ())
 
 
-def _of_matrices(
-    path: Path, matrices: NDArray[np.generic], name: str, flat: Arrays, choice: Choice, rate: float | None
-) -> Table:
-    """Poses of one array of matrices (T, 4, 4) or (T, 3, 4), and the times beside it."""
-    entries = np.asarray(matrices[:, :3], dtype=float).reshape(-1, 12)
-    order = (3, 7, 11, 0, 1, 2, 4, 5, 6, 8, 9, 10)
-    timed = known_columns(
-        path, [*POSITION, *QUATERNION, *flat], choice, where=f"table with the matrices {name}", rate=rate
-    )
-    known = Columns(
+def _of_matrices(path: Path, name: str, flat: Arrays, choice: Choice, rate: float | None) -> Columns:
+    """The columns of an array of matrices, whose first three rows follow each other, with the times beside it."""
+    names = [*POSITION, *QUATERNION, *flat]
+    timed = known_columns(path, names, choice, where=f"table with the matrices {name}", rate=rate)
+    return replace(
+        timed,
         roles=POSITION + MATRIX,
         names=POSITION + MATRIX,
         indices=tuple(range(12)),
         units=(*timed.units[:3], *[""] * 9),
-        times=timed.times,
         time_indices=tuple(i - 7 for i in timed.time_indices),
-        time_unit=timed.time_unit,
-        width=None,
-        origin="",
         understood=f"matrices {name}",
-        rate=timed.rate,
+        frame_index=None,
     )
-    return _table(path, known, list(flat.values()), entries[:, order])
-
-
-def _flat(found: Arrays) -> dict[str, NDArray[np.generic]]:
-    """Arrays of one number a row; of several as name[0], name[1], ..."""
-    flat: dict[str, NDArray[np.generic]] = {}
-    for name, array in found.items():
-        if array.ndim == 1:
-            flat[name] = array
-        elif array.ndim == 2 and array.shape[1] <= 16:
-            flat |= {f"{name}[{i}]": array[:, i] for i in range(array.shape[1])}
-    return flat
 
 
 def _parquet(path: Path) -> dict[str, NDArray[np.generic]]:

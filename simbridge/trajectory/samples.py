@@ -15,18 +15,16 @@ from __future__ import annotations
 import math
 import re
 import warnings
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
 from simbridge.errors import InputFileError, InvalidTrajectory
 from simbridge.robot import pose
-from simbridge.robot.pose import Array
+from simbridge.robot.pose import Array, Counts
 from simbridge.text import counted, plain, significant
 from simbridge.trajectory.columns import QUATERNION, ROTATION_VECTOR, UNITS, WALL_CLOCK, Table
 from simbridge.trajectory.trajectory import Trajectory
@@ -57,6 +55,9 @@ def recording_of(path: str | Path, table: Table, rate: float | None = None) -> R
         InputFileError: It is none, or it may be in two units; with the line where there is one.
     """
     columns = table.columns
+    for part in (slice(3), slice(3, None)):
+        if any(units := columns.units[part]) and not all(units) and len(units) == 3:
+            raise InputFileError(path, f"some of these have a unit, others none: {', '.join(columns.names[part])}")
     if rate not in (None, columns.rate):
         raise InputFileError(path, f"it has times ({', '.join(columns.times)}); omit --rate")
     exact = Path(path).suffix.lower() == ".tum"
@@ -101,14 +102,8 @@ def _lengths(path: str | Path, table: Table, exact: bool) -> tuple[Array, str]:
     units = table.columns.units[:3]
     if not any(units):
         units = (_length_unit(path, table.values[:, :3], exact),) * 3
-    _check_all_stated(path, units, table.columns.names[:3])
     words = ", ".join(dict.fromkeys(_WORDS[unit] for unit in units))
     return table.values[:, :3] / np.array([UNITS[unit] for unit in units]), words
-
-
-def _check_all_stated(path: str | Path, units: Sequence[str], names: Sequence[str]) -> None:
-    if any(units) and not all(units):
-        raise InputFileError(path, f"some of these have a unit, others none: {', '.join(names)}")
 
 
 def _length_unit(path: str | Path, positions: Array, exact: bool) -> str:
@@ -139,7 +134,6 @@ def _quaternions(path: str | Path, table: Table) -> tuple[Array, str]:
         return rotations, "".join(role[1] for _, role in in_file)
     if columns.roles[3:] != ROTATION_VECTOR:
         return _of_matrices(path, table)
-    _check_all_stated(path, columns.units[3:], columns.names[3:])
     units = [unit or "rad" for unit in columns.units[3:]]
     vectors = rotations / np.array([UNITS[unit] for unit in units])
     angles = np.linalg.norm(vectors, axis=1)
@@ -186,7 +180,7 @@ def _times(path: str | Path, table: Table, positions: Array, rotations: Array, e
     return (whole - first) / NS, first, clock
 
 
-def _nanoseconds(path: str | Path, table: Table, unit: str) -> tuple[NDArray[np.int64], str]:
+def _nanoseconds(path: str | Path, table: Table, unit: str) -> tuple[Counts, str]:
     """Stamps (T,) in whole ns since 1970, or since the clock's zero, and the clock in words."""
     stamps = table.stamps
     if isinstance(stamps, np.ndarray):
@@ -266,10 +260,11 @@ def _time_unit(path: str | Path, stamps: Array, positions: Array, rotations: Arr
 
 def _moves(stamps: Array, positions: Array, rotations: Array) -> list[tuple[float, tuple[float, float]]]:
     """95th percentiles of speed and turn rate per unit of time, each with its plausible range in s."""
-    forward = np.diff(stamps) > 0.0
+    steps = np.diff(stamps)
+    forward = steps > 0.0
     if not forward.any():
         return []
-    steps = np.diff(stamps)[forward]
+    steps = steps[forward]
     # A quaternion of length zero is refused later, by its line.
     zero = ~rotations.any(axis=1, keepdims=True)
     with np.errstate(over="ignore", invalid="ignore"):
