@@ -71,8 +71,7 @@ def with_found_home(robot: Robot) -> Robot:
 
 def _search(robot: Robot) -> tuple[Array, Workspace] | None:
     if task_directions(robot, robot.task, slice(2))[1] < 2:
-        # No two directions of a position are controlled.
-        return None
+        return None  # No two directions of a position are controlled.
     workspaces = _workspaces(robot)
     front = len(workspaces) // len(_SIDES)
     return (
@@ -115,13 +114,7 @@ def _workspaces(robot: Robot) -> list[Workspace]:
 
 
 def _found(robot: Robot, workspaces: list[Workspace], count: int) -> tuple[Array, Workspace] | None:
-    """The best home in the first of these workspaces that fits; None where none does.
-
-    Args:
-        robot: The arm.
-        workspaces: Best first.
-        count: How many postures are tried for each.
-    """
+    """The best home in the first of these workspaces that fits, of `count` postures that are tried for each."""
     centres = np.array([[*workspace.centre, *workspace.orientation] for workspace in workspaces])
     targets, group = np.repeat(centres, count, axis=0), np.repeat(np.arange(len(centres)), count)
     q, attained = _solved(robot, np.tile(restart_postures(robot, count), (len(centres), 1)), targets)
@@ -140,7 +133,9 @@ def _found(robot: Robot, workspaces: list[Workspace], count: int) -> tuple[Array
     begin = np.repeat([posture for _, posture in chosen], len(cube), axis=0)
     reached, attained = _solved(robot, begin, np.concatenate(corners))
     near = attained & (np.abs(reached - begin).max(axis=1) < 0.5 * math.pi)
-    jumps = _rates(robot, reached).reshape(len(chosen), -1)[:, :4].max(axis=1)
+    # The largest velocity of a joint for 1 m/s of the tool in any direction, rad/s.
+    rates = np.linalg.norm(np.linalg.pinv(_jacobians(robot, reached))[:, :, :3], axis=2).max(axis=1)
+    jumps = rates.reshape(len(chosen), -1)[:, :4].max(axis=1)
     jumps *= [_CORNER_SPEED * workspaces[index].scale for index, _ in chosen]
     fits = near.reshape(len(chosen), -1).all(axis=1) & (jumps < robot.max_velocity_jump)
     if not fits.any():
@@ -156,14 +151,10 @@ def _found(robot: Robot, workspaces: list[Workspace], count: int) -> tuple[Array
 def _solved(
     robot: Robot, begin: Array, targets: Array, near: float = _NEAR, drawing: float = _DRAWN
 ) -> tuple[Array, Flags]:
-    """Postures (T, n) by damped least squares from the given ones, for targets (T, 7), and which attain them (T,).
+    """Postures (T, n) by damped least squares from given ones (T, n), for targets (T, 7), and which attain them (T,).
 
-    Args:
-        robot: The arm.
-        begin: (T, n).
-        targets: (T, 7).
-        near: What counts as attained, m and rad.
-        drawing: The part of the way to the middle of its ranges that a redundant arm goes in an iteration.
+    Attained is what is within `near`, m and rad. A redundant arm goes the part `drawing` of the way to the middle of
+    its ranges in an iteration.
     """
     q, left = begin.copy(), np.arange(len(begin))
     low, high = robot.position_min, robot.position_max
@@ -173,7 +164,7 @@ def _solved(
         left, error = left[missed], error[missed]
         if not len(left):
             break
-        rows = task_jacobians(robot.placements, robot.prismatic, q[left], robot.task)
+        rows = _jacobians(robot, q[left])
         across = rows.transpose(0, 2, 1)
         inverse = across @ np.linalg.inv(rows @ across + _DAMPING * np.eye(rows.shape[1]))
         drawn = drawing * (_middle(robot) - q[left]) if robot.n > rows.shape[1] else np.zeros_like(q[left])
@@ -188,10 +179,8 @@ def _unwound(robot: Robot, q: Array) -> Array:
     return np.where((turned >= robot.position_min) & (turned <= robot.position_max), turned, q)
 
 
-def _rates(robot: Robot, q: Array) -> Array:
-    """The largest velocity of a joint at postures (T, n) for 1 m/s of the tool in any direction (T,), rad/s."""
-    rows = task_jacobians(robot.placements, robot.prismatic, q, robot.task)
-    return np.linalg.norm(np.linalg.pinv(rows)[:, :, :3], axis=2).max(axis=1)
+def _jacobians(robot: Robot, q: Array) -> Array:
+    return task_jacobians(robot.placements, robot.prismatic, q, robot.task)
 
 
 def _middle(robot: Robot) -> Array:
@@ -205,21 +194,20 @@ def _score(robot: Robot, q: Array) -> Array:
     size = np.linalg.norm(origins - origins[:, :1], axis=2).max(initial=1e-6)
     room = np.minimum(q - robot.position_min, robot.position_max - q).min(axis=1) / math.pi
     away = np.abs(q - _middle(robot)).mean(axis=1) / math.pi
-    singular = np.linalg.svd(task_jacobians(robot.placements, robot.prismatic, q, robot.task), compute_uv=False)
+    singular = np.linalg.svd(_jacobians(robot, q), compute_uv=False)
     singular = singular[:, : min(robot.n, singular.shape[1])]
     height = origins[:, :, 2].mean(axis=1) / size
     return height - 0.3 * away + np.minimum(room, 0.3) + np.minimum(singular[:, -1] / singular[:, 0], 0.1)
 
 
 def _errors(robot: Robot, q: Array, targets: Array) -> Array:
-    """What is left to targets (T, 7) or (1, 7) at postures (T, n), in the rows (T, m) of `chain.task_rows`."""
+    """What is left to targets (T, 7) at postures (T, n), in the rows (T, m) of `chain.task_rows`."""
     attained = tool_path(robot, q)
-    wanted = np.broadcast_to(targets, attained.shape)
-    translation, rotation = pose.error(wanted, attained)
+    translation, rotation = pose.error(targets, attained)
     if robot.task == "position":
         return translation
     if robot.task == "axis":
         z = np.array([0.0, 0.0, 1.0])
-        pointing = pose.rotate(pose.conjugate(attained[:, 3:]), pose.rotate(wanted[:, 3:], z))
+        pointing = pose.rotate(pose.conjugate(attained[:, 3:]), pose.rotate(targets[:, 3:], z))
         return np.concatenate([translation, np.cross(z, pointing)[:, :2]], axis=1)
     return np.concatenate([translation, rotation], axis=1)

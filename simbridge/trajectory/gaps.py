@@ -38,14 +38,7 @@ _JUMPS = (0.02, math.radians(10.0))
 
 @dataclass(frozen=True)
 class Fault:
-    """A gap or a jump.
-
-    Attributes:
-        sample: The sample before it.
-        at: Its instant, s since the start.
-        size: s of a gap, m or rad of a jump.
-        unit: Of the size: "s", "m" or "rad".
-    """
+    """A gap or a jump: the sample before it, its instant, s since the start, and its size in "s", "m" or "rad"."""
 
     sample: int
     at: float
@@ -85,11 +78,7 @@ def _faults(trajectory: Trajectory, sizes: Array, at: NDArray[np.intp], unit: st
 
 
 def without_gaps(trajectory: Trajectory, treatment: Gaps | None) -> Trajectory:
-    """The trajectory with its large gaps treated; gaps and jumps are named in a warning.
-
-    Raises:
-        InputFileError: It has a large gap, and no treatment is chosen.
-    """
+    """The trajectory with its large gaps treated, or refused if none is chosen; a warning names gaps and jumps."""
     if found := jumps(trajectory):
         warnings.warn(f"{trajectory.source}: {named(found, 'jump')}.", stacklevel=2)
     large = gaps(trajectory, LARGEST)
@@ -109,9 +98,15 @@ def without_gaps(trajectory: Trajectory, treatment: Gaps | None) -> Trajectory:
         return trajectory
     treated, done = trajectory, "interpolated"
     if treatment == "hold":
-        treated, done = _held(trajectory, large, period), "held"
+        # The pose before each gap repeated one sample period before the pose after it.
+        after = np.array([gap.sample for gap in large]) + 1
+        times = np.insert(trajectory.times, after, trajectory.times[after] - period)
+        poses = np.insert(trajectory.poses, after, trajectory.poses[after - 1], axis=0)
+        treated, done = replace(trajectory, times=times, poses=poses), "held"
     elif treatment == "split":
-        treated = _longest(trajectory, large)
+        bounds = [0, *(gap.sample + 1 for gap in large), len(trajectory.times)]
+        begin, end = max(itertools.pairwise(bounds), key=lambda piece: np.ptp(trajectory.elapsed[slice(*piece)]))
+        treated = replace(trajectory, times=trajectory.times[begin:end], poses=trajectory.poses[begin:end])
         start = float(treated.times[0] - trajectory.times[0])
         done = f"the longest piece is used, {significant(treated.duration, 4)} s from {significant(start, 4)} s on"
     warnings.warn(f"{trajectory.source}: {named(large, 'gap')}, {done}.", stacklevel=2)
@@ -123,19 +118,3 @@ def named(faults: Sequence[Fault], noun: str) -> str:
     shown = sorted(sorted(faults, key=lambda fault: -fault.size)[:3], key=lambda fault: fault.at)
     more = "; the largest: " if len(faults) > 3 else ": "
     return f"{counted(len(faults), noun)}{more}{', '.join(map(str, shown))}"
-
-
-def _held(trajectory: Trajectory, large: list[Fault], period: float) -> Trajectory:
-    """The pose before each gap repeated one sample period before the pose after it."""
-    before = np.array([gap.sample for gap in large])
-    times = np.insert(trajectory.times, before + 1, trajectory.times[before + 1] - period)
-    return replace(
-        trajectory, times=times, poses=np.insert(trajectory.poses, before + 1, trajectory.poses[before], axis=0)
-    )
-
-
-def _longest(trajectory: Trajectory, large: list[Fault]) -> Trajectory:
-    """The longest of the pieces between the gaps."""
-    bounds = [0, *(gap.sample + 1 for gap in large), len(trajectory.times)]
-    begin, end = max(itertools.pairwise(bounds), key=lambda piece: np.ptp(trajectory.elapsed[slice(*piece)]))
-    return replace(trajectory, times=trajectory.times[begin:end], poses=trajectory.poses[begin:end])

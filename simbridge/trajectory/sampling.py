@@ -14,7 +14,6 @@ import numpy as np
 
 from simbridge.errors import InvalidParameter
 from simbridge.robot import pose
-from simbridge.robot.pose import Array
 from simbridge.trajectory.paths import check_not_negative, check_positive
 from simbridge.trajectory.trajectory import Trajectory
 
@@ -72,17 +71,17 @@ class Sampling:
             raise InvalidParameter("sample seed", self.seed, "a whole number, not negative")
 
     def of(self, path: Trajectory) -> Trajectory:
-        """The samples that such a source gives of a path.
-
-        Raises:
-            InvalidParameter: The rate gives more than ten million samples.
-        """
+        """The samples that such a source gives of a path; more than ten million are InvalidParameter."""
         if self == Sampling(seed=self.seed):
             return path
         for_jitter, for_dropout, for_noise = (np.random.default_rng([self.seed, stream]) for stream in range(3))
         times, poses = path.times, path.poses
         if self.rate is not None:
-            instants = self._instants(path.duration)
+            duration, periods = path.duration, path.duration * self.rate
+            if periods > 1e7:
+                raise InvalidParameter("sample rate", self.rate, f"at most {1e7 / duration:g} Hz for {duration:g} s")
+            # k / rate up to the path's duration, and its end.
+            instants = np.append(np.arange(math.ceil(periods - 1e-9)) / self.rate, duration)
             times, poses = path.times[0] + instants, path.reference(instants)
         if self.jitter:
             moves = for_jitter.normal(0.0, self.jitter, len(times))
@@ -104,11 +103,3 @@ class Sampling:
         if self.quantisation:
             positions = self.quantisation * np.round(positions / self.quantisation)
         return replace(sampled, poses=np.column_stack([positions, rotations]))
-
-    def _instants(self, duration: float) -> Array:
-        """k / rate up to the path's duration, and its end, s."""
-        assert self.rate is not None
-        periods = duration * self.rate
-        if periods > 1e7:
-            raise InvalidParameter("sample rate", self.rate, f"at most {1e7 / duration:g} Hz for {duration:g} s")
-        return np.append(np.arange(math.ceil(periods - 1e-9)) / self.rate, duration)
