@@ -176,7 +176,9 @@ class ControllerBackend(Backend):
         self._refuse_if_stopped()
         process = self._connected(setup)
         with self._stop_on_error():
-            self._ring, channel = process.live_session()  # may take long on a busy computer: silence counts from here
+            path = process.memory("live")
+            channel = LiveChannel.create(path, self.robot.n)
+            self._ring = process.live_session(path)  # may take long on a busy computer: silence counts from here
         self._timing, self._silence = LoopTiming(), Silence()
         return self._ring, channel, process
 

@@ -12,12 +12,11 @@ from simbridge.backends import SIMULATION, backend_class
 from simbridge.backends.backend import ArmState, Ask, Capabilities, Ending
 from simbridge.backends.controller import ControllerBackend
 from simbridge.backends.live_channel import LiveChannel
-from simbridge.backends.live_loop import LiveSetup, Request
+from simbridge.backends.live_loop import LiveSetup, Request, SimulatedArm
 from simbridge.backends.loop_process import LoopProcess, Silence, reconstruct_error
 from simbridge.backends.pybullet import PyBulletBackend
 from simbridge.backends.servo_channel import ROWS, StateRing
 from simbridge.backends.servo_client import LoopTiming
-from simbridge.backends.simulated_session import SimulatedArm
 from simbridge.errors import GuardViolation, InvalidParameter, SimbridgeError
 from simbridge.planning.live.phase import Order
 from simbridge.planning.options import Options

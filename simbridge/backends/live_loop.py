@@ -1,4 +1,7 @@
-"""A live motion as the source of setpoints of a loop: orders and inputs go in, each period is timed and recorded."""
+"""A live motion as the source of setpoints of a loop: orders and inputs go in, each period is timed and recorded.
+
+The loop is the servo loop, or that of a simulated arm, which is here.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +11,17 @@ import pickle
 import sys
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
+from simbridge.backends import SIMULATION, backend_class
+from simbridge.backends.backend import ArmState
 from simbridge.backends.live_channel import LiveChannel
-from simbridge.errors import InvalidParameter
+from simbridge.backends.servo_channel import StateRing
+from simbridge.errors import GuardViolation, InvalidParameter
 from simbridge.ik.callable_solver import named_solver
 from simbridge.ik.solver import Solver
 from simbridge.planning.live.inputs import Input
@@ -29,6 +35,9 @@ from simbridge.robot.robot import Robot
 from simbridge.scheduling import WaitingTime
 from simbridge.servo.feedforward import SCALING_RAMP
 from simbridge.servo.law import ServojLaw
+
+if TYPE_CHECKING:  # the registry imports it
+    from simbridge.backends.pybullet import PyBulletBackend
 
 # After so many periods in a row whose step took longer than a period, the arm brakes and holds.
 SLOW_STEPS = 10
@@ -233,3 +242,74 @@ class LiveLoop:
         self.requests.append(Request(Order.RESUME))
         self._motion.rest_at(at)
         return at[np.newaxis]
+
+
+class SimulatedArm:
+    """A simulated arm that a live loop (`loop`, which takes orders) moves, one period at a time. A context manager.
+
+    Args:
+        setup: Of the session.
+        motion: Made of it.
+        channel: Inputs and periods.
+        ring: Takes the states.
+        clock: The loop's, s; None for the simulation's own.
+    """
+
+    def __init__(
+        self,
+        setup: LiveSetup,
+        motion: LiveMotion,
+        channel: LiveChannel,
+        ring: StateRing,
+        clock: Callable[[], float] | None = None,
+    ) -> None:
+        made = backend_class(SIMULATION)(setup.robot, setup.run_options or Options())
+        self._backend = cast("PyBulletBackend", made)
+        self._ring, self._count, self._start = ring, 0, setup.start
+        self._clock = clock or (lambda: self._count * setup.period)
+        self.loop = LiveLoop(motion, channel, setup.period, self._clock, timed=clock is not None)
+        self._states: Generator[ArmState, None, None] | None = None
+
+    def __enter__(self) -> SimulatedArm:
+        self._backend.__enter__()
+        if self._start is not None:
+            self._backend.place(self._start)
+        self.loop.rest_at(self._backend.read().q)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self._states is not None:
+            # Closing the stream brakes the arm.
+            self._states.close()
+        self._backend.__exit__()
+
+    def _setpoints(self) -> Iterator[Array]:
+        while True:
+            setpoint, self._position = self.loop.next(1.0)
+            self._sent = self._clock()
+            yield setpoint
+
+    def step(self) -> None:
+        """One period.
+
+        Raises:
+            GuardViolation: A setpoint was refused; the arm is at rest and must be engaged again.
+        """
+        self._count += 1
+        if self._states is None:
+            self._states = self._backend.stream(self._setpoints())
+        try:
+            state = next(self._states)
+        except GuardViolation:
+            self._states = None
+            self._backend.recover()
+            self.loop.rest_at(self._backend.read().q)
+            raise
+        unknown = state.q * math.nan
+        modes = (state.robot_mode, state.safety_mode, state.runtime_state)
+        times = (state.sequence, self._position, self._sent, self._clock(), self._count * self._backend.period)
+        targets = (state.controller_target, state.controller_target_velocity, state.controller_target_acceleration)
+        self._ring.write(
+            (*times, 1.0, *modes),
+            (state.q, state.qd, state.effort, *(unknown if v is None else v for v in targets), state.command),
+        )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from array import array
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -11,7 +12,6 @@ import numpy as np
 
 from simbridge.backends.backend import ArmState
 from simbridge.backends.control_script import Program
-from simbridge.backends.live_channel import LiveChannel
 from simbridge.backends.loop_process import LoopProcess
 from simbridge.backends.servo_channel import ROWS, ServoConfig, State, StateRing
 from simbridge.robot.pose import Array
@@ -95,12 +95,10 @@ class ServoProcess(LoopProcess):
         which states appear."""
         return self._play(4096, first, do="live")
 
-    def live_session(self) -> tuple[StateRing, LiveChannel]:
-        """Begin a live session in which the process makes the setpoints; it waits to be engaged. The rings in which
-        states and periods appear; inputs are posted to the latter."""
-        path = self.memory("live")
-        channel = LiveChannel.create(path, len(self._config.limits.joint_names))
-        return self._play(ROWS, do="session", channel=str(path)), channel
+    def live_session(self, channel: Path) -> StateRing:
+        """Begin a live session in which the process makes the setpoints, from the inputs in the channel; it waits to be
+        engaged. The ring in which states appear."""
+        return self._play(ROWS, do="session", channel=str(channel))
 
     def _play(self, states: int, first: Array | None = None, **request: Any) -> StateRing:
         path = self.memory("states")

@@ -182,9 +182,9 @@ def test_the_loop_goes_on_while_the_caller_holds_the_interpreter_lock_for_100_ms
 def test_a_busy_computer_may_take_long_to_begin(e_series, tmp_path, monkeypatch):
     begin = ServoProcess.live_session
 
-    def late(process):
+    def late(process, channel):
         time.sleep(1.0)
-        return begin(process)
+        return begin(process, channel)
 
     monkeypatch.setattr(ServoProcess, "live_session", late)
     with live(e_series, tmp_path / "run") as session:
