@@ -14,6 +14,7 @@ import struct
 import threading
 import time
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -126,13 +127,14 @@ class DescriptionReader:
         """
         if self.missing:
             raise MalformedPackage(f"no {' and no '.join(self.missing)} came")
-        checksum, kinematics, status = _kinematics(self._parts[StatePart.KINEMATICS])
-        poses = _doubles(self._parts[StatePart.CARTESIAN], 0, 12, "TCP")
+        *numbers, status = _unpack(">6I24dI", self._parts[StatePart.KINEMATICS], 0, "kinematics")
+        table = (tuple(row) for row in _finite(numbers[6:], "kinematics").reshape(4, 6).tolist())
+        poses = _finite(_unpack(">12d", self._parts[StatePart.CARTESIAN], 0, "TCP"), "TCP")
         configuration = self._parts.get(StatePart.CONFIGURATION)
         return ArmDescription(
-            kinematics=kinematics,
-            checksum=checksum,
-            calibration_status=status,
+            kinematics=DhTable(*table),
+            checksum=tuple(int(word) for word in numbers[:6]),
+            calibration_status=int(status),
             limits=None if configuration is None else _limits(configuration),
             robot_type=_integer(configuration, 432),
             robot_sub_type=_integer(configuration, 436),
@@ -192,24 +194,17 @@ def _unpack(layout: str, content: bytes, at: int, what: str) -> tuple[float, ...
     return struct.unpack_from(layout, content, at)
 
 
-def _doubles(content: bytes, at: int, count: int, what: str) -> Array:
-    """Finite numbers (count,), read-only."""
-    numbers = np.array(_unpack(f">{count}d", content, at, what))
-    if not np.isfinite(numbers).all():
+def _finite(numbers: Sequence[float], what: str) -> Array:
+    """The numbers as a read-only array."""
+    array = np.array(numbers)
+    if not np.isfinite(array).all():
         raise MalformedPackage(f"the {what} holds numbers that are not finite")
-    numbers.setflags(write=False)
-    return numbers
-
-
-def _kinematics(content: bytes) -> tuple[tuple[int, ...], DhTable, int]:
-    checksum = tuple(int(word) for word in _unpack(">6I", content, 0, "kinematics"))
-    theta, a, d, alpha = (tuple(row) for row in _doubles(content, 24, 24, "kinematics").reshape(4, 6).tolist())
-    (status,) = _unpack(">I", content, 216, "kinematics")
-    return checksum, DhTable(theta, a, d, alpha), int(status)
+    array.setflags(write=False)
+    return array
 
 
 def _limits(content: bytes) -> JointLimits:
-    ranges, rates = _doubles(content, 0, 24, "joint limits").reshape(2, 6, 2)
+    ranges, rates = _finite(_unpack(">24d", content, 0, "joint limits"), "joint limits").reshape(2, 6, 2)
     return JointLimits(ranges[:, 0], ranges[:, 1], rates[:, 0], rates[:, 1])
 
 
