@@ -22,7 +22,7 @@ import pytest
 import tyro
 
 import simbridge
-from simbridge.backends import operator_confirmation
+from simbridge.backends import ursim_and_real
 from simbridge.backends.backend import Ending as SeenAtTheEnd
 from simbridge.backends.backend import cause_of
 from simbridge.cli.error_reporting import print_error
@@ -193,7 +193,7 @@ def refused_setpoint():
 def unconfirmed(ask):
     """The error of a motion that nobody, or an operator, does not confirm."""
     with pytest.raises(errors.NotConfirmed) as raised:
-        operator_confirmation.confirm(FACTS, simbridge.load_robot("ur10e"), None, (), ask, yes=False)
+        ursim_and_real.confirm(FACTS, simbridge.load_robot("ur10e"), None, (), ask, yes=False)
     return raised.value
 
 

@@ -11,6 +11,7 @@ import contextlib
 import math
 import time
 import warnings
+from abc import abstractmethod
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -23,7 +24,6 @@ from simbridge.backends.control_script import random_number
 from simbridge.backends.ending import end_session, signals_wait
 from simbridge.backends.live_channel import LiveChannel
 from simbridge.backends.loop_process import Silence
-from simbridge.backends.operator_confirmation import confirm, confirm_approach
 from simbridge.backends.servo_channel import STATE_FIELDS, StateRing, state_at_rest
 from simbridge.backends.servo_client import LoopTiming, ServoProcess
 from simbridge.errors import SimbridgeError
@@ -91,9 +91,12 @@ class ControllerBackend(Backend):
     def __enter__(self) -> ControllerBackend:
         facts = self._ready()
         self.planned_for = self.planned_for or facts
-        if not self.ursim:
-            confirm(facts, self.robot, self.options.cell, self._plan_facts, self._ask, yes=self.options.yes)
+        self._confirm(facts, self._plan_facts, yes=self.options.yes)
         return self
+
+    @abstractmethod
+    def _confirm(self, facts: ControllerFacts, more: Facts, *, yes: bool) -> None:
+        """Ask whether the arm may move, or let its cell file answer (yes), if somebody has to confirm that."""
 
     def _identify(self) -> ControllerFacts:
         cell = self.options.cell
@@ -125,7 +128,7 @@ class ControllerBackend(Backend):
 
     def _approach(self, begin: Array, goal: Array) -> Array:
         preflight.check_turns(self.host, self.robot, begin, goal)
-        path = plan_approach(
+        return plan_approach(
             self.robot,
             begin,
             goal,
@@ -134,9 +137,6 @@ class ControllerBackend(Backend):
             max_tool_speed=self.approach_tool_speed,
             collision_scene=self.options.collision_scene,
         )
-        if not self.ursim:
-            confirm_approach(path, self.period, self.robot, self.options.cell, self._ask)
-        return path
 
     def _check_start(self, goal: Array) -> None:
         measured = self.read().q if self._last is None else self._last.q
@@ -350,8 +350,6 @@ class ControllerBackend(Backend):
         """
         self.stop()
         facts = self._ready()
-        if not self.ursim:
-            cause = (("stopped by", str(self._stopped_by or "nothing")),)
-            confirm(facts, self.robot, self.options.cell, cause, self._ask, yes=False)
+        self._confirm(facts, (("stopped by", str(self._stopped_by or "nothing")),), yes=False)
         self._stopped_by = None
         self._last = None

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
-from simbridge.backends.operator_confirmation import confirm
+from simbridge.backends.ursim_and_real import confirm, confirm_approach
 from simbridge.planning.options import Options
 from simbridge.robot.cell import Cell
 from simbridge.running.run_setup import prepare
@@ -15,6 +16,7 @@ from simbridge.ur.errors import ModelMismatch, NotConfirmed
 from tests.backends.test_preflight import FACTS, TCP, UR10E
 
 CELL = Cell(serial_number="20261234567", tcp=TCP, payload=1.5, payload_cog=(0.0, 0.0, 0.05), mounting="floor")
+LONG = np.outer([0.0, 0.5, 1.0], np.pi / 2.0 * np.eye(6)[2])
 PLAN = (("plan", "square, 16.0 s"),)
 
 
@@ -68,8 +70,14 @@ def test_the_mounting_of_the_cell_is_shown():
 
 def test_asked_again_the_operator_sees_only_new_facts():
     operator = Operator(True)
-    confirm(None, UR10E, None, (("largest joint motion", "elbow: 90 degrees"),), operator, yes=False)
-    assert operator.shown == {"largest joint motion": "elbow: 90 degrees"}
+    confirm_approach(LONG, 2.0, UR10E, operator)
+    assert operator.shown == {"largest joint motion": "elbow_joint: 90 degrees", "duration": "4 s"}
+    with pytest.raises(NotConfirmed, match="Nothing was moved"):
+        confirm_approach(LONG, 2.0, UR10E, Operator(False))
+
+
+def test_a_short_approach_needs_no_second_confirmation():
+    confirm_approach(LONG[:2], 2.0, UR10E, None)
 
 
 def test_without_confirmation_nothing_moves():
@@ -91,8 +99,8 @@ def test_a_matching_cell_file_confirms_and_the_operator_is_not_asked():
 
 def test_a_cell_file_does_not_confirm_a_long_approach():
     with pytest.raises(NotConfirmed, match="the cell file cannot") as refused:
-        confirm(None, UR10E, CELL, (("largest joint motion", "elbow: 90 degrees"),), None, yes=True)
-    assert "elbow: 90 degrees" in str(refused.value) and "--yes" not in str(refused.value)
+        confirm_approach(LONG, 2.0, UR10E, None)
+    assert "elbow_joint: 90 degrees" in str(refused.value) and "--yes" not in str(refused.value)
 
 
 @pytest.mark.parametrize("name", ["serial_number", "tcp", "payload", "mounting"])
