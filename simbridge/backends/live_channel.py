@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from simbridge.backends.loop_process import mapped
-from simbridge.planning.live.inputs import Input, longest_row
-from simbridge.planning.live.phase import Cause, Fate, Order, Phase, cause_of_row, cause_row
+from simbridge.planning.live.messages import Cause, Fate, Input, Order, Phase, cause_of_row, cause_row, longest_row
 from simbridge.robot.pose import Array
 
 if TYPE_CHECKING:  # loads the solvers, which the process of a replay does without

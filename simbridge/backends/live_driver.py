@@ -18,7 +18,7 @@ from simbridge.backends.pybullet import PyBulletBackend
 from simbridge.backends.servo_channel import ROWS, StateRing
 from simbridge.backends.servo_client import LoopTiming
 from simbridge.errors import GuardViolation, InvalidParameter, SimbridgeError
-from simbridge.planning.live.phase import Order
+from simbridge.planning.live.messages import Order
 from simbridge.planning.options import Options
 from simbridge.robot.robot import Robot
 from simbridge.ur.errors import ScriptNotStarted, StaleState

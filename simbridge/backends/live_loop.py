@@ -24,10 +24,9 @@ from simbridge.backends.servo_channel import StateRing
 from simbridge.errors import GuardViolation, InvalidParameter
 from simbridge.ik.callable_solver import named_solver
 from simbridge.ik.solver import Solver
-from simbridge.planning.live.inputs import Input
+from simbridge.planning.live.messages import Cause, Input, Order, Phase
 from simbridge.planning.live.motion import LiveMotion
 from simbridge.planning.live.options import LiveOptions
-from simbridge.planning.live.phase import Cause, Order, Phase
 from simbridge.planning.options import Options
 from simbridge.robot.collision import CollisionModel, CollisionScene
 from simbridge.robot.pose import Array

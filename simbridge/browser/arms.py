@@ -15,8 +15,8 @@ from simbridge.browser.view import Sample, Shown, out_of_reach, sentence_of
 from simbridge.errors import InvalidParameter, SimbridgeError
 from simbridge.ik.solver import Solver
 from simbridge.ik.targets import residual
+from simbridge.planning.live.messages import Phase
 from simbridge.planning.live.options import SIMULATED, STUDIO
-from simbridge.planning.live.phase import Phase
 from simbridge.robot.kinematics import tool_frame, tool_path
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot

@@ -13,7 +13,7 @@ from typing import Any, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from simbridge.planning.live.phase import NAMES, Cause, Fate, Order, Phase
+from simbridge.planning.live.messages import NAMES, Cause, Fate, Order, Phase
 from simbridge.recording.live_record import InputRecord, latencies
 from simbridge.recording.log import LogColumns
 from simbridge.robot.pose import Array

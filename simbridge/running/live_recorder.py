@@ -12,8 +12,7 @@ import numpy as np
 
 from simbridge.backends.backend import ArmState
 from simbridge.backends.live_channel import Period
-from simbridge.planning.live.inputs import Input
-from simbridge.planning.live.phase import NAMES, STOPS, Fate, Order, Phase, cause_row
+from simbridge.planning.live.messages import NAMES, STOPS, Fate, Input, Order, Phase, cause_row
 from simbridge.recording.live_record import EVENTS, INPUTS, InputRecord, JsonLines
 from simbridge.recording.log import LiveSample, LogWriter
 from simbridge.recording.run_directory import RunDirectory

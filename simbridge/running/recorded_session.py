@@ -16,10 +16,9 @@ from simbridge.errors import InvalidParameter
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.ik.settings import SOLVERS, SolverParameters, is_function
 from simbridge.ik.solver import Solver
-from simbridge.planning.live.inputs import Input, Kind, TwistFrame
+from simbridge.planning.live.messages import Input, Kind, Order, Phase, TwistFrame
 from simbridge.planning.live.motion import LiveMotion, Step
 from simbridge.planning.live.options import LiveOptions
-from simbridge.planning.live.phase import Order, Phase
 from simbridge.planning.options import Options
 from simbridge.planning.plan import Plan
 from simbridge.planning.scenario import Scenario

@@ -17,7 +17,7 @@ import numpy as np
 import pinocchio as pin
 
 from simbridge.errors import InputFileError, InvalidParameter, MissingPackage, Refusal, SimbridgeError, UnknownName
-from simbridge.planning.live.inputs import TwistFrame
+from simbridge.planning.live.messages import TwistFrame
 from simbridge.planning.option_field import option
 from simbridge.robot.pose import Array
 

@@ -23,7 +23,7 @@ import numpy as np
 import pinocchio as pin
 
 from simbridge.errors import InvalidParameter, SimbridgeError
-from simbridge.planning.live.inputs import TwistFrame
+from simbridge.planning.live.messages import TwistFrame
 from simbridge.teleop.device import MOVABLE, Command, Device, DeviceError, Reading, Request, TeleopOptions
 
 if TYPE_CHECKING:  # loads the backends; a device is only given its session

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from simbridge.cli.command_line import main
-from simbridge.planning.live.phase import NAMES
+from simbridge.planning.live.messages import NAMES
 from simbridge.report import session
 from tests.report.conftest import Page
 

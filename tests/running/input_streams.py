@@ -16,7 +16,7 @@ import numpy as np
 import pinocchio as pin
 
 from simbridge.errors import InvalidParameter, UnknownName
-from simbridge.planning.live.inputs import FRAMES
+from simbridge.planning.live.messages import FRAMES
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.running.live_session import LiveSession

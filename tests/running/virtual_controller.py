@@ -16,7 +16,7 @@ from simbridge.backends.servo_channel import ROWS, StateRing
 from simbridge.backends.servo_loop import ServoLoop
 from simbridge.errors import SimbridgeError
 from simbridge.planning.guard import Guard
-from simbridge.planning.live.phase import Order
+from simbridge.planning.live.messages import Order
 from simbridge.robot.pose import Array
 from simbridge.running import live_setup
 from simbridge.running.live_session import LiveSession

@@ -6,7 +6,7 @@ import numpy as np
 import pinocchio as pin
 
 from simbridge.planning.live.between_inputs import JOINTS, POSES, Chunk, HeldInput, InputFilter, JointSpace, PoseSpace
-from simbridge.planning.live.inputs import Input, TwistFrame
+from simbridge.planning.live.messages import Input, TwistFrame
 from simbridge.planning.live.options import LiveOptions
 from simbridge.robot.pose import Array
 

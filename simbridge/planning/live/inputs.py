@@ -1,69 +1,18 @@
-"""The inputs of a live session: checked when they are given, and as rows of numbers for the loop's process."""
+"""The values of a live session's inputs, checked when they are given."""
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any
 
 import numpy as np
 
 from simbridge.errors import InvalidParameter, UnknownName
 from simbridge.ik.targets import as_joints, as_pose
+from simbridge.planning.live.messages import FRAMES, LONGEST_CHUNK, Kind
 from simbridge.robot.pose import Array
 
-Kind = Literal["pose", "twist", "jog", "joints", "follow", "follow_joints"]
-TwistFrame = Literal["base_link", "base", "tool"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
-FRAMES: tuple[TwistFrame, ...] = get_args(TwistFrame)
-# A chunk holds at most this many stamps.
-LONGEST_CHUNK = 512
-# And ends at most so long after it is given, s: what gives it may hang, and the arm must not go on for long.
+# A chunk ends at most so long after it is given, s: what gives it may hang, and the arm must not go on for long.
 LONGEST_AHEAD = 5.0
-# Numbers of a row before its values: see `Input.row`.
-_HEAD = 7
-
-
-class Input(NamedTuple):
-    """One input.
-
-    Attributes:
-        values: A pose (7,), a twist (6,) in m/s and rad/s, joint velocities or positions (n,), or the rows of a chunk
-            of poses (K, 1 + 7) or joint positions (K, 1 + n): a time in s after the input, and what is due then.
-    """
-
-    kind: Kind  # what the values are
-    values: Array
-    number: int  # counts the inputs of a session, from 1
-    engagement: int  # the engagement to which it belongs
-    frame: TwistFrame = "base_link"  # the axes of a twist
-    relative: bool = False  # whether a pose is relative to that at the engagement
-    sent: float = 0.0  # when it was given, s of the host's monotonic clock
-
-    @property
-    def is_chunk(self) -> bool:
-        """Whether its values are rows with stamps ahead."""
-        return self.kind in ("follow", "follow_joints")
-
-    def row(self) -> Array:
-        """The input as numbers, for the mailbox."""
-        rows = len(self.values) if self.is_chunk else 0
-        head = (
-            KINDS.index(self.kind), FRAMES.index(self.frame), self.relative, self.number, self.engagement, self.sent,
-            rows,
-        )  # fmt: skip
-        return np.concatenate([np.array(head, dtype=float), self.values.ravel()])
-
-    @staticmethod
-    def of(row: Array) -> Input:
-        """The input of such numbers."""
-        kind, frame, relative, number, engagement, sent, rows = row[:_HEAD].tolist()
-        values = row[_HEAD:].reshape(int(rows), -1) if rows else row[_HEAD:]
-        at = KINDS[int(kind)], values, int(number), int(engagement), FRAMES[int(frame)]
-        return Input(*at, bool(relative), sent)
-
-
-def longest_row(n: int) -> int:
-    """How many numbers the row of an input has at most, for n joints."""
-    return _HEAD + LONGEST_CHUNK * (1 + max(n, 7))
 
 
 def twist_values(twist: Any, frame: str) -> Array:

@@ -15,7 +15,7 @@ import numpy as np
 import pinocchio as pin
 
 from simbridge.planning.guard import allowed_distance
-from simbridge.planning.live.phase import Cause
+from simbridge.planning.live.messages import Cause
 from simbridge.robot.collision import MARGIN, CollisionModel
 from simbridge.robot.kinematics import movable_directions
 from simbridge.robot.pose import Array

@@ -18,10 +18,9 @@ from simbridge.ik.targets import freed
 from simbridge.planning.limiter import Limiter
 from simbridge.planning.live.aim import Aim, make_aim
 from simbridge.planning.live.between_inputs import POSES
-from simbridge.planning.live.inputs import Input
 from simbridge.planning.live.limits import Approach, margins
+from simbridge.planning.live.messages import Cause, Fate, Happening, Input, Order, Phase, next_phase
 from simbridge.planning.live.options import LiveOptions
-from simbridge.planning.live.phase import Cause, Fate, Happening, Order, Phase, next_phase
 from simbridge.robot.collision import CollisionModel
 from simbridge.robot.pose import Array
 from simbridge.servo.feedforward import SCALING_RAMP

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simbridge.planning.live.phase import Order
+from simbridge.planning.live.messages import Order
 from simbridge.robot import load_robot
 from simbridge.servo.law import ServojLaw
 from tests.planning.live.trial import ROBOT, Given, Ordered, engaged, pose_of, refusal, run

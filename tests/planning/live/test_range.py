@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from simbridge.ik.forward_dynamics import ForwardDynamics
-from simbridge.planning.live.inputs import Input
+from simbridge.planning.live.messages import Input, Order
 from simbridge.planning.live.motion import LiveMotion
 from simbridge.planning.live.options import LiveOptions
-from simbridge.planning.live.phase import Order
 from simbridge.robot import load_robot
 from simbridge.servo.law import ServojLaw
 from tests.planning.live.trial import engaged, repeated, run

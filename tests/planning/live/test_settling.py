@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from simbridge.ik.settings import SOLVERS
 from simbridge.planning.live.between_inputs import POSES
-from simbridge.planning.live.inputs import Input
+from simbridge.planning.live.messages import Input
 from simbridge.robot import load_robot
 from simbridge.robot.kinematics import tool_path
 from tests.planning.live.trial import engaged, moved, pose_of, repeated, run

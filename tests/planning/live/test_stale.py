@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from simbridge.planning.live.messages import Fate, Order, Phase
 from simbridge.planning.live.options import TIMEOUTS
-from simbridge.planning.live.phase import Fate, Order, Phase
 from simbridge.robot import load_robot
 from tests.planning.live.trial import Given, Ordered, engaged, moved, pose_of, repeated, run
 

@@ -11,10 +11,9 @@ import numpy as np
 from simbridge.errors import GuardViolation
 from simbridge.ik.settings import SOLVERS
 from simbridge.planning.guard import Guard
-from simbridge.planning.live.inputs import Input
+from simbridge.planning.live.messages import Input, Order
 from simbridge.planning.live.motion import LiveMotion, Step
 from simbridge.planning.live.options import LiveOptions
-from simbridge.planning.live.phase import Order
 from simbridge.robot import load_robot
 from simbridge.robot.collision import CollisionModel
 from simbridge.robot.kinematics import tool_path

@@ -1,14 +1,71 @@
-"""The states of a live session while its loop runs, what leads from one to the next, orders, and causes.
+"""What a live motion is given, inputs and orders, and what it reports: phases, fates of inputs, and causes.
 
-They refine the states `ready`, `moving` and `paused` of a session with a controller (backends/servo_channel.py); drawn
-in docs/live.md. A cause says why a live arm is slower than asked, or stands: a name, of what, and a number; none is
-guessed.
+The phases refine the states `ready`, `moving` and `paused` of a session with a controller (backends/session_state.py);
+drawn in docs/live.md. A cause says why a live arm is slower than asked, or stands: a name, of what, and a number; none
+is guessed.
 """
 
 from __future__ import annotations
 
 from enum import Enum, IntEnum
-from typing import NamedTuple
+from typing import Literal, NamedTuple, get_args
+
+import numpy as np
+
+from simbridge.robot.pose import Array
+
+Kind = Literal["pose", "twist", "jog", "joints", "follow", "follow_joints"]
+TwistFrame = Literal["base_link", "base", "tool"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+FRAMES: tuple[TwistFrame, ...] = get_args(TwistFrame)
+# A chunk holds at most this many stamps.
+LONGEST_CHUNK = 512
+# Numbers of a row before its values: see `Input.row`.
+_HEAD = 7
+
+
+class Input(NamedTuple):
+    """One input.
+
+    Attributes:
+        values: A pose (7,), a twist (6,) in m/s and rad/s, joint velocities or positions (n,), or the rows of a chunk
+            of poses (K, 1 + 7) or joint positions (K, 1 + n): a time in s after the input, and what is due then.
+    """
+
+    kind: Kind  # what the values are
+    values: Array
+    number: int  # counts the inputs of a session, from 1
+    engagement: int  # the engagement to which it belongs
+    frame: TwistFrame = "base_link"  # the axes of a twist
+    relative: bool = False  # whether a pose is relative to that at the engagement
+    sent: float = 0.0  # when it was given, s of the host's monotonic clock
+
+    @property
+    def is_chunk(self) -> bool:
+        """Whether its values are rows with stamps ahead."""
+        return self.kind in ("follow", "follow_joints")
+
+    def row(self) -> Array:
+        """The input as numbers, for the mailbox."""
+        rows = len(self.values) if self.is_chunk else 0
+        head = (
+            KINDS.index(self.kind), FRAMES.index(self.frame), self.relative, self.number, self.engagement, self.sent,
+            rows,
+        )  # fmt: skip
+        return np.concatenate([np.array(head, dtype=float), self.values.ravel()])
+
+    @staticmethod
+    def of(row: Array) -> Input:
+        """The input of such numbers."""
+        kind, frame, relative, number, engagement, sent, rows = row[:_HEAD].tolist()
+        values = row[_HEAD:].reshape(int(rows), -1) if rows else row[_HEAD:]
+        at = KINDS[int(kind)], values, int(number), int(engagement), FRAMES[int(frame)]
+        return Input(*at, bool(relative), sent)
+
+
+def longest_row(n: int) -> int:
+    """How many numbers the row of an input has at most, for n joints."""
+    return _HEAD + LONGEST_CHUNK * (1 + max(n, 7))
 
 
 class Phase(IntEnum):
