@@ -8,27 +8,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from simbridge.errors import LimitExceeded, Quantity, TargetOutOfReach
-from simbridge.ik.solver import Solver
-from simbridge.planning.limiter import CLOCK_SLOPE, tool_speeds
+from simbridge.errors import LimitExceeded, Quantity
+from simbridge.planning.plan import CLOCK_SLOPE
 from simbridge.robot.collision import Clearance, CollisionModel
+from simbridge.robot.kinematics import tool_speeds
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
-from simbridge.text import fixed, pose_residual
-from simbridge.trajectory.trajectory import Trajectory
 
 # Values planned to a limit may exceed it by rounding.
 _SLACK = 1.0 + 1e-6
 # How long ago the state was measured that the guard compares a setpoint with, at most, s: real links take 4 to 6 ms.
 _SEEN_LATE = 0.006
-# Targets farther away than this many times the arm's reach are most likely in another unit.
-_UNIT_RATIO = 20.0
 
 
 @dataclass(frozen=True)
@@ -70,59 +66,6 @@ class Remedies(NamedTuple):
         text = f"{', '.join(first)}, or {last}." if first else f"{last}."
         held = "Each sample is held until the next one, so it is a step at any speed: "
         return held + text if self.held else text
-
-
-def check_reach(solver: Solver, trajectory: Trajectory, times: Array, targets: Array, start: Array) -> None:
-    """Refuse targets (T, 7), at instants of their trajectory (T,), s, that no posture attains.
-
-    Each is solved to a tolerance, starting at the solution before it, the first at joint positions `start` (n,), rad.
-
-    Raises:
-        TargetOutOfReach: Names the first, and says so when all are (most likely in another unit).
-    """
-    poses = np.concatenate([trajectory.poses, targets]) if len(targets) > 1 else targets
-    instants = np.concatenate([trajectory.elapsed, times]) if len(targets) > 1 else times
-    order = np.argsort(instants, kind="stable")
-    # In chunks: a solve that fails takes as long as a hundred that succeed, and only the first failure is reported.
-    for begin in range(0, len(order), 64):
-        chunk = order[begin : begin + 64]
-        q, residuals, converged = solver.solve_each(poses[chunk], start)
-        if not np.all(converged):
-            first = int(np.argmin(converged))
-            _refuse(solver, trajectory, float(instants[chunk[first]]), poses[chunk[first]], residuals[first])
-        start = q[-1]
-
-
-def _refuse(solver: Solver, trajectory: Trajectory, time: float, target: Array, residual: Array) -> NoReturn:
-    """Refuse for the first target that is out of reach."""
-    sample = int(trajectory.sample_at(time))
-    distance, angle = float(residual[0]), float(residual[1])
-    first = f"the first is sample {sample} at {time:.3f} s, which stays {pose_residual(distance, angle)} away"
-    few = np.unique(np.linspace(0, len(trajectory.poses) - 1, 25).astype(int))
-    _, residuals, attained = solver.solve_each(trajectory.poses[few], solver.robot.home)
-    # The first is only just out of reach; the worst shows how far the motion leaves the workspace.
-    worst = int(np.argmax(np.where(attained, -1.0, residuals[:, 0])))
-    if residuals[worst, 0] > 2.0 * distance and not attained[worst]:
-        first += f"; the farthest is sample {few[worst]}, {pose_residual(*residuals[worst])} away"
-    every = not attained.any()
-    if every:
-        far = float(np.linalg.norm(trajectory.poses[:, :3], axis=1).min()) / solver.robot.reach
-        slip = "; are these millimetres? Positions are in metres, unless --columns x[mm] says so"
-        message = (
-            f"every target is out of reach{slip if far > _UNIT_RATIO else ''}; {first}. The arm reaches at most "
-            f"{solver.robot.reach:.2f} m from its first joint; check units, frame (--frame base for pendant poses) and "
-            "TCP."
-        )
-    else:
-        place = ", ".join(fixed(v, 3) for v in target[:3])
-        message = (
-            f"targets are out of reach; {first} (the first target is {place} m). Move or shrink the trajectory, or "
-            "choose a longer arm (--robot)."
-        )
-    if trajectory.read_as:
-        message += f" The file was read as {trajectory.read_as}."
-    message = f"The plan was refused: {message}"
-    raise TargetOutOfReach(message, sample=sample, time=time, distance=distance, angle=angle, every=every)
 
 
 def check_setpoints(

@@ -9,13 +9,11 @@ import pinocchio as pin
 import ruckig
 from numpy.typing import NDArray
 
-from simbridge.robot.kinematics import tool_path
+from simbridge.planning.plan import CLOCK_SLOPE
+from simbridge.robot.kinematics import tool_speeds
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 
-# Largest change per second of the rate at which stretched time passes, 1/s: it adds this much times a joint's velocity
-# to its acceleration.
-CLOCK_SLOPE = 2.0
 # Just inside, so that rounding does not bring a setpoint past its limit.
 _INSIDE = 1.0 - 1e-6
 # Of the tool speed limit: chords are a little shorter than their arcs.
@@ -238,12 +236,6 @@ class Limiter:
         pin.forwardKinematics(self._robot.model, self._data, q)
         position: Array = pin.updateFramePlacement(self._robot.model, self._data, self._tcp).translation.copy()
         return position
-
-
-def tool_speeds(robot: Robot, setpoints: Array, period: float) -> Array:
-    """Speed of the TCP (T - 1,) in m/s between joint positions (T, n) one period apart."""
-    points = tool_path(robot, setpoints)[:, :3]
-    return np.linalg.norm(np.diff(points, axis=0), axis=1) / period
 
 
 def limited(

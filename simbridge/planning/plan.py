@@ -17,6 +17,10 @@ from simbridge.trajectory.trajectory import Hold, Trajectory
 OnLimits = Literal["refuse", "limit"]
 """What is done with setpoints past a limit."""
 
+CLOCK_SLOPE = 2.0
+"""Largest change per second of the rate at which stretched time passes, 1/s: it adds this much times a joint's velocity
+to its acceleration."""
+
 
 @dataclass(frozen=True, eq=False)
 class Start:

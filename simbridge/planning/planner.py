@@ -28,15 +28,14 @@ from simbridge.planning.check import (
     check_positions,
     check_predicted_distance,
     check_predicted_velocity,
-    check_reach,
     check_setpoints,
 )
 from simbridge.planning.feedforward import CORNER_TOLERANCE, Feedforward, at_speed, feedforward
 from simbridge.planning.guard import allowed_distance
 from simbridge.planning.limiter import Timed, limited, stretched
 from simbridge.planning.options import Options, StartChoice
-from simbridge.planning.placement import AttainableSpace, flag_of, placements
 from simbridge.planning.plan import Plan, Start, home_flag
+from simbridge.planning.reach import AttainableSpace, check_reach, flag_of, placements
 from simbridge.planning.scenario import Scenario
 from simbridge.robot import pose
 from simbridge.robot.chain import TASK_ROWS

@@ -28,6 +28,12 @@ def tool_path(robot: Robot, joints: ArrayLike) -> NDArray[np.float64]:
     return tool_poses(robot.placements, robot.prismatic, joints)
 
 
+def tool_speeds(robot: Robot, setpoints: Array, period: float) -> Array:
+    """Speed of the TCP (T - 1,) in m/s between joint positions (T, n) one period apart."""
+    points = tool_path(robot, setpoints)[:, :3]
+    return np.linalg.norm(np.diff(points, axis=0), axis=1) / period
+
+
 def tool_poses(placements: Array, prismatic: Flags, joints: ArrayLike) -> Array:
     """As `tool_path`, for a chain: placements (n + 1, 4, 4), the last one the tool's, and which joints slide (n,)."""
     q = np.asarray(joints, dtype=float)

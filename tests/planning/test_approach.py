@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from simbridge.errors import PlanRefused
 from simbridge.planning.approach import plan_approach
-from simbridge.planning.limiter import tool_speeds
 from simbridge.robot import load_robot
+from simbridge.robot.kinematics import tool_speeds
 
 UR10 = load_robot("ur10")
 

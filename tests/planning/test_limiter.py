@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from simbridge.planning.limiter import Limiter, limited, stretched_times, tool_speeds
+from simbridge.planning.limiter import Limiter, limited, stretched_times
 from simbridge.robot import load_robot
-from simbridge.robot.kinematics import tool_path
+from simbridge.robot.kinematics import tool_path, tool_speeds
 from simbridge.servo.law import GAIN_RANGE, ServojLaw
 
 ROBOT = load_robot("ur10")

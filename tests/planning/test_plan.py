@@ -22,13 +22,13 @@ from simbridge.errors import (
 from simbridge.ik.forward_dynamics import ForwardDynamics
 from simbridge.planning.check import Remedies, check_predicted_distance, check_predicted_velocity, check_setpoints
 from simbridge.planning.guard import Guard, allowed_distance
-from simbridge.planning.limiter import limited, tool_speeds
+from simbridge.planning.limiter import limited
 from simbridge.planning.options import Options
 from simbridge.planning.planner import make_plan
 from simbridge.planning.scenario import Scenario
 from simbridge.robot import load_robot
 from simbridge.robot.collision import CollisionModel, CollisionScene
-from simbridge.robot.kinematics import tool_path
+from simbridge.robot.kinematics import tool_path, tool_speeds
 from simbridge.servo.law import ServojLaw
 from simbridge.text import millimetres
 from simbridge.trajectory import Sampling, Trajectory, square, step

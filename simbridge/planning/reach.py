@@ -1,22 +1,25 @@
-"""Where a recording that an arm cannot reach would be in reach: the nearest rotation about z and shift."""
+"""Whether an arm can reach all targets, and where a recording that it cannot reach would be in reach."""
 
 from __future__ import annotations
 
 import itertools
 import math
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 
-from simbridge.errors import PlanRefused
+from simbridge.errors import PlanRefused, TargetOutOfReach
 from simbridge.ik.solver import Solver
 from simbridge.robot import pose
 from simbridge.robot.collision import CollisionModel
 from simbridge.robot.kinematics import tool_path
 from simbridge.robot.pose import Array
+from simbridge.text import fixed, pose_residual
 from simbridge.trajectory.trajectory import Trajectory
 
+# Targets farther away than this many times the arm's reach are most likely in another unit.
+_UNIT_RATIO = 20.0
 # Samples that are solved for each placement, and for the one that is suggested.
 _FEW, _MANY = 12, 200
 _TURNS = tuple(math.radians(degrees) for degrees in (0, 45, -45, 90, -90, 135, -135, 180))
@@ -26,6 +29,59 @@ _DISTANCES, _HEIGHTS = (0.55, 0.45, 0.65), (0.2, 0.35, 0.05, 0.5)
 _TRIED = 3
 # A shift is shortened until the motion is out of reach, and stays by this much of the way inside.
 _MARGIN, _HALVINGS = 0.1, 5
+
+
+def check_reach(solver: Solver, trajectory: Trajectory, times: Array, targets: Array, start: Array) -> None:
+    """Refuse targets (T, 7), at instants of their trajectory (T,), s, that no posture attains.
+
+    Each is solved to a tolerance, starting at the solution before it, the first at joint positions `start` (n,), rad.
+
+    Raises:
+        TargetOutOfReach: Names the first, and says so when all are (most likely in another unit).
+    """
+    poses = np.concatenate([trajectory.poses, targets]) if len(targets) > 1 else targets
+    instants = np.concatenate([trajectory.elapsed, times]) if len(targets) > 1 else times
+    order = np.argsort(instants, kind="stable")
+    # In chunks: a solve that fails takes as long as a hundred that succeed, and only the first failure is reported.
+    for begin in range(0, len(order), 64):
+        chunk = order[begin : begin + 64]
+        q, residuals, converged = solver.solve_each(poses[chunk], start)
+        if not np.all(converged):
+            first = int(np.argmin(converged))
+            _refuse(solver, trajectory, float(instants[chunk[first]]), poses[chunk[first]], residuals[first])
+        start = q[-1]
+
+
+def _refuse(solver: Solver, trajectory: Trajectory, time: float, target: Array, residual: Array) -> NoReturn:
+    """Refuse for the first target that is out of reach."""
+    sample = int(trajectory.sample_at(time))
+    distance, angle = float(residual[0]), float(residual[1])
+    first = f"the first is sample {sample} at {time:.3f} s, which stays {pose_residual(distance, angle)} away"
+    few = np.unique(np.linspace(0, len(trajectory.poses) - 1, 25).astype(int))
+    _, residuals, attained = solver.solve_each(trajectory.poses[few], solver.robot.home)
+    # The first is only just out of reach; the worst shows how far the motion leaves the workspace.
+    worst = int(np.argmax(np.where(attained, -1.0, residuals[:, 0])))
+    if residuals[worst, 0] > 2.0 * distance and not attained[worst]:
+        first += f"; the farthest is sample {few[worst]}, {pose_residual(*residuals[worst])} away"
+    every = not attained.any()
+    if every:
+        far = float(np.linalg.norm(trajectory.poses[:, :3], axis=1).min()) / solver.robot.reach
+        slip = "; are these millimetres? Positions are in metres, unless --columns x[mm] says so"
+        message = (
+            f"every target is out of reach{slip if far > _UNIT_RATIO else ''}; {first}. The arm reaches at most "
+            f"{solver.robot.reach:.2f} m from its first joint; check units, frame (--frame base for pendant poses) and "
+            "TCP."
+        )
+    else:
+        place = ", ".join(fixed(v, 3) for v in target[:3])
+        message = (
+            f"targets are out of reach; {first} (the first target is {place} m). Move or shrink the trajectory, or "
+            "choose a longer arm (--robot)."
+        )
+    if trajectory.read_as:
+        message += f" The file was read as {trajectory.read_as}."
+    message = f"The plan was refused: {message}"
+    raise TargetOutOfReach(message, sample=sample, time=time, distance=distance, angle=angle, every=every)
 
 
 def flag_of(placement: Array | tuple[float, ...]) -> str:
