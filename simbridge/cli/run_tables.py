@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,67 +33,32 @@ def show_run(summary: Summary, directory: Path) -> None:
     console = Console(highlight=False)
     if not summary["samples"]:
         console.print(f"No sample was recorded. The run is in {directory}", markup=False)
-        _print_session(console, summary)
+        _say_all(console, _session(summary))
         return
     say(console, headline(summary), style="bold")
     say(console, advice(summary))
     console.print()
     console.print(_budget_table(summary, narrow=console.width < 72))
-    _print_delays(console, summary)
-    say(console, plant_sentences(summary))
-    _print_path(console, summary)
-    _print_relative(console, summary)
     console.print()
-    console.print(_metrics_table(summary))
+    _say_all(console, _error_sentences(summary))
     console.print()
-    if (kinematics := kinematics_words(summary["kinematics"])) != "nominal":
-        say(console, f"Kinematics: {kinematics}.")
-    for note in summary["solver_notes"]:
-        say(console, note)
-    if summary["limited_samples"]:
-        say(console, f"The limiter changed {summary['limited_samples']} of {summary['samples']} setpoints.")
-    _print_time(console, summary)
-    if summary["saturated_samples"]:
-        share = f"{summary['saturated_samples']} of {summary['samples']}"
-        say(console, f"A joint torque was at its limit in {share} samples.")
-    if summary["passed"] is not None:
-        console.print(
-            "[green]Within the tolerance.[/green]" if summary["passed"] else "[red]Beyond the tolerance.[/red]"
-        )
-    _print_session(console, summary)
+    console.print(table_of(("metric", "value", "unit"), [row[:3] for row in shown_metrics(summary)], left=("unit",)))
+    console.print()
+    _say_all(console, _remarks(summary))
+    _show_judgement(console, summary["passed"], "Within the tolerance.")
+    _say_all(console, _session(summary))
     console.print(f"Run:    {directory}", soft_wrap=True, markup=False)
     console.print(f"Report: {directory / 'report.html'}", soft_wrap=True, markup=False)
 
 
-def _print_session(console: Console, summary: Summary) -> None:
-    """Inputs and latency of a live session."""
-    if summary["inputs"] is not None and summary["latency"] is not None:
-        say(console, input_sentences(summary["inputs"]))
-        if latency := latency_sentence(summary["latency"]):
-            say(console, latency)
+def _say_all(console: Console, sentences: Iterable[str]) -> None:
+    for sentence in sentences:
+        say(console, sentence)
 
 
-def _print_time(console: Console, summary: Summary) -> None:
-    """Slower motion by the plan or the controller, and the control loop's timing."""
-    duration, trajectory, loop = summary["duration_s"], summary["trajectory_duration_s"], summary["loop"]
-    if is_slowed_down(duration, trajectory, summary["period_s"]):
-        why = slow_down_reason(summary["feedforward"]) if loop is None else "by the plan, the controller or the network"
-        say(console, f"Slowed down {why}: {trajectory:.2f} s of trajectory took {duration:.2f} s.")
-    if loop is None:
-        return
-    scaling = summary["speed_scaling"]
-    if scaling["min"] < 1.0:
-        shares = f"mean {100.0 * scaling['mean']:.0f} %, min {100.0 * scaling['min']:.0f} %"
-        say(console, f"The controller's speed scaling: {shares}.")
-    if summary["pauses"]["count"]:
-        say(console, pause_sentence(summary["pauses"]))
-    times = (milliseconds(loop[name]) for name in ("period_mean_s", "period_std_s", "period_p999_s", "period_max_s"))
-    mean, deviation, p999, longest = times
-    say(
-        console,
-        f"Loop period: mean {mean} ms, standard deviation {deviation}, p99.9 {p999}, max {longest} ms; missed: "
-        f"{loop['missed_deadlines']} deadlines, {loop['missed_states']} states.",
-    )
+def _show_judgement(console: Console, passed: bool | None, kept: str) -> None:
+    if passed is not None:
+        console.print(f"[green]{kept}[/green]" if passed else "[red]Beyond the tolerance.[/red]")
 
 
 def _budget_table(summary: Summary, *, narrow: bool) -> Table:
@@ -105,33 +70,32 @@ def _budget_table(summary: Summary, *, narrow: bool) -> Table:
     parts = (*known_parts(summary), TRACKING_ERROR)
     lines: list[tuple[str, str]] = [(f"  {part.name}" if part.of else part.name, part.key) for part in parts]
     lines.append(("delay removed" if narrow else "tracking, delay removed", "delay_compensated"))
-    rows = [
-        (
-            name,
-            *(millimetres(errors[key]["position_m"][k]) for k in positions),
-            *(degrees(errors[key]["rotation_rad"][k]) for k in rotations),
-        )
-        for name, key in lines
-        if errors[key] is not None
-    ]
+    rows = []
+    for name, key in lines:
+        if (error := errors[key]) is not None:
+            lengths = (millimetres(error["position_m"][k]) for k in positions)
+            rows.append((name, *lengths, *(degrees(error["rotation_rad"][k]) for k in rotations)))
     return table_of(columns, rows, bold=(TRACKING_ERROR.name,))
 
 
-def _metrics_table(summary: Summary) -> Table:
-    rows = [line[:3] for line in shown_metrics(summary)]
-    return table_of(("metric", "value", "unit"), rows, left=("unit",))
-
-
-def _print_delays(console: Console, summary: Summary) -> None:
-    """Delays of the position, and of the rotation if they differ; of the rotation alone if the tool only rotates."""
-    console.print()
+def _error_sentences(summary: Summary) -> Iterator[str]:
+    """Delays, the plant, contour error and lag, and the RPE: the RMSE of the APE is the RMS of the tracking error."""
+    # Of the position, and of the rotation if they differ; of the rotation alone if the tool only rotates.
     if summary["delay_of"] == "position":
-        _print_part(console, summary, "position")
+        yield from _delays(summary, "position")
     if summary["delay_of"] == "rotation" or rotation_delay_differs(summary):
-        _print_part(console, summary, "rotation")
+        yield from _delays(summary, "rotation")
+    yield plant_sentences(summary)
+    contour, lag = summary["contour_error"]["position_m"], summary["along_path_lag"]["length_m"]["mean"]
+    direction = "" if lag >= 0.0 else " (ahead)"
+    error = f"RMS {millimetres(contour['rms'])} mm, max {millimetres(contour['max'])} mm"
+    yield f"Contour error: {error}; mean lag {millimetres(lag)} mm{direction}."
+    if (relative := summary["relative_pose_error"]) is not None:
+        error = f"{millimetres(relative['position_m']['rmse'])} mm, {degrees(relative['rotation_rad']['rmse'])} degrees"
+        yield f"Relative pose error over {significant(relative['delta_s'])} s: {error} RMSE."
 
 
-def _print_part(console: Console, summary: Summary, part: PosePart) -> None:
+def _delays(summary: Summary, part: PosePart) -> Iterator[str]:
     delays = part_delays(summary, part)
     named = {name.replace("_", " "): lag for name, lag in delays._asdict().items()}
     if part == "position":
@@ -140,25 +104,47 @@ def _print_part(console: Console, summary: Summary, part: PosePart) -> None:
     unused = [name for name in ("sampling", "limiter") if named[name] == 0.0]
     known = [f"{name} {milliseconds(lag)}" for name, lag in named.items() if lag is not None and name not in unused]
     if known:
-        say(console, f"Delay in {part}: {', '.join(known)} ms.")
+        yield f"Delay in {part}: {', '.join(known)} ms."
     if delays.total == 0.0:
-        say(console, f"No shift in time reduces the {part} error: its delay counts as 0.")
+        yield f"No shift in time reduces the {part} error: its delay counts as 0."
 
 
-def _print_path(console: Console, summary: Summary) -> None:
-    """Contour error and lag."""
-    contour, lag = summary["contour_error"]["position_m"], summary["along_path_lag"]["length_m"]["mean"]
-    direction = "" if lag >= 0.0 else " (ahead)"
-    error = f"RMS {millimetres(contour['rms'])} mm, max {millimetres(contour['max'])} mm"
-    say(console, f"Contour error: {error}; mean lag {millimetres(lag)} mm{direction}.")
+def _remarks(summary: Summary) -> Iterator[str]:
+    """Kinematics, solver, limits; slower motion by the plan or the controller, and the control loop's timing."""
+    if (kinematics := kinematics_words(summary["kinematics"])) != "nominal":
+        yield f"Kinematics: {kinematics}."
+    yield from summary["solver_notes"]
+    if summary["limited_samples"]:
+        yield f"The limiter changed {summary['limited_samples']} of {summary['samples']} setpoints."
+    duration, trajectory, loop = summary["duration_s"], summary["trajectory_duration_s"], summary["loop"]
+    if is_slowed_down(duration, trajectory, summary["period_s"]):
+        why = slow_down_reason(summary["feedforward"]) if loop is None else "by the plan, the controller or the network"
+        yield f"Slowed down {why}: {trajectory:.2f} s of trajectory took {duration:.2f} s."
+    if loop is not None:
+        scaling = summary["speed_scaling"]
+        if scaling["min"] < 1.0:
+            shares = f"mean {100.0 * scaling['mean']:.0f} %, min {100.0 * scaling['min']:.0f} %"
+            yield f"The controller's speed scaling: {shares}."
+        if summary["pauses"]["count"]:
+            yield pause_sentence(summary["pauses"])
+        mean, deviation, p999, longest = (
+            milliseconds(loop[name]) for name in ("period_mean_s", "period_std_s", "period_p999_s", "period_max_s")
+        )
+        yield (
+            f"Loop period: mean {mean} ms, standard deviation {deviation}, p99.9 {p999}, max {longest} ms; missed: "
+            f"{loop['missed_deadlines']} deadlines, {loop['missed_states']} states."
+        )
+    if summary["saturated_samples"]:
+        share = f"{summary['saturated_samples']} of {summary['samples']}"
+        yield f"A joint torque was at its limit in {share} samples."
 
 
-def _print_relative(console: Console, summary: Summary) -> None:
-    """The RPE; the RMSE of the APE is the RMS of the tracking error."""
-    relative = summary["relative_pose_error"]
-    if relative is not None:
-        error = f"{millimetres(relative['position_m']['rmse'])} mm, {degrees(relative['rotation_rad']['rmse'])} degrees"
-        say(console, f"Relative pose error over {significant(relative['delta_s'])} s: {error} RMSE.")
+def _session(summary: Summary) -> Iterator[str]:
+    """Inputs and latency of a live session."""
+    if summary["inputs"] is not None and summary["latency"] is not None:
+        yield input_sentences(summary["inputs"])
+        if latency := latency_sentence(summary["latency"]):
+            yield latency
 
 
 def show_repeats(summary: RepeatsSummary, directory: Path) -> None:
@@ -166,11 +152,10 @@ def show_repeats(summary: RepeatsSummary, directory: Path) -> None:
     console = Console(highlight=False)
     say(console, repeats_headline(summary), style="bold")
     say(console, f"{summary['completed']} of {summary['repeats']} runs of {summary['scenario']} completed.\n")
-    console.print(_runs(summary["runs"]))
+    cells = {run["run"]: ("no sample",) if run["tracking_error"] is None else run_cells(run) for run in summary["runs"]}
+    console.print(table_of(("run", *RUN_COLUMNS), [(name, *of_run) for name, of_run in cells.items()]))
     show_iso(console, summary["iso_9283_style"])
-    if summary["passed"] is not None:
-        kept = "[green]All within the tolerance.[/green]" if summary["passed"] else "[red]Beyond the tolerance.[/red]"
-        console.print(kept)
+    _show_judgement(console, summary["passed"], "All within the tolerance.")
     console.print(f"Runs: {directory}", soft_wrap=True, markup=False)
 
 
@@ -183,11 +168,6 @@ def run_cells(run: Mapping[str, Any]) -> tuple[str, ...]:
     contour = run["contour_error"]["position_m"]
     lengths = (millimetres(position["rms"]), millimetres(position["max"]))
     return (*lengths, degrees(rotation["rms"]), milliseconds(run["delay_s"]), millimetres(contour["rms"]))
-
-
-def _runs(runs: Sequence[Mapping[str, Any]]) -> Table:
-    rows = [(run["run"], *(("no sample",) if run["tracking_error"] is None else run_cells(run))) for run in runs]
-    return table_of(("run", *RUN_COLUMNS), rows)
 
 
 def show_iso(console: Console, iso: Mapping[str, Any]) -> None:
