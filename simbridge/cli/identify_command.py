@@ -19,7 +19,6 @@ from simbridge.recording.run_directory import RunDirectory
 from simbridge.resources import robot_files
 from simbridge.robot.calibration_file import with_kinematics
 from simbridge.robot.load import load_robot
-from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.text import fixed, millimetres, milliseconds, significant
 from simbridge.trajectory.rtde_recording import read_joint_positions
@@ -34,15 +33,7 @@ def identify(
     out: str | None = None,
     as_json: bool = False,
 ) -> int:
-    """Identify an arm and show what was found; returns the exit status, 0.
-
-    Args:
-        recording: An RTDE recording, or a run's directory.
-        commands: A file of the joint targets that were sent, or a run's directory.
-        robot: The arm's name or file; by default the run's, or the one in robots/ that fits best.
-        kinematics: The arm's own kinematics, as for `run`.
-        out: Where plant.toml is written.
-        as_json: Print JSON in place of a table.
+    """Identify an arm and show what was found; returns the exit status, 0. The arguments are the command's flags.
 
     Raises:
         InputFileError, NotARun, LogReadError: A file cannot be read.
@@ -57,7 +48,9 @@ def identify(
         if arm is None:
             raise InputFileError(str(kinematics), "kinematics of one arm need its model; name it with --robot")
         arm = with_kinematics(arm, str(kinematics))
-    sent, notes = _commands(commands) if commands is not None else (samples.commands, ())
+    sent, notes = samples.commands, tuple[str, ...]()
+    if commands is not None:
+        sent, notes = (sent_commands(commands), ()) if Path(commands).is_dir() else read_joint_positions(commands)
     samples = replace(samples, commands=sent)
     found = identify_samples(samples, robot=arm, others=others, given_kinematics=given)
     found["notes"] += [f"{commands}: {note}" for note in notes]
@@ -83,10 +76,6 @@ def _arms(recording: str, robot: str | None, is_run: bool) -> tuple[Robot | None
     if known["name"] in robot_files():
         return load_robot(known["name"]), others
     return (load_robot(known["source"]) if Path(known.get("source", "")).is_file() else None), others
-
-
-def _commands(given: str) -> tuple[Array, tuple[str, ...]]:
-    return (sent_commands(given), ()) if Path(given).is_dir() else read_joint_positions(given)
 
 
 def _show(recording: str, samples: Samples, found: Identification) -> None:

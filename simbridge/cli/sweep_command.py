@@ -86,9 +86,11 @@ def sweep(
     with _progress(as_json) as update:
         made = make(chosen, out=out, jobs=jobs or 0, cluster=cluster, keep=keep, progress=update)
     if as_json:
-        best = best_of(made.rows(), Goal.of(chosen)) if chosen.optimise else None
-        found = {"best": best and _plain(best)} if chosen.optimise else {}
-        print(json.dumps({"directory": str(made.directory), "points": len(made.identities), **found}))
+        found: dict[str, Any] = {"directory": str(made.directory), "points": len(made.identities)}
+        if chosen.optimise:
+            best = best_of(made.rows(), Goal.of(chosen))
+            found["best"] = best and _plain(best)
+        print(json.dumps(found))
     else:
         show(made)
         if chosen.optimise:
@@ -134,10 +136,8 @@ def _progress(as_json: bool) -> Iterator[Callable[[Progress], None] | None]:
 
 def _words(state: Progress) -> str:
     parts = [f"{state.known + state.done}/{state.total}"]
-    parts += [f"{count} {what}" for count, what in ((state.refused, REFUSED), (state.failed, FAILED)) if count] + [
-        f"{state.rate:.1f}/s",
-        f"{state.left / max(state.rate, 1e-9):.0f} s left",
-    ]
+    parts += [f"{count} {what}" for count, what in ((state.refused, REFUSED), (state.failed, FAILED)) if count]
+    parts += [f"{state.rate:.1f}/s", f"{state.left / max(state.rate, 1e-9):.0f} s left"]
     if state.best is not None:
         parts.append(f"best {millimetres(state.best[0])} mm")
     return "  ".join(parts)

@@ -5,16 +5,9 @@ from __future__ import annotations
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.summary import Summary
 
-__all__ = ["write_report"]
-
 
 def write_report(evaluation: Evaluation, summary: Summary, *, replay: str | None = None) -> None:
-    """Write report.html into the run's directory.
-
-    Args:
-        evaluation: The run, read back from its directory.
-        summary: Its numbers.
-        replay: The file name of the replay in the same directory, if there is one.
+    """Write report.html into the run's directory; `replay` is the file name of the replay in it, if there is one.
 
     Raises:
         OutputError: The page cannot be written.

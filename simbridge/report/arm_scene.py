@@ -50,24 +50,22 @@ class ArmScene:
         self._scene, self._colour, self._opacity = scene, colour, None if opacity >= 1.0 else opacity
         self.frame = scene.add_frame(name, show_axes=False)
         links = list(shapes) if any(shapes) or meshes else _sticks(placements)
-        for number, shape in enumerate(links[0] if links else []):
-            self._draw(f"{name}/shape{number}", shape)
-        self._joints, path = [], name
-        for i in range(len(placements) - 1):
-            path += f"/joint{i + 1}"
-            at = self._placements[i].translation
-            self._joints.append(scene.add_frame(path, show_axes=False, position=at))
-            for number, shape in enumerate(links[i + 1] if i + 1 < len(links) else []):
-                self._draw(f"{path}/shape{number}", shape)
-        bodies = [name, *("".join(f"/joint{k}" for k in range(1, i + 1)) for i in range(1, len(placements)))]
+        self._joints, bodies = [], [name]
+        for number, placement in enumerate(self._placements[:-1], start=1):
+            bodies.append(f"{bodies[-1]}/joint{number}")
+            self._joints.append(scene.add_frame(bodies[-1], show_axes=False, position=placement.translation))
+        for body, link in zip(bodies, links, strict=False):
+            for number, shape in enumerate(link):
+                self._draw(f"{body}/shape{number}", shape)
         for number, mesh in enumerate(meshes):
-            body = name if mesh.body == 0 else name + bodies[mesh.body]
+            place, painted = f"{bodies[mesh.body]}/mesh{number}", colour or _rgb(mesh.color)
             scene.add_mesh_simple(
-                f"{body}/mesh{number}", mesh.vertices, mesh.triangles, color=colour or _rgb(mesh.color),
-                opacity=self._opacity, side="double",
-            )  # fmt: skip
+                place, mesh.vertices, mesh.triangles, color=painted, opacity=self._opacity, side="double"
+            )
         end = self._placements[-1]
-        scene.add_frame(f"{path}/tcp", axes_length=0.08, axes_radius=0.004, wxyz=wxyz(end), position=end.translation)
+        scene.add_frame(
+            f"{bodies[-1]}/tcp", axes_length=0.08, axes_radius=0.004, wxyz=wxyz(end), position=end.translation
+        )
 
     def _draw(self, name: str, shape: dict[str, Any]) -> None:
         start, end = np.array(shape["start"]), np.array(shape["end"])
@@ -76,27 +74,20 @@ class ArmScene:
         if length > 0.0:
             # The axis of viser's cylinder is z.
             turn = pin.Quaternion.FromTwoVectors(np.array([0.0, 0.0, 1.0]), (end - start) / length)
-            self._scene.add_cylinder(
-                name, shape["radius"], length, colour, wxyz=np.roll(turn.coeffs(), 1), position=0.5 * (start + end),
-                opacity=self._opacity,
-            )  # fmt: skip
+            at = {"wxyz": np.roll(turn.coeffs(), 1), "position": 0.5 * (start + end)}
+            self._scene.add_cylinder(name, shape["radius"], length, colour, opacity=self._opacity, **at)
         if shape["kind"] == "capsule":
-            for number, place in enumerate((start, end)):
-                self._scene.add_icosphere(
-                    f"{name}_end{number}",
-                    shape["radius"],
-                    colour,
-                    subdivisions=2,
-                    position=place,
-                    opacity=self._opacity,
-                )
+            for end_number, place in enumerate((start, end)):
+                ball, radius = f"{name}_end{end_number}", shape["radius"]
+                self._scene.add_icosphere(ball, radius, colour, subdivisions=2, position=place, opacity=self._opacity)
 
     def move(self, q: Array) -> None:
         """Show it at joint positions (n,), rad."""
         for frame, placement, slides, value in zip(
             self._joints, self._placements[:-1], self._prismatic, np.asarray(q).tolist(), strict=True
         ):
-            moved = placement * along_z(value, bool(slides))
+            turned, slid = (0.0, value) if slides else (value, 0.0)
+            moved = placement * pin.SE3(pin.utils.rotate("z", turned), np.array([0.0, 0.0, slid]))
             frame.wxyz = wxyz(moved)
             if slides:
                 frame.position = moved.translation
@@ -112,13 +103,6 @@ def _sticks(placements: Array) -> list[list[dict[str, Any]]]:
     ends = [placement[:3, 3].tolist() for placement in placements]
     stick = {"kind": "capsule", "start": [0.0] * 3, "radius": STICK, "color": [0.6, 0.64, 0.68]}
     return [[stick | {"end": end}] for end in ends]
-
-
-def along_z(q: float, slides: bool) -> pin.SE3:
-    """The motion of a joint, about its z axis or along it."""
-    if slides:
-        return pin.SE3(np.eye(3), np.array([0.0, 0.0, q]))
-    return pin.SE3(pin.utils.rotate("z", q), np.zeros(3))
 
 
 def wxyz(placement: pin.SE3) -> Array:

@@ -43,7 +43,8 @@ def compare_page(comparison: Comparison, figures: IsoFigures | None = None) -> s
         comparison: The runs.
         figures: ISO 9283-style figures, when the runs are cycles of one motion on one arm.
     """
-    scenario, legend = comparison.runs[0].summary["scenario"], _legend(comparison)
+    scenario = comparison.runs[0].summary["scenario"]
+    legend = [LegendEntry(run.name, _colour(number), _dash(number)) for number, run in enumerate(comparison.runs)]
     # Those of the plant's part as far as a run has them.
     parts = [part for part in (TRACKING_ERROR, *ERROR_PARTS) if any(run.summary[part.key] for run in comparison.runs)]
     delays = [[delay for part in POSE_PARTS for delay in part_delays(run.summary, part)] for run in comparison.runs]
@@ -119,15 +120,6 @@ def _dash(number: int) -> str:
     return RUN_DASHES[number % len(RUN_DASHES)]
 
 
-def _width(number: int) -> float:
-    """The first is the widest, so that it shows on both sides of one that lies on it."""
-    return 2.6 if number == 0 else 1.5
-
-
-def _legend(comparison: Comparison) -> list[LegendEntry]:
-    return [LegendEntry(run.name, _colour(number), _dash(number)) for number, run in enumerate(comparison.runs)]
-
-
 def _paths(comparison: Comparison) -> list[Any]:
     paths = [Path("reference", comparison.runs[0].evaluation.reference[:, :3] * 1e3, REFERENCE, 8.0)]
     for number, run in enumerate(comparison.runs):
@@ -144,9 +136,10 @@ def _chart(comparison: Comparison, name: str, label: str, panels: Sequence[Panel
 
 
 def _lines(comparison: Comparison, values: Sequence[Array]) -> list[Line]:
+    # The first is the widest, so that it shows on both sides of one that lies on it.
     return [
-        Line(run.name, _colour(number), run.evaluation.log.plan_time, value, _width(number), _dash(number))
-        for number, (run, value) in enumerate(zip(comparison.runs, values, strict=True))
+        Line(run.name, _colour(i), run.evaluation.log.plan_time, value, 2.6 if i == 0 else 1.5, _dash(i))
+        for i, (run, value) in enumerate(zip(comparison.runs, values, strict=True))
     ]
 
 
@@ -169,16 +162,15 @@ def _contour_chart(comparison: Comparison) -> Markup:
 
 def _separation_chart(comparison: Comparison) -> Markup:
     """The distance of each run from the first; nothing where no run has a time in common with it."""
-    known = [(number, found) for number, found in enumerate(comparison.separation) if found is not None]
-    if not known:
+    if not any(found is not None for found in comparison.separation):
         return Markup()
     panels = []
-    for title, (_, unit, kind, scale) in zip(
-        ("TCP separation (mm)", "Rotation difference (°)"), ERROR_PANELS, strict=True
-    ):
+    titles = ("TCP separation (mm)", "Rotation difference (°)")
+    for title, (_, unit, kind, scale) in zip(titles, ERROR_PANELS, strict=True):
         lines = [
-            Line(comparison.runs[number].name, _colour(number), times, getattr(error, kind) * scale, 1.5, _dash(number))
-            for number, (times, error) in known
+            Line(run.name, _colour(i), found[0], getattr(found[1], kind) * scale, 1.5, _dash(i))
+            for i, (run, found) in enumerate(zip(comparison.runs, comparison.separation, strict=True))
+            if found is not None
         ]
         panels.append(linear_panel(title, unit, lines, 1e-6))
     return _chart(comparison, "separation", "Separation from the first run over time, in mm and degrees", panels)

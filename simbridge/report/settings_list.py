@@ -125,36 +125,37 @@ def repeat_command(settings: Mapping[str, Any], run: Path) -> str | None:
         return None
     words = ["simbridge", "run", path, "--plan", str(run), "--backend", backend["name"]]
     reading = {own.name for own in fields(ReadOptions)}
-    for own in fields(Options):
-        if own.name in reading and (value := scenario.get(own.name, own.default)) != own.default:
-            words += [
-                f"--{own.metadata.get('flag', own.name)}",
-                *map(str, value if isinstance(value, list) else [value]),
-            ]
-    words += [] if cell is None else ["--cell", str(Path(cell["file"]).resolve())]
-    if "controller" in settings and "host" not in (cell or {}):
-        words += ["--host", settings["controller"]["host"]]
-    if kinematics_summary(settings["kinematics"])["calibrated"]:
-        words += ["--kinematics", str(run)]
-    elif cell is not None or not backend["simulated_time"]:
-        words += ["--kinematics", "nominal"]
-    words += ["--robot", arm, "--period", repr(backend["period"])]
-    words += [word for name in ("base", "tip") if name in robot for word in (f"--{name}", robot[name])]
-    words += ["--package", ",".join(robot["package"])] if "package" in robot else []
-    words += ["--home", *map(repr, robot["home"])] if "file_home" in robot else []
-    words += ["--max-tool-speed", repr(robot["max_tool_speed"]), "--floor", str(scenario.get("floor", "none"))]
-    if any(robot["tcp"]):
-        words += ["--tcp", *(repr(v) for v in robot["tcp"])]
-    if robot["payload"]:
-        words += ["--payload", repr(robot["payload"])]
-    if backend.get("unmodelled_payload"):
-        words += ["--unmodelled-payload", repr(backend["unmodelled_payload"])]
-    if backend.get("servo") == "ideal":
-        words += ["--servo", "ideal"]
-    elif "servo_gain" in backend:
-        words += ["--servo-gain", repr(backend["servo_gain"]), "--servo-lookahead", repr(backend["servo_lookahead"])]
-    words += ["--plant", str(Path(backend["plant_file"]).resolve())] if "plant_file" in backend else []
-    words += ["--feedforward", scenario["feedforward"]] if "feedforward" in scenario else []
-    if "corner_tolerance" in scenario:
-        words += ["--corner-tolerance", repr(1e3 * scenario["corner_tolerance"])]
+    given = {
+        own.metadata.get("flag", own.name): value
+        for own in fields(Options)
+        if own.name in reading and (value := scenario.get(own.name, own.default)) != own.default
+    }
+    calibrated = kinematics_summary(settings["kinematics"])["calibrated"]
+    watched = cell is not None or not backend["simulated_time"]
+    ideal = backend.get("servo") == "ideal"
+    given |= {
+        "cell": None if cell is None else Path(cell["file"]).resolve(),
+        "host": settings.get("controller", {}).get("host") if "host" not in (cell or {}) else None,
+        "kinematics": run if calibrated else "nominal" if watched else None,
+        "robot": arm,
+        "period": backend["period"],
+        "base": robot.get("base"),
+        "tip": robot.get("tip"),
+        "package": ",".join(robot["package"]) if "package" in robot else None,
+        "home": robot["home"] if "file_home" in robot else None,
+        "max-tool-speed": robot["max_tool_speed"],
+        "floor": scenario.get("floor", "none"),
+        "tcp": robot["tcp"] if any(robot["tcp"]) else None,
+        "payload": robot["payload"] or None,
+        "unmodelled-payload": backend.get("unmodelled_payload") or None,
+        "servo": "ideal" if ideal else None,
+        "servo-gain": None if ideal else backend.get("servo_gain"),
+        "servo-lookahead": None if ideal else backend.get("servo_lookahead"),
+        "plant": Path(backend["plant_file"]).resolve() if "plant_file" in backend else None,
+        "feedforward": scenario.get("feedforward"),
+        "corner-tolerance": 1e3 * scenario["corner_tolerance"] if "corner_tolerance" in scenario else None,
+    }
+    for flag, value in given.items():
+        if value is not None:
+            words += [f"--{flag}", *map(str, value if isinstance(value, list) else [value])]
     return shlex.join(words)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Any, Literal
+from dataclasses import fields
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,14 +35,8 @@ GAP = 0.1
 MAX_INTERVALS = 4
 
 
-@dataclass(frozen=True)
-class Notice:
-    """Something that qualifies the numbers.
-
-    Attributes:
-        kind: "failure" when the run is not what was asked for, "caution" when its numbers need care.
-        text: As sentences.
-    """
+class Notice(NamedTuple):
+    """Sentences that qualify the numbers: a failure is not what was asked for, a caution concerns the numbers."""
 
     kind: Literal["failure", "caution"]
     text: str
@@ -71,11 +65,7 @@ def headline(summary: Summary) -> str:
 
 
 def source_of(facts: Mapping[str, Any]) -> str:
-    """Whether an error is predicted or measured, and for which plant: "Predicted for a UR10 with servoj at ...".
-
-    Args:
-        facts: A summary, of a run or of repeats.
-    """
+    """Whether an error is predicted or measured, and for which plant, by the summary of a run or of repeats."""
     title = facts["robot_title"]
     arm = f"{'an' if title[:1] in tuple('AEIOaeio') else 'a'} {title} with {_servo(facts)}"
     if facts["backend"] == SIMULATION:
@@ -259,10 +249,8 @@ def tolerance_check(summary: Summary) -> tuple[bool, str] | None:
 def input_sentences(inputs: Inputs) -> str:
     """How many inputs a session was given, what became of them, and how old they were."""
     late = f" ({inputs['late']} late)" if inputs["late"] else ""
-    text = (
-        f"{counted(inputs['received'], 'input')}: {inputs['accepted']} accepted{late}, {inputs['rejected']} rejected, "
-    )
-    text += f"{inputs['superseded']} superseded"
+    text = f"{counted(inputs['received'], 'input')}: {inputs['accepted']} accepted{late}, "
+    text += f"{inputs['rejected']} rejected, {inputs['superseded']} superseded"
     text += f", {inputs['lost_in_log']} lost in the log." if inputs["lost_in_log"] else "."
     if (age := inputs["age_s"]) is not None:
         text += f" Age of the input that was tracked: {_ms(age['median'])} (median), {_ms(age['max'])} at most."
