@@ -22,6 +22,7 @@ from simbridge.evaluation.identification.servoj import (
     Tuning,
     cauchy,
     jackknife,
+    solved_pair,
     tuning_of,
 )
 from simbridge.robot.pose import Array, Counts, Flags
@@ -94,7 +95,9 @@ def _confirmed(motion: TargetMotion, tuning: Tuning, times: Array) -> Tuning:
     bound = 5.0 * float(np.percentile(tuning.residuals, 30.0)) + 1e-13
     spans, held, obeying = [], [], []
     for rows in np.split(used, np.flatnonzero(np.diff(used) > 4) + 1):
-        command = _most_common(setpoints[rows], bound)
+        # The setpoint that most others are near to.
+        near = [(np.linalg.norm(setpoints[rows] - one, axis=1) < bound).sum() for one in setpoints[rows]]
+        command = setpoints[rows[int(np.argmax(near))]]
         still = rows[np.linalg.norm(setpoints[rows] - command, axis=1) < bound]
         if len(still) > 2:
             span = slice(int(still[0]), int(still[-1]) + 1)
@@ -104,16 +107,10 @@ def _confirmed(motion: TargetMotion, tuning: Tuning, times: Array) -> Tuning:
     if spans:
         confirmed = _unsplit(motion, tuning, spans, held)
         if confirmed is not None:
-            return replace(confirmed, confirmed=True)
+            return confirmed
         if np.mean(np.concatenate(obeying)) > _OBEYING:
-            return replace(tuning, confirmed=True)
+            return tuning
     raise NotIdentified("commands were held while the arm moved, but too many cycles were split by the ends of calls")
-
-
-def _most_common(points: Array, near: float) -> Array:
-    """The point (n,) that most of others (R, n) are near to."""
-    count = [(np.linalg.norm(points - one, axis=1) < near).sum() for one in points]
-    return points[int(np.argmax(count))]
 
 
 def _windows(motion: TargetMotion, size: int) -> Counts:
@@ -183,7 +180,7 @@ def _joint_fit(motion: TargetMotion, windows: list[Counts], start: Array) -> tup
     others = []
     for part in parts:
         xx, xy, yy, xr, yr = products @ weights - part.sum(axis=1)
-        others.append(((yy * xr - xy * yr), (xx * yr - xy * xr)) / (xx * yy - xy * xy))
+        others.append(solved_pair(xx, xy, yy, xr, yr))
     deviation = np.sqrt(jackknife(others))
     # Digits that were cut off are alike in neighbouring rows, and would not show in that.
     xx, xy, yy, _, _ = products @ weights
@@ -219,9 +216,7 @@ def _reweighted(
     for _ in range(_ROUNDS):
         right, x, y = free(-rows.q_before), free(rows.qdd), free(rows.qd_before)
         products = np.stack([(m * n).sum(axis=1) for m, n in ((x, x), (x, y), (y, y), (x, right), (y, right))])
-        xx, xy, yy, xr, yr = products @ weights
-        determinant = xx * yy - xy * xy
-        pair = ((yy * xr - xy * yr) / determinant, (xx * yr - xy * xr) / determinant)
+        pair = solved_pair(*(products @ weights))
         distance = np.linalg.norm(right - pair[0] * x - pair[1] * y, axis=1)
         weights = _exact(distance)
     return pair, distance, products, weights

@@ -107,14 +107,12 @@ class Tuning:
         lookahead: s.
         deviation: One standard deviation of both (2,).
         residuals: Of the rows that were fitted (R,), rad: the Euclidean distance over all joints.
-        confirmed: Whether split cycles cannot have misled it.
     """
 
     gain: float
     lookahead: float
     deviation: Array
     residuals: Array
-    confirmed: bool = False
 
     def checked(self) -> Tuning:
         """The same, as somebody may have set it.
@@ -261,7 +259,12 @@ def fit_to_path(motion: TargetMotion, commands: Array) -> Tuning:
     path, coarse = Path.of(commands), Path.of(commands[:: 1 + len(commands) // _COARSE])
     few = rows[spread(len(rows), _SEARCHED)]
     tried = [(1.0 / gain, y) for gain in np.geomspace(*GAIN_RANGE, 5) for y in np.geomspace(*LOOKAHEAD_RANGE, 5)]
-    tried.sort(key=lambda xy: _median_distance(few, coarse, xy))
+
+    def median_distance(xy: tuple[float, float]) -> float:
+        s = few.setpoints(1.0 / xy[0], xy[1])
+        return float(np.median(np.linalg.norm(s - coarse.project(s, coarse.nearest(s))[0], axis=1)))
+
+    tried.sort(key=median_distance)
     best: tuple[float, tuple[float, float]] | None = None
     for xy in tried[:_STARTS]:
         # A low percentile finds the rows that obey exactly; a minimum in which none do is not the last word.
@@ -303,11 +306,6 @@ def along(motion: TargetMotion, tuning: Tuning, commands: Array) -> tuple[Array,
     segment = path.follow(setpoints)
     foot, share = path.project(setpoints, segment)
     return path.index[segment] + share, np.linalg.norm(setpoints - foot, axis=1)
-
-
-def _median_distance(rows: TargetMotion, path: Path, xy: tuple[float, float]) -> float:
-    s = rows.setpoints(1.0 / xy[0], xy[1])
-    return float(np.median(np.linalg.norm(s - path.project(s, path.nearest(s))[0], axis=1)))
 
 
 def _iterated(
@@ -358,10 +356,16 @@ def _robust_pair(
     determinant = xx * yy - xy * xy
     if not determinant > 1e-12 * xx * yy:
         raise NotIdentified("acceleration and velocity are proportional in this motion")
-    found = ((yy * xr - xy * yr) / determinant, (xx * yr - xy * xr) / determinant)
+    found = solved_pair(xx, xy, yy, xr, yr)
     left = right - found[0] * x - found[1] * y
     variance = (weights[:, None] * left * left).sum() / max(weights.sum() * x.shape[1] - 2.0, 1.0)
     return found, np.sqrt(variance * np.array([yy, xx]) / determinant), np.linalg.norm(left, axis=1)
+
+
+def solved_pair(xx: Any, xy: Any, yy: Any, xr: Any, yr: Any) -> tuple[float, float]:
+    """X and Y, by sums of products: those of x, y and the right side in the normal equations of X x + Y y = right."""
+    determinant = xx * yy - xy * xy
+    return ((yy * xr - xy * yr) / determinant, (xx * yr - xy * xr) / determinant)
 
 
 def resolution(values: Array) -> float:
