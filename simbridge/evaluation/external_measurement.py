@@ -40,22 +40,18 @@ class ExternalMeasurement:
     """An external recording on a run's clock and in its frame. All arrays over the K recorded samples within the run.
 
     Attributes:
-        alignment: What was estimated.
-        times: Instants (K,) of the run's clock, s.
-        self_reported: Poses (K, 7) that the arm itself measured at these instants.
         poses: Poses (K, 7) of the recording, in base_link at the TCP; without `mounting` their orientations are
             self-reported.
         mounting: Mean rotation (4,) from the recorded body to the TCP, which is removed as well; None if no orientation
             was recorded (all of them are equal).
-        epoch_ns: Origin of the recording's times on its clock, which the alignment's offset does not include.
     """
 
-    alignment: Alignment
-    times: Array
-    self_reported: Array
+    alignment: Alignment  # what was estimated
+    times: Array  # instants (K,) of the run's clock, s
+    self_reported: Array  # poses (K, 7) that the arm itself measured at these instants
     poses: Array
     mounting: Array | None
-    epoch_ns: int = 0
+    epoch_ns: int = 0  # origin of the recording's times on its clock, which the alignment's offset does not include
 
     @property
     def time_offset_ns(self) -> int:

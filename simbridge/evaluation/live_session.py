@@ -80,19 +80,12 @@ class Hindrance:
 
 @dataclass(frozen=True, eq=False)
 class Session:
-    """A live session, read back: `Evaluation.session`.
+    """A live session, read back: `Evaluation.session`."""
 
-    Attributes:
-        log: Its log.
-        period: Control period, s.
-        inputs: As they were given.
-        events: Changes of state with their causes, stops, notes.
-    """
-
-    log: LogColumns
-    period: float
-    inputs: Sequence[InputRecord]
-    events: Sequence[Mapping[str, Any]]
+    log: LogColumns  # its log
+    period: float  # control period, s
+    inputs: Sequence[InputRecord]  # as they were given
+    events: Sequence[Mapping[str, Any]]  # changes of state with their causes, stops, notes
 
     @property
     def missing_periods(self) -> int:

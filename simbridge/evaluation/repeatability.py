@@ -60,21 +60,13 @@ class Cycle:
 
 
 class IsoFigures(TypedDict):
-    """Figures of the cycles of one motion: `iso_9283_style` in summary.json and evaluation.json.
+    """Figures of the cycles of one motion: `iso_9283_style` in summary.json and evaluation.json."""
 
-    Attributes:
-        witness: Who measured the positions.
-        figures: Figures of the stops, stop by stop, then those of the path.
-        stops_m: Commanded position (3,) of every stop, m.
-        limit_band_m: Radius within which the arm counts as settled, m; None without stops.
-        missing: Sentences about figures that are missing or incomplete, and why.
-    """
-
-    witness: Literal["self-reported", "external"]
-    figures: list[iso9283.Figure]
-    stops_m: list[list[float]]
-    limit_band_m: float | None
-    missing: list[str]
+    witness: Literal["self-reported", "external"]  # who measured the positions
+    figures: list[iso9283.Figure]  # figures of the stops, stop by stop, then those of the path
+    stops_m: list[list[float]]  # commanded position (3,) of every stop, m
+    limit_band_m: float | None  # radius within which the arm counts as settled, m; None without stops
+    missing: list[str]  # sentences about figures that are missing or incomplete, and why
 
 
 def iso_figures(cycles: Iterable[Evaluation], attained: Sequence[Array] | None = None) -> IsoFigures:

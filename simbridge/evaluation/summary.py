@@ -164,14 +164,12 @@ class Metric:
     """A metric that the terminal and the page show in a line of their table of metrics.
 
     Attributes:
-        unit: Of the value in the summary: "m", "m/s", "s", "rad", "share" (0 to 1), or "" for none.
         value: Reads it from a summary; of several numbers, as one per joint, the range is shown.
-        meaning: How to read it; shown on the page only.
     """
 
-    unit: str
+    unit: str  # of the value in the summary: "m", "m/s", "s", "rad", "share" (0 to 1), or "" for none
     value: Callable[[Summary], Value]
-    meaning: str = ""
+    meaning: str = ""  # how to read it; shown on the page only
 
 
 _SMOOTH = "closer to 0: smoother"

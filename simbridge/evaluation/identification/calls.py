@@ -49,18 +49,12 @@ _MAX_HOLE = 8
 
 @dataclass(frozen=True)
 class Law:
-    """The servo law with the timing of its calls.
+    """The servo law with the timing of its calls."""
 
-    Attributes:
-        gain, lookahead: 1/s^2 and s.
-        duration: Of a call, s.
-        begin: When call 0 begins, s after the end of the first row's cycle: negative, by less than a duration.
-    """
-
-    gain: float
-    lookahead: float
-    duration: float
-    begin: float
+    gain: float  # 1/s^2
+    lookahead: float  # s
+    duration: float  # of a call, s
+    begin: float  # when call 0 begins, s after the end of the first row's cycle: negative, by less than a duration
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,18 +62,14 @@ class Calls:
     """The calls of a recording.
 
     Attributes:
-        law: With their timing.
-        call: The call at the end of each row's cycle (T,).
-        share: Of this call's command in what the row measures (T,); the rest is the previous call's.
-        seen: The measured point (T, n), rad.
         command: Index of the command that each call took (M,), counted from the call before the first: `command[m]`
             and `command[m + 1]` are the previous and the current one of call m. Empty if not searched for yet.
     """
 
-    law: Law
-    call: Counts
-    share: Array
-    seen: Array
+    law: Law  # with their timing
+    call: Counts  # the call at the end of each row's cycle (T,)
+    share: Array  # of this call's command in what the row measures (T,); the rest is the previous call's
+    seen: Array  # the measured point (T, n), rad
     command: Counts
 
     def left(self, commands: Array) -> Array:

@@ -40,19 +40,12 @@ class OtherArm(NotIdentified):
 
 @dataclass(frozen=True, eq=False)
 class Kinematics:
-    """The comparison of poses.
+    """The comparison of poses."""
 
-    Attributes:
-        residual: RMS distance of the TCP, m. Of an estimated chain it is that of rows that it was not estimated from.
-        tcp: The tool in the flange's frame: x y z (m) and a rotation vector (rad).
-        tcp_deviation: One standard deviation of each of them (6,).
-        source: Of the chain.
-    """
-
-    residual: float
-    tcp: Array
-    tcp_deviation: Array
-    source: Literal["nominal", "given", "estimated"]
+    residual: float  # RMS distance of the TCP, m; of an estimated chain, in rows that it was not estimated from
+    tcp: Array  # the tool in the flange's frame: x y z (m) and a rotation vector (rad)
+    tcp_deviation: Array  # one standard deviation of each of them (6,)
+    source: Literal["nominal", "given", "estimated"]  # of the chain
 
 
 def fit_kinematics(robot: Robot, q: Array, poses: Array, *, given: bool = False) -> Kinematics:

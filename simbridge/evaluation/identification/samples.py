@@ -25,18 +25,14 @@ class Samples:
     """A controller's state, one row a sample; strictly increasing stamps.
 
     Attributes:
-        times: Stamps (T,) by the controller's clock, s.
         columns: By UR's field names (target_q, ...), each (T, width), SI units; poses in the pendant's base.
-        notes: Sentences about how it was read.
-        commands: Joint targets that were sent (K, n), rad, where they are known.
-        cycle: The controller's, s, where it is known.
     """
 
-    times: Array
+    times: Array  # stamps (T,) by the controller's clock, s
     columns: Mapping[str, Array] = field(default_factory=dict)
-    notes: Sequence[str] = ()
-    commands: Array | None = None
-    cycle: float | None = None
+    notes: Sequence[str] = ()  # sentences about how it was read
+    commands: Array | None = None  # joint targets that were sent (K, n), rad, where they are known
+    cycle: float | None = None  # the controller's, s, where it is known
 
     def need(self, *names: str) -> list[Array]:
         """Columns; raises `NotIdentified` where one was not recorded."""

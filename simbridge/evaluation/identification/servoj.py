@@ -48,19 +48,13 @@ class NotIdentified(Exception):
 
 @dataclass(frozen=True, eq=False)
 class TargetMotion:
-    """The controller's joint targets, one row a sample; "before" is one cycle before.
+    """The controller's joint targets, one row a sample; "before" is one cycle before."""
 
-    Attributes:
-        times: Stamps (T,), s, strictly increasing.
-        q, qd, qdd: Positions, velocities and accelerations (T, n), rad, rad/s, rad/s^2.
-        cycle: The controller's cycle h, s.
-    """
-
-    times: Array
-    q: Array
-    qd: Array
-    qdd: Array
-    cycle: float
+    times: Array  # stamps (T,), s, strictly increasing
+    q: Array  # positions (T, n), rad
+    qd: Array  # velocities (T, n), rad/s
+    qdd: Array  # accelerations (T, n), rad/s^2
+    cycle: float  # the controller's cycle h, s
 
     def __len__(self) -> int:
         return len(self.times)
@@ -100,19 +94,12 @@ class TargetMotion:
 
 @dataclass(frozen=True, eq=False)
 class Tuning:
-    """Gain and lookahead of servoj, as found.
+    """Gain and lookahead of servoj, as found."""
 
-    Attributes:
-        gain: 1/s^2.
-        lookahead: s.
-        deviation: One standard deviation of both (2,).
-        residuals: Of the rows that were fitted (R,), rad: the Euclidean distance over all joints.
-    """
-
-    gain: float
-    lookahead: float
-    deviation: Array
-    residuals: Array
+    gain: float  # 1/s^2
+    lookahead: float  # s
+    deviation: Array  # one standard deviation of both (2,)
+    residuals: Array  # of the rows that were fitted (R,), rad: the Euclidean distance over all joints
 
     def checked(self) -> Tuning:
         """The same, as somebody may have set it.
@@ -152,18 +139,12 @@ def _within(value: float, bounds: tuple[float, float], deviation: float) -> floa
 
 @dataclass(frozen=True, eq=False)
 class Path:
-    """The polyline of commands, without the segments between equal ones.
+    """The polyline of commands, without the segments between equal ones."""
 
-    Attributes:
-        start, step: Begin of each segment and the way to its end (S, n), rad.
-        length: Their squared lengths (S,), rad^2.
-        index: The command at which each segment begins (S,).
-    """
-
-    start: Array
-    step: Array
-    length: Array
-    index: Counts
+    start: Array  # begin of each segment (S, n), rad
+    step: Array  # the way to its end (S, n), rad
+    length: Array  # their squared lengths (S,), rad^2
+    index: Counts  # the command at which each segment begins (S,)
 
     @staticmethod
     def of(commands: Array) -> Path:

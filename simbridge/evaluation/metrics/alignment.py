@@ -47,21 +47,13 @@ MARGIN = 0.1
 
 @dataclass(frozen=True)
 class Alignment:
-    """Clock, frame and marker of an external recording: x_run(t) = transform x_recorded(t + offset), at the marker.
+    """Clock, frame and marker of an external recording: x_run(t) = transform x_recorded(t + offset), at the marker."""
 
-    Attributes:
-        offset: Stamp of the recording minus stamp of the run at the same instant, s.
-        transform: Pose (7,) of the recording's frame in the run's frame.
-        marker: Position (3,) of the recorded point in the TCP's frame, m; zero unless it was estimated.
-        residual: Remaining RMS distance, m.
-        samples: Number of samples of the recording that were compared.
-    """
-
-    offset: float
-    transform: Array
-    marker: Array
-    residual: float
-    samples: int
+    offset: float  # stamp of the recording minus stamp of the run at the same instant, s
+    transform: Array  # pose (7,) of the recording's frame in the run's frame
+    marker: Array  # position (3,) of the recorded point in the TCP's frame, m; zero unless it was estimated
+    residual: float  # remaining RMS distance, m
+    samples: int  # number of samples of the recording that were compared
 
 
 def align(

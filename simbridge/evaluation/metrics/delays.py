@@ -122,17 +122,11 @@ def delay(
 
 @dataclass(frozen=True)
 class Compensated:
-    """The position or rotation error without its delay.
+    """The position or rotation error without its delay."""
 
-    Attributes:
-        delay: The delay that was removed, s; 0 if removing it would have increased the error.
-        kept: Mask (T,) of the samples that can be compared after the shift.
-        error: Distances in m or angles in rad (K,) of the kept samples.
-    """
-
-    delay: float
-    kept: NDArray[np.bool_]
-    error: Array
+    delay: float  # the delay that was removed, s; 0 if removing it would have increased the error
+    kept: NDArray[np.bool_]  # mask (T,) of the samples that can be compared after the shift
+    error: Array  # distances in m or angles in rad (K,) of the kept samples
 
 
 def delay_compensated(

@@ -23,23 +23,14 @@ from simbridge.robot.pose import Array
 
 
 class Figure(TypedDict):
-    """One figure, as summary.json holds it.
+    """One figure, as summary.json holds it, in SI units (percent for AV and RV)."""
 
-    Attributes:
-        symbol: As in the standard: "AP", "RT", ...
-        value: In SI units (percent for AV and RV); None if it cannot be determined, as a deviation of a single cycle.
-        unit: "m", "m/s", "s" or "%".
-        cycles: Number of cycles it is computed from.
-        asked: Number of cycles that the standard asks for.
-        stop: For a figure of a pose the number of its stop, from 1; None for a figure of the path.
-    """
-
-    symbol: str
-    value: float | None
-    unit: str
-    cycles: int
-    asked: int
-    stop: int | None
+    symbol: str  # as in the standard: "AP", "RT", ...
+    value: float | None  # None if it cannot be determined, as a deviation of a single cycle
+    unit: str  # "m", "m/s", "s" or "%"
+    cycles: int  # number of cycles it is computed from
+    asked: int  # number of cycles that the standard asks for
+    stop: int | None  # for a figure of a pose the number of its stop, from 1; None for a figure of the path
 
 
 def figure(symbol: str, value: float | None, unit: str, cycles: int, asked: int, stop: int | None = None) -> Figure:

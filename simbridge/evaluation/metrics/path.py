@@ -54,19 +54,12 @@ class PathSummary(TypedDict):
 
 @dataclass(frozen=True)
 class ContourError:
-    """Contour error of each sample and its place on the path. All arrays (T,).
+    """Contour error of each sample and its place on the path. All arrays (T,)."""
 
-    Attributes:
-        distance: Distance from the nearest point of the path, m.
-        place: Length of the path up to that point, m.
-        lag: Length of the path from that point to the due one, m; negative if the sample is ahead.
-        lag_time: The same in s; NaN where the reference is nearly at rest, at the due instant or on the way to it.
-    """
-
-    distance: Array
-    place: Array
-    lag: Array
-    lag_time: Array
+    distance: Array  # distance from the nearest point of the path, m
+    place: Array  # length of the path up to that point, m
+    lag: Array  # length of the path from that point to the due one, m; negative if the sample is ahead
+    lag_time: Array  # the same in s; NaN where the reference is nearly at rest, at the due instant or on the way to it
 
 
 def path_summary(contour: ContourError) -> PathSummary:

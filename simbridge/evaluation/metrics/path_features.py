@@ -45,29 +45,19 @@ STANDING = 1e-7
 
 @dataclass(frozen=True)
 class Visit:
-    """One visit of a stop, in s since the trajectory's first sample.
+    """One visit of a stop, in s since the trajectory's first sample."""
 
-    Attributes:
-        begin: The arm's samples belong to the visit from here on: before the arrival, after the previous rest.
-        arrival, departure: Begin and end of the target's rest.
-    """
-
-    begin: float
-    arrival: float
-    departure: float
+    begin: float  # the arm's samples belong to the visit from here on: before the arrival, after the previous rest
+    arrival: float  # begin of the target's rest
+    departure: float  # its end
 
 
 @dataclass(frozen=True)
 class Stop:
-    """A pose at which the target rests, always approached from the same side.
+    """A pose at which the target rests, always approached from the same side."""
 
-    Attributes:
-        position: (3,) in m.
-        visits: All visits, in order.
-    """
-
-    position: Array
-    visits: tuple[Visit, ...]
+    position: Array  # (3,) in m
+    visits: tuple[Visit, ...]  # all visits, in order
 
 
 def rests(path: Trajectory, hold: Hold) -> list[tuple[float, float]]:
@@ -141,21 +131,14 @@ def _angle(one: Array, other: Array) -> Array:
 
 @dataclass(frozen=True)
 class Corner:
-    """A corner.
+    """A corner."""
 
-    Attributes:
-        position: Intersection (3,) of the two legs, m.
-        arriving, leaving: Unit vectors (3,) along the legs.
-        time: Instant of the corner, s.
-        begin, end: Instants at the middle of the leg before and of the leg after, s: no other corner is in between.
-    """
-
-    position: Array
-    arriving: Array
-    leaving: Array
-    time: float
-    begin: float
-    end: float
+    position: Array  # intersection (3,) of the two legs, m
+    arriving: Array  # unit vector (3,) along the leg before
+    leaving: Array  # and along the leg after
+    time: float  # instant of the corner, s
+    begin: float  # instant at the middle of the leg before, s: no other corner is in between
+    end: float  # and of the leg after
 
 
 def corners(times: ArrayLike, points: ArrayLike) -> tuple[list[Corner], int]:

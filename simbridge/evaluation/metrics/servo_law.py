@@ -52,21 +52,14 @@ _SCALE, _UNKNOWN = 1e-9, 1e-4
 
 @dataclass(frozen=True)
 class FoundLaw:
-    """A servo law as found in joint targets.
+    """A servo law as found in joint targets."""
 
-    Attributes:
-        gain, lookahead, deviations: 1/s^2 and s, with the standard deviations of both.
-        delay: Mean delay of the commands, s.
-        phase: How long after a cycle's begin calls begin, s.
-        residuals: Distance of each examined cycle's setpoint from the commands (K,), rad.
-    """
-
-    gain: float
-    lookahead: float
-    deviations: tuple[float, float]
-    delay: float
-    phase: float
-    residuals: Array
+    gain: float  # 1/s^2
+    lookahead: float  # s
+    deviations: tuple[float, float]  # standard deviations of both
+    delay: float  # mean delay of the commands, s
+    phase: float  # how long after a cycle's begin calls begin, s
+    residuals: Array  # distance of each examined cycle's setpoint from the commands (K,), rad
 
 
 class LawNotFound(ValueError):
@@ -149,22 +142,14 @@ def find_servo_law(law: ServojLaw, cycles: Counts, commands: Array, q: Array, qd
 
 @dataclass(frozen=True, eq=False)
 class _Fit:
-    """A law as fitted to some rows.
+    """A law as fitted to some rows."""
 
-    Attributes:
-        tuning: X = 1 / gain and Y = lookahead (2,).
-        window: How many commands before and after that of a row's cycle it may have taken.
-        taken: Commands (2, K) of the call before, and of the one at the end of each row's cycle.
-        cost: Of the rows with these commands, mean.
-        score: The largest residual of most rows, rad.
-    """
-
-    tuning: Array
+    tuning: Array  # X = 1 / gain and Y = lookahead (2,)
     phase: float
-    window: tuple[int, int]
-    taken: Counts
-    cost: float
-    score: float
+    window: tuple[int, int]  # how many commands before and after that of a row's cycle it may have taken
+    taken: Counts  # commands (2, K) of the call before, and of the one at the end of each row's cycle
+    cost: float  # of the rows with these commands, mean
+    score: float  # the largest residual of most rows, rad
 
     @property
     def accepted(self) -> bool:

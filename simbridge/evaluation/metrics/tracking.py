@@ -52,19 +52,12 @@ SAME_DELAY = 1e-3
 
 @dataclass(frozen=True)
 class ErrorPart:
-    """A part of the error budget, or the tracking error as a whole.
+    """A part of the error budget, or the tracking error as a whole."""
 
-    Attributes:
-        name: As shown; its attribute in `ErrorBudget` and `Delays` has underscores instead of spaces.
-        key: Its key in summary.json.
-        meaning: Which two poses it compares, and what their difference is.
-        of: The name of the part that it is a part of; "" for the tracking error.
-    """
-
-    name: str
-    key: PartKey
-    meaning: str
-    of: str = ""
+    name: str  # as shown; its attribute in `ErrorBudget` and `Delays` has underscores instead of spaces
+    key: PartKey  # its key in summary.json
+    meaning: str  # which two poses it compares, and what their difference is
+    of: str = ""  # the name of the part that it is a part of; "" for the tracking error
 
     @property
     def attribute(self) -> str:
@@ -175,13 +168,10 @@ def error_shares(budget: ErrorBudget[PoseError]) -> ErrorShares:
 class Delays(NamedTuple):
     """Delays in s of the position or of the rotation; None where they cannot be determined.
 
-    Attributes:
-        total: Reference to attained.
-        sampling, solver, limiter, plant: From one pose of the pipeline to the next.
-        servo_law, rest: The parts of the plant's delay.
+    Those of the parts are from one pose of the pipeline to the next.
     """
 
-    total: float | None = None
+    total: float | None = None  # reference to attained
     sampling: float | None = None
     solver: float | None = None
     limiter: float | None = None
