@@ -111,8 +111,7 @@ def named_solver(robot: Robot, name: str, settings: Mapping[str, Any] | None = N
     """The solver of this name in `SOLVERS` with these settings, or else the function that `module:function` names.
 
     Raises:
-        UnknownName, ForeignSolverError, InvalidParameter: See `check_solver` and `function_named`.
-        SimbridgeError: The settings are invalid, or the solver does not support the arm.
+        SimbridgeError: There is none, its settings are invalid, or it does not support the arm.
     """
     check_solver(name)
     if is_function(name):
@@ -123,12 +122,8 @@ def named_solver(robot: Robot, name: str, settings: Mapping[str, Any] | None = N
 def function_named(name: str, what: str = "solver", takes: str = "joint positions and a target") -> Callable[..., Any]:
     """The function that `module:function` names; `module:object.method` works too.
 
-    A module is looked up in the working directory and then as Python does; a name that ends in .py is a file.
-
-    Args:
-        name: As given.
-        what: What it is for, as in messages.
-        takes: What it takes, likewise.
+    A module is looked up in the working directory and then as Python does; a name that ends in .py is a file. Messages
+    say what the function is for, and what it takes.
 
     Raises:
         ForeignSolverError: There is no such module, or it cannot be imported.
@@ -139,7 +134,12 @@ def function_named(name: str, what: str = "solver", takes: str = "joint position
     if not is_function(name):
         raise InvalidParameter(what, name, "module:function, or ./script.py:function")
     try:
-        module = _script(place, what) if place.endswith(".py") else _module(place)
+        if place.endswith(".py"):
+            module = _script(place, what)
+        else:
+            # The empty path is the working directory.
+            with _importing_from(""):
+                module = importlib.import_module(place)
     except SimbridgeError:
         raise
     except (Exception, SystemExit) as error:
@@ -151,15 +151,8 @@ def function_named(name: str, what: str = "solver", takes: str = "joint position
         known = [own for own, value in vars(module).items() if callable(value) and not own.startswith("_")]
         raise UnknownName("function", path, known, where=f"in {place}") from None
     if not callable(found):
-        kind = type(found).__name__
-        raise InvalidParameter(what, name, f"a function of {takes}, not {kind}")
+        raise InvalidParameter(what, name, f"a function of {takes}, not {type(found).__name__}")
     return cast(Callable[..., Any], found)
-
-
-def _module(name: str) -> ModuleType:
-    # The empty path is the working directory.
-    with _importing_from(""):
-        return importlib.import_module(name)
 
 
 def _script(path: str, what: str) -> ModuleType:

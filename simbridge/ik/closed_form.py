@@ -49,8 +49,7 @@ class ClosedForm(Solver):
     target's rotation: continuous, at rest when the target rests, and with the remaining error in `last.residual`. When
     joint limits forbid that too, the arm stays. A target that is out of reach by no more than 1e-11 m (rounding) is
     attained by the stretched arm. Where a stretched or folded elbow meets another singularity, rounding can be more
-    than that: then pan and wrist 3 turn within what rounding leaves open, and one branch is given
-    (`branches.py`).
+    than that: then pan and wrist 3 turn within what rounding leaves open, and one branch is given (`branches.py`).
 
     Steps go to the nearest solution, even if it is far: where the present branch ends (at a limit or at the boundary of
     what its shoulder reaches) and another does not, the joints jump.
@@ -69,8 +68,8 @@ class ClosedForm(Solver):
         structure = structure_of(robot)
         self.task = structure.task
         self._arm = structure.lengths, structure.joints, structure.frames
-        # The singularities at each sample of the last call, as bits; of a single sample just a number.
-        self._met: Counts | int = 0
+        # The singularities at each sample of the last call, as bits.
+        self._met: Counts = np.zeros(1, np.int64)
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -78,18 +77,14 @@ class ClosedForm(Solver):
 
     @property
     def singular_samples(self) -> dict[str, Counts]:
-        """At which samples (K,) of the last call, counted from 0, each of `singular` was; a single target is sample 0.
-
-        The last call of `branches` (its nearest solution), `step`, `track`, `solve` or `solve_each`.
-        """
+        """At which samples (K,), counted from 0, each of `singular` was in the last call of `branches` (its nearest
+        solution), `step`, `track`, `solve` or `solve_each`."""
         return _named(self._met)
 
     @property
     def singular(self) -> tuple[str, ...]:
-        """The singularities of the last call, at one sample or more (see `singular_samples`).
-
-        Of "wrist", "elbow" and "shoulder"; empty where every joint was determined and no two branches met.
-        """
+        """Those of "wrist", "elbow" and "shoulder" that were singular in the last call, at one sample or more; empty
+        where every joint was determined and no two branches met."""
         return tuple(self.singular_samples)
 
     def notes(self, poses: Array, q0: Array) -> tuple[str, ...]:
@@ -106,7 +101,7 @@ class ClosedForm(Solver):
 
     def reset(self, q: Array | Sequence[float]) -> None:
         super().reset(q)
-        self._met = 0
+        self._met = np.zeros(1, np.int64)
 
     def branches(self, target: Target, near: Array | Sequence[float] | None = None) -> Array:
         """Every solution within the joint limits (k, n), rad, nearest first; k = 0 when the target is out of reach, or
@@ -123,15 +118,11 @@ class ClosedForm(Solver):
         Raises:
             InvalidParameter: The target is not a pose, or `near` not one finite number per joint.
         """
-        return self._found(as_pose(target), self._q if near is None else as_joints(near, self.robot.n))
-
-    def step(self, target: Target) -> Array:
-        goal = as_pose(target)
-        found = self._found(goal, self._q)
-        if not len(found):
-            found = self._found(goal, self._q, slack=np.inf)
-        self._stepped_to(found[0] if len(found) else self._q, goal)
-        return self._q.copy()
+        goal, begin = as_pose(target), self._q if near is None else as_joints(near, self.robot.n)
+        out, notes = np.empty((MAX_BRANCHES, self.robot.n)), np.zeros(MAX_BRANCHES, np.int64)
+        count = compiled_search("branches")(*self._arm, goal, begin, SLACK, out, notes)
+        self._met = notes[:1]
+        return out[: max(0, count)]
 
     def _track(self, poses: Array, q0: Array) -> Array:
         path, _, self._met = self._follow(poses, q0)
@@ -139,24 +130,18 @@ class ClosedForm(Solver):
 
     def _solve(self, goal: Array, start: Array) -> Solution:
         """The solution nearest to the start; out of reach what `step` would do, not converged."""
-        path, attained, self._met = self._follow(goal[None], start)
-        distance, angle = self._residuals(goal[None], path)[0]
-        return Solution(path[0], bool(attained[0]), float(distance), float(angle), 1, 0)
+        path, residuals, attained = self._solve_each(goal[None], start)
+        return Solution(path[0], bool(attained[0]), float(residuals[0, 0]), float(residuals[0, 1]), 1, 0)
 
     def _solve_each(self, poses: Array, start: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
-        path, attained, self._met = self._follow(poses, start)
-        return path, self._residuals(poses, path), attained
+        path, found, self._met = self._follow(poses, start)
+        attained = tool_path(self.robot, path)
+        parts = pose.error(freed(self.task, poses, attained), attained)
+        return path, np.stack([np.linalg.norm(part, axis=1) for part in parts], axis=1), found
 
     def lag(self, period: float) -> float | None:
         """None: 0 s."""
         return 0.0
-
-    def _found(self, goal: Array, near: Array, slack: float = SLACK) -> Array:
-        """The branches (k, n) of a target that may be out of reach by `slack`, m: the arm then points to it."""
-        out, notes = np.empty((MAX_BRANCHES, self.robot.n)), np.zeros(MAX_BRANCHES, np.int64)
-        count = compiled_search("branches")(*self._arm, goal, near, slack, out, notes)
-        self._met = notes.item(0)
-        return out[: max(0, count)]
 
     def _follow(self, poses: Array, q: Array) -> tuple[Array, NDArray[np.bool_], Counts]:
         total = len(poses)
@@ -165,17 +150,10 @@ class ClosedForm(Solver):
         compiled_search("follow")(*self._arm, poses, q, path, attained, met)
         return path, attained, met
 
-    def _residuals(self, poses: Array, path: Array) -> Array:
-        """Remaining translation (m) and rotation (rad) (T, 2) at joint positions (T, n)."""
-        attained = tool_path(self.robot, path)
-        parts = pose.error(freed(self.task, poses, attained), attained)
-        return np.stack([np.linalg.norm(part, axis=1) for part in parts], axis=1)
 
-
-def _named(met: Counts | int) -> dict[str, Counts]:
+def _named(met: Counts) -> dict[str, Counts]:
     """The samples of each kind of singularity that was met."""
-    bits = np.atleast_1d(met)
-    found = {name: np.flatnonzero(bits >> bit & 1) for bit, name in enumerate(_NAMES)}
+    found = {name: np.flatnonzero(met >> bit & 1) for bit, name in enumerate(_NAMES)}
     return {name: samples for name, samples in found.items() if len(samples)}
 
 
@@ -215,13 +193,10 @@ def structure_of(robot: Robot) -> Structure:
     Raises:
         NoClosedForm: It is neither.
     """
-    if not np.any(robot.prismatic):
-        if robot.n == 6:
-            return _ur(robot)
-        if robot.n == 2:
-            return _planar(robot)
-    kinds = "joints, of which some slide" if np.any(robot.prismatic) else "joints"
-    raise NoClosedForm(robot.name, f"it has {robot.n} {kinds}")
+    slides = bool(np.any(robot.prismatic))
+    if slides or robot.n not in (2, 6):
+        raise NoClosedForm(robot.name, f"it has {robot.n} joints{', of which some slide' if slides else ''}")
+    return _ur(robot) if robot.n == 6 else _planar(robot)
 
 
 def _ur(robot: Robot) -> Structure:

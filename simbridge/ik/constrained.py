@@ -28,7 +28,7 @@ from simbridge.ik.kernels.dense import decompose, solve_rank_revealing
 from simbridge.ik.kernels.step import MAX_STRICT, Buffers
 from simbridge.ik.settings import ConstrainedParameters
 from simbridge.ik.solver import Solution, Solver
-from simbridge.ik.targets import Target, as_pose
+from simbridge.ik.targets import Target, as_pose, numbers
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 
@@ -64,7 +64,7 @@ class Rows:
             InvalidParameter: They are not of these shapes, or not finite.
         """
         matrix, values = (
-            _numbers("solver's rows", given(q.copy()) if callable(given) else given)
+            numbers("solver's rows", given(q.copy()) if callable(given) else given, "numbers")
             for given in (self.matrix, self.values)
         )
         if matrix.ndim != 2 or matrix.shape[1] != len(q) or values.shape != matrix.shape[:1]:
@@ -88,15 +88,13 @@ class SoftRows(Rows):
 
     def normal_equations(self, q: Array) -> tuple[Array, Array]:
         """2 A^T W A (n, n) and 2 A^T W b (n,) at joint positions q (n,), scaled so that the largest diagonal entry is
-        two.
-
-        The joints rest in directions that the rows leave free.
+        two. The joints rest in directions that the rows leave free.
 
         Raises:
             InvalidParameter: Shapes do not fit, or a number is not finite, or a weight not positive.
         """
         matrix, values = self.at(q)
-        weights = _numbers("weights of a solver's rows", self.weights)
+        weights = numbers("weights of a solver's rows", self.weights, "numbers")
         if weights.shape not in ((), values.shape) or not ((weights > 0.0) & (weights <= _LARGEST)).all():
             needed = f"one positive number, at most {_LARGEST:g}, or {len(values)}"
             raise InvalidParameter("weights of a solver's rows", self.weights, needed)
@@ -109,23 +107,13 @@ class SoftRows(Rows):
         return 2.0 * (hessian / scale + free.T @ free), 2.0 * (rows.T @ wanted) / scale
 
 
-def _numbers(name: str, given: ArrayLike) -> Array:
-    try:
-        return np.asarray(given, dtype=float)
-    except (TypeError, ValueError, OverflowError):
-        raise InvalidParameter(name, given, "numbers") from None
-
-
 class Constrained(IterativeSolver):
     """The constrained step. Settings: see `ConstrainedParameters`.
 
     Args:
-        robot: The arm.
-        settings: The defaults if left out.
         soft: Custom soft rows, which replace the natural posture.
         strict: Custom strict rows, at most six, in addition to those of the task. Where not all can be satisfied, they
             come first, and dependent rows are solved in least squares.
-        changes: Single settings by name: see `ConstrainedParameters`.
 
     Raises:
         InvalidParameter: Rows do not fit the arm, or soft rows are given and settings of the natural posture, too.
@@ -230,9 +218,8 @@ class Constrained(IterativeSolver):
 def constrained_step(settings: tuple[Array, Array, float, float], buffers: Buffers) -> None:
     """The lecture's system: strict rows of the task, and soft rows.
 
-    Args:
-        settings: 2 A^T W A (n, n) and 2 A^T W b (n,) of the soft rows at q = 0; how b falls with A q (for the natural
-            posture b = pull (posture - q), with A = I); the cutoff of dependent rows.
+    Settings: 2 A^T W A (n, n) and 2 A^T W b (n,) of the soft rows at q = 0; how b falls with A q (for the natural
+    posture b = pull (posture - q), with A = I); the cutoff of dependent rows.
     """
     hessian, gradient, pull, cutoff = settings
     for k in range(buffers.rows):
@@ -247,9 +234,7 @@ def strict_rows_step(settings: tuple[Array, Array, Array, Array, float, float], 
 
     Their motion and what compensates for it at the tool belong together: if they exceed the clamp, both are shortened.
     Where everything can be satisfied this is the lecture's one system, in which no strict row comes before another.
-
-    Args:
-        settings: The custom rows (m, n) and what they are to attain (m,), then the settings of `constrained_step`.
+    Settings: the custom rows (m, n) and what they are to attain (m,), then those of `constrained_step`.
     """
     strict, values, hessian, gradient, pull, cutoff = settings
     jacobian, rows, n, own = buffers.jacobian, buffers.rows, buffers.n, strict.shape[0]
@@ -300,12 +285,9 @@ def soft_gradient(hessian: Array, gradient: Array, pull: float, buffers: Buffers
 def independent_rows(jacobian: Array, rows: int, cutoff: float, buffers: Buffers) -> int:
     """J = U S V^T into `buffers`, and its numerical rank: V^T dq = S^-1 U^T e are the independent strict rows.
 
-    They are equivalent to all rows if none depends on others; otherwise they solve J dq = e in least squares.
-
-    Args:
-        jacobian: Of the strict rows, transposed (n, rows or more).
-        rows: Their number.
-        cutoff: Rows whose singular value is at or below this share of the largest count as dependent.
+    They are equivalent to all rows if none depends on others; otherwise they solve J dq = e in least squares. The
+    Jacobian is transposed (n, rows or more); rows whose singular value is up to the share `cutoff` of the largest count
+    as dependent.
     """
     count = decompose(jacobian, buffers.n, rows, buffers.joints, buffers.singular, buffers.tool)
     rank = 0
@@ -322,8 +304,7 @@ def solve_constraints(rows: int, rank: int, hessian: Array, gradient: Array, buf
     the motion alone, and no system is solved.
 
     Args:
-        rows, rank: Of the strict rows, as `independent_rows` left them in `buffers`; their e, in two
-            parts, is in `buffers.wanted`.
+        rows, rank: Of the strict rows, as `independent_rows` left them; their e, in two parts, is in `buffers.wanted`.
         hessian: 2 A^T W A (n, n), its largest entry about one, so that the strict rows are not lost in rounding.
         gradient: 2 A^T W b (n,), on the same scale.
     """

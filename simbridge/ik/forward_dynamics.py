@@ -86,8 +86,7 @@ class ForwardDynamics(StatefulSolver):
         robot: The arm.
         settings: The defaults if left out.
         twin: The four virtual masses at once.
-        changes: Single settings by name: see `ForwardDynamicsParameters`. A clamp that is None is no clamp; elsewhere
-            None is "not given".
+        changes: Single settings by name. A clamp that is None is no clamp; elsewhere None is "not given".
 
     Raises:
         UnstableSolver: The settings are at or past the stability bound, kappa + 2 dt kd/m < 8 and dt kd/m < 4, where
@@ -204,12 +203,8 @@ class ForwardDynamics(StatefulSolver):
         return q, residuals, np.all(residuals <= TOLERANCE, axis=1)
 
     def solve_near(self, target: Target, q0: Array, tolerance: tuple[float, float]) -> Solution:
-        """One try from q0 (n,), without restarts or joint limits: the solution that continues a motion.
-
-        Args:
-            target: The pose.
-            q0: Where to begin, rad.
-            tolerance: Translation (m) and rotation (rad) at which it has converged.
+        """One try from q0 (n,), rad, without restarts or joint limits, to a tolerance, m and rad: the solution that
+        continues a motion.
 
         Raises:
             InvalidParameter: The target is no pose, or the start is not n finite numbers.
@@ -256,8 +251,7 @@ def effective_masses(twin: Twin, robot: Robot) -> tuple[float, float]:
     """Mass (kg) and inertia (kg m^2) that the tool has at least in every posture: they bound the gains.
 
     With mass and inertia at the tool, these. Otherwise those of the last link, as effective at the tool at a distance
-    r: its compliance is X M^-1 X^T with X = [[1, -r x], [0, 1]], and both figures are one over the largest eigenvalue
-    of that. The other links only make the tool heavier.
+    r: one over the largest eigenvalue of its compliance. The other links only make the tool heavier.
     """
     if twin.tool_mass > 0.0 and twin.tool_inertia > 0.0:
         return twin.tool_mass, twin.tool_inertia

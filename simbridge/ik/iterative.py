@@ -22,13 +22,8 @@ from simbridge.robot.robot import Robot
 
 
 class CompiledStep(NamedTuple):
-    """A solver's step, as `kernels/step.py` describes it.
-
-    Attributes:
-        function: The step; a plain function in a file.
-        settings: What it is called with: a tuple of numbers and arrays.
-        drifts: Whether it has a motion within the null space.
-    """
+    """A solver's step, a plain function as `kernels/step.py` describes it, and the settings that it is called with;
+    drifts: whether it has a motion within the null space."""
 
     function: Callable[..., None]
     settings: tuple[Any, ...]

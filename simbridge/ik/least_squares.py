@@ -66,9 +66,8 @@ class Pseudoinverse(IterativeSolver):
 def pseudoinverse_step(settings: tuple[float, float], buffers: Buffers) -> None:
     """The smallest motion that removes, to first order, the part alpha of the error, or as much of it as possible.
 
-    Args:
-        settings: alpha (0 to 1), and the cutoff: singular values at or below this share of the largest count as zero,
-            and their directions stay still.
+    Settings: alpha (0 to 1), and the cutoff: singular values at or below this share of the largest count as zero, and
+    their directions stay still.
     """
     alpha, cutoff = settings
     n, dq = buffers.n, buffers.dq
@@ -133,9 +132,8 @@ def damped_step(settings: tuple[float, Array], buffers: Buffers) -> None:
 def stiff_step(settings: tuple[float, Array, Array, bool, bool, Array, Array], buffers: Buffers) -> None:
     """The motion of the task, and that of the stiffness as a drift.
 
-    Args:
-        settings: lambda; beta and the bias angles (n,); whether z is as printed; whether it acts in the true null
-            space; zeros (n,) and (6,).
+    Settings: lambda; beta and the bias angles (n,); whether z is as printed; whether it acts in the true null space;
+    zeros (n,) and (6,).
     """
     damping, stiffness, bias, printed, exact, no_stiffness, no_error = settings
     damped_motion(buffers, buffers.error, damping, no_stiffness, bias, False, buffers.dq)
@@ -150,15 +148,13 @@ def damped_motion(
 ) -> None:
     """The motion that minimizes |J dq - e|^2 + lambda^2 |dq|^2, with a pull towards a posture in the damped null space.
 
-    The posture's cost is the sum of beta_i (q_i - posture_i)^2 and z its gradient, 2 beta_i (q_i - posture_i). The pull
-    moves the tool by -lambda^2 (J J^T + lambda^2 I)^-1 J z, which is small except near a singularity.
+    The pull moves the tool by -lambda^2 (J J^T + lambda^2 I)^-1 J z, which is small except near a singularity.
 
     Args:
         damping: lambda, m (as in J, a metre weighs as a radian).
         stiffness: beta (n,), not negative; zeros for none. One half removes all of a joint's free distance to the
-            posture; more than one diverges.
-        posture: The joint positions (n,) to be pulled to.
-        printed: Take Haynes's z, beta_i (q_i - posture_i)^2.
+            posture (n,); more than one diverges.
+        printed: Take Haynes's z.
     """
     jacobian, rows, n = buffers.jacobian, buffers.rows, buffers.n
     posture_gradient(buffers, stiffness, posture, printed, dq)
@@ -201,7 +197,7 @@ def null_space_pull(buffers: Buffers, stiffness: Array, posture: Array, printed:
 
 
 def posture_gradient(buffers: Buffers, stiffness: Array, posture: Array, printed: bool, z: Array) -> None:
-    """z of `damped_motion` (n,)."""
+    """z (n,): 2 beta_i (q_i - posture_i), the gradient of beta_i (q_i - posture_i)^2, or this itself as printed."""
     for j in range(buffers.n):
         off = buffers.q[j] - posture[j]
         z[j] = stiffness[j] * off * off if printed else 2.0 * stiffness[j] * off
@@ -246,10 +242,8 @@ def selectively_damped_step(settings: tuple[float], buffers: Buffers) -> None:
     """The sum of the motions along the singular directions, each clamped to its own bound, and clamped as a whole.
 
     The paper's end effectors are points. Here the tool's translation counts as one and its rotation as another, whose
-    position is measured in radians: one radian weighs as one metre, as in the Jacobian.
-
-    Args:
-        settings: gamma_max, the largest motion of a joint, rad (m, if it slides). The paper's is pi/4.
+    position is measured in radians: one radian weighs as one metre, as in the Jacobian. Settings: gamma_max, the
+    largest motion of a joint, rad (m, if it slides); the paper's is pi/4.
     """
     (gamma_max,) = settings
     jacobian, rows, dq = buffers.jacobian, buffers.rows, buffers.dq
@@ -309,11 +303,8 @@ def feedback_step(settings: tuple[Array], buffers: Buffers) -> None:
     """The motion to which the feedback loop converges, by one solve instead of the loop or an inverse.
 
     With S = sqrt(Q), Q (J J^T Q + I)^-1 = S (S J J^T S + I)^-1 S, whose matrix is symmetric with no eigenvalue below
-    one. For Q = I / lambda^2 this is damped least squares.
-
-    Args:
-        settings: The diagonal of Q (6,), not negative: 1/m^2 for the translation (each joint's motion being in rad), 1
-            for the rotation. The larger it is, the less error remains; a component of zero is left out.
+    one. Settings: the diagonal of Q (6,), not negative: 1/m^2 for the translation (each joint's motion being in rad), 1
+    for the rotation; a component of zero is left out.
     """
     (gain,) = settings
     rows = buffers.rows

@@ -18,9 +18,6 @@ from simbridge.robot.kinematics import movable_directions, restart_postures, tas
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 
-CUTOFF = 1e-6
-"""The usual `Solver.cutoff`."""
-
 TOLERANCE = (1e-6, 1e-5)
 """Translation (m) and rotation (rad) within which a target counts as reached."""
 
@@ -35,9 +32,8 @@ class Solution:
     Attributes:
         q: Joint positions (n,), rad, of the best try, whether it converged or not.
         converged: Whether they meet the tolerance within the joint limits.
-        distance: Remaining translation, m.
-        angle: Remaining rotation, rad.
-        iterations: Iterations over all tries.
+        distance, angle: Remaining translation, m, and rotation, rad.
+        iterations: Over all tries.
         restarts: Tries after the first.
     """
 
@@ -68,7 +64,7 @@ class Diagnosis:
     target: Array
     iterations: int
     task: str = "pose"
-    cutoff: float = CUTOFF
+    cutoff: float = 1e-6
     strict: Array | None = None
 
     @cached_property
@@ -85,10 +81,7 @@ class Diagnosis:
     @cached_property
     def dependent_rows(self) -> int:
         """The number of dependent rows among `strict` and what they leave of the task: above 0 the arm is singular, or
-        has too few joints.
-
-        Directions in which the arm never moves, such as across the plane of a planar arm, are not counted.
-        """
+        has too few joints. Directions in which the arm never moves are not counted."""
         singular, counted = self._singular_values, len(self._singular_values)
         if self.strict is not None:
             _, sizes, directions = np.linalg.svd(self.strict, full_matrices=False)
@@ -100,10 +93,8 @@ class Diagnosis:
 
     @cached_property
     def manipulability(self) -> float:
-        """sqrt(det(J J^T)) of the task's rows (Yoshikawa 1985); with fewer joints than rows sqrt(det(J^T J)).
-
-        Directions in which the arm never moves are left out; where these are all, it is zero.
-        """
+        """sqrt(det(J J^T)) of the task's rows (Yoshikawa 1985); with fewer joints than rows sqrt(det(J^T J)). Without
+        directions in which the arm never moves; where these are all, it is zero."""
         counted = self._singular_values[: self.robot.n]
         return float(np.prod(counted)) if len(counted) else 0.0
 
@@ -165,7 +156,7 @@ class Solver(ABC):
     @property
     def cutoff(self) -> float:
         """Share of the Jacobian's largest singular value up to which rows of the task count as dependent on others."""
-        return CUTOFF
+        return 1e-6
 
     @property
     def iterations(self) -> int:
@@ -201,15 +192,9 @@ class Solver(ABC):
         self._q, self._stepped, self._last = q, (q, goal), None
 
     def track(self, poses: Array, q0: Array | Sequence[float]) -> Array:
-        """A step for each target in turn, in one compiled call.
+        """A step for each target (T, 7) in turn from q0 (n,), rad, in one compiled call: joint positions (T, n), rad.
 
-        Args:
-            poses: Targets (T, 7).
-            q0: Start (n,), rad.
-
-        Returns:
-            Joint positions (T, n), rad. Equal to T calls of `step` to the last bit; the solver's own state is left
-            alone.
+        Equal to T calls of `step` to the last bit; the solver's own state is left alone.
 
         Raises:
             InvalidParameter: The targets are no poses (T, 7), or the start is not n finite numbers.
@@ -217,12 +202,8 @@ class Solver(ABC):
         return self._track(as_poses(poses), as_joints(q0, self.robot.n))
 
     def solve(self, target: Target, q0: Array | Sequence[float] | None = None) -> Solution:
-        """Find joint positions for one target, to `START_TOLERANCE`, first from the start, then from `tries` fixed
-        postures; says whether it converged.
-
-        Args:
-            target: The pose.
-            q0: Where to begin (n,), rad; the robot's home by default.
+        """Find joint positions for one target, to `START_TOLERANCE`, first from q0 (n,), rad, the robot's home by
+        default, then from `tries` fixed postures; says whether it converged.
 
         Raises:
             InvalidParameter: The target is no pose, or the start is not n finite numbers.

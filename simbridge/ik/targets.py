@@ -42,7 +42,7 @@ def as_pose(target: Target) -> Array:
     Raises:
         InvalidParameter: It is neither, or not finite, or its quaternion is zero.
     """
-    given = pin.SE3ToXYZQUAT(target) if isinstance(target, pin.SE3) else _numbers("target", target, _TARGET).copy()
+    given = pin.SE3ToXYZQUAT(target) if isinstance(target, pin.SE3) else numbers("target", target, _TARGET).copy()
     if given.shape == (7,):
         # In plain Python: a dozen calls of numpy would take longer than an iteration of a solver.
         px, py, pz, x, y, z, w = given.tolist()
@@ -64,7 +64,7 @@ def as_poses(targets: Any) -> Array:
     Raises:
         InvalidParameter: They are of another shape, or one is not finite, or its quaternion is zero.
     """
-    given = np.ascontiguousarray(_numbers("array of targets", targets, f"of shape {_SHAPE}"))
+    given = np.ascontiguousarray(numbers("array of targets", targets, f"of shape {_SHAPE}"))
     if given.ndim != 2 or given.shape[1] != 7:
         raise InvalidParameter("shape of the targets", given.shape, _SHAPE)
     poses = given
@@ -102,7 +102,7 @@ def as_joints(q: Any, n: int) -> Array:
         InvalidParameter: They are not n numbers, or not finite.
     """
     needed = f"{n} finite numbers, none beyond {_FARTHEST_JOINT:g}"
-    positions = _numbers("array of joint positions", q, needed).copy()
+    positions = numbers("array of joint positions", q, needed).copy()
     if positions.shape != (n,):
         raise InvalidParameter("shape of the joint positions", positions.shape, f"({n},): {needed}")
     if not all(abs(position) <= _FARTHEST_JOINT for position in positions.tolist()):
@@ -110,7 +110,8 @@ def as_joints(q: Any, n: int) -> Array:
     return positions
 
 
-def _numbers(name: str, given: Any, needed: str) -> Array:
+def numbers(name: str, given: Any, needed: str) -> Array:
+    """An array of floats; InvalidParameter, with what is needed, for anything else."""
     try:
         return np.asarray(given, dtype=float)
     except (TypeError, ValueError, OverflowError):

@@ -12,10 +12,8 @@ from simbridge.robot.pose import Array, Counts
 
 EPSILON = 2.0**-52
 MAX_SWEEPS = 30
-ORTHOGONAL = 1e-15
-"""Cosine between two singular vectors that counts as a right angle."""
-NEGLIGIBLE = 1e-60
-"""Squared length that counts as zero, where the largest entry is about one."""
+ORTHOGONAL = 1e-15  # cosine between two singular vectors that counts as a right angle
+NEGLIGIBLE = 1e-60  # squared length that counts as zero, where the largest entry is about one
 
 
 def aim(pose: Array, target: Array) -> None:
@@ -34,14 +32,9 @@ def copy(values: Array, destination: Array) -> None:
 
 
 def solve_positive_definite(a: Array, b: Array, n: int) -> None:
-    """Solve a x = b in place of b, by L D L^T in place of a's lower triangle; the upper one is not read.
-
-    Args:
-        a: Symmetric and positive semidefinite (n, n).
-        b: Right-hand side (n,), then the solution. Where a is singular to rounding the dependent unknowns are zero,
-            which still solves the system if b is in the range of a.
-        n: The order.
-    """
+    """Solve a x = b in place of b (n,), by L D L^T in place of the lower triangle of a (n, n), which is symmetric and
+    positive semidefinite; the upper one is not read. Where a is singular to rounding the dependent unknowns are zero,
+    which still solves the system if b is in the range of a."""
     for j in range(n):
         diagonal = a[j, j]
         d = diagonal
@@ -73,15 +66,9 @@ def solve_positive_definite(a: Array, b: Array, n: int) -> None:
 
 
 def solve_rank_revealing(a: Array, sides: Array, n: int, order: Counts) -> int:
-    """Solve a x = b for any square a and each b of `sides`, by Gaussian elimination with complete pivoting in place.
-
-    Args:
-        a: Matrix (n, n).
-        sides: Right-hand sides, a row each (k, n), then the solutions. Where a is singular to rounding the free
-            unknowns are zero and the equations without a pivot are left out, which still solves the system if b is in
-            the range of a.
-        n: The order.
-        order: Scratch for n indices.
+    """Solve a x = b for any a (n, n) and each b of `sides` (k, n), by Gaussian elimination with complete pivoting, in
+    place; order (n,) is scratch. Where a is singular to rounding the free unknowns are zero and the equations without a
+    pivot are left out, which still solves the system if b is in the range of a.
 
     Returns:
         The numerical rank: the number of pivots above n roundings of the largest.
@@ -176,18 +163,14 @@ def _orthogonalise(vectors: Array, turned: Array, count: int, length: int) -> No
 
 
 def decompose(a: Array, p: int, q: int, left: Array, singular: Array, right: Array) -> int:
-    """The thin singular value decomposition of a[:p, :q]: the sum over i of singular[i] left[i] right[i]^T.
+    """The thin singular value decomposition of a[:p, :q]: the sum over i < k of singular[i] left[i] right[i]^T.
 
-    Args:
-        a: Matrix, left as it is.
-        p, q: Rows and columns in use.
-        left: Left singular vectors, one per row (k, p), where k = min(p, q).
-        singular: Singular values (k,), falling, within 1e-14 of the largest.
-        right: Right singular vectors, one per row (k, q).
+    The results are the singular vectors, one per row of `left` (k, p) and `right` (k, q), and the singular values (k,),
+    falling, within 1e-14 of the largest. Of the longer side (`right` if p <= q) the vectors of a singular value of zero
+    are zero, not a basis of what is left.
 
     Returns:
-        k. The singular vectors of the longer side (`right` if p <= q) that belong to a singular value of zero are zero,
-        not a basis of what is left.
+        k = min(p, q).
     """
     count = min(p, q)
     largest = 0.0

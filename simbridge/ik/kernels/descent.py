@@ -207,7 +207,7 @@ def track(
     out: Array,
     last: Array,
 ) -> None:
-    """Iterate towards each pose (T, 7) in turn, from where the one before has led.
+    """Iterate towards each pose (T, 7) in turn, from where the one before has led: joint positions `out` (T, n).
 
     One function, not one for each loop: numba optimizes a function again with each one that calls it.
 
@@ -218,7 +218,6 @@ def track(
         tolerance: Translation (m) and rotation (rad) that end the iterations when both are met; negative ones never
             are.
         q: Joint positions (n,) to begin with, which become the last ones.
-        out: Result: joint positions (T, n).
         last: Result (3,): remaining translation (m) and rotation (rad), and iterations, at the last pose.
     """
     buffers = arrays[0]
