@@ -84,13 +84,10 @@ class InvalidHome(Refusal, ValueError):
 
 
 class UnstableSolver(Refusal, ValueError):
-    """Solver settings at or past the stability bound.
+    """Solver settings at or past the stability bound: kappa = dt^2 kp/m and damping = dt kd/m of the worst axis.
 
-    Attributes:
-        kappa: dt^2 kp/m of the worst axis.
-        damping: dt kd/m of the same axis.
-        needed: Virtual mass (kg) and inertia (kg m^2) at the tool above which the gains are stable; None if unknown.
-        bare: Whether the virtual model has no mass or no inertia at the tool, so that only its last link resists.
+    needed: virtual mass (kg) and inertia (kg m^2) at the tool above which the gains are stable; None if unknown. bare:
+    whether the virtual model has no mass or no inertia at the tool, so that only its last link resists.
     """
 
     def __init__(
@@ -177,14 +174,8 @@ class NoDisplay(Refusal, RuntimeError):
 
 
 class InputFileError(Refusal, ValueError):
-    """An input file that cannot be read, or has other content than expected.
-
-    Attributes:
-        path: The file.
-        line: The line at fault, counted from 1, or None when the whole file is meant.
-        field: The field or column at fault, or None.
-        reason: What is wrong, as a sentence.
-    """
+    """An input file (path) that cannot be read, or has other content than expected; reason: as a sentence; line (counted
+    from 1) and field, or column: those at fault, or None."""
 
     def __init__(self, path: str | Path, reason: str, *, line: int | None = None, field: str | None = None) -> None:
         self.path, self.line, self.field, self.reason = Path(path), line, field, reason
@@ -193,10 +184,8 @@ class InputFileError(Refusal, ValueError):
 
 
 class UnusableSamples(Refusal, ValueError):
-    """Samples (name: "times", ...) that cannot be evaluated: none, of another shape than the rest, or not numbers.
-
-    reason says what is wrong and what to do, and index is the first at fault, counted from 0; None if all of them are.
-    """
+    """Samples (name: "times", ...) that cannot be evaluated; reason: what is wrong and what to do; index: the first at
+    fault, counted from 0; None if all of them are."""
 
     def __init__(self, name: str, reason: str, *, index: int | None = None) -> None:
         self.name, self.reason, self.index = name, reason, index
@@ -204,14 +193,8 @@ class UnusableSamples(Refusal, ValueError):
 
 
 class InvalidTrajectory(Refusal, ValueError):
-    """Samples that do not make a trajectory.
-
-    Attributes:
-        reason: What is wrong, as a sentence.
-        sample: Index of the sample at fault, or None when the whole is meant.
-        field: The part of the sample at fault ("time", "x", "quaternion", ...), or None.
-        source: Where the samples come from, or "".
-    """
+    """Samples that do not make a trajectory; reason: as a sentence; sample and field ("time", "x", "quaternion", ...):
+    those at fault, or None; source: where the samples come from, or ""."""
 
     def __init__(self, reason: str, *, sample: int | None = None, field: str | None = None, source: str = "") -> None:
         self.reason, self.sample, self.field, self.source = reason, sample, field, source
@@ -250,10 +233,8 @@ class NotARun(Refusal, ValueError):
 
 
 class OutputError(SimbridgeError, OSError):
-    """A file or directory (path) that cannot be written, and the reason with what to do.
-
-    errno is the system's error number, and missing the number of bytes that did not fit; None where unknown.
-    """
+    """A file or directory (path) that cannot be written; reason: with what to do; errno: the system's error number, and
+    missing: the number of bytes that did not fit; None where unknown."""
 
     def __init__(self, path: str | Path, reason: str, number: int | None = None, missing: int | None = None) -> None:
         self.path, self.reason, self.missing = Path(path), reason, missing
@@ -262,10 +243,8 @@ class OutputError(SimbridgeError, OSError):
 
 
 class LogWriteError(SimbridgeError, OSError):
-    """The log of a run (path) could not be opened, or writing it failed: the disk is full, a file may not grow, ...
-
-    bytes_written is the length in bytes of what was stored before, and reason the system's error number.
-    """
+    """The log of a run (path) could not be opened, or writing it failed; bytes_written: the length of what was stored
+    before; reason: the system's error number."""
 
     def __init__(self, path: str | Path, bytes_written: int, reason: int) -> None:
         self.path, self.bytes_written, self.reason = Path(path), bytes_written, reason
@@ -291,8 +270,7 @@ class PlanRefused(Refusal, ValueError):
     Attributes:
         sample: The control period at fault, counted from 0 (for targets out of reach: the trajectory's sample).
         time: Its time in s.
-        value: What would happen, in SI units.
-        limit: What is allowed, in SI units.
+        value, limit: What would happen, and what is allowed, in SI units.
         joint: The joint's name, or None when no single joint is meant.
     """
 
@@ -304,13 +282,8 @@ class PlanRefused(Refusal, ValueError):
 
 
 class TargetOutOfReach(PlanRefused):
-    """A target that no joint positions attain.
-
-    Attributes:
-        distance: From the target to the nearest posture found, m; also `value`.
-        angle: Rotation between the two, rad.
-        every: Whether no target at all was attained.
-    """
+    """A target that no joint positions attain; distance (m, also `value`) and angle (rad): to the nearest posture found;
+    every: whether no target at all was attained."""
 
     def __init__(self, message: str, *, distance: float, angle: float, every: bool = False, **facts: Any) -> None:
         self.distance, self.angle, self.every = distance, angle, every
@@ -320,11 +293,9 @@ class TargetOutOfReach(PlanRefused):
 class LimitExceeded(PlanRefused):
     """Setpoints past a limit of the arm.
 
-    Attributes:
-        quantity: "position" (rad), "velocity" (rad/s), "velocity jump" (from one period to the next, rad/s),
-            "acceleration" (rad/s^2), "torque" (to hold the posture against gravity, N m), "tool speed" (m/s), "command
-            lead" (with feedforward, rad) or "rounding" (of the tool's path by feedforward, m); value and limit are in
-            these units.
+    quantity: "position" (rad), "velocity" (rad/s), "velocity jump" (from one period to the next, rad/s), "acceleration"
+    (rad/s^2), "torque" (to hold the posture against gravity, N m), "tool speed" (m/s), "command lead" (with
+    feedforward, rad) or "rounding" (of the tool's path by feedforward, m); value and limit are in these units.
     """
 
     def __init__(self, message: str, quantity: Quantity, **facts: Any) -> None:
@@ -333,12 +304,10 @@ class LimitExceeded(PlanRefused):
 
 
 class PlannedCollision(PlanRefused):
-    """A link that would come too near to another, the floor, or a keep-out zone of the cell.
+    """A link that would come too near to another, the floor, or a keep-out zone of the cell (kind).
 
-    Attributes:
-        kind: "self", "floor" or "keep-out".
-        bodies: The link, and what it would touch: another link, "the floor", or the name of the box or plane.
-        value: The clearance in m, negative when the bodies overlap.
+    bodies: the link, and what it would touch: another link, "the floor", or the name of the box or plane; value: the
+    clearance in m, negative when the bodies overlap.
     """
 
     def __init__(self, message: str, kind: CollisionKind, bodies: tuple[str, str], **facts: Any) -> None:
@@ -352,11 +321,8 @@ class PlannedCollision(PlanRefused):
 class GuardViolation(SimbridgeError, RuntimeError):
     """A setpoint that the guard refused. The arm was stopped, and nothing passes until `recover()`.
 
-    Attributes:
-        rule: "collision" (live only), "latched", or the guard's: "velocity", "velocity jump", "distance", ...
-        joint: The joint's name, or None.
-        value: What was requested, in SI units, or None.
-        limit: What is allowed, in SI units, or None.
+    rule: "collision" (live only), "latched", or the guard's: "velocity", "velocity jump", "distance", ...; joint: its
+    name; value and limit: what was requested and what is allowed, in SI units; None where there is none.
     """
 
     cause = "guard"

@@ -15,8 +15,6 @@ from typing import Any, TypeAlias
 AnyPath: TypeAlias = str | os.PathLike[str]
 
 _PACKAGE = Path(__file__).resolve().parent
-
-
 # Only a checkout has the project file; in site-packages another distribution may own a folder "robots".
 _DATA = _PACKAGE.parent if (_PACKAGE.parent / "pyproject.toml").is_file() else _PACKAGE / "_data"
 ROBOTS = _DATA / "robots"

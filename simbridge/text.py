@@ -51,26 +51,6 @@ def _places(value: float, digits: int, decimals: int) -> int:
     return min(max(digits - 1 - math.floor(math.log10(abs(value))), 0), decimals)
 
 
-def millimetres(metres: float | None) -> str:
-    """Three significant digits, at most four decimals, without the unit."""
-    return significant(None if metres is None else metres * 1e3, decimals=4)
-
-
-def degrees(radians: float | None) -> str:
-    """Three significant digits, at most four decimals, without the unit."""
-    return significant(None if radians is None else math.degrees(radians), decimals=4)
-
-
-def milliradians(radians: float | None) -> str:
-    """Three significant digits, without the unit."""
-    return significant(None if radians is None else radians * 1e3)
-
-
-def milliseconds(seconds: float | None) -> str:
-    """Without the unit, and with at most two decimals: delays are known to about 0.01 ms."""
-    return significant(None if seconds is None else seconds * 1e3, decimals=2)
-
-
 def displayed(value: float | None, unit: str) -> tuple[str, str]:
     """A value in SI units as the terminal and the pages show it: the number, and its unit.
 
@@ -84,6 +64,26 @@ def displayed(value: float | None, unit: str) -> tuple[str, str]:
         "share": (100.0, "%", 2),
     }.get(unit, (1.0, unit, 6))
     return significant(None if value is None else scale * value, decimals=decimals), shown
+
+
+def millimetres(metres: float | None) -> str:
+    """Three significant digits, at most four decimals, without the unit."""
+    return displayed(metres, "m")[0]
+
+
+def degrees(radians: float | None) -> str:
+    """Three significant digits, at most four decimals, without the unit."""
+    return displayed(radians, "rad")[0]
+
+
+def milliseconds(seconds: float | None) -> str:
+    """Without the unit, and with at most two decimals: delays are known to about 0.01 ms."""
+    return displayed(seconds, "s")[0]
+
+
+def milliradians(radians: float) -> str:
+    """Three significant digits, without the unit."""
+    return significant(1e3 * radians)
 
 
 def fixed(value: float, decimals: int) -> str:
