@@ -174,8 +174,8 @@ class NoDisplay(Refusal, RuntimeError):
 
 
 class InputFileError(Refusal, ValueError):
-    """An input file (path) that cannot be read, or has other content than expected; reason: as a sentence; line (counted
-    from 1) and field, or column: those at fault, or None."""
+    """An input file (path) that cannot be read, or has other content than expected; reason: as a sentence; line
+    (from 1) and field, or column: those at fault, or None."""
 
     def __init__(self, path: str | Path, reason: str, *, line: int | None = None, field: str | None = None) -> None:
         self.path, self.line, self.field, self.reason = Path(path), line, field, reason
@@ -282,7 +282,7 @@ class PlanRefused(Refusal, ValueError):
 
 
 class TargetOutOfReach(PlanRefused):
-    """A target that no joint positions attain; distance (m, also `value`) and angle (rad): to the nearest posture found;
+    """A target that no joint positions attain; distance (m; `value`) and angle (rad): to the nearest posture found;
     every: whether no target at all was attained."""
 
     def __init__(self, message: str, *, distance: float, angle: float, every: bool = False, **facts: Any) -> None:

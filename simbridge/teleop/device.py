@@ -46,13 +46,8 @@ _HALF_TURN = np.diag([-1.0, -1.0, 1.0])
 
 
 class DeviceError(Refusal, OSError):
-    """An input device that is missing, must not be read, or was lost.
-
-    Attributes:
-        device: Its name.
-        reason: What is wrong and what to do, as sentences.
-        rule: Lines of a udev rule that gives the rights to read it, or "".
-    """
+    """An input device (its name) that is missing, must not be read, or was lost; reason: what is wrong and what to do;
+    rule: lines of a udev rule that gives the rights to read it, or ""."""
 
     def __init__(self, device: str, reason: str, rule: str = "") -> None:
         self.device, self.reason, self.rule = device, reason, rule
@@ -61,15 +56,8 @@ class DeviceError(Refusal, OSError):
 
 @dataclass(frozen=True)
 class Command:
-    """An input that a program gave, to be passed on to the session once.
-
-    Attributes:
-        kind: The session's method: "pose", "twist", "jog" or "joints".
-        values: Its argument, in SI units.
-        frame: Of a twist.
-        relative: Of a pose.
-        source: What the device knows it by.
-    """
+    """An input that a program gave, to be passed on to the session once: its method, the argument in SI units, the
+    frame of a twist, whether a pose is relative, and what the device knows it by."""
 
     kind: Literal["pose", "twist", "jog", "joints"]
     values: tuple[float, ...]
@@ -103,8 +91,7 @@ class Device:
     """An input device, open for reading, to be derived from. A context manager.
 
     Attributes:
-        name: As in messages.
-        dead_man: The dead-man button, as in messages.
+        name, dead_man: The device and its dead-man button, as in messages.
         guide: Lines of the first screen: what engages, what moves, what stops.
     """
 
@@ -161,11 +148,7 @@ def read_lock(text: str) -> tuple[str, ...]:
 
 
 def read_token(path: str) -> str:
-    """The token in a file, without surrounding white space.
-
-    Raises:
-        InputFileError: The file cannot be read.
-    """
+    """The token in a file, without surrounding white space."""
     try:
         return Path(path).read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
@@ -269,11 +252,7 @@ class TeleopOptions:
             raise InvalidParameter("address to listen on", self.listen, needed)
 
     def buttons(self, dead_man: int, engage: int) -> tuple[int, int]:
-        """The dead-man button and the one that engages, for a device with these defaults.
-
-        Raises:
-            InvalidParameter: They are the same.
-        """
+        """The dead-man button and the one that engages, for a device with these defaults; they differ."""
         chosen = self.dead_man_button or dead_man, self.engage_button or engage
         if chosen[0] == chosen[1]:
             raise InvalidParameter("engage button", chosen[1], "another than the dead-man button")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pinocchio as pin
 
 from simbridge.errors import ForeignSolverError, InvalidParameter, SimbridgeError
-from simbridge.teleop.device import MOVABLE, NO_STEP, Command, Device, DeviceError, Reading, Request, TeleopOptions
+from simbridge.teleop.device import MOVABLE, NO_STEP, Device, DeviceError, Reading, Request, TeleopOptions
 
 if TYPE_CHECKING:  # loads the backends; a driver is given its session
     from simbridge.running.live_session import LiveSession, LiveStatus
@@ -147,7 +147,15 @@ class Driver:
 
     def _move(self, reading: Reading) -> None:
         for command in reading.commands:
-            self._pass_on(command)
+            try:
+                if command.kind == "pose":
+                    self._session.pose(command.values, relative=command.relative)
+                elif command.kind == "twist":
+                    self._session.twist(command.values, command.frame)
+                else:
+                    (self._session.jog if command.kind == "jog" else self._session.joints)(command.values)
+            except InvalidParameter as error:
+                self._device.refused(command, error)
         if reading.steps != NO_STEP:
             tool = self._session.tool
             goal = self._options.stepped(tool if self._goal is None else self._goal, reading.steps)
@@ -165,16 +173,3 @@ class Driver:
         elif self._armed:
             self._session.twist(self._options.twist(reading.axes), self._options.frame)
             self._moving = True
-
-    def _pass_on(self, command: Command) -> None:
-        try:
-            if command.kind == "pose":
-                self._session.pose(command.values, relative=command.relative)
-            elif command.kind == "twist":
-                self._session.twist(command.values, command.frame)
-            elif command.kind == "jog":
-                self._session.jog(command.values)
-            else:
-                self._session.joints(command.values)
-        except InvalidParameter as error:
-            self._device.refused(command, error)

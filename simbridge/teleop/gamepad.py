@@ -24,12 +24,8 @@ UDEV_FILE = "/etc/udev/rules.d/70-simbridge-gamepad.rules"
 
 @dataclass(frozen=True)
 class Pad:
-    """A gamepad at one instant.
-
-    Attributes:
-        axes: -1 to 1 each, right and down positive, as SDL numbers them.
-        buttons: Whether each is down, as SDL numbers them.
-    """
+    """A gamepad at one instant: axes, -1 to 1 each, right and down positive, and whether each button is down, as SDL
+    numbers them."""
 
     axes: tuple[float, ...]
     buttons: tuple[bool, ...]
@@ -51,7 +47,6 @@ class Gamepad(Device):
 
     Args:
         pad: Returns the gamepad's present state; raises OSError when it is lost.
-        options: For the numbers of its buttons.
         close: Called at the end.
     """
 

@@ -70,7 +70,6 @@ class Keyboard(Device):
 
     Args:
         receive: Returns what was typed since the last call, b"" if nothing; raises OSError when the terminal is closed.
-        options: See `TeleopOptions`.
         releases: Whether the terminal reports releases of keys.
         suspended: A context manager that gives the terminal back for the time of a question.
         clock: Monotonic, s.

@@ -47,14 +47,9 @@ _Number = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 _Joints = Annotated[tuple[float, ...], msgspec.Meta(min_length=1, max_length=16)]
 
 
-class Message(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """What every datagram has.
-
-    Attributes:
-        client: Who sends it.
-        seq: Increases from each datagram of a client to its next, over restarts too.
-        token: As `simbridge teleop network` was given it.
-    """
+class Message(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, tag_field="type", tag=str.lower):
+    """What every datagram has: who sends it, a number that increases from each datagram of a client to its next, over
+    restarts too, and the token that `simbridge teleop network` was given."""
 
     client: Name
     seq: _Number
@@ -69,19 +64,19 @@ class Halt(msgspec.Struct, kw_only=True, tag_field="type", tag="halt"):
     seq: _Number = 0
 
 
-class Status(Message, tag_field="type", tag="status"):
+class Status(Message):
     """Changes nothing: asks for a reply."""
 
 
-class Engage(Message, tag_field="type", tag="engage"):
+class Engage(Message):
     """Asks to drive; the reply has the number of the engagement."""
 
 
-class Disengage(Message, tag_field="type", tag="disengage"):
+class Disengage(Message):
     """Gives the arm back; it comes to rest."""
 
 
-class Button(Message, tag_field="type", tag="button"):
+class Button(Message):
     """A button of the client's device is pressed or released."""
 
     button: Name
@@ -94,27 +89,27 @@ class Motion(Message):
     engagement: _Number
 
 
-class Pose(Motion, tag_field="type", tag="pose"):
+class Pose(Motion):
     """[x y z qx qy qz qw] in base_link, m; relative: to the pose at the engagement."""
 
     values: tuple[float, float, float, float, float, float, float]
     relative: bool = False
 
 
-class Twist(Motion, tag_field="type", tag="twist"):
+class Twist(Motion):
     """Velocity of the TCP, m/s and rad/s, in the axes of a frame."""
 
     values: tuple[float, float, float, float, float, float]
     frame: TwistFrame = "base_link"
 
 
-class Jog(Motion, tag_field="type", tag="jog"):
+class Jog(Motion):
     """Joint velocities, rad/s."""
 
     values: _Joints
 
 
-class Joints(Motion, tag_field="type", tag="joints"):
+class Joints(Motion):
     """Joint positions, rad."""
 
     values: _Joints
@@ -285,12 +280,8 @@ class Exchange:
                 reply.error = str(error)
 
     def replies(self, session: LiveSession, problem: str) -> list[tuple[bytes, Any]]:
-        """The replies to all datagrams since the last call, with their addresses.
-
-        Args:
-            session: As it is after what they asked for.
-            problem: Why a request failed, or "".
-        """
+        """The replies to all datagrams since the last call, with their addresses; the session is as it is after what
+        they asked for; problem: why a request failed, or ""."""
         status = session.status
         if status.state not in MOVABLE:
             # Something else ended it, or it could not begin.
@@ -317,13 +308,7 @@ class Exchange:
 
 
 class Network(Device):
-    """Programs on the network.
-
-    Args:
-        listener: A UDP socket, bound, that does not block.
-        options: For the token.
-        clock: Monotonic, s.
-    """
+    """Programs on the network; listener: a UDP socket, bound, that does not block."""
 
     name = "network"
 
@@ -353,10 +338,8 @@ class Network(Device):
             listener.bind((options.listen, options.port))
         except OSError as error:
             listener.close()
-            reason = (
-                f"UDP port {options.port} of {options.listen} cannot be used: {error.strerror}. Choose another one."
-            )
-            raise DeviceError(cls.name, reason) from error
+            place = f"UDP port {options.port} of {options.listen}"
+            raise DeviceError(cls.name, f"{place} cannot be used: {error.strerror}. Choose another one.") from error
         listener.setblocking(False)
         return cls(listener, options)
 

@@ -86,7 +86,6 @@ class SpaceMouse(Device):
 
     Args:
         reports: Returns the reports that came in since the last call; raises OSError when the device is lost.
-        options: For the numbers of its buttons.
         close: Called at the end.
         clock: Monotonic, s.
     """
