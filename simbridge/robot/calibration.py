@@ -36,12 +36,9 @@ _PARALLEL = 1e-9  # rad, and m
 
 @dataclass(frozen=True)
 class Deviation:
-    """How far a frame is from where the nominal arm has it, relative to the previous frame.
+    """How far the frame of a joint, or of "tool0", is from where the nominal arm has it, in the previous frame.
 
-    Attributes:
-        name: The joint's, or "tool0".
-        distance: Of the origins, m.
-        angle: Between the orientations, rad.
+    Between the origins, m, and between the orientations, rad.
     """
 
     name: str
@@ -74,15 +71,8 @@ def calibrated(robot: Robot, calibration: DhTable | RosCalibration) -> Robot:
     """The arm with its axes and flange as calibrated, and its links where the nominal arm has them.
 
     Shapes, masses, joint limits, `home` and `file_home` stay as they are, in frames within a few mm of the nominal
-    ones. Joint positions mean the same as to the controller that reported the calibration.
-
-    Args:
-        robot: The nominal arm.
-        calibration: Its own; d2 to d4 of a table may be large. One that is nominal to the ninth digit gives `robot`
-            itself.
-
-    Raises:
-        InvalidParameter: The calibration is for another model or number of joints, or the arm has one already.
+    ones. Joint positions mean the same as to the controller that reported the calibration. One that is nominal to the
+    ninth digit gives `robot` itself; one of another model, or a second one, is InvalidParameter.
     """
     if robot.calibration == calibration:
         return robot
@@ -157,12 +147,8 @@ def joint_frames(calibration: RosCalibration, *, as_printed: bool = False) -> li
 def largest_difference(one: Sequence[pin.SE3], other: Sequence[pin.SE3], tcp: pin.SE3) -> tuple[float, float]:
     """How far two chains of revolute joints place the same tool apart, at worst over 4000 random joint positions.
 
-    Args:
-        one, other: n + 1 frames each, as of `calibrated_chain`.
-        tcp: The tool centre point, in tool0.
-
-    Returns:
-        Distance in m, and angle in rad; not necessarily at the same joint positions.
+    The chains are n + 1 frames each, as of `calibrated_chain`, the tool centre point is in tool0. Distance in m and
+    angle in rad are not necessarily at the same joint positions.
     """
     q = np.random.default_rng(0).uniform(-np.pi, np.pi, (4000, len(one) - 1))
     turns = np.zeros((*q.shape, 4, 4))

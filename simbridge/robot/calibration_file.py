@@ -85,11 +85,7 @@ class _Recorded(msgspec.Struct):
 
 
 def read_calibration(path: Path) -> tuple[DhTable, tuple[int, ...]]:
-    """The table of a calibration file and the controller's checksum over it (6; all ones from URSim).
-
-    Raises:
-        InputFileError: Names the wrong field.
-    """
+    """The table of a calibration file and the controller's checksum over it (6; all ones from URSim)."""
     file = TomlFile(path)
     data = file.decode(_Calibration)
     table = data.checked(file)
@@ -115,9 +111,6 @@ def read_ros_calibration(path: Path) -> RosCalibration:
     """The joint frames and the hash of my_robot_calibration.yaml, what ur_calibration writes and ur_description reads.
 
     Fields that ROS does not read are ignored, as it ignores them.
-
-    Raises:
-        InputFileError: The file cannot be read, is not YAML, or a number is missing or not finite; names the field.
     """
     document = read_yaml(path)
     tables = document.get("kinematics") if isinstance(document, Mapping) else None
@@ -233,12 +226,8 @@ class KinematicsSummary(TypedDict):
 def kinematics_settings(robot: Robot, source: AnyPath | None, reported: DhTable | None) -> dict[str, Any]:
     """The table `kinematics` of settings.toml: the chain, its source, and how far the controller's own is from it.
 
-    What does not apply is None.
-
-    Args:
-        robot: The arm of the run.
-        source: As given (see `with_kinematics`); None where it was not.
-        reported: The table of the run's controller; None in simulation.
+    `source` is as given (see `with_kinematics`), `reported` the table of the run's controller. What does not apply is
+    None.
     """
     file = None if source is None or source == "nominal" else str(Path(source).resolve())
     own, difference = robot.calibration, None

@@ -87,12 +87,9 @@ _CHUNK = 64
 
 @dataclass(frozen=True)
 class Clearance:
-    """The nearest two bodies of a posture.
+    """The nearest two bodies of a posture, by name, and their distance, m; negative when they overlap.
 
-    Attributes:
-        distance: m; negative when they overlap.
-        bodies: Their names; the second may be the floor, a box or a plane.
-        zone: The name of that box or plane; None when it is neither.
+    The second may be the floor, or a box or plane: `zone` is its name, None when it is neither.
     """
 
     distance: float
@@ -108,14 +105,10 @@ class Clearance:
 
 @dataclass(frozen=True)
 class _Body:
-    """A solid shape, the floor, or a box or plane to keep out of.
+    """A solid shape, the floor, or a box or plane (`zone`: its name) to keep out of.
 
-    Attributes:
-        name: Of its link or obstacle, for messages.
-        owner: Index of its link, or one of the three above.
-        extent: The largest distance of its points from the origin of its joint, m.
-        radius: The largest distance of its points from the axis of its joint, m.
-        zone: Its name as a box or plane, else None.
+    The owner is the index of its link, or one of the three above. Extent and radius are the largest distances of its
+    points from the origin and from the axis of its joint, m.
     """
 
     name: str
@@ -266,8 +259,7 @@ class CollisionModel:
     def _levers(self, farthest: Array) -> Array:
         """Upper bound of the relative motion of a pair's bodies per unit of each joint (pairs, n), m.
 
-        Args:
-            farthest: Largest absolute position of each joint (n,): a slide lengthens the lever of the joints before it.
+        `farthest` is the largest absolute position of each joint (n,): a slide lengthens the lever of those before it.
         """
         prismatic, n = self.robot.prismatic, self.robot.n
         slides = np.where(prismatic, farthest, 0.0)

@@ -28,13 +28,9 @@ Triangles = NDArray[np.int32]
 
 @dataclass(frozen=True, eq=False)
 class DrawnMesh:
-    """A mesh as views draw it.
+    """A mesh as views draw it: vertices (V, 3), m, and the indices (F, 3) of its triangles.
 
-    Attributes:
-        body: 0 for the base, i for what follows joint i.
-        vertices: (V, 3), in base_link or in the joint's frame, m.
-        triangles: Indices of vertices (F, 3).
-        color: Red, green, blue in 0..1.
+    It is on body 0, the base, in base_link, or on body i, which follows joint i, in that joint's frame.
     """
 
     body: int

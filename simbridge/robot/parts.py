@@ -17,28 +17,23 @@ ShapeKind = Literal["capsule", "cylinder"]
 
 # Of shapes to which no colour is given.
 COLOR = (0.75, 0.77, 0.80)
-
 # Of a hull, at least, m.
 _THICKNESS = 1e-3
-
 # Published tensors are rounded: a moment may exceed the sum of the other two by this fraction.
 _ROUNDING = 0.01
-
 # PyBullet gives a link without inertial data a mass of 1 kg.
 _MASSLESS = '<inertial><mass value="0"/><inertia ixx="0" iyy="0" izz="0" ixy="0" ixz="0" iyz="0"/></inertial>'
 
 
 @dataclass(frozen=True)
 class Shape:
-    """A capsule or a cylinder on a link.
+    """A capsule (round ends beyond `start` and `end`) or a cylinder (flat ends at them) on a link.
 
     Attributes:
-        kind: "capsule" (round ends beyond `start` and `end`) or "cylinder" (flat ends at them).
-        start, end: Ends of the axis (3,) in m, in the link's frame.
-        radius: In m.
+        start, end: Ends of the axis (3,) in the link's frame, m.
+        radius: m.
         color: Red, green, blue in 0..1.
-        solid: Whether it takes part in collision checks; otherwise it is only drawn.
-        drawn: Whether it is drawn; otherwise it only takes part in collision checks.
+        solid, drawn: Whether it takes part in collision checks, and whether it is drawn.
     """
 
     kind: ShapeKind
@@ -68,7 +63,6 @@ class Mesh:
         placement: Of the scaled mesh, in the link's frame.
         hull: Corners of its convex hull (K, 3) in the link's frame, m; None where it is only drawn.
         color: Red, green, blue in 0..1.
-        drawn: Whether it is drawn.
     """
 
     file: Path
@@ -84,8 +78,6 @@ class Joint:
     """A joint that turns about, or slides along, the z axis of its own frame.
 
     Attributes:
-        name: As in the robot's TOML or URDF.
-        kind: "revolute" or "prismatic".
         placement: Joint frame at position zero, in the previous joint's frame (the first: in base_link).
         position_min, position_max: rad or m; infinite for a continuous joint.
         max_velocity: rad/s or m/s.
@@ -106,7 +98,6 @@ class Link:
     """The body that follows a joint.
 
     Attributes:
-        name: As in the robot's TOML or URDF.
         placement: The link's frame in the joint's frame; `shapes` are given in the link's frame.
         inertia: Mass (kg), centre of mass (m) and tensor (kg m^2), in the joint's frame.
         shapes, meshes: For drawing and for collision checks.
@@ -246,14 +237,8 @@ def urdf_text(
 ) -> str:
     """The arm as URDF: the link frames are the joint frames, every joint's axis is z, inertias along principal axes.
 
-    Shapes are visual only: contact is excluded by the plan check before anything moves.
-
-    Args:
-        name: Of the robot.
-        base_shapes, base_meshes: Of the base, in base_link.
-        joints, links: n of each.
-        inertias: Of the links in their joints' frames (n), the payload included.
-        tool0, tcp: Both in the last joint's frame.
+    Inertias are in the joints' frames, the payload included; tool0 and tcp in that of the last joint. Shapes are visual
+    only: contact is excluded by the plan check before anything moves.
     """
     lines = [f"<robot name={quoteattr(name)}>", f'<link name="base_link">{_MASSLESS}']
     lines += [*_visuals(base_shapes, base_meshes, pin.SE3.Identity(), "base_link"), "</link>"]

@@ -34,17 +34,16 @@ Color = tuple[float, float, float]
 def read_urdf(
     path: Path, *, base: str | None = None, tip: str | None = None, packages: Mapping[str, Path] | None = None
 ) -> Robot:
-    """Read one arm, whose home is the middle of its joints' ranges (see `with_found_home`).
+    """Read one arm from a URDF or xacro file, whose home is the middle of its joints' ranges (see `with_found_home`).
 
     Args:
-        path: A URDF, or a xacro file.
+        path: The file; a xacro file needs xacro (MissingPackage).
         base: The link where the arm begins; base_link, else the root, by default.
         tip: The tool's link; tool0, else the only link without children, by default.
         packages: Directories of packages, by name (see `Packages`).
 
     Raises:
         InputFileError: Names the element and the line at fault, or all of them if there are several.
-        MissingPackage: It is a xacro file, and xacro is not installed.
     """
     places = Packages(path, packages or {})
     top = read_xml(path, places)

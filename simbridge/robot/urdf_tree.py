@@ -52,10 +52,6 @@ class Packages:
 
     Looked up in this order: `named`, ROS_PACKAGE_PATH, AMENT_PREFIX_PATH, and the directories that the file is in:
     one that is called so, has a package.xml of that name, or contains a directory that is called so.
-
-    Attributes:
-        file: The URDF or xacro file.
-        named: Directories of packages, by name.
     """
 
     file: Path
@@ -92,13 +88,7 @@ class Packages:
 
 @dataclass(eq=False)
 class Element:
-    """An XML element of the file at `path`.
-
-    Attributes:
-        attributes: As written.
-        line: Where its start tag begins, from 1; None in text that xacro expanded.
-        children: The elements in it, in order.
-    """
+    """An XML element of the file at `path`; the line of its start tag is None in text that xacro expanded."""
 
     path: Path
     tag: str
@@ -155,12 +145,7 @@ class Element:
 
 
 def read_xml(path: Path, packages: Packages) -> Element:
-    """The root element of an XML file; of a xacro file as it is when expanded, with no lines.
-
-    Raises:
-        InputFileError: It cannot be read or expanded, or is not well-formed; names the line.
-        MissingPackage: It is a xacro file, and xacro is not installed.
-    """
+    """The root element of an XML file; of a xacro file as it is when expanded, with no lines."""
     text = read_text(path, MAX_URDF)
     is_xacro = path.suffix.lower() == ".xacro" or "<xacro:" in text
     parser = xml.parsers.expat.ParserCreate()

@@ -61,7 +61,11 @@ def recording_of(path: str | Path, table: Table, rate: float | None = None) -> R
     if rate not in (None, columns.rate):
         raise InputFileError(path, f"it has times ({', '.join(columns.times)}); omit --rate")
     exact = Path(path).suffix.lower() == ".tum"
-    positions, length = _lengths(path, table, exact)
+    units = columns.units[:3]
+    if not any(units):
+        units = (_length_unit(path, table.values[:, :3], exact),) * 3
+    positions = table.values[:, :3] / np.array([UNITS[unit] for unit in units])
+    length = ", ".join(dict.fromkeys(_WORDS[unit] for unit in units))
     rotations, turn = _quaternions(path, table)
     times, epoch_ns, clock = _times(path, table, positions, rotations, exact)
     notes = [f"{counted(table.left_out, 'row')} without a pose left out"] if table.left_out else []
@@ -97,16 +101,8 @@ def described(trajectory: Trajectory, understood: str, frame: str = "") -> Traje
     return replace(trajectory, read_as=f"{counted(len(trajectory.times), 'pose')}, {rate}{understood}")
 
 
-def _lengths(path: str | Path, table: Table, exact: bool) -> tuple[Array, str]:
-    """Positions (T, 3) in m, and the unit they were in, in words."""
-    units = table.columns.units[:3]
-    if not any(units):
-        units = (_length_unit(path, table.values[:, :3], exact),) * 3
-    words = ", ".join(dict.fromkeys(_WORDS[unit] for unit in units))
-    return table.values[:, :3] / np.array([UNITS[unit] for unit in units]), words
-
-
 def _length_unit(path: str | Path, positions: Array, exact: bool) -> str:
+    """The unit of positions (T, 3) that nothing states, by the rules in the module's text."""
     farthest = float(np.abs(positions).max(initial=0.0))
     if exact and farthest >= _MILLIMETRES:
         warnings.warn(
@@ -220,21 +216,19 @@ def _of_day(word: str) -> int:
     return int(np.datetime64(text.strip().replace(" ", "T"), "ns").astype(np.int64)) - minutes * 60 * NS
 
 
-def _unit_of_date(stamp: float) -> str | None:
-    """The unit in which a stamp is a date from 1990 to 2100."""
-    return next((u for u in ("s", "ms", "us", "ns") if _DATES[0] <= stamp / UNITS[u] <= _DATES[1]), None)
-
-
 def _time_unit(path: str | Path, stamps: Array, positions: Array, rotations: Array, exact: bool) -> str:
     """The unit of stamps (T,) that nothing states, by the rules in the module's text."""
-    dated = None if exact or not len(stamps) else _unit_of_date(float(stamps[0]))
+    units, dated = ("s", "ms", "us", "ns"), None
+    if len(stamps) and not exact:
+        # In which the first stamp is a date.
+        dated = next((unit for unit in units if _DATES[0] <= stamps[0] / UNITS[unit] <= _DATES[1]), None)
     if len(stamps) < _FEWEST:
         return dated or "s"
     step = float(np.median(np.diff(stamps)))
     if not step >= 1.0:
         return "s"
     motion = _moves(stamps, positions, rotations)
-    possible = [unit for unit in ("s", "ms", "us", "ns") if _STEPS[0] <= step / UNITS[unit] <= _STEPS[1]]
+    possible = [unit for unit in units if _STEPS[0] <= step / UNITS[unit] <= _STEPS[1]]
     moving = [unit for unit in possible if any(low <= value * UNITS[unit] <= high for value, (low, high) in motion)]
     found = moving or possible
     if dated in found:
@@ -248,10 +242,8 @@ def _time_unit(path: str | Path, stamps: Array, positions: Array, rotations: Arr
                 stacklevel=2,
             )
         return "s"
-    if len(found) == 1:
-        return found[0]
-    if not found:
-        return "s"
+    if len(found) <= 1:
+        return found[0] if found else "s"
     readings = " or ".join(f"{significant(step / UNITS[unit], 3)} s ({unit})" for unit in found)
     flags = " or ".join(f"--columns t[{unit}]" for unit in found)
     reason = f"the unit of its times is not stated: samples may be {readings} apart. Say which: {flags}"
