@@ -56,8 +56,7 @@ def read_bag(
 
     Raises:
         InputFileError: The bag cannot be read, the topic is missing or ambiguous (the candidates are named), or a
-            message cannot be used: a value that is not finite, another frame than before, two poses for one instant.
-            The message is named by its number on the topic, counted from 1.
+            message, counted from 1, has a value that is not finite, another frame, or a second pose for its instant.
     """
     file = Path(path)
     with open_bag(file) as bag:
@@ -81,11 +80,7 @@ def read_bag(
 
 
 def pose_topics(path: str | Path) -> list[str]:
-    """The possible values of `topic` for this bag, most messages first.
-
-    Raises:
-        InputFileError: The bag cannot be read.
-    """
+    """The possible values of `topic` for this bag, most messages first."""
     with open_bag(Path(path)) as bag:
         return _candidates(bag)[0]
 
@@ -171,9 +166,8 @@ def _topic_error(bag: Bag, reason: str, candidates: list[str] | None = None) -> 
 
 
 def _collected(bag: Bag, name: str, wanted: str = "") -> _Poses:
-    """The poses of a topic; of tf those of one child frame ("child" or "parent>child"), of PoseArray those of an index.
-
-    Of Path those of its last message."""
+    """The poses of a topic: of tf those of one child frame ("child" or "parent>child"), of PoseArray those of an index,
+    of Path those of its last message."""
     kind = next(c.msgtype for c in bag.connections if c.topic == name)
     parent, _, child = wanted.rpartition(">")
     found = _Poses(bag, name, f"; choose one with --topic {name}:parent>child" if wanted else "")

@@ -115,12 +115,11 @@ class Table(NamedTuple):
     """The numbers of a table of poses, as in the file.
 
     Attributes:
-        columns: What they are.
         stamps: One number or datetime64 a row (T,), or the words of its columns of time, a tuple a row.
         values: Position and rotation (T, k), in the order of the columns' roles.
         lines: The line of each row; empty where a file has no lines.
         frame: Of the poses; "" if the table names none.
-        left_out: Rows without a pose.
+        left_out: The number of rows without a pose.
     """
 
     columns: Columns
@@ -174,10 +173,6 @@ def known_columns(
     The choice decides before the names do. One that is missing, appears twice, has an unknown unit or may mean two
     things is refused.
     """
-
-    def refuse(reason: str) -> InputFileError:
-        return InputFileError(path, reason, line=line)
-
     found = _found(names)
     for role, wanted in choice.columns.items():
         found[role] = [_place(path, wanted, names, line)]
@@ -190,10 +185,11 @@ def known_columns(
                 ",".join(f"{role}={word}" for role, word in zip(QUATERNION, each, strict=True))
                 for each in (words, words[1:] + words[:1])
             )
-            raise refuse(
+            reason = (
                 "the order of the quaternion is not known: its four columns are numbered, and no motion shows which of "
                 f"them is w. If it is xyzw, add --columns {xyzw}; if it is wxyz, --columns {wxyz}"
             )
+            raise InputFileError(path, reason, line=line)
         found |= {f"q{axis}": [place] for axis, place in zip(order, places, strict=True)}
     pair = _seconds_and_nanoseconds(names) if "t" not in choice.columns else ()
     vector = "rx" in choice.columns or ("rx" in found and not set(QUATERNION) <= set(found))
@@ -204,17 +200,17 @@ def known_columns(
         more = "; a table without time needs --rate HZ" if missing == ["t"] else ""
         if [role for role in missing if role != "t"] == list(roles[3:]):
             more = f". {NO_ROTATION}"
-        raise refuse(
+        reason = (
             f"read as a {where}{', as none of it is a number,' if where == 'header' else ''} but it does not name "
             f"{', '.join(missing)}; it needs {NEEDED}, in any order, or --columns t=NAME,x=NAME,... (put a # before "
             f"a comment){more}"
         )
+        raise InputFileError(path, reason, line=line)
     twice = next((role for role in (*timed, *roles) if len(found[role]) > 1), None)
     if twice:
         same = ", ".join(names[place].strip() for place in found[twice])
-        raise refuse(
-            f"more than one column is {twice}: {same}; rename the others, or choose one: --columns {twice}=NAME"
-        )
+        reason = f"more than one column is {twice}: {same}; rename the others, or choose one: --columns {twice}=NAME"
+        raise InputFileError(path, reason, line=line)
     indices = tuple(found[role][0] for role in roles)
     time_indices = pair or tuple(found["t"][:1] if timed else ())
     units = tuple(_unit(path, line, role, names[place], choice) for role, place in zip(roles, indices, strict=True))
