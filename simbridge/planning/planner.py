@@ -35,7 +35,7 @@ from simbridge.planning.guard import allowed_distance
 from simbridge.planning.limiter import Timed, limited, stretched
 from simbridge.planning.options import Options, StartChoice
 from simbridge.planning.plan import Plan, Start, home_flag
-from simbridge.planning.reach import AttainableSpace, check_reach, flag_of, placements
+from simbridge.planning.reach import AttainableSpace, check_reach, flag_of, in_another_unit, placements
 from simbridge.planning.scenario import Scenario
 from simbridge.robot import pose
 from simbridge.robot.chain import TASK_ROWS
@@ -53,8 +53,6 @@ from simbridge.trajectory.trajectory import PENDANT_BASE, Trajectory
 _MAX_SAMPLES = 10_000_000
 # The joint targets that the servo law makes of setpoints (T, n), rad.
 Prediction = Callable[[Array], JointMotion]
-# Poses farther away than this many times the reach are in another unit.
-_FARTHEST = 20.0
 # Placements of a recording that are planned, to find one that keeps all limits.
 _PLACEMENTS = 6
 # Postures from which other branches are searched where there is no closed form, how many of them are tried, and by how
@@ -139,9 +137,8 @@ def nearest_placement(robot: Robot, scenario: Scenario, solver: Solver, options:
         The transform (7,) from the file's frame to base_link, in place of the options' own, with the shift in whole mm;
         None if none was found.
     """
-    distance = float(np.linalg.norm(scenario.trajectory.poses[:, :3], axis=1).min())
-    # Poses that are far away are in another unit, and an anchored motion begins in reach.
-    if options.anchor is not None or distance > _FARTHEST * robot.reach:
+    # An anchored motion begins in reach.
+    if options.anchor is not None or in_another_unit(scenario.trajectory, robot):
         return None
     own = np.array(options.transform or (PENDANT_BASE if options.frame == "base" else pose.IDENTITY))
     placeable = replace(options, transform=(), frame="base_link")

@@ -15,11 +15,12 @@ from simbridge.robot import pose
 from simbridge.robot.collision import CollisionModel
 from simbridge.robot.kinematics import tool_path
 from simbridge.robot.pose import Array
+from simbridge.robot.robot import Robot
 from simbridge.text import fixed, pose_residual
 from simbridge.trajectory.trajectory import Trajectory
 
-# Targets farther away than this many times the arm's reach are most likely in another unit.
-_UNIT_RATIO = 20.0
+# Poses that are all farther away than this many times the arm's reach are most likely in another unit.
+_FARTHEST = 20.0
 # Samples that are solved for each placement, and for the one that is suggested.
 _FEW, _MANY = 12, 200
 _TURNS = tuple(math.radians(degrees) for degrees in (0, 45, -45, 90, -90, 135, -135, 180))
@@ -65,10 +66,9 @@ def _refuse(solver: Solver, trajectory: Trajectory, time: float, target: Array, 
         first += f"; the farthest is sample {few[worst]}, {pose_residual(*residuals[worst])} away"
     every = not attained.any()
     if every:
-        far = float(np.linalg.norm(trajectory.poses[:, :3], axis=1).min()) / solver.robot.reach
         slip = "; are these millimetres? Positions are in metres, unless --columns x[mm] says so"
         message = (
-            f"every target is out of reach{slip if far > _UNIT_RATIO else ''}; {first}. The arm reaches at most "
+            f"every target is out of reach{slip if in_another_unit(trajectory, solver.robot) else ''}; {first}. The arm reaches at most "
             f"{solver.robot.reach:.2f} m from its first joint; check units, frame (--frame base for pendant poses) and "
             "TCP."
         )
@@ -82,6 +82,11 @@ def _refuse(solver: Solver, trajectory: Trajectory, time: float, target: Array, 
         message += f" The file was read as {trajectory.read_as}."
     message = f"The plan was refused: {message}"
     raise TargetOutOfReach(message, sample=sample, time=time, distance=distance, angle=angle, every=every)
+
+
+def in_another_unit(trajectory: Trajectory, robot: Robot) -> bool:
+    """Whether positions are most likely not in metres: all of them are far out of the arm's reach."""
+    return float(np.linalg.norm(trajectory.poses[:, :3], axis=1).min()) > _FARTHEST * robot.reach
 
 
 def flag_of(placement: Array | tuple[float, ...]) -> str:
