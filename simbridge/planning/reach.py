@@ -67,8 +67,9 @@ def _refuse(solver: Solver, trajectory: Trajectory, time: float, target: Array, 
     every = not attained.any()
     if every:
         slip = "; are these millimetres? Positions are in metres, unless --columns x[mm] says so"
+        slip = slip if in_another_unit(trajectory, solver.robot) else ""
         message = (
-            f"every target is out of reach{slip if in_another_unit(trajectory, solver.robot) else ''}; {first}. The arm reaches at most "
+            f"every target is out of reach{slip}; {first}. The arm reaches at most "
             f"{solver.robot.reach:.2f} m from its first joint; check units, frame (--frame base for pendant poses) and "
             "TCP."
         )
