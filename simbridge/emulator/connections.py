@@ -47,14 +47,14 @@ class Client:
     """One connection, by a non-blocking socket. Used with the controller's lock held.
 
     Args:
-        attend: Called when the I/O thread must serve this client: it has unsent data, or is dead.
+        wake: Called when the I/O thread must serve this client: it has unsent data, or is dead.
         exchange: Called with "sent", the client and what is sent to it.
 
     Attributes:
         number: Counted from 1 in the order of connecting, whatever the port.
         active: When it last sent or took a byte, by time.monotonic, s.
         waiting: Number of unsent bytes.
-        blocked: The system accepts no more for now.
+        blocked: The system accepts no more until the I/O thread finds that it does.
         dead: To be closed.
     """
 
@@ -64,11 +64,11 @@ class Client:
         port: Port,
         session: Session,
         number: int,
-        attend: Callable[[Client], None],
+        wake: Callable[[], None],
         exchange: Callable[[EventName, Client, bytes], None],
     ) -> None:
         self.sock, self.port, self.session, self.number = sock, port, session, number
-        self._attend, self._exchange = attend, exchange
+        self._wake, self._exchange = wake, exchange
         self.active = time.monotonic()
         self.waiting = 0
         self.blocked = self.dead = False
@@ -91,15 +91,14 @@ class Client:
             return
         if self.waiting + len(answer) > MAX_WAITING:
             self.dead = True  # the I/O thread closes it
-            self._attend(self)
+            self._wake()
         else:
             self._put(answer)
 
     def release(self, now: float) -> None:
-        """Send what was delayed until now, and what the system did not accept before."""
+        """Send what was delayed until now, and what the system did not accept before it could again."""
         if self.port.muted:
             return
-        self.blocked = False
         while self._queue and not self.blocked and self._queue[0][0] <= now:
             _, data = self._queue.popleft()
             self.waiting -= len(data)
@@ -114,7 +113,7 @@ class Client:
         if self._queue or due or port.muted:
             self._queue.append((max(due, self._queue[-1][0]) if self._queue else due, data))
             self.waiting += len(data)
-            self._attend(self)
+            self._wake()
         else:
             self._write(data)
 
@@ -133,4 +132,4 @@ class Client:
             self._queue.appendleft((0.0, data))
             self.waiting += len(data)
             self.blocked = True
-            self._attend(self)
+            self._wake()

@@ -76,7 +76,6 @@ class Servers:
         self._ports = {number: Port(number, make) for number, make in connect.items()}
         self._state_every = max(1, round(primary.PERIOD / controller.profile.period))
         self._selector = selectors.DefaultSelector()
-        self._attention: set[Client] = set()
         self._wake_in, self._wake_out = socket.socketpair()
         for end in (self._wake_in, self._wake_out):
             end.setblocking(False)
@@ -177,8 +176,8 @@ class Servers:
         with self._lock:
             found.muted = muted
             for client in list(found.clients):
-                self._attend(client)
                 self._serve(client)
+        self._wake()
 
     def refuse(self, port: int, refused: bool = True) -> None:
         """Refuse new connections; existing ones stay. CannotListen if another program has taken the port meanwhile."""
@@ -227,10 +226,6 @@ class Servers:
             with suppress(OSError):  # the pipe is full, so the thread is awake; or the servers have stopped
                 self._wake_out.send(b"\x00")
 
-    def _attend(self, client: Client) -> None:
-        self._attention.add(client)
-        self._wake()
-
     def _run(self) -> None:
         while not self._stopping:
             for key, events in self._selector.select(self._timeout()):
@@ -244,14 +239,19 @@ class Servers:
                     if events & selectors.EVENT_READ:
                         self._read(key.data)
                     if events & selectors.EVENT_WRITE:
-                        self._attention.add(key.data)
+                        key.data.blocked = False
             with self._lock:
-                for client in list(self._attention):
+                for client in self._waiting():
                     self._serve(client)
+
+    def _waiting(self) -> list[Client]:
+        """The clients with unsent data, and those to be closed."""
+        clients = [client for port in self._ports.values() for client in port.clients]
+        return [client for client in clients if client.waiting or client.dead or client.session.finished]
 
     def _timeout(self) -> float | None:
         with self._lock:
-            due = [client.due for client in self._attention if client.due is not None and not client.port.muted]
+            due = [client.due for client in self._waiting() if client.due is not None and not client.port.muted]
         return max(0.0, min(due) - time.monotonic()) if due else None
 
     def _accept(self, port: Port) -> None:
@@ -277,12 +277,11 @@ class Servers:
         with self._lock:
             session, greeting = port.connect()
             self._connected += 1
-            client = Client(sock, port, session, self._connected, self._attend, self._exchange)
+            client = Client(sock, port, session, self._connected, self._wake, self._exchange)
             port.clients.append(client)
             self._exchange("connected", client)
             self._selector.register(sock, selectors.EVENT_READ, client)
             client.send(greeting)
-            self._attention.add(client)
 
     def _read(self, client: Client) -> None:
         if client.sock.fileno() < 0:
@@ -308,9 +307,6 @@ class Servers:
                 # A bug in the emulator must not end the other clients' connections; `stop` raises it.
                 self.fault = self.fault or error
                 self._close(client)
-            else:
-                if client.session.finished:
-                    self._attention.add(client)
         if len(data) == CHUNK:
             time.sleep(_REST)
 
@@ -321,9 +317,6 @@ class Servers:
 
     def _serve(self, client: Client) -> None:
         """Send a client's unsent data, read from it or not, close it."""
-        if client not in client.port.clients:
-            self._attention.discard(client)
-            return
         client.release(time.monotonic())
         if client.dead or (client.session.finished and not client.waiting):
             self._close(client)
@@ -332,8 +325,6 @@ class Servers:
         if client.blocked and not client.port.muted:
             events |= selectors.EVENT_WRITE
         self._watch(client, events)
-        if client.due is None:
-            self._attention.discard(client)
 
     def _watch(self, client: Client, events: int) -> None:
         registered = client.sock in self._selector.get_map()
@@ -350,7 +341,6 @@ class Servers:
             return
         client.port.clients.remove(client)
         self._exchange("disconnected", client)
-        self._attention.discard(client)
         self._watch(client, 0)
         client.session.close()
         client.sock.close()
