@@ -108,7 +108,7 @@ class SocketFunctions(FunctionGroup):
         found: list[str] = []
 
         def resolve() -> None:
-            with contextlib.suppress(OSError, ValueError):
+            with contextlib.suppress(OSError, ValueError, TypeError):
                 found.append(socket.gethostbyname(address))
             found.append("")
 
