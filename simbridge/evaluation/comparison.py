@@ -184,10 +184,7 @@ def _increasing(times: Array) -> Array:
 
 
 def compare_runs(paths: Sequence[Path]) -> Comparison:
-    """Read the runs to compare.
-
-    Args:
-        paths: Run directories; a directory made by --repeat stands for its runs.
+    """Read the runs to compare; a directory made by --repeat stands for its runs.
 
     Raises:
         InvalidParameter: There are fewer than two runs, or they are of different scenarios.

@@ -64,12 +64,9 @@ class ExternalMeasurement:
 
 
 def measure_externally(run: Evaluation, recording: Trajectory, *, find_marker: bool = False) -> ExternalMeasurement:
-    """Align an external recording with a run.
+    """Align an external recording, in its own frame and on its own clock, with a run.
 
-    Args:
-        run: The run.
-        recording: The recorded poses in their own frame and on their own clock.
-        find_marker: Estimate where on the tool the recorded point is; by default it is the TCP.
+    `find_marker` estimates where on the tool the recorded point is; by default it is the TCP.
 
     Raises:
         UnusableSamples: The two cannot be aligned; the message says why.

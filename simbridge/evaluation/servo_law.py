@@ -46,10 +46,7 @@ class ServoLawCheck(TypedDict):
 def check_servo_law(law: ServojLaw, log: LogColumns, predicted: Callable[[ServojLaw], Array]) -> ServoLawCheck:
     """Compare the servo law of a run on a controller with the configured one.
 
-    Args:
-        law: The configured one.
-        log: Of the run.
-        predicted: Poses of the tool (T, 7) that a law makes of the run's commands.
+    `predicted` are the poses of the tool (T, 7) that a law makes of the run's commands.
     """
     check: ServoLawCheck = {
         "gain": None,

@@ -217,7 +217,6 @@ def summarize(
     """Measure a run.
 
     Args:
-        run: The run.
         outcome: "completed", or why the run ended early.
         ended_by: What ended it.
         loop: The control loop's timing; simulated time has none.

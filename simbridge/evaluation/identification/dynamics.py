@@ -49,11 +49,7 @@ _NEGATIVE, _ROUNDED = 3.0, 1e-3
 
 
 def fit_joint_servo(target: Array, velocity: Array, actual: Array) -> JointServoResult:
-    """The lag with which actual joints follow their targets: the joint servo behind servoj's law.
-
-    Args:
-        target, velocity: The controller's (T, n), rad and rad/s.
-        actual: Measured positions (T, n), rad.
+    """The lag with which actual joints (T, n), rad, follow their targets, rad; velocity: of the targets, rad/s.
 
     Raises:
         NotIdentified: The joints move too little, or do not follow their targets by a delay.
@@ -209,13 +205,10 @@ def _solved(normal: Array, right: Array) -> tuple[Array, bool]:
 
 
 def gravity_direction(robot: Robot, q: Array, still: Array, accelerometer: Array | None) -> Array | None:
-    """The direction of gravity (3,) in base_link from the accelerometer at the tool; None: upright, or not known.
+    """The direction of gravity (3,) in base_link; None: upright, or not known.
 
-    Args:
-        robot: The arm.
-        q: Joint positions (T, n), rad.
-        still: Rows in which the arm does not move (T,).
-        accelerometer: actual_tool_accelerometer (T, 3), m/s^2: -R^T g in the flange's frame.
+    It is what actual_tool_accelerometer (T, 3), m/s^2, which is -R^T g in the flange's frame, feels in the rows (T,) in
+    which the arm is still.
     """
     if accelerometer is None or still.sum() < 10:
         return None

@@ -55,7 +55,6 @@ def identify(
     """Everything that a recording can show.
 
     Args:
-        samples: The recording.
         robot: The arm; None: the one of `others` that fits best.
         others: Arms that it may be instead.
         given_kinematics: Whether the robot's kinematics are those of this very arm.

@@ -55,8 +55,7 @@ def fit_kinematics(robot: Robot, q: Array, poses: Array, *, given: bool = False)
         robot: The arm, nominal or with its own calibration.
         q: Measured joint positions (T, n), rad.
         poses: The controller's TCP poses (T, 6) for them in the pendant's base: x y z (m) and a rotation vector (rad).
-        given: Whether the robot's kinematics were given for this arm. Otherwise a calibration is estimated where the
-            nominal ones do not fit.
+        given: Whether the robot's kinematics are this arm's own; otherwise they are estimated where they do not fit.
 
     Raises:
         NotIdentified: Too few joints move, or it is another arm.

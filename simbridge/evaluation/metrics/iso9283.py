@@ -53,10 +53,8 @@ def pose_figures(commanded: ArrayLike, attained: ArrayLike) -> tuple[Figure, Fig
 def path_figures(commanded: ArrayLike, attained: ArrayLike) -> tuple[Figure, Figure]:
     """AT and RT: the largest, over the points of a path, of |mean - command| and of mean(l) + 3 S_l.
 
-    Args:
-        commanded: Points (m, 3) of the path, m.
-        attained: Crossings (n, m, 3) of each cycle with the planes normal to the path there: see `plane_crossings`.
-            Points at which a cycle has no crossing (NaN) are left out.
+    `attained` are the crossings (n, m, 3) of each cycle with the planes normal to the path at its commanded points
+    (m, 3), m: see `plane_crossings`. Points at which a cycle has no crossing (NaN) are left out.
 
     Raises:
         UnusableSamples: No plane is crossed by all cycles.
@@ -150,7 +148,7 @@ def stabilisation_figures(
         attained: Positions (n, 3) at which the cycles come to rest, m; the last position of each by default.
 
     Raises:
-        UnusableSamples: There are no cycles, or one ends outside the limit band.
+        UnusableSamples: One ends outside the limit band.
         InvalidParameter: The band is not positive.
     """
     if not band > 0.0:
@@ -186,15 +184,11 @@ def stabilisation_figures(
 def corner_figures(
     corner: ArrayLike, arriving: ArrayLike, leaving: ArrayLike, cycles: Sequence[ArrayLike]
 ) -> tuple[Figure, Figure]:
-    """Round-off CR and overshoot CO of a corner: means over cycles.
+    """Round-off CR and overshoot CO of a corner (3,), m, between two legs with directions (3,): means over cycles.
 
     CR is the smallest distance from the corner to the attained path; CO is the largest deviation from the second leg on
-    the far side, in the direction of the first leg (0 without one).
-
-    Args:
-        corner: Position (3,), m.
-        arriving, leaving: Directions (3,) of the first and the second leg.
-        cycles: Positions (T_j, 3) of each cycle around this corner only, in order, straight in between, m.
+    the far side, in the direction of the first leg (0 without one). The positions (T_j, 3) of each cycle, m, are around
+    this corner only, in order, straight in between.
     """
     c = np.asarray(corner, dtype=float)
     first, second = (np.asarray(d, dtype=float) / np.linalg.norm(d) for d in (arriving, leaving))

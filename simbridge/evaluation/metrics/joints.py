@@ -83,9 +83,8 @@ def joint_effort(
         times: Strictly increasing stamps (T,) in s.
         velocity: Measured velocities (T, n), rad/s (m/s for sliding joints).
         torque: Torques (T, n), N m (N); samples that are not finite are left out. None if they were not measured.
-        max_velocity: (n,).
-        max_acceleration: One limit for all joints, or None.
-        max_torque: (n,), or None.
+        max_velocity, max_torque: (n,).
+        max_acceleration: One limit for all joints.
     """
     limit = np.asarray(max_velocity, dtype=float)
     v = rows("joint velocities", velocity, len(limit))

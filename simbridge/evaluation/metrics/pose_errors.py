@@ -82,8 +82,7 @@ def associate(first: ArrayLike, second: ArrayLike, tolerance: float = TOLERANCE)
         first, second: Strictly increasing stamps (T,) and (U,) in s, of one clock. If T = U, the first is the longer.
         tolerance: Samples without a partner within this time, s, are left out.
 
-    Returns:
-        Indices (K,) into the first and (K,) into the second. A sample of the longer one may occur twice.
+    Returns indices (K,) into the first and (K,) into the second. A sample of the longer one may occur twice.
 
     Raises:
         UnusableSamples: No pair within the tolerance.
@@ -112,10 +111,7 @@ def relative_pose_error(
 ) -> TrajectoryError:
     """RPE of attained poses (T, 7) against reference poses (T, 7): the error of the motion over `delta` samples.
 
-    Args:
-        reference, attained: Poses that belong to the same instants.
-        delta: Samples between the two poses of a pair.
-        all_pairs: Start a pair at every sample; by default a pair starts where the previous one ends.
+    A pair starts at every sample with `all_pairs`; by default where the previous one ends.
 
     Raises:
         UnusableSamples: There are not more than delta.
@@ -134,12 +130,7 @@ def relative_pose_error(
 def relative_pose_error_over(
     times: ArrayLike, reference: ArrayLike, attained: ArrayLike, seconds: float
 ) -> TrajectoryError:
-    """RPE over a time span: from every sample to the first one that is at least `seconds` later.
-
-    Args:
-        times: Strictly increasing stamps (T,) in s.
-        reference, attained: Poses (T, 7) at the stamps.
-        seconds: A positive time, s.
+    """RPE of poses (T, 7) over a time span: from every stamp (T,) to the first that is at least `seconds` later.
 
     Raises:
         UnusableSamples: The recording is shorter.
@@ -163,10 +154,7 @@ def pose_error_summary(
 ) -> PoseErrorSummary:
     """Statistics of the APE, and of the RPE over RELATIVE_SPAN or half of a shorter motion.
 
-    Args:
-        period: Time between two poses, s.
-        reference, attained: Poses (T, 7) that belong to the same instants.
-        tracking: Their difference, if it is known already.
+    The poses (T, 7) are one period, s, apart; `tracking` is their difference, if it is known already.
     """
     tracking = tracking or PoseError.between(reference, attained)
     absolute = TrajectoryError(tracking.distance, tracking.angle)

@@ -53,16 +53,9 @@ class Smoothness(TypedDict):
 def sparc(speed: ArrayLike, rate: float, *, cutoff: float = CUTOFF) -> float | None:
     """Spectral arc length: -integral_0^wc sqrt((1/wc)^2 + (dV/dw)^2) dw, V the spectrum of the speed over its maximum.
 
-    wc is the last frequency up to the cut-off at which V is at least 0.05.
-
-    Args:
-        speed: Uniformly sampled speeds (T,), 0 or more, in any unit.
-        rate: Sampling rate, Hz.
-        cutoff: Cut-off frequency, Hz.
-
-    Returns:
-        A negative number without unit, or None for fewer than 3 samples, for no motion, or if all content is below the
-        resolution of the spectrum.
+    wc is the last frequency up to the cut-off at which V is at least 0.05. Speeds (T,), 0 or more, are sampled at a
+    uniform rate, Hz. It is a negative number without unit, or None for fewer than 3 samples, for no motion, or if all
+    content is below the resolution of the spectrum.
 
     Raises:
         InvalidParameter: Rate or cut-off is not positive, or the cut-off beyond half the rate.
@@ -85,13 +78,8 @@ def sparc(speed: ArrayLike, rate: float, *, cutoff: float = CUTOFF) -> float | N
 def ldlj(speed: ArrayLike, rate: float) -> float | None:
     """Log dimensionless jerk of a speed: -ln[(T^3 / v_peak^2) integral (d2v/dt2)^2 dt], by second differences.
 
-    Args:
-        speed: Uniformly sampled speeds (T,), in any unit; signed if the motion reverses. Differences amplify the
-            sensor's noise, the more the higher the rate.
-        rate: Sampling rate, Hz.
-
-    Returns:
-        A number without unit, or None for fewer than 3 samples or a constant rate of change (no jerk at all).
+    Speeds (T,) are sampled uniformly at a rate, Hz, and signed if the motion reverses. Differences amplify the sensor's
+    noise, the more the higher the rate. None for fewer than 3 samples or a constant rate of change (no jerk at all).
 
     Raises:
         InvalidParameter: The rate is not positive.

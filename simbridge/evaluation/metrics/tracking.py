@@ -238,14 +238,12 @@ def errors_and_delays(
     delays: Mapping[PosePart, Delays],
     shares: ErrorShares,
 ) -> Tracking:
-    """Statistics of the error budget, and the delays.
+    """Statistics of the error budget of some stamps, and the delays, as `pipeline_delays` and `error_shares` find them.
 
     Args:
         t: Strictly increasing stamps (T,) in s, in controller time.
         reference: The continuous path, a function of the same clock; called only within the range of the times.
         attained: Tool poses (T, 7) at the measured joint positions.
-        budget: The error budget of these stamps.
-        delays, shares: As of `pipeline_delays` and `error_shares`.
     """
     found = dict(delays)
     totals = {part: found[part].total for part in POSE_PARTS}
