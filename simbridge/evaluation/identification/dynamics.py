@@ -8,12 +8,11 @@ and in the rotor inertias.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import pinocchio as pin
 
-from simbridge.evaluation.identification.result import FrictionResult, JointLag, JointServoResult
+from simbridge.evaluation.identification.result import FrictionResult, JointLag, JointServoResult, Measured
 from simbridge.evaluation.identification.servoj import NotIdentified, cauchy, jackknife, spread
 from simbridge.robot import pose
 from simbridge.robot.kinematics import tool_poses
@@ -104,18 +103,10 @@ def _weights(left: Array) -> Array:
     return cauchy(left, max(2.0 * float(np.median(left)), 1e-12))
 
 
-@dataclass(frozen=True, eq=False)
-class Payload:
-    """A mass at the flange that the controller knows of, kg; one standard deviation of it, kg; and what it leaves of
-    target_moment, RMS, N m."""
-
-    mass: float
-    deviation: float
-    misfit: float
-
-
-def fit_payload(robot: Robot, q: Array, qd: Array, qdd: Array, moment: Array, gravity: Array | None) -> Payload:
-    """The payload that a controller calculates with.
+def fit_payload(
+    robot: Robot, q: Array, qd: Array, qdd: Array, moment: Array, gravity: Array | None
+) -> tuple[Measured, float]:
+    """The payload that a controller calculates with, and what it leaves of target_moment, RMS, N m.
 
     Args:
         robot: The arm without payload; with its own kinematics if they are known.
@@ -138,7 +129,7 @@ def fit_payload(robot: Robot, q: Array, qd: Array, qdd: Array, moment: Array, gr
     deviation = max(math.hypot(deviation, *(m - mass for _, m, _ in fits)), _LEAST_DEVIATION)
     if not deviation < _UNCERTAIN:
         raise NotIdentified("these postures do not determine the payload's mass")
-    return Payload(mass, deviation, misfit)
+    return {"value": mass, "uncertainty": deviation}, misfit
 
 
 def moment_misfit(robot: Robot, q: Array, qd: Array, qdd: Array, moment: Array) -> float:

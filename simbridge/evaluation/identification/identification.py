@@ -348,13 +348,13 @@ def _payload(
         raise NotIdentified(reasons["kinematics"])
     still = np.abs(qd).max(axis=1) < 1e-3
     gravity = gravity_direction(robot, q, still, samples.columns.get("actual_tool_accelerometer"))
-    found = fit_payload(robot, q, qd, qdd, moment, gravity)
+    found, left = fit_payload(robot, q, qd, qdd, moment, gravity)
     if not checked:
         for other in others:
             misfit = moment_misfit(other, q, qd, qdd, moment)
-            if other.name != robot.name and misfit < 0.5 * found.misfit - 0.002:
+            if other.name != robot.name and misfit < 0.5 * left - 0.002:
                 raise NotIdentified(
                     f"target_moment fits the model of a {other.title} better ({misfit:.2g} N m are left, not "
-                    f"{found.misfit:.2g}): this is a recording of another arm"
+                    f"{left:.2g}): this is a recording of another arm"
                 )
-    return Measured(value=found.mass, uncertainty=found.deviation)
+    return found
