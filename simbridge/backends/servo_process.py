@@ -45,15 +45,8 @@ from simbridge.errors import SimbridgeError
 from simbridge.planning.guard import Guard
 from simbridge.robot.pose import Array
 from simbridge.servo.law import ServojLaw
+from simbridge.ur import errors
 from simbridge.ur.controller import modes_of, stop_of
-from simbridge.ur.errors import (
-    ConnectionLost,
-    ProgramPaused,
-    ProgramReplaced,
-    ProgramRunning,
-    ProgramStopped,
-    ScriptNotStarted,
-)
 from simbridge.ur.rtde import Package, RtdeReader
 from simbridge.ur.tables import PROGRAM_RUNS, REALTIME, RTDE, RuntimeState
 
@@ -96,7 +89,7 @@ class RtdeLink:
         try:
             self._control = RTDEControlInterface(config.host, 1.0 / config.period, flags)
         except Exception as error:  # ur_rtde raises RuntimeError and other types for any failure
-            raise ConnectionLost(config.host, RTDE, f"ur_rtde could not connect: {str(error).strip()}") from None
+            raise errors.ConnectionLost(config.host, RTDE, f"ur_rtde could not connect: {str(error).strip()}") from None
         send_without_delay(RTDE)
         forbid_new_files()
 
@@ -109,9 +102,9 @@ class RtdeLink:
         """Raise `ProgramRunning` if a program runs, and `ConnectionLost` if the controller is silent."""
         states = self._reader.wait(1.0)
         if not states:
-            raise ConnectionLost(self._config.host, RTDE, "no state came within 1 s")
+            raise errors.ConnectionLost(self._config.host, RTDE, "no state came within 1 s")
         if states[-1]["runtime_state"] in PROGRAM_RUNS:
-            raise ProgramRunning(self._config.host, states[-1]["runtime_state"])
+            raise errors.ProgramRunning(self._config.host, states[-1]["runtime_state"])
 
     def upload(self) -> None:
         """Upload the control script; raises `ConnectionLost` if ur_rtde could not send it."""
@@ -124,7 +117,7 @@ class RtdeLink:
             try:
                 self._control.setCustomScriptFile(f"/proc/self/fd/{file.fileno()}")
             except RuntimeError as error:
-                raise ConnectionLost(self._config.host, REALTIME, f"the script was not sent: {error}") from None
+                raise errors.ConnectionLost(self._config.host, REALTIME, f"the script was not sent: {error}") from None
 
     def await_script(self) -> None:
         """Wait until the control script runs.
@@ -140,19 +133,19 @@ class RtdeLink:
             for state in self.states(0.02):
                 stop = stop_of(state)
                 paused = state["runtime_state"] in (RuntimeState.PAUSING, RuntimeState.PAUSED)
-                if stop is ProgramStopped and not ran:
+                if stop is errors.ProgramStopped and not ran:
                     stop = None
                 ran = ran or state["runtime_state"] == RuntimeState.PLAYING
                 if paused and waits:
                     deadline = time.monotonic() + SCRIPT_TIMEOUT
                 elif paused and stop is None:
-                    stop = ProgramPaused
+                    stop = errors.ProgramPaused
                 if stop is not None:
                     raise stop(host, *modes_of(state))
             if self._watch.program is Program.OURS:
                 self.keep_alive()
                 return
-        raise ScriptNotStarted(host, SCRIPT_TIMEOUT)
+        raise errors.ScriptNotStarted(host, SCRIPT_TIMEOUT)
 
     def keep_alive(self) -> None:
         self._call(self._control.kickWatchdog)
@@ -165,7 +158,7 @@ class RtdeLink:
             for name in OPTIONAL_FIELDS:
                 state.setdefault(name, [math.nan] * len(state["actual_q"]))
             if self._watch.follow(state) is Program.OTHER:
-                raise ProgramReplaced(self._config.host, *modes_of(state))
+                raise errors.ProgramReplaced(self._config.host, *modes_of(state))
         return states
 
     def servo(self, q: Array) -> bool:
@@ -181,7 +174,7 @@ class RtdeLink:
             # After a connection loss the return value is meaningless.
             if self._control.isConnected():
                 return bool(taken)
-        raise ConnectionLost(self._config.host, RTDE, "the connection for commands has ended")
+        raise errors.ConnectionLost(self._config.host, RTDE, "the connection for commands has ended")
 
     def stop(self) -> None:
         """End the script, which brings the arm to rest if it still moves."""

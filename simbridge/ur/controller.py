@@ -213,22 +213,22 @@ def survey(host: str, timeout: float = 2.0) -> Survey:
         REALTIME: _listen,
     }
 
+    lost: dict[int, ControllerError] = {}
+
     def read(port: int) -> Any:
         try:
             return readers[port](host, timeout)
         except ControllerError as error:
-            return error
+            lost[port] = error
         except UnicodeError:  # from looking up an invalid name
-            return ConnectionLost(host, port, "no connection (there is no host of that name)")
+            lost[port] = ConnectionLost(host, port, "no connection (there is no host of that name)")
 
     with ThreadPoolExecutor(len(readers)) as pool:
-        found = dict(zip(readers, pool.map(read, readers), strict=True))
-    lost = {port: part for port, part in found.items() if isinstance(part, ControllerError)}
-    parts = {port: None if port in lost else part for port, part in found.items()}
-    return Survey(host, lost, parts[RTDE], parts[DASHBOARD], parts[PRIMARY])
+        state, dashboard, arm, _ = pool.map(read, readers)
+    return Survey(host, {port: lost[port] for port in readers if port in lost}, state, dashboard, arm)
 
 
-def registers_taken(host: str, timeout: float = 2.0) -> tuple[str, ...]:
+def registers_taken(host: str) -> tuple[str, ...]:
     """The RTDE inputs that the bridge would write and another client has already claimed.
 
     Tries to claim all of them on a separate connection. A controller that refuses one grants none. Granted inputs are
@@ -239,15 +239,15 @@ def registers_taken(host: str, timeout: float = 2.0) -> tuple[str, ...]:
         ConnectionLost: Port 30004 does not answer.
     """
     for _ in range(_ATTEMPTS - 1):
-        taken = _refused(host, timeout)
+        taken = _refused(host)
         if not taken:
             return ()
         time.sleep(_RELEASE_TIME)
-    return _refused(host, timeout)
+    return _refused(host)
 
 
-def _refused(host: str, timeout: float) -> tuple[str, ...]:
-    with RtdeConnection(host, timeout) as connection:
+def _refused(host: str) -> tuple[str, ...]:
+    with RtdeConnection(host) as connection:
         types = connection.input_types(WRITTEN_BY_THE_BRIDGE)
     return tuple(name for name, kind in zip(WRITTEN_BY_THE_BRIDGE, types, strict=False) if kind == "IN_USE")
 
