@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,7 +19,7 @@ from simbridge.report.rendering import Figure, render
 from simbridge.sweeps.grid import Point
 from simbridge.sweeps.page import LISTED
 from simbridge.sweeps.parameters import parameters
-from simbridge.sweeps.results import ERROR, GRID, QUANTITIES, RESULTS, Points, Quantity, Results, Row, newest_of, number
+from simbridge.sweeps.results import GRID, QUANTITIES, RESULTS, Points, Quantity, Results, newest_of, number
 from simbridge.text import counted, millimetres
 
 
@@ -62,7 +61,7 @@ class SweepComparison:
         smaller = sum(pair.second < pair.first for pair in self.pairs)
         equal = sum(pair.second == pair.first for pair in self.pairs)
         median = statistics.median(pair.ratio for pair in self.pairs)
-        what = "tracking error" if self.quantity is ERROR else "error of the solver"
+        what = self.quantity.words
         if equal == len(self.pairs):
             return f"All {counted(equal, 'point')} have the same {what}."
         same = f" and equal in {equal}" if equal else ""
@@ -84,16 +83,19 @@ def compare_sweeps(first: Path, second: Path) -> SweepComparison:
         InputFileError: One is no sweep, or they have no point in common.
     """
     wanted = ("scenario", "outcome", "made_by", *parameters(), *(one.column for one in QUANTITIES))
-    tables = []
-    for path in (first, second):
-        results = Results(path / RESULTS)
-        rows = results.rows(wanted)
-        newest = newest_of(rows)
-        tables.append([row for row in rows if row["made_by"] == newest])
+    tables = [newest_of(Results(path / RESULTS).rows(wanted)) for path in (first, second)]
     shown = [Points.of(table) for table in tables]
     quantity = shown[0].error
     varied = tuple(dict.fromkeys(name for points in shown for name in points.varied))
-    one, other = (_figures(table, varied, quantity.column) for table in tables)
+    # By scenario and values.
+    one, other = (
+        {
+            (row["scenario"], *(row.get(name, "") for name in varied)): number(row, quantity.column)
+            for row in table
+            if not math.isnan(quantity.of(row))
+        }
+        for table in tables
+    )
     pairs = [
         Pair(Point(values[0], dict(zip(varied, values[1:], strict=True))), value, other[values])
         for values, value in one.items()
@@ -106,12 +108,6 @@ def compare_sweeps(first: Path, second: Path) -> SweepComparison:
     return SweepComparison((first.name, second.name), quantity, tuple(pairs), varied, alone)
 
 
-def _figures(rows: Iterable[Row], varied: Sequence[str], column: str) -> dict[tuple[str, ...], float]:
-    """A figure by scenario and values, where there is one."""
-    values = {(row["scenario"], *(row.get(name, "") for name in varied)): number(row, column) for row in rows}
-    return {key: value for key, value in values.items() if not math.isnan(value)}
-
-
 def comparison_page(comparison: SweepComparison) -> str:
     """The whole page as HTML."""
     first, second = (np.array([getattr(p, name) for p in comparison.pairs]) for name in ("first", "second"))
@@ -122,8 +118,7 @@ def comparison_page(comparison: SweepComparison) -> str:
         ends = scale * np.array([min(first.min(), second.min()), max(first.max(), second.max())])
         axes.plot(ends, ends, color=REFERENCE, linewidth=1.0)
         axes.plot(scale * first, scale * second, linestyle="", marker="o", markersize=5.0, color=RUNS[0])
-        axes.set_xlabel(comparison.names[0])
-        axes.set_ylabel(comparison.names[1])
+        axes.set(xlabel=comparison.names[0], ylabel=comparison.names[1])
         axes.yaxis.set_label_coords(-0.1, 0.5)
         for axis in (axes.xaxis, axes.yaxis):
             axis.set_major_locator(few_ticks(6))

@@ -46,11 +46,10 @@ class Goal:
         found = []
         for text in grid.subject_to:
             match = _CONSTRAINT.fullmatch(text.strip())
-            try:
-                assert match is not None
-                found.append((match[1], 1.0 if match[2] == "<" else -1.0, float(match[3])))
-            except (AssertionError, ValueError):
-                raise InvalidParameter("constraint", f"'{text}'", "FIGURE<NUMBER or FIGURE>NUMBER") from None
+            bound = number({"bound": match[3]}, "bound") if match is not None else math.nan
+            if match is None or math.isnan(bound):
+                raise InvalidParameter("constraint", f"'{text}'", "FIGURE<NUMBER or FIGURE>NUMBER")
+            found.append((match[1], 1.0 if match[2] == "<" else -1.0, bound))
         return Goal(grid.optimise, tuple(found))
 
     def check(self, columns: Sequence[str]) -> None:
@@ -100,17 +99,16 @@ class Search:
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         self._scenario, self._optuna = grid.scenarios[0], optuna
         self._fixed = {name: texts[0] for name, texts in grid.grid.items() if len(texts) == 1}
+        known = optuna.distributions
         self._space: dict[str, Any] = {
-            name: optuna.distributions.CategoricalDistribution(texts)
-            for name, texts in grid.grid.items()
-            if len(texts) > 1
+            name: known.CategoricalDistribution(texts) for name, texts in grid.grid.items() if len(texts) > 1
         }
         for name, range_ in grid.random.items():
             if parameter(name).kind == "whole number":
                 low, high = math.ceil(range_.low), math.floor(range_.high)
-                self._space[name] = optuna.distributions.IntDistribution(low, high, log=range_.log)
+                self._space[name] = known.IntDistribution(low, high, log=range_.log)
             else:
-                self._space[name] = optuna.distributions.FloatDistribution(range_.low, range_.high, log=range_.log)
+                self._space[name] = known.FloatDistribution(range_.low, range_.high, log=range_.log)
         if not self._space:
             raise InvalidParameter("number of parameters to search", 0, "one or more: give --random NAME=LOW:HIGH")
         self._study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=0))
@@ -130,13 +128,8 @@ class Search:
         found = []
         for row in rows:
             values = {name: self._value(name, row.get(name, "")) for name in self._space}
-            fixed = all(row.get(name, "") == text for name, text in self._fixed.items())
-            if (
-                row["scenario"] == self._scenario
-                and row["made_by"] == made_by()
-                and fixed
-                and None not in values.values()
-            ):
+            given = {"scenario": self._scenario, "made_by": made_by(), **self._fixed}
+            if None not in values.values() and all(row.get(name, "") == text for name, text in given.items()):
                 self._study.enqueue_trial(values)
                 self.learn(self._study.ask(self._space), row)
                 found.append(row["identity"])

@@ -41,7 +41,6 @@ from simbridge.sweeps.results import (
     Quantity,
     Results,
     Row,
-    front_of,
     newest_of,
     number,
     reasons,
@@ -74,10 +73,9 @@ def write_page(directory: Path) -> Path:
 
 def sweep_page(rows: Sequence[Row], sweep: str) -> str:
     """The whole page as HTML."""
-    newest = newest_of(rows)
-    current = [row for row in rows if row["made_by"] == newest]
-    points = Points.of(row for row in current if row["outcome"] not in (REFUSED, FAILED))
-    fronts = _fronts(points)
+    current = newest_of(rows)
+    points = Points.of([row for row in current if row["outcome"] not in (REFUSED, FAILED)])
+    fronts = points.fronts()
     with drawing_style():
         figures = [*_over_parameters(points), *(_pareto(points, name, front) for name, front in fronts.items())]
     named: dict[str, list[str]] = defaultdict(list)
@@ -87,40 +85,45 @@ def sweep_page(rows: Sequence[Row], sweep: str) -> str:
     shown = [
         row for place, row in enumerate(points.rows) if place < LISTED or row["directory"] or row["identity"] in named
     ]
-    scenarios = list(dict.fromkeys(row["scenario"] for row in current))
+    notices = [sentence for outcome in (REFUSED, FAILED) for sentence in reasons(current, outcome)]
+    if others := len(rows) - len(current):
+        notices.append(f"{counted(others, 'row')} of results.csv made by other versions are left out.")
+    scenarios = ", ".join(dict.fromkeys(row["scenario"] for row in current))
     return render(
         "sweep.html",
-        title=f"Sweep: {', '.join(scenarios)}",
-        scenarios=", ".join(scenarios),
+        title=f"Sweep: {scenarios}",
+        scenarios=scenarios,
         name=sweep,
         headline=_headline(points),
-        notices=_notices(current, len(rows) - len(current)),
+        notices=notices,
         figures=figures,
         parallel=len(points.numeric) > AXES,
         legend=_legend(points),
         columns=list(points.varied),
-        quantities=[one for one in QUANTITIES if any(row.get(one.column) for row in points.rows)],
+        quantities=_known(points),
         fronts=bool(fronts),
         rows=[_listed(row, named[row["identity"]]) for row in shown],
         left=len(points.rows) - len(shown),
     )
 
 
+def _known(points: Points) -> list[Quantity]:
+    """The quantities that a point has."""
+    return [one for one in QUANTITIES if any(row.get(one.column) for row in points.rows)]
+
+
 def _legend(points: Points) -> list[LegendEntry]:
     """The families of lines."""
     if len(points.numeric) > 1 or not points.other:
         return []
-    names = [", ".join(value or "default" for value in family) for family in points.families(points.other)]
+    names = [", ".join(value or "default" for value in family) for family in points.families()]
     return [LegendEntry(name, colour) for name, colour in zip(names, RUNS, strict=False)]
 
 
 def _listed(row: Row, fronts: Sequence[str]) -> Mapping[str, Any]:
     values = {name: text for name, text in row.items() if text and name in parameters()}
     command = Point(row["scenario"], values).command(plan_only=row["outcome"] == PLANNED)
-    shown = {
-        one.column: significant(number(row, one.column) * one.scale) if row.get(one.column) else "–"
-        for one in QUANTITIES
-    }
+    shown = {one.column: significant(one.of(row)) if row.get(one.column) else "–" for one in QUANTITIES}
     report = f"{row['directory']}/report.html" if row["directory"] else ""
     return {**row, **shown, "command": command, "report": report, "fronts": ", ".join(fronts)}
 
@@ -132,15 +135,8 @@ def _headline(points: Points) -> str:
     varied = [*points.other, *points.numeric]
     where = ", ".join(f"{name} {best[name] or 'by default'}" for name in varied)
     low, high = (millimetres(number(row, points.error.column)) for row in (best, worst))
-    what = "tracking error" if points.error is ERROR else "error of the solver"
-    return f"The smallest RMS {what} is {low} mm{f', with {where}' if where else ''}; the largest {high} mm."
-
-
-def _notices(rows: Sequence[Row], others: int) -> list[str]:
-    found = [sentence for outcome in (REFUSED, FAILED) for sentence in reasons(rows, outcome)]
-    if others:
-        found.append(f"{counted(others, 'row')} of results.csv made by other versions are left out.")
-    return found
+    ends = f"{low} mm{f', with {where}' if where else ''}; the largest {high} mm"
+    return f"The smallest RMS {points.error.words} is {ends}."
 
 
 def _over_parameters(points: Points) -> list[Figure]:
@@ -150,20 +146,18 @@ def _over_parameters(points: Points) -> list[Figure]:
     # A point of another grid may not have a value of each.
     whole = [row for row in points.rows if all(row[name] for name in points.numeric)]
     left, points = len(points.rows) - len(whole), replace(points, rows=whole)
-    figures = _drawn(points) if whole else []
-    if left and figures:
+    if not whole:
+        return []
+    if len(points.numeric) > AXES:
+        figures = [_parallel(points)]
+    elif len(points.numeric) == AXES:
+        figures = _maps(points)
+    else:
+        figures = [_lines(points, quantity, place) for place, quantity in enumerate(_known(points))]
+    if left:
         words = f"{counted(left, 'point')} without a value of {' or '.join(points.numeric)} are not drawn here."
         figures[0] = replace(figures[0], notes=[*figures[0].notes, words])
     return figures
-
-
-def _drawn(points: Points) -> list[Figure]:
-    if len(points.numeric) > AXES:
-        return [_parallel(points)]
-    if len(points.numeric) == AXES:
-        return _maps(points)
-    known = [one for one in QUANTITIES if any(row.get(one.column) for row in points.rows)]
-    return [_lines(points, quantity, place) for place, quantity in enumerate(known)]
 
 
 def _axis(axes: Axes, name: str, values: Iterable[float], *, vertical: bool = False) -> None:
@@ -184,17 +178,15 @@ def _lines(points: Points, quantity: Quantity, place: int) -> Figure:
     """Each family's median over one parameter, with the spread of its points."""
     drawing = Drawing(540, 300)
     axes = drawing.axes(58, 44, 16, 12)
-    families = points.families(points.other)
+    families = points.families()
     name = points.numeric[0] if points.numeric else ""
     drawn: list[float] = []
     for colour, (_, rows) in zip(RUNS, families.items(), strict=False):
         values: dict[float, list[float]] = defaultdict(list)
         for row in rows:
-            values[number(row, name, 0.0)].append(quantity.scale * number(row, quantity.column))
+            values[number(row, name, 0.0)].append(quantity.of(row))
         xs = sorted(values)
-        low, middle, high = zip(
-            *((min(values[x]), statistics.median(values[x]), max(values[x])) for x in xs), strict=True
-        )
+        low, middle, high = ([pick(values[x]) for x in xs] for pick in (min, statistics.median, max))
         drawn += low + high
         axes.fill_between(xs, low, high, color=colour, alpha=0.2, linewidth=0)
         axes.plot(xs, middle, color=colour, marker="o", markersize=4.0, linewidth=1.6)
@@ -204,11 +196,9 @@ def _lines(points: Points, quantity: Quantity, place: int) -> Figure:
         axes.set_xticks([])
     axes.yaxis.set_major_formatter(plain_numbers())
     label = f"{quantity.title}{f' over {name}' if name else ''}: {significant(min(drawn))} to {significant(max(drawn))}"
-    notes = (
-        ["Lines: the median; shaded: from the smallest to the largest of the seeds."]
-        if points.seeds and place == 0
-        else []
-    )
+    notes = []
+    if place == 0 and points.seeds:
+        notes.append("Lines: the median; shaded: from the smallest to the largest of the seeds.")
     if place == 0 and len(families) > _LINES:
         notes.append(f"{_LINES} of {len(families)} families are drawn.")
     return Figure(quantity.title, drawing.svg(f"line{place}", label), notes)
@@ -218,52 +208,39 @@ def _maps(points: Points) -> list[Figure]:
     """The median of the error over two parameters: a map for each family."""
     across, up = points.numeric
     xs, ys = (sorted({number(row, name) for row in points.rows}) for name in points.numeric)
-    families = points.families(points.other)
-    scale = points.error.scale
-    least, most = (scale * number(points.rows[k], points.error.column) for k in (0, -1))
+    least, most = (points.error.of(points.rows[k]) for k in (0, -1))
     norm = (LogNorm if least > 0.0 and most / least > _LOGARITHMIC else Normalize)(least, most)
     found = []
-    for place, (family, rows) in enumerate(list(families.items())[:MAPS]):
+    for place, (family, rows) in enumerate(list(points.families().items())[:MAPS]):
         cells: dict[tuple[float, float], list[float]] = defaultdict(list)
         for row in rows:
-            cells[number(row, across), number(row, up)].append(scale * number(row, points.error.column))
+            cells[number(row, across), number(row, up)].append(points.error.of(row))
         values = np.array([[statistics.median(cells[x, y]) if (x, y) in cells else math.nan for x in xs] for y in ys])
-        found.append(_map(points, place, family, (xs, ys, values), norm))
+        drawing = _map(points, xs, ys, values, norm)
+        words = ", ".join(f"{name} {value or 'by default'}" for name, value in zip(points.other, family, strict=True))
+        title = points.error.title + (f": {words}" if words else "")
+        notes = ["White: refused, failed, or not asked for."] * bool(np.isnan(values).any())
+        low, high = (significant(pick(values)) for pick in (np.nanmin, np.nanmax))
+        label = f"{title} over {across} and {up}: {low} to {high}"
+        found.append(Figure(title, drawing.svg(f"map{place}", label, paper=True), notes))
     return found
 
 
-def _map(
-    points: Points, place: int, family: tuple[str, ...], data: tuple[list[float], list[float], Array], norm: Normalize
-) -> Figure:
-    xs, ys, values = data
+def _map(points: Points, xs: list[float], ys: list[float], values: Array, norm: Normalize) -> Drawing:
     drawing = Drawing(540, 110 + 26 * min(len(ys), 20))
     axes = drawing.axes(70, 44, 16, 12)
     axes.grid(False)
     axes.pcolormesh(np.ma.masked_invalid(values), cmap="cividis_r", norm=norm, edgecolors="white", linewidth=1.0)
-    if values.size <= 120:
-        for (row, column), value in np.ndenumerate(values):
-            if not math.isnan(value):
-                light = norm(value) < 0.5
-                axes.text(
-                    column + 0.5,
-                    row + 0.5,
-                    significant(value),
-                    ha="center",
-                    va="center",
-                    color="#1a1a1a" if light else "white",
-                )
+    for (row, column), value in np.ndenumerate(values):
+        if values.size <= 120 and not math.isnan(value):
+            colour = "#1a1a1a" if norm(value) < 0.5 else "white"
+            axes.text(column + 0.5, row + 0.5, significant(value), ha="center", va="center", color=colour)
     for axis, numbers in ((axes.xaxis, xs), (axes.yaxis, ys)):
         step = math.ceil(len(numbers) / 12)
         axis.set_ticks([k + 0.5 for k in range(0, len(numbers), step)], [as_written(v) for v in numbers[::step]])
-    axes.set_xlabel(points.numeric[0])
-    axes.set_ylabel(points.numeric[1])
+    axes.set(xlabel=points.numeric[0], ylabel=points.numeric[1])
     axes.yaxis.set_label_coords(-0.11, 0.5)
-    words = ", ".join(f"{name} {value or 'by default'}" for name, value in zip(points.other, family, strict=True))
-    title = points.error.title + (f": {words}" if words else "")
-    notes = ["White: refused, failed, or not asked for."] * bool(np.isnan(values).any())
-    low, high = (significant(pick(values)) for pick in (np.nanmin, np.nanmax))
-    label = f"{title} over {points.numeric[0]} and {points.numeric[1]}: {low} to {high}"
-    return Figure(title, drawing.svg(f"map{place}", label, paper=True), notes)
+    return drawing
 
 
 def _parallel(points: Points) -> Figure:
@@ -271,15 +248,19 @@ def _parallel(points: Points) -> Figure:
     names = [*points.other, *points.numeric]
     step = math.ceil(len(points.rows) / DRAWN)
     rows = points.rows[::step]
-    columns = []
-    for name in names:
-        if name in points.numeric:
-            columns.append(_shares([number(row, name) for row in rows]))
-        else:
-            known = list(dict.fromkeys(row[name] for row in points.rows))
-            columns.append(np.array([known.index(row[name]) / max(len(known) - 1, 1) for row in rows]))
-    errors = [points.error.scale * number(row, points.error.column) for row in rows]
+    errors = [points.error.of(row) for row in rows]
+    # Of each axis: where it is crossed, and its labels from the bottom to the top.
+    columns, labels = [], []
+    for name in points.other:
+        known = list(dict.fromkeys(row[name] for row in points.rows))
+        columns.append(np.array([known.index(row[name]) / max(len(known) - 1, 1) for row in rows]))
+        labels.append([text or "default" for text in known])
+    for name in points.numeric:
+        values = [number(row, name) for row in rows]
+        columns.append(_shares(values))
+        labels.append([as_written(min(values)), as_written(max(values))])
     columns.append(_shares(errors))
+    labels.append([significant(min(errors)), significant(max(errors))])
     drawing = Drawing(1080, 380)
     axes = drawing.axes(20, 60, 30, 24)
     axes.grid(False)
@@ -287,9 +268,8 @@ def _parallel(points: Points) -> Figure:
     colours = matplotlib.colormaps["cividis_r"](np.linspace(0.0, 1.0, len(rows)))
     for line, colour in list(zip(np.stack(columns, axis=1), colours, strict=True))[::-1]:
         axes.plot(places, line, color=colour, linewidth=0.8, alpha=0.7)
-    for place, name in enumerate([*names, ""]):
+    for place, texts in enumerate(labels):
         axes.axvline(place, color=REFERENCE, linewidth=0.8)
-        texts = _ends(points, rows, name, errors)
         for height, text in zip(np.linspace(0.0, 1.0, len(texts)) if len(texts) > 1 else [0.5], texts, strict=True):
             axes.text(place + 0.015, height, text, va="center", fontsize=10, bbox=_ON_LINES)
     axes.set_xticks(places, [*names, points.error.title])
@@ -299,11 +279,7 @@ def _parallel(points: Points) -> Figure:
     if step > 1:
         notes.append(f"One point in {step} is drawn, evenly by its error, so that the page opens quickly.")
     title = f"{points.error.title} over {len(names)} parameters"
-    return Figure(
-        title,
-        drawing.svg("parallel", f"{title}: {significant(min(errors))} to {significant(max(errors))}", paper=True),
-        notes,
-    )
+    return Figure(title, drawing.svg("parallel", f"{title}: {' to '.join(labels[-1])}", paper=True), notes)
 
 
 def _shares(values: Sequence[float]) -> Array:
@@ -314,43 +290,20 @@ def _shares(values: Sequence[float]) -> Array:
     return np.asarray((found - low) / (high - low if high > low else 1.0))
 
 
-def _ends(points: Points, rows: Sequence[Row], name: str, errors: Sequence[float]) -> list[str]:
-    """The labels along one axis of the parallel coordinates, from the bottom to the top."""
-    if not name:
-        return [significant(min(errors)), significant(max(errors))]
-    if name in points.numeric:
-        values = [number(row, name) for row in rows]
-        return [as_written(min(values)), as_written(max(values))]
-    return [text or "default" for text in dict.fromkeys(row[name] for row in points.rows)]
-
-
-def _fronts(points: Points) -> dict[str, list[Row]]:
-    """The points that no other point beats both in the error and in smoothness, or effort."""
-    if points.error is not ERROR:
-        return {}
-    known = {
-        name: [row for row in points.rows if not math.isnan(number(row, one.column))] for name, one in RIVALS.items()
-    }
-    return {name: front_of(rows, RIVALS[name]) for name, rows in known.items() if len(rows) > 2}
-
-
 def _pareto(points: Points, name: str, front: Sequence[Row]) -> Figure:
     """Error against smoothness or effort."""
-
-    def places(rows: Sequence[Row]) -> tuple[list[float], list[float]]:
-        across = [RIVALS[name].scale * number(row, RIVALS[name].column) for row in rows]
-        return across, [ERROR.scale * number(row, ERROR.column) for row in rows]
-
+    rival, rows = RIVALS[name], points.rows[:: math.ceil(len(points.rows) / DRAWN)]
     drawing = Drawing(540, 300)
     axes = drawing.axes(58, 44, 16, 12)
-    every = places(points.rows[:: math.ceil(len(points.rows) / DRAWN)])
-    axes.plot(*every, linestyle="", marker="o", markersize=4.0, color=REFERENCE)
-    axes.step(*places(front), where="pre", color=RUNS[0], linewidth=1.2, marker="o", markersize=5.0)
-    _axis(axes, "", every[1], vertical=True)
-    axes.set_xlabel(RIVALS[name].title)
+    errors = [ERROR.of(row) for row in rows]
+    axes.plot([rival.of(row) for row in rows], errors, linestyle="", marker="o", markersize=4.0, color=REFERENCE)
+    best = [rival.of(row) for row in front], [ERROR.of(row) for row in front]
+    axes.step(*best, where="pre", color=RUNS[0], linewidth=1.2, marker="o", markersize=5.0)
+    _axis(axes, "", errors, vertical=True)
+    axes.set_xlabel(rival.title)
     axes.xaxis.set_major_locator(few_ticks(6))
     axes.xaxis.set_major_formatter(plain_numbers())
-    notes = [f"Blue: {counted(len(front), 'point')} that no other point beats in both; the table marks them."]
+    note = f"Blue: {counted(len(front), 'point')} that no other point beats in both; the table marks them."
     title = f"Tracking error, RMS (mm), against {name}"
-    label = f"{title}: {significant(min(every[1]))} to {significant(max(every[1]))} mm. {notes[0]}"
-    return Figure(title, drawing.svg(f"front-{name}", label), notes)
+    label = f"{title}: {significant(min(errors))} to {significant(max(errors))} mm. {note}"
+    return Figure(title, drawing.svg(f"front-{name}", label), [note])

@@ -250,17 +250,20 @@ AXES, MAPS = 2, 4
 
 @dataclass(frozen=True)
 class Quantity:
-    """A figure that is drawn.
-
-    Attributes:
-        column: In results.csv.
-        title: With its unit.
-        scale: From SI to that unit.
-    """
+    """A figure that is drawn: its column in results.csv, its title with its unit, and that unit's scale from SI."""
 
     column: str
     title: str
     scale: float = 1.0
+
+    def of(self, row: Row) -> float:
+        """That of a row, in the title's unit; NaN where there is none."""
+        return self.scale * number(row, self.column)
+
+    @property
+    def words(self) -> str:
+        """An error in a sentence."""
+        return "tracking error" if self.column == MAIN_FIGURE else "error of the solver"
 
 
 ERROR = Quantity(MAIN_FIGURE, "Tracking error, RMS (mm)", 1e3)
@@ -280,7 +283,7 @@ RIVALS = {
 
 @dataclass(frozen=True)
 class Points:
-    """The points that the page shows.
+    """The points that a page shows.
 
     Attributes:
         rows: With a figure, the smallest error first.
@@ -297,18 +300,14 @@ class Points:
     seeds: bool
 
     @staticmethod
-    def of(rows: Iterable[Row]) -> Points:
+    def of(rows: Sequence[Row]) -> Points:
         """The points of rows, some of which may have no figures."""
-        made = list(rows)
-        error = next((one for one in QUANTITIES if any(not math.isnan(number(row, one.column)) for row in made)), ERROR)
-        ranked = [row for row in made if not math.isnan(number(row, error.column))]
-        ranked.sort(key=lambda row: number(row, error.column))
+        error = next((one for one in QUANTITIES if any(not math.isnan(one.of(row)) for row in rows)), ERROR)
+        ranked = sorted((row for row in rows if not math.isnan(error.of(row))), key=error.of)
         names = ("scenario", *(name for name in (ranked[0] if ranked else ()) if name in parameters()))
         varied = [name for name in names if len({row[name] for row in ranked}) > 1]
         numeric = [
-            name
-            for name in varied
-            if name != SEED and all(math.isfinite(_float(row[name])) for row in ranked if row[name])
+            name for name in varied if name != SEED and all(_is_number(row[name]) for row in ranked if row[name])
         ]
         # A map for each of a few values says more than a line for each point.
         maps = 1
@@ -324,12 +323,24 @@ class Points:
         """Names of what differs, the seed last."""
         return (*self.other, *self.numeric, *([SEED] * self.seeds))
 
-    def families(self, apart: Sequence[str]) -> dict[tuple[str, ...], list[Row]]:
-        """The rows by their values of these parameters, in the order of these."""
+    def families(self) -> dict[tuple[str, ...], list[Row]]:
+        """The rows by their values of what is no number, in the order of these."""
         found: dict[tuple[str, ...], list[Row]] = defaultdict(list)
         for row in self.rows:
-            found[tuple(row[name] for name in apart)].append(row)
+            found[tuple(row[name] for name in self.other)].append(row)
         return dict(sorted(found.items(), key=lambda item: [(_float(text), text) for text in item[0]]))
+
+    def fronts(self) -> dict[str, list[Row]]:
+        """The points that no other point beats both in the error and in smoothness, or effort."""
+        found: dict[str, list[Row]] = {}
+        for name, rival in RIVALS.items() if self.error is ERROR else ():
+            known = [row for row in self.rows if not math.isnan(rival.of(row))]
+            least = math.inf
+            for row in known if len(known) > 2 else ():
+                if rival.of(row) < least:
+                    found.setdefault(name, []).append(row)
+                    least = rival.of(row)
+        return found
 
 
 def _is_number(text: str) -> bool:
@@ -343,19 +354,8 @@ def _float(text: str) -> float:
         return math.inf
 
 
-def front_of(rows: Sequence[Row], rival: Quantity) -> list[Row]:
-    """The rows that no other one beats both in the error and in a rival; the rows are ordered by their error."""
-    found: list[Row] = []
-    least = math.inf
-    for row in rows:
-        value = rival.scale * number(row, rival.column)
-        if value < least:
-            found.append(row)
-            least = value
-    return found
-
-
-def newest_of(rows: Sequence[Row]) -> str:
-    """What made the rows that are shown: this version, if it has made any; else what made the last one."""
+def newest_of(rows: Sequence[Row]) -> list[Row]:
+    """The rows that are shown: those made by this version, if it has made any; else by what made the last one."""
     made = dict.fromkeys(row["made_by"] for row in rows)
-    return made_by() if made_by() in made else next(reversed(made), "")
+    newest = made_by() if made_by() in made else next(reversed(made), "")
+    return [row for row in rows if row["made_by"] == newest]
