@@ -37,15 +37,11 @@ _AT_REST = ("idle", "engaged", "holding", "ended")
 
 
 class LiveArm:
-    """An arm and its live session: what both kinds share.
-
-    Args:
-        setup: What it is made of.
-        session: Not yet entered.
-        solver: Its settings and names are shown; the session's loop has its own.
+    """An arm and its live session, which is not yet entered: what both kinds share.
 
     Attributes:
-        setup, solver: As given.
+        setup: What it is made of.
+        solver: Its settings and names are shown; the session's loop has its own.
         robot: The arm.
         time: On the session's clock, s.
         error: What stopped the arm last, as a sentence; "" once it goes on.
@@ -230,11 +226,7 @@ class ControlledArm(LiveArm):
     """An arm on URSim or a real one. It moves only between `engage` and `disengage`, and only while it is driven.
 
     A goal alone moves nothing. `engage`, `disengage`, `renew` and `end` wait for the arm, and are called
-    beside the studio's loop.
-
-    Args:
-        setup: What it is made of; its backend is a controller's.
-        ask: Shows facts and asks before a real arm moves.
+    beside the studio's loop. `ask` shows facts and asks before a real arm moves.
 
     Attributes:
         allowed: Whether a held goal moves the arm. The studio's loop alone sets it: not while something waits for the

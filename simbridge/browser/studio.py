@@ -15,7 +15,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -144,26 +144,22 @@ class Studio:
 
     def serve_in_background(self) -> Studio:
         """Enter it and serve its pages in a thread, as in a notebook, until `close`."""
-        ready = threading.Event()
-        failure: list[BaseException] = []
+        ready: Future[None] = Future()
 
         def serve() -> None:
             try:
                 with self:
-                    ready.set()
+                    ready.set_result(None)
                     self.run()
             except BaseException as error:
-                if ready.is_set():
+                if ready.done():
                     # Nobody waits for it: the thread says why it ended.
                     raise
-                failure.append(error)
-                ready.set()
+                ready.set_exception(error)
 
         self._thread = threading.Thread(target=serve, name="simbridge-studio", daemon=True)
         self._thread.start()
-        ready.wait()
-        if failure:
-            raise failure[0]
+        ready.result()
         return self
 
     async def _opened(self, client: viser.ClientHandle) -> None:

@@ -60,8 +60,6 @@ EXPECTED = (
     within("alpha", 0.787, 0.002, _KDL),
 )
 """On a UR10, over at least `SAMPLES` joint positions."""
-
-
 # Joint positions whose matrices are computed at once.
 _BLOCK = 2000
 

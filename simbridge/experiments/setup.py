@@ -23,7 +23,7 @@ from simbridge.ik.settings import SOLVERS
 from simbridge.ik.solver import Solver
 from simbridge.ik.targets import freed
 from simbridge.planning.options import Options
-from simbridge.robot import Task, pose
+from simbridge.robot import pose
 from simbridge.robot.chain import TASK_ROWS
 from simbridge.robot.home import TASK_WORDS, with_found_home
 from simbridge.robot.kinematics import (
@@ -85,13 +85,30 @@ def choose_arm(parameters: ExperimentParameters) -> Arm:
         UnknownName, InputFileError, InvalidHome: There is no such robot, or no such home.
         InvalidParameter: The link lengths or the TCP are invalid.
     """
+    begins = isinstance(parameters, FromHome)
     home = parameters.home if isinstance(parameters, FromHome) else ()
     robot = load_robot(parameters.robot, home=home or None, lengths=parameters.link_lengths or None)
-    robot, notes = _with_task(Options(tcp=parameters.tcp or ()).equipped(robot), parameters.task)
-    if isinstance(parameters, FromHome):
-        robot, more = _with_home(robot, given=bool(home))
-        notes += more
-    return Arm(robot, notes)
+    robot, notes = Options(tcp=parameters.tcp or ()).equipped(robot), []
+    if parameters.task is not None:
+        robot = replace(robot, task=parameters.task)
+    elif (task := controllable_task(robot)) != robot.task:
+        overall, at_a_time = task_directions(robot, robot.task)
+        notes.append(
+            f"The tool of {robot.name} can move in {overall} directions, of which its {counted(robot.n, 'joint')} "
+            f"control {at_a_time} at a time: of every target only {TASK_WORDS[task]} is asked for (--task {task})."
+        )
+        robot = replace(robot, task=task)
+    if begins and dexterity(robot, robot.home[None])[0] < SINGULAR:
+        if home:
+            notes.append(
+                f"The given home of {robot.name} is singular: the tool cannot move in some direction, and figures that "
+                "begin there describe that posture rather than a solver."
+            )
+        else:
+            found = with_found_home(robot)
+            notes.append(f"The home of {robot.name} is singular. {found.notes[-1]}")
+            robot = replace(found, file_home=robot.home)
+    return Arm(robot, tuple(notes))
 
 
 def make_solver(robot: Robot, name: str, **settings: Any) -> Solver:
@@ -151,32 +168,6 @@ def dexterity(robot: Robot, joints: Array) -> Array:
     values = np.linalg.svd(jacobians, compute_uv=False)
     last = min(movable_directions(robot.placements, robot.prismatic, robot.task), robot.n) - 1
     return np.asarray(values[:, last] / values[:, 0])
-
-
-def _with_task(robot: Robot, given: Task | None) -> tuple[Robot, tuple[str, ...]]:
-    if given is not None:
-        return replace(robot, task=given), ()
-    task = controllable_task(robot)
-    if task == robot.task:
-        # Or it does not even control its tool's position: an experiment that needs this refuses with the reason.
-        return robot, ()
-    overall, at_a_time = task_directions(robot, robot.task)
-    return replace(robot, task=task), (
-        f"The tool of {robot.name} can move in {overall} directions, of which its {counted(robot.n, 'joint')} "
-        f"control {at_a_time} at a time: of every target only {TASK_WORDS[task]} is asked for (--task {task}).",
-    )
-
-
-def _with_home(robot: Robot, given: bool) -> tuple[Robot, tuple[str, ...]]:
-    if dexterity(robot, robot.home[None])[0] >= SINGULAR:
-        return robot, ()
-    if given:
-        return robot, (
-            f"The given home of {robot.name} is singular: the tool cannot move in some direction, and figures that "
-            "begin there describe that posture rather than a solver.",
-        )
-    found = with_found_home(robot)
-    return replace(found, file_home=robot.home), (f"The home of {robot.name} is singular. {found.notes[-1]}",)
 
 
 @dataclass(frozen=True)

@@ -240,15 +240,20 @@ def read_grid(path: str | Path) -> Grid:
     return Grid(
         **msgspec.structs.asdict(data)
         | {
-            "grid": {name: tuple(map(_text, values)) for name, values in listed.items()},
+            "grid": {name: tuple(map(text_of, values)) for name, values in listed.items()},
             "random": {name: Range.of(name, text) for name, text in data.random.items()},
-            "points": tuple({name: _text(value) for name, value in point.items()} for point in data.points),
+            "points": tuple({name: text_of(value) for name, value in point.items()} for point in data.points),
         }
     )
 
 
-def _text(value: str | float | bool) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+def text_of(value: Any) -> str:
+    """A value of a parameter as at the command line; "" for None."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return " ".join(map(str, value)) if isinstance(value, (tuple, list)) else str(value)
 
 
 def read_points(path: str | Path) -> tuple[Mapping[str, str], ...]:

@@ -61,17 +61,13 @@ def _plain(value: Any) -> Any:
     if isinstance(value, np.generic):
         return _plain(value.item())
     if callable(value):
-        return [repr_of(value), *(source for _, source in sorted(sources_of(value).items()))]
+        # Of an object that is called like a function its state counts, too.
+        name = getattr(value, "__qualname__", "") or hashlib.sha256(cloudpickle.dumps(value)).hexdigest()
+        return [name, *(source for _, source in sorted(_sources_of(value).items()))]
     raise TypeError(f"{type(value).__name__} has no identity")
 
 
-def repr_of(function: Callable[..., Any]) -> str:
-    """The name of a function; of an object that is called like one also its state, pickled."""
-    name = getattr(function, "__qualname__", "")
-    return name or hashlib.sha256(cloudpickle.dumps(function)).hexdigest()
-
-
-def sources_of(function: Callable[..., Any]) -> dict[str, str]:
+def _sources_of(function: Callable[..., Any]) -> dict[str, str]:
     """The text of each module of a user's function by its path: of its own, and of those beside it that are loaded."""
     paths = [module.__file__ for module in modules_of(function) if module.__file__]
     with contextlib.suppress(TypeError, OSError):

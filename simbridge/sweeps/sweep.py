@@ -27,7 +27,7 @@ from simbridge.resources import AnyPath
 from simbridge.robot.files import write_file, writing
 from simbridge.running.signals import ended_by_signals, ended_words, number_of
 from simbridge.sweeps.engine import AHEAD, Cluster, Cores, Engine, Task, results
-from simbridge.sweeps.grid import Grid, Point, Range
+from simbridge.sweeps.grid import Grid, Point, Range, text_of
 from simbridge.sweeps.identity import digest, made_by
 from simbridge.sweeps.job import CannotTravel, forget_files, job_of
 from simbridge.sweeps.optimise import Search
@@ -162,15 +162,6 @@ def sweep(
     return make(made, out=out, jobs=jobs, cluster=cluster, keep=keep, progress=progress)
 
 
-def text_of(value: Any) -> str:
-    """A value of a parameter as at the command line; "" for None."""
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return str(value).lower()
-    return " ".join(map(str, value)) if isinstance(value, (tuple, list)) else str(value)
-
-
 @ended_by_signals()
 def make(
     grid: Grid,
@@ -234,7 +225,9 @@ def make(
                     progress(state)
             if not grid.plan_only and keep != "none":
                 rows = found.rows(("identity", MAIN_FIGURE), dict.fromkeys(order))
-                _keep(_chosen(rows, keep), found, directory, jobs, state, progress)
+                completed = [row for row in rows if not math.isnan(number(row, MAIN_FIGURE))]
+                worst = sorted(completed, key=lambda row: -number(row, MAIN_FIGURE))[:WORST]
+                _keep(completed if keep == "all" else worst, found, directory, jobs, state, progress)
         except KeyboardInterrupt as error:
             made = state.known + state.done
             words = f"The sweep was {ended_words(error)}: {made} of {state.total} points are in {directory}"
@@ -298,14 +291,6 @@ def _check(grid: Grid) -> None:
     for point in (*others, *(replace(first, values=values) for values in grid.points)):
         with contextlib.suppress(InvalidParameter, InvalidHome, UnstableSolver, NoClosedForm):
             job_of(point, plan_only=grid.plan_only)
-
-
-def _chosen(rows: Sequence[Row], keep: Keep) -> list[Row]:
-    """The rows whose runs are kept."""
-    completed = [row for row in rows if not math.isnan(number(row, MAIN_FIGURE))]
-    if keep == "all":
-        return completed
-    return sorted(completed, key=lambda row: -number(row, MAIN_FIGURE))[:WORST]
 
 
 def _keep(
