@@ -25,6 +25,7 @@ from simbridge.report.rendering import Figure, LegendEntry, render
 from simbridge.robot.files import write_file
 from simbridge.robot.pose import Array
 from simbridge.sweeps.grid import Point
+from simbridge.sweeps.identity import made_by
 from simbridge.sweeps.parameters import parameters
 from simbridge.sweeps.results import (
     AXES,
@@ -41,7 +42,6 @@ from simbridge.sweeps.results import (
     Quantity,
     Results,
     Row,
-    newest_of,
     number,
     reasons,
 )
@@ -105,6 +105,13 @@ def sweep_page(rows: Sequence[Row], sweep: str) -> str:
         rows=[_listed(row, named[row["identity"]]) for row in shown],
         left=len(points.rows) - len(shown),
     )
+
+
+def newest_of(rows: Sequence[Row]) -> list[Row]:
+    """The rows that are shown: those made by this version, if it has made any; else by what made the last one."""
+    made = dict.fromkeys(row["made_by"] for row in rows)
+    newest = made_by() if made_by() in made else next(reversed(made), "")
+    return [row for row in rows if row["made_by"] == newest]
 
 
 def _known(points: Points) -> list[Quantity]:

@@ -19,7 +19,6 @@ from typing import Any
 from simbridge.errors import InputFileError
 from simbridge.robot.files import replacing, write_file, writing
 from simbridge.sweeps.grid import Point
-from simbridge.sweeps.identity import made_by
 from simbridge.sweeps.parameters import SEED, parameters
 from simbridge.text import counted
 
@@ -352,10 +351,3 @@ def _float(text: str) -> float:
         return float(text)
     except ValueError:
         return math.inf
-
-
-def newest_of(rows: Sequence[Row]) -> list[Row]:
-    """The rows that are shown: those made by this version, if it has made any; else by what made the last one."""
-    made = dict.fromkeys(row["made_by"] for row in rows)
-    newest = made_by() if made_by() in made else next(reversed(made), "")
-    return [row for row in rows if row["made_by"] == newest]
