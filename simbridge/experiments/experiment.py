@@ -200,9 +200,7 @@ def run_experiment(parameters: ExperimentParameters) -> int:
             directory.rmdir()
         raise
     data = _results(name, parameters, outcome)
-    write_file(directory / RESULTS, json.dumps(data).encode() + b"\n")
-    for plot_name, plot in outcome.plots.items():
-        plot.save(directory / plot_name)
+    write_results(directory, data, outcome)
     if parameters.json:
         print(json.dumps({"directory": str(directory), **data}, indent=2))
     else:
@@ -234,6 +232,12 @@ def _results(name: str, parameters: ExperimentParameters, outcome: Outcome) -> d
     # JSON has no NaN: msgspec writes null.
     finite: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(known, enc_hook=float))
     return finite
+
+
+def write_results(directory: Path, data: Mapping[str, Any], outcome: Outcome) -> None:
+    write_file(directory / RESULTS, json.dumps(data).encode() + b"\n")
+    for name, plot in outcome.plots.items():
+        plot.save(directory / name)
 
 
 def _show(console: Console, outcome: Outcome, directory: Path) -> None:
