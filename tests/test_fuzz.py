@@ -39,8 +39,7 @@ from simbridge.robot.cell import Cell, load_cell, write_cell
 from simbridge.robot.collision import Box
 from simbridge.servo.plant import load_plant
 from simbridge.teleop.network import Exchange
-from simbridge.trajectory.bags import read_bag
-from simbridge.trajectory.files import read_trajectory
+from simbridge.trajectory.files import read_bag, read_trajectory
 from simbridge.trajectory.rtde_recording import read_rtde
 from simbridge.trajectory.trajectory import Trajectory
 from simbridge.trajectory.writers import write_bag, write_csv

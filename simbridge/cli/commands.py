@@ -34,7 +34,7 @@ from simbridge.running.recorded_session import RecordedSession
 from simbridge.running.run_setup import Prepared, check_facts, chosen_solver, prepare
 from simbridge.running.signals import number_of
 from simbridge.text import counted, fixed, milliseconds, significant, table_of
-from simbridge.trajectory.files import is_bag
+from simbridge.trajectory.files import is_bag, pose_topics
 from simbridge.trajectory.gaps import named
 from simbridge.trajectory.trajectory import Trajectory
 
@@ -65,8 +65,6 @@ def _options(scenario: str, flags: Mapping[str, Any]) -> Options:
     """The options that flags stand for; of several topics in a bag the operator chooses one."""
     topic = flags["topic"]
     if topic is None and not flags["frames"] and is_bag(scenario) and sys.stdin.isatty():
-        from simbridge.trajectory.bags import pose_topics  # rosbags: only for a bag
-
         topics = pose_topics(scenario)
         topic = progress.choose("topic", topics) if len(topics) > 1 else None
     return Options(**given_options({**flags, "topic": topic}, Options))

@@ -34,7 +34,7 @@ from simbridge.recording.log import (
     layouts,
 )
 from simbridge.robot.files import open_file
-from simbridge.trajectory.bag_reader import mcap_records
+from simbridge.trajectory.compressed import mcap_records
 
 # A column of more bytes is in a file without a name: memory holds only what is in use of it.
 MAPPED = 1 << 24

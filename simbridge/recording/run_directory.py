@@ -20,18 +20,9 @@ from numpy.lib.format import read_array_header_1_0, read_array_header_2_0, read_
 from simbridge.errors import InputFileError, NotARun, OutputError, SimbridgeError
 from simbridge.recording.log import LogColumns
 from simbridge.recording.log_reader import read_log
-from simbridge.robot.files import (
-    MIB,
-    decode_toml,
-    expansion,
-    open_file,
-    read_bytes,
-    read_text,
-    replacing,
-    write_file,
-    writing,
-)
+from simbridge.robot.files import MIB, decode_toml, open_file, read_bytes, read_text, replacing, write_file, writing
 from simbridge.robot.meshes import Drawing
+from simbridge.trajectory.compressed import expansion
 
 T = TypeVar("T")
 

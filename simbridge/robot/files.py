@@ -47,11 +47,6 @@ _TOML_TOKEN = re.compile(
 )
 
 
-def expansion(size: int) -> int:
-    """How many bytes the compressed parts of a file of this size, bytes, may have when they are decompressed."""
-    return 50 * size + 16 * MIB
-
-
 def open_file(path: str | Path) -> BinaryIO:
     """Open a file for reading; one that is missing, or no regular file and so may wait or never end, is refused."""
     try:

@@ -4,8 +4,7 @@
 from simbridge.deprecated import renamed
 from simbridge.robot.robot import TOOL_DOWN
 from simbridge.trajectory import paths
-from simbridge.trajectory.bags import read_bag
-from simbridge.trajectory.files import Frame, ReadOptions, read_trajectory
+from simbridge.trajectory.files import Frame, ReadOptions, read_bag, read_trajectory
 from simbridge.trajectory.fitted import elbow_line, paper_size, shoulder_line, wrist_line
 from simbridge.trajectory.paths import Path
 from simbridge.trajectory.sampling import Sampling

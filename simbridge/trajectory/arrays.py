@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simbridge.errors import InputFileError, MissingPackage
-from simbridge.robot.files import expansion, open_file
+from simbridge.robot.files import open_file
 from simbridge.trajectory.columns import (
     FIRST_ROWS,
     LONG,
@@ -23,6 +23,7 @@ from simbridge.trajectory.columns import (
     Table,
     known_columns,
 )
+from simbridge.trajectory.compressed import expansion
 
 # Ten million poses: some 640 MB.
 _MAX_VALUES = 100_000_000

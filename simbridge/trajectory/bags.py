@@ -1,4 +1,4 @@
-"""Trajectories in ROS bags: poses of messages, and of frames of tf chained. `bag_reader.py` reads the bytes."""
+"""The poses in an open ROS bag: of messages, and of frames of tf chained. `bag_reader.py` reads its bytes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,9 +15,10 @@ from simbridge.errors import InputFileError, InvalidTrajectory
 from simbridge.robot import pose
 from simbridge.robot.pose import Array, Counts
 from simbridge.text import counted
-from simbridge.trajectory.bag_reader import TF, Bag, open_bag
-from simbridge.trajectory.samples import described
-from simbridge.trajectory.trajectory import Trajectory
+from simbridge.trajectory.trajectory import Trajectory, described
+
+if TYPE_CHECKING:
+    from simbridge.trajectory.bag_reader import Bag
 
 POSE_ARRAY, PATH = "geometry_msgs/msg/PoseArray", "nav_msgs/msg/Path"
 # Messages with one stamped pose.
@@ -28,61 +29,30 @@ _SINGLE = (
     "nav_msgs/msg/Odometry",
 )
 _POSES = (*_SINGLE, POSE_ARRAY, PATH)
-_TFS = (TF, "tf/msg/tfMessage")
+_TFS = ("tf2_msgs/msg/TFMessage", "tf/msg/tfMessage")
 # Two stamps and a pose, 72 bytes each: some 720 MB, and hours at any rate a robot takes.
 _MAX_POSES = 10_000_000
 
 
-def read_bag(
-    path: str | Path, topic: str | None = None, *, frames: Sequence[str] = (), rate: float | None = None
-) -> tuple[Trajectory, str]:
-    """Read PoseStamped, PoseWithCovarianceStamped, Odometry, TransformStamped, Path, PoseArray or tf messages.
-
-    Stamps are the messages' own; if they are all zero, the times of recording. They are kept in whole nanoseconds: the
-    trajectory's `epoch_ns` is the first, and its times are the s since then, each the double nearest to its nanoseconds
-    (seconds since 1970 as doubles would be rounded to 0.24 us). Messages out of order are sorted and repetitions
-    dropped, with a warning that counts them. Poses are taken as they are. Of a Path the last message is the motion, as
-    it grows while it is published; a PoseArray is a motion if it is the only message of its topic, and needs the rate.
-
-    Args:
-        path: A .bag, .db3 or .mcap file, or the directory of a ROS 2 bag.
-        topic: The topic; `/tf:child` (or `/tf:parent>child`) for one transform of a tf topic, `/poses:2` for one pose
-            of each PoseArray. None: the only one.
-        frames: Parent and child instead of a topic: the transforms of tf between them are chained (see `chain`).
-        rate: Samples per s of poses that have no stamps of their own.
-
-    Returns:
-        The trajectory, and the frame (`frame_id`) of its poses; "" if the messages leave it empty.
-
-    Raises:
-        InputFileError: The bag cannot be read, the topic is missing or ambiguous (the candidates are named), or a
-            message, counted from 1, has a value that is not finite, another frame, or a second pose for its instant.
-    """
-    file = Path(path)
-    with open_bag(file) as bag:
-        if frames:
-            found, name = _chained(bag, *frames), f"tf from {frames[0]} to {frames[1]}"
-        else:
-            found = _only(bag) if topic is None else _chosen(bag, topic)
-            name = found.name
+def bag_recording(bag: Bag, topic: str | None, frames: Sequence[str], rate: float | None) -> tuple[Trajectory, str]:
+    """The motion in a bag, and the frame of its poses; see `simbridge.trajectory.files.read_bag`."""
+    if frames:
+        found, name = _chained(bag, *frames), f"tf from {frames[0]} to {frames[1]}"
+    else:
+        found = _only(bag) if topic is None else _chosen(bag, topic)
+        name = found.name
     stamps = np.frombuffer(found.stamps, dtype=np.int64)
     stampless = found.one_message and bool((stamps == stamps[0]).all())
     if rate is not None and not stampless:
-        raise InputFileError(file, f"the poses of {name} have stamps; omit --rate")
+        raise InputFileError(bag.path, f"the poses of {name} have stamps; omit --rate")
     if rate is None and stampless and len(stamps) > 1:
         reason = f"the {len(stamps)} poses of the one message of {name} have no stamps: add --rate HZ"
-        raise InputFileError(file, reason, field="stamp")
+        raise InputFileError(bag.path, reason, field="stamp")
     if rate is not None:
         found.stamps = array("q", (np.arange(len(stamps)) * 1e9 / rate).round().astype(np.int64).tolist())
         found.recorded = found.stamps
-    motion = _trajectory(file, name, found)
+    motion = _trajectory(bag.path, name, found)
     return described(motion, name if frames else f"topic {name}", found.frame), found.frame
-
-
-def pose_topics(path: str | Path) -> list[str]:
-    """The possible values of `topic` for this bag, most messages first."""
-    with open_bag(Path(path)) as bag:
-        return _candidates(bag)[0]
 
 
 class _Poses:
@@ -114,7 +84,7 @@ class _Poses:
             raise InputFileError(self._path, f"{self.name} has more than {_MAX_POSES:,} poses; split the bag")
 
 
-def _candidates(bag: Bag) -> tuple[list[str], _Poses | None]:
+def candidate_topics(bag: Bag) -> tuple[list[str], _Poses | None]:
     """The possible topics, most messages first; and the poses of tf, if they are all of one pair of frames."""
     messages: dict[str, int] = {}
     for connection in bag.connections:
@@ -136,7 +106,7 @@ def _candidates(bag: Bag) -> tuple[list[str], _Poses | None]:
 
 def _only(bag: Bag) -> _Poses:
     """The poses of the only topic of poses."""
-    candidates, found = _candidates(bag)
+    candidates, found = candidate_topics(bag)
     if len(candidates) != 1:
         found_text = f"it has {len(candidates)} topics of poses" if candidates else "it has no poses"
         raise _topic_error(bag, found_text, candidates)
@@ -156,7 +126,7 @@ def _chosen(bag: Bag, topic: str) -> _Poses:
 
 
 def _topic_error(bag: Bag, reason: str, candidates: list[str] | None = None) -> InputFileError:
-    found = _candidates(bag)[0] if candidates is None else candidates
+    found = candidate_topics(bag)[0] if candidates is None else candidates
     if found:
         return InputFileError(bag.path, f"{reason}; choose one with --topic: {', '.join(found)}", field="topic")
     types = sorted({f"{c.topic} ({c.msgtype})" for c in bag.connections})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
@@ -13,7 +14,8 @@ from numpy.typing import ArrayLike
 from simbridge.errors import InputFileError, InvalidParameter, UnknownName
 from simbridge.robot.files import MAX_SAMPLES_TEXT, read_text
 from simbridge.trajectory.arrays import read_arrays
-from simbridge.trajectory.bags import read_bag
+from simbridge.trajectory.bag_reader import open_bag
+from simbridge.trajectory.bags import bag_recording, candidate_topics
 from simbridge.trajectory.columns import Choice
 from simbridge.trajectory.gaps import Gaps
 from simbridge.trajectory.samples import Recording, recording_of
@@ -124,6 +126,41 @@ def read_recording(path: str | Path, reading: ReadOptions | None = None) -> Reco
     return recording_of(file, parse_text(file, read_text(file, MAX_SAMPLES_TEXT), choice, rate, topic), rate)
 
 
+def read_bag(
+    path: str | Path, topic: str | None = None, *, frames: Sequence[str] = (), rate: float | None = None
+) -> tuple[Trajectory, str]:
+    """Read PoseStamped, PoseWithCovarianceStamped, Odometry, TransformStamped, Path, PoseArray or tf messages.
+
+    Stamps are the messages' own; if they are all zero, the times of recording. They are kept in whole nanoseconds: the
+    trajectory's `epoch_ns` is the first, and its times are the s since then, each the double nearest to its nanoseconds
+    (seconds since 1970 as doubles would be rounded to 0.24 us). Messages out of order are sorted and repetitions
+    dropped, with a warning that counts them. Poses are taken as they are. Of a Path the last message is the motion, as
+    it grows while it is published; a PoseArray is a motion if it is the only message of its topic, and needs the rate.
+
+    Args:
+        path: A .bag, .db3 or .mcap file, or the directory of a ROS 2 bag.
+        topic: The topic; `/tf:child` (or `/tf:parent>child`) for one transform of a tf topic, `/poses:2` for one pose
+            of each PoseArray. None: the only one.
+        frames: Parent and child instead of a topic: the transforms of tf between them are chained (see `bags.chain`).
+        rate: Samples per s of poses that have no stamps of their own.
+
+    Returns:
+        The trajectory, and the frame (`frame_id`) of its poses; "" if the messages leave it empty.
+
+    Raises:
+        InputFileError: The bag cannot be read, the topic is missing or ambiguous (the candidates are named), or a
+            message, counted from 1, has a value that is not finite, another frame, or a second pose for its instant.
+    """
+    with open_bag(Path(path)) as bag:
+        return bag_recording(bag, topic, frames, rate)
+
+
+def pose_topics(path: str | Path) -> list[str]:
+    """The possible values of `topic` for this bag, most messages first."""
+    with open_bag(Path(path)) as bag:
+        return candidate_topics(bag)[0]
+
+
 def read_trajectory(
     path: str | Path,
     frame: Frame = "base_link",
@@ -138,7 +175,7 @@ def read_trajectory(
     rotation vectors in rad, separated by commas, semicolons or spaces. `#` begins a comment; empty lines are skipped. A
     header line may name the columns: then their order is free, others may be among them, and they may name units
     (`x [mm]`, `t_ns`, `rx (deg)`); for units that nothing names see `samples.py`. A comment that consists of exactly
-    those names is a header, too. For bags of ROS 1 and ROS 2 see `simbridge.trajectory.bags.read_bag`. Gaps are left.
+    those names is a header, too. For bags of ROS 1 and ROS 2 see `read_bag`. Gaps are left.
 
     The path is that of a file (text in UTF-8), or of the directory of a ROS 2 bag; the options are those of
     `ReadOptions`. The trajectory is in base_link.

@@ -15,7 +15,6 @@ from __future__ import annotations
 import math
 import re
 import warnings
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,7 +26,7 @@ from simbridge.robot import pose
 from simbridge.robot.pose import Array, Counts
 from simbridge.text import counted, plain, significant
 from simbridge.trajectory.columns import QUATERNION, ROTATION_VECTOR, UNITS, WALL_CLOCK, Table
-from simbridge.trajectory.trajectory import Trajectory
+from simbridge.trajectory.trajectory import Trajectory, described
 
 NS = 1_000_000_000
 _METRES, _MILLIMETRES = 5.0, 50.0
@@ -91,14 +90,6 @@ def recording_of(path: str | Path, table: Table, rate: float | None = None) -> R
         raise InputFileError(path, reason, line=line, field=fault.field) from fault
     understood = ", ".join((columns.understood, length, turn, clock))
     return Recording(described(trajectory, understood, table.frame), table.frame)
-
-
-def described(trajectory: Trajectory, understood: str, frame: str = "") -> Trajectory:
-    """The trajectory with the line that says how its file was read: "400 poses, 50 Hz, ..."."""
-    understood += f", in the frame {frame}" if frame else ""
-    steps = np.diff(trajectory.elapsed)
-    rate = f"{1.0 / float(np.median(steps)):.4g} Hz, " if len(steps) else ""
-    return replace(trajectory, read_as=f"{counted(len(trajectory.times), 'pose')}, {rate}{understood}")
 
 
 def _length_unit(path: str | Path, positions: Array, exact: bool) -> str:

@@ -14,6 +14,7 @@ from simbridge.deprecated import warn_renamed
 from simbridge.errors import InvalidParameter, InvalidTrajectory, UnknownName
 from simbridge.robot import pose
 from simbridge.robot.pose import Array
+from simbridge.text import counted
 
 Hold = Literal["linear", "zero-order"]
 
@@ -173,3 +174,11 @@ class Trajectory:
             what = "is zero" if norm == 0.0 else f"has the norm {norm:.6g}"
             needed = f"unit length within {UNIT_TOLERANCE:g} is needed, in the order qx qy qz qw"
             raise self._fault(f"the quaternion {what}; {needed}", int(bad[0]), "quaternion")
+
+
+def described(trajectory: Trajectory, understood: str, frame: str = "") -> Trajectory:
+    """The trajectory with the line that says how its file was read: "400 poses, 50 Hz, ..."."""
+    understood += f", in the frame {frame}" if frame else ""
+    steps = np.diff(trajectory.elapsed)
+    rate = f"{1.0 / float(np.median(steps)):.4g} Hz, " if len(steps) else ""
+    return replace(trajectory, read_as=f"{counted(len(trajectory.times), 'pose')}, {rate}{understood}")

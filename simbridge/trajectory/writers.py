@@ -85,11 +85,10 @@ def write_bag(
 
 
 def _write_messages(path: Path, suffix: str, trajectory: Trajectory, stamps: Counts, topic: str, frame_id: str) -> None:
-    from rosbags import rosbag1, rosbag2  # start-up time: 0.1 s
-    from rosbags.typesys import Stores, get_typestore  # start-up time: 0.1 s
+    from rosbags import rosbag1, rosbag2, typesys  # start-up time: 0.1 s
 
     ros1 = suffix == ".bag"
-    store = get_typestore(Stores.ROS1_NOETIC if ros1 else Stores.ROS2_HUMBLE)
+    store = typesys.get_typestore(typesys.Stores.ROS1_NOETIC if ros1 else typesys.Stores.ROS2_HUMBLE)
     time, header = store.types["builtin_interfaces/msg/Time"], store.types["std_msgs/msg/Header"]
     stamped, pose_type, point, turn = (
         store.types[f"geometry_msgs/msg/{name}"] for name in ("PoseStamped", "Pose", "Point", "Quaternion")

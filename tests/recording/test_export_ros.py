@@ -14,7 +14,7 @@ from rosbags.typesys import Stores, get_typestore
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.robot import load_robot
-from simbridge.trajectory.bags import read_bag
+from simbridge.trajectory.files import read_bag
 
 JOINT_STATES = {"/joint_states", "/setpoint/joint_states"}
 POSES = {f"/{name}/pose" for name in ("reference", "target", "setpoint", "attained")}

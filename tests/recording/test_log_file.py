@@ -24,7 +24,7 @@ from mcap.writer import CompressionType, Writer
 from simbridge.errors import LogReadError, LogWriteError, SimbridgeError
 from simbridge.recording.log import LogWriter
 from simbridge.recording.log_reader import read_log
-from simbridge.trajectory import bag_reader
+from simbridge.trajectory import compressed
 from tests.memory import takes_at_most
 
 JOINTS = ("shoulder_pan_joint", "shoulder_lift_joint", "elbow_joint", "wrist_1_joint", "wrist_2_joint", "wrist_3_joint")
@@ -400,6 +400,6 @@ def test_a_log_that_is_much_larger_decompressed_is_refused_within_bounded_memory
     bomb = source[: chunks_of(finished[0])[-1].chunk_start_offset]
     (tmp_path / "bomb.mcap").write_bytes(bomb + (struct.pack("<BQ", 6, len(head) + len(data)) + head + data) * 64)
 
-    monkeypatch.setattr(bag_reader, "expansion", lambda size: 4 << 20)
+    monkeypatch.setattr(compressed, "expansion", lambda size: 4 << 20)
     with takes_at_most(20), pytest.raises(LogReadError, match="cannot be read as a log: it holds more than"):
         read_log(tmp_path / "bomb.mcap")

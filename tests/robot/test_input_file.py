@@ -18,8 +18,7 @@ from simbridge.robot.cell import load_cell
 from simbridge.robot.files import MAX_TEXT, open_file, read_bytes
 from simbridge.robot.load import load_robot
 from simbridge.servo.plant import load_plant
-from simbridge.trajectory.bags import read_bag
-from simbridge.trajectory.files import read_trajectory
+from simbridge.trajectory.files import read_bag, read_trajectory
 from simbridge.trajectory.rtde_recording import is_rtde_recording, read_joint_positions, read_rtde
 
 UR10E = load_robot("ur10e")

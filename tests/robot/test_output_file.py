@@ -28,7 +28,7 @@ from simbridge.robot.calibration_file import write_calibration
 from simbridge.robot.cell import Cell, write_cell
 from simbridge.robot.files import replacing, write_file
 from simbridge.trajectory import Trajectory, write_csv, write_tum
-from simbridge.trajectory.bags import read_bag
+from simbridge.trajectory.files import read_bag
 from simbridge.trajectory.writers import write_bag
 
 PACKAGE = Path(__file__).parents[2] / "simbridge"

@@ -19,7 +19,7 @@ from rosbags.typesys import Stores, get_typestore
 from simbridge.errors import InputFileError, OutputError
 from simbridge.trajectory import bags, read_trajectory, square, write_bag
 from simbridge.trajectory.bag_reader import Bag
-from simbridge.trajectory.bags import pose_topics, read_bag
+from simbridge.trajectory.files import pose_topics, read_bag
 
 POSE, TF = "geometry_msgs/msg/PoseStamped", "tf2_msgs/msg/TFMessage"
 
