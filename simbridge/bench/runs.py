@@ -31,9 +31,9 @@ from simbridge.recording.log import LogWriter
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report.page import report_page
 from simbridge.robot.files import write_file
+from simbridge.running.recorder import Samples
 from simbridge.running.run_setup import prepare, resolved_settings
 from simbridge.running.runner import execute, open_backend
-from simbridge.running.samples import Samples
 from simbridge.sweeps.engine import Cluster, Cores, Engine, Task, results
 from simbridge.sweeps.identity import made_by
 from simbridge.sweeps.page import write_page

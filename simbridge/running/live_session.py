@@ -27,8 +27,7 @@ from simbridge.robot.kinematics import tool_frame
 from simbridge.robot.meshes import drawing_of
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
-from simbridge.running.live_recorder import LiveRecorder, input_record, plain_numbers
-from simbridge.running.samples import log_facts
+from simbridge.running.recorder import LiveRecorder, input_record, log_facts, plain_numbers
 from simbridge.running.signals import ended_by_signals
 
 # How often the record is brought up to date, s.

@@ -25,8 +25,8 @@ from simbridge.report import write_report
 from simbridge.robot.calibration_file import kinematics_words
 from simbridge.robot.meshes import drawing_of
 from simbridge.robot.robot import Robot
+from simbridge.running.recorder import Samples, log_facts
 from simbridge.running.run_setup import Prepared, prepare, resolved_settings
-from simbridge.running.samples import Samples, log_facts
 from simbridge.running.signals import ended_by_signals, ended_words, number_of, uninterrupted
 from simbridge.text import degrees
 

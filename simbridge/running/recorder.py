@@ -1,4 +1,4 @@
-"""Writes the record of a live session while it goes on: each period, each input, each change of state."""
+"""What is recorded while an arm moves: rows of the log, and of a live session each input and change of state."""
 
 from __future__ import annotations
 
@@ -13,16 +13,82 @@ import numpy as np
 from simbridge.backends.backend import ArmState
 from simbridge.backends.live_channel import Period
 from simbridge.planning.live.messages import NAMES, STOPS, Fate, Input, Order, Phase, cause_row
+from simbridge.planning.plan import Plan
 from simbridge.recording.live_record import EVENTS, INPUTS, InputRecord, JsonLines
-from simbridge.recording.log import LiveSample, LogWriter
+from simbridge.recording.log import LiveSample, LogWriter, Sample
 from simbridge.recording.run_directory import RunDirectory
-from simbridge.running.samples import measured
+from simbridge.robot.pose import Array
 
 # Inputs that wait to be recorded: half a minute at 1 kHz.
 _WAITING = 32_768
 _FATES = {Fate.ACCEPTED: "accepted", Fate.LATE: "late", Fate.NOT_ENGAGED: "rejected", Fate.TOO_FAR: "rejected"}
 # Of the newest inputs, for the latency that is shown.
 _SHOWN = 100
+
+
+def log_facts(settings: dict[str, Any]) -> dict[str, str]:
+    """The metadata of a log, which identifies the run without its directory."""
+    named = {table: settings[table]["name"] for table in ("scenario", "robot", "solver", "backend")}
+    return {**named, "simbridge": settings["versions"]["simbridge"]}
+
+
+def _measured(state: ArmState) -> dict[str, Any]:
+    """The fields of `Sample` that a state gives: the command, and everything that was measured or reported."""
+    unknown = np.full_like(state.q, np.nan)
+    velocity, acceleration = state.controller_target_velocity, state.controller_target_acceleration
+    return {
+        "command": state.command,
+        "position": state.q,
+        "velocity": state.qd,
+        "effort": state.effort,
+        "controller_target": state.controller_target,
+        "controller_target_velocity": unknown if velocity is None else velocity,
+        "controller_target_acceleration": unknown if acceleration is None else acceleration,
+        "speed_scaling": state.speed_scaling,
+        "robot_mode": state.robot_mode,
+        "safety_mode": state.safety_mode,
+        "runtime_state": state.runtime_state,
+        "host_monotonic": state.host_monotonic,
+    }
+
+
+class Samples:
+    """Makes the rows of one run's log: desired values from the plan, measured values from the states.
+
+    Args:
+        plan: The plan that is executed. Its first setpoint is due at stamp 0.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._first_tick: int | None = None
+
+    def of(self, state: ArmState) -> Sample:
+        """The row for a state; earlier states than the first one given may have been missed."""
+        plan = self._plan
+        tick = round(state.timestamp / plan.period)
+        if self._first_tick is None:
+            self._first_tick = tick - state.sequence
+        position = state.plan_time / plan.period
+        # Between two samples of the plan if a controller scales the speed; deviations by rounding are removed.
+        at = round(position) if abs(position - round(position)) < 1e-9 else position
+        below, part = math.floor(at), at - math.floor(at)
+
+        def between(values: Array) -> Array:
+            return values[below] if not part else (1.0 - part) * values[below] + part * values[below + 1]
+
+        time = float(between(plan.trajectory_times))
+        return Sample(
+            index=state.sequence,
+            # The controller's time, not the number of setpoints: they differ after a late setpoint.
+            stamp=(tick - self._first_tick) * plan.period,
+            plan_time=time,
+            target=plan.targets[below] if not part else plan.target(np.array([time]))[0],
+            solution=between(plan.solution),
+            setpoint=state.command if plan.wanted is None else between(plan.setpoints),
+            limited=bool(plan.limited[below]),
+            **_measured(state),
+        )
 
 
 class LiveRecorder:
@@ -155,7 +221,7 @@ class LiveRecorder:
             solution=period.solution,
             setpoint=period.setpoint,
             limited=not np.array_equal(period.solution, period.setpoint),
-            **measured(state),
+            **_measured(state),
             period=period.index,
             input=period.number,
             now=period.now,
