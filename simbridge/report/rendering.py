@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from simbridge.report.palette import on_page
 from simbridge.text import counted, degrees, displayed, fixed, millimetres, milliseconds, plain, significant, with_unit
@@ -38,18 +38,26 @@ class Figure:
     notes: Sequence[str] = ()
 
 
-def column_names(heads: Sequence[str], groups: Sequence[tuple[str, int]] = ()) -> str:
-    """The headings of a table as CSS variables --h1, --h2, ...: on a phone a row is a card, and names each number.
+def with_heads(rows: str, heads: Sequence[str], groups: Sequence[tuple[str, int]] = ()) -> Markup:
+    """The rows of a table, with its column's heading on each cell: on a phone a row is a card that names its numbers.
 
     Args:
+        rows: As HTML.
         heads: Of the columns.
         groups: Headings above them, and how many columns each spans.
     """
     above = [name for name, columns in groups for _ in range(columns)] or [""] * len(heads)
     names = [f"{group}: {head}" if group and head else head for group, head in zip(above, heads, strict=True)]
-    # What is no letter or digit could end the string.
-    quoted = (re.sub(r"[^\w ]", lambda found: f"\\{ord(found[0]):x} ", name) for name in names)
-    return ";".join(f"--h{number}:'{name}'" for number, name in enumerate(quoted, start=1))
+    row = iter(names)
+
+    def named(tag: re.Match[str]) -> str:
+        nonlocal row
+        if tag[0].startswith("<tr"):
+            row = iter(names)
+            return tag[0]
+        return f'{tag[0]} data-head="{escape(next(row))}"'
+
+    return Markup(re.sub(r"<(?:tr|th|td)\b[^>]*", named, rows))
 
 
 def render(template: str, **content: Any) -> str:
@@ -77,7 +85,6 @@ def _environment() -> Environment:
         "displayed": displayed,
         "fixed": fixed,
         "plain": plain,
-        "column_names": column_names,
         "zip": zip,
     }
     environment.filters |= {
@@ -86,5 +93,6 @@ def _environment() -> Environment:
         "ms": milliseconds,
         "significant": significant,
         "on_page": on_page,
+        "with_heads": with_heads,
     }
     return environment
