@@ -34,7 +34,7 @@ from simbridge.ur.tables import (
     PrimaryPackage,
     RtdePackage,
     SafetyMode,
-)  # fmt: skip
+)
 
 _MAX_QUEUED = 50_000  # exchanges that wait for the disk; further ones are lost, and counted
 _PATIENCE = 1.0  # s until a terminal or pipe that takes no more misses lines

@@ -27,7 +27,7 @@ from simbridge.emulator.urscript.values import (
     short,
     to_text,
     wrap,
-)  # fmt: skip
+)
 from simbridge.errors import InvalidParameter
 from simbridge.robot.pose import Array
 
