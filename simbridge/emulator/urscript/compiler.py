@@ -14,7 +14,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from keyword import iskeyword
-from typing import Any
 
 from lark import Tree
 
@@ -22,6 +21,7 @@ from simbridge.emulator.errors import ScriptSyntaxError
 from simbridge.emulator.urscript.parser import (
     Node,
     all_definitions,
+    first_word,
     literal,
     main_program,
     parse,
@@ -101,22 +101,27 @@ def compile_script(source: str, builtins: Mapping[str, Builtin]) -> Code:
     except (SyntaxError, RecursionError) as error:
         raise ScriptSyntaxError(f"it is too complicated ({error})", line=1, column=1) from None
     unknown: dict[str, tuple[int, int]] = {}
-    for call in sorted(writer.unknown, key=lambda call: (call.meta.line, call.meta.column)):
-        unknown.setdefault(str(call.children[0]), (call.meta.line, call.meta.column))
+    for call in sorted(writer.unknown, key=lambda call: (first_word(call).line, first_word(call).column)):
+        unknown.setdefault(str(call.children[0]), (first_word(call).line, first_word(call).column))
     return Code(marshal.dumps(code), tuple(writer.lines), writer.name_of(main), unknown)
 
 
-def _nodes(definition: Node, kind: str) -> list[list[Any]]:
-    """The children of each node of this kind in it, but not in the definitions in it."""
+def _variables(definition: Node) -> dict[str, set[str]]:
+    """The variables that it assigns: "all", and those declared "local" (its parameters, too) or "global"; and those of
+    lists that methods change: "changed"."""
     _, parameters, body = parts(definition)
-    return [node.children for node in walk(*parameters, *body) if node.data == kind]
-
-
-def _assigned(definition: Node, scope: str = "") -> set[str]:
-    """The variables that it assigns: all, or those declared so; its parameters are local."""
-    found = {place_of(place)[0] for declared, place, _ in _nodes(definition, "assignment") if scope in ("", declared)}
-    parameters = {str(parameter.children[0]) for parameter in parts(definition)[1]}
-    return found | parameters if scope == "local" else found
+    own = {str(parameter.children[0]) for parameter in parameters}
+    found: dict[str, set[str]] = {"all": set(), "local": own, "global": set(), "changed": set()}
+    for node in walk(*parameters, *body):
+        match node.data, node.children:
+            case "assignment", [scope, place, _]:
+                found["all"].add(place_of(place)[0])
+                if scope:
+                    found[scope].add(place_of(place)[0])
+            case "method", [value, name, _] if name in _LIST_CHANGES:
+                found["changed"].add(place_of(value)[0])
+    found["changed"].discard("")
+    return found
 
 
 class _Writer:
@@ -132,9 +137,9 @@ class _Writer:
             **{name: _signature_of(definition) for name, definition in functions.items()},
         }
         # Shared by all functions: declared `global` anywhere, or assigned by the main program without `local`.
-        self._globals = _assigned(main) - _assigned(main, "local")
-        for definition in (main, *functions.values()):
-            self._globals |= _assigned(definition, "global")
+        of_main = _variables(main)
+        self._globals = of_main["all"] - of_main["local"] | of_main["global"]
+        self._globals = self._globals.union(*(_variables(definition)["global"] for definition in functions.values()))
         self._locals: set[str] = set()  # of the function that is being written
         self._line = 1
         self._indent = 0
@@ -162,14 +167,12 @@ class _Writer:
         """Write one function of the program."""
         name, parameters, body = parts(definition)
         self._line = definition.children[0].line
-        assigned = _assigned(definition)
-        methods = _nodes(definition, "method")
-        changed = {place_of(value)[0] for value, method, _ in methods if method in _LIST_CHANGES} - {""}
-        self._locals = _assigned(definition, "local") | assigned - self._globals
+        variables = _variables(definition)
+        self._locals = variables["local"] | variables["all"] - self._globals
         defaults = {f"v_{parameter}": default for parameter, default in (each.children for each in parameters)}
         head = ["_t", *(f"{parameter}=_UNSET" if default else parameter for parameter, default in defaults.items())]
         with self._block(f"def {self.name_of(definition)}({', '.join(head)}):"):
-            if shared := (assigned | changed) - self._locals:
+            if shared := (variables["all"] | variables["changed"]) - self._locals:
                 self._put("global " + ", ".join(sorted(f"g_{name}" for name in shared)))
             self._put("if False: yield")
             for parameter, default in defaults.items():
@@ -224,7 +227,7 @@ class _Writer:
     # Statements
 
     def _statement(self, statement: Node) -> None:
-        self._line = statement.meta.line
+        self._line = first_word(statement).line
         match statement.data, statement.children:
             case "assignment", [_, place, value]:
                 name, path = place_of(place)
@@ -236,7 +239,7 @@ class _Writer:
             case "if_statement", [_, *branches, otherwise]:
                 for i in range(0, len(branches), 2):
                     condition, body = branches[i : i + 2]
-                    self._line = condition.meta.line
+                    self._line = first_word(condition).line
                     with self._block(f"{'elif' if i else 'if'} {self._condition(condition)}:"):
                         self._statements(body.children)
                 if otherwise:
@@ -323,7 +326,7 @@ class _Writer:
     def _call(self, call: Node) -> str:
         name = str(call.children[0])
         if reason := self._call_error(call):
-            return f"_fail({reason!r}, {call.meta.line})"
+            return f"_fail({reason!r}, {first_word(call).line})"
         if name in self._functions:
             return f"(yield from u_{name}({self._arguments(call, '_t', 'v_')}))"
         python = f"b_{name}({self._arguments(call, '_t', '')})"
@@ -332,7 +335,7 @@ class _Writer:
     def _method(self, method: Node) -> str:
         value, name, (arguments, keywords) = method.children[0], str(method.children[1]), _arguments_of(method)
         if keywords:
-            return f"_fail('{name}: a method takes its arguments by position.', {method.meta.line})"
+            return f"_fail('{name}: a method takes its arguments by position.', {first_word(method).line})"
         place, path = place_of(value)
         if name not in _LIST_CHANGES or not place:
             return f"(yield from _invoke(_t, {self._expression(value)}, {name!r}, *{self._tuple(arguments)}))[1]"
@@ -351,7 +354,7 @@ class _Writer:
         if name not in self._functions:
             reason = f"There is no thread '{name}' in the program to run."
         if reason:
-            return f"_fail({reason!r}, {call.meta.line})"
+            return f"_fail({reason!r}, {first_word(call).line})"
         return f"_t.start({name!r}, {self._arguments(call, f'u_{name}', 'v_')})"
 
     def _arguments(self, call: Node, first: str, prefix: str) -> str:

@@ -1,4 +1,4 @@
-"""Parses a script into its syntax tree: lark's, whose nodes are the rules of `grammar.lark`, with their places."""
+"""Parses a script into its syntax tree: lark's, whose nodes are the rules of `grammar.lark`."""
 
 from __future__ import annotations
 
@@ -62,9 +62,8 @@ def _without_text_commands(source: str) -> str:
 def _parser() -> Lark:
     grammar = Path(__file__).with_name("grammar.lark").read_text(encoding="utf-8")
     return Lark(
-        grammar, start="program", parser="lalr", lexer="basic", postlex=_SoftKeywords(), maybe_placeholders=True,
-        propagate_positions=True,
-    )  # fmt: skip
+        grammar, start="program", parser="lalr", lexer="basic", postlex=_SoftKeywords(), maybe_placeholders=True
+    )
 
 
 # Keywords that are names too where they cannot be meant as keywords: after these only a value or a name follows.
@@ -193,7 +192,14 @@ def _check_arguments(arguments: list[Node | None]) -> None:
 
 
 def _error(node: Node, reason: str) -> ScriptSyntaxError:
-    return ScriptSyntaxError(reason, line=node.meta.line, column=node.meta.column)
+    return ScriptSyntaxError(reason, line=first_word(node).line, column=first_word(node).column)
+
+
+def first_word(node: Node) -> Any:
+    """The first token of a node, with its line and column."""
+    while isinstance(node, Tree):
+        node = next(child for child in node.children if child is not None)
+    return node
 
 
 def walk(*roots: Node) -> Iterator[Node]:

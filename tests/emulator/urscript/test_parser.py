@@ -13,6 +13,7 @@ from simbridge.emulator.urscript.parser import (
     MAX_EXPRESSION,
     MAX_LOOPS,
     Node,
+    first_word,
     literal,
     parse,
     place_of,
@@ -82,13 +83,13 @@ def test_an_empty_script_is_an_empty_program() -> None:
 def test_a_newline_is_whitespace() -> None:
     program = parse("global x = # first\n0    global y = 2\n")
     found = [
-        (node.data, scope, *place_of(place), literal(value), node.meta.line, node.meta.column)
+        (node.data, scope, *place_of(place), literal(value), first_word(node).line, first_word(node).column)
         for node in program.children
         for scope, place, value in [node.children]
     ]
     assert found == [("assignment", "global", "x", [], 0, 1, 1), ("assignment", "global", "y", [], 2, 2, 6)]
-    assert [node.children[2].meta.line for node in program.children] == [2, 2]
-    assert [node.children[2].meta.column for node in program.children] == [1, 17]
+    assert [first_word(node.children[2]).line for node in program.children] == [2, 2]
+    assert [first_word(node.children[2]).column for node in program.children] == [1, 17]
 
 
 def test_comments_program_labels_and_semicolons_are_ignored() -> None:
@@ -99,7 +100,7 @@ def test_a_hash_or_a_dollar_in_a_string_does_not_start_a_comment() -> None:
     call = only('textmsg("# $")')
     assert call.data == "call"
     (argument,) = call.children[1].children
-    assert (literal(argument), argument.meta.line, argument.meta.column) == ("# $", 1, 9)
+    assert (literal(argument), first_word(argument).line, first_word(argument).column) == ("# $", 1, 9)
 
 
 @pytest.mark.parametrize(
