@@ -28,7 +28,7 @@ import simbridge
 from simbridge.bench import Row
 from simbridge.bench.measuring import client, timer
 from simbridge.emulator.handle import Emulator
-from simbridge.evaluation.metrics.smoothness import sparc
+from simbridge.evaluation.metrics.motion import sparc
 from simbridge.ik.forward_dynamics import ForwardDynamics
 from simbridge.recording.live_record import latencies, read_inputs
 from simbridge.recording.log import LogColumns

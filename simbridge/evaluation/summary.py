@@ -18,10 +18,9 @@ import numpy as np
 from simbridge.errors import Cause, InvalidParameter
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.live_session import CommandToArm, Inputs, Latency
-from simbridge.evaluation.metrics import joints, pose_errors, samples
+from simbridge.evaluation.metrics import motion, pose_errors, samples
 from simbridge.evaluation.metrics.path import PathSummary, path_summary
 from simbridge.evaluation.metrics.samples import largest
-from simbridge.evaluation.metrics.smoothness import Smoothness, smoothness_summary
 from simbridge.evaluation.metrics.tracking import Tracking, part_delays
 from simbridge.evaluation.servo_law import ServoLawCheck, check_servo_law
 from simbridge.robot.calibration_file import KinematicsSummary, kinematics_summary
@@ -150,10 +149,10 @@ class Summary(RunFacts, Tracking, PathSummary, pose_errors.PoseErrorSummary, Jud
     servo_law: ServoLawCheck | None
     command_lead_rad: CommandLead | None
     loop: dict[str, Any] | None
-    smoothness: Smoothness
-    joint_effort: joints.JointEffort
-    near_singularity: joints.Singularity
-    near_limits: joints.NearLimits
+    smoothness: motion.Smoothness
+    joint_effort: motion.JointEffort
+    near_singularity: motion.Singularity
+    near_limits: motion.NearLimits
 
 
 Value = float | Sequence[float | None] | None
@@ -173,17 +172,17 @@ class Metric:
 
 
 _SMOOTH = "closer to 0: smoother"
-_CLOSE = f"at {100.0 * joints.NEAR_LIMIT:g} % of the limit or more"
+_CLOSE = f"at {100.0 * motion.NEAR_LIMIT:g} % of the limit or more"
 METRICS: dict[str, Metric] = {
     "SPARC of the tool": Metric("", lambda s: s["smoothness"]["tool"]["sparc"], _SMOOTH),
     "SPARC of the joints": Metric("", lambda s: s["smoothness"]["joints"]["sparc"], _SMOOTH),
     "LDLJ of the tool": Metric("", lambda s: s["smoothness"]["tool"]["ldlj"], _SMOOTH),
     "Samples near a singularity": Metric(
-        "share", lambda s: s["near_singularity"]["share"], f"smallest singular value below {joints.NEAR_SINGULAR:g}"
+        "share", lambda s: s["near_singularity"]["share"], f"smallest singular value below {motion.NEAR_SINGULAR:g}"
     ),
     "Smallest singular value": Metric("", lambda s: s["near_singularity"]["smallest_singular_value"], "of all samples"),
     "Samples near a position limit": Metric(
-        "share", lambda s: s["near_limits"]["position"], f"within {100.0 * joints.NEAR_END:g} % of a joint's range"
+        "share", lambda s: s["near_limits"]["position"], f"within {100.0 * motion.NEAR_END:g} % of a joint's range"
     ),
     "Samples near a velocity limit": Metric("share", lambda s: s["near_limits"]["velocity"], _CLOSE),
     "Samples near a torque limit": Metric(
@@ -253,15 +252,15 @@ def summarize(
         "peak_joint_velocity": largest(run.column("velocity")),
         "peak_joint_torque": None if torque is None else peak_effort,
         "peak_joint_current": peak_effort if torque is None else None,
-        "saturated_samples": 0 if torque is None else int(joints.at_limit(torque, run.max_effort).any(axis=1).sum()),
+        "saturated_samples": 0 if torque is None else int(motion.at_limit(torque, run.max_effort).any(axis=1).sum()),
         "speed_scaling": {"min": float(run.speed_scaling.min()), "mean": float(run.speed_scaling.mean())},
         "pauses": {"count": len(run.pauses), "duration_s": float(np.diff(run.pauses).sum())},
         "servo_law": _servo_law(run),
         "command_lead_rad": _command_lead(run),
         "loop": loop,
-        "smoothness": smoothness_summary(log.stamp, run.attained[:, :3], run.column("velocity")),
+        "smoothness": motion.smoothness_summary(log.stamp, run.attained[:, :3], run.column("velocity")),
         "joint_effort": _joint_effort(run),
-        "near_singularity": joints.near_singularity(
+        "near_singularity": motion.near_singularity(
             run.column("position"),
             lambda q: task_jacobians(*run.chain, q, run.task),
             motions=movable_directions(*run.chain, run.task),
@@ -336,10 +335,10 @@ def _is_within(error: samples.PoseStatistics, tolerance: Mapping[str, float]) ->
     return all(cast(Mapping[str, Any], error)[part]["rms"] <= limit for part, limit in tolerance.items())
 
 
-def _joint_effort(run: Evaluation) -> joints.JointEffort:
+def _joint_effort(run: Evaluation) -> motion.JointEffort:
     # Only the limiter keeps a limit of acceleration; without it the velocity jump is limited.
     limited = run.settings["scenario"]["on_limits"] == "limit"
-    return joints.joint_effort(
+    return motion.joint_effort(
         run.log.stamp,
         run.column("velocity"),
         run.torque,
@@ -349,11 +348,11 @@ def _joint_effort(run: Evaluation) -> joints.JointEffort:
     )
 
 
-def _near_limits(run: Evaluation) -> joints.NearLimits:
-    return joints.near_limits(
-        joints.evenly_spaced(run.column("position")),
-        joints.evenly_spaced(run.column("velocity")),
-        None if run.torque is None else joints.evenly_spaced(run.torque),
+def _near_limits(run: Evaluation) -> motion.NearLimits:
+    return motion.near_limits(
+        motion.evenly_spaced(run.column("position")),
+        motion.evenly_spaced(run.column("velocity")),
+        None if run.torque is None else motion.evenly_spaced(run.torque),
         position_min=np.array(run.settings["robot"]["position_min"], dtype=float),
         position_max=np.array(run.settings["robot"]["position_max"], dtype=float),
         max_velocity=run.max_velocity,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from simbridge.backends import SIMULATION
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.live_session import Inputs, Latency
-from simbridge.evaluation.metrics import joints
+from simbridge.evaluation.metrics import motion
 from simbridge.evaluation.metrics.delays import PosePart
 from simbridge.evaluation.metrics.tracking import NOTHING, ErrorPart, known_parts, part_delays, rotation_delay_differs
 from simbridge.evaluation.servo_law import servo_law_sentence
@@ -327,7 +327,7 @@ def _limited(evaluation: Evaluation) -> list[str]:
 def _saturated(evaluation: Evaluation) -> list[str]:
     if evaluation.settings["backend"].get("effort_unit", "N m") == "A":
         return []
-    at_limit = joints.at_limit(evaluation.column("effort"), evaluation.max_effort)
+    at_limit = motion.at_limit(evaluation.column("effort"), evaluation.max_effort)
     samples = np.asarray(at_limit.any(axis=1))
     if not samples.any():
         return []

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 import simbridge
 from simbridge.errors import UnusableSamples
-from simbridge.evaluation.metrics import joints as joint_metrics
-from simbridge.evaluation.metrics.joints import joint_effort, near_limits, near_singularity
+from simbridge.evaluation.metrics import motion
+from simbridge.evaluation.metrics.motion import joint_effort, near_limits, near_singularity
 from simbridge.evaluation.metrics.samples import derivatives, resample_uniform
 from simbridge.robot.kinematics import task_jacobians
 
@@ -136,8 +136,8 @@ def test_a_ur10_with_a_nearly_straight_wrist_or_elbow_is_singular(joint: int, ne
 
 
 def test_a_long_recording_is_evaluated_at_evenly_spaced_samples(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(joint_metrics, "MAX_COMPARED", 100)
-    monkeypatch.setattr(joint_metrics, "BLOCK", 30)
+    monkeypatch.setattr(motion, "MAX_COMPARED", 100)
+    monkeypatch.setattr(motion, "BLOCK", 30)
     joints = np.column_stack([np.zeros(1001), np.linspace(0.0, 1.0, 1001)])
     seen: list[int] = []
 
