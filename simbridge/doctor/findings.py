@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from itertools import pairwise
 from typing import Literal
 
 from rich.console import Console, RenderableType
@@ -89,29 +88,31 @@ def _show_wide(console: Console, findings: Sequence[Finding]) -> None:
     grid.add_column(no_wrap=True)
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
-    for finding, following in pairwise([*findings, None]):
-        assert finding is not None
+    for finding, below in _with_fixes(findings):
         grid.add_row(_status(finding), finding.check, escape(finding.seen))
-        for more in _below(finding, following):
+        for more in below:
             grid.add_row("", "", more)
     console.print(grid)
 
 
 def _show_narrow(console: Console, findings: Sequence[Finding]) -> None:
-    for finding, following in pairwise([*findings, None]):
-        assert finding is not None
+    for finding, below in _with_fixes(findings):
         console.print(f"{_status(finding)}  {finding.check}")
-        for more in (escape(finding.seen), *_below(finding, following)):
+        for more in (escape(finding.seen), *below):
             console.print(Padding(more, (0, 0, 0, 2)))
 
 
-def _below(finding: Finding, following: Finding | None) -> Iterator[RenderableType]:
-    """The lines below a check: its fix, printed once if consecutive checks share it, and its table."""
-    if finding.fix and (following is None or following.fix != finding.fix):
-        yield f"[italic]-> {escape(finding.fix)}[/italic]"
-    if finding.table:
-        heading, *rows = finding.table
-        yield table_of(heading, rows)
+def _with_fixes(findings: Sequence[Finding]) -> Iterator[tuple[Finding, list[RenderableType]]]:
+    """Each finding with what is below it: its fix, printed once if consecutive checks share it, and its table."""
+    for number, finding in enumerate(findings):
+        shared = number + 1 < len(findings) and findings[number + 1].fix == finding.fix
+        below: list[RenderableType] = []
+        if finding.fix and not shared:
+            below.append(f"[italic]-> {escape(finding.fix)}[/italic]")
+        if finding.table:
+            heading, *rows = finding.table
+            below.append(table_of(heading, rows))
+        yield finding, below
 
 
 def _status(finding: Finding) -> str:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from markupsafe import Markup
@@ -32,54 +32,29 @@ MAX_JACOBIANS = 5000
 
 
 @dataclass(frozen=True, eq=False)
-class Column:
-    """One joint's column of a run's log: what is read, the joint's number, and the factor to the unit shown."""
-
-    run: Evaluation
-    name: str
-    joint: int
-    scale: float
-
-    def read(self) -> Array:
-        """The values (T,)."""
-        return self.run.column(self.name)[:, self.joint] * self.scale
-
-
-@dataclass(frozen=True, eq=False)
 class Quantity:
     """One quantity of one joint over time.
 
     Attributes:
         name: "position", "velocity", "torque", "force" or "current".
         unit: Of everything here.
-        column: Where it is measured.
+        values: Makes what was measured (T,): for all joints of an hour at once it would be 0.4 GB.
         lower: Its limit; -inf for none.
         upper: Its limit; inf for none.
-        sent: The same of what was sent, where that is known.
+        setpoint: Makes what was sent (T,), where that is known.
     """
 
     name: str
     unit: str
-    column: Column
+    values: Callable[[], Array]
     lower: float
     upper: float
-    sent: Column | None = None
-
-    # All of them for all joints of an hour would be 0.4 GB: each is made where it is used.
-    @property
-    def values(self) -> Array:
-        """Measured (T,)."""
-        return self.column.read()
-
-    @property
-    def setpoint(self) -> Array | None:
-        """What was sent (T,), where that is known."""
-        return None if self.sent is None else self.sent.read()
+    setpoint: Callable[[], Array] | None = None
 
     @cached_property
     def range(self) -> tuple[float, float]:
         """Lowest and highest finite value; NaN where none is."""
-        values = self.values
+        values = self.values()
         finite = values[np.isfinite(values)]
         return (float(finite.min()), float(finite.max())) if len(finite) else (math.nan, math.nan)
 
@@ -144,10 +119,6 @@ class Joint:
     moved: Statistics
     turned: Statistics
 
-    @property
-    def quantities(self) -> tuple[Quantity, Quantity, Quantity]:
-        return self.position, self.velocity, self.effort
-
 
 def joints(evaluation: Evaluation) -> list[Joint]:
     """Every joint of the run: angles in degrees, lengths of prismatic joints in mm."""
@@ -166,9 +137,9 @@ def joints(evaluation: Evaluation) -> list[Joint]:
         strongest = math.inf if effort_unit == "A" else strongest
         kind = "current" if effort_unit == "A" else "force" if prismatic[i] else "torque"
         position, setpoint, velocity = (
-            Column(evaluation, quantity, i, scale) for quantity in ("position", "setpoint", "velocity")
+            partial(_column, evaluation, column, i, scale) for column in ("position", "setpoint", "velocity")
         )
-        effort = Column(evaluation, "effort", i, 1.0)
+        effort = partial(_column, evaluation, "effort", i, 1.0)
         found.append(
             Joint(
                 name,
@@ -183,6 +154,10 @@ def joints(evaluation: Evaluation) -> list[Joint]:
         )
     log.release()
     return found
+
+
+def _column(run: Evaluation, name: str, joint: int, scale: float) -> Array:
+    return run.column(name)[:, joint] * scale
 
 
 def joint_contributions(evaluation: Evaluation) -> tuple[Array, Array]:
@@ -209,31 +184,31 @@ def largest_contributor(joints: Sequence[Joint]) -> str:
 
 def joint_chart(joint: Joint, stamps: Array, number: int) -> Markup:
     """Position, velocity and torque over time, with the limits that come near."""
-    chart = Chart([_panel(quantity, stamps) for quantity in joint.quantities], stamps, HEIGHT, columns=500)
-    label = f"{joint.name}: {', '.join(f'{q.name} in {q.unit}' for q in joint.quantities)} over time"
+    quantities = (joint.position, joint.velocity, joint.effort)
+    chart = Chart([_panel(quantity, stamps) for quantity in quantities], stamps, HEIGHT, columns=500)
+    label = f"{joint.name}: {', '.join(f'{q.name} in {q.unit}' for q in quantities)} over time"
     return chart.html(chart.svg(f"joint{number}", label, WIDTH))
 
 
 def _panel(quantity: Quantity, stamps: Array) -> Panel:
-    low, high, limits = _range(quantity)
-    setpoint = quantity.setpoint
+    values, setpoint = quantity.values(), None if quantity.setpoint is None else quantity.setpoint()
     if setpoint is None:
-        lines = [Line(quantity.name, ATTAINED, stamps, quantity.values, 1.5)]
+        lines = [Line(quantity.name, ATTAINED, stamps, values, 1.5)]
     else:
         lines = [
             Line(f"{quantity.name}, setpoint", SETPOINT, stamps, setpoint, 3.5),
-            Line(f"{quantity.name}, attained", ATTAINED, stamps, quantity.values, 1.5),
+            Line(f"{quantity.name}, attained", ATTAINED, stamps, values, 1.5),
         ]
+    low, high, limits = _range(quantity, np.concatenate([line.values for line in lines]))
     unit = quantity.unit if quantity.unit.startswith("°") else f"{NO_BREAK}{quantity.unit}"
     title = f"{quantity.name.capitalize()} ({quantity.unit})"
     return Panel(title, lines, (low, high), unit, limits=limits, remark=_remark(quantity))
 
 
-def _range(quantity: Quantity) -> tuple[float, float, list[float]]:
+def _range(quantity: Quantity, curves: Array) -> tuple[float, float, list[float]]:
     """What the axes show, and the limits within."""
     if not quantity.known:
         return -1.0, 1.0, []
-    curves = np.concatenate([curve for curve in (quantity.values, quantity.setpoint) if curve is not None])
     finite = curves[np.isfinite(curves)]
     least, most = float(finite.min()), float(finite.max())
     middle, span = 0.5 * (least + most), max(most - least, 10.0 * RESOLUTION)
