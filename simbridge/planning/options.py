@@ -377,7 +377,8 @@ class Options:
             checks.append(("tolerance", part, 0.0 <= part < math.inf, "two numbers, none of them negative"))
         for name, given in (("tcp", self.tcp or None), ("floor", self.floor)):
             needed = None if given is None else requirement(name, given)
-            checks.append((name.replace("tcp", "TCP"), given, needed is None, needed))
+            shown = list(given) if isinstance(given, tuple) else given
+            checks.append((name.replace("tcp", "TCP"), shown, needed is None, needed))
         for name, value, right, needed in checks:
             if not right:
                 raise InvalidParameter(name, value, str(needed))
