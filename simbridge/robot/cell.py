@@ -160,6 +160,11 @@ def _is_vector(values: Sequence[float], longest: float, shortest: float = 0.0) -
     return len(values) == 3 and all(map(math.isfinite, values)) and shortest <= math.hypot(*values) <= longest
 
 
+def _point(longest: float, frame: str) -> tuple[Callable[[Any], bool], str]:
+    needed = f"three finite numbers within {longest:g} m of {frame}, in m (not mm)"
+    return lambda point: _is_vector(point, longest), needed
+
+
 # For each kind of value, whether a value is valid, and what it must be.
 RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "name": (
@@ -181,10 +186,7 @@ RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
         lambda floor: floor == "none" if isinstance(floor, str) else math.isfinite(floor),
         "a height in m, or none",
     ),
-    "point": (
-        lambda point: _is_vector(point, _MAX_DISTANCE),
-        f"three finite numbers within {_MAX_DISTANCE:g} m of base_link, in m (not mm)",
-    ),
+    "point": _point(_MAX_DISTANCE, "base_link"),
     "size": (
         lambda size: len(size) == 3 and all(0.0 < edge <= _MAX_DISTANCE for edge in size),
         f"three positive lengths up to {_MAX_DISTANCE:g} m, in m (not mm)",
@@ -195,10 +197,7 @@ RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     ),
     # A vector may be too long, or too short, to be normalised.
     "direction": (lambda normal: _is_vector(normal, 1e6, 1e-6), "three finite numbers, not all of them zero"),
-    "tool point": (
-        lambda point: _is_vector(point, _MAX_TOOL),
-        f"three finite numbers within {_MAX_TOOL:g} m of tool0, in m (not mm)",
-    ),
+    "tool point": _point(_MAX_TOOL, "tool0"),
     "radius": (lambda radius: 0.0 < radius <= _MAX_TOOL, f"a positive length up to {_MAX_TOOL:g} m, in m (not mm)"),
 }
 

@@ -54,7 +54,7 @@ def load_robot(
         UnknownName: There is no robot of that name.
         InputFileError: The file cannot be read, or a field is missing or wrong; names the field.
         InvalidHome: `home` is not one position within the limits for each joint.
-        InvalidParameter: `lengths` are given for an arm that is not planar, or are not one positive number per link.
+        InvalidParameter: Another argument does not suit the arm.
     """
     files = robot_files()
     text, known = os.fspath(robot), named(tuple(packages))
@@ -130,20 +130,11 @@ def read_toml(path: Path, lengths: Sequence[float] | None = None) -> Robot:
             file.refuse(f"links[{i}].inertia", fault)
     data = data if lengths is None else with_lengths(data, lengths)
     kinematics, limits = data.kinematics, data.limits
+    bounds = (limits.position_min, limits.position_max, limits.velocity, limits.effort)
     placement = pin.SE3(snapped(pin.rpy.rpyToMatrix(np.array(kinematics.base_rpy))), np.zeros(3))
     joints, links = [], []
     for i, (d, a, alpha) in enumerate(zip(kinematics.d, kinematics.a, kinematics.alpha, strict=True)):
-        joints.append(
-            Joint(
-                name=kinematics.joint_names[i],
-                kind="revolute",
-                placement=placement,
-                position_min=limits.position_min[i],
-                position_max=limits.position_max[i],
-                max_velocity=limits.velocity[i],
-                max_effort=limits.effort[i],
-            )
-        )
+        joints.append(Joint(kinematics.joint_names[i], "revolute", placement, *(bound[i] for bound in bounds)))
         # Published masses and shapes are given where Rz(theta_i) Tz(d_i) leads: the link frame of the ROS descriptions.
         link = data.links[i]
         in_joint = pin.SE3(np.eye(3), np.array([0.0, 0.0, d]))

@@ -73,7 +73,7 @@ def paper_size(robot: Robot) -> PaperSize:
     # The short last link of a planar arm, free to turn, has to swing fast at the corners of a full-sized square.
     scale = whole_scale(held, 10 if robot.planar else 20)
     if robot.planar:
-        return PaperSize(scale, (float(home[0]), float(home[1]), float(home[2])), up=0.0)
+        return PaperSize(scale, tuple(home.tolist()), up=0.0)
     return PaperSize(scale, (CENTRE[0] * scale, CENTRE[1] * scale, CENTRE[2] * scale))
 
 
