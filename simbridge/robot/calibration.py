@@ -109,11 +109,12 @@ def chain_deviations(
     names: Sequence[str], nominal: Sequence[pin.SE3], other: Sequence[pin.SE3]
 ) -> tuple[Deviation, ...]:
     """How far each frame of a chain is from that of a nominal one, both in the previous frame."""
-    apart = [one.actInv(frame) for one, frame in zip(nominal, other, strict=True)]
-    return tuple(
-        Deviation(name, float(np.linalg.norm(each.translation)), float(np.linalg.norm(pin.log3(each.rotation))))
-        for name, each in zip(names, apart, strict=True)
-    )
+    found = []
+    for name, one, frame in zip(names, nominal, other, strict=True):
+        apart = one.actInv(frame)
+        distance, angle = np.linalg.norm(apart.translation), np.linalg.norm(pin.log3(apart.rotation))
+        found.append(Deviation(name, float(distance), float(angle)))
+    return tuple(found)
 
 
 def chain_from_base(robot: Robot) -> list[pin.SE3]:

@@ -151,9 +151,8 @@ class CollisionModel:
 
     def _add_zones(self, collision_scene: CollisionScene) -> None:
         if collision_scene.floor is not None:
-            self._add(
-                _Body(FLOOR, _FLOOR_OWNER), coal.Halfspace(np.array([0.0, 0.0, 1.0]), float(collision_scene.floor))
-            )
+            below = coal.Halfspace(np.array([0.0, 0.0, 1.0]), float(collision_scene.floor))
+            self._add(_Body(FLOOR, _FLOOR_OWNER), below)
         for box in collision_scene.boxes:
             at = pin.SE3(pin.exp3(np.array(box.rotation)), np.array(box.centre))
             self._add(_Body(f"the box '{box.name}'", _ZONE_OWNER, zone=box.name), coal.Box(*box.size), at)
@@ -300,7 +299,7 @@ def _refusal(found: Clearance, sample: int, time: float) -> PlannedCollision:
         kind = "floor"
         remedy = (
             "Raise the trajectory, or set the floor's height with --floor HEIGHT (base_link's plane, 0, by default; "
+            "none for no floor)."
         )
-        remedy += "none for no floor)."
     message = f"The plan was refused: at sample {sample} ({time:.3f} s) {found.description}. {remedy}"
     return PlannedCollision(message, kind, bodies, value=found.distance, sample=sample, time=time)

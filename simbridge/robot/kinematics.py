@@ -141,10 +141,8 @@ def restart_postures(robot: Robot, count: int) -> Array:
 
     For a revolute joint at most one turn is used, around zero if it gets there; for an endless slide two metres.
     """
-    ranges = [
-        _used_range(*limits) for limits in zip(robot.position_min, robot.position_max, robot.prismatic, strict=True)
-    ]
-    low, high = np.array(ranges).T
+    limits = zip(robot.position_min, robot.position_max, robot.prismatic, strict=True)
+    low, high = np.array([_used_range(*each) for each in limits]).T
     return np.random.default_rng(0).uniform(low, high, (count, robot.n))
 
 

@@ -304,9 +304,8 @@ class Tree:
         end = tip or ("tool0" if "tool0" in self.links else ends[0])
         joints = self.path(end, begin)
         if joints is None:
-            self.robot.refuse(
-                f"no chain of joints leads from '{begin}' to '{end}': choose others with --base and --tip"
-            )
+            reason = f"no chain of joints leads from '{begin}' to '{end}': choose others with --base and --tip"
+            self.robot.refuse(reason)
         return begin, end, joints
 
     def path(self, link: str, end: str | None) -> list[Element] | None:

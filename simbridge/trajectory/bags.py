@@ -77,9 +77,8 @@ class _Poses:
             raise InputFileError(self._path, reason + self._advice, field="frame_id")
         self.stamps.append(header.stamp.sec * 1_000_000_000 + header.stamp.nanosec)
         self.recorded.append(recorded)
-        self.values.extend(
-            (translation.x, translation.y, translation.z, rotation.x, rotation.y, rotation.z, rotation.w)
-        )
+        self.values.extend((translation.x, translation.y, translation.z))
+        self.values.extend((rotation.x, rotation.y, rotation.z, rotation.w))
         if len(self.stamps) > _MAX_POSES:
             raise InputFileError(self._path, f"{self.name} has more than {_MAX_POSES:,} poses; split the bag")
 

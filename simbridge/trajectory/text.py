@@ -257,9 +257,8 @@ def _motive(path: str | Path, begin: Sequence[Sequence[str]], choice: Choice, bo
     about = dict(zip(begin[0][::2], begin[0][1::2], strict=False))
     kind = about.get("Rotation Type", "Quaternion")
     if kind != "Quaternion":
-        raise InputFileError(
-            path, f"its rotations are of the type '{kind}'; export it with the type Quaternion", line=1
-        )
+        reason = f"its rotations are of the type '{kind}'; export it with the type Quaternion"
+        raise InputFileError(path, reason, line=1)
     last = next((i for i, cells in enumerate(begin) if cells[0] == "Frame"), None)
     types = next((cells for cells in begin if {"Rigid Body", "Bone"} & set(cells)), None)
     if last is None or types is None:
@@ -290,7 +289,7 @@ def _vicon(path: str | Path, begin: Sequence[Sequence[str]], choice: Choice, bod
     name = _chosen(path, found, body)
     own = found[name]
     vector = "rw" not in own
-    if vector and not {"rx", "ry", "rz"} <= set(choice.columns):
+    if vector and not set(ROTATION_VECTOR) <= set(choice.columns):
         reason = (
             "RX RY RZ may be rotation vectors or Euler angles, which the file does not say. If they are rotation "
             "vectors, add --columns rx=RX,ry=RY,rz=RZ; else export quaternions (RX RY RZ RW)"
