@@ -109,11 +109,7 @@ class LiveArm:
         self._session.slow_down(share)
 
     def report(self) -> Path:
-        """Write the report of its session, which has ended; returns its directory.
-
-        Raises:
-            OutputError: A file cannot be written.
-        """
+        """Write the report of its session, which has ended; returns its directory."""
         self._session.report()
         return self._session.directory
 

@@ -65,11 +65,7 @@ class Control:
         return round(value) if self.kind == "whole" else value / self.scale[0]
 
     def given(self, value: Any) -> Any:
-        """A value of the page in SI units.
-
-        Raises:
-            InvalidParameter: It is a text that does not hold numbers.
-        """
+        """A value of the page in SI units; a text that holds no numbers is an InvalidParameter."""
         if self.kind == "choice":
             return "" if value == self.blank else value
         if self.kind == "whole":

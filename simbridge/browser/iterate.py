@@ -73,13 +73,9 @@ def one_iteration(setup: StudioSetup) -> Solver:
 
 
 def iterates(solver: Solver, start: Array, goal: pin.SE3, settings: IterateSettings | None = None) -> Iterator[Iterate]:
-    """The start, and the arm after each iteration, until it is within the threshold of the goal, or at the limit.
+    """The start, joint positions (n,), rad, and the arm after each iteration of the solver of `one_iteration`.
 
-    Args:
-        solver: See `one_iteration`.
-        start: Joint positions (n,), rad.
-        goal: In base_link.
-        settings: The threshold and the limit.
+    It ends within the threshold of the goal, a pose in base_link, or at the limit of iterations.
 
     Raises:
         SimbridgeError: The solver cannot solve for this goal.

@@ -59,11 +59,7 @@ class Played:
 
     @staticmethod
     def record(setup: StudioSetup, scenario: str, out: Path) -> Played:
-        """Plan a scenario, run it in simulation as fast as it goes, and read it back.
-
-        Raises:
-            SimbridgeError: It cannot be planned, or the plan is refused.
-        """
+        """Plan a scenario, run it in simulation as fast as it goes, and read it back."""
         prepared = prepare(
             scenario,
             robot=setup.bare_arm,
@@ -128,11 +124,7 @@ class Played:
         )
 
     def keep(self) -> Path:
-        """Write its report, and copy it to a new directory under runs/, which is returned; a loaded one is kept.
-
-        Raises:
-            OutputError: It cannot be written.
-        """
+        """Write its report, and copy it to a new directory under runs/, which is returned; a loaded one is kept."""
         if self.prepared is None:
             return self.path
         backend = open_backend(self.prepared)
@@ -260,11 +252,7 @@ class Playback:
             raise Refused("On a controller the studio only follows the goal; `simbridge run` runs a scenario.")
 
     def change(self, name: str, value: Any) -> None:
-        """Change a setting of iterations; None stands for the default.
-
-        Raises:
-            InvalidParameter: The value makes no sense.
-        """
+        """Change a setting of iterations; None stands for the default."""
         changed = {key: old for key, old in self.iterating.items() if key != name}
         changed |= {} if value is None else {name: value}
         _ = IterateSettings(**changed)
@@ -359,11 +347,7 @@ class Playback:
 
 
 def _copied(path: Path, name: str) -> Path:
-    """A copy of a run directory in a new one under runs/.
-
-    Raises:
-        OutputError: It cannot be written.
-    """
+    """A copy of a run directory in a new one under runs/."""
     kept = RunDirectory.create(None, name).path
     shutil.copytree(path, kept, dirs_exist_ok=True)
     return kept

@@ -73,11 +73,7 @@ class StudioSetup:
         return self.backend == SIMULATION
 
     def changed(self, name: str, value: Any) -> StudioSetup:
-        """With another value; None stands for the default.
-
-        Raises:
-            InvalidParameter, UnknownName: The value makes no sense.
-        """
+        """With another value; None stands for the default. One that makes no sense is refused."""
         values = {key: old for key, old in self.values.items() if key != name}
         made = replace(self, values=values if value is None else {**values, name: value})
         _ = made.solver_settings, made.options
@@ -86,11 +82,7 @@ class StudioSetup:
         return made
 
     def with_solver(self, solver: str) -> StudioSetup:
-        """With another solver, at its defaults.
-
-        Raises:
-            UnknownName: There is no such solver.
-        """
+        """With another solver, at its defaults."""
         kept = {name: value for name, value in self.values.items() if not name.startswith(SOLVER)}
         made = replace(self, solver=solver, values=kept)
         _ = made.solver_settings
@@ -103,20 +95,12 @@ class StudioSetup:
 
     @cached_property
     def solver_settings(self) -> Any:
-        """The solver's settings.
-
-        Raises:
-            InvalidParameter: One of them makes no sense.
-        """
+        """The solver's settings."""
         return resolved(SOLVERS[self.solver], None, self.solver_values)
 
     @cached_property
     def options(self) -> Options:
-        """The options of a run.
-
-        Raises:
-            InvalidParameter, UnknownName: One of them makes no sense.
-        """
+        """The options of a run."""
         given = {name: value for name, value in self.values.items() if not name.startswith(SOLVER)}
         given.pop("link_lengths", None)
         sampling = {part: given.pop(name) for part, name in _SAMPLING.items() if name in given}
@@ -126,20 +110,12 @@ class StudioSetup:
 
     @cached_property
     def bare_arm(self) -> Robot:
-        """The arm without its tool and payload.
-
-        Raises:
-            SimbridgeError: It cannot be loaded.
-        """
+        """The arm without its tool and payload."""
         return load_robot(self.robot, lengths=self.values.get("link_lengths"), **self.options.links)
 
     @cached_property
     def arm(self) -> Robot:
-        """The arm, with its tool and payload.
-
-        Raises:
-            SimbridgeError: It cannot be loaded.
-        """
+        """The arm, with its tool and payload."""
         return self.options.equipped(self.bare_arm)
 
     def compiled(self) -> Solver:

@@ -47,11 +47,7 @@ _FAR = 1e3
 
 
 def place_of(given: ArrayLike, count: int) -> Array:
-    """So many numbers of a place or a pose.
-
-    Raises:
-        InvalidParameter: They are others, or beyond any arm.
-    """
+    """So many numbers of a place or a pose; others, or some beyond any arm, are an InvalidParameter."""
     found = np.asarray(given, dtype=float)
     if found.shape != (count,) or not (np.abs(found) < _FAR).all():
         raise InvalidParameter("place", found.tolist(), f"{count} numbers below {_FAR:g}")
@@ -223,13 +219,7 @@ _CAUSES = {
 
 
 def sentence_of(sample: Sample, reach: float, task: str) -> str:
-    """What limits the arm now.
-
-    Args:
-        sample: Of now.
-        reach: By how much the goal is out of reach, m.
-        task: Of the solver.
-    """
+    """What limits the arm at a sample, by a solver's task; reach: by how much the goal is out of reach, m."""
     words = []
     if reach > 0.0:
         words.append(f"The goal is {millimetres(reach)} mm out of reach.")

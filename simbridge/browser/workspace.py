@@ -300,11 +300,7 @@ class Workspace:
         return made
 
     def _replace(self, setup: StudioSetup, q: Array) -> None:
-        """Begin anew with a setup, at joint positions (n,), rad; of the second solver, too.
-
-        Raises:
-            SimbridgeError: A session refuses the setup; the arms go on as they were.
-        """
+        """Begin anew with a setup, at joint positions (n,), rad; where it is refused, the arms go on as they were."""
         with contextlib.ExitStack() as stack:
             new = [self._begun(setup, q)]
             stack.callback(new[0].end)

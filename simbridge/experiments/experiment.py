@@ -116,11 +116,7 @@ class Plot:
     draw: Callable[[Figure], None]
 
     def save(self, path: Path) -> None:
-        """Write a PNG, byte for byte the same every time.
-
-        Raises:
-            OutputError: It cannot be written.
-        """
+        """Write a PNG, byte for byte the same every time."""
         with drawing_style(), matplotlib.rc_context(_STYLE):
             figure = Figure(figsize=(self.width, self.height), layout=ConstrainedLayoutEngine(w_pad=_PAD, h_pad=_PAD))
             FigureCanvasAgg(figure)

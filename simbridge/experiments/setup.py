@@ -140,11 +140,7 @@ def make_solvers(robot: Robot, names: Iterable[str], **settings: Any) -> dict[st
 
 
 def unique_solvers(names: Iterable[str]) -> list[str]:
-    """Solver names without repetition, in the order given.
-
-    Raises:
-        InvalidParameter: There is none.
-    """
+    """Solver names without repetition, in the order given."""
     unique = list(dict.fromkeys(names))
     if not unique:
         raise InvalidParameter("solver", "()", f"one or more of {', '.join(SOLVERS)}")

@@ -166,11 +166,7 @@ def sweep(
     targets: Array | None = None,
     iterations: int = 50,
 ) -> list[Lap]:
-    """Every solver with every gain, stepped once per target (T, 7), by default the square's.
-
-    Raises:
-        TargetOutOfReach: The arm does not reach the first corner.
-    """
+    """Every solver with every gain, stepped once per target (T, 7), by default the square's."""
     laps, second = [], true.second_lap
     for name in names:
         for kp in sorted(set(gains)) if has_gain(name) else (None,):

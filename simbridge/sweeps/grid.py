@@ -56,11 +56,7 @@ class Range:
 
     @staticmethod
     def of(name: str, text: str) -> Range:
-        """From low:high or low:high:log.
-
-        Raises:
-            InvalidParameter: It is something else.
-        """
+        """From low:high or low:high:log; anything else is an InvalidParameter."""
         low, *rest = text.split(":")
         try:
             found = Range(float(low), float(rest[0]), rest[1:] == ["log"])
@@ -229,12 +225,7 @@ class _File(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 def read_grid(path: str | Path) -> Grid:
-    """The grid of a TOML file, as each sweep writes it.
-
-    Raises:
-        InputFileError: It cannot be read, or is no grid.
-        InvalidParameter, UnknownName: See `Grid`.
-    """
+    """The grid of a TOML file, as each sweep writes it. Errors: see `Grid`, and InputFileError."""
     data = TomlFile(Path(path)).decode(_File)
     listed = {name: value if isinstance(value, list) else [value] for name, value in data.grid.items()}
     return Grid(

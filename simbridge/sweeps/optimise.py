@@ -38,11 +38,7 @@ class Goal:
 
     @staticmethod
     def of(grid: Grid) -> Goal:
-        """That of a grid.
-
-        Raises:
-            InvalidParameter: A constraint is none.
-        """
+        """That of a grid."""
         found = []
         for text in grid.subject_to:
             match = _CONSTRAINT.fullmatch(text.strip())
@@ -53,11 +49,7 @@ class Goal:
         return Goal(grid.optimise, tuple(found))
 
     def check(self, columns: Sequence[str]) -> None:
-        """Refuses the name of a figure that there is not, once there are figures.
-
-        Raises:
-            UnknownName: Neither results.csv nor summary.json has it.
-        """
+        """Refuses, once there are figures, the name of one that neither results.csv nor summary.json has."""
         figures = [name for name in columns if is_figure(name)]
         for name in (self.figure, *(name for name, *_ in self.constraints)):
             # A run may have none of it, such as a delay.

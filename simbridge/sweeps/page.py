@@ -58,12 +58,7 @@ _LOGARITHMIC = 20.0
 
 
 def write_page(directory: Path) -> Path:
-    """Write sweep.html from results.csv.
-
-    Raises:
-        OutputError: It cannot be written.
-        InputFileError: results.csv is none.
-    """
+    """Write sweep.html from results.csv."""
     results = Results(directory / RESULTS)
     wanted = (*FIXED, *parameters(), *(one.column for one in (*QUANTITIES, *RIVALS.values())))
     path = directory / PAGE

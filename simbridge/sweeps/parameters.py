@@ -64,11 +64,7 @@ class Parameter:
     planned: bool = True
 
     def plain(self, text: str) -> str:
-        """A value's text as it is written everywhere: of two texts of one number the same.
-
-        Raises:
-            InvalidParameter, UnknownName: It is no such value.
-        """
+        """A value's text as it is written everywhere: of two texts of one number the same. Others are refused."""
         if self.kind == "choice" and text not in self.choices:
             raise UnknownName(f"value of {self.name}", text, self.choices)
         if self.kind in ("text", "choice"):
@@ -76,12 +72,7 @@ class Parameter:
         return " ".join(f"{number:.12g}" for number in self._numbers(text))
 
     def read(self, text: str) -> Any:
-        """The value that a text stands for, in SI units.
-
-        Raises:
-            InvalidParameter, UnknownName: It is no such value.
-            InputFileError: It names a file that cannot be read.
-        """
+        """The value that a text stands for, in SI units. What is none is refused, and a file that cannot be read."""
         if self.kind in ("text", "choice"):
             return text if self.reader is None else self.reader(text)
         numbers = self._numbers(self.plain(text))

@@ -197,11 +197,7 @@ class Results:
             self._file = None
 
     def write_parquet(self) -> None:
-        """Write results.parquet with the same columns, numbers as such, where pyarrow is installed.
-
-        Raises:
-            OutputError: It cannot be written.
-        """
+        """Write results.parquet with the same columns, numbers as such, where pyarrow is installed."""
         try:
             reader, parquet = importlib.import_module("pyarrow.csv"), importlib.import_module("pyarrow.parquet")
         except ImportError:
