@@ -10,7 +10,7 @@ import numpy as np
 import pinocchio as pin
 
 from simbridge.backends.backend import Ask
-from simbridge.browser.setup import StudioSetup
+from simbridge.browser.setup import TARGET_RATE, StudioSetup
 from simbridge.browser.view import Sample, Shown, out_of_reach, sentence_of
 from simbridge.errors import InvalidParameter, SimbridgeError
 from simbridge.ik.solver import Solver
@@ -124,7 +124,7 @@ class Simulation(LiveArm):
     """
 
     def __init__(self, setup: StudioSetup, out: Path, start: Array | None = None) -> None:
-        options = setup.options
+        options, rate = setup.options, setup.values.get("sample_rate", TARGET_RATE)
         solver: Solver = setup.solver_settings.build(setup.arm)
         session = live(
             robot=setup.bare_arm,
@@ -134,12 +134,14 @@ class Simulation(LiveArm):
             start=start,
             report=False,
             hold="zero-order" if options.hold == "zero-order" else "continue",
-            timeout=max(_SHORTEST, _STALE / setup.target_rate),
+            timeout=max(_SHORTEST, _STALE / rate),
             max_jump=_ANYWHERE,
             lead=options.feedforward == "on",
             **{name: getattr(options, name) for name in SIMULATED},
         )
         super().__init__(setup, session, solver)
+        # How often the goal becomes the session's target, s, and its noise along and about each axis, m and rad.
+        self._interval, self._noise = 1.0 / rate, setup.values.get("sample_noise", (0.0, 0.0))
         self._chance = np.random.default_rng(0)
         # When the next target is given, how long nothing has changed, and the time that was no whole period, s.
         self._due = self._still = self._left = 0.0
@@ -165,13 +167,13 @@ class Simulation(LiveArm):
     @property
     def resting(self) -> bool:
         """Whether nothing has changed for a while, so that the clock stands."""
-        return self._still > _RESTS and self._sent == self.goal and not any(self.setup.noise)
+        return self._still > _RESTS and self._sent == self.goal and not any(self._noise)
 
-    def advance(self, seconds: float) -> float:
-        """Move the clock by whole periods, s; what is left counts the next time. Returns by how much it moved."""
+    def advance(self, seconds: float) -> None:
+        """Move the clock by whole periods, s; what is left counts the next time."""
         if self.resting:
             self._left = 0.0
-            return 0.0
+            return
         self._left += seconds
         count = int(self._left / self._session.period + 1e-9)
         self._left -= count * self._session.period
@@ -179,15 +181,14 @@ class Simulation(LiveArm):
             if self.goal is not None and self.time >= self._due:
                 self._give(self.goal)
             self._advance()
-        return count * self._session.period
 
     def _engage(self) -> None:
         self._session.engage()
         self._advance()
 
     def _give(self, goal: pin.SE3) -> None:
-        self._due = max(self._due + 1.0 / self.setup.target_rate, self.time)
-        target, (distance, angle) = goal, self.setup.noise
+        self._due = max(self._due + self._interval, self.time)
+        target, (distance, angle) = goal, self._noise
         if distance or angle:
             shift, turn = self._chance.normal(0.0, 1.0, 3), self._chance.normal(0.0, 1.0, 3)
             target = pin.SE3(goal.rotation @ pin.exp3(angle * turn), goal.translation + distance * shift)
@@ -321,8 +322,8 @@ class ControlledArm(LiveArm):
         """Whether nothing moves the arm: settings may change, and the studio's loop may sleep."""
         return self.state in _AT_REST
 
-    def advance(self, seconds: float) -> float:
-        """The controller's time passes by itself; returns by how much it has, s."""
+    def advance(self, _seconds: float) -> None:
+        """The controller's time passes by itself."""
         self.time = time.monotonic() - self._begun
         if -math.inf < self._held < time.monotonic() - _DEAD_MAN:
             self.release()
@@ -332,7 +333,6 @@ class ControlledArm(LiveArm):
             self.goal = self._session.tool
         if self._entered and (stopped := self._session.status.error) is not None:
             self.error = str(stopped)
-        return seconds
 
     def sample(self) -> Sample:
         """What is shown now; while no loop runs, the arm where it was seen last."""

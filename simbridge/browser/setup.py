@@ -135,18 +135,6 @@ class StudioSetup:
         settings = self.solver_settings
         return {SOLVER + own.name: getattr(settings, own.name) for own in fields(settings)} | dict(self.values)
 
-    @property
-    def target_rate(self) -> float:
-        """How often the goal becomes the session's target, Hz."""
-        rate: float = self.values.get("sample_rate", TARGET_RATE)
-        return rate
-
-    @property
-    def noise(self) -> tuple[float, float]:
-        """Standard deviation of the targets along and about each axis, m and rad."""
-        noise: tuple[float, float] = self.values.get("sample_noise", (0.0, 0.0))
-        return noise
-
     def command(self, scenario: str) -> str:
         """The command line of a run of a scenario with these settings."""
         words = ["simbridge", "run", scenario, "--robot", self.robot, "--solver", self.solver]

@@ -82,8 +82,8 @@ class Sample(NamedTuple):
     causes: tuple[str, ...]
 
 
-# Of the curve of a whole run.
-_POINTS = 600
+# Of the curve of a whole run; of that of a live arm its length, and how far its points are apart, s.
+_POINTS, _SECONDS, _APART = 600, 10.0, 0.04
 
 
 class Curve:
@@ -94,19 +94,18 @@ class Curve:
         span: The first and the last time that a plot shows, s: before now, or of a run.
     """
 
-    def __init__(self, seconds: float = 10.0, rate: float = 25.0) -> None:
+    def __init__(self) -> None:
         self._rows: list[Array] = []
-        self._seconds, self._apart = seconds, 1.0 / rate
-        self.version, self.span = 0, (-seconds, 0.0)
+        self.version, self.span = 0, (-_SECONDS, 0.0)
 
     def add(self, robot: Robot, sample: Sample) -> None:
         """Add an instant."""
-        if self._rows and sample.time - self._rows[-1][0] < self._apart:
+        if self._rows and sample.time - self._rows[-1][0] < _APART:
             return
         shares = np.concatenate(shares_of_limits(robot, sample.q, sample.qd))
         self._rows.append(np.array([sample.time, sample.distance, *sample.errors, *shares]))
         self.version += 1
-        while self._rows[-1][0] - self._rows[0][0] > self._seconds:
+        while self._rows[-1][0] - self._rows[0][0] > _SECONDS:
             del self._rows[0]
 
     def clear(self) -> None:
