@@ -136,7 +136,10 @@ class GoalFrame:
                 self._double(place)
 
         async def clicked(event: viser.SceneClickEvent) -> None:
-            place = _on_plane(height or 0.0, event.ray_origin, event.ray_direction)
+            # Where the ray of the click meets the plane; nan where it does not.
+            above, down = (height or 0.0) - event.ray_origin[2], event.ray_direction[2]
+            share = above / down if down * above > 0.0 else math.nan
+            place = np.asarray(event.ray_origin) + share * np.asarray(event.ray_direction)
             if not self._double(place):
                 send("clicked goal", place)
 
@@ -156,13 +159,6 @@ class GoalFrame:
         """Move it, except while it is dragged."""
         if not self._dragging:
             self.handle.position, self.handle.wxyz = goal.translation, wxyz(goal)
-
-
-def _on_plane(height: float, origin: tuple[float, float, float], direction: tuple[float, float, float]) -> Array:
-    """Where the ray of a click meets a horizontal plane (3,), m; nan where it does not."""
-    share = (height - origin[2]) / direction[2] if direction[2] * (height - origin[2]) > 0.0 else math.nan
-    found: Array = np.asarray(origin) + share * np.asarray(direction)
-    return found
 
 
 def _series(names: Sequence[str], colours: Sequence[str], widths: Sequence[float]) -> tuple[uplot.Series, ...]:

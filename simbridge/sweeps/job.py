@@ -101,7 +101,9 @@ def job_of(point: Point, *, plan_only: bool = False) -> Job:
     carried = _carried(chosen.options)
     context, hashed, scenario = _context(point.scenario, pickle.dumps(robot), pickle.dumps(carried), carried.reading)
     solver, what = _solver(chosen, scenario)
-    identity = digest(made_by(), hashed, what, _hashed(carried), plan_only)
+    # The plant as it is, whether file or flags describe it.
+    described = {"servo_gain": None, "servo_lookahead": None, "plant": None, "plant_model": carried.plant_model}
+    identity = digest(made_by(), hashed, what, vars(carried) | described, plan_only)
     return Job(identity, context, solver, chosen.settings, carried, plan_only)
 
 
@@ -114,12 +116,6 @@ def _carried(options: Options) -> Options:
     """The options without the files whose content is in the arm or was read."""
     cell = options.cell and replace(options.cell, calibration=None)
     return replace(options, kinematics=None, cell=cell)
-
-
-def _hashed(options: Options) -> Mapping[str, Any]:
-    """The options; the plant as it is, whether file or flags describe it."""
-    described = {"servo_gain": None, "servo_lookahead": None, "plant": None}
-    return vars(options) | described | {"plant_model": options.plant_model}
 
 
 @functools.lru_cache(maxsize=64)
