@@ -144,13 +144,15 @@ class LoopTiming:
         counted = (np.diff(sequence) == 1) & (newest >= 0)
         if not counted.any():
             return None
-        periods = np.diff(sent)[counted]
         ages = (sent[1:] - received[newest])[counted]
-        return {
-            "period_mean_s": float(periods.mean()),
-            "period_std_s": float(periods.std()),
-            "period_p999_s": float(np.quantile(periods, 0.999)),
-            "period_max_s": float(periods.max()),
-            **self._missed,
-            "state_age_mean_s": float(ages.mean()),
-        }
+        return {**period_figures(np.diff(sent)[counted]), **self._missed, "state_age_mean_s": float(ages.mean())}
+
+
+def period_figures(periods: Array) -> dict[str, float]:
+    """Mean, deviation, 99.9 % and largest of measured periods (K,), s, as in summary.json's `loop`."""
+    return {
+        "period_mean_s": float(periods.mean()),
+        "period_std_s": float(periods.std()),
+        "period_p999_s": float(np.quantile(periods, 0.999)),
+        "period_max_s": float(periods.max()),
+    }

@@ -20,6 +20,7 @@ import warnings
 
 import numpy as np
 
+from simbridge.backends.servo_client import period_figures
 from simbridge.backends.ursim_and_real import UrsimBackend
 from simbridge.bench import Row
 from simbridge.bench.measuring import client, timer, wake_ups
@@ -118,13 +119,7 @@ def _compute(ended: threading.Event) -> None:
 def _theirs(host: str, seconds: float) -> dict[str, float]:
     """The same figures for ur_rtde's own pacing."""
     with _client("ur_rtde", host, seconds) as streaming:
-        periods = np.array(json.loads(streaming.communicate()[0].splitlines()[-1]))
-    return {
-        "period_mean_s": float(periods.mean()),
-        "period_std_s": float(periods.std()),
-        "period_p999_s": float(np.quantile(periods, 0.999)),
-        "period_max_s": float(periods.max()),
-    }
+        return period_figures(np.array(json.loads(streaming.communicate()[0].splitlines()[-1])))
 
 
 def _client(kind: str, host: str, seconds: float) -> contextlib.AbstractContextManager[subprocess.Popen[str]]:
