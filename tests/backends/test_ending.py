@@ -117,7 +117,7 @@ def test_a_step_that_fails_is_evidence_and_the_next_ones_follow(controller):
 
 
 def test_a_controller_that_is_lost_while_it_is_watched_shows_nothing_of_the_present(controller):
-    controller(states=60, actual_qd=MOVING)
+    controller(states=20, actual_qd=MOVING)
     found = ended(FakeProcess())
     assert (found.arm_at_rest, found.script_ended) == (None, None)
     assert any("Lost the controller" in line or "No connection" in line for line in found.evidence)
