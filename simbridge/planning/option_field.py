@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field, fields
+from functools import partial
 from typing import Any, Literal, get_args
 
 
@@ -20,6 +21,16 @@ def option(default: Any, help: str = "", metavar: str = "", unset: str = "", **m
     """
     shown = {"help": help, "metavar": metavar, "unset": unset, "commands": ("run", "check")}
     return field(default=default, metadata={**shown, **metadata})
+
+
+run_option = partial(option, commands=("run",))
+"""An option of the command that moves an arm."""
+
+shared_option = partial(option, commands=("run", "check", "inspect"))
+"""An option of all commands that read a trajectory."""
+
+planned_option = partial(shared_option, table="scenario")
+"""Such an option that is recorded with the scenario."""
 
 
 def literal_choices(kind: Any) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ import numpy as np
 import pinocchio as pin
 
 from simbridge.errors import InvalidParameter, UnknownName
-from simbridge.planning.option_field import literal_choices, option
+from simbridge.planning.option_field import literal_choices, option, planned_option, run_option, shared_option
 from simbridge.planning.plan import OnLimits
 from simbridge.resources import AnyPath
 from simbridge.robot.calibration_file import with_kinematics
@@ -39,15 +39,6 @@ Switch = Literal["off", "on"]
 OnScaling = Literal["follow", "stop"]
 OnPause = Literal["wait", "stop"]
 StartChoice = Literal["home", "auto"]
-
-_RUN = ("run",)
-# The commands that read a trajectory.
-_PLANNED = ("run", "check", "inspect")
-
-
-def _planned(default: Any, help: str, metavar: str = "", unset: str = "", **metadata: Any) -> Any:
-    """An option of what is planned: of the commands that read a trajectory, and recorded with the scenario."""
-    return option(default, help, metavar, unset, commands=_PLANNED, table="scenario", **metadata)
 
 
 def read_floor(text: str) -> Floor:
@@ -75,45 +66,45 @@ class Options:
         InvalidParameter, UnknownName: A value is invalid, or contradicts the cell.
     """
 
-    frame: Frame = _planned(
+    frame: Frame = planned_option(
         "base_link", "Frame of the poses: base_link (x forward, as in ROS) or base (as on the pendant)."
     )
-    transform: tuple[float, ...] = _planned(
+    transform: tuple[float, ...] = planned_option(
         (),
         "Transform from the frame of a file's poses to base_link: x y z in m, and a quaternion.",
         "X Y Z QX QY QZ QW",
         "none",
     )
-    anchor: Anchor | None = _planned(
+    anchor: Anchor | None = planned_option(
         None, "start: move the motion of a file so that it begins at the tool's pose at home.", unset="none"
     )
-    topic: str | None = _planned(
+    topic: str | None = planned_option(
         None,
         "Topic of a ROS bag (/tf:child for a frame of tf, /poses:2 for one of a PoseArray), or rigid body of motion "
         "capture.",
         "NAME",
         "the only one",
     )
-    frames: tuple[str, ...] = _planned(
+    frames: tuple[str, ...] = planned_option(
         (),
         "Two frames of tf in a bag: the poses of CHILD in PARENT, transforms between them chained.",
         "PARENT CHILD",
         "none",
     )
-    columns: str | None = _planned(
+    columns: str | None = planned_option(
         None,
         "Columns and units of a table: t[ns]=stamp,x=px,qw=q_0 or x[mm]; by name, or by number from 1.",
         "ROLE[UNIT]=NAME,...",
         "by their names",
     )
-    rate: float | None = _planned(None, "Samples per second of a file without times.", "HZ", "none")
-    gaps: Gaps | None = _planned(
+    rate: float | None = planned_option(None, "Samples per second of a file without times.", "HZ", "none")
+    gaps: Gaps | None = planned_option(
         None,
         "Gaps of more than 10 sample periods in a file: refuse, hold the last pose, interpolate, or split (only the "
         "longest piece).",
         unset="refuse",
     )
-    column: Column | None = _planned(
+    column: Column | None = planned_option(
         None,
         "What of a controller's recording is the trajectory (CSV with UR's field names).",
         unset="actual_TCP_pose",
@@ -126,12 +117,8 @@ class Options:
         "none: a floor and no other obstacle",
         read=load_cell,
     )
-    host: str | None = option(
-        None,
-        "Address of the controller, for ursim and real.",
-        "ADDRESS",
-        "the cell's; 127.0.0.1 for ursim",
-        commands=_RUN,
+    host: str | None = run_option(
+        None, "Address of the controller, for ursim and real.", "ADDRESS", "the cell's; 127.0.0.1 for ursim"
     )
     tcp: Sequence[float] = option(
         (),
@@ -145,12 +132,8 @@ class Options:
         "KG",
         "the cell's, else none",
     )
-    unmodelled_payload: float = option(
-        0.0,
-        "Mass at the TCP that is not configured on the controller, kg (simulation only).",
-        "KG",
-        commands=_RUN,
-        table="backend",
+    unmodelled_payload: float = run_option(
+        0.0, "Mass at the TCP that is not configured on the controller, kg (simulation only).", "KG", table="backend"
     )
     sampling: Sampling | None = option(None, prefix="sample_")
     period: float | None = option(None, "Control period.", "S", "the robot's")
@@ -173,14 +156,13 @@ class Options:
     floor: Floor | None = option(
         None, "Height of the floor in base_link, m; none for no floor.", "M|none", "the cell's, else 0", read=read_floor
     )
-    realtime: bool = option(False, "Pace the simulation by the wall clock.", commands=_RUN, table="backend")
-    gui: bool = option(False, "Open the simulator's window (paced by the wall clock).", commands=_RUN)
-    tolerance: tuple[float, float] | None = option(
+    realtime: bool = run_option(False, "Pace the simulation by the wall clock.", table="backend")
+    gui: bool = run_option(False, "Open the simulator's window (paced by the wall clock).")
+    tolerance: tuple[float, float] | None = run_option(
         None,
         "Largest RMS of the tracking error, position and rotation; beyond it the exit status is 1.",
         "MM DEG",
         "not checked",
-        commands=_RUN,
         units=(1e-3, math.radians(1.0)),
     )
     plan: AnyPath | None = option(
@@ -193,68 +175,55 @@ class Options:
         "nominal|FILE",
         "the cell's, else the controller's own; nominal in simulation",
     )
-    servo: Servo = option(
+    servo: Servo = shared_option(
         "servoj",
         "How the simulated arm follows commands: by UR's servo law, verified on a real UR5e at gain 300 "
         "(docs/validation.md), or by an ideal servo, for work on solvers (also called stiff).",
-        commands=_PLANNED,
     )
-    servo_gain: float | None = option(
-        None, "servoj's gain: stiffness, 100 to 2000.", "GAIN", unset=f"the plant's, or {GAIN:g}", commands=_PLANNED
+    servo_gain: float | None = shared_option(
+        None, "servoj's gain: stiffness, 100 to 2000.", "GAIN", unset=f"the plant's, or {GAIN:g}"
     )
-    servo_lookahead: float | None = option(
+    servo_lookahead: float | None = shared_option(
         None,
         "servoj's lookahead, by which the arm trails a steady motion, 0.03 to 0.2 s.",
         "S",
         unset=f"the plant's, or {LOOKAHEAD:g}",
-        commands=_PLANNED,
     )
-    plant: AnyPath | None = option(
+    plant: AnyPath | None = shared_option(
         None,
         "The arm as `simbridge identify --out` measured it: gain, lookahead, phase and joint lag of the simulated arm "
         "and for feedforward; a controller's servoj gets this gain and lookahead.",
         "PLANT.TOML",
         "none",
-        commands=_PLANNED,
     )
-    base: str | None = option(
-        None, "Link of a URDF where the arm begins.", "LINK", "base_link, else the root", commands=_PLANNED
-    )
-    tip: str | None = option(
-        None, "Link of a URDF that is the tool.", "LINK", "tool0, else the only end", commands=_PLANNED
-    )
-    package: tuple[str, ...] = option(
+    base: str | None = shared_option(None, "Link of a URDF where the arm begins.", "LINK", "base_link, else the root")
+    tip: str | None = shared_option(None, "Link of a URDF that is the tool.", "LINK", "tool0, else the only end")
+    package: tuple[str, ...] = shared_option(
         (),
         "Where a package of a URDF's meshes or of $(find NAME) is; several separated by commas.",
         "NAME=DIR",
         "ROS_PACKAGE_PATH, and the directories around the file",
-        commands=_PLANNED,
         read=read_packages,
     )
-    feedforward: Switch | None = _planned(
+    feedforward: Switch | None = planned_option(
         None,
         "on: send commands ahead of the setpoints, by the inverse of servoj's law, so that the arm does not lag.",
         unset="the cell's, else off",
     )
-    corner_tolerance: float | None = _planned(
+    corner_tolerance: float | None = planned_option(
         None, "With feedforward: how far the tool's path may be rounded at corners.", "MM", "0.5", units=(1e-3,)
     )
-    on_scaling: OnScaling = option(
-        "follow", "When the controller scales the speed: follow it in time, or stop the arm.", commands=_RUN
+    on_scaling: OnScaling = run_option(
+        "follow", "When the controller scales the speed: follow it in time, or stop the arm."
     )
-    on_pause: OnPause = option(
-        "wait", "When the program is paused at the pendant: wait and go on from rest, or end.", commands=_RUN
+    on_pause: OnPause = run_option(
+        "wait", "When the program is paused at the pendant: wait and go on from rest, or end."
     )
-    realtime_priority: int = option(
-        0,
-        "Priority of the process that sends setpoints to a controller, 1 to 99; 0 for the ordinary scheduler.",
-        "N",
-        commands=_RUN,
+    realtime_priority: int = run_option(
+        0, "Priority of the process that sends setpoints to a controller, 1 to 99; 0 for the ordinary scheduler.", "N"
     )
-    label: str = option("", "A name for the run, for lists and its page.", "TEXT", "none", commands=_RUN)
-    yes: bool = option(
-        False, "Do not ask before a real arm moves if the cell file matches the controller.", commands=_RUN
-    )
+    label: str = run_option("", "A name for the run, for lists and its page.", "TEXT", "none")
+    yes: bool = run_option(False, "Do not ask before a real arm moves if the cell file matches the controller.")
 
     def __post_init__(self) -> None:
         for name, choices in _choices().items():
