@@ -124,9 +124,12 @@ def test_zeros_and_ones_fold_away_and_nothing_is_computed_twice():
     result = 0.0 * x + 1.0 * y + (-1.0) * (x * y) + (y * x) * half(x)[0] - 0.0
     assert statements(trace, [("out", result)]) == [
         "v2 = x * y",
+        "v4 = y - v2",
         "v5 = half(x)",
-        "r0 = y - v2 + v2 * v5[0]",
-        "out = r0",
+        "v6 = v5[0]",
+        "v7 = v2 * v6",
+        "v8 = v4 + v7",
+        "out = v8",
     ]
 
 

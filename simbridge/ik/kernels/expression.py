@@ -14,7 +14,6 @@ from typing import Any, NamedTuple, ParamSpec, TypeAlias
 Scalar: TypeAlias = Any
 """A float, or an `Expression`."""
 
-_PRECEDENCE = {"+": 1, "-": 1, "*": 2, "/": 2, "neg": 3}
 _Args = ParamSpec("_Args")
 
 
@@ -152,55 +151,29 @@ def generated(signature: str, lines: Iterable[str], trace: Trace) -> Generated:
 
 
 def statements(trace: Trace, results: Iterable[tuple[str, Scalar]]) -> list[str]:
-    """The trace as lines of Python that assign each result to its place.
-
-    Values that are used more than once get a name; the others are written where they are used. Results are assigned
-    after everything is computed, so the same array may hold inputs and results.
-    """
+    """The operations that results need as lines of Python, which then assign each result to its place: the same array
+    may hold inputs and results."""
     wanted = [(place, trace.index(value)) for place, value in results]
-    uses = _uses(trace, [index for _, index in wanted])
-    text: dict[int, tuple[str, int]] = {}
-    lines = []
-    for index, (kind, *operands) in enumerate(trace.nodes):
-        if not uses[index]:
-            continue
-        text[index] = _text(kind, operands, text)
-        # Constants are repeated where they are used; array elements are read once.
-        trivial = kind == "name" and not operands[0].endswith("]")
-        if trivial or (uses[index] == 1 and kind not in ("call", "name")):
-            continue
-        lines.append(f"v{index} = {text[index][0]}")
-        text[index] = (f"v{index}", 9)
-    computed = [f"r{i} = {text[index][0]}" for i, (_, index) in enumerate(wanted)]
-    return [*lines, *computed, *(f"{place} = r{i}" for i, (place, _) in enumerate(wanted))]
-
-
-def _uses(trace: Trace, wanted: list[int]) -> list[int]:
-    """How often each operation's value is needed to compute the wanted ones."""
-    uses = [0] * len(trace.nodes)
-    for index in wanted:
-        uses[index] += 1
+    needed = {index for _, index in wanted}
     for index, (kind, *rest) in reversed(list(enumerate(trace.nodes))):
-        operands = {"name": rest[:0], "call": rest[1:], "item": rest[:1]}.get(kind, rest)
-        for operand in operands if uses[index] else ():
-            uses[operand] += 1
-    return uses
-
-
-def _text(kind: str, operands: list[Any], text: dict[int, tuple[str, int]]) -> tuple[str, int]:
-    """An operation as Python, and its precedence."""
-    if kind == "name":
-        return operands[0], 9
-    if kind == "item":
-        return f"{text[operands[0]][0]}[{operands[1]}]", 9
-    if kind == "call":
-        return f"{operands[0]}({', '.join(text[o][0] for o in operands[1:])})", 9
-    level = _PRECEDENCE[kind]
-    if kind == "neg":
-        operand, inner = text[operands[0]]
-        return f"-{operand if inner > level else f'({operand})'}", level
-    (a, left), (b, right) = text[operands[0]], text[operands[1]]
-    # Python associates to the left, so only a right operand of equal precedence needs brackets.
-    a = a if left >= level else f"({a})"
-    b = b if right > level else f"({b})"
-    return f"{a} {kind} {b}", level
+        if index in needed:
+            needed |= set({"name": rest[:0], "call": rest[1:], "item": rest[:1]}.get(kind, rest))
+    text: dict[int, str] = {}
+    lines = []
+    for index in sorted(needed):
+        kind, *rest = trace.nodes[index]
+        if kind == "name":
+            value = rest[0]
+        elif kind == "call":
+            value = f"{rest[0]}({', '.join(text[operand] for operand in rest[1:])})"
+        elif kind == "item":
+            value = f"{text[rest[0]]}[{rest[1]}]"
+        elif kind == "neg":
+            value = f"-{text[rest[0]]}"
+        else:
+            value = f"{text[rest[0]]} {kind} {text[rest[1]]}"
+        # Numbers are repeated where they are used; elements of arrays are read once, before any is written.
+        text[index] = value if kind == "name" and not value.endswith("]") else f"v{index}"
+        if text[index] != value:
+            lines.append(f"v{index} = {value}")
+    return lines + [f"{place} = {text[index]}" for place, index in wanted]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -38,19 +38,7 @@ def kernels(structure: Structure, task: str) -> Kernels:
     return Kernels(*(kernel(text, name, purpose) for name in Kernels._fields))
 
 
-def move(
-    placements: Array,
-    q: Array,
-    target: Array,
-    kp: Array,
-    damping: Array,
-    twin: Array,
-    clamp: Array,
-    ballast: float,
-    pull: Array,
-    error: Array,
-    motion: Array,
-) -> None:
+def move(*arguments: Any) -> None:
     """Stands for the generated function: see `mathematics.generate_move`."""
     raise NotImplementedError
 
