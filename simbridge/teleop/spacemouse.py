@@ -13,16 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from simbridge.teleop.device import (
-    AT_REST,
-    Axes,
-    Device,
-    DeviceError,
-    Reading,
-    Request,
-    TeleopOptions,
-    optional_package,
-)
+from simbridge.teleop.device import AT_REST, Device, DeviceError, Reading, Request, TeleopOptions, optional_package
 
 NAME = "SpaceMouse"
 VENDOR = 0x256F
@@ -59,7 +50,7 @@ class Cap:
     buttons: int = 0
 
     @property
-    def axes(self) -> Axes:
+    def axes(self) -> tuple[float, ...]:
         return (*self.translation, *self.rotation)
 
     def after(self, report: bytes) -> Cap:

@@ -31,6 +31,19 @@ def copy(values: Array, destination: Array) -> None:
         destination[i] = values[i]
 
 
+def norm(e: Array, first: int) -> float:
+    """The length of three components of a vector."""
+    return math.sqrt(e[first] * e[first] + e[first + 1] * e[first + 1] + e[first + 2] * e[first + 2])
+
+
+def largest(vector: Array) -> float:
+    """The largest magnitude in a vector."""
+    found = 0.0
+    for i in range(vector.shape[0]):
+        found = max(found, abs(vector[i]))
+    return found
+
+
 def solve_positive_definite(a: Array, b: Array, n: int) -> None:
     """Solve a x = b in place of b (n,), by L D L^T in place of the lower triangle of a (n, n), which is symmetric and
     positive semidefinite; the upper one is not read. Where a is singular to rounding the dependent unknowns are zero,

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from simbridge.ik.kernels.compile import Kernel, kernel, module_text
-from simbridge.ik.kernels.dense import aim, copy
+from simbridge.ik.kernels.dense import aim, copy, largest, norm
 from simbridge.ik.kernels.expression import Generated
 from simbridge.ik.kernels.mathematics import Structure, generate_linearize
 from simbridge.ik.kernels.step import Buffers, linearize, take_step
@@ -63,11 +63,6 @@ def compiled_loop(
     return kernel(module_text(track, given=given), "track", f"{solver} for this kinematic structure")
 
 
-def norm(e: Array, first: int) -> float:
-    """The length of three components of a vector."""
-    return math.sqrt(e[first] * e[first] + e[first + 1] * e[first + 1] + e[first + 2] * e[first + 2])
-
-
 def clamped_cost(size: float, clamp: float) -> float:
     """The cost whose gradient is an error clamped to a length: half a square, and linear beyond the clamp."""
     return 0.5 * size * size if size <= clamp else clamp * (size - 0.5 * clamp)
@@ -77,14 +72,6 @@ def cost_of(buffers: Buffers) -> float:
     """The cost of the residual, which steps are to reduce."""
     cost = clamped_cost(norm(buffers.residual, 0), buffers.translation_clamp)
     return cost + buffers.rotation_weight * clamped_cost(norm(buffers.residual, 3), buffers.rotation_clamp)
-
-
-def largest(step: Array) -> float:
-    """The largest magnitude in a vector."""
-    found = 0.0
-    for i in range(step.shape[0]):
-        found = max(found, abs(step[i]))
-    return found
 
 
 def limit_step(step: Array, clamp: float) -> float:

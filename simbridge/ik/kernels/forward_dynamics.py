@@ -6,14 +6,13 @@ accumulation only), the ballast (kg m^2), the last error (6) and whether there i
 
 from __future__ import annotations
 
-import math
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from simbridge.ik.kernels.compile import Kernel, kernel, module_text
-from simbridge.ik.kernels.dense import aim, copy
+from simbridge.ik.kernels.dense import aim, copy, largest, norm
 from simbridge.ik.kernels.mathematics import Structure, generate_move
 from simbridge.robot.pose import Array, Counts
 
@@ -57,14 +56,6 @@ def attained(error: Array) -> bool:
     for i in range(6):
         total += error[i] * error[i]
     return total < 1e-14
-
-
-def largest_of(vector: Array, n: int, scale: float) -> float:
-    """The largest magnitude in scale times a vector's first n components."""
-    largest = 0.0
-    for i in range(n):
-        largest = max(largest, abs(scale * vector[i]))
-    return largest
 
 
 def adapted(ballast: float, ratio: float, least: float) -> float:
@@ -122,9 +113,9 @@ def track(
                 lowest = level
                 if iteration == iterations:
                     break
-            scale, largest = quarter, largest_of(motion, n, quarter)
-            if largest > step_clamp:
-                scale *= step_clamp / largest
+            scale, way = quarter, quarter * largest(motion[:n])
+            if way > step_clamp:
+                scale *= step_clamp / way
             predicted = model * scale * float(motion[n])
             for i in range(n):
                 q[i] += scale * motion[i]
@@ -197,8 +188,7 @@ def solve(
             ballast = 0.0
             for iteration in range(last + 1):
                 move(placements, q, target, kp, undamped, masses, clamp, ballast, pull, error, motion)
-                distance = math.sqrt(error[0] * error[0] + error[1] * error[1] + error[2] * error[2])
-                angle = math.sqrt(error[3] * error[3] + error[4] * error[4] + error[5] * error[5])
+                distance, angle = norm(error, 0), norm(error, 3)
                 miss = max(distance / tolerance[0], angle / tolerance[1])
                 # The start always counts, so that there is a result even if no residual is a number.
                 if miss < best or (attempt == 0 and iteration == 0):
@@ -214,9 +204,9 @@ def solve(
                     ballast = max((distance + angle) ** 2, 1e-15) * masses[0]
                 used[t] += 1
                 scale = 0.25 * dt * dt
-                largest = largest_of(motion, n, scale)
-                if largest > step_clamp:
-                    scale *= step_clamp / largest
+                way = scale * largest(motion[:n])
+                if way > step_clamp:
+                    scale *= step_clamp / way
                 for i in range(n):
                     q[i] += scale * motion[i]
             if best <= 1.0:
