@@ -185,12 +185,14 @@ class Exchange:
 
     def receive(self, data: bytes, address: Any, now: float) -> None:
         """Take a datagram in; now: monotonic, s."""
+        reply = _Reply(address)
+        self._replies.append(reply)
         try:
             message = parse(data)
         except InvalidParameter as error:
-            self._drop("malformed", _Reply(address), str(error))
+            self._drop("malformed", reply, str(error))
             return
-        reply = _Reply(address, message.client, message.seq)
+        reply.client, reply.seq = message.client, message.seq
         # How long the answer takes says nothing of the token.
         if not hmac.compare_digest(message.token.encode(errors="replace"), self.token.encode()):
             self._drop("token", reply, "The token is wrong.")
@@ -198,9 +200,8 @@ class Exchange:
         reply.trusted = True
         client = (message.client, address)
         if isinstance(message, Halt):
-            self._end("disengage")
+            self._end()
             self._requests.insert(0, "halt")
-            self._replies.append(reply)
         elif message.seq <= (newest := self._newest.get(client, -1)):
             self._drop("order", reply, f"Dropped: seq {message.seq} came after {newest}.")
         else:
@@ -216,39 +217,36 @@ class Exchange:
         if isinstance(message, Engage):
             self._engage(client, reply, now)
         elif isinstance(message, Status):
-            self._replies.append(reply)
+            pass  # its reply is all it asks for
         elif self._driver is not None and not drives:
             self._drop("driver", reply, self._refusal)
         elif isinstance(message, Motion) and (not self.engagement or message.engagement != self.engagement):
             self._drop("engagement", reply, "Dropped: it belongs to no present engagement; send engage first.")
-        else:
-            if isinstance(message, (Pose, Twist, Jog, Joints)):
-                self._commands.append(command_of(message))
-            elif isinstance(message, Button):
-                changed = self._buttons | {message.button} if message.pressed else self._buttons - {message.button}
-                self._buttons = changed if len(changed) <= _MOST_BUTTONS else self._buttons
-            elif isinstance(message, Disengage) and drives:
-                self._end("disengage")
-            self._replies.append(reply)
+        elif isinstance(message, (Pose, Twist, Jog, Joints)):
+            self._commands.append(command_of(message))
+        elif isinstance(message, Button):
+            changed = self._buttons | {message.button} if message.pressed else self._buttons - {message.button}
+            self._buttons = changed if len(changed) <= _MOST_BUTTONS else self._buttons
+        elif isinstance(message, Disengage) and drives:
+            self._end()
 
     def _engage(self, client: Client, reply: _Reply, now: float) -> None:
         if self._driver is not None and client != self._driver:
             if self._engaging or now - self._heard <= SILENCE:
                 self._drop("driver", reply, self._refusal)
                 return
-            self._end("disengage")
+            self._end()
         if not self.engagement and not self._engaging:
             self._driver, self._heard, self._engaging = client, now, True
             self._requests.append("engage")
         reply.engages = True
-        self._replies.append(reply)
 
-    def _end(self, request: Request) -> None:
+    def _end(self) -> None:
         """The engagement ends now: nothing that was received before moves the arm any more."""
         self.engagement, self._driver, self._engaging = 0, None, False
         self._commands.clear()
         self._buttons = frozenset()
-        self._requests = [request]
+        self._requests = ["disengage"]
 
     @property
     def _refusal(self) -> str:
@@ -258,7 +256,6 @@ class Exchange:
     def _drop(self, reason: str, reply: _Reply, error: str) -> None:
         self.dropped[reason] += 1
         reply.error = error
-        self._replies.append(reply)
 
     def take(self) -> Reading:
         """The requests and commands since the last call."""
