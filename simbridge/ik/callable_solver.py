@@ -80,11 +80,9 @@ class CallableSolver(Solver):
             raise InvalidParameter(f"answer of the solver {self.name}", answer, f"{self.robot.n} finite numbers")
         return joints
 
-    def _track(self, poses: Array, q0: Array) -> Array:
-        out, q = np.empty((len(poses), self.robot.n)), q0
+    def _advance(self, poses: Array, memory: Array, out: Array) -> None:
         for t, target in enumerate(poses):
-            q = out[t] = self._call(q, pin.XYZQUATToSE3(target))
-        return out
+            memory[:] = out[t] = self._call(memory, pin.XYZQUATToSE3(target))
 
     def _try(self, goal: Array, q: Array, tolerance: tuple[float, float]) -> tuple[Array, float, float, int]:
         """Calls the function repeatedly, at most a hundred times."""

@@ -124,9 +124,8 @@ class ClosedForm(Solver):
         self._met = notes[:1]
         return out[: max(0, count)]
 
-    def _track(self, poses: Array, q0: Array) -> Array:
-        path, _, self._met = self._follow(poses, q0)
-        return path
+    def _advance(self, poses: Array, memory: Array, out: Array) -> None:
+        out[:], _, self._met = self._follow(poses, memory)
 
     def _solve(self, goal: Array, start: Array) -> Solution:
         """The solution nearest to the start; out of reach what `step` would do, not converged."""

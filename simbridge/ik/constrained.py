@@ -27,8 +27,8 @@ from simbridge.ik.iterative import CompiledStep, IterativeSolver
 from simbridge.ik.kernels.dense import decompose, solve_rank_revealing
 from simbridge.ik.kernels.step import MAX_STRICT, Buffers
 from simbridge.ik.settings import ConstrainedParameters
-from simbridge.ik.solver import Solution, Solver
-from simbridge.ik.targets import Target, as_pose, numbers
+from simbridge.ik.solver import Solution
+from simbridge.ik.targets import as_pose, numbers
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 
@@ -171,19 +171,15 @@ class Constrained(IterativeSolver):
             raise InvalidParameter("number of a solver's strict rows", len(strict), f"at most {MAX_STRICT}")
         return CompiledStep(strict_rows_step, (strict, values, *soft), drifts=True)
 
-    def step(self, target: Target) -> Array:
-        return super().step(target) if self._varying is None else Solver.step(self, target)
-
     def _strict_rows(self) -> Array | None:
         return None if self._strict is None else self._strict.at(self._q)[0]
 
-    def _track(self, poses: Array, q0: Array) -> Array:
+    def _advance(self, poses: Array, memory: Array, out: Array) -> None:
         if self._varying is None:
-            return super()._track(poses, q0)
-        out, q = np.empty((len(poses), self.robot.n)), q0
-        for t, pose in enumerate(poses):
-            q = out[t] = self._iterated(q, pose)
-        return out
+            super()._advance(poses, memory, out)
+        else:
+            for t, pose in enumerate(poses):
+                memory[:] = out[t] = self._iterated(memory, pose)
 
     def _search(self, goal: Array, start: Array, tolerance: tuple[float, float]) -> Solution:
         """With rows that vary as `CallableSolver`, where a call is a whole step."""

@@ -24,7 +24,7 @@ from simbridge.errors import InvalidParameter, UnstableSolver
 from simbridge.ik.kernels import forward_dynamics as loops
 from simbridge.ik.kernels.mathematics import structure_of
 from simbridge.ik.settings import ForwardDynamicsParameters, expand_gain, resolved, without_clamps
-from simbridge.ik.solver import TOLERANCE, Solution, StatefulSolver
+from simbridge.ik.solver import TOLERANCE, Solution, Solver
 from simbridge.ik.targets import Target, as_joints, as_pose, task_of
 from simbridge.robot.pose import Array, Counts
 from simbridge.robot.robot import Robot
@@ -72,7 +72,7 @@ class Twin:
         return self.tool_mass, self.tool_inertia, self.link_mass, self.link_inertia
 
 
-class ForwardDynamics(StatefulSolver):
+class ForwardDynamics(Solver):
     """The paper's solver.
 
     With a step clamp, iterations that raise the error are undone and damped, so that a target out of reach is

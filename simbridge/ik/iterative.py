@@ -14,7 +14,7 @@ from simbridge.ik.kernels import descent
 from simbridge.ik.kernels.mathematics import structure_of
 from simbridge.ik.kernels.step import allocate_buffers
 from simbridge.ik.settings import IterativeParameters, Numbers, as_numbers, resolved, without_clamps
-from simbridge.ik.solver import StatefulSolver
+from simbridge.ik.solver import Solver
 from simbridge.ik.targets import task_of
 from simbridge.robot.chain import TASK_ROWS
 from simbridge.robot.pose import Array
@@ -30,7 +30,7 @@ class CompiledStep(NamedTuple):
     drifts: bool = False
 
 
-class IterativeSolver(StatefulSolver):
+class IterativeSolver(Solver):
     """A solver that repeats one step.
 
     Args:

@@ -131,6 +131,8 @@ class Solver(ABC):
     def __init__(self, robot: Robot) -> None:
         self.robot = robot
         self._q: Array = robot.home.copy()
+        # What is kept between targets, from the first step on.
+        self._memory: Array | None = None
         # Joint positions and target for `last`, which is made on demand: it would double the time of a step.
         self._stepped: tuple[Array, Array] | None = None
         self._last: Diagnosis | None = None
@@ -175,7 +177,11 @@ class Solver(ABC):
             InvalidParameter: They are not n finite numbers.
         """
         self._q = as_joints(q, self.robot.n)
-        self._stepped = self._last = None
+        self._memory = self._stepped = self._last = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A copy continues from the same memory, with its own arrays.
+        return {**self.__dict__, "_memory": None if self._memory is None else self._memory.copy()}
 
     def step(self, target: Target) -> Array:
         """One control period towards a target: joint positions (n,), rad.
@@ -183,13 +189,12 @@ class Solver(ABC):
         Raises:
             InvalidParameter: The target is no pose; the solver stays as it is.
         """
-        goal = as_pose(target)
-        self._stepped_to(self._track(goal[None], self._q.copy())[0], goal)
-        return self._q.copy()
-
-    def _stepped_to(self, q: Array, goal: Array) -> None:
-        """Go on from q, where the step towards a goal (7,) has led."""
-        self._q, self._stepped, self._last = q, (q, goal), None
+        goal, out = as_pose(target), np.empty((1, self.robot.n))
+        if self._memory is None:
+            self._memory = self._memory_at(self._q)
+        self._advance(goal[None], self._memory, out)
+        self._q, self._stepped, self._last = out[0], (out[0], goal), None
+        return out[0].copy()
 
     def track(self, poses: Array, q0: Array | Sequence[float]) -> Array:
         """A step for each target (T, 7) in turn from q0 (n,), rad, in one compiled call: joint positions (T, n), rad.
@@ -199,7 +204,10 @@ class Solver(ABC):
         Raises:
             InvalidParameter: The targets are no poses (T, 7), or the start is not n finite numbers.
         """
-        return self._track(as_poses(poses), as_joints(q0, self.robot.n))
+        checked, begin = as_poses(poses), as_joints(q0, self.robot.n)
+        out = np.empty((len(checked), self.robot.n))
+        self._advance(checked, self._memory_at(begin), out)
+        return out
 
     def solve(self, target: Target, q0: Array | Sequence[float] | None = None) -> Solution:
         """Find joint positions for one target, to `START_TOLERANCE`, first from q0 (n,), rad, the robot's home by
@@ -222,9 +230,13 @@ class Solver(ABC):
         """
         return self._solve_each(as_poses(poses), as_joints(q0, self.robot.n))
 
+    def _memory_at(self, q: Array) -> Array:
+        """The whole memory of an arm at rest at q (n,): a new array."""
+        return q.copy()
+
     @abstractmethod
-    def _track(self, poses: Array, q0: Array) -> Array:
-        """`track` of checked targets (T, 7), from a copy of the start (n,)."""
+    def _advance(self, poses: Array, memory: Array, out: Array) -> None:
+        """Go on to checked targets (T, 7), which updates the memory; out: joint positions (T, n)."""
 
     def _solve(self, goal: Array, start: Array) -> Solution:
         """`solve` of a checked target (7,), from a copy of the start (n,)."""
@@ -279,41 +291,3 @@ class Solver(ABC):
         """The lag of the solution behind a target that moves at constant speed, s, with this time between two steps, s;
         None where no formula is known."""
         return None
-
-
-class StatefulSolver(Solver):
-    """A solver whose `step` and `track` are one compiled loop, with a memory that is kept between targets."""
-
-    def __init__(self, robot: Robot) -> None:
-        super().__init__(robot)
-        self._memory: Array | None = None
-
-    def reset(self, q: Array | Sequence[float]) -> None:
-        super().reset(q)
-        self._memory = None
-
-    def __getstate__(self) -> dict[str, Any]:
-        # A copy continues from the same memory, with its own arrays.
-        return {**self.__dict__, "_memory": None if self._memory is None else self._memory.copy()}
-
-    def step(self, target: Target) -> Array:
-        goal = as_pose(target)
-        if self._memory is None:
-            self._memory = self._memory_at(self._q)
-        out = np.empty((1, self.robot.n))
-        self._advance(goal[None], self._memory, out)
-        self._stepped_to(out[0], goal)
-        return out[0].copy()
-
-    def _track(self, poses: Array, q0: Array) -> Array:
-        out = np.empty((len(poses), self.robot.n))
-        self._advance(poses, self._memory_at(q0), out)
-        return out
-
-    def _memory_at(self, q: Array) -> Array:
-        """The whole memory of an arm at rest at q (n,)."""
-        return q.copy()
-
-    @abstractmethod
-    def _advance(self, poses: Array, memory: Array, out: Array) -> None:
-        """Go on to the poses (T, 7), which updates the memory; out: joint positions (T, n)."""
