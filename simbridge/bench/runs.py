@@ -35,7 +35,7 @@ from simbridge.running.recorder import Samples
 from simbridge.running.run_setup import prepare, resolved_settings
 from simbridge.running.runner import execute, open_backend
 from simbridge.sweeps.engine import Cluster, Cores, Engine, Task, results
-from simbridge.sweeps.identity import made_by
+from simbridge.sweeps.job import made_by
 from simbridge.sweeps.page import write_page
 from simbridge.sweeps.results import RESULTS
 from simbridge.sweeps.sweep import sweep

@@ -14,8 +14,7 @@ from typing import Any
 from loky import ProcessPoolExecutor
 
 from simbridge.errors import InternalError, MissingPackage, SimbridgeError
-from simbridge.sweeps.identity import made_by
-from simbridge.sweeps.job import work
+from simbridge.sweeps.job import made_by, work
 from simbridge.sweeps.results import FAILED, REFUSED, Result
 
 AHEAD = 4

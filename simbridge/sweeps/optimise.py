@@ -16,7 +16,7 @@ from typing import Any
 from simbridge.errors import InvalidParameter, MissingPackage, UnknownName
 from simbridge.evaluation.summary import Summary
 from simbridge.sweeps.grid import Grid, Point
-from simbridge.sweeps.identity import made_by
+from simbridge.sweeps.job import made_by
 from simbridge.sweeps.parameters import parameter
 from simbridge.sweeps.results import Row, is_figure, number
 from simbridge.text import listed

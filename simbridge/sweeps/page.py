@@ -25,7 +25,7 @@ from simbridge.report.rendering import Figure, LegendEntry, render
 from simbridge.robot.files import write_file
 from simbridge.robot.pose import Array
 from simbridge.sweeps.grid import Point
-from simbridge.sweeps.identity import made_by
+from simbridge.sweeps.job import made_by
 from simbridge.sweeps.parameters import parameters
 from simbridge.sweeps.results import (
     AXES,

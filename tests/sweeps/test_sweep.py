@@ -19,8 +19,7 @@ import simbridge
 from simbridge.errors import InvalidParameter, UnknownName
 from simbridge.sweeps import engine
 from simbridge.sweeps.grid import Grid, Range, read_grid
-from simbridge.sweeps.identity import made_by
-from simbridge.sweeps.job import figures_of, forget_files, job_of, work
+from simbridge.sweeps.job import figures_of, forget_files, job_of, made_by, work
 from simbridge.sweeps.parameters import parameters
 from tests.sweeps.rows import compared, rows_of
 
