@@ -247,25 +247,21 @@ def _decoded(file: Path, decode: Callable[[bytes], Any]) -> Mapping[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def newest_run() -> Path:
-    """The run, repeats or session that began last, of those under runs/ and those in this directory.
+def named_run(given: str) -> str:
+    """A run's directory as it was given. For `last`, the run, repeats or session that began last, of those under runs/
+    and those in this directory; it is named on standard error.
 
     Raises:
         NotARun: There is none.
     """
+    if given != LAST or Path(LAST).exists():
+        return given
     here = [path for folder in (Path(RUNS), Path()) if folder.is_dir() for path in folder.iterdir()]
     begun = {path: [*path.glob("settings.toml"), *_numbered(path)] for path in here if path.is_dir()}
     found = {path: max(file.stat().st_mtime for file in files) for path, files in begun.items() if files}
     if not found:
         raise NotARun(LAST, "", f"there is no run under {RUNS}/ or in this directory; name a run's directory")
-    return max(found, key=lambda path: found[path])
-
-
-def named_run(given: str) -> str:
-    """A run's directory as it was given; the newest one for `last`, which is then named on standard error."""
-    if given != LAST or Path(LAST).exists():
-        return given
-    newest = newest_run()
+    newest = max(found, key=lambda path: found[path])
     print(f"{LAST}: {newest}", file=sys.stderr)
     return str(newest)
 

@@ -138,17 +138,12 @@ def shown_range(levels: Iterable[tuple[float, float]]) -> tuple[float, float]:
     return bottom, max(1.4 * highest, 10.0 * bottom)
 
 
-def linear_range(values: Sequence[Array], smallest: float = 1e-4) -> tuple[float, float]:
-    """The range of linear axes: zero and all values, with a margin."""
-    low = min(0.0, *(float(value.min()) for value in values))
-    high = max(0.0, *(float(value.max()) for value in values))
-    margin = 0.06 * max(high - low, smallest)
-    return low - margin, high + margin
-
-
 def linear_panel(title: str, unit: str, lines: Sequence[Line], smallest: float = 1e-4) -> Panel:
-    """Lines over linear axes; values less than `smallest` apart are not magnified."""
-    return Panel(title, lines, linear_range([line.values for line in lines], smallest), unit)
+    """Lines over linear axes with zero and all values; values less than `smallest` apart are not magnified."""
+    low = min(0.0, *(float(line.values.min()) for line in lines))
+    high = max(0.0, *(float(line.values.max()) for line in lines))
+    margin = 0.06 * max(high - low, smallest)
+    return Panel(title, lines, (low - margin, high + margin), unit)
 
 
 def broad(name: str, label: str, chart: Chart) -> Markup:

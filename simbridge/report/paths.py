@@ -248,7 +248,7 @@ def draw_error_map(
     bar.grid(False)
     bar.set_xticks([])
     bar.yaxis.tick_right()
-    bar.set_yticks(range(len(edges)), [as_written(float(f"{edge:.3g}")) for edge in edges])
+    bar.set_yticks(range(len(edges)), edge_names(edges))
     bar.spines[:].set_visible(False)
     bar.set_title("mm", loc="left")
     return drawing, axes, view, frame
@@ -283,6 +283,11 @@ def colour_steps(error: Array) -> Array:
         inner = np.array([edge for edge in _round_numbers(mantissas, worst) if edge > least])
     # No last step that is hardly wider than the rounding of its numbers.
     return np.concatenate([[0.0], inner[inner < 0.98 * worst], [worst]])
+
+
+def edge_names(edges: Array) -> list[str]:
+    """Of these errors, mm, with three digits."""
+    return [as_written(float(f"{edge:.3g}")) for edge in edges]
 
 
 def _round_numbers(mantissas: tuple[float, ...], largest: float) -> list[float]:

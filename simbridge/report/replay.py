@@ -20,9 +20,8 @@ from numpy.typing import NDArray
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.report.arm_scene import ArmScene
 from simbridge.report.charts import decimated_path
-from simbridge.report.drawing import as_written
 from simbridge.report.palette import REFERENCE
-from simbridge.report.paths import colour_steps, colours
+from simbridge.report.paths import colour_steps, colours, edge_names
 from simbridge.report.rendering import render
 from simbridge.robot.pose import Array
 from simbridge.text import NO_BREAK, degrees, millimetres
@@ -148,14 +147,15 @@ def _rgb(colour: Any) -> tuple[int, int, int]:
 
 def _legend(evaluation: Evaluation, edges: Array, meshes: str) -> str:
     """The meaning of the colours, as HTML over the scene."""
+    names = edge_names(edges)
     return render(
         "replay_legend.html",
         scenario=evaluation.settings["scenario"]["name"],
         robot=evaluation.settings["robot"]["title"],
         reference=REFERENCE,
         meshes=meshes,
-        steps=list(zip(map(_rgb, colours(edges)), [as_written(float(f"{edge:.3g}")) for edge in edges], strict=False)),
-        largest=f"{as_written(float(f'{edges[-1]:.3g}'))}{NO_BREAK}mm",
+        steps=list(zip(map(_rgb, colours(edges)), names, strict=False)),
+        largest=f"{names[-1]}{NO_BREAK}mm",
     )
 
 
