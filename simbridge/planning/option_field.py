@@ -32,6 +32,9 @@ shared_option = partial(option, commands=("run", "check", "inspect"))
 planned_option = partial(shared_option, table="scenario")
 """Such an option that is recorded with the scenario."""
 
+teleop_option = partial(option, commands=("teleop",))
+"""An option of teleoperation."""
+
 
 def literal_choices(kind: Any) -> tuple[str, ...]:
     """The values of a `Literal`, also of one that may be None; () for another type."""

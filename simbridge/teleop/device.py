@@ -18,7 +18,7 @@ import pinocchio as pin
 
 from simbridge.errors import InputFileError, InvalidParameter, MissingPackage, Refusal, SimbridgeError, UnknownName
 from simbridge.planning.live.messages import TwistFrame
-from simbridge.planning.option_field import option
+from simbridge.planning.option_field import teleop_option
 from simbridge.robot.pose import Array
 
 if TYPE_CHECKING:  # loads the backends; a device is only given its session
@@ -155,10 +155,6 @@ def read_token(path: str) -> str:
         raise InputFileError(path, f"The token cannot be read from it: {error}.") from None
 
 
-def _option(*facts: Any, **more: Any) -> Any:
-    return option(*facts, **more, commands=("teleop",))
-
-
 @dataclass(frozen=True)
 class TeleopOptions:
     """How readings of a device become motions. In SI units and radians; the help text of each field describes it.
@@ -167,36 +163,42 @@ class TeleopOptions:
         InvalidParameter, UnknownName: A value is invalid.
     """
 
-    dead_band: float = _option(0.08, "Part of the travel of a stick or cap that counts as rest, 0 to 0.9.", "SHARE")
-    translation_speed: float = _option(0.1, "Speed of the TCP at full deflection, or of a held key.", "M/S")
-    rotation_speed: float = _option(0.5, "Rotation at full deflection, or of a held key.", "RAD/S")
-    frame: TwistFrame = _option(
+    dead_band: float = teleop_option(
+        0.08, "Part of the travel of a stick or cap that counts as rest, 0 to 0.9.", "SHARE"
+    )
+    translation_speed: float = teleop_option(0.1, "Speed of the TCP at full deflection, or of a held key.", "M/S")
+    rotation_speed: float = teleop_option(0.5, "Rotation at full deflection, or of a held key.", "RAD/S")
+    frame: TwistFrame = teleop_option(
         "base_link",
         "Axes in which the device moves the TCP: base_link (x forward, as in ROS), base (as on the pendant), or tool.",
     )
-    lock: tuple[str, ...] = _option(
+    lock: tuple[str, ...] = teleop_option(
         (),
         "Axes that do not move: some of x,y,z,rx,ry,rz, or translation, or rotation.",
         "AXIS,...",
         "none",
         read=read_lock,
     )
-    step: float = _option(0.005, "Step of a key press, where the terminal reports no release.", "MM", units=(1e-3,))
-    step_angle: float = _option(math.radians(2.0), "The same, for rotations.", "DEG", units=(math.radians(1.0),))
-    dead_man_button: int | None = _option(
+    step: float = teleop_option(
+        0.005, "Step of a key press, where the terminal reports no release.", "MM", units=(1e-3,)
+    )
+    step_angle: float = teleop_option(math.radians(2.0), "The same, for rotations.", "DEG", units=(math.radians(1.0),))
+    dead_man_button: int | None = teleop_option(
         None, "Number of the button to hold while the arm moves.", "N", "spacemouse 1, gamepad 6"
     )
-    engage_button: int | None = _option(
+    engage_button: int | None = teleop_option(
         None, "Number of the button that engages and disengages.", "N", "spacemouse 2, gamepad 8"
     )
-    on_button: str | None = _option(
+    on_button: str | None = teleop_option(
         None,
         "Called as function(button, pressed) for each other button of the device: a gripper is yours to drive.",
         "MODULE:FUNCTION",
         "none",
     )
-    listen: str = _option(LOOPBACK, "network: address to listen on; other than loopback needs --token-file.", "ADDRESS")
-    port: int = _option(PORT, "network: UDP port.", "PORT")
+    listen: str = teleop_option(
+        LOOPBACK, "network: address to listen on; other than loopback needs --token-file.", "ADDRESS"
+    )
+    port: int = teleop_option(PORT, "network: UDP port.", "PORT")
     # Not shown where options are printed.
     token: str = field(
         default="",

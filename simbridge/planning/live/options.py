@@ -8,14 +8,13 @@ from typing import Literal, get_args
 import numpy as np
 
 from simbridge.errors import InvalidParameter, UnknownName
-from simbridge.planning.option_field import option
+from simbridge.planning.option_field import teleop_option
 
 LiveHold = Literal["continue", "zero-order"]
 Filter = Literal["none", "one-euro", "butterworth"]
 
 # Without an input for this long, s, the arm brakes and holds.
 TIMEOUTS = {"twist": 0.2, "jog": 0.2, "pose": 0.5, "joints": 0.5, "follow": 0.5, "follow_joints": 0.5}
-_COMMANDS = ("teleop",)
 
 LIVE = (
     "cell", "host", "tcp", "payload", "unmodelled_payload", "period", "max_tool_speed", "floor", "gui", "kinematics",
@@ -38,33 +37,28 @@ class LiveOptions:
         InvalidParameter, UnknownName: A value is invalid.
     """
 
-    hold: LiveHold = option(
+    hold: LiveHold = teleop_option(
         "continue",
         "Between two poses: continue moves on by the velocity between the last two, for at most one input period; "
         "zero-order keeps the last pose.",
-        commands=_COMMANDS,
     )
-    timeout: float | None = option(
+    timeout: float | None = teleop_option(
         None,
         "Without an input for this long the arm brakes and holds.",
         "S",
         "0.2 for velocities, 0.5 for poses and joint positions",
-        commands=_COMMANDS,
     )
-    max_jump: tuple[float, float] = option(
+    max_jump: tuple[float, float] = teleop_option(
         (0.1, 0.5),
         "A pose further than this from the last one is rejected: distance, and angle (also of a joint).",
         "M RAD",
-        commands=_COMMANDS,
     )
-    filter: Filter = option(
-        "none", "Filter of poses and joint positions: one-euro or butterworth (second order).", commands=_COMMANDS
+    filter: Filter = teleop_option(
+        "none", "Filter of poses and joint positions: one-euro or butterworth (second order)."
     )
-    filter_cutoff: float = option(5.0, "Cutoff frequency of the filter; one-euro: at rest.", "HZ", commands=_COMMANDS)
-    lead: bool = option(
-        False,
-        "Send the inverse of the servo law, so that the arm does not trail the setpoints; without preview.",
-        commands=_COMMANDS,
+    filter_cutoff: float = teleop_option(5.0, "Cutoff frequency of the filter; one-euro: at rest.", "HZ")
+    lead: bool = teleop_option(
+        False, "Send the inverse of the servo law, so that the arm does not trail the setpoints; without preview."
     )
 
     def __post_init__(self) -> None:
