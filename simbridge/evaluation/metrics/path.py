@@ -13,14 +13,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from simbridge.evaluation.metrics.samples import PositionStatistics, column, rms, rows, stamps, statistics
-from simbridge.ik.kernels.compile import Kernel, kernel, module_text
+from simbridge.ik.kernels.compile import kernel_of
 from simbridge.robot.pose import Array
 
 Point = tuple[float, float, float]
@@ -99,7 +98,8 @@ def contour_error(
     near = at if expected is None else column("expected instants", expected, len(points))
     length = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(corners, axis=0), axis=1))])
     distance, place = np.empty(len(points)), np.empty(len(points))
-    _search()(corners, length, points, np.interp(near, times, length), distance, place)
+    search = kernel_of(_nearest_places, "contour error")
+    search(corners, length, points, np.interp(near, times, length), distance, place)
     lag = np.interp(at, times, length) - place
     return ContourError(distance, place, lag, _lag_time(times, length, at, near, place, lag))
 
@@ -119,11 +119,6 @@ def _lag_time(times: Array, length: Array, due: Array, near: Array, place: Array
     piece = np.clip(np.searchsorted(times, due, side="right") - 1, 0, len(steps) - 1)
     clear = (steps[piece] >= slowest * periods[piece]) & (np.abs(lag) >= slowest * np.abs(lag_time))
     return np.where(clear, lag_time, np.nan)
-
-
-@lru_cache(maxsize=1)
-def _search() -> Kernel:
-    return kernel(module_text(_nearest_places), "_nearest_places", "contour error")
 
 
 def _nearest_places(
