@@ -40,6 +40,10 @@ if TYPE_CHECKING:  # the registry imports it
 
 # After so many periods in a row whose step took longer than a period, the arm brakes and holds.
 SLOW_STEPS = 10
+_IMPORTABLE = (
+    "module:function, or an object that pickle can send to the loop's process: define it in a module of its own, not "
+    "in the program that is run"
+)
 
 
 @dataclass(frozen=True)
@@ -116,12 +120,6 @@ class LiveSetup:
             max_tool_speed=self.max_tool_speed,
             preview=self.preview,
         )
-
-
-_IMPORTABLE = (
-    "module:function, or an object that pickle can send to the loop's process: define it in a module of its own, not "
-    "in the program that is run"
-)
 
 
 def unpickled(data: bytes) -> LiveSetup:
