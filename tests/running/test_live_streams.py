@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.robot import load_robot
 from simbridge.robot.collision import CollisionModel
-from simbridge.running import live_session
+from simbridge.running import live_setup
 from simbridge.servo.law import ServojLaw
 from tests.properties import few_examples
 from tests.running.input_streams import input_stream, play
@@ -34,7 +34,7 @@ SLIDER = st.dictionaries(st.integers(50, 700), st.sampled_from([0.0, 0.1, 0.5, 1
 @pytest.fixture(autouse=True)
 def without_reports(monkeypatch):
     """A page takes longer than a stream."""
-    monkeypatch.setattr(live_session, "finish_session", lambda *_: None)
+    monkeypatch.setattr(live_setup, "finish_session", lambda *_: None)
 
 
 def settled(session):

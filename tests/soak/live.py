@@ -25,7 +25,7 @@ from simbridge.robot import load_robot
 from simbridge.robot.collision import CollisionModel
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
-from simbridge.running import live_session
+from simbridge.running import live_setup
 from simbridge.running.live_session import LiveSession
 from simbridge.running.live_setup import live
 from simbridge.servo.law import ServojLaw
@@ -198,7 +198,7 @@ def run_streams(seeds: Iterable[int], host: str, robot_name: str, results: Path,
     deadline, remaining, sessions = time.monotonic() + seconds, iter(seeds), 0
     try:
         # A report of hours would take long, and nobody reads it.
-        with mock.patch.object(live_session, "finish_session", lambda *_: None):
+        with mock.patch.object(live_setup, "finish_session", lambda *_: None):
             while time.monotonic() < deadline and (seed := next(remaining, None)) is not None:
                 station.ready(network=False)
                 sessions += 1
