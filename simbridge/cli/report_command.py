@@ -25,13 +25,8 @@ def report(run: str, *, figures: str | None = None, format: str = "svg", as_json
     is missing because repeats were killed, or unfinished because an evaluation was interrupted, is written too.
 
     Numbers and tolerance come from settings.toml, plan.npz and log.mcap. summary.json, where there is one, adds what
-    these do not hold: how the run ended, and the control loop's timing.
-
-    Args:
-        run: The directory of a run or of repeats.
-        figures: A directory for figures as files; None for none. Of repeats each run has a directory in it.
-        format: Of the figures, "svg" or "pdf".
-        as_json: Print JSON in place of the paths.
+    these do not hold: how the run ended, and the control loop's timing. The arguments are the command's flags; in the
+    directory of the figures each run of repeats has one of its own.
 
     Returns:
         The exit status, as of `simbridge run`: 0 for a run that completed and kept its tolerance if it had one, 1 for
