@@ -236,6 +236,9 @@ def writing(path: str | os.PathLike[str], advice: str = "") -> Iterator[None]:
     except OutputError:
         raise
     except (OSError, sqlite3.Error) as error:
+        if isinstance(error.__context__, KeyboardInterrupt):
+            # Ctrl-C while the standard library removes a directory closes a descriptor twice.
+            raise error.__context__ from None
         number, reason = getattr(error, "errno", None), getattr(error, "strerror", None) or error
         if isinstance(error, FileExistsError):
             reason, advice = "it exists already, and is never overwritten", advice or "; choose another name"

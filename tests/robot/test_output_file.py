@@ -202,6 +202,18 @@ def test_an_export_that_ctrl_c_ends_at_any_instant_is_the_earlier_or_the_new_one
     assert ends <= {b"earlier", new} and b"earlier" in ends
 
 
+def test_ctrl_c_stays_ctrl_c_where_cleaning_up_after_it_fails(tmp_path, monkeypatch):
+    close = os.close
+
+    def interrupted(descriptor):
+        close(descriptor)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), replacing(tmp_path / "a.csv") as new:
+        new.write_text("new")
+        monkeypatch.setattr(os, "close", interrupted)
+
+
 def test_an_interrupted_exchange_of_directories_puts_the_earlier_one_back(tmp_path, monkeypatch):
     target = tmp_path / "bag"
     target.mkdir()
