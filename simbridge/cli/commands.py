@@ -35,7 +35,7 @@ from simbridge.running.run_setup import Prepared, check_facts, chosen_solver, pr
 from simbridge.running.signals import number_of
 from simbridge.text import counted, fixed, milliseconds, significant, table_of
 from simbridge.trajectory.files import is_bag, pose_topics
-from simbridge.trajectory.gaps import named
+from simbridge.trajectory.samples import named
 from simbridge.trajectory.trajectory import Trajectory
 
 

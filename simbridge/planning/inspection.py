@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from simbridge.ik.solver import Solver
 from simbridge.robot import pose
 from simbridge.robot.pose import Array
-from simbridge.trajectory.gaps import GAP, LARGEST, Fault, jumps
-from simbridge.trajectory.gaps import gaps as gaps_of
+from simbridge.trajectory.samples import GAP, LARGEST, Fault, jumps
+from simbridge.trajectory.samples import gaps as gaps_of
 from simbridge.trajectory.trajectory import Trajectory
 
 # Targets that are solved at most: one out of reach takes as long as a hundred others.

@@ -30,7 +30,7 @@ from simbridge.servo.law import GAIN, LOOKAHEAD, check_tuning
 from simbridge.servo.plant import Plant, load_plant
 from simbridge.text import listed
 from simbridge.trajectory.files import Anchor, Column, Frame, ReadOptions
-from simbridge.trajectory.gaps import Gaps
+from simbridge.trajectory.samples import Gaps
 from simbridge.trajectory.sampling import Sampling
 from simbridge.trajectory.trajectory import Hold
 

@@ -23,8 +23,8 @@ from simbridge.robot.kinematics import tool_path
 from simbridge.robot.pose import quaternions
 from simbridge.robot.robot import Robot
 from simbridge.trajectory.files import Column, ReadOptions, check_frame, read_recording
-from simbridge.trajectory.gaps import without_gaps
 from simbridge.trajectory.rtde_recording import is_rtde_recording, read_rtde
+from simbridge.trajectory.samples import without_gaps
 from simbridge.trajectory.sampling import Sampling
 from simbridge.trajectory.trajectory import Hold, Trajectory, described
 

@@ -17,7 +17,7 @@ from simbridge.backends.backend import Ask, Backend, Facts
 from simbridge.errors import InvalidParameter, OutputError
 from simbridge.evaluation.repeats import RepeatsSummary, run_summary, summarize_repeats
 from simbridge.evaluation.summary import Summary
-from simbridge.planning.approach import plan_approach
+from simbridge.planning.check import plan_approach
 from simbridge.recording.run_directory import RunDirectory, is_of_repeats, repeats_in
 from simbridge.report.repeats_page import write_repeats_page
 from simbridge.report.settings_list import flattened

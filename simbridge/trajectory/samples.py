@@ -1,4 +1,4 @@
-"""Poses and instants from the numbers of a table: which units it is in, by what it states or by stated rules.
+"""A recording: poses and instants from the numbers of a table, in units that it states or by rules; gaps and jumps.
 
 Where neither a name nor `--columns` states a unit, the numbers decide, and what they leave open is refused:
 
@@ -8,26 +8,45 @@ Where neither a name nor `--columns` states a unit, the numbers decide, and what
   stamp, counted from 1970, is a date from 1990 to 2100. Fewer than five samples are in seconds, unless it is a date.
 
 A file that ends in .tum is in seconds and metres: that is what the format is; a note says what the rules make of it.
+
+A gap is a step of more than GAP median steps. Up to LARGEST median steps it is interpolated; a larger one is refused,
+unless a treatment is chosen:
+
+- `interpolate`: the target moves from the pose before to the pose after, in the time of the gap.
+- `hold`: the target stays at the pose before, and steps to the pose after when that comes, as with a live source.
+- `split`: the longest piece between two such gaps is the trajectory; the others are left out.
+
+Below 1 s of data or five samples no gap is judged. A jump is a step of more than 20 mm or 10 degrees between two
+samples without a gap that is also ten times as large as the 95th percentile of all steps.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import pinocchio as pin
+from numpy.typing import NDArray
 
 from simbridge.errors import InputFileError, InvalidTrajectory
 from simbridge.robot import pose
 from simbridge.robot.pose import Array, Counts
-from simbridge.text import counted, plain, significant
+from simbridge.text import counted, displayed, plain, significant
 from simbridge.trajectory.columns import QUATERNION, ROTATION_VECTOR, UNITS, WALL_CLOCK, Table
 from simbridge.trajectory.trajectory import Trajectory, described
 
+Gaps = Literal["refuse", "hold", "interpolate", "split"]
+
+GAP, LARGEST = 1.5, 10.0
+_SHORTEST = 1.0
+_JUMPS = (0.02, math.radians(10.0))
 NS = 1_000_000_000
 _METRES, _MILLIMETRES = 5.0, 50.0
 # 1990 and 2100, in s since 1970.
@@ -35,6 +54,7 @@ _DATES = (631_152_000.0, 4_102_444_800.0)
 _STEPS = (1e-4, 60.0)
 _SPEEDS = (2e-3, 10.0)
 _TURNS = (math.radians(2.0), math.radians(1000.0))
+# Samples: with fewer neither a unit nor a gap is judged.
 _FEWEST = 5
 _OFFSET = re.compile(r"(Z|[+-]\d\d:?\d\d)$")
 _WORDS = {"m": "metres", "cm": "centimetres", "mm": "millimetres"}
@@ -254,3 +274,87 @@ def _moves(stamps: Array, positions: Array, rotations: Array) -> list[tuple[floa
         poses = np.column_stack([positions, pose.normalized(np.where(zero, pose.IDENTITY[3:], rotations))])
         ways, turns = (np.linalg.norm(each, axis=1)[forward] / steps for each in pose.error(poses[1:], poses[:-1]))
         return [(float(np.percentile(each, 95)), bounds) for each, bounds in ((ways, _SPEEDS), (turns, _TURNS))]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A gap or a jump: the sample before it, its instant, s since the start, and its size in "s", "m" or "rad"."""
+
+    sample: int
+    at: float
+    size: float
+    unit: str
+
+    def __str__(self) -> str:
+        number, unit = (significant(self.size, 3), "s") if self.unit == "s" else displayed(self.size, self.unit)
+        return f"{number} {unit}".replace(" °", "°") + f" after {significant(self.at, 4)} s"
+
+
+def gaps(trajectory: Trajectory, periods: float = GAP) -> list[Fault]:
+    """The steps of more than so many median steps; none where there is too little to judge by."""
+    steps = np.diff(trajectory.elapsed)
+    if trajectory.duration < _SHORTEST or len(trajectory.times) < _FEWEST:
+        return []
+    return _faults(trajectory, steps, np.flatnonzero(steps > periods * np.median(steps) * (1.0 + 1e-9)), "s")
+
+
+def jumps(trajectory: Trajectory) -> list[Fault]:
+    """The steps of position and rotation, without a gap, that are far larger than the others."""
+    if len(trajectory.times) < _FEWEST:
+        return []
+    steps = np.diff(trajectory.elapsed)
+    even = steps <= GAP * np.median(steps)
+    found = []
+    differences = pose.error(trajectory.poses[1:], trajectory.poses[:-1])
+    for difference, least, unit in zip(differences, _JUMPS, ("m", "rad"), strict=True):
+        size = np.linalg.norm(difference, axis=1)
+        large = even & (size > max(least, 10.0 * float(np.percentile(size, 95))))
+        found += _faults(trajectory, size, np.flatnonzero(large), unit)
+    return sorted(found, key=lambda fault: fault.sample)
+
+
+def _faults(trajectory: Trajectory, sizes: Array, at: NDArray[np.intp], unit: str) -> list[Fault]:
+    return [Fault(int(k), float(trajectory.elapsed[k]), float(sizes[k]), unit) for k in at]
+
+
+def without_gaps(trajectory: Trajectory, treatment: Gaps | None) -> Trajectory:
+    """The trajectory with its large gaps treated, or refused if none is chosen; a warning names gaps and jumps."""
+    if found := jumps(trajectory):
+        warnings.warn(f"{trajectory.source}: {named(found, 'jump')}.", stacklevel=2)
+    large = gaps(trajectory, LARGEST)
+    small = [gap for gap in gaps(trajectory) if gap not in large]
+    period = float(np.median(np.diff(trajectory.elapsed))) if len(trajectory.times) > 1 else 0.0
+    if large and treatment in (None, "refuse"):
+        raise InputFileError(
+            trajectory.source,
+            f"{named(large, 'gap')}, of more than 10 sample periods of {significant(period * 1e3)} ms: how the tool "
+            "moved there is not known. Choose what the target does: --gaps interpolate (move on evenly), hold (wait, "
+            "then step), or split (only the longest piece without such a gap)",
+            field="time",
+        )
+    if small:
+        warnings.warn(f"{trajectory.source}: {named(small, 'gap')}, interpolated.", stacklevel=2)
+    if not large:
+        return trajectory
+    treated, done = trajectory, "interpolated"
+    if treatment == "hold":
+        # The pose before each gap repeated one sample period before the pose after it.
+        after = np.array([gap.sample for gap in large]) + 1
+        times = np.insert(trajectory.times, after, trajectory.times[after] - period)
+        poses = np.insert(trajectory.poses, after, trajectory.poses[after - 1], axis=0)
+        treated, done = replace(trajectory, times=times, poses=poses), "held"
+    elif treatment == "split":
+        bounds = [0, *(gap.sample + 1 for gap in large), len(trajectory.times)]
+        begin, end = max(itertools.pairwise(bounds), key=lambda piece: np.ptp(trajectory.elapsed[slice(*piece)]))
+        treated = replace(trajectory, times=trajectory.times[begin:end], poses=trajectory.poses[begin:end])
+        start = float(treated.times[0] - trajectory.times[0])
+        done = f"the longest piece is used, {significant(treated.duration, 4)} s from {significant(start, 4)} s on"
+    warnings.warn(f"{trajectory.source}: {named(large, 'gap')}, {done}.", stacklevel=2)
+    return treated
+
+
+def named(faults: Sequence[Fault], noun: str) -> str:
+    """The number of faults, and the largest three with place and size."""
+    shown = sorted(sorted(faults, key=lambda fault: -fault.size)[:3], key=lambda fault: fault.at)
+    more = "; the largest: " if len(faults) > 3 else ": "
+    return f"{counted(len(faults), noun)}{more}{', '.join(map(str, shown))}"

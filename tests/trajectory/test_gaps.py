@@ -13,7 +13,7 @@ from simbridge import load_robot, load_scenario
 from simbridge.errors import InputFileError
 from simbridge.trajectory import Trajectory, write_tum
 from simbridge.trajectory.files import ReadOptions
-from simbridge.trajectory.gaps import gaps, jumps, without_gaps
+from simbridge.trajectory.samples import gaps, jumps, without_gaps
 
 
 def line(times, step=0.001) -> Trajectory:
