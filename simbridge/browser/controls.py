@@ -16,7 +16,7 @@ from simbridge.errors import InvalidParameter
 from simbridge.ik.settings import SOLVERS
 from simbridge.planning.options import Options
 from simbridge.robot.robot import Robot
-from simbridge.trajectory.sampling import Sampling
+from simbridge.trajectory.trajectory import Sampling
 
 Kind = Literal["number", "whole", "numbers", "choice"]
 # What may be changed of the arm on a controller, and what may not be of the solver.

@@ -25,7 +25,7 @@ from simbridge.errors import InvalidParameter
 from simbridge.ik.callable_solver import CallableSolver
 from simbridge.ik.iterative import CompiledStep, IterativeSolver
 from simbridge.ik.kernels.dense import decompose, solve_rank_revealing
-from simbridge.ik.kernels.step import MAX_STRICT, Buffers
+from simbridge.ik.kernels.descent import MAX_STRICT, Buffers
 from simbridge.ik.settings import ConstrainedParameters
 from simbridge.ik.solver import Solution
 from simbridge.ik.targets import as_pose, numbers

@@ -12,7 +12,6 @@ import numpy as np
 from simbridge.errors import InvalidParameter
 from simbridge.ik.kernels import descent
 from simbridge.ik.kernels.mathematics import structure_of
-from simbridge.ik.kernels.step import allocate_buffers
 from simbridge.ik.settings import IterativeParameters, Numbers, as_numbers, resolved, without_clamps
 from simbridge.ik.solver import Solver
 from simbridge.ik.targets import task_of
@@ -22,7 +21,7 @@ from simbridge.robot.robot import Robot
 
 
 class CompiledStep(NamedTuple):
-    """A solver's step, a plain function as `kernels/step.py` describes it, and the settings that it is called with;
+    """A solver's step, a plain function as `kernels/descent.py` describes it, and the settings that it is called with;
     drifts: whether it has a motion within the null space."""
 
     function: Callable[..., None]
@@ -58,7 +57,7 @@ class IterativeSolver(Solver):
         self.task = task_of(robot, given.task or None)
         self.settings = replace(given, task=self.task)
         step = self.compiled_step()
-        self._buffers: Any = allocate_buffers(robot.n)
+        self._buffers: Any = descent.allocate_buffers(robot.n)
         self._buffers["placements"] = robot.placements
         self._buffers["rows"] = TASK_ROWS[self.task]
         self._buffers["translation_clamp"], self._buffers["rotation_clamp"] = self.settings.error_clamp

@@ -25,8 +25,8 @@ import numpy as np
 from simbridge.ik.forward_dynamics import Twin
 from simbridge.ik.iterative import CompiledStep, IterativeSolver
 from simbridge.ik.kernels.dense import to_joints, to_task
+from simbridge.ik.kernels.descent import Buffers
 from simbridge.ik.kernels.mathematics import mobility
-from simbridge.ik.kernels.step import Buffers
 from simbridge.ik.settings import JacobianTransposeParameters, expand_gain
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot

@@ -27,7 +27,7 @@ from simbridge.ik.kernels.dense import (
     to_joints,
     to_task,
 )
-from simbridge.ik.kernels.step import Buffers
+from simbridge.ik.kernels.descent import Buffers
 from simbridge.ik.settings import (
     DampedLeastSquaresParameters,
     FeedbackParameters,

@@ -31,8 +31,7 @@ from simbridge.servo.plant import Plant, load_plant
 from simbridge.text import listed
 from simbridge.trajectory.files import Anchor, Column, Frame, ReadOptions
 from simbridge.trajectory.samples import Gaps
-from simbridge.trajectory.sampling import Sampling
-from simbridge.trajectory.trajectory import Hold
+from simbridge.trajectory.trajectory import Hold, Sampling
 
 Servo = Literal["servoj", "ideal", "stiff"]
 Switch = Literal["off", "on"]

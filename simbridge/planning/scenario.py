@@ -25,8 +25,7 @@ from simbridge.robot.robot import Robot
 from simbridge.trajectory.files import Column, ReadOptions, check_frame, read_recording
 from simbridge.trajectory.rtde_recording import is_rtde_recording, read_rtde
 from simbridge.trajectory.samples import without_gaps
-from simbridge.trajectory.sampling import Sampling
-from simbridge.trajectory.trajectory import Hold, Trajectory, described
+from simbridge.trajectory.trajectory import Hold, Sampling, Trajectory, described
 
 
 @dataclass(frozen=True)

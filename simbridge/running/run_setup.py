@@ -37,7 +37,7 @@ from simbridge.robot.parts import DhTable
 from simbridge.robot.robot import Robot
 from simbridge.running.recorded_session import RecordedSession, planning_flags
 from simbridge.servo.plant import controller_cycle, plant_model
-from simbridge.trajectory.sampling import Sampling
+from simbridge.trajectory.trajectory import Sampling
 from simbridge.ur.controller import ControllerFacts
 
 _JOINT_LIMITS = ("position_min", "position_max", "max_velocity", "max_effort")

@@ -16,7 +16,7 @@ from simbridge.errors import InvalidParameter, UnknownName
 from simbridge.ik.settings import SOLVERS, check_solver, resolved
 from simbridge.planning.option_field import literal_choices
 from simbridge.planning.options import Options
-from simbridge.trajectory.sampling import Sampling
+from simbridge.trajectory.trajectory import Sampling
 
 SOLVER = "solver."
 """Names of solvers' settings begin with this, as their flags do."""

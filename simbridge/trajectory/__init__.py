@@ -7,7 +7,6 @@ from simbridge.trajectory import paths
 from simbridge.trajectory.files import Frame, ReadOptions, read_bag, read_trajectory
 from simbridge.trajectory.fitted import elbow_line, paper_size, shoulder_line, wrist_line
 from simbridge.trajectory.paths import Path
-from simbridge.trajectory.sampling import Sampling
 from simbridge.trajectory.shapes import IsoCube, corners, largest_cube, pick_and_place, square, step
 from simbridge.trajectory.trace import (
     ConstantOrientation,
@@ -24,7 +23,7 @@ from simbridge.trajectory.trace import (
     move,
     trace,
 )
-from simbridge.trajectory.trajectory import Hold, Trajectory
+from simbridge.trajectory.trajectory import Hold, Sampling, Trajectory
 from simbridge.trajectory.writers import write_bag, write_csv, write_tum
 
 

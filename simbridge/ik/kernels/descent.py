@@ -10,6 +10,18 @@ once. The drift is accepted only if most of it survives the correction, and if i
 which the solver would move back: a stretched arm that would bend towards its posture and be stretched again stays as it
 is. Step, drift and correction together move no joint further than the clamp. Without a clamp nothing is checked: the
 plain method.
+
+A solver's step is a plain function, compiled together with the loops:
+
+    def step(settings, buffers)
+
+- `settings`: a tuple of numbers and arrays, from the solver's `compiled_step()`;
+- `buffers`: a record with the arrays that the step reads, those that it fills, and scratch: see `allocate_buffers`.
+
+A step may remove from `buffers.jacobian` what its own rows leave no freedom for; the steepest descent, which may
+replace the step, then keeps to these rows, too. Finite input must give finite output, singular or not; the loops clamp.
+
+One record instead of its arrays, because each array is seven arguments of every function that it passes through.
 """
 
 from __future__ import annotations
@@ -17,7 +29,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -25,7 +37,6 @@ from simbridge.ik.kernels.compile import Kernel, kernel, module_text
 from simbridge.ik.kernels.dense import aim, copy, largest, norm
 from simbridge.ik.kernels.expression import Generated
 from simbridge.ik.kernels.mathematics import Structure, generate_linearize
-from simbridge.ik.kernels.step import Buffers, linearize, take_step
 from simbridge.robot.pose import Array
 
 # Parts of a step: below the first another direction is better, below the second it is as good as none.
@@ -42,6 +53,89 @@ _CANCELLED = 1e-9
 # What is being tried: nothing, the solver's step, or the steepest descent.
 _NOTHING, _STEP, _STEEPEST = 0, 1, 2
 
+Buffers: TypeAlias = Any
+"""The record, as compiled code sees it: `buffers.dq[0]`."""
+
+MAX_STRICT = 6
+"""Strict rows that a solver may add to the six of the task."""
+
+
+def allocate_buffers(n: int) -> Any:
+    """A record for n joints, all zero, as an array (1,). The shapes are those of its fields."""
+    m = 6 + MAX_STRICT
+    # The shape of an array in a record is part of its type: these two are chosen between.
+    side = max(n, m)
+    shapes: dict[str, tuple[int, ...]] = {
+        # For the step to read: joint positions; the Jacobian, a row per joint and a column per component of the task,
+        # SI units; the clamped error in the order of the columns, m and rad.
+        "q": (n,),
+        "jacobian": (n, 6),
+        "error": (6,),
+        # For the step to fill: the motion that is to reduce the error. The others may be left zero: a motion within the
+        # null space; and one that is made in any case, which only the step clamp shortens, and which leaves the rest of
+        # the clamp to the others.
+        "dq": (n,),
+        "drift": (n,),
+        "held": (n,),
+        # Scratch of the step, which keeps nothing between calls. The system to solve, its right-hand side and solution,
+        # the same for three right-hand sides, and its pivots.
+        "matrix": (n + m, n + m),
+        "vector": (n + m,),
+        "sides": (3, n + m),
+        "order": (n + m,),
+        # A motion of the joints, and one of the tool.
+        "motion": (n,),
+        "task": (6,),
+        # Singular vectors in joint space and in task space, one per row, and singular values.
+        "joints": (side, side),
+        "tool": (side, side),
+        "singular": (m,),
+        # Strict rows, transposed, and what they are to attain, in two parts.
+        "strict": (n, m),
+        "wanted": (2, m),
+        # Of the loops. The target: position (3) and rotation matrix (9, row by row).
+        "target": (12,),
+        # Target minus tool in base axes: translation, then the Rodrigues vector. Components that the task does not
+        # constrain are zero.
+        "residual": (6,),
+        # Clamped error and Jacobian where the step leads.
+        "error_there": (6,),
+        "jacobian_there": (n, 6),
+        # Joint positions before the step and before the drift, and the drift as the step gave it.
+        "before": (n,),
+        "base": (n,),
+        "way": (n,),
+        # What the loops comply with, whatever the solver. The chain; its last frame is the tool's.
+        "placements": (n + 1, 4, 4),
+        # The number of joints, and of components that the task has; those come first.
+        "n": (),
+        "rows": (),
+        # The largest error that acts, m and rad, and the largest motion of a joint in an iteration, rad or m; infinite
+        # for none.
+        "translation_clamp": (),
+        "rotation_clamp": (),
+        "step_clamp": (),
+        # Weight of a radian against a metre in the cost.
+        "rotation_weight": (),
+        # The step of each joint for a Jacobian by differences, rad or m.
+        "difference_step": (),
+    }
+    integers = ("order", "n", "rows")
+    fields = [(name, np.int64 if name in integers else np.float64, shape) for name, shape in shapes.items()]
+    record = np.zeros(1, np.dtype(fields, align=True))
+    record["n"] = n
+    return record
+
+
+def linearize(buffers: Buffers) -> None:
+    """Residual, clamped error and Jacobian at `buffers.q`. Stands for the generated function."""
+    raise NotImplementedError
+
+
+def take_step(settings: Any, buffers: Buffers) -> None:
+    """Stands for a solver's step."""
+    raise NotImplementedError
+
 
 @lru_cache(maxsize=64)
 def compiled_loop(
@@ -51,7 +145,7 @@ def compiled_loop(
 
     Args:
         solver: What the notice about compiling calls it.
-        step: See `step.py`.
+        step: See the module's text.
         drifts: Whether the step has a motion within the null space.
         differences: Whether the Jacobian is one of finite differences.
     """
@@ -200,7 +294,7 @@ def track(
 
     Args:
         settings: Of the step.
-        arrays: The record of `step.allocate_buffers`.
+        arrays: The record of `allocate_buffers`.
         iterations: The most per pose.
         tolerance: Translation (m) and rotation (rad) that end the iterations when both are met; negative ones never
             are.
