@@ -24,7 +24,7 @@ from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.external_measurement import external_repeats_result, external_result, measure_externally
 from simbridge.evaluation.metrics.samples import statistics
 from simbridge.evaluation.metrics.tracking import ERROR_PARTS
-from simbridge.evaluation.repeats import common_summary
+from simbridge.evaluation.repeatability import common_summary
 from simbridge.recording.run_directory import RunDirectory, is_of_repeats
 from simbridge.report.compare_page import about, compare_page, comparison_headline
 from simbridge.report.repeats_page import write_repeats_page

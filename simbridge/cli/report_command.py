@@ -9,7 +9,7 @@ from typing import Any
 from simbridge.cli.error_reporting import print_message
 from simbridge.errors import Interrupted, NotARun, UnknownName
 from simbridge.evaluation.evaluation import Evaluation
-from simbridge.evaluation.repeats import common_summary
+from simbridge.evaluation.repeatability import common_summary
 from simbridge.evaluation.summary import summarize
 from simbridge.recording.run_directory import RunDirectory, is_of_repeats
 from simbridge.report import write_report

@@ -12,7 +12,7 @@ from rich.table import Table
 from simbridge.cli.progress import say
 from simbridge.evaluation.metrics.delays import PosePart
 from simbridge.evaluation.metrics.tracking import TRACKING_ERROR, known_parts, part_delays, rotation_delay_differs
-from simbridge.evaluation.repeats import RepeatsSummary
+from simbridge.evaluation.repeatability import RepeatsSummary
 from simbridge.evaluation.summary import Summary, shown_metrics
 from simbridge.planning.plan import is_slowed_down, slow_down_reason
 from simbridge.report.repeats_page import repeats_headline

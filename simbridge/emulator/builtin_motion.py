@@ -12,8 +12,8 @@ import pinocchio as pin
 from simbridge.emulator import motion, moves
 from simbridge.emulator.arm import frame_of
 from simbridge.emulator.builtins import ControllerFunctions
+from simbridge.emulator.drive import ForceMode, Freedrive, JointTorque
 from simbridge.emulator.errors import RuntimeFault
-from simbridge.emulator.forces import ForceMode, Freedrive, JointTorque
 from simbridge.emulator.state import Event
 from simbridge.emulator.urscript.library import Library, Wait, fraction, not_negative, number, numbers, positive
 from simbridge.emulator.urscript.values import short

@@ -6,8 +6,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from simbridge.evaluation.repeatability import IsoFigures
-from simbridge.evaluation.repeats import RepeatsSummary
+from simbridge.evaluation.repeatability import IsoFigures, RepeatsSummary
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report.rendering import render
 from simbridge.report.verdict import source_of, with_deviation

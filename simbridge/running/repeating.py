@@ -15,7 +15,7 @@ import numpy as np
 from simbridge.backends import backend_class
 from simbridge.backends.backend import Ask, Backend, Facts
 from simbridge.errors import InvalidParameter, OutputError
-from simbridge.evaluation.repeats import RepeatsSummary, run_summary, summarize_repeats
+from simbridge.evaluation.repeatability import RepeatsSummary, run_summary, summarize_repeats
 from simbridge.evaluation.summary import Summary
 from simbridge.planning.check import plan_approach
 from simbridge.recording.run_directory import RunDirectory, is_of_repeats, repeats_in
