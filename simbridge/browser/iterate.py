@@ -6,42 +6,21 @@ import csv
 import io
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Literal, NamedTuple
+from dataclasses import fields, replace
+from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
 
-from simbridge.browser.setup import StudioSetup
-from simbridge.ik.settings import one_of, positive, setting, whole
+from simbridge.browser.setup import IterateSettings, StudioSetup
 from simbridge.ik.solver import Diagnosis, Solver
 from simbridge.robot.kinematics import joint_origins, tool_frame
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.text import degrees, millimetres
 
-ITERATE = "iterate."
-"""Names of the controls of `IterateSettings` begin with this."""
 # The last iterations, which show how a run ends.
 _LAST = 20
-
-
-@dataclass(frozen=True)
-class IterateSettings:
-    """When iterations end, and how they are shown."""
-
-    threshold: float = setting(1e-3, positive, unit="mm", scale=1e-3)
-    """The arm halts within this distance of the goal; a rotation within as many mrad."""
-    iteration_limit: int = setting(500, whole)
-    """A run that has not come so near ends after so many iterations."""
-    frame_time: float = setting(0.06, positive, slider=(0.01, 1.0), unit="ms", scale=1e-3)
-    """How long a posture is shown."""
-    slow_in_slow_out: Literal["on", "off"] = setting("on", one_of("on", "off"))
-    """on: the first and the last postures are shown longer, the ones between shorter."""
-
-    def __post_init__(self) -> None:
-        for own in fields(self):
-            own.metadata["check"](own.name, getattr(self, own.name))
 
 
 class Iterate(NamedTuple):

@@ -16,7 +16,7 @@ import pinocchio as pin
 import viser
 from markupsafe import escape
 
-from simbridge.browser.controls import Control
+from simbridge.browser.setup import Control
 from simbridge.browser.view import SOURCES, Curve, Event, Shown, table
 from simbridge.browser.widgets import ErrorPlot, GoalFrame, Inputs, JointPlots
 from simbridge.ik.settings import SOLVERS

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from simbridge.browser.iterate import Iterate, IterateSettings, iterated, iterations_csv, slow_in_slow_out
+from simbridge.browser.iterate import Iterate, iterated, iterations_csv, slow_in_slow_out
 from simbridge.browser.scene import Follower
-from simbridge.browser.setup import SOLVER, StudioSetup
+from simbridge.browser.setup import SOLVER, IterateSettings, StudioSetup
 from simbridge.browser.view import Curve, Refused, Sample, Shown, out_of_reach, shares_of_limits
 from simbridge.errors import InvalidParameter
 from simbridge.evaluation.evaluation import Evaluation

@@ -25,12 +25,11 @@ import viser
 
 from simbridge.backends import SIMULATION
 from simbridge.backends.backend import Facts
-from simbridge.browser.access import Access, PortInUse, check_port, on_loopback
 from simbridge.browser.arms import ControlledArm, Simulation
 from simbridge.browser.page import Page
 from simbridge.browser.scene import look_over_panel
 from simbridge.browser.setup import StudioSetup
-from simbridge.browser.view import Event
+from simbridge.browser.view import Access, Event, PortInUse, check_port, on_loopback
 from simbridge.browser.workspace import Workspace
 from simbridge.errors import SimbridgeError
 from simbridge.planning.options import Options

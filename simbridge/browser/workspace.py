@@ -19,12 +19,10 @@ import viser
 from numpy.typing import ArrayLike
 
 from simbridge.backends.backend import Facts
-from simbridge.browser.controls import Control, controls_of
-from simbridge.browser.iterate import ITERATE
 from simbridge.browser.page import NONE
 from simbridge.browser.playback import Playback
 from simbridge.browser.scene import Follower, draw_surroundings
-from simbridge.browser.setup import StudioSetup
+from simbridge.browser.setup import ITERATE, Control, StudioSetup, controls_of
 from simbridge.browser.view import Curve, Refused, Sample, Shown, place_of, table
 from simbridge.errors import SimbridgeError
 from simbridge.robot.kinematics import tool_frame

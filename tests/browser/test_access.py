@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from simbridge.browser.access import Access
+from simbridge.browser.view import Access
 
 
 def test_on_this_computer_the_first_page_drives_and_others_watch():

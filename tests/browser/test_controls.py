@@ -8,9 +8,15 @@ import numpy as np
 import pytest
 
 import simbridge
-from simbridge.browser.controls import arm_controls, controls_of, settings_controls, solver_controls
-from simbridge.browser.iterate import ITERATE, IterateSettings
-from simbridge.browser.setup import StudioSetup
+from simbridge.browser.setup import (
+    ITERATE,
+    IterateSettings,
+    StudioSetup,
+    arm_controls,
+    controls_of,
+    settings_controls,
+    solver_controls,
+)
 from simbridge.errors import InvalidParameter
 from simbridge.ik.settings import SOLVERS
 from simbridge.planning.options import Options

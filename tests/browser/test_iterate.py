@@ -9,15 +9,8 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from simbridge.browser.iterate import (
-    IterateSettings,
-    iterated,
-    iterates,
-    iterations_csv,
-    one_iteration,
-    slow_in_slow_out,
-)
-from simbridge.browser.setup import StudioSetup
+from simbridge.browser.iterate import iterated, iterates, iterations_csv, one_iteration, slow_in_slow_out
+from simbridge.browser.setup import IterateSettings, StudioSetup
 from simbridge.errors import InvalidParameter
 from simbridge.robot.kinematics import tool_frame
 
