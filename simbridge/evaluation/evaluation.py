@@ -26,9 +26,8 @@ from simbridge.evaluation.metrics.tracking import (
 from simbridge.ik.targets import freed
 from simbridge.planning.plan import Plan
 from simbridge.recording.live_record import read_events, read_inputs
-from simbridge.recording.log import LogColumns
+from simbridge.recording.log import ALL, LogColumns, RunSamples
 from simbridge.recording.run_directory import RunDirectory
-from simbridge.recording.run_samples import ALL, RunSamples
 from simbridge.robot.kinematics import joint_origins, tool_poses
 from simbridge.robot.pose import Array
 from simbridge.servo.law import ServojLaw

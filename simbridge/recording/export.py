@@ -19,7 +19,7 @@ from rosbags.typesys import Stores, get_typestore
 
 from simbridge.errors import MissingPackage
 from simbridge.recording import cdr
-from simbridge.recording.run_samples import ALL, RunSamples, Samples
+from simbridge.recording.log import ALL, RunSamples, Samples
 from simbridge.robot.files import replacing, write_file
 from simbridge.robot.pose import Array
 from simbridge.trajectory.writers import write_table, write_tum

@@ -21,6 +21,8 @@ Samples go to the file in chunks of at most 0.25 s. A chunk that was written is 
 MCAP's index of the earlier chunks: about 14 MB an hour.
 
 A sample of six joints takes about 430 bytes, as its numbers are as noisy as an arm's, and 128 more for MCAP's index.
+
+Read back, the samples are `LogColumns`; with their poses and errors `RunSamples`, the table that is exported.
 """
 
 from __future__ import annotations
@@ -54,6 +56,9 @@ MAX_STAMP = 2.0**31
 MAX_CHUNK = 2**17
 # Bytes of an MCAP message before its data.
 _MESSAGE_HEAD = 31
+# Parts of the names of a table's columns.
+_POSE = ("x_m", "y_m", "z_m", "qx", "qy", "qz", "qw")
+_VECTOR = ("x", "y", "z")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -144,6 +149,62 @@ class LogColumns:
         """The log of these samples."""
         live = {name: column[rows] for name, column in self.live.items()}
         return replace(self, live=live, **{each.name: getattr(self, each.name)[rows] for each in fields(Sample)})
+
+
+@dataclass(frozen=True, eq=False)
+class RunSamples:
+    """What is exported of a run with T samples of n joints.
+
+    Attributes:
+        errors: Translation (T, 3), m, and rotation vector (T, 3), rad, of the tracking error and its parts.
+    """
+
+    log: LogColumns
+    poses: Mapping[str, Array]  # reference, target, solution, setpoint and attained (T, 7) in base_link
+    errors: Mapping[str, tuple[Array, Array]]
+    origins: Array  # of the joints' frames (T, n, 3) in base_link, m
+    prismatic: NDArray[np.bool_]  # which joints are prismatic (n,)
+    effort_unit: str = "N m"  # of revolute joints: "N m", or "A" where the controller reports currents
+
+    def unit(self, quantity: str, prismatic: bool) -> str:
+        """The unit of a joint's position, velocity or effort, as at the end of a column's name."""
+        if quantity == "effort":
+            return "a" if self.effort_unit == "A" else "n" if prismatic else "n_m"
+        return ("m" if prismatic else "rad") + ("_per_s" if quantity == "velocity" else "")
+
+    def units(self, quantity: str) -> str:
+        """That of all joints: "rad", or "rad_or_m" where there are joints of both kinds."""
+        return "_or_".join(sorted({self.unit(quantity, each) for each in self.prismatic.tolist()}, reverse=True))
+
+    def table(self) -> dict[str, Array]:
+        """Columns (T,) by name. Each name ends in its unit; components of quaternions, shares and flags have none.
+
+        Stamps, poses, the tracking error and its parts, the joints, and the origin of each joint's frame in base_link.
+        A link goes from one origin to the next, the last one to `attained`.
+        """
+        log = self.log
+        columns: dict[str, Array] = {"stamp_s": log.stamp, "plan_time_s": log.plan_time}
+        for name, values in self.poses.items():
+            columns |= {f"{name}_{axis}": values[:, i] for i, axis in enumerate(_POSE)}
+        for name, (translation, rotation) in self.errors.items():
+            columns |= {f"{name}_error_{axis}_m": translation[:, i] for i, axis in enumerate(_VECTOR)}
+            columns |= {f"{name}_error_r{axis}_rad": rotation[:, i] for i, axis in enumerate(_VECTOR)}
+        joints = [*enumerate(zip(log.joint_names, self.prismatic.tolist(), strict=True))]
+        for name in ("solution", "setpoint", "position", "velocity", "effort"):
+            values = getattr(log, name)
+            columns |= {f"{joint}_{name}_{self.unit(name, slides)}": values[:, i] for i, (joint, slides) in joints}
+        for i, joint in enumerate(log.joint_names):
+            columns |= {f"{joint}_origin_{axis}_m": self.origins[:, i, k] for k, axis in enumerate(_VECTOR)}
+        columns["limited"] = log.limited.astype(float)
+        columns["speed_scaling"] = log.speed_scaling
+        columns["host_monotonic_s"] = log.host_monotonic
+        return columns
+
+
+Samples = Callable[[slice], RunSamples]
+"""Reads these samples of a run, as far as there are any."""
+
+ALL = slice(None)
 
 
 class _LogFile:

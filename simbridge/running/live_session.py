@@ -19,8 +19,17 @@ from simbridge.backends.live_channel import Period
 from simbridge.backends.live_driver import LiveDriver, SteppedDriver
 from simbridge.errors import InvalidParameter, SimbridgeError
 from simbridge.ik.targets import Target, as_joints, as_pose
-from simbridge.planning.live.inputs import chunk_kind, chunk_values, jog_values, twist_values
-from simbridge.planning.live.messages import Input, Kind, Order, Phase, TwistFrame
+from simbridge.planning.live.messages import (
+    Input,
+    Kind,
+    Order,
+    Phase,
+    TwistFrame,
+    chunk_kind,
+    chunk_values,
+    jog_values,
+    twist_values,
+)
 from simbridge.recording.live_record import InputRecord
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.robot.kinematics import tool_frame

@@ -8,8 +8,7 @@ import pytest
 
 from simbridge.errors import InvalidParameter
 from simbridge.planning.live.between_inputs import POSES
-from simbridge.planning.live.inputs import chunk_kind, chunk_values
-from simbridge.planning.live.messages import Input
+from simbridge.planning.live.messages import Input, chunk_kind, chunk_values
 from simbridge.robot import load_robot
 from simbridge.robot.kinematics import tool_path
 from simbridge.servo.law import ServojLaw
