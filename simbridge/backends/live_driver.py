@@ -181,7 +181,7 @@ class SimulationDriver(LiveDriver):
             return
         self.subjects = ()
         pickled, n = self.setup.pickled(), self.setup.robot.n
-        self._process = process = LoopProcess("simbridge.backends.simulated_session", "the simulation")
+        self._process = process = LoopProcess("simbridge.backends.live_process", "the simulation", "simulation")
         setup, channel, ring = (process.memory(name) for name in ("setup", "channel", "states"))
         setup.write_bytes(pickled)
         self.channel, self.ring = LiveChannel.create(channel, n), StateRing.create(ring, n, ROWS)

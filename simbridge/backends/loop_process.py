@@ -50,13 +50,14 @@ class LoopProcess:
     Args:
         module: What it runs.
         name: Where the arm is, for messages.
+        arguments: Of the module.
 
     Attributes:
         failures: What it could not do when it ended, as clauses.
         counts: What it had missed by then, as `LoopTiming.add_counts` takes it.
     """
 
-    def __init__(self, module: str, name: str) -> None:
+    def __init__(self, module: str, name: str, *arguments: str) -> None:
         self._name = name
         self._buffer = b""
         self._shared: list[int] = []
@@ -64,7 +65,7 @@ class LoopProcess:
         self.counts: dict[str, Any] = {}
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the process)
         self._process = subprocess.Popen(
-            [sys.executable, "-m", module],
+            [sys.executable, "-m", module, *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,

@@ -36,8 +36,10 @@ class ServoProcess(LoopProcess):
     """
 
     def __init__(self, config: ServoConfig, live: bytes | None = None) -> None:
-        kind = "servo_process" if live is None else "live_servo_process"
-        super().__init__(f"simbridge.backends.{kind}", config.host)
+        if live is None:
+            super().__init__("simbridge.backends.servo_process", config.host)
+        else:
+            super().__init__("simbridge.backends.live_process", config.host, "servo")
         self._config, self._live = config, live
         self.reached = {State.CONNECTING}
         self.program: Program | None = None

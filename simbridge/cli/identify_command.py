@@ -12,9 +12,15 @@ from rich.markup import escape
 from rich.table import Table
 
 from simbridge.errors import InputFileError
+from simbridge.evaluation.identification.data import (
+    Identification,
+    Samples,
+    of_recording,
+    of_run,
+    sent_commands,
+    write_plant,
+)
 from simbridge.evaluation.identification.identification import identify as identify_samples
-from simbridge.evaluation.identification.result import Identification, write_plant
-from simbridge.evaluation.identification.samples import Samples, of_recording, of_run, sent_commands
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.resources import robot_files
 from simbridge.robot.calibration_file import with_kinematics

@@ -17,7 +17,7 @@ import pytest
 
 from simbridge.errors import OutputError
 from simbridge.evaluation.evaluation import Evaluation
-from simbridge.evaluation.identification.result import write_plant
+from simbridge.evaluation.identification.data import write_plant
 from simbridge.experiments.experiment import Outcome, Plot, write_results
 from simbridge.recording.export import EXPORTERS
 from simbridge.recording.run_directory import RunDirectory

@@ -12,7 +12,7 @@ import math
 import numpy as np
 import pinocchio as pin
 
-from simbridge.evaluation.identification.result import FrictionResult, JointLag, JointServoResult, Measured
+from simbridge.evaluation.identification.data import FrictionResult, JointLag, JointServoResult, Measured
 from simbridge.evaluation.identification.servoj import NotIdentified, cauchy, jackknife, spread
 from simbridge.robot import pose
 from simbridge.robot.kinematics import tool_poses

@@ -9,6 +9,16 @@ from typing import TypeVar
 import numpy as np
 
 from simbridge.evaluation.identification.calls import Calls, find_calls, predict
+from simbridge.evaluation.identification.data import (
+    FrictionResult,
+    Identification,
+    JointServoResult,
+    KinematicsResult,
+    Measured,
+    PredictionResult,
+    Samples,
+    ServojResult,
+)
 from simbridge.evaluation.identification.dynamics import (
     MISFIT,
     fit_friction,
@@ -19,16 +29,6 @@ from simbridge.evaluation.identification.dynamics import (
 )
 from simbridge.evaluation.identification.held import fit_to_held_commands
 from simbridge.evaluation.identification.kinematics import OTHER_ARM, OtherArm, fit_kinematics, nominal_residual
-from simbridge.evaluation.identification.result import (
-    FrictionResult,
-    Identification,
-    JointServoResult,
-    KinematicsResult,
-    Measured,
-    PredictionResult,
-    ServojResult,
-)
-from simbridge.evaluation.identification.samples import Samples
 from simbridge.evaluation.identification.servoj import NotIdentified, TargetMotion, Tuning, along, fit_to_path
 from simbridge.evaluation.metrics.samples import rms
 from simbridge.robot.pose import Array

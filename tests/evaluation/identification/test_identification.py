@@ -12,10 +12,10 @@ import pinocchio as pin
 import pytest
 
 from simbridge.errors import UnusableSamples
+from simbridge.evaluation.identification.data import Samples, of_recording
 from simbridge.evaluation.identification.dynamics import fit_joint_servo
 from simbridge.evaluation.identification.identification import identify
 from simbridge.evaluation.identification.kinematics import fit_kinematics
-from simbridge.evaluation.identification.samples import Samples, of_recording
 from simbridge.evaluation.identification.servoj import NotIdentified
 from simbridge.robot.calibration import calibrated, nominal_dh
 from simbridge.robot.load import load_robot
