@@ -21,12 +21,11 @@ from simbridge.backends import SIMULATION
 from simbridge.cli import progress
 from simbridge.cli.option_flags import given_options
 from simbridge.errors import Interrupted, UnknownName
-from simbridge.planning.inspection import Facts, Spread
+from simbridge.planning.inspection import Facts, Spread, flag_of
 from simbridge.planning.inspection import inspect as measure
 from simbridge.planning.options import Options
 from simbridge.planning.plan import is_slowed_down, slow_down_reason
 from simbridge.planning.planner import nearest_placement
-from simbridge.planning.reach import flag_of
 from simbridge.planning.scenario import load_scenario
 from simbridge.robot.calibration_file import kinematics_words
 from simbridge.robot.load import load_robot

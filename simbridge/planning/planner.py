@@ -32,10 +32,10 @@ from simbridge.planning.check import (
 )
 from simbridge.planning.feedforward import CORNER_TOLERANCE, Feedforward, at_speed, feedforward
 from simbridge.planning.guard import allowed_distance
+from simbridge.planning.inspection import AttainableSpace, check_reach, flag_of, in_another_unit, placements
 from simbridge.planning.limiter import Timed, limited, stretched
 from simbridge.planning.options import Options, StartChoice
 from simbridge.planning.plan import Plan, Start, home_flag
-from simbridge.planning.reach import AttainableSpace, check_reach, flag_of, in_another_unit, placements
 from simbridge.planning.scenario import Scenario
 from simbridge.robot import pose
 from simbridge.robot.chain import TASK_ROWS

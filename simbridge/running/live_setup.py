@@ -21,7 +21,7 @@ from simbridge.ik.settings import SOLVERS, check_solver, fallback_solver, is_fun
 from simbridge.ik.solver import Solver
 from simbridge.ik.targets import as_joints
 from simbridge.planning.check import Peaks
-from simbridge.planning.live.between_inputs import filter_delay
+from simbridge.planning.live.aim import filter_delay
 from simbridge.planning.live.options import LIVE, MORE, LiveOptions
 from simbridge.planning.options import Options
 from simbridge.planning.plan import Plan

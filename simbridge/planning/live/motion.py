@@ -16,8 +16,7 @@ import pinocchio as pin
 from simbridge.ik.solver import Solver
 from simbridge.ik.targets import freed
 from simbridge.planning.limiter import Limiter
-from simbridge.planning.live.aim import Aim, make_aim
-from simbridge.planning.live.between_inputs import POSES
+from simbridge.planning.live.aim import POSES, Aim, make_aim
 from simbridge.planning.live.limits import Approach, margins
 from simbridge.planning.live.messages import Cause, Fate, Happening, Input, Order, Phase, next_phase
 from simbridge.planning.live.options import LiveOptions

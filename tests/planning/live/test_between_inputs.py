@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from simbridge.planning.live.between_inputs import JOINTS, HeldInput
+from simbridge.planning.live.aim import JOINTS, HeldInput
 from simbridge.robot import load_robot
 from tests.planning.live.trial import Given, engaged, moved, pose_of, run
 

@@ -7,7 +7,7 @@ import pinocchio as pin
 import pytest
 
 from simbridge.errors import InvalidParameter
-from simbridge.planning.live.between_inputs import POSES
+from simbridge.planning.live.aim import POSES
 from simbridge.planning.live.messages import Input, chunk_kind, chunk_values
 from simbridge.robot import load_robot
 from simbridge.robot.kinematics import tool_path

@@ -8,7 +8,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from simbridge.planning.live.between_inputs import JOINTS, POSES, InputFilter, filter_delay
+from simbridge.planning.live.aim import JOINTS, POSES, InputFilter, filter_delay
 
 PERIOD = 0.002
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simbridge.ik.settings import SOLVERS
-from simbridge.planning.live.between_inputs import POSES
+from simbridge.planning.live.aim import POSES
 from simbridge.planning.live.messages import Input
 from simbridge.robot import load_robot
 from simbridge.robot.kinematics import tool_path
