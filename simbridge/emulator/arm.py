@@ -1,11 +1,17 @@
-"""Kinematics as a UR controller speaks of them: poses of the TCP in the pendant's base, rotation vectors.
+"""The emulated arm: kinematics as a UR controller speaks of them, and motions: speeds, stops, servoj.
 
-It is pinocchio's: what the solvers of `simbridge.ik` compile would take most of the emulator's start.
+Poses are of the TCP in the pendant's base, as rotation vectors. The kinematics are pinocchio's: what the solvers of
+`simbridge.ik` compile would take most of the emulator's start.
+
+Each motion computes the joints' next target, tick by tick. Speeds and stops are ramps as URSim makes them: its
+recordings are repeated to 1e-6 rad (`test_ursim_recordings.py`). Moves along a path are in `moves.py`.
 """
 
 from __future__ import annotations
 
 import copy
+import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 
 import numpy as np
@@ -16,6 +22,7 @@ from simbridge.ik.targets import wrap_into_limits
 from simbridge.robot.kinematics import restart_postures
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
+from simbridge.servo.law import ServojJoints, ServojLaw
 
 # base_link is the pendant's base turned by half a turn about z.
 _TURN = pin.SE3(np.diag([-1.0, -1.0, 1.0]), np.zeros(3))
@@ -130,3 +137,239 @@ class Arm:
                 return
             yield None
         raise Unreachable(f"no joint positions put the tool there; the nearest stay {nearest * 1e3:.1f} mm away")
+
+
+class Motion(ABC):
+    """A motion of the arm.
+
+    Attributes:
+        done: Whether it has ended; its last target then holds.
+        has_path: Whether it can be slowed along a path. Otherwise it is halted by braking the joints, and `moved`
+            passes it their state.
+        blending: Whether the next move may take over, within the blend radius of this one.
+        speed: The joints' speeds (n,), rad/s, at the end of the last tick; None where they are that tick's mean.
+    """
+
+    done = False
+    has_path = True
+    blending = False
+    speed: Array | None = None
+
+    @abstractmethod
+    def step(self, q: Array, qd: Array, dt: float, scaling: float) -> Array:
+        """The joints' next target (n,), rad.
+
+        Args:
+            q, qd: Present targets (n,), rad and rad/s.
+            dt: Control period, s.
+            scaling: Speed factor, 0..1: a scaled motion takes the same path, slower.
+
+        Raises:
+            Unreachable: A tool-space motion has left the reach of the arm.
+        """
+
+    def moved(self, q: Array, qd: Array) -> None:  # noqa: B027
+        """Continue from q (n,), rad, and qd (n,), rad/s: the joints were moved by something else."""
+
+    def goal(self) -> Array | None:
+        """The TCP's final pose (6,) in the pendant's base; None for a motion without an end."""
+        return None
+
+
+class Hold(Motion):
+    """Brake to rest and stay."""
+
+    done = True
+
+    def __init__(self, acceleration: float = 20.0) -> None:
+        self._acceleration = acceleration
+
+    def step(self, q: Array, qd: Array, dt: float, scaling: float) -> Array:
+        return q + dt * ramped(qd, np.zeros_like(qd), self._acceleration * dt)
+
+
+def ramped(qd: Array, target: Array, max_change: float) -> Array:
+    """Velocities (n,) one tick closer to the target, all joints in proportion."""
+    change = target - qd
+    largest = float(np.abs(change).max(initial=0.0))
+    return target if largest <= max_change else qd + change * (max_change / largest)
+
+
+class Trapezoid:
+    """Distance over time along a path of a given length, rad or m, to rest at its end.
+
+    Args:
+        duration: s; above zero it takes precedence, and the speed follows from it.
+        max_speed: Upper limit of the speed whatever the duration.
+        begin: The speed at the start.
+        through: The distance up to which it does not brake; it then brakes evenly to the end.
+    """
+
+    def __init__(
+        self, length: float, acceleration: float, speed: float, duration: float = 0.0, max_speed: float = math.inf,
+        *, begin: float = 0.0, through: float = 0.0,
+    ) -> None:  # fmt: skip
+        self.length, self.duration = length, 0.0
+        self._pieces: list[tuple[float, float, float, float]] = []  # begin, distance, speed, acceleration
+        if length <= 0.0:
+            return
+        if duration > 0.0:
+            # Half the time to accelerate, half to brake, unless the acceleration allows less.
+            root = max(0.0, (acceleration * duration) ** 2 - 4.0 * acceleration * length)
+            speed = 0.5 * (acceleration * duration - math.sqrt(root)) if root > 0.0 else 2.0 * length / duration
+            acceleration = max(acceleration, 4.0 * length / duration**2)
+        speed = min(speed, max_speed)
+        if through <= 0.0:
+            # It must be able to brake, and from the start if it began too fast.
+            peak = max(min(speed, math.sqrt(length * acceleration + 0.5 * begin**2)), 0.0)
+            braking = max(acceleration, 0.5 * max(peak, begin) ** 2 / length)
+            peak = begin if braking > acceleration else peak
+            through = length - 0.5 * peak**2 / braking
+        else:
+            change = math.copysign(2.0 * acceleration * through, speed - begin)
+            peak = math.sqrt(max(0.0, begin**2 + change))
+            peak = min(peak, speed) if speed > begin else max(peak, speed)
+        ramp = abs(peak - begin) / acceleration
+        self._add(ramp, begin, math.copysign(acceleration, peak - begin))
+        self._add(max(0.0, through - 0.5 * (begin + peak) * ramp) / peak, peak, 0.0)
+        self._add(2.0 * (length - through) / peak, peak, -0.5 * peak**2 / max(length - through, 1e-300))
+
+    def _add(self, duration: float, speed: float, acceleration: float) -> None:
+        if duration > 0.0:
+            self._pieces.append((self.duration, self._covered(self.duration)[0], speed, acceleration))
+            self.duration += duration
+
+    def _covered(self, time: float) -> tuple[float, float]:
+        for begin, distance, speed, acceleration in reversed(self._pieces):
+            if time >= begin:
+                t = time - begin
+                return distance + t * (speed + 0.5 * t * acceleration), speed + t * acceleration
+        return 0.0, 0.0
+
+    def at(self, time: float) -> float:
+        """Distance covered after `time` s."""
+        return self.length if time >= self.duration else min(self._covered(time)[0], self.length)
+
+    def speed(self, time: float) -> float:
+        """Speed after `time` s."""
+        return 0.0 if time >= self.duration else self._covered(time)[1]
+
+
+def joint_speeds(arm: Arm, q: Array, twist: Array, damping: float = 1e-8) -> Array:
+    """Joint speeds (n,), rad/s, that move the tool by a twist (6,) at q (n,); damped, so finite at singularities."""
+    jacobian = arm.jacobian(q)
+    speeds: Array = jacobian.T @ np.linalg.solve(jacobian @ jacobian.T + damping * np.eye(6), twist)
+    return speeds
+
+
+class Ramp(Motion):
+    """A ramp of the joints' or the tool's speeds (6,) to those wanted, which it keeps; or to rest, where it ends."""
+
+    def __init__(self, wanted: Array, stops: bool) -> None:
+        self._wanted, self._stops = wanted.copy(), stops
+        self._commanded: Array | None = None
+
+    @property
+    def reached(self) -> bool:
+        """Whether the commanded speed is the one wanted."""
+        return self._commanded is not None and bool((self._commanded == self._wanted).all())
+
+    def moved(self, q: Array, qd: Array) -> None:
+        self._commanded = None
+
+    def _before(self, speed: Array, scaling: float) -> Array:
+        """The commanded speed so far; at first the one of which the present speed is the scaled one."""
+        if self._commanded is not None:
+            return self._commanded
+        return speed / scaling if scaling > 0.0 else np.zeros_like(speed)
+
+    def _command(self, speed: Array) -> None:
+        self._commanded = speed
+        self.done = self._stops and self.reached
+
+
+class JointSpeed(Ramp):
+    """speedj, and stopj (`stops`): at an acceleration, rad/s^2, of the joint with the largest change."""
+
+    def __init__(self, speeds: Array, acceleration: float, stops: bool = False) -> None:
+        super().__init__(speeds, stops)
+        self._acceleration = acceleration
+
+    def step(self, q: Array, qd: Array, dt: float, scaling: float) -> Array:
+        before = self._before(qd, scaling)
+        after = ramped(before, self._wanted, self._acceleration * dt)
+        self._command(after)
+        self.speed = scaling * after
+        return q + 0.5 * dt * scaling * (before + after)
+
+
+class ToolSpeed(Ramp):
+    """speedl, and stopl (`stops`): a tool speed (6,), m/s and rad/s, in the pendant's base.
+
+    The tool's orientation is the exponential of its angular velocity's integral, from the call on: where the axis
+    changes, that is not the integral of the rotation, by 9 mrad in a second of the recordings. They were made by calls
+    every half second, so what a longer call does is not known; here it begins anew after half a second.
+
+    Args:
+        acceleration, angular: Of the linear and the angular velocity, m/s^2 and rad/s^2; both change in step.
+    """
+
+    _RENEWED = 0.5  # s
+
+    def __init__(self, arm: Arm, speed: Array, acceleration: float, angular: float, stops: bool = False) -> None:
+        super().__init__(speed, stops)
+        self._arm, self._accelerations = arm.snapshot(), (acceleration, angular)
+        self._left = 0.0
+
+    def moved(self, q: Array, qd: Array) -> None:
+        self._commanded, self._left = None, 0.0
+
+    def step(self, q: Array, qd: Array, dt: float, scaling: float) -> Array:
+        before = self._before(self._arm.jacobian(q) @ qd, scaling)
+        if self._left < 0.5 * dt:
+            self._left, self._start, self._way = self._RENEWED, self._arm.tool(q), np.zeros(6)
+        self._left -= dt
+        change = self._wanted - before
+        linear, angular = np.linalg.norm(change[:3]), np.linalg.norm(change[3:])
+        ticks = max(linear / self._accelerations[0], angular / self._accelerations[1]) / dt
+        after = self._wanted if ticks <= 1.0 else before + change / ticks
+        self._command(after)
+        self._way = self._way + 0.5 * dt * scaling * (before + after)
+        rotation = pin.exp3(self._way[3:]) @ self._start.rotation
+        target = self._arm.joints(pin.SE3(rotation, self._start.translation + self._way[:3]), q)
+        self.speed = joint_speeds(self._arm, target, scaling * after)
+        return target
+
+
+class Servo(Motion):
+    """servoj: the servo law of UR's controllers, until another motion follows; its time passes slower with the speed
+    scaling if it is `slowed`."""
+
+    has_path = False
+
+    def __init__(self, q: Array, qd: Array, period: float, slowed: bool = False) -> None:
+        self._joints, self._slowed = ServojJoints(ServojLaw(period), q, compiled=False), slowed
+        self.setpoint = q.copy()
+        self.moved(q, qd)
+
+    def moved(self, q: Array, qd: Array) -> None:
+        self._joints.reset(q, qd)
+        self._before = self._after = q
+        self._share = 1.0  # of the law's cycle from `_before` to `_after`
+
+    def aim(self, setpoint: Array, duration: float, lookahead: float, gain: float) -> None:
+        """Begin a call with a setpoint (n,), rad, that lasts `duration` s."""
+        law = self._joints.law
+        if (law.gain, law.lookahead) != (gain, lookahead):
+            self._joints.law = ServojLaw(law.cycle, gain, lookahead)
+        self._joints.command(setpoint, duration)
+        self.setpoint = setpoint
+
+    def step(self, q: Array, qd: Array, dt: float, scaling: float) -> Array:
+        if not self._slowed:
+            return self._joints.step()
+        self._share += scaling
+        if self._share > 1.0:
+            self._share -= 1.0
+            self._before, self._after = self._after, self._joints.step()
+        return self._before + self._share * (self._after - self._before)

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
-from simbridge.emulator import motion, moves
-from simbridge.emulator.arm import frame_of
+from simbridge.emulator import moves
+from simbridge.emulator.arm import Hold, JointSpeed, Motion, Ramp, ToolSpeed, frame_of
 from simbridge.emulator.builtins import ControllerFunctions
 from simbridge.emulator.drive import ForceMode, Freedrive, JointTorque
 from simbridge.emulator.errors import RuntimeFault
@@ -56,7 +56,7 @@ class MotionFunctions(ControllerFunctions):
         if self._mover not in (None, thread):
             raise RuntimeFault("Another thread is already controlling the robot.")
 
-    def _until_done(self, move: motion.Motion, *, blend: bool = True) -> Wait:
+    def _until_done(self, move: Motion, *, blend: bool = True) -> Wait:
         """Run a motion to its end, or to where the next one may take over."""
         drive = self._drive
         drive.motion = move
@@ -66,7 +66,7 @@ class MotionFunctions(ControllerFunctions):
         finally:
             # The move of a killed thread ends with it; one that is done stands at its target.
             if drive.motion is move and not (move.done or move.blending):
-                drive.motion = motion.Hold()
+                drive.motion = Hold()
 
     def _previous(self) -> moves.PathMove | None:
         """The move that the next one blends with."""
@@ -83,7 +83,7 @@ class MotionFunctions(ControllerFunctions):
         previous = self._previous()
         if previous is None and np.abs(self._state.target_qd).max() > BRAKING * self._controller.period:
             # A move starts at rest, and the joints are too fast to stop within a tick.
-            yield from self._until_done(motion.JointSpeed(np.zeros(6), BRAKING, stops=True))
+            yield from self._until_done(JointSpeed(np.zeros(6), BRAKING, stops=True))
         move = make(self._start(previous), previous)
         if move.skipped:
             number, argument = OVERLAP, OVERLAPPING[move.kind]
@@ -162,16 +162,16 @@ class MotionFunctions(ControllerFunctions):
 
     @_moving
     def do_speedj(self, _thread: Any, qd: Any, a: float = 1.4, t: float | None = None) -> Wait:
-        yield from self._speed(motion.JointSpeed(numbers("speedj's qd", qd, 6), positive("a", a)), t)
+        yield from self._speed(JointSpeed(numbers("speedj's qd", qd, 6), positive("a", a)), t)
 
     @_moving
     def do_speedl(self, _thread: Any, xd: Any, a: float = 1.2, t: float | None = None, aRot: float = 0.0) -> Wait:
         acceleration = positive("a", a)
         angular = positive("aRot", aRot) if aRot else acceleration
         speed = numbers("speedl's xd", xd, 6)
-        yield from self._speed(motion.ToolSpeed(self._controller.arm, speed, acceleration, angular), t)
+        yield from self._speed(ToolSpeed(self._controller.arm, speed, acceleration, angular), t)
 
-    def _speed(self, ramp: motion.Ramp, duration: Any) -> Wait:
+    def _speed(self, ramp: Ramp, duration: Any) -> Wait:
         """Begin a ramp and block for a time; without one, as UR's manual says, until it has reached its speed."""
         self._drive.motion = ramp
         if duration is not None:
@@ -215,13 +215,13 @@ class MotionFunctions(ControllerFunctions):
 
     @_moving
     def do_stopj(self, _thread: Any, a: float = 2.0) -> Wait:
-        yield from self._until_done(motion.JointSpeed(np.zeros(6), positive("a", a), stops=True))
+        yield from self._until_done(JointSpeed(np.zeros(6), positive("a", a), stops=True))
 
     @_moving
     def do_stopl(self, _thread: Any, a: float = 10.0, aRot: float = 0.0) -> Wait:
         deceleration = positive("a", a)
         angular = positive("aRot", aRot) if aRot else deceleration
-        stop = motion.ToolSpeed(self._controller.arm, np.zeros(6), deceleration, angular, stops=True)
+        stop = ToolSpeed(self._controller.arm, np.zeros(6), deceleration, angular, stops=True)
         yield from self._until_done(stop)
 
     do_sync = Library.do_sync  # here too, so that it is among the functions that a secondary program may not call
@@ -279,7 +279,7 @@ class MotionFunctions(ControllerFunctions):
 
     def do_end_freedrive_mode(self, _thread: Any) -> None:
         if isinstance(self._drive.motion, Freedrive):
-            self._drive.motion = motion.JointSpeed(np.zeros(6), FREEDRIVE_BRAKING, stops=True)
+            self._drive.motion = JointSpeed(np.zeros(6), FREEDRIVE_BRAKING, stops=True)
 
     do_end_teach_mode = do_end_freedrive_mode
 

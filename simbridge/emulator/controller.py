@@ -11,9 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from simbridge.emulator.arm import Arm
+from simbridge.emulator.arm import Arm, Hold, Servo
 from simbridge.emulator.drive import STOPPING_RATE, Drive
-from simbridge.emulator.motion import Hold, Servo
 from simbridge.emulator.scripts import Program, SecondaryPrograms, is_secondary, program_name
 from simbridge.emulator.settings import Settings, state_values
 from simbridge.emulator.state import ControllerState, Event, Profile, Record, Watchdog

@@ -20,8 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 import pinocchio as pin
 
-from simbridge.emulator.arm import Arm
-from simbridge.emulator.motion import Hold, Motion, joint_speeds, ramped
+from simbridge.emulator.arm import Arm, Hold, Motion, joint_speeds, ramped
 from simbridge.emulator.moves import PathMove
 from simbridge.emulator.settings import Settings
 from simbridge.emulator.state import LARGEST, ControllerState

@@ -15,8 +15,7 @@ from collections.abc import Callable
 import numpy as np
 import pinocchio as pin
 
-from simbridge.emulator.arm import Arm, Unreachable, pose_of
-from simbridge.emulator.motion import Motion, Trapezoid, joint_speeds
+from simbridge.emulator.arm import Arm, Motion, Trapezoid, Unreachable, joint_speeds, pose_of
 from simbridge.robot.pose import Array
 
 _STEP = 1e-4  # of a path, for its derivative

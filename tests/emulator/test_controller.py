@@ -6,10 +6,9 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from simbridge.emulator.arm import Arm, frame_of
+from simbridge.emulator.arm import Arm, Trapezoid, frame_of
 from simbridge.emulator.builtin_motion import BRAKING
 from simbridge.emulator.controller import Controller
-from simbridge.emulator.motion import Trapezoid
 from simbridge.emulator.program import ScriptProgram
 from simbridge.emulator.state import RECORD_LENGTH, Record, profile
 from simbridge.errors import InvalidParameter

@@ -6,7 +6,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from simbridge.emulator.motion import Trapezoid
+from simbridge.emulator.arm import Trapezoid
 from simbridge.ur.tables import RuntimeState
 from tests.emulator.test_controller import AHEAD, DT, ROBOT, Bench
 
