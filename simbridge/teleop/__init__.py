@@ -1,7 +1,7 @@
 """Inputs that people have: a SpaceMouse, a gamepad, the keyboard of a terminal, and programs on the network.
 
     device     device.py: what every input is, one reading at a time, its errors and its options
-    inputs     spacemouse.py, gamepad.py, keyboard.py, network.py
+    inputs     joysticks.py (SpaceMouse, gamepad), keyboard.py, network.py
     drive      drive.py: the one loop in which readings become calls of a live session
 
 This module is the registry of the devices. It is quick to import.
@@ -20,8 +20,8 @@ if TYPE_CHECKING:  # load NumPy and pinocchio; the command line needs only the n
     from simbridge.teleop.device import Device, TeleopOptions
 
 DEVICES: Mapping[str, str] = {
-    "spacemouse": "simbridge.teleop.spacemouse:SpaceMouse",
-    "gamepad": "simbridge.teleop.gamepad:Gamepad",
+    "spacemouse": "simbridge.teleop.joysticks:SpaceMouse",
+    "gamepad": "simbridge.teleop.joysticks:Gamepad",
     "keyboard": "simbridge.teleop.keyboard:Keyboard",
     "network": "simbridge.teleop.network:Network",
 }

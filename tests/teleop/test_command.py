@@ -19,7 +19,7 @@ from rich.live import Live
 from simbridge.cli.progress import status_text
 from simbridge.planning.live.options import LIVE, LiveOptions
 from simbridge.planning.options import Options
-from simbridge.teleop import DEVICES, spacemouse
+from simbridge.teleop import DEVICES, joysticks
 from simbridge.teleop.device import PORT, TeleopOptions
 from simbridge.teleop.network import LONGEST, Button, Disengage, Engage, Halt, Jog, Joints, Pose, Status, Twist
 from tests.teleop.fake_session import FakeStatus
@@ -234,10 +234,10 @@ def test_a_missing_device_is_one_sentence(cli, monkeypatch):
 
 
 def test_without_the_rights_the_udev_rule_is_printed_as_it_is(cli, monkeypatch):
-    monkeypatch.setitem(sys.modules, "hid", FakeHid(opens=False, vendor_id=spacemouse.VENDOR, product_id=0xC635))
+    monkeypatch.setitem(sys.modules, "hid", FakeHid(opens=False, vendor_id=joysticks.VENDOR, product_id=0xC635))
     answer = cli("teleop", "spacemouse")
     assert answer.status == 2
-    assert answer.err.startswith(spacemouse.UDEV_RULE + "\n")
+    assert answer.err.startswith(joysticks.SPACEMOUSE_RULE + "\n")
     assert "put the lines above into /etc/udev/rules.d/" in answer.message
 
 
@@ -273,7 +273,7 @@ def test_the_line_is_cut_where_the_terminal_ends():
 
 def test_the_page_has_the_rule_that_is_printed_and_names_every_key_and_field():
     page = (Path(__file__).parents[2] / "docs/teleop.md").read_text(encoding="utf-8")
-    assert f"```text\n{spacemouse.UDEV_RULE}\n```" in page and spacemouse.UDEV_FILE in page
+    assert f"```text\n{joysticks.SPACEMOUSE_RULE}\n```" in page and joysticks.SPACEMOUSE_RULE_FILE in page
     for key in (*"wsadrfljikuoxq", "Enter", "Space"):
         assert f"`{key}`" in page or key in page.replace("`", "")
     for message in (Halt, Status, Engage, Disengage, Button, Pose, Twist, Jog, Joints):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from simbridge.errors import MissingPackage
 from simbridge.teleop.device import AT_REST, DeviceError, TeleopOptions
 from simbridge.teleop.drive import Driver
-from simbridge.teleop.spacemouse import SILENCE, Cap, SpaceMouse
+from simbridge.teleop.joysticks import SILENCE, Cap, SpaceMouse
 from tests.teleop.fake_session import Clock, FakeSession
 
 # Of a SpaceNavigator: the cap pushed away from the operator, lifted, and turned to the left; at rest; its buttons.
