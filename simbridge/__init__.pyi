@@ -10,8 +10,8 @@ from simbridge.ik.constrained import Constrained as Constrained
 from simbridge.ik.constrained import Rows as Rows
 from simbridge.ik.constrained import SoftRows as SoftRows
 from simbridge.ik.forward_dynamics import ForwardDynamics as ForwardDynamics
+from simbridge.ik.forward_dynamics import JacobianTranspose as JacobianTranspose
 from simbridge.ik.forward_dynamics import Twin as Twin
-from simbridge.ik.jacobian_transpose import JacobianTranspose as JacobianTranspose
 from simbridge.ik.least_squares import DampedLeastSquares as DampedLeastSquares
 from simbridge.ik.least_squares import FeedbackIK as FeedbackIK
 from simbridge.ik.least_squares import Pseudoinverse as Pseudoinverse

@@ -1,4 +1,4 @@
-"""Inverse kinematics by simulated forward dynamics (Scherzinger, Roennau and Dillmann).
+"""Inverse kinematics by simulated forward dynamics (Scherzinger, Roennau and Dillmann), and the Jacobian transpose.
 
 The pose error acts as a force at the tool of a virtual twin of the arm. The twin's mass is almost entirely at the tool,
 so that it accelerates nearly alike in every direction and every posture:
@@ -7,6 +7,21 @@ so that it accelerates nearly alike in every direction and every posture:
     q  += 0.25 dt^2 qdd                               (lines 8 and 9 of Algorithm 1)
 
 H is the twin's mass matrix. With mass at the tool only this is damped least squares, damped by the light links.
+
+The Jacobian transpose is the same without inertia: the error acts on the arm as a force.
+
+    q += 0.25 dt^2 alpha J^T Kp e             (step_length "paper")
+    q += alpha J^T e                          (step_length "buss-kim")
+
+The first is what the paper compares its solver to (equation 6): Algorithm 1 with the constant alpha instead of the
+inverse mass matrix, chosen so that both accelerate the tool alike on average,
+
+    alpha = mean diag(J H^-1 J^T) / mean diag(J J^T)
+
+The second takes the step that would reduce the error most, if the arm were linear (Buss and Kim, Selectively damped
+least squares for inverse kinematics, 2005): alpha = <e, J J^T e> / <J J^T e, J J^T e>.
+
+Wolovich and Elliott, 1984; Balestrino, De Maria and Sciavicco, 1984.
 """
 
 from __future__ import annotations
@@ -15,15 +30,25 @@ import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from simbridge.errors import InvalidParameter, UnstableSolver
+from simbridge.ik.iterative import CompiledStep, IterativeSolver
 from simbridge.ik.kernels import forward_dynamics as loops
-from simbridge.ik.kernels.mathematics import structure_of
-from simbridge.ik.settings import ForwardDynamicsParameters, expand_gain, resolved, without_clamps
+from simbridge.ik.kernels.dense import to_joints, to_task
+from simbridge.ik.kernels.descent import Buffers
+from simbridge.ik.kernels.mathematics import mobility, structure_of
+from simbridge.ik.settings import (
+    ForwardDynamicsParameters,
+    JacobianTransposeParameters,
+    expand_gain,
+    resolved,
+    without_clamps,
+)
 from simbridge.ik.solver import TOLERANCE, Solution, Solver
 from simbridge.ik.targets import Target, as_joints, as_pose, task_of
 from simbridge.robot.pose import Array, Counts
@@ -36,6 +61,8 @@ _KAPPA, _ITERATIONS, _SOLVE_ERROR_CLAMP, _SOLVE_STEP_CLAMP = 2.0, 200, (0.5, 1.0
 _RELEASED_STEP = 0.02  # s
 # The first ballast after an iteration that failed: kg m^2 per joint, for a kg at the tool.
 _BALLAST = 1e-3
+# Postures over which alpha is averaged.
+_SAMPLES = 20_000
 _MASSES = ("tool_mass", "tool_inertia", "link_mass", "link_inertia")
 
 
@@ -282,3 +309,79 @@ def accumulated_radius(kappa: float, damping: float) -> float:
     """
     step = [[1.0, -1.0, 0.0], [0.9 * kappa, 0.9, -0.9 * damping], [0.0, 1.0, 0.0]]
     return float(np.abs(np.linalg.eigvals(step)).max()) if math.isfinite(kappa + damping) else math.inf
+
+
+class JacobianTranspose(IterativeSolver):
+    """The Jacobian transpose. Settings: see `JacobianTransposeParameters`.
+
+    Attributes:
+        alpha: The constant that is in use; of no effect with the length of Buss and Kim.
+    """
+
+    name = "jacobian-transpose"
+    Parameters = JacobianTransposeParameters
+    settings: JacobianTransposeParameters
+    reliable = False
+    max_start_iterations = 3000
+
+    @property
+    def alpha(self) -> float:
+        return self.settings.alpha or paper_alpha(self.robot)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        return super().parameters | ({"alpha": self.alpha} if self.settings.step_length == "paper" else {})
+
+    def compiled_step(self) -> CompiledStep:
+        if self.settings.step_length == "buss-kim":
+            return CompiledStep(best_length_step, (0.0,))
+        gain = np.array(expand_gain("kp", self.settings.kp))
+        return CompiledStep(given_length_step, (0.25 * self.settings.dt**2 * self.alpha, gain))
+
+    def rotation_weight(self) -> float:
+        kp = np.array(expand_gain("kp", self.settings.kp))
+        # Without stiffness in translation there is nothing to weigh against.
+        paper = self.settings.step_length == "paper" and kp[:3].any()
+        return float(kp[3:].mean() / kp[:3].mean()) if paper else 1.0
+
+
+def paper_alpha(robot: Robot) -> float:
+    """mean diag(J H^-1 J^T) / mean diag(J J^T) over joint positions uniform in [-pi, pi), always the same ones.
+
+    H is the mass matrix of the paper's conditioned twin. UR10: 0.7881; over many such draws 0.7874 (the paper: 0.7885).
+    """
+    return _alpha(robot.placements.tobytes(), tuple(robot.prismatic))
+
+
+@lru_cache(maxsize=64)
+def _alpha(placements: bytes, prismatic: tuple[bool, ...]) -> float:
+    chain, slides = np.frombuffer(placements).reshape(-1, 4, 4), np.array(prismatic)
+    q = np.random.default_rng(0).uniform(-math.pi, math.pi, (_SAMPLES, len(slides)))
+    # Contiguous along the samples: that fixes the order in which they are summed.
+    plain, conditioned = (
+        np.ascontiguousarray(np.moveaxis(m, 0, -1)) for m in mobility(chain, slides, q, [Twin().numbers])
+    )
+    return float(np.trace(conditioned).mean() / np.trace(plain).mean())
+
+
+def given_length_step(settings: tuple[float, Array], buffers: Buffers) -> None:
+    """The motion alpha J^T K e. Settings: alpha, and the diagonal of K (6,), not negative."""
+    alpha, gain = settings
+    for k in range(buffers.rows):
+        buffers.task[k] = alpha * gain[k] * buffers.error[k]
+    to_joints(buffers.jacobian, buffers.task, buffers.n, buffers.rows, buffers.dq)
+
+
+def best_length_step(settings: tuple[float], buffers: Buffers) -> None:
+    """The motion alpha J^T e with the alpha that leaves, to first order, the smallest error. Settings: unused."""
+    jacobian, error, rows, dq = buffers.jacobian, buffers.error, buffers.rows, buffers.dq
+    to_joints(jacobian, error, buffers.n, rows, dq)
+    to_task(jacobian, dq, buffers.n, rows, buffers.task)
+    pull, reach = 0.0, 0.0
+    for k in range(rows):
+        pull += error[k] * buffers.task[k]
+        reach += buffers.task[k] * buffers.task[k]
+    # With a reach whose square is rounding there is no direction to search.
+    alpha = pull / reach if reach > 1e-290 else 0.0
+    for j in range(buffers.n):
+        dq[j] *= alpha

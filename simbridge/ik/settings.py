@@ -244,7 +244,7 @@ class IterativeParameters(SolverParameters):
 class JacobianTransposeParameters(IterativeParameters):
     """Settings of the Jacobian transpose."""
 
-    solver_class: ClassVar[tuple[str, str]] = ("simbridge.ik.jacobian_transpose", "JacobianTranspose")
+    solver_class: ClassVar[tuple[str, str]] = ("simbridge.ik.forward_dynamics", "JacobianTranspose")
 
     iterations: int = setting(50, whole, slider=(1, 200))
     step_length: Literal["paper", "buss-kim"] = setting("paper", one_of("paper", "buss-kim"))

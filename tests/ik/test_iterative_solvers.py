@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import simbridge
 from simbridge.errors import InvalidParameter, UnknownName
-from simbridge.ik.jacobian_transpose import JacobianTranspose, paper_alpha
+from simbridge.ik.forward_dynamics import JacobianTranspose, paper_alpha
 from simbridge.ik.settings import SOLVERS, IterativeParameters
 from simbridge.ik.targets import freed, residual
 from simbridge.resources import robot_files

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from simbridge.ik.constrained import independent_rows as independent_rows_python
 from simbridge.ik.constrained import solve_constraints
-from simbridge.ik.jacobian_transpose import best_length_step, given_length_step
+from simbridge.ik.forward_dynamics import best_length_step, given_length_step
 from simbridge.ik.kernels.descent import allocate_buffers
 from simbridge.ik.least_squares import (
     damped_motion,
