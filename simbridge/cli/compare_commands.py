@@ -26,8 +26,7 @@ from simbridge.evaluation.metrics.samples import statistics
 from simbridge.evaluation.metrics.tracking import ERROR_PARTS
 from simbridge.evaluation.repeatability import common_summary
 from simbridge.recording.run_directory import RunDirectory, is_of_repeats
-from simbridge.report.compare_page import about, compare_page, comparison_headline
-from simbridge.report.repeats_page import write_repeats_page
+from simbridge.report.several_runs import about, compare_page, comparison_headline, write_repeats_page
 from simbridge.robot import pose
 from simbridge.robot.files import write_file, writing
 from simbridge.sweeps.comparison import compare_sweeps, comparison_page, comparison_rows, is_sweep

@@ -14,8 +14,8 @@ from simbridge.evaluation.summary import summarize
 from simbridge.recording.run_directory import RunDirectory, is_of_repeats
 from simbridge.report import write_report
 from simbridge.report.figure_files import FORMATS, write_figures
-from simbridge.report.repeats_page import write_repeats_page
 from simbridge.report.replay import replay_page
+from simbridge.report.several_runs import write_repeats_page
 from simbridge.report.verdict import tolerance_check
 from simbridge.running.signals import number_of
 

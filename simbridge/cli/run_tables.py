@@ -15,7 +15,7 @@ from simbridge.evaluation.metrics.tracking import TRACKING_ERROR, known_parts, p
 from simbridge.evaluation.repeatability import RepeatsSummary
 from simbridge.evaluation.summary import Summary, shown_metrics
 from simbridge.planning.plan import is_slowed_down, slow_down_reason
-from simbridge.report.repeats_page import repeats_headline
+from simbridge.report.several_runs import repeats_headline
 from simbridge.report.verdict import (
     advice,
     headline,

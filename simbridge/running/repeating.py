@@ -19,8 +19,8 @@ from simbridge.evaluation.repeatability import RepeatsSummary, run_summary, summ
 from simbridge.evaluation.summary import Summary
 from simbridge.planning.check import plan_approach
 from simbridge.recording.run_directory import RunDirectory, is_of_repeats, repeats_in
-from simbridge.report.repeats_page import write_repeats_page
 from simbridge.report.settings_list import flattened
+from simbridge.report.several_runs import write_repeats_page
 from simbridge.robot.files import writing
 from simbridge.running.run_setup import Prepared, resolved_settings
 from simbridge.running.runner import (

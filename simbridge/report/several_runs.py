@@ -1,9 +1,13 @@
-"""compare.html: runs of one scenario compared, with the same pieces as the report of one run."""
+"""Pages of several runs: compare.html, with the same pieces as the report of one run; and the page of repeated runs.
+
+The page of repeats has one row for each run, with a link to its report, and the ISO 9283-style figures of all.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import compress
+from statistics import fmean, stdev
 from typing import Any
 
 import numpy as np
@@ -12,8 +16,9 @@ from markupsafe import Markup
 from simbridge.evaluation.comparison import Comparison
 from simbridge.evaluation.metrics.samples import statistics
 from simbridge.evaluation.metrics.tracking import ERROR_PARTS, POSE_PARTS, TRACKING_ERROR, Delays, part_delays
-from simbridge.evaluation.repeatability import IsoFigures
+from simbridge.evaluation.repeatability import IsoFigures, RepeatsSummary
 from simbridge.evaluation.summary import Summary
+from simbridge.recording.run_directory import RunDirectory
 from simbridge.report.charts import Chart, Line, Panel
 from simbridge.report.drawing import drawing_style
 from simbridge.report.over_time import (
@@ -29,8 +34,9 @@ from simbridge.report.palette import ERRORS, REFERENCE, RUN_DASHES, RUNS, TRACKI
 from simbridge.report.paths import Path, three_views
 from simbridge.report.rendering import LegendEntry, render
 from simbridge.report.settings_list import flattened
+from simbridge.report.verdict import source_of, with_deviation
 from simbridge.robot.pose import Array
-from simbridge.text import NO_BREAK, millimetres
+from simbridge.text import NO_BREAK, counted, millimetres
 
 # Settings that differ between any two runs.
 _ALWAYS_DIFFERENT = ("versions.", "shapes", "kinematics.placements", "controller.kinematics_checksum")
@@ -185,3 +191,58 @@ def _differences(comparison: Comparison) -> list[tuple[str, list[str]]]:
         if len(set(values)) > 1 and not name.startswith(_ALWAYS_DIFFERENT):
             rows.append((name, values))
     return rows
+
+
+def write_repeats_page(
+    directory: RunDirectory, summary: RepeatsSummary, external: Mapping[str, Any] | None = None
+) -> None:
+    """Write report.html into the directory of the repeats.
+
+    Args:
+        directory: That directory.
+        summary: The content of its summary.json.
+        external: The content of its evaluation.json, if there is an external measurement.
+
+    Raises:
+        OutputError: The page cannot be written.
+    """
+    directory.write_report(repeats_page(summary, external))
+
+
+def repeats_page(summary: RepeatsSummary, external: Mapping[str, Any] | None = None) -> str:
+    """The whole page as HTML; the arguments are those of `write_repeats_page`."""
+    views = [summary["iso_9283_style"], *([] if external is None else [external["iso_9283_style"]])]
+    return render(
+        "repeats.html",
+        title=f"{summary['scenario']}: {summary['completed']} runs",
+        summary=summary,
+        headline=repeats_headline(summary),
+        iso=views,
+        missing=missing_figures(views),
+    )
+
+
+def repeats_headline(summary: RepeatsSummary) -> str:
+    """What was predicted or measured over all completed runs, for which plant, in a sentence that can be quoted."""
+    # A run that ended early says nothing about the scenario as a whole.
+    completed = (run["tracking_error"] for run in summary["runs"] if run["outcome"] == "completed")
+    errors = [error["position_m"]["rms"] for error in completed if error]
+    if not errors:
+        return f"No run of {summary['scenario']} completed."
+    mean, deviation = fmean(errors), stdev(errors) if len(errors) > 1 else None
+    size, number = with_deviation(mean, deviation), counted(len(errors), "run")
+    text = f"{source_of(summary)}: {size} RMS tracking error on {summary['scenario']}"
+    return f"{text} (mean {'and standard deviation ' if '±' in size else ''}of {number})."
+
+
+def missing_figures(views: Sequence[IsoFigures]) -> list[str]:
+    """Why figures are missing, every sentence once; one that does not hold for all sources names its source.
+
+    Args:
+        views: `iso_9283_style` of summary.json, and of evaluation.json where there is one.
+    """
+    sentences = []
+    for sentence in dict.fromkeys(sentence for view in views for sentence in view["missing"]):
+        sources = [view["witness"] for view in views if sentence in view["missing"]]
+        sentences.append(sentence if len(sources) == len(views) else f"{sources[0].capitalize()}: {sentence}")
+    return sentences
