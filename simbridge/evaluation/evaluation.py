@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,6 +55,16 @@ def _recorded_plan(settings: dict[str, Any], log: LogColumns) -> Plan:
     times = trajectory.elapsed.copy()
     joints = log.solution.copy(), log.setpoint.copy(), log.limited.copy()
     return Plan(checksum, settings["backend"]["period"], trajectory, "zero-order", times, *joints)
+
+
+Arrays = TypeVar("Arrays", ErrorSize, ContourError)
+
+
+def _read_only(found: Arrays) -> Arrays:
+    """What is kept for the next reader, who must find it unchanged."""
+    for array in vars(found).values():
+        array.setflags(write=False)
+    return found
 
 
 @dataclass(frozen=True)
@@ -226,7 +236,7 @@ class Evaluation:
                 if part is not None:
                     distance, angle = sizes.setdefault(name, (np.empty(count), np.empty(count)))
                     distance[rows], angle[rows] = part.distance, part.angle
-        return ErrorBudget(**{name: ErrorSize(*of_part) for name, of_part in sizes.items()})
+        return ErrorBudget(**{name: _read_only(ErrorSize(*of_part)) for name, of_part in sizes.items()})
 
     @cached_property
     def tracking(self) -> Tracking:
@@ -241,7 +251,7 @@ class Evaluation:
     @cached_property
     def contour(self) -> ContourError:
         """Contour error and lag along the path of every sample."""
-        return self.contour_of(self.log.stamp, self.attained[:, :3])
+        return _read_only(self.contour_of(self.log.stamp, self.attained[:, :3]))
 
     def contour_of(self, times: Array, positions: Array) -> ContourError:
         """The contour error of positions (K, 3) at instants (K,) of the log's clock."""

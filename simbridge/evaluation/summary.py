@@ -350,9 +350,9 @@ def _joint_effort(run: Evaluation) -> motion.JointEffort:
 
 def _near_limits(run: Evaluation) -> motion.NearLimits:
     return motion.near_limits(
-        motion.evenly_spaced(run.column("position")),
-        motion.evenly_spaced(run.column("velocity")),
-        None if run.torque is None else motion.evenly_spaced(run.torque),
+        run.column("position"),
+        run.column("velocity"),
+        run.torque,
         position_min=np.array(run.settings["robot"]["position_min"], dtype=float),
         position_max=np.array(run.settings["robot"]["position_max"], dtype=float),
         max_velocity=run.max_velocity,

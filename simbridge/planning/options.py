@@ -343,9 +343,9 @@ class Options:
         checks.append(("corner tolerance", rounding, 0.0 <= rounding < math.inf, "a length in m, not negative"))
         for part in self.tolerance or ():
             checks.append(("tolerance", part, 0.0 <= part < math.inf, "two numbers, none of them negative"))
-        for name, given in (("tcp", self.tcp or None), ("floor", self.floor)):
+        for name, given in (("tcp", self.tcp if len(self.tcp) else None), ("floor", self.floor)):
             needed = None if given is None else requirement(name, given)
-            shown = list(given) if isinstance(given, tuple) else given
+            shown = given if name == "floor" else np.asarray(self.tcp).tolist()
             checks.append((name.replace("tcp", "TCP"), shown, needed is None, needed))
         for name, value, right, needed in checks:
             if not right:

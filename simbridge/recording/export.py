@@ -109,9 +109,17 @@ def _package(module: str, name: str, extra: str) -> Any:
 def export_csv(folder: Path, samples: Samples) -> list[Path]:
     """Write samples.csv: one line per sample, the columns of `RunSamples.table`."""
     path = folder / "samples.csv"
-    blocks = (samples(slice(begin, begin + BLOCK)) for begin in itertools.count(0, BLOCK))
-    write_table(path, (run.table() for run in itertools.takewhile(lambda run: len(run.log.stamp), blocks)))
+    write_table(path, (run.table() for run in _blocks(samples)))
     return [path]
+
+
+def _blocks(samples: Samples) -> Iterator[RunSamples]:
+    """All samples, a block at a time; of a run without any, one empty block."""
+    for begin in itertools.count(0, BLOCK):
+        run = samples(slice(begin, begin + BLOCK))
+        if begin and not len(run.log.stamp):
+            return
+        yield run
 
 
 def export_parquet(folder: Path, samples: Samples) -> list[Path]:

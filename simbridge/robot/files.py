@@ -8,6 +8,7 @@ import os
 import re
 import sqlite3
 import stat
+import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -231,14 +232,16 @@ def _type_of(kind: Any, field: str) -> Any:
 @contextlib.contextmanager
 def writing(path: str | os.PathLike[str], advice: str = "") -> Iterator[None]:
     """Turn a refusal to write a file or directory into an OutputError; advice follows the reason."""
+    handled = sys.exc_info()[1]
     try:
         yield
     except OutputError:
         raise
     except (OSError, sqlite3.Error) as error:
-        if isinstance(error.__context__, KeyboardInterrupt):
+        during = error.__context__
+        if isinstance(during, KeyboardInterrupt) and during is not handled:
             # Ctrl-C while the standard library removes a directory closes a descriptor twice.
-            raise error.__context__ from None
+            raise during from None
         number, reason = getattr(error, "errno", None), getattr(error, "strerror", None) or error
         if isinstance(error, FileExistsError):
             reason, advice = "it exists already, and is never overwritten", advice or "; choose another name"

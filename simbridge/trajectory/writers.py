@@ -41,6 +41,8 @@ def write_table(path: Path, blocks: Iterable[Mapping[str, Array]]) -> None:
             if number == 0:
                 file.write((",".join(columns) + "\n").encode())
             rows = np.column_stack([*columns.values()]).astype(float, copy=False)
+            if not len(rows):
+                continue
             # Twenty times as fast as `repr`, and as exact; what JSON has no number for is null.
             text = orjson.dumps(rows, option=orjson.OPT_SERIALIZE_NUMPY)[2:-2].replace(b"],[", b"\n")
             file.write(text if np.isfinite(rows).all() else text.replace(b"null", b"nan"))

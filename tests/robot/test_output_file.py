@@ -214,6 +214,14 @@ def test_ctrl_c_stays_ctrl_c_where_cleaning_up_after_it_fails(tmp_path, monkeypa
         monkeypatch.setattr(os, "close", interrupted)
 
 
+def test_what_cannot_be_written_after_ctrl_c_is_reported(tmp_path):
+    with pytest.raises(OutputError, match="No such file or directory"):
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt:
+            write_file(tmp_path / "gone" / "a.csv", b"new")
+
+
 def test_an_interrupted_exchange_of_directories_puts_the_earlier_one_back(tmp_path, monkeypatch):
     target = tmp_path / "bag"
     target.mkdir()

@@ -16,7 +16,8 @@ what is above its cut-off frequency. Compare motions of the same shape and lengt
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import reduce
 from typing import TypedDict
 
 import numpy as np
@@ -224,20 +225,22 @@ def near_limits(
     q = rows("joint positions", position, len(low))
     v = rows("joint velocities", velocity, len(low), len(q))
     margin = NEAR_END * np.where(np.isfinite(high - low), high - low, 0.0)
+    joints, fastest = range(len(low)), NEAR_LIMIT * np.asarray(max_velocity, dtype=float)
     shares: NearLimits = {
-        "position": _share((q < low + margin) | (q > high - margin)),
-        "velocity": _share(np.abs(v) >= NEAR_LIMIT * np.asarray(max_velocity, dtype=float)),
+        "position": _share((q[:, i] < low[i] + margin[i]) | (q[:, i] > high[i] - margin[i]) for i in joints),
+        "velocity": _share(np.abs(v[:, i]) >= fastest[i] for i in joints),
         "torque": None,
     }
     if torque is not None and max_torque is not None:
         known = known_rows("joint torques", torque, len(low), len(q))
-        near = np.abs(known) >= NEAR_LIMIT * np.asarray(max_torque, dtype=float)
-        shares["torque"] = _share(near) if len(known) else None
+        strongest = NEAR_LIMIT * np.asarray(max_torque, dtype=float)
+        shares["torque"] = _share(np.abs(known[:, i]) >= strongest[i] for i in joints) if len(known) else None
     return shares
 
 
-def _share(near: NDArray[np.bool_]) -> float:
-    return float(np.mean(near.any(axis=1)))
+def _share(near: Iterable[NDArray[np.bool_]]) -> float:
+    """The share of samples in which some joint is near its limit, of each joint's samples (T,)."""
+    return float(np.mean(reduce(np.logical_or, near)))
 
 
 def sparc(speed: ArrayLike, rate: float, *, cutoff: float = CUTOFF) -> float | None:

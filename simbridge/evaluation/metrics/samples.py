@@ -196,7 +196,7 @@ class PoseError:
     """Desired minus attained pose at every sample; both arrays are read-only copies."""
 
     translation: Array  # (T, 3), in m, in base axes
-    rotation: Array  # r_desired R_attained^T as Rodrigues vectors (T, 3), in rad, in base axes
+    rotation: Array  # R_desired R_attained^T as Rodrigues vectors (T, 3), in rad, in base axes
 
     def __post_init__(self) -> None:
         translation = rows("translation errors", self.translation, 3).copy()

@@ -158,7 +158,7 @@ class LiveMotion:
             self._happens(Happening.ENGAGE)
         elif order in _STOPPING:
             happening, name = _STOPPING[order]
-            self._stopped_by = Cause(name, "", took)
+            self._stopped_by = Cause(name, "", took if order is Order.TOO_SLOW else 0.0)
             self._happens(happening)
         elif order is Order.RESUME:
             self._happens(Happening.RESUME)
