@@ -140,7 +140,7 @@ class Evaluation:
     @property
     def reference(self) -> Array:
         """The continuous path at the stamps; what the task leaves free is taken from the solution."""
-        poses = self.plan.trajectory.reference(self.log.plan_time)
+        poses = self.plan.trajectory.reference(self.column("plan_time"))
         return poses if self.task == "pose" else freed(self.task, poses, self.solution)
 
     @property
