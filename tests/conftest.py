@@ -34,7 +34,7 @@ settings.load_profile("ci" if os.environ.get("CI") else "local")
 os.environ.pop("COLUMNS", None)
 
 # They talk to a controller that keeps real time: one at a time, in parallel with tests that do not.
-KEEPS_REAL_TIME = ("emulator/test_ur_rtde.py", "cli/test_progress.py::test_for_repeats")
+KEEPS_REAL_TIME = ("emulator/test_ur_rtde.py", "cli/test_terminal.py::test_for_repeats")
 # They share what takes seconds to make: all tests of such a file run on one worker, which makes it once.
 SHARE_A_SETUP = (
     "browser/test_studio_page.py",

@@ -1,4 +1,6 @@
-"""The servo process: the only place where ur_rtde runs, started as `python -m simbridge.backends.servo_process`.
+"""The servo process: the only place where ur_rtde runs.
+
+It is started as `python -m simbridge.backends.servo_process`, for a live session as `... .live_process servo`.
 
 ur_rtde holds the GIL while it connects, may crash its process with a segmentation fault when a controller disappears,
 and reconnects by itself and continues streaming. So it runs in a separate process that has deadlines, can be killed,

@@ -1,4 +1,4 @@
-"""What a studio has set, from which arm, solver, session, run and command line follow; and the controls that change it.
+"""What a studio has set (arm, solver, session, run and command line follow from it), and the controls that change it.
 
 Each control is plain data, and follows from the registry that defines its setting.
 """

@@ -25,7 +25,7 @@ from simbridge.cli.error_reporting import print_bug, print_error, print_message,
 from simbridge.cli.flags import COMMANDS, RUN_FIELDS, Plan, Run, Teleop
 from simbridge.cli.option_flags import command_type, found, given_settings
 from simbridge.errors import OutputError, ScenarioError, SimbridgeError
-from simbridge.robot.files import write_file, writing
+from simbridge.robot.files import write_file
 from simbridge.running.signals import ended_by_signals, number_of
 
 _DESCRIPTION = """How well does an arm track a sampled motion, and where does the error come from?
@@ -145,12 +145,15 @@ def completion(shell: str, *, show: bool) -> int:
         "fish": (config / "fish/completions/simbridge.fish", None, ""),
     }
     script, start, line = places[shell]
-    with writing(script):
+    try:
         script.parent.mkdir(parents=True, exist_ok=True)
-    write_file(script, _script_of(shell).encode())
-    if start is not None:
-        with writing(start):
+        write_file(script, _script_of(shell).encode())
+        if start is not None:
             _add_line(start, line.format(script))
+    except OutputError:
+        raise
+    except OSError as error:
+        raise OutputError(error.filename or script, str(error.strerror), error.errno) from error
     print(f"Completion for {shell}: {script}")
     print(f"{'' if start is None else f'A line of {start} reads it. '}Open a new {shell} to use it.")
     return 0

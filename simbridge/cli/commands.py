@@ -18,7 +18,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from simbridge.backends import SIMULATION
-from simbridge.cli import progress
+from simbridge.cli import terminal
 from simbridge.cli.option_flags import given_options
 from simbridge.errors import Interrupted, UnknownName
 from simbridge.planning.inspection import Facts, Spread, flag_of
@@ -65,7 +65,7 @@ def _options(scenario: str, flags: Mapping[str, Any]) -> Options:
     topic = flags["topic"]
     if topic is None and not flags["frames"] and is_bag(scenario) and sys.stdin.isatty():
         topics = pose_topics(scenario)
-        topic = progress.choose("topic", topics) if len(topics) > 1 else None
+        topic = terminal.choose("topic", topics) if len(topics) > 1 else None
     return Options(**given_options({**flags, "topic": topic}, Options))
 
 
@@ -78,9 +78,9 @@ def run(scenario: str, *, out: str | None, repeat: int, as_json: bool, backend: 
     except KeyboardInterrupt as error:
         raise Interrupted("Interrupted before anything was moved.", number_of(error)) from None
 
-    with progress.progress_line(prepared, quiet=as_json, repeats=repeat) as line:
+    with terminal.progress_line(prepared, quiet=as_json, repeats=repeat) as line:
         update = None if line is None else line.update
-        ask = None if not sys.stdin.isatty() else progress.ask if line is None else line.ask
+        ask = None if not sys.stdin.isatty() else terminal.ask if line is None else line.ask
         finished: runner.Run | repeating.Repeats
         if repeat == 1:
             finished = runner.execute(prepared, out=out, progress=update, ask=ask)
@@ -152,7 +152,7 @@ def export(run: str, *, to: str, as_json: bool) -> int:
 def _show_reading(trajectory: Trajectory) -> None:
     """In one line how a file was read; nothing for what is from no file."""
     if trajectory.read_as:
-        progress.say(Console(highlight=False), f"{Path(trajectory.source).name} was read as {trajectory.read_as}.")
+        terminal.say(Console(highlight=False), f"{Path(trajectory.source).name} was read as {trajectory.read_as}.")
 
 
 def _show_check(prepared: Prepared) -> None:
@@ -177,7 +177,7 @@ def _show_check(prepared: Prepared) -> None:
     ]
     console.print(table_of(("joint", "from deg", "to deg", "peak deg/s", "of limit", "jump deg/s"), rows))
     for sentence in _check_sentences(prepared):
-        progress.say(console, sentence)
+        terminal.say(console, sentence)
 
 
 def _check_sentences(prepared: Prepared) -> Iterator[str]:
@@ -209,7 +209,7 @@ def _show_inspection(facts: Facts) -> None:
     console = Console(highlight=False)
     console.print(f"[bold]{escape(facts.source)}[/bold]", soft_wrap=True)
     if facts.read_as:
-        progress.say(console, f"Read as {facts.read_as}.")
+        terminal.say(console, f"Read as {facts.read_as}.")
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column("fact", no_wrap=True)
     table.add_column("value")

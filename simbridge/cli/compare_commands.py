@@ -16,8 +16,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from simbridge.cli.progress import say
 from simbridge.cli.run_tables import RUN_COLUMNS, run_cells, show_iso
+from simbridge.cli.terminal import say
 from simbridge.errors import InvalidParameter, NotARun
 from simbridge.evaluation.comparison import Comparison, Deviations, PredictionError, compare_runs, iso_figures_of
 from simbridge.evaluation.evaluation import Evaluation

@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from simbridge.cli.progress import say
+from simbridge.cli.terminal import say
 from simbridge.evaluation.metrics.delays import PosePart
 from simbridge.evaluation.metrics.tracking import TRACKING_ERROR, known_parts, part_delays, rotation_delay_differs
 from simbridge.evaluation.repeatability import RepeatsSummary

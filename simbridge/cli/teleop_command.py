@@ -6,7 +6,7 @@ import contextlib
 import sys
 from collections.abc import Iterator, Sequence
 
-from simbridge.cli import progress
+from simbridge.cli import terminal
 from simbridge.cli.option_flags import given_options
 from simbridge.errors import SimbridgeError
 from simbridge.ik.callable_solver import function_named
@@ -31,11 +31,11 @@ def teleop(
     # Checked before a device is looked for.
     LiveOptions(**session_choices), Options(**choices)
 
-    with _opened(device, options) as opened, progress.status_line() as line:
+    with _opened(device, options) as opened, terminal.status_line() as line:
 
         def ask(shown: Sequence[tuple[str, str]], question: str) -> bool:
             with line.hidden(), opened.suspended():
-                return progress.ask(shown, question)
+                return terminal.ask(shown, question)
 
         from simbridge.running.live_setup import live  # solvers and backends: not for a device that is missing
 

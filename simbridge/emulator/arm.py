@@ -343,7 +343,7 @@ class ToolSpeed(Ramp):
 
 class Servo(Motion):
     """servoj: the servo law of UR's controllers, until another motion follows; its time passes slower with the speed
-    scaling if it is `slowed`."""
+    scaling if it is `slowed`. It begins at q (n,), rad, with qd (n,), rad/s; the period is in s."""
 
     has_path = False
 

@@ -280,8 +280,8 @@ class Servers:
             client = Client(sock, port, session, self._connected, self._wake, self._exchange)
             port.clients.append(client)
             self._exchange("connected", client)
-            self._selector.register(sock, selectors.EVENT_READ, client)
             client.send(greeting)
+            self._serve(client)
 
     def _read(self, client: Client) -> None:
         if client.sock.fileno() < 0:

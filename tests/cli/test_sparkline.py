@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simbridge.cli.progress import ASCII_BARS, BARS, sparkline
+from simbridge.cli.terminal import ASCII_BARS, BARS, sparkline
 
 
 def test_the_largest_value_is_a_full_bar_and_zero_is_the_lowest():

@@ -254,6 +254,18 @@ def test_a_muted_port_accepts_and_is_silent_until_unmuted() -> None:
             assert new.read(len(GREETING) + 19) == GREETING + b"Robotmode: RUNNING\n"
 
 
+def test_a_client_of_a_muted_port_without_a_greeting_is_not_read_until_unmuted() -> None:
+    with stand() as served:
+        served.servers.mute(REALTIME)
+        with Plug(served, REALTIME) as plug:
+            assert eventually(lambda: served.servers.clients(REALTIME) == 1)
+            plug.sock.sendall(b"def p():\n  sync()\nend\n")
+            time.sleep(0.2)
+            assert served.controller.calls == []
+            served.servers.mute(REALTIME, False)
+            assert eventually(lambda: [name for name, *_ in served.controller.calls] == ["load_script"])
+
+
 def test_a_muted_stream_pauses() -> None:
     with stand() as served, rtde(served) as plug:
         served.tick(2)

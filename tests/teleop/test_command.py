@@ -16,7 +16,7 @@ import pytest
 from rich.console import Console
 from rich.live import Live
 
-from simbridge.cli.progress import status_text
+from simbridge.cli.terminal import status_text
 from simbridge.planning.live.options import LIVE, LiveOptions
 from simbridge.planning.options import Options
 from simbridge.teleop import DEVICES, joysticks

@@ -1,6 +1,6 @@
 """Built-in functions that need no controller: mathematics, lists, strings, poses, matrices.
 
-With the checks of arguments, and the descriptions of all functions, which are what the compiler gets.
+The checks of arguments are here, too, and the descriptions of all functions, which the compiler gets.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from simbridge.cli.progress import BARS, ProgressLine
+from simbridge.cli.terminal import BARS, ProgressLine
 from simbridge.emulator.handle import Emulator
 from simbridge.running.run_setup import prepare
 from tests.backends.trial import line as line_from_home
