@@ -153,14 +153,14 @@ class Evaluation:
         """Tool poses where the joints should be."""
         return self.tool(self.log.setpoint)
 
-    def _pipeline(self, rows: slice) -> list[Array]:
-        """Of these samples the poses of the pipeline: reference, target, solution, setpoint and attained."""
+    def _pipeline(self, rows: slice) -> dict[str, Array]:
+        """Of these samples the poses of the pipeline, by the names in `POSES`."""
         log, solution = self.log, self.tool(self.log.solution[rows])
         reference = self.plan.trajectory.reference(log.plan_time[rows])
         setpoint, attained = self.tool(log.setpoint[rows]), self.tool(log.position[rows])
         wanted = [freed(self.task, poses, solution) for poses in (reference, log.target[rows])]
         log.release()
-        return [*wanted, solution, setpoint, attained]
+        return dict(zip(POSES, [*wanted, solution, setpoint, attained], strict=True))
 
     def _predicted(self, rows: slice) -> Array | None:
         return None if self.predicted_joints is None else self.tool(self.predicted_joints[rows])
@@ -223,7 +223,7 @@ class Evaluation:
         return self._budget(slice(None))
 
     def _budget(self, rows: slice) -> ErrorBudget[PoseError]:
-        return error_budget(**dict(zip(POSES, self._pipeline(rows), strict=True)), predicted=self._predicted(rows))
+        return error_budget(**self._pipeline(rows), predicted=self._predicted(rows))
 
     @cached_property
     def errors(self) -> ErrorBudget[ErrorSize]:
@@ -244,7 +244,7 @@ class Evaluation:
         stamps = self.log.stamp
         # A longer run is compared at evenly spaced samples: more would not change its delays and shares.
         few = slice(None, None, max(1, -(-len(stamps) // MAX_CORRELATED)))
-        delays = pipeline_delays(stamps[few], self.reference_at, self._pipeline(few), self._predicted(few))
+        delays = pipeline_delays(stamps[few], self.reference_at, [*self._pipeline(few).values()], self._predicted(few))
         shares = error_shares(self._budget(few))
         return errors_and_delays(stamps, self.reference_at, self.attained, self.errors, delays, shares)
 
@@ -272,7 +272,7 @@ class Evaluation:
     @cached_property
     def poses(self) -> dict[str, Array]:
         """All poses of the pipeline, by the names in `POSES`."""
-        return dict(zip(POSES, self._pipeline(slice(None)), strict=True))
+        return self._pipeline(ALL)
 
     def samples(self, rows: slice = ALL) -> RunSamples:
         """What is exported of these samples."""

@@ -181,7 +181,8 @@ def near_singularity(
             which is not singular because it cannot leave its plane. The smaller of m and n by default.
     """
     q = np.asarray(joints, dtype=float)
-    q = evenly_spaced(rows("joint positions", q, q.shape[1] if q.ndim == 2 else 1))
+    q = rows("joint positions", q, q.shape[1] if q.ndim == 2 else 1)
+    q = q[:: -(-len(q) // MAX_COMPARED)]
     values = np.concatenate(
         [np.linalg.svd(jacobians(q[k : k + BLOCK]), compute_uv=False) for k in range(0, len(q), BLOCK)]
     )
@@ -197,11 +198,6 @@ def near_singularity(
 def at_limit(values: Array, limit: Array) -> NDArray[np.bool_]:
     """Which values (T, n) have the magnitude of their limit (n,), or more; NaN has not."""
     return (values >= limit) | (values <= -limit)
-
-
-def evenly_spaced(samples: Array) -> Array:
-    """At most MAX_COMPARED of samples (T, n), a copy; all of a shorter recording."""
-    return samples[:: max(1, -(-len(samples) // MAX_COMPARED))].copy()
 
 
 def near_limits(
