@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,16 +56,6 @@ def _recorded_plan(settings: dict[str, Any], log: LogColumns) -> Plan:
     times = trajectory.elapsed.copy()
     joints = log.solution.copy(), log.setpoint.copy(), log.limited.copy()
     return Plan(checksum, settings["backend"]["period"], trajectory, "zero-order", times, *joints)
-
-
-Arrays = TypeVar("Arrays", ErrorSize, ContourError)
-
-
-def _read_only(found: Arrays) -> Arrays:
-    """What is kept for the next reader, who must find it unchanged."""
-    for array in vars(found).values():
-        array.setflags(write=False)
-    return found
 
 
 @dataclass(frozen=True)
@@ -121,13 +112,12 @@ class Evaluation:
 
     def tool(self, joints: Array) -> Array:
         """Tool poses (T, 7) at joint positions (T, n), rad."""
-        poses = tool_poses(*self.chain, joints)
-        self.log.release()
-        return poses
+        self.log.arrays.release()
+        return tool_poses(*self.chain, joints)
 
     def column(self, name: str) -> Array:
         """A column of the log; the memory of those that were used before is given back."""
-        self.log.release()
+        self.log.arrays.release()
         column: Array = getattr(self.log, name)
         return column
 
@@ -159,7 +149,7 @@ class Evaluation:
         reference = self.plan.trajectory.reference(log.plan_time[rows])
         setpoint, attained = self.tool(log.setpoint[rows]), self.tool(log.position[rows])
         wanted = [freed(self.task, poses, solution) for poses in (reference, log.target[rows])]
-        log.release()
+        log.arrays.release()
         return dict(zip(POSES, [*wanted, solution, setpoint, attained], strict=True))
 
     def _predicted(self, rows: slice) -> Array | None:
@@ -185,7 +175,10 @@ class Evaluation:
         From the controller's target of the first sample on, nothing measured is used. Where a sample is missing, the
         command before it holds.
         """
-        return None if self.servo is None else self.followed(self.servo)
+        if self.servo is None:
+            return None
+        followed = self.followed(self.servo)
+        return self._by_blocks(lambda rows: {"followed": followed[rows]})["followed"]
 
     def followed(self, law: ServojLaw) -> Array:
         """What a servo law makes of the commands of this run: see `predicted_joints`."""
@@ -195,17 +188,16 @@ class Evaluation:
         newest = np.searchsorted(calls, np.arange(calls[-1] + 1), side="right") - 1
         velocity = log.controller_target_velocity[0]
         cycles = round(period / law.cycle)
-        motion = law.follow(
+        joints = law.follow(
             log.command[newest],
             call=period,
             # The first command's call has ended, except for the phase.
             begin=self.settings["backend"].get("phase", 0.0) - period,
-            q=log.controller_target[0],
+            q=self.column("controller_target")[0],
             qd=np.where(np.isfinite(velocity), velocity, 0.0),
             cycles=max(int(calls[-1]), 0) * cycles,
-        )
-        log.release()
-        return np.concatenate([log.controller_target[:1], motion.q[cycles - 1 :: cycles]])[calls]
+        ).q[cycles - 1 :: cycles]
+        return np.concatenate([log.controller_target[:1], joints])[calls]
 
     @property
     def predicted(self) -> Array | None:
@@ -215,7 +207,7 @@ class Evaluation:
     @cached_property
     def attained(self) -> Array:
         """Tool poses at the measured joint positions."""
-        return self.tool(self.log.position)
+        return self._by_blocks(lambda rows: {"attained": self.tool(self.log.position[rows])})["attained"]
 
     @property
     def budget(self) -> ErrorBudget[PoseError]:
@@ -228,15 +220,21 @@ class Evaluation:
     @cached_property
     def errors(self) -> ErrorBudget[ErrorSize]:
         """How large the tracking error of every sample and its parts are; of long runs a sixth of `budget`'s memory."""
+
+        def sizes(rows: slice) -> dict[tuple[str, str], Array]:
+            parts = [(name, part) for name, part in vars(self._budget(rows)).items() if part is not None]
+            distances = {(name, "distance"): part.distance for name, part in parts}
+            return distances | {(name, "angle"): part.angle for name, part in parts}
+
+        found = self._by_blocks(sizes)
+        parts = dict.fromkeys(name for name, _ in found)
+        return ErrorBudget(**{name: ErrorSize(found[name, "distance"], found[name, "angle"]) for name in parts})
+
+    def _by_blocks(self, values: Callable[[slice], Mapping[Any, Array]]) -> dict[Any, Array]:
+        """Arrays of all samples by name, of the values of some samples: memory holds what is in use of them."""
         count = len(self.log.stamp)
-        sizes: dict[str, tuple[Array, Array]] = {}
-        for begin in range(0, max(count, 1), BLOCK):
-            rows = slice(begin, begin + BLOCK)
-            for name, part in vars(self._budget(rows)).items():
-                if part is not None:
-                    distance, angle = sizes.setdefault(name, (np.empty(count), np.empty(count)))
-                    distance[rows], angle[rows] = part.distance, part.angle
-        return ErrorBudget(**{name: _read_only(ErrorSize(*of_part)) for name, of_part in sizes.items()})
+        blocks = (values(slice(begin, begin + BLOCK)) for begin in range(0, max(count, 1), BLOCK))
+        return self.log.arrays.gathered(count, blocks)
 
     @cached_property
     def tracking(self) -> Tracking:
@@ -251,7 +249,8 @@ class Evaluation:
     @cached_property
     def contour(self) -> ContourError:
         """Contour error and lag along the path of every sample."""
-        return _read_only(self.contour_of(self.log.stamp, self.attained[:, :3]))
+        found = vars(self.contour_of(self.log.stamp, self.attained[:, :3]))
+        return ContourError(**self._by_blocks(lambda rows: {name: values[rows] for name, values in found.items()}))
 
     def contour_of(self, times: Array, positions: Array) -> ContourError:
         """The contour error of positions (K, 3) at instants (K,) of the log's clock."""
@@ -272,7 +271,7 @@ class Evaluation:
     @cached_property
     def poses(self) -> dict[str, Array]:
         """All poses of the pipeline, by the names in `POSES`."""
-        return self._pipeline(ALL)
+        return self._by_blocks(self._pipeline)
 
     def samples(self, rows: slice = ALL) -> RunSamples:
         """What is exported of these samples."""

@@ -269,7 +269,7 @@ def summarize(
         **pose_errors.pose_error_summary(run.plan.period, run.reference, run.attained, tracking=run.errors.tracking),
         **judgement,
     }
-    log.release()
+    log.arrays.release()
     return found
 
 

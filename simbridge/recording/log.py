@@ -41,6 +41,7 @@ from numpy.typing import NDArray
 
 from simbridge.errors import InvalidParameter, LogWriteError
 from simbridge.recording import cdr
+from simbridge.robot.files import MappedArrays
 from simbridge.robot.pose import Array
 
 CHUNK_DURATION = 0.25
@@ -116,7 +117,7 @@ class LogColumns:
         metadata: What was given to the writer.
         complete: Whether the log was closed; False when the run was killed, still goes on, or its disk was full.
         live: Of a live session the fields of `LiveSample` by name, each (T,) or (T, 9); else empty.
-        release: Called where a part of a long log has been used, gives its memory back; it is read again when needed.
+        arrays: What holds the columns; its memory is given back where a part of a long log has been used.
     """
 
     joint_names: tuple[str, ...]
@@ -143,7 +144,7 @@ class LogColumns:
     limited: NDArray[np.bool_]
     host_monotonic: Array
     live: Mapping[str, NDArray[Any]] = field(default_factory=dict)
-    release: Callable[[], None] = field(default=lambda: None, repr=False)
+    arrays: MappedArrays = field(default_factory=MappedArrays, repr=False)
 
     def part(self, rows: slice) -> LogColumns:
         """The log of these samples."""

@@ -6,10 +6,7 @@ one numpy array: an hour is read a hundred times faster than message by message,
 
 from __future__ import annotations
 
-import math
-import mmap
 import struct
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -33,11 +30,9 @@ from simbridge.recording.log import (
     Sample,
     layouts,
 )
-from simbridge.robot.files import open_file
+from simbridge.robot.files import MappedArrays, open_file
 from simbridge.trajectory.compressed import mcap_records
 
-# A column of more bytes is in a file without a name: memory holds only what is in use of it.
-MAPPED = 1 << 24
 # Samples after which what was read is no longer in use.
 RELEASED = 50_000
 # Messages are gathered for so many samples before they become arrays: bounds the memory of reading.
@@ -86,7 +81,7 @@ def read_log(path: str | Path) -> LogColumns:
         metadata=metadata,
         complete=decoder.complete,
         live=more,
-        release=decoder.samples.release,
+        arrays=decoder.samples.arrays,
         **columns,
     )
 
@@ -104,8 +99,8 @@ class _Samples:
     """Columns that grow by blocks of samples."""
 
     def __init__(self) -> None:
+        self.arrays = MappedArrays()
         self._columns: Columns = {}
-        self._maps: list[mmap.mmap] = []
         self._count = self._room = 0
 
     @property
@@ -122,36 +117,22 @@ class _Samples:
             self._columns[name][begin:end] = values
         self._count = end
         if begin // RELEASED != end // RELEASED:
-            self.release()
+            self.arrays.release()
 
     def _grow(self, room: int, block: Columns) -> None:
-        maps = self._maps
-        self._maps, self._room = [], room
+        before = self.arrays
+        self.arrays, self._room = MappedArrays(), room
         for name, values in block.items():
-            grown = self._empty((room, *values.shape[1:]), values.dtype)
+            grown = self.arrays.empty((room, *values.shape[1:]), values.dtype)
             if name in self._columns:
                 grown[: self._count] = self._columns[name][: self._count]
             self._columns[name] = grown
-            for each in (*maps, *self._maps):
-                each.madvise(mmap.MADV_DONTNEED)
-
-    def _empty(self, shape: tuple[int, ...], kind: np.dtype[Any]) -> NDArray[Any]:
-        size = math.prod(shape) * kind.itemsize
-        if size <= MAPPED or not hasattr(mmap, "MADV_DONTNEED"):
-            return np.empty(shape, kind)
-        with tempfile.TemporaryFile() as file:
-            file.truncate(size)
-            self._maps.append(mmap.mmap(file.fileno(), size))
-        return np.frombuffer(self._maps[-1], kind).reshape(shape)
+            before.release()
+            self.arrays.release()
 
     def columns(self) -> Columns:
         """The samples so far."""
         return {name: values[: self._count] for name, values in self._columns.items()}
-
-    def release(self) -> None:
-        """See `LogColumns.release`."""
-        for each in self._maps:
-            each.madvise(mmap.MADV_DONTNEED)
 
 
 class _Decoder:

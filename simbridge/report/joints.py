@@ -152,7 +152,7 @@ def joints(evaluation: Evaluation) -> list[Joint]:
                 statistics(rotations[:, i]),
             )
         )
-    log.release()
+    log.arrays.release()
     return found
 
 

@@ -1,20 +1,26 @@
-"""Files that users name: read within limits and refused by the field, and written whole or not at all."""
+"""Files that users name: read within limits and refused by the field, and written whole or not at all.
+
+Beside them `MappedArrays`, whose files have no name.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import math
+import mmap
 import os
 import re
 import sqlite3
 import stat
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn, TypeVar, get_args
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from simbridge.errors import InputFileError, OutputError, suggest
 from simbridge.resources import AnyPath
@@ -33,6 +39,8 @@ MIB = 1 << 20
 MAX_TEXT, MAX_SAMPLES_TEXT, MAX_YAML = MIB, 512 * MIB, MIB // 4
 # Of tables and lists within each other in TOML, and of names in one of its keys.
 MAX_NESTING = 32
+# A mapped array of more bytes is in a file without a name.
+MAPPED = 1 << 23
 # Of an arm: movable joints, and shapes of all links together.
 MAX_JOINTS, MAX_SHAPES = 64, 1000
 
@@ -304,3 +312,45 @@ def _store(path: Path) -> None:
             raise
     finally:
         os.close(descriptor)
+
+
+class MappedArrays:
+    """Arrays, the large ones in files without a name: memory holds what is in use of them, also of an hour's."""
+
+    def __init__(self) -> None:
+        self._maps: list[mmap.mmap] = []
+
+    def empty(self, shape: tuple[int, ...], kind: np.dtype[Any]) -> NDArray[Any]:
+        """An array to be filled."""
+        size = math.prod(shape) * kind.itemsize
+        if size <= MAPPED or sys.platform != "linux":
+            return np.empty(shape, kind)
+        with tempfile.TemporaryFile() as file:
+            try:
+                # Where the disk is full, a file that only grows when it is written would kill the process.
+                os.posix_fallocate(file.fileno(), 0, size)
+            except OSError:
+                return np.empty(shape, kind)
+            self._maps.append(mmap.mmap(file.fileno(), size))
+        return np.frombuffer(self._maps[-1], kind).reshape(shape)
+
+    def gathered(self, count: int, blocks: Iterable[Mapping[Any, NDArray[Any]]]) -> dict[Any, NDArray[Any]]:
+        """Read-only arrays of `count` rows by name, of blocks of their rows in order."""
+        found: dict[Any, NDArray[Any]] = {}
+        begin = end = 0
+        for block in blocks:
+            for name, values in block.items():
+                if name not in found:
+                    found[name] = self.empty((count, *values.shape[1:]), values.dtype)
+                end = begin + len(values)
+                found[name][begin:end] = values
+            begin = end
+        for array in found.values():
+            array.setflags(write=False)
+        self.release()
+        return found
+
+    def release(self) -> None:
+        """Give their memory back; what is used again is read from the files."""
+        for each in self._maps:
+            each.madvise(mmap.MADV_DONTNEED)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,9 @@ from evo.tools import file_interface
 
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.metrics import associate
+from simbridge.evaluation.summary import summarize
 from simbridge.recording.run_directory import RunDirectory
+from simbridge.robot import files
 from simbridge.trajectory import read_trajectory
 
 
@@ -28,6 +32,27 @@ def run(request: Any, tmp_path_factory: pytest.TempPathFactory, run_without_page
     line = request.getfixturevalue("line")
     assert run_without_page(line, "--servo", "servoj", "--out", out) == 0
     return out
+
+
+@pytest.mark.parametrize("full_disk", [False, True])
+def test_a_run_whose_arrays_are_mapped_has_the_same_numbers_and_samples(
+    run: Path, full_disk: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def numbers() -> Any:
+        evaluation = Evaluation.read(run)
+        return summarize(evaluation, "completed"), evaluation.samples().table()
+
+    def refuse(*_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    summary, table = numbers()
+    monkeypatch.setattr(files, "MAPPED", 1000)
+    if full_disk:
+        monkeypatch.setattr(os, "posix_fallocate", refuse)
+    mapped_summary, mapped_table = numbers()
+    assert mapped_summary == summary
+    for name, values in table.items():
+        np.testing.assert_array_equal(mapped_table[name], values)
 
 
 def test_evo_computes_the_errors_of_the_summary_from_the_exports_of_a_run(cli: Any, run: Path, tmp_path: Path) -> None:
