@@ -249,7 +249,7 @@ def rtde() -> None:
 
 def dashboard() -> None:
     with DashboardClient(HOST) as client:
-        client.polyscope_version(), client.serial_number(), client.is_in_remote_control(), client.program_state()
+        client.polyscope_version(), client.serial_number(), client.is_in_remote_control(), client.loaded_program()
         client.stop()
 
 

@@ -49,7 +49,7 @@ class StateFacts:
         version: Of the software: major, minor, bugfix.
         timestamp: The controller's clock, s.
         robot_mode, safety_mode, runtime_state: As numbered by UR (7, 1 and 1: ready, and no program runs).
-        slider, speed_scaling: The speed slider (target_speed_fraction) and the present speed, 0..1.
+        slider: The speed slider (target_speed_fraction), 0..1.
         q: Measured joint positions (6,), rad.
         payload, payload_cog: Mass, kg, and centre of gravity in the flange (3,), m; None if the version does not report
             them (before 3.11 and 5.5).
@@ -61,7 +61,6 @@ class StateFacts:
     safety_mode: int
     runtime_state: int
     slider: float
-    speed_scaling: float
     q: Array
     payload: float | None
     payload_cog: tuple[float, float, float] | None
@@ -90,14 +89,12 @@ class DashboardFacts:
         version: Of PolyScope, as "5.12.6.1102099"; "" if unknown.
         serial_number: None if the version does not report it.
         remote_control: None if the version has no such switch.
-        program_state: "STOPPED", "PLAYING" or "PAUSED" and a name.
         program: Path of the loaded program, or "".
     """
 
     version: str
     serial_number: str | None
     remote_control: bool | None
-    program_state: str
     program: str
 
 
@@ -268,7 +265,6 @@ def _read_state(host: str, timeout: float) -> StateFacts:
         safety_mode=state["safety_mode"],
         runtime_state=state["runtime_state"],
         slider=state["target_speed_fraction"],
-        speed_scaling=state["speed_scaling"],
         q=q,
         payload=state.get("payload"),
         payload_cog=state.get("payload_cog"),
@@ -281,7 +277,6 @@ def _read_dashboard(host: str, timeout: float) -> DashboardFacts:
             version=dashboard.polyscope_version(),
             serial_number=dashboard.serial_number(),
             remote_control=dashboard.is_in_remote_control(),
-            program_state=dashboard.program_state(),
             program=dashboard.loaded_program(),
         )
 

@@ -113,14 +113,6 @@ class DashboardClient:
         """In capitals, as "NORMAL" or "PROTECTIVE_STOP"; versions before 5.4 report the safety mode instead."""
         return self._after_colon("safetystatus") or self._after_colon("safetymode")
 
-    def program_state(self) -> str:
-        """ "STOPPED", "PLAYING" or "PAUSED", followed by the program's name."""
-        return self._answer("programState")
-
-    def running(self) -> bool:
-        """Whether a program is playing."""
-        return self._after_colon("running").lower() == "true"
-
     def loaded_program(self) -> str:
         """Its path; "" when none is loaded."""
         return self._after_colon("get loaded program")

@@ -26,7 +26,7 @@ from simbridge.ur.errors import ConnectionLost
 from simbridge.ur.packages import MalformedPackage, PackageBuffer
 from simbridge.ur.tables import PRIMARY, URSIM_CHECKSUM, Message, PrimaryPackage, StatePart
 
-_NEEDED = {StatePart.ROBOT_MODE: "robot mode", StatePart.CARTESIAN: "TCP", StatePart.KINEMATICS: "kinematics"}
+_NEEDED = {StatePart.CARTESIAN: "TCP", StatePart.KINEMATICS: "kinematics"}
 # Whatever a controller sends comes with its first states, ten a second.
 _STATES_AWAITED = 3
 
@@ -59,26 +59,16 @@ class ArmDescription:
     Attributes:
         kinematics: The full DH table of this individual arm; the nominal one on URSim.
         checksum: Six 32-bit numbers over it; all ones on URSim.
-        calibration_status: As the controller codes it.
         limits: None if the controller sends no configuration.
         robot_type: 1 UR5, 2 UR10, 3 UR3, ... (the same for UR10 and UR10e); None without a configuration.
-        robot_sub_type: None if not sent.
-        tcp_pose: x y z (m) rx ry rz (rad) (6,) of the TCP in the pendant's base.
-        tcp_offset: The same of the TCP in the flange.
-        robot_mode: 7 is running; 3 power off, 5 idle.
-        software_version: Major, minor, bugfix, build; None if not sent.
+        tcp_offset: x y z (m) rx ry rz (rad) (6,) of the TCP in the flange.
     """
 
     kinematics: DhTable
     checksum: tuple[int, ...]
-    calibration_status: int
     limits: JointLimits | None
     robot_type: int | None
-    robot_sub_type: int | None
-    tcp_pose: Array
     tcp_offset: Array
-    robot_mode: int
-    software_version: tuple[int, int, int, int] | None
 
 
 def is_ursim(checksum: tuple[int, ...]) -> bool:
@@ -92,7 +82,6 @@ class DescriptionReader:
     def __init__(self) -> None:
         self._packages = PackageBuffer(_HEADER, _MAX_BYTES)
         self._parts: dict[int, bytes] = {}
-        self._version: tuple[int, int, int, int] | None = None
         self._states = 0
 
     @property
@@ -103,8 +92,7 @@ class DescriptionReader:
     @property
     def complete(self) -> bool:
         """Whether everything has come that this controller can be expected to send."""
-        everything = StatePart.CONFIGURATION in self._parts and self._version is not None
-        return not self.missing and (everything or self._states >= _STATES_AWAITED)
+        return not self.missing and (StatePart.CONFIGURATION in self._parts or self._states >= _STATES_AWAITED)
 
     def receive(self, data: bytes) -> None:
         """Process the next bytes.
@@ -116,8 +104,6 @@ class DescriptionReader:
             if kind == PrimaryPackage.ROBOT_STATE:
                 self._parts |= dict(sub_packages(content))
                 self._states += 0 if self.missing else 1
-            elif kind == PrimaryPackage.ROBOT_MESSAGE:
-                self._version = _version(content) or self._version
 
     def description(self) -> ArmDescription:
         """The description so far.
@@ -127,22 +113,16 @@ class DescriptionReader:
         """
         if self.missing:
             raise MalformedPackage(f"no {' and no '.join(self.missing)} came")
-        *numbers, status = _unpack(">6I24dI", self._parts[StatePart.KINEMATICS], 0, "kinematics")
+        numbers = _unpack(">6I24d", self._parts[StatePart.KINEMATICS], 0, "kinematics")
         table = (tuple(row) for row in _finite(numbers[6:], "kinematics").reshape(4, 6).tolist())
         poses = _finite(_unpack(">12d", self._parts[StatePart.CARTESIAN], 0, "TCP"), "TCP")
         configuration = self._parts.get(StatePart.CONFIGURATION)
         return ArmDescription(
             kinematics=DhTable(*table),
             checksum=tuple(int(word) for word in numbers[:6]),
-            calibration_status=int(status),
             limits=None if configuration is None else _limits(configuration),
-            robot_type=_integer(configuration, 432),
-            robot_sub_type=_integer(configuration, 436),
-            tcp_pose=poses[:6],
+            robot_type=None if configuration is None else _robot_type(configuration),
             tcp_offset=poses[6:],
-            # Behind the time and seven flags.
-            robot_mode=int(_unpack(">B", self._parts[StatePart.ROBOT_MODE], 15, "robot mode")[0]),
-            software_version=self._version,
         )
 
 
@@ -208,20 +188,9 @@ def _limits(content: bytes) -> JointLimits:
     return JointLimits(ranges[:, 0], ranges[:, 1], rates[:, 0], rates[:, 1])
 
 
-def _integer(content: bytes | None, at: int) -> int | None:
+def _robot_type(content: bytes) -> int | None:
     """None if the content ends earlier, as in older versions."""
-    return None if content is None or len(content) < at + 4 else int(struct.unpack_from(">i", content, at)[0])
-
-
-def _version(content: bytes) -> tuple[int, int, int, int] | None:
-    """From a message: time, source and type come before the project's name and the version. None for other messages."""
-    if len(content) < 11 or content[9] != Message.VERSION:
-        return None
-    at = 11 + content[10]
-    if len(content) < at + 10:
-        return None
-    major, minor, bugfix, build = struct.unpack_from(">2B2i", content, at)
-    return major, minor, bugfix, build
+    return int(struct.unpack_from(">i", content, 432)[0]) if len(content) >= 436 else None
 
 
 # What a controller says while a session goes on

@@ -41,19 +41,10 @@ UR5E = replace(UR10E, name="ur5e", title="UR5e")
 TCP = (0.0, 0.01, 0.15, 0.0, 0.0, 1.5)
 FACTS = ControllerFacts(
     "192.0.2.7",
-    StateFacts((5, 12, 6), 10.0, 7, 1, 1, 1.0, 1.0, np.zeros(6), 1.5, (0.0, 0.0, 0.05)),
-    DashboardFacts("5.12.6.1102099", "20261234567", True, "STOPPED <unnamed>", "lift.urp"),
+    StateFacts((5, 12, 6), 10.0, 7, 1, 1, 1.0, np.zeros(6), 1.5, (0.0, 0.0, 0.05)),
+    DashboardFacts("5.12.6.1102099", "20261234567", True, "lift.urp"),
     ArmDescription(
-        kinematics=nominal_dh(UR10E),
-        checksum=(1, 2, 3, 4, 5, 6),
-        calibration_status=1,
-        limits=None,
-        robot_type=2,
-        robot_sub_type=0,
-        tcp_pose=np.zeros(6),
-        tcp_offset=np.array(TCP),
-        robot_mode=7,
-        software_version=None,
+        kinematics=nominal_dh(UR10E), checksum=(1, 2, 3, 4, 5, 6), limits=None, robot_type=2, tcp_offset=np.array(TCP)
     ),
 )
 URSIM = replace(FACTS, arm=replace(FACTS.arm, checksum=(0xFFFFFFFF,) * 6))

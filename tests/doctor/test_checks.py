@@ -29,20 +29,9 @@ URSIM = (0xFFFFFFFF,) * 6
 CALIBRATION = Path(__file__).parents[1] / "data" / "ur10e_calibration.toml"
 TCP = (0.0, 0.01, 0.15, 0.0, 0.0, 1.5)
 
-STATE = StateFacts((5, 12, 6), 10.0, 7, 1, 1, 1.0, 1.0, np.zeros(6), 1.5, (0.0, 0.0, 0.05))
-DASHBOARD = DashboardFacts("5.12.6.1102099", "20261234567", True, "STOPPED <unnamed>", "")
-ARM = ArmDescription(
-    kinematics=nominal_dh(UR10E),
-    checksum=URSIM,
-    calibration_status=1,
-    limits=None,
-    robot_type=2,
-    robot_sub_type=0,
-    tcp_pose=np.zeros(6),
-    tcp_offset=np.array(TCP),
-    robot_mode=7,
-    software_version=None,
-)
+STATE = StateFacts((5, 12, 6), 10.0, 7, 1, 1, 1.0, np.zeros(6), 1.5, (0.0, 0.0, 0.05))
+DASHBOARD = DashboardFacts("5.12.6.1102099", "20261234567", True, "")
+ARM = ArmDescription(kinematics=nominal_dh(UR10E), checksum=URSIM, limits=None, robot_type=2, tcp_offset=np.array(TCP))
 READ = Survey("127.0.0.1", {}, STATE, DASHBOARD, ARM)
 SILENT = Survey(
     "127.0.0.1", {port: ConnectionLost("127.0.0.1", port, "it is silent") for port in (29999, 30001, 30003, 30004)}

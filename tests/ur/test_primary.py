@@ -68,15 +68,13 @@ def test_every_value_comes_from_its_documented_place() -> None:
     arm = described(WHOLE)
     table = arm.kinematics
     assert (table.theta, table.a, table.d, table.alpha) == (THETA, A, D, ALPHA)
-    assert (arm.checksum, arm.calibration_status) == (CHECKSUM, 3)
+    assert arm.checksum == CHECKSUM
     assert arm.limits is not None
     assert list(zip(arm.limits.position_min, arm.limits.position_max, strict=True)) == RANGES
     assert list(zip(arm.limits.max_velocity, arm.limits.max_acceleration, strict=True)) == RATES
-    assert (arm.robot_type, arm.robot_sub_type, arm.robot_mode) == (2, 9, 7)
-    assert (tuple(arm.tcp_pose), tuple(arm.tcp_offset)) == (TCP_POSE, TCP_OFFSET)
-    assert arm.software_version == (5, 12, 6, 42)
+    assert (arm.robot_type, tuple(arm.tcp_offset)) == (2, TCP_OFFSET)
     with pytest.raises(ValueError, match="read-only"):
-        arm.tcp_pose[0] = 1.0
+        arm.tcp_offset[0] = 1.0
 
 
 @given(st.integers(1, len(WHOLE)))
@@ -87,27 +85,28 @@ def test_the_stream_may_come_in_any_pieces(size: int) -> None:
 def test_newer_software_that_appends_to_sub_packages_is_understood() -> None:
     longer = [packed(part[4], part[5:] + b"appended") for part in (ROBOT_MODE, CARTESIAN, KINEMATICS, CONFIGURATION)]
     arm = described(VERSION + state(*longer))
-    assert (arm.robot_type, arm.robot_sub_type, arm.kinematics.alpha) == (2, 9, ALPHA)
+    assert (arm.robot_type, arm.kinematics.alpha) == (2, ALPHA)
 
 
 def test_an_older_version_without_a_robot_type_has_none() -> None:
-    arm = described(VERSION + state(ROBOT_MODE, CARTESIAN, KINEMATICS, packed(6, CONFIGURATION[5:-8])))
+    arm = described(VERSION + state(ROBOT_MODE, CARTESIAN, KINEMATICS, packed(6, CONFIGURATION[5:-12])))
     assert arm.limits is not None
-    assert (arm.robot_type, arm.robot_sub_type) == (None, None)
+    assert arm.robot_type is None
 
 
-def test_a_controller_without_configuration_or_version_has_no_limits_and_no_type() -> None:
+def test_a_controller_without_configuration_has_no_limits_and_no_type() -> None:
     reader = DescriptionReader()
     for _ in range(3):
         assert not reader.complete
         reader.receive(state(ROBOT_MODE, CARTESIAN, KINEMATICS))
     assert reader.complete
     arm = reader.description()
-    assert (arm.limits, arm.robot_type, arm.robot_sub_type, arm.software_version) == (None, None, None, None)
+    assert (arm.limits, arm.robot_type) == (None, None)
 
 
 def test_sub_packages_may_come_in_different_states() -> None:
-    assert described(VERSION, state(KINEMATICS, CONFIGURATION), state(ROBOT_MODE, CARTESIAN)).robot_mode == 7
+    arm = described(VERSION, state(KINEMATICS, CONFIGURATION), state(ROBOT_MODE, CARTESIAN))
+    assert (arm.checksum, tuple(arm.tcp_offset)) == (CHECKSUM, TCP_OFFSET)
 
 
 def test_a_description_without_kinematics_is_refused_with_what_is_missing() -> None:
@@ -116,16 +115,6 @@ def test_a_description_without_kinematics_is_refused_with_what_is_missing() -> N
     assert not reader.complete
     with pytest.raises(MalformedPackage, match="no kinematics"):
         reader.description()
-
-
-def test_other_messages_are_not_taken_for_the_version() -> None:
-    text = packed(20, struct.pack(">QbB", 7, -2, 0) + b"\x03\x05\x01hello world, hello")
-    assert described(VERSION + text + state(ROBOT_MODE, CARTESIAN, KINEMATICS, CONFIGURATION)).software_version == (
-        5,
-        12,
-        6,
-        42,
-    )
 
 
 @pytest.mark.parametrize(
@@ -145,11 +134,9 @@ def test_what_no_controller_sends_is_malformed(bytes_: bytes) -> None:
         DescriptionReader().receive(bytes_)
 
 
-@pytest.mark.parametrize(
-    "short", [KINEMATICS, CARTESIAN, ROBOT_MODE, CONFIGURATION], ids=lambda part: f"type {part[4]}"
-)
+@pytest.mark.parametrize("short", [KINEMATICS, CARTESIAN, CONFIGURATION], ids=lambda part: f"type {part[4]}")
 def test_a_sub_package_that_is_too_short_for_its_layout_is_malformed(short: bytes) -> None:
-    parts = [part for part in (KINEMATICS, CARTESIAN, ROBOT_MODE, CONFIGURATION) if part is not short]
+    parts = [part for part in (KINEMATICS, CARTESIAN, CONFIGURATION) if part is not short]
     reader = DescriptionReader()
     reader.receive(VERSION + state(*parts, packed(short[4], short[5:17])))
     with pytest.raises(MalformedPackage, match="too few"):
@@ -215,7 +202,7 @@ def test_the_emulators_arm_is_described(polyscope: str) -> None:
         with served.lock:
             served.controller.state.tcp_offset = np.array(TCP_OFFSET)
         arm = read_arm_description(HOST, port=served.servers.ports[30001], timeout=30.0)
-        robot, version = served.controller.robot, served.controller.profile.version
+        robot = served.controller.robot
     assert arm.kinematics == nominal_dh(robot)
     assert arm.kinematics.d == UR10_D
     assert is_ursim(arm.checksum)
@@ -223,7 +210,7 @@ def test_the_emulators_arm_is_described(polyscope: str) -> None:
     assert np.array_equal(arm.limits.position_min, robot.position_min)
     assert np.array_equal(arm.limits.position_max, robot.position_max)
     assert np.array_equal(arm.limits.max_velocity, served.controller.joint_speed_limits)
-    assert (arm.robot_type, arm.robot_mode, arm.software_version) == (2, 7, version)
+    assert arm.robot_type == 2
     assert tuple(arm.tcp_offset) == TCP_OFFSET
 
 
@@ -239,10 +226,11 @@ def test_a_calibrated_arm_is_not_ursim() -> None:
 def test_a_calibrated_controllers_tool_is_where_its_own_table_puts_it(e_series) -> None:
     robot = load_robot("ur10e")
     arm = read_arm_description(e_series.host, timeout=30.0)
-    joints = e_series.state()["actual_q"]
+    state = e_series.state()
+    joints, tcp = state["actual_q"], np.array(state["tcp_pose"])
     pose = pin.XYZQUATToSE3(tool_path(calibrated(robot, arm.kinematics), [joints])[0])
     # The pendant's base is base_link turned by half a turn about z.
-    reported = pin.SE3(pin.exp3(np.array(arm.tcp_pose[3:])), np.array(arm.tcp_pose[:3]))
+    reported = pin.SE3(pin.exp3(tcp[3:]), tcp[:3])
     assert np.abs(pose.homogeneous - np.diag([-1.0, -1.0, 1.0, 1.0]) @ reported.homogeneous).max() < 1e-9
     assert np.linalg.norm(tool_path(robot, [joints])[0, :3] - pose.translation) > 5e-4
 
@@ -264,7 +252,7 @@ def test_a_host_that_does_not_exist_is_a_lost_connection(host: str) -> None:
 def test_a_silent_port_ends_at_the_deadline() -> None:
     with (
         serving(lambda client, done: done.wait()) as port,
-        pytest.raises(ConnectionLost, match=r"within 0\.2 s it sent no robot mode and no TCP and no kinematics"),
+        pytest.raises(ConnectionLost, match=r"within 0\.2 s it sent no TCP and no kinematics"),
     ):
         read_arm_description(HOST, timeout=0.2, port=port)
 
@@ -274,7 +262,7 @@ def test_the_deadline_covers_everything_and_not_each_byte() -> None:
         while not done.wait(0.02):
             client.sendall(VERSION)
 
-    with serving(trickle) as port, pytest.raises(ConnectionLost, match="sent no robot mode"):
+    with serving(trickle) as port, pytest.raises(ConnectionLost, match="sent no TCP"):
         read_arm_description(HOST, timeout=0.3, port=port)
 
 
