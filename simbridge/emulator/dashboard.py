@@ -6,7 +6,6 @@ and the version that introduced them.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +21,6 @@ NOT_ALLOWED = (
     "please switch robot to Remote Control mode and reconnect to port 29999"
 )
 MAX_LINE = 4096
-MAX_LOG = 1000
 USER_ROLES = ("programmer", "operator", "none", "locked", "restricted")
 _NOT_ON_CB3 = (4, 0)
 _NOT_ON_E_SERIES = (6, 0)
@@ -43,7 +41,6 @@ class Dashboard:
 
     Attributes:
         loaded_program: Path of the program that `load` named, or "".
-        log: The last 1000 lines that clients have logged.
         caller: Whose line is answered.
     """
 
@@ -53,8 +50,6 @@ class Dashboard:
         self.caller = DashboardConnection(self)
         self.user_role = "PROGRAMMER"
         self.operational_mode = "NONE"
-        self.log: list[str] = []
-        self._scripts: dict[Path, tuple[int, str | UnknownNode]] = {}  # with the time of the file's last change
         self._commands = self._table()
         # Longest name first: "close safety popup" before "close popup", "load installation" before "load".
         self._names = sorted(self._commands, key=len, reverse=True)
@@ -93,7 +88,7 @@ class Dashboard:
             "get loaded program": Command(lambda _: self._loaded()),
             "popup": Command(lambda text: _do(lambda: c.popup(text), "showing popup")),
             "close popup": Command(lambda _: _do(c.close_popup, "closing popup")),
-            "addtolog": Command(self._add_to_log),
+            "addtolog": Command(lambda text: "Added log message" if text else "No log message to add"),
             "isprogramsaved": Command(lambda _: f"{self._is_saved()} {self._program()}"),
             "programstate": Command(lambda _: f"{self._program_state()} {self._program()}"),
             "polyscopeversion": Command(lambda _: f"URSoftware {version} ({c.profile.date})"),
@@ -144,29 +139,9 @@ class Dashboard:
         except (OSError, ValueError):  # a name that no file can have, or a folder that may not be read
             return None
 
-    def _script(self, path: Path) -> str:
-        """Its program as URScript, translated again only when the file has changed: this is done with the lock held.
-
-        Raises:
-            UnknownNode, OSError: As `translate`.
-        """
-        changed = path.stat().st_mtime_ns
-        if path not in self._scripts or self._scripts[path][0] != changed:
-            try:
-                self._scripts[path] = changed, translate(path)
-            except UnknownNode as error:
-                self._scripts[path] = changed, error
-        script = self._scripts[path][1]
-        if isinstance(script, UnknownNode):
-            raise script
-        return script
-
     def _load(self, name: str) -> str:
-        path = self._file(name)
-        if path is None:
+        if self._file(name) is None:
             return f"File not found: {name}"
-        with contextlib.suppress(UnknownNode, OSError):  # `play` says so
-            self._script(path)
         self.loaded_program = name if name.startswith("/") else f"/programs/{name}"
         return f"Loading program: {self.loaded_program}"
 
@@ -180,16 +155,10 @@ class Dashboard:
             return "Failed to execute: play"
         self.caller.may_start = False
         try:
-            c.load_script(self._script(path))
+            c.load_script(translate(path))
         except (UnknownNode, OSError) as error:
             return f"Failed to execute: play. {error}"
         return _answer_if(c.state.runtime_state == RuntimeState.PLAYING, "Starting program", "play")
-
-    def _add_to_log(self, text: str) -> str:
-        if not text:
-            return "No log message to add"
-        self.log = [*self.log[1 - MAX_LOG :], text]
-        return "Added log message"
 
     def _program_state(self) -> str:
         state = self._controller.state.runtime_state

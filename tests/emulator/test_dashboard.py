@@ -1,15 +1,13 @@
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simbridge.emulator.dashboard import MAX_LINE, MAX_LOG, NOT_ALLOWED, Dashboard, DashboardConnection
+from simbridge.emulator.dashboard import MAX_LINE, NOT_ALLOWED, Dashboard, DashboardConnection
 from simbridge.emulator.errors import ProtocolViolation
-from simbridge.emulator.pendant_program import translate
 from simbridge.emulator.state import PROFILES
 from simbridge.ur.tables import RobotMode, RuntimeState, SafetyMode
 from tests.emulator.fake_controller import FakeController, RealController, write_program
@@ -110,25 +108,23 @@ def test_a_program_outside_of_the_folder_is_not_found(name: str, tmp_path: Path)
     assert ask(f"load {name}", controller).startswith("File not found: ")
 
 
-def test_a_program_is_translated_when_it_is_loaded_and_again_when_its_file_has_changed(tmp_path, monkeypatch) -> None:
+def test_a_program_whose_file_has_changed_is_played_as_changed(tmp_path, monkeypatch) -> None:
     controller = RealController("ur10e", "5.12")
     controller.programs = tmp_path
-    file, translated = write_program(tmp_path / "weld.urp"), []
+    started: list[str] = []
+    load = controller.load_script
 
-    def note(path: Path) -> str:
-        translated.append(path)
-        return translate(path)
+    def note(source: str) -> None:
+        started.append(source)
+        load(source)
 
-    monkeypatch.setattr("simbridge.emulator.dashboard.translate", note)
-    dashboard = Dashboard(controller)
-    dashboard.answer("load weld.urp")
-    assert translated == [file]
-    assert [dashboard.answer("play"), dashboard.answer("stop")] == ["Starting program", "Stopped"]
-    assert translated == [file]
-    os.utime(write_program(file, '<Wait type="Sleep"><waitTime>1</waitTime></Wait>'), ns=(1, 1))
-    dashboard.caller.may_start = True
-    assert dashboard.answer("play") == "Starting program"
-    assert translated == [file, file]
+    monkeypatch.setattr(controller, "load_script", note)
+    file, connection = write_program(tmp_path / "weld.urp"), DashboardConnection(Dashboard(controller))
+    connection.receive(b"load weld.urp\n")
+    assert connection.receive(b"play\nstop\n") == b"Starting program\nStopped\n"
+    write_program(file, '<Wait type="Sleep"><waitTime>1</waitTime></Wait>')
+    assert connection.receive(b"play\n") == b"Starting program\n"
+    assert started[0] != started[1] and "sleep(1" in started[1]
 
 
 def test_a_client_that_floods_play_starts_one_program_a_piece(tmp_path, monkeypatch) -> None:
@@ -248,13 +244,6 @@ def test_popups_reach_the_controller_with_their_text() -> None:
     ask("popup Mind the Gap", controller)
     ask("close popup", controller)
     assert controller.calls == [("popup", "Mind the Gap"), ("close_popup",)]
-
-
-def test_the_log_keeps_the_last_lines() -> None:
-    dashboard = Dashboard(FakeController("5.12"))
-    for i in range(MAX_LOG + 5):
-        dashboard.answer(f"addToLog {i}")
-    assert (len(dashboard.log), dashboard.log[0], dashboard.log[-1]) == (MAX_LOG, "5", f"{MAX_LOG + 4}")
 
 
 def test_lines_may_arrive_in_any_pieces() -> None:
