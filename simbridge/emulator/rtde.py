@@ -33,9 +33,8 @@ class OutputRecipe:
     """
 
     def __init__(self, variables: list[Variable[Read]], recipe_id: int | None) -> None:
-        self._formats = [RTDE_FORMATS[variable.type] for variable in variables]
         head = "HB" if recipe_id is None else "HBB"
-        self._struct = struct.Struct(">" + head + "".join(self._formats))
+        self._struct = struct.Struct(">" + head + "".join(RTDE_FORMATS[variable.type] for variable in variables))
         self.size = self._struct.size
         self._head = [self.size, RtdePackage.DATA] + ([] if recipe_id is None else [recipe_id])
         self._readers = [(variable.access, variable.type.startswith("VECTOR")) for variable in variables]
@@ -51,25 +50,8 @@ class OutputRecipe:
                     values += read(controller.state)
                 else:
                     values.append(read(controller.state))
-            try:
-                self._package = self._struct.pack(*values)
-            except struct.error:
-                # A program may write any number into a register.
-                letters = "".join(f[-1] * int(f[:-1] or 1) for f in self._formats)
-                head = len(self._head)
-                fitting = [_fit(letter, value) for letter, value in zip(letters, values[head:], strict=True)]
-                self._package = self._struct.pack(*values[:head], *fitting)
-            self._tick = tick
+            self._package, self._tick = self._struct.pack(*values), tick
         return self._package
-
-
-def _fit(letter: str, value: Any) -> Any:
-    """A number wrapped around to its type."""
-    if letter in "d?":
-        return value
-    bits = {"B": 8, "I": 32, "i": 32, "Q": 64}[letter]
-    wrapped = int(value) & ((1 << bits) - 1)
-    return wrapped - (1 << bits) if letter == "i" and wrapped >> (bits - 1) else wrapped
 
 
 class InputRecipe:

@@ -215,14 +215,6 @@ def test_clients_with_the_same_recipe_get_the_same_bytes(controller: FakeControl
         assert three.read(">6d", tick) == one.read(">d6d", tick)[1:]
 
 
-def test_a_register_that_its_type_cannot_hold_wraps_around(client: Client, controller: FakeController) -> None:
-    controller.state.output_int[0] = (1 << 31) + 2
-    controller.state.output_int[1] = 7
-    client.outputs("output_int_register_0,actual_q,output_int_register_1")
-    client.start()
-    assert client.read(">i6di") == (2 - (1 << 31), 0.1, -1.2, 1.3, -1.4, -1.5, 0.6, 7)
-
-
 def test_version_one_has_neither_a_frequency_nor_recipe_numbers_of_outputs(controller: FakeController) -> None:
     connection = RtdeConnection(controller, Registry(controller))
     assert connection.receive(frame(RtdePackage.OUTPUTS, b"timestamp")) == frame(RtdePackage.OUTPUTS, b"DOUBLE")
