@@ -5,7 +5,7 @@ The backends by name: a new one is a subclass of `Backend` in a file of its own,
 
 from __future__ import annotations
 
-import importlib
+import pkgutil
 from typing import TYPE_CHECKING
 
 from simbridge.errors import UnknownName
@@ -31,6 +31,5 @@ def backend_class(name: str) -> type[Backend]:
     """
     if name not in BACKENDS:
         raise UnknownName("backend", name, BACKENDS)
-    module, _, attribute = BACKENDS[name].partition(":")
-    found: type[Backend] = getattr(importlib.import_module(module), attribute)
+    found: type[Backend] = pkgutil.resolve_name(BACKENDS[name])
     return found

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 import json
-from collections.abc import Callable, Mapping
-from typing import Any, Literal
+import pkgutil
+from collections.abc import Mapping
+from typing import Literal
 
 from rich.console import Console
 
@@ -48,10 +48,10 @@ def bench(
     rows: list[Row] = []
     for part in QUICK if what == "all" else (what,):
         with console.status(f"Measuring {part} ..."):
-            rows += _function(PARTS[part])(**({} if minutes is None else {"minutes": minutes}))
+            rows += pkgutil.resolve_name(PARTS[part])(**({} if minutes is None else {"minutes": minutes}))
     if tuning is not None:
         with console.status("Measuring tunings ..."):
-            _function(TUNINGS)(tuning)
+            pkgutil.resolve_name(TUNINGS)(tuning)
     if as_json:
         keys = ("figure", "median", "compared_to", "its_value")
         print(json.dumps([dict(zip(keys, row, strict=True)) for row in rows], indent=2))
@@ -59,10 +59,3 @@ def bench(
         columns = ("figure", "median", "compared to", "its value")
         console.print(table_of(columns, rows, left=("compared to",)))
     return 0
-
-
-def _function(path: str) -> Callable[..., Any]:
-    """The function `module:name`."""
-    module, _, name = path.partition(":")
-    found: Callable[..., Any] = getattr(importlib.import_module(module), name)
-    return found

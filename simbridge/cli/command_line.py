@@ -10,6 +10,7 @@ import contextlib
 import errno
 import io
 import os
+import pkgutil
 import signal
 import sys
 import traceback
@@ -23,7 +24,7 @@ from simbridge import __version__
 from simbridge.backends import SIMULATION
 from simbridge.cli.error_reporting import print_bug, print_error, print_message, print_note
 from simbridge.cli.flags import COMMANDS, RUN_FIELDS, Plan, Run, Teleop
-from simbridge.cli.option_flags import command_type, found, given_settings
+from simbridge.cli.option_flags import command_type, given_settings
 from simbridge.errors import OutputError, ScenarioError, SimbridgeError
 from simbridge.robot.files import write_file
 from simbridge.running.signals import ended_by_signals, number_of
@@ -96,14 +97,14 @@ def _call(name: str, flags: object, given: list[str]) -> int:
     # A halted program could not watch the arm: on a controller Ctrl-Z ends a run, too; nor could it restore a terminal.
     watches = isinstance(flags, Teleop) or (isinstance(flags, Run) and flags.backend != SIMULATION)
     with ended_by_signals(*([signal.SIGTSTP] if watches else [])):
-        status: int = found(COMMANDS[name][1])(**values)
+        status: int = pkgutil.resolve_name(COMMANDS[name][1])(**values)
     return status
 
 
 def _with_last(given: Any) -> Any:
     """A flag's value, or values, with the newest run in place of `last`."""
     if given == "last" or (isinstance(given, tuple) and "last" in given):
-        named = found("simbridge.cli.listing:named_run")
+        named = pkgutil.resolve_name("simbridge.cli.listing:named_run")
         return named(given) if isinstance(given, str) else tuple(map(named, given))
     return given
 

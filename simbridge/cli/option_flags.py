@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
+import pkgutil
 from collections.abc import Mapping, Sequence
 from dataclasses import Field, field, fields, make_dataclass
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
@@ -49,9 +49,9 @@ def command_type(words: list[str], *, every: bool = False) -> Any:
 def _with_options(name: str, base: type, words: list[str]) -> type:
     """A command's flags with those of its options, and of the chosen solver."""
     flags: list[Any] = []
-    more = found(_LISTED[name]) if name in _LISTED else ()
+    more = pkgutil.resolve_name(_LISTED[name]) if name in _LISTED else ()
     for options in OPTIONS[name]:
-        for own, kind in typed_fields(found(options)):
+        for own, kind in typed_fields(pkgutil.resolve_name(options)):
             if name not in own.metadata["commands"] and own.name not in more:
                 continue
             parts = typed_fields(get_args(kind)[0]) if "prefix" in own.metadata else [(own, kind)]
@@ -74,12 +74,6 @@ def _solver_flags(settings: type) -> Any:
         names.append((own.name, kind, field(default=getattr(settings(), own.name))))
     namespace = {"__doc__": settings.__doc__, "__post_init__": lambda _: None}
     return make_dataclass(settings.__name__, names, bases=(settings,), frozen=True, namespace=namespace)
-
-
-def found(place: str) -> Any:
-    """What is at `module:name`, which is imported."""
-    module, _, name = place.partition(":")
-    return getattr(importlib.import_module(module), name)
 
 
 def typed_fields(kind: Any) -> list[tuple[Field[Any], Any]]:

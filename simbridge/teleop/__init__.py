@@ -9,10 +9,10 @@ This module is the registry of the devices. It is quick to import.
 
 from __future__ import annotations
 
-import importlib
+import pkgutil
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from simbridge.errors import UnknownName
 
@@ -38,7 +38,5 @@ def open_device(name: str, options: TeleopOptions) -> AbstractContextManager[Dev
     """
     if name not in DEVICES:
         raise UnknownName("device", name, DEVICES)
-    module, _, attribute = DEVICES[name].partition(":")
-    kind: Any = getattr(importlib.import_module(module), attribute)
-    opened: AbstractContextManager[Device] = kind.open(options)
+    opened: AbstractContextManager[Device] = pkgutil.resolve_name(DEVICES[name]).open(options)
     return opened
