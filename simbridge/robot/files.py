@@ -271,7 +271,9 @@ def replacing(path: str | os.PathLike[str], *, overwrite: bool = True) -> Iterat
         if given.exists() and not (given.is_file() or given.is_dir()):
             yield given
             return
-        with tempfile.TemporaryDirectory(dir=target.parent, prefix=".simbridge-") as folder:
+        temporary = tempfile.TemporaryDirectory(dir=target.parent, prefix=".simbridge-")
+        # Removed twice, as Ctrl-C may end the first time.
+        with temporary as folder, temporary:
             new, earlier = Path(folder, given.name), Path(folder, "earlier")
             yield new
             for part in (*new.rglob("*"), new):

@@ -214,6 +214,21 @@ def test_ctrl_c_stays_ctrl_c_where_cleaning_up_after_it_fails(tmp_path, monkeypa
         monkeypatch.setattr(os, "close", interrupted)
 
 
+def test_ctrl_c_while_the_temporary_directory_is_removed_does_not_leave_it_behind(tmp_path, monkeypatch):
+    rmdir, calls = os.rmdir, []
+
+    def interrupted(*place, **more):
+        calls.append(place)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        rmdir(*place, **more)
+
+    monkeypatch.setattr(os, "rmdir", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write_file(tmp_path / "a.csv", b"new")
+    assert content(tmp_path) == {"a.csv": b"new"} and list(tmp_path.iterdir()) == [tmp_path / "a.csv"]
+
+
 def test_what_cannot_be_written_after_ctrl_c_is_reported(tmp_path):
     with pytest.raises(OutputError, match="No such file or directory"):
         try:
