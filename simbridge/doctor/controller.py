@@ -22,7 +22,7 @@ from simbridge.robot.robot import Robot
 from simbridge.text import degrees, millimetres, milliradians
 from simbridge.ur import tables
 from simbridge.ur.controller import FULL_SPEED, Survey, is_model, model_name, safety_stop, successors
-from simbridge.ur.errors import ArmNotReady, ConnectionLost
+from simbridge.ur.errors import ArmNotReady, ConnectionLost, RemoteControlDisabled
 from simbridge.ur.primary import is_ursim
 
 # Robot modes from which `power on` and `brake release` lead to running.
@@ -87,13 +87,8 @@ def check_remote_control(survey: Survey) -> Finding:
             "not reported by the dashboard",
             "PolyScope 5.6 or later reports it. With older software check it at the top right of the pendant.",
         )
-    return failed(
-        "remote control",
-        "on" if remote else "off: programs from outside are ignored",
-        "At the pendant: Settings > System > Remote Control > Enable, then switch from Local to Remote Control at the "
-        "top right.",
-        unless=remote,
-    )
+    seen = "on" if remote else "off: programs from outside are ignored"
+    return failed("remote control", seen, RemoteControlDisabled.remedy, unless=remote)
 
 
 def check_robot_mode(survey: Survey, *, ursim: bool) -> Finding:

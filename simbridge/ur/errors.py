@@ -122,12 +122,14 @@ class RemoteControlDisabled(ControllerError, PermissionError):
     """The controller accepts no programs from outside."""
 
     cause = "remote_control_lost"
+    remedy = (
+        "At the pendant: Settings > System > Remote Control > Enable, then switch from Local to Remote Control at the "
+        "top right."
+    )
 
     def __init__(self, host: str) -> None:
         super().__init__(
-            host,
-            f"The controller at {host} is in local control, so it ignores programs from outside. At the pendant: "
-            f"Settings > System > Remote Control > Enable, then switch from Local to Remote Control at the top right.",
+            host, f"The controller at {host} is in local control, so it ignores programs from outside. {self.remedy}"
         )
 
 
