@@ -11,7 +11,7 @@ import numpy as np
 
 from simbridge.errors import InvalidParameter, UnknownName
 from simbridge.robot.pose import Array
-from simbridge.ur.tables import PROGRAM_RUNS, RobotMode, RuntimeState, SafetyMode
+from simbridge.ur.tables import PROGRAM_RUNS, RobotMode, RuntimeState, SafetyMode, series_and_period
 
 JOINT_MODE_RUNNING, JOINT_MODE_IDLE, JOINT_MODE_POWER_OFF = 253, 255, 239
 RECORD_LENGTH = 200_000  # ticks
@@ -34,12 +34,12 @@ class Profile:
 
     @property
     def series(self) -> str:
-        return "CB3" if self.version[0] == 3 else "e-Series"
+        return series_and_period(self.version[0])[0]
 
     @property
     def period(self) -> float:
         """Control period, s."""
-        return 0.008 if self.version[0] == 3 else 0.002
+        return series_and_period(self.version[0])[1]
 
     def at_least(self, five: tuple[int, int], three: tuple[int, int]) -> bool:
         """Whether this version is `five` or later (e-Series), or `three` or later (CB3)."""

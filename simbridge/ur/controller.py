@@ -73,12 +73,12 @@ class StateFacts:
     @property
     def series(self) -> str:
         """ "CB3" or "e-Series", as in robots/*.toml."""
-        return "CB3" if self.version[0] <= 3 else "e-Series"
+        return tables.series_and_period(self.version[0])[0]
 
     @property
     def period(self) -> float:
         """Control period, s."""
-        return 0.008 if self.version[0] <= 3 else 0.002
+        return tables.series_and_period(self.version[0])[1]
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from simbridge.ur.errors import ConnectionLost, UnsupportedController
 from simbridge.ur.packages import MalformedPackage, PackageBuffer
-from simbridge.ur.tables import RTDE, RTDE_FORMATS, RTDE_HEADER, RtdePackage
+from simbridge.ur.tables import RTDE, RTDE_FORMATS, RTDE_HEADER, RtdePackage, series_and_period
 
 Package = dict[str, Any]
 
@@ -190,7 +190,7 @@ class RtdeReader(RtdeConnection):
 
     def _set_up(self) -> None:
         super()._set_up()
-        self.frequency = self._frequency or (125.0 if self.version[0] <= 3 else 500.0)
+        self.frequency = self._frequency or 1.0 / series_and_period(self.version[0])[1]
         types = self.output_types(self.variables, self.frequency)
         if len(types) == len(self.variables) and "NOT_FOUND" in types:
             self.variables = tuple(n for n, t in zip(self.variables, types, strict=True) if t != "NOT_FOUND")

@@ -21,6 +21,11 @@ CONTROL = 30020  # the emulator's own: faults and questions
 URSIM_CHECKSUM = (0xFFFFFFFF,) * 6  # of the kinematics; a real arm's is another
 
 
+def series_and_period(major: int) -> tuple[str, float]:
+    """The series, as in robots/*.toml, and the control period, s, of controllers with this major version."""
+    return ("CB3", 0.008) if major <= 3 else ("e-Series", 0.002)
+
+
 class RobotMode(IntEnum):
     NO_CONTROLLER = -1
     DISCONNECTED = 0
