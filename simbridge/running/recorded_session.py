@@ -255,9 +255,8 @@ def _servo(recorded: Mapping[str, Any], options: Options) -> dict[str, Any]:
     """The options of the servo that a session's table [backend] records."""
     if recorded.get("servo") == "ideal":
         return {} if options.feedforward == "on" else {"servo": "ideal"}
-    if Path(recorded.get("plant_file", "")).is_file():
-        return {"plant": recorded["plant_file"]}
-    return {"servo_gain": recorded["servo_gain"], "servo_lookahead": recorded["servo_lookahead"]}
+    plant, tuning = recorded.get("plant_file", ""), {name: recorded[name] for name in ("servo_gain", "servo_lookahead")}
+    return tuning | {"plant": plant if Path(plant).is_file() else None}
 
 
 def _input(record: InputRecord) -> Input:

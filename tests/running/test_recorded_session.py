@@ -76,6 +76,23 @@ def test_they_do_so_with_other_options_of_the_session(changes: dict[str, object]
     assert np.array_equal(again.setpoints[begin : begin + count], log.setpoint[first:])
 
 
+@pytest.mark.filterwarnings("ignore:--servo-gain 300 replaces the gain")
+def test_a_gain_that_replaced_that_of_the_plant_does_so_again(tmp_path: Path) -> None:
+    plant = tmp_path / "plant.toml"
+    plant.write_text("[servoj]\ngain = 1000.0\nlookahead_s = 0.05\nphase_s = 0.0005\n")
+    with stepped(tmp_path / "hand", plant=plant, servo_gain=300.0) as session:
+        session.engage()
+        session.advance(0.01)
+        session.pose(moved(session.tool, 0.0, 0.05, 0.0))
+        session.advance(0.2)
+        session.disengage()
+        session.advance(0.2)
+    again = prepare(tmp_path / "hand")
+    assert np.array_equal(again.plan.setpoints, log_of(tmp_path / "hand").setpoint)
+    tuning = again.servo_settings
+    assert (tuning["servo_gain"], tuning["servo_lookahead"], tuning["phase"]) == (300.0, 0.05, 0.0005)
+
+
 def test_the_setpoints_of_a_session_are_replayed_bit_for_bit(live_run: Path) -> None:
     plan = prepare(live_run, options=Options(plan=live_run)).plan
     assert np.array_equal(plan.setpoints, log_of(live_run).setpoint)
