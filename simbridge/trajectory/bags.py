@@ -21,14 +21,18 @@ if TYPE_CHECKING:
     from simbridge.trajectory.bag_reader import Bag
 
 POSE_ARRAY, PATH = "geometry_msgs/msg/PoseArray", "nav_msgs/msg/Path"
-# Messages with one stamped pose.
+# Messages with one pose; those without a stamp are at the times when they were recorded.
 _SINGLE = (
+    "geometry_msgs/msg/Pose",
+    "geometry_msgs/msg/PoseWithCovariance",
+    "geometry_msgs/msg/Transform",
     "geometry_msgs/msg/PoseStamped",
     "geometry_msgs/msg/TransformStamped",
     "geometry_msgs/msg/PoseWithCovarianceStamped",
     "nav_msgs/msg/Odometry",
 )
 _POSES = (*_SINGLE, POSE_ARRAY, PATH)
+_UNSTAMPED = SimpleNamespace(stamp=SimpleNamespace(sec=0, nanosec=0), frame_id="")
 _TFS = ("tf2_msgs/msg/TFMessage", "tf/msg/tfMessage")
 # Two stamps and a pose, 72 bytes each: some 720 MB, and hours at any rate a robot takes.
 _MAX_POSES = 10_000_000
@@ -52,7 +56,8 @@ def bag_recording(bag: Bag, topic: str | None, frames: Sequence[str], rate: floa
         found.stamps = array("q", (np.arange(len(stamps)) * 1e9 / rate).round().astype(np.int64).tolist())
         found.recorded = found.stamps
     motion = _trajectory(bag.path, name, found)
-    return described(motion, name if frames else f"topic {name}", found.frame), found.frame
+    understood = name if frames else f"topic {name}" + ("" if any(found.stamps) else ", times of recording")
+    return described(motion, understood, found.frame), found.frame
 
 
 class _Poses:
@@ -130,7 +135,7 @@ def _topic_error(bag: Bag, reason: str, candidates: list[str] | None = None) -> 
         return InputFileError(bag.path, f"{reason}; choose one with --topic: {', '.join(found)}", field="topic")
     types = sorted({f"{c.topic} ({c.msgtype})" for c in bag.connections})
     held = f"it has {', '.join(types[:8])}" if types else "it has no topics at all"
-    needed = "PoseStamped, Odometry, TransformStamped, Path, PoseArray or tf are needed"
+    needed = "Pose, PoseStamped, Odometry, TransformStamped, Path, PoseArray or tf are needed"
     return InputFileError(bag.path, f"{reason}: {needed}, and {held}", field="topic")
 
 
@@ -173,12 +178,12 @@ def _poses(message: Any) -> Iterator[tuple[str, Any, Any, Any]]:
                 # The poses of a Path may leave their frames to it.
                 header = SimpleNamespace(stamp=header.stamp, frame_id=message.header.frame_id)
             yield str(index), header, one.position, one.orientation
-    elif hasattr(message, "transform"):
-        yield "", message.header, message.transform.translation, message.transform.rotation
     else:
         # With a covariance, the pose is one level deeper.
-        one = getattr(message.pose, "pose", message.pose)
-        yield "", message.header, one.position, one.orientation
+        one = getattr(message, "transform", getattr(message, "pose", message))
+        one = getattr(one, "pose", one)
+        place, turn = ("translation", "rotation") if hasattr(one, "translation") else ("position", "orientation")
+        yield "", getattr(message, "header", _UNSTAMPED), getattr(one, place), getattr(one, turn)
 
 
 def _bare(frame: str) -> str:

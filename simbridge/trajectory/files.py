@@ -142,13 +142,14 @@ def read_recording(path: str | Path, reading: ReadOptions | None = None) -> Reco
 def read_bag(
     path: str | Path, topic: str | None = None, *, frames: Sequence[str] = (), rate: float | None = None
 ) -> tuple[Trajectory, str]:
-    """Read PoseStamped, PoseWithCovarianceStamped, Odometry, TransformStamped, Path, PoseArray or tf messages.
+    """Read messages of Pose, PoseWithCovariance or Transform, stamped or not, of Odometry, Path, PoseArray or tf.
 
-    Stamps are the messages' own; if they are all zero, the times of recording. They are kept in whole nanoseconds: the
-    trajectory's `epoch_ns` is the first, and its times are the s since then, each the double nearest to its nanoseconds
-    (seconds since 1970 as doubles would be rounded to 0.24 us). Messages out of order are sorted and repetitions
-    dropped, with a warning that counts them. Poses are taken as they are. Of a Path the last message is the motion, as
-    it grows while it is published; a PoseArray is a motion if it is the only message of its topic, and needs the rate.
+    Stamps are the messages' own; where they have none, or all are zero, the times of recording. They are kept in whole
+    nanoseconds: the trajectory's `epoch_ns` is the first, and its times are the s since then, each the double nearest
+    to its nanoseconds (seconds since 1970 as doubles would be rounded to 0.24 us). Messages out of order are sorted and
+    repetitions dropped, with a warning that counts them. Poses are taken as they are. Of a Path the last message is the
+    motion, as it grows while it is published; a PoseArray is a motion if it is the only message of its topic, and needs
+    the rate.
 
     Args:
         path: A .bag, .db3 or .mcap file, or the directory of a ROS 2 bag.

@@ -99,6 +99,25 @@ def test_the_poses_of_odometry_are_read(tmp_path, ros1: bool) -> None:
     assert motion.read_as == "5 poses, 50 Hz, topic /odom, in the frame odom"
 
 
+@pytest.mark.parametrize("ros1", [True, False])
+@pytest.mark.parametrize("kind", ["Pose", "PoseWithCovariance", "Transform"])
+def test_poses_without_a_stamp_are_at_the_times_when_they_were_recorded(tmp_path, kind: str, ros1: bool) -> None:
+    make = Maker(ros1)
+
+    def of(x: float):
+        if kind == "Transform":
+            return make.of(f"geometry_msgs/msg/{kind}", make.of("geometry_msgs/msg/Vector3", x, 0.1, 0.3), make.turn())
+        covered = kind == "PoseWithCovariance"
+        return make.of(f"geometry_msgs/msg/{kind}", make.pose(x), np.zeros(36)) if covered else make.pose(x)
+
+    messages = [("/tool", of(x)) for x in X]
+    motion, frame = read_bag(make.write(tmp_path / ("a.bag" if ros1 else "a"), messages))
+    assert (frame, motion.epoch_ns) == ("", EPOCH)
+    np.testing.assert_array_equal(motion.poses[:, :3], [(x, 0.1, 0.3) for x in X])
+    np.testing.assert_array_equal(motion.times, 0.001 * np.arange(5))
+    assert motion.read_as.endswith("topic /tool, times of recording")
+
+
 def path_of(make, count: int, stamped: bool = True):
     poses = [make.stamped(t if stamped else 0, x, "") for t, x in zip(stamps()[:count], X, strict=False)]
     return make.of("nav_msgs/msg/Path", make.header(EPOCH, "base_link"), poses)
