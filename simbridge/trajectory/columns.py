@@ -55,11 +55,15 @@ _WITH_UNIT = re.compile(rf"(.*?)(?:\s+\[(.*)\]|\[(\D.*)\]|\s*\((.*)\)|_({'|'.joi
 _BEFORE = r"(?:.*\.)?"
 _PLACE, _TURN = "position|pos|translation|trans|location", "orientation|orient|rotation|rot|quaternion|quat|attitude"
 _NAMES = (
-    (re.compile(rf"{_BEFORE}(?:{_PLACE}|p|t)\.?([xyz])|([xyz])"), "{}"),
+    (re.compile(rf"{_BEFORE}(?:{_PLACE}|p|t)\.?([xyz])|(?:(?:tcp|tool|eef?|pose)\.)?([xyz])"), "{}"),
     (re.compile(rf"{_BEFORE}(?:{_TURN}|ori|q|o)\.?([xyzw])"), "q{}"),
     (re.compile(rf"{_BEFORE}(?:rotvec|rotation\.?vector|r)\.?([xyz])"), "r{}"),
 )
-_NUMBERED_PLACE = re.compile(rf"{_BEFORE}(?:{_PLACE})s?\.?([0-2])")
+# Of an array of several numbers a row, "p[0]" is a position, too.
+_NUMBERED = (
+    (re.compile(rf"{_BEFORE}(?:(?:{_PLACE})s?\.?|(?:p|xyz)\.)([0-2])"), "{}"),
+    (re.compile(rf"{_BEFORE}(?:rot\.?vecs?|rotation\.?vectors?)\.?([0-2])"), "r{}"),
+)
 _NUMBERED_TURN = re.compile(rf"{_BEFORE}(?:{_TURN}|q)s?\.?(?:quat\.?)?(xyzw|wxyz)?\.?([0-4])")
 # In order of preference: the time of measurement before that of the recording program.
 _TIMES = (
@@ -72,8 +76,9 @@ _FRAME = re.compile(rf"{_BEFORE}(?<!child\.)frame\.id")
 
 LONG = 10**14
 """Whole stamps from here on are kept whole: divided, they would be rounded to more than 0.01 ns in ns."""
-# 2026-11-25T18:59:42.123456789Z, or with a blank; in ns, years from 1678 to 2261 can be represented.
-WALL_CLOCK = re.compile(r"(?:17|18|19|20|21)\d\d-\d\d-\d\d[T ]\d\d:\d\d")
+# 2026-11-25T18:59:42.123456789Z, or with a blank, or slashes; in ns, years from 1678 to 2261 can be represented.
+WALL_CLOCK = re.compile(r"(?:17|18|19|20|21)\d\d([-/])\d\d\1\d\d[T ]\d\d:\d\d")
+OF_DAY = "times of day are read as 2026-11-25 18:59:42.5, in UTC unless +01:00 or the like follows"
 
 
 @dataclass(frozen=True)
@@ -197,15 +202,17 @@ def known_columns(
     timed = () if pair or (rate is not None and "t" not in found) else ("t",)
     missing = [role for role in (*timed, *roles) if role not in found]
     if missing:
-        more = "; a table without time needs --rate HZ" if missing == ["t"] else ""
+        more = ""
+        if missing == ["t"]:
+            more = "; a table without time needs --rate HZ, a column without a name is chosen by its number: t=1"
         if [role for role in missing if role != "t"] == list(roles[3:]):
             more = f". {NO_ROTATION}"
+        listed = f"; it has {', '.join(names) or 'no numbers'}" if where == "table" else " (put a # before a comment)"
         reason = (
             f"read as a {where}{', as none of it is a number,' if where == 'header' else ''} but it does not name "
-            f"{', '.join(missing)}; it needs {NEEDED}, in any order, or --columns t=NAME,x=NAME,... (put a # before "
-            f"a comment){more}"
+            f"{', '.join(missing)}; it needs {NEEDED}, in any order, or --columns t=NAME,x=NAME,...{listed}{more}"
         )
-        raise InputFileError(path, reason, line=line)
+        raise InputFileError(path, _of_one_array(names, timed) or reason, line=line)
     twice = next((role for role in (*timed, *roles) if len(found[role]) > 1), None)
     if twice:
         same = ", ".join(names[place].strip() for place in found[twice])
@@ -232,6 +239,23 @@ def known_columns(
     )
 
 
+def _of_one_array(names: Sequence[str], timed: tuple[str, ...]) -> str:
+    """The two readings of an array of 7 numbers a row, or of 8, the first of which is the time; "" if there is none."""
+    array = next((name[:-3] for name in names if name.endswith("[6]")), "")
+    count = sum(name.startswith(f"{array}[") for name in names)
+    if not array or count not in (7, 8):
+        return ""
+    first = timed if count == 8 else ()
+    xyzw, wxyz = (
+        ",".join(f"{role}={array}[{i}]" for i, role in enumerate([*first, *POSITION, *QUATERNION[k:], *QUATERNION[:k]]))
+        for k in (0, 3)
+    )
+    return (
+        f"{array} has {count} numbers a row, and which of them is w is not stated. If they end in qx qy qz qw, add "
+        f"--columns {xyzw}; if in qw qx qy qz, --columns {wxyz}"
+    )
+
+
 def is_bare_header(words: Sequence[str]) -> bool:
     """Whether words are exactly the names of a table of poses: time, position and one kind of rotation."""
     roles = [role for role, places in _found(words).items() for _ in places]
@@ -249,9 +273,9 @@ def _found(names: Sequence[str]) -> dict[str, list[int]]:
                 axis = next(part for part in match.groups() if part)
                 found.setdefault(role.format(axis), []).append(place)
                 break
-        else:
-            if match := _NUMBERED_PLACE.fullmatch(plain):
-                found.setdefault("xyz"[int(match[1])], []).append(place)
+        for pattern, role in _NUMBERED:
+            if match := pattern.fullmatch(plain):
+                found.setdefault(role.format("xyz"[int(match[1])]), []).append(place)
     for pattern in _TIMES:
         times = [i for i, name in enumerate(names) if pattern.fullmatch(_normal(_name_and_unit(name)[0]))]
         if times:
@@ -275,8 +299,10 @@ def _numbered(names: Sequence[str]) -> tuple[tuple[int, ...], str | None] | None
 
 
 def _seconds_and_nanoseconds(names: Sequence[str]) -> tuple[int, ...]:
-    """The places of a stamp in two columns: "header.stamp.sec" and "header.stamp.nanosec"."""
+    """The places of a stamp in two columns: "header.stamp.sec" and "header.stamp.nanosec", or "date" and "time"."""
     plain = {_normal(name): place for place, name in reversed(list(enumerate(names)))}
+    if {"date", "time"} <= plain.keys():
+        return plain["date"], plain["time"]
     for name, place in plain.items():
         if match := _SECONDS.fullmatch(name):
             for rest in ("nanosec", "nanosecs", "nsec", "nsecs", "nanoseconds"):

@@ -86,7 +86,11 @@ def read_rtde(path: str | Path, needed: Sequence[str] = ()) -> RtdeRecording:
     if time is None or missing:
         wanted = ["timestamp"] if time is None else []
         wanted += [f"{name}_0 to {name}_{FIELDS[name] - 1}" for name in missing]
-        table.refuse(f"it has no column{'s' if missing else ''} {listed(wanted)}, which UR's recordings have")
+        others: list[str] = [
+            name for name in ("actual_TCP_pose", "target_TCP_pose", "actual_q", "target_q") if name in known
+        ]
+        advice = f"; it has {listed(others)}: choose one with --from" if missing and others else ""
+        table.refuse(f"it has no column{'s' if missing else ''} {listed(wanted)}, which UR's recordings have{advice}")
     values, lines = table.rows([table.scalars[time], *(i for indices in known.values() for i in indices)])
     parts = np.split(values, np.cumsum([1, *(len(indices) for indices in known.values())])[:-1], axis=1)
     columns = {name: part for name, part in zip(known, parts[1:], strict=True) if np.isfinite(part).any()}

@@ -39,7 +39,7 @@ from simbridge.errors import InputFileError, InvalidTrajectory
 from simbridge.robot import pose
 from simbridge.robot.pose import Array, Counts
 from simbridge.text import counted, displayed, plain, significant
-from simbridge.trajectory.columns import QUATERNION, ROTATION_VECTOR, UNITS, WALL_CLOCK, Table
+from simbridge.trajectory.columns import OF_DAY, QUATERNION, ROTATION_VECTOR, UNITS, WALL_CLOCK, Table
 from simbridge.trajectory.trajectory import Trajectory, described
 
 Gaps = Literal["refuse", "hold", "interpolate", "split"]
@@ -56,7 +56,7 @@ _SPEEDS = (2e-3, 10.0)
 _TURNS = (math.radians(2.0), math.radians(1000.0))
 # Samples: with fewer neither a unit nor a gap is judged.
 _FEWEST = 5
-_OFFSET = re.compile(r"(Z|[+-]\d\d:?\d\d)$")
+_OFFSET = re.compile(r" ?(Z|UTC|GMT|[+-]\d\d:?\d\d)$")
 _WORDS = {"m": "metres", "cm": "centimetres", "mm": "millimetres"}
 
 
@@ -105,8 +105,8 @@ def recording_of(path: str | Path, table: Table, rate: float | None = None) -> R
             line = int(lines[fault.sample])
         elif fault.sample is not None:
             reason += f" (row {fault.sample + 1})"
-        if fault.field == "time" and (more := int((np.diff(times) <= 0.0).sum())) > 1:
-            reason += f" ({more} rows in all; sort the file by time, or leave them out)"
+        if fault.field == "time" and (more := int((np.diff(times) <= 0.0).sum())):
+            reason += f" ({counted(more, 'row')} in all; sort the file by time, or leave them out)"
         raise InputFileError(path, reason, line=line, field=fault.field) from fault
     understood = ", ".join((columns.understood, length, turn, clock))
     return Recording(described(trajectory, understood, table.frame), table.frame)
@@ -197,17 +197,18 @@ def _nanoseconds(path: str | Path, table: Table, unit: str) -> tuple[Counts, str
     found, clock = [], ""
     for row, words in enumerate(stamps):
         try:
-            if len(words) == 2:
+            if len(words) == 2 and not words[0].count("-") + words[0].count("/"):
                 found.append(int(words[0]) * NS + int(words[1]))
                 clock = clock or "ROS stamps"
             elif words[0].isdecimal():
                 found.append(int(words[0]) * round(NS / UNITS[unit]))
                 clock = clock or f"time in {unit}"
             else:
-                found.append(_of_day(words[0]))
+                found.append(_of_day(" ".join(words)))
                 clock = clock or "wall clock"
         except (ValueError, KeyError, OverflowError):
-            reason = f"'{' '.join(words)}' is not a time as in the first row, '{' '.join(stamps[0])}'"
+            other = f" as in the first row, '{' '.join(stamps[0])}'" if row else f"; {OF_DAY}"
+            reason = f"'{' '.join(words)}' is not a time{other}"
             raise InputFileError(path, reason, line=table.line(row), field=table.columns.times[0]) from None
     try:
         return np.array(found, dtype=np.int64), clock
@@ -221,10 +222,14 @@ def _of_day(word: str) -> int:
         raise ValueError(word)
     offset = _OFFSET.search(word)
     text, minutes = (word[: offset.start()], 0) if offset else (word, 0)
-    if offset and offset[1] != "Z":
+    if offset and offset[1][0] in "+-":
         digits = offset[1].replace(":", "")
         minutes = (int(digits[1:3]) * 60 + int(digits[3:5])) * (-1 if digits[0] == "-" else 1)
-    return int(np.datetime64(text.strip().replace(" ", "T"), "ns").astype(np.int64)) - minutes * 60 * NS
+    # What follows the seconds is no zone that numpy would warn of.
+    text = text.strip().replace(" ", "T", 1).replace("/", "-").replace(",", ".")
+    if not re.fullmatch(r"[-\dT:.]+", text):
+        raise ValueError(word)
+    return int(np.datetime64(text, "ns").astype(np.int64)) - minutes * 60 * NS
 
 
 def _time_unit(path: str | Path, stamps: Array, positions: Array, rotations: Array, exact: bool) -> str:

@@ -17,6 +17,7 @@ from simbridge.trajectory.columns import (
     MATRIX,
     NEEDED,
     NO_ROTATION,
+    OF_DAY,
     POSITION,
     QUATERNION,
     ROTATION_VECTOR,
@@ -72,7 +73,10 @@ def parse_text(
 
 
 def _separator(line: str) -> str | None:
-    return next((separator for separator in ";," if separator in line), None)
+    """What is between the fields of a line; None for blanks. Between tabs, names and times may have blanks in them."""
+    parts = [part.split() for part in line.strip().split("\t")]
+    lists = any(not words or (len(words) > 1 and all(map(_is_number, words))) for words in parts)
+    return next((separator for separator in ";,\t"[: 2 if lists else 3] if separator in line.strip()), None)
 
 
 def _layout(path: str | Path, lines: Sequence[str], choice: Choice, rate: float | None) -> tuple[Columns, int]:
@@ -233,23 +237,32 @@ def _word(path: str | Path, number: int, names: Sequence[str], fields: Sequence[
     reason = f"'{word}' is not a number" if word else "a number is missing"
     if _is_number(word.replace(",", ".", 1)):
         reason += "; write it with a decimal point"
+    elif ":" in word:
+        reason += f"; {OF_DAY}"
     return InputFileError(path, reason, line=number, field=name)
 
 
 # Motion capture: the headers of several lines of OptiTrack's Motive and of Vicon's Tracker and Nexus, exported as CSV.
 
 _VICON = ("objects", "segments")
+_VICON_OTHERS = ("devices", "joints", "model outputs", "trajectories")
 
 
 def _motion_capture(
     path: str | Path, lines: Sequence[str], choice: Choice, body: str | None
 ) -> tuple[Columns, int] | None:
     """The columns of an export, and the index of its first line with numbers; None for another kind of file."""
-    begin = [[cell.strip() for cell in line.split(",")] for line in lines[:12]]
-    if begin[0][0].lower() == "format version":
+    kind, start = lines[0].split(",")[0].strip().lower(), 0
+    if kind in _VICON_OTHERS:
+        start = next((i for i, line in enumerate(lines) if line.split(",")[0].strip().lower() in _VICON), -1)
+        if start < 0:
+            raise InputFileError(path, f"Vicon's export has {kind} only: export objects or segments, which have poses")
+    begin = [[cell.strip() for cell in line.split(",")] for line in lines[start : start + 12]]
+    if kind == "format version":
         return _motive(path, begin, choice, body)
-    if begin[0][0].lower() in _VICON and len(begin) > 4 and begin[1][0].replace(".", "", 1).isdecimal():
-        return _vicon(path, begin, choice, body)
+    if kind in (*_VICON, *_VICON_OTHERS) and len(begin) > 4 and begin[1][0].replace(".", "", 1).isdecimal():
+        columns, first = _vicon(path, begin, choice, body)
+        return columns, start + first
     return None
 
 

@@ -64,6 +64,33 @@ def test_the_columns_of_pandas_are_known(write) -> None:
     assert read.read_as == "40 poses, 50 Hz, header names px.., metres, xyzw, time in s"
 
 
+@pytest.mark.parametrize("prefix", ["tcp", "tool", "ee", "pose"])
+def test_positions_of_a_named_tool_are_known(write, prefix: str) -> None:
+    places, turns = (
+        ",".join(f"{prefix}_{axis}" for axis in axes) for axes in (("x", "y", "z"), ("qx", "qy", "qz", "qw"))
+    )
+    assert_same(read_trajectory(write(rows(NS / 1e9), f"t,{places},{turns}")))
+    # Those of something else are not the tool's.
+    assert_same(
+        read_trajectory(write([[*row, 1, 2, 3] for row in rows(NS / 1e9)], f"t,{places},{turns},force_x,vel_y,acc_z"))
+    )
+
+
+def test_names_and_times_between_tabs_may_have_blanks_in_them(write) -> None:
+    poses = POSES * [1e3, 1e3, 1e3, 1, 1, 1, 1]
+    header = "Time (s)\tPos X (mm)\tPos Y (mm)\tPos Z (mm)\tqx\tqy\tqz\tqw"
+    assert_same(read_trajectory(write(rows(NS / 1e9, poses), header, separator="\t")))
+    times = [str(np.datetime64(EPOCH + int(t), "ns")).replace("T", " ") for t in NS]
+    read = read_trajectory(write(rows(times), separator="\t"))
+    assert_same(read)
+    assert read.epoch_ns == EPOCH
+
+
+def test_a_tab_among_blanks_separates_like_them(write) -> None:
+    lines = [f"{row[0]}\t{' '.join(map(str, row[1:]))}" for row in rows(NS / 1e9)]
+    assert_same(read_trajectory(write([[line] for line in lines])))
+
+
 def test_fields_in_quotation_marks_are_read(write) -> None:
     quoted = [[f'"{value}"' for value in row] for row in rows(NS / 1e9)]
     assert_same(read_trajectory(write(quoted, '"timestamp","px","py","pz","ox","oy","oz","ow"')))
@@ -289,6 +316,38 @@ def test_an_offset_from_utc_and_a_blank_are_read(write) -> None:
     np.testing.assert_array_equal(read.times, [0.0, 1.0, 2.0])
 
 
+@pytest.mark.parametrize("form", ["2025/11/25 19:00:0{}.5", "2025-11-25 19:00:0{}.5 UTC", "2025-11-25 19:00:0{},5"])
+def test_other_ways_to_write_a_date_with_the_year_first_are_read(write, form: str) -> None:
+    times = [form.format(k) for k in range(3)]
+    read = read_trajectory(write(rows(times, POSES[:3]), "time;x;y;z;qx;qy;qz;qw", separator=";"))
+    assert read.epoch_ns == int(np.datetime64("2025-11-25T19:00:00.5", "ns").astype(int))
+    np.testing.assert_array_equal(read.times, [0.0, 1.0, 2.0])
+
+
+def test_date_and_time_of_day_in_two_columns_are_one_time(write) -> None:
+    table = [["2025-11-25", *row] for row in rows([f"19:00:0{k}.5" for k in range(3)], POSES[:3])]
+    read = read_trajectory(write(table, "date,time,x,y,z,qx,qy,qz,qw"))
+    assert read.epoch_ns == int(np.datetime64("2025-11-25T19:00:00.5", "ns").astype(int))
+    np.testing.assert_array_equal(read.times, [0.0, 1.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    "word", ["11/25/2025 19:00:00", "25.11.2025 19:00:00", "19:00:00.5", "2025-11-25 19:00:00 CEST"]
+)
+def test_a_time_of_day_in_another_form_is_refused_with_the_one_that_is_read(write, recwarn, word: str) -> None:
+    message = refusal(write(rows([word] * 3, POSES[:3]), "time,x,y,z,qx,qy,qz,qw"))
+    assert f"line 2, time: '{word}' is not a" in message
+    assert "read as 2026-11-25 18:59:42.5" in message
+    assert not recwarn.list
+
+
+def test_a_column_of_time_without_a_name_is_chosen_by_its_number(write) -> None:
+    times = [str(np.datetime64(EPOCH + int(t), "ns")) for t in NS]
+    path = write(rows(times), ",px,py,pz,qx,qy,qz,qw")
+    assert "a column without a name is chosen by its number: t=1" in refusal(path)
+    assert_same(read_trajectory(path, columns="t=1"))
+
+
 def test_a_time_of_another_kind_further_down_is_refused_at_its_line(write) -> None:
     for word in ("noon", "1764097182", "NaT"):
         times = ["2025-11-25T19:00:00", "2025-11-25T19:00:01", word]
@@ -404,6 +463,13 @@ def test_quaternions_of_vicon_are_read_at_the_rate_of_the_file(write) -> None:
     assert recording.frame == "Vicon"
 
 
+def test_rigid_bodies_below_other_sections_of_an_export_are_found_and_markers_alone_refused(write) -> None:
+    table = [[k + 1, 0, *row[3:], *(1000.0 * row[:3])] for k, row in enumerate(POSES)]
+    markers = ["Trajectories", "100", ",,tool:m1,,", "Frame,Sub Frame,X,Y,Z", ",,mm,mm,mm", "1,0,1,2,3", ""]
+    assert_same(read_trajectory(write(table, *markers, *vicon())))
+    assert "has trajectories only: export objects or segments" in refusal(write([], *markers))
+
+
 def test_three_angles_of_vicon_are_ambiguous_and_the_flag_decides(write) -> None:
     table = [[k + 1, 0, *turn, *(1000.0 * row[:3])] for k, (turn, row) in enumerate(zip(TURNS, POSES, strict=True))]
     path = write(table, *vicon("RX,RY,RZ,TX,TY,TZ", "rad,rad,rad,mm,mm,mm"))
@@ -420,6 +486,24 @@ def test_npz_of_times_positions_and_named_quaternions_is_read(tmp_path) -> None:
     read = read_trajectory(path)
     assert_same(read)
     assert read.epoch_ns == EPOCH
+
+
+def test_npz_of_short_names_and_of_rotation_vectors_is_read(tmp_path) -> None:
+    for place in ("p", "xyz"):
+        np.savez(tmp_path / "a.npz", **{"t": NS / 1e9, place: POSES[:, :3], "rotvec": TURNS})
+        assert_same(read_trajectory(tmp_path / "a.npz"), 1e-9)
+
+
+@pytest.mark.parametrize("timed", [False, True])
+def test_an_array_of_whole_poses_is_refused_with_both_orders_and_either_flag_reads_it(tmp_path, timed: bool) -> None:
+    arrays = {"log": np.column_stack([NS / 1e9, POSES])} if timed else {"times": NS / 1e9, "poses": POSES}
+    np.savez(tmp_path / "a.npz", **arrays)
+    message = refusal(tmp_path / "a.npz")
+    assert f"{[*arrays][-1]} has {8 if timed else 7} numbers a row" in message
+    xyzw, wxyz = re.findall(r"--columns (\S+?)(?=;|$)", message.removesuffix("."))
+    assert_same(read_trajectory(tmp_path / "a.npz", columns=xyzw))
+    other = read_trajectory(tmp_path / "a.npz", columns=wxyz)
+    np.testing.assert_array_equal(other.poses[:, 3:], POSES[:, [4, 5, 6, 3]])
 
 
 def test_npz_of_matrices_is_read(tmp_path) -> None:

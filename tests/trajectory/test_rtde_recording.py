@@ -163,6 +163,9 @@ def test_poses_and_joints_of_a_recording_are_trajectories(tmp_path):
     assert np.array_equal(np.abs(from_poses.poses[0, 3:]).round(12), [0.0, 0.0, 1.0, 0.0])
     with pytest.raises(InputFileError, match="no columns target_q_0 to target_q_5"):
         load_scenario(file, robot, ReadOptions(column="target_q"))
+    file.write_bytes(gzip.compress(table(["timestamp", *names[:6]], rows[:, :7]).encode()))
+    with pytest.raises(InputFileError, match="it has actual_q: choose one with --from"):
+        load_scenario(file, robot)
 
 
 def test_columns_of_another_kind_of_file_are_refused(tmp_path):
