@@ -121,10 +121,11 @@ def test_the_mobility_over_columns_equals_pinocchio(seed, n):
 def test_zeros_and_ones_fold_away_and_nothing_is_computed_twice():
     trace = Trace()
     x, y = trace.name("x"), trace.name("y")
-    result = 0.0 * x + 1.0 * y + (-1.0) * (x * y) + (y * x) * half(x)[0] - 0.0
+    result = 0.0 * x + 1.0 * y + (-1.0) * (x * y) + (x * y) * half(x)[0] - 0.0
     assert statements(trace, [("out", result)]) == [
         "v2 = x * y",
-        "v4 = y - v2",
+        "v3 = -v2",
+        "v4 = y + v3",
         "v5 = half(x)",
         "v6 = v5[0]",
         "v7 = v2 * v6",

@@ -50,30 +50,19 @@ class Expression:
     index: int
 
     def _binary(self, kind: str, a: Scalar, b: Scalar) -> Expression:
-        one, other = self.trace.index(a), self.trace.index(b)
-        # a + b is b + a to the last bit, and so are products.
-        if kind in "+*" and other < one:
-            one, other = other, one
-        return self.trace.add(kind, one, other)
+        return self.trace.add(kind, self.trace.index(a), self.trace.index(b))
 
     def __neg__(self) -> Expression:
-        kind, *operands = self.trace.nodes[self.index]
-        return Expression(self.trace, operands[0]) if kind == "neg" else self.trace.add("neg", self.index)
+        return self.trace.add("neg", self.index)
 
     def __add__(self, other: Scalar) -> Scalar:
         if _is(other, 0.0):
             return self
-        if negated := _negated(other):
-            return self - negated
-        if negated := _negated(self):
-            return other - negated
         return self._binary("+", self, other)
 
     def __sub__(self, other: Scalar) -> Scalar:
         if _is(other, 0.0):
             return self
-        if negated := _negated(other):
-            return self + negated
         return self._binary("-", self, other)
 
     def __rsub__(self, other: Scalar) -> Scalar:
@@ -86,10 +75,6 @@ class Expression:
             return self
         if _is(other, -1.0):
             return -self
-        if negated := _negated(other):
-            return -(self * negated)
-        if negated := _negated(self):
-            return -(negated * other)
         return self._binary("*", self, other)
 
     def __truediv__(self, other: Scalar) -> Scalar:
@@ -104,14 +89,6 @@ class Expression:
 
 def _is(value: Scalar, number: float) -> bool:
     return not isinstance(value, Expression) and value == number
-
-
-def _negated(value: Scalar) -> Expression | None:
-    """What a negation negates; None of anything else."""
-    if not isinstance(value, Expression):
-        return None
-    kind, *operands = value.trace.nodes[value.index]
-    return Expression(value.trace, operands[0]) if kind == "neg" else None
 
 
 def opaque(outputs: int) -> Callable[[Callable[_Args, Any]], Callable[_Args, Any]]:
