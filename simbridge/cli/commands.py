@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -52,7 +53,7 @@ def _prepare(
     options = _options(scenario, flags)
     session = RecordedSession.at(scenario)
     if session is not None and not robot:
-        arm = session.arm(list(home) or None)
+        arm = session.arm(list(home) or None, options.links)
     else:
         arm = load_robot(robot or options.robot, home=home or None, lengths=link_lengths or None, **options.links)
     return prepare(
@@ -127,7 +128,7 @@ def inspect(file: str, *, robot: str, out: str | None, as_json: bool, **flags: A
     if as_json:
         print(json.dumps(facts.as_dict(), indent=2))
     else:
-        _show_inspection(facts)
+        _show_inspection(facts, treated=options.gaps is not None)
     if out is not None:
         from simbridge.report.figure_files import draw_trajectory  # matplotlib
 
@@ -164,14 +165,15 @@ def _show_check(prepared: Prepared) -> None:
         f"samples of {plan.period * 1e3:g} ms, {plan.duration:.2f} s. Nothing has moved."
     )
     _show_reading(prepared.scenario.trajectory)
+    scales = np.where(robot.prismatic, 1e3, math.degrees(1.0))
     rows = [
         (
-            name,
-            fixed(math.degrees(plan.setpoints[:, i].min()), 1),
-            fixed(math.degrees(plan.setpoints[:, i].max()), 1),
-            fixed(math.degrees(peaks.velocity[i]), 1),
+            f"{name} (mm)" if robot.prismatic[i] else name,
+            fixed(scales[i] * plan.setpoints[:, i].min(), 1),
+            fixed(scales[i] * plan.setpoints[:, i].max(), 1),
+            fixed(scales[i] * peaks.velocity[i], 1),
             f"{100.0 * peaks.velocity[i] / robot.max_velocity[i]:.0f} %",
-            fixed(math.degrees(peaks.velocity_jump[i]), 1),
+            fixed(scales[i] * peaks.velocity_jump[i], 1),
         )
         for i, name in enumerate(robot.joint_names)
     ]
@@ -204,7 +206,7 @@ def _check_sentences(prepared: Prepared) -> Iterator[str]:
         yield f"The limiter changed {int(plan.limited.sum())} setpoints."
 
 
-def _show_inspection(facts: Facts) -> None:
+def _show_inspection(facts: Facts, *, treated: bool) -> None:
     """The facts of a trajectory, one per line, within 80 columns."""
     console = Console(highlight=False)
     console.print(f"[bold]{escape(facts.source)}[/bold]", soft_wrap=True)
@@ -213,7 +215,7 @@ def _show_inspection(facts: Facts) -> None:
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column("fact", no_wrap=True)
     table.add_column("value")
-    for name, value in _inspected(facts):
+    for name, value in _inspected(facts, treated=treated):
         table.add_row(name, value)
     console.print(table)
     if facts.placement is not None:
@@ -221,13 +223,13 @@ def _show_inspection(facts: Facts) -> None:
         console.print(f"The nearest placement in reach:\n--transform {flag_of(facts.placement)}", soft_wrap=True)
 
 
-def _inspected(facts: Facts) -> list[tuple[str, str]]:
+def _inspected(facts: Facts, *, treated: bool) -> list[tuple[str, str]]:
     rows = [("samples", f"{facts.samples} over {significant(facts.duration_s, 4)} s")]
     if facts.rate_hz is not None:
         steady = f", steps deviate by {milliseconds(facts.step_std_s)} ms" if facts.step_std_s is not None else ""
         rows.append(("rate", f"{significant(facts.rate_hz, 4)} Hz{steady}"))
         at = f"the longest {milliseconds(facts.longest_gap_s)} ms, after {significant(facts.longest_gap_at_s, 4)} s"
-        large = "; run and check refuse it without --gaps" if facts.large_gaps else ""
+        large = "; run and check refuse it without --gaps" if facts.large_gaps and not treated else ""
         rows.append(("gaps", f"{counted(facts.gaps, 'gap')}, {at}{large}" if facts.gaps else "none"))
         rows.append(("jumps", named(facts.jumps, "jump") if facts.jumps else "none"))
     rows.append(("length", f"{significant(facts.length_m, 4)} m"))

@@ -72,6 +72,12 @@ class ExperimentParameters:
 
     robot: Annotated[str, arg(metavar="NAME|FILE")] = "ur10"
     """A name in robots/, or a URDF or TOML file."""
+    base: Annotated[str | None, given("LINK", "base_link, else the root")] = None
+    """Link of a URDF where the arm begins."""
+    tip: Annotated[str | None, given("LINK", "tool0, else the only end")] = None
+    """Link of a URDF that is the tool."""
+    package: Annotated[tuple[str, ...], given("NAME=DIR ...", "found as for run")] = ()
+    """Where packages of a URDF's meshes or of $(find NAME) are."""
     link_lengths: Annotated[tuple[float, ...], given("M ...", "the robot's")] = ()
     """Lengths of the links of a planar arm (planar2r, planar3r), m."""
     tcp: Annotated[Six | None, optional(6, float), given("X Y Z RX RY RZ", "tool0")] = None

@@ -87,7 +87,8 @@ def choose_arm(parameters: ExperimentParameters) -> Arm:
     """
     begins = isinstance(parameters, FromHome)
     home = parameters.home if isinstance(parameters, FromHome) else ()
-    robot = load_robot(parameters.robot, home=home or None, lengths=parameters.link_lengths or None)
+    links: dict[str, Any] = {"base": parameters.base, "tip": parameters.tip, "packages": parameters.package}
+    robot = load_robot(parameters.robot, home=home or None, lengths=parameters.link_lengths or None, **links)
     robot, notes = Options(tcp=parameters.tcp or ()).equipped(robot), []
     if parameters.task is not None:
         robot = replace(robot, task=parameters.task)

@@ -6,6 +6,7 @@ acceleration is a limit only where setpoints are limited (`on_limits="limit"`): 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
@@ -20,6 +21,7 @@ from simbridge.robot.collision import BARE_FLOOR, Clearance, CollisionModel, Col
 from simbridge.robot.kinematics import tool_speeds
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
+from simbridge.text import displayed
 
 # Values planned to a limit may exceed it by rounding.
 _SLACK = 1.0 + 1e-6
@@ -146,8 +148,7 @@ def check_positions(robot: Robot, joints: Array, period: float) -> None:
     low, high = joints < robot.position_min - 1e-9, joints > robot.position_max + 1e-9
     limits = np.where(low, robot.position_min, robot.position_max)
     what = (
-        "{joint} would be at {value:.3f} rad ({value_degrees:.1f} degrees), past its limit of {limit:.3f} rad "
-        "({limit_degrees:.1f} degrees)"
+        "{joint} would be at {value:.3f} rad{value_degrees}, {excess} past its limit of {limit:.3f} rad{limit_degrees}"
     )
     remedy = "Begin from another posture (--home) or move the trajectory."
     # nan, from a solver, is neither.
@@ -211,7 +212,8 @@ def _refuse_first(
 
     Args:
         excess, values, limits: Each (T, n) or (T,); limits may also be one for each joint, or for all.
-        what: A sentence with the fields joint, value and limit, and the last two in degrees.
+        what: A sentence with the fields joint, value and limit, the last two in degrees too, and excess; in the units
+            of a joint that turns.
         before: How many samples there are before the first value.
         cycle: How far values are apart, s; the period by default.
     """
@@ -222,8 +224,15 @@ def _refuse_first(
     place = (row, *column)
     value, limit = float(values[place]), float(np.broadcast_to(limits, values.shape)[place])
     k = before + (row if cycle is None else int(row * cycle / period + 1e-6))
-    in_degrees = {"value_degrees": np.degrees(value), "limit_degrees": np.degrees(limit)}
-    said = what.format(joint=joint, value=value, limit=limit, **in_degrees)
+    slides = bool(column) and bool(robot.prismatic[column[0]])
+    if slides:
+        what = what.replace(" rad", " m").replace(" N m", " N")
+    in_degrees = {
+        f"{name}_degrees": "" if slides else f" ({math.degrees(each):.1f} degrees)"
+        for name, each in (("value", value), ("limit", limit))
+    }
+    excess_text = " ".join(displayed(abs(value - limit), "m" if slides else "rad")).replace(" °", "°")
+    said = what.format(joint=joint, value=value, limit=limit, excess=excess_text, **in_degrees)
     raise LimitExceeded(
         f"The plan was refused: at sample {k} ({k * period:.3f} s) {said}. {remedy}",
         quantity,

@@ -37,6 +37,8 @@ TASK_WORDS = {"axis": "the position and the direction of its z axis", "position"
 _CUBE = np.array([[x, y, z] for z in (0.0, -0.2, 0.2) for x in (-0.2, 0.2) for y in (-0.2, 0.2)])
 # How the velocity jumps at a corner of the square of scale 1, m/s.
 _CORNER_SPEED = 0.2 * math.sqrt(2.0)
+# Of the centre above the base's plane, at scale 1, m.
+_LOWEST = 0.1
 _SIDES = (0.0, 0.5 * math.pi, -0.5 * math.pi, math.pi)
 _YAWS = 4
 # The tool downwards, turned by quarters about its axis.
@@ -74,10 +76,13 @@ def _search(robot: Robot) -> tuple[Array, Workspace] | None:
         return None  # No two directions of a position are controlled.
     workspaces = _workspaces(robot)
     front = len(workspaces) // len(_SIDES)
+    # In low ones the tool would be near or below the base's plane, mostly the floor: they are the last of these.
+    low = [each for each in workspaces if not robot.planar and each.centre[2] < _LOWEST * each.scale]
     return (
         _found(robot, workspaces[:_YAWS], _SEEDS)
-        or _found(robot, workspaces[_YAWS:front], _SEEDS // 3)
-        or _found(robot, workspaces[front:], _SEEDS // 6)
+        or _found(robot, [each for each in workspaces[_YAWS:front] if each not in low], _SEEDS // 3)
+        or _found(robot, [each for each in workspaces[front:] if each not in low], _SEEDS // 6)
+        or _found(robot, low, _SEEDS // 6)
         or _found(robot, _as_they_are(robot), _SEEDS // 6)
     )
 
@@ -115,7 +120,7 @@ def _workspaces(robot: Robot) -> list[Workspace]:
 
 def _found(robot: Robot, workspaces: list[Workspace], count: int) -> tuple[Array, Workspace] | None:
     """The best home in the first of these workspaces that fits, of `count` postures that are tried for each."""
-    centres = np.array([[*workspace.centre, *workspace.orientation] for workspace in workspaces])
+    centres = np.array([[*workspace.centre, *workspace.orientation] for workspace in workspaces]).reshape(-1, 7)
     targets, group = np.repeat(centres, count, axis=0), np.repeat(np.arange(len(centres)), count)
     q, attained = _solved(robot, np.tile(restart_postures(robot, count), (len(centres), 1)), targets)
     q, group = _unwound(robot, q[attained]), group[attained]

@@ -177,9 +177,9 @@ def _joint(element: Element, placement: pin.SE3) -> Joint:
     low, high = (-np.inf, np.inf) if endless else (limit.number("lower"), limit.number("upper"))
     if not low < high:
         limit.refuse(f"the lower limit {low} of joint '{name}' is not below its upper limit {high}", "lower")
-    for bound in ("velocity", "effort"):
-        if limit.number(bound) <= 0.0:
-            limit.refuse(f"a limit of {limit.number(bound)} does not let the joint '{name}' move", bound)
+    if none := [bound for bound in ("velocity", "effort") if limit.number(bound) <= 0.0]:
+        values = " and ".join(f"{limit.number(bound)}" for bound in none)
+        limit.refuse(f"a limit of {values} does not let the joint '{name}' move", " and ".join(none))
     return Joint(
         name=name,
         kind="prismatic" if kind == "prismatic" else "revolute",
@@ -200,6 +200,7 @@ class _Bodies:
     def __init__(self, tree: Tree, packages: Packages, moving: list[Element]) -> None:
         self._tree, self._packages, self._moving = tree, packages, moving
         self._missing: dict[str, str] = {}
+        self._odd: dict[str, str] = {}
         visuals = (visual for link in tree.robot.all("link") for visual in link.all("visual"))
         named = (material for visual in visuals for material in visual.all("material"))
         self._colors: dict[str, Color] = {}
@@ -208,7 +209,9 @@ class _Bodies:
                 self._colors.setdefault(name, _color(material))
 
     def notes(self) -> Iterator[str]:
-        """Which meshes could not be read, in a sentence."""
+        """Which meshes could not be read, and which inertia no body has, each in a sentence."""
+        if self._odd:
+            yield f"{listed(list(self._odd))}: {next(iter(self._odd.values()))}. The inertia is used as it is."
         if self._missing:
             first, reason = next(iter(self._missing.items()))
             more = f" and {len(self._missing) - 1} more" if len(self._missing) > 1 else ""
@@ -219,7 +222,7 @@ class _Bodies:
         inertia = pin.Inertia.Zero()
         parts: list[Shape | Mesh] = []
         for element, placement in self._tree.attached(name, self._moving):
-            inertia += placement.act(_inertia(element))
+            inertia += placement.act(self._inertia(element))
             # What is drawn is <visual>, what takes part in collision checks <collision>; one stands for both.
             solid = list(self._parts(element.all("collision"), placement, solid=True))
             seen = list(self._parts(element.all("visual"), placement, solid=not solid))
@@ -227,6 +230,23 @@ class _Bodies:
         shapes = tuple(part for part in parts if isinstance(part, Shape))
         meshes = tuple(part for part in parts if isinstance(part, Mesh))
         return Link(name, pin.SE3.Identity(), inertia, shapes, meshes)
+
+    def _inertia(self, link: Element) -> pin.Inertia:
+        inertial = link.first("inertial")
+        if inertial is None:
+            return pin.Inertia.Zero()
+        mass = inertial.need("mass").number("value")
+        if mass < 0.0:
+            inertial.need("mass").refuse(f"a mass of {mass} kg", "value")
+        given = inertial.need("inertia")
+        matrix = inertia_tensor(*(given.number(f"i{pair}") for pair in ("xx", "xy", "xz", "yy", "yz", "zz")))
+        if (fault := inertia_fault(matrix)) and np.linalg.eigvalsh(matrix)[0] <= 0.0:
+            given.refuse(fault)
+        if fault:
+            # As rounded or rotated by other programs: simulators take it, too.
+            self._odd[link.text("name")] = fault
+        at = origin(inertial)
+        return pin.Inertia(mass, at.translation, at.rotation @ matrix @ at.rotation.T)
 
     def _parts(self, elements: Iterator[Element], placement: pin.SE3, *, solid: bool) -> Iterator[Shape | Mesh]:
         for element in elements:
@@ -253,8 +273,10 @@ class _Bodies:
         file = self._packages.mesh(reference)
         if file is None:
             package = reference.partition("://")[2].partition("/")[0]
-            advice = f"; say where its package is with --package {package}=DIR" if package else ""
-            self._missing.setdefault(reference, f"there is no such file{advice}.")
+            named = self._packages.named.get(package)
+            where = f" in {named}, as --package says" if named else ""
+            advice = f"; say where its package is with --package {package}=DIR" if package and not named else ""
+            self._missing.setdefault(reference, f"there is no such file{where}{advice}.")
             return None
         try:
             hull = convex_hull(placed(read_mesh(file)[0], (x, y, z), at)) if solid else None
@@ -267,21 +289,6 @@ class _Bodies:
 def _color(material: Element) -> Color:
     red, green, blue, _ = np.clip(material.need("color").numbers("rgba", 4), 0.0, 1.0).tolist()
     return red, green, blue
-
-
-def _inertia(link: Element) -> pin.Inertia:
-    inertial = link.first("inertial")
-    if inertial is None:
-        return pin.Inertia.Zero()
-    mass = inertial.need("mass").number("value")
-    if mass < 0.0:
-        inertial.need("mass").refuse(f"a mass of {mass} kg", "value")
-    given = inertial.need("inertia")
-    matrix = inertia_tensor(*(given.number(f"i{pair}") for pair in ("xx", "xy", "xz", "yy", "yz", "zz")))
-    if fault := inertia_fault(matrix):
-        given.refuse(fault)
-    at = origin(inertial)
-    return pin.Inertia(mass, at.translation, at.rotation @ matrix @ at.rotation.T)
 
 
 def _measures(shape: Element) -> tuple[ShapeKind, Array, float]:

@@ -79,19 +79,26 @@ class RecordedSession:
             )
         return run
 
-    def arm(self, home: list[float] | None = None) -> Robot:
-        """The arm of the session, without TCP and payload; home: joint positions (n,), rad, the session's by default.
+    def arm(self, home: list[float] | None = None, links: Mapping[str, Any] | None = None) -> Robot:
+        """The arm of the session, without TCP and payload.
+
+        Args:
+            home: Joint positions (n,), rad; the session's by default.
+            links: Those of `Options.links` that are given replace the session's.
 
         Raises:
-            InvalidParameter: The calling program had defined it.
+            InvalidParameter: The calling program had defined it, or it has no links to choose.
         """
         robot = self.settings["robot"]
         built_in = robot["name"] in robot_files() and Path(robot["source"]).name == f"{robot['name']}.toml"
         if not built_in and not Path(robot["source"]).is_file():
             needed = f"given: the arm of {self.path} was defined by a program, or its file is gone"
             raise InvalidParameter("robot", robot["name"], needed)
-        links = {"base": robot.get("base"), "tip": robot.get("tip"), "packages": robot.get("package", ())}
-        return load_robot(robot["name"] if built_in else robot["source"], home=home or robot["home"], **links)
+        own = {"base": robot.get("base"), "tip": robot.get("tip"), "packages": robot.get("package", ())}
+        chosen = {name: value for name, value in (links or {}).items() if value}
+        return load_robot(
+            robot["name"] if built_in else robot["source"], home=home or robot["home"], **{**own, **chosen}
+        )
 
     def options(self, options: Options, backend: str) -> Options:
         """The options of a run, completed from the session.

@@ -126,7 +126,7 @@ def prepare(
     session = None if isinstance(scenario, Scenario) else RecordedSession.at(scenario)
     if session is not None:
         options = session.options(options, backend)
-        robot = session.arm() if robot is None and own is None else robot
+        robot = session.arm(links=options.links) if robot is None and own is None else robot
         solved = options.plan is None and own is None and not solver_name
         scenario = session.scenario(solved=solved)
         solver_name = session.solver if solved and isinstance(session.solver, str) else solver_name

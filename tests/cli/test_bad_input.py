@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import resource
 import shutil
 import subprocess
@@ -176,6 +177,7 @@ def test_a_turn_past_a_joints_end_is_refused(refused, tmp_path, tum):
     tum(tmp_path / "turn.tum", Trajectory(angle, np.column_stack([np.tile(z, (71, 1)), rotations])))
     message = refused("run", "turn.tum", "--start", "home")
     assert "wrist_3_joint would be at" in message and "past its limit of" in message and "6.283 rad" in message
+    assert re.search(r"[0-9.]+° past its limit", message)
 
 
 @pytest.mark.parametrize(

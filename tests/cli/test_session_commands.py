@@ -66,6 +66,12 @@ def test_run_shows_how_the_arm_followed_and_check_moves_nothing(cli: Any, sessio
     assert cli("check", session, "--solver", "pseudoinverse").status == 0
 
 
+def test_the_links_of_a_urdf_are_not_ignored_for_a_session(cli: Any, session: Path) -> None:
+    for command in ("run", "check"):
+        answer = cli(command, session, "--tip", "hand")
+        assert answer.status == 2 and "left out for ur10e, which is not a URDF" in answer.message
+
+
 @pytest.mark.parametrize(
     "command",
     [

@@ -87,6 +87,8 @@ def test_a_missing_mesh_is_one_note_that_says_what_follows_and_the_flag(tmp_path
         "The mesh package://nowhere/a.stl is neither drawn nor part of collision checks: there is no such file; say "
         "where its package is with --package nowhere=DIR."
     )
+    (note,) = read_urdf(arm(tmp_path, "package://nowhere/a.stl"), packages={"nowhere": tmp_path}).notes
+    assert note.endswith(f"there is no such file in {tmp_path}, as --package says.")
 
 
 @pytest.mark.parametrize(("name", "content"), [("a.stl", b"solid nothing"), ("a.obj", b"v 0 0 0\n"), ("a.txt", b"")])

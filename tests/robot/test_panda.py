@@ -54,6 +54,31 @@ def test_circle_needs_nothing_but_the_tip_and_what_was_decided_is_said(capfd):
     assert facts["start"] is None
 
 
+def test_a_chain_that_begins_high_up_works_above_its_base():
+    """panda_link1 is 0.33 m above the foot: the floor, in its plane, is not reached into."""
+    with pytest.warns(UserWarning, match="joints off it are fixed"):
+        robot = load_robot(FILE, base="panda_link1", tip="panda_hand")
+    assert robot.workspace.centre[2] > 0.1 * robot.workspace.scale
+    assert prepare("circle", robot=robot).plan.samples > 0
+
+
+def test_an_experiment_takes_base_tip_and_packages(tmp_path, capfd):
+    words = [
+        "experiment",
+        "convergence",
+        "--solver",
+        "pseudoinverse",
+        "--iterations",
+        "5",
+        "--out",
+        str(tmp_path / "out"),
+    ]
+    assert main([*words, "--robot", str(FILE), "--tip", TIP, "--json"]) == 0
+    assert len(json.loads(capfd.readouterr().out)["arm"]["home"]) == 7
+    assert main([*words[:-1], str(tmp_path / "more"), "--tip", TIP]) == 2
+    assert "must be left out for ur10, which is not a URDF" in " ".join(capfd.readouterr().err.split())
+
+
 def test_tip_and_mass_matrix_are_pinocchios_with_the_fingers_locked(panda):
     whole = pin.buildModelFromUrdf(str(FILE))
     fingers = [whole.getJointId(f"panda_finger_joint{i}") for i in (1, 2)]

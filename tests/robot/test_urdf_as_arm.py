@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from simbridge import load_robot
+from simbridge.errors import LimitExceeded
+from simbridge.planning.check import check_positions
 from simbridge.robot.kinematics import tool_path
 from simbridge.running.run_setup import prepare
 
@@ -37,3 +39,28 @@ def test_a_written_arm_is_planned_like_the_arm_itself(ur5e, tum, tmp_path, throu
     np.testing.assert_allclose(
         tool_path(read, other.plan.setpoints)[-1], tool_path(robot, one.plan.setpoints)[-1], rtol=0.0, atol=1e-6
     )
+
+
+def test_a_sliding_joint_is_refused_and_shown_in_metres_and_millimetres(tmp_path, cli):
+    """A SCARA whose third joint slides by 0.2 m."""
+    ends = [("revolute", "0 0 0.4", 2.5), ("revolute", "0.4 0 0", 2.5), ("prismatic", "0.3 0 0", 0.2)]
+    text, parent = '<robot name="scara"><link name="base_link"/>', "base_link"
+    inertial = '<inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
+    for name, (kind, at, limit) in zip("abcd", [*ends, ("revolute", "0 0 0", 3.0)], strict=True):
+        text += (
+            f'<link name="{name}">{inertial}</link><joint name="to_{name}" type="{kind}"><parent link="{parent}"/>'
+            f'<child link="{name}"/><origin xyz="{at}"/><axis xyz="0 0 1"/>'
+            f'<limit lower="{-limit}" upper="{limit}" velocity="2" effort="900"/></joint>'
+        )
+        parent = name
+    path = tmp_path / "scara.urdf"
+    path.write_text(f"{text}</robot>")
+    robot = load_robot(path)
+    with pytest.raises(LimitExceeded, match=r"to_c would be at 0.250 m, 50.0 mm past its limit of 0.200 m\. "):
+        check_positions(robot, np.array([[0.0, 0.5, 0.25, 0.0]]), 0.008)
+    with pytest.raises(
+        LimitExceeded, match=r"to_a would be at 2.600 rad \(149.0 degrees\), 5.73° past its limit of 2.5"
+    ):
+        check_positions(robot, np.array([[2.6, 0.5, 0.1, 0.0]]), 0.008)
+    answer = cli("check", "circle", "--robot", path)
+    assert answer.status == 0 and "to_c (mm)" in answer.out

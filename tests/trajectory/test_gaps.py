@@ -107,6 +107,7 @@ def broken(tmp_path):
 def test_inspect_names_the_gap_and_that_run_refuses_it(cli, broken) -> None:
     answer = cli("inspect", broken)
     assert "1 gap, the longest 820 ms, after 1.180 s; run and check refuse it" in " ".join(answer.out.split())
+    assert "without --gaps" not in cli("inspect", broken, "--gaps", "hold").out
     facts = json.loads(cli("inspect", broken, "--json").out)
     assert [(gap["sample"], round(gap["size"], 6)) for gap in facts["large_gaps"]] == [(59, 0.82)]
 
