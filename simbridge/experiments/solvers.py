@@ -34,6 +34,7 @@ from simbridge.report.palette import LIMIT
 from simbridge.robot.kinematics import tool_path
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
+from simbridge.text import millimetres
 from simbridge.trajectory.trajectory import Hold, Trajectory
 
 SOLVED = (1e-3, math.radians(0.1))
@@ -217,7 +218,7 @@ def _trajectory_table(title: str, tracked: Mapping[str, Tracked]) -> Table:
         (name, *map(number, (1e3 * t.rms, math.degrees(t.angle), t.peak_speed, t.acceleration, 1e6 * t.step_time)))
         for name, t in tracked.items()
     ]
-    return Table(title, ("solver", "RMS mm", "RMS deg", "peak rad/s", "RMS rad/s²", "us/step"), rows)
+    return Table(title, ("solver", "RMS mm", "RMS deg", "peak rad/s", "RMS rad/s²", "µs/step"), rows)
 
 
 def _pose_table(samples: int, solved: Mapping[str, Solved]) -> Table:
@@ -226,13 +227,13 @@ def _pose_table(samples: int, solved: Mapping[str, Solved]) -> Table:
             name,
             f"{100.0 * found.success:.1f}",
             f"{found.mean_restarts:.1f}",
-            "–" if found.median_error_m is None else f"{1e3 * found.median_error_m:.0e}",
+            millimetres(found.median_error_m),
             number(1e6 * found.median_time_s),
         )
         for name, found in solved.items()
     ]
     title = f"{samples} random poses, random starts: within 1 mm, 0.1 degrees and the joint limits"
-    return Table(title, ("solver", "solved %", "restarts", "median mm", "median us"), rows)
+    return Table(title, ("solver", "solved %", "restarts", "median mm", "median µs"), rows)
 
 
 def _plot(robot: Robot, tracked: Mapping[str, Tracked], solved: Mapping[str, Solved]) -> Plot:

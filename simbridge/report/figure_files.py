@@ -122,7 +122,7 @@ def _drawings(evaluation: Evaluation, summary: Summary) -> dict[str, Drawing]:
     found = {"errors": errors, "contour": contour, "map": mapped}
     for view in VIEWS:
         marks = [(reference[0], "o"), (reference[error.argmax()], "X")]
-        drawing, _, frame = draw_view(view, curves, marks, _LEGEND // 2)
+        drawing, _, frame = draw_view(view, curves, marks, _LEGEND // 2, WIDTH)
         # Axes that need an explanation are for the page.
         if view == best or not frame.notes:
             drawing.legend([(curve.name, curve.colour, "") for curve in curves])

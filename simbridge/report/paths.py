@@ -180,12 +180,12 @@ def extremes(paths: Sequence[Path]) -> Array:
 
 
 def draw_view(
-    view: View, paths: Sequence[Path], marks: Sequence[tuple[Array, str]], head: int = 0
+    view: View, paths: Sequence[Path], marks: Sequence[tuple[Array, str]], head: int = 0, width: int = WIDTH
 ) -> tuple[Drawing, Axes, Frame]:
-    """One of the views, with room for a legend of that height in pixels above it; arguments as above."""
+    """One of the views, with room for a legend of height `head` above it, both in pixels; arguments as above."""
     left, bottom, right, top = MARGINS
-    frame = framed(view, extremes(paths), paths[0].positions[0], WIDTH - left - right, HEIGHT - bottom - top)
-    drawing = Drawing(WIDTH, HEIGHT + head)
+    frame = framed(view, extremes(paths), paths[0].positions[0], width - left - right, HEIGHT - bottom - top)
+    drawing = Drawing(width, HEIGHT + head)
     axes = drawing.axes(left, bottom, right, top + head)
     prepare_axes(axes, view, frame)
     for path in paths:

@@ -41,13 +41,18 @@ class Figure:
 def with_heads(rows: str, heads: Sequence[str], groups: Sequence[tuple[str, int]] = ()) -> Markup:
     """The rows of a table, with its column's heading on each cell: on a phone a row is a card that names its numbers.
 
+    The first cell of a group has its heading, too, and each how many columns the group has.
+
     Args:
         rows: As HTML.
         heads: Of the columns.
         groups: Headings above them, and how many columns each spans.
     """
-    above = [name for name, columns in groups for _ in range(columns)] or [""] * len(heads)
-    names = [f"{group}: {head}" if group and head else head for group, head in zip(above, heads, strict=True)]
+    labels = []
+    for name, columns in groups or [("", len(heads))]:
+        group, size = (f' data-group="{escape(name)}"', f' data-of="{columns}"') if name else ("", "")
+        labels += [f"{group}{size}", *[size] * (columns - 1)]
+    names = [f'{label} data-head="{escape(head)}"' for label, head in zip(labels, heads, strict=True)]
     row = iter(names)
 
     def named(tag: re.Match[str]) -> str:
@@ -55,7 +60,7 @@ def with_heads(rows: str, heads: Sequence[str], groups: Sequence[tuple[str, int]
         if tag[0].startswith("<tr"):
             row = iter(names)
             return tag[0]
-        return f'{tag[0]} data-head="{escape(next(row))}"'
+        return f"{tag[0]}{next(row)}"
 
     return Markup(re.sub(r"<(?:tr|th|td)\b[^>]*", named, rows))
 

@@ -23,8 +23,8 @@ from simbridge.planning.plan import is_slowed_down, slow_down_reason
 from simbridge.report.charts import intervals
 from simbridge.text import NO_BREAK, counted, degrees, fixed, listed, millimetres, milliseconds, plain, significant
 
-# Rotations of less, in degrees, are not worth a number in a sentence.
-SMALL_ANGLE = 0.01
+# Smaller errors, in degrees and mm, are not worth a number in a sentence: no arm repeats its motions that well.
+SMALL_ANGLE = SMALL_LENGTH = 0.01
 # Parts of the plant's error of which one has a share below minus this cancel each other.
 CANCELLED = 0.05
 # Shorter lags, in s, are no evidence.
@@ -55,7 +55,10 @@ def headline(summary: Summary) -> str:
     position, rotation = error["position_m"], error["rotation_rad"]
     deviation = None if uncertainty is None else uncertainty["position_m"]
     early = "" if summary["outcome"] == "completed" else " until the run ended early"
-    size = f"{with_deviation(position['rms'], deviation)} RMS tracking error (max {_mm(position['max'])})"
+    if 0.0 < 1e3 * position["max"] < SMALL_LENGTH:
+        size = f"tracking error below {SMALL_LENGTH:g}{NO_BREAK}mm"
+    else:
+        size = f"{with_deviation(position['rms'], deviation)} RMS tracking error (max {_mm(position['max'])})"
     text = f"{source_of(summary)}: {size} on {subject_of(summary)}{early}"
     if rotation["max"] > NOTHING:
         known = math.degrees(rotation["max"]) >= SMALL_ANGLE

@@ -91,6 +91,12 @@ def test_an_angle_that_no_arm_keeps_is_not_given_as_a_number(measured: Any) -> N
     assert plain_spaces(headline(summary)).endswith("on made_up; rotation below 0.01°.")
 
 
+def test_a_length_that_no_arm_keeps_is_not_given_as_a_number(measured: Any) -> None:
+    _, summary = measured(plant_offset=2e-6)
+    assert 0.0 < summary["tracking_error"]["position_m"]["max"] < 1e-5
+    assert ": tracking error below 0.01 mm on made_up" in plain_spaces(headline(summary))
+
+
 @pytest.mark.parametrize(
     ("deviation", "text"),
     [(None, "4.49 mm"), (1e-7, "4.49 mm"), (2.34e-5, "4.486 ± 0.023 mm"), (1.2e-3, "4.5 ± 1.2 mm")],
@@ -123,7 +129,7 @@ def test_the_errors_as_evo_defines_them_are_those_of_the_summary(busy: Any) -> N
         error = summary[kind]
         expected = [error["position_m"][key] * 1e3 for key in ("rmse", "mean", "median", "std", "max")]
         expected += [math.degrees(error["rotation_rad"][key]) for key in ("rmse", "max")]
-        shown = [float(cell) for cell in re.findall(r'<td data-head="[^"]*">(.*?)</td>', cells)]
+        shown = [float(cell) for cell in re.findall(r"<td data-[^>]*>(.*?)</td>", cells)]
         assert name == kind[0].upper() + "PE" and shown == pytest.approx(expected, rel=5e-3)
     assert "all pairs 100 samples (0.8 s) apart" in page.text("budget")
 

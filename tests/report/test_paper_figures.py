@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 # Points of 88 mm, up to rounding to pixels.
-COLUMN = pytest.approx(249.4, abs=5.0)
+COLUMN = pytest.approx(249.4, abs=0.4)
 NAMES = ("errors", "contour", "map", "path-xy")
 
 
