@@ -301,12 +301,7 @@ class Session:
         goal = [pose[0] + 0.05, pose[1] - 0.1, pose[2] + 0.06, *pose[3:]]
         returned = self.control.servoC(goal, SERVOC_SPEED, SERVOC_ACCELERATION)
         self.let_pass(1.0)
-        self.seen["servoC"] = {
-            "returned": returned,
-            "goal": goal,
-            "q": self.receive.getActualQ(),
-            "ticks": [begin, self.tick()],
-        }
+        self.seen["servoC"] = {"returned": returned, "goal": goal, "q": self.rest(), "ticks": [begin, self.tick()]}
         # servoC leaves the script's handshake at "done", so that no other command comes through.
         self.dashboard.stop()
         self.ended()
