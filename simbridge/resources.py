@@ -7,9 +7,14 @@ to the package and nothing is copied, so that a file added there is found at onc
 from __future__ import annotations
 
 import ast
+import contextlib
+import importlib.util
 import os
+import sys
+from collections.abc import Iterator
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
+from types import ModuleType
 from typing import Any, TypeAlias
 
 AnyPath: TypeAlias = str | os.PathLike[str]
@@ -34,17 +39,39 @@ def scenario_files() -> dict[str, Path]:
     return {path.stem: path for path in scripts if not path.name.startswith("_")}
 
 
-class ScriptLoader(SourceFileLoader):
+class _ScriptLoader(SourceFileLoader):
     """Loads a user's script as it is now, and writes nothing next to it.
 
     Python's stored bytecode counts as fresh when a script is changed within a second to one of the same length.
     """
 
-    def __init__(self, name: str, path: str) -> None:
-        super().__init__(name, os.path.abspath(path))
-
     def path_stats(self, path: str) -> Any:
         raise OSError(f"no stored bytecode of {path} is used")
+
+
+def load_script(path: AnyPath, name: str) -> ModuleType:
+    """Run a user's script as the module of this name, which stays in `sys.modules`: dataclasses look it up there.
+
+    As with `python script.py`, it can import the modules in its directory.
+    """
+    spec = importlib.util.spec_from_file_location(name, loader=_ScriptLoader(name, os.path.abspath(path)))
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    with importing_from(os.path.dirname(os.path.abspath(path))):
+        spec.loader.exec_module(module)
+    return module
+
+
+@contextlib.contextmanager
+def importing_from(folder: str) -> Iterator[None]:
+    """Modules are looked for in this directory first; the empty path is the working directory."""
+    sys.path.insert(0, folder)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(ValueError):
+            sys.path.remove(folder)
 
 
 def scenario_description(path: Path) -> str:

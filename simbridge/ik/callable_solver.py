@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib
-import importlib.util
-import sys
+import os
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
-from types import ModuleType
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -19,7 +16,7 @@ from simbridge.errors import ForeignSolverError, InvalidParameter, SimbridgeErro
 from simbridge.ik.settings import SOLVERS, check_solver, is_function
 from simbridge.ik.solver import Solver
 from simbridge.ik.targets import residual, task_of
-from simbridge.resources import ScriptLoader
+from simbridge.resources import importing_from, load_script
 from simbridge.robot.kinematics import tool_path
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
@@ -133,14 +130,16 @@ def function_named(name: str, what: str = "solver", takes: str = "joint position
         raise InvalidParameter(what, name, "module:function, or ./script.py:function")
     try:
         if place.endswith(".py"):
-            module = _script(place, what)
+            file = place.rpartition("/")[2].removesuffix(".py")
+            module = load_script(place, f"simbridge_solver_{file}")
         else:
-            # The empty path is the working directory.
-            with _importing_from(""):
+            with importing_from(""):
                 module = importlib.import_module(place)
     except SimbridgeError:
         raise
     except (Exception, SystemExit) as error:
+        if isinstance(error, FileNotFoundError) and error.filename == os.path.abspath(place):
+            raise ForeignSolverError(place, "cannot be used: there is no such file", what=what) from error
         reason = f"cannot be used: importing {place} failed with {type(error).__name__}: {error}"
         raise ForeignSolverError(name, reason, what=what) from error
     try:
@@ -151,31 +150,3 @@ def function_named(name: str, what: str = "solver", takes: str = "joint position
     if not callable(found):
         raise InvalidParameter(what, name, f"a function of {takes}, not {type(found).__name__}")
     return cast(Callable[..., Any], found)
-
-
-def _script(path: str, what: str) -> ModuleType:
-    folder, _, file = path.rpartition("/")
-    name = f"simbridge_solver_{file.removesuffix('.py')}"
-    spec = importlib.util.spec_from_file_location(name, loader=ScriptLoader(name, path))
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    # Where dataclasses and the like look for the module that defines them.
-    sys.modules[name] = module
-    with _importing_from(folder or "/" * path.startswith("/")):
-        try:
-            spec.loader.exec_module(module)
-        except FileNotFoundError as error:
-            if error.filename != spec.origin:
-                raise
-            raise ForeignSolverError(path, "cannot be used: there is no such file", what=what) from error
-    return module
-
-
-@contextlib.contextmanager
-def _importing_from(folder: str) -> Iterator[None]:
-    sys.path.insert(0, folder)
-    try:
-        yield
-    finally:
-        with contextlib.suppress(ValueError):
-            sys.path.remove(folder)

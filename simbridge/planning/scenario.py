@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import importlib.util
 import os
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import ModuleType
 from typing import Any, get_args
 
 import numpy as np
@@ -18,7 +15,7 @@ import numpy as np
 from simbridge.errors import InputFileError, InvalidParameter, ScenarioError, UnknownName
 from simbridge.ik.settings import SOLVERS, ForwardDynamicsParameters, SolverParameters
 from simbridge.planning.plan import OnLimits
-from simbridge.resources import ScriptLoader, scenario_files
+from simbridge.resources import importing_from, load_script, scenario_files
 from simbridge.robot.kinematics import tool_path
 from simbridge.robot.pose import quaternions
 from simbridge.robot.robot import Robot
@@ -156,14 +153,19 @@ def _of_controller(path: Path, robot: Robot, column: Column) -> Trajectory:
 def _from_script(path: Path, robot: Robot) -> Scenario:
     if not path.is_file():
         raise ScenarioError(path, "there is no such file")
-    with _imported(path) as module:
-        build = getattr(module, "scenario", None)
-        if not callable(build):
-            raise ScenarioError(path, "it must define a function scenario(robot) that returns a simbridge.Scenario")
-        try:
-            made = build(robot)
-        except (Exception, SystemExit) as error:
-            raise _script_error(path, error) from error
+    name, made = _module_name(path), None
+    try:
+        # What it imports when it is called may be next to it, too.
+        with importing_from(os.path.dirname(os.path.abspath(path))):
+            build = getattr(load_script(path, name), "scenario", None)
+            if callable(build):
+                made = build(robot)
+    except (Exception, SystemExit) as error:
+        raise _script_error(path, error) from error
+    finally:
+        sys.modules.pop(name, None)
+    if not callable(build):
+        raise ScenarioError(path, "it must define a function scenario(robot) that returns a simbridge.Scenario")
     if not isinstance(made, Scenario):
         raise ScenarioError(path, f"scenario(robot) returned {type(made).__name__}, not a simbridge.Scenario")
     return made
@@ -176,30 +178,6 @@ def is_being_loaded(path: str | os.PathLike[str]) -> bool:
 
 def _module_name(path: Path) -> str:
     return f"simbridge_scenario_{path.stem}"
-
-
-@contextlib.contextmanager
-def _imported(path: Path) -> Iterator[ModuleType]:
-    """The script as a module; as with `python script.py`, it can import the modules in its directory."""
-    location = os.path.abspath(path)
-    name = _module_name(path)
-    spec = importlib.util.spec_from_file_location(name, loader=ScriptLoader(name, location))
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    directory = os.path.dirname(location)
-    sys.path.insert(0, directory)
-    # Dataclasses look up the module that defines them here.
-    sys.modules[spec.name] = module
-    try:
-        try:
-            spec.loader.exec_module(module)
-        except (Exception, SystemExit) as error:
-            raise _script_error(path, error) from error
-        yield module
-    finally:
-        del sys.modules[spec.name]
-        with contextlib.suppress(ValueError):
-            sys.path.remove(directory)
 
 
 def _script_error(path: Path, error: BaseException) -> ScenarioError:
