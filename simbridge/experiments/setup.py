@@ -315,8 +315,8 @@ def within_limits(robot: Robot, joints: Array) -> bool:
 
 def _near_home(robot: Robot, target: Array) -> Array | None:
     """Joint positions that a motion from home reaches, without restarts."""
-    found = ForwardDynamics(robot).solve_near(target, robot.home, START_TOLERANCE)
-    return found.q if found.converged and within_limits(robot, found.q) else None
+    found = ForwardDynamics(robot).solve(target)
+    return found.q if found.converged and found.restarts == 0 else None
 
 
 def _scales(largest: float) -> Iterator[float]:

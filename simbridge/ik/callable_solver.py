@@ -18,7 +18,7 @@ from simbridge.ik.solver import Solver
 from simbridge.ik.targets import residual, task_of
 from simbridge.resources import importing_from, load_script
 from simbridge.robot.kinematics import tool_path
-from simbridge.robot.pose import Array
+from simbridge.robot.pose import Array, vector
 from simbridge.robot.robot import Robot
 
 StepFunction: TypeAlias = Callable[[Array, pin.SE3], Array | Sequence[float]]
@@ -69,13 +69,7 @@ class CallableSolver(Solver):
             text, at = f"{type(error).__name__}: {error}".rstrip(".: "), traceback.extract_tb(error.__traceback__)[-1]
             reason = f"failed with {text} ({at.filename}, line {at.lineno}), at the joints {q.tolist()}"
             raise ForeignSolverError(self.name, reason) from error
-        try:
-            joints = np.array(answer, dtype=float)
-        except (TypeError, ValueError):
-            joints = np.empty(0)
-        if joints.shape != (self.robot.n,) or not np.all(np.isfinite(joints)):
-            raise InvalidParameter(f"answer of the solver {self.name}", answer, f"{self.robot.n} finite numbers")
-        return joints
+        return vector(f"answer of the solver {self.name}", answer, self.robot.n)
 
     def _advance(self, poses: Array, memory: Array, out: Array) -> None:
         for t, target in enumerate(poses):

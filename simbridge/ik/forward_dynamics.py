@@ -49,8 +49,8 @@ from simbridge.ik.settings import (
     resolved,
     without_clamps,
 )
-from simbridge.ik.solver import TOLERANCE, Solution, Solver
-from simbridge.ik.targets import Target, as_joints, as_pose, task_of
+from simbridge.ik.solver import TOLERANCE, Solver
+from simbridge.ik.targets import task_of
 from simbridge.robot.pose import Array, Counts
 from simbridge.robot.robot import Robot
 
@@ -228,16 +228,6 @@ class ForwardDynamics(Solver):
     def _solve_each(self, poses: Array, start: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
         q, residuals, _ = self._solve_compiled(poses, start, TOLERANCE, self._restarts)
         return q, residuals, np.all(residuals <= TOLERANCE, axis=1)
-
-    def solve_near(self, target: Target, q0: Array, tolerance: tuple[float, float]) -> Solution:
-        """One try from q0 (n,), rad, without restarts or joint limits, to a tolerance, m and rad: the solution that
-        continues a motion.
-
-        Raises:
-            InvalidParameter: The target is no pose, or the start is not n finite numbers.
-        """
-        q, distance, angle, used = self._try(as_pose(target), as_joints(q0, self.robot.n), tolerance)
-        return Solution(q, distance <= tolerance[0] and angle <= tolerance[1], distance, angle, used, 0)
 
     def _try(self, goal: Array, q: Array, tolerance: tuple[float, float]) -> tuple[Array, float, float, int]:
         found, residuals, used = self._solve_compiled(goal[None], q, tolerance, self._restarts[:0])

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from simbridge.errors import InvalidParameter
 from simbridge.robot import Task
 from simbridge.robot.parts import DhTable, Joint, Link, Mesh, RosCalibration, Shape, urdf_text
-from simbridge.robot.pose import Array, read_only
+from simbridge.robot.pose import Array, read_only, vector
 
 # m/s^2
 G = 9.81
@@ -27,14 +27,6 @@ CENTRE = (0.75, 0.164, 0.30)
 """Of the ready-made motions, in front of a UR10 at a comfortable height, m."""
 TOOL_DOWN = read_only([math.sqrt(0.5), -math.sqrt(0.5), 0.0, 0.0])
 """The tool's z axis points along -z of base_link: quaternion (4,)."""
-
-
-def _vector(name: str, values: ArrayLike) -> Array:
-    vector = np.asarray(values, dtype=float)
-    if vector.shape != (3,) or not np.isfinite(vector).all():
-        raise InvalidParameter(name, np.asarray(values).tolist(), "three finite numbers")
-    return read_only(vector)
-
 
 # Distance from the vertical through the base to the flange at home of an arm as large as a UR10, m. Chosen so that no
 # UR arm is near the border between two steps: the few millimetres of a calibration change no path.
@@ -239,11 +231,12 @@ class Robot:
         """
         if not (np.isfinite(mass) and mass >= 0.0):
             raise InvalidParameter("payload", mass, "a mass in kg, not negative")
-        return replace(self, payload=float(mass), payload_cog=None if cog is None else _vector("payload's centre", cog))
+        centre = None if cog is None else read_only(vector("payload's centre", cog, 3))
+        return replace(self, payload=float(mass), payload_cog=centre)
 
     def with_gravity(self, gravity: ArrayLike) -> Robot:
         """The same arm under another gravitational acceleration (3,) in base_link, m/s^2; same kinematics."""
-        return replace(self, gravity=_vector("gravity", gravity))
+        return replace(self, gravity=read_only(vector("gravity", gravity, 3)))
 
     def with_limits(self, limits: JointLimits) -> Robot:
         """The same arm within its own limits and the controller's: the narrower of each.

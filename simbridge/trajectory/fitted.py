@@ -17,6 +17,7 @@ import numpy as np
 import pinocchio as pin
 
 from simbridge.errors import InvalidParameter
+from simbridge.robot import chain
 from simbridge.robot.kinematics import span, tool_path
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import CENTRE, TOOL_DOWN, Robot, whole_scale
@@ -87,7 +88,7 @@ def wrist_line(robot: Robot, length: float, near: float = 0.05) -> tuple[Array, 
     q[4] = math.copysign(near, q[4])
     middle = tool_path(robot, q[None])[0]
     # The direction of the tool when the base turns: it turns joint 5's axis past the singular direction.
-    return _centred(middle, _across(middle[:3] - _frames(robot, q)[0][:3, 3]), length)
+    return _centred(middle, _across(middle[:3] - _frames(robot, q)[0][0]), length)
 
 
 def shoulder_line(robot: Robot, length: float, near: float = 0.05) -> tuple[Array, Array]:
@@ -98,6 +99,7 @@ def shoulder_line(robot: Robot, length: float, near: float = 0.05) -> tuple[Arra
     _check(robot, length, near)
     # Joint 4 turns the tool upwards, away from the upper arm.
     turned = robot.home[1:4].sum() + math.pi
+    at_home, _ = _frames(robot, robot.home)
 
     def posture(lift: float) -> Array:
         q = robot.home.copy()
@@ -105,10 +107,10 @@ def shoulder_line(robot: Robot, length: float, near: float = 0.05) -> tuple[Arra
         return q
 
     def ahead(lift: float) -> float:
-        frames = _frames(robot, posture(lift))
-        forward = np.cross(frames[1][:3, 2], frames[0][:3, 2])
-        forward *= math.copysign(1.0, forward @ (_frames(robot, robot.home)[5] - frames[0])[:3, 3])
-        return float(forward @ (frames[5] - frames[0])[:3, 3]) - near
+        origins, axes = _frames(robot, posture(lift))
+        forward = np.cross(axes[1], axes[0])
+        forward *= math.copysign(1.0, forward @ (at_home[5] - origins[0]))
+        return float(forward @ (origins[5] - origins[0])) - near
 
     # From home, joint 2 leans back until the wrist is there.
     lifts = robot.home[1] - np.linspace(0.0, math.pi, 64)
@@ -122,8 +124,8 @@ def shoulder_line(robot: Robot, length: float, near: float = 0.05) -> tuple[Arra
         middle = 0.5 * (front + back)
         front, back = (front, middle) if ahead(middle) < 0.0 else (middle, back)
     q = posture(front)
-    frames = _frames(robot, q)
-    return _centred(tool_path(robot, q[None])[0], _across((frames[5] - frames[0])[:3, 3]), length)
+    origins, _ = _frames(robot, q)
+    return _centred(tool_path(robot, q[None])[0], _across(origins[5] - origins[0]), length)
 
 
 def elbow_line(robot: Robot, length: float, near: float = 0.1, raised: float = 0.6) -> tuple[Array, Array]:
@@ -137,8 +139,8 @@ def elbow_line(robot: Robot, length: float, near: float = 0.1, raised: float = 0
     q[1], q[2] = -raised, math.copysign(near, q[2])
     q[3] = math.remainder(robot.home[1:4].sum() - q[1] - q[2], 2.0 * math.pi)
     end = tool_path(robot, q[None])[0]
-    frames = _frames(robot, q)
-    outwards = (frames[3] - frames[1])[:3, 3]
+    origins, _ = _frames(robot, q)
+    outwards = origins[3] - origins[1]
     return _moved(end, -length * outwards / np.linalg.norm(outwards)), end
 
 
@@ -149,16 +151,10 @@ def _check(robot: Robot, length: float, near: float) -> None:
     check_positive(length=length, near=near)
 
 
-def _frames(robot: Robot, q: Array) -> list[Array]:
-    """The frames (4, 4) of the joints in base_link."""
-    frame = np.eye(4)
-    frames = []
-    for placement, angle in zip(robot.placements[:-1], q, strict=True):
-        turn = np.eye(4)
-        turn[:2, :2] = [[math.cos(angle), -math.sin(angle)], [math.sin(angle), math.cos(angle)]]
-        frame = frame @ placement @ turn
-        frames.append(frame)
-    return frames
+def _frames(robot: Robot, q: Array) -> tuple[Array, Array]:
+    """Origins and axes (n, 3) of the joints in base_link."""
+    at = chain.frames(robot.placements.tolist(), robot.prismatic, q.tolist(), chain.cosine_and_sine)
+    return np.array(at.origins), np.array(at.axes)
 
 
 def _across(radius: Array) -> Array:

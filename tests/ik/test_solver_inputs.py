@@ -92,8 +92,6 @@ def test_invalid_joint_positions_are_refused_with_what_is_needed(q, solver):
         lambda: solver.solve(NEAR, q),
         lambda: solver.reset(q),
     ]
-    if solver.name == "forward-dynamics":
-        actions.append(lambda: solver.solve_near(NEAR, q, (1e-6, 1e-5)))
     if solver.name == "closed-form":
         actions += [lambda: solver.notes([NEAR], q), lambda: solver.branches(NEAR, q)]
     for action in actions:

@@ -14,7 +14,7 @@ import numpy as np
 
 from simbridge.errors import InvalidParameter, UnknownName
 from simbridge.ik.targets import as_joints, as_pose
-from simbridge.robot.pose import Array
+from simbridge.robot.pose import Array, error, vector
 
 Kind = Literal["pose", "twist", "jog", "joints", "follow", "follow_joints"]
 TwistFrame = Literal["base_link", "base", "tool"]
@@ -81,7 +81,7 @@ def twist_values(twist: Any, frame: str) -> Array:
     """
     if frame not in FRAMES:
         raise UnknownName("frame of a twist", str(frame), FRAMES)
-    return _finite("twist", twist, 6)
+    return vector("twist", twist, 6)
 
 
 def jog_values(velocity: Any, n: int) -> Array:
@@ -90,7 +90,7 @@ def jog_values(velocity: Any, n: int) -> Array:
     Raises:
         InvalidParameter: They are not n finite numbers.
     """
-    return _finite("array of joint velocities", velocity, n)
+    return vector("array of joint velocities", velocity, n)
 
 
 def chunk_kind(targets: Any, n: int) -> Kind:
@@ -137,26 +137,16 @@ def chunk_values(times: Any, targets: Any, n: int, max_jump: tuple[float, float]
 
 def _check_steps(rows: Array, joints: bool, max_jump: tuple[float, float]) -> None:
     """Refuse rows (K, n) or (K, 7) of which one is too far from the one before; the loop checks the first."""
-    distance, angle = np.zeros(len(rows) - 1), np.abs(np.diff(rows, axis=0)).max(axis=1, initial=0.0)
-    if not joints:
-        distance = np.linalg.norm(np.diff(rows[:, :3], axis=0), axis=1)
-        angle = 2.0 * np.arccos(np.clip(np.abs((rows[1:, 3:] * rows[:-1, 3:]).sum(axis=1)), 0.0, 1.0))
+    if joints:
+        distance, angle = np.zeros(len(rows) - 1), np.abs(np.diff(rows, axis=0)).max(axis=1, initial=0.0)
+    else:
+        distance, angle = (np.linalg.norm(part, axis=1) for part in error(rows[1:], rows[:-1]))
     far = np.flatnonzero((distance > max_jump[0]) | (angle > max_jump[1]))
     if len(far):
         k = int(far[0])
         found = f"{1e3 * distance[k]:.0f} mm and {angle[k]:.2f} rad from row {k} to row {k + 1}"
         needed = f"steps of at most {1e3 * max_jump[0]:g} mm and {max_jump[1]:g} rad (max_jump)"
         raise InvalidParameter("chunk", found, needed)
-
-
-def _finite(name: str, given: Any, count: int) -> Array:
-    try:
-        values = np.array(given, dtype=float)
-    except (TypeError, ValueError):
-        values = np.empty((0, 0))
-    if values.shape != (count,) or not np.isfinite(values).all():
-        raise InvalidParameter(name, given, f"{count} finite numbers")
-    return values
 
 
 class Phase(IntEnum):
