@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import errno
 import importlib.util
 import os
 import sys
@@ -53,7 +54,12 @@ def load_script(path: AnyPath, name: str) -> ModuleType:
     """Run a user's script as the module of this name, which stays in `sys.modules`: dataclasses look it up there.
 
     As with `python script.py`, it can import the modules in its directory.
+
+    Raises:
+        FileNotFoundError: With the path as it was given, if there is no such script.
     """
+    if not os.path.exists(path):
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), os.fspath(path))
     spec = importlib.util.spec_from_file_location(name, loader=_ScriptLoader(name, os.path.abspath(path)))
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

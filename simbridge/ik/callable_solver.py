@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import os
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
@@ -132,7 +131,7 @@ def function_named(name: str, what: str = "solver", takes: str = "joint position
     except SimbridgeError:
         raise
     except (Exception, SystemExit) as error:
-        if isinstance(error, FileNotFoundError) and error.filename == os.path.abspath(place):
+        if isinstance(error, FileNotFoundError) and error.filename == place:
             raise ForeignSolverError(place, "cannot be used: there is no such file", what=what) from error
         reason = f"cannot be used: importing {place} failed with {type(error).__name__}: {error}"
         raise ForeignSolverError(name, reason, what=what) from error
