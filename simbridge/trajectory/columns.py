@@ -54,10 +54,13 @@ _WITH_UNIT = re.compile(rf"(.*?)(?:\s+\[(.*)\]|\[(\D.*)\]|\s*\((.*)\)|_({'|'.joi
 # The end of a name, after which fields it is one of: "field.pose.position.x", "/tool/pose/position/x", "pos_x", "px".
 _BEFORE = r"(?:.*\.)?"
 _PLACE, _TURN = "position|pos|translation|trans|location", "orientation|orient|rotation|rot|quaternion|quat|attitude"
+_TOOL = r"tcp|tool0?|flange|eef?|end\.effector|pose|cart(?:esian)?"
 _NAMES = (
-    (re.compile(rf"{_BEFORE}(?:{_PLACE}|p|t)\.?([xyz])|(?:(?:tcp|tool|eef?|pose)\.)?([xyz])"), "{}"),
+    (re.compile(rf"{_BEFORE}(?:{_PLACE}|p|t)\.?([xyz])|(?:(?:{_TOOL})\.)?([xyz])"), "{}"),
     (re.compile(rf"{_BEFORE}(?:{_TURN}|ori|q|o)\.?([xyzw])"), "q{}"),
-    (re.compile(rf"{_BEFORE}(?:rotvec|rotation\.?vector|r)\.?([xyz])"), "r{}"),
+    (re.compile(rf"{_BEFORE}(?:rotvec|rotation\.?vector|r)\.?([xyzw])"), "r{}"),
+    (re.compile(rf"{_BEFORE}([xyz])\.?(?:{_PLACE})"), "{}"),
+    (re.compile(rf"{_BEFORE}([xyzw])\.?(?:{_TURN})"), "q{}"),
 )
 # Of an array of several numbers a row, "p[0]" is a position, too.
 _NUMBERED = (
@@ -68,7 +71,10 @@ _NUMBERED_TURN = re.compile(rf"{_BEFORE}(?:{_TURN}|q)s?\.?(?:quat\.?)?(xyzw|wxyz
 # In order of preference: the time of measurement before that of the recording program.
 _TIMES = (
     re.compile(rf"{_BEFORE}header\.stamp"),
-    re.compile(r"t|times?|timestamps?|stamps?|datetime|date|rosbagtimestamp|elapsed(?:\.time)?"),
+    re.compile(r"t|times?|time\.?stamps?|stamps?|datetime|date|rosbagtimestamp|elapsed(?:\.time)?"),
+    re.compile(
+        r"ts|secs?|seconds|(?:recv|ros|system|unix|sim|frame|relative)\.time(?:\.?stamp)?|time\.(?:s|since\.start)"
+    ),
 )
 _SECONDS = re.compile(r"(|.*\.)secs?(?:onds)?")
 _FRAME = re.compile(rf"{_BEFORE}(?<!child\.)frame\.id")
@@ -213,10 +219,10 @@ def known_columns(
             f"{', '.join(missing)}; it needs {NEEDED}, in any order, or --columns t=NAME,x=NAME,...{listed}{more}"
         )
         raise InputFileError(path, _of_one_array(names, timed) or reason, line=line)
-    twice = next((role for role in (*timed, *roles) if len(found[role]) > 1), None)
-    if twice:
-        same = ", ".join(names[place].strip() for place in found[twice])
-        reason = f"more than one column is {twice}: {same}; rename the others, or choose one: --columns {twice}=NAME"
+    if twice := [role for role in (*timed, *roles) if len(found[role]) > 1]:
+        same = "; ".join(f"{role}: {', '.join(names[place].strip() for place in found[role])}" for role in twice)
+        flag = ",".join(f"{role}=NAME" for role in twice)
+        reason = f"more than one column is {same}; rename the others, or choose: --columns {flag}"
         raise InputFileError(path, reason, line=line)
     indices = tuple(found[role][0] for role in roles)
     time_indices = pair or tuple(found["t"][:1] if timed else ())
@@ -276,6 +282,9 @@ def _found(names: Sequence[str]) -> dict[str, list[int]]:
         for pattern, role in _NUMBERED:
             if match := pattern.fullmatch(plain):
                 found.setdefault(role.format("xyz"[int(match[1])]), []).append(place)
+    if "rw" in found and "qw" not in found:
+        # "rx ry rz rw", as of Vicon, is no rotation vector.
+        found |= {f"q{axis}": found.pop(f"r{axis}") for axis in "xyzw" if f"r{axis}" in found}
     for pattern in _TIMES:
         times = [i for i, name in enumerate(names) if pattern.fullmatch(_normal(_name_and_unit(name)[0]))]
         if times:

@@ -314,7 +314,7 @@ def test_another_number_of_columns_needs_a_header(write, count: int) -> None:
         ("t,x,y,qx,qy,qz,qw,label", "does not name z;"),
         ("t,x,y,z,roll,pitch,yaw", "does not name qx, qy, qz, qw;"),
         ("t,x,y,z,rx,ry,angle", "does not name rz;"),
-        ("seconds x y z qx qy qz qw", "does not name t;"),
+        ("moment x y z qx qy qz qw", "does not name t;"),
         ("My first trajectory", "does not name t, x, y, z, qx, qy, qz, qw;"),
     ],
 )

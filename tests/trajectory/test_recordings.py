@@ -76,6 +76,29 @@ def test_positions_of_a_named_tool_are_known(write, prefix: str) -> None:
     )
 
 
+@pytest.mark.parametrize("time", ["ts", "seconds", "Time/s", "sim_time", "ros_time", "time_since_start"])
+def test_further_names_of_the_time_are_known_where_there_is_no_plainer_one(write, time: str) -> None:
+    assert_same(read_trajectory(write(rows(NS / 1e9), f"{time},x,y,z,qx,qy,qz,qw")))
+    assert_same(read_trajectory(write([[1.0, *row] for row in rows(NS / 1e9)], f"{time},t,x,y,z,qx,qy,qz,qw")))
+
+
+@pytest.mark.parametrize("turns", ["rx,ry,rz,rw", "x_rot,y_rot,z_rot,w_rot"])
+def test_names_with_the_axis_last_or_first_are_known_and_four_rotations_are_a_quaternion(write, turns: str) -> None:
+    for places in ("x_pos,y_pos,z_pos", "X-Position,Y-Position,Z-Position"):
+        read = read_trajectory(write(rows(NS / 1e9), f"t,{places},{turns}"))
+        assert_same(read)
+        assert "xyzw" in read.read_as
+
+
+def test_all_columns_of_several_meanings_are_named_at_once(write) -> None:
+    wrench = [[*row, 0, 0, 0] for row in rows(NS / 1e9)]
+    path = write(wrench, "t,x,y,z,qx,qy,qz,qw,tx,ty,tz")
+    assert "is x: x, tx; y: y, ty; z: z, tz; rename the others, or choose: --columns x=NAME,y=NAME,z=NAME" in refusal(
+        path
+    )
+    assert_same(read_trajectory(path, columns="x=x,y=y,z=z"))
+
+
 def test_names_and_times_between_tabs_may_have_blanks_in_them(write) -> None:
     poses = POSES * [1e3, 1e3, 1e3, 1, 1, 1, 1]
     header = "Time (s)\tPos X (mm)\tPos Y (mm)\tPos Z (mm)\tqx\tqy\tqz\tqw"
