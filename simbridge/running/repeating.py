@@ -6,7 +6,7 @@ import contextlib
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
@@ -77,6 +77,10 @@ def repeat(
     if count < 1:
         raise InvalidParameter("number of repeats", count, "at least 1")
     earlier = repeats_in(Path(out)) if out is not None and is_of_repeats(Path(out)) else []
+    if earlier and not prepared.options.label:
+        # The command that continues may leave the label out.
+        label = earlier[0].settings().get("label", "")
+        prepared = replace(prepared, options=replace(prepared.options, label=label))
     found = {run: run_summary(run) for run in earlier}
     directories = [run for run, summary in found.items() if summary["outcome"] == "completed"]
     runs = [Run(run.path, cast(Summary, found[run])) for run in directories]

@@ -221,7 +221,7 @@ def interrupted(cli, line, tmp_path, monkeypatch, without_pages):
     out = tmp_path / "out"
     with monkeypatch.context() as patch:
         patch.setattr(PyBulletBackend, "stream", interrupted_in_the_second)
-        answer = cli("run", line, "--repeat", 3, "--out", out, "--tolerance", "50", "5")
+        answer = cli("run", line, "--repeat", 3, "--out", out, "--tolerance", "50", "5", "--label", "warm")
     return answer, out
 
 
@@ -247,6 +247,8 @@ def test_interrupted_repeats_go_on_in_the_same_directory(cli, line, interrupted)
     assert (summary["outcome"], summary["completed"], summary["passed"]) == ("completed", 3, True)
     assert [run["run"] for run in summary["runs"]] == ["01", "02", "03"]
     assert (out / "01" / "log.mcap").read_bytes() == first
+    # The label may be left out.
+    assert summary["label"] == "warm" and runs_in(out)[-1].settings()["label"] == "warm"
     # What ended early is kept, and no longer counts.
     assert RunDirectory(out / "02.ended").summary()["outcome"] == "interrupted"
     before = [run.log_file.stat().st_mtime_ns for run in runs_in(out)]
