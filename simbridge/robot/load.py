@@ -106,8 +106,8 @@ def _described(name: str) -> tuple[Path, dict[str, Path]]:
         with contextlib.redirect_stdout(sys.stderr):
             module = importlib.import_module(f"robot_descriptions.{name}")
     except Exception as error:  # whatever git and the network bring about
-        reason = f"robot_descriptions could not get it: {type(error).__name__}: {error}"
-        raise InputFileError(cache, reason.strip(), field=name) from None
+        reason = f"robot_descriptions could not get it: {type(error).__name__}: {error}".strip()
+        raise InputFileError(cache, f"{reason}\nWithout a network give the path of a URDF.", field=name) from None
     file = getattr(module, "URDF_PATH", None) or getattr(module, "XACRO_PATH", None)
     if file is None:
         raise InputFileError(cache, "robot_descriptions has no URDF of it", field=name)

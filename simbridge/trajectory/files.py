@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import zipfile
 from collections.abc import Mapping, Sequence
@@ -39,6 +40,13 @@ Column = Literal["actual_TCP_pose", "target_TCP_pose", "actual_q", "target_q"]
 # What rosbags reads; a directory is a ROS 2 bag.
 BAGS = (".bag", ".db3", ".mcap")
 ARRAYS = (".parquet", ".npz")
+# Files that are met here, and what to do instead.
+_INSTEAD = {
+    **dict.fromkeys((".urdf", ".xacro", ".toml"), "it describes an arm or a cell: --robot FILE or --cell FILE"),
+    **dict.fromkeys(
+        (".npy", ".mat", ".xlsx", ".json", ".h5", ".pkl"), "such files are not read: save CSV, Parquet or npz"
+    ),
+}
 # Of arrays; ten million poses: some 640 MB.
 _MAX_VALUES = 100_000_000
 _Arrays = Mapping[str, "NDArray[np.generic]"]
@@ -130,6 +138,8 @@ def read_recording(path: str | Path, reading: ReadOptions | None = None) -> Reco
         if reading.columns is not None:
             raise InputFileError(file, "a bag has no columns; omit --columns")
         return Recording(*read_bag(file, topic, frames=frames, rate=rate))
+    if instead := _INSTEAD.get(file.suffix.lower()):
+        raise InputFileError(file, instead)
     if file.suffix.lower() in ARRAYS:
         if topic is not None or frames:
             raise InputFileError(file, "a table has no topics; omit --topic and --frames")
@@ -218,11 +228,19 @@ def check_frame(path: str | Path, frame: str, reading: ReadOptions) -> None:
 def _read_arrays(path: Path, choice: Choice, rate: float | None = None) -> Table:
     """A Parquet or npz table: its columns are arrays of numbers (T,), or of several a row (T, k), numbered from 0.
 
-    An array (T, 4, 4) or (T, 3, 4) in npz is a matrix of the pose a row. Parquet needs pyarrow (MissingPackage).
+    An array (T, 4, 4) or (T, 3, 4) in npz is a matrix of the pose a row, as are the only ones of (T, 3, 3) and (T, 3)
+    together. Parquet needs pyarrow (MissingPackage).
     """
     open_file(path).close()
     found = _parquet(path) if path.suffix.lower() == ".parquet" else _npz(path)
     matrices = [name for name, array in found.items() if array.shape[1:] in ((4, 4), (3, 4))]
+    turns, places, others = (
+        [name for name, array in found.items() if array.shape[1:] == shape] for shape in ((3, 3), (3,), (4,))
+    )
+    alone = len(turns) == len(places) == 1 and not (matrices or others or choice.columns)
+    if alone and len(found[turns[0]]) == len(found[places[0]]):
+        matrices = [f"{turns[0]} and {places[0]}"]
+        found[matrices[0]] = np.concatenate([found.pop(turns[0]), found.pop(places[0])[:, :, None]], axis=2)
     # Of several numbers a row as name[0], name[1], ...
     flat = {name: array for name, array in found.items() if array.ndim == 1}
     for name, array in found.items():
@@ -272,7 +290,8 @@ def _parquet(path: Path) -> dict[str, NDArray[np.generic]]:
         from pyarrow import parquet, types  # an extra
     except ImportError:
         raise MissingPackage("pyarrow", "Reading Parquet", extra="parquet") from None
-    kinds = (types.is_floating, types.is_integer, types.is_timestamp, types.is_list, types.is_fixed_size_list)
+    times = (types.is_timestamp, types.is_duration)
+    kinds = (types.is_floating, types.is_integer, *times, types.is_list, types.is_fixed_size_list)
     try:
         file = parquet.ParquetFile(path)
         names = [own.name for own in file.schema_arrow if any(is_kind(own.type) for is_kind in kinds)]
@@ -288,6 +307,8 @@ def _parquet(path: Path) -> dict[str, NDArray[np.generic]]:
     found = {}
     for name in table.column_names:
         column = table.column(name).to_numpy()
+        if column.dtype.kind == "m":
+            column = column / np.timedelta64(1, "s")
         if column.dtype == object:
             # Lists of one length are a table; others are no pose.
             lengths = {-1 if row is None else len(row) for row in column}
@@ -305,7 +326,10 @@ def _npz(path: Path) -> dict[str, NDArray[np.generic]]:
         if size > expansion(path.stat().st_size):
             raise InputFileError(path, "it holds more than 50 times its size when it is decompressed")
         with np.load(path, allow_pickle=False) as arrays:
-            return {name: arrays[name] for name in arrays.files if arrays[name].ndim}
+            found = {name: arrays[name] for name in arrays.files if arrays[name].ndim}
+            # The fields of a structured array are columns.
+            parts = ({field: array[field] for field in array.dtype.names or ()} for array in found.values())
+            return dict(itertools.chain(found.items(), *(part.items() for part in parts)))
     except InputFileError:
         raise
     except Exception as problem:

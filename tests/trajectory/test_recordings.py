@@ -6,6 +6,7 @@ import re
 import sys
 
 import numpy as np
+import pinocchio as pin
 import pyarrow
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -539,6 +540,35 @@ def test_npz_of_matrices_is_read(tmp_path) -> None:
     )
 
 
+def test_npz_of_rotation_matrices_beside_positions_is_read(tmp_path) -> None:
+    turns = np.array([pin.Quaternion(row[3:]).toRotationMatrix() for row in POSES])
+    np.savez(tmp_path / "a.npz", t=NS / 1e9, R=turns, p=POSES[:, :3])
+    read = read_trajectory(tmp_path / "a.npz")
+    np.testing.assert_allclose(np.abs((read.poses[:, 3:] * POSES[:, 3:]).sum(axis=1)), 1.0, atol=1e-12)
+    np.testing.assert_array_equal(read.poses[:, :3], POSES[:, :3])
+    # Beside a quaternion, (T, 3, 3) is something else, such as a covariance.
+    np.savez(tmp_path / "b.npz", t=NS / 1e9, position=POSES[:, :3], quat_xyzw=POSES[:, 3:], covariance=0.0 * turns)
+    assert_same(read_trajectory(tmp_path / "b.npz"))
+
+
+def test_npz_of_a_structured_array_is_read_by_the_names_of_its_fields(tmp_path) -> None:
+    columns = dict(zip(("t", "x", "y", "z", "qx", "qy", "qz", "qw"), [NS / 1e9, *POSES.T], strict=True))
+    table = np.zeros(COUNT, dtype=[(name, float) for name in columns])
+    for name, values in columns.items():
+        table[name] = values
+    np.savez(tmp_path / "a.npz", log=table)
+    assert_same(read_trajectory(tmp_path / "a.npz"))
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("a.npy", "save CSV, Parquet or npz"), ("a.xlsx", "save CSV"), ("arm.urdf", "--robot FILE"), ("c.toml", "--cell")],
+)
+def test_files_of_another_kind_are_refused_with_what_to_do(tmp_path, name: str, words: str) -> None:
+    (tmp_path / name).write_bytes(b"content")
+    assert words in refusal(tmp_path / name)
+
+
 def test_npz_with_objects_or_without_an_archive_is_refused(tmp_path) -> None:
     np.savez(tmp_path / "a.npz", t=np.array([{}], dtype=object))
     assert "cannot be read as npz" in refusal(tmp_path / "a.npz")
@@ -589,6 +619,13 @@ def test_parquet_needs_its_extra(tmp_path, monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(MissingPackage, match=r'pip install "simbridge\[parquet\]"'):
         read_trajectory(tmp_path / "a.parquet")
+
+
+def test_parquet_of_durations_is_read(tmp_path) -> None:
+    names = ("px", "py", "pz", "qx", "qy", "qz", "qw")
+    columns = {"time": NS.astype("timedelta64[ns]"), **dict(zip(names, POSES.T, strict=True))}
+    parquet.write_table(pyarrow.table(columns), tmp_path / "a.parquet")
+    assert_same(read_trajectory(tmp_path / "a.parquet"))
 
 
 def test_parquet_of_lists_is_read(tmp_path) -> None:
