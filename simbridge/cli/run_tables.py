@@ -10,14 +10,15 @@ from rich.console import Console
 from rich.table import Table
 
 from simbridge.cli.terminal import say
-from simbridge.evaluation.metrics.delays import PosePart
-from simbridge.evaluation.metrics.tracking import TRACKING_ERROR, known_parts, part_delays, rotation_delay_differs
+from simbridge.evaluation.metrics.tracking import TRACKING_ERROR, known_parts
 from simbridge.evaluation.repeatability import RepeatsSummary
 from simbridge.evaluation.summary import Summary, shown_metrics
 from simbridge.planning.plan import is_slowed_down, slow_down_reason
 from simbridge.report.several_runs import repeats_headline
 from simbridge.report.verdict import (
     advice,
+    contour_sentence,
+    delay_sentences,
     headline,
     input_sentences,
     latency_sentence,
@@ -80,33 +81,12 @@ def _budget_table(summary: Summary, *, narrow: bool) -> Table:
 
 def _error_sentences(summary: Summary) -> Iterator[str]:
     """Delays, the plant, contour error and lag, and the RPE: the RMSE of the APE is the RMS of the tracking error."""
-    # Of the position, and of the rotation if they differ; of the rotation alone if the tool only rotates.
-    if summary["delay_of"] == "position":
-        yield from _delays(summary, "position")
-    if summary["delay_of"] == "rotation" or rotation_delay_differs(summary):
-        yield from _delays(summary, "rotation")
+    yield delay_sentences(summary)
     yield plant_sentences(summary)
-    contour, lag = summary["contour_error"]["position_m"], summary["along_path_lag"]["length_m"]["mean"]
-    direction = "" if lag >= 0.0 else " (ahead)"
-    error = f"RMS {millimetres(contour['rms'])} mm, max {millimetres(contour['max'])} mm"
-    yield f"Contour error: {error}; mean lag {millimetres(lag)} mm{direction}."
+    yield contour_sentence(summary)
     if (relative := summary["relative_pose_error"]) is not None:
         error = f"{millimetres(relative['position_m']['rmse'])} mm, {degrees(relative['rotation_rad']['rmse'])} degrees"
         yield f"Relative pose error over {significant(relative['delta_s'])} s: {error} RMSE."
-
-
-def _delays(summary: Summary, part: PosePart) -> Iterator[str]:
-    delays = part_delays(summary, part)
-    named = {name.replace("_", " "): lag for name, lag in delays._asdict().items()}
-    if part == "position":
-        named["predicted lag"] = summary["predicted_lag_s"]
-    # Usually nothing is sampled or limited.
-    unused = [name for name in ("sampling", "limiter") if named[name] == 0.0]
-    known = [f"{name} {milliseconds(lag)}" for name, lag in named.items() if lag is not None and name not in unused]
-    if known:
-        yield f"Delay in {part}: {', '.join(known)} ms."
-    if delays.total == 0.0:
-        yield f"No shift in time reduces the {part} error: its delay counts as 0."
 
 
 def _remarks(summary: Summary) -> Iterator[str]:

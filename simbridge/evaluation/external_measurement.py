@@ -108,16 +108,11 @@ def _aligned(run: Evaluation, recording: Trajectory, found: Alignment) -> Extern
     seen = pose.compose(found.transform, recording.poses[inside])
     mounting = None
     if np.ptp(recording.poses[:, 3:], axis=0).max() > 0.0:
-        mounting = _mean_rotation(pose.multiply(pose.conjugate(seen[:, 3:]), own[:, 3:]))
+        mounting = pose.mean_rotation(pose.multiply(pose.conjugate(seen[:, 3:]), own[:, 3:]))
     rotations = own[:, 3:] if mounting is None else pose.multiply(seen[:, 3:], mounting)
     positions = seen[:, :3] - pose.rotate(rotations, np.broadcast_to(found.marker, (len(seen), 3)))
     poses = np.concatenate([positions, rotations], axis=1)
     return ExternalMeasurement(found, times, own, poses, mounting, recording.epoch_ns)
-
-
-def _mean_rotation(quaternions: Array) -> Array:
-    """The rotation with the least sum of squared chords: F. L. Markley et al., Averaging quaternions, 2007."""
-    return np.asarray(np.linalg.eigh(quaternions.T @ quaternions)[1][:, -1])
 
 
 def _cut(runs: Sequence[Evaluation], recording: Trajectory) -> list[Trajectory]:

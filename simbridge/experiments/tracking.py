@@ -19,6 +19,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.ticker import NullFormatter, NullLocator
 
+from simbridge.evaluation.metrics.path import contour_error
 from simbridge.experiments import KDL, TrackingParameters
 from simbridge.experiments.experiment import Outcome, Plot, Table, number, solver_colour, within, within_part
 from simbridge.experiments.setup import (
@@ -123,12 +124,10 @@ class Lap:
     @property
     def path_error(self) -> float:
         """Distance from the nearest point of the square, RMS, m."""
-        begin = self.square.corners
-        edges = np.roll(begin, -1, axis=0) - begin
-        part = np.einsum("tek,ek->te", self.points[:, None] - begin, edges) / np.sum(edges**2, axis=1)
-        offsets = self.points[:, None] - begin - np.clip(part, 0.0, 1.0)[..., None] * edges
-        nearest = np.argmin(np.linalg.norm(offsets, axis=2), axis=1)
-        return rms(offsets[np.arange(len(self.points)), nearest])
+        square = self.square
+        due = square.times[square.second_lap]
+        found = contour_error(square.times, square.poses[:, :3], due, self.points)
+        return rms(found.distance[:, None])
 
     @cached_property
     def delay(self) -> float:

@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.metrics import tracking
+from simbridge.evaluation.metrics.samples import rms
 from simbridge.evaluation.summary import Summary
 from simbridge.report.charts import Chart, Line, Panel, decimated, intervals
 from simbridge.report.palette import ATTAINED, ERROR_DASHES, ERRORS, LIMITER, PLANT, SETPOINT, SOLVER, TRACKING
@@ -102,7 +103,7 @@ def _without_delay(evaluation: Evaluation, summary: Summary) -> list[Line]:
     shown = moved.kept & turned.kept
     distance, angle = moved.error[shown[moved.kept]], turned.error[shown[turned.kept]]
     worth = 1.0 - WORTH_COMPENSATING
-    if not shown.any() or (_rms(distance) >= worth * _rms(error.distance) and _rms(angle) >= worth * _rms(error.angle)):
+    if not shown.any() or (rms(distance) >= worth * rms(error.distance) and rms(angle) >= worth * rms(error.angle)):
         return []
     scaled = (distance * 1e3, np.degrees(angle))
     return [Line("delay removed", TRACKING, stamps[shown], values, 1.0, "dotted") for values in scaled]
@@ -120,20 +121,16 @@ def _legend_name(position: Line, rotation: Line, panels: Sequence[Panel]) -> str
     return f"{position.name} ({why})" if why else position.name
 
 
-def _rms(values: Array) -> float:
-    return float(np.sqrt(np.mean(values**2)))
-
-
 def peak_and_rms(values: Array) -> tuple[float, float]:
     """Of the curve of an error (T,)."""
-    return float(values.max()), _rms(values)
+    return float(values.max()), float(rms(values))
 
 
 def shown_range(levels: Iterable[tuple[float, float]]) -> tuple[float, float]:
     """The range of logarithmic axes for curves of these peaks and RMS: from a decade below the smallest to the peak."""
     above_rounding = [level for level in levels if level[0] > ROUNDING]
     highest = max((peak for peak, _ in above_rounding), default=1e-3)
-    lowest = min((0.5 * rms for _, rms in above_rounding), default=1e-4)
+    lowest = min((0.5 * level for _, level in above_rounding), default=1e-4)
     bottom = 10.0 ** math.floor(math.log10(max(lowest, highest / 10.0**DECADES)))
     return bottom, max(1.4 * highest, 10.0 * bottom)
 

@@ -110,6 +110,12 @@ def quaternions(vectors: ArrayLike) -> Array:
     return np.concatenate([0.5 * v * np.sinc(angle / (2.0 * np.pi)), np.cos(0.5 * angle)], axis=-1)
 
 
+def mean_rotation(quaternions: Array) -> Array:
+    """The rotation (4,) with the least sum of squared chords to those of quaternions (T, 4): F. L. Markley et al.,
+    Averaging quaternions, 2007."""
+    return np.asarray(np.linalg.eigh(quaternions.T @ quaternions)[1][:, -1])
+
+
 def error(desired: ArrayLike, attained: ArrayLike) -> tuple[Array, Array]:
     """Desired minus attained, of poses (..., 7): the translation (..., 3) in m, and the rotation R_desired R_attained^T
     as Rodrigues vectors (..., 3) in rad."""

@@ -78,7 +78,7 @@ def test_position_and_rotation_errors_are_each_given_without_their_own_delay(cli
     write_tum(tmp_path / "weave.tum", t, np.hstack([positions, pose.multiply(turns, down)]))
     run = tmp_path / "run"
     printed = cli("run", tmp_path / "weave.tum", "--out", run).out
-    assert re.search(r"Delay in position: total .* ms\.\nDelay in rotation: total .* ms\.\n", printed)
+    assert re.search(r"The arm lagged the reference by .*\. The rotation lagged the reference by .*\.\n", printed)
     evaluation = Evaluation.of(RunDirectory.open(run))
     write_tum(
         tmp_path / "seen.tum", evaluation.log.stamp, outside(evaluation.attained[:, :3], evaluation.attained[:, 3:])

@@ -131,8 +131,7 @@ def _tool(chain: Array, robot: Robot, q: Array, measured: Array) -> Array:
     back = pose.conjugate(flange[:, 3:])
     turns = pose.multiply(back, measured[:, 3:])
     offset = np.mean(pose.rotate(back, measured[:, :3] - flange[:, :3]), axis=0)
-    mean = np.linalg.eigh(turns.T @ turns)[1][:, -1]
-    return pin.SE3(pin.Quaternion(mean).toRotationMatrix(), offset).homogeneous
+    return pin.SE3(pin.Quaternion(pose.mean_rotation(turns)).toRotationMatrix(), offset).homogeneous
 
 
 def _rms(chain: Array, robot: Robot, q: Array, measured: Array, tool: Array) -> float:
