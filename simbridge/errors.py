@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 import errno
+import importlib
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -157,6 +158,18 @@ class MissingPackage(Refusal, ImportError):
         self.package, self.purpose, self.extra = package, purpose, extra
         install = f'"simbridge[{extra}]"' if extra else package
         super().__init__(f"{purpose} needs the package {package}. Install it with: pip install {install}")
+
+
+def optional_package(module: str, package: str, purpose: str, extra: str = "") -> Any:
+    """A module of a package that need not be installed.
+
+    Raises:
+        MissingPackage: It is not.
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise MissingPackage(package, purpose, extra=extra) from None
 
 
 class NoDisplay(Refusal, RuntimeError):

@@ -25,7 +25,7 @@ import numpy as np
 import pinocchio as pin
 
 from simbridge.backends.backend import ArmState, Ask, Backend, Capabilities, Facts
-from simbridge.errors import InvalidParameter, MissingPackage, NoDisplay
+from simbridge.errors import InvalidParameter, NoDisplay, optional_package
 from simbridge.planning.check import plan_approach
 from simbridge.planning.guard import Guard
 from simbridge.robot.meshes import drawing_of
@@ -56,13 +56,10 @@ def import_pybullet() -> Any:
     try:
         with open(os.devnull, "wb") as null:
             os.dup2(null.fileno(), 2)
-        import pybullet  # its banner is suppressed, and it may be missing
-    except ImportError:
-        raise MissingPackage("pybullet", "The simulation") from None
+        return optional_package("pybullet", "pybullet", "The simulation")
     finally:
         os.dup2(saved, 2)
         os.close(saved)
-    return pybullet
 
 
 def _loaded(robot: Robot, mass: float) -> Robot:

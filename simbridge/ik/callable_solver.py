@@ -17,8 +17,8 @@ from simbridge.ik.solver import Solver
 from simbridge.ik.targets import residual, task_of
 from simbridge.resources import importing_from, load_script
 from simbridge.robot.kinematics import tool_path
-from simbridge.robot.pose import Array, vector
-from simbridge.robot.robot import Robot
+from simbridge.robot.pose import Array
+from simbridge.robot.robot import Robot, vector
 
 StepFunction: TypeAlias = Callable[[Array, pin.SE3], Array | Sequence[float]]
 

@@ -6,7 +6,6 @@ needed to write its bags.
 
 from __future__ import annotations
 
-import importlib
 import itertools
 import json
 from collections.abc import Callable, Iterator
@@ -17,7 +16,7 @@ import numpy as np
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
-from simbridge.errors import MissingPackage
+from simbridge.errors import optional_package
 from simbridge.recording import cdr
 from simbridge.recording.log import ALL, RunSamples, Samples
 from simbridge.robot.files import replacing, write_file
@@ -98,14 +97,6 @@ def _write(path: Path, topics: Iterator[_Topic], stamps: Array, storage: Storage
     return path
 
 
-def _package(module: str, name: str, extra: str) -> Any:
-    """A package of an extra, by the module of it that is used."""
-    try:
-        return importlib.import_module(module)
-    except ModuleNotFoundError:
-        raise MissingPackage(name, f"--to {extra}", extra=extra) from None
-
-
 def export_csv(folder: Path, samples: Samples) -> list[Path]:
     """Write samples.csv: one line per sample, the columns of `RunSamples.table`."""
     path = folder / "samples.csv"
@@ -129,7 +120,9 @@ def export_parquet(folder: Path, samples: Samples) -> list[Path]:
     measured) and `action` (a list of n: the joint positions sent for that stamp, one period before). The schema's
     metadata names joints and units.
     """
-    arrow, parquet = (_package(module, "pyarrow", "parquet") for module in ("pyarrow", "pyarrow.parquet"))
+    arrow, parquet = (
+        optional_package(module, "pyarrow", "--to parquet", "parquet") for module in ("pyarrow", "pyarrow.parquet")
+    )
     run, path = samples(ALL), folder / "samples.parquet"
     log = run.log
 
@@ -155,7 +148,7 @@ def export_mat(folder: Path, samples: Samples) -> list[Path]:
     `stamp_s`, `plan_time_s`, `joint_names`; `joints` by quantity and unit (T, n); `poses` (T, 7), x y z in m and a
     quaternion x y z w; `errors`, `NAME_m` and `NAME_rad` (T, 3).
     """
-    io, run, path = _package("scipy.io", "scipy", "mat"), samples(ALL), folder / "samples.mat"
+    io, run, path = optional_package("scipy.io", "scipy", "--to mat", "mat"), samples(ALL), folder / "samples.mat"
     log = run.log
     names = ("solution", "setpoint", "command", "position", "velocity", "effort")
     errors = {f"{name}_m": translation for name, (translation, _) in run.errors.items()}
@@ -181,7 +174,7 @@ def export_rerun(folder: Path, samples: Samples) -> list[Path]:
     In 3D the poses as paths, the tool, and the arm as a line through its joints; over time the errors (mm, degrees) and
     the joints.
     """
-    rr, run = _package("rerun", "rerun-sdk", "rerun"), samples(ALL)
+    rr, run = optional_package("rerun", "rerun-sdk", "--to rerun", "rerun"), samples(ALL)
     log, target, attained = run.log, folder / "samples.rrd", run.poses["attained"]
     time = [rr.TimeColumn("run", duration=log.stamp)]
     moved = rr.Transform3D.columns(translation=attained[:, :3], quaternion=attained[:, 3:])

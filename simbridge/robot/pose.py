@@ -8,12 +8,9 @@ attained", in the axes of the frame in which both poses are given (base_link).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-
-from simbridge.errors import InvalidParameter
 
 Array = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -32,17 +29,6 @@ def read_only(values: ArrayLike) -> Array:
     """A read-only copy as an array of doubles."""
     array = np.array(values, dtype=float)
     array.setflags(write=False)
-    return array
-
-
-def vector(name: str, values: Any, length: int) -> Array:
-    """The values as a new array (length,); InvalidParameter if they are not that many finite numbers."""
-    try:
-        array = np.array(values, dtype=float)
-    except (TypeError, ValueError, OverflowError):
-        array = np.empty((0, 0))
-    if array.shape != (length,) or not np.isfinite(array).all():
-        raise InvalidParameter(name, values, f"{length} finite numbers")
     return array
 
 

@@ -11,6 +11,7 @@ import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
@@ -19,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from simbridge.errors import InvalidParameter
 from simbridge.robot import Task
 from simbridge.robot.parts import DhTable, Joint, Link, Mesh, RosCalibration, Shape, urdf_text
-from simbridge.robot.pose import Array, read_only, vector
+from simbridge.robot.pose import Array, read_only
 
 # m/s^2
 G = 9.81
@@ -27,6 +28,18 @@ CENTRE = (0.75, 0.164, 0.30)
 """Of the ready-made motions, in front of a UR10 at a comfortable height, m."""
 TOOL_DOWN = read_only([math.sqrt(0.5), -math.sqrt(0.5), 0.0, 0.0])
 """The tool's z axis points along -z of base_link: quaternion (4,)."""
+
+
+def vector(name: str, values: Any, length: int) -> Array:
+    """The values as a new array (length,); InvalidParameter if they are not that many finite numbers."""
+    try:
+        array = np.array(values, dtype=float)
+    except (TypeError, ValueError, OverflowError):
+        array = np.empty((0, 0))
+    if array.shape != (length,) or not np.isfinite(array).all():
+        raise InvalidParameter(name, values, f"{length} finite numbers")
+    return array
+
 
 # Distance from the vertical through the base to the flange at home of an arm as large as a UR10, m. Chosen so that no
 # UR arm is near the border between two steps: the few millimetres of a calibration change no path.

@@ -18,7 +18,7 @@ from urllib.parse import unquote
 import numpy as np
 import pinocchio as pin
 
-from simbridge.errors import InputFileError, InvalidParameter, MissingPackage, suggest
+from simbridge.errors import InputFileError, InvalidParameter, optional_package, suggest
 from simbridge.robot.files import MIB, read_text
 from simbridge.robot.pose import Array, snapped
 
@@ -169,10 +169,7 @@ def read_xml(path: Path, packages: Packages) -> Element:
 
 def _expanded(path: Path, packages: Packages) -> str:
     """The URDF that a xacro file stands for, with the arguments' defaults, by the xacro package, without ROS."""
-    try:
-        import xacro  # an optional extra
-    except ImportError:
-        raise MissingPackage("xacro", f"Reading {path}", extra="xacro") from None
+    xacro = optional_package("xacro", "xacro", f"Reading {path}", "xacro")
     missing: list[str] = []
     try:
         with _finding(packages, missing), warnings.catch_warnings():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -13,7 +12,7 @@ from typing import Any
 
 from loky import ProcessPoolExecutor
 
-from simbridge.errors import InternalError, MissingPackage, SimbridgeError
+from simbridge.errors import InternalError, SimbridgeError, optional_package
 from simbridge.sweeps.job import made_by, work
 from simbridge.sweeps.results import FAILED, REFUSED, Result
 
@@ -123,10 +122,7 @@ class Cluster:
     """
 
     def __init__(self, address: str) -> None:
-        try:
-            distributed = importlib.import_module("distributed")
-        except ImportError:
-            raise MissingPackage("distributed", "--cluster", extra="cluster") from None
+        distributed = optional_package("distributed", "distributed", "--cluster", "cluster")
         try:
             self._client: Any = distributed.Client(address, timeout=PATIENCE)
         except (OSError, ValueError) as error:

@@ -6,14 +6,13 @@ an optimisation that was ended goes on as if it had not been. With more it learn
 
 from __future__ import annotations
 
-import importlib
 import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from simbridge.errors import InvalidParameter, MissingPackage, UnknownName
+from simbridge.errors import InvalidParameter, UnknownName, optional_package
 from simbridge.evaluation.summary import Summary
 from simbridge.sweeps.grid import Grid, Point
 from simbridge.sweeps.job import made_by
@@ -84,10 +83,7 @@ class Search:
         if len(grid.scenarios) != 1 or grid.points or grid.seeds > 1:
             needed = "one scenario, without --points and --seeds"
             raise InvalidParameter("sweep to be optimised", listed([*grid.scenarios]), needed)
-        try:
-            optuna = importlib.import_module("optuna")
-        except ImportError:
-            raise MissingPackage("optuna", "--optimise", extra="optimise") from None
+        optuna = optional_package("optuna", "optuna", "--optimise", "optimise")
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         self._scenario, self._optuna = grid.scenarios[0], optuna
         self._fixed = {name: texts[0] for name, texts in grid.grid.items() if len(texts) == 1}

@@ -5,7 +5,6 @@ Each option is one field, from which its flag and its help follow (see `planning
 
 from __future__ import annotations
 
-import importlib
 import ipaddress
 import math
 from contextlib import AbstractContextManager, nullcontext
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 import pinocchio as pin
 
-from simbridge.errors import InputFileError, InvalidParameter, MissingPackage, Refusal, SimbridgeError, UnknownName
+from simbridge.errors import InputFileError, InvalidParameter, Refusal, SimbridgeError, UnknownName
 from simbridge.planning.live.messages import TwistFrame
 from simbridge.planning.option_field import teleop_option
 from simbridge.robot.pose import Array
@@ -128,18 +127,6 @@ class Device:
     def suspended(self) -> AbstractContextManager[None]:
         """While the operator is asked something in the terminal."""
         return nullcontext()
-
-
-def optional_package(module: str, package: str, purpose: str) -> Any:
-    """A module of the extra `teleop`.
-
-    Raises:
-        MissingPackage: It is not installed.
-    """
-    try:
-        return importlib.import_module(module)
-    except ImportError:
-        raise MissingPackage(package, purpose, extra="teleop") from None
 
 
 def read_lock(text: str) -> tuple[str, ...]:

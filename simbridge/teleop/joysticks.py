@@ -18,7 +18,8 @@ from dataclasses import dataclass, replace
 from glob import glob
 from typing import Any
 
-from simbridge.teleop.device import AT_REST, Device, DeviceError, Reading, Request, TeleopOptions, optional_package
+from simbridge.errors import optional_package
+from simbridge.teleop.device import AT_REST, Device, DeviceError, Reading, Request, TeleopOptions
 
 VENDOR = 0x256F
 # Logitech sold them before, next to ordinary mice: these are their products.
@@ -123,7 +124,7 @@ class SpaceMouse(Device):
             MissingPackage: hidapi is not installed.
             DeviceError: There is none, or it must not be read.
         """
-        hid = optional_package("hid", "hidapi", "A SpaceMouse")
+        hid = optional_package("hid", "hidapi", "A SpaceMouse", "teleop")
         found = [one for one in hid.enumerate() if _is_spacemouse(one)]
         if not found:
             raise DeviceError(cls.name, "none is connected. Connect one, or its receiver, and start again.")
@@ -239,7 +240,7 @@ class Gamepad(Device):
             SDL_NO_SIGNAL_HANDLERS="1",
             PYGAME_HIDE_SUPPORT_PROMPT="1",
         )
-        pygame = optional_package("pygame", "pygame-ce", "A gamepad")
+        pygame = optional_package("pygame", "pygame-ce", "A gamepad", "teleop")
         # Events need a display, though a dummy one.
         pygame.display.init()
         pygame.joystick.init()

@@ -13,7 +13,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from simbridge.errors import InputFileError, InvalidParameter, MissingPackage, UnknownName
+from simbridge.errors import InputFileError, InvalidParameter, UnknownName, optional_package
 from simbridge.robot.files import MAX_SAMPLES_TEXT, open_file, read_text
 from simbridge.trajectory.bag_reader import open_bag
 from simbridge.trajectory.bags import bag_recording, candidate_topics
@@ -286,10 +286,10 @@ def _of_matrices(path: Path, name: str, flat: _Arrays, choice: Choice, rate: flo
 
 
 def _parquet(path: Path) -> dict[str, NDArray[np.generic]]:
-    try:
-        from pyarrow import parquet, types  # an extra
-    except ImportError:
-        raise MissingPackage("pyarrow", "Reading Parquet", extra="parquet") from None
+    arrow, parquet = (
+        optional_package(module, "pyarrow", "Reading Parquet", "parquet") for module in ("pyarrow", "pyarrow.parquet")
+    )
+    types = arrow.types
     times = (types.is_timestamp, types.is_duration)
     kinds = (types.is_floating, types.is_integer, *times, types.is_list, types.is_fixed_size_list)
     try:

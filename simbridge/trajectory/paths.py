@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from simbridge.errors import InvalidParameter
-from simbridge.robot.pose import Array, vector
+from simbridge.robot.pose import Array
 
 Curve = Callable[[Array], Array]
 
@@ -39,6 +39,14 @@ def check_not_negative(**parameters: float) -> None:
 def check_laps(laps: int) -> None:
     if not isinstance(laps, (int, np.integer)) or laps < 1:
         raise InvalidParameter("laps", laps, "a whole number, 1 or more")
+
+
+def vector(name: str, values: ArrayLike, length: int) -> Array:
+    """The values as an array (length,), checked to be finite numbers."""
+    array = np.array(values, dtype=float)
+    if array.shape != (length,) or not np.isfinite(array).all():
+        raise InvalidParameter(name, values, f"{length} finite numbers")
+    return array
 
 
 def direction(name: str, values: ArrayLike) -> Array:

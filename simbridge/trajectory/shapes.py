@@ -16,10 +16,10 @@ from numpy.typing import ArrayLike
 
 from simbridge.errors import InvalidParameter
 from simbridge.robot import pose
-from simbridge.robot.pose import Array, vector
+from simbridge.robot.pose import Array
 from simbridge.robot.robot import CENTRE, TOOL_DOWN, Robot
 from simbridge.trajectory import paths
-from simbridge.trajectory.paths import Path, check_laps, check_not_negative, check_positive
+from simbridge.trajectory.paths import Path, check_laps, check_not_negative, check_positive, vector
 from simbridge.trajectory.trace import ConstantOrientation, ConstantSpeed, MotionLaw, concatenate, move, trace
 from simbridge.trajectory.trace import dwell as dwell_at
 from simbridge.trajectory.trajectory import Trajectory

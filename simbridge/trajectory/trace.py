@@ -20,9 +20,9 @@ from numpy.typing import ArrayLike
 
 from simbridge.errors import InvalidParameter
 from simbridge.robot import pose
-from simbridge.robot.pose import Array, vector
+from simbridge.robot.pose import Array
 from simbridge.robot.robot import TOOL_DOWN
-from simbridge.trajectory.paths import Path, check_laps, check_positive, direction, line
+from simbridge.trajectory.paths import Path, check_laps, check_positive, direction, line, vector
 from simbridge.trajectory.trajectory import Trajectory
 
 # With a smaller angle (its sine) between two axes the direction of x is undefined.
