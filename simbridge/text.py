@@ -97,7 +97,9 @@ def plain(value: float) -> str:
 
 
 def with_unit(number: str, unit: str) -> str:
-    """Number and unit, never broken across lines; no space before a degree sign."""
+    """Number and unit, never broken across lines; no space before a degree sign; nothing after a dash."""
+    if number == "–":
+        return number
     return f"{number}°" if unit == "°" else f"{number}{NO_BREAK}{unit}"
 
 

@@ -20,7 +20,7 @@ from simbridge.robot.calibration import nominal_dh, with_dh
 from simbridge.robot.parts import DhTable
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
-from simbridge.ur.tables import ROBOT_TYPES, URSIM_CHECKSUM, RobotMode, RuntimeState, SafetyMode
+from simbridge.ur.tables import EMULATOR_SERIAL_NUMBER, ROBOT_TYPES, URSIM_CHECKSUM, RobotMode, RuntimeState, SafetyMode
 
 _LOG = logging.getLogger(__name__)
 BRAKE_RELEASE_TIME = 0.3  # s
@@ -66,7 +66,7 @@ class Controller:
         make_program: Callable[[Controller, str, Callable[[str, int, int], None]], Program],
         *,
         boot_time: float = 0.5,
-        serial_number: str = "20261234567",
+        serial_number: str = EMULATOR_SERIAL_NUMBER,
         dh: DhTable | None = None,
         checksum: tuple[int, ...] | None = None,
         q: Array | None = None,

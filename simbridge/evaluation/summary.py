@@ -29,6 +29,7 @@ from simbridge.robot.pose import Array
 from simbridge.servo.law import ServojLaw
 from simbridge.servo.plant import plant_model, servo_words
 from simbridge.text import displayed
+from simbridge.ur.tables import EMULATOR_SERIAL_NUMBER
 
 
 class SpeedScaling(TypedDict):
@@ -72,7 +73,10 @@ class EndedBy(TypedDict):
 
 
 class WhatRan(TypedDict):
-    """What was run, by its settings; `servo` names what follows the commands as a noun phrase."""
+    """What was run, by its settings; `servo` names what follows the commands as a noun phrase.
+
+    `emulated` is whether the controller was that of `simbridge emulate`.
+    """
 
     label: str
     scenario: str
@@ -80,6 +84,7 @@ class WhatRan(TypedDict):
     robot_title: str
     solver: str
     backend: str
+    emulated: bool
     servo: str
     feedforward: bool
 
@@ -93,6 +98,7 @@ def what_ran(settings: Mapping[str, Any]) -> WhatRan:
         "robot_title": settings["robot"]["title"],
         "solver": settings["solver"]["name"],
         "backend": settings["backend"]["name"],
+        "emulated": settings.get("controller", {}).get("serial_number") == EMULATOR_SERIAL_NUMBER,
         "servo": servo_words(settings["backend"]),
         "feedforward": settings["scenario"].get("feedforward") == "on",
     }

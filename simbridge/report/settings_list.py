@@ -14,6 +14,7 @@ from simbridge.resources import robot_files, scenario_files
 from simbridge.robot.calibration_file import kinematics_summary, kinematics_words
 from simbridge.text import NO_BREAK, counted, plain
 from simbridge.trajectory.files import ReadOptions
+from simbridge.ur.tables import EMULATOR_SERIAL_NUMBER
 
 _COMMON = ("python", "simbridge", "numpy", "pin", "pybullet", "pybullet-arm64")
 
@@ -54,6 +55,7 @@ def important_settings(settings: Mapping[str, Any], samples: int) -> list[tuple[
 
 def _controller(controller: Mapping[str, Any]) -> str:
     kind = "URSim" if controller["ursim"] else f"serial number {controller['serial_number'] or 'unknown'}"
+    kind = "emulator" if controller["serial_number"] == EMULATOR_SERIAL_NUMBER else kind
     model, version = controller["model"] or "unknown model", controller["polyscope"]
     return f"{model}, {kind}, PolyScope {version}, {controller['host']}"
 

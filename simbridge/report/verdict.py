@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, Literal, NamedTuple
@@ -73,6 +74,8 @@ def source_of(facts: Mapping[str, Any]) -> str:
     arm = f"{'an' if title[:1] in tuple('AEIOaeio') else 'a'} {title} with {_servo(facts)}"
     if facts["backend"] == SIMULATION:
         return f"Predicted for {arm}"
+    if facts.get("emulated"):
+        return f"Measured by the emulator for {arm}"
     return f"Measured by {'URSim for' if facts['backend'] == 'ursim' else 'the controller of'} {arm}"
 
 
@@ -81,6 +84,7 @@ def _servo(facts: Mapping[str, Any]) -> str:
     if check is not None and check["holds"] is False and check["gain"] is not None:
         gain, lookahead = significant(check["gain"]), significant(check["lookahead_s"])
         text = f"servoj found at gain {gain}, lookahead {lookahead}{NO_BREAK}s"
+    text = re.sub(r"(\d) s$", rf"\1{NO_BREAK}s", text)
     return f"{text} and feedforward" if facts["feedforward"] else text
 
 

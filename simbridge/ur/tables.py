@@ -17,6 +17,7 @@ PORT_NAMES = {
 }  # fmt: skip
 BRIDGE_PORTS = (DASHBOARD, PRIMARY, REALTIME, RTDE)  # those that simbridge needs
 CONTROL = 30020  # the emulator's own: faults and questions
+EMULATOR_SERIAL_NUMBER = "20261234567"  # by it a run is known to be the emulator's
 
 URSIM_CHECKSUM = (0xFFFFFFFF,) * 6  # of the kinematics; a real arm's is another
 

@@ -32,6 +32,7 @@ NEW = {
     "latency",
     "label",
     "robot_title",
+    "emulated",
     "servo",
     "error_shares",
     "uncertainty",

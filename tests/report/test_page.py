@@ -14,11 +14,13 @@ import numpy as np
 import pytest
 
 from simbridge.cli.run_tables import show_run
+from simbridge.evaluation.summary import what_ran
 from simbridge.report.drawing import drawing_style
 from simbridge.report.joints import joint_chart, joints
 from simbridge.report.over_time import errors_over_time
 from simbridge.report.settings_list import important_settings
 from simbridge.report.verdict import advice, delay_sentences, headline, notices, tolerance_check, with_deviation
+from simbridge.ur.tables import EMULATOR_SERIAL_NUMBER
 from tests.report.conftest import BUSY
 
 SECTIONS = [
@@ -81,9 +83,19 @@ def test_the_headline_says_whether_it_was_predicted_or_measured_and_for_which_pl
 ) -> None:
     servo = {"name": backend, "servo": "servoj", "servo_gain": 300.0, "servo_lookahead": 0.1}
     _, summary = measured(settings={"backend": servo, "scenario": {"feedforward": "on"}})
-    assert headline(summary).startswith(words)
+    assert plain_spaces(headline(summary)).startswith(words)
     found = {"holds": False, "gain": 512.3, "lookahead_s": 0.05}
     assert "servoj found at gain 512, lookahead 0.0500 s" in plain_spaces(headline({**summary, "servo_law": found}))
+
+
+def test_what_the_emulator_measured_is_not_said_to_be_of_ursim_or_an_arm(measured: Any) -> None:
+    evaluation, summary = measured()
+    controller = {"serial_number": EMULATOR_SERIAL_NUMBER}
+    for name in ("ursim", "real"):
+        settings = {**evaluation.settings, "controller": controller}
+        settings["backend"] = {**settings["backend"], "name": name}
+        text = headline({**summary, **what_ran(settings)})
+        assert text.startswith("Measured by the emulator for a Test arm with ")
 
 
 def test_an_angle_that_no_arm_keeps_is_not_given_as_a_number(measured: Any) -> None:
