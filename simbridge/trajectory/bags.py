@@ -132,7 +132,9 @@ def _chosen(bag: Bag, topic: str) -> _Poses:
 def _topic_error(bag: Bag, reason: str, candidates: list[str] | None = None) -> InputFileError:
     found = candidate_topics(bag)[0] if candidates is None else candidates
     if found:
-        return InputFileError(bag.path, f"{reason}; choose one with --topic: {', '.join(found)}", field="topic")
+        chained = ". Frames of tf are chained by --frames PARENT CHILD" if any(">" in name for name in found) else ""
+        listed = f"{reason}; choose one with --topic: {', '.join(found)}{chained}"
+        return InputFileError(bag.path, listed, field="topic")
     types = sorted({f"{c.topic} ({c.msgtype})" for c in bag.connections})
     held = f"it has {', '.join(types[:8])}" if types else "it has no topics at all"
     needed = "Pose, PoseStamped, Odometry, TransformStamped, Path, PoseArray or tf are needed"

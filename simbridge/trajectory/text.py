@@ -234,7 +234,7 @@ def _word(path: str | Path, number: int, names: Sequence[str], fields: Sequence[
     """The error about the first field that is not a number."""
     name, word = next(pair for pair in zip(names, fields, strict=True) if not _is_number(pair[1]))
     word = word.strip()
-    reason = f"'{word}' is not a number" if word else "a number is missing"
+    reason = f"'{word}' is not a number" if word else "a number is missing; leave such rows out"
     if _is_number(word.replace(",", ".", 1)):
         reason += "; write it with a decimal point"
     elif ":" in word:

@@ -83,8 +83,11 @@ def test_bags_of_rosbags_own_writer_are_read(tmp_path, ros1: bool) -> None:
 
 def test_of_several_topics_one_must_be_chosen_and_the_candidates_are_named(tmp_path) -> None:
     path = made(tmp_path / "two", poses("/a") + poses("/b")[:2] + [("/tf", 0, "world", 1.0, "tool")])
-    with pytest.raises(InputFileError, match=r"3 topics of poses; choose one with --topic: /a, /b, /tf:world>tool"):
+    with pytest.raises(
+        InputFileError, match=r"3 topics of poses; choose one with --topic: /a, /b, /tf:world>tool"
+    ) as one:
         read_bag(path)
+    assert "Frames of tf are chained by --frames PARENT CHILD" in str(one.value)
     assert pose_topics(path) == ["/a", "/b", "/tf:world>tool"]
     assert len(read_bag(path, "/b")[0].times) == 2
     with pytest.raises(InputFileError, match="there is no '/c' to read; choose one with --topic: /a"):

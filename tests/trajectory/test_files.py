@@ -268,7 +268,7 @@ def test_a_decimal_comma_is_refused_with_the_remedy(write) -> None:
 def test_an_empty_field_is_refused(write) -> None:
     fault = refused(write(text(",", table_with(1, 3, ""))))
     assert (fault.line, fault.field) == (2, "z")
-    assert "a number is missing" in str(fault)
+    assert "a number is missing; leave such rows out" in str(fault)
 
 
 @pytest.mark.parametrize(("separator", "extra"), [(" ", " 7"), (",", ",7"), (",", ","), (";", ";")])
