@@ -17,7 +17,7 @@ from simbridge.report.charts import Chart, Line, Panel, decimated, intervals
 from simbridge.report.palette import ATTAINED, ERROR_DASHES, ERRORS, LIMITER, PLANT, SETPOINT, SOLVER, TRACKING
 from simbridge.report.rendering import LegendEntry
 from simbridge.robot.pose import Array
-from simbridge.text import NO_BREAK
+from simbridge.text import NO_BREAK, SMALLEST
 
 # Smaller values, in mm or degrees, are rounding.
 ROUNDING = 1e-9
@@ -48,17 +48,16 @@ def errors_over_time(evaluation: Evaluation, summary: Summary) -> tuple[list[Leg
     # Gaps of less than two pixels are not seen.
     gap = 2.0 * float(stamps[-1] - stamps[0]) / WIDE + 1.5 * period
     bands = [(begin, end + period) for begin, end in intervals(evaluation.log.limited, stamps, gap)]
+    panels = worth_showing(panels)
     entries = [
-        LegendEntry(_legend_name(position, rotation, panels), position.colour, position.dash)
-        for position, rotation in zip(panels[0].lines, panels[1].lines, strict=True)
+        LegendEntry(_legend_name(lines, panels), lines[0].colour, lines[0].dash)
+        for lines in zip(*(panel.lines for panel in panels), strict=True)
     ]
     entries += [LegendEntry("setpoints limited", LIMITER, "band")] if bands else []
     shown = [replace(panel, lines=[line for line in panel.lines if line.values.max() > ROUNDING]) for panel in panels]
-    chart = Chart(shown, stamps, 480, bands, marks)
-    label = (
-        "Position error in mm and rotation error in degrees over time, logarithmic: tracking and its parts. "
-        f"Largest at {stamps[worst]:.2f} s"
-    )
+    chart = Chart(shown, stamps, 480 if len(shown) > 1 else 300, bands, marks)
+    what = "Position error in mm and rotation error in degrees" if len(shown) > 1 else "Position error in mm"
+    label = f"{what} over time, logarithmic: tracking and its parts. Largest at {stamps[worst]:.2f} s"
     drawn = at_both_widths(lambda width: chart.svg(f"time{width}", label, width))
     return [*entries, LegendEntry("worst sample", "", "cross")], chart.html(drawn)
 
@@ -94,6 +93,14 @@ def error_panels(evaluation: Evaluation, summary: Summary) -> list[Panel]:
     return panels
 
 
+def worth_showing(panels: Sequence[Panel]) -> list[Panel]:
+    """Panels of position and rotation; position alone, whose title then says so, where no rotation is to be seen."""
+    position, rotation = panels
+    if any(float(line.values.max()) >= SMALLEST for line in rotation.lines):
+        return [position, rotation]
+    return [replace(position, title=f"{position.title}; rotation below {SMALLEST:g}°")]
+
+
 def _without_delay(evaluation: Evaluation, summary: Summary) -> list[Line]:
     """The tracking error in mm and degrees with its delays removed; nothing if that changes little."""
     stamps, error = evaluation.log.stamp, evaluation.errors.tracking
@@ -109,16 +116,16 @@ def _without_delay(evaluation: Evaluation, summary: Summary) -> list[Line]:
     return [Line("delay removed", TRACKING, stamps[shown], values, 1.0, "dotted") for values in scaled]
 
 
-def _legend_name(position: Line, rotation: Line, panels: Sequence[Panel]) -> str:
-    """A curve's name, and a remark where the curve is outside the axes."""
-    missing = {}
-    for kind, line, panel in zip(("position", "rotation"), (position, rotation), panels, strict=True):
+def _legend_name(lines: Sequence[Line], panels: Sequence[Panel]) -> str:
+    """The name of a curve in each panel, and a remark where it is outside the axes."""
+    name, missing = lines[0].name, {}
+    for kind, line, panel in zip(("position", "rotation"), lines, panels, strict=False):
         if line.values.max() < max(panel.shown[0], ROUNDING):
             missing[kind] = "zero" if line.values.max() <= ROUNDING else "too small to show"
-    if len(missing) == 2 and len(set(missing.values())) == 1:
-        return f"{position.name} ({missing['position']})"
+    if len(missing) == len(panels) and len(set(missing.values())) == 1:
+        return f"{name} ({missing['position']})"
     why = ", ".join(f"{kind} {reason}" for kind, reason in missing.items())
-    return f"{position.name} ({why})" if why else position.name
+    return f"{name} ({why})" if why else name
 
 
 def peak_and_rms(values: Array) -> tuple[float, float]:

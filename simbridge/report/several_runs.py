@@ -29,6 +29,7 @@ from simbridge.report.over_time import (
     linear_panel,
     peak_and_rms,
     shown_range,
+    worth_showing,
 )
 from simbridge.report.palette import ERRORS, REFERENCE, RUN_DASHES, RUNS, TRACKING
 from simbridge.report.paths import Path, three_views
@@ -138,7 +139,8 @@ def _chart(comparison: Comparison, name: str, label: str, panels: Sequence[Panel
     """Panels over the time on the trajectory, which waits where a controller does."""
     times = [run.evaluation.log.plan_time for run in comparison.runs]
     clock = np.array([min(float(t[0]) for t in times), max(float(t[-1]) for t in times)])
-    return broad(name, label, Chart(panels, clock, 330, axis="Time on the trajectory (s)"))
+    height = 330 if len(panels) > 1 else 220
+    return broad(name, label, Chart(panels, clock, height, axis="Time on the trajectory (s)"))
 
 
 def _lines(comparison: Comparison, values: Sequence[Array]) -> list[Line]:
@@ -155,7 +157,7 @@ def _error_chart(comparison: Comparison) -> Markup:
         errors = [getattr(run.evaluation.errors.tracking, kind) * scale for run in comparison.runs]
         lines = [line for line in _lines(comparison, errors) if line.values.max() > ROUNDING]
         panels.append(Panel(title, lines, shown_range(map(peak_and_rms, errors)), unit, logarithmic=True))
-    return _chart(comparison, "time", "Tracking error of every run over time, in mm and degrees", panels)
+    return _chart(comparison, "time", "Tracking error of every run over time, in mm and degrees", worth_showing(panels))
 
 
 def _contour_chart(comparison: Comparison) -> Markup:
@@ -179,7 +181,8 @@ def _separation_chart(comparison: Comparison) -> Markup:
             if found is not None
         ]
         panels.append(linear_panel(title, unit, lines, 1e-6))
-    return _chart(comparison, "separation", "Separation from the first run over time, in mm and degrees", panels)
+    label = "Separation from the first run over time, in mm and degrees"
+    return _chart(comparison, "separation", label, worth_showing(panels))
 
 
 def _differences(comparison: Comparison) -> list[tuple[str, list[str]]]:

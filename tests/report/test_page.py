@@ -103,6 +103,14 @@ def test_an_angle_that_no_arm_keeps_is_not_given_as_a_number(measured: Any) -> N
     assert plain_spaces(headline(summary)).endswith("on made_up; rotation below 0.01°.")
 
 
+def test_rotations_that_no_arm_keeps_are_not_drawn(measured: Any) -> None:
+    with drawing_style():
+        _, small = errors_over_time(*measured(plant_offset=1e-7))
+        _, large = errors_over_time(*measured(plant_offset=1e-3))
+    assert "Position error (mm); rotation below 0.0001°" in small and "Rotation error (°)" not in small
+    assert "Rotation error (°)" in large and "rotation below" not in large
+
+
 def test_a_length_that_no_arm_keeps_is_not_given_as_a_number(measured: Any) -> None:
     _, summary = measured(plant_offset=2e-6)
     assert 0.0 < summary["tracking_error"]["position_m"]["max"] < 1e-5
