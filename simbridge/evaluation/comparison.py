@@ -175,7 +175,7 @@ def prediction_error(simulated: Evaluation, measured: Evaluation) -> PredictionE
 
 
 def _largest(values: Array) -> Largest:
-    return {"rms": float(rms(values)), "max": float(np.abs(values).max())}
+    return {"rms": rms(values), "max": float(np.abs(values).max())}
 
 
 def _increasing(times: Array) -> Array:

@@ -89,7 +89,7 @@ def check_servo_law(law: ServojLaw, log: LogColumns, predicted: Callable[[Servoj
         with contextlib.suppress(InvalidParameter):
             other = ServojLaw(law.cycle, found.gain, found.lookahead)
             distance = np.linalg.norm(predicted(law)[:, :3] - predicted(other)[:, :3], axis=1)
-            check["prediction_off_m"] = {"rms": float(rms(distance)), "max": float(distance.max())}
+            check["prediction_off_m"] = {"rms": rms(distance), "max": float(distance.max())}
     return check
 
 

@@ -130,7 +130,7 @@ def _legend_name(lines: Sequence[Line], panels: Sequence[Panel]) -> str:
 
 def peak_and_rms(values: Array) -> tuple[float, float]:
     """Of the curve of an error (T,)."""
-    return float(values.max()), float(rms(values))
+    return float(values.max()), rms(values)
 
 
 def shown_range(levels: Iterable[tuple[float, float]]) -> tuple[float, float]:

@@ -72,9 +72,9 @@ def test_poses_are_measured_where_the_target_rests_so_that_a_delay_is_no_error_o
     for number in (1, 2):
         figures = at_stop(found, number)
         lengths = np.array([4e-4, 0.0, 4e-4])
-        assert figures["AP"] == figure("AP", pytest.approx(1e-3, abs=1e-9), "m", 3, 30, number)
+        assert figures["AP"] == {**figure("AP", pytest.approx(1e-3, abs=1e-9), "m", 3, 30), "stop": number}
         spread = lengths.mean() + 3.0 * lengths.std(ddof=1)
-        assert figures["RP"] == figure("RP", pytest.approx(spread, abs=1e-9), "m", 3, 30, number)
+        assert figures["RP"] == {**figure("RP", pytest.approx(spread, abs=1e-9), "m", 3, 30), "stop": number}
         assert (figures["stabilisation time"]["value"], figures["OV"]["value"]) == (0.0, 0.0)
 
 

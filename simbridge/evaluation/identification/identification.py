@@ -208,7 +208,7 @@ def _servoj(
     turn = calls.law.begin / motion.cycle
     phase = max(float(motion.cycle * (turn - np.floor(turn + 1e-6))), 0.0)
     servoj, size = _servoj_result(refined, phase, float(calls.law.duration)), np.abs(errors)
-    left, span = float(rms(size)), float(np.median(np.diff(obeying.times)))
+    left, span = rms(size), float(np.median(np.diff(obeying.times)))
     if span > 1.01 * calls.law.duration and left > max(_UNSEEN, 10.0 * servoj["residual_rad"]["p99"]):
         reasons["prediction"] = (
             f"rows are {1e3 * span:.3g} ms apart and calls last {1e3 * calls.law.duration:.3g} ms: which commands the "

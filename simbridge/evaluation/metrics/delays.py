@@ -33,7 +33,7 @@ PosePart = Literal["position", "rotation"]
 Part = Literal["both", "position", "rotation"]
 # Weight of a radian in m: about the length of a tool, so that 1 mm and 10 mrad count the same.
 ROTATION_LENGTH = 0.1
-# Default limit of the search, in s; the search never goes beyond half of the recorded time.
+# Limit of the search in either direction, s; it never goes beyond half of the recorded time.
 MAX_DELAY = 2.0
 # Distance in m (0.1 mm, or 1 mrad at ROTATION_LENGTH) from its first pose that a motion needs to have a delay.
 MIN_MOTION = 1e-4
@@ -64,9 +64,7 @@ def sampled(times: ArrayLike, poses: ArrayLike) -> Motion:
     return lambda at: pose.interpolate(t, p, at)
 
 
-def delay(
-    times: ArrayLike, desired: Motion, attained: ArrayLike, *, max_delay: float = MAX_DELAY, part: Part = "both"
-) -> float | None:
+def delay(times: ArrayLike, desired: Motion, attained: ArrayLike, *, part: Part = "both") -> float | None:
     """Time in s by which an attained motion lags a desired one; negative if it leads.
 
     If the motions differ by a delay only, it is exact to 0.03 ms. If their shapes differ as well, as after a
@@ -77,7 +75,6 @@ def delay(
         times: Strictly increasing stamps (T,) in s.
         desired: The desired motion, a function of the same clock; called only within the range of the times.
         attained: Poses (T, 7) at the stamps.
-        max_delay: The longest delay to look for, in either direction, s. Half of the recorded time is always a limit.
         part: What counts.
 
     Returns:
@@ -98,7 +95,7 @@ def delay(
     uniform = pose.interpolate(t, poses, grid)
     stride = -(-len(t) // MAX_COMPARED)
     t, poses = t[::stride], poses[::stride]
-    limit = min(max_delay, 0.5 * (t[-1] - t[0]))
+    limit = min(MAX_DELAY, 0.5 * (t[-1] - t[0]))
 
     def mean_squared_distance(shift: float, inside: NDArray[np.bool_] | None = None) -> float:
         inside = _inside(t, shift, shift) if inside is None else inside

@@ -21,6 +21,9 @@ from simbridge.errors import InvalidParameter, UnusableSamples
 from simbridge.evaluation.metrics.samples import column, rows, stamps
 from simbridge.robot.pose import Array
 
+# Largest time between a crossing of a plane and its expected instant, s.
+WINDOW = 0.5
+
 
 class Figure(TypedDict):
     """One figure, as summary.json holds it, in SI units (percent for AV and RV)."""
@@ -33,9 +36,9 @@ class Figure(TypedDict):
     stop: int | None  # for a figure of a pose the number of its stop, from 1; None for a figure of the path
 
 
-def figure(symbol: str, value: float | None, unit: str, cycles: int, asked: int, stop: int | None = None) -> Figure:
-    """A figure from its parts."""
-    return {"symbol": symbol, "value": value, "unit": unit, "cycles": cycles, "asked": asked, "stop": stop}
+def figure(symbol: str, value: float | None, unit: str, cycles: int, asked: int) -> Figure:
+    """A figure of the path, or of a pose whose stop is still to be named, from its parts."""
+    return {"symbol": symbol, "value": value, "unit": unit, "cycles": cycles, "asked": asked, "stop": None}
 
 
 def pose_figures(commanded: ArrayLike, attained: ArrayLike) -> tuple[Figure, Figure]:
@@ -74,23 +77,17 @@ def path_figures(commanded: ArrayLike, attained: ArrayLike) -> tuple[Figure, Fig
 
 
 def plane_crossings(
-    points: ArrayLike,
-    directions: ArrayLike,
-    expected: ArrayLike,
-    times: ArrayLike,
-    attained: ArrayLike,
-    *,
-    window: float = 0.5,
+    points: ArrayLike, directions: ArrayLike, expected: ArrayLike, times: ArrayLike, attained: ArrayLike
 ) -> Array:
     """Forward crossings (m, 3) of a path with planes, in m; NaN where there is none.
 
     Args:
         points: A point (m, 3) in each plane, m.
         directions: Normals (m, 3) of the planes: the directions of the commanded path.
-        expected: Instants (m,) at which the crossings are due, s. Of several crossings the nearest in time counts.
+        expected: Instants (m,) at which the crossings are due, s. Of several crossings the nearest in time counts,
+            within WINDOW.
         times: Strictly increasing stamps (T,) of the same clock, s.
         attained: Positions (T, 3), straight in between, m.
-        window: Largest time between a crossing and its expected instant, s.
     """
     p = rows("points", points, 3)
     u = rows("directions", directions, 3, len(p))
@@ -98,7 +95,7 @@ def plane_crossings(
     t = stamps("times", times)
     x = rows("attained positions", attained, 3, len(t))
     found = np.full((len(p), 3), np.nan)
-    first, last = np.searchsorted(t, due - window), np.searchsorted(t, due + window, side="right")
+    first, last = np.searchsorted(t, due - WINDOW), np.searchsorted(t, due + WINDOW, side="right")
     for i, (low, high) in enumerate(zip(first, last, strict=True)):
         height = (x[low:high] - p[i]) @ u[i]
         before = np.flatnonzero((height[:-1] <= 0.0) & (height[1:] > 0.0))

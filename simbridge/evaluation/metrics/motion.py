@@ -150,7 +150,7 @@ def _use(values: Array, limit: Array | None) -> JointUse:
 
 def _peak_and_rms(values: Array) -> tuple[float, float] | None:
     """Of one joint; None without values."""
-    return (float(np.abs(values).max()), float(rms(values))) if len(values) else None
+    return (float(np.abs(values).max()), rms(values)) if len(values) else None
 
 
 def _joint_use(used: Sequence[tuple[float, float] | None], limit: Array | None) -> JointUse:
@@ -164,11 +164,7 @@ def _joint_use(used: Sequence[tuple[float, float] | None], limit: Array | None) 
 
 
 def near_singularity(
-    joints: ArrayLike,
-    jacobians: Callable[[Array], Array],
-    *,
-    threshold: float = NEAR_SINGULAR,
-    motions: int | None = None,
+    joints: ArrayLike, jacobians: Callable[[Array], Array], *, motions: int | None = None
 ) -> Singularity:
     """Share of samples near a singularity, and the smallest singular value and manipulability.
 
@@ -176,7 +172,6 @@ def near_singularity(
         joints: Joint positions (T, n), T at least 1.
         jacobians: Maps joint positions (K, n) to Jacobians (K, m, n), m being the rows of the task. With n < m there
             are n singular values.
-        threshold: A sample is near a singularity if its smallest singular value is below this.
         motions: Number of independent directions in which the arm can move at all: 2 for the position of a planar arm,
             which is not singular because it cannot leave its plane. The smaller of m and n by default.
     """
@@ -188,8 +183,8 @@ def near_singularity(
     )
     values = values[:, :motions]
     return {
-        "share": float(np.mean(values[:, -1] < threshold)),
-        "threshold": threshold,
+        "share": float(np.mean(values[:, -1] < NEAR_SINGULAR)),
+        "threshold": NEAR_SINGULAR,
         "smallest_singular_value": float(values[:, -1].min()),
         "manipulability": float(values.prod(axis=1).min()),
     }

@@ -71,12 +71,7 @@ def path_summary(contour: ContourError) -> PathSummary:
 
 
 def _signed(values: Array) -> SignedStatistics:
-    return {
-        "rms": float(rms(values)),
-        "mean": float(values.mean()),
-        "min": float(values.min()),
-        "max": float(values.max()),
-    }
+    return {"rms": rms(values), "mean": float(values.mean()), "min": float(values.min()), "max": float(values.max())}
 
 
 def contour_error(

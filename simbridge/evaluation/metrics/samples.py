@@ -13,7 +13,7 @@ show mostly noise. The fit is exact for a polynomial of second degree. Of a vibr
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypedDict
+from typing import TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -78,9 +78,9 @@ def largest(columns: Array) -> list[float]:
     return [float(value) for value in np.maximum(columns.max(axis=0), -columns.min(axis=0))]
 
 
-def rms(values: Array, axis: int | None = None) -> Any:
-    """The root mean square, of all or along an axis."""
-    return np.sqrt(np.mean(values**2, axis=axis))
+def rms(values: Array) -> float:
+    """The root mean square of all values."""
+    return float(np.sqrt(np.mean(values**2)))
 
 
 def stamps(name: str, values: ArrayLike) -> Array:
@@ -184,7 +184,7 @@ def statistics(values: ArrayLike) -> Statistics:
     if len(array) == 0:
         raise UnusableSamples("values of a statistic", "there are none. Evaluate at least one sample.")
     return {
-        "rms": float(rms(array)),
+        "rms": rms(array),
         "mean": float(np.mean(array)),
         "p95": float(np.percentile(array, 95.0)),
         "max": float(np.max(array)),

@@ -288,13 +288,16 @@ def test_an_arm_that_moves_in_the_opposite_direction_has_no_delay(motion: Motion
     assert delay(t, motion, mirrored) is None
 
 
-def test_a_delay_beyond_the_limit_is_not_clipped_to_it() -> None:
+@pytest.mark.parametrize(
+    ("limit", "late", "found"),
+    [(0.25, 0.3, None), (0.35, 0.3, 0.3), (2.0, 2.5, None), (10.0, 2.5, 2.5), (0.25, -0.3, None)],
+)
+def test_a_delay_beyond_the_limit_is_not_clipped_to_it(
+    monkeypatch: pytest.MonkeyPatch, limit: float, late: float, found: float | None
+) -> None:
+    monkeypatch.setattr(delays, "MAX_DELAY", limit)
     t = STAMPS[0.008]
-    assert delay(t, line, line(t - 0.3), max_delay=0.25) is None
-    assert delay(t, line, line(t - 0.3), max_delay=0.35) == pytest.approx(0.3, abs=PRECISION)
-    assert delay(t, line, line(t - 2.5)) is None
-    assert delay(t, line, line(t - 2.5), max_delay=10.0) == pytest.approx(2.5, abs=PRECISION)
-    assert delay(t, line, line(t + 0.3), max_delay=0.25) is None
+    assert delay(t, line, line(t - late)) == (None if found is None else pytest.approx(found, abs=PRECISION))
 
 
 def test_too_few_samples_have_no_delay() -> None:

@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from simbridge.errors import InvalidParameter, UnusableSamples
+from simbridge.evaluation.metrics import iso9283
 from simbridge.evaluation.metrics.iso9283 import (
     corner_figures,
     figure,
@@ -88,7 +89,9 @@ def test_a_late_and_uneven_motion_crosses_the_planes_at_the_points_of_its_path()
     np.testing.assert_allclose(found[:, 1], 1e-3 * np.sin(points[:, 0] / 0.1 + 0.0437), atol=2e-8)
 
 
-def test_of_several_forward_crossings_the_one_closest_to_its_expected_time_counts() -> None:
+def test_of_several_forward_crossings_the_one_closest_to_its_expected_time_counts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     # Laps of a circle go through the plane x = 0 forwards at the bottom, backwards at the top.
     t = np.arange(0.0, 20.0, 0.01)
     laps = np.stack([np.sin(t), -np.cos(t), 0.01 * t], axis=1)
@@ -96,7 +99,8 @@ def test_of_several_forward_crossings_the_one_closest_to_its_expected_time_count
     found = plane_crossings(np.zeros((2, 3)), [[1.0, 0.0, 0.0]] * 2, due, t, laps)
     np.testing.assert_allclose(found[:, 1], -1.0, atol=1e-4)
     np.testing.assert_allclose(found[:, 2], [0.02 * math.pi, 0.04 * math.pi], atol=1e-4)
-    missing = plane_crossings(np.zeros((1, 3)), [[1.0, 0.0, 0.0]], [math.pi], t, laps, window=0.3)
+    monkeypatch.setattr(iso9283, "WINDOW", 0.3)
+    missing = plane_crossings(np.zeros((1, 3)), [[1.0, 0.0, 0.0]], [math.pi], t, laps)
     assert np.isnan(missing).all()
 
 

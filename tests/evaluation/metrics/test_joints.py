@@ -116,12 +116,13 @@ def test_manipulability_of_a_planar_arm_is_the_sine_of_its_elbow() -> None:
         assert found["manipulability"] == pytest.approx(abs(math.sin(elbow)))
 
 
-def test_the_share_near_a_singularity_is_counted() -> None:
+def test_the_share_near_a_singularity_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(motion, "NEAR_SINGULAR", 0.2)
     # The smallest singular value falls with the elbow; it passes the threshold once on this sweep.
     elbows = np.linspace(0.0, 1.0, 1001)
     joints = np.column_stack([np.zeros(1001), elbows])
     least = np.linalg.svd(planar(joints), compute_uv=False)[:, -1]
-    found = near_singularity(joints, planar, threshold=0.2)
+    found = near_singularity(joints, planar)
     assert found["share"] == pytest.approx(np.count_nonzero(least < 0.2) / 1001)
     assert 0.0 < found["share"] < 1.0
     assert found["smallest_singular_value"] == pytest.approx(0.0, abs=1e-12)
@@ -136,6 +137,7 @@ def test_a_ur10_with_a_nearly_straight_wrist_or_elbow_is_singular(joint: int, ne
 
 
 def test_a_long_recording_is_evaluated_at_evenly_spaced_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(motion, "NEAR_SINGULAR", 0.2)
     monkeypatch.setattr(motion, "MAX_COMPARED", 100)
     monkeypatch.setattr(motion, "BLOCK", 30)
     joints = np.column_stack([np.zeros(1001), np.linspace(0.0, 1.0, 1001)])
@@ -145,9 +147,9 @@ def test_a_long_recording_is_evaluated_at_evenly_spaced_samples(monkeypatch: pyt
         seen.append(len(q))
         return planar(q)
 
-    found = near_singularity(joints, counted, threshold=0.2)
+    found = near_singularity(joints, counted)
     assert sum(seen) == 91 and max(seen) == 30
-    assert found["share"] == pytest.approx(near_singularity(joints, planar, threshold=0.2)["share"], abs=0.02)
+    assert found["share"] == pytest.approx(near_singularity(joints, planar)["share"], abs=0.02)
 
 
 def test_a_joint_near_an_end_of_its_range_counts_and_an_endless_joint_never_does() -> None:
