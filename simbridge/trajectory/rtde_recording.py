@@ -23,6 +23,7 @@ from simbridge.errors import InputFileError
 from simbridge.robot.files import MAX_SAMPLES_TEXT, MIB, open_file, read_bytes
 from simbridge.robot.pose import Array
 from simbridge.text import counted, listed
+from simbridge.trajectory.text import is_number, lines_of
 
 # The columns that are read, with their width: a recording has a hundred more.
 FIELDS = {
@@ -149,15 +150,14 @@ class _Table:
                 self.notes.append("the compressed file is cut off or damaged: only what is before that is used")
         if b"\0" in data[:10_000]:
             self.refuse("this is a binary file (or UTF-16), not a text file in UTF-8")
-        text = data.decode("utf-8-sig", "replace")
-        self._lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        self._lines = lines_of(data.decode("utf-8-sig", "replace"))
         first = next((i for i, line in enumerate(self._lines) if line.strip().strip("#")), None)
         if first is None:
             self.refuse("it is empty")
         header = self._lines[first].lstrip("# ")
         self._separator = _separator(header)
         names = _fields(header, self._separator)
-        if all(map(_is_number, names)):
+        if all(map(is_number, names)):
             needed = "timestamp, target_q_0 to target_q_5, target_qd_0 ..., target_qdd_0 ..., actual_q_0 ..."
             self.refuse(f"it has no header: the first line must name the columns, such as {needed}", line=first + 1)
         self._width, self._first = len(names), first + 1
@@ -190,7 +190,7 @@ class _Table:
             try:
                 values.extend([float(words[k] or "nan") for k in indices])
             except ValueError:
-                wrong = next(words[k] for k in indices if words[k] and not _is_number(words[k]))
+                wrong = next(words[k] for k in indices if words[k] and not is_number(words[k]))
                 self.refuse(f"'{wrong}' is not a number", line=i + 1)
             numbers.append(i + 1)
         return np.array(values).reshape(-1, len(indices)), numbers
@@ -229,11 +229,3 @@ def _elements(names: Sequence[str]) -> dict[str, list[int]]:
         for name, columns in found.items()
         if sorted(columns) in (list(range(len(columns))), list(range(1, len(columns) + 1)))
     }
-
-
-def _is_number(word: str) -> bool:
-    try:
-        float(word)
-    except ValueError:
-        return False
-    return True

@@ -51,8 +51,8 @@ def parse_text(
     Raises:
         InputFileError: It is not a table of poses; with line and column.
     """
-    # Some programs put every field in quotation marks. str.splitlines would also split where editors count no line.
-    lines = text.replace('"', "").replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    # Some programs put every field in quotation marks.
+    lines = lines_of(text.replace('"', ""))
     captured = _motion_capture(path, lines, choice, body)
     if captured is None and body is not None:
         raise InputFileError(path, f"a text file has no topic '{body}'; omit --topic")
@@ -72,10 +72,15 @@ def parse_text(
     return table
 
 
+def lines_of(text: str) -> list[str]:
+    """The lines of a text, whatever ends them; str.splitlines would also split where editors count no line."""
+    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+
+
 def _separator(line: str) -> str | None:
     """What is between the fields of a line; None for blanks. Between tabs, names and times may have blanks in them."""
     parts = [part.split() for part in line.strip().split("\t")]
-    lists = any(not words or (len(words) > 1 and all(map(_is_number, words))) for words in parts)
+    lists = any(not words or (len(words) > 1 and all(map(is_number, words))) for words in parts)
     return next((separator for separator in ";,\t"[: 2 if lists else 3] if separator in line.strip()), None)
 
 
@@ -193,7 +198,7 @@ def _table(path: str | Path, lines: Sequence[str], columns: Columns, first: int)
             values.extend(map(float, pick(fields)))
         except ValueError:
             raise _word(path, number, names, pick(fields)) from None
-        if "_" in content and not all(map(_is_number, pick(fields))):
+        if "_" in content and not all(map(is_number, pick(fields))):
             raise _word(path, number, names, pick(fields))
         if not plain:
             stamps.append(tuple(bare(fields[i]) for i in times))
@@ -221,8 +226,8 @@ def _is_long_or_a_date(line: str, separator: str | None, place: int) -> bool:
     return bool(WALL_CLOCK.match(word)) or (word.isdecimal() and float(word) >= LONG)
 
 
-def _is_number(word: str) -> bool:
-    # float() accepts 1_5 for 15; in a file it is a misprint.
+def is_number(word: str) -> bool:
+    """Whether a word of a file is a number; float() accepts 1_5 for 15, which is a misprint."""
     try:
         float(word)
     except ValueError:
@@ -232,10 +237,10 @@ def _is_number(word: str) -> bool:
 
 def _word(path: str | Path, number: int, names: Sequence[str], fields: Sequence[str]) -> InputFileError:
     """The error about the first field that is not a number."""
-    name, word = next(pair for pair in zip(names, fields, strict=True) if not _is_number(pair[1]))
+    name, word = next(pair for pair in zip(names, fields, strict=True) if not is_number(pair[1]))
     word = word.strip()
     reason = f"'{word}' is not a number" if word else "a number is missing; leave such rows out"
-    if _is_number(word.replace(",", ".", 1)):
+    if is_number(word.replace(",", ".", 1)):
         reason += "; write it with a decimal point"
     elif ":" in word:
         reason += f"; {OF_DAY}"
