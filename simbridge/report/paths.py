@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
@@ -10,6 +9,7 @@ from typing import NamedTuple, TypeAlias
 import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.ticker import LogLocator, MaxNLocator
 
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.report.charts import decimated_path, path_map
@@ -275,12 +275,14 @@ def colour_steps(error: Array) -> Array:
     if worst < SMALLEST:
         return np.array([0.0, SMALLEST])
     if worst <= 20.0 * usual:
-        step = next(step for step in _round_numbers((1.0, 2.0, 2.5, 5.0), worst) if worst <= LEVELS * step)
-        inner = step * np.arange(1, LEVELS + 1)
+        inner = np.array(MaxNLocator(LEVELS, steps=(1.0, 2.0, 2.5, 5.0, 10.0)).tick_values(0.0, worst)[1:])
     else:
         least = max(float(np.percentile(error, 10.0)), 1e-5 * worst, SMALLEST)
-        mantissas = next(m for m in ((1.0, 2.0, 5.0), (1.0, 3.0), (1.0,)) if _between(m, least, worst) < LEVELS)
-        inner = np.array([edge for edge in _round_numbers(mantissas, worst) if edge > least])
+        for mantissas in ((1.0, 2.0, 5.0), (1.0, 3.0), (1.0,)):
+            ticks = np.array(LogLocator(subs=mantissas, numticks=100).tick_values(least, worst))
+            inner = ticks[(ticks > least) & (ticks < worst)]
+            if len(inner) < LEVELS:
+                break
     # No last step that is hardly wider than the rounding of its numbers.
     return np.concatenate([[0.0], inner[inner < 0.98 * worst], [worst]])
 
@@ -288,16 +290,6 @@ def colour_steps(error: Array) -> Array:
 def edge_names(edges: Array) -> list[str]:
     """Of these errors, mm, with three digits."""
     return [as_written(float(f"{edge:.3g}")) for edge in edges]
-
-
-def _round_numbers(mantissas: tuple[float, ...], largest: float) -> list[float]:
-    """Increasing, over six decades up to that of `largest`."""
-    last = math.floor(math.log10(largest))
-    return [m * 10.0**decade for decade in range(last - 6, last + 1) for m in mantissas]
-
-
-def _between(mantissas: tuple[float, ...], least: float, largest: float) -> int:
-    return sum(least < number < largest for number in _round_numbers(mantissas, largest))
 
 
 def worst_sample(evaluation: Evaluation, reference: Array, setpoint: Array, attained: Array) -> Figure:
