@@ -160,15 +160,15 @@ def read_xml(path: Path, packages: Packages) -> Element:
     parser.StartElementHandler = start
     parser.EndElementHandler = lambda _tag: stack.pop()
     try:
-        parser.Parse(_expanded(path, packages) if is_xacro else text, True)
+        parser.Parse(_expanded(path, text, packages) if is_xacro else text, True)
     except xml.parsers.expat.ExpatError as error:
         reason = xml.parsers.expat.ErrorString(error.code)
         raise InputFileError(path, f"this is not well-formed XML: {reason}", line=error.lineno) from None
     return top.children[0]
 
 
-def _expanded(path: Path, packages: Packages) -> str:
-    """The URDF that a xacro file stands for, with the arguments' defaults, by the xacro package, without ROS."""
+def _expanded(path: Path, text: str, packages: Packages) -> str:
+    """The URDF that a xacro file with this text stands for, with the arguments' defaults, by the xacro package, without ROS."""
     xacro = optional_package("xacro", "xacro", f"Reading {path}", "xacro")
     missing: list[str] = []
     try:
@@ -178,8 +178,12 @@ def _expanded(path: Path, packages: Packages) -> str:
             return str(xacro.process_file(str(path)).toprettyxml(indent=" "))
     except Exception as error:  # whatever a file's expressions bring about
         if missing:
-            name = missing[0]
-            reason = f"there is no package '{name}' for $(find {name}); say where it is with --package {name}=DIR"
+            # xacro ends at the first one: the others that the file itself names are looked for here.
+            others = re.findall(r"\$\(find ([\w.-]+)\)", text)
+            missing += [name for name in others if not any(map(Path.is_dir, packages.places(name)))]
+            each = ", nor ".join(f"'{name}' for $(find {name})" for name in dict.fromkeys(missing))
+            flag = ",".join(f"{name}=DIR" for name in dict.fromkeys(missing))
+            reason = f"there is no package {each}; say where it is with --package {flag}"
             raise InputFileError(path, reason) from None
         reason = " ".join(f"xacro cannot expand it: {type(error).__name__}: {error}".split())
         advice = "if it needs arguments, expand it first: xacro FILE NAME:=VALUE > arm.urdf"
