@@ -212,9 +212,9 @@ class _Bodies:
         """Which meshes could not be read, and which inertia no body has, each in a sentence."""
         if self._odd:
             yield f"{listed(list(self._odd))}: {next(iter(self._odd.values()))}. The inertia is used as it is."
-        if self._missing:
-            first, reason = next(iter(self._missing.items()))
-            more = f" and {len(self._missing) - 1} more" if len(self._missing) > 1 else ""
+        for reason in dict.fromkeys(self._missing.values()):
+            first, *others = (mesh for mesh, why in self._missing.items() if why == reason)
+            more = f" and {len(others)} more" if others else ""
             yield f"The mesh {first}{more} is neither drawn nor part of collision checks: {reason}"
 
     def of(self, name: str) -> Link:

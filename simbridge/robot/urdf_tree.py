@@ -168,7 +168,7 @@ def read_xml(path: Path, packages: Packages) -> Element:
 
 
 def _expanded(path: Path, text: str, packages: Packages) -> str:
-    """The URDF that a xacro file with this text stands for, with the arguments' defaults, by the xacro package, without ROS."""
+    """The URDF that a xacro file of this text stands for, with the arguments' defaults, by the package xacro alone."""
     xacro = optional_package("xacro", "xacro", f"Reading {path}", "xacro")
     missing: list[str] = []
     try:

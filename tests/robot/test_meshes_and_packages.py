@@ -81,6 +81,16 @@ def test_packages_are_found(tmp_path, monkeypatch, where):
     assert found is not None and found.samefile(file)
 
 
+def test_meshes_of_several_missing_packages_are_noted_each_with_its_flag(tmp_path):
+    path = arm(tmp_path, "package://one/a.stl")
+    base = (
+        '<link name="base_link"><visual><geometry><mesh filename="package://other/b.stl"/></geometry></visual></link>'
+    )
+    path.write_text(path.read_text().replace('<link name="base_link"/>', base))
+    notes = read_urdf(path).notes
+    assert [note.partition("with ")[2] for note in notes] == ["--package other=DIR.", "--package one=DIR."]
+
+
 def test_a_missing_mesh_is_one_note_that_says_what_follows_and_the_flag(tmp_path):
     (note,) = read_urdf(arm(tmp_path, "package://nowhere/a.stl")).notes
     assert note == (
