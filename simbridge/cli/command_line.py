@@ -37,7 +37,9 @@ Simulated arm: UR's servoj, gain 2000, lookahead 0.03 s.
 
 The law was verified on a real UR5e at gain 300: docs/validation.md.
 
-Begin with: simbridge run square_tracking"""
+Begin with: simbridge run square_tracking
+
+The version: simbridge --version"""
 
 
 def main(words: list[str] | None = None) -> int:

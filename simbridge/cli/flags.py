@@ -122,8 +122,7 @@ class Export:
 
     run: RunDirectory
     to: Annotated[str, arg(metavar="FORMAT")]
-    """csv, parquet, mat (MATLAB): a table samples.*; tum: {reference,target,setpoint,attained}.tum; mcap: samples.mcap;
-    bag: rosbag2/ (ROS 2); rerun: samples.rrd."""
+    """csv, parquet, mat (MATLAB), mcap, rerun (.rrd): samples.*; tum: four files of poses; bag: rosbag2/ (ROS 2)."""
     as_json: AsJson = False
 
 

@@ -385,6 +385,10 @@ def test_the_version_is_the_packages(cli):
     assert (answer.status, answer.out.split()) == (0, ["simbridge", simbridge.__version__])
 
 
+def test_the_help_names_the_flag_of_the_version(cli):
+    assert "simbridge --version" in cli("--help").out
+
+
 def test_without_a_command_the_commands_are_shown(cli):
     answer = cli()
     assert answer.status == 0
