@@ -25,8 +25,10 @@ from simbridge.evaluation.external_measurement import external_repeats_result, e
 from simbridge.evaluation.metrics.samples import statistics
 from simbridge.evaluation.metrics.tracking import ERROR_PARTS
 from simbridge.evaluation.repeatability import common_summary
+from simbridge.evaluation.summary import what_ran
 from simbridge.recording.run_directory import RunDirectory, is_of_repeats
-from simbridge.report.several_runs import about, compare_page, comparison_headline, write_repeats_page
+from simbridge.report.several_runs import about, compare_page, comparison_headline, mean_headline, write_repeats_page
+from simbridge.report.verdict import external_headline, source_of
 from simbridge.robot import pose
 from simbridge.robot.files import write_file, writing
 from simbridge.sweeps.comparison import compare_sweeps, comparison_page, comparison_rows, is_sweep
@@ -162,14 +164,14 @@ def evaluate(
     recordings = [read_trajectory(file, topic=topic, columns=columns, rate=rate) for file in attained]
     repeats = common_summary(path) if is_of_repeats(path) else None
     if repeats is not None:
-        directory, show = RunDirectory(path), _show_external_repeats
+        directory, facts, show = RunDirectory(path), {**repeats}, _show_external_repeats
         found = external_repeats_result(_completed_runs(path, repeats), recordings, find_marker=find_marker)
         result = {"run": str(path), "attained": files, **found}
     elif len(files) != 1:
         raise InvalidParameter("number of recordings (--attained)", len(files), "1 for a run that is not repeated")
     else:
         evaluation = Evaluation.read(path)
-        directory, show = evaluation.directory, _show_external
+        directory, facts, show = evaluation.directory, {**what_ran(evaluation.settings)}, _show_external
         measured = measure_externally(evaluation, recordings[0], find_marker=find_marker)
         result = {"run": run, "attained": files[0], **external_result(evaluation, measured)}
     directory.write_evaluation(result)
@@ -178,7 +180,7 @@ def evaluate(
     if as_json:
         print(json.dumps(result, indent=2, allow_nan=False))
     else:
-        show(result, find_marker)
+        show(result, facts, find_marker)
         print(f"Written: {directory.evaluation_file}")
     return 0
 
@@ -191,15 +193,10 @@ def _completed_runs(path: Path, summary: Mapping[str, Any]) -> dict[str, Evaluat
     return {name: Evaluation.of(RunDirectory.open(path / name)) for name in completed}
 
 
-def _show_external(result: Mapping[str, Any], find_marker: bool) -> None:
+def _show_external(result: Mapping[str, Any], facts: Mapping[str, Any], find_marker: bool) -> None:
     """The two errors next to each other, then what was estimated to compare them."""
     console = Console(highlight=False)
-    error = result["tracking_error"]["witness"]["position_m"]
-    console.print(
-        f"[bold]External measurement: tracking error {millimetres(error['rms'])} mm RMS, "
-        f"max {millimetres(error['max'])} mm[/bold]\n",
-        soft_wrap=True,
-    )
+    say(console, f"{external_headline(facts, result['tracking_error']['witness']['position_m'])}\n", style="bold")
     console.print(_errors(result))
     console.print(f"\nEstimated from {counted(result['samples'], 'sample')} and removed:")
     console.print(f"  clock   the recording's is ahead by {_clock_offset(result)} s", soft_wrap=True)
@@ -207,9 +204,10 @@ def _show_external(result: Mapping[str, Any], find_marker: bool) -> None:
     console.print("A constant offset, rotation or delay of the arm cannot be determined from these.")
 
 
-def _show_external_repeats(result: Mapping[str, Any], find_marker: bool) -> None:
+def _show_external_repeats(result: Mapping[str, Any], facts: Mapping[str, Any], find_marker: bool) -> None:
     console = Console(highlight=False)
-    console.print(f"[bold]External measurement of {counted(len(result['runs']), 'run')}[/bold]\n")
+    errors = [run["tracking_error"]["witness"]["position_m"]["rms"] for run in result["runs"]]
+    say(console, f"{mean_headline(source_of(facts, externally=True), facts['scenario'], errors)}\n", style="bold")
     rows = []
     for run in result["runs"]:
         external, own = (run["tracking_error"][name]["position_m"] for name in ("witness", "self_reported"))

@@ -232,9 +232,14 @@ def repeats_headline(summary: RepeatsSummary) -> str:
     errors = [error["position_m"]["rms"] for error in completed if error]
     if not errors:
         return f"No run of {summary['scenario']} completed."
+    return mean_headline(source_of(summary), summary["scenario"], errors)
+
+
+def mean_headline(source: str, scenario: str, errors: Sequence[float]) -> str:
+    """The mean of the RMS errors of runs, m, and their standard deviation where it changes a digit."""
     mean, deviation = fmean(errors), stdev(errors) if len(errors) > 1 else None
     size, number = with_deviation(mean, deviation), counted(len(errors), "run")
-    text = f"{source_of(summary)}: {size} RMS tracking error on {summary['scenario']}"
+    text = f"{source}: {size} RMS tracking error on {scenario}"
     return f"{text} (mean {'and standard deviation ' if '±' in size else ''}of {number})."
 
 

@@ -68,10 +68,18 @@ def headline(summary: Summary) -> str:
     return f"{text}."
 
 
-def source_of(facts: Mapping[str, Any]) -> str:
+def external_headline(facts: Mapping[str, Any], error: Mapping[str, float]) -> str:
+    """What an external measurement shows, for which plant, by what was run and the distances; as `headline`."""
+    size = f"{_mm(error['rms'])} RMS tracking error (max {_mm(error['max'])})"
+    return f"{source_of(facts, externally=True)}: {size} on {facts['scenario']}."
+
+
+def source_of(facts: Mapping[str, Any], *, externally: bool = False) -> str:
     """Whether an error is predicted or measured, and for which plant, by the summary of a run or of repeats."""
     title = facts["robot_title"]
     arm = f"{'an' if title[:1] in tuple('AEIOaeio') else 'a'} {title} with {_servo(facts)}"
+    if externally:
+        return f"Measured externally for {arm}"
     if facts["backend"] == SIMULATION:
         return f"Predicted for {arm}"
     if facts.get("emulated"):

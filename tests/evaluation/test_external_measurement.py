@@ -106,6 +106,9 @@ def test_the_offset_of_a_bag_is_that_of_its_own_clock_to_the_microsecond(cli: An
     result = json.loads((run / "evaluation.json").read_text())
     assert abs(result["time_offset_ns"] - ahead) < 20_000
     assert result["time_offset_s"] == result["time_offset_ns"] / 1e9
+    first = " ".join(out.split()).partition(": ")
+    assert first[0].startswith("Measured externally for a UR10 with servoj at gain 2000, lookahead 0.03 s")
+    assert re.match(r"\S+ mm RMS tracking error \(max \S+ mm\) on ", first[2])
     shown = re.search(r"ahead by (\d+\.\d{6}) s", out)
     assert shown is not None and abs(Decimal(shown[1]) * 10**9 - result["time_offset_ns"]) <= 500
 
@@ -122,7 +125,7 @@ def test_the_table_fits_80_columns_and_shows_what_was_estimated(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     out = cli("evaluate", run, "--attained", tracker).out
-    table = [line for line in out.splitlines() if "self-reported" in line or "external" in line]
+    table = [line for line in out.splitlines() if "self-reported" in line or ", external" in line]
     assert len(table) == 7
     assert max(map(len, table)) <= 80
     for word in ("clock", "1000.25", "frame", "removed", "evaluation.json"):
