@@ -67,23 +67,16 @@ def as_poses(targets: Any) -> Array:
     given = np.ascontiguousarray(numbers("array of targets", targets, f"of shape {_SHAPE}"))
     if given.ndim != 2 or given.shape[1] != 7:
         raise InvalidParameter("shape of the targets", given.shape, _SHAPE)
-    poses = given
-    # In blocks, so that temporary arrays stay small compared with the result.
-    for first in range(0, len(given), pose.BLOCK):
-        positions, quaternions = np.split(given[first : first + pose.BLOCK], [3], axis=1)
-        near = np.einsum("ij,ij->i", positions, positions) <= _FARTHEST**2
-        length = np.einsum("ij,ij->i", quaternions, quaternions)
-        others = np.flatnonzero(~(near & (np.abs(length - 1.0) <= pose.ROUNDING)))
-        if not len(others):
-            continue
-        wrong = others[~(near & (length > _LEAST) & (length < np.inf))[others]]
-        if len(wrong):
-            row = first + int(wrong[0])
-            raise InvalidParameter(f"target at sample {row}", given[row].tolist(), _POSE)
-        if poses is given:
-            poses = given.copy()
-        poses[first + others, 3:] = pose.normalized(quaternions[others])
-    return _read_only(poses)
+    length = np.einsum("ij,ij->i", given[:, 3:], given[:, 3:])
+    near = np.einsum("ij,ij->i", given[:, :3], given[:, :3]) <= _FARTHEST**2
+    wrong = np.flatnonzero(~(near & (length > _LEAST) & (length < np.inf)))
+    if len(wrong):
+        raise InvalidParameter(f"target at sample {wrong[0]}", given[wrong[0]].tolist(), _POSE)
+    others = np.abs(length - 1.0) > pose.ROUNDING
+    if others.any():
+        given = given.copy()
+        given[others, 3:] = pose.normalized(given[others, 3:])
+    return _read_only(given)
 
 
 def _read_only(array: Array) -> Array:
