@@ -46,6 +46,7 @@ _INSTEAD = {
     **dict.fromkeys(
         (".npy", ".mat", ".xlsx", ".json", ".h5", ".pkl"), "such files are not read: save CSV, Parquet or npz"
     ),
+    **dict.fromkeys((".gz", ".zip", ".bz2", ".xz", ".zst"), "it is compressed: decompress it first"),
 }
 # Of arrays; ten million poses: some 640 MB.
 _MAX_VALUES = 100_000_000

@@ -56,7 +56,7 @@ _SPEEDS = (2e-3, 10.0)
 _TURNS = (math.radians(2.0), math.radians(1000.0))
 # Samples: with fewer neither a unit nor a gap is judged.
 _FEWEST = 5
-_OFFSET = re.compile(r" ?(Z|UTC|GMT|[+-]\d\d:?\d\d)$")
+_OFFSET = re.compile(r" ?(Z|UTC|GMT|[+-]\d\d(?::?\d\d)?)$")
 _WORDS = {"m": "metres", "cm": "centimetres", "mm": "millimetres"}
 
 
@@ -224,7 +224,7 @@ def _of_day(word: str) -> int:
     text, minutes = (word[: offset.start()], 0) if offset else (word, 0)
     if offset and offset[1][0] in "+-":
         digits = offset[1].replace(":", "")
-        minutes = (int(digits[1:3]) * 60 + int(digits[3:5])) * (-1 if digits[0] == "-" else 1)
+        minutes = (int(digits[1:3]) * 60 + int(digits[3:5] or 0)) * (-1 if digits[0] == "-" else 1)
     # What follows the seconds is no zone that numpy would warn of.
     text = text.strip().replace(" ", "T", 1).replace("/", "-").replace(",", ".")
     if not re.fullmatch(r"[-\dT:.]+", text):

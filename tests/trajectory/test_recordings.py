@@ -340,7 +340,10 @@ def test_an_offset_from_utc_and_a_blank_are_read(write) -> None:
     np.testing.assert_array_equal(read.times, [0.0, 1.0, 2.0])
 
 
-@pytest.mark.parametrize("form", ["2025/11/25 19:00:0{}.5", "2025-11-25 19:00:0{}.5 UTC", "2025-11-25 19:00:0{},5"])
+@pytest.mark.parametrize(
+    "form",
+    ["2025/11/25 19:00:0{}.5", "2025-11-25 19:00:0{}.5 UTC", "2025-11-25 20:00:0{}.5+01", "2025-11-25 19:00:0{},5"],
+)
 def test_other_ways_to_write_a_date_with_the_year_first_are_read(write, form: str) -> None:
     times = [form.format(k) for k in range(3)]
     read = read_trajectory(write(rows(times, POSES[:3]), "time;x;y;z;qx;qy;qz;qw", separator=";"))
@@ -562,7 +565,13 @@ def test_npz_of_a_structured_array_is_read_by_the_names_of_its_fields(tmp_path) 
 
 @pytest.mark.parametrize(
     ("name", "words"),
-    [("a.npy", "save CSV, Parquet or npz"), ("a.xlsx", "save CSV"), ("arm.urdf", "--robot FILE"), ("c.toml", "--cell")],
+    [
+        ("a.npy", "save CSV, Parquet or npz"),
+        ("a.xlsx", "save CSV"),
+        ("arm.urdf", "--robot FILE"),
+        ("c.toml", "--cell"),
+        ("a.csv.gz", "decompress"),
+    ],
 )
 def test_files_of_another_kind_are_refused_with_what_to_do(tmp_path, name: str, words: str) -> None:
     (tmp_path / name).write_bytes(b"content")
