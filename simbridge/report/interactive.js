@@ -1,5 +1,5 @@
 "use strict";
-// Shows values under the pointer and zooms by dragging. Without this script the page shows the static drawings.
+// Shows values under the pointer and zooms by dragging, or by the keys of `press`. Without this script the page shows the static drawings.
 (() => {
   const drawing = document.querySelector("svg");
   if (!drawing) return;
@@ -17,6 +17,7 @@
   const tip = document.createElement("div");
   tip.className = "tip";
   tip.hidden = true;
+  tip.setAttribute("role", "status");
   document.body.append(tip);
 
   function showTip(event, title, rows) {
@@ -132,7 +133,29 @@
         this.whole();
         this.draw();
       });
+      this.canvas.tabIndex = 0;
+      this.canvas.setAttribute("role", "group");
+      this.canvas.setAttribute("aria-label", this.label + ". Left and right arrow keys show values, + and - zoom.");
+      this.canvas.addEventListener("keydown", (event) => this.press(event));
+      this.canvas.addEventListener("blur", hideTip);
       cursors.push((t) => this.follow(t));
+    }
+
+    // Arrow keys move the cursor by a hundredth of what is seen; + zooms in on it, - shows all.
+    press(event) {
+      const span = this.end - this.begin, { begin, end } = this.data;
+      const from = this.at >= this.begin && this.at <= this.end ? this.at : this.begin + span / 2;
+      const step = { ArrowLeft: -0.01, ArrowRight: 0.01, "+": 0, "-": 0 }[event.key];
+      if (step === undefined || event.ctrlKey || event.altKey || event.metaKey) return;
+      event.preventDefault();
+      this.at = Math.min(this.end, Math.max(this.begin, from + step * span));
+      if (event.key === "+") this.zoom(Math.max(begin, this.at - span / 4), Math.min(end, this.at + span / 4));
+      if (event.key === "-") {
+        this.whole();
+        this.draw();
+      }
+      const box = this.canvas.getBoundingClientRect();
+      this.showValues({ clientX: box.left + this.across(this.at), clientY: box.top + TOP }, this.at);
     }
 
     whole() {

@@ -169,6 +169,25 @@ def test_a_drag_zooms_in_and_a_double_click_zooms_out(opened: Any) -> None:
     assert canvas.inner_text() == whole
 
 
+def test_the_keyboard_shows_values_and_zooms(opened: Any) -> None:
+    page = opened("report").page
+    canvas, tip = page.locator("#time .canvas"), page.locator(".tip")
+    canvas.focus()
+    whole = canvas.inner_text()
+    page.keyboard.press("ArrowRight")
+    first = tip.inner_text()
+    page.keyboard.press("ArrowRight")
+    second = tip.inner_text()
+    assert "tracking:" in first
+    assert float(second.split(" s")[0]) - float(first.split(" s")[0]) == pytest.approx(0.004, abs=0.0015)
+    page.keyboard.press("+")
+    assert canvas.inner_text() != whole
+    page.keyboard.press("-")
+    assert canvas.inner_text() == whole
+    page.keyboard.press("Tab")
+    assert not tip.is_visible()
+
+
 def test_without_scripts_the_drawings_are_seen(opened: Any) -> None:
     page = opened("report", java_script_enabled=False).page
     assert len(seen(page.locator("#time .static svg"))) == 1
