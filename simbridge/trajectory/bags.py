@@ -47,7 +47,7 @@ def bag_recording(bag: Bag, topic: str | None, frames: Sequence[str], rate: floa
         name = found.name
     stamps = np.frombuffer(found.stamps, dtype=np.int64)
     stampless = found.one_message and bool((stamps == stamps[0]).all())
-    if rate is not None and not stampless:
+    if rate is not None and not stampless and stamps.any():
         raise InputFileError(bag.path, f"the poses of {name} have stamps; omit --rate")
     if rate is None and stampless and len(stamps) > 1:
         reason = f"the {len(stamps)} poses of the one message of {name} have no stamps: add --rate HZ"
@@ -231,7 +231,8 @@ def _trajectory(path: Path, name: str, found: _Poses) -> Trajectory:
     if len(differ):
         first, second = sorted((int(order[differ[0] - 1]) + 1, int(order[differ[0]]) + 1))
         at = float(times[differ[0]]) / 1e9
-        reason = f"{name}, messages {first} and {second} have two poses for one instant, {at!r} s"
+        advice = "" if stamps.any() else "; they have no stamps: with --rate HZ they are evenly spaced"
+        reason = f"{name}, messages {first} and {second} have two poses for one instant, {at!r} s{advice}"
         raise InputFileError(path, reason, field="stamp")
     if late or len(again):
         notes = [f"sorted by their stamps, as {counted(late, 'message')} came after later ones"] if late else []

@@ -118,6 +118,19 @@ def test_poses_without_a_stamp_are_at_the_times_when_they_were_recorded(tmp_path
     assert motion.read_as.endswith("topic /tool, times of recording")
 
 
+def test_poses_without_stamps_that_were_recorded_at_one_instant_need_the_rate(tmp_path, make) -> None:
+    store, path = make.store, tmp_path / "a"
+    with rosbag2.Writer(path, version=9) as writer:
+        connection = writer.add_connection("/tool", "geometry_msgs/msg/Pose", typestore=store)
+        for k, x in enumerate(X):
+            message = store.serialize_cdr(make.pose(x), "geometry_msgs/msg/Pose")
+            writer.write(connection, EPOCH + k // 2 * 10**7, message)
+    with pytest.raises(InputFileError, match=r"messages 1 and 2 have two poses for one instant.*with --rate HZ"):
+        read_bag(path)
+    motion, _ = read_bag(path, rate=200.0)
+    np.testing.assert_allclose(motion.times, 0.005 * np.arange(5), rtol=0.0, atol=1e-12)
+
+
 def path_of(make, count: int, stamped: bool = True):
     poses = [make.stamped(t if stamped else 0, x, "") for t, x in zip(stamps()[:count], X, strict=False)]
     return make.of("nav_msgs/msg/Path", make.header(EPOCH, "base_link"), poses)
