@@ -1,8 +1,9 @@
 """A home for an arm whose file has none, and where the ready-made motions fit on it; the same in every call.
 
 The home holds the tool downwards in front of the base, in the middle of a cube whose corners the arm attains without
-a jump, and whose size suits the arm's span. Of the postures that do, the one is taken whose elbow is highest, far from
-joint limits and from singularities, and in which the links keep clear of each other.
+a jump, and whose size suits the arm's span; its links are clear of the floor, if they can be, there and at the corners
+of the square. Of the postures that do, the one is taken whose elbow is highest, far from joint limits and from
+singularities, and in which the links keep clear of each other.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 import pinocchio as pin
 
 from simbridge.robot import pose
-from simbridge.robot.collision import CollisionModel
+from simbridge.robot.collision import FLOOR, MARGIN, CollisionModel
 from simbridge.robot.kinematics import (
     POSTURES,
     controllable_task,
@@ -37,8 +38,6 @@ TASK_WORDS = {"axis": "the position and the direction of its z axis", "position"
 _CUBE = np.array([[x, y, z] for z in (0.0, -0.2, 0.2) for x in (-0.2, 0.2) for y in (-0.2, 0.2)])
 # How the velocity jumps at a corner of the square of scale 1, m/s.
 _CORNER_SPEED = 0.2 * math.sqrt(2.0)
-# Of the centre above the base's plane, at scale 1, m.
-_LOWEST = 0.1
 _SIDES = (0.0, 0.5 * math.pi, -0.5 * math.pi, math.pi)
 _YAWS = 4
 # The tool downwards, turned by quarters about its axis.
@@ -76,15 +75,22 @@ def _search(robot: Robot) -> tuple[Array, Workspace] | None:
         return None  # No two directions of a position are controlled.
     workspaces = _workspaces(robot)
     front = len(workspaces) // len(_SIDES)
-    # In low ones the tool would be near or below the base's plane, mostly the floor: they are the last of these.
-    low = [each for each in workspaces if not robot.planar and each.centre[2] < _LOWEST * each.scale]
-    return (
-        _found(robot, workspaces[:_YAWS], _SEEDS)
-        or _found(robot, [each for each in workspaces[_YAWS:front] if each not in low], _SEEDS // 3)
-        or _found(robot, [each for each in workspaces[front:] if each not in low], _SEEDS // 6)
-        or _found(robot, low, _SEEDS // 6)
-        or _found(robot, _as_they_are(robot), _SEEDS // 6)
-    )
+    solid = CollisionModel(robot)
+    # In the last passes links may reach into the floor: the base may be high above it.
+    for model in (solid, None) if _of_floor(solid) else (None,):
+        found = (
+            _found(robot, workspaces[:_YAWS], _SEEDS, model)
+            or _found(robot, workspaces[_YAWS:front], _SEEDS // 3, model)
+            or _found(robot, workspaces[front:], _SEEDS // 6, model)
+            or _found(robot, _as_they_are(robot), _SEEDS // 6, model)
+        )
+        if found is not None:
+            return found
+    return None
+
+
+def _of_floor(model: CollisionModel) -> list[int]:
+    return [pair for pair in range(model.pairs) if model.names(pair) == FLOOR]
 
 
 def _as_they_are(robot: Robot) -> list[Workspace]:
@@ -118,9 +124,14 @@ def _workspaces(robot: Robot) -> list[Workspace]:
     return found
 
 
-def _found(robot: Robot, workspaces: list[Workspace], count: int) -> tuple[Array, Workspace] | None:
-    """The best home in the first of these workspaces that fits, of `count` postures that are tried for each."""
-    centres = np.array([[*workspace.centre, *workspace.orientation] for workspace in workspaces]).reshape(-1, 7)
+def _found(
+    robot: Robot, workspaces: list[Workspace], count: int, model: CollisionModel | None
+) -> tuple[Array, Workspace] | None:
+    """The best home in the first of these workspaces that fits, of `count` postures that are tried for each.
+
+    With a model, its links stay above the floor there and at the corners of the square.
+    """
+    centres = np.array([[*workspace.centre, *workspace.orientation] for workspace in workspaces])
     targets, group = np.repeat(centres, count, axis=0), np.repeat(np.arange(len(centres)), count)
     q, attained = _solved(robot, np.tile(restart_postures(robot, count), (len(centres), 1)), targets)
     q, group = _unwound(robot, q[attained]), group[attained]
@@ -143,6 +154,11 @@ def _found(robot: Robot, workspaces: list[Workspace], count: int) -> tuple[Array
     jumps = rates.reshape(len(chosen), -1)[:, :4].max(axis=1)
     jumps *= [_CORNER_SPEED * workspaces[index].scale for index, _ in chosen]
     fits = near.reshape(len(chosen), -1).all(axis=1) & (jumps < robot.max_velocity_jump)
+    if model is not None:
+        at_corners, floor = reached.reshape(len(chosen), -1, robot.n)[:, :4], _of_floor(model)
+        for k in np.flatnonzero(fits):
+            postures = (chosen[k][1], *at_corners[k])
+            fits[k] = all(model.distances(posture)[floor].min() >= MARGIN for posture in postures)
     if not fits.any():
         return None
     best = chosen[int(np.argmax(fits))][0]

@@ -58,7 +58,13 @@ def test_a_chain_that_begins_high_up_works_above_its_base():
     """panda_link1 is 0.33 m above the foot: the floor, in its plane, is not reached into."""
     with pytest.warns(UserWarning, match="joints off it are fixed"):
         robot = load_robot(FILE, base="panda_link1", tip="panda_hand")
-    assert robot.workspace.centre[2] > 0.1 * robot.workspace.scale
+    assert prepare("circle", robot=robot).plan.samples > 0
+
+
+def test_what_hangs_below_the_tip_stays_above_the_floor():
+    """The hand and its fingers are on link 7: 0.2 m below a tip there."""
+    with pytest.warns(UserWarning, match="joints off it are fixed"):
+        robot = load_robot(FILE, tip="panda_link7")
     assert prepare("circle", robot=robot).plan.samples > 0
 
 
