@@ -68,7 +68,7 @@ def _write(out: str | None, name: str, page: str) -> Path:
 
 def _compare_sweeps(paths: Sequence[Path], out: str | None, as_json: bool) -> int:
     if len(paths) != 2 or not all(map(is_sweep, paths)):
-        raise InvalidParameter("directories to compare", listed([*map(str, paths)]), "two sweeps, or runs alone")
+        raise InvalidParameter("list to compare", listed([*map(str, paths)]), "two sweeps, or runs alone")
     found = compare_sweeps(*paths)
     page = _write(out, "sweeps", comparison_page(found))
     lines = comparison_rows(found)

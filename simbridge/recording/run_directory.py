@@ -104,6 +104,10 @@ class RunDirectory:
             one = repeats_in(directory.path)[0].path
             raise NotARun(path, "settings.toml", f"it is a directory of repeats; name one of its runs, such as {one}")
         if not directory.settings_file.is_file():
+            if (directory.path / "sweep.toml").is_file():
+                raise NotARun(
+                    path, "settings.toml", f"it is a sweep; name one of its runs, in {directory.path / 'runs'}"
+                )
             raise NotARun(path, "settings.toml")
         return directory
 

@@ -183,13 +183,18 @@ def test_of_killed_repeats_the_completed_runs_can_be_evaluated(cli, repeated, tm
     assert answer.status == 2 and "a run that completed: none of 1 run did" in answer.message
 
 
-def test_repeats_are_not_exported_as_one_run_and_other_directories_of_runs_are_not_repeats(cli, repeated, tmp_path):
+def test_repeats_and_sweeps_are_not_read_as_one_run_and_other_directories_of_runs_are_not_repeats(
+    cli, repeated, tmp_path
+):
     answer = cli("export", repeated, "--to", "csv")
     assert answer.status == 2
     assert "it is a directory of repeats; name one of its runs" in answer.message and "01" in answer.message
     shutil.copytree(repeated / "01", tmp_path / "runs" / "2025-01-01_line")
     answer = cli("report", tmp_path / "runs")
     assert answer.status == 2 and "settings.toml: it is not there" in answer.message
+    (tmp_path / "sweep.toml").touch()
+    answer = cli("report", tmp_path)
+    assert answer.status == 2 and f"it is a sweep; name one of its runs, in {tmp_path / 'runs'}" in answer.message
     assert not (tmp_path / "runs" / "report.html").exists()
 
 
