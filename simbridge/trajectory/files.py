@@ -308,6 +308,9 @@ def _parquet(path: Path) -> dict[str, NDArray[np.generic]]:
     found = {}
     for name in table.column_names:
         column = table.column(name).to_numpy()
+        if name == "__index_level_0__" and column.dtype.kind in "Mm" and "time" not in found:
+            # An index of times that pandas wrote without a name.
+            name = "time"
         if column.dtype.kind == "m":
             column = column / np.timedelta64(1, "s")
         if column.dtype == object:

@@ -637,6 +637,15 @@ def test_parquet_of_durations_is_read(tmp_path) -> None:
     assert_same(read_trajectory(tmp_path / "a.parquet"))
 
 
+def test_an_index_of_times_that_pandas_wrote_without_a_name_is_the_time(tmp_path) -> None:
+    columns = dict(zip(("px", "py", "pz", "qx", "qy", "qz", "qw"), POSES.T, strict=True))
+    columns["__index_level_0__"] = (EPOCH + NS).astype("datetime64[ns]")
+    parquet.write_table(pyarrow.table(columns), tmp_path / "a.parquet")
+    read = read_trajectory(tmp_path / "a.parquet")
+    assert_same(read)
+    assert read.epoch_ns == EPOCH
+
+
 def test_parquet_of_lists_is_read(tmp_path) -> None:
     columns = {"t": NS / 1e9, "position": list(POSES[:, :3]), "quat_xyzw": list(POSES[:, 3:]), "name": ["a"] * COUNT}
     parquet.write_table(pyarrow.table(columns), tmp_path / "a.parquet")
