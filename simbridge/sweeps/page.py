@@ -176,6 +176,13 @@ def _axis(axes: Axes, name: str, values: Iterable[float], *, vertical: bool = Fa
     (axes.set_ylabel if vertical else axes.set_xlabel)(name)
 
 
+def _not_magnified(limits: tuple[float, float]) -> tuple[float, float]:
+    """Limits of an axis, at least 2 % of its values apart: smaller differences are not to be seen."""
+    middle, half = 0.5 * (limits[0] + limits[1]), 0.5 * (limits[1] - limits[0])
+    half = max(half, 0.01 * abs(middle))
+    return middle - half, middle + half
+
+
 def _lines(points: Points, quantity: Quantity, place: int) -> Figure:
     """Each family's median over one parameter, with the spread of its points."""
     drawing = Drawing(540, 300)
@@ -196,6 +203,7 @@ def _lines(points: Points, quantity: Quantity, place: int) -> Figure:
         _axis(axes, name, {number(row, name) for row in points.rows})
     else:
         axes.set_xticks([])
+    axes.set_ylim(_not_magnified(axes.get_ylim()))
     axes.yaxis.set_major_formatter(plain_numbers())
     label = f"{quantity.title}{f' over {name}' if name else ''}: {significant(min(drawn))} to {significant(max(drawn))}"
     notes = []
@@ -302,6 +310,7 @@ def _pareto(points: Points, name: str, front: Sequence[Row]) -> Figure:
     best = [rival.of(row) for row in front], [ERROR.of(row) for row in front]
     axes.step(*best, where="pre", color=RUNS[0], linewidth=1.2, marker="o", markersize=5.0)
     _axis(axes, "", errors, vertical=True)
+    axes.set_xlim(_not_magnified(axes.get_xlim()))
     axes.set_xlabel(rival.title)
     axes.xaxis.set_major_locator(few_ticks(6))
     axes.xaxis.set_major_formatter(plain_numbers())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from simbridge.sweeps.page import DRAWN, LISTED, sweep_page
@@ -47,6 +49,16 @@ def test_the_front_has_the_points_that_no_other_beats_in_both():
     assert "Blue: 2 points that no other point beats" in sweep_page(
         made_rows(lambda kp: errors[kp], kp=(1, 2, 3, 4)), "mine"
     )
+
+
+def test_differences_below_three_digits_are_not_magnified_and_make_no_front():
+    rows = made_rows(lambda kp: 10.0 / kp, kp=(5, 10, 20))
+    for row in rows:
+        row["smoothness.tool.sparc"] = f"{-1.40358 - 1e-6 * float(row['solver.kp'])}"
+        row["joint_effort.torque.rms"] = "52.5"
+    page = sweep_page(rows, "mine")
+    assert page.count("Blue: 1 point that no other point beats in both; the table marks them.</p>") == 2
+    assert re.findall(r">[\u2212-]?1\.403\d+<", page) == []
 
 
 def test_a_point_that_was_not_kept_shows_its_command_and_one_that_was_its_report():
