@@ -27,7 +27,7 @@ BOUNDS = {
     "top-level modules": 5,
     "import depth": 13,
     "import circles": 0,
-    "function-level imports": 26,
+    "function-level imports": 23,
     "function-level imports without a reason": 0,
     "private imports": 0,
 }
