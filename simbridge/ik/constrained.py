@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike
 from simbridge.errors import InvalidParameter
 from simbridge.ik.callable_solver import CallableSolver
 from simbridge.ik.iterative import CompiledStep, IterativeSolver
-from simbridge.ik.kernels.dense import decompose, solve_positive_definite
+from simbridge.ik.kernels.dense import decompose, solve_rank_revealing
 from simbridge.ik.kernels.descent import MAX_STRICT, Buffers
 from simbridge.ik.settings import ConstrainedParameters
 from simbridge.ik.solver import Solution
@@ -314,50 +314,20 @@ def solve_constraints(rows: int, rank: int, hessian: Array, gradient: Array, buf
                 dq[j] += wanted * buffers.joints[i, j]
                 held[j] += other * buffers.joints[i, j]
         return
-    # H^-1 times each strict row, and times the soft gradient.
-    responses = buffers.responses
-    for i in range(rank + 1):
-        for j in range(n):
-            responses[i, j] = buffers.joints[i, j] if i < rank else gradient[j]
-            for k in range(j + 1):
-                buffers.matrix[j, k] = hessian[j, k]
-        solve_positive_definite(buffers.matrix, responses[i], n)
+    kkt, sides, size = buffers.matrix, buffers.sides, n + rank
+    for a in range(size):
+        for b in range(size):
+            kkt[a, b] = hessian[a, b] if a < n and b < n else 0.0
     for j in range(n):
-        dq[j], held[j], drift[j] = 0.0, 0.0, responses[rank, j]
+        sides[0, j], sides[1, j], sides[2, j] = 0.0, gradient[j], 0.0
     for i in range(rank):
-        for part in range(2):
-            buffers.sides[part, i] = along(i, part, rows, buffers)
-        buffers.sides[2, i] = 0.0
-    motions = (dq, held, drift)
-    for part in range(3):
-        fulfil(buffers.sides[part], rank, motions[part], buffers)
-
-
-def fulfil(wanted: Array, rank: int, motion: Array, buffers: Buffers) -> None:
-    """Change a motion (n,) so that the independent strict rows J are as wanted (rank,): by H^-1 J^T lambda, with
-    (J H^-1 J^T) lambda = wanted - J motion."""
-    strict, responses, lambdas, n = buffers.joints, buffers.responses, buffers.vector, buffers.n
-    for a in range(rank):
-        lambdas[a] = wanted[a] - product(strict[a], motion, n)
-        for b in range(a + 1):
-            buffers.matrix[a, b] = product(strict[a], responses[b], n)
-    solve_positive_definite(buffers.matrix, lambdas, rank)
-    for i in range(rank):
+        sides[0, n + i], sides[1, n + i], sides[2, n + i] = along(i, 0, rows, buffers), 0.0, along(i, 1, rows, buffers)
         for j in range(n):
-            motion[j] += responses[i, j] * lambdas[i]
-    # The rows are orthonormal: this removes the rounding that weights of different orders leave in them.
-    for i in range(rank):
-        missing = wanted[i] - product(strict[i], motion, n)
-        for j in range(n):
-            motion[j] += missing * strict[i, j]
-
-
-def product(one: Array, other: Array, n: int) -> float:
-    """The inner product of two vectors (n,)."""
-    total = 0.0
+            kkt[n + i, j] = buffers.joints[i, j]
+            kkt[j, n + i] = buffers.joints[i, j]
+    solve_rank_revealing(kkt, sides, size, buffers.order)
     for j in range(n):
-        total += one[j] * other[j]
-    return total
+        dq[j], drift[j], held[j] = sides[0, j], sides[1, j], sides[2, j]
 
 
 def along(i: int, part: int, rows: int, buffers: Buffers) -> float:

@@ -170,7 +170,6 @@ def test_rows_that_a_function_gives_are_solved_to_the_tolerance():
         ({"soft": SoftRows(np.eye(3), np.zeros(2))}, "rows"),
         ({"soft": SoftRows(np.eye(3), [0.0, math.nan, 0.0])}, "finite"),
         ({"soft": SoftRows(np.eye(3), np.zeros(3), [1.0, -1.0, 1.0])}, "weights"),
-        ({"soft": SoftRows(np.eye(3), np.zeros(3), [1.0, 0.0, 1.0])}, "weights"),
         ({"soft": SoftRows(np.eye(3), np.zeros(3)), "pull": 0.1}, "pull"),
         ({"strict": Rows(np.ones((7, 3)), np.zeros(7))}, "at most 6"),
     ],

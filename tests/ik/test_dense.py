@@ -14,6 +14,12 @@ SEEDS = st.integers(0, 2**32 - 1)
 
 decompose = machine_code(dense.decompose)
 solve_positive_definite = machine_code(dense.solve_positive_definite)
+solve_rank_revealing = machine_code(dense.solve_rank_revealing)
+
+
+def rank_revealed(a, b):
+    """The solution in place of b, and the rank."""
+    return solve_rank_revealing(a, b[None], len(b), np.zeros(len(b), dtype=np.int64))
 
 
 def matrix_of(seed, p, q, rank, decades, scale):
@@ -105,6 +111,45 @@ def test_a_singular_system_with_a_solution_is_solved(seed, n, rank):
     root = rng.integers(-2, 3, size=(n, min(rank, n))).astype(float)
     a = root @ root.T
     wanted = rng.normal(size=n)
-    x = a @ wanted
-    solve_positive_definite(a.copy(), x, n)
-    assert np.abs(a @ x - a @ wanted).max() <= 1e-9 * max(1.0, np.abs(a).max())
+    for solve in (lambda m, b: solve_positive_definite(m, b, n), rank_revealed):
+        x = a @ wanted
+        solve(a.copy(), x)
+        assert np.abs(a @ x - a @ wanted).max() <= 1e-9 * max(1.0, np.abs(a).max())
+
+
+@given(SEEDS, st.integers(1, 18), st.integers(-20, 20))
+def test_any_regular_system_is_solved_as_lapack_does(seed, n, scale):
+    rng = np.random.default_rng(seed)
+    a, b = 10.0**scale * rng.normal(size=(n, n)), rng.normal(size=n)
+    x = b.copy()
+    assert rank_revealed(a.copy(), x) == n
+    assert np.linalg.norm(a @ x - b) <= 1e-12 * np.linalg.norm(a) * np.linalg.norm(x)
+    assert np.linalg.norm(x - np.linalg.solve(a, b)) <= 1e-13 * np.linalg.cond(a) * np.linalg.norm(x)
+
+
+@given(SEEDS, st.integers(1, 12), st.integers(0, 12))
+def test_the_rank_of_a_singular_system_is_found_and_its_free_unknowns_are_zero(seed, n, rank):
+    a = matrix_of(seed, n, n, rank, 3.0, 0.0)
+    x = a @ np.random.default_rng(seed).normal(size=n)
+    b = x.copy()
+    found = rank_revealed(a.copy(), x)
+    assert found == min(rank, n)
+    assert np.count_nonzero(x) <= found
+    assert np.abs(a @ x - b).max(initial=0.0) <= 1e-10
+
+
+def test_two_right_hand_sides_are_solved_in_one_elimination_as_each_alone():
+    rng = np.random.default_rng(5)
+    a, sides = rng.normal(size=(7, 7)), rng.normal(size=(2, 7))
+    alone = sides.copy()
+    for b in alone:
+        rank_revealed(a.copy(), b)
+    assert solve_rank_revealing(a.copy(), sides, 7, np.zeros(7, dtype=np.int64)) == 7
+    assert sides.tobytes() == alone.tobytes()
+
+
+def test_a_symmetric_indefinite_system_with_a_zero_diagonal_is_solved():
+    a = np.array([[0.0, 1.0, 2.0], [1.0, 0.0, 3.0], [2.0, 3.0, 0.0]])
+    x = a @ [1.0, -2.0, 3.0]
+    rank_revealed(a, x)
+    assert x == pytest.approx([1.0, -2.0, 3.0], abs=1e-14)

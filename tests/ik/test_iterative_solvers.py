@@ -312,7 +312,6 @@ def test_invalid_settings_are_refused():
         ("feedback", {"gain": (-1.0,)}),
         ("constrained", {"pull": 1.5}),
         ("constrained", {"weights": (0.0,)}),
-        ("constrained", {"weights": (1.0, 1.0, 0.0, 1.0, 1.0, 1.0)}),
         ("jacobian-transpose", {"step_length": "short"}),
         ("selectively-damped", {"iterations": 0}),
         ("selectively-damped", {"error_clamp": (1.0,)}),

@@ -310,8 +310,8 @@ def test_the_constrained_step_solves_the_lectures_system_for_any_soft_rows(case)
 
 
 @given(any_case)
-def test_strict_rows_hold_with_joints_of_next_to_no_weight(case):
-    weights = case.rng.choice([1e-10, 1.0], case.n)
+def test_strict_rows_hold_with_joints_without_a_weight(case):
+    weights = case.rng.integers(0, 2, case.n).astype(float)
     dq, _ = case.run(constrained_step, weights, 0.5 * (case.posture - case.q), CUTOFF)
     doable = case.j @ np.linalg.pinv(case.j, rcond=1e-9) @ case.e
     assert np.abs(case.j @ dq - doable).max() <= 1e-9 * (1.0 + np.abs(dq).max())

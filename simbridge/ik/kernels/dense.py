@@ -1,14 +1,14 @@
 """Small linear algebra for compiled loops: poses, linear solves, a singular value decomposition, Jacobian products.
 
-Sizes are up to twelve. The functions work in place on the leading part of the arrays they are given. Finite input whose
-squares neither overflow nor underflow gives finite output, whatever its rank.
+Sizes are up to twelve (the rank-revealing solve: any). The functions work in place on the leading part of the arrays
+they are given. Finite input whose squares neither overflow nor underflow gives finite output, whatever its rank.
 """
 
 from __future__ import annotations
 
 import math
 
-from simbridge.robot.pose import Array
+from simbridge.robot.pose import Array, Counts
 
 EPSILON = 2.0**-52
 MAX_SWEEPS = 30
@@ -76,6 +76,64 @@ def solve_positive_definite(a: Array, b: Array, n: int) -> None:
         for k in range(i + 1, n):
             s -= a[k, i] * b[k]
         b[i] = s
+
+
+def solve_rank_revealing(a: Array, sides: Array, n: int, order: Counts) -> int:
+    """Solve a x = b for any a (n, n) and each b of `sides` (k, n), by Gaussian elimination with complete pivoting, in
+    place; order (n,) is scratch. Where a is singular to rounding the free unknowns are zero and the equations without a
+    pivot are left out, which still solves the system if b is in the range of a.
+
+    Returns:
+        The numerical rank: the number of pivots above n roundings of the largest.
+    """
+    count = sides.shape[0]
+    for i in range(n):
+        order[i] = i
+    first = 0.0
+    rank = n
+    for step in range(n):
+        largest, row, column = 0.0, step, step
+        for i in range(step, n):
+            for j in range(step, n):
+                if abs(a[i, j]) > largest:
+                    largest, row, column = abs(a[i, j]), i, j
+        if step == 0:
+            first = largest
+        if largest <= n * EPSILON * first:
+            rank = step
+            break
+        if row != step:
+            for k in range(count):
+                sides[k, row], sides[k, step] = sides[k, step], sides[k, row]
+            for j in range(step, n):
+                a[row, j], a[step, j] = a[step, j], a[row, j]
+        if column != step:
+            order[column], order[step] = order[step], order[column]
+            for i in range(n):
+                a[i, column], a[i, step] = a[i, step], a[i, column]
+        inverse = 1.0 / a[step, step]
+        for i in range(step + 1, n):
+            factor = a[i, step] * inverse
+            for j in range(step + 1, n):
+                a[i, j] -= factor * a[step, j]
+            for k in range(count):
+                sides[k, i] -= factor * sides[k, step]
+    for k in range(count):
+        for i in range(rank - 1, -1, -1):
+            s = sides[k, i]
+            for j in range(i + 1, rank):
+                s -= a[i, j] * sides[k, j]
+            sides[k, i] = s / a[i, i]
+        for i in range(rank, n):
+            sides[k, i] = 0.0
+    # Back to the order of the unknowns, cycle by cycle.
+    for i in range(n):
+        while order[i] != i:
+            other = order[i]
+            for k in range(count):
+                sides[k, i], sides[k, other] = sides[k, other], sides[k, i]
+            order[i], order[other] = order[other], other
+    return rank
 
 
 def _orthogonalise(vectors: Array, turned: Array, count: int, length: int) -> None:

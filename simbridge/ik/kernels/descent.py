@@ -78,12 +78,11 @@ def allocate_buffers(n: int) -> Any:
         "drift": (n,),
         "held": (n,),
         # Scratch of the step, which keeps nothing between calls. The system to solve, its right-hand side and solution,
-        # and the same for three right-hand sides.
-        "matrix": (side, side),
-        "vector": (side,),
-        "sides": (3, side),
-        # How the joints respond to each independent strict row, by the soft rows.
-        "responses": (side, n),
+        # the same for three right-hand sides, and its pivots.
+        "matrix": (n + m, n + m),
+        "vector": (n + m,),
+        "sides": (3, n + m),
+        "order": (n + m,),
         # A motion of the joints, and one of the tool.
         "motion": (n,),
         "task": (6,),
@@ -121,7 +120,7 @@ def allocate_buffers(n: int) -> Any:
         # The step of each joint for a Jacobian by differences, rad or m.
         "difference_step": (),
     }
-    integers = ("n", "rows")
+    integers = ("order", "n", "rows")
     fields = [(name, np.int64 if name in integers else np.float64, shape) for name, shape in shapes.items()]
     record = np.zeros(1, np.dtype(fields, align=True))
     record["n"] = n
