@@ -152,24 +152,26 @@ class UncompilableCode(Refusal, TypeError):
 
 class MissingPackage(Refusal, ImportError):
     """A package (its name on the package index) that is needed for a purpose is not installed; extra: simbridge's own
-    that contains it, or ""."""
+    that contains it, or ""; fault: why an installed one cannot be imported, or ""."""
 
-    def __init__(self, package: str, purpose: str, *, extra: str = "") -> None:
-        self.package, self.purpose, self.extra = package, purpose, extra
+    def __init__(self, package: str, purpose: str, *, extra: str = "", fault: str = "") -> None:
+        self.package, self.purpose, self.extra, self.fault = package, purpose, extra, fault
         install = f'"simbridge[{extra}]"' if extra else package
-        super().__init__(f"{purpose} needs the package {package}. Install it with: pip install {install}")
+        found = f", which cannot be imported ({fault})" if fault else ""
+        super().__init__(f"{purpose} needs the package {package}{found}. Install it with: pip install {install}")
 
 
 def optional_package(module: str, package: str, purpose: str, extra: str = "") -> Any:
     """A module of a package that need not be installed.
 
     Raises:
-        MissingPackage: It is not.
+        MissingPackage: It is not, or it cannot be imported.
     """
     try:
         return importlib.import_module(module)
-    except ImportError:
-        raise MissingPackage(package, purpose, extra=extra) from None
+    except ImportError as error:
+        missing = isinstance(error, ModuleNotFoundError) and module.startswith(error.name or module)
+        raise MissingPackage(package, purpose, extra=extra, fault="" if missing else str(error)) from error
 
 
 class NoDisplay(Refusal, RuntimeError):

@@ -37,6 +37,7 @@ from simbridge.robot.kinematics import (
 from simbridge.robot.load import load_robot
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
+from simbridge.robot.urdf_tree import read_packages
 from simbridge.text import counted, fixed, pose_residual, significant
 from simbridge.trajectory.fitted import paper_size
 from simbridge.trajectory.shapes import CORNERS, square
@@ -87,8 +88,15 @@ def choose_arm(parameters: ExperimentParameters) -> Arm:
     """
     begins = isinstance(parameters, FromHome)
     home = parameters.home if isinstance(parameters, FromHome) else ()
-    links: dict[str, Any] = {"base": parameters.base, "tip": parameters.tip, "packages": parameters.package}
-    robot = load_robot(parameters.robot, home=home or None, lengths=parameters.link_lengths or None, **links)
+    robot = load_robot(
+        parameters.robot,
+        home=home or None,
+        lengths=parameters.link_lengths or None,
+        base=parameters.base,
+        tip=parameters.tip,
+        # As for run: with commas, too.
+        packages=read_packages(",".join(parameters.package)),
+    )
     robot, notes = Options(tcp=parameters.tcp or ()).equipped(robot), []
     if parameters.task is not None:
         robot = replace(robot, task=parameters.task)

@@ -123,11 +123,11 @@ class Lap:
 
     @property
     def path_error(self) -> float:
-        """Distance from the nearest point of the square, RMS, m."""
+        """Contour error, RMS, m."""
         square = self.square
         due = square.times[square.second_lap]
         found = contour_error(square.times, square.poses[:, :3], due, self.points)
-        return rms(found.distance[:, None])
+        return float(np.sqrt(np.mean(found.distance**2)))
 
     @cached_property
     def delay(self) -> float:

@@ -150,9 +150,10 @@ def check_positions(robot: Robot, joints: Array, period: float) -> None:
     what = (
         "{joint} would be at {value:.3f} rad{value_degrees}, {excess} past its limit of {limit:.3f} rad{limit_degrees}"
     )
+    unknown = "{joint} would be at {value}, which is no position"
+    _refuse_first(robot, period, "position", np.isnan(joints), joints, limits, unknown, "Use another --solver.")
     remedy = "Begin from another posture (--home) or move the trajectory."
-    # nan, from a solver, is neither.
-    _refuse_first(robot, period, "position", low | high | ~np.isfinite(joints), joints, limits, what, remedy)
+    _refuse_first(robot, period, "position", low | high, joints, limits, what, remedy)
 
 
 def check_predicted_velocity(robot: Robot, velocity: Array, cycle: float, period: float, remedies: Remedies) -> None:

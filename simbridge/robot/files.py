@@ -327,25 +327,25 @@ class MappedArrays:
         size = math.prod(shape) * kind.itemsize
         if size <= MAPPED or sys.platform != "linux":
             return np.empty(shape, kind)
-        with tempfile.TemporaryFile() as file:
-            try:
+        try:
+            # Not /tmp, which is memory on many computers.
+            with tempfile.TemporaryFile(dir=os.environ.get("TMPDIR", "/var/tmp")) as file:
                 # Where the disk is full, a file that only grows when it is written would kill the process.
                 os.posix_fallocate(file.fileno(), 0, size)
-            except OSError:
-                return np.empty(shape, kind)
-            self._maps.append(mmap.mmap(file.fileno(), size))
+                self._maps.append(mmap.mmap(file.fileno(), size))
+        except OSError:
+            return np.empty(shape, kind)
         return np.frombuffer(self._maps[-1], kind).reshape(shape)
 
     def gathered(self, count: int, blocks: Iterable[Mapping[Any, NDArray[Any]]]) -> dict[Any, NDArray[Any]]:
-        """Read-only arrays of `count` rows by name, of blocks of their rows in order."""
+        """Read-only arrays of `count` rows by name, of blocks of their rows in order, each with the same names."""
         found: dict[Any, NDArray[Any]] = {}
-        begin = end = 0
+        begin = 0
         for block in blocks:
-            for name, values in block.items():
-                if name not in found:
-                    found[name] = self.empty((count, *values.shape[1:]), values.dtype)
-                end = begin + len(values)
-                found[name][begin:end] = values
+            found = found or {name: self.empty((count, *rows.shape[1:]), rows.dtype) for name, rows in block.items()}
+            end = begin + len(next(iter(block.values())))
+            for name, rows in block.items():
+                found[name][begin:end] = rows
             begin = end
         for array in found.values():
             array.setflags(write=False)

@@ -240,10 +240,11 @@ class _Bodies:
             inertial.need("mass").refuse(f"a mass of {mass} kg", "value")
         given = inertial.need("inertia")
         matrix = inertia_tensor(*(given.number(f"i{pair}") for pair in ("xx", "xy", "xz", "yy", "yz", "zz")))
-        if (fault := inertia_fault(matrix)) and np.linalg.eigvalsh(matrix)[0] <= 0.0:
-            given.refuse(fault)
-        if fault:
-            # As rounded or rotated by other programs: simulators take it, too.
+        if fault := inertia_fault(matrix):
+            low, middle, high = np.linalg.eigvalsh(matrix)
+            # Up to here it is one that another program rounded or rotated, and simulators take it, too.
+            if low <= 0.0 or high > 1.5 * (low + middle):
+                given.refuse(fault)
             self._odd[link.text("name")] = fault
         at = origin(inertial)
         return pin.Inertia(mass, at.translation, at.rotation @ matrix @ at.rotation.T)

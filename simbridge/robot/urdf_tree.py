@@ -179,7 +179,7 @@ def _expanded(path: Path, text: str, packages: Packages) -> str:
     except Exception as error:  # whatever a file's expressions bring about
         if missing:
             # xacro ends at the first one: the others that the file itself names are looked for here.
-            others = re.findall(r"\$\(find ([\w.-]+)\)", text)
+            others = re.findall(r"\$\(find ([\w.-]+)\)", re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL))
             missing += [name for name in others if not any(map(Path.is_dir, packages.places(name)))]
             each = ", nor ".join(f"'{name}' for $(find {name})" for name in dict.fromkeys(missing))
             flag = ",".join(f"{name}=DIR" for name in dict.fromkeys(missing))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 
 import matplotlib.image
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 
 from simbridge.experiments import convergence
 from simbridge.experiments.experiment import Plot, within
+from simbridge.robot import load_robot
 
 QUICK = {
     "homogenization": ("--samples", "2000"),
@@ -201,3 +203,15 @@ def test_a_directory_that_exists_is_never_overwritten(cli, tmp_path):
     assert answer.status == 2
     assert "exists already" in answer.message
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("given", [("one={0},other={0}",), ("one={0}", "other={0}")])
+def test_packages_are_given_as_to_run_or_separated_by_blanks(cli, tmp_path, monkeypatch, without_plots, given):
+    """What a refusal suggests, with commas, is taken as it is."""
+    monkeypatch.chdir(tmp_path)
+    Path("arm.urdf").write_text(load_robot("ur10").urdf)
+    words = ("experiment", "homogenization", "--samples", "20", "--robot", "arm.urdf", "--package")
+    packages = [each.format(tmp_path) for each in given]
+    assert cli(*words, *packages).status == 0
+    answer = cli(*words, *packages, "last=nowhere")
+    assert answer.status == 2 and "last=nowhere" in answer.message

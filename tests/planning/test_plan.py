@@ -73,7 +73,7 @@ def test_a_setpoint_that_is_not_a_number_is_refused_like_one_out_of_range():
     setpoints[4, 3] = np.nan
     error = refused("position", setpoints)
     assert (error.sample, error.joint) == (4, "wrist_1_joint")
-    assert np.isnan(error.value)
+    assert np.isnan(error.value) and "wrist_1_joint would be at nan, which is no position" in str(error)
 
 
 def test_a_joint_too_fast_is_named_with_the_first_sample_it_comes_too_late_for():

@@ -46,8 +46,8 @@ def test_a_missing_package_is_named_with_its_flag(xacro_file):
 def test_all_missing_packages_that_a_file_names_come_in_one_refusal(tmp_path):
     path = tmp_path / "two.urdf.xacro"
     lines = "".join(f'<xacro:include filename="$(find {name})/a.xacro"/>' for name in ("one", "other", "one"))
-    path.write_text(f'<robot xmlns:xacro="http://www.ros.org/wiki/xacro" name="x">{lines}</robot>')
-    with pytest.raises(InputFileError, match=r"'one' for .*, nor 'other' for .* --package one=DIR,other=DIR"):
+    path.write_text(f'<robot xmlns:xacro="http://www.ros.org/wiki/xacro" name="x">{lines}<!-- $(find gone) --></robot>')
+    with pytest.raises(InputFileError, match=r"'one' for .*, nor 'other' for .* --package one=DIR,other=DIR$"):
         load_robot(path)
 
 

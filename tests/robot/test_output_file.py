@@ -9,6 +9,7 @@ import re
 import resource
 import signal
 import stat
+import tempfile
 import threading
 from pathlib import Path
 
@@ -22,7 +23,7 @@ from simbridge.experiments.experiment import Outcome, Plot, write_results
 from simbridge.recording.export import EXPORTERS
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report.figure_files import draw_trajectory
-from simbridge.robot import load_robot
+from simbridge.robot import files, load_robot
 from simbridge.robot.calibration import nominal_dh
 from simbridge.robot.calibration_file import write_calibration
 from simbridge.robot.cell import Cell, write_cell
@@ -335,3 +336,14 @@ def test_exports_at_once_leave_one_whole_bag(line_run, tmp_path):
         assert None in found
         assert [path.name for path in tmp_path.iterdir()] == ["rosbag2"]
         assert len(read_bag(tmp_path / "rosbag2", "/attained/pose")[0].times) > 1
+
+
+@pytest.mark.parametrize("fault", [FileNotFoundError(errno.ENOENT, "no directory"), OSError(errno.EMFILE, "too many")])
+def test_arrays_that_no_file_can_hold_are_in_memory(fault, monkeypatch):
+    def refuse(*_, **__):
+        raise fault
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", refuse)
+    monkeypatch.setattr(files, "MAPPED", 8)
+    found = files.MappedArrays().gathered(3, [{"a": np.array([1.0, 2.0])}, {"a": np.array([3.0])}])
+    assert found["a"].tolist() == [1.0, 2.0, 3.0] and not found["a"].flags.writeable

@@ -216,6 +216,8 @@ def test_an_inertia_that_no_body_has_is_used_with_a_note(tmp_path):
     robot = load_robot(written(tmp_path, GOOD.replace('izz="0.04"', 'izz="0.06"')))
     assert any("upper: no body has this inertia tensor" in note and "exceeds" in note for note in robot.notes)
     assert robot.links[0].inertia.inertia.max() == pytest.approx(0.06, abs=0.02)
+    with pytest.raises(InputFileError, match=r"no body has this inertia tensor.*exceeds the others' sum"):
+        load_robot(written(tmp_path, GOOD.replace('izz="0.04"', 'izz="40"')))
 
 
 def test_a_base_and_a_tip_that_do_not_exist_are_named_together(tmp_path):
