@@ -45,7 +45,7 @@ from simbridge.sweeps.results import (
     number,
     reasons,
 )
-from simbridge.text import counted, millimetres, significant
+from simbridge.text import SMALLEST, counted, millimetres, significant
 
 PAGE = "sweep.html"
 LISTED, DRAWN = 200, 2000
@@ -177,10 +177,12 @@ def _axis(axes: Axes, name: str, values: Iterable[float], *, vertical: bool = Fa
 
 
 def _not_magnified(limits: tuple[float, float]) -> tuple[float, float]:
-    """Limits of an axis, at least 2 % of its values apart: smaller differences are not to be seen."""
-    middle, half = 0.5 * (limits[0] + limits[1]), 0.5 * (limits[1] - limits[0])
-    half = max(half, 0.01 * abs(middle))
-    return middle - half, middle + half
+    """Limits for figures, at least 2 % of their values and SMALLEST apart: smaller differences are not to be seen."""
+    low, high = limits
+    if low > 0.0 and high / low > _LOGARITHMIC:
+        return limits
+    missing = max(0.01 * abs(low + high) - (high - low), SMALLEST - (high - low), 0.0)
+    return low - 0.5 * missing, high + 0.5 * missing
 
 
 def _lines(points: Points, quantity: Quantity, place: int) -> Figure:
@@ -219,7 +221,7 @@ def _maps(points: Points) -> list[Figure]:
     across, up = points.numeric
     xs, ys = (sorted({number(row, name) for row in points.rows}) for name in points.numeric)
     least, most = (points.error.of(points.rows[k]) for k in (0, -1))
-    norm = (LogNorm if least > 0.0 and most / least > _LOGARITHMIC else Normalize)(least, most)
+    norm = (LogNorm if least > 0.0 and most / least > _LOGARITHMIC else Normalize)(*_not_magnified((least, most)))
     found = []
     for place, (family, rows) in enumerate(list(points.families().items())[:MAPS]):
         cells: dict[tuple[float, float], list[float]] = defaultdict(list)
@@ -267,10 +269,11 @@ def _parallel(points: Points) -> Figure:
         labels.append([text or "default" for text in known])
     for name in points.numeric:
         values = [number(row, name) for row in rows]
-        columns.append(_shares(values))
+        columns.append(_shares(values, (min(values), max(values))))
         labels.append([as_written(min(values)), as_written(max(values))])
-    columns.append(_shares(errors))
-    labels.append([significant(min(errors)), significant(max(errors))])
+    limits = _not_magnified((errors[0], errors[-1]))
+    columns.append(_shares(errors, limits))
+    labels.append([significant(limit) for limit in limits])
     drawing = Drawing(1080, 380)
     axes = drawing.axes(20, 60, 30, 24)
     axes.grid(False)
@@ -289,12 +292,12 @@ def _parallel(points: Points) -> Figure:
     if step > 1:
         notes.append(f"One point in {step} is drawn, evenly by its error, so that the page opens quickly.")
     title = f"{points.error.title} over {len(names)} parameters"
-    return Figure(title, drawing.svg("parallel", f"{title}: {' to '.join(labels[-1])}", paper=True), notes)
+    return Figure(title, drawing.svg("parallel", f"{title}: {significant(errors[0])} to {significant(errors[-1])}", paper=True), notes)
 
 
-def _shares(values: Sequence[float]) -> Array:
-    found = np.array(values, dtype=float)
-    low, high = found.min(), found.max()
+def _shares(values: Sequence[float], limits: tuple[float, float]) -> Array:
+    """Where values are on an axis: 0 at its lower limit, 1 at its upper one."""
+    found, (low, high) = np.array(values, dtype=float), limits
     if low > 0.0 and high / low > _LOGARITHMIC:
         found, low, high = np.log(found), math.log(low), math.log(high)
     return np.asarray((found - low) / (high - low if high > low else 1.0))
@@ -310,11 +313,12 @@ def _pareto(points: Points, name: str, front: Sequence[Row]) -> Figure:
     best = [rival.of(row) for row in front], [ERROR.of(row) for row in front]
     axes.step(*best, where="pre", color=RUNS[0], linewidth=1.2, marker="o", markersize=5.0)
     _axis(axes, "", errors, vertical=True)
+    axes.set_ylim(_not_magnified(axes.get_ylim()))
     axes.set_xlim(_not_magnified(axes.get_xlim()))
     axes.set_xlabel(rival.title)
     axes.xaxis.set_major_locator(few_ticks(6))
     axes.xaxis.set_major_formatter(plain_numbers())
-    note = f"Blue: {counted(len(front), 'point')} that no other point beats in both; the table marks them."
+    note = f"Blue: {counted(len(front), 'point')} that no other point beats in both, marked in the table."
     title = f"Tracking error, RMS (mm), against {name}"
     label = f"{title}: {significant(min(errors))} to {significant(max(errors))} mm. {note}"
     return Figure(title, drawing.svg(f"front-{name}", label), [note])

@@ -326,16 +326,15 @@ class Points:
         return dict(sorted(found.items(), key=lambda item: [(_float(text), text) for text in item[0]]))
 
     def fronts(self) -> dict[str, list[Row]]:
-        """The points that no other point beats both in the error and in smoothness, or effort, to three digits."""
+        """The points that no other point beats both in the error and in smoothness, or effort."""
         found: dict[str, list[Row]] = {}
         for name, rival in RIVALS.items() if self.error is ERROR else ():
             known = [row for row in self.rows if not math.isnan(rival.of(row))]
             least = math.inf
             for row in known if len(known) > 2 else ():
-                value = float(f"{rival.of(row):.3g}")
-                if value < least:
+                if rival.of(row) < least:
                     found.setdefault(name, []).append(row)
-                    least = value
+                    least = rival.of(row)
         return found
 
 

@@ -51,14 +51,32 @@ def test_the_front_has_the_points_that_no_other_beats_in_both():
     )
 
 
-def test_differences_below_three_digits_are_not_magnified_and_make_no_front():
+def test_small_differences_are_on_the_front_but_not_magnified():
     rows = made_rows(lambda kp: 10.0 / kp, kp=(5, 10, 20))
     for row in rows:
         row["smoothness.tool.sparc"] = f"{-1.40358 - 1e-6 * float(row['solver.kp'])}"
         row["joint_effort.torque.rms"] = "52.5"
     page = sweep_page(rows, "mine")
-    assert page.count("Blue: 1 point that no other point beats in both; the table marks them.</p>") == 2
+    assert "Blue: 3 points that no other point beats in both, marked in the table.</p>" in page
+    assert "Blue: 1 point that no other point beats in both, marked in the table.</p>" in page
     assert re.findall(r">[\u2212-]?1\.403\d+<", page) == []
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"kp": (5, 10, 20)},
+        {"kp": (5, 10), "servo_gain": (500, 900)},
+        {"kp": range(1, 7), "servo_gain": range(500, 506), "payload": range(10, 16)},
+    ],
+)
+@pytest.mark.parametrize("scale", [1.0, 1e-7])
+def test_errors_that_differ_by_less_than_their_digits_are_not_magnified(values, scale):
+    page = sweep_page(made_rows(lambda *numbers: scale * (4.49 + 1e-7 * sum(numbers)), **values), "mine")
+    for drawing in re.findall("<svg.*?</svg>", page, re.DOTALL):
+        labels = re.findall(r"<text[^>]*>([^<]*)<", drawing)
+        assert len({*labels}) == len(labels) or 'class="figure paper"' in drawing
+        assert not [label for label in labels if label.startswith("4.490")]
 
 
 def test_a_point_that_was_not_kept_shows_its_command_and_one_that_was_its_report():
