@@ -18,7 +18,7 @@ from rich.table import Table
 
 from simbridge.cli.run_tables import RUN_COLUMNS, run_cells, show_iso
 from simbridge.cli.terminal import say
-from simbridge.errors import InvalidParameter, NotARun
+from simbridge.errors import InvalidParameter, NotARun, Refusal
 from simbridge.evaluation.comparison import Comparison, Deviations, PredictionError, compare_runs, iso_figures_of
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.external_measurement import external_repeats_result, external_result, measure_externally
@@ -27,7 +27,14 @@ from simbridge.evaluation.metrics.tracking import ERROR_PARTS
 from simbridge.evaluation.repeatability import common_summary
 from simbridge.evaluation.summary import what_ran
 from simbridge.recording.run_directory import RunDirectory, is_of_repeats
-from simbridge.report.several_runs import about, compare_page, comparison_headline, mean_headline, write_repeats_page
+from simbridge.report.several_runs import (
+    about,
+    backend_of,
+    compare_page,
+    comparison_headline,
+    mean_headline,
+    write_repeats_page,
+)
 from simbridge.report.verdict import external_headline, source_of
 from simbridge.robot import pose
 from simbridge.robot.files import write_file, writing
@@ -68,7 +75,7 @@ def _write(out: str | None, name: str, page: str) -> Path:
 
 def _compare_sweeps(paths: Sequence[Path], out: str | None, as_json: bool) -> int:
     if len(paths) != 2 or not all(map(is_sweep, paths)):
-        raise InvalidParameter("list to compare", listed([*map(str, paths)]), "two sweeps, or runs alone")
+        raise Refusal(f"Cannot compare {listed([*map(str, paths)])}: give two sweeps, or only runs.")
     found = compare_sweeps(*paths)
     page = _write(out, "sweeps", comparison_page(found))
     lines = comparison_rows(found)
@@ -101,7 +108,7 @@ def _show(comparison: Comparison, page: Path) -> None:
     console.print()
     for warning in comparison.warnings:
         say(console, f"Note: {warning}")
-    rows = [(f"{number}", summary["backend"], *run_cells(summary)) for number, summary in summaries.items()]
+    rows = [(f"{number}", backend_of(run.summary), *run_cells(run.summary)) for number, run in runs.items()]
     console.print(table_of(("run", "backend", *RUN_COLUMNS), rows, left=("backend",)))
     say(console, "\nParts of the error, RMS in mm; servo law and rest are parts of the plant's:")
     parts = [part for part in ERROR_PARTS if any(summary[part.key] for summary in summaries.values())]
@@ -172,6 +179,7 @@ def evaluate(
     else:
         evaluation = Evaluation.read(path)
         directory, facts, show = evaluation.directory, {**what_ran(evaluation.settings)}, _show_external
+        facts["outcome"] = evaluation.outcome
         measured = measure_externally(evaluation, recordings[0], find_marker=find_marker)
         result = {"run": run, "attained": files[0], **external_result(evaluation, measured)}
     directory.write_evaluation(result)
@@ -196,7 +204,7 @@ def _completed_runs(path: Path, summary: Mapping[str, Any]) -> dict[str, Evaluat
 def _show_external(result: Mapping[str, Any], facts: Mapping[str, Any], find_marker: bool) -> None:
     """The two errors next to each other, then what was estimated to compare them."""
     console = Console(highlight=False)
-    say(console, f"{external_headline(facts, result['tracking_error']['witness']['position_m'])}\n", style="bold")
+    say(console, f"{external_headline(facts, facts['outcome'], result['tracking_error']['witness'])}\n", style="bold")
     console.print(_errors(result))
     console.print(f"\nEstimated from {counted(result['samples'], 'sample')} and removed:")
     console.print(f"  clock   the recording's is ahead by {_clock_offset(result)} s", soft_wrap=True)
@@ -206,7 +214,7 @@ def _show_external(result: Mapping[str, Any], facts: Mapping[str, Any], find_mar
 
 def _show_external_repeats(result: Mapping[str, Any], facts: Mapping[str, Any], find_marker: bool) -> None:
     console = Console(highlight=False)
-    errors = [run["tracking_error"]["witness"]["position_m"]["rms"] for run in result["runs"]]
+    errors = [run["tracking_error"]["witness"]["position_m"] for run in result["runs"]]
     say(console, f"{mean_headline(source_of(facts, externally=True), facts['scenario'], errors)}\n", style="bold")
     rows = []
     for run in result["runs"]:

@@ -31,7 +31,8 @@ SAME = 1e-6
 
 # What is compared of each summary.
 _COMPARED = (
-    *("robot", "solver", "backend", "plant_model", "feedforward", "period_s", "samples", "outcome", "servo_law"),
+    *("robot", "solver", "backend", "emulated", "plant_model", "feedforward", "period_s"),
+    *("samples", "outcome", "servo_law"),
     *(part.key for part in (TRACKING_ERROR, *ERROR_PARTS)),
     *("contour_error", "delay_compensated", "delay_of"),
     *(key for keys in DELAY_KEYS.values() for key in keys),
@@ -202,7 +203,9 @@ def compare_runs(paths: Sequence[Path]) -> Comparison:
         raise InvalidParameter("run to compare", twice, "a different one: this one is given twice")
     named = zip(names, map(Evaluation.read, found), strict=True)
     runs = tuple(ComparedRun(name, run, summarize(run, run.outcome)) for name, run in named)
-    return Comparison(runs, tuple(w for run in runs[1:] for w in _differences(runs[0], run)))
+    outcomes = [(run.name, run.summary["outcome"]) for run in runs]
+    ended = [f"{name} did not complete: {outcome}." for name, outcome in outcomes if outcome != "completed"]
+    return Comparison(runs, (*(words for run in runs[1:] for words in _differences(runs[0], run)), *ended))
 
 
 def _runs_of(path: Path) -> list[Path]:
@@ -215,21 +218,19 @@ def _runs_of(path: Path) -> list[Path]:
 
 
 def _differences(first: ComparedRun, other: ComparedRun) -> list[str]:
-    """Sentences about differences between two runs that affect the comparison.
+    """How the motions of two runs differ, as a sentence, if they do.
 
     Raises:
         InvalidParameter: They are runs of different scenarios.
     """
     one, two = first.evaluation, other.evaluation
     wanted, scenario = first.summary["scenario"], other.summary["scenario"]
-    found = []
     why = _path_difference(one, two)
-    if why is not None:
-        if wanted != scenario:
-            raise InvalidParameter(f"scenario of {other.name}", scenario, f"{wanted}, as in {first.name}: {why}")
-        found.append(f"{first.name} and {other.name} have the same scenario name, but {why}.")
-    outcomes = [(run.name, run.summary["outcome"]) for run in (first, other)]
-    return found + [f"{name} did not complete: {outcome}." for name, outcome in outcomes if outcome != "completed"]
+    if why is None:
+        return []
+    if wanted != scenario:
+        raise InvalidParameter(f"scenario of {other.name}", scenario, f"{wanted}, as in {first.name}: {why}")
+    return [f"{first.name} and {other.name} have the same scenario name, but {why}."]
 
 
 def _path_difference(one: Evaluation, two: Evaluation) -> str | None:
@@ -252,11 +253,11 @@ def _path_difference(one: Evaluation, two: Evaluation) -> str | None:
 
 def iso_figures_of(comparison: Comparison) -> IsoFigures | None:
     """ISO 9283-style figures if the runs are cycles of one motion on one arm; None otherwise."""
-    settings = {
-        (run.summary["robot"], run.summary["solver"], run.summary["backend"], run.summary["period_s"])
-        for run in comparison.runs
-    }
-    if len(settings) > 1 or comparison.warnings:
+    names = ("robot", "backend", "emulated", "servo", "feedforward", "period_s")
+    settings = [
+        (run.evaluation.settings["solver"], *(run.summary.get(name) for name in names)) for run in comparison.runs
+    ]
+    if settings != settings[:1] * len(settings) or comparison.warnings:
         return None
     try:
         return iso_figures(run.evaluation for run in comparison.runs)

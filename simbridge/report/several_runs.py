@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import compress
+from operator import itemgetter
 from statistics import fmean, stdev
 from typing import Any
 
@@ -14,7 +15,7 @@ import numpy as np
 from markupsafe import Markup
 
 from simbridge.evaluation.comparison import Comparison
-from simbridge.evaluation.metrics.samples import statistics
+from simbridge.evaluation.metrics.samples import Statistics, statistics
 from simbridge.evaluation.metrics.tracking import ERROR_PARTS, POSE_PARTS, TRACKING_ERROR, Delays, part_delays
 from simbridge.evaluation.repeatability import IsoFigures, RepeatsSummary
 from simbridge.evaluation.summary import Summary
@@ -35,7 +36,7 @@ from simbridge.report.palette import ERRORS, REFERENCE, RUN_DASHES, RUNS, TRACKI
 from simbridge.report.paths import Path, three_views
 from simbridge.report.rendering import LegendEntry, render
 from simbridge.report.settings_list import flattened
-from simbridge.report.verdict import source_of, with_deviation
+from simbridge.report.verdict import SMALL_LENGTH, error_words, is_small, source_of, with_deviation
 from simbridge.robot.pose import Array
 from simbridge.text import NO_BREAK, counted, millimetres
 
@@ -107,16 +108,22 @@ def compare_page(comparison: Comparison, figures: IsoFigures | None = None) -> s
 def comparison_headline(comparison: Comparison) -> str:
     """What was compared, and the range of the errors."""
     runs = comparison.runs
-    errors = [run.summary["tracking_error"]["position_m"]["rms"] for run in runs]
-    shown = " to ".join(dict.fromkeys(map(millimetres, (min(errors), max(errors)))))
-    return f"{runs[0].summary['scenario']}, {len(runs)} runs: {shown}{NO_BREAK}mm RMS tracking error."
+    errors = sorted((run.summary["tracking_error"]["position_m"] for run in runs), key=itemgetter("rms"))
+    ends = [f"below {SMALL_LENGTH:g}" if is_small(error) else millimetres(error["rms"]) for error in errors]
+    size = error_words(errors, f"{' to '.join(dict.fromkeys((ends[0], ends[-1])))}{NO_BREAK}mm")
+    return f"{runs[0].summary['scenario']}, {len(runs)} runs: {size}."
 
 
 def about(summary: Summary) -> str:
     """What a run is, in one line: its label, arm, solver, and what followed its commands."""
     servo = f"{summary['servo']}{' and feedforward' if summary['feedforward'] else ''}"
-    words = (summary["label"], summary["robot"], summary["solver"], f"{servo} ({summary['backend']})")
+    words = (summary["label"], summary["robot"], summary["solver"], f"{servo} ({backend_of(summary)})")
     return ", ".join(filter(None, words))
+
+
+def backend_of(summary: Summary) -> str:
+    """The backend of a run, unless what answered was the emulator."""
+    return "emulator" if summary["emulated"] else summary["backend"]
 
 
 def _colour(number: int) -> str:
@@ -229,17 +236,18 @@ def repeats_headline(summary: RepeatsSummary) -> str:
     """What was predicted or measured over all completed runs, for which plant, in a sentence that can be quoted."""
     # A run that ended early says nothing about the scenario as a whole.
     completed = (run["tracking_error"] for run in summary["runs"] if run["outcome"] == "completed")
-    errors = [error["position_m"]["rms"] for error in completed if error]
+    errors = [error["position_m"] for error in completed if error]
     if not errors:
         return f"No run of {summary['scenario']} completed."
     return mean_headline(source_of(summary), summary["scenario"], errors)
 
 
-def mean_headline(source: str, scenario: str, errors: Sequence[float]) -> str:
+def mean_headline(source: str, scenario: str, errors: Sequence[Statistics]) -> str:
     """The mean of the RMS errors of runs, m, and their standard deviation where it changes a digit."""
-    mean, deviation = fmean(errors), stdev(errors) if len(errors) > 1 else None
-    size, number = with_deviation(mean, deviation), counted(len(errors), "run")
-    text = f"{source}: {size} RMS tracking error on {scenario}"
+    values = [error["rms"] for error in errors]
+    size = with_deviation(fmean(values), stdev(values) if len(values) > 1 else None)
+    size, number = error_words(errors, size), counted(len(errors), "run")
+    text = f"{source}: {size} on {scenario}"
     return f"{text} (mean {'and standard deviation ' if '±' in size else ''}of {number})."
 
 

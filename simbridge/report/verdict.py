@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any, Literal, NamedTuple
 
@@ -16,6 +16,7 @@ from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.live_session import Inputs, Latency
 from simbridge.evaluation.metrics import motion
 from simbridge.evaluation.metrics.delays import PosePart
+from simbridge.evaluation.metrics.samples import Statistics
 from simbridge.evaluation.metrics.tracking import NOTHING, ErrorPart, known_parts, part_delays, rotation_delay_differs
 from simbridge.evaluation.servo_law import servo_law_sentence
 from simbridge.evaluation.summary import Pauses, Summary
@@ -52,26 +53,43 @@ def headline(summary: Summary) -> str:
     """What was predicted or measured, for which plant, in a sentence that can be quoted."""
     if "tracking_error" not in summary:
         return f"The {summary['robot_title']} tracked nothing of {subject_of(summary)}: no sample was recorded."
-    error, uncertainty = summary["tracking_error"], summary["uncertainty"]
-    position, rotation = error["position_m"], error["rotation_rad"]
+    uncertainty = summary["uncertainty"]
     deviation = None if uncertainty is None else uncertainty["position_m"]
-    early = "" if summary["outcome"] == "completed" else " until the run ended early"
-    if 0.0 < 1e3 * position["max"] < SMALL_LENGTH:
-        size = f"tracking error below {SMALL_LENGTH:g}{NO_BREAK}mm"
-    else:
-        size = f"{with_deviation(position['rms'], deviation)} RMS tracking error (max {_mm(position['max'])})"
-    text = f"{source_of(summary)}: {size} on {subject_of(summary)}{early}"
-    if rotation["max"] > NOTHING:
+    what = f"{subject_of(summary)}{_early(summary['outcome'])}"
+    return _sentence(source_of(summary), summary["tracking_error"], what, deviation)
+
+
+def external_headline(facts: Mapping[str, Any], outcome: str, error: Mapping[str, Any]) -> str:
+    """What an external measurement shows, for which plant, by what was run and the error; as `headline`."""
+    return _sentence(source_of(facts, externally=True), error, f"{facts['scenario']}{_early(outcome)}")
+
+
+def _early(outcome: str) -> str:
+    return "" if outcome == "completed" else " until the run ended early"
+
+
+def _sentence(source: str, error: Mapping[str, Any], what: str, deviation: float | None = None) -> str:
+    position, rotation = error["position_m"], error["rotation_rad"]
+    size = error_words([position], with_deviation(position["rms"], deviation), f" (max {_mm(position['max'])})")
+    text = f"{source}: {size} on {what}"
+    # An external recording may have no rotations.
+    if rotation is not None and rotation["max"] > NOTHING:
         known = math.degrees(rotation["max"]) >= SMALL_ANGLE
         angles = f"{_deg(rotation['rms'])} RMS (max {_deg(rotation['max'])})" if known else f"below {SMALL_ANGLE:g}°"
         text += f"; rotation {angles}"
     return f"{text}."
 
 
-def external_headline(facts: Mapping[str, Any], error: Mapping[str, float]) -> str:
-    """What an external measurement shows, for which plant, by what was run and the distances; as `headline`."""
-    size = f"{_mm(error['rms'])} RMS tracking error (max {_mm(error['max'])})"
-    return f"{source_of(facts, externally=True)}: {size} on {facts['scenario']}."
+def is_small(error: Statistics) -> bool:
+    """Whether no distance of an error, m, is worth a number in a sentence."""
+    return 0.0 < 1e3 * error["max"] < SMALL_LENGTH
+
+
+def error_words(errors: Sequence[Statistics], size: str, largest: str = "") -> str:
+    """The tracking error of runs in a sentence: its size, or a bound if that of each run is small."""
+    if all(map(is_small, errors)):
+        return f"tracking error below {SMALL_LENGTH:g}{NO_BREAK}mm"
+    return f"{size} RMS tracking error{largest}"
 
 
 def source_of(facts: Mapping[str, Any], *, externally: bool = False) -> str:

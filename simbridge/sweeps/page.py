@@ -292,7 +292,8 @@ def _parallel(points: Points) -> Figure:
     if step > 1:
         notes.append(f"One point in {step} is drawn, evenly by its error, so that the page opens quickly.")
     title = f"{points.error.title} over {len(names)} parameters"
-    return Figure(title, drawing.svg("parallel", f"{title}: {significant(errors[0])} to {significant(errors[-1])}", paper=True), notes)
+    label = f"{title}: {significant(errors[0])} to {significant(errors[-1])}"
+    return Figure(title, drawing.svg("parallel", label, paper=True), notes)
 
 
 def _shares(values: Sequence[float], limits: tuple[float, float]) -> Array:

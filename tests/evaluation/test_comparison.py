@@ -14,6 +14,8 @@ import pytest
 from simbridge.evaluation.comparison import compare_runs, iso_figures_of, prediction_error
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.recording.run_directory import RunDirectory
+from simbridge.report.several_runs import comparison_headline
+from simbridge.ur.tables import EMULATOR_SERIAL_NUMBER
 
 pytestmark = pytest.mark.usefixtures("without_pages")
 
@@ -114,6 +116,13 @@ def test_a_comparison_needs_two_different_runs(cli, line_run, tmp_path, runs, re
 def test_repeats_of_one_motion_have_iso_figures_that_are_self_reported(cli, line_run, same, slower, tmp_path):
     assert {figure["symbol"] for figure in iso_figures_of(compare_runs([line_run, same]))["figures"]} >= {"AT", "RT"}
     assert iso_figures_of(compare_runs([line_run, slower])) is None
+    for setting, other in (
+        ("servo_gain = 2000.0", "servo_gain = 500.0"),
+        ('feedforward = "off"', 'feedforward = "on"'),
+    ):
+        changed = shutil.copytree(same, tmp_path / other[:5])
+        replaced(changed / "settings.toml", setting, other)
+        assert iso_figures_of(compare_runs([line_run, changed])) is None
     cli("compare", line_run, same, "--out", tmp_path / "out")
     assert "Self-reported: these positions are computed from" in (tmp_path / "out" / "compare.html").read_text()
 
@@ -124,13 +133,50 @@ def test_a_directory_of_repeats_is_compared_run_by_run(line_run, tmp_path):
     assert [run.name for run in compare_runs([tmp_path / "many"]).runs] == ["01", "02"]
 
 
+def replaced(file, text, other):
+    before = file.read_text(encoding="utf-8")
+    assert text in before
+    file.write_text(before.replace(text, other), encoding="utf-8")
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_run_that_ended_early_is_named_once(line_run, same, tmp_path, place):
+    ended = shutil.copytree(same, tmp_path / "ended")
+    replaced(ended / "summary.json", '"completed"', '"interrupted"')
+    runs = [line_run, same]
+    assert compare_runs([*runs[:place], ended, *runs[place:]]).warnings == ("ended did not complete: interrupted.",)
+
+
+@pytest.mark.parametrize(
+    ("first", "words"),
+    [(2.87e-3, "below 0.01 to 2.87\u00a0mm RMS tracking error"), (3e-6, "tracking error below 0.01\u00a0mm")],
+)
+def test_an_error_that_no_arm_keeps_is_not_given_as_a_number(line_run, same, first, words):
+    found = compare_runs([line_run, same])
+    errors = [{"position_m": {"rms": rms, "max": 2.0 * rms}} for rms in (first, 1e-6)]
+    runs = [
+        replace(run, summary={**run.summary, "tracking_error": error})
+        for run, error in zip(found.runs, errors, strict=True)
+    ]
+    assert comparison_headline(replace(found, runs=tuple(runs))) == f"line, 2 runs: {words}."
+
+
+def test_what_ran_on_the_emulator_is_named_so(cli, measured, tmp_path):
+    replaced(measured / "settings.toml", 'name = "pybullet"', 'name = "ursim"')
+    other = shutil.copytree(measured, tmp_path / "other")
+    replaced(
+        other / "settings.toml", "[versions]", f'[controller]\nserial_number = "{EMULATOR_SERIAL_NUMBER}"\n\n[versions]'
+    )
+    shown = " ".join(cli("compare", measured, other, "--out", tmp_path / "out").out.split())
+    assert shown.count("(ursim).") == 1 and shown.count("(emulator).") == 1
+    answer = json.loads(cli("compare", measured, other, "--out", tmp_path / "out", "--json").out)
+    assert [run["emulated"] for run in answer["runs"]] == [False, True]
+
+
 @pytest.fixture
 def measured(same):
     """The run, as if it had been made on a controller."""
-    file = same / "settings.toml"
-    text = file.read_text(encoding="utf-8")
-    assert "simulated_time = true" in text
-    file.write_text(text.replace("simulated_time = true", "simulated_time = false"), encoding="utf-8")
+    replaced(same / "settings.toml", "simulated_time = true", "simulated_time = false")
     return same
 
 

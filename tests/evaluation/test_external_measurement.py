@@ -108,9 +108,16 @@ def test_the_offset_of_a_bag_is_that_of_its_own_clock_to_the_microsecond(cli: An
     assert result["time_offset_s"] == result["time_offset_ns"] / 1e9
     first = " ".join(out.split()).partition(": ")
     assert first[0].startswith("Measured externally for a UR10 with servoj at gain 2000, lookahead 0.03 s")
-    assert re.match(r"\S+ mm RMS tracking error \(max \S+ mm\) on ", first[2])
+    assert re.match(r"\S+ mm RMS tracking error \(max \S+ mm\) on square_tracking; rotation below 0\.01°\.", first[2])
     shown = re.search(r"ahead by (\d+\.\d{6}) s", out)
     assert shown is not None and abs(Decimal(shown[1]) * 10**9 - result["time_offset_ns"]) <= 500
+
+
+def test_the_first_line_says_that_the_run_ended_early(cli: Any, run: Path, tracker: Path) -> None:
+    summary = run / "summary.json"
+    summary.write_text(summary.read_text().replace('"completed"', '"interrupted"'))
+    first = " ".join(cli("evaluate", run, "--attained", tracker).out.split())
+    assert " on square_tracking until the run ended early; rotation " in first
 
 
 def test_the_result_is_written_into_the_run_and_the_summary_does_not_change(cli: Any, run: Path, tracker: Path) -> None:

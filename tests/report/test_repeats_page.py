@@ -68,6 +68,11 @@ def test_runs_that_are_equal_have_no_deviation() -> None:
     assert shown.endswith(": 0.100 mm RMS tracking error on line (mean of 2 runs).")
 
 
+def test_an_error_that_no_arm_keeps_is_not_given_as_a_number() -> None:
+    shown = page(one_run(1, 2e-6), one_run(2, 3e-6)).text("headline")
+    assert shown.endswith(": tracking error below 0.01 mm on line (mean of 2 runs).")
+
+
 def test_without_a_completed_run_the_headline_gives_no_error() -> None:
     shown = page(one_run(1, 6.86e-3, "GuardStop: too far"))
     assert shown.text("headline") == "No run of line completed."
