@@ -22,10 +22,9 @@ if TYPE_CHECKING:
 
 POSE_ARRAY, PATH = "geometry_msgs/msg/PoseArray", "nav_msgs/msg/Path"
 # Messages with one pose; those without a stamp are at the times when they were recorded.
+_STAMPLESS = ("geometry_msgs/msg/Pose", "geometry_msgs/msg/PoseWithCovariance", "geometry_msgs/msg/Transform")
 _SINGLE = (
-    "geometry_msgs/msg/Pose",
-    "geometry_msgs/msg/PoseWithCovariance",
-    "geometry_msgs/msg/Transform",
+    *_STAMPLESS,
     "geometry_msgs/msg/PoseStamped",
     "geometry_msgs/msg/TransformStamped",
     "geometry_msgs/msg/PoseWithCovarianceStamped",
@@ -56,7 +55,8 @@ def bag_recording(bag: Bag, topic: str | None, frames: Sequence[str], rate: floa
         found.stamps = array("q", (np.arange(len(stamps)) * 1e9 / rate).round().astype(np.int64).tolist())
         found.recorded = found.stamps
     motion = _trajectory(bag.path, name, found)
-    understood = name if frames else f"topic {name}" + ("" if any(found.stamps) else ", times of recording")
+    clock = "" if rate is not None or any(found.stamps) else ", times of recording"
+    understood = name if frames else f"topic {name}{clock}"
     return described(motion, understood, found.frame), found.frame
 
 
@@ -89,11 +89,16 @@ class _Poses:
 
 
 def candidate_topics(bag: Bag) -> tuple[list[str], _Poses | None]:
-    """The possible topics, most messages first; and the poses of tf, if they are all of one pair of frames."""
+    """The possible topics, most messages first; and the poses of tf, if they are all of one pair of frames.
+
+    Those without stamps, such as a goal, are possible only where there is no other.
+    """
     messages: dict[str, int] = {}
+    stampless: dict[str, int] = {}
     for connection in bag.connections:
         if connection.msgtype in _POSES:
-            messages[connection.topic] = messages.get(connection.topic, 0) + connection.msgcount
+            counts = stampless if connection.msgtype in _STAMPLESS else messages
+            counts[connection.topic] = counts.get(connection.topic, 0) + connection.msgcount
     found = None
     # All messages: a frame may appear at any time. Decoded poses are kept as long as there is only one pair of frames.
     for topic, number, when, message in bag.messages(kinds=_TFS):
@@ -105,6 +110,7 @@ def candidate_topics(bag: Bag) -> tuple[list[str], _Poses | None]:
                 continue
             found = found or _Poses(bag, topic)
             found.add(number, when, header, translation, rotation)
+    messages = messages or stampless
     return sorted(messages, key=lambda name: -messages[name]), found
 
 

@@ -56,29 +56,39 @@ _BEFORE = r"(?:.*\.)?"
 _PLACE, _TURN = "position|pos|translation|trans|location", "orientation|orient|rotation|rot|quaternion|quat|attitude"
 _TOOL = r"tcp|tool0?|flange|eef?|end\.effector|pose|cart(?:esian)?"
 _NAMES = (
-    (re.compile(rf"{_BEFORE}(?:{_PLACE}|p|t)\.?([xyz])|(?:(?:{_TOOL})\.)?([xyz])"), "{}"),
+    (re.compile(rf"{_BEFORE}(?:{_PLACE}|p|t)\.?([xyz])|([xyz])"), "{}"),
     (re.compile(rf"{_BEFORE}(?:{_TURN}|ori|q|o)\.?([xyzw])"), "q{}"),
     (re.compile(rf"{_BEFORE}(?:rotvec|rotation\.?vector|r)\.?([xyzw])"), "r{}"),
+)
+_NUMBERED = ((re.compile(rf"({_BEFORE}(?:{_PLACE})s?\.?)(\d+)"), "{}"),)
+# Where no position, or no rotation, has one of those names.
+_FURTHER = (
+    (re.compile(rf"(?:{_TOOL})\.([xyz])"), "{}"),
     (re.compile(rf"{_BEFORE}([xyz])\.?(?:{_PLACE})"), "{}"),
     (re.compile(rf"{_BEFORE}([xyzw])\.?(?:{_TURN})"), "q{}"),
 )
-# Of an array of several numbers a row, "p[0]" is a position, too.
-_NUMBERED = (
-    (re.compile(rf"{_BEFORE}(?:(?:{_PLACE})s?\.?|(?:p|xyz)\.)([0-2])"), "{}"),
-    (re.compile(rf"{_BEFORE}(?:rot\.?vecs?|rotation\.?vectors?)\.?([0-2])"), "r{}"),
+# Of arrays of several numbers a row only: "p[0]".
+_FURTHER_NUMBERED = (
+    (re.compile(rf"({_BEFORE}(?:p|xyz)\.)(\d+)"), "{}"),
+    (re.compile(rf"({_BEFORE}(?:rot\.?vecs?|rotation\.?vectors?)\.)(\d+)"), "r{}"),
 )
+_Patterns = Sequence[tuple[re.Pattern[str], str]]
+# Of a translation, or of a torque.
+_TRANSLATION_OR_TORQUE = re.compile(rf"{_BEFORE}t\.?[xyz]")
 _NUMBERED_TURN = re.compile(rf"{_BEFORE}(?:{_TURN}|q)s?\.?(?:quat\.?)?(xyzw|wxyz)?\.?([0-4])")
 # In order of preference: the time of measurement before that of the recording program.
 _TIMES = (
     re.compile(rf"{_BEFORE}header\.stamp"),
-    re.compile(r"t|times?|time\.?stamps?|stamps?|datetime|date|rosbagtimestamp|elapsed(?:\.time)?"),
-    re.compile(
-        r"ts|secs?|seconds|(?:recv|ros|system|unix|sim|frame|relative)\.time(?:\.?stamp)?|time\.(?:s|since\.start)"
-    ),
+    re.compile(r"t|times?|timestamps?|stamps?|datetime|date|rosbagtimestamp|elapsed(?:\.time)?"),
 )
+# Where none has one of those names, and the rate is not given.
+_FURTHER_TIMES = re.compile(
+    r"ts|secs?|seconds|(?:recv|ros|system|unix|sim|relative)\.time(?:\.?stamp)?|time\.(?:stamps?|s|since\.start)"
+)
+# What may belong to a column of whole seconds.
+_FRACTIONS = re.compile(r"(?:m|u|n|milli|micro|nano)s(?:ec(?:ond)?s?)?")
 _SECONDS = re.compile(r"(|.*\.)secs?(?:onds)?")
 _FRAME = re.compile(rf"{_BEFORE}(?<!child\.)frame\.id")
-
 
 LONG = 10**14
 """Whole stamps from here on are kept whole: divided, they would be rounded to more than 0.01 ns in ns."""
@@ -96,8 +106,9 @@ class Columns:
         names: As the table calls them.
         indices: Their places, counted from 0.
         units: Of each; "" where none is stated.
-        times: The names of the column of time; of two, for s and ns; of none, where the rate is known.
+        times: The names of the column of time; of two, for s and ns or date and time; of none, where the rate is known.
         time_indices: Their places.
+        date_and_time: Whether the two are a date and a time of day.
         understood: What names them, for the line that says how a file was read: "header names px..".
         time_unit: Stated, "" if it is not.
         width: Number of columns of every line; None for motion capture, where lines without a pose are left out.
@@ -115,6 +126,7 @@ class Columns:
     time_indices: tuple[int, ...]
     understood: str
     time_unit: str = ""
+    date_and_time: bool = False
     width: int | None = None
     origin: str = "as the header names"
     frame_index: int | None = None
@@ -184,7 +196,7 @@ def known_columns(
     The choice decides before the names do. One that is missing, appears twice, has an unknown unit or may mean two
     things is refused.
     """
-    found = _found(names)
+    found = _found(names, rate)
     for role, wanted in choice.columns.items():
         found[role] = [_place(path, wanted, names, line)]
     numbered = _numbered(names)
@@ -203,6 +215,8 @@ def known_columns(
             raise InputFileError(path, reason, line=line)
         found |= {f"q{axis}": [place] for axis, place in zip(order, places, strict=True)}
     pair = _seconds_and_nanoseconds(names) if "t" not in choice.columns else ()
+    dated = () if pair else _date_and_time(names, found.get("t", ()))
+    pair = pair or dated
     vector = "rx" in choice.columns or ("rx" in found and not set(QUATERNION) <= set(found))
     roles = POSITION + (ROTATION_VECTOR if vector else QUATERNION)
     timed = () if pair or (rate is not None and "t" not in found) else ("t",)
@@ -213,12 +227,14 @@ def known_columns(
             more = "; a table without time needs --rate HZ, a column without a name is chosen by its number: t=1"
         if [role for role in missing if role != "t"] == list(roles[3:]):
             more = f". {NO_ROTATION}"
-        listed = f"; it has {', '.join(names) or 'no numbers'}" if where == "table" else " (put a # before a comment)"
+        listed = " (put a # before a comment)" if line else ""
+        if where == "table":
+            listed = f"; it has {', '.join(names) or 'no numbers'}"
         reason = (
             f"read as a {where}{', as none of it is a number,' if where == 'header' else ''} but it does not name "
             f"{', '.join(missing)}; it needs {NEEDED}, in any order, or --columns t=NAME,x=NAME,...{listed}{more}"
         )
-        raise InputFileError(path, _of_one_array(names, timed) or reason, line=line)
+        raise InputFileError(path, reason, line=line)
     if twice := [role for role in (*timed, *roles) if len(found[role]) > 1]:
         same = "; ".join(f"{role}: {', '.join(names[place].strip() for place in found[role])}" for role in twice)
         flag = ",".join(f"{role}=NAME" for role in twice)
@@ -237,28 +253,12 @@ def known_columns(
         times=tuple(names[place].strip() for place in time_indices),
         time_indices=time_indices,
         time_unit=time_unit,
+        date_and_time=bool(dated),
         width=len(names),
         origin=f"as the {where} in line {line} names" if line else f"as the {where} names",
         understood=f"{where} names {bare(names[indices[0]])}..",
         frame_index=frames[0] if len(frames) == 1 else None,
         rate=None if time_indices else rate,
-    )
-
-
-def _of_one_array(names: Sequence[str], timed: tuple[str, ...]) -> str:
-    """The two readings of an array of 7 numbers a row, or of 8, the first of which is the time; "" if there is none."""
-    array = next((name[:-3] for name in names if name.endswith("[6]")), "")
-    count = sum(name.startswith(f"{array}[") for name in names)
-    if not array or count not in (7, 8):
-        return ""
-    first = timed if count == 8 else ()
-    xyzw, wxyz = (
-        ",".join(f"{role}={array}[{i}]" for i, role in enumerate([*first, *POSITION, *QUATERNION[k:], *QUATERNION[:k]]))
-        for k in (0, 3)
-    )
-    return (
-        f"{array} has {count} numbers a row, and which of them is w is not stated. If they end in qx qy qz qw, add "
-        f"--columns {xyzw}; if in qw qx qy qz, --columns {wxyz}"
     )
 
 
@@ -269,27 +269,54 @@ def is_bare_header(words: Sequence[str]) -> bool:
     return sorted(roles) in known and len(roles) == len(words)
 
 
-def _found(names: Sequence[str]) -> dict[str, list[int]]:
+def roles_named(names: Sequence[str]) -> set[str]:
+    """The roles of which there is a column, or several, by these names."""
+    quaternion = QUATERNION if _numbered(names) else ()
+    return {*_found(names), *quaternion, *(("t",) if _seconds_and_nanoseconds(names) else ())}
+
+
+def _found(names: Sequence[str], rate: float | None = None) -> dict[str, list[int]]:
     """The places of the columns that names tell to be of a role."""
+    words = [_normal(_name_and_unit(name)[0]) for name in names]
+    found = _matched(words, _NAMES, _NUMBERED)
+    if {"rw", *ROTATION_VECTOR} <= found.keys() and not set(QUATERNION) & found.keys():
+        # "rx ry rz rw", as of Vicon, is no rotation vector.
+        found |= {f"q{axis}": found.pop(f"r{axis}") for axis in "xyzw"}
+    elements = [word if name.rstrip().endswith("]") else "" for word, name in zip(words, names, strict=True)]
+    further = _matched(words, _FURTHER, ()) | _matched(elements, (), _FURTHER_NUMBERED)
+    for group in (POSITION, QUATERNION + ROTATION_VECTOR):
+        known = [words[place] for role in group for place in found.get(role, ())]
+        # Beside tcp_x, tx may be a torque: then both are candidates.
+        if all(map(_TRANSLATION_OR_TORQUE.fullmatch, known)):
+            found |= {role: [*found.get(role, ()), *further[role]] for role in group if role in further}
+    for pattern in _TIMES:
+        if times := [place for place, word in enumerate(words) if pattern.fullmatch(word)]:
+            found["t"] = times
+            return found
+    times = [place for place, word in enumerate(words) if _FURTHER_TIMES.fullmatch(word)]
+    if times and rate is None:
+        # Beside sec, usec may be its fraction: then both are candidates.
+        found["t"] = times + [place for place, word in enumerate(words) if _FRACTIONS.fullmatch(word)]
+    return found
+
+
+def _matched(words: Sequence[str], patterns: _Patterns, numbered: _Patterns) -> dict[str, list[int]]:
+    """The places by roles of the words that match patterns of one name, or of exactly three, numbered from 0."""
     found: dict[str, list[int]] = {}
-    for place, name in enumerate(names):
-        plain = _normal(_name_and_unit(name)[0])
-        for pattern, role in _NAMES:
-            if match := pattern.fullmatch(plain):
+    arrays: dict[tuple[str, str], list[tuple[int, int]]] = {}
+    for place, word in enumerate(words):
+        for pattern, role in patterns:
+            if match := pattern.fullmatch(word):
                 axis = next(part for part in match.groups() if part)
                 found.setdefault(role.format(axis), []).append(place)
                 break
-        for pattern, role in _NUMBERED:
-            if match := pattern.fullmatch(plain):
-                found.setdefault(role.format("xyz"[int(match[1])]), []).append(place)
-    if "rw" in found and "qw" not in found:
-        # "rx ry rz rw", as of Vicon, is no rotation vector.
-        found |= {f"q{axis}": found.pop(f"r{axis}") for axis in "xyzw" if f"r{axis}" in found}
-    for pattern in _TIMES:
-        times = [i for i, name in enumerate(names) if pattern.fullmatch(_normal(_name_and_unit(name)[0]))]
-        if times:
-            found["t"] = times
-            break
+        for pattern, role in numbered:
+            if match := pattern.fullmatch(word):
+                arrays.setdefault((role, match[1]), []).append((int(match[2]), place))
+    for (role, _), elements in arrays.items():
+        if {number for number, _ in elements} == {0, 1, 2}:
+            for number, place in elements:
+                found.setdefault(role.format("xyz"[number]), []).append(place)
     return found
 
 
@@ -308,16 +335,20 @@ def _numbered(names: Sequence[str]) -> tuple[tuple[int, ...], str | None] | None
 
 
 def _seconds_and_nanoseconds(names: Sequence[str]) -> tuple[int, ...]:
-    """The places of a stamp in two columns: "header.stamp.sec" and "header.stamp.nanosec", or "date" and "time"."""
+    """The places of a stamp in two columns: "header.stamp.sec" and "header.stamp.nanosec"."""
     plain = {_normal(name): place for place, name in reversed(list(enumerate(names)))}
-    if {"date", "time"} <= plain.keys():
-        return plain["date"], plain["time"]
     for name, place in plain.items():
         if match := _SECONDS.fullmatch(name):
             for rest in ("nanosec", "nanosecs", "nsec", "nsecs", "nanoseconds"):
                 if match[1] + rest in plain:
                     return place, plain[match[1] + rest]
     return ()
+
+
+def _date_and_time(names: Sequence[str], times: Sequence[int]) -> tuple[int, ...]:
+    """The places of "date" and "time", if these are the columns of time."""
+    plain = {_normal(names[place]): place for place in times}
+    return (plain["date"], plain["time"]) if plain.keys() == {"date", "time"} and len(times) == 2 else ()
 
 
 def _place(path: str | Path, wanted: str, names: Sequence[str], line: int | None) -> int:
@@ -357,9 +388,11 @@ def _normal(name: str) -> str:
 
 
 def _name_and_unit(field: str) -> tuple[str, str]:
-    """A column's name in lower case, and its unit or an empty text."""
+    """A column's name in lower case, and its unit or an empty text; of an array, "p_mm[0]" is p[0] in mm."""
     name = bare(field).lower()
-    found = _WITH_UNIT.fullmatch(name)
+    array = re.sub(r"\[\d+\]$", "", name)
+    found = _WITH_UNIT.fullmatch(array)
     if found is None or not found[1]:
         return name, ""
-    return found[1], next((unit for unit in found.groups()[1:] if unit is not None), "").strip()
+    unit = next((unit for unit in found.groups()[1:] if unit is not None), "").strip()
+    return found[1] + name[len(array) :], unit

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 import math
+import re
 import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,10 +23,12 @@ from simbridge.trajectory.columns import (
     MATRIX,
     POSITION,
     QUATERNION,
+    ROTATION_VECTOR,
     Choice,
     Columns,
     Table,
     known_columns,
+    roles_named,
 )
 from simbridge.trajectory.compressed import expansion
 from simbridge.trajectory.samples import Gaps, Recording, recording_of
@@ -51,6 +53,11 @@ _INSTEAD = {
 # Of arrays; ten million poses: some 640 MB.
 _MAX_VALUES = 100_000_000
 _Arrays = Mapping[str, "NDArray[np.generic]"]
+# Names of arrays: of rotation matrices, and of joints.
+_ROTATIONS = re.compile(r"(?:.*[._])?(?:r|(?:rot|rotation|orientation)s?)(?:_?mat(?:rix|rices|s)?)?", re.IGNORECASE)
+_JOINTS = re.compile(r"(?:.*[._])?q[a-z]{0,3}(?:[._].*)?|.*joint.*", re.IGNORECASE)
+# Where pandas writes an index that has no name.
+_INDEX = "__index_level_0__"
 
 
 @dataclass(frozen=True)
@@ -139,15 +146,21 @@ def read_recording(path: str | Path, reading: ReadOptions | None = None) -> Reco
         if reading.columns is not None:
             raise InputFileError(file, "a bag has no columns; omit --columns")
         return Recording(*read_bag(file, topic, frames=frames, rate=rate))
-    if instead := _INSTEAD.get(file.suffix.lower()):
-        raise InputFileError(file, instead)
     if file.suffix.lower() in ARRAYS:
         if topic is not None or frames:
             raise InputFileError(file, "a table has no topics; omit --topic and --frames")
         return recording_of(file, _read_arrays(file, choice, rate), rate)
     if frames:
         raise InputFileError(file, "a text file has no tf; omit --frames")
-    return recording_of(file, parse_text(file, read_text(file, MAX_SAMPLES_TEXT), choice, rate, topic), rate)
+    instead = _INSTEAD.get(file.suffix.lower())
+    try:
+        table = parse_text(file, read_text(file, MAX_SAMPLES_TEXT), choice, rate, topic)
+    except InputFileError:
+        # A table may have any name.
+        if instead is None or not file.is_file():
+            raise
+        raise InputFileError(file, instead) from None
+    return recording_of(file, table, rate)
 
 
 def read_bag(
@@ -229,31 +242,35 @@ def check_frame(path: str | Path, frame: str, reading: ReadOptions) -> None:
 def _read_arrays(path: Path, choice: Choice, rate: float | None = None) -> Table:
     """A Parquet or npz table: its columns are arrays of numbers (T,), or of several a row (T, k), numbered from 0.
 
-    An array (T, 4, 4) or (T, 3, 4) in npz is a matrix of the pose a row, as are the only ones of (T, 3, 3) and (T, 3)
-    together. Parquet needs pyarrow (MissingPackage).
+    An array (T, 4, 4) or (T, 3, 4) in npz is a matrix of the pose a row, and (T, 3, 3) one of the rotation where it is
+    named like it and there is no other rotation. The fields of structured arrays are columns where no other array is
+    one of a pose. Parquet needs pyarrow (MissingPackage).
     """
     open_file(path).close()
     found = _parquet(path) if path.suffix.lower() == ".parquet" else _npz(path)
     matrices = [name for name, array in found.items() if array.shape[1:] in ((4, 4), (3, 4))]
-    turns, places, others = (
-        [name for name, array in found.items() if array.shape[1:] == shape] for shape in ((3, 3), (3,), (4,))
-    )
-    alone = len(turns) == len(places) == 1 and not (matrices or others or choice.columns)
-    if alone and len(found[turns[0]]) == len(found[places[0]]):
-        matrices = [f"{turns[0]} and {places[0]}"]
-        found[matrices[0]] = np.concatenate([found.pop(turns[0]), found.pop(places[0])[:, :, None]], axis=2)
-    # Of several numbers a row as name[0], name[1], ...
-    flat = {name: array for name, array in found.items() if array.ndim == 1}
-    for name, array in found.items():
-        if array.ndim == 2 and array.shape[1] <= 16:
-            flat |= {f"{name}[{i}]": array[:, i] for i in range(array.shape[1])}
+    flat = _flat(found)
+    tables: dict[str, Any] = {name: array for name, array in found.items() if array.dtype.names}
+    if tables and not (matrices or roles_named(list(flat))):
+        fields = {(name, field): array[field] for name, array in tables.items() for field in array.dtype.names}
+        found |= {field if len(tables) == 1 else f"{name}.{field}": array for (name, field), array in fields.items()}
+        flat = _flat(found)
+    # Durations, and an index of times without a name, are the time only where nothing else is, or if asked for.
+    if "t" in choice.columns or (rate is None and "t" not in roles_named(list(flat))):
+        flat |= {name: array for name, array in _durations(found).items() if name not in flat}
     count = max((len(array) for array in flat.values()), default=0)
-    flat = {name: array for name, array in flat.items() if len(array) == count and array.dtype.kind in "fiuM"}
-    arrays = list(flat.values())
+    flat = {name: array for name, array in flat.items() if len(array) == count}
+    arrays, named = list(flat.values()), roles_named(list(flat)) | choice.columns.keys()
+    turns = [name for name, array in found.items() if array.shape == (count, 3, 3) and _ROTATIONS.fullmatch(name)]
     if matrices and not choice.columns:
-        columns = _of_matrices(path, matrices[0], flat, choice, rate)
+        columns = _with_matrices(path, matrices[0], POSITION + QUATERNION, flat, choice, rate)
         values = np.asarray(found[matrices[0]][:, :3], dtype=float).reshape(-1, 12)[:, FIRST_ROWS]
+    elif len(turns) == 1 and not named & {*QUATERNION, *ROTATION_VECTOR}:
+        columns = _with_matrices(path, turns[0], QUATERNION, flat, choice, rate)
+        places = [arrays[i].astype(float) for i in columns.indices[:3]]
+        values = np.column_stack([*places, np.asarray(found[turns[0]], dtype=float).reshape(-1, 9)])
     else:
+        _refuse_whole_poses(path, list(flat), choice, rate)
         columns = known_columns(path, list(flat), choice, where="table", rate=rate)
         values = np.column_stack([arrays[i].astype(float) for i in columns.indices])
     bad = np.argwhere(~np.isfinite(values))
@@ -262,27 +279,51 @@ def _read_arrays(path: Path, choice: Choice, rate: float | None = None) -> Table
         reason = f"row {row + 1}: {values[row, column]} is not a finite number"
         raise InputFileError(path, reason, field=[*columns.names, ""][min(column, len(columns.names))])
     stamps = [arrays[i] for i in columns.time_indices]
-    if len(stamps) == 1 and stamps[0].dtype.kind == "M":
-        return Table(columns, stamps[0].astype("datetime64[ns]"), values, ())
+    if len(stamps) == 1 and stamps[0].dtype.kind in "Mm":
+        return Table(columns, stamps[0].astype(f"{stamps[0].dtype.kind}8[ns]"), values, ())
     if len(stamps) == 2 or (stamps and stamps[0].dtype.kind in "iu" and np.abs(stamps[0]).max(initial=0) >= LONG):
         words = [tuple(map(str, row)) for row in zip(*(each.tolist() for each in stamps), strict=True)]
         return Table(columns, words, values, ())
     return Table(columns, stamps[0].astype(float) if stamps else np.zeros(0), values, ())
 
 
-def _of_matrices(path: Path, name: str, flat: _Arrays, choice: Choice, rate: float | None) -> Columns:
-    """The columns of an array of matrices, whose first three rows follow each other, with the times beside it."""
-    names = [*POSITION, *QUATERNION, *flat]
-    timed = known_columns(path, names, choice, where=f"table with the matrices {name}", rate=rate)
+def _flat(found: _Arrays) -> dict[str, NDArray[np.generic]]:
+    """The columns of numbers and dates; of several numbers a row name[0], name[1], ..."""
+    flat: dict[str, NDArray[np.generic]] = {}
+    for name, array in found.items():
+        if array.dtype.kind in "fiuM" and array.ndim == 1:
+            flat[name] = array
+    for name, array in found.items():
+        if array.dtype.kind in "fiuM" and array.ndim == 2 and array.shape[1] <= 16:
+            flat |= {f"{name}[{i}]": array[:, i] for i in range(array.shape[1])}
+    return flat
+
+
+def _durations(found: _Arrays) -> dict[str, NDArray[np.generic]]:
+    """The arrays of durations that name nothing but a time, and as "time" the index of times that pandas wrote."""
+    durations = {
+        name: array
+        for name, array in found.items()
+        if array.dtype.kind == "m" and array.ndim == 1 and roles_named([name]) <= {"t"} and name != _INDEX
+    }
+    if _INDEX in found and found[_INDEX].dtype.kind in "Mm":
+        durations.setdefault("time", found[_INDEX])
+    return durations
+
+
+def _with_matrices(
+    path: Path, name: str, roles: tuple[str, ...], flat: _Arrays, choice: Choice, rate: float | None
+) -> Columns:
+    """The columns of an array of matrices, which has these roles, and of what is beside it."""
+    where = f"table with the matrices {name}"
+    known = known_columns(path, [*flat, *roles], choice, where=where, rate=rate)
     return replace(
-        timed,
+        known,
         roles=POSITION + MATRIX,
-        names=POSITION + MATRIX,
-        indices=tuple(range(12)),
-        units=(*timed.units[:3], *[""] * 9),
-        time_indices=tuple(i - 7 for i in timed.time_indices),
+        names=(*known.names[:3], *MATRIX),
+        indices=(*known.indices[:3], *range(9)),
+        units=(*known.units[:3], *[""] * 9),
         understood=f"matrices {name}",
-        frame_index=None,
     )
 
 
@@ -308,11 +349,6 @@ def _parquet(path: Path) -> dict[str, NDArray[np.generic]]:
     found = {}
     for name in table.column_names:
         column = table.column(name).to_numpy()
-        if name == "__index_level_0__" and column.dtype.kind in "Mm" and "time" not in found:
-            # An index of times that pandas wrote without a name.
-            name = "time"
-        if column.dtype.kind == "m":
-            column = column / np.timedelta64(1, "s")
         if column.dtype == object:
             # Lists of one length are a table; others are no pose.
             lengths = {-1 if row is None else len(row) for row in column}
@@ -330,12 +366,32 @@ def _npz(path: Path) -> dict[str, NDArray[np.generic]]:
         if size > expansion(path.stat().st_size):
             raise InputFileError(path, "it holds more than 50 times its size when it is decompressed")
         with np.load(path, allow_pickle=False) as arrays:
-            found = {name: arrays[name] for name in arrays.files if arrays[name].ndim}
-            # The fields of a structured array are columns.
-            parts = ({field: array[field] for field in array.dtype.names or ()} for array in found.values())
-            return dict(itertools.chain(found.items(), *(part.items() for part in parts)))
+            return {name: arrays[name] for name in arrays.files if arrays[name].ndim}
     except InputFileError:
         raise
     except Exception as problem:
         # A broken archive can fail anywhere in zipfile and numpy; arrays of objects are not unpickled.
         raise InputFileError(path, f"cannot be read as npz: {str(problem).rstrip('.')}") from problem
+
+
+def _refuse_whole_poses(path: Path, names: Sequence[str], choice: Choice, rate: float | None) -> None:
+    """Refuse an array of 7 numbers a row, or of 8 with the time, where nothing else is a pose: it has two readings."""
+    named = roles_named(names)
+    if choice.columns or named & {*POSITION, *QUATERNION, *ROTATION_VECTOR}:
+        return
+    arrays = [name.removesuffix("[6]") for name in names if name.endswith("[6]") and not _JOINTS.fullmatch(name[:-3])]
+    sizes = {array: sum(name.startswith(f"{array}[") for name in names) for array in arrays}
+    array, size = next((item for item in sizes.items() if item[1] in (7, 8)), ("", 0))
+    if not array:
+        return
+    first = ("t",) if size == 8 else ()
+    xyzw, wxyz = (
+        ",".join(f"{role}={array}[{i}]" for i, role in enumerate([*first, *POSITION, *QUATERNION[k:], *QUATERNION[:k]]))
+        for k in (0, 3)
+    )
+    more = "" if size == 8 or "t" in named or rate is not None else "; without a time it needs --rate HZ, too"
+    reason = (
+        f"{array} has {size} numbers a row, and which of them is w is not stated. If they end in qx qy qz qw, add "
+        f"--columns {xyzw}; if in qw qx qy qz, --columns {wxyz}{more}"
+    )
+    raise InputFileError(path, reason)

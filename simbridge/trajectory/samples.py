@@ -193,21 +193,26 @@ def _nanoseconds(path: str | Path, table: Table, unit: str) -> tuple[Counts, str
     if isinstance(stamps, np.ndarray):
         if np.isnat(stamps).any():
             raise InputFileError(path, f"row {int(np.argmax(np.isnat(stamps))) + 1} has no time")
-        return stamps.astype("datetime64[ns]").astype(np.int64), "wall clock"
+        return stamps.astype(np.int64), "wall clock" if stamps.dtype.kind == "M" else "durations"
     found, clock = [], ""
     for row, words in enumerate(stamps):
         try:
-            if len(words) == 2 and not words[0].count("-") + words[0].count("/"):
+            if table.columns.date_and_time:
+                found.append(_of_day(" ".join(words)))
+                clock = "wall clock"
+            elif len(words) == 2:
                 found.append(int(words[0]) * NS + int(words[1]))
                 clock = clock or "ROS stamps"
             elif words[0].isdecimal():
                 found.append(int(words[0]) * round(NS / UNITS[unit]))
                 clock = clock or f"time in {unit}"
             else:
-                found.append(_of_day(" ".join(words)))
+                found.append(_of_day(words[0]))
                 clock = clock or "wall clock"
         except (ValueError, KeyError, OverflowError):
             other = f" as in the first row, '{' '.join(stamps[0])}'" if row else f"; {OF_DAY}"
+            if table.columns.date_and_time:
+                other += f"; or choose one of the two columns: --columns t={table.columns.times[1]}"
             reason = f"'{' '.join(words)}' is not a time{other}"
             raise InputFileError(path, reason, line=table.line(row), field=table.columns.times[0]) from None
     try:
@@ -225,6 +230,8 @@ def _of_day(word: str) -> int:
     if offset and offset[1][0] in "+-":
         digits = offset[1].replace(":", "")
         minutes = (int(digits[1:3]) * 60 + int(digits[3:5] or 0)) * (-1 if digits[0] == "-" else 1)
+    if abs(minutes) > 14 * 60:
+        raise ValueError(word)
     # What follows the seconds is no zone that numpy would warn of.
     text = text.strip().replace(" ", "T", 1).replace("/", "-").replace(",", ".")
     if not re.fullmatch(r"[-\dT:.]+", text):

@@ -56,10 +56,17 @@ def parse_text(
     captured = _motion_capture(path, lines, choice, body)
     if captured is None and body is not None:
         raise InputFileError(path, f"a text file has no topic '{body}'; omit --topic")
-    columns, first = captured or _layout(path, lines, choice, rate)
-    if first >= len(lines):
-        raise InputFileError(path, "it has no samples")
-    table = _table(path, lines, columns, first)
+    try:
+        table = _read(path, lines, captured, choice, rate, None)
+    except InputFileError as fault:
+        if captured or not any("\t" in line for line in lines):
+            raise
+        try:
+            table = _read(path, lines, captured, choice, rate, "\t")
+        except InputFileError as other:
+            # Of the reading that came further, or names the field.
+            raise max(fault, other, key=lambda each: (each.line or 0, each.field is not None)) from None
+    columns = table.columns
     if columns.understood == _SEVEN and columns.rate is None and len(table.values) > 1:
         norms = np.linalg.norm(table.values[:, 2:], axis=1)
         if (np.abs(norms - 1.0) < UNIT_TOLERANCE).all():
@@ -77,23 +84,40 @@ def lines_of(text: str) -> list[str]:
     return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
-def _separator(line: str) -> str | None:
-    """What is between the fields of a line; None for blanks. Between tabs, names and times may have blanks in them."""
-    parts = [part.split() for part in line.strip().split("\t")]
-    lists = any(not words or (len(words) > 1 and all(map(is_number, words))) for words in parts)
-    return next((separator for separator in ";,\t"[: 2 if lists else 3] if separator in line.strip()), None)
+def _read(
+    path: str | Path,
+    lines: Sequence[str],
+    captured: tuple[Columns, int] | None,
+    choice: Choice,
+    rate: float | None,
+    blank: str | None,
+) -> Table:
+    """The table between whose fields there is a comma, a semicolon, or else `blank`.
+
+    This is None for any blanks, or a tab: then there may be blanks in names and times.
+    """
+    columns, first = captured or _layout(path, lines, choice, rate, blank)
+    if first >= len(lines):
+        raise InputFileError(path, "it has no samples")
+    return _table(path, lines, columns, first, blank)
 
 
-def _layout(path: str | Path, lines: Sequence[str], choice: Choice, rate: float | None) -> tuple[Columns, int]:
+def _separator(line: str, blank: str | None) -> str | None:
+    return next((separator for separator in ";," if separator in line), blank)
+
+
+def _layout(
+    path: str | Path, lines: Sequence[str], choice: Choice, rate: float | None, blank: str | None
+) -> tuple[Columns, int]:
     """The columns, and the index of the first line with numbers."""
     header: Columns | None = None
     remark: Columns | None = None
     for number, line in enumerate(lines, start=1):
         content, comment = (part.strip() for part in line.partition("#")[::2])
-        fields = content.split(_separator(content))
+        fields = content.split(_separator(content, blank))
         if not content:
             # A comment that consists of exactly the names, as in files of numpy.savetxt and TUM.
-            words = comment.split(_separator(comment))
+            words = comment.split(_separator(comment, blank))
             if is_bare_header(words):
                 remark = known_columns(path, words, choice, where="comment", line=number, rate=rate)
         elif header is None and not any(field.strip().startswith(DIGITS) for field in fields):
@@ -165,10 +189,10 @@ def _without_header(path: str | Path, line: int, fields: Sequence[str], choice: 
     )
 
 
-def _table(path: str | Path, lines: Sequence[str], columns: Columns, first: int) -> Table:
+def _table(path: str | Path, lines: Sequence[str], columns: Columns, first: int, blank: str | None) -> Table:
     """The numbers in canonical order, and the line of each row."""
     captured = columns.width is None
-    separator = "," if captured else _separator(lines[first].partition("#")[0])
+    separator = "," if captured else _separator(lines[first].partition("#")[0], blank)
     times, frame_index = columns.time_indices, columns.frame_index
     # A stamp of one word that is a plain number is read like the others.
     plain = len(times) == 1 and not _is_long_or_a_date(lines[first], separator, times[0])
@@ -258,15 +282,17 @@ def _motion_capture(
 ) -> tuple[Columns, int] | None:
     """The columns of an export, and the index of its first line with numbers; None for another kind of file."""
     kind, start = lines[0].split(",")[0].strip().lower(), 0
-    if kind in _VICON_OTHERS:
+    second = [cell.strip() for cell in lines[1].split(",")] if len(lines) > 1 else [""]
+    numbered = second[0].replace(".", "", 1).isdecimal() and not any(second[1:])
+    if kind in _VICON_OTHERS and numbered:
         start = next((i for i, line in enumerate(lines) if line.split(",")[0].strip().lower() in _VICON), -1)
         if start < 0:
             raise InputFileError(path, f"Vicon's export has {kind} only: export objects or segments, which have poses")
     begin = [[cell.strip() for cell in line.split(",")] for line in lines[start : start + 12]]
     if kind == "format version":
         return _motive(path, begin, choice, body)
-    if kind in (*_VICON, *_VICON_OTHERS) and len(begin) > 4 and begin[1][0].replace(".", "", 1).isdecimal():
-        columns, first = _vicon(path, begin, choice, body)
+    if (kind in _VICON or start) and len(begin) > 4 and begin[1][0].replace(".", "", 1).isdecimal():
+        columns, first = _vicon(path, begin, start, choice, body)
         return columns, start + first
     return None
 
@@ -293,7 +319,10 @@ def _motive(path: str | Path, begin: Sequence[Sequence[str]], choice: Choice, bo
     return _captured(path, places, QUATERNION, choice, units, f"Motive, '{name}'", "OptiTrack"), last + 1
 
 
-def _vicon(path: str | Path, begin: Sequence[Sequence[str]], choice: Choice, body: str | None) -> tuple[Columns, int]:
+def _vicon(
+    path: str | Path, begin: Sequence[Sequence[str]], start: int, choice: Choice, body: str | None
+) -> tuple[Columns, int]:
+    """The columns of a section that begins in the line with this index, and the line of its first numbers in it."""
     rate = float(begin[1][0])
     last = next((i for i, cells in enumerate(begin) if cells[0] == "Frame"), None)
     if last is None or last + 1 >= len(begin):
@@ -312,7 +341,7 @@ def _vicon(path: str | Path, begin: Sequence[Sequence[str]], choice: Choice, bod
             "RX RY RZ may be rotation vectors or Euler angles, which the file does not say. If they are rotation "
             "vectors, add --columns rx=RX,ry=RY,rz=RZ; else export quaternions (RX RY RZ RW)"
         )
-        raise InputFileError(path, reason, line=last + 1)
+        raise InputFileError(path, reason, line=start + last + 1)
     roles = ROTATION_VECTOR if vector else QUATERNION
     places = [own.get(name) for name in ("tx", "ty", "tz", "rx", "ry", "rz", *([] if vector else ["rw"]))]
     written = [UNIT_NAMES.get(unit.lower(), "") for unit in begin[last + 1]] + [""] * len(begin[last])

@@ -131,6 +131,27 @@ def test_poses_without_stamps_that_were_recorded_at_one_instant_need_the_rate(tm
     np.testing.assert_allclose(motion.times, 0.005 * np.arange(5), rtol=0.0, atol=1e-12)
 
 
+@pytest.mark.parametrize("other", ["stamped", "tf"])
+def test_a_pose_without_a_stamp_is_no_candidate_beside_those_with_one(tmp_path, make, other: str) -> None:
+    messages = [("/goal", make.pose(9.0))]
+    for t, x in zip(stamps(), X, strict=True):
+        link = (t, "base_link", "tool", (x, 0.1, 0.3, 0.0, 0.0, 0.0, 1.0))
+        messages.append(("/tf", make.transforms(link)) if other == "tf" else ("/tool", make.stamped(t, x)))
+    path = make.write(tmp_path / "a", messages)
+    assert pose_topics(path) == ["/tf:base_link>tool" if other == "tf" else "/tool"]
+    motion, _ = read_bag(path)
+    np.testing.assert_array_equal(motion.poses[:, 0], X)
+    np.testing.assert_array_equal(motion.times, 0.02 * np.arange(5))
+    # It can be named.
+    assert read_bag(path, "/goal")[0].poses[0, 0] == 9.0
+
+
+def test_one_pose_at_a_given_rate_is_not_at_the_time_of_recording(tmp_path, make) -> None:
+    path = make.write(tmp_path / "a", [("/goal", make.pose(0.5))])
+    assert "times of recording" in read_bag(path)[0].read_as
+    assert "times of recording" not in read_bag(path, rate=10.0)[0].read_as
+
+
 def path_of(make, count: int, stamped: bool = True):
     poses = [make.stamped(t if stamped else 0, x, "") for t, x in zip(stamps()[:count], X, strict=False)]
     return make.of("nav_msgs/msg/Path", make.header(EPOCH, "base_link"), poses)

@@ -83,6 +83,63 @@ def test_further_names_of_the_time_are_known_where_there_is_no_plainer_one(write
     assert_same(read_trajectory(write([[1.0, *row] for row in rows(NS / 1e9)], f"{time},t,x,y,z,qx,qy,qz,qw")))
 
 
+@pytest.mark.parametrize("time", ["ts", "sec", "seconds", "sim_time"])
+def test_where_the_rate_is_given_only_the_plainest_names_are_a_time(write, time: str) -> None:
+    table = [[k % 7, *row] for k, row in enumerate(POSES)]
+    assert_same(read_trajectory(write(table, f"{time},x,y,z,qx,qy,qz,qw"), rate=50.0))
+
+
+def test_a_column_of_the_length_of_each_frame_is_no_time(write) -> None:
+    table = rows(np.full(COUNT, 0.02))
+    assert "does not name t;" in refusal(write(table, "frame_time,x,y,z,qx,qy,qz,qw"))
+    assert_same(read_trajectory(write(table, "frame_time,x,y,z,qx,qy,qz,qw"), rate=50.0))
+
+
+@pytest.mark.parametrize("rest", ["msec", "usec", "microsec", "milliseconds"])
+def test_seconds_beside_what_may_be_their_fraction_are_refused_with_both(write, rest: str) -> None:
+    table = [[k, k % 4, *row] for k, row in enumerate(POSES)]
+    assert f"more than one column is t: sec, {rest};" in refusal(write(table, f"sec,{rest},x,y,z,qx,qy,qz,qw"))
+
+
+@pytest.mark.parametrize(
+    ("pose", "others"),
+    [
+        ("x,y,z,qx,qy,qz,qw", "tcp_x,tcp_y,tcp_z"),
+        ("px,py,pz,qx,qy,qz,qw", "tool_x,tool_y,tool_z"),
+        ("position.x,position.y,position.z,qx,qy,qz,qw", "pose_x,pose_y,pose_z"),
+        ("x,y,z,qx,qy,qz,qw", "object.x_pos,object.y_pos,object.z_pos"),
+        ("x,y,z,qx,qy,qz,qw", "x_rot,y_rot,z_rot"),
+        ("px,py,pz,qx,qy,qz,qw", "marker_xyz_0,marker_xyz_1,marker_xyz_2"),
+        ("x,y,z,qx,qy,qz,qw", "time_stamp,recv_time,sec"),
+    ],
+)
+def test_plain_names_are_preferred_to_further_ones(write, pose: str, others: str) -> None:
+    assert_same(read_trajectory(write([[*row, 1, 2, 3] for row in rows(NS / 1e9)], f"t,{pose},{others}")))
+
+
+def test_a_rotation_vector_is_preferred_to_a_quaternion_of_further_names(write) -> None:
+    table = [[t, *row[:3], *turn, 0, 0, 0, 1] for t, row, turn in zip(NS / 1e9, POSES, TURNS, strict=True)]
+    assert_same(read_trajectory(write(table, "t,x,y,z,rx,ry,rz,x_rot,y_rot,z_rot,w_rot")), 1e-9)
+
+
+def test_beside_the_position_of_a_tool_tx_may_be_a_torque_and_both_are_named(write) -> None:
+    path = write([[*row, 1, 2, 3] for row in rows(NS / 1e9)], "t,tcp_x,tcp_y,tcp_z,qx,qy,qz,qw,tx,ty,tz")
+    assert "more than one column is x: tx, tcp_x; y: ty, tcp_y; z: tz, tcp_z;" in refusal(path)
+
+
+@pytest.mark.parametrize("name", ["p", "pos", "xyz", "joint_position"])
+def test_six_numbered_columns_are_no_position(write, name: str) -> None:
+    table = [[t, *row[3:], *range(6)] for t, row in zip(NS / 1e9, POSES, strict=True)]
+    joints = ",".join(f"{name}_{k}" for k in range(6))
+    assert "does not name x, y, z;" in refusal(write(table, f"t,qx,qy,qz,qw,{joints}"))
+
+
+def test_three_columns_p_0_to_p_2_may_be_anything_and_three_of_a_position_are_one(write) -> None:
+    for name in ("position", "pos"):
+        assert_same(read_trajectory(write(rows(NS / 1e9), f"t,{name}_0,{name}_1,{name}_2,qx,qy,qz,qw")))
+    assert "does not name x, y, z;" in refusal(write(rows(NS / 1e9), "t,p_0,p_1,p_2,qx,qy,qz,qw"))
+
+
 @pytest.mark.parametrize("turns", ["rx,ry,rz,rw", "x_rot,y_rot,z_rot,w_rot"])
 def test_names_with_the_axis_last_or_first_are_known_and_four_rotations_are_a_quaternion(write, turns: str) -> None:
     for places in ("x_pos,y_pos,z_pos", "X-Position,Y-Position,Z-Position"):
@@ -113,6 +170,32 @@ def test_names_and_times_between_tabs_may_have_blanks_in_them(write) -> None:
 def test_a_tab_among_blanks_separates_like_them(write) -> None:
     lines = [f"{row[0]}\t{' '.join(map(str, row[1:]))}" for row in rows(NS / 1e9)]
     assert_same(read_trajectory(write([[line] for line in lines])))
+
+
+def test_where_tabs_alone_do_not_separate_blanks_do_too(write) -> None:
+    plain = [[f"{t}\t{' '.join(map(str, row[:3]))}\t{' '.join(map(str, row[3:]))}"] for t, *row in rows(NS / 1e9)]
+    assert_same(read_trajectory(write(plain, "t\tx y z\tqx qy qz qw")))
+    lines = ["\t".join(map(str, row)) for row in rows(NS / 1e9)]
+    for k, other in ((5, "\t\t"), (7, " ")):
+        lines[k] = lines[k].replace("\t", other)
+    assert_same(read_trajectory(write([[line] for line in lines])))
+    assert_same(read_trajectory(write([[line] for line in lines], "t\tx\ty\tz\tqx\tqy\tqz\tqw")))
+
+
+def test_a_fault_between_tabs_is_that_of_the_reading_that_came_further(write) -> None:
+    table = rows(NS / 1e9)
+    table[3][2] = ""
+    assert "line 5, y: a number is missing" in refusal(write(table, "t\tx\ty\tz\tqx\tqy\tqz\tqw", separator="\t"))
+
+
+def test_a_table_may_have_any_name_and_begin_with_any_column(write) -> None:
+    for name in ("motion.json", "motion.mat", "motion.toml"):
+        assert_same(read_trajectory(write(rows(NS / 1e9), "t,x,y,z,qx,qy,qz,qw", name=name)))
+    path = write(rows(np.arange(COUNT)), "t,x,y,z,qx,qy,qz,qw", name="motion.json")
+    assert "omit --rate" in refusal(path, rate=50.0)
+    table = [[1, *row] for row in rows(NS / 1e9)]
+    for first in ("joints", "devices", "trajectories"):
+        assert_same(read_trajectory(write(table, f"{first},t,x,y,z,qx,qy,qz,qw")))
 
 
 def test_fields_in_quotation_marks_are_read(write) -> None:
@@ -358,6 +441,36 @@ def test_date_and_time_of_day_in_two_columns_are_one_time(write) -> None:
     np.testing.assert_array_equal(read.times, [0.0, 1.0, 2.0])
 
 
+def test_a_stamp_of_the_measurement_is_preferred_to_date_and_time(write) -> None:
+    stamps = EPOCH + NS
+    table = [["2025-11-25", "19:00:00", *divmod(int(t), 10**9), *row] for t, row in zip(stamps, POSES, strict=True)]
+    read = read_trajectory(write(table, "date,time,header.stamp.sec,header.stamp.nanosec,x,y,z,qx,qy,qz,qw"))
+    assert_same(read)
+    assert read.epoch_ns == EPOCH
+    table = [["2025-11-25", "19:00:00", *row] for row in rows(NS / 1e9)]
+    assert_same(read_trajectory(write(table, "date,time,header.stamp,x,y,z,qx,qy,qz,qw")))
+
+
+@pytest.mark.parametrize("time", [185900 + np.arange(COUNT), 10 * np.arange(COUNT), EPOCH + NS])
+def test_date_and_time_as_whole_numbers_are_refused_and_one_can_be_chosen(write, tmp_path, time) -> None:
+    table = [[20251125, *row] for row in rows(time)]
+    path = write(table, "date,time,x,y,z,qx,qy,qz,qw")
+    assert "is not a time; times of day are read as 2026-11-25 18:59:42.5" in refusal(path)
+    assert "or choose one of the two columns: --columns t=time" in refusal(path)
+    names = ("x", "y", "z", "qx", "qy", "qz", "qw")
+    arrays = {"date": np.full(COUNT, 20251125), "time": time, **dict(zip(names, POSES.T, strict=True))}
+    np.savez(tmp_path / "a.npz", **arrays)
+    assert f"'20251125 {time[0]}' is not a time" in refusal(tmp_path / "a.npz")
+
+
+@pytest.mark.parametrize("offset", ["-99", "+1401", "-15:00"])
+def test_an_offset_that_no_clock_has_is_refused(write, offset: str) -> None:
+    times = [f"2025-11-25T19:00:0{k}{offset}" for k in range(3)]
+    assert "is not a time" in refusal(write(rows(times, POSES[:3]), "time,x,y,z,qx,qy,qz,qw"))
+    times = [f"2025-11-25T19:00:0{k}+14" for k in range(3)]
+    assert read_trajectory(write(rows(times, POSES[:3]), "time,x,y,z,qx,qy,qz,qw")).duration == 2.0
+
+
 @pytest.mark.parametrize(
     "word", ["11/25/2025 19:00:00", "25.11.2025 19:00:00", "19:00:00.5", "2025-11-25 19:00:00 CEST"]
 )
@@ -504,6 +617,13 @@ def test_three_angles_of_vicon_are_ambiguous_and_the_flag_decides(write) -> None
     assert_same(read_trajectory(path, columns="rx=RX,ry=RY,rz=RZ"), 1e-9)
 
 
+def test_a_refusal_below_another_section_has_the_line_of_the_file(write) -> None:
+    markers = ["Trajectories", "100", ",,tool:m1,,", "Frame,Sub Frame,X,Y,Z", ",,mm,mm,mm", "1,0,1,2,3", ""]
+    path = write([[1, 0, *range(6)]], *markers, *vicon("RX,RY,RZ,TX,TY,TZ", "rad,rad,rad,mm,mm,mm"))
+    assert "line 11: RX RY RZ may be" in refusal(path)
+    assert path.read_text().splitlines()[10].startswith("Frame,Sub Frame,RX")
+
+
 # Arrays
 
 
@@ -533,6 +653,26 @@ def test_an_array_of_whole_poses_is_refused_with_both_orders_and_either_flag_rea
     np.testing.assert_array_equal(other.poses[:, 3:], POSES[:, [4, 5, 6, 3]])
 
 
+def test_joints_beside_a_pose_are_not_taken_for_whole_poses(tmp_path) -> None:
+    names = ("x", "y", "z", "qx", "qy", "qz", "qw")
+    np.savez(tmp_path / "a.npz", q=np.zeros((COUNT, 7)), **dict(zip(names, POSES.T, strict=True)))
+    message = refusal(tmp_path / "a.npz")
+    assert "numbers a row" not in message
+    assert "a table without time needs --rate HZ" in message
+    assert_same(read_trajectory(tmp_path / "a.npz", rate=50.0))
+    for joints in ("q", "q_actual", "joints", "joint_positions"):
+        np.savez(tmp_path / "b.npz", t=NS / 1e9, **{joints: np.zeros((COUNT, 7))})
+        assert "numbers a row" not in refusal(tmp_path / "b.npz")
+
+
+def test_whole_poses_without_times_need_the_rate_too(tmp_path) -> None:
+    np.savez(tmp_path / "a.npz", q=np.zeros((COUNT, 7)), poses=POSES)
+    message = refusal(tmp_path / "a.npz")
+    assert "without a time it needs --rate HZ, too" in message
+    xyzw = re.findall(r"--columns (\S+?)(?=;|$)", message)[0]
+    assert_same(read_trajectory(tmp_path / "a.npz", columns=xyzw, rate=50.0))
+
+
 def test_npz_of_matrices_is_read(tmp_path) -> None:
     matrices = np.tile(np.diag([1.0, -1.0, -1.0, 1.0]), (5, 1, 1))
     matrices[:, :3, 3] = POSES[:5, :3]
@@ -554,6 +694,33 @@ def test_npz_of_rotation_matrices_beside_positions_is_read(tmp_path) -> None:
     assert_same(read_trajectory(tmp_path / "b.npz"))
 
 
+@pytest.mark.parametrize("other", ["velocity", "euler", "force", "omega"])
+def test_beside_rotation_matrices_only_what_is_named_as_a_position_is_one(tmp_path, other: str) -> None:
+    turns = np.array([pin.Quaternion(row[3:]).toRotationMatrix() for row in POSES])
+    vectors = {other: 0.5 * POSES[:, :3]}
+    np.savez(tmp_path / "a.npz", t=NS / 1e9, R=turns, **vectors)
+    assert "a table with the matrices R but it does not name x, y, z;" in refusal(tmp_path / "a.npz")
+    np.savez(tmp_path / "b.npz", t=NS / 1e9, R=turns, position=POSES[:, :3], **vectors)
+    np.testing.assert_array_equal(read_trajectory(tmp_path / "b.npz").poses[:, :3], POSES[:, :3])
+    # Columns of a pose are read as without the matrices, whatever these are.
+    columns = dict(zip(("x", "y", "z", "qx", "qy", "qz", "qw"), POSES.T, strict=True))
+    for matrices in ({"R": turns}, {"covariance": np.tile(1e-6 * np.eye(3), (COUNT, 1, 1))}):
+        np.savez(tmp_path / "c.npz", t=NS / 1e9, **columns, **matrices, **vectors)
+        assert_same(read_trajectory(tmp_path / "c.npz"))
+
+
+def test_a_covariance_beside_positions_is_no_rotation(tmp_path) -> None:
+    np.savez(tmp_path / "a.npz", t=NS / 1e9, position=POSES[:, :3], covariance=np.tile(np.eye(3), (COUNT, 1, 1)))
+    assert "does not name qx, qy, qz, qw;" in refusal(tmp_path / "a.npz")
+
+
+def test_the_unit_in_the_name_of_an_array_holds_for_its_columns(tmp_path) -> None:
+    turns = np.array([pin.Quaternion(row[3:]).toRotationMatrix() for row in POSES])
+    for name in ("p_mm", "position_mm"):
+        np.savez(tmp_path / "a.npz", t=NS / 1e9, R=turns, **{name: POSES[:, :3]})
+        np.testing.assert_allclose(read_trajectory(tmp_path / "a.npz").poses[:, :3], POSES[:, :3] / 1e3, rtol=1e-12)
+
+
 def test_npz_of_a_structured_array_is_read_by_the_names_of_its_fields(tmp_path) -> None:
     columns = dict(zip(("t", "x", "y", "z", "qx", "qy", "qz", "qw"), [NS / 1e9, *POSES.T], strict=True))
     table = np.zeros(COUNT, dtype=[(name, float) for name in columns])
@@ -561,6 +728,35 @@ def test_npz_of_a_structured_array_is_read_by_the_names_of_its_fields(tmp_path) 
         table[name] = values
     np.savez(tmp_path / "a.npz", log=table)
     assert_same(read_trajectory(tmp_path / "a.npz"))
+
+
+def structured(shift: float):
+    columns = dict(zip(("t", "x", "y", "z", "qx", "qy", "qz", "qw"), [NS / 1e9, *POSES.T], strict=True))
+    table = np.zeros(COUNT, dtype=[(name, float) for name in columns])
+    for name, values in columns.items():
+        table[name] = values
+    table["x"] += shift
+    return table
+
+
+def test_of_two_structured_arrays_the_columns_of_one_can_be_chosen(tmp_path) -> None:
+    np.savez(tmp_path / "a.npz", target=structured(0.0), actual=structured(0.2))
+    message = refusal(tmp_path / "a.npz")
+    assert "does not name t, x, y, z;" in message
+    assert "target.t, target.x" in message and "actual.t, actual.x" in message
+    roles = ("t", "x", "y", "z", "qx", "qy", "qz", "qw")
+    assert_same(read_trajectory(tmp_path / "a.npz", columns=",".join(f"{role}=target.{role}" for role in roles)))
+
+
+def test_a_structured_array_does_not_replace_the_columns_beside_it(tmp_path) -> None:
+    columns = dict(zip(("t", "x", "y", "z", "qx", "qy", "qz", "qw"), [NS / 1e9, *POSES.T], strict=True))
+    np.savez(tmp_path / "a.npz", target=structured(0.2), **columns)
+    assert_same(read_trajectory(tmp_path / "a.npz"))
+    np.savez(tmp_path / "b.npz", t=NS / 1e9, position=POSES[:, :3], quat_xyzw=POSES[:, 3:], imu=structured(0.2))
+    assert_same(read_trajectory(tmp_path / "b.npz"))
+    # Of two times one may be another clock's.
+    np.savez(tmp_path / "c.npz", t=NS / 5e8, actual=structured(0.0))
+    assert "does not name x, y, z, qx, qy, qz, qw;" in refusal(tmp_path / "c.npz")
 
 
 @pytest.mark.parametrize(
@@ -635,6 +831,41 @@ def test_parquet_of_durations_is_read(tmp_path) -> None:
     columns = {"time": NS.astype("timedelta64[ns]"), **dict(zip(names, POSES.T, strict=True))}
     parquet.write_table(pyarrow.table(columns), tmp_path / "a.parquet")
     assert_same(read_trajectory(tmp_path / "a.parquet"))
+
+
+def parquet_of(path, **times):
+    columns = dict(zip(("px", "py", "pz", "qx", "qy", "qz", "qw"), POSES.T, strict=True))
+    parquet.write_table(pyarrow.table({**columns, **times}), path)
+    return path
+
+
+@pytest.mark.parametrize("name", ["time", "time_ms", "time [ns]", "elapsed"])
+@pytest.mark.parametrize("step", [STEP, 10**9])
+def test_durations_need_no_unit(tmp_path, name: str, step: int) -> None:
+    durations = (step * np.arange(COUNT)).astype("timedelta64[ns]")
+    read = read_trajectory(parquet_of(tmp_path / "a.parquet", **{name: durations}))
+    np.testing.assert_array_equal(read.times, step * np.arange(COUNT) / 1e9)
+    assert read.read_as.endswith("durations")
+
+
+@pytest.mark.parametrize("other", ["t", "timestamp", "stamp", "header.stamp", "ts"])
+@pytest.mark.parametrize("name", ["elapsed", "__index_level_0__"])
+@pytest.mark.parametrize("kind", ["timedelta64[ns]", "datetime64[ns]"])
+def test_a_duration_and_an_index_are_the_time_only_where_nothing_else_is(tmp_path, other, name, kind) -> None:
+    if (name, kind) == ("elapsed", "datetime64[ns]"):
+        return
+    later = {name: (NS * 2).astype(kind)}
+    assert_same(read_trajectory(parquet_of(tmp_path / "a.parquet", **{other: NS / 1e9}, **later)))
+    assert_same(read_trajectory(parquet_of(tmp_path / "b.parquet", **later), rate=50.0))
+    np.testing.assert_array_equal(read_trajectory(parquet_of(tmp_path / "b.parquet", **later)).times, NS * 2 / 1e9)
+    chosen = "elapsed" if name == "elapsed" else "time"
+    np.testing.assert_array_equal(read_trajectory(tmp_path / "a.parquet", columns=f"t={chosen}").times, NS * 2 / 1e9)
+
+
+def test_a_duration_that_is_missing_is_refused_by_its_row(tmp_path) -> None:
+    durations = NS.astype("timedelta64[ns]")
+    durations[5] = np.timedelta64("NaT")
+    assert "row 6 has no time" in refusal(parquet_of(tmp_path / "a.parquet", time=durations))
 
 
 def test_an_index_of_times_that_pandas_wrote_without_a_name_is_the_time(tmp_path) -> None:
