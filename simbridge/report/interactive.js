@@ -104,7 +104,10 @@
     constructor(holder, number) {
       this.data = JSON.parse(holder.dataset.chart);
       this.name = "clip" + number;
-      this.label = holder.querySelector("svg").getAttribute("aria-label");
+      this.label = holder.querySelector("svg").getAttribute("aria-label").replace(/\.$/, "");
+      // A view of fewer than five samples shows nothing.
+      const samples = this.data.panels.flatMap((panel) => panel.lines.map((line) => line.t.length));
+      this.shortest = 5 * (this.data.end - this.data.begin) / Math.max(2, ...samples);
       this.canvas = document.createElement("div");
       this.canvas.className = "canvas";
       holder.append(this.canvas);
@@ -141,8 +144,9 @@
       cursors.push((t) => this.follow(t));
     }
 
-    // Arrow keys move the cursor by a hundredth of what is seen; + zooms in on it, - shows all.
+    // Arrow keys move the cursor by a hundredth of what is seen; + zooms in on it, - shows all; Escape hides the values.
     press(event) {
+      if (event.key === "Escape") hideTip();
       const span = this.end - this.begin, { begin, end } = this.data;
       const from = this.at >= this.begin && this.at <= this.end ? this.at : this.begin + span / 2;
       const step = { ArrowLeft: -0.01, ArrowRight: 0.01, "+": 0, "-": 0 }[event.key];
@@ -163,6 +167,7 @@
     }
 
     zoom(one, other) {
+      if (Math.abs(one - other) < this.shortest) return;
       [this.begin, this.end, this.zoomed] = [Math.min(one, other), Math.max(one, other), true];
       this.draw();
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -184,8 +185,33 @@ def test_the_keyboard_shows_values_and_zooms(opened: Any) -> None:
     assert canvas.inner_text() != whole
     page.keyboard.press("-")
     assert canvas.inner_text() == whole
+    page.keyboard.press("Escape")
+    assert not tip.is_visible()
+    page.keyboard.press("ArrowLeft")
+    assert tip.is_visible()
     page.keyboard.press("Tab")
     assert not tip.is_visible()
+
+
+def test_a_drawing_does_not_zoom_in_further_than_its_samples(opened: Any) -> None:
+    view = opened("report")
+    canvas = view.page.locator("#time .canvas")
+    canvas.focus()
+    whole = canvas.inner_text()
+    for _ in range(60):
+        view.page.keyboard.press("+")
+    assert view.errors == []
+    begin, end = (float(text) for text in re.findall(r"^\d\.\d+$", canvas.inner_text(), re.MULTILINE)[-2:])
+    assert 0.001 < end - begin < 0.05
+    # Its curves are still there.
+    assert all("L" in path.get_attribute("d") for path in canvas.locator("svg g path").all())
+    view.page.keyboard.press("-")
+    assert canvas.inner_text() == whole
+
+
+def test_the_name_of_a_drawing_is_whole_sentences(opened: Any) -> None:
+    for canvas in opened("report").page.locator(".canvas").all():
+        assert ".." not in canvas.get_attribute("aria-label")
 
 
 def test_without_scripts_the_drawings_are_seen(opened: Any) -> None:
