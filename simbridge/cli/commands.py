@@ -165,19 +165,21 @@ def _show_check(prepared: Prepared) -> None:
         f"samples of {plan.period * 1e3:g} ms, {plan.duration:.2f} s. Nothing has moved."
     )
     _show_reading(prepared.scenario.trajectory)
-    scales = np.where(robot.prismatic, 1e3, math.degrees(1.0))
-    rows = [
-        (
-            f"{name} (mm)" if robot.prismatic[i] else name,
-            fixed(scales[i] * plan.setpoints[:, i].min(), 1),
-            fixed(scales[i] * plan.setpoints[:, i].max(), 1),
-            fixed(scales[i] * peaks.velocity[i], 1),
-            f"{100.0 * peaks.velocity[i] / robot.max_velocity[i]:.0f} %",
-            fixed(scales[i] * peaks.velocity_jump[i], 1),
-        )
-        for i, name in enumerate(robot.joint_names)
-    ]
-    console.print(table_of(("joint", "from deg", "to deg", "peak deg/s", "of limit", "jump deg/s"), rows))
+    for unit, scale, joints in (("deg", math.degrees(1.0), ~robot.prismatic), ("mm", 1e3, robot.prismatic)):
+        rows = [
+            (
+                robot.joint_names[i],
+                fixed(scale * plan.setpoints[:, i].min(), 1),
+                fixed(scale * plan.setpoints[:, i].max(), 1),
+                fixed(scale * peaks.velocity[i], 1),
+                f"{100.0 * peaks.velocity[i] / robot.max_velocity[i]:.0f} %",
+                fixed(scale * peaks.velocity_jump[i], 1),
+            )
+            for i in np.flatnonzero(joints)
+        ]
+        if rows:
+            columns = ("joint", f"from {unit}", f"to {unit}", f"peak {unit}/s", "of limit", f"jump {unit}/s")
+            console.print(table_of(columns, rows))
     for sentence in _check_sentences(prepared):
         terminal.say(console, sentence)
 

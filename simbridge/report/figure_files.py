@@ -16,12 +16,11 @@ from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.summary import Summary
 from simbridge.report.charts import Chart, Panel
 from simbridge.report.drawing import Drawing, drawing_style
-from simbridge.report.over_time import ROUNDING, contour_panels, error_panels
+from simbridge.report.over_time import ROUNDING, contour_panels, error_panels, worth_showing
 from simbridge.report.palette import ATTAINED, GRID, REFERENCE, SETPOINT
 from simbridge.report.paths import VIEWS, draw_error_map, draw_view
 from simbridge.report.paths import Path as Curve
 from simbridge.robot.files import replacing, write_file, writing
-from simbridge.text import SMALLEST
 from simbridge.trajectory.trajectory import Trajectory
 
 PICTURES = (".png", ".svg", ".pdf")
@@ -109,8 +108,7 @@ def write_figures(evaluation: Evaluation, summary: Summary, folder: Path, kind: 
 
 def _drawings(evaluation: Evaluation, summary: Summary) -> dict[str, Drawing]:
     stamps, error = evaluation.log.stamp, evaluation.budget.tracking.distance * 1e3
-    panels = [_shown(panel) for panel in error_panels(evaluation, summary)]
-    panels = [panel for panel in panels if panel.shown[1] >= SMALLEST] or panels[:1]
+    panels = [_shown(panel) for panel in worth_showing(error_panels(evaluation, summary))]
     errors = Chart(panels, stamps, 60 + 160 * len(panels)).drawn(WIDTH, _LEGEND)
     lines = {line.name: line for panel in panels for line in panel.lines}.values()
     errors.legend([(line.name, line.colour, line.dash) for line in lines])

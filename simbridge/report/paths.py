@@ -17,7 +17,7 @@ from simbridge.report.drawing import Drawing, as_written, dots, few_ticks, mark,
 from simbridge.report.palette import ATTAINED, REFERENCE, SETPOINT, TRACKING
 from simbridge.report.rendering import Figure
 from simbridge.robot.pose import Array
-from simbridge.text import NO_BREAK, millimetres, plain, significant
+from simbridge.text import NO_BREAK, SMALLEST, millimetres, plain, significant
 
 # A path this many times longer than thick would be a line: its thin side is magnified.
 FLAT = 20.0
@@ -36,8 +36,6 @@ HALF_WIDTH, HALF_HEIGHT = 531, 410
 MARGINS = (54, 40, 18, 24)
 # More colours than this cannot be distinguished.
 LEVELS = 8
-# Smaller errors, in mm, all have one colour.
-SMALLEST = 1e-4
 # The height of the worst sample's window, in lengths of the error.
 ERRORS_HIGH = 4.0
 # More dots than this in the window would look like a line.

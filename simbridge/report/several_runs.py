@@ -143,11 +143,14 @@ def _paths(comparison: Comparison) -> list[Any]:
 
 
 def _chart(comparison: Comparison, name: str, label: str, panels: Sequence[Panel]) -> Markup:
-    """Panels over the time on the trajectory, which waits where a controller does."""
+    """Panels over the time on the trajectory, which waits where a controller does; the label is without their units."""
+    units = dict.fromkeys("degrees" if panel.unit == "°" else "mm" for panel in panels)
     times = [run.evaluation.log.plan_time for run in comparison.runs]
     clock = np.array([min(float(t[0]) for t in times), max(float(t[-1]) for t in times)])
     height = 330 if len(panels) > 1 else 220
-    return broad(name, label, Chart(panels, clock, height, axis="Time on the trajectory (s)"))
+    return broad(
+        name, f"{label}, in {' and '.join(units)}", Chart(panels, clock, height, axis="Time on the trajectory (s)")
+    )
 
 
 def _lines(comparison: Comparison, values: Sequence[Array]) -> list[Line]:
@@ -164,7 +167,7 @@ def _error_chart(comparison: Comparison) -> Markup:
         errors = [getattr(run.evaluation.errors.tracking, kind) * scale for run in comparison.runs]
         lines = [line for line in _lines(comparison, errors) if line.values.max() > ROUNDING]
         panels.append(Panel(title, lines, shown_range(map(peak_and_rms, errors)), unit, logarithmic=True))
-    return _chart(comparison, "time", "Tracking error of every run over time, in mm and degrees", worth_showing(panels))
+    return _chart(comparison, "time", "Tracking error of every run over time", worth_showing(panels))
 
 
 def _contour_chart(comparison: Comparison) -> Markup:
@@ -172,7 +175,7 @@ def _contour_chart(comparison: Comparison) -> Markup:
     for title, kind, _ in CONTOUR_PANELS:
         values = [getattr(run.evaluation.contour, kind) * 1e3 for run in comparison.runs]
         panels.append(linear_panel(title, f"{NO_BREAK}mm", _lines(comparison, values)))
-    return _chart(comparison, "contour", "Contour error and lag of every run over time, in mm", panels)
+    return _chart(comparison, "contour", "Contour error and lag of every run over time", panels)
 
 
 def _separation_chart(comparison: Comparison) -> Markup:
@@ -188,8 +191,7 @@ def _separation_chart(comparison: Comparison) -> Markup:
             if found is not None
         ]
         panels.append(linear_panel(title, unit, lines, 1e-6))
-    label = "Separation from the first run over time, in mm and degrees"
-    return _chart(comparison, "separation", label, worth_showing(panels))
+    return _chart(comparison, "separation", "Separation from the first run over time", worth_showing(panels))
 
 
 def _differences(comparison: Comparison) -> list[tuple[str, list[str]]]:

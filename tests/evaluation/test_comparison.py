@@ -161,6 +161,13 @@ def test_an_error_that_no_arm_keeps_is_not_given_as_a_number(line_run, same, fir
     assert comparison_headline(replace(found, runs=tuple(runs))) == f"line, 2 runs: {words}."
 
 
+def test_the_words_of_a_drawing_name_the_units_that_it_has(cli, line_run, same, tmp_path):
+    cli("compare", line_run, same, "--out", tmp_path)
+    page = (tmp_path / "compare.html").read_text(encoding="utf-8")
+    assert 'aria-label="Tracking error of every run over time, in mm. ' in page
+    assert 'aria-label="Separation from the first run over time, in mm. ' in page
+
+
 def test_what_ran_on_the_emulator_is_named_so(cli, measured, tmp_path):
     replaced(measured / "settings.toml", 'name = "pybullet"', 'name = "ursim"')
     other = shutil.copytree(measured, tmp_path / "other")

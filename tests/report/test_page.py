@@ -16,6 +16,7 @@ import pytest
 from simbridge.cli.run_tables import show_run
 from simbridge.evaluation.summary import what_ran
 from simbridge.report.drawing import drawing_style
+from simbridge.report.figure_files import write_figures
 from simbridge.report.joints import joint_chart, joints
 from simbridge.report.over_time import errors_over_time
 from simbridge.report.settings_list import important_settings
@@ -109,6 +110,15 @@ def test_rotations_that_no_arm_keeps_are_not_drawn(measured: Any) -> None:
         _, large = errors_over_time(*measured(plant_offset=1e-3))
     assert "Position error (mm); rotation below 0.0001°" in small and "Rotation error (°)" not in small
     assert "Rotation error (°)" in large and "rotation below" not in large
+
+
+@pytest.mark.parametrize(("offset", "panels"), [(1e-7, 1), (1e-3, 2)])
+def test_a_figure_for_a_paper_has_the_panels_of_the_page(
+    measured: Any, tmp_path: Path, offset: float, panels: int
+) -> None:
+    files = write_figures(*measured(plant_offset=offset), tmp_path, "svg")
+    height = re.search(r'height="([\d.]+)pt"', files[0].read_text(encoding="utf-8"))
+    assert height is not None and (float(height[1]) > 200.0) == (panels == 2)
 
 
 def test_a_length_that_no_arm_keeps_is_not_given_as_a_number(measured: Any) -> None:

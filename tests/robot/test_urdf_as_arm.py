@@ -63,4 +63,6 @@ def test_a_sliding_joint_is_refused_and_shown_in_metres_and_millimetres(tmp_path
     ):
         check_positions(robot, np.array([[2.6, 0.5, 0.1, 0.0]]), 0.008)
     answer = cli("check", "circle", "--robot", path)
-    assert answer.status == 0 and "to_c (mm)" in answer.out
+    turning, _, sliding = answer.out.partition("peak mm/s")
+    assert answer.status == 0 and "peak deg/s" in turning and "to_a" in turning
+    assert "to_c" in sliding and "to_a" not in sliding and "to_c" not in turning
