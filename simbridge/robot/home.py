@@ -63,8 +63,9 @@ def with_found_home(robot: Robot) -> Robot:
     home, workspace = found
     x, y, z = workspace.centre
     joints = " ".join(f"{q:.4g}" for q in home.round(4) + 0.0)
+    size = "the size of" if workspace.scale == 1.0 else f"{workspace.scale:g} times"
     note = (
-        f"The file has no home; found, elbow up: --home {joints}, for motions of {workspace.scale:g} times those of a "
+        f"The file has no home; found, elbow up: --home {joints}, for motions of {size} those of a "
         f"UR10 around ({x:.2f}, {y:.2f}, {z:.2f}) m."
     )
     return replace(robot, home=read_only(home), workspace=workspace, notes=(*notes, note))
