@@ -27,15 +27,8 @@ from simbridge.evaluation.metrics.tracking import ERROR_PARTS
 from simbridge.evaluation.repeatability import common_summary
 from simbridge.evaluation.summary import what_ran
 from simbridge.recording.run_directory import RunDirectory, is_of_repeats
-from simbridge.report.several_runs import (
-    about,
-    backend_of,
-    compare_page,
-    comparison_headline,
-    mean_headline,
-    write_repeats_page,
-)
-from simbridge.report.verdict import external_headline, source_of
+from simbridge.report.several_runs import about, compare_page, comparison_headline, mean_headline, write_repeats_page
+from simbridge.report.verdict import backend_of, sentence, source_of
 from simbridge.robot import pose
 from simbridge.robot.files import write_file, writing
 from simbridge.sweeps.comparison import compare_sweeps, comparison_page, comparison_rows, is_sweep
@@ -204,7 +197,8 @@ def _completed_runs(path: Path, summary: Mapping[str, Any]) -> dict[str, Evaluat
 def _show_external(result: Mapping[str, Any], facts: Mapping[str, Any], find_marker: bool) -> None:
     """The two errors next to each other, then what was estimated to compare them."""
     console = Console(highlight=False)
-    say(console, f"{external_headline(facts, facts['outcome'], result['tracking_error']['witness'])}\n", style="bold")
+    error, source = result["tracking_error"]["witness"], source_of(facts, externally=True)
+    say(console, f"{sentence(source, error, facts['scenario'], facts['outcome'])}\n", style="bold")
     console.print(_errors(result))
     console.print(f"\nEstimated from {counted(result['samples'], 'sample')} and removed:")
     console.print(f"  clock   the recording's is ahead by {_clock_offset(result)} s", soft_wrap=True)

@@ -205,7 +205,8 @@ def compare_runs(paths: Sequence[Path]) -> Comparison:
     runs = tuple(ComparedRun(name, run, summarize(run, run.outcome)) for name, run in named)
     outcomes = [(run.name, run.summary["outcome"]) for run in runs]
     ended = [f"{name} did not complete: {outcome}." for name, outcome in outcomes if outcome != "completed"]
-    return Comparison(runs, (*(words for run in runs[1:] for words in _differences(runs[0], run)), *ended))
+    differences = [words for run in runs[1:] if (words := _difference(runs[0], run))]
+    return Comparison(runs, (*differences, *ended))
 
 
 def _runs_of(path: Path) -> list[Path]:
@@ -217,20 +218,19 @@ def _runs_of(path: Path) -> list[Path]:
     return inside or [path]
 
 
-def _differences(first: ComparedRun, other: ComparedRun) -> list[str]:
-    """How the motions of two runs differ, as a sentence, if they do.
+def _difference(first: ComparedRun, other: ComparedRun) -> str:
+    """How the motions of two runs differ, as a sentence; "" if they do not.
 
     Raises:
         InvalidParameter: They are runs of different scenarios.
     """
-    one, two = first.evaluation, other.evaluation
     wanted, scenario = first.summary["scenario"], other.summary["scenario"]
-    why = _path_difference(one, two)
+    why = _path_difference(first.evaluation, other.evaluation)
     if why is None:
-        return []
+        return ""
     if wanted != scenario:
         raise InvalidParameter(f"scenario of {other.name}", scenario, f"{wanted}, as in {first.name}: {why}")
-    return [f"{first.name} and {other.name} have the same scenario name, but {why}."]
+    return f"{first.name} and {other.name} have the same scenario name, but {why}."
 
 
 def _path_difference(one: Evaluation, two: Evaluation) -> str | None:

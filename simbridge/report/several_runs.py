@@ -36,7 +36,7 @@ from simbridge.report.palette import ERRORS, REFERENCE, RUN_DASHES, RUNS, TRACKI
 from simbridge.report.paths import Path, three_views
 from simbridge.report.rendering import LegendEntry, render
 from simbridge.report.settings_list import flattened
-from simbridge.report.verdict import SMALL_LENGTH, error_words, is_small, source_of, with_deviation
+from simbridge.report.verdict import SMALL_LENGTH, backend_of, error_words, is_small, source_of, with_deviation
 from simbridge.robot.pose import Array
 from simbridge.text import NO_BREAK, counted, millimetres
 
@@ -119,11 +119,6 @@ def about(summary: Summary) -> str:
     servo = f"{summary['servo']}{' and feedforward' if summary['feedforward'] else ''}"
     words = (summary["label"], summary["robot"], summary["solver"], f"{servo} ({backend_of(summary)})")
     return ", ".join(filter(None, words))
-
-
-def backend_of(summary: Summary) -> str:
-    """The backend of a run, unless what answered was the emulator."""
-    return "emulator" if summary["emulated"] else summary["backend"]
 
 
 def _colour(number: int) -> str:

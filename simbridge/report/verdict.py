@@ -55,23 +55,15 @@ def headline(summary: Summary) -> str:
         return f"The {summary['robot_title']} tracked nothing of {subject_of(summary)}: no sample was recorded."
     uncertainty = summary["uncertainty"]
     deviation = None if uncertainty is None else uncertainty["position_m"]
-    what = f"{subject_of(summary)}{_early(summary['outcome'])}"
-    return _sentence(source_of(summary), summary["tracking_error"], what, deviation)
+    return sentence(source_of(summary), summary["tracking_error"], subject_of(summary), summary["outcome"], deviation)
 
 
-def external_headline(facts: Mapping[str, Any], outcome: str, error: Mapping[str, Any]) -> str:
-    """What an external measurement shows, for which plant, by what was run and the error; as `headline`."""
-    return _sentence(source_of(facts, externally=True), error, f"{facts['scenario']}{_early(outcome)}")
-
-
-def _early(outcome: str) -> str:
-    return "" if outcome == "completed" else " until the run ended early"
-
-
-def _sentence(source: str, error: Mapping[str, Any], what: str, deviation: float | None = None) -> str:
+def sentence(source: str, error: Mapping[str, Any], subject: str, outcome: str, deviation: float | None = None) -> str:
+    """A sentence on an error by its source (`source_of`), by what was tracked, and by how the run ended."""
     position, rotation = error["position_m"], error["rotation_rad"]
+    early = "" if outcome == "completed" else " until the run ended early"
     size = error_words([position], with_deviation(position["rms"], deviation), f" (max {_mm(position['max'])})")
-    text = f"{source}: {size} on {what}"
+    text = f"{source}: {size} on {subject}{early}"
     # An external recording may have no rotations.
     if rotation is not None and rotation["max"] > NOTHING:
         known = math.degrees(rotation["max"]) >= SMALL_ANGLE
@@ -103,6 +95,11 @@ def source_of(facts: Mapping[str, Any], *, externally: bool = False) -> str:
     if facts.get("emulated"):
         return f"Measured by the emulator for {arm}"
     return f"Measured by {'URSim for' if facts['backend'] == 'ursim' else 'the controller of'} {arm}"
+
+
+def backend_of(facts: Mapping[str, Any]) -> str:
+    """The backend of a run, unless what answered was the emulator."""
+    return "emulator" if facts["emulated"] else str(facts["backend"])
 
 
 def _servo(facts: Mapping[str, Any]) -> str:
