@@ -89,11 +89,9 @@ class _Poses:
 
 
 def candidate_topics(bag: Bag) -> tuple[list[str], _Poses | None]:
-    """The possible topics, most messages first; and the poses of tf, if they are all of one pair of frames.
-
-    Those without stamps, such as a goal, are possible only where there is no other.
-    """
+    """The possible topics, most messages first; and the poses of tf, if they are all of one pair of frames."""
     messages: dict[str, int] = {}
+    # Such as a goal: possible only where there is no other.
     stampless: dict[str, int] = {}
     for connection in bag.connections:
         if connection.msgtype in _POSES:

@@ -60,7 +60,7 @@ _NAMES = (
     (re.compile(rf"{_BEFORE}(?:{_TURN}|ori|q|o)\.?([xyzw])"), "q{}"),
     (re.compile(rf"{_BEFORE}(?:rotvec|rotation\.?vector|r)\.?([xyzw])"), "r{}"),
 )
-_NUMBERED = ((re.compile(rf"({_BEFORE}(?:{_PLACE})s?\.?)(\d+)"), "{}"),)
+_NUMBERED = ((re.compile(rf"({_BEFORE}(?:{_PLACE})s?\.?)(\d+)(?:\[\])?"), "{}"),)
 # Where no position, or no rotation, has one of those names.
 _FURTHER = (
     (re.compile(rf"(?:{_TOOL})\.([xyz])"), "{}"),
@@ -69,8 +69,8 @@ _FURTHER = (
 )
 # Of arrays of several numbers a row only: "p[0]".
 _FURTHER_NUMBERED = (
-    (re.compile(rf"({_BEFORE}(?:p|xyz)\.)(\d+)"), "{}"),
-    (re.compile(rf"({_BEFORE}(?:rot\.?vecs?|rotation\.?vectors?)\.)(\d+)"), "r{}"),
+    (re.compile(rf"({_BEFORE}(?:p|xyz)\.)(\d+)\[\]"), "{}"),
+    (re.compile(rf"({_BEFORE}(?:rot\.?vecs?|rotation\.?vectors?)\.)(\d+)\[\]"), "r{}"),
 )
 _Patterns = Sequence[tuple[re.Pattern[str], str]]
 # Of a translation, or of a torque.
@@ -83,7 +83,7 @@ _TIMES = (
 )
 # Where none has one of those names, and the rate is not given.
 _FURTHER_TIMES = re.compile(
-    r"ts|secs?|seconds|(?:recv|ros|system|unix|sim|relative)\.time(?:\.?stamp)?|time\.(?:stamps?|s|since\.start)"
+    r"ts|secs?|seconds|(?:recv|ros|system|unix|sim|relative|index)\.time(?:\.?stamp)?|time\.(?:stamps?|s|since\.start)"
 )
 # What may belong to a column of whole seconds.
 _FRACTIONS = re.compile(r"(?:m|u|n|milli|micro|nano)s(?:ec(?:ond)?s?)?")
@@ -183,13 +183,7 @@ class Choice:
 
 
 def known_columns(
-    path: str | Path,
-    names: Sequence[str],
-    choice: Choice,
-    *,
-    where: str,
-    line: int | None = None,
-    rate: float | None = None,
+    path: str | Path, names: Sequence[str], choice: Choice, *, where: str, rate: float | None, line: int | None = None
 ) -> Columns:
     """The columns of a table with these names, in any order and among others; a quaternion is preferred.
 
@@ -215,8 +209,9 @@ def known_columns(
             raise InputFileError(path, reason, line=line)
         found |= {f"q{axis}": [place] for axis, place in zip(order, places, strict=True)}
     pair = _seconds_and_nanoseconds(names) if "t" not in choice.columns else ()
-    dated = () if pair else _date_and_time(names, found.get("t", ()))
-    pair = pair or dated
+    plain = {_normal(names[place]): place for place in found.get("t", ())}
+    dated = not pair and len(found.get("t", ())) == 2 and plain.keys() == {"date", "time"}
+    pair = (plain["date"], plain["time"]) if dated else pair
     vector = "rx" in choice.columns or ("rx" in found and not set(QUATERNION) <= set(found))
     roles = POSITION + (ROTATION_VECTOR if vector else QUATERNION)
     timed = () if pair or (rate is not None and "t" not in found) else ("t",)
@@ -253,7 +248,7 @@ def known_columns(
         times=tuple(names[place].strip() for place in time_indices),
         time_indices=time_indices,
         time_unit=time_unit,
-        date_and_time=bool(dated),
+        date_and_time=dated,
         width=len(names),
         origin=f"as the {where} in line {line} names" if line else f"as the {where} names",
         understood=f"{where} names {bare(names[indices[0]])}..",
@@ -271,20 +266,20 @@ def is_bare_header(words: Sequence[str]) -> bool:
 
 def roles_named(names: Sequence[str]) -> set[str]:
     """The roles of which there is a column, or several, by these names."""
-    quaternion = QUATERNION if _numbered(names) else ()
-    return {*_found(names), *quaternion, *(("t",) if _seconds_and_nanoseconds(names) else ())}
+    pair, quaternion = _seconds_and_nanoseconds(names), _numbered(names)
+    return {*_found(names), *("t" for _ in pair[:1]), *(QUATERNION if quaternion else ())}
 
 
 def _found(names: Sequence[str], rate: float | None = None) -> dict[str, list[int]]:
     """The places of the columns that names tell to be of a role."""
-    words = [_normal(_name_and_unit(name)[0]) for name in names]
+    plain = [_name_and_unit(name)[0] for name in names]
+    words = [_normal(name) + ("[]" if name.endswith("]") else "") for name in plain]
     found = _matched(words, _NAMES, _NUMBERED)
     if {"rw", *ROTATION_VECTOR} <= found.keys() and not set(QUATERNION) & found.keys():
         # "rx ry rz rw", as of Vicon, is no rotation vector.
         found |= {f"q{axis}": found.pop(f"r{axis}") for axis in "xyzw"}
-    elements = [word if name.rstrip().endswith("]") else "" for word, name in zip(words, names, strict=True)]
-    further = _matched(words, _FURTHER, ()) | _matched(elements, (), _FURTHER_NUMBERED)
-    for group in (POSITION, QUATERNION + ROTATION_VECTOR):
+    further = _matched(words, _FURTHER, _FURTHER_NUMBERED)
+    for group in (POSITION, () if _numbered(names) else QUATERNION + ROTATION_VECTOR):
         known = [words[place] for role in group for place in found.get(role, ())]
         # Beside tcp_x, tx may be a torque: then both are candidates.
         if all(map(_TRANSLATION_OR_TORQUE.fullmatch, known)):
@@ -301,22 +296,19 @@ def _found(names: Sequence[str], rate: float | None = None) -> dict[str, list[in
 
 
 def _matched(words: Sequence[str], patterns: _Patterns, numbered: _Patterns) -> dict[str, list[int]]:
-    """The places by roles of the words that match patterns of one name, or of exactly three, numbered from 0."""
+    """The places by roles of the words that match a pattern, or are one of exactly three, numbered from 0, that do."""
     found: dict[str, list[int]] = {}
-    arrays: dict[tuple[str, str], list[tuple[int, int]]] = {}
     for place, word in enumerate(words):
         for pattern, role in patterns:
             if match := pattern.fullmatch(word):
                 axis = next(part for part in match.groups() if part)
                 found.setdefault(role.format(axis), []).append(place)
                 break
-        for pattern, role in numbered:
-            if match := pattern.fullmatch(word):
-                arrays.setdefault((role, match[1]), []).append((int(match[2]), place))
-    for (role, _), elements in arrays.items():
-        if {number for number, _ in elements} == {0, 1, 2}:
-            for number, place in elements:
-                found.setdefault(role.format("xyz"[number]), []).append(place)
+    for pattern, role in numbered:
+        matches = [(place, match) for place, word in enumerate(words) if (match := pattern.fullmatch(word))]
+        for place, match in matches:
+            if {other[2] for _, other in matches if other[1] == match[1]} == {"0", "1", "2"}:
+                found.setdefault(role.format("xyz"[int(match[2])]), []).append(place)
     return found
 
 
@@ -343,12 +335,6 @@ def _seconds_and_nanoseconds(names: Sequence[str]) -> tuple[int, ...]:
                 if match[1] + rest in plain:
                     return place, plain[match[1] + rest]
     return ()
-
-
-def _date_and_time(names: Sequence[str], times: Sequence[int]) -> tuple[int, ...]:
-    """The places of "date" and "time", if these are the columns of time."""
-    plain = {_normal(names[place]): place for place in times}
-    return (plain["date"], plain["time"]) if plain.keys() == {"date", "time"} and len(times) == 2 else ()
 
 
 def _place(path: str | Path, wanted: str, names: Sequence[str], line: int | None) -> int:

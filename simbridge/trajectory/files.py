@@ -18,7 +18,6 @@ from simbridge.robot.files import MAX_SAMPLES_TEXT, open_file, read_text
 from simbridge.trajectory.bag_reader import open_bag
 from simbridge.trajectory.bags import bag_recording, candidate_topics
 from simbridge.trajectory.columns import (
-    FIRST_ROWS,
     LONG,
     MATRIX,
     POSITION,
@@ -45,9 +44,7 @@ ARRAYS = (".parquet", ".npz")
 # Files that are met here, and what to do instead.
 _INSTEAD = {
     **dict.fromkeys((".urdf", ".xacro", ".toml"), "it describes an arm or a cell: --robot FILE or --cell FILE"),
-    **dict.fromkeys(
-        (".npy", ".mat", ".xlsx", ".json", ".h5", ".pkl"), "such files are not read: save CSV, Parquet or npz"
-    ),
+    **dict.fromkeys((".npy", ".mat", ".xlsx", ".json", ".h5", ".pkl"), "it is not read: save CSV, Parquet or npz"),
     **dict.fromkeys((".gz", ".zip", ".bz2", ".xz", ".zst"), "it is compressed: decompress it first"),
 }
 # Of arrays; ten million poses: some 640 MB.
@@ -210,10 +207,9 @@ def read_trajectory(
     """Read a file of poses: TUM, CSV, motion capture, Parquet, npz, or a ROS bag (docs/trajectories.md).
 
     In a text file each line is a sample: `t x y z qx qy qz qw` or `t x y z rx ry rz`, in s, m and unit quaternions or
-    rotation vectors in rad, separated by commas, semicolons or spaces. `#` begins a comment; empty lines are skipped. A
-    header line may name the columns: then their order is free, others may be among them, and they may name units
-    (`x [mm]`, `t_ns`, `rx (deg)`); for units that nothing names see `samples.py`. A comment that consists of exactly
-    those names is a header, too. For bags of ROS 1 and ROS 2 see `read_bag`. Gaps are left.
+    rotation vectors in rad. `#` begins a comment. A header line, or a comment of exactly these names, may name the
+    columns, in any order and among others, and units (`x [mm]`, `t_ns`, `rx (deg)`). For bags see `read_bag`. Gaps are
+    left.
 
     The path is that of a file (text in UTF-8), or of the directory of a ROS 2 bag; the options are those of
     `ReadOptions`. The trajectory is in base_link.
@@ -242,37 +238,41 @@ def check_frame(path: str | Path, frame: str, reading: ReadOptions) -> None:
 def _read_arrays(path: Path, choice: Choice, rate: float | None = None) -> Table:
     """A Parquet or npz table: its columns are arrays of numbers (T,), or of several a row (T, k), numbered from 0.
 
-    An array (T, 4, 4) or (T, 3, 4) in npz is a matrix of the pose a row, and (T, 3, 3) one of the rotation where it is
-    named like it and there is no other rotation. The fields of structured arrays are columns where no other array is
-    one of a pose. Parquet needs pyarrow (MissingPackage).
+    An array (T, 4, 4) or (T, 3, 4) in npz is a matrix of the pose a row, and (T, 3, 3) one of the rotation if its name
+    says so and there is no other. Structured arrays are read where no other is of a pose. Parquet needs pyarrow.
     """
     open_file(path).close()
     found = _parquet(path) if path.suffix.lower() == ".parquet" else _npz(path)
     matrices = [name for name, array in found.items() if array.shape[1:] in ((4, 4), (3, 4))]
     flat = _flat(found)
-    tables: dict[str, Any] = {name: array for name, array in found.items() if array.dtype.names}
-    if tables and not (matrices or roles_named(list(flat))):
-        fields = {(name, field): array[field] for name, array in tables.items() for field in array.dtype.names}
-        found |= {field if len(tables) == 1 else f"{name}.{field}": array for (name, field), array in fields.items()}
+    if not (matrices or roles_named(list(flat))):
+        tables: dict[str, Any] = {name: array for name, array in found.items() if array.dtype.names}
+        for name, array in tables.items():
+            found |= {field if len(tables) == 1 else f"{name}.{field}": array[field] for field in array.dtype.names}
         flat = _flat(found)
     # Durations, and an index of times without a name, are the time only where nothing else is, or if asked for.
     if "t" in choice.columns or (rate is None and "t" not in roles_named(list(flat))):
-        flat |= {name: array for name, array in _durations(found).items() if name not in flat}
+        later = {"index time" if name == _INDEX else name: array for name, array in found.items() if array.ndim == 1}
+        later = {name: array for name, array in later.items() if array.dtype.kind in "Mm" and name not in flat}
+        flat |= {name: array for name, array in later.items() if roles_named([name]) == {"t"}}
     count = max((len(array) for array in flat.values()), default=0)
     flat = {name: array for name, array in flat.items() if len(array) == count}
-    arrays, named = list(flat.values()), roles_named(list(flat)) | choice.columns.keys()
+    named = roles_named(list(flat)) | choice.columns.keys()
     turns = [name for name, array in found.items() if array.shape == (count, 3, 3) and _ROTATIONS.fullmatch(name)]
     if matrices and not choice.columns:
-        columns = _with_matrices(path, matrices[0], POSITION + QUATERNION, flat, choice, rate)
-        values = np.asarray(found[matrices[0]][:, :3], dtype=float).reshape(-1, 12)[:, FIRST_ROWS]
-    elif len(turns) == 1 and not named & {*QUATERNION, *ROTATION_VECTOR}:
-        columns = _with_matrices(path, turns[0], QUATERNION, flat, choice, rate)
-        places = [arrays[i].astype(float) for i in columns.indices[:3]]
-        values = np.column_stack([*places, np.asarray(found[turns[0]], dtype=float).reshape(-1, 9)])
+        turns = matrices[:1]
+        flat |= {f"{turns[0]}.p{axis}": found[turns[0]][:, row, 3] for row, axis in enumerate("xyz")}
+    elif len(turns) > 1 or named & {*QUATERNION, *ROTATION_VECTOR}:
+        turns = []
+    arrays = list(flat.values())
+    if turns:
+        columns = _with_matrices(path, turns[0], list(flat), choice, rate)
+        parts = [*(arrays[i] for i in columns.indices[:3]), found[turns[0]][:, :3, :3].reshape(-1, 9)]
     else:
         _refuse_whole_poses(path, list(flat), choice, rate)
         columns = known_columns(path, list(flat), choice, where="table", rate=rate)
-        values = np.column_stack([arrays[i].astype(float) for i in columns.indices])
+        parts = [arrays[i] for i in columns.indices]
+    values = np.column_stack(parts).astype(float)
     bad = np.argwhere(~np.isfinite(values))
     if len(bad):
         row, column = bad[0]
@@ -289,40 +289,24 @@ def _read_arrays(path: Path, choice: Choice, rate: float | None = None) -> Table
 
 def _flat(found: _Arrays) -> dict[str, NDArray[np.generic]]:
     """The columns of numbers and dates; of several numbers a row name[0], name[1], ..."""
-    flat: dict[str, NDArray[np.generic]] = {}
-    for name, array in found.items():
-        if array.dtype.kind in "fiuM" and array.ndim == 1:
-            flat[name] = array
-    for name, array in found.items():
-        if array.dtype.kind in "fiuM" and array.ndim == 2 and array.shape[1] <= 16:
+    numbers = {name: array for name, array in found.items() if array.dtype.kind in "fiuM"}
+    flat = {name: array for name, array in numbers.items() if array.ndim == 1}
+    for name, array in numbers.items():
+        if array.ndim == 2 and array.shape[1] <= 16:
             flat |= {f"{name}[{i}]": array[:, i] for i in range(array.shape[1])}
     return flat
 
 
-def _durations(found: _Arrays) -> dict[str, NDArray[np.generic]]:
-    """The arrays of durations that name nothing but a time, and as "time" the index of times that pandas wrote."""
-    durations = {
-        name: array
-        for name, array in found.items()
-        if array.dtype.kind == "m" and array.ndim == 1 and roles_named([name]) <= {"t"} and name != _INDEX
-    }
-    if _INDEX in found and found[_INDEX].dtype.kind in "Mm":
-        durations.setdefault("time", found[_INDEX])
-    return durations
-
-
-def _with_matrices(
-    path: Path, name: str, roles: tuple[str, ...], flat: _Arrays, choice: Choice, rate: float | None
-) -> Columns:
-    """The columns of an array of matrices, which has these roles, and of what is beside it."""
+def _with_matrices(path: Path, name: str, names: Sequence[str], choice: Choice, rate: float | None) -> Columns:
+    """The columns of positions and times, and those of an array of matrices of rotation."""
     where = f"table with the matrices {name}"
-    known = known_columns(path, [*flat, *roles], choice, where=where, rate=rate)
+    known = known_columns(path, [*names, *QUATERNION], choice, where=where, rate=rate)
     return replace(
         known,
         roles=POSITION + MATRIX,
-        names=(*known.names[:3], *MATRIX),
-        indices=(*known.indices[:3], *range(9)),
-        units=(*known.units[:3], *[""] * 9),
+        names=known.names[:3] + MATRIX,
+        indices=known.indices[:3] + tuple(range(9)),
+        units=known.units[:3] + ("",) * 9,
         understood=f"matrices {name}",
     )
 
@@ -377,21 +361,15 @@ def _npz(path: Path) -> dict[str, NDArray[np.generic]]:
 def _refuse_whole_poses(path: Path, names: Sequence[str], choice: Choice, rate: float | None) -> None:
     """Refuse an array of 7 numbers a row, or of 8 with the time, where nothing else is a pose: it has two readings."""
     named = roles_named(names)
-    if choice.columns or named & {*POSITION, *QUATERNION, *ROTATION_VECTOR}:
-        return
-    arrays = [name.removesuffix("[6]") for name in names if name.endswith("[6]") and not _JOINTS.fullmatch(name[:-3])]
-    sizes = {array: sum(name.startswith(f"{array}[") for name in names) for array in arrays}
-    array, size = next((item for item in sizes.items() if item[1] in (7, 8)), ("", 0))
-    if not array:
-        return
-    first = ("t",) if size == 8 else ()
-    xyzw, wxyz = (
-        ",".join(f"{role}={array}[{i}]" for i, role in enumerate([*first, *POSITION, *QUATERNION[k:], *QUATERNION[:k]]))
-        for k in (0, 3)
-    )
-    more = "" if size == 8 or "t" in named or rate is not None else "; without a time it needs --rate HZ, too"
-    reason = (
-        f"{array} has {size} numbers a row, and which of them is w is not stated. If they end in qx qy qz qw, add "
-        f"--columns {xyzw}; if in qw qx qy qz, --columns {wxyz}{more}"
-    )
-    raise InputFileError(path, reason)
+    for array in (name[:-3] for name in names if name.endswith("[6]") and not _JOINTS.fullmatch(name[:-3])):
+        size = sum(name.startswith(f"{array}[") for name in names)
+        if size not in (7, 8) or choice.columns or named - {"t"}:
+            continue
+        orders = ([*["t"][: size - 7], *POSITION, *QUATERNION[k:], *QUATERNION[:k]] for k in (0, 3))
+        xyzw, wxyz = (",".join(f"{role}={array}[{i}]" for i, role in enumerate(order)) for order in orders)
+        more = "" if size == 8 or "t" in named or rate else "; without a time it needs --rate HZ, too"
+        reason = (
+            f"{array} has {size} numbers a row, and which of them is w is not stated. If they end in qx qy qz qw, add "
+            f"--columns {xyzw}; if in qw qx qy qz, --columns {wxyz}{more}"
+        )
+        raise InputFileError(path, reason)

@@ -10,14 +10,8 @@ Where neither a name nor `--columns` states a unit, the numbers decide, and what
 A file that ends in .tum is in seconds and metres: that is what the format is; a note says what the rules make of it.
 
 A gap is a step of more than GAP median steps. Up to LARGEST median steps it is interpolated; a larger one is refused,
-unless a treatment is chosen:
-
-- `interpolate`: the target moves from the pose before to the pose after, in the time of the gap.
-- `hold`: the target stays at the pose before, and steps to the pose after when that comes, as with a live source.
-- `split`: the longest piece between two such gaps is the trajectory; the others are left out.
-
-Below 1 s of data or five samples no gap is judged. A jump is a step of more than 20 mm or 10 degrees between two
-samples without a gap that is also ten times as large as the 95th percentile of all steps.
+unless a treatment is chosen (docs/trajectories.md). Below 1 s of data or five samples no gap is judged. A jump is a
+step of more than 20 mm or 10 degrees, without a gap, that is also ten times the 95th percentile of all steps.
 """
 
 from __future__ import annotations
@@ -197,22 +191,18 @@ def _nanoseconds(path: str | Path, table: Table, unit: str) -> tuple[Counts, str
     found, clock = [], ""
     for row, words in enumerate(stamps):
         try:
-            if table.columns.date_and_time:
-                found.append(_of_day(" ".join(words)))
-                clock = "wall clock"
-            elif len(words) == 2:
+            if len(words) == 2 and not table.columns.date_and_time:
                 found.append(int(words[0]) * NS + int(words[1]))
                 clock = clock or "ROS stamps"
-            elif words[0].isdecimal():
+            elif len(words) == 1 and words[0].isdecimal():
                 found.append(int(words[0]) * round(NS / UNITS[unit]))
                 clock = clock or f"time in {unit}"
             else:
-                found.append(_of_day(words[0]))
+                found.append(_of_day(" ".join(words)))
                 clock = clock or "wall clock"
         except (ValueError, KeyError, OverflowError):
             other = f" as in the first row, '{' '.join(stamps[0])}'" if row else f"; {OF_DAY}"
-            if table.columns.date_and_time:
-                other += f"; or choose one of the two columns: --columns t={table.columns.times[1]}"
+            other += f"; or choose one: --columns t={table.columns.times[1]}" if table.columns.date_and_time else ""
             reason = f"'{' '.join(words)}' is not a time{other}"
             raise InputFileError(path, reason, line=table.line(row), field=table.columns.times[0]) from None
     try:

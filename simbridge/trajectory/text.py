@@ -57,12 +57,13 @@ def parse_text(
     if captured is None and body is not None:
         raise InputFileError(path, f"a text file has no topic '{body}'; omit --topic")
     try:
-        table = _read(path, lines, captured, choice, rate, None)
+        table = _table(path, lines, captured, choice, rate)
     except InputFileError as fault:
         if captured or not any("\t" in line for line in lines):
             raise
+        # Between tabs, names and times may have blanks in them.
         try:
-            table = _read(path, lines, captured, choice, rate, "\t")
+            table = _table(path, [line.replace("\t", ";") for line in lines], None, choice, rate)
         except InputFileError as other:
             # Of the reading that came further, or names the field.
             raise max(fault, other, key=lambda each: (each.line or 0, each.field is not None)) from None
@@ -84,40 +85,20 @@ def lines_of(text: str) -> list[str]:
     return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
-def _read(
-    path: str | Path,
-    lines: Sequence[str],
-    captured: tuple[Columns, int] | None,
-    choice: Choice,
-    rate: float | None,
-    blank: str | None,
-) -> Table:
-    """The table between whose fields there is a comma, a semicolon, or else `blank`.
-
-    This is None for any blanks, or a tab: then there may be blanks in names and times.
-    """
-    columns, first = captured or _layout(path, lines, choice, rate, blank)
-    if first >= len(lines):
-        raise InputFileError(path, "it has no samples")
-    return _table(path, lines, columns, first, blank)
+def _separator(line: str) -> str | None:
+    return next((separator for separator in ";," if separator in line), None)
 
 
-def _separator(line: str, blank: str | None) -> str | None:
-    return next((separator for separator in ";," if separator in line), blank)
-
-
-def _layout(
-    path: str | Path, lines: Sequence[str], choice: Choice, rate: float | None, blank: str | None
-) -> tuple[Columns, int]:
+def _layout(path: str | Path, lines: Sequence[str], choice: Choice, rate: float | None) -> tuple[Columns, int]:
     """The columns, and the index of the first line with numbers."""
     header: Columns | None = None
     remark: Columns | None = None
     for number, line in enumerate(lines, start=1):
         content, comment = (part.strip() for part in line.partition("#")[::2])
-        fields = content.split(_separator(content, blank))
+        fields = content.split(_separator(content))
         if not content:
             # A comment that consists of exactly the names, as in files of numpy.savetxt and TUM.
-            words = comment.split(_separator(comment, blank))
+            words = comment.split(_separator(comment))
             if is_bare_header(words):
                 remark = known_columns(path, words, choice, where="comment", line=number, rate=rate)
         elif header is None and not any(field.strip().startswith(DIGITS) for field in fields):
@@ -189,10 +170,15 @@ def _without_header(path: str | Path, line: int, fields: Sequence[str], choice: 
     )
 
 
-def _table(path: str | Path, lines: Sequence[str], columns: Columns, first: int, blank: str | None) -> Table:
-    """The numbers in canonical order, and the line of each row."""
+def _table(
+    path: str | Path, lines: Sequence[str], found: tuple[Columns, int] | None, choice: Choice, rate: float | None
+) -> Table:
+    """The numbers in canonical order, and the line of each row; `found` are columns that are known already."""
+    columns, first = found or _layout(path, lines, choice, rate)
+    if first >= len(lines):
+        raise InputFileError(path, "it has no samples")
     captured = columns.width is None
-    separator = "," if captured else _separator(lines[first].partition("#")[0], blank)
+    separator = "," if captured else _separator(lines[first].partition("#")[0])
     times, frame_index = columns.time_indices, columns.frame_index
     # A stamp of one word that is a plain number is read like the others.
     plain = len(times) == 1 and not _is_long_or_a_date(lines[first], separator, times[0])
@@ -282,9 +268,8 @@ def _motion_capture(
 ) -> tuple[Columns, int] | None:
     """The columns of an export, and the index of its first line with numbers; None for another kind of file."""
     kind, start = lines[0].split(",")[0].strip().lower(), 0
-    second = [cell.strip() for cell in lines[1].split(",")] if len(lines) > 1 else [""]
-    numbered = second[0].replace(".", "", 1).isdecimal() and not any(second[1:])
-    if kind in _VICON_OTHERS and numbered:
+    rate = lines[1].rstrip(", ") if len(lines) > 1 else ""
+    if kind in _VICON_OTHERS and rate.replace(".", "", 1).isdecimal():
         start = next((i for i, line in enumerate(lines) if line.split(",")[0].strip().lower() in _VICON), -1)
         if start < 0:
             raise InputFileError(path, f"Vicon's export has {kind} only: export objects or segments, which have poses")

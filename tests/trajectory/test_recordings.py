@@ -456,7 +456,7 @@ def test_date_and_time_as_whole_numbers_are_refused_and_one_can_be_chosen(write,
     table = [[20251125, *row] for row in rows(time)]
     path = write(table, "date,time,x,y,z,qx,qy,qz,qw")
     assert "is not a time; times of day are read as 2026-11-25 18:59:42.5" in refusal(path)
-    assert "or choose one of the two columns: --columns t=time" in refusal(path)
+    assert "or choose one: --columns t=time" in refusal(path)
     names = ("x", "y", "z", "qx", "qy", "qz", "qw")
     arrays = {"date": np.full(COUNT, 20251125), "time": time, **dict(zip(names, POSES.T, strict=True))}
     np.savez(tmp_path / "a.npz", **arrays)
@@ -858,7 +858,7 @@ def test_a_duration_and_an_index_are_the_time_only_where_nothing_else_is(tmp_pat
     assert_same(read_trajectory(parquet_of(tmp_path / "a.parquet", **{other: NS / 1e9}, **later)))
     assert_same(read_trajectory(parquet_of(tmp_path / "b.parquet", **later), rate=50.0))
     np.testing.assert_array_equal(read_trajectory(parquet_of(tmp_path / "b.parquet", **later)).times, NS * 2 / 1e9)
-    chosen = "elapsed" if name == "elapsed" else "time"
+    chosen = "elapsed" if name == "elapsed" else "index time"
     np.testing.assert_array_equal(read_trajectory(tmp_path / "a.parquet", columns=f"t={chosen}").times, NS * 2 / 1e9)
 
 
