@@ -272,8 +272,7 @@ def roles_named(names: Sequence[str]) -> set[str]:
 
 def _found(names: Sequence[str], rate: float | None = None) -> dict[str, list[int]]:
     """The places of the columns that names tell to be of a role."""
-    plain = [_name_and_unit(name)[0] for name in names]
-    words = [_normal(name) + ("[]" if name.endswith("]") else "") for name in plain]
+    words = [_normal(name) + ("[]" if name.endswith("]") else "") for name, _ in map(_name_and_unit, names)]
     found = _matched(words, _NAMES, _NUMBERED)
     if {"rw", *ROTATION_VECTOR} <= found.keys() and not set(QUATERNION) & found.keys():
         # "rx ry rz rw", as of Vicon, is no rotation vector.

@@ -24,7 +24,6 @@ from simbridge.trajectory.columns import (
     QUATERNION,
     ROTATION_VECTOR,
     Choice,
-    Columns,
     Table,
     known_columns,
     roles_named,
@@ -207,9 +206,8 @@ def read_trajectory(
     """Read a file of poses: TUM, CSV, motion capture, Parquet, npz, or a ROS bag (docs/trajectories.md).
 
     In a text file each line is a sample: `t x y z qx qy qz qw` or `t x y z rx ry rz`, in s, m and unit quaternions or
-    rotation vectors in rad. `#` begins a comment. A header line, or a comment of exactly these names, may name the
-    columns, in any order and among others, and units (`x [mm]`, `t_ns`, `rx (deg)`). For bags see `read_bag`. Gaps are
-    left.
+    rotation vectors in rad. `#` begins a comment. A header, or a comment of just these names, may name the columns, in
+    any order and among others, and units (`x [mm]`, `t_ns`, `rx (deg)`). For bags see `read_bag`. Gaps are left.
 
     The path is that of a file (text in UTF-8), or of the directory of a ROS 2 bag; the options are those of
     `ReadOptions`. The trajectory is in base_link.
@@ -266,7 +264,16 @@ def _read_arrays(path: Path, choice: Choice, rate: float | None = None) -> Table
         turns = []
     arrays = list(flat.values())
     if turns:
-        columns = _with_matrices(path, turns[0], list(flat), choice, rate)
+        where = f"table with the matrices {turns[0]}"
+        columns = known_columns(path, [*flat, *QUATERNION], choice, where=where, rate=rate)
+        columns = replace(
+            columns,
+            roles=POSITION + MATRIX,
+            names=columns.names[:3] + MATRIX,
+            indices=columns.indices[:3] + tuple(range(9)),
+            units=columns.units[:3] + ("",) * 9,
+            understood=f"matrices {turns[0]}",
+        )
         parts = [*(arrays[i] for i in columns.indices[:3]), found[turns[0]][:, :3, :3].reshape(-1, 9)]
     else:
         _refuse_whole_poses(path, list(flat), choice, rate)
@@ -295,20 +302,6 @@ def _flat(found: _Arrays) -> dict[str, NDArray[np.generic]]:
         if array.ndim == 2 and array.shape[1] <= 16:
             flat |= {f"{name}[{i}]": array[:, i] for i in range(array.shape[1])}
     return flat
-
-
-def _with_matrices(path: Path, name: str, names: Sequence[str], choice: Choice, rate: float | None) -> Columns:
-    """The columns of positions and times, and those of an array of matrices of rotation."""
-    where = f"table with the matrices {name}"
-    known = known_columns(path, [*names, *QUATERNION], choice, where=where, rate=rate)
-    return replace(
-        known,
-        roles=POSITION + MATRIX,
-        names=known.names[:3] + MATRIX,
-        indices=known.indices[:3] + tuple(range(9)),
-        units=known.units[:3] + ("",) * 9,
-        understood=f"matrices {name}",
-    )
 
 
 def _parquet(path: Path) -> dict[str, NDArray[np.generic]]:

@@ -307,7 +307,6 @@ def _motive(path: str | Path, begin: Sequence[Sequence[str]], choice: Choice, bo
 def _vicon(
     path: str | Path, begin: Sequence[Sequence[str]], start: int, choice: Choice, body: str | None
 ) -> tuple[Columns, int]:
-    """The columns of a section that begins in the line with this index, and the line of its first numbers in it."""
     rate = float(begin[1][0])
     last = next((i for i, cells in enumerate(begin) if cells[0] == "Frame"), None)
     if last is None or last + 1 >= len(begin):

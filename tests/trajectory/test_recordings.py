@@ -122,6 +122,17 @@ def test_a_rotation_vector_is_preferred_to_a_quaternion_of_further_names(write) 
     assert_same(read_trajectory(write(table, "t,x,y,z,rx,ry,rz,x_rot,y_rot,z_rot,w_rot")), 1e-9)
 
 
+@pytest.mark.parametrize("others", ["x_rot,y_rot,z_rot,w_rot", "rotvec[0],rotvec[1],rotvec[2],note"])
+def test_a_numbered_quaternion_is_preferred_to_rotations_of_further_names(write, others: str) -> None:
+    header = f"t,x,y,z,quat_xyzw_0,quat_xyzw_1,quat_xyzw_2,quat_xyzw_3,{others}"
+    assert_same(read_trajectory(write([[*row, 0, 0, 0, 1] for row in rows(NS / 1e9)], header)))
+
+
+def test_all_candidates_of_further_names_are_named(write) -> None:
+    path = write([[*row, 1, 2, 3] for row in rows(NS / 1e9)], "t,p[0],p[1],p[2],qx,qy,qz,qw,tcp_x,tcp_y,tcp_z")
+    assert "more than one column is x: tcp_x, p[0];" in refusal(path)
+
+
 def test_beside_the_position_of_a_tool_tx_may_be_a_torque_and_both_are_named(write) -> None:
     path = write([[*row, 1, 2, 3] for row in rows(NS / 1e9)], "t,tcp_x,tcp_y,tcp_z,qx,qy,qz,qw,tx,ty,tz")
     assert "more than one column is x: tx, tcp_x; y: ty, tcp_y; z: tz, tcp_z;" in refusal(path)
