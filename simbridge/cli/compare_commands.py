@@ -94,7 +94,6 @@ def _compare_sweeps(paths: Sequence[Path], out: str | None, as_json: bool) -> in
 def _show(comparison: Comparison, page: Path) -> None:
     """What the runs are, the tracking error of each, its parts, and its separation from the first run."""
     console, runs = Console(highlight=False), dict(enumerate(comparison.runs, start=1))
-    summaries: dict[int, Mapping[str, Any]] = {number: run.summary for number, run in runs.items()}
     say(console, f"{comparison_headline(comparison)}\n", style="bold")
     for number, run in runs.items():
         say(console, f"{number}  {run.name}: {about(run.summary)}.")
@@ -104,10 +103,10 @@ def _show(comparison: Comparison, page: Path) -> None:
     rows = [(f"{number}", backend_of(run.summary), *run_cells(run.summary)) for number, run in runs.items()]
     console.print(table_of(("run", "backend", *RUN_COLUMNS), rows, left=("backend",)))
     say(console, "\nParts of the error, RMS in mm; servo law and rest are parts of the plant's:")
-    parts = [part for part in ERROR_PARTS if any(summary[part.key] for summary in summaries.values())]
+    parts = [part for part in ERROR_PARTS if any(run.summary[part.key] for run in comparison.runs)]
     rows = []
-    for number, summary in summaries.items():
-        errors = [summary[part.key] for part in parts]
+    for number, run in runs.items():
+        errors = [run.summary[part.key] for part in parts]
         rms = ("–" if error is None else millimetres(error["position_m"]["rms"]) for error in errors)
         rows.append((f"{number}", *rms))
     console.print(table_of(("run", *(part.name for part in parts)), rows))

@@ -203,8 +203,8 @@ def compare_runs(paths: Sequence[Path]) -> Comparison:
         raise InvalidParameter("run to compare", twice, "a different one: this one is given twice")
     named = zip(names, map(Evaluation.read, found), strict=True)
     runs = tuple(ComparedRun(name, run, summarize(run, run.outcome)) for name, run in named)
-    outcomes = [(run.name, run.summary["outcome"]) for run in runs]
-    ended = [f"{name} did not complete: {outcome}." for name, outcome in outcomes if outcome != "completed"]
+    early = [run for run in runs if run.summary["outcome"] != "completed"]
+    ended = [f"{run.name} did not complete: {run.summary['outcome']}." for run in early]
     differences = [words for run in runs[1:] if (words := _difference(runs[0], run))]
     return Comparison(runs, (*differences, *ended))
 
@@ -254,10 +254,8 @@ def _path_difference(one: Evaluation, two: Evaluation) -> str | None:
 def iso_figures_of(comparison: Comparison) -> IsoFigures | None:
     """ISO 9283-style figures if the runs are cycles of one motion on one arm; None otherwise."""
     names = ("robot", "backend", "emulated", "servo", "feedforward", "period_s")
-    settings = [
-        (run.evaluation.settings["solver"], *(run.summary.get(name) for name in names)) for run in comparison.runs
-    ]
-    if settings != settings[:1] * len(settings) or comparison.warnings:
+    ran = [[run.evaluation.settings["solver"], *map(run.summary.get, names)] for run in comparison.runs]
+    if ran != ran[:1] * len(ran) or comparison.warnings:
         return None
     try:
         return iso_figures(run.evaluation for run in comparison.runs)

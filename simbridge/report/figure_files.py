@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from simbridge.errors import OutputError
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.summary import Summary
-from simbridge.report.charts import Chart, Panel
+from simbridge.report.charts import Chart
 from simbridge.report.drawing import Drawing, drawing_style
 from simbridge.report.over_time import ROUNDING, contour_panels, error_panels, worth_showing
 from simbridge.report.palette import ATTAINED, GRID, REFERENCE, SETPOINT
@@ -108,7 +108,8 @@ def write_figures(evaluation: Evaluation, summary: Summary, folder: Path, kind: 
 
 def _drawings(evaluation: Evaluation, summary: Summary) -> dict[str, Drawing]:
     stamps, error = evaluation.log.stamp, evaluation.budget.tracking.distance * 1e3
-    panels = [_shown(panel) for panel in worth_showing(error_panels(evaluation, summary))]
+    shown = worth_showing(error_panels(evaluation, summary))
+    panels = [replace(panel, lines=[line for line in panel.lines if line.values.max() > ROUNDING]) for panel in shown]
     errors = Chart(panels, stamps, 60 + 160 * len(panels)).drawn(WIDTH, _LEGEND)
     lines = {line.name: line for panel in panels for line in panel.lines}.values()
     errors.legend([(line.name, line.colour, line.dash) for line in lines])
@@ -126,7 +127,3 @@ def _drawings(evaluation: Evaluation, summary: Summary) -> dict[str, Drawing]:
             drawing.legend([(curve.name, curve.colour, "") for curve in curves])
             found[f"path-{view.letters}"] = drawing
     return found
-
-
-def _shown(panel: Panel) -> Panel:
-    return replace(panel, lines=[line for line in panel.lines if line.values.max() > ROUNDING])

@@ -64,10 +64,7 @@ class Result:
 
 def number(row: Row, name: str, otherwise: float = math.nan) -> float:
     """A figure or a parameter of a row; another value where it is none."""
-    try:
-        return float(row.get(name, ""))
-    except ValueError:
-        return otherwise
+    return _float(row.get(name, ""), otherwise)
 
 
 def is_figure(column: str) -> bool:
@@ -302,7 +299,9 @@ class Points:
         names = ("scenario", *(name for name in (ranked[0] if ranked else ()) if name in parameters()))
         varied = [name for name in names if len({row[name] for row in ranked}) > 1]
         numeric = [
-            name for name in varied if name != SEED and all(_is_number(row[name]) for row in ranked if row[name])
+            name
+            for name in varied
+            if name != SEED and all(math.isfinite(_float(row[name])) for row in ranked if row[name])
         ]
         # A map for each of a few values says more than a line for each point.
         maps = 1
@@ -338,12 +337,8 @@ class Points:
         return found
 
 
-def _is_number(text: str) -> bool:
-    return math.isfinite(_float(text))
-
-
-def _float(text: str) -> float:
+def _float(text: str, otherwise: float = math.inf) -> float:
     try:
         return float(text)
     except ValueError:
-        return math.inf
+        return otherwise
