@@ -237,7 +237,7 @@ def _read_arrays(path: Path, choice: Choice, rate: float | None = None) -> Table
     """A Parquet or npz table: its columns are arrays of numbers (T,), or of several a row (T, k), numbered from 0.
 
     An array (T, 4, 4) or (T, 3, 4) in npz is a matrix of the pose a row, and (T, 3, 3) one of the rotation if its name
-    says so and there is no other. Structured arrays are read where no other is of a pose. Parquet needs pyarrow.
+    says so and there is no other. Structured arrays are read where no array is of a pose. Parquet needs pyarrow.
     """
     open_file(path).close()
     found = _parquet(path) if path.suffix.lower() == ".parquet" else _npz(path)
@@ -246,14 +246,15 @@ def _read_arrays(path: Path, choice: Choice, rate: float | None = None) -> Table
     if not (matrices or roles_named(list(flat))):
         tables: dict[str, Any] = {name: array for name, array in found.items() if array.dtype.names}
         for name, array in tables.items():
-            found |= {field if len(tables) == 1 else f"{name}.{field}": array[field] for field in array.dtype.names}
+            alone = len(tables) == 1 and sum(len(other) == len(array) for other in found.values()) == 1
+            found |= {field if alone else f"{name}.{field}": array[field] for field in array.dtype.names}
         flat = _flat(found)
     # Durations, and an index of times without a name, are the time only where nothing else is, or if asked for.
     if "t" in choice.columns or (rate is None and "t" not in roles_named(list(flat))):
         later = {"index time" if name == _INDEX else name: array for name, array in found.items() if array.ndim == 1}
         later = {name: array for name, array in later.items() if array.dtype.kind in "Mm" and name not in flat}
         flat |= {name: array for name, array in later.items() if roles_named([name]) == {"t"}}
-    count = max((len(array) for array in flat.values()), default=0)
+    count = max(map(len, flat.values()), default=0)
     flat = {name: array for name, array in flat.items() if len(array) == count}
     named = roles_named(list(flat)) | choice.columns.keys()
     turns = [name for name, array in found.items() if array.shape == (count, 3, 3) and _ROTATIONS.fullmatch(name)]

@@ -765,6 +765,14 @@ def test_a_structured_array_does_not_replace_the_columns_beside_it(tmp_path) -> 
     assert_same(read_trajectory(tmp_path / "a.npz"))
     np.savez(tmp_path / "b.npz", t=NS / 1e9, position=POSES[:, :3], quat_xyzw=POSES[:, 3:], imu=structured(0.2))
     assert_same(read_trajectory(tmp_path / "b.npz"))
+    # Beside other arrays as long, it is one of several.
+    for others in ({"poses": POSES}, {"R": np.tile(np.eye(3), (COUNT, 1, 1))}, {"force": POSES[:, :3]}):
+        np.savez(tmp_path / "d.npz", actual=structured(0.0), **others)
+        assert "does not name t, x, y, z;" in refusal(tmp_path / "d.npz") or "poses has 7" in refusal(
+            tmp_path / "d.npz"
+        )
+    np.savez(tmp_path / "d.npz", actual=structured(0.0), camera=np.eye(3), home=np.zeros(6))
+    assert_same(read_trajectory(tmp_path / "d.npz"))
     # Of two times one may be another clock's.
     np.savez(tmp_path / "c.npz", t=NS / 5e8, actual=structured(0.0))
     assert "does not name x, y, z, qx, qy, qz, qw;" in refusal(tmp_path / "c.npz")
