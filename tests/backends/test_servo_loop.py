@@ -7,7 +7,7 @@ import random
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from simbridge.backends.motion import Live, Replay
@@ -115,6 +115,9 @@ class Whatever:
     def next(self, rate):
         return next(self._setpoints), 0.0
 
+    def resumed(self, at, hold, period):
+        return [next(self._setpoints)]
+
 
 # ---- what may reach the wire
 
@@ -183,6 +186,15 @@ def check_wire(bench):
     lost=st.floats(0.0, 0.5),
     jitter=st.floats(0.0, 0.02),
     late=st.floats(0.0, 0.02),
+)
+@example(
+    steps=[[0.1] * 6],
+    odd={},
+    controller={"changes": {1: {"runtime_state": 4}, 2: {"runtime_state": 2}}, "freezes": {}, "drift": 0.0},
+    seed=0,
+    lost=0.0,
+    jitter=0.0,
+    late=0.0,
 )
 def test_no_setpoint_outside_the_limits_not_finite_or_too_far_from_the_last_reaches_the_wire(
     period, steps, odd, controller, seed, lost, jitter, late

@@ -78,6 +78,10 @@ def opened(tmp_path, monkeypatch):
         studio.close()
 
 
+# After the last change of the setpoints: the servo law's targets trail them, s.
+SETTLED = 0.3
+
+
 def moved(controller, since):
     return float(np.ptp(controller.record(after=since).target_q, axis=0).max())
 
@@ -95,6 +99,7 @@ def test_the_arm_moves_only_after_engage_and_while_go_is_held(e_series, opened, 
     page.holds(0.2)
     page.does("release")
     page.shows(lambda shown: shown.state == "holding")
+    time.sleep(SETTLED)
     stopped = tick(e_series)
     time.sleep(0.5)
     assert moved(e_series, begin) > 0.02 and moved(e_series, stopped) < 1e-4
@@ -121,6 +126,7 @@ def test_a_page_that_says_nothing_for_a_fifth_of_a_second_has_let_go_and_must_gr
         drags("update", 0.02 * step)
     page.shows(lambda shown: shown.state == "holding")
     assert moved(e_series, begin) > 0.01
+    time.sleep(SETTLED)
     stopped = tick(e_series)
     for step in range(12):
         drags("update", -0.02 * step)
@@ -201,6 +207,7 @@ def test_settings_change_only_at_rest_and_then_the_arm_is_engaged_anew(e_series,
     assert "simulation" in page.shows(lambda shown: shown.problem.get("period"))
     page.does("release")
     page.shows(lambda shown: shown.state == "holding")
+    time.sleep(SETTLED)
     stopped = tick(e_series)
     page.does("change", ("solver.iterations", 7))
     page.shows(lambda _: page.workspace.arm.setup.solver_settings.iterations == 7)
