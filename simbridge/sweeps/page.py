@@ -182,7 +182,8 @@ def _not_magnified(limits: tuple[float, float]) -> tuple[float, float]:
     if low > 0.0 and high / low > _LOGARITHMIC:
         return limits
     missing = max(0.01 * abs(low + high) - (high - low), SMALLEST - (high - low), 0.0)
-    return low - 0.5 * missing, high + 0.5 * missing
+    below = min(0.5 * missing, low) if low >= 0.0 else 0.5 * missing
+    return low - below, high + missing - below
 
 
 def _lines(points: Points, quantity: Quantity, place: int) -> Figure:

@@ -233,7 +233,8 @@ def known_columns(
     if twice := [role for role in (*timed, *roles) if len(found[role]) > 1]:
         same = "; ".join(f"{role}: {', '.join(names[place].strip() for place in found[role])}" for role in twice)
         flag = ",".join(f"{role}=NAME" for role in twice)
-        reason = f"more than one column is {same}; rename the others, or choose: --columns {flag}"
+        joined = "join them if parts of one, " if any(map(_FRACTIONS.fullmatch, map(_normal, names))) else ""
+        reason = f"more than one column is {same}; {joined}rename the others, or choose: --columns {flag}"
         raise InputFileError(path, reason, line=line)
     indices = tuple(found[role][0] for role in roles)
     time_indices = pair or tuple(found["t"][:1] if timed else ())
@@ -264,20 +265,24 @@ def is_bare_header(words: Sequence[str]) -> bool:
     return sorted(roles) in known and len(roles) == len(words)
 
 
-def roles_named(names: Sequence[str]) -> set[str]:
-    """The roles of which there is a column, or several, by these names."""
+def roles_named(names: Sequence[str], rate: float | None = None) -> set[str]:
+    """The roles of which there is a column, or several, by these names; with a rate, of the time only a plain one."""
     pair, quaternion = _seconds_and_nanoseconds(names), _numbered(names)
-    return {*_found(names), *("t" for _ in pair[:1]), *(QUATERNION if quaternion else ())}
+    return {*_found(names, rate), *("t" for _ in pair[:1]), *(QUATERNION if quaternion else ())}
 
 
 def _found(names: Sequence[str], rate: float | None = None) -> dict[str, list[int]]:
     """The places of the columns that names tell to be of a role."""
-    words = [_normal(name) + ("[]" if name.endswith("]") else "") for name, _ in map(_name_and_unit, names)]
+    words = [_normal(name) + ("[]" if re.search(r"\[\d+\]$", name) else "") for name, _ in map(_name_and_unit, names)]
     found = _matched(words, _NAMES, _NUMBERED)
-    if {"rw", *ROTATION_VECTOR} <= found.keys() and not set(QUATERNION) & found.keys():
+    angles = [place for role in ROTATION_VECTOR for place in found.get(role, ()) if _name_and_unit(names[place])[1]]
+    if {"rw", *ROTATION_VECTOR} <= found.keys() and not set(QUATERNION) & found.keys() and not angles:
         # "rx ry rz rw", as of Vicon, is no rotation vector.
         found |= {f"q{axis}": found.pop(f"r{axis}") for axis in "xyzw"}
     further = _matched(words, _FURTHER, _FURTHER_NUMBERED)
+    if not set(QUATERNION) <= further.keys():
+        # "x_rot y_rot z_rot" are angles.
+        further = {role: places for role, places in further.items() if role not in QUATERNION}
     for group in (POSITION, () if _numbered(names) else QUATERNION + ROTATION_VECTOR):
         known = [words[place] for role in group for place in found.get(role, ())]
         # Beside tcp_x, tx may be a torque: then both are candidates.

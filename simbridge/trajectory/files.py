@@ -43,7 +43,7 @@ ARRAYS = (".parquet", ".npz")
 # Files that are met here, and what to do instead.
 _INSTEAD = {
     **dict.fromkeys((".urdf", ".xacro", ".toml"), "it describes an arm or a cell: --robot FILE or --cell FILE"),
-    **dict.fromkeys((".npy", ".mat", ".xlsx", ".json", ".h5", ".pkl"), "it is not read: save CSV, Parquet or npz"),
+    **dict.fromkeys((".npy", ".mat", ".xlsx", ".json", ".h5", ".pkl"), "unsupported: save CSV, Parquet or npz"),
     **dict.fromkeys((".gz", ".zip", ".bz2", ".xz", ".zst"), "it is compressed: decompress it first"),
 }
 # Of arrays; ten million poses: some 640 MB.
@@ -151,9 +151,9 @@ def read_recording(path: str | Path, reading: ReadOptions | None = None) -> Reco
     instead = _INSTEAD.get(file.suffix.lower())
     try:
         table = parse_text(file, read_text(file, MAX_SAMPLES_TEXT), choice, rate, topic)
-    except InputFileError:
-        # A table may have any name.
-        if instead is None or not file.is_file():
+    except InputFileError as error:
+        # A table may have any name: then its fault is in a later line.
+        if instead is None or not file.is_file() or (error.line or 1) > 1:
             raise
         raise InputFileError(file, instead) from None
     return recording_of(file, table, rate)
@@ -249,8 +249,8 @@ def _read_arrays(path: Path, choice: Choice, rate: float | None = None) -> Table
             alone = len(tables) == 1 and sum(len(other) == len(array) for other in found.values()) == 1
             found |= {field if alone else f"{name}.{field}": array[field] for field in array.dtype.names}
         flat = _flat(found)
-    # Durations, and an index of times without a name, are the time only where nothing else is, or if asked for.
-    if "t" in choice.columns or (rate is None and "t" not in roles_named(list(flat))):
+    # Durations, and an index of times without a name, are the time only beside no plain name of one, or if asked for.
+    if "t" in choice.columns or (rate is None and "t" not in roles_named(list(flat), rate=1.0)):
         later = {"index time" if name == _INDEX else name: array for name, array in found.items() if array.ndim == 1}
         later = {name: array for name, array in later.items() if array.dtype.kind in "Mm" and name not in flat}
         flat |= {name: array for name, array in later.items() if roles_named([name]) == {"t"}}

@@ -202,7 +202,8 @@ def _nanoseconds(path: str | Path, table: Table, unit: str) -> tuple[Counts, str
                 clock = clock or "wall clock"
         except (ValueError, KeyError, OverflowError):
             other = f" as in the first row, '{' '.join(stamps[0])}'" if row else f"; {OF_DAY}"
-            other += f"; or choose one: --columns t={table.columns.times[1]}" if table.columns.date_and_time else ""
+            last = table.columns.times[-1]
+            other += f"; if {last} counts seconds: --columns t={last}" if table.columns.date_and_time else ""
             reason = f"'{' '.join(words)}' is not a time{other}"
             raise InputFileError(path, reason, line=table.line(row), field=table.columns.times[0]) from None
     try:
