@@ -233,7 +233,8 @@ def known_columns(
     if twice := [role for role in (*timed, *roles) if len(found[role]) > 1]:
         same = "; ".join(f"{role}: {', '.join(names[place].strip() for place in found[role])}" for role in twice)
         flag = ",".join(f"{role}=NAME" for role in twice)
-        joined = "join them if parts of one, " if any(map(_FRACTIONS.fullmatch, map(_normal, names))) else ""
+        times = [_normal(names[place]) for place in found.get("t", ())]
+        joined = "join them if parts of one, " if any(map(_FRACTIONS.fullmatch, times)) else ""
         reason = f"more than one column is {same}; {joined}rename the others, or choose: --columns {flag}"
         raise InputFileError(path, reason, line=line)
     indices = tuple(found[role][0] for role in roles)

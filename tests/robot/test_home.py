@@ -85,20 +85,8 @@ def test_base_and_tip_cut_an_arm_out_of_a_tree(tmp_path):
     assert lower.joint_names == ("elbow", "grip")
 
 
-def test_an_arm_that_cannot_hold_its_tool_down_works_in_its_own_orientation(tmp_path):
-    """A SCARA whose tool points up."""
-    joints = [("revolute", "0 0 0.4", 2.5), ("revolute", "0.4 0 0", 2.5), ("prismatic", "0.3 0 0", 0.2)]
-    text, parent = '<robot name="scara"><link name="base_link"/>', "base_link"
-    for name, (kind, at, limit) in zip("abcd", [*joints, ("revolute", "0 0 0", 3.0)], strict=True):
-        text += (
-            f'<link name="{name}">{INERTIAL}</link><joint name="to_{name}" type="{kind}"><parent link="{parent}"/>'
-            f'<child link="{name}"/><origin xyz="{at}"/><axis xyz="0 0 1"/>'
-            f'<limit lower="{-limit}" upper="{limit}" velocity="2" effort="900"/></joint>'
-        )
-        parent = name
-    path = tmp_path / "scara.urdf"
-    path.write_text(f"{text}</robot>")
-    robot = load_robot(path)
+def test_an_arm_that_cannot_hold_its_tool_down_works_in_its_own_orientation(scara):
+    robot = load_robot(scara)
     assert robot.task == "pose" and robot.workspace is not None
     assert pose.rotate(robot.workspace.orientation, [0.0, 0.0, 1.0]) == pytest.approx([0.0, 0.0, 1.0])
     assert prepare("circle", robot=robot).plan.samples > 1

@@ -12,8 +12,7 @@ from simbridge.robot.meshes import drawing_of, read_mesh
 from simbridge.robot.parts import convex_hull
 from simbridge.robot.urdf_reader import read_urdf
 from simbridge.robot.urdf_tree import Packages, named, read_packages
-
-INERTIAL = '<inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
+from tests.robot.conftest import INERTIAL
 
 JOINT = (
     '<joint name="{}" type="revolute"><parent link="{}"/><child link="{}"/><axis xyz="0 0 1"/>'

@@ -41,28 +41,15 @@ def test_a_written_arm_is_planned_like_the_arm_itself(ur5e, tum, tmp_path, throu
     )
 
 
-def test_a_sliding_joint_is_refused_and_shown_in_metres_and_millimetres(tmp_path, cli):
-    """A SCARA whose third joint slides by 0.2 m."""
-    ends = [("revolute", "0 0 0.4", 2.5), ("revolute", "0.4 0 0", 2.5), ("prismatic", "0.3 0 0", 0.2)]
-    text, parent = '<robot name="scara"><link name="base_link"/>', "base_link"
-    inertial = '<inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
-    for name, (kind, at, limit) in zip("abcd", [*ends, ("revolute", "0 0 0", 3.0)], strict=True):
-        text += (
-            f'<link name="{name}">{inertial}</link><joint name="to_{name}" type="{kind}"><parent link="{parent}"/>'
-            f'<child link="{name}"/><origin xyz="{at}"/><axis xyz="0 0 1"/>'
-            f'<limit lower="{-limit}" upper="{limit}" velocity="2" effort="900"/></joint>'
-        )
-        parent = name
-    path = tmp_path / "scara.urdf"
-    path.write_text(f"{text}</robot>")
-    robot = load_robot(path)
+def test_a_sliding_joint_is_refused_and_shown_in_metres_and_millimetres(scara, cli):
+    robot = load_robot(scara)
     with pytest.raises(LimitExceeded, match=r"to_c would be at 0.250 m, 50.0 mm past its limit of 0.200 m\. "):
         check_positions(robot, np.array([[0.0, 0.5, 0.25, 0.0]]), 0.008)
     with pytest.raises(
         LimitExceeded, match=r"to_a would be at 2.600 rad \(149.0 degrees\), 5.73° past its limit of 2.5"
     ):
         check_positions(robot, np.array([[2.6, 0.5, 0.1, 0.0]]), 0.008)
-    answer = cli("check", "circle", "--robot", path)
+    answer = cli("check", "circle", "--robot", scara)
     turning, _, sliding = answer.out.partition("peak mm/s")
     assert answer.status == 0 and "peak deg/s" in turning and "to_a" in turning
     assert "to_c" in sliding and "to_a" not in sliding and "to_c" not in turning
