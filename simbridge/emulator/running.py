@@ -87,6 +87,8 @@ class RunningController:
         gc.collect()
         gc.freeze()
         self._thread.start()
+        # From here: the thread itself might ask only after `ask_for_priority`, and take its real-time priority away.
+        ask_for_short_slices(self._thread.native_id or 0)
         return self
 
     def __exit__(self, *_exception: object) -> None:
@@ -148,7 +150,6 @@ class RunningController:
             self.log.append(f"{name} took {took:.3f} s, {took / real:.1f} times faster than real time")
 
     def _run(self) -> None:
-        ask_for_short_slices()
         try:
             self._tick_until_stopped()
         except Exception as error:

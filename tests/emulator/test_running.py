@@ -23,7 +23,7 @@ from simbridge.emulator.servers import MAX_CLIENTS
 from simbridge.emulator.state import Event, profile
 from simbridge.robot import load_robot
 from simbridge.ur.tables import DASHBOARD, RTDE
-from tests.controllers import loopback
+from tests.controllers import REALTIME, loopback
 from tests.emulator.fake_controller import ANY_PORTS
 
 HOST = loopback(75)
@@ -190,6 +190,32 @@ def test_the_process_ends_with_status_1_a_traceback_and_a_paragraph() -> None:
     assert 'raise KeyError("a mistake")' not in ended.stdout
     paragraph = " ".join(ended.stderr.split("KeyError: 'a mistake'\n")[1].split())
     assert paragraph.startswith("The emulated controller has ended in tick 100")
+
+
+@pytest.mark.skipif(not REALTIME, reason="this system grants no real-time priority")
+def test_a_real_time_priority_stays_although_the_thread_of_the_ticks_begins_late() -> None:
+    program = f"""
+        import os, time
+        from simbridge.emulator.running import RunningController
+        from simbridge.emulator.controller import Controller
+        from simbridge.emulator.program import ScriptProgram
+        from simbridge.emulator.state import profile
+        from simbridge.robot import load_robot
+        from simbridge.scheduling import ask_for_priority, threads
+        run = RunningController._run
+        def late(self):
+            time.sleep(0.2)
+            run(self)
+        RunningController._run = late
+        controller = Controller(load_robot("ur10e"), profile("5.12"), ScriptProgram)
+        with RunningController(controller, "{HOST}"):
+            ask_for_priority(10)
+            while not controller.state.tick:
+                time.sleep(0.01)
+            print({{os.sched_getscheduler(thread) for thread in threads()}} == {{os.SCHED_FIFO}})
+    """
+    ended = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=60)
+    assert ended.stdout == "True\n", ended.stderr
 
 
 def test_a_client_that_is_idle_makes_room_when_its_port_is_full(monkeypatch) -> None:
