@@ -86,7 +86,9 @@ def main() -> int:
     end, violations = time.monotonic() + 60.0 * given.minutes, []
     for part in PARTS if given.only is None else (given.only,):
         left = end - time.monotonic()
-        if part == "tests":
+        if left <= 0.0:
+            print(f"No time was left for: {part}.")
+        elif part == "tests":
             violations += _tests(left)
         elif part == "faults":
             violations += _faults(given, left)
@@ -97,7 +99,7 @@ def main() -> int:
         elif part == "studio":
             length = LONGEST if given.minutes >= 60.0 else 15.0 * given.minutes
             violations += drag(left if given.only else min(left, length))
-        elif left > 0.0:
+        else:
             violations += stream(left if given.only else 6.0 * given.minutes, given.host, given.robot, given.results)
     print("\n".join(violations) or "No violation.")
     return int(bool(violations))
