@@ -127,7 +127,7 @@ class Lap:
         square = self.square
         due = square.times[square.second_lap]
         found = contour_error(square.times, square.poses[:, :3], due, self.points)
-        return float(np.sqrt(np.mean(found.distance**2)))
+        return rms(found.distance[:, np.newaxis])
 
     @cached_property
     def delay(self) -> float:

@@ -196,9 +196,9 @@ def test_the_process_ends_with_status_1_a_traceback_and_a_paragraph() -> None:
 def test_a_real_time_priority_stays_although_the_thread_of_the_ticks_begins_late() -> None:
     program = f"""
         import os, time
-        from simbridge.emulator.running import RunningController
         from simbridge.emulator.controller import Controller
         from simbridge.emulator.program import ScriptProgram
+        from simbridge.emulator.running import RunningController
         from simbridge.emulator.state import profile
         from simbridge.robot import load_robot
         from simbridge.scheduling import ask_for_priority, threads
