@@ -115,7 +115,7 @@ def _show(comparison: Comparison, page: Path) -> None:
         if separation is not None:
             distances = statistics(separation[1].distance)
             amount = f"{millimetres(distances['rms'])} mm RMS (max {millimetres(distances['max'])} mm)"
-            say(console, f"The tool of run {number} was {amount} from that of run 1.")
+            say(console, f"The TCP of run {number} was {amount} from that of run 1.")
     if any(comparison.prediction):
         console.print("\nPrediction error, simulated to measured:")
         rows = [
