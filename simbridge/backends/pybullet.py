@@ -32,9 +32,11 @@ from simbridge.robot.meshes import drawing_of
 from simbridge.robot.parts import Mesh
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
-from simbridge.servo.feedforward import BRAKING, InverseServoj
+from simbridge.servo.feedforward import BRAKING
+from simbridge.servo.inverse import InverseServoj
 from simbridge.servo.law import LOOKAHEAD
-from simbridge.servo.plant import PlantReference, controller_cycle
+from simbridge.servo.plant import controller_cycle
+from simbridge.servo.simulated_joints import SimulatedJoints
 
 if TYPE_CHECKING:  # loads the solvers
     from simbridge.planning.options import Options
@@ -117,7 +119,7 @@ class PyBulletBackend(Backend):
         bandwidth = 2.0 * np.pi * (IDEAL_BANDWIDTH if plant is None else JOINT_BANDWIDTH)
         self._stiffness, self._damping = bandwidth**2, 2.0 * bandwidth
         cycle = controller_cycle(robot.period, self.period)
-        self._law = None if plant is None else PlantReference(plant, robot.home, self.period, cycle, PHYSICS_STEP)
+        self._law = None if plant is None else SimulatedJoints(plant, robot.home, self.period, cycle, PHYSICS_STEP)
         self._inverse = None if plant is None else InverseServoj(plant.law(cycle), robot.home)
         self._feedforward = options.feedforward == "on"
         self._guard = Guard(robot, self.period, lookahead=LOOKAHEAD if plant is None else plant.lookahead)

@@ -25,7 +25,8 @@ import numpy as np
 from simbridge.backends.motion import Live, Motion, Record, Samples, Sent
 from simbridge.planning.guard import Guard
 from simbridge.robot.pose import Array
-from simbridge.servo.feedforward import BRAKING, SCALING_RAMP, InverseServoj
+from simbridge.servo.feedforward import BRAKING, SCALING_RAMP
+from simbridge.servo.inverse import InverseServoj
 from simbridge.servo.law import ServojLaw
 from simbridge.ur.controller import FULL_SPEED, modes_of, scaling_of, stop_of
 from simbridge.ur.errors import ArmNotReady, ArmStopped, ProgramPaused, ProgramStopped, SpeedScaled, StaleState

@@ -22,7 +22,8 @@ from simbridge.ik.targets import wrap_into_limits
 from simbridge.robot.kinematics import restart_postures
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
-from simbridge.servo.law import ServojJoints, ServojLaw
+from simbridge.servo.joints import ServojJoints
+from simbridge.servo.law import ServojLaw
 
 # base_link is the pendant's base turned by half a turn about z.
 _TURN = pin.SE3(np.diag([-1.0, -1.0, 1.0]), np.zeros(3))

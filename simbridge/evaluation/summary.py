@@ -26,8 +26,8 @@ from simbridge.evaluation.servo_law import ServoLawCheck, check_servo_law
 from simbridge.robot.calibration_file import KinematicsSummary, kinematics_summary
 from simbridge.robot.kinematics import movable_directions, task_jacobians
 from simbridge.robot.pose import Array
+from simbridge.servo.description import describe_plant, name_servo
 from simbridge.servo.law import ServojLaw
-from simbridge.servo.plant import plant_model, servo_words
 from simbridge.text import displayed
 from simbridge.ur.tables import EMULATOR_SERIAL_NUMBER
 
@@ -99,7 +99,7 @@ def what_ran(settings: Mapping[str, Any]) -> WhatRan:
         "solver": settings["solver"]["name"],
         "backend": settings["backend"]["name"],
         "emulated": settings.get("controller", {}).get("serial_number") == EMULATOR_SERIAL_NUMBER,
-        "servo": servo_words(settings["backend"]),
+        "servo": name_servo(settings["backend"]),
         "feedforward": settings["scenario"].get("feedforward") == "on",
     }
 
@@ -230,7 +230,7 @@ def summarize(
     log, settings, session = run.log, run.settings, run.session
     facts: RunFacts = {
         **what_ran(settings),
-        "plant_model": plant_model(settings["backend"]),
+        "plant_model": describe_plant(settings["backend"]),
         "outcome": outcome,
         "ended_by": ended_by,
         "period_s": run.plan.period,

@@ -11,7 +11,7 @@ from simbridge.errors import InvalidParameter, LimitExceeded
 from simbridge.robot.kinematics import tool_path
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
-from simbridge.servo.feedforward import Excess, smoothed, taken_ahead
+from simbridge.servo.feedforward import Excess, advance_setpoints, smooth_motion
 from simbridge.servo.law import ServojLaw
 from simbridge.servo.plant import Plant
 
@@ -87,8 +87,8 @@ def _attempt(
     rest = round(_REST / law.cycle)
     padded = np.pad(setpoints, ((rest, rest), (0, 0)), mode="edge")
     delay = plant.phase_lag(law.cycle)
-    ahead = taken_ahead(padded, law.cycle, plant.joint_lag + delay)
-    wanted, excess = smoothed(law, ahead, delay)
+    ahead = advance_setpoints(padded, law.cycle, plant.joint_lag + delay)
+    wanted, excess = smooth_motion(law, ahead, delay)
     if excess is None:
         excess = _rounding(robot, law.cycle, ahead, wanted, corner_tolerance)
     if excess is not None:

@@ -36,7 +36,8 @@ from simbridge.robot.meshes import shapes_of
 from simbridge.robot.parts import DhTable
 from simbridge.robot.robot import Robot
 from simbridge.running.recorded_session import RecordedSession, planning_flags
-from simbridge.servo.plant import controller_cycle, plant_model
+from simbridge.servo.description import describe_plant
+from simbridge.servo.plant import controller_cycle
 from simbridge.trajectory.trajectory import Sampling
 from simbridge.ur.controller import ControllerFacts
 
@@ -70,7 +71,7 @@ class Prepared:
     @property
     def plant_model(self) -> str:
         """What follows the commands, in one line."""
-        return plant_model(self.servo_settings | {"simulated_time": self.controller is None})
+        return describe_plant(self.servo_settings | {"simulated_time": self.controller is None})
 
     @property
     def servo_settings(self) -> dict[str, Any]:

@@ -1,41 +1,51 @@
 """Feedforward: commands that bring the arm where its setpoints are, in spite of servoj's lag.
 
-The servo law is known and linear, so it can be inverted: the commands are computed for the motion that the arm is to
-make. That motion is the setpoints, taken ahead by the lag of the joints, and smoothed around the samples where the arm
-would otherwise accelerate too fast or the commands would lead too far.
+The servo law is known and linear, so it can be inverted: the commands are computed for the motion
+that the arm is to make. That motion is the setpoints, taken ahead by the lag of the joints, and
+smoothed around the samples where the arm would otherwise accelerate too fast or the commands would
+lead too far. This module makes the motion; `ServojLaw.commands_for` makes its commands.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from simbridge.robot.pose import Array
+from simbridge.servo.law import ServojLaw
 
-if TYPE_CHECKING:  # the caller makes the law
-    from simbridge.servo.law import ServojLaw
-
-# Limits of the arm's predicted acceleration, and of the commands' distance from it.
-MAX_ACCELERATION = 40.0  # rad/s^2
-MAX_LEAD = 0.1  # rad
-# How fast the rate at which a plan is replayed follows the controller's speed slider, 1/s: it adds this much times a
-# joint's velocity to its acceleration, for which plans leave room.
+# Limit of the arm's predicted acceleration, rad/s^2.
+MAX_ACCELERATION = 40.0
+# Limit of the distance between a command and the arm's predicted position, rad.
+MAX_LEAD = 0.1
+# How fast the rate at which a plan is replayed follows the controller's speed slider, 1/s: it adds
+# this much times a joint's velocity to its acceleration, for which plans leave room.
 SCALING_RAMP = 4.0
-# Deceleration of a stop: some room to the limit is left for a command that comes a cycle late.
-BRAKING = 30.0  # rad/s^2
+# Deceleration of a stop, rad/s^2: some room to the limit is left for a command that comes a cycle
+# late.
+BRAKING = 30.0
+
 # Half of the longest window over which a corner is averaged, s.
-_LONGEST = 0.1
+LONGEST_HALF_WINDOW_S = 0.1
 # By how much half a window grows at a time, in samples: the outermost samples count in part.
-_GROWTH = 0.25
-_INSIDE = 1.0 - 1e-3
+HALF_WINDOW_GROWTH = 0.25
+# Fraction of a limit that smoothing aims for.
+LIMIT_FRACTION = 1.0 - 1e-3
+
+Quantity = Literal["acceleration", "command lead"]
 
 
 class Excess(NamedTuple):
-    """A limit that smoothing could not keep: at a sample of the motion and a joint (None for the tool's path).
+    """A limit that smoothing could not keep.
 
-    value, limit: rad/s^2 (with what a changing speed slider adds), rad, or m.
+    Attributes:
+        quantity: What exceeds its limit.
+        sample: Index of the sample of the motion.
+        joint: Index of the joint; None for the tool's path.
+        value: rad/s^2 (with what a changing speed slider adds), rad, or m.
+        limit: The same.
     """
 
     quantity: Literal["acceleration", "command lead", "rounding"]
@@ -45,109 +55,134 @@ class Excess(NamedTuple):
     limit: float
 
 
-def taken_ahead(setpoints: Array, cycle: float, lag: float) -> Array:
-    """Setpoints (T, n), rad, one a cycle (s), as they will be `lag` s later; the last one holds."""
+class LimitedQuantity(NamedTuple):
+    """A quantity of a motion that smoothing keeps within its limit.
+
+    Attributes:
+        quantity: Its name.
+        values: Its absolute value at each sample and joint (T, n).
+        limit: The largest allowed value.
+    """
+
+    quantity: Quantity
+    values: Array
+    limit: float
+
+
+def advance_setpoints(setpoints: Array, cycle: float, lag: float) -> Array:
+    """Return setpoints as they will be some time later; the last one holds.
+
+    Args:
+        setpoints: Joint positions (T, n), rad, one a cycle.
+        cycle: s.
+        lag: How much later, s.
+    """
     times = np.arange(len(setpoints)) * cycle
-    return np.stack([np.interp(times + lag, times, joint) for joint in setpoints.T], axis=1)
+    columns = [np.interp(times + lag, times, joint) for joint in setpoints.T]
+    return np.stack(columns, axis=1)
 
 
-def smoothed(law: ServojLaw, q: Array, delay: float = 0.0) -> tuple[Array, Excess | None]:
-    """A motion within the limits of acceleration and lead: centred averages around the samples that exceed one.
+def smooth_motion(law: ServojLaw, q: Array, delay: float = 0.0) -> tuple[Array, Excess | None]:
+    """Smooth a motion until it keeps the limits of acceleration and command lead.
+
+    Around the samples that exceed a limit, it is replaced by centred averages. Their windows grow
+    until the limits hold.
 
     Args:
         law: Of the controller.
         q: Joint positions (T, n), rad, one a cycle, at rest at both ends.
-        delay: How much later than by this law the joint targets follow, s: the commands lead by that much more.
+        delay: How much later than by this law the joint targets follow, s: the commands lead by
+            that much more.
 
     Returns:
-        The motion (T, n), rad, equal to q where nothing had to be smoothed; and the worst excess that is left, if any.
+        The motion (T, n), rad, equal to q where nothing had to be smoothed; and the worst excess
+        that remains where the longest windows do not suffice.
     """
-    longest = _LONGEST / law.cycle
+    longest = LONGEST_HALF_WINDOW_S / law.cycle
+    # Half of the window that each sample needs (T,), in samples.
     needed = np.zeros(len(q))
-    path = q
-    while (beyond := _beyond(found := _excess(law, path, delay))).any():
-        if needed[beyond].max() >= longest:
-            return path, _worst(found)
-        needed[beyond] += _GROWTH
-        path = _averaged(q, _half_windows(needed))
-    return path, None
+
+    smooth = q
+    while True:
+        quantities = _limited_quantities(law, smooth, delay)
+        exceeds = _exceeding_samples(quantities)
+        if not exceeds.any():
+            return smooth, None
+        if needed[exceeds].max() >= longest:
+            return smooth, _worst_excess(quantities)
+
+        needed[exceeds] += HALF_WINDOW_GROWTH
+        smooth = _average(q, _half_windows(needed))
 
 
-# What is limited: its name, how much of it there is at each sample and joint (T, n), and its limit.
-_Limited = tuple[tuple[Literal["acceleration", "command lead"], Array, float], ...]
-
-
-def _excess(law: ServojLaw, q: Array, delay: float) -> _Limited:
+def _limited_quantities(law: ServojLaw, q: Array, delay: float) -> list[LimitedQuantity]:
+    """Return acceleration and command lead of a motion q (T, n), rad."""
     velocity = np.diff(q, axis=0, prepend=q[:1]) / law.cycle
-    before = np.concatenate([0.0 * q[:1], velocity[:-1]])
-    room = SCALING_RAMP * np.maximum(np.abs(velocity), np.abs(before))
-    acceleration = np.abs(velocity - before) / law.cycle + room
+    velocity_before = np.concatenate([0.0 * q[:1], velocity[:-1]])
+    from_slider = SCALING_RAMP * np.maximum(np.abs(velocity), np.abs(velocity_before))
+    acceleration = np.abs(velocity - velocity_before) / law.cycle + from_slider
+
     lead = np.abs(law.commands_for(q) - q) + delay * np.abs(velocity)
-    return ("acceleration", acceleration, MAX_ACCELERATION), ("command lead", lead, MAX_LEAD)
+
+    return [
+        LimitedQuantity("acceleration", acceleration, MAX_ACCELERATION),
+        LimitedQuantity("command lead", lead, MAX_LEAD),
+    ]
 
 
-def _beyond(limited: _Limited) -> NDArray[np.bool_]:
-    found: NDArray[np.bool_] = np.any([(values > limit * _INSIDE).any(1) for _, values, limit in limited], axis=0)
-    return found
+def _exceeding_samples(quantities: list[LimitedQuantity]) -> NDArray[np.bool_]:
+    """Return which samples (T,) exceed a limit with any joint."""
+    masks = [(item.values > item.limit * LIMIT_FRACTION).any(axis=1) for item in quantities]
+    exceeds: NDArray[np.bool_] = np.any(masks, axis=0)
+    return exceeds
 
 
-def _worst(limited: _Limited) -> Excess:
-    quantity, values, limit = max(limited, key=lambda each: float(each[1].max()) / each[2])
-    sample, joint = np.unravel_index(int(np.argmax(values)), values.shape)
-    return Excess(quantity, int(sample), int(joint), float(values[sample, joint]), limit)
+def _worst_excess(quantities: list[LimitedQuantity]) -> Excess:
+    """Return the largest value in proportion to its limit."""
+    worst = max(quantities, key=lambda item: float(item.values.max()) / item.limit)
+    sample, joint = np.unravel_index(int(np.argmax(worst.values)), worst.values.shape)
+    value = float(worst.values[sample, joint])
+    return Excess(worst.quantity, int(sample), int(joint), value, worst.limit)
 
 
 def _half_windows(needed: Array) -> Array:
-    """Half of each sample's window (T,): what is needed, as far around as that reaches, then one less a sample."""
+    """Return half of each sample's window (T,), in samples.
+
+    A window that a sample needs is used as far around it as it reaches. From there its half shrinks
+    by one from sample to sample, so that the smoothed motion has no step.
+    """
     half = np.zeros_like(needed)
     for sample in np.flatnonzero(needed):
         reach = int(np.ceil(needed[sample]))
-        near = slice(max(sample - reach, 0), sample + reach + 1)
-        half[near] = np.maximum(half[near], needed[sample])
-    places = np.arange(len(half), dtype=float)
-    forward = np.maximum.accumulate(half + places) - places
-    backward = np.maximum.accumulate((half + places[::-1])[::-1])[::-1] - places[::-1]
+        reached = slice(max(sample - reach, 0), sample + reach + 1)
+        half[reached] = np.maximum(half[reached], needed[sample])
+
+    # A running maximum of half plus index falls by one a sample; the same from the other end.
+    index = np.arange(len(half), dtype=float)
+    index_from_end = index[::-1]
+    forward = np.maximum.accumulate(half + index) - index
+    backward = np.maximum.accumulate((half + index_from_end)[::-1])[::-1] - index_from_end
+
     # The window stays within the motion, and centred.
-    return np.minimum(np.maximum(forward, backward), np.minimum(places, places[::-1]))
+    room = np.minimum(index, index_from_end)
+    return np.minimum(np.maximum(forward, backward), room)
 
 
-def _averaged(q: Array, half: Array) -> Array:
-    """Means over windows that reach `half` (T,) samples to both sides, of q (T, n) as steps one sample wide."""
+def _average(q: Array, half: Array) -> Array:
+    """Return means of a motion over windows of different lengths.
+
+    Args:
+        q: Joint positions (T, n), rad: steps that are one sample wide.
+        half: How far each sample's window (T,) reaches to both sides of it, in samples.
+    """
+    # The integral of the motion up to the edge before each sample, and up to the end.
     edges = np.arange(len(q) + 1, dtype=float)
-    places = edges[:-1]
-    total = np.concatenate([np.zeros((1, q.shape[1])), np.cumsum(q - q[0], axis=0)])
-    area = np.stack(
-        [np.interp(places + 1.0 + half, edges, joint) - np.interp(places - half, edges, joint) for joint in total.T],
-        axis=1,
-    )
-    return np.where((half > 0.0)[:, np.newaxis], q[0] + area / (2.0 * half + 1.0)[:, np.newaxis], q)
+    integral = np.concatenate([np.zeros((1, q.shape[1])), np.cumsum(q - q[0], axis=0)])
 
+    first = edges[:-1] - half
+    last = edges[:-1] + 1.0 + half
+    columns = [np.interp(last, edges, joint) - np.interp(first, edges, joint) for joint in integral.T]
+    mean = q[0] + np.stack(columns, axis=1) / (2.0 * half + 1.0)[:, np.newaxis]
 
-class InverseServoj:
-    """The commands for a wanted motion, one cycle at a time, from rest at q (n,), rad."""
-
-    def __init__(self, law: ServojLaw, q: Array) -> None:
-        self.law = law
-        self.reset(q)
-
-    def reset(self, q: Array, qd: Array | None = None) -> None:
-        """Continue from q (n,), rad, and qd (n,), rad/s; at rest by default."""
-        self._q = np.array(q, dtype=float)
-        self._qd = np.zeros_like(self._q) if qd is None else np.array(qd, dtype=float)
-
-    def command(self, wanted: Array) -> Array:
-        """The command (n,), rad, that brings the joint targets to `wanted` (n,), rad, within a cycle."""
-        velocity = (wanted - self._q) / self.law.cycle
-        command = self.law.setpoint(self._q, self._qd, (velocity - self._qd) / self.law.cycle)
-        self._q, self._qd = np.array(wanted, dtype=float), velocity
-        return command
-
-    def braking(self, deceleration: float) -> Array:
-        """The wanted motion (N, n), rad, from here to rest, joints in proportion, at `deceleration` rad/s^2.
-
-        Its last command is where the arm then rests, and may be held.
-        """
-        largest = float(np.abs(self._qd).max(initial=0.0))
-        count = int(np.ceil(largest / (deceleration * self.law.cycle)))
-        shares = np.append(np.arange(count - 1, -1, -1) / max(count, 1), 0.0)
-        return self._q + self.law.cycle * np.cumsum(shares[:, np.newaxis] * self._qd, axis=0)
+    is_averaged = (half > 0.0)[:, np.newaxis]
+    return np.where(is_averaged, mean, q)

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from simbridge.robot.pose import Array
-from simbridge.servo.law import JointMotion, ServojJoints, ServojLaw
+from simbridge.servo.joints import ServojJoints
+from simbridge.servo.law import JointMotion, ServojLaw
 from simbridge.ur.controller import stop_of
 from simbridge.ur.rtde import Package
 

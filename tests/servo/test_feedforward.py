@@ -13,10 +13,10 @@ from simbridge.servo.feedforward import (
     MAX_ACCELERATION,
     MAX_LEAD,
     SCALING_RAMP,
-    InverseServoj,
-    smoothed,
-    taken_ahead,
+    advance_setpoints,
+    smooth_motion,
 )
+from simbridge.servo.inverse import InverseServoj
 from simbridge.servo.law import GAIN_RANGE, LOOKAHEAD_RANGE, ServojLaw
 from tests.properties import few_examples
 
@@ -40,7 +40,7 @@ def accelerations(q):
 @given(st.lists(st.floats(-1.0, 1.0), min_size=1, max_size=4))
 def test_corners_are_smoothed_until_acceleration_and_lead_are_within_their_limits(speeds):
     q = corners(speeds)
-    wanted, excess = smoothed(LAW, q)
+    wanted, excess = smooth_motion(LAW, q)
     assert excess is None
     assert np.abs(accelerations(wanted)).max() <= MAX_ACCELERATION
     assert np.abs(LAW.commands_for(wanted) - wanted).max() <= MAX_LEAD
@@ -52,7 +52,7 @@ def test_corners_are_smoothed_until_acceleration_and_lead_are_within_their_limit
 @few_examples(12)
 @given(st.lists(st.floats(-3.0, 3.0), min_size=1, max_size=3), st.integers(30, 500))
 def test_the_acceleration_is_within_its_limit_also_while_the_speed_slider_changes(speeds, begin):
-    wanted, excess = smoothed(LAW, corners(speeds))
+    wanted, excess = smooth_motion(LAW, corners(speeds))
     # A plan in which some is left, as at corners of 6 rad/s, is refused.
     assume(excess is None)
     replay, rate, path = Replay(wanted), 1.0, []
@@ -66,7 +66,7 @@ def test_the_acceleration_is_within_its_limit_also_while_the_speed_slider_change
 
 def test_a_delay_of_the_targets_counts_as_lead():
     law, delay, speed = ServojLaw(CYCLE, 2000.0, 0.1), 0.002, 0.9
-    wanted, excess = smoothed(law, corners([speed], samples=600), delay)
+    wanted, excess = smooth_motion(law, corners([speed], samples=600), delay)
     assert excess is None
     velocity = np.diff(wanted, axis=0, prepend=wanted[:1]) / CYCLE
     assert np.abs(law.commands_for(wanted) - wanted + delay * velocity).max() <= MAX_LEAD
@@ -75,7 +75,7 @@ def test_a_delay_of_the_targets_counts_as_lead():
 @given(st.lists(st.floats(-1.0, 1.0), min_size=1, max_size=4))
 def test_only_the_neighbourhood_of_corners_is_smoothed(speeds):
     q = corners(speeds)
-    wanted, _ = smoothed(LAW, q)
+    wanted, _ = smooth_motion(LAW, q)
     away = np.ones(len(q), dtype=bool)
     for corner in range(60, len(q), 150):
         away[corner - 45 : corner + 46] = False
@@ -84,14 +84,14 @@ def test_only_the_neighbourhood_of_corners_is_smoothed(speeds):
 
 def test_a_smooth_motion_stays_as_it_is():
     q = 0.2 * np.sin(np.arange(1000) * CYCLE)[:, np.newaxis] ** 4
-    wanted, excess = smoothed(LAW, q)
+    wanted, excess = smooth_motion(LAW, q)
     assert excess is None
     assert (wanted == q).all()
 
 
 def test_a_lead_that_comes_from_speed_cannot_be_smoothed_away():
     law = ServojLaw(CYCLE, 300.0, 0.2)
-    _, excess = smoothed(law, corners([0.9], samples=600))
+    _, excess = smooth_motion(law, corners([0.9], samples=600))
     assert (excess.quantity, excess.joint, excess.limit) == ("command lead", 0, MAX_LEAD)
     assert excess.value > 0.15
 
@@ -99,7 +99,7 @@ def test_a_lead_that_comes_from_speed_cannot_be_smoothed_away():
 @given(st.floats(0.0, 0.002))
 def test_setpoints_are_taken_ahead_by_the_lag(lag):
     times = np.arange(500) * CYCLE
-    ahead = taken_ahead(np.sin(times)[:, np.newaxis], CYCLE, lag)
+    ahead = advance_setpoints(np.sin(times)[:, np.newaxis], CYCLE, lag)
     np.testing.assert_allclose(ahead[:-1, 0], np.sin(times[:-1] + lag), rtol=0.0, atol=1e-6)
 
 

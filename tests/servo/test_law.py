@@ -14,7 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simbridge.errors import InvalidParameter
-from simbridge.servo.law import GAIN_RANGE, LOOKAHEAD_RANGE, JointMotion, ServojJoints, ServojLaw, setpoints_seen
+from simbridge.servo.joints import ServojJoints
+from simbridge.servo.law import GAIN_RANGE, LOOKAHEAD_RANGE, JointMotion, ServojLaw
+from simbridge.servo.observation import observe_setpoints
 
 CYCLE = 0.002
 lookaheads = st.floats(*LOOKAHEAD_RANGE)
@@ -128,7 +130,7 @@ def test_cycle_by_cycle_is_the_same_as_the_whole(law, call, phase):
 def test_the_commands_show_in_position_velocity_and_acceleration(law):
     commands = smooth(300)
     whole = np.full(len(commands), CYCLE)
-    seen, weight = setpoints_seen(law.follow(commands), CYCLE, law.gain, float(np.float32(law.lookahead)), whole)
+    seen, weight = observe_setpoints(law.follow(commands), CYCLE, law.gain, float(np.float32(law.lookahead)), whole)
     np.testing.assert_allclose(seen, commands.astype(np.float32), rtol=0.0, atol=1e-9)
     assert (weight == 1.0).all()
 
@@ -139,7 +141,7 @@ def test_split_cycles_show_a_point_between_two_commands(law, share):
     sent = smooth(300).astype(np.float32).astype(float)
     motion = law.follow(sent, begin=phase, cycles=len(sent))
     rest = np.full(len(sent), CYCLE - phase)
-    seen, weight = setpoints_seen(motion, CYCLE, law.gain, float(np.float32(law.lookahead)), rest)
+    seen, weight = observe_setpoints(motion, CYCLE, law.gain, float(np.float32(law.lookahead)), rest)
     last = sent[:-1] + (1.0 - share) * np.diff(sent, axis=0)
     expected = (1.0 - weight[1:, None]) * sent[:-1] + weight[1:, None] * last
     np.testing.assert_allclose(seen[1:], expected, rtol=0.0, atol=1e-9)
@@ -205,7 +207,7 @@ def test_a_real_arm_obeys_the_law():
     q, qd, qdd = read("replay_begin.csv.gz")
     moving = np.abs(qd).max(axis=1) > 1e-4
     targets = JointMotion(q[moving], qd[moving], qdd[moving])
-    seen, _ = setpoints_seen(targets, CYCLE, 300.0, float(np.float32(0.1)), np.full(len(targets.q), CYCLE))
+    seen, _ = observe_setpoints(targets, CYCLE, 300.0, float(np.float32(0.1)), np.full(len(targets.q), CYCLE))
     begin, way = commands[:-1], np.diff(commands, axis=0)
     length = np.maximum((way**2).sum(axis=1), 1e-30)
     distances = []

@@ -25,7 +25,8 @@ from simbridge.errors import InvalidParameter
 from simbridge.evaluation.identification.servoj import NotIdentified, TargetMotion, Tuning, cauchy, resolution
 from simbridge.ik.kernels.compile import kernel_of
 from simbridge.robot.pose import Array, Counts
-from simbridge.servo.law import GAIN_RANGE, LOOKAHEAD_RANGE, JointMotion, ServojLaw, setpoints_seen
+from simbridge.servo.law import GAIN_RANGE, LOOKAHEAD_RANGE, JointMotion, ServojLaw
+from simbridge.servo.observation import observe_setpoints
 
 # How many commands a call may advance, and how many around the nearest ones are considered for each.
 _JUMP, _MARGIN, _WIDEST = 40, 3, 1000
@@ -306,7 +307,7 @@ def _measured(motion: TargetMotion, law: Law) -> Calls:
     call = np.ceil((end - law.begin - 1e-6 * h) / law.duration).astype(np.int64) - 1
     after = end - law.begin - call * law.duration
     targets = JointMotion(motion.q, motion.qd, motion.qdd)
-    seen, weight = setpoints_seen(targets, h, law.gain, law.lookahead, np.minimum(after, h))
+    seen, weight = observe_setpoints(targets, h, law.gain, law.lookahead, np.minimum(after, h))
     share = weight * np.minimum(after / law.duration, 1.0)
     return Calls(law, call, share, seen, np.zeros(0, dtype=np.int64))
 

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from simbridge.robot.pose import Array, Counts, Flags
-from simbridge.servo.law import GAIN_RANGE, LOOKAHEAD_RANGE, JointMotion, setpoints_seen
+from simbridge.servo.law import GAIN_RANGE, LOOKAHEAD_RANGE, JointMotion
+from simbridge.servo.observation import observe_setpoints
 
 # Below this speed of its fastest joint (rad/s) a row says nothing about the law.
 MOVING = 1e-4
@@ -89,7 +90,7 @@ class TargetMotion:
     def setpoints(self, gain: float, lookahead: float) -> Array:
         """The setpoints (T, n), rad, that the law must have followed; wrong where a call ended inside of the cycle."""
         targets, whole = JointMotion(self.q, self.qd, self.qdd), np.full(len(self), self.cycle)
-        return setpoints_seen(targets, self.cycle, gain, lookahead, whole)[0]
+        return observe_setpoints(targets, self.cycle, gain, lookahead, whole)[0]
 
 
 @dataclass(frozen=True, eq=False)

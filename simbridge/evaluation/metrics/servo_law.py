@@ -1,7 +1,7 @@
 """The servo law of a controller, from the joint targets that it reports at every cycle and the commands it was sent.
 
 Under a tuning and a phase of the calls, each cycle's joint targets reveal one point between the commands of two
-successive calls (`simbridge.servo.law.setpoints_seen`). Which commands these were is searched for by dynamic
+successive calls (`simbridge.servo.observation.observe_setpoints`). Which commands these were is searched for by dynamic
 programming over the cycles: the link's delay varies, but commands arrive in order, so the index of the command taken
 never goes back. Distances to the path of the commands do not show a delay along it, so commands are taken by time.
 
@@ -20,7 +20,8 @@ import numpy as np
 
 from simbridge.ik.kernels.compile import kernel_of
 from simbridge.robot.pose import Array, Counts
-from simbridge.servo.law import GAIN_RANGE, LOOKAHEAD_RANGE, JointMotion, ServojLaw, setpoints_seen
+from simbridge.servo.law import GAIN_RANGE, LOOKAHEAD_RANGE, JointMotion, ServojLaw
+from simbridge.servo.observation import observe_setpoints
 
 MAX_RESIDUAL = 1e-4
 """A law explains the joint targets if 99 % of the residuals are smaller than this, in rad."""
@@ -171,7 +172,7 @@ class _Rows:
     def _seen(self, tuning: Array, phase: float) -> tuple[Array, float]:
         """Points between the commands of two calls (K, n), rad, and the share of the last one's command in them."""
         rest, gain, lookahead = self.cycle - phase, 1.0 / tuning[0], tuning[1]
-        seen, weight = setpoints_seen(self.motion, self.cycle, gain, lookahead, np.full(len(self.number), rest))
+        seen, weight = observe_setpoints(self.motion, self.cycle, gain, lookahead, np.full(len(self.number), rest))
         return seen, float(weight[0]) * rest / self.cycle
 
     def fitted(self, tuning: Array, phase: float, window: tuple[int, int]) -> _Fit:

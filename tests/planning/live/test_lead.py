@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from simbridge.robot import load_robot
-from simbridge.servo.feedforward import MAX_ACCELERATION, MAX_LEAD, InverseServoj
+from simbridge.servo.feedforward import MAX_ACCELERATION, MAX_LEAD
+from simbridge.servo.inverse import InverseServoj
 from simbridge.servo.law import ServojLaw
 from tests.planning.live.test_limits import moving_slider, stream
 from tests.planning.live.trial import engaged, repeated, run

@@ -1,0 +1,92 @@
+"""The servo law, integrated cycle by cycle: plain Python, and the same function as machine code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from simbridge.ik.kernels.compile import kernel_of
+from simbridge.robot.pose import Array
+
+
+def round_to_single(commands: Array) -> Array:
+    """Round commands to single precision, in which a controller receives them."""
+    return commands.astype(np.float32).astype(float)
+
+
+def compiled_integrate() -> Callable[..., None]:
+    """Return `integrate` as machine code; it is compiled once per computer."""
+    return kernel_of(integrate, "servo law")
+
+
+def integrate(
+    commands: Array,
+    previous: Array,
+    call: float,
+    begin: float,
+    cycle: float,
+    gain: float,
+    lookahead: float,
+    state: Array,
+    q: Array,
+    qd: Array,
+    qdd: Array,
+) -> None:
+    """Integrate the law of `simbridge.servo.law` over all cycles of the results.
+
+    Args:
+        commands: Joint positions (K, n), rad, one for each call, in single precision.
+        previous: The command before them (n,), rad.
+        call: Duration of a call, s.
+        begin: When the first call begins, s after the first cycle does.
+        cycle: Length of a cycle, s.
+        gain: Of servoj, 1/s^2.
+        lookahead: Of servoj, s.
+        state: Positions and velocities (2, n), rad and rad/s: at the start, then at the end.
+        q: Result: positions (N, n) at the end of each cycle, rad.
+        qd: Result: velocities (N, n) there, rad/s.
+        qdd: Result: mean accelerations (N, n) over each cycle, rad/s^2.
+    """
+    joints = state.shape[1]
+    last = len(commands) - 1
+
+    for i in range(len(q)):
+        for j in range(joints):
+            qdd[i, j] = state[1, j]
+
+        # The call under way when the cycle begins, and when it ends, s after the cycle's begin.
+        # An edge of a call that misses the cycle's by less than a millionth of it is on it.
+        number = int(np.floor((i * cycle - begin) / call + 1e-6 * cycle / call))
+        end = begin + (number + 1) * call - i * cycle
+
+        # One step for each call that the cycle has a part of.
+        integrated = 0.0
+        while True:
+            is_last_step = end >= cycle * (1.0 - 1e-6)
+            step = cycle - integrated if is_last_step else end - integrated
+            progress = min(1.0, 1.0 - (end - cycle) / call) if is_last_step else 1.0
+
+            for j in range(joints):
+                if number < 0:
+                    setpoint = previous[j]
+                elif number > last:
+                    setpoint = commands[last, j]
+                else:
+                    from_command = previous[j] if number == 0 else commands[number - 1, j]
+                    setpoint = from_command + progress * (commands[number, j] - from_command)
+
+                acceleration = gain * (setpoint - state[0, j]) - gain * lookahead * state[1, j]
+                state[1, j] += step * acceleration
+                state[0, j] += step * state[1, j]
+
+            if is_last_step:
+                break
+            integrated = end
+            number += 1
+            end += call
+
+        for j in range(joints):
+            q[i, j] = state[0, j]
+            qd[i, j] = state[1, j]
+            qdd[i, j] = (state[1, j] - qdd[i, j]) / cycle

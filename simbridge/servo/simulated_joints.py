@@ -1,0 +1,103 @@
+"""The joints of a simulated arm under servoj: the servo law, then a fixed lag."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from simbridge.robot.pose import Array
+from simbridge.servo.joints import ServojJoints
+from simbridge.servo.law import JointMotion
+from simbridge.servo.plant import Plant
+
+
+class SimulatedJoints:
+    """Where the joints of a simulated arm should be at each of its physics steps.
+
+    Args:
+        plant: The servo law's tuning and the joints' lag.
+        q: Where the arm rests (n,), rad.
+        period: Duration of a command, s: a multiple of the cycle.
+        cycle: The controller's, s: a multiple of the step.
+        step: Physics step, s.
+
+    Raises:
+        InvalidParameter: See `Plant.law`.
+    """
+
+    def __init__(self, plant: Plant, q: Array, period: float, cycle: float, step: float) -> None:
+        self._joints = ServojJoints(plant.law(cycle), q, plant.phase)
+        self._period = period
+        self._cycle = cycle
+        # Cycles in a period.
+        self._cycles = round(period / cycle)
+
+        # Weights of the nodes for each physics step of a cycle: the joints are where their targets
+        # were `joint_lag` before.
+        steps = round(cycle / step)
+        instants = [((i + 1) * step - plant.joint_lag) / cycle for i in range(steps)]
+        self._weights = _hermite_weights(instants)
+        self.reset(q)
+
+    @property
+    def target(self) -> Array:
+        """The controller's joint targets now (n,), rad."""
+        return self._joints.q
+
+    @property
+    def motion(self) -> JointMotion:
+        """The same with their velocities and accelerations, each (n,)."""
+        return self._joints.motion
+
+    def reset(self, q: Array) -> None:
+        """Rest at joint positions q (n,), rad."""
+        self._joints.reset(q)
+        # Position and slope (per cycle) at the ends of the last three cycles (6, n).
+        self._nodes = np.stack([q, np.zeros_like(q)] * 3)
+
+    def advance(self, command: Array) -> Array:
+        """Move for one period towards a command.
+
+        Args:
+            command: Joint positions (n,), rad.
+
+        Returns:
+            Joint positions (S, n), rad, at the end of each physics step.
+        """
+        self._joints.command(command, self._period)
+        return np.concatenate([self._advance_cycle() for _ in range(self._cycles)])
+
+    def _advance_cycle(self) -> Array:
+        velocity_before = self._joints.qd
+        q = self._joints.step()
+        mean_velocity = self._joints.qd
+
+        # The law's velocity is the mean of the cycle; this is the one at its end.
+        velocity = mean_velocity + 0.5 * (mean_velocity - velocity_before)
+        slope = self._cycle * velocity
+        self._nodes = np.concatenate([self._nodes[2:], q[np.newaxis], slope[np.newaxis]])
+        return self._weights @ self._nodes
+
+
+def _hermite_weights(instants: Sequence[float]) -> Array:
+    """Return weights of cubic Hermite interpolation between three nodes.
+
+    Args:
+        instants: S instants, in cycles; the nodes are at -1, 0 and 1.
+
+    Returns:
+        Weights (S, 6): position and slope (per cycle) of each node.
+    """
+    weights = np.zeros((len(instants), 6))
+    for row, instant in zip(weights, instants, strict=True):
+        # Between the first two nodes, or the last two.
+        first = 0 if instant < 0.0 else 2
+        u = instant + 1.0 if instant < 0.0 else instant
+        row[first : first + 4] = (
+            (1.0 + 2.0 * u) * (1.0 - u) ** 2,
+            u * (1.0 - u) ** 2,
+            u * u * (3.0 - 2.0 * u),
+            u * u * (u - 1.0),
+        )
+    return weights
