@@ -316,6 +316,8 @@ def _result(packed: bytes, versions: str, out: Path | None) -> Result:
             return Result(FAILED, str(error) if ours else f"{type(error).__name__}: {error}")
         if out is not None:
             # Of a call that ended before it had stored the row.
+            if out.is_symlink():
+                out.unlink()
             shutil.rmtree(out, ignore_errors=True)
             run.directory.rename(out)
         return Result(run.summary["outcome"], figures=figures_of(run.summary))
