@@ -19,10 +19,11 @@ import pinocchio as pin
 from simbridge.errors import InputFileError
 from simbridge.robot.files import MAX_JOINTS, MAX_SHAPES, RESERVED
 from simbridge.robot.meshes import placed, read_mesh
+from simbridge.robot.packages import Packages
 from simbridge.robot.parts import COLOR, Joint, Link, Mesh, Shape, ShapeKind, convex_hull, inertia_fault, inertia_tensor
 from simbridge.robot.pose import Array, read_only
 from simbridge.robot.robot import G, Robot
-from simbridge.robot.urdf_tree import Element, Packages, Tree, axis_of, child, movable, origin, read_xml
+from simbridge.robot.urdf_tree import Element, Tree, axis_of, child, movable, origin, read_xml
 from simbridge.text import listed
 
 # A URDF has no control period: the longest one of UR's arms, overridden by --period.
