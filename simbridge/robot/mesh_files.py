@@ -58,8 +58,9 @@ def read_mesh(file: Path) -> tuple[Array, Triangles]:
         raise InputFileError(file, fields["reason"])
 
     length = 3 * 8 * fields["vertices"]
-    vertices = np.frombuffer(content[:length], dtype=np.float64).reshape(-1, 3)
-    triangles = np.frombuffer(content[length:], dtype=np.int32).reshape(-1, 3)
+    # Copies, since libraries of compiled code take only arrays that can be written.
+    vertices = np.frombuffer(content[:length], dtype=np.float64).reshape(-1, 3).copy()
+    triangles = np.frombuffer(content[length:], dtype=np.int32).reshape(-1, 3).copy()
     if triangles.min() < 0 or triangles.max() >= len(vertices):
         raise InputFileError(file, "a triangle has a vertex that is not in it")
     return vertices, triangles

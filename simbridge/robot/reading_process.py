@@ -200,9 +200,10 @@ def serve(answer: Callable[[bytes], bytes]) -> None:
         # What a library prints must not become a part of an answer.
         with open(os.devnull, "wb") as null:
             os.dup2(null.fileno(), 1)
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
-        resource.setrlimit(resource.RLIMIT_AS, (limits.memory, limits.memory))
+        # No core dump, and no file that grows.
+        _set_limit(resource.RLIMIT_CORE, 0)
+        _set_limit(resource.RLIMIT_FSIZE, 0)
+        _set_limit(resource.RLIMIT_AS, limits.memory)
 
         while (request := read_frame(requests, sys.maxsize)) is not None:
             _limit_computing_time(limits.cpu)
@@ -227,9 +228,14 @@ def _answer_within_limits(answer: Callable[[bytes], bytes], request: bytes, limi
 def _limit_computing_time(seconds: int) -> None:
     """Let the system end this process when it has computed for so long from now on."""
     usage = resource.getrusage(resource.RUSAGE_SELF)
-    end = int(usage.ru_utime + usage.ru_stime) + seconds
-    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
-    resource.setrlimit(resource.RLIMIT_CPU, (end, hard))
+    _set_limit(resource.RLIMIT_CPU, int(usage.ru_utime + usage.ru_stime) + seconds)
+
+
+def _set_limit(kind: int, value: int) -> None:
+    """Set a limit of this process, or a narrower one that the user has set."""
+    _, hard = resource.getrlimit(kind)
+    soft = value if hard == resource.RLIM_INFINITY else min(value, hard)
+    resource.setrlimit(kind, (soft, hard))
 
 
 def _end_with_parent(requests: IO[bytes]) -> None:

@@ -283,3 +283,35 @@ def test_entities_of_a_urdf_are_refused_with_their_line(tmp_path):
         read_xml(path, Packages(path))
 
     assert caught.value.line == 1
+
+
+def test_narrower_limits_of_the_user_are_kept(arm):
+    evaluation = "import sys, pathlib\nfrom simbridge.robot.packages import Packages\n"
+    evaluation += "from simbridge.robot.xacro_file import expand_xacro\npath = pathlib.Path(sys.argv[1])\n"
+    evaluation += "print(expand_xacro(path, path.read_text(), Packages(path)))\n"
+    evaluate(arm, "1 + 1")
+    limited = f"ulimit -v 900000; ulimit -t 100; exec {sys.executable} -c '{evaluation}' {arm}"
+
+    printed = subprocess.run(["bash", "-c", limited], capture_output=True, text=True, check=True).stdout
+
+    assert '<link name="2"/>' in printed
+
+
+def test_a_workspace_of_links_is_read(tmp_path):
+    # As colcon build --symlink-install makes it.
+    source = tmp_path / "src" / "mine" / "urdf"
+    source.mkdir(parents=True)
+    (source.parent / "package.xml").write_text("<package><name>mine</name></package>")
+    (source / "part.xacro").write_text('<robot><link name="part"/></robot>')
+    text = (
+        '<robot name="r" xmlns:xacro="http://ros.org/wiki/xacro">'
+        '<xacro:include filename="$(find mine)/urdf/part.xacro"/></robot>'
+    )
+    (source / "arm.xacro").write_text(text)
+    share = tmp_path / "install" / "share" / "mine"
+    (share / "urdf").mkdir(parents=True)
+    for name in ("package.xml", "urdf/part.xacro", "urdf/arm.xacro"):
+        (share / name).symlink_to(source.parent / name)
+    arm = share / "urdf" / "arm.xacro"
+
+    assert '<link name="part"/>' in expand_xacro(arm, text, Packages(arm))
