@@ -261,6 +261,8 @@ def _refusal(error: BaseException | None, missing: list[str], reads: Reads) -> d
         # An expression of what was read, and the error of a file that is not YAML, may quote it.
         return {"reason": f"{kind} in an expression, or in a file that it loads"}
     message = " ".join(f"{kind}: {error}".split())
+    # An expression can make characters that control a terminal.
+    message = "".join(character if character.isprintable() else "?" for character in message)
     return {"reason": message if len(message) <= MAX_MESSAGE else f"{message[:MAX_MESSAGE]}..."}
 
 

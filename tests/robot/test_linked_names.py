@@ -184,3 +184,30 @@ def test_a_path_that_the_user_gives_follows_a_link(folder, notes):
     write_file(folder / "mine.csv", b"new")
 
     assert notes.read_bytes() == b"new"
+
+
+def test_report_refuses_a_fifo_with_status_2(tmp_path, line_run, capsys):
+    run = shutil.copytree(line_run, tmp_path / "run")
+    (run / "report.html").unlink(missing_ok=True)
+    os.mkfifo(run / "report.html")
+
+    assert main(["report", str(run)]) == 2
+
+    assert "report.html" in capsys.readouterr().err
+
+
+def test_a_kept_run_of_a_sweep_replaces_a_link(tmp_path):
+    out = tmp_path / "sweep"
+    grid = {"solver.kp": [10]}
+    simbridge.sweep("circle", grid=grid, keep="all", jobs=1, out=out)
+    (run,) = (out / "runs").iterdir()
+    elsewhere = tmp_path / "elsewhere"
+    run.rename(elsewhere)
+    (elsewhere / "summary.json").unlink()
+    before = sorted(elsewhere.iterdir())
+    run.symlink_to(elsewhere)
+
+    simbridge.sweep("circle", grid=grid, keep="all", jobs=1, out=out)
+
+    assert not run.is_symlink() and (run / "summary.json").is_file()
+    assert sorted(elsewhere.iterdir()) == before

@@ -315,3 +315,10 @@ def test_a_workspace_of_links_is_read(tmp_path):
     arm = share / "urdf" / "arm.xacro"
 
     assert '<link name="part"/>' in expand_xacro(arm, text, Packages(arm))
+
+
+def test_a_message_cannot_control_the_terminal(arm):
+    with pytest.raises(InputFileError) as caught:
+        evaluate(arm, "xacro.fatal('\\x1b[2J')")
+
+    assert "\x1b" not in str(caught.value)
