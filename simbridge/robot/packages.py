@@ -96,6 +96,9 @@ class Packages:
 
 
 def _places_in(directories: Iterable[Path], name: str) -> Iterator[Path]:
+    # A path instead of a name would lead anywhere.
+    if name in {"", ".", ".."} or os.sep in name:
+        return
     for directory in directories:
         if name in (directory.name, declared_name(directory)):
             yield directory

@@ -322,3 +322,14 @@ def test_a_message_cannot_control_the_terminal(arm):
         evaluate(arm, "xacro.fatal('\\x1b[2J')")
 
     assert "\x1b" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["{}", "../../home", ".."])
+def test_a_path_is_no_name_of_a_package(name, arm, secret, tmp_path, monkeypatch):
+    (tmp_path / "ros" / "share").mkdir(parents=True)
+    monkeypatch.setenv("ROS_PACKAGE_PATH", str(tmp_path / "ros" / "share"))
+
+    message = refused_message(arm, READS["yaml"].format(f"$(find {name.format(secret.parent)})/secret.yaml"))
+
+    assert "there is no package" in message
+    assert SECRET not in message
