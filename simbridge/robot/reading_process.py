@@ -198,8 +198,9 @@ def serve(answer: Callable[[bytes], bytes]) -> None:
     limits = Limits(**json.loads(sys.argv[1]))
     with open(0, "rb", buffering=0) as requests, open(os.dup(1), "wb", buffering=0) as answers:
         # What a library prints must not become a part of an answer.
-        with open(os.devnull, "wb") as null:
-            os.dup2(null.fileno(), 1)
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, 1)
+        os.close(null)
         # No core dump, and no file that grows.
         _set_limit(resource.RLIMIT_CORE, 0)
         _set_limit(resource.RLIMIT_FSIZE, 0)
