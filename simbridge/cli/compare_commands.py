@@ -62,7 +62,7 @@ def _write(out: str | None, name: str, page: str) -> Path:
     path = directory / "compare.html"
     with writing(path):
         directory.mkdir(parents=True, exist_ok=True)
-    write_file(path, page.encode())
+    write_file(path, page.encode(), follow_links=False)
     return path
 
 

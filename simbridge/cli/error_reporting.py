@@ -68,7 +68,7 @@ def _saved(trace: str, run: Path | None) -> str:
     """The file with the traceback: in the run's directory, if there is one."""
     if run is not None:
         path = run / "traceback.txt"
-        write_file(path, trace.encode())
+        write_file(path, trace.encode(), follow_links=False)
         return str(path)
     with tempfile.NamedTemporaryFile(
         "w", prefix="simbridge-", suffix=".traceback.txt", delete=False, encoding="utf-8"

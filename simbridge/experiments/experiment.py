@@ -122,7 +122,7 @@ class Plot:
             FigureCanvasAgg(figure)
             self.draw(figure)
             figure.savefig(buffer := io.BytesIO(), dpi=_DOTS_PER_INCH, metadata={"Software": None})
-        write_file(path, buffer.getvalue())
+        write_file(path, buffer.getvalue(), follow_links=False)
 
 
 @dataclass(frozen=True)
@@ -231,7 +231,7 @@ def _results(name: str, parameters: ExperimentParameters, outcome: Outcome) -> d
 
 
 def write_results(directory: Path, data: Mapping[str, Any], outcome: Outcome) -> None:
-    write_file(directory / RESULTS, json.dumps(data).encode() + b"\n")
+    write_file(directory / RESULTS, json.dumps(data).encode() + b"\n", follow_links=False)
     for name, plot in outcome.plots.items():
         plot.save(directory / name)
 

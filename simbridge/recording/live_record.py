@@ -10,7 +10,7 @@ from typing import IO, Any
 import msgspec
 
 from simbridge.errors import NotARun
-from simbridge.robot.files import writing
+from simbridge.robot.files import open_new, writing
 
 INPUTS, EVENTS = "inputs.jsonl", "events.jsonl"
 
@@ -45,8 +45,7 @@ class JsonLines:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        with writing(path):
-            self._file: IO[bytes] = path.open("wb")
+        self._file: IO[bytes] = open_new(path)
 
     def write(self, record: InputRecord | Mapping[str, Any]) -> None:
         """Add a line."""

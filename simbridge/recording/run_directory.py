@@ -20,7 +20,17 @@ from numpy.lib.format import read_array_header_1_0, read_array_header_2_0, read_
 from simbridge.errors import InputFileError, NotARun, OutputError, SimbridgeError
 from simbridge.recording.log import LogColumns
 from simbridge.recording.log_reader import read_log
-from simbridge.robot.files import MIB, decode_toml, open_file, read_bytes, read_text, replacing, write_file, writing
+from simbridge.robot.files import (
+    MIB,
+    clear_name,
+    decode_toml,
+    open_file,
+    read_bytes,
+    read_text,
+    replacing,
+    write_file,
+    writing,
+)
 from simbridge.robot.meshes import Drawing
 from simbridge.trajectory.compressed import expansion
 
@@ -46,7 +56,8 @@ _TABLES = {
 class RunDirectory:
     """The directory of one run (path) and the files in it.
 
-    What reads a file raises NotARun where it is missing or broken, and what writes one OutputError.
+    What reads a file raises NotARun where it is missing or broken, and what writes one OutputError. A run may come from
+    anywhere: a link that has the name of a file is replaced when that file is written, and never followed.
     """
 
     def __init__(self, path: Path) -> None:
@@ -113,7 +124,7 @@ class RunDirectory:
 
     def write_settings(self, settings: dict[str, Any]) -> None:
         """Write settings.toml: all resolved settings, so that the run can be repeated and evaluated again."""
-        write_file(self.settings_file, tomli_w.dumps(settings).encode())
+        write_file(self.settings_file, tomli_w.dumps(settings).encode(), follow_links=False)
 
     def settings(self) -> dict[str, Any]:
         """Read settings.toml."""
@@ -134,7 +145,7 @@ class RunDirectory:
 
     def write_plan(self, arrays: Mapping[str, Any]) -> None:
         """Write plan.npz."""
-        with replacing(self.plan_file) as new:
+        with replacing(self.plan_file, follow_links=False) as new:
             np.savez(new, **arrays)
 
     def plan(self, decode: Callable[[Mapping[str, Any]], T]) -> T:
@@ -144,7 +155,7 @@ class RunDirectory:
     def write_meshes(self, drawing: Drawing) -> None:
         """Write meshes.npz, for an arm with meshes."""
         if drawing.meshes:
-            with replacing(self.meshes_file) as new:
+            with replacing(self.meshes_file, follow_links=False) as new:
                 np.savez_compressed(new, **drawing.as_arrays())
 
     def meshes(self) -> Drawing:
@@ -162,6 +173,11 @@ class RunDirectory:
         except Exception as error:
             # Damaged bytes can fail anywhere in zipfile, zlib and numpy.
             raise NotARun(self.path, path.name, f"it cannot be read ({error or type(error).__name__})") from None
+
+    def new_log_file(self) -> Path:
+        """The path of log.mcap, under which there is nothing any more: it is new when it is opened."""
+        clear_name(self.log_file)
+        return self.log_file
 
     def log(self) -> LogColumns:
         """Read log.mcap, as far as it was written.
@@ -198,10 +214,10 @@ class RunDirectory:
             return "completed" if arrived else "the log ends before the plan does, and the reason was not recorded"
 
     def write_report(self, page: str) -> None:
-        write_file(self.report_file, page.encode())
+        write_file(self.report_file, page.encode(), follow_links=False)
 
     def write_replay(self, page: str) -> None:
-        write_file(self.replay_file, page.encode())
+        write_file(self.replay_file, page.encode(), follow_links=False)
 
     def _json(self, file: Path) -> dict[str, Any]:
         try:
@@ -212,7 +228,8 @@ class RunDirectory:
             raise NotARun(self.path, file.name, str(error)) from None
 
     def _write_json(self, path: Path, content: Mapping[str, Any]) -> None:
-        write_file(path, json.dumps(content, indent=2, allow_nan=False).encode() + b"\n")
+        text = json.dumps(content, indent=2, allow_nan=False) + "\n"
+        write_file(path, text.encode(), follow_links=False)
 
 
 def _check_arrays(file: BinaryIO) -> None:

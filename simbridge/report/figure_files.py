@@ -101,7 +101,7 @@ def write_figures(evaluation: Evaluation, summary: Summary, folder: Path, kind: 
     with drawing_style(paper=True):
         for name, drawing in _drawings(evaluation, summary).items():
             paths.append(folder / f"{name}.{kind}")
-            with replacing(paths[-1]) as new:
+            with replacing(paths[-1], follow_links=False) as new:
                 drawing.save(new, kind)
     return paths
 

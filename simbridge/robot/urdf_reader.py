@@ -18,11 +18,12 @@ import pinocchio as pin
 
 from simbridge.errors import InputFileError
 from simbridge.robot.files import MAX_JOINTS, MAX_SHAPES, RESERVED
-from simbridge.robot.meshes import placed, read_mesh
-from simbridge.robot.parts import COLOR, Joint, Link, Mesh, Shape, ShapeKind, convex_hull, inertia_fault, inertia_tensor
+from simbridge.robot.mesh_files import mesh_hull, placed, read_mesh, reading_meshes
+from simbridge.robot.packages import Packages
+from simbridge.robot.parts import COLOR, Joint, Link, Mesh, Shape, ShapeKind, inertia_fault, inertia_tensor
 from simbridge.robot.pose import Array, read_only
 from simbridge.robot.robot import G, Robot
-from simbridge.robot.urdf_tree import Element, Packages, Tree, axis_of, child, movable, origin, read_xml
+from simbridge.robot.urdf_tree import Element, Tree, axis_of, child, movable, origin, read_xml
 from simbridge.text import listed
 
 # A URDF has no control period: the longest one of UR's arms, overridden by --period.
@@ -31,6 +32,7 @@ DEFAULT_PERIOD = 0.008
 Color = tuple[float, float, float]
 
 
+@reading_meshes()
 def read_urdf(
     path: Path, *, base: str | None = None, tip: str | None = None, packages: Mapping[str, Path] | None = None
 ) -> Robot:
@@ -261,30 +263,53 @@ class _Bodies:
                 color = _color(material) if material.first("color") else known
             for shape in geometry.children:
                 if shape.tag == "mesh":
-                    if (mesh := self._mesh(shape, at, solid, color)) is not None:
+                    required = element.tag == "collision"
+                    mesh = self._mesh(shape, at, solid=solid, required=required, color=color)
+                    if mesh is not None:
                         yield mesh
                     continue
                 kind, axis, radius = _measures(shape)
                 start, end = (tuple(float(v) for v in at.act(end)) for end in (-axis, axis))
                 yield Shape(kind, start, end, radius, color, solid)  # type: ignore[arg-type]
 
-    def _mesh(self, element: Element, at: pin.SE3, solid: bool, color: Color) -> Mesh | None:
+    def _mesh(self, element: Element, at: pin.SE3, *, solid: bool, required: bool, color: Color) -> Mesh | None:
+        """A mesh, with its hull if it is solid; None, with a note, for a file that is missing.
+
+        A file that holds no mesh is refused where it is required, in <collision>, and noted elsewhere. A mesh of
+        which there is no hull is refused.
+        """
         reference = element.text("filename")
         x, y, z = (float(factor) for factor in element.numbers("scale", 3, (1.0, 1.0, 1.0)))
+        if 0.0 in (x, y, z):
+            element.refuse("a scale of zero leaves nothing of the mesh", "scale")
         file = self._packages.mesh(reference)
         if file is None:
-            package = reference.partition("://")[2].partition("/")[0]
-            named = self._packages.named.get(package)
-            where = f" in {named}, as --package says" if named else ""
-            advice = f"; say where its package is with --package {package}=DIR" if package and not named else ""
-            self._missing.setdefault(reference, f"there is no such file{where}{advice}.")
+            self._missing.setdefault(reference, self._describe_missing(reference))
             return None
+        if not solid:
+            # It is read when it is drawn.
+            return Mesh(file, (x, y, z), at, None, color)
+
         try:
-            hull = convex_hull(placed(read_mesh(file)[0], (x, y, z), at)) if solid else None
+            vertices, _ = read_mesh(file)
         except InputFileError as error:
+            if required:
+                element.refuse(f"the mesh {reference} cannot take part in collision checks: {error.reason}")
             self._missing.setdefault(reference, f"{error}.")
             return None
+        try:
+            hull = mesh_hull(file, placed(vertices, (x, y, z), at))
+        except InputFileError as error:
+            element.refuse(f"the mesh {reference} cannot take part in collision checks: {error.reason}")
         return Mesh(file, (x, y, z), at, hull, color)
+
+    def _describe_missing(self, reference: str) -> str:
+        """What is said of a mesh whose file is not found."""
+        package = reference.partition("://")[2].partition("/")[0]
+        directory = self._packages.named.get(package)
+        where = f" in {directory}, as --package says" if directory else ""
+        advice = f"; say where its package is with --package {package}=DIR" if package and not directory else ""
+        return f"there is no such file{where}{advice}."
 
 
 def _color(material: Element) -> Color:

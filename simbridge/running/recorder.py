@@ -104,7 +104,9 @@ class LiveRecorder:
         self, directory: RunDirectory, joint_names: tuple[str, ...], period: float, metadata: Mapping[str, str]
     ) -> None:
         self._period = period
-        self._log = LogWriter(directory.log_file, joint_names=joint_names, period=period, metadata=metadata, live=True)
+        self._log = LogWriter(
+            directory.new_log_file(), joint_names=joint_names, period=period, metadata=metadata, live=True
+        )
         self._inputs = JsonLines(directory.path / INPUTS)
         self._events = JsonLines(directory.path / EVENTS)
         # Between the caller's threads and the recorder: bounded, and appended to without a lock.

@@ -156,7 +156,7 @@ def stream_plan(prepared: Prepared, arm: Backend, directory: RunDirectory, progr
     """Move an entered arm to the plan's start and through the plan, and log every state."""
     plan, samples = prepared.plan, Samples(prepared.plan)
     log = LogWriter(
-        directory.log_file,
+        directory.new_log_file(),
         joint_names=prepared.robot.joint_names,
         period=plan.period,
         metadata=log_facts(directory.settings()),

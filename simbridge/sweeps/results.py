@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from simbridge.errors import InputFileError
-from simbridge.robot.files import replacing, write_file, writing
+from simbridge.robot.files import open_to_append, replacing, write_file, writing
 from simbridge.sweeps.grid import Point
 from simbridge.sweeps.parameters import SEED, parameters
 from simbridge.text import counted
@@ -199,7 +199,7 @@ class Results:
             reader, parquet = importlib.import_module("pyarrow.csv"), importlib.import_module("pyarrow.parquet")
         except ImportError:
             return
-        with replacing(self.path.with_suffix(".parquet")) as path:
+        with replacing(self.path.with_suffix(".parquet"), follow_links=False) as path:
             parquet.write_table(reader.read_csv(self.path), path)
 
     def _set(self, identity: str, row: Row) -> None:
@@ -220,9 +220,9 @@ class Results:
     def _rewrite(self) -> None:
         if self._file is not None:
             self._file.close()
-        write_file(self.path, b"".join([_line(self._columns), *self._lines.values()]))
-        with writing(self.path):
-            self._file = open(self.path, "ab", buffering=0)  # noqa: SIM115 (open until `close`)
+        content = b"".join([_line(self._columns), *self._lines.values()])
+        write_file(self.path, content, follow_links=False)
+        self._file = open_to_append(self.path)
 
 
 def _line(cells: Iterable[Any]) -> bytes:

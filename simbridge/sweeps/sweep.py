@@ -205,7 +205,7 @@ def make(
 
     with _alone(directory):
         found = Results(directory / RESULTS)
-        write_file(directory / GRID, grid.as_text().encode())
+        write_file(directory / GRID, grid.as_text().encode(), follow_links=False)
         found.begin(grid.parameters)
         if search is not None and engine.workers > 1:
             order += search.recall(found.rows())
