@@ -35,6 +35,7 @@ from simbridge.emulator.settings import check_pair, kinematics_of, speed_limits,
 from simbridge.emulator.state import profile
 from simbridge.emulator.traffic import Traffic
 from simbridge.errors import InputFileError, InvalidParameter, SimbridgeError
+from simbridge.lifeline import end_with_parent
 from simbridge.robot.load import load_robot
 from simbridge.scheduling import ask_for_priority
 from simbridge.ur.tables import PORT_NAMES, RobotMode, RuntimeState, SafetyMode
@@ -74,6 +75,8 @@ def emulate(
         UnknownName, InputFileError: A name or file that cannot be used.
         InvalidParameter: The robot is not a UR arm, or its controllers do not run this version.
     """
+    # Started by a test, or as one of several arms: it then ends as by SIGTERM when its parent has gone.
+    end_with_parent(signal.SIGTERM)
     if check:
         return check_files(check, known_functions(), as_json)
     if not 0 <= realtime_priority <= 99:

@@ -13,6 +13,7 @@ from typing import Any
 from loky import ProcessPoolExecutor
 
 from simbridge.errors import InternalError, SimbridgeError, optional_package
+from simbridge.lifeline import end_with_parent, lifeline_environment
 from simbridge.sweeps.job import made_by, work
 from simbridge.sweeps.results import FAILED, REFUSED, Result
 
@@ -85,8 +86,9 @@ class Cores:
     def open(self) -> Executor:
         """An executor of `concurrent.futures`, anew where the last one broke."""
         self._end()
-        env = dict.fromkeys(_THREADS, "1") | {"TMPDIR": self._scratch.name}
-        self._executor = ProcessPoolExecutor(self.workers, timeout=None, env=env)
+        environment = {**dict.fromkeys(_THREADS, "1"), **lifeline_environment(), "TMPDIR": self._scratch.name}
+        # A worker waits for work without end (no timeout), but not longer than this process lives.
+        self._executor = ProcessPoolExecutor(self.workers, timeout=None, env=environment, initializer=end_with_parent)
         executor: Executor = self._executor
         return executor
 
