@@ -50,7 +50,7 @@ def running_after(pids: list[int]) -> list[int]:
 
 @contextlib.contextmanager
 def parent(source: str, *arguments: str):
-    """A process that runs this source, once it has printed "ready"; it and what it has started are killed at the end."""
+    """A process that runs this source, once it has printed "ready", and what it has started; all end with the block."""
     command = [sys.executable, "-c", textwrap.dedent(source), *arguments]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     started: list[int] = []

@@ -26,13 +26,14 @@ from typing import Any, get_type_hints
 import msgspec
 import numpy as np
 
+from simbridge.emulator.browser_guard import BrowserGuard
 from simbridge.emulator.controller import Controller
-from simbridge.emulator.errors import CannotListen
+from simbridge.emulator.errors import CannotListen, ProtocolViolation
 from simbridge.emulator.program import ScriptProgram, check_files, known_functions, warm_up
 from simbridge.emulator.running import RunningController
 from simbridge.emulator.servers import MAX_CLIENTS, Servers
 from simbridge.emulator.settings import check_pair, kinematics_of, speed_limits, start_joints
-from simbridge.emulator.state import profile
+from simbridge.emulator.state import Event, profile
 from simbridge.emulator.traffic import Traffic
 from simbridge.errors import InputFileError, InvalidParameter, SimbridgeError
 from simbridge.lifeline import end_with_parent
@@ -342,6 +343,7 @@ class ControlServer(socketserver.ThreadingTCPServer):
     request_queue_size = 128
 
     def __init__(self, running: RunningController, host: str, port: int) -> None:
+        self._running = running
         self.control = Control(running)
         self._connected: list[Any] = []
         super().__init__((host, port), _Handler)
@@ -361,6 +363,11 @@ class ControlServer(socketserver.ThreadingTCPServer):
         self._connected.append(request)
         super().process_request(request, client_address)
 
+    def refused(self, violation: ProtocolViolation, data: bytes) -> None:
+        """Log that a client was disconnected."""
+        with self._running.lock:
+            self._running.controller.on_event(Event("unknown", str(violation), data=data))
+
     def __exit__(self, *_exception: object) -> None:
         self.shutdown()
         self.server_close()
@@ -370,6 +377,12 @@ class _Handler(socketserver.StreamRequestHandler):
     server: ControlServer
 
     def handle(self) -> None:
+        guard = BrowserGuard("control socket")
         with contextlib.suppress(OSError):  # the client has left before its answer
             while line := self.rfile.readline(_MAX_LINE):
+                try:
+                    guard.check(line)
+                except ProtocolViolation as violation:
+                    self.server.refused(violation, line)
+                    return
                 self.wfile.write(json.dumps(self.server.control.answer(line)).encode() + b"\n")
