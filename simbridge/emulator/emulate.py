@@ -44,6 +44,8 @@ from simbridge.ur.tables import PORT_NAMES, RobotMode, RuntimeState, SafetyMode
 _MAX_LINE = 1 << 16
 MAX_SPEED = 100.0  # times real time
 _PIECE, _PAUSE = 250, 0.001  # packages that are converted at once, and the pause after them, s
+# From the first signal until the system ends the process, s.
+END_TIMEOUT = 10
 _MAX_FAULT = 3600.0  # s, of a delay or a frozen controller
 
 
@@ -97,9 +99,7 @@ def emulate(
         controller.programs = Path(programs)
         if not controller.programs.is_dir():
             raise InputFileError(controller.programs, "it is not a folder of programs")
-    stop = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stop.set())
+    stop = _stop_on_signals()
     traffic = Traffic(None if record is None else Path(record), verbose, host)
     running = RunningController(controller, host, speed=speed, on_exchange=traffic.note if record or verbose else None)
     try:
@@ -125,7 +125,27 @@ def emulate(
             alive = not stop.wait(0.2) and running.alive
             while running.log:
                 print(running.log.popleft(), file=sys.stderr, flush=True)
+    signal.alarm(0)
     return 0
+
+
+def _stop_on_signals() -> threading.Event:
+    """An event that SIGINT and SIGTERM set. Whatever happens then, the process ends.
+
+    Its ordinary end waits for the tick under way. Should that not come back, an alarm of the system ends the process;
+    a second signal ends it at once. The system needs nothing of this program for either.
+    """
+    stop = threading.Event()
+
+    def end(*_: object) -> None:
+        stop.set()
+        signal.alarm(END_TIMEOUT)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_DFL)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, end)
+    return stop
 
 
 def reach_warning(address: str) -> str:

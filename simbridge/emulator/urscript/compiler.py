@@ -226,8 +226,9 @@ class _Writer:
             elif node.data not in _FREE and literal(node) is None:
                 cost += 1
         if cost > MAX_STATEMENT_COST:
-            line, column = self._line, 1
-            raise ScriptSyntaxError("this statement calls too many functions; split it", line=line, column=column)
+            word = first_word(statement)
+            reason = "this statement takes too long in one piece; split it"
+            raise ScriptSyntaxError(reason, line=word.line, column=word.column)
         return cost
 
     # Statements

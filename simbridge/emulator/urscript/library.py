@@ -40,12 +40,13 @@ _COSTS = {
     " get_target_tcp_speed get_tcp_force get_tcp_offset get_target_waypoint force is_steady",
     200: "get_forward_kin get_actual_tool_flange_pose pose_trans pose_inv pose_add pose_sub pose_dist point_dist"
     " rpy2rotvec rotvec2rpy tool_contact force_mode get_rtde_value set_payload set_target_payload set_gravity",
-    50: "integer_to_binary_list binary_list_to_integer str_find to_num",
+    50: "integer_to_binary_list binary_list_to_integer str_find to_num eip_reader_factory eip_writer_factory",
     100: "textmsg popup",
     500: "get_jacobian get_mass_matrix get_coriolis_and_centrifugal_torques set_tcp wrench_trans interpolate_pose"
     " freedrive_mode freedrive_mode_no_incorrect_payload_check teach_mode",
     1000: "get_jacobian_time_derivative socket_open rpc_factory",
 }  # fmt: skip
+_LARGEST_SHARE = 1e6  # of the way between two poses
 _PER_NUMBER = 5  # of a list that is read into an array and returned
 COSTS = {name: cost for cost, names in _COSTS.items() for name in names.split()}
 
@@ -283,6 +284,8 @@ class Library(FunctionGroup):
 
     def do_interpolate_pose(self, _thread: Any, p_from: Any, p_to: Any, alpha: float) -> Pose:
         a, b = _frame("p_from", p_from), _frame("p_to", p_to)
+        if abs(number("alpha", alpha)) > _LARGEST_SHARE:
+            raise InvalidParameter("alpha", short(alpha), f"from {-_LARGEST_SHARE:g} to {_LARGEST_SHARE:g}")
         rotation = pin.exp3(alpha * pin.log3(b.rotation @ a.rotation.T)) @ a.rotation
         return as_pose(pose_of(pin.SE3(rotation, a.translation + alpha * (b.translation - a.translation))))
 
