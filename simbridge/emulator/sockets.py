@@ -26,6 +26,8 @@ _MAX_SOCKETS = 16
 _MAX_BUFFER = 1 << 17
 _MAX_NUMBERS = 30  # URScript reads no more at once
 _ASCII_LIST = re.compile(rb"\(([^()]*)\)")
+# A backslash sequence, or what is between two of them.
+_ESCAPES = re.compile(r"\\.|[^\\]+|\\$")
 
 
 class _Connection:
@@ -267,6 +269,5 @@ def _escaped(text: str) -> bytes:
     """The text with its backslash sequences replaced."""
     named = {"n": b"\n", "r": b"\r", "t": b"\t", "\\": b"\\"}
     return b"".join(
-        named.get(part[1], part.encode()) if part.startswith("\\") else part.encode()
-        for part in re.findall(r"\\.|[^\\]+|\\$", text)
+        named.get(part[1], part.encode()) if part.startswith("\\") else part.encode() for part in _ESCAPES.findall(text)
     )
