@@ -22,6 +22,7 @@ from simbridge.backends.servo_channel import Event, StateRing
 from simbridge.backends.servo_loop import ServoLoop
 from simbridge.backends.servo_process import Session, leave, main
 from simbridge.errors import GuardViolation
+from simbridge.lifeline import end_with_parent
 
 # A period that begins later than this share of itself is missed.
 _LATE = 0.5
@@ -99,4 +100,6 @@ def simulate() -> int:
 if __name__ == "__main__":
     if sys.argv[1] == "servo":
         leave(main(LiveServoSession))
+    # Also where a solver never returns. The servo process does not do this: it brakes the arm first.
+    end_with_parent()
     sys.exit(simulate())

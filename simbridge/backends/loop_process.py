@@ -27,6 +27,7 @@ from typing import IO, Any
 import numpy as np
 
 from simbridge import errors
+from simbridge.lifeline import lifeline_environment
 from simbridge.robot.pose import Array
 from simbridge.scheduling import ask_for_priority, ask_for_short_slices, threads
 from simbridge.ur import errors as controller_errors
@@ -71,6 +72,7 @@ class LoopProcess:
             stderr=self._errors,
             # `-m` searches the working directory first: this one holds the package, and nothing that shadows it.
             cwd=_PACKAGE_ROOT,
+            env={**os.environ, **lifeline_environment()},
             # Ctrl-C reaches only the parent.
             start_new_session=True,
             bufsize=0,

@@ -56,6 +56,9 @@ from simbridge.ur.tables import PROGRAM_RUNS, REALTIME, RTDE, RuntimeState
 SCRIPT_TIMEOUT = 5.0  # s
 # How long a stop may take before the process exits anyway.
 STOP_TIMEOUT = 2  # s
+# How long the loop may take to start, or to come round, before the system ends the process: longer than any parent
+# waits, for the case that the parent has gone and ur_rtde or a solver never returns.
+STUCK_TIMEOUT = 150  # s
 
 
 def send_without_delay(port: int) -> None:
@@ -220,6 +223,7 @@ class Session:
         self._on(Event.SCRIPT_RUNS)
         self._parent.report(event="ready", q=loop.measured.tolist(), notes=notes)
         while True:
+            signal.alarm(STUCK_TIMEOUT)
             for request in self._parent.requests():
                 if request["do"] == "stop":
                     return
@@ -292,6 +296,7 @@ def main(kind: type[Session] = Session) -> int:
     # Ctrl-C is handled by the parent, which then requests a stop.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _terminate)
+    signal.alarm(STUCK_TIMEOUT)
     session = kind(msgspec.json.decode(parent.configuration(), type=ServoConfig), parent)
     failure: BaseException | None = None
     try:

@@ -20,6 +20,7 @@ from simbridge.bench.live import missed_share
 from simbridge.bench.measuring import chromium, client, free_port, timer
 from simbridge.browser.setup import StudioSetup
 from simbridge.browser.studio import TICK, Studio
+from simbridge.lifeline import end_with_parent
 from simbridge.robot.pose import Array
 
 SIZE = {"width": 1280, "height": 800}
@@ -160,4 +161,5 @@ def _serve(port: int) -> None:
 
 
 if __name__ == "__main__":
+    end_with_parent()
     _serve(int(sys.argv[1]))
