@@ -3,8 +3,9 @@
     python tools/net.py record DIRECTORY              with the environment of the checkout to record
     python tools/net.py compare OLD NEW               print what differs; exits with 1 where anything does
 
-A record is a tree of small text files. Arrays are kept as one SHA-256 per column, so that a difference names the
-column. Masked are: columns of the host's clock, wall times, versions, dates, paths, and identities that hash our source.
+A record is a tree of small text files. Arrays are kept as one SHA-256 per column, so that a
+difference names the column. Masked are: columns of the host's clock, wall times, versions, dates,
+paths, and identities that hash our source.
 
 Names that move between packages are imported in one place each; who moves a module adapts the import here.
 """

@@ -2,17 +2,15 @@
 
 Some files are read by libraries that a hostile file can crash, fill with memory or occupy for ever. They run in a
 process of their own, which answers requests one after another; whatever ends it becomes a reason for a refusal.
-This module imports only the standard library, so that the child starts quickly.
+Of the package it imports only `lifeline`, so that the child starts quickly.
 """
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 import resource
-import select
 import signal
 import struct
 import subprocess
@@ -23,6 +21,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import IO
+
+from simbridge.lifeline import end_with_parent, lifeline_environment
 
 # `python -m` searches the working directory first: this one holds the package, and nothing that shadows a library.
 PACKAGE_ROOT = Path(__file__).resolve().parents[2]
@@ -140,7 +140,7 @@ class ReadingProcess:
             # Ctrl-C reaches only the parent, which then ends the child.
             start_new_session=True,
             # Threads of linear algebra reserve memory that would count against the limit.
-            env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
+            env={**os.environ, **lifeline_environment(), "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
             bufsize=0,
         )
 
@@ -195,6 +195,7 @@ def serve(answer: Callable[[bytes], bytes]) -> None:
         answer: The answer to a request. What it raises becomes a `ReadingFailed` that names only the kind of error,
             since its text may quote the file.
     """
+    end_with_parent()
     limits = Limits(**json.loads(sys.argv[1]))
     with open(0, "rb", buffering=0) as requests, open(os.dup(1), "wb", buffering=0) as answers:
         # What a library prints must not become a part of an answer.
@@ -208,9 +209,7 @@ def serve(answer: Callable[[bytes], bytes]) -> None:
 
         while (request := read_frame(requests, sys.maxsize)) is not None:
             _limit_computing_time(limits.cpu)
-            _end_with_parent(requests)
             reply = _answer_within_limits(answer, request, limits)
-            signal.signal(signal.SIGIO, signal.SIG_IGN)
             write_frame(answers, reply)
 
 
@@ -237,18 +236,3 @@ def _set_limit(kind: int, value: int) -> None:
     _, hard = resource.getrlimit(kind)
     soft = value if hard == resource.RLIM_INFINITY else min(value, hard)
     resource.setrlimit(kind, (soft, hard))
-
-
-def _end_with_parent(requests: IO[bytes]) -> None:
-    """Let the system end this process when the parent's end of the pipe closes, even if the parent was killed.
-
-    The signal SIGIO comes with the end of the pipe, and by default ends the process, also while a library computes.
-    """
-    descriptor = requests.fileno()
-    signal.signal(signal.SIGIO, signal.SIG_DFL)
-    fcntl.fcntl(descriptor, fcntl.F_SETOWN, os.getpid())
-    flags = fcntl.fcntl(descriptor, fcntl.F_GETFL)
-    fcntl.fcntl(descriptor, fcntl.F_SETFL, flags | os.O_ASYNC)
-    ended_already, _, _ = select.select([descriptor], [], [], 0.0)
-    if ended_already:
-        sys.exit()
