@@ -17,6 +17,8 @@ from simbridge.ur.errors import LateStates
 WINDOW = 2.0
 # The share of periods without a setpoint at which a motion ends.
 MAX_SHARE = 0.5
+# States that are read within this fraction of a period have arrived together: the loop does not look all the time.
+_TOGETHER = 0.5
 
 
 class StateSupply:
@@ -38,6 +40,8 @@ class StateSupply:
 
     def arrived(self, now: float) -> None:
         """States have arrived together, at a time of the host's clock, s."""
+        if self._arrivals and now - self._arrivals[-1] < _TOGETHER * self._period:
+            return
         self._arrivals.append(now)
         while now - self._arrivals[0] > WINDOW:
             self._arrivals.popleft()

@@ -39,6 +39,8 @@ _LOWEST_PRIORITY = 1
 # For how long states are received, s, and how many requests are sent.
 SECONDS, _REQUESTS = 2.0, 25
 _VERSION_REQUEST = ord("v")
+# States that are read within this time have arrived together, s.
+_TOGETHER = 1e-4
 # Share of the control periods without a setpoint, for want of states, that is no reason for a warning.
 _FEW_UNSENT = 0.02
 # Two periods of an e-Series, our choice; a direct cable needs a tenth of that.
@@ -242,7 +244,8 @@ def network_facts(rtde: Array, dashboard: Array, arrivals: Array, stamps: Array,
     steps = np.rint(np.diff(stamps) / period)
     missed = int(np.maximum(steps - 1.0, 0.0).sum())
     lateness = offsets - offsets.min() if len(offsets) else offsets
-    gaps = np.diff(np.unique(arrivals))
+    gaps = np.diff(arrivals)
+    gaps = gaps[gaps >= _TOGETHER]
     return NetworkFacts(rtde, dashboard, lateness, missed, period, gaps)
 
 
