@@ -43,6 +43,7 @@ from simbridge.backends.servo_channel import (
     next_state,
 )
 from simbridge.backends.servo_loop import ServoLoop
+from simbridge.backends.succession import has_corrupt_number
 from simbridge.backends.tool_watch import ToolWatch
 from simbridge.errors import SimbridgeError
 from simbridge.planning.guard import Guard
@@ -87,6 +88,8 @@ class RtdeLink:
 
         self._config = config
         self._watch = ProgramWatch(config.number)
+        # The newest state of which the program was followed.
+        self._followed: Package | None = None
         self._reader = RtdeReader(config.host, STATE_FIELDS, 1.0 / config.period)
         flags = int(RTDEControlInterface.FLAG_CUSTOM_SCRIPT) | int(RTDEControlInterface.FLAG_NO_WAIT)
         try:
@@ -166,6 +169,10 @@ class RtdeLink:
             state["effort"] = state["actual_current"]
             for name in OPTIONAL_FIELDS:
                 state.setdefault(name, [math.nan] * len(state["actual_q"]))
+            # A state with a corrupt number says nothing of the program; the loop refuses it.
+            if self._followed is not None and has_corrupt_number(self._followed, state):
+                continue
+            self._followed = state
             if self._watch.follow(state) is Program.OTHER:
                 raise errors.ProgramReplaced(self._config.host, *modes_of(state))
         return states

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from simbridge.backends.control_script import COUNTER, NUMBER
 from simbridge.ur.errors import ImplausibleState
 from simbridge.ur.rtde import Package
 
@@ -32,6 +33,8 @@ _LARGEST = {
     "actual_current": 1e3,
 }
 _POSITIONS = ("actual_q", "target_q")
+# How far the control script's counter may go on from one state to the next: a count a cycle, for `MAX_STEP`.
+MAX_COUNTS = 100
 # Fractions of full speed; a little outside of 0 to 1 is rounding.
 _SCALINGS = ("speed_scaling", "target_speed_fraction")
 _SCALING_RANGE = (-0.01, 2.0)
@@ -84,3 +87,18 @@ def check_succession(host: str, before: Package, state: Package, max_velocity: S
             if not distance <= MAX_JOINT_STEP + 2.0 * velocity * step:
                 value = f"{state[field][joint]:.3f} rad for joint {joint + 1}"
                 raise ImplausibleState(host, field, value, f"{distance:.3f} rad from the state before")
+
+    if has_corrupt_number(before, state):
+        reason = "although the count of the control script goes on"
+        raise ImplausibleState(host, NUMBER, f"{state[NUMBER]}, which was {before[NUMBER]}", reason)
+
+
+def has_corrupt_number(before: Package, state: Package) -> bool:
+    """Whether the control script's number is another than in the state before, and yet its count goes on from there.
+
+    Another program in its place does not count at all, or counts from the beginning.
+    """
+    if state.get(NUMBER) == before.get(NUMBER):
+        return False
+    counts: int = state[COUNTER] - before[COUNTER]
+    return before[COUNTER] > MAX_COUNTS and 0 < counts <= MAX_COUNTS

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from simbridge.backends.control_script import COUNTER, NUMBER
 from simbridge.backends.motion import Live, Replay
 from simbridge.backends.servo_loop import FORGET
 from simbridge.backends.state_supply import WINDOW
@@ -188,6 +189,27 @@ def test_a_stop_that_was_seen_is_named_although_states_that_cannot_be_follow():
     bench.link._delay = lambda tick: PERIOD if tick == BAD else 0.0
 
     bench.ends_in(ProtectiveStop, Replay(PLAN))
+
+
+def counting(tick):
+    """The registers of a control script that counts each tick."""
+    return {NUMBER: 77, COUNTER: 1000 + tick}
+
+
+def test_another_number_of_a_control_script_whose_count_goes_on_is_refused():
+    changes = {tick: counting(tick) for tick in range(500)}
+    bench = Bench(PERIOD, changes=changes, corrupted={BAD: {NUMBER: 78}})
+
+    assert bench.ends_in(ImplausibleState, Replay(PLAN)).field == NUMBER
+
+
+def test_another_control_script_that_counts_from_the_beginning_is_no_corrupt_state():
+    changes = {tick: counting(tick) for tick in range(BAD)} | {BAD: {NUMBER: 78, COUNTER: 1}}
+    bench = Bench(PERIOD, changes=changes)
+
+    bench.run(Replay(PLAN))
+
+    assert bench.loop.idle
 
 
 def test_a_state_that_is_older_than_the_last_is_ignored():
