@@ -28,7 +28,7 @@ import numpy as np
 
 from simbridge.backends.motion import Live, Motion, Record, Samples, Sent
 from simbridge.backends.state_supply import StateSupply
-from simbridge.backends.succession import check_state, check_succession
+from simbridge.backends.succession import MAX_STEP, check_state, check_succession
 from simbridge.backends.tool_watch import ToolWatch
 from simbridge.planning.guard import Guard
 from simbridge.robot.pose import Array
@@ -359,13 +359,15 @@ class ServoLoop:
 
         Raises:
             ImplausibleState: One cannot follow the last, and the arm is not being braked.
+            StaleState: Likewise, and so much time has passed on this computer, too.
         """
         arrival = self._clock.monotonic()
+        quiet = arrival - self._arrival
         newer = False
         for state in states:
             if not state["timestamp"] > self.state["timestamp"]:
                 continue
-            if not self._can_follow(state):
+            if not self._can_follow(state, quiet):
                 continue
             newer = True
             self._arrival = arrival
@@ -375,14 +377,18 @@ class ServoLoop:
             self._supply.arrived(arrival)
         return newer
 
-    def _can_follow(self, state: Package) -> bool:
-        """Whether a newer state is used; see `_take` for what it raises."""
+    def _can_follow(self, state: Package, quiet: float) -> bool:
+        """Whether a newer state, before which none came for `quiet` s, is used; see `_take` for what it raises."""
         try:
             check_succession(self._host, self.state, state, self._max_velocity)
         except ImplausibleState:
             # A stop that was seen before is the cause of the end.
             if self._braking or self._stopped is not None:
                 return False
+            # Both computers may have stood still, as when one is a virtual machine on the other.
+            step = state["timestamp"] - self.state["timestamp"]
+            if quiet > STALE and MAX_STEP < step < quiet + STALE:
+                raise StaleState(self._host, self.state["timestamp"], quiet) from None
             raise
         return True
 

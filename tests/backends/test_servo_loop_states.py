@@ -191,6 +191,24 @@ def test_a_stop_that_was_seen_is_named_although_states_that_cannot_be_follow():
     bench.ends_in(ProtectiveStop, Replay(PLAN))
 
 
+def test_a_clock_that_goes_on_while_both_computers_stand_still_is_stale():
+    later = {tick: {"timestamp": tick * PERIOD + 0.5} for tick in range(BAD, BAD + 500)}
+    bench = Bench(PERIOD, freezes={BAD: 0.5}, corrupted=later)
+    bench.play(Replay(PLAN))
+    wait_for_states = bench.link.states
+
+    def stand_still(timeout):
+        # From here on nothing is looked at until half a second has passed.
+        frozen = bench.link._tick == BAD
+        return wait_for_states(0.6 if frozen else timeout)
+
+    bench.link.states = stand_still
+
+    with pytest.raises(StaleState):
+        for _ in range(2000):
+            bench.loop.slot()
+
+
 def counting(tick):
     """The registers of a control script that counts each tick."""
     return {NUMBER: 77, COUNTER: 1000 + tick}
