@@ -154,6 +154,19 @@ def test_a_payload_that_a_gripper_sets_is_an_event_and_a_cause_and_the_session_g
     assert [(change["mass"], change["cog"]) for change in changes] == [(1.5, [0.0, 0.0, 0.1])]
 
 
+def test_after_a_stop_a_session_is_engaged_again_with_the_payload_that_a_gripper_has_set(e_series, tmp_path):
+    with live(e_series, tmp_path / "run") as session:
+        session.engage()
+        run_secondary_program(e_series, "set_payload(1.5, [0, 0, 0.1])")
+        e_series.do("protective_stop")
+        wait_for(lambda: session.status.error is not None, "no error")
+        e_series.set(unlock_delay=0.0)
+
+        session.engage()
+
+        assert session.status.error is None
+
+
 def test_a_tcp_that_is_changed_during_a_session_ends_it_by_name(e_series, tmp_path):
     with live(e_series, tmp_path / "run") as session:
         session.engage()
