@@ -18,8 +18,8 @@ from typing import Any, Literal
 Cause = Literal[
     "completed", "refused", "protective_stop", "emergency_stop", "safeguard_stop", "safety_fault", "program_stopped",
     "program_paused", "program_replaced", "power_off", "remote_control_lost", "connection_lost", "controller_restarted",
-    "arm_changed", "stale_state", "guard", "interrupted", "terminated", "hangup", "parent_lost", "servo_process_lost",
-    "disk_full", "internal_error", "unknown",
+    "arm_changed", "tool_changed", "stale_state", "late_states", "implausible_state", "guard", "interrupted",
+    "terminated", "hangup", "parent_lost", "servo_process_lost", "disk_full", "internal_error", "unknown",
 ]  # fmt: skip
 """What ends a run, as in `ended_by` of summary.json; docs/hardware.md says what each looks like."""
 

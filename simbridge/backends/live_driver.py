@@ -38,6 +38,8 @@ class LiveDriver(ABC):
         channel: Inputs are posted to it, and periods appear in it; None while no loop runs.
         ring: The states appear in it; None likewise.
         subjects: The names that subjects of causes may have.
+        payload_changes: The payloads that were set on the controller since: `mass`, kg, and `cog` (3,), m; whoever
+            reads them removes them.
     """
 
     capabilities: Capabilities
@@ -48,6 +50,7 @@ class LiveDriver(ABC):
         self.channel: LiveChannel | None = None
         self.ring: StateRing | None = None
         self.subjects: tuple[str, ...] = ()
+        self.payload_changes: list[dict[str, Any]] = []
         self._process: LoopProcess | None = None
 
     def open(self) -> None:  # noqa: B027 (only a controller has something to check)
@@ -146,7 +149,9 @@ class ControllerDriver(LiveDriver):
 
     def poll(self, states: list[ArmState]) -> SimbridgeError | None:
         try:
-            self._backend.session_events(states)
+            for event in self._backend.session_events(states):
+                if event["event"] == "payload":
+                    self.payload_changes.append({"mass": event["mass"], "cog": event["cog"]})
         except SimbridgeError:
             self._ended = True
             raise

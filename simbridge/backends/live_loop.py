@@ -166,12 +166,14 @@ class LiveLoop:
         clock: The loop's clock, s.
         timed: Whether the time that a step takes counts.
         late: Whether the speed is lower than the controller's because commands were late.
+        other_payload: The controller's payload, kg, while it is another than at the begin of the session; else None.
 
     Attributes:
         requests: Orders, one of which is taken in each period.
     """
 
     can_wait, finished, slows_in_gaps = True, False, True
+    payload_may_change = True
 
     def __init__(
         self,
@@ -182,7 +184,9 @@ class LiveLoop:
         *,
         timed: bool = True,
         late: Callable[[], bool] = lambda: False,
+        other_payload: Callable[[], float | None] = lambda: None,
     ) -> None:
+        self._other_payload = other_payload
         self._late, self._waiting = late, WaitingTime()
         self._motion, self._channel, self._period, self._clock, self._timed = motion, channel, period, clock, timed
         self._subjects = {name: index for index, name in reversed([*enumerate(motion.subjects)])}
@@ -222,6 +226,9 @@ class LiveLoop:
         if any(cause.name == "speed_slider" for cause in step.causes) and self._late():
             late = Cause("late_commands", "", rate)
             step = step._replace(causes=tuple(late if c.name == "speed_slider" else c for c in step.causes))
+        payload = self._other_payload()
+        if payload is not None:
+            step = step._replace(causes=(*step.causes, Cause("payload", "", payload)))
         engagement = self._motion.engagement
         self._channel.write(self._index, now, rate, engagement, request.order, step, took, self._subjects)
         self._index += 1

@@ -46,7 +46,14 @@ class LiveServoSession(Session):
         with new_files_allowed():
             channel = LiveChannel(Path(request["channel"]), joints)
             ring = StateRing(Path(request["ring"]), joints, request["rows"])
-        self._live = LiveLoop(self._motion, channel, config.period, time.monotonic, late=lambda: loop.slowed)
+        self._live = LiveLoop(
+            self._motion,
+            channel,
+            config.period,
+            time.monotonic,
+            late=lambda: loop.slowed,
+            other_payload=lambda: loop.tool.payload.mass if loop.tool.other_payload else None,
+        )
         self._parent.report(event="session", subjects=list(self._motion.subjects))
         loop.play(self._live, ring.write, feedforward=config.feedforward)
         self._on(Event.PLAY)

@@ -217,6 +217,7 @@ _CAUSES = {
     "solver": "The solver takes longer than a period",
     "speed_slider": "The speed is scaled down",
     "late_commands": "Commands come late",
+    "payload": "The controller's payload was changed",
     "halted": "Nobody holds the goal",
     "disengaged": "The arm is not engaged",
     "paused": "The program is paused at the pendant",

@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 
-from simbridge.backends.preflight import SAME_COG, SAME_FLANGE, SAME_MASS, docker_command, same_tcp, tcp_text
+from simbridge.backends.preflight import SAME_FLANGE, docker_command
+from simbridge.backends.tool_watch import SAME_COG, SAME_MASS, same_tcp, tcp_text
 from simbridge.backends.ursim_and_real import mounting_text
 from simbridge.doctor.findings import Finding, failed, passed, unread, warned
 from simbridge.errors import InvalidParameter

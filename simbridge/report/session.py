@@ -42,6 +42,7 @@ MEANINGS = {
     "solver": "a step took longer than a period",
     "speed_slider": "the controller's speed factor",
     "late_commands": "return to full speed after late commands",
+    "payload": "the controller's payload, changed during the session",
     "not_engaged": "input refused",
     "halted": "asked for",
     "disengaged": "asked for",
@@ -123,6 +124,8 @@ def _words(event: Mapping[str, Any]) -> str:
         return f"{event['before']} → {event['after']}{cause}"
     if event["event"] == "stopped":
         return f"stopped: {event['message']}"
+    if event["event"] == "payload":
+        return f"payload set to {event['mass']:g} kg"
     facts = ", ".join(f"{name} {value}" for name, value in event.get("facts", {}).items() if value)
     return f"{event.get('note', event['event'])}{f': {facts}' if facts else ''}"
 

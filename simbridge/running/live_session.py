@@ -386,6 +386,8 @@ class LiveSession:
             self._state, self._error = states[-1] if states else self._state, stopped or self._error
         with self._recording:
             self._recorder.take(periods, states)
+            while self._driver.payload_changes:
+                self._recorder.event(self._clock(), "payload", **self._driver.payload_changes.pop(0))
             if failed:
                 self._recorder.phase = Phase.IDLE
             if stopped is not None:

@@ -239,6 +239,7 @@ _SHOWN = {
     "solver": (1e3, "{:.1f} ms"),
     "speed_slider": (1.0, "{:.2f}"),
     "late_commands": (1.0, "{:.2f}"),
+    "payload": (1.0, "{:.2f} kg"),  # that the controller has, another than at the begin
     "not_engaged": (1.0, ""),
     "halted": (1.0, ""),
     "disengaged": (1.0, ""),
