@@ -24,6 +24,10 @@ Cause = Literal[
 """What ends a run, as in `ended_by` of summary.json; docs/hardware.md says what each looks like."""
 
 
+# A value that a message shows is cut off after so many characters.
+MAX_TEXT = 1_000
+
+
 class SimbridgeError(Exception):
     """Root of every error that simbridge raises on purpose.
 
@@ -98,11 +102,13 @@ class InvalidParameter(Refusal, ValueError):
 
 
 def as_text(value: object) -> str:
-    """A value as text, also where it cannot be printed: a huge integer, or an object whose `__str__` fails."""
+    """A value as text, shortened where it is long, and also where it cannot be printed: a huge integer, or an object
+    whose `__str__` fails."""
     try:
-        return str(value)
+        text = str(value)
     except Exception:
         return f"of type {type(value).__name__}, which cannot be printed"
+    return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]} ..."
 
 
 class InvalidHome(Refusal, ValueError):

@@ -41,9 +41,8 @@ SILENCE = 0.8  # s
 STOP_TIMEOUT = 5.0  # s
 # The directory that contains the package.
 _PACKAGE_ROOT = Path(__file__).parents[2]
-# A field of an error that is larger than this, in bytes, is sent to the parent as text of at most so many characters.
+# A field of an error that is larger than this, in bytes, is sent to the parent as text.
 MAX_FIELD_BYTES = 65_536
-MAX_FIELD_TEXT = 1_000
 # Open files: the standard streams. Not zero, because poll() watches no more descriptors than the limit.
 _NO_MORE_FILES = 3
 
@@ -286,7 +285,7 @@ def _pickled_error(error: errors.SimbridgeError) -> bytes:
     sendable = copy.copy(error)
     for name, value in vars(error).items():
         if not _is_sendable(value):
-            setattr(sendable, name, errors.as_text(value)[:MAX_FIELD_TEXT])
+            setattr(sendable, name, errors.as_text(value))
     return pickle.dumps(sendable)
 
 

@@ -18,7 +18,7 @@ from simbridge.backends.ending import signals_wait
 from simbridge.backends.live_channel import Period
 from simbridge.backends.live_driver import LiveDriver, SteppedDriver
 from simbridge.errors import InvalidParameter, SimbridgeError
-from simbridge.ik.targets import Target, as_joints, as_pose
+from simbridge.ik.targets import Target, as_joints
 from simbridge.planning.live.messages import (
     Input,
     Kind,
@@ -28,6 +28,7 @@ from simbridge.planning.live.messages import (
     chunk_kind,
     chunk_values,
     jog_values,
+    pose_values,
     twist_values,
 )
 from simbridge.recording.live_record import InputRecord
@@ -262,7 +263,7 @@ class LiveSession:
 
     def pose(self, target: Target, *, relative: bool = False) -> None:
         """Go to a pose of the TCP in base_link; or, relative, to that pose from the one at `engage`."""
-        self._give("pose", target, lambda: as_pose(target), relative=relative)
+        self._give("pose", target, lambda: pose_values(target), relative=bool(relative))
 
     def twist(self, twist: ArrayLike, frame: TwistFrame = "base_link") -> None:
         """Move the TCP at a twist (6,), m/s and rad/s, in the axes of base_link, base (the pendant's) or the tool."""
