@@ -17,7 +17,7 @@ from simbridge.backends.loop_process import LoopProcess, Silence, reconstruct_er
 from simbridge.backends.pybullet import PyBulletBackend
 from simbridge.backends.servo_channel import ROWS, StateRing
 from simbridge.backends.servo_client import LoopTiming
-from simbridge.errors import GuardViolation, InvalidParameter, SimbridgeError
+from simbridge.errors import ForeignSolverError, GuardViolation, InvalidParameter, SimbridgeError
 from simbridge.planning.live.messages import Order
 from simbridge.planning.options import Options
 from simbridge.robot.robot import Robot
@@ -85,6 +85,14 @@ class LiveDriver(ABC):
     def end(self) -> None:
         """Bring the arm to rest and end the loop."""
 
+    def _silence_error(self, error: StaleState) -> SimbridgeError:
+        """The error for a loop that was silent for too long: the solver's, if the loop is in it."""
+        if self.channel is None or not self.channel.solving[0]:
+            return error
+        return ForeignSolverError(
+            self.setup.solver_name, f"has not returned for {error.waited:.1f} s, so the arm was stopped"
+        )
+
     @property
     def ending(self) -> Ending | None:
         """See `Backend.ending`."""
@@ -147,6 +155,9 @@ class ControllerDriver(LiveDriver):
     def poll(self, states: list[ArmState]) -> SimbridgeError | None:
         try:
             self._backend.session_events(states)
+        except StaleState as error:
+            self._ended = True
+            raise self._silence_error(error) from None
         except SimbridgeError:
             self._ended = True
             raise
@@ -188,12 +199,17 @@ class SimulationDriver(LiveDriver):
         paths = {"live": str(setup), "channel": str(channel), "ring": str(ring)}
         process.send({**paths, "rows": self.ring.rows, "priority": self._priority})
         process.keep_alive()
+        deadline = time.monotonic() + _START_TIMEOUT
         try:
             while not self.subjects:
-                for event in process.events(_START_TIMEOUT):
+                for event in process.events(0.1):
                     self.subjects = tuple(event.get("subjects", self.subjects))
                     for note in event.get("notes", ()):
                         warnings.warn(note, stacklevel=2)
+                if time.monotonic() > deadline:
+                    # It would not answer a request to stop.
+                    process.kill()
+                    raise StaleState("", 0.0, _START_TIMEOUT, said_by="the process of the simulation")
         except BaseException:
             self.end()
             raise
@@ -212,7 +228,7 @@ class SimulationDriver(LiveDriver):
             if silent:
                 # It would not answer a request to stop.
                 self._process.kill()
-                raise StaleState("", self._newest, silent, said_by="the process of the simulation")
+                raise self._silence_error(StaleState("", self._newest, silent, said_by="the process of the simulation"))
             for event in self._process.events():
                 if event["event"] == "refused":
                     found = reconstruct_error(event)
@@ -251,8 +267,10 @@ class SteppedDriver(LiveDriver):
         self._arm = SimulatedArm(self.setup, motion, self.channel, self.ring).__enter__()
 
     def advance(self) -> None:
-        """One period."""
+        """One period; none after one in which the loop has failed, until `poll` has reported that."""
         assert self._arm is not None
+        if self._stopped is not None and not isinstance(self._stopped, GuardViolation):
+            return
         try:
             self._arm.step()
         except SimbridgeError as error:

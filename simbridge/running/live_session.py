@@ -20,6 +20,8 @@ from simbridge.backends.live_driver import LiveDriver, SteppedDriver
 from simbridge.errors import InvalidParameter, SimbridgeError
 from simbridge.ik.targets import Target, as_joints
 from simbridge.planning.live.messages import (
+    STANDSTILL,
+    Cause,
     Input,
     Kind,
     Order,
@@ -353,8 +355,28 @@ class LiveSession:
         last = self.newest
         if self._ended or last is None:
             return LiveStatus("ended" if self._ended else "idle", (), 1.0, latency, age, error)
+        standstill = self._standstill(last)
+        if standstill is not None:
+            # What the last period reported holds no more: nothing moves the arm until the loop goes on.
+            at_rest = last.phase in (Phase.IDLE, Phase.ENGAGED, Phase.PAUSED)
+            state = last.phase.shown if at_rest else Phase.HOLDING.shown
+            return LiveStatus(state, (standstill.text,), last.rate, latency, age, error)
         causes = tuple(cause.text for cause in last.causes)
         return LiveStatus(last.phase.shown, causes, last.rate, latency, age, error)
+
+    def _standstill(self, last: Period) -> Cause | None:
+        """Where the loop has not gone on from its last period: in its solver, or for another reason, and for how long.
+
+        The process may be halted, or does not get to run. A loop that has not begun, as while it compiles, has no last
+        period.
+        """
+        channel = self._driver.channel
+        if channel is None or isinstance(self._driver, SteppedDriver):
+            return None
+        duration = time.monotonic() - last.now
+        if duration <= STANDSTILL:
+            return None
+        return Cause("solver" if channel.solving[0] else "loop", "", duration)
 
     def _record_on(self) -> None:
         while not self._stop_recording.wait(_RECORD):

@@ -265,10 +265,15 @@ _SHOWN = {
     "halted": (1.0, ""),
     "disengaged": (1.0, ""),
     "paused": (1.0, ""),
+    "loop": (1.0, "{:.2f} s"),  # since the loop began its last period
 }
 NAMES = tuple(_SHOWN)
-STOPS = ("solver", "stale", "halted", "disengaged", "paused")
+STOPS = ("solver", "loop", "stale", "halted", "disengaged", "paused")
 """Causes for which the arm brakes or stands; the others slow it down, or refuse an input."""
+
+
+STANDSTILL = 0.1
+"""A loop that has begun no period for this long, s, stands still: on a controller the script's watchdog ends."""
 
 
 class Cause(NamedTuple):
