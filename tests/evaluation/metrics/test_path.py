@@ -215,7 +215,7 @@ def test_a_long_rest_is_searched_in_little_time() -> None:
     path = np.tile(CORNERS[0], (MANY, 1))
     path[-1000:, 0] += np.linspace(0.0, 0.1, 1000)
 
-    contour = contour_error(t, path, t, path + [0.0, 1e-4, 0.0])
+    contour = contour_error(t, path, t, path + np.array([0.0, 1e-4, 0.0]))
 
     np.testing.assert_allclose(contour.distance, 1e-4, atol=1e-9)
     assert contour.place[0] == 0.0
@@ -225,7 +225,7 @@ def test_a_long_rest_that_trembles_by_less_than_a_tie_is_searched_in_little_time
     t = 0.002 * np.arange(MANY)
     path = CORNERS[0] + 1e-10 * np.random.default_rng(1).normal(size=(MANY, 3))
 
-    contour = contour_error(t, path, t, np.tile(CORNERS[0] + [0.0, 1e-4, 0.0], (MANY, 1)))
+    contour = contour_error(t, path, t, np.tile(CORNERS[0] + np.array([0.0, 1e-4, 0.0]), (MANY, 1)))
 
     np.testing.assert_allclose(contour.distance, 1e-4, atol=2e-9)
 
@@ -235,7 +235,7 @@ def test_rests_within_a_motion_change_no_distance() -> None:
     moving = eight(t)
     resting = np.repeat(moving, 7, axis=0)
     instants = 0.01 * np.arange(len(resting))
-    points = moving + [0.0, 0.0, 1e-3]
+    points = moving + np.array([0.0, 0.0, 1e-3])
 
     contour = contour_error(instants, resting, instants[::7], points)
 
