@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import time
@@ -9,8 +10,12 @@ import time
 import pytest
 
 import simbridge
-from simbridge.errors import ForeignSolverError, InvalidParameter, SimbridgeError
+from simbridge.backends.backend import Ending
+from simbridge.backends.live_driver import LiveDriver
+from simbridge.errors import ForeignSolverError, Interrupted, InvalidParameter, SimbridgeError
 from simbridge.recording.live_record import read_inputs
+from simbridge.running.runner import StoppedAtTheEnd
+from simbridge.running.signals import SignalReceived
 from simbridge.ur.errors import ServoProcessLost, StaleState
 
 pytestmark = pytest.mark.usefixtures("short_pages")
@@ -165,3 +170,35 @@ def test_a_huge_input_is_refused_and_the_arm_goes_on_by_its_rules(tmp_path, give
         assert session.status.state in ("braking", "holding")
 
     assert [record.fate for record in read_inputs(tmp_path / "run")] == ["accepted", "rejected"]
+
+
+def test_a_stop_that_follows_ctrl_c_is_named_alike_everywhere(tmp_path, monkeypatch):
+    seen = Ending(shown=["emergency_stop"], evidence=["safety mode emergency stop"], arm_at_rest=True)
+    monkeypatch.setattr(LiveDriver, "ending", seen)
+
+    with (
+        pytest.raises(StoppedAtTheEnd) as caught,
+        simbridge.live("pybullet", robot="ur10e", out=tmp_path / "run", realtime=False) as session,
+    ):
+        session.engage()
+        session.advance(0.1)
+        raise SignalReceived(signal.SIGINT)
+
+    summary = json.loads((tmp_path / "run" / "summary.json").read_text())
+    assert summary["ended_by"]["cause"] == caught.value.cause == "emergency_stop"
+    assert session.status.error is caught.value
+    assert "The session was interrupted." in str(caught.value) and "emergency stop" in str(caught.value)
+    assert caught.value.run_directory == tmp_path / "run"
+
+
+def test_a_signal_that_ends_a_session_names_its_directory(tmp_path):
+    with (
+        pytest.raises(Interrupted) as caught,
+        simbridge.live("pybullet", robot="ur10e", out=tmp_path / "run", realtime=False) as session,
+    ):
+        session.engage()
+        session.advance(0.1)
+        raise SignalReceived(signal.SIGTERM)
+
+    assert (caught.value.number, caught.value.cause) == (signal.SIGTERM, "terminated")
+    assert caught.value.run_directory == tmp_path / "run"
