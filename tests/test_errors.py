@@ -28,7 +28,7 @@ from simbridge.errors import (
     TargetOutOfReach,
     UnstableSolver,
     as_text,
-)
+)from simbridge.running.runner import StoppedAtTheEnd
 
 # Arguments of a constructor whose value must be of a certain kind; the others are numbers or text.
 VALUES: dict[str, Any] = {
@@ -50,6 +50,7 @@ EXAMPLES: dict[str, Callable[[], SimbridgeError]] = {
     "LimitExceeded": lambda: LimitExceeded("Too fast.", "velocity", value=3.0, limit=2.0, **AT_SAMPLE),
     "PlanRefused": lambda: PlanRefused("Refused.", value=3.0, limit=2.0, **AT_SAMPLE),
     "PlannedCollision": lambda: PlannedCollision("Too near.", "self", ("a", "b"), value=-0.01, **AT_SAMPLE),
+    "StoppedAtTheEnd": lambda: StoppedAtTheEnd("It was interrupted.", "protective_stop", ("seen",)),
     "TargetOutOfReach": lambda: TargetOutOfReach("Too far.", distance=0.2, angle=0.1, **AT_SAMPLE),
     "UnstableSolver": lambda: UnstableSolver(9.0, 0.5, needed=(1.0, 0.1)),
 }

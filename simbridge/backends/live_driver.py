@@ -17,7 +17,7 @@ from simbridge.backends.loop_process import LoopProcess, Silence, reconstruct_er
 from simbridge.backends.pybullet import PyBulletBackend
 from simbridge.backends.servo_channel import ROWS, StateRing
 from simbridge.backends.servo_client import LoopTiming
-from simbridge.errors import ForeignSolverError, GuardViolation, InvalidParameter, SimbridgeError
+from simbridge.errors import GuardViolation, InvalidParameter, SimbridgeError
 from simbridge.planning.live.messages import Order
 from simbridge.planning.options import Options
 from simbridge.robot.robot import Robot
@@ -85,13 +85,12 @@ class LiveDriver(ABC):
     def end(self) -> None:
         """Bring the arm to rest and end the loop."""
 
-    def _silence_error(self, error: StaleState) -> SimbridgeError:
-        """The error for a loop that was silent for too long: the solver's, if the loop is in it."""
+    def _silence_error(self, error: StaleState) -> StaleState:
+        """The error for a loop that was silent for too long, which names the solver if the loop is in it."""
         if self.channel is None or not self.channel.solving[0]:
             return error
-        return ForeignSolverError(
-            self.setup.solver_name, f"has not returned for {error.waited:.1f} s, so the arm was stopped"
-        )
+        process = f"{error.said_by}, in a step of the solver {self.setup.solver_name} that has not returned,"
+        return StaleState(error.host, error.timestamp, error.waited, said_by=process)
 
     @property
     def ending(self) -> Ending | None:

@@ -80,7 +80,7 @@ def test_an_exception_is_named_as_the_solvers(tmp_path, fresh, name):
         ("raises", ForeignSolverError),
         ("leaves", ForeignSolverError),
         ("interrupts", ForeignSolverError),
-        ("hangs", ForeignSolverError),
+        ("hangs", StaleState),
         ("dies", ServoProcessLost),
     ],
 )
