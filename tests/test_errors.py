@@ -28,7 +28,8 @@ from simbridge.errors import (
     TargetOutOfReach,
     UnstableSolver,
     as_text,
-)from simbridge.running.runner import StoppedAtTheEnd
+)
+from simbridge.running.runner import StoppedAtTheEnd
 
 # Arguments of a constructor whose value must be of a certain kind; the others are numbers or text.
 VALUES: dict[str, Any] = {
