@@ -286,9 +286,11 @@ class LiveMotion:
         """
         solver = self._solver
         self.solving[0] = 1.0
-        with named_failures(solver):
-            answer = solver.step(self._target)
-        self.solving[0] = 0.0
+        try:
+            with named_failures(solver):
+                answer = solver.step(self._target)
+        finally:
+            self.solving[0] = 0.0
         return checked_answer(solver.name, answer, self._robot.n)
 
     def _slower(self, q: Array, proposed: Array) -> float:
