@@ -24,6 +24,10 @@ Cause = Literal[
 """What ends a run, as in `ended_by` of summary.json; docs/hardware.md says what each looks like."""
 
 
+# A value that a message shows is cut off after so many characters.
+MAX_TEXT = 1_000
+
+
 class SimbridgeError(Exception):
     """Root of every error that simbridge raises on purpose.
 
@@ -36,6 +40,28 @@ class SimbridgeError(Exception):
     cause: Cause = "unknown"
     aftermath = ""
     run_directory: Path | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Let pickle restore the fields as they are, whatever the arguments of the class are."""
+        fields = dict(vars(self))
+        # OSError and ImportError keep these outside of the dictionary of attributes.
+        for name in ("errno", "msg"):
+            if getattr(self, name, None) is not None:
+                fields[name] = getattr(self, name)
+        return _restore_error, (type(self), self.args, fields)
+
+
+def _restore_error(kind: type[SimbridgeError], args: tuple[Any, ...], fields: dict[str, Any]) -> SimbridgeError:
+    """An error of a class with these arguments and fields, without a call of its constructor."""
+    # The built-in exception whose memory layout the class has: another's `__new__` would refuse it.
+    builtin: Any = kind
+    while builtin.__module__ != "builtins":
+        builtin = builtin.__base__
+    error: SimbridgeError = builtin.__new__(kind)
+    error.args = args
+    for name, value in fields.items():
+        setattr(error, name, value)
+    return error
 
 
 class Refusal(SimbridgeError):
@@ -72,7 +98,17 @@ class InvalidParameter(Refusal, ValueError):
         self.name, self.value, self.needed = name, value, needed
         # A setting that may be several numbers, but not a shape such as (7,).
         shown = value[0] if isinstance(value, tuple) and len(value) == 1 and isinstance(value[0], float) else value
-        super().__init__(f"The {name} is {shown}; it must be {needed}.")
+        super().__init__(f"The {name} is {as_text(shown)}; it must be {needed}.")
+
+
+def as_text(value: object) -> str:
+    """A value as text, shortened where it is long, and also where it cannot be printed: a huge integer, or an object
+    whose `__str__` fails."""
+    try:
+        text = str(value)
+    except Exception:
+        return f"of type {type(value).__name__}, which cannot be printed"
+    return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]} ..."
 
 
 class InvalidHome(Refusal, ValueError):

@@ -190,7 +190,12 @@ class ControllerBackend(Backend):
                 self._received(state)
                 self._timing.add(state)
             events = self._process.events()
-            self._check_silence()
+            try:
+                self._check_silence()
+            except StaleState:
+                # It would not answer a request to stop; the script's watchdog has braked the arm.
+                self._process.kill()
+                raise
         return events
 
     def _received(self, state: ArmState) -> ArmState:

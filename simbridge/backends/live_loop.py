@@ -24,7 +24,7 @@ from simbridge.backends.servo_channel import StateRing
 from simbridge.errors import GuardViolation, InvalidParameter
 from simbridge.ik.callable_solver import named_solver
 from simbridge.ik.solver import Solver
-from simbridge.planning.live.messages import Cause, Input, Order, Phase
+from simbridge.planning.live.messages import STANDSTILL, Cause, Input, Order, Phase
 from simbridge.planning.live.motion import LiveMotion
 from simbridge.planning.live.options import LiveOptions
 from simbridge.planning.options import Options
@@ -78,6 +78,11 @@ class LiveSetup:
     run_options: Options | None = None
     directory: str = field(default_factory=os.getcwd)
     paths: tuple[str, ...] = field(default_factory=lambda: tuple(sys.path))
+
+    @property
+    def solver_name(self) -> str:
+        """The solver's name, as in messages."""
+        return self.solver if isinstance(self.solver, str) else self.solver.name
 
     def pickled(self) -> bytes:
         """For another process.
@@ -189,6 +194,9 @@ class LiveLoop:
         self._other_payload = other_payload
         self._late, self._waiting = late, WaitingTime()
         self._motion, self._channel, self._period, self._clock, self._timed = motion, channel, period, clock, timed
+        motion.solving = channel.solving
+        # When the last period began, s.
+        self._begun_at: float | None = None
         self._subjects = {name: index for index, name in reversed([*enumerate(motion.subjects)])}
         self.requests: deque[Request] = deque()
         self._index, self._slow, self._slowest = 0, 0, 0.0
@@ -220,6 +228,9 @@ class LiveLoop:
         if took > self._period:
             self._slowest = took
             step = step._replace(causes=(Cause("solver", "", took), *step.causes))
+        elif self._begun_at is not None and now - self._begun_at > STANDSTILL:
+            step = step._replace(causes=(Cause("loop", "", now - self._begun_at), *step.causes))
+        self._begun_at = now
         if self._slow >= SLOW_STEPS and step.phase is not Phase.IDLE:
             self.requests.appendleft(Request(Order.TOO_SLOW))
             self._slow = 0

@@ -10,18 +10,20 @@ from __future__ import annotations
 
 import json
 import math
+import signal
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
 from simbridge.backends.live_channel import LiveChannel
-from simbridge.backends.live_loop import LiveLoop, Request, SimulatedArm, unpickled
+from simbridge.backends.live_loop import LiveLoop, LiveSetup, Request, SimulatedArm, unpickled
 from simbridge.backends.loop_process import Parent, error_facts, minimize_latency, new_files_allowed
 from simbridge.backends.servo_channel import Event, StateRing
 from simbridge.backends.servo_loop import ServoLoop
 from simbridge.backends.servo_process import Session, leave, main
 from simbridge.errors import GuardViolation
+from simbridge.ik.faults import solver_failure
 from simbridge.lifeline import end_with_parent
 
 # A period that begins later than this share of itself is missed.
@@ -33,8 +35,17 @@ class LiveServoSession(Session):
 
     def _prepare(self) -> None:
         assert self._config.live is not None
-        self._motion = unpickled(Path(self._config.live).read_bytes()).motion()
+        setup = unpickled(Path(self._config.live).read_bytes())
+        self._solver_name = setup.solver_name
+        self._motion = setup.motion()
         self._live: LiveLoop | None = None
+
+    def run(self) -> None:
+        """See `Session.run`."""
+        try:
+            super().run()
+        except KeyboardInterrupt as error:
+            raise solver_failure(self._solver_name, error) from error
 
     def _take(self, loop: ServoLoop, request: dict[str, Any]) -> None:
         """Begin the session, or pass on an order."""
@@ -67,6 +78,14 @@ def _serve(parent: Parent) -> None:
     """
     request = json.loads(parent.configuration())
     setup = unpickled(Path(request["live"]).read_bytes())
+    try:
+        _simulate(parent, request, setup)
+    except KeyboardInterrupt as error:
+        raise solver_failure(setup.solver_name, error) from error
+
+
+def _simulate(parent: Parent, request: dict[str, Any], setup: LiveSetup) -> None:
+    """See `_serve`; request: the configuration."""
     motion, n = setup.motion(), setup.robot.n
     channel = LiveChannel(Path(request["channel"]), n)
     ring = StateRing(Path(request["ring"]), n, request["rows"])
@@ -96,6 +115,8 @@ def _serve(parent: Parent) -> None:
 def simulate() -> int:
     """Serve the parent of a simulated arm; returns the exit status."""
     parent = Parent()
+    # Ctrl-C is handled by the parent, so that a KeyboardInterrupt here is one that the solver raises.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         _serve(parent)
     except Exception as error:

@@ -18,6 +18,7 @@ from simbridge.recording.live_record import EVENTS, INPUTS, InputRecord, JsonLin
 from simbridge.recording.log import LiveSample, LogWriter, Sample
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.robot.pose import Array
+from simbridge.robot.robot import floats
 
 # Inputs that wait to be recorded: half a minute at 1 kHz.
 _WAITING = 32_768
@@ -280,8 +281,8 @@ def input_record(given: Input) -> InputRecord:
 def plain_numbers(given: Any) -> Any:
     """What was given, as plain numbers for the record; None where it is none."""
     try:
-        numbers = np.asarray(given, dtype=float)
-    except (TypeError, ValueError):
+        numbers = floats(given)
+    except ValueError:
         return None
     finite = numbers.ndim in (1, 2) and numbers.size <= 4096
     return [None if not math.isfinite(v) else v for v in numbers.ravel().tolist()] if finite else None
