@@ -123,12 +123,10 @@ class Page:
             self._locked += handles
 
     def _access(self) -> None:
-        """The token's field and the button that takes control."""
+        """The button that takes control."""
         self._role = self._gui.add_markdown("", visible=False)
-        self._token = self._gui.add_text("token", "", visible=False, hint="It is printed in the terminal.")
         self._take = self._button("Take control", "take control", visible=False)
-        self._on(self._token, "token")
-        # They work where nothing else does.
+        # It works where nothing else does.
         self._inputs.handles.clear()
 
     def _controller_part(self) -> None:
@@ -265,19 +263,18 @@ class Page:
             self._set(handle, tuple((numbers.round(digits) + 0.0).tolist()))
         self._frame.show(goal)
 
-    def show_role(self, *, drives: bool, admitted: bool, driver: int | None) -> None:
+    def show_role(self, *, drives: bool, driver: int | None) -> None:
         """Whether this page acts: where it does not, its controls are disabled."""
         self._drives = drives
         if drives:
             words = ""
-        elif not admitted:
-            words = "Enter the token from the terminal to act."
+        elif driver is None:
+            words = "No page drives."
         else:
-            words = "No page drives." if driver is None else f"Page {driver} drives. This one only watches."
+            words = f"Page {driver} drives. This one only watches."
         self._set(self._role, words, "content")
         self._set(self._role, bool(words), "visible")
-        self._set(self._token, not admitted, "visible")
-        self._set(self._take, admitted and not drives, "visible")
+        self._set(self._take, not drives, "visible")
         self._disable()
         self._set(self._frame.handle, drives, "visible")
         if not self._controlled:
@@ -288,10 +285,6 @@ class Page:
         for handle in self._inputs.handles:
             busy = self._moving and handle in self._settings
             self._set(handle, not self._drives or busy or handle in self._locked, "disabled")
-
-    def refuse_token(self) -> None:
-        """Say that the token was not the right one."""
-        self._set(self._role, "That is not the token that was printed in the terminal.", "content")
 
     def show(self, shown: Shown) -> None:
         """Show texts."""

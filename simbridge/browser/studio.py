@@ -7,7 +7,6 @@ beside it.
 from __future__ import annotations
 
 import contextlib
-import io
 import queue
 import shutil
 import sys
@@ -34,6 +33,8 @@ from simbridge.browser.workspace import Workspace
 from simbridge.errors import SimbridgeError
 from simbridge.planning.options import Options
 from simbridge.planning.scenario import load_scenario
+from simbridge.report.guarded_viser import GuardedViserServer
+from simbridge.report.page_gate import PageGate
 from simbridge.robot.pose import Array
 from simbridge.scheduling import ask_for_short_slices
 
@@ -56,11 +57,6 @@ _CONTROLS = {"home": "start", "here": "start"}
 _PATIENCE = 60.0
 
 
-class _Server(viser.ViserServer):
-    def request_share_url(self, verbose: bool = True) -> None:
-        """Nothing: any page could otherwise open a tunnel by which the studio is public."""
-
-
 class Studio:
     """A studio. A context manager; `run` serves its pages until `close` is called.
 
@@ -71,8 +67,8 @@ class Studio:
         scenario: What is chosen to be played.
 
     Attributes:
-        url: Of the page.
-        access: Who may act.
+        url: Of the page. Its path is the token without which nobody sees the page or acts.
+        access: Which page drives.
 
     Raises:
         PortInUse: The port is in use.
@@ -86,8 +82,10 @@ class Studio:
         # Refused now, and not when it is played.
         load_scenario(scenario, setup.arm, setup.options.reading)
         self._setup, self._scenario, self._listen, self._port = setup, scenario, listen, port
-        self.url = f"http://{listen}:{port}"
-        self.access = Access(token=not (setup.simulated and on_loopback(listen)))
+        self._gate = PageGate(any_host=not on_loopback(listen))
+        host = f"[{listen}]" if ":" in listen else listen
+        self.url = f"http://{host}:{port}/{self._gate.token}/"
+        self.access = Access()
         self._events: queue.Queue[Event] = queue.Queue()
         self._pages: dict[int, Page] = {}
         self._sessions = 0
@@ -103,9 +101,8 @@ class Studio:
             arm = None if self._setup.simulated else ControlledArm(self._setup, self._ask)
             self.workspace = Workspace(self._setup, arm, self._simulate, self.beside, self._scenario, self._folder)
             stack.callback(self.workspace.close)
-            with contextlib.redirect_stdout(io.StringIO()):
-                self._server = _Server(self._listen, self._port, "simbridge studio", verbose=False)
-            stack.callback(self._stop_server)
+            self._server = GuardedViserServer(self._gate, self._listen, self._port, "simbridge studio")
+            stack.callback(self._server.stop)
             if self._server.get_port() != self._port:
                 # Somebody took it meanwhile.
                 raise PortInUse(self._listen, self._port)
@@ -129,10 +126,6 @@ class Studio:
     def _simulate(self, setup: StudioSetup, q: Array | None) -> Simulation:
         self._sessions += 1
         return Simulation(setup, self._folder / f"session{self._sessions}", q).__enter__()
-
-    def _stop_server(self) -> None:
-        with contextlib.redirect_stdout(io.StringIO()):
-            self._server.stop()
 
     def close(self) -> None:
         """End it; from any thread."""
@@ -249,7 +242,7 @@ class Studio:
 
     def _take(self, event: Event) -> None:
         page = self._pages.get(event.page)
-        if event.name in ("opened", "closed", "token", "take control"):
+        if event.name in ("opened", "closed", "take control"):
             try:
                 self._take_access(event, page)
             except Exception as error:  # a page that cannot be shown must not end the server
@@ -285,7 +278,7 @@ class Studio:
             self._say(control, error)
 
     def _take_access(self, event: Event, page: Page | None) -> None:
-        wrong, before = False, self.access.driver
+        before = self.access.driver
         if event.name == "opened":
             self._pages[event.page] = self._page(event.value)
             self.access.opened(event.page)
@@ -293,17 +286,13 @@ class Studio:
         elif event.name == "closed":
             self._pages.pop(event.page, None)
             self.access.closed(event.page)
-        elif event.name == "token" and page is not None:
-            wrong = not self.access.shows(event.page, event.value)
         elif page is not None:
             self.access.takes_control(event.page)
         driver = self.access.driver
         if driver != before:
             self.workspace.on_left(None)
         for number, one in self._pages.items():
-            one.show_role(drives=driver == number, admitted=self.access.admitted(number), driver=driver)
-        if wrong and page is not None:
-            page.refuse_token()
+            one.show_role(drives=driver == number, driver=driver)
 
     def _page(self, client: viser.ClientHandle) -> Page:
         arm = self.workspace.arm.robot
@@ -365,7 +354,7 @@ def studio(
         port: The page's.
 
     Returns:
-        The studio; `url` is its page's address, `access.token` what a page must enter, and `close()` ends it.
+        The studio; `url` is its page's address, which gives access to it, and `close()` ends it.
 
     Raises:
         PortInUse: The port is in use.
