@@ -16,6 +16,7 @@ import pinocchio as pin
 import viser
 from markupsafe import escape
 
+from simbridge.browser.offers import EventRefused
 from simbridge.browser.setup import Control
 from simbridge.browser.view import SOURCES, Curve, Event, Shown, table
 from simbridge.browser.widgets import ErrorPlot, GoalFrame, Inputs, JointPlots
@@ -80,7 +81,7 @@ class Page:
             if controlled:
                 self._controller_part()
             self._goal_tab()
-            self._frame = GoalFrame(client, self._inputs.event, scale, height)
+            self._frame = GoalFrame(client, self._inputs, scale, height)
         with tabs.add_tab("Solver"):
             self._solver_tab()
         with tabs.add_tab("Arm"):
@@ -179,11 +180,16 @@ class Page:
         if self._controlled:
             return
         self._moves = self._gui.add_button_group("motion", ("Play", "Pause", "Stop"))
+        self._inputs.note_offer(self._moves)
 
         @self._moves.on_click
         async def _(event: viser.GuiEvent[Any]) -> None:
-            if event.client_id is not None:
-                self._inputs.event(self._moves.value.lower())
+            if event.client_id is None:
+                return
+            try:
+                self._inputs.event(self._inputs.checked(self._moves, "motion").lower())
+            except EventRefused as error:
+                self._inputs.refuse(error)
 
         self._note("play")
         self._scrub = self._on(self._gui.add_slider("time, %", 0.0, 100.0, 0.1, 0.0), "scrub")
@@ -191,7 +197,8 @@ class Page:
         self._note("keep")
         kept = self._gui.add_text("kept run", "", hint="Its directory, such as runs/circle-1.")
         self._inputs.handles.append(kept)
-        self._button("Load", "load", lambda: kept.value, hint="Shows a kept run of this arm.")
+        self._inputs.note_offer(kept)
+        self._button("Load", "load", lambda: self._inputs.checked(kept, "load"), hint="Shows a kept run of this arm.")
         self._note("load")
 
     def offer(self, *controls_of: list[Control]) -> None:
@@ -199,7 +206,8 @@ class Page:
         for name, (_, *handles) in self._controls.items():
             for handle in (*handles, self._notes.pop(name)):
                 handle.remove()
-                for known in (self._inputs.handles, self._settings, self._locked):
+                self._inputs.forget(handle)
+                for known in (self._settings, self._locked):
                     if handle in known:
                         known.remove(handle)
         self._controls.clear()
@@ -227,7 +235,7 @@ class Page:
             # A field takes as many decimals as its step has.
             step = 1.0 if control.kind == "whole" else 10.0 ** (math.floor(math.log10(shown or 0.1)) - 2)
             handle = self._gui.add_number(control.label, shown, step=step, **facts)
-        self._on(handle, "change", lambda value: (control.name, value))
+        self._on(handle, "change", lambda value: (control.name, value), control=control.name)
         reset = self._button(f"Reset {control.label}", "change", lambda: (control.name, None), visible=False)
         self._note(control.name)
         self._controls[control.name] = (control, handle, reset)
@@ -248,7 +256,7 @@ class Page:
         self._set(self._speed, round(speed))
         self._set(self._rival, rival)
         if scenario not in self._scenario.options:
-            self._scenario.options = (*self._scenario.options, scenario)
+            self._set(self._scenario, (*self._scenario.options, scenario), "options")
         self._set(self._scenario, scenario)
 
     def show_goal(self, goal: pin.SE3, start: Array) -> None:

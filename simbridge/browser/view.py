@@ -19,12 +19,16 @@ from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.text import degrees, millimetres
 
+# In place of a page's number: the event is of none, or it is what was done beside the loop.
+NO_PAGE = -1
+BESIDE = -2
+
 
 class Event(NamedTuple):
     """Something that happened in a page.
 
     Attributes:
-        page: Its number.
+        page: Its number, `NO_PAGE` or `BESIDE`.
         name: What happened.
         value: With what.
         at: When it arrived, on the monotonic clock, s; infinite for one that is never too old.

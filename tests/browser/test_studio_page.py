@@ -15,7 +15,6 @@ from urllib.parse import urlsplit
 import numpy as np
 import pytest
 
-import simbridge
 from simbridge.bench.measuring import free_port
 from simbridge.browser.studio import PortInUse, studio
 from simbridge.recording.log_reader import read_log
