@@ -147,6 +147,10 @@ class Switch:
         return isinstance(value, bool)
 
 
+# What a control offers that is no longer there.
+NOTHING = Choice(())
+
+
 def is_finite_number(value: Any) -> bool:
     """Whether a value is a real number that is neither infinite nor nan, and no truth value."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):

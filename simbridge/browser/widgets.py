@@ -17,7 +17,7 @@ import pinocchio as pin
 import viser
 from viser import uplot
 
-from simbridge.browser.offers import EventRefused, Offer, UnitQuaternion, Vector, check_offered, offer_of
+from simbridge.browser.offers import NOTHING, EventRefused, Offer, UnitQuaternion, Vector, check_offered, offer_of
 from simbridge.browser.view import SOURCES, Curve, Event
 from simbridge.report.arm_scene import wxyz
 from simbridge.robot.pose import Array
@@ -85,7 +85,8 @@ class Inputs:
         self.note_offer(handle)
 
         async def changed(event: viser.GuiEvent[Any]) -> None:
-            if event.client_id is None:
+            # A handle that has no offer any more was removed while the event was on its way.
+            if event.client_id is None or id(handle) not in self._offers:
                 return
             try:
                 checked = self.checked(handle, control or name)
@@ -117,7 +118,8 @@ class Inputs:
             EventRefused: The handle does not offer it.
         """
         value = handle.value
-        check_offered(control, value, self._offers[id(handle)])
+        offer = self._offers.get(id(handle), NOTHING)
+        check_offered(control, value, offer)
         return value
 
     def forget(self, handle: Any) -> None:

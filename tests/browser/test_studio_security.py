@@ -5,11 +5,14 @@ from __future__ import annotations
 import contextlib
 import http.client
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
 
+import msgspec
 import pytest
 import viser
+import zstandard
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
@@ -19,6 +22,11 @@ from simbridge.browser import studio as studio_module
 from simbridge.report.guarded_viser import UnguardedServer
 
 VERSION = f"viser-v{viser.__version__}"
+
+CAMERA = {
+    "wxyz": [1, 0, 0, 0], "position": [1, 1, 1], "fov": 1.0, "near": 0.1, "far": 100.0, "image_height": 500,
+    "image_width": 500, "look_at": [0, 0, 0], "up_direction": [0, 0, 1],
+}  # fmt: skip
 
 # Opens a web socket as the studio's own page does, and says what came of it.
 OPEN_SOCKET = """([address, version]) => new Promise((resolve) => {
@@ -102,6 +110,81 @@ def test_a_post_of_a_page_is_no_request(opened_studio):
         client.request("POST", location.path, body="set_digital_out(0, True)\n")
         with contextlib.suppress(http.client.HTTPException, ConnectionError):
             assert client.getresponse().status >= 400
+
+
+class BareClient:
+    """A client of a studio's web socket that is no browser, with the token."""
+
+    def __init__(self, url):
+        location = urlsplit(url)
+        self.socket = connect(f"ws://{location.netloc}{location.path}", subprotocols=[VERSION], max_size=None)
+        self.controls = {}
+        self.send("ViewerCameraMessage", **CAMERA)
+
+    def send(self, kind, **fields):
+        self.socket.send(msgspec.msgpack.encode({"type": kind, **fields}))
+
+    def find(self, label):
+        """The control with a label, once the studio has sent it."""
+        while label not in self.controls:
+            frame = self.socket.recv(timeout=30.0)
+            size = int.from_bytes(frame[8:16], "little")
+            content = zstandard.ZstdDecompressor().decompress(
+                frame[16 : 16 + size], max_output_size=int.from_bytes(frame[:8], "little")
+            )
+            for message in msgspec.msgpack.decode(content)["messages"]:
+                if "props" in message and "uuid" in message:
+                    self.controls[message["props"].get("label")] = message["uuid"]
+        return self.controls[label]
+
+    def change(self, label, **properties):
+        self.send("GuiUpdateMessage", uuid=self.find(label), updates=properties)
+
+
+@pytest.fixture
+def bare_client(opened_studio):
+    client = BareClient(opened_studio.url)
+    client.find("dark")
+    yield client
+    client.socket.close()
+    wait_for(lambda: not opened_studio._pages, "the page has left")
+
+
+def wait_for(reached, event):
+    end = time.monotonic() + 30.0
+    while not reached():
+        assert time.monotonic() < end, event
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize(
+    ("label", "value"),
+    [("scenario", "/tmp/evil.py"), ("solver", "os:system"), ("speed, %", 500), ("servo gain", float("nan")),
+     ("position, m", [float("nan")] * 3), ("link lengths, m", "1" * 100_000), ("motion", "Exit")],
+)  # fmt: skip
+def test_a_value_that_is_not_offered_is_refused_and_the_state_stays(bare_client, opened_studio, label, value):
+    workspace = opened_studio.workspace
+    before = workspace.setup, workspace.playback.scenario, workspace.share, workspace.goal.copy()
+    refused = opened_studio.access.refused
+
+    bare_client.change(label, value=value)
+    wait_for(lambda: opened_studio.access.refused > refused, "the event is refused")
+
+    assert (workspace.setup, workspace.playback.scenario, workspace.share) == before[:3]
+    assert workspace.goal == before[3]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"position": [float("nan")] * 3, "wxyz": [1.0, 0.0, 0.0, 0.0]}, {"position": [0.5] * 3, "wxyz": [0.0] * 4}],
+)
+def test_a_transform_that_is_none_is_refused(bare_client, opened_studio, fields):
+    refused = opened_studio.access.refused
+    owner = f"client_{opened_studio.access.driver}"
+
+    bare_client.send("TransformControlsUpdateMessage", name="/goal", owner=owner, **fields)
+    bare_client.send("TransformControlsUpdateMessage", name="/goal", owner=str(opened_studio.access.driver), **fields)
+    wait_for(lambda: opened_studio.access.refused > refused, "the event is refused")
 
 
 @pytest.mark.parametrize(("listen", "host"), [("127.0.0.1", "127.0.0.1"), ("::1", "[::1]"), ("0.0.0.0", "0.0.0.0")])
