@@ -301,7 +301,7 @@ class Page:
         self._warn(self._problem, [what for name, what in shown.problem.items() if name not in self._notes])
         texts = [
             (self._sentence, f"**{shown.sentence}**" if shown.sentence else ""),
-            (self._refused, f"Ignored events of pages that do not act: {shown.refused}." if shown.refused else ""),
+            (self._refused, f"Refused events: {shown.refused}." if shown.refused else ""),
             (self._figures, table(shown.figures, ("figure", "now")) if shown.figures else ""),
             (self._joints, table(shown.joints, ("joint", "position", "of its range", "velocity", "of its limit"))),
             (self._rivals, table(shown.rivals, ("solver", "error", *SOURCES)) if shown.rivals else ""),

@@ -168,7 +168,7 @@ class Shown:
         state: Of the session with a controller, such as "holding".
         moving: Whether settings must wait until the arm is at rest.
         question: What is asked before a real arm moves; "" while nothing is.
-        refused: How many events of pages that may not act were ignored.
+        refused: How many events were refused: of pages that do not drive, or with values that are not offered.
     """
 
     sentence: str = ""
@@ -295,7 +295,7 @@ class Access:
 
     Attributes:
         driver: The page that drives; None while there is none.
-        refused: How many events were ignored, because their page does not drive.
+        refused: How many events were refused: of pages that do not drive, or with values that are not offered.
     """
 
     def __init__(self) -> None:

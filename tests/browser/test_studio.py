@@ -287,6 +287,8 @@ def test_of_many_presses_of_play_one_run_is_made(opened, monkeypatch):
 def test_a_refused_event_is_said_at_its_control_and_logged_once(opened, caplog):
     events = opened("planar3r")
     refusal = EventRefused("scenario", "/tmp/evil.py", "one of 9 choices")
+    # The page of which these events are.
+    events.studio.access.driver = -1
 
     for _ in range(100):
         events("refused", refusal)
