@@ -16,6 +16,7 @@ import pinocchio as pin
 import viser
 from markupsafe import escape
 
+from simbridge.browser.offers import EventRefused
 from simbridge.browser.setup import Control
 from simbridge.browser.view import SOURCES, Curve, Event, Shown, table
 from simbridge.browser.widgets import ErrorPlot, GoalFrame, Inputs, JointPlots
@@ -80,7 +81,7 @@ class Page:
             if controlled:
                 self._controller_part()
             self._goal_tab()
-            self._frame = GoalFrame(client, self._inputs.event, scale, height)
+            self._frame = GoalFrame(client, self._inputs, scale, height)
         with tabs.add_tab("Solver"):
             self._solver_tab()
         with tabs.add_tab("Arm"):
@@ -123,12 +124,10 @@ class Page:
             self._locked += handles
 
     def _access(self) -> None:
-        """The token's field and the button that takes control."""
+        """The button that takes control."""
         self._role = self._gui.add_markdown("", visible=False)
-        self._token = self._gui.add_text("token", "", visible=False, hint="It is printed in the terminal.")
         self._take = self._button("Take control", "take control", visible=False)
-        self._on(self._token, "token")
-        # They work where nothing else does.
+        # It works where nothing else does.
         self._inputs.handles.clear()
 
     def _controller_part(self) -> None:
@@ -181,11 +180,16 @@ class Page:
         if self._controlled:
             return
         self._moves = self._gui.add_button_group("motion", ("Play", "Pause", "Stop"))
+        self._inputs.note_offer(self._moves)
 
         @self._moves.on_click
         async def _(event: viser.GuiEvent[Any]) -> None:
-            if event.client_id is not None:
-                self._inputs.event(self._moves.value.lower())
+            if event.client_id is None:
+                return
+            try:
+                self._inputs.event(self._inputs.checked(self._moves, "motion").lower())
+            except EventRefused as error:
+                self._inputs.refuse(error)
 
         self._note("play")
         self._scrub = self._on(self._gui.add_slider("time, %", 0.0, 100.0, 0.1, 0.0), "scrub")
@@ -193,7 +197,8 @@ class Page:
         self._note("keep")
         kept = self._gui.add_text("kept run", "", hint="Its directory, such as runs/circle-1.")
         self._inputs.handles.append(kept)
-        self._button("Load", "load", lambda: kept.value, hint="Shows a kept run of this arm.")
+        self._inputs.note_offer(kept)
+        self._button("Load", "load", lambda: self._inputs.checked(kept, "load"), hint="Shows a kept run of this arm.")
         self._note("load")
 
     def offer(self, *controls_of: list[Control]) -> None:
@@ -201,7 +206,8 @@ class Page:
         for name, (_, *handles) in self._controls.items():
             for handle in (*handles, self._notes.pop(name)):
                 handle.remove()
-                for known in (self._inputs.handles, self._settings, self._locked):
+                self._inputs.forget(handle)
+                for known in (self._settings, self._locked):
                     if handle in known:
                         known.remove(handle)
         self._controls.clear()
@@ -229,7 +235,7 @@ class Page:
             # A field takes as many decimals as its step has.
             step = 1.0 if control.kind == "whole" else 10.0 ** (math.floor(math.log10(shown or 0.1)) - 2)
             handle = self._gui.add_number(control.label, shown, step=step, **facts)
-        self._on(handle, "change", lambda value: (control.name, value))
+        self._on(handle, "change", lambda value: (control.name, value), control=control.name)
         reset = self._button(f"Reset {control.label}", "change", lambda: (control.name, None), visible=False)
         self._note(control.name)
         self._controls[control.name] = (control, handle, reset)
@@ -250,7 +256,7 @@ class Page:
         self._set(self._speed, round(speed))
         self._set(self._rival, rival)
         if scenario not in self._scenario.options:
-            self._scenario.options = (*self._scenario.options, scenario)
+            self._set(self._scenario, (*self._scenario.options, scenario), "options")
         self._set(self._scenario, scenario)
 
     def show_goal(self, goal: pin.SE3, start: Array) -> None:
@@ -265,19 +271,18 @@ class Page:
             self._set(handle, tuple((numbers.round(digits) + 0.0).tolist()))
         self._frame.show(goal)
 
-    def show_role(self, *, drives: bool, admitted: bool, driver: int | None) -> None:
+    def show_role(self, *, drives: bool, driver: int | None) -> None:
         """Whether this page acts: where it does not, its controls are disabled."""
         self._drives = drives
         if drives:
             words = ""
-        elif not admitted:
-            words = "Enter the token from the terminal to act."
+        elif driver is None:
+            words = "No page drives."
         else:
-            words = "No page drives." if driver is None else f"Page {driver} drives. This one only watches."
+            words = f"Page {driver} drives. This one only watches."
         self._set(self._role, words, "content")
         self._set(self._role, bool(words), "visible")
-        self._set(self._token, not admitted, "visible")
-        self._set(self._take, admitted and not drives, "visible")
+        self._set(self._take, not drives, "visible")
         self._disable()
         self._set(self._frame.handle, drives, "visible")
         if not self._controlled:
@@ -289,10 +294,6 @@ class Page:
             busy = self._moving and handle in self._settings
             self._set(handle, not self._drives or busy or handle in self._locked, "disabled")
 
-    def refuse_token(self) -> None:
-        """Say that the token was not the right one."""
-        self._set(self._role, "That is not the token that was printed in the terminal.", "content")
-
     def show(self, shown: Shown) -> None:
         """Show texts."""
         for name, note in self._notes.items():
@@ -300,7 +301,7 @@ class Page:
         self._warn(self._problem, [what for name, what in shown.problem.items() if name not in self._notes])
         texts = [
             (self._sentence, f"**{shown.sentence}**" if shown.sentence else ""),
-            (self._refused, f"Ignored events of pages that do not act: {shown.refused}." if shown.refused else ""),
+            (self._refused, f"Refused events: {shown.refused}." if shown.refused else ""),
             (self._figures, table(shown.figures, ("figure", "now")) if shown.figures else ""),
             (self._joints, table(shown.joints, ("joint", "position", "of its range", "velocity", "of its limit"))),
             (self._rivals, table(shown.rivals, ("solver", "error", *SOURCES)) if shown.rivals else ""),

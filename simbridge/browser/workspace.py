@@ -60,7 +60,7 @@ class Workspace:
         shown: Texts.
         playback: What is played in place of the live arm.
         answers: What the driving page answers to a question.
-        offers: Whether there are other controls than the pages show; who shows them takes it back.
+        offered_count: Counts how often there were other controls to be shown.
     """
 
     def __init__(
@@ -73,7 +73,8 @@ class Workspace:
         folder: Path,
     ) -> None:
         self.setup, self.controlled, self._simulate, self.beside = setup, controlled, simulate, beside
-        self.share, self.shown, self.offers, self._busy = 1.0, Shown(), False, ""
+        self.share, self.shown, self._busy = 1.0, Shown(), ""
+        self.offered_count = 0
         self._wanted = self._rival_wanted = 0
         self.answers: queue.SimpleQueue[bool] = queue.SimpleQueue()
         self.playback = Playback(self, scenario, folder)
@@ -178,12 +179,12 @@ class Workspace:
 
             arm.forbid()
             self._busy = "engaging"
-            self.beside("engage", arm.engage, begin)
+            self.beside("engage", arm.engage, begin, each=True)
 
     def on_disengage(self, _: None) -> None:
         if self.controlled is not None:
             self.controlled.forbid()
-            self.beside("release", self.controlled.disengage, self.on_release)
+            self.beside("release", self.controlled.disengage, self.on_release, each=True)
 
     def show_question(self, facts: Facts = (), question: str = "") -> None:
         """A person must answer before a real arm moves; "": it was answered, or nobody did."""
@@ -234,7 +235,10 @@ class Workspace:
 
     def on_change(self, change: tuple[str, Any]) -> None:
         name, value = change
-        control = next(one for controls in self.controls() for one in controls if one.name == name)
+        offered = {control.name: control for controls in self.controls() for control in controls}
+        if name not in offered:
+            raise Refused("This control is no longer there: another solver was chosen.")
+        control = offered[name]
         if control.locked:
             raise Refused(control.locked)
         given = None if value is None else control.given(value)
@@ -256,6 +260,9 @@ class Workspace:
             arm.forbid()
 
         def build() -> None:
+            if number != self._wanted:
+                # Another setup is wanted meanwhile.
+                return
             setup.compiled()
             if arm is not None:
                 arm.renew(setup)
@@ -281,7 +288,8 @@ class Workspace:
         Raises:
             SimbridgeError: A session refuses it; the arm and the pages keep the one before.
         """
-        before, self.setup, self.offers = self.arm.setup, setup, True
+        before, self.setup = self.arm.setup, setup
+        self.offered_count += 1
         if self.controlled is not None:
             return
         same_lengths = setup.values.get("link_lengths") == before.values.get("link_lengths")
@@ -330,8 +338,15 @@ class Workspace:
                 one.follower = Follower(self._server, one.arm.robot, 1)
                 self._followed.append(one)
 
-        if solver != NONE and self.controlled is None:
-            self.beside("rival", self.setup.with_solver(solver).compiled, follow)
+        if solver == NONE or self.controlled is not None:
+            return
+        setup = self.setup.with_solver(solver)
+
+        def compile_solver() -> None:
+            if number == self._rival_wanted:
+                setup.compiled()
+
+        self.beside("rival", compile_solver, follow)
 
     def begin_another_session(self) -> Simulation | ControlledArm:
         """Go on in a new session, from the same posture; returns the one that has ended."""

@@ -134,6 +134,11 @@ def load_scenario(
     return replace(scenario, name=name, file=None if text in files else path.resolve())
 
 
+def is_custom_script(given: str) -> bool:
+    """Whether `load_scenario` would run a script of the user's for this name: none of those in scenarios/."""
+    return given not in scenario_files() and Path(given).suffix == ".py"
+
+
 def _of_controller(path: Path, robot: Robot, column: Column) -> Trajectory:
     """The motion in a controller's recording, in base_link: its TCP poses, or a robot's at its joint positions."""
     recording = read_rtde(path, [column])
