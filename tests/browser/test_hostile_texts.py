@@ -21,10 +21,10 @@ from simbridge.bench.measuring import free_port
 from simbridge.browser import html_texts
 from simbridge.browser.studio import studio
 from simbridge.cli.command_line import main
-from simbridge.robot.cell import Cell
-from simbridge.robot.collision import Box
+from simbridge.robot.cell import load_cell
 from simbridge.robot.load import load_robot
 from simbridge.sweeps.page import sweep_page
+from simbridge.sweeps.sweep import GRID
 from tests.browser.test_studio_page import PATIENCE, wait_for
 from tests.sweeps.rows import made_rows
 
@@ -54,12 +54,12 @@ VARIANT = hostile("variant")
 FOLDER = f"folder {SCRIPT}"
 ADDRESS = "javascript:window.pwned=1//"
 
-HOME = (0.3, 0.8)
+# Home is the middle of the ranges: 0.3 and 0.8 rad.
 URDF = """<robot name={robot}>
   <link name="base_link"/>
   <joint name={joint} type="revolute">
     <parent link="base_link"/><child link={link}/><axis xyz="0 0 1"/>
-    <limit lower="-3" upper="3" velocity="2" effort="50"/>
+    <limit lower="-2.4" upper="3" velocity="2" effort="50"/>
   </joint>
   <link name={link}>
     <inertial><mass value="1"/><origin xyz="0.15 0 0"/>
@@ -67,10 +67,10 @@ URDF = """<robot name={robot}>
     <collision><origin xyz="0.15 0 0"/><geometry><box size="0.3 0.04 0.04"/></geometry></collision>
   </link>
   <joint name={second} type="revolute">
-    <parent link={link}/><child link="tool0"/><axis xyz="0 0 1"/><origin xyz="0.3 0 0"/>
-    <limit lower="-3" upper="3" velocity="2" effort="50"/>
+    <parent link={link}/><child link={tip}/><axis xyz="0 0 1"/><origin xyz="0.3 0 0"/>
+    <limit lower="-1.4" upper="3" velocity="2" effort="50"/>
   </joint>
-  <link name="tool0">
+  <link name={tip}>
     <inertial><mass value="1"/><origin xyz="0.1 0 0"/>
       <inertia ixx="0.01" ixy="0" ixz="0" iyy="0.01" iyz="0" izz="0.01"/></inertial>
     <collision><origin xyz="0.1 0 0"/><geometry><box size="0.2 0.04 0.04"/></geometry></collision>
@@ -89,8 +89,9 @@ from simbridge.trajectory import Trajectory
 def scenario(robot):
     if Path(__file__).with_name("fail").exists():
         raise ValueError({raised!r})
-    q = robot.home + np.linspace(0.0, 1.0, 40)[:, None] * np.array([0.2, 0.3])
-    trajectory = Trajectory(np.linspace(0.0, 1.0, 40), tool_path(robot, q), source={name!r})
+    turn = [1.2, 0.0] if Path(__file__).with_name("collide").exists() else [0.2, 0.3]
+    q = robot.home + np.linspace(0.0, 1.0, 40)[:, None] * np.array(turn)
+    trajectory = Trajectory(np.linspace(0.0, 2.0, 40), tool_path(robot, q), source={name!r})
     solver = SOLVERS["damped-least-squares"]().build(robot)
 
     def step(q, target):
@@ -107,10 +108,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory with an arm, a cell and a scenario, all with hostile names."""
     directory = tmp_path_factory.mktemp("hostile") / FOLDER
     directory.mkdir()
-    names = {"robot": ROBOT, "joint": JOINT, "link": LINK, "second": f"second {JOINT}"}
+    names = {"robot": ROBOT, "joint": JOINT, "link": LINK, "tip": f"tip {LINK}", "second": f"second {JOINT}"}
     urdf = URDF.format(**{name: quoteattr(text) for name, text in names.items()})
     (directory / "arm.urdf").write_text(urdf, encoding="utf-8")
-    box = {"name": OBSTACLE, "centre": [0.0, -0.6, 0.0], "size": [0.1, 0.1, 0.1]}
+    box = {"name": OBSTACLE, "centre": [0.1, 0.52, 0.0], "size": [0.1, 0.1, 0.1]}
     (directory / "cell.toml").write_text(tomli_w.dumps({"keep_out_boxes": [box]}), encoding="utf-8")
     script = SCRIPT_FILE.format(raised=RAISED, name=SCENARIO, solver=SOLVER, description=DESCRIPTION)
     (directory / f"{SCRIPT}.py").write_text(script, encoding="utf-8")
@@ -120,8 +121,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def pages(folder: Path) -> dict[str, Path]:
     """Every page that is a file, by its kind."""
-    home = [str(angle) for angle in HOME]
-    arm = ["--robot", str(folder / "arm.urdf"), "--home", *home, "--floor", "none", "--cell", str(folder / "cell.toml")]
+    arm = ["--robot", str(folder / "arm.urdf"), "--floor", "none", "--cell", str(folder / "cell.toml")]
     repeats = folder / "repeats"
     script = str(folder / f"{SCRIPT}.py")
     assert main(["run", script, *arm, "--label", LABEL, "--repeat", "2", "--out", str(repeats)]) == 0
@@ -146,12 +146,12 @@ def pages(folder: Path) -> dict[str, Path]:
 
 def _record_session(folder: Path, out: Path) -> None:
     """A session whose first joint is at its velocity limit, with an event of the caller's."""
-    robot = load_robot(folder / "arm.urdf", home=HOME)
-    options = {"cell": Cell(keep_out_boxes=(Box(OBSTACLE, (0.0, -0.6, 0.0), (0.1, 0.1, 0.1)),)), "floor": "none"}
+    robot = load_robot(folder / "arm.urdf")
+    options = {"cell": load_cell(folder / "cell.toml"), "floor": "none"}
     with live("pybullet", robot=robot, solver="damped-least-squares", out=out, realtime=False, **options) as session:
         session.engage()
         session.note(NOTE, fact=hostile("fact"))
-        for turn in np.linspace(0.0, 1.5, 30):
+        for turn in np.linspace(0.0, 1.0, 20):
             session.joints(robot.home + turn)
             session.advance(0.016)
 
@@ -160,7 +160,7 @@ def _write_sweep(directory: Path, error: float) -> Path:
     """A sweep as it is after somebody edited its results.csv."""
     directory.mkdir()
     variants = (VARIANT, f"another {VARIANT}")
-    rows = made_rows(lambda gain, variant: error * gain, servo_gain=(500, 900), solver=variants)
+    rows = made_rows(lambda gain, solver: error * gain, servo_gain=(500, 900), solver=variants)
     for row in rows:
         row["scenario"] = SCENARIO
         row["directory"] = ADDRESS
@@ -169,6 +169,7 @@ def _write_sweep(directory: Path, error: float) -> Path:
         table = csv.DictWriter(file, rows[0])
         table.writeheader()
         table.writerows(rows)
+    (directory / GRID).touch()
     (directory / "sweep.html").write_text(sweep_page(rows, directory.name), encoding="utf-8")
     return directory
 
@@ -223,7 +224,7 @@ def visit(browser: Any) -> Iterator[Any]:
 @pytest.mark.parametrize(
     ("name", "texts"),
     [
-        ("report", (SCENARIO, DESCRIPTION, ROBOT, SOLVER, LABEL, JOINT, LINK, OBSTACLE, FOLDER)),
+        ("report", (SCENARIO, DESCRIPTION, ROBOT, SOLVER, LABEL, JOINT, OBSTACLE, FOLDER)),
         ("replay", (SCENARIO, ROBOT)),
         ("repeats", (SCENARIO, SOLVER, LABEL)),
         ("compare", (SCENARIO, SOLVER, LABEL, SCRIPT)),
@@ -248,12 +249,12 @@ def test_a_drawing_shows_a_name_literally(visit: Any, pages: dict[str, Path]) ->
 
     labels = page.page.locator("svg text").all_text_contents()
 
-    assert any(f"joint_velocity {JOINT}" in label for label in labels)
+    assert any(f"obstacle {OBSTACLE}" in label for label in labels)
 
 
 def test_the_studio_shows_hostile_texts_literally(visit: Any, folder: Path) -> None:
     script = folder / f"{SCRIPT}.py"
-    options = Options(cell=Cell.read(folder / "cell.toml"), floor="none", home=HOME)
+    options = Options(cell=load_cell(folder / "cell.toml"), floor="none")
     made = studio(str(script), robot=str(folder / "arm.urdf"), options=options, port=free_port())
     try:
         page = visit(made.url)
@@ -270,7 +271,7 @@ def test_the_studio_shows_hostile_texts_literally(visit: Any, folder: Path) -> N
         place.press("Enter")
         wait_for(lambda: f"velocity limit: {JOINT}" in page.text, "the joint that limits the arm")
 
-        # A scenario that is played, one that fails, and a run that is not there.
+        # A scenario that is played, one that fails, one that collides, and a run that is not there.
         page.page.get_by_role("tab", name="Scenario").click()
         page.page.get_by_role("button", name="Play").click()
         wait_for(lambda: f"{script}, " in page.text, "what is played")
@@ -278,6 +279,9 @@ def test_the_studio_shows_hostile_texts_literally(visit: Any, folder: Path) -> N
         page.page.get_by_role("button", name="Stop").click()
         page.page.get_by_role("button", name="Play").click()
         wait_for(lambda: RAISED in page.text, "what the scenario raised")
+        (folder / "fail").rename(folder / "collide")
+        page.page.get_by_role("button", name="Play").click()
+        wait_for(lambda: f"tip {LINK}" in page.text, "the link that collides")
         missing = page.page.locator("xpath=//label[text()='kept run']/ancestor::div[.//input][1]//input").first
         missing.fill(f"missing {SCRIPT}")
         page.page.get_by_role("button", name="Load").click()
@@ -285,7 +289,6 @@ def test_the_studio_shows_hostile_texts_literally(visit: Any, folder: Path) -> N
 
         page.assert_nothing_ran()
     finally:
-        (folder / "fail").unlink(missing_ok=True)
         made.close()
 
 
