@@ -54,12 +54,13 @@ VARIANT = hostile("variant")
 FOLDER = f"folder {SCRIPT}"
 ADDRESS = "javascript:window.pwned=1//"
 
-# Home is the middle of the ranges: 0.3 and 0.8 rad.
+# Joint positions, rad, from which the tool comes near the obstacle.
+START = (0.3, 0.8)
 URDF = """<robot name={robot}>
   <link name="base_link"/>
   <joint name={joint} type="revolute">
     <parent link="base_link"/><child link={link}/><axis xyz="0 0 1"/>
-    <limit lower="-2.4" upper="3" velocity="2" effort="50"/>
+    <limit lower="-3" upper="3" velocity="2" effort="50"/>
   </joint>
   <link name={link}>
     <inertial><mass value="1"/><origin xyz="0.15 0 0"/>
@@ -68,13 +69,17 @@ URDF = """<robot name={robot}>
   </link>
   <joint name={second} type="revolute">
     <parent link={link}/><child link={tip}/><axis xyz="0 0 1"/><origin xyz="0.3 0 0"/>
-    <limit lower="-1.4" upper="3" velocity="2" effort="50"/>
+    <limit lower="-3" upper="3" velocity="2" effort="50"/>
   </joint>
   <link name={tip}>
     <inertial><mass value="1"/><origin xyz="0.1 0 0"/>
       <inertia ixx="0.01" ixy="0" ixz="0" iyy="0.01" iyz="0" izz="0.01"/></inertial>
     <collision><origin xyz="0.1 0 0"/><geometry><box size="0.2 0.04 0.04"/></geometry></collision>
   </link>
+  <joint name="flange" type="fixed">
+    <parent link={tip}/><child link="tool0"/><origin xyz="0.2 0 0"/>
+  </joint>
+  <link name="tool0"/>
 </robot>
 """
 
@@ -89,8 +94,8 @@ from simbridge.trajectory import Trajectory
 def scenario(robot):
     if Path(__file__).with_name("fail").exists():
         raise ValueError({raised!r})
-    turn = [1.2, 0.0] if Path(__file__).with_name("collide").exists() else [0.2, 0.3]
-    q = robot.home + np.linspace(0.0, 1.0, 40)[:, None] * np.array(turn)
+    turn = [1.0, -0.6] if Path(__file__).with_name("collide").exists() else [0.2, 0.3]
+    q = np.array([0.3, 0.8]) + np.linspace(0.0, 1.0, 40)[:, None] * np.array(turn)
     trajectory = Trajectory(np.linspace(0.0, 2.0, 40), tool_path(robot, q), source={name!r})
     solver = SOLVERS["damped-least-squares"]().build(robot)
 
@@ -148,11 +153,13 @@ def _record_session(folder: Path, out: Path) -> None:
     """A session whose first joint is at its velocity limit, with an event of the caller's."""
     robot = load_robot(folder / "arm.urdf")
     options = {"cell": load_cell(folder / "cell.toml"), "floor": "none"}
-    with live("pybullet", robot=robot, solver="damped-least-squares", out=out, realtime=False, **options) as session:
+    with live(
+        "pybullet", robot=robot, solver="damped-least-squares", out=out, realtime=False, start=START, **options
+    ) as session:
         session.engage()
         session.note(NOTE, fact=hostile("fact"))
-        for turn in np.linspace(0.0, 1.0, 20):
-            session.joints(robot.home + turn)
+        for share in np.linspace(0.0, 1.0, 30):
+            session.joints(np.array(START) + share * np.array([1.0, -0.6]))
             session.advance(0.016)
 
 
@@ -255,7 +262,8 @@ def test_a_drawing_shows_a_name_literally(visit: Any, pages: dict[str, Path]) ->
 def test_the_studio_shows_hostile_texts_literally(visit: Any, folder: Path) -> None:
     script = folder / f"{SCRIPT}.py"
     options = Options(cell=load_cell(folder / "cell.toml"), floor="none")
-    made = studio(str(script), robot=str(folder / "arm.urdf"), options=options, port=free_port())
+    arm = {"robot": str(folder / "arm.urdf"), "solver": "damped-least-squares", "options": options}
+    made = studio(str(script), **arm, port=free_port())
     try:
         page = visit(made.url)
         page.page.get_by_role("tab", name="Goal").wait_for(timeout=1e3 * PATIENCE)
