@@ -18,6 +18,7 @@ STYLE = Markup(
 .studio-text code { padding: 0 0.3em; border-radius: 3px; background: #8883 }
 .studio-text table { width: 100%; border-collapse: collapse }
 .studio-text th, .studio-text td { padding: 0.25rem 0.5rem; border: 1px solid #8884; text-align: left }
+.studio-text td:not(:first-child), .studio-text th { overflow-wrap: normal }
 </style>"""
 )
 """How the texts look; each page takes it once."""
