@@ -14,23 +14,27 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 import viser
-from markupsafe import escape
+from markupsafe import Markup
 
+from simbridge.browser.html_texts import STYLE, bold, table, text
 from simbridge.browser.offers import EventRefused
 from simbridge.browser.setup import Control
-from simbridge.browser.view import SOURCES, Curve, Event, Shown, table
+from simbridge.browser.view import SOURCES, Curve, Event, Shown
 from simbridge.browser.widgets import ErrorPlot, GoalFrame, Inputs, JointPlots
 from simbridge.ik.settings import SOLVERS
 from simbridge.resources import scenario_files
 from simbridge.robot.pose import Array
 
 NONE = "none"
-_SIMULATED = (
-    "In simulation only. `simbridge run` sends a scenario to a controller; its command is in the tab *Scenario*."
+_SIMULATED = text(
+    Markup(
+        "In simulation only. <code>simbridge run</code> sends a scenario to a controller; "
+        "its command is in the tab <em>Scenario</em>."
+    )
 )
 # How often a held button says so, Hz.
 _HOLDS = 20.0
-_COPY = (
+_COPY = Markup(
     '<button style="margin:0 0.75em 0.5em;padding:0.3em 1em;border:1px solid #228be6;border-radius:4px;'
     'background:none;color:#228be6;font:inherit;cursor:pointer" data-command="{}" '
     'onclick="navigator.clipboard.writeText(this.dataset.command)">Copy the command</button>'
@@ -73,8 +77,9 @@ class Page:
         # Below a control: what went wrong there.
         self._notes: dict[str, Any] = {}
         self._access()
-        self._sentence = self._gui.add_markdown("")
-        self._problem = self._gui.add_markdown("", visible=False)
+        self._gui.add_html(str(STYLE))
+        self._sentence = self._gui.add_html("")
+        self._problem = self._gui.add_html("", visible=False)
         self._plot = ErrorPlot(self._gui)
         tabs = self._gui.add_tab_group()
         with tabs.add_tab("Goal"):
@@ -87,7 +92,7 @@ class Page:
         with tabs.add_tab("Arm"):
             self._arm_folder = self._gui.add_folder("Arm, servo, targets")
         with tabs.add_tab("Iterate"):
-            self._iterations = self._gui.add_markdown(_SIMULATED if controlled else "")
+            self._iterations = self._gui.add_html(str(_SIMULATED) if controlled else "")
             self._iterate_folder = self._gui.add_folder("Iterate from the start to the goal", visible=not controlled)
             if not controlled:
                 self._button("Iterate, a frame each", "iterate", lambda: True)
@@ -98,10 +103,10 @@ class Page:
         with tabs.add_tab("Scenario"):
             self._scenario_tab(scenario)
         with tabs.add_tab("Figures"):
-            self._figures = self._gui.add_markdown("")
+            self._figures = self._gui.add_html("")
             self._joint_plots = JointPlots(self._gui, joints)
-            self._joints = self._gui.add_markdown("")
-            self._refused = self._gui.add_markdown("")
+            self._joints = self._gui.add_html("")
+            self._refused = self._gui.add_html("")
         dark = self._gui.add_checkbox("dark", False, hint="This page alone.")
         theme = partial(self._gui.configure_theme, control_width="large", show_logo=False, show_share_button=False)
         theme(dark_mode=False)
@@ -111,7 +116,7 @@ class Page:
             theme(dark_mode=dark.value)
 
     def _note(self, name: str) -> None:
-        self._notes[name] = self._gui.add_markdown("", visible=False)
+        self._notes[name] = self._gui.add_html("", visible=False)
 
     def _field(self, handle: Any, name: str) -> Any:
         """A handle that sends events of a name, with a note below it."""
@@ -131,13 +136,13 @@ class Page:
         self._inputs.handles.clear()
 
     def _controller_part(self) -> None:
-        self._state = self._gui.add_markdown("")
-        self._question = self._gui.add_markdown("", visible=False)
+        self._state = self._gui.add_html("")
+        self._question = self._gui.add_html("", visible=False)
         self._answers = [
             self._button("Confirm: the arm may move", "answer", lambda: True, visible=False, color="red"),
             self._button("Cancel", "answer", lambda: False, visible=False),
         ]
-        self._button("Engage", "engage", hint="Afterwards the arm moves while the goal is dragged, or *Go* is held.")
+        self._button("Engage", "engage", hint="Afterwards the arm moves while the goal is dragged, or “Go” is held.")
         self._note("engage")
         self._button("Disengage", "disengage")
         go = self._button("Go (hold)", "release", hint="The arm goes towards the goal while this is held.")
@@ -169,12 +174,12 @@ class Page:
         hint = "Follows the same goal, in another colour, at its defaults."
         self._rival = self._field(self._gui.add_dropdown("second solver", [NONE, *SOLVERS], hint=hint), "rival")
         self._lock_on_controllers(self._rival)
-        self._rivals = self._gui.add_markdown("")
+        self._rivals = self._gui.add_html("")
 
     def _scenario_tab(self, scenario: str) -> None:
         names = list(dict.fromkeys([scenario, *scenario_files()]))
         self._scenario = self._on(self._gui.add_dropdown("scenario", names, initial_value=scenario), "scenario")
-        self._playing = self._gui.add_markdown(_SIMULATED if self._controlled else "")
+        self._playing = self._gui.add_html(str(_SIMULATED) if self._controlled else "")
         self._command = self._gui.add_text("command", "", multiline=True, hint="The command line of the present state.")
         self._copy = self._gui.add_html("")
         if self._controlled:
@@ -300,31 +305,32 @@ class Page:
             self._warn(note, [shown.problem.get(name, "")])
         self._warn(self._problem, [what for name, what in shown.problem.items() if name not in self._notes])
         texts = [
-            (self._sentence, f"**{shown.sentence}**" if shown.sentence else ""),
-            (self._refused, f"Refused events: {shown.refused}." if shown.refused else ""),
+            (self._sentence, text(bold(shown.sentence)) if shown.sentence else ""),
+            (self._refused, text(f"Refused events: {shown.refused}.") if shown.refused else ""),
             (self._figures, table(shown.figures, ("figure", "now")) if shown.figures else ""),
             (self._joints, table(shown.joints, ("joint", "position", "of its range", "velocity", "of its limit"))),
             (self._rivals, table(shown.rivals, ("solver", "error", *SOURCES)) if shown.rivals else ""),
         ]
         if self._controlled:
-            texts += [(self._state, f"The arm is **{shown.state}**."), (self._question, shown.question)]
+            state = Markup("The arm is {}.").format(bold(shown.state))
+            texts += [(self._state, text(state)), (self._question, shown.question)]
             for handle in (self._question, *self._answers):
                 self._set(handle, bool(shown.question), "visible")
             if self._moving != shown.moving:
                 self._moving = shown.moving
                 self._disable()
         else:
-            texts += [(self._iterations, shown.iterations), (self._playing, shown.playing)]
-        for handle, text in texts:
-            self._set(handle, text, "content")
+            texts += [(self._iterations, text(shown.iterations)), (self._playing, text(shown.playing))]
+        for handle, content in texts:
+            self._set(handle, str(content), "content")
         if self._command.value != shown.command:
             self._set(self._command, shown.command)
-            self._copy.content = _COPY.format(escape(shown.command))
+            self._copy.content = str(_COPY.format(shown.command))
 
     def _warn(self, note: Any, words: Sequence[str]) -> None:
-        text = "\n\n".join(f"⚠ {what}" for what in words if what)
-        self._set(note, text, "content")
-        self._set(note, bool(text), "visible")
+        content = text(*(f"⚠ {what}" for what in words if what))
+        self._set(note, str(content), "content")
+        self._set(note, bool(content), "visible")
 
     def show_curves(self, first: Curve, second: Curve | None) -> None:
         """Show error against time, and the joints against their limits."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 import errno
 import math
 import socket
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 import pinocchio as pin
+from markupsafe import Markup
 from numpy.typing import ArrayLike
 
 from simbridge.errors import InvalidParameter, SimbridgeError
@@ -167,7 +167,7 @@ class Shown:
         rivals: A row for each solver: name, error, sources; empty for one solver.
         state: Of the session with a controller, such as "holding".
         moving: Whether settings must wait until the arm is at rest.
-        question: What is asked before a real arm moves; "" while nothing is.
+        question: What is asked before a real arm moves, as HTML (see `html_texts.question`); empty while nothing is.
         refused: How many events were refused: of pages that do not drive, or with values that are not offered.
     """
 
@@ -181,7 +181,7 @@ class Shown:
     rivals: list[tuple[str, ...]] = field(default_factory=list)
     state: str = ""
     moving: bool = False
-    question: str = ""
+    question: Markup = field(default_factory=Markup)
     refused: int = 0
 
     def describe(self, robot: Robot, task: str, sample: Sample) -> None:
@@ -252,12 +252,6 @@ def out_of_reach(robot: Robot, point: Array) -> float:
     """By how much a point in base_link is further from the first joint than the arm is long, m; 0 where it is not."""
     first = robot.placements[0][:3, 3]
     return max(0.0, float(np.linalg.norm(np.asarray(point) - first)) - robot.reach)
-
-
-def table(rows: Sequence[tuple[str, ...]], head: tuple[str, ...]) -> str:
-    """A table in Markdown."""
-    lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
-    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)])
 
 
 class PortInUse(SimbridgeError, OSError):

@@ -16,14 +16,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pinocchio as pin
 import viser
+from markupsafe import Markup
 from numpy.typing import ArrayLike
 
 from simbridge.backends.backend import Facts
+from simbridge.browser import html_texts
 from simbridge.browser.page import NONE
 from simbridge.browser.playback import Playback
 from simbridge.browser.scene import Follower, draw_surroundings
 from simbridge.browser.setup import ITERATE, Control, StudioSetup, controls_of
-from simbridge.browser.view import Curve, Refused, Sample, Shown, place_of, table
+from simbridge.browser.view import Curve, Refused, Sample, Shown, place_of
 from simbridge.errors import SimbridgeError
 from simbridge.robot.kinematics import tool_frame
 from simbridge.robot.pose import Array
@@ -188,7 +190,7 @@ class Workspace:
 
     def show_question(self, facts: Facts = (), question: str = "") -> None:
         """A person must answer before a real arm moves; "": it was answered, or nobody did."""
-        self.shown.question = f"{table(facts, ('found', 'value'))}\n\n**{question}**" if question else ""
+        self.shown.question = html_texts.question(facts, question) if question else Markup()
 
     def on_answer(self, confirmed: bool) -> None:
         if self.shown.question:

@@ -12,13 +12,14 @@ from pathlib import Path
 from simbridge.emulator.errors import EmulatorBroken
 from simbridge.errors import InternalError, Interrupted, OutputError, SimbridgeError
 from simbridge.robot.files import write_file
+from simbridge.text import without_controls
 
 
 def print_message(text: str) -> None:
     """Print a paragraph on standard error, as wide as the terminal."""
     # A terminal may not know its size.
     columns = min((sys.stderr.isatty() and os.get_terminal_size(2).columns) or 100, 120)
-    for line in text.split("\n"):
+    for line in without_controls(text).split("\n"):
         print(textwrap.fill(line, columns, break_long_words=False, break_on_hyphens=False), file=sys.stderr)
 
 

@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from simbridge.console import Terminal
 from simbridge.errors import InvalidParameter, NotARun, Refusal, UnknownName
 from simbridge.resources import robot_files, scenario_description, scenario_files
 from simbridge.text import counted, millimetres, table_of
@@ -60,7 +60,7 @@ def robots(*, as_json: bool = False) -> int:
         )
         for facts in found
     ]
-    Console(highlight=False).print(table_of(columns, rows, left=("title", "controller")))
+    Terminal().print(table_of(columns, rows, left=("title", "controller")))
     return 0
 
 
@@ -73,7 +73,7 @@ def scenarios(*, as_json: bool = False) -> int:
     table = Table("scenario", "description", box=None, pad_edge=False)
     for name, text in found.items():
         table.add_row(name, escape(text))
-    Console(highlight=False).print(table)
+    Terminal().print(table)
     return 0
 
 
@@ -157,7 +157,7 @@ def _filter(text: str) -> tuple[str, str]:
 
 def _show(found: Sequence[Listed]) -> None:
     """A table; the columns that a narrow terminal has no room for are left out."""
-    console = Console(highlight=False)
+    console = Terminal()
     names = [name for name in COLUMNS if name != "label" or any(each.shown("label") for each in found)]
     titles = {name: "RMS mm" if name == "error" else name for name in names}
     widths = {name: 2 + max(len(titles[name]), *(len(each.shown(name)) for each in found)) for name in names}

@@ -49,7 +49,7 @@ def draw_trajectory(path: str | Path, trajectory: Trajectory, attained: NDArray[
         raise OutputError(path, f"a picture ends in {', '.join(PICTURES)}")
     figure = Figure(figsize=(9.0, 7.0), layout="tight")
     FigureCanvasAgg(figure)
-    figure.suptitle(title, fontsize=11)
+    figure.suptitle(title, fontsize=11, parse_math=False)
     above, side, speed = (figure.add_subplot(*at) for at in ((2, 2, 1), (2, 2, 2), (2, 1, 2)))
     shown = np.unique(np.linspace(0, len(trajectory.times) - 1, _MAX_POINTS).astype(int))
     points = trajectory.poses[shown, :3]
