@@ -209,7 +209,7 @@ def test_a_program_moves_the_simulated_arm_and_without_a_terminal_nothing_is_dra
         (["keyboard", "--on-button", "json:grip"], "There is no function 'grip' in json."),
         (["keyboard", "--max-tool-speed", "-1"], "The largest tool speed is -1"),
         (["network", "--listen", "0.0.0.0"], "Write a token of your own into a file"),
-        (["network", "--token-file", "missing"], "missing: The token cannot be read from it"),
+        (["network", "--token-file", "missing"], "missing: there is no such file"),
         (["spacemouse"], 'Install it with: pip install "simbridge[teleop]"'),
         (["gamepad"], 'Install it with: pip install "simbridge[teleop]"'),
     ],
