@@ -25,6 +25,7 @@ from simbridge.backends import SIMULATION
 from simbridge.cli.error_reporting import print_bug, print_error, print_message, print_note
 from simbridge.cli.flags import COMMANDS, RUN_FIELDS, Plan, Run, Teleop
 from simbridge.cli.option_flags import command_type, given_settings
+from simbridge.cli.streams import discard_output, prepare_streams
 from simbridge.errors import OutputError, ScenarioError, SimbridgeError
 from simbridge.robot.files import write_file
 from simbridge.running.signals import ended_by_signals, number_of
@@ -54,8 +55,27 @@ def main(words: list[str] | None = None) -> int:
         143 for SIGTERM, 141 when the reader of its output went away. `emulate` ends with 0 for Ctrl-C and SIGTERM.
     """
     given = sys.argv[1:] if words is None else words
+    try:
+        return _answer(given)
+    except BrokenPipeError:
+        pass
+    except SystemExit as error:
+        # Rich exits where standard output has no reader.
+        if not isinstance(error.__context__, BrokenPipeError):
+            raise
+    # The interpreter flushes the streams once more when it exits.
+    discard_output()
+    return 128 + signal.SIGPIPE
+
+
+def _answer(given: list[str]) -> int:
+    """Carry out a command and report its errors; returns the exit status.
+
+    Raises:
+        BrokenPipeError: Nobody reads what is printed, a report of an error included.
+    """
     if given == ["--version"]:
-        print(f"simbridge {__version__}")
+        print(f"simbridge {__version__}", flush=True)
         return 0
     with ended_by_signals():
         try:
@@ -70,13 +90,8 @@ def main(words: list[str] | None = None) -> int:
         except KeyboardInterrupt as error:
             print_message("Interrupted.")
             return 128 + number_of(error)
-        except (BrokenPipeError, SystemExit) as error:
-            # Rich exits where standard output has no reader.
-            if isinstance(error, SystemExit) and not isinstance(error.__context__, BrokenPipeError):
-                raise
-            # The interpreter flushes standard output once more when it exits.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            return 128 + signal.SIGPIPE
+        except BrokenPipeError:
+            raise
         except Exception as error:
             if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
                 return print_error(OutputError("Standard output or a temporary file", str(error.strerror)))
@@ -117,6 +132,7 @@ def run_as_script(path: str) -> None:
     Raises:
         ScenarioError: It is called where loading the script calls it, too.
     """
+    prepare_streams()
     from simbridge.planning.scenario import is_being_loaded  # numpy and pinocchio, which a script has imported
 
     if is_being_loaded(path):
