@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from simbridge.cli.error_reporting import print_message
-from simbridge.errors import Interrupted, NotARun, UnknownName
+from simbridge.errors import Interrupted, UnknownName
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.repeatability import common_summary
-from simbridge.evaluation.summary import summarize
+from simbridge.evaluation.summary import Summary, summarize
 from simbridge.recording.run_directory import RunDirectory, is_of_repeats
 from simbridge.report import write_report
 from simbridge.report.figure_files import FORMATS, write_figures
@@ -81,11 +81,10 @@ def _report_run(path: Path, name: str, figures: tuple[Path, str] | None) -> tupl
     """
     directory = RunDirectory.open(path)
     # The inputs of a session are worth a page also where nothing moved.
-    evaluation = Evaluation.of(directory) if "live" in directory.settings() else Evaluation.read(path)
-    try:
-        earlier = directory.summary()
-    except NotARun:
-        earlier = {}
+    evaluation = Evaluation.of(directory) if "live" in directory.complete_settings() else Evaluation.read(path)
+    earlier: dict[str, Any] = {}
+    if directory.summary_file.exists():
+        earlier = directory.summary(Summary)
     loop, tolerance = earlier.get("loop"), evaluation.settings.get("tolerance")
     ended_by = earlier.get("ended_by")
     summary = summarize(evaluation, evaluation.outcome, ended_by=ended_by, loop=loop, tolerance=tolerance)

@@ -79,7 +79,7 @@ def repeat(
     earlier = repeats_in(Path(out)) if out is not None and is_of_repeats(Path(out)) else []
     if earlier and not prepared.options.label:
         # The command that continues may leave the label out.
-        label = earlier[0].settings().get("label", "")
+        label = earlier[0].complete_settings().get("label", "")
         prepared = replace(prepared, options=replace(prepared.options, label=label))
     found = {run: run_summary(run) for run in earlier}
     directories = [run for run, summary in found.items() if summary["outcome"] == "completed"]
@@ -132,7 +132,7 @@ def _check_same(prepared: Prepared, arm: Backend, earlier: RunDirectory) -> None
     """Refuse to continue repeats of other settings or of another plan."""
     own, theirs = (
         {name: text for name, text in flattened(settings) if not name.startswith("repeats.")}
-        for settings in (resolved_settings(prepared, arm.capabilities), earlier.settings())
+        for settings in (resolved_settings(prepared, arm.capabilities), earlier.complete_settings())
     )
     names = [name for name in own | theirs if own.get(name) != theirs.get(name)]
     shown = [f"{name} (there {theirs.get(name, 'none')}, now {own.get(name, 'none')})" for name in names[:_SHOWN]]
