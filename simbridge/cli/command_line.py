@@ -25,6 +25,7 @@ from simbridge.backends import SIMULATION
 from simbridge.cli.error_reporting import print_bug, print_error, print_message, print_note
 from simbridge.cli.flags import COMMANDS, RUN_FIELDS, Plan, Run, Teleop
 from simbridge.cli.option_flags import command_type, given_settings
+from simbridge.cli.reading_line import reading_line
 from simbridge.cli.streams import discard_output, prepare_streams
 from simbridge.errors import OutputError, ScenarioError, SimbridgeError
 from simbridge.robot.files import write_file
@@ -113,7 +114,7 @@ def _call(name: str, flags: object, given: list[str]) -> int:
         values["solver_settings"] = {setting: getattr(settings, setting) for setting in given_settings(given)}
     # A halted program could not watch the arm: on a controller Ctrl-Z ends a run, too; nor could it restore a terminal.
     watches = isinstance(flags, Teleop) or (isinstance(flags, Run) and flags.backend != SIMULATION)
-    with ended_by_signals(*([signal.SIGTSTP] if watches else [])):
+    with ended_by_signals(*([signal.SIGTSTP] if watches else [])), reading_line():
         status: int = pkgutil.resolve_name(COMMANDS[name][1])(**values)
     return status
 

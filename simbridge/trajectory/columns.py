@@ -90,6 +90,11 @@ _FRACTIONS = re.compile(r"(?:m|u|n|milli|micro|nano)s(?:ec(?:ond)?s?)?")
 _SECONDS = re.compile(r"(|.*\.)secs?(?:onds)?")
 _FRAME = re.compile(rf"{_BEFORE}(?<!child\.)frame\.id")
 
+MAX_COLUMNS = 10_000
+"""Columns of a table at most: names are recognised slowly."""
+# Characters of a column's name that may state a unit: the pattern for units takes time with the square of them.
+MAX_NAME = 1000
+
 LONG = 10**14
 """Whole stamps from here on are kept whole: divided, they would be rounded to more than 0.01 ns in ns."""
 # 2026-11-25T18:59:42.123456789Z, or with a blank, or slashes; in ns, years from 1678 to 2261 can be represented.
@@ -190,6 +195,7 @@ def known_columns(
     The choice decides before the names do. One that is missing, appears twice, has an unknown unit or may mean two
     things is refused.
     """
+    check_column_count(path, len(names), line)
     found = _found(names, rate)
     for role, wanted in choice.columns.items():
         found[role] = [_place(path, wanted, names, line)]
@@ -259,8 +265,21 @@ def known_columns(
     )
 
 
+def check_column_count(path: str | Path, count: int, line: int | None = None) -> None:
+    """Refuse a table of more than MAX_COLUMNS columns."""
+    if count > MAX_COLUMNS:
+        reason = f"it has {count:,} columns; at most {MAX_COLUMNS:,} are read"
+        raise InputFileError(path, reason, line=line)
+
+
+# Numbers of names of a table with nothing else: with a rotation vector, and with a quaternion.
+BARE_HEADER_LENGTHS = (7, 8)
+
+
 def is_bare_header(words: Sequence[str]) -> bool:
     """Whether words are exactly the names of a table of poses: time, position and one kind of rotation."""
+    if len(words) not in BARE_HEADER_LENGTHS:
+        return False
     roles = [role for role, places in _found(words).items() for _ in places]
     known = [sorted(("t", *POSITION, *rotation)) for rotation in (QUATERNION, ROTATION_VECTOR)]
     return sorted(roles) in known and len(roles) == len(words)
@@ -311,8 +330,11 @@ def _matched(words: Sequence[str], patterns: _Patterns, numbered: _Patterns) -> 
                 break
     for pattern, role in numbered:
         matches = [(place, match) for place, word in enumerate(words) if (match := pattern.fullmatch(word))]
+        numbers: dict[str, set[str]] = {}
+        for _, match in matches:
+            numbers.setdefault(match[1], set()).add(match[2])
         for place, match in matches:
-            if {other[2] for _, other in matches if other[1] == match[1]} == {"0", "1", "2"}:
+            if numbers[match[1]] == {"0", "1", "2"}:
                 found.setdefault(role.format("xyz"[int(match[2])]), []).append(place)
     return found
 
@@ -381,6 +403,8 @@ def _normal(name: str) -> str:
 def _name_and_unit(field: str) -> tuple[str, str]:
     """A column's name in lower case, and its unit or an empty text; of an array, "p_mm[0]" is p[0] in mm."""
     name = bare(field).lower()
+    if len(name) > MAX_NAME:
+        return name, ""
     array = re.sub(r"\[\d+\]$", "", name)
     found = _WITH_UNIT.fullmatch(array)
     if found is None or not found[1]:

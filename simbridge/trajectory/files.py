@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import zipfile
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,6 +26,7 @@ from simbridge.trajectory.columns import (
     ROTATION_VECTOR,
     Choice,
     Table,
+    check_column_count,
     known_columns,
     roles_named,
 )
@@ -241,8 +243,10 @@ def _read_arrays(path: Path, choice: Choice, rate: float | None = None) -> Table
     """
     open_file(path).close()
     found = _parquet(path) if path.suffix.lower() == ".parquet" else _npz(path)
+    check_column_count(path, len(found))
     matrices = [name for name, array in found.items() if array.shape[1:] in ((4, 4), (3, 4))]
     flat = _flat(found)
+    check_column_count(path, len(flat))
     if not (matrices or roles_named(list(flat))):
         tables: dict[str, Any] = {name: array for name, array in found.items() if array.dtype.names}
         for name, array in tables.items():
@@ -355,8 +359,9 @@ def _npz(path: Path) -> dict[str, NDArray[np.generic]]:
 def _refuse_whole_poses(path: Path, names: Sequence[str], choice: Choice, rate: float | None) -> None:
     """Refuse an array of 7 numbers a row, or of 8 with the time, where nothing else is a pose: it has two readings."""
     named = roles_named(names)
+    sizes = Counter(name.rpartition("[")[0] for name in names)
     for array in (name[:-3] for name in names if name.endswith("[6]") and not _JOINTS.fullmatch(name[:-3])):
-        size = sum(name.startswith(f"{array}[") for name in names)
+        size = sizes[array]
         if size not in (7, 8) or choice.columns or named - {"t"}:
             continue
         orders = ([*["t"][: size - 7], *POSITION, *QUATERNION[k:], *QUATERNION[:k]] for k in (0, 3))

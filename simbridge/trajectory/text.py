@@ -12,6 +12,7 @@ import numpy as np
 from simbridge.errors import InputFileError
 from simbridge.text import counted
 from simbridge.trajectory.columns import (
+    BARE_HEADER_LENGTHS,
     FIRST_ROWS,
     LONG,
     MATRIX,
@@ -30,8 +31,15 @@ from simbridge.trajectory.columns import (
     is_bare_header,
     known_columns,
 )
+from simbridge.reading_progress import with_progress
 from simbridge.trajectory.trajectory import UNIT_TOLERANCE
 
+# Lines of a file at most: twice as many as poses that fit into memory.
+MAX_LINES = 20_000_000
+# Characters of a line at most: those of MAX_COLUMNS numbers.
+MAX_LINE_LENGTH = 1_000_000
+# Comments that are looked at as headers, at most: names are recognised slowly.
+MAX_POSSIBLE_HEADERS = 1000
 # A line is a header if no field begins like this; 0,5 is a misprinted number, not a name.
 DIGITS = tuple("+-.0123456789")
 
@@ -51,6 +59,7 @@ def parse_text(
     Raises:
         InputFileError: It is not a table of poses; with line and column.
     """
+    _check_size(path, text)
     # Some programs put every field in quotation marks.
     lines = lines_of(text.replace('"', ""))
     captured = _motion_capture(path, lines, choice, body)
@@ -80,6 +89,19 @@ def parse_text(
     return table
 
 
+def _check_size(path: str | Path, text: str) -> None:
+    """Refuse a text of more lines, or of longer ones, than are read."""
+    count = text.count("\n") + text.count("\r") - text.count("\r\n") + 1
+    if count > MAX_LINES:
+        raise InputFileError(path, f"it has {count:,} lines; at most {MAX_LINES:,} are read")
+    if len(text) <= MAX_LINE_LENGTH:
+        return
+    for number, line in enumerate(lines_of(text), start=1):
+        if len(line) > MAX_LINE_LENGTH:
+            reason = f"the line has {len(line):,} characters; at most {MAX_LINE_LENGTH:,} are read"
+            raise InputFileError(path, reason, line=number)
+
+
 def lines_of(text: str) -> list[str]:
     """The lines of a text, whatever ends them; str.splitlines would also split where editors count no line."""
     return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
@@ -93,15 +115,19 @@ def _layout(path: str | Path, lines: Sequence[str], choice: Choice, rate: float 
     """The columns, and the index of the first line with numbers."""
     header: Columns | None = None
     remark: Columns | None = None
-    for number, line in enumerate(lines, start=1):
+    possible_headers = 0
+    for number, line in with_progress(path, lines):
         content, comment = (part.strip() for part in line.partition("#")[::2])
-        fields = content.split(_separator(content))
         if not content:
             # A comment that consists of exactly the names, as in files of numpy.savetxt and TUM.
-            words = comment.split(_separator(comment))
-            if is_bare_header(words):
-                remark = known_columns(path, words, choice, where="comment", line=number, rate=rate)
-        elif header is None and not any(field.strip().startswith(DIGITS) for field in fields):
+            words = comment.split(_separator(comment)) if comment else []
+            if len(words) in BARE_HEADER_LENGTHS and possible_headers < MAX_POSSIBLE_HEADERS:
+                possible_headers += 1
+                if is_bare_header(words):
+                    remark = known_columns(path, words, choice, where="comment", line=number, rate=rate)
+            continue
+        fields = content.split(_separator(content))
+        if header is None and not any(field.strip().startswith(DIGITS) for field in fields):
             header = known_columns(path, fields, choice, where="header", line=number, rate=rate)
         else:
             return header or remark or _without_header(path, number, fields, choice, rate), number - 1
@@ -190,7 +216,7 @@ def _table(
     stamps: list[tuple[str, ...]] = []
     numbers: list[int] = []
     frames: dict[str, int] = {}
-    for number, line in enumerate(lines[first:], start=first + 1):
+    for number, line in with_progress(path, lines, first):
         content = line.partition("#")[0].strip()
         if not content:
             if captured and numbers:
