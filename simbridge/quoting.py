@@ -5,6 +5,7 @@ Flags and commands that are meant to be copied are not input: they are never sho
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable
 
 # Characters of a quoted input, and names of a quoted list, at most.
@@ -44,9 +45,14 @@ def unquoted(value: object, longest: int = LONGEST_QUOTE) -> str:
     return shortened(visible(shortened(str(value), longest)), longest)
 
 
-def quoted_list(values: Iterable[object], most: int = MOST_NAMES) -> str:
+def quoted_list(values: Iterable[object], most: int = MOST_NAMES, longest: int = LONGEST_QUOTE) -> str:
     """Inputs separated by commas, each shortened; of many the first ones, and the number of the others."""
-    names = [unquoted(value) for value in values]
+    names = [unquoted(value, longest) for value in values]
     if len(names) <= most:
         return ", ".join(names)
     return f"{', '.join(names[:most])} and {len(names) - most} more"
+
+
+def shell_quoted(value: object) -> str:
+    """A path or another word as it is pasted into a shell; never shortened."""
+    return shlex.quote(str(value))

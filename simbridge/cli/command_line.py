@@ -27,9 +27,12 @@ from simbridge.cli.flags import COMMANDS, RUN_FIELDS, Plan, Run, Teleop
 from simbridge.cli.option_flags import command_type, given_settings
 from simbridge.cli.reading_line import reading_line
 from simbridge.cli.streams import discard_output, prepare_streams
-from simbridge.errors import OutputError, ScenarioError, SimbridgeError
+from simbridge.errors import InputFileError, OutputError, ScenarioError, SimbridgeError
 from simbridge.robot.files import write_file
 from simbridge.running.signals import ended_by_signals, number_of
+
+# The system's reasons why the name of a file cannot be looked at, let alone be opened.
+UNUSABLE_PATH = (errno.ENAMETOOLONG, errno.EACCES, errno.EPERM, errno.ELOOP)
 
 _DESCRIPTION = """How well does an arm track a sampled motion, and where does the error come from?
 
@@ -96,6 +99,8 @@ def _answer(given: list[str]) -> int:
         except Exception as error:
             if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
                 return print_error(OutputError("Standard output or a temporary file", str(error.strerror)))
+            if isinstance(error, OSError) and error.errno in UNUSABLE_PATH and error.filename is not None:
+                return print_error(InputFileError(error.filename, f"it cannot be used: {error.strerror}"))
             return print_bug(error, "".join(traceback.format_exception(error)))
 
 

@@ -25,6 +25,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from simbridge.errors import InputFileError, InvalidParameter, NotARun, Refusal, UnknownName
+from simbridge.quoting import shell_quoted
 from simbridge.resources import robot_files, scenario_description, scenario_files
 from simbridge.sweeps.results_file import as_number, read_rows
 from simbridge.text import counted, millimetres, table_of
@@ -290,9 +291,10 @@ def view(run: str, *, no_browser: bool = False) -> int:
     page = next((path / name for name in PAGES if (path / name).is_file()), None)
     if page is None:
         made = (path / "settings.toml").is_file() or bool(_numbered(path))
-        raise NoPage(
-            path, f"`simbridge report {path}` writes it" if made else "it is not the directory of a run or a sweep"
-        )
+        advice = "it is not the directory of a run or a sweep"
+        if made:
+            advice = f"`simbridge report {shell_quoted(path)}` writes it"
+        raise NoPage(path, advice)
     print(page)
     # Without a screen, Python would open the page in a browser for terminals.
     screen = sys.platform == "darwin" or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))

@@ -11,6 +11,7 @@ from simbridge.errors import Interrupted, UnknownName
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.repeatability import common_summary
 from simbridge.evaluation.summary import Summary, summarize
+from simbridge.quoting import shell_quoted
 from simbridge.recording.run_directory import RunDirectory, is_of_repeats
 from simbridge.report import write_report
 from simbridge.report.figure_files import FORMATS, write_figures
@@ -46,7 +47,7 @@ def report(run: str, *, figures: str | None = None, format: str = "svg", as_json
             _report_repeats(path, drawn) if is_of_repeats(path) else _report_run(path, "The run", drawn)
         )
     except KeyboardInterrupt as error:
-        words = f"The report was interrupted; `simbridge report {run}` finishes it."
+        words = f"The report was interrupted; `simbridge report {shell_quoted(run)}` finishes it."
         raise Interrupted(words, number_of(error)) from None
     print(json.dumps(found, indent=2) if as_json else "\n".join(pages))
     return status

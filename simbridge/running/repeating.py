@@ -18,6 +18,7 @@ from simbridge.errors import InvalidParameter, OutputError
 from simbridge.evaluation.repeatability import RepeatsSummary, run_summary, summarize_repeats
 from simbridge.evaluation.summary import Summary
 from simbridge.planning.check import plan_approach
+from simbridge.quoting import shell_quoted
 from simbridge.recording.run_directory import RunDirectory, is_of_repeats, repeats_in
 from simbridge.report.settings_list import flattened
 from simbridge.report.several_runs import write_repeats_page
@@ -112,12 +113,14 @@ def repeat(
                     runs.append(finish(prepared, arm, directories[-1]))
     except BaseException as error:
         # The error that ended the runs is the one to report, whatever else fails.
-        add_aftermath(error, f"The same command with `--out {whole.path}` continues the repeats.")
+        add_aftermath(error, f"The same command with `--out {shell_quoted(whole.path)}` continues the repeats.")
         try:
             with contextlib.suppress(Exception):
                 _summarize(whole, directories, count)
         except KeyboardInterrupt:
-            add_aftermath(error, f"The evaluation was interrupted; `simbridge report {whole.path}` finishes it.")
+            add_aftermath(
+                error, f"The evaluation was interrupted; `simbridge report {shell_quoted(whole.path)}` finishes it."
+            )
         if isinstance(error, Exception):
             error.run_directory = whole.path  # type: ignore[attr-defined]
         raise

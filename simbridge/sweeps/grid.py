@@ -17,6 +17,7 @@ import numpy as np
 import tomli_w
 
 from simbridge.errors import InputFileError, InvalidParameter
+from simbridge.quoting import quoted
 from simbridge.robot.files import MAX_SAMPLES_TEXT, TomlFile, read_text
 from simbridge.sweeps.parameters import SEED, SOLVER, Parameter, choices, is_random, parameter
 
@@ -65,7 +66,7 @@ class Range:
                 raise ValueError
         except (ValueError, IndexError):
             needed = "low:high, or low:high:log with low above 0"
-            raise InvalidParameter(f"range of {name}", f"'{text}'", needed) from None
+            raise InvalidParameter(f"range of {name}", quoted(text), needed) from None
         return found
 
     @property
@@ -282,6 +283,6 @@ def listed_values(given: Sequence[str], flag: str) -> dict[str, str]:
         name, equals, text = word.partition("=")
         name = name.strip().replace("_", "-")
         if not equals or not name or not text.strip() or name in found:
-            raise InvalidParameter(f"value of --{flag}", f"'{word}'", "NAME=VALUES, each name once")
+            raise InvalidParameter(f"value of --{flag}", quoted(word), "NAME=VALUES, each name once")
         found[name] = text
     return found

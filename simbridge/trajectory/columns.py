@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simbridge.errors import InputFileError, InvalidParameter
+from simbridge.quoting import quoted, quoted_list, unquoted
 from simbridge.robot.pose import Array
 
 POSITION = ("x", "y", "z")
@@ -204,13 +205,12 @@ def known_columns(
         places, order = numbered
         if order is None:
             words = [bare(names[place]) for place in places]
-            xyzw, wxyz = (
-                ",".join(f"{role}={word}" for role, word in zip(QUATERNION, each, strict=True))
-                for each in (words, words[1:] + words[:1])
-            )
+            numbers = [str(place + 1) for place in places]
+            xyzw = columns_flag(QUATERNION, words, numbers)
+            wxyz = columns_flag(QUATERNION, words[1:] + words[:1], numbers[1:] + numbers[:1])
             reason = (
                 "the order of the quaternion is not known: its four columns are numbered, and no motion shows which of "
-                f"them is w. If it is xyzw, add --columns {xyzw}; if it is wxyz, --columns {wxyz}"
+                f"them is w. If it is xyzw, add {xyzw}; if it is wxyz, {wxyz}"
             )
             raise InputFileError(path, reason, line=line)
         found |= {f"q{axis}": [place] for axis, place in zip(order, places, strict=True)}
@@ -230,14 +230,14 @@ def known_columns(
             more = f". {NO_ROTATION}"
         listed = " (put a # before a comment)" if line else ""
         if where == "table":
-            listed = f"; it has {', '.join(names) or 'no numbers'}"
+            listed = f"; it has {quoted_list(names) or 'no numbers'}"
         reason = (
             f"read as a {where}{', as none of it is a number,' if where == 'header' else ''} but it does not name "
             f"{', '.join(missing)}; it needs {NEEDED}, in any order, or --columns t=NAME,x=NAME,...{listed}{more}"
         )
         raise InputFileError(path, reason, line=line)
     if twice := [role for role in (*timed, *roles) if len(found[role]) > 1]:
-        same = "; ".join(f"{role}: {', '.join(names[place].strip() for place in found[role])}" for role in twice)
+        same = "; ".join(f"{role}: {quoted_list(names[place].strip() for place in found[role])}" for role in twice)
         flag = ",".join(f"{role}=NAME" for role in twice)
         times = [_normal(names[place]) for place in found.get("t", ())]
         joined = "join them if parts of one, " if any(map(_FRACTIONS.fullmatch, times)) else ""
@@ -371,8 +371,8 @@ def _place(path: str | Path, wanted: str, names: Sequence[str], line: int | None
         return plain.index(wanted.lower())
     if wanted.isdecimal() and 1 <= int(wanted) <= len(names):
         return int(wanted) - 1
-    listed = ", ".join(name.strip() for name in names[:30])
-    raise InputFileError(path, f"there is no column '{wanted}' (--columns); there are {listed}", line=line)
+    listed = quoted_list(name.strip() for name in names)
+    raise InputFileError(path, f"there is no column {quoted(wanted)} (--columns); there are {listed}", line=line)
 
 
 def _unit(path: str | Path, line: int | None, role: str, name: str, choice: Choice) -> str:
@@ -386,8 +386,19 @@ def _unit(path: str | Path, line: int | None, role: str, name: str, choice: Choi
         return ""
     if unit not in allowed:
         units = f"known for {role} are {', '.join(allowed)}" if allowed else f"{role} has none"
-        raise InputFileError(path, f"'{name.strip()}' has the unit {unit}; {units}", line=line)
+        raise InputFileError(path, f"{quoted(name.strip())} has the unit {unquoted(unit)}; {units}", line=line)
     return unit
+
+
+# A name that can be pasted into a shell and into --columns as it is, and is no column's number.
+_PLAIN_NAME = re.compile(r"[A-Za-z_][\w.\-/:]*", re.ASCII)
+
+
+def columns_flag(roles: Sequence[str], names: Sequence[str], numbers: Sequence[str]) -> str:
+    """The flag --columns that chooses these columns, to be copied: by their names, or where one of them would have to
+    be quoted, by their numbers."""
+    chosen = names if all(map(_PLAIN_NAME.fullmatch, names)) else numbers
+    return "--columns " + ",".join(f"{role}={name}" for role, name in zip(roles, chosen, strict=True))
 
 
 def bare(word: str) -> str:

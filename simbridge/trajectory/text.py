@@ -10,6 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from simbridge.errors import InputFileError
+from simbridge.quoting import quoted, quoted_list
+from simbridge.reading_progress import with_progress
 from simbridge.text import counted
 from simbridge.trajectory.columns import (
     BARE_HEADER_LENGTHS,
@@ -31,7 +33,6 @@ from simbridge.trajectory.columns import (
     is_bare_header,
     known_columns,
 )
-from simbridge.reading_progress import with_progress
 from simbridge.trajectory.trajectory import UNIT_TOLERANCE
 
 # Lines of a file at most: twice as many as poses that fit into memory.
@@ -64,7 +65,7 @@ def parse_text(
     lines = lines_of(text.replace('"', ""))
     captured = _motion_capture(path, lines, choice, body)
     if captured is None and body is not None:
-        raise InputFileError(path, f"a text file has no topic '{body}'; omit --topic")
+        raise InputFileError(path, f"a text file has no topic {quoted(body)}; omit --topic")
     try:
         table = _table(path, lines, captured, choice, rate)
     except InputFileError as fault:
@@ -249,7 +250,7 @@ def _table(
         raise InputFileError(path, reason, line=numbers[row], field=names[column])
     if len(frames) > 1:
         one, other = list(frames)[:2]
-        reason = f"the frame is '{other}' here, '{one}' before; cut the file in two"
+        reason = f"the frame is {quoted(other)} here, {quoted(one)} before; cut the file in two"
         raise InputFileError(path, reason, line=frames[other], field="frame_id")
     frame = next(iter(frames), columns.frame)
     return Table(columns, table[:, 0] if plain else stamps, table[:, 1:] if plain else table, numbers, frame, left_out)
@@ -275,7 +276,7 @@ def _word(path: str | Path, number: int, names: Sequence[str], fields: Sequence[
     """The error about the first field that is not a number."""
     name, word = next(pair for pair in zip(names, fields, strict=True) if not is_number(pair[1]))
     word = word.strip()
-    reason = f"'{word}' is not a number" if word else "a number is missing; leave such rows out"
+    reason = f"{quoted(word)} is not a number" if word else "a number is missing; leave such rows out"
     if is_number(word.replace(",", ".", 1)):
         reason += "; write it with a decimal point"
     elif ":" in word:
@@ -312,7 +313,7 @@ def _motive(path: str | Path, begin: Sequence[Sequence[str]], choice: Choice, bo
     about = dict(zip(begin[0][::2], begin[0][1::2], strict=False))
     kind = about.get("Rotation Type", "Quaternion")
     if kind != "Quaternion":
-        reason = f"its rotations are of the type '{kind}'; export it with the type Quaternion"
+        reason = f"its rotations are of the type {quoted(kind)}; export it with the type Quaternion"
         raise InputFileError(path, reason, line=1)
     last = next((i for i, cells in enumerate(begin) if cells[0] == "Frame"), None)
     types = next((cells for cells in begin if {"Rigid Body", "Bone"} & set(cells)), None)
@@ -363,11 +364,11 @@ def _vicon(
 
 
 def _chosen(path: str | Path, found: dict[str, dict[str, int]], body: str | None) -> str:
-    names = ", ".join(found)
+    names = quoted_list(found)
     if body is None and len(found) == 1:
         return next(iter(found))
     if body not in found:
-        what = f"it has {len(found)} rigid bodies" if body is None else f"there is no rigid body '{body}'"
+        what = f"it has {len(found)} rigid bodies" if body is None else f"there is no rigid body {quoted(body)}"
         raise InputFileError(path, f"{what}; choose one with --topic: {names}", field="topic")
     return body
 
