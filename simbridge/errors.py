@@ -69,7 +69,8 @@ class UnknownName(Refusal, LookupError):
     def __init__(self, kind: str, name: str, known: Iterable[str], hint: str = "", *, where: str = "") -> None:
         self.kind, self.name, self.known = kind, name, tuple(sorted(known))
         unknown = f"There is no {kind} {quoted(name)}{' ' + where if where else ''}."
-        known_names = suggest(name, self.known) if self.known else ""
+        # A name that comes from a file need not be a text.
+        known_names = suggest(str(name), self.known) if self.known else ""
         super().__init__(" ".join(filter(None, (unknown, known_names, hint))))
 
 

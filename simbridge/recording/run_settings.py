@@ -13,6 +13,7 @@ from typing import Annotated, Any, get_type_hints
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from simbridge.robot import Task
 from simbridge.robot.files import MAX_JOINTS
 
 # No quantity of an arm is larger in SI units; a larger one would overflow where it is squared or drawn.
@@ -89,7 +90,7 @@ class KinematicsTable(Struct):
 class SolverTable(Struct):
     name: str
     parameters: dict[str, Any] | UnsetType = UNSET
-    task: str | UnsetType = UNSET
+    task: Task | UnsetType = UNSET
     predicted_lag_s: Number | UnsetType = UNSET
     notes: list[str] | UnsetType = UNSET
 
@@ -186,7 +187,7 @@ def check_types(settings: Mapping[str, Any]) -> RunSettings:
     for table in ("scenario", "robot", "kinematics", "solver", "backend"):
         if not isinstance(settings.get(table), dict):
             raise ValueError(f"it has no table [{table}]")
-    _refuse_nan(settings)
+    _refuse_numbers(settings)
     tables: dict[str, Any] = {}
     for field in msgspec.structs.fields(RunSettings):
         if field.name in settings:
@@ -238,12 +239,15 @@ def check_fields(content: Mapping[str, Any], kind: type) -> None:
                 raise ValueError(f"{name}: {error}") from None
 
 
-def _refuse_nan(value: object, name: str = "") -> None:
+def _refuse_numbers(value: object, name: str = "") -> None:
+    """Refuse NaN, and finite numbers that no quantity has, wherever they are; a limit may be infinite."""
     if isinstance(value, float) and math.isnan(value):
         raise ValueError(f"{name} is not a number")
+    if isinstance(value, float) and math.isfinite(value) and abs(value) > MAX_QUANTITY:
+        raise ValueError(f"{name} is {value:g}; no quantity is larger than {MAX_QUANTITY:g}")
     if isinstance(value, Mapping):
         for key, part in value.items():
-            _refuse_nan(part, f"{name}.{key}" if name else key)
+            _refuse_numbers(part, f"{name}.{key}" if name else key)
     if isinstance(value, list):
         for index, part in enumerate(value):
-            _refuse_nan(part, f"{name}[{index}]")
+            _refuse_numbers(part, f"{name}[{index}]")

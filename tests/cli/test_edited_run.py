@@ -83,6 +83,7 @@ EDITS = [
     ("settings.toml", ["kinematics", "placements"], []),
     ("settings.toml", ["kinematics", "placements", 0, 0], 1e300),
     ("settings.toml", ["solver", "parameters"], 7),
+    ("settings.toml", ["solver", "task"], ""),
     ("settings.toml", ["versions"], MISSING),
     ("settings.toml", ["shapes", "base_link", 0, "color"], [0.1, 0.2, 0.3, 0.4]),
     ("settings.toml", ["shapes", "base_link", 0, "color"], [2.0, 0.2, 0.3]),
