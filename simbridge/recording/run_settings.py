@@ -127,11 +127,11 @@ class Shape(Struct):
 
 
 class ControllerTable(Struct):
-    host: str
-    model: str
-    serial_number: str
-    polyscope: str
-    ursim: bool
+    host: str | UnsetType = UNSET
+    model: str | UnsetType = UNSET
+    serial_number: str | UnsetType = UNSET
+    polyscope: str | UnsetType = UNSET
+    ursim: bool | UnsetType = UNSET
 
 
 class CellTable(Struct):
@@ -174,7 +174,6 @@ REQUIRED = (
     "solver.parameters",
 )
 REQUIRED_OF_A_SERVO = ("backend.servo_gain", "backend.servo_lookahead")
-REQUIRED_OF_A_CONTROLLER = (*REQUIRED_OF_A_SERVO, "backend.on_scaling")
 PER_JOINT = ("joint_names", "home", "position_min", "position_max", "max_velocity", "max_effort")
 
 
@@ -208,8 +207,6 @@ def check_complete(settings: Mapping[str, Any]) -> None:
     required = [*REQUIRED]
     if typed.backend.servo == "servoj":
         required += REQUIRED_OF_A_SERVO
-    if typed.controller is not UNSET:
-        required += REQUIRED_OF_A_CONTROLLER
     for name in required:
         table, _, field = name.rpartition(".")
         if field not in (settings[table] if table else settings):
