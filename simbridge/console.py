@@ -11,7 +11,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from simbridge.text import without_controls
+from simbridge.quoting import visible
 
 
 class Terminal(Console):
@@ -28,4 +28,4 @@ class Terminal(Console):
 
     def render_str(self, text: str, **more: Any) -> Text:
         """Make rich's text of a string: of everything that is printed, and of the cells of tables."""
-        return super().render_str(without_controls(text), **more)
+        return super().render_str(visible(text, keep="\n\t"), **more)

@@ -16,8 +16,6 @@ ROUNDING = 1e-9
 SMALLEST = 1e-4
 # Columns at least for the names at the left of a table.
 _NAME = 12
-# The C0 and C1 sets except tab and line feed.
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 NO_BREAK = "\u00a0"
 MINUS = "\u2212"
 
@@ -113,11 +111,6 @@ def counted(count: int, noun: str) -> str:
 def listed(parts: list[str]) -> str:
     """ "a", "a and b", "a, b and c"."""
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
-
-
-def without_controls(text: str) -> str:
-    """A text for a terminal: control characters except line ends and tabs are written as in Python, such as \\x1b."""
-    return _CONTROLS.sub(lambda control: f"\\x{ord(control[0]):02x}", text)
 
 
 def table_of(

@@ -8,7 +8,7 @@ from rich.table import Table
 
 from simbridge.cli.error_reporting import print_message
 from simbridge.console import Terminal
-from simbridge.text import without_controls
+from simbridge.quoting import visible
 
 CLEARS = "arm\x1b[2J\x9b1A\rdone"
 SHOWN = r"arm\x1b[2J\x9b1A\x0ddone"
@@ -42,4 +42,4 @@ def test_a_name_is_no_emoji():
 
 
 def test_lines_and_tabs_stay():
-    assert without_controls("one\n\ttwo") == "one\n\ttwo"
+    assert visible("one\n\ttwo", keep="\n\t") == "one\n\ttwo"

@@ -27,8 +27,8 @@ from simbridge.errors import (
     SimbridgeError,
     TargetOutOfReach,
     UnstableSolver,
-    as_text,
 )
+from simbridge.quoting import as_text
 from simbridge.running.runner import StoppedAtTheEnd
 
 # Arguments of a constructor whose value must be of a certain kind; the others are numbers or text.

@@ -30,6 +30,7 @@ import numpy as np
 
 from simbridge import errors
 from simbridge.lifeline import lifeline_environment
+from simbridge.quoting import as_text
 from simbridge.robot.pose import Array
 from simbridge.scheduling import ask_for_priority, ask_for_short_slices, threads
 from simbridge.ur.errors import ParentLost, ServoProcessLost
@@ -287,7 +288,7 @@ def _pickled_error(error: errors.SimbridgeError) -> bytes:
     sendable = copy.copy(error)
     for name, value in vars(error).items():
         if not _is_sendable(value):
-            setattr(sendable, name, errors.as_text(value))
+            setattr(sendable, name, as_text(value))
     return pickle.dumps(sendable)
 
 

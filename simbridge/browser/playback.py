@@ -89,7 +89,7 @@ class Played:
             InvalidParameter: It was made with a custom solver, or with another arm.
         """
         directory = RunDirectory.open(path)
-        settings = directory.settings()
+        settings = directory.complete_settings()
         robot, solver, scenario = settings["robot"], settings["solver"], settings["scenario"]
         if solver["name"] not in SOLVERS:
             raise InvalidParameter("run", path, f"made with a solver of simbridge, not with {solver['name']}")
@@ -352,7 +352,7 @@ class Playback:
                 return _copied(ended.report(), "studio")
 
         def show(path: Path) -> None:
-            command = repeat_command(RunDirectory.open(path).settings(), path)
+            command = repeat_command(RunDirectory.open(path).complete_settings(), path)
             again = f" `{command}` repeats it to the bit." if command else ""
             self._workspace.shown.playing = f"Kept: {path}. Its page is {path / 'report.html'}.{again}"
 

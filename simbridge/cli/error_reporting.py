@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import tempfile
 import textwrap
@@ -11,16 +12,23 @@ from pathlib import Path
 
 from simbridge.emulator.errors import EmulatorBroken
 from simbridge.errors import InternalError, Interrupted, OutputError, SimbridgeError
+from simbridge.quoting import visible
 from simbridge.robot.files import write_file
-from simbridge.text import without_controls
+
+_COMMAND = re.compile(r"`[^`]+`")
+# Stands for a blank where no line is broken; `visible` leaves none of it in a text.
+_UNBROKEN = "\0"
 
 
 def print_message(text: str) -> None:
     """Print a paragraph on standard error, as wide as the terminal."""
     # A terminal may not know its size.
     columns = min((sys.stderr.isatty() and os.get_terminal_size(2).columns) or 100, 120)
-    for line in without_controls(text).split("\n"):
-        print(textwrap.fill(line, columns, break_long_words=False, break_on_hyphens=False), file=sys.stderr)
+    for line in text.split("\n"):
+        # A command to be copied stays in one line.
+        unbroken = _COMMAND.sub(lambda command: command[0].replace(" ", _UNBROKEN), visible(line))
+        filled = textwrap.fill(unbroken, columns, break_long_words=False, break_on_hyphens=False)
+        print(filled.replace(_UNBROKEN, " "), file=sys.stderr)
 
 
 def print_note(message: Warning | str, *_where: object, **_more: object) -> None:

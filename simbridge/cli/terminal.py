@@ -22,9 +22,10 @@ from rich.text import Text
 
 from simbridge.cli.error_reporting import print_note
 from simbridge.console import Terminal
+from simbridge.quoting import visible
 from simbridge.robot.kinematics import tool_path
 from simbridge.teleop.device import MOVABLE
-from simbridge.text import NO_BREAK, millimetres, without_controls
+from simbridge.text import NO_BREAK, millimetres
 
 if TYPE_CHECKING:
     from simbridge.backends.backend import ArmState
@@ -219,7 +220,7 @@ def status_text(status: LiveStatus) -> Text:
         text.append(f"  speed {100.0 * status.speed_factor:.0f} %", style="bold yellow")
     if status.causes:
         causes = ", ".join(status.causes)
-        text.append(f"  {without_controls(causes)}", style="yellow")
+        text.append(f"  {visible(causes)}", style="yellow")
     return text
 
 

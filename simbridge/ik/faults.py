@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from simbridge.errors import ForeignSolverError, SimbridgeError, as_text
+from simbridge.errors import ForeignSolverError, SimbridgeError
 from simbridge.ik.targets import MAX_JOINT, checked_joints
+from simbridge.quoting import as_text
 from simbridge.robot.pose import Array
 
 if TYPE_CHECKING:  # it imports this module

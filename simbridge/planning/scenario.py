@@ -15,6 +15,7 @@ import numpy as np
 from simbridge.errors import InputFileError, InvalidParameter, ScenarioError, UnknownName
 from simbridge.ik.settings import SOLVERS, ForwardDynamicsParameters, SolverParameters
 from simbridge.planning.plan import OnLimits
+from simbridge.quoting import shell_quoted
 from simbridge.resources import importing_from, load_script, scenario_files
 from simbridge.robot.kinematics import tool_path
 from simbridge.robot.pose import quaternions
@@ -112,7 +113,8 @@ def load_scenario(
             scenario = replace(scenario, trajectory=scenario.trajectory.from_pendant_base())
     else:
         if (path / "settings.toml").is_file():
-            reason = f"this is the directory of a run, not of a live session; SCENARIO --plan {path} repeats its plan"
+            repeat = f"`SCENARIO --plan {shell_quoted(path)}` repeats its plan"
+            reason = f"this is the directory of a run, not of a live session; {repeat}"
             raise InputFileError(path, reason)
         if path.is_file() and reading.columns is None and is_rtde_recording(path):
             if reading.topic or reading.frames or reading.rate:

@@ -9,7 +9,8 @@ from typing import IO, Any
 
 import msgspec
 
-from simbridge.errors import NotARun, as_text
+from simbridge.errors import NotARun
+from simbridge.quoting import as_text
 from simbridge.robot.files import open_new, writing
 
 INPUTS, EVENTS = "inputs.jsonl", "events.jsonl"

@@ -10,7 +10,7 @@ import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 import msgspec
 import numpy as np
@@ -20,6 +20,7 @@ from numpy.lib.format import read_array_header_1_0, read_array_header_2_0, read_
 from simbridge.errors import InputFileError, NotARun, OutputError, SimbridgeError
 from simbridge.recording.log import LogColumns
 from simbridge.recording.log_reader import read_log
+from simbridge.recording.run_settings import check_complete, check_fields, check_types
 from simbridge.robot.files import (
     MIB,
     clear_name,
@@ -38,19 +39,6 @@ T = TypeVar("T")
 
 # Of summary.json and evaluation.json, bytes.
 _MAX_JSON = 64 * MIB
-
-# What is read back of every settings.toml; it holds more.
-_List = list[float]
-_NAMED = [("name", str)]
-_ROBOT = [(name, _List) for name in ("home", "position_min", "position_max", "max_velocity", "max_effort")]
-_PLACEMENT = Annotated[_List, msgspec.Meta(min_length=16, max_length=16)]
-_TABLES = {
-    "scenario": msgspec.defstruct("Scenario", [*_NAMED, ("on_limits", str)]),
-    "robot": msgspec.defstruct("Robot", [*_NAMED, ("title", str), *_ROBOT]),
-    "kinematics": msgspec.defstruct("Kinematics", [("placements", list[_PLACEMENT]), ("prismatic", list[bool])]),
-    "solver": msgspec.defstruct("Solver", _NAMED),
-    "backend": msgspec.defstruct("Backend", [*_NAMED, ("period", float), ("simulated_time", bool)]),
-}
 
 
 class RunDirectory:
@@ -127,20 +115,21 @@ class RunDirectory:
         write_file(self.settings_file, tomli_w.dumps(settings).encode(), follow_links=False)
 
     def settings(self) -> dict[str, Any]:
-        """Read settings.toml."""
+        """Read settings.toml; its fields have their types, and those of every run are there."""
+        return self._settings(check_types)
+
+    def complete_settings(self) -> dict[str, Any]:
+        """Read settings.toml, which has all that evaluating, showing and repeating the run needs."""
+        return self._settings(check_complete)
+
+    def _settings(self, check: Callable[[Mapping[str, Any]], object]) -> dict[str, Any]:
         try:
             settings: dict[str, Any] = decode_toml(read_text(self.settings_file))
+            check(settings)
         except InputFileError as error:
             raise NotARun(self.path, "settings.toml", error.reason) from None
         except ValueError as error:
             raise NotARun(self.path, "settings.toml", str(error)) from None
-        for table, kind in _TABLES.items():
-            if not isinstance(settings.get(table), dict):
-                raise NotARun(self.path, "settings.toml", f"it has no table [{table}]")
-            try:
-                msgspec.convert(settings[table], kind)
-            except msgspec.ValidationError as error:
-                raise NotARun(self.path, "settings.toml", f"its table [{table}]: {error}") from None
         return settings
 
     def write_plan(self, arrays: Mapping[str, Any]) -> None:
@@ -192,9 +181,15 @@ class RunDirectory:
     def write_summary(self, summary: Mapping[str, Any]) -> None:
         self._write_json(self.summary_file, summary)
 
-    def summary(self) -> dict[str, Any]:
-        """Read summary.json."""
-        return self._json(self.summary_file)
+    def summary(self, kind: type | None = None) -> dict[str, Any]:
+        """Read summary.json; the fields that it has are those of a typed dictionary, if one is given."""
+        summary = self._json(self.summary_file)
+        if kind is not None:
+            try:
+                check_fields(summary, kind)
+            except ValueError as error:
+                raise NotARun(self.path, self.summary_file.name, str(error)) from None
+        return summary
 
     def write_evaluation(self, evaluation: dict[str, Any]) -> None:
         """Write evaluation.json: the external measurement."""

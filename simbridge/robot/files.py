@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simbridge.errors import InputFileError, OutputError, suggest
+from simbridge.quoting import quoted
 from simbridge.resources import AnyPath
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -222,10 +223,10 @@ class TomlFile:
             if not (name.isprintable() and name.strip()):
                 self.refuse(field, f"{name!r} is not a name")
             if name in RESERVED:
-                self.refuse(field, f"the name '{name}' is reserved: every arm has it already")
+                self.refuse(field, f"the name {quoted(name)} is reserved: every arm has it already")
         repeated = first_repeated(names)
         if repeated is not None:
-            self.refuse(fields[repeated], f"the name '{names[repeated]}' is used twice")
+            self.refuse(fields[repeated], f"the name {quoted(names[repeated])} is used twice")
 
 
 def _type_of(kind: Any, field: str) -> Any:

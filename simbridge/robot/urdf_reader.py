@@ -17,6 +17,7 @@ import numpy as np
 import pinocchio as pin
 
 from simbridge.errors import InputFileError
+from simbridge.quoting import quoted
 from simbridge.robot.files import MAX_JOINTS, MAX_SHAPES, RESERVED
 from simbridge.robot.mesh_files import mesh_hull, placed, read_mesh, reading_meshes
 from simbridge.robot.packages import Packages
@@ -55,7 +56,9 @@ def read_urdf(
     base, tip, chain = tree.chain(base, tip)
     moving = [joint for joint in chain if movable(joint)]
     if not moving:
-        top.refuse(f"the chain from '{base}' to '{tip}' has no movable joint; choose others with --base and --tip")
+        top.refuse(
+            f"the chain from {quoted(base)} to {quoted(tip)} has no movable joint; choose others with --base and --tip"
+        )
     if len(moving) > MAX_JOINTS:
         top.refuse(f"its chain has {len(moving)} movable joints; at most {MAX_JOINTS} are read")
     bodies = _Bodies(tree, places, moving)
@@ -165,23 +168,23 @@ def _frame_along(z: Array) -> pin.SE3:
 def _joint(element: Element, placement: pin.SE3) -> Joint:
     kind, name = element.text("type"), element.text("name")
     if kind not in {"revolute", "continuous", "prismatic"}:
-        element.refuse(f"a joint of type '{kind}'; known are revolute, continuous, prismatic and fixed", "type")
+        element.refuse(f"a joint of type {quoted(kind)}; known are revolute, continuous, prismatic and fixed", "type")
     if (leader := element.first("mimic")) is not None:
         element.refuse(
-            f"the joint mimics '{leader.text('joint')}', and the joints of an arm's chain must move independently; end "
-            "the chain before it (--tip), or begin it behind it (--base)",
+            f"the joint mimics {quoted(leader.text('joint'))}, and the joints of an arm's chain must move "
+            "independently; end the chain before it (--tip), or begin it behind it (--base)",
             "mimic",
         )
     if name in RESERVED:
-        element.refuse(f"the name '{name}' is reserved: every arm has it already")
+        element.refuse(f"the name {quoted(name)} is reserved: every arm has it already")
     endless = kind == "continuous"
     limit = element.need("limit", "with velocity and effort" if endless else "with its range, velocity and effort")
     low, high = (-np.inf, np.inf) if endless else (limit.number("lower"), limit.number("upper"))
     if not low < high:
-        limit.refuse(f"the lower limit {low} of joint '{name}' is not below its upper limit {high}", "lower")
+        limit.refuse(f"the lower limit {low} of joint {quoted(name)} is not below its upper limit {high}", "lower")
     if none := [bound for bound in ("velocity", "effort") if limit.number(bound) <= 0.0]:
         values = " and ".join(f"{limit.number(bound)}" for bound in none)
-        limit.refuse(f"a limit of {values} does not let the joint '{name}' move", " and ".join(none))
+        limit.refuse(f"a limit of {values} does not let the joint {quoted(name)} move", " and ".join(none))
     return Joint(
         name=name,
         kind="prismatic" if kind == "prismatic" else "revolute",

@@ -12,6 +12,7 @@ import numpy as np
 import pinocchio as pin
 
 from simbridge.errors import InputFileError, suggest
+from simbridge.quoting import quoted, quoted_list
 from simbridge.robot.files import MIB, read_text
 from simbridge.robot.packages import Packages
 from simbridge.robot.pose import Array, snapped
@@ -67,7 +68,7 @@ class Element:
         except ValueError:
             values = np.array([])
         if len(values) != count or not np.all(np.isfinite(values)):
-            self.refuse(f"'{text}' is not {f'{count} finite numbers' if count > 1 else 'a finite number'}", name)
+            self.refuse(f"{quoted(text)} is not {f'{count} finite numbers' if count > 1 else 'a finite number'}", name)
         return values
 
     def number(self, name: str, default: float | None = None) -> float:
@@ -162,26 +163,26 @@ class Tree:
             parent, end = joint.need("parent").text("link"), child(joint)
             for name in (parent, end):
                 if name not in self.links:
-                    joint.refuse(f"there is no link '{name}'")
+                    joint.refuse(f"there is no link {quoted(name)}")
             if end in self.above:
-                joint.refuse(f"link '{end}' is already the child of joint '{self.above[end].text('name')}'")
+                joint.refuse(f"link {quoted(end)} is already the child of joint {quoted(self.above[end].text('name'))}")
             self.above[end] = joint
             self.below[parent].append(joint)
         roots = [name for name in self.links if name not in self.above]
         if len(roots) > 1:
-            reason = f"no joint connects it to '{roots[0]}': there are {len(roots)} roots, {', '.join(roots)}"
+            reason = f"no joint connects it to {quoted(roots[0])}: there are {len(roots)} roots, {quoted_list(roots)}"
             self.links[roots[1]].refuse(reason)
         reached = list(roots)
         for link in reached:
             reached += [child(joint) for joint in self.below[link]]
         loop = next((name for name in self.links if name not in reached), None)
         if loop is not None:
-            self.above[loop].refuse(f"link '{loop}' is its own ancestor: the joints form a loop")
+            self.above[loop].refuse(f"link {quoted(loop)} is its own ancestor: the joints form a loop")
 
     def chain(self, base: str | None, tip: str | None) -> tuple[str, str, list[Element]]:
         """The names of base and tip, and the joints between them; both by default as `read_urdf` says."""
         faults = [
-            f"there is no link '{name}' for {flag}; {suggest(name, self.links)}"
+            f"there is no link {quoted(name)} for {flag}; {suggest(name, self.links)}"
             for flag, name in (("--base", base), ("--tip", tip))
             if name is not None and name not in self.links
         ]
@@ -200,7 +201,9 @@ class Tree:
         end = tip or ("tool0" if "tool0" in self.links else ends[0])
         joints = self.path(end, begin)
         if joints is None:
-            reason = f"no chain of joints leads from '{begin}' to '{end}': choose others with --base and --tip"
+            reason = (
+                f"no chain of joints leads from {quoted(begin)} to {quoted(end)}: choose others with --base and --tip"
+            )
             self.robot.refuse(reason)
         return begin, end, joints
 
@@ -241,7 +244,7 @@ class Tree:
         if mimic is not None:
             leader = self.joints.get(mimic.text("joint"))
             if leader is None or depth > len(self.joints):
-                mimic.refuse(f"there is no joint '{mimic.text('joint')}' that it could follow", "joint")
+                mimic.refuse(f"there is no joint {quoted(mimic.text('joint'))} that it could follow", "joint")
             value = self.resting_value(leader, depth + 1)
             return mimic.number("multiplier", 1.0) * value + mimic.number("offset", 0.0)
         limit = joint.first("limit")

@@ -19,6 +19,7 @@ from simbridge.ik.callable_solver import StepFunction
 from simbridge.ik.solver import Solver
 from simbridge.planning.options import Options
 from simbridge.planning.scenario import Scenario
+from simbridge.quoting import shell_quoted
 from simbridge.recording.log import LogWriter
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report import write_report
@@ -298,7 +299,7 @@ def evaluation_interrupted(error: KeyboardInterrupt, arm: Backend, path: Path, s
 
 
 def _finish_words(path: Path) -> str:
-    return f"finish it with `simbridge report {path}`."
+    return f"finish it with `simbridge report {shell_quoted(path)}`."
 
 
 def rest_words(ending: Ending | None) -> str:

@@ -143,7 +143,10 @@ def _context(name: str, robot: bytes, options: bytes, reading: ReadOptions) -> t
     scenario = load_scenario(name, arm, reading)
     if callable(scenario.solver):
         _travels(scenario.solver)
-    script = scenario.file.read_text() if scenario.file is not None and scenario.file.suffix == ".py" else ""
+    script = ""
+    if scenario.file is not None and scenario.file.suffix == ".py":
+        # A script may be in any encoding that its first lines declare.
+        script = scenario.file.read_text("utf-8", "surrogateescape")
     return _pickled((bare, scenario), f"scenario {name}"), digest(arm, scenario, script), scenario
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from simbridge.errors import Cause, Refusal, SimbridgeError
+from simbridge.quoting import quoted, unquoted
 from simbridge.ur.tables import PORT_NAMES, RuntimeState
 
 _LOOK_AT_CONNECTION = "Look at the cable, the address and the controller's screen; `simbridge doctor` tries each port."
@@ -215,8 +216,8 @@ class CommandRefused(Refusal, ControllerError):
         self.command, self.answer = command, answer
         super().__init__(
             host,
-            f"The controller at {host} did not do '{command}'; it answered: {answer or '(nothing)'}. Do it at the "
-            f"pendant.",
+            f"The controller at {host} did not do {quoted(command)}; it answered: "
+            f"{unquoted(answer) or '(nothing)'}. Do it at the pendant.",
         )
 
 

@@ -305,7 +305,7 @@ def test_a_huge_number_in_a_datagram_is_refused_and_the_session_goes_on(teleoper
         (["keyboard", "--on-button", "json:grip"], "There is no function 'grip' in json."),
         (["keyboard", "--max-tool-speed", "-1"], "The largest tool speed is -1"),
         (["network", "--listen", "0.0.0.0"], "Write a token of your own into a file"),
-        (["network", "--token-file", "missing"], "missing: The token cannot be read from it"),
+        (["network", "--token-file", "missing"], "missing: there is no such file"),
         (["spacemouse"], 'Install it with: pip install "simbridge[teleop]"'),
         (["gamepad"], 'Install it with: pip install "simbridge[teleop]"'),
     ],

@@ -12,8 +12,9 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from simbridge.errors import InvalidParameter, UnknownName, as_text
+from simbridge.errors import InvalidParameter, UnknownName
 from simbridge.ik.targets import as_joints, as_pose
+from simbridge.quoting import as_text
 from simbridge.robot.pose import Array, error
 from simbridge.robot.robot import floats, vector
 
