@@ -11,7 +11,7 @@ from simbridge.console import Terminal
 from simbridge.quoting import visible
 
 CLEARS = "arm\x1b[2J\x9b1A\rdone"
-SHOWN = r"arm\x1b[2J\x9b1A\x0ddone"
+SHOWN = r"arm\x1b[2J\x9b1A\rdone"
 
 
 def printed(what):
