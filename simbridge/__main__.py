@@ -5,6 +5,8 @@ from __future__ import annotations
 import signal
 import sys
 
+from simbridge.cli.streams import prepare_streams
+
 
 def main() -> int:
     """The entry point of the installed program: Ctrl-C prints one line from the very first import on.
@@ -12,6 +14,7 @@ def main() -> int:
     Returns:
         See `simbridge.cli.command_line.main`.
     """
+    prepare_streams()
     words = "Interrupted; nothing is moving."
     try:
         from simbridge.cli.command_line import main as command_line  # so that Ctrl-C is caught during this import

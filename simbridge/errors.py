@@ -15,11 +15,18 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal
 
+from simbridge.quoting import LONGEST_QUOTE, quoted, quoted_list, unquoted
+
+# Known names that are listed, at most; and characters of a value that is no word, such as a list of numbers or a path.
+MOST_KNOWN = 100
+LONGEST_VALUE = 300
+LONGEST_PATH = 1000
+
 Cause = Literal[
     "completed", "refused", "protective_stop", "emergency_stop", "safeguard_stop", "safety_fault", "program_stopped",
     "program_paused", "program_replaced", "power_off", "remote_control_lost", "connection_lost", "controller_restarted",
-    "arm_changed", "stale_state", "guard", "interrupted", "terminated", "hangup", "parent_lost", "servo_process_lost",
-    "disk_full", "internal_error", "unknown",
+    "arm_changed", "tool_changed", "stale_state", "late_states", "implausible_state", "guard", "interrupted",
+    "terminated", "hangup", "parent_lost", "servo_process_lost", "disk_full", "internal_error", "unknown",
 ]  # fmt: skip
 """What ends a run, as in `ended_by` of summary.json; docs/hardware.md says what each looks like."""
 
@@ -37,6 +44,28 @@ class SimbridgeError(Exception):
     aftermath = ""
     run_directory: Path | None = None
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Let pickle restore the fields as they are, whatever the arguments of the class are."""
+        fields = dict(vars(self))
+        # OSError and ImportError keep these outside of the dictionary of attributes.
+        for name in ("errno", "msg"):
+            if getattr(self, name, None) is not None:
+                fields[name] = getattr(self, name)
+        return _restore_error, (type(self), self.args, fields)
+
+
+def _restore_error(kind: type[SimbridgeError], args: tuple[Any, ...], fields: dict[str, Any]) -> SimbridgeError:
+    """An error of a class with these arguments and fields, without a call of its constructor."""
+    # The built-in exception whose memory layout the class has: another's `__new__` would refuse it.
+    builtin: Any = kind
+    while builtin.__module__ != "builtins":
+        builtin = builtin.__base__
+    error: SimbridgeError = builtin.__new__(kind)
+    error.args = args
+    for name, value in fields.items():
+        setattr(error, name, value)
+    return error
+
 
 class Refusal(SimbridgeError):
     """Root of what is refused before it is sent to an arm: a choice, an input, a plan, a controller."""
@@ -48,11 +77,12 @@ class Refusal(SimbridgeError):
 
 
 def suggest(name: str, known: Iterable[str]) -> str:
-    """A sentence that names the nearest known name and lists them all."""
+    """A sentence that names the nearest known name and lists the known ones."""
     names = sorted(known)
-    near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-    question = f"Did you mean '{near[0]}'? " if near else ""
-    return f"{question}Known: {', '.join(names)}."
+    # Comparing takes time with the product of the lengths.
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.5) if len(name) <= LONGEST_QUOTE else []
+    question = f"Did you mean {quoted(near[0])}? " if near else ""
+    return f"{question}Known: {quoted_list(names, MOST_KNOWN)}."
 
 
 class UnknownName(Refusal, LookupError):
@@ -60,8 +90,9 @@ class UnknownName(Refusal, LookupError):
 
     def __init__(self, kind: str, name: str, known: Iterable[str], hint: str = "", *, where: str = "") -> None:
         self.kind, self.name, self.known = kind, name, tuple(sorted(known))
-        unknown = f"There is no {kind} '{name}'{' ' + where if where else ''}."
-        known_names = suggest(name, self.known) if self.known else ""
+        unknown = f"There is no {kind} {quoted(name)}{' ' + where if where else ''}."
+        # A name that comes from a file need not be a text.
+        known_names = suggest(str(name), self.known) if self.known else ""
         super().__init__(" ".join(filter(None, (unknown, known_names, hint))))
 
 
@@ -72,7 +103,7 @@ class InvalidParameter(Refusal, ValueError):
         self.name, self.value, self.needed = name, value, needed
         # A setting that may be several numbers, but not a shape such as (7,).
         shown = value[0] if isinstance(value, tuple) and len(value) == 1 and isinstance(value[0], float) else value
-        super().__init__(f"The {name} is {shown}; it must be {needed}.")
+        super().__init__(f"The {name} is {unquoted(shown, LONGEST_VALUE)}; it must be {needed}.")
 
 
 class InvalidHome(Refusal, ValueError):
@@ -194,7 +225,11 @@ class InputFileError(Refusal, ValueError):
 
     def __init__(self, path: str | Path, reason: str, *, line: int | None = None, field: str | None = None) -> None:
         self.path, self.line, self.field, self.reason = Path(path), line, field, reason
-        where = f"{path}" + (f", line {line}" if line is not None else "") + (f", {field}" if field else "")
+        where = unquoted(path, LONGEST_PATH)
+        if line is not None:
+            where += f", line {line}"
+        if field:
+            where += f", {unquoted(field, LONGEST_VALUE)}"
         super().__init__(f"{where}: {reason}")
 
 
@@ -213,7 +248,7 @@ class InvalidTrajectory(Refusal, ValueError):
 
     def __init__(self, reason: str, *, sample: int | None = None, field: str | None = None, source: str = "") -> None:
         self.reason, self.sample, self.field, self.source = reason, sample, field, source
-        where = ["trajectory" + (f" '{source}'" if source else "")]
+        where = ["trajectory" + (f" {quoted(source, LONGEST_VALUE)}" if source else "")]
         where += [f"sample {sample}"] if sample is not None else []
         where += [field] if field else []
         super().__init__(f"{', '.join(where)}: {reason}")

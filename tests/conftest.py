@@ -37,6 +37,7 @@ os.environ.pop("COLUMNS", None)
 KEEPS_REAL_TIME = ("emulator/test_ur_rtde.py", "cli/test_terminal.py::test_for_repeats")
 # They share what takes seconds to make: all tests of such a file run on one worker, which makes it once.
 SHARE_A_SETUP = (
+    "browser/test_hostile_texts.py",
     "browser/test_studio_page.py",
     "evaluation/test_external_repeats.py",
     "evaluation/test_repeatability.py",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -175,6 +176,14 @@ def move(controller: Emulator, q: Array) -> None:
         controller.wait_for("target_q", q.tolist())
     controller.wait_for("runtime_state", "STOPPED")
     controller.wait_for("moving", False)
+
+
+def run_secondary_program(controller: Emulator, call: str) -> None:
+    """Run a statement beside the controller's program, as another client does on port 30002."""
+    with socket.create_connection((controller.host, 30002), timeout=2.0) as client:
+        client.sendall(f"sec beside():\n  {call}\nend\n".encode())
+        # A connection that ends at once may take the program with it.
+        client.recv(1)
 
 
 def tick(controller: Emulator) -> int:

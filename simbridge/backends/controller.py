@@ -190,7 +190,12 @@ class ControllerBackend(Backend):
                 self._received(state)
                 self._timing.add(state)
             events = self._process.events()
-            self._check_silence()
+            try:
+                self._check_silence()
+            except StaleState:
+                # It would not answer a request to stop; the script's watchdog has braked the arm.
+                self._process.kill()
+                raise
         return events
 
     def _received(self, state: ArmState) -> ArmState:
@@ -204,7 +209,7 @@ class ControllerBackend(Backend):
         if self._process is not None:
             return self._process
         self._ending = None
-        self._check_again()
+        self._check_again(payload_may_change=setup is not None)
         self._last = self._ring = self._first = None
         self._config = config = replace(self._config, number=random_number())
         with self._stop_on_error():
@@ -216,9 +221,18 @@ class ControllerBackend(Backend):
                 preflight.check_tool(read_controller(self.host), config.tcp, config.payload, config.payload_cog)
         return self._process
 
-    def _check_again(self) -> None:
+    def _check_again(self, *, payload_may_change: bool) -> None:
         """Repeat the checks right before the control script is sent, and that all is as it was when the plan was made.
-        The confirmation may have taken long, and ur_rtde's constructor would stop a program started meanwhile."""
+
+        The confirmation may have taken long, and ur_rtde's constructor would stop a program started meanwhile.
+
+        Args:
+            payload_may_change: Whether the payload may be another: a gripper sets it during a live session, which may
+                be engaged again after a stop.
+
+        Raises:
+            ControllerError: One of its subclasses: what is not as it was, or not ready.
+        """
         deadline = time.monotonic() + SCRIPT_ENDS
         while True:
             facts = read_controller(self.host)
@@ -231,8 +245,8 @@ class ControllerBackend(Backend):
                     raise
         config, then = self._config, self.planned_for
         if then is not None:
-            sets_payload = config.payload is not None
-            preflight.check_unchanged(facts, then, sets_tcp=config.tcp is not None, sets_payload=sets_payload)
+            other_payload = payload_may_change or config.payload is not None
+            preflight.check_unchanged(facts, then, sets_tcp=config.tcp is not None, sets_payload=other_payload)
         preflight.check_identity(facts, self.robot, self.options.cell, ursim=self.ursim)
         preflight.check_remote_control(facts)
         preflight.check_ready(facts, follow_scaling=config.follow_scaling)

@@ -20,6 +20,7 @@ from simbridge.backends.backend import Ending
 from simbridge.backends.control_script import Program, ProgramWatch
 from simbridge.backends.servo_channel import STATE_FIELDS, State
 from simbridge.backends.servo_client import ServoProcess
+from simbridge.backends.succession import MAX_STEP
 from simbridge.ur.controller import stop_of
 from simbridge.ur.dashboard import DashboardClient
 from simbridge.ur.errors import ControllerError, ProgramStopped
@@ -121,12 +122,8 @@ class _Watcher:
             self._seen_at = time.monotonic()
         for state in states:
             self._program = Program.UNKNOWN if self._watch is None else self._watch.follow(state)
+            self._follow_clock(state["timestamp"])
             self._states = [*self._states[-100:], state]
-            if state["timestamp"] < self._last_seen:
-                self._show(
-                    "controller_restarted", f"its clock went from {self._last_seen:.3f} s to {state['timestamp']:.3f} s"
-                )
-            self._last_seen = state["timestamp"]
             if "controller_restarted" in self._ending.shown:
                 # What it shows now has not ended the session.
                 continue
@@ -139,6 +136,18 @@ class _Watcher:
                 )
             if self._program is Program.OTHER and State.UPLOADING in self._process.reached:
                 self._show("program_replaced", "another program runs on the controller")
+
+    def _follow_clock(self, timestamp: float) -> None:
+        """Show a restart if the controller's clock, at a timestamp in s, went back.
+
+        A timestamp that is far ahead of the state before may be a corrupt one: those after it are not measured by it.
+        """
+        if timestamp < self._last_seen:
+            words = f"its clock went from {self._last_seen:.3f} s to {timestamp:.3f} s"
+            self._show("controller_restarted", words)
+
+        if self._states and timestamp - self._states[-1]["timestamp"] <= MAX_STEP:
+            self._last_seen = timestamp
 
     def _show(self, cause: str, words: str) -> None:
         if cause not in self._ending.shown:

@@ -21,6 +21,9 @@ from simbridge.robot.pose import Array
 if TYPE_CHECKING:  # loads the solvers, which the process of a replay does without
     from simbridge.planning.live.motion import Step
 
+# The memory begins with the counts of inputs and periods, and whether the solver is at work.
+_COUNTS = 2
+_HEAD = 8
 _SLOTS = 4
 # Periods kept for the record: more than two minutes at 500 Hz.
 _ROWS = 65_536
@@ -70,7 +73,7 @@ class Period:
 
 def _length(n: int) -> int:
     """Numbers in the memory for n joints: counts, slots and rows."""
-    return 8 + _SLOTS * (1 + longest_row(n)) + _ROWS * (len(_SCALARS) + 3 * _CAUSES + 7 + 2 * n)
+    return _HEAD + _SLOTS * (1 + longest_row(n)) + _ROWS * (len(_SCALARS) + 3 * _CAUSES + 7 + 2 * n)
 
 
 class LiveChannel:
@@ -79,15 +82,20 @@ class LiveChannel:
     Args:
         path: The file, made by `create`; None for memory of this process alone.
         n: Number of joints.
+
+    Attributes:
+        solving: (1,): see `LiveMotion.solving`; written by the loop.
+        overwritten: Periods that were overwritten before the parent read them, since it set this to 0.
     """
 
     def __init__(self, path: Path | None, n: int) -> None:
         self._n = n
         numbers = mapped(path, _length(n))
-        self._counts = numbers[:8].view(np.int64)
-        slots = numbers[8 : 8 + _SLOTS * (1 + longest_row(n))]
+        self._counts = numbers[:_COUNTS].view(np.int64)
+        self.solving = numbers[_COUNTS : _COUNTS + 1]
+        slots = numbers[_HEAD : _HEAD + _SLOTS * (1 + longest_row(n))]
         self._slots = slots.reshape(_SLOTS, -1)
-        self._rows = numbers[8 + slots.size :].reshape(_ROWS, -1)
+        self._rows = numbers[_HEAD + slots.size :].reshape(_ROWS, -1)
         self._read = 0
         self.overwritten = 0
 

@@ -38,6 +38,8 @@ class LiveDriver(ABC):
         channel: Inputs are posted to it, and periods appear in it; None while no loop runs.
         ring: The states appear in it; None likewise.
         subjects: The names that subjects of causes may have.
+        payload_changes: The payloads that were set on the controller since: `mass`, kg, and `cog` (3,), m; whoever
+            reads them removes them.
     """
 
     capabilities: Capabilities
@@ -48,6 +50,7 @@ class LiveDriver(ABC):
         self.channel: LiveChannel | None = None
         self.ring: StateRing | None = None
         self.subjects: tuple[str, ...] = ()
+        self.payload_changes: list[dict[str, Any]] = []
         self._process: LoopProcess | None = None
 
     def open(self) -> None:  # noqa: B027 (only a controller has something to check)
@@ -84,6 +87,13 @@ class LiveDriver(ABC):
     @abstractmethod
     def end(self) -> None:
         """Bring the arm to rest and end the loop."""
+
+    def _silence_error(self, error: StaleState) -> StaleState:
+        """The error for a loop that was silent for too long, which names the solver if the loop is in it."""
+        if self.channel is None or not self.channel.solving[0]:
+            return error
+        process = f"{error.said_by}, in a step of the solver {self.setup.solver_name} that has not returned,"
+        return StaleState(error.host, error.timestamp, error.waited, said_by=process)
 
     @property
     def ending(self) -> Ending | None:
@@ -146,7 +156,12 @@ class ControllerDriver(LiveDriver):
 
     def poll(self, states: list[ArmState]) -> SimbridgeError | None:
         try:
-            self._backend.session_events(states)
+            for event in self._backend.session_events(states):
+                if event["event"] == "payload":
+                    self.payload_changes.append({"mass": event["mass"], "cog": event["cog"]})
+        except StaleState as error:
+            self._ended = True
+            raise self._silence_error(error) from None
         except SimbridgeError:
             self._ended = True
             raise
@@ -188,12 +203,17 @@ class SimulationDriver(LiveDriver):
         paths = {"live": str(setup), "channel": str(channel), "ring": str(ring)}
         process.send({**paths, "rows": self.ring.rows, "priority": self._priority})
         process.keep_alive()
+        deadline = time.monotonic() + _START_TIMEOUT
         try:
             while not self.subjects:
-                for event in process.events(_START_TIMEOUT):
+                for event in process.events(0.1):
                     self.subjects = tuple(event.get("subjects", self.subjects))
                     for note in event.get("notes", ()):
                         warnings.warn(note, stacklevel=2)
+                if time.monotonic() > deadline:
+                    # It would not answer a request to stop.
+                    process.kill()
+                    raise StaleState("", 0.0, _START_TIMEOUT, said_by="the process of the simulation")
         except BaseException:
             self.end()
             raise
@@ -212,7 +232,7 @@ class SimulationDriver(LiveDriver):
             if silent:
                 # It would not answer a request to stop.
                 self._process.kill()
-                raise StaleState("", self._newest, silent, said_by="the process of the simulation")
+                raise self._silence_error(StaleState("", self._newest, silent, said_by="the process of the simulation"))
             for event in self._process.events():
                 if event["event"] == "refused":
                     found = reconstruct_error(event)
@@ -251,8 +271,10 @@ class SteppedDriver(LiveDriver):
         self._arm = SimulatedArm(self.setup, motion, self.channel, self.ring).__enter__()
 
     def advance(self) -> None:
-        """One period."""
+        """One period; none after one in which the loop has failed, until `poll` has reported that."""
         assert self._arm is not None
+        if self._stopped is not None and not isinstance(self._stopped, GuardViolation):
+            return
         try:
             self._arm.step()
         except SimbridgeError as error:

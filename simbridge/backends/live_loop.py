@@ -24,7 +24,7 @@ from simbridge.backends.servo_channel import StateRing
 from simbridge.errors import GuardViolation, InvalidParameter
 from simbridge.ik.callable_solver import named_solver
 from simbridge.ik.solver import Solver
-from simbridge.planning.live.messages import Cause, Input, Order, Phase
+from simbridge.planning.live.messages import STANDSTILL, Cause, Input, Order, Phase
 from simbridge.planning.live.motion import LiveMotion
 from simbridge.planning.live.options import LiveOptions
 from simbridge.planning.options import Options
@@ -78,6 +78,11 @@ class LiveSetup:
     run_options: Options | None = None
     directory: str = field(default_factory=os.getcwd)
     paths: tuple[str, ...] = field(default_factory=lambda: tuple(sys.path))
+
+    @property
+    def solver_name(self) -> str:
+        """The solver's name, as in messages."""
+        return self.solver if isinstance(self.solver, str) else self.solver.name
 
     def pickled(self) -> bytes:
         """For another process.
@@ -166,12 +171,14 @@ class LiveLoop:
         clock: The loop's clock, s.
         timed: Whether the time that a step takes counts.
         late: Whether the speed is lower than the controller's because commands were late.
+        other_payload: The controller's payload, kg, while it is another than at the begin of the session; else None.
 
     Attributes:
         requests: Orders, one of which is taken in each period.
     """
 
     can_wait, finished, slows_in_gaps = True, False, True
+    payload_may_change = True
 
     def __init__(
         self,
@@ -182,9 +189,14 @@ class LiveLoop:
         *,
         timed: bool = True,
         late: Callable[[], bool] = lambda: False,
+        other_payload: Callable[[], float | None] = lambda: None,
     ) -> None:
+        self._other_payload = other_payload
         self._late, self._waiting = late, WaitingTime()
         self._motion, self._channel, self._period, self._clock, self._timed = motion, channel, period, clock, timed
+        motion.solving = channel.solving
+        # When the last period began, s.
+        self._begun_at: float | None = None
         self._subjects = {name: index for index, name in reversed([*enumerate(motion.subjects)])}
         self.requests: deque[Request] = deque()
         self._index, self._slow, self._slowest = 0, 0, 0.0
@@ -216,12 +228,18 @@ class LiveLoop:
         if took > self._period:
             self._slowest = took
             step = step._replace(causes=(Cause("solver", "", took), *step.causes))
+        elif self._begun_at is not None and now - self._begun_at > STANDSTILL:
+            step = step._replace(causes=(Cause("loop", "", now - self._begun_at), *step.causes))
+        self._begun_at = now
         if self._slow >= SLOW_STEPS and step.phase is not Phase.IDLE:
             self.requests.appendleft(Request(Order.TOO_SLOW))
             self._slow = 0
         if any(cause.name == "speed_slider" for cause in step.causes) and self._late():
             late = Cause("late_commands", "", rate)
             step = step._replace(causes=tuple(late if c.name == "speed_slider" else c for c in step.causes))
+        payload = self._other_payload()
+        if payload is not None:
+            step = step._replace(causes=(*step.causes, Cause("payload", "", payload)))
         engagement = self._motion.engagement
         self._channel.write(self._index, now, rate, engagement, request.order, step, took, self._subjects)
         self._index += 1

@@ -10,18 +10,21 @@ from __future__ import annotations
 
 import json
 import math
+import signal
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
 from simbridge.backends.live_channel import LiveChannel
-from simbridge.backends.live_loop import LiveLoop, Request, SimulatedArm, unpickled
+from simbridge.backends.live_loop import LiveLoop, LiveSetup, Request, SimulatedArm, unpickled
 from simbridge.backends.loop_process import Parent, error_facts, minimize_latency, new_files_allowed
 from simbridge.backends.servo_channel import Event, StateRing
 from simbridge.backends.servo_loop import ServoLoop
 from simbridge.backends.servo_process import Session, leave, main
 from simbridge.errors import GuardViolation
+from simbridge.ik.faults import solver_failure
+from simbridge.lifeline import end_with_parent
 
 # A period that begins later than this share of itself is missed.
 _LATE = 0.5
@@ -32,8 +35,17 @@ class LiveServoSession(Session):
 
     def _prepare(self) -> None:
         assert self._config.live is not None
-        self._motion = unpickled(Path(self._config.live).read_bytes()).motion()
+        setup = unpickled(Path(self._config.live).read_bytes())
+        self._solver_name = setup.solver_name
+        self._motion = setup.motion()
         self._live: LiveLoop | None = None
+
+    def run(self) -> None:
+        """See `Session.run`."""
+        try:
+            super().run()
+        except KeyboardInterrupt as error:
+            raise solver_failure(self._solver_name, error) from error
 
     def _take(self, loop: ServoLoop, request: dict[str, Any]) -> None:
         """Begin the session, or pass on an order."""
@@ -45,7 +57,14 @@ class LiveServoSession(Session):
         with new_files_allowed():
             channel = LiveChannel(Path(request["channel"]), joints)
             ring = StateRing(Path(request["ring"]), joints, request["rows"])
-        self._live = LiveLoop(self._motion, channel, config.period, time.monotonic, late=lambda: loop.slowed)
+        self._live = LiveLoop(
+            self._motion,
+            channel,
+            config.period,
+            time.monotonic,
+            late=lambda: loop.slowed,
+            other_payload=lambda: loop.tool.payload.mass if loop.tool.other_payload else None,
+        )
         self._parent.report(event="session", subjects=list(self._motion.subjects))
         loop.play(self._live, ring.write, feedforward=config.feedforward)
         self._on(Event.PLAY)
@@ -59,6 +78,14 @@ def _serve(parent: Parent) -> None:
     """
     request = json.loads(parent.configuration())
     setup = unpickled(Path(request["live"]).read_bytes())
+    try:
+        _simulate(parent, request, setup)
+    except KeyboardInterrupt as error:
+        raise solver_failure(setup.solver_name, error) from error
+
+
+def _simulate(parent: Parent, request: dict[str, Any], setup: LiveSetup) -> None:
+    """See `_serve`; request: the configuration."""
     motion, n = setup.motion(), setup.robot.n
     channel = LiveChannel(Path(request["channel"]), n)
     ring = StateRing(Path(request["ring"]), n, request["rows"])
@@ -88,6 +115,8 @@ def _serve(parent: Parent) -> None:
 def simulate() -> int:
     """Serve the parent of a simulated arm; returns the exit status."""
     parent = Parent()
+    # Ctrl-C is handled by the parent, so that a KeyboardInterrupt here is one that the solver raises.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         _serve(parent)
     except Exception as error:
@@ -99,4 +128,6 @@ def simulate() -> int:
 if __name__ == "__main__":
     if sys.argv[1] == "servo":
         leave(main(LiveServoSession))
+    # Also where a solver never returns. The servo process does not do this: it brakes the arm first.
+    end_with_parent()
     sys.exit(simulate())

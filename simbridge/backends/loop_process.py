@@ -5,12 +5,14 @@ Requests and events are JSON lines; an empty line is the parent's heartbeat.
 
 from __future__ import annotations
 
+import base64
 import contextlib
+import copy
 import gc
-import inspect
 import json
 import mmap
 import os
+import pickle
 import resource
 import select
 import signal
@@ -22,14 +24,15 @@ import time
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 import numpy as np
 
 from simbridge import errors
+from simbridge.lifeline import lifeline_environment
+from simbridge.quoting import as_text
 from simbridge.robot.pose import Array
 from simbridge.scheduling import ask_for_priority, ask_for_short_slices, threads
-from simbridge.ur import errors as controller_errors
 from simbridge.ur.errors import ParentLost, ServoProcessLost
 
 # The parent sends something at least this often, s, or is taken to be halted after the timeout, s.
@@ -40,6 +43,8 @@ SILENCE = 0.8  # s
 STOP_TIMEOUT = 5.0  # s
 # The directory that contains the package.
 _PACKAGE_ROOT = Path(__file__).parents[2]
+# A field of an error that is larger than this, in bytes, is sent to the parent as text.
+MAX_FIELD_BYTES = 65_536
 # Open files: the standard streams. Not zero, because poll() watches no more descriptors than the limit.
 _NO_MORE_FILES = 3
 
@@ -71,6 +76,7 @@ class LoopProcess:
             stderr=self._errors,
             # `-m` searches the working directory first: this one holds the package, and nothing that shadows it.
             cwd=_PACKAGE_ROOT,
+            env={**os.environ, **lifeline_environment()},
             # Ctrl-C reaches only the parent.
             start_new_session=True,
             bufsize=0,
@@ -270,22 +276,40 @@ class Parent:
 
 
 def error_facts(error: BaseException) -> dict[str, Any]:
-    """An error as an event, from which the parent reconstructs it."""
-    fields = {name: value for name, value in vars(error).items() if isinstance(value, (int, float, str, type(None)))}
-    trace = "".join(traceback.format_exception(error))
-    return {"event": "error", "error": type(error).__name__, "message": str(error), "fields": fields, "trace": trace}
+    """An error as an event, from which the parent reconstructs it (`reconstruct_error`)."""
+    facts = {"event": "error", "error": type(error).__name__, "trace": "".join(traceback.format_exception(error))}
+    if isinstance(error, errors.SimbridgeError):
+        facts["pickled"] = base64.b64encode(_pickled_error(error)).decode()
+    return facts
+
+
+def _pickled_error(error: errors.SimbridgeError) -> bytes:
+    """The error with all its fields; those that cannot be sent to another process are sent as text."""
+    sendable = copy.copy(error)
+    for name, value in vars(error).items():
+        if not _is_sendable(value):
+            setattr(sendable, name, as_text(value))
+    return pickle.dumps(sendable)
+
+
+def _is_sendable(value: object) -> bool:
+    """Whether another process can unpickle a value, and it is not too large to be sent by the loop."""
+    # Whatever a user gave may be among the fields, and what cannot be pickled fails in many ways.
+    try:
+        pickled = pickle.dumps(value)
+        pickle.loads(pickled)
+    except Exception:
+        return False
+    return len(pickled) <= MAX_FIELD_BYTES
 
 
 def reconstruct_error(event: dict[str, Any]) -> Exception:
-    """The error that an event describes (`error_facts`)."""
-    kind = getattr(controller_errors, event["error"], None) or getattr(errors, event["error"], None)
-    if kind is None or not issubclass(kind, errors.SimbridgeError):
+    """The error that an event describes (`error_facts`); an `InternalError` for one that was not raised on purpose."""
+    try:
+        error = pickle.loads(base64.b64decode(event["pickled"]))
+    except Exception:
         return errors.InternalError("servo process", event["trace"])
-    # The arguments of an error are its attributes.
-    known = {"message": event["message"], **event["fields"]}
-    error: Exception = kind(**{name: known[name] for name in inspect.signature(kind).parameters if name in known})
-    error.args = (event["message"],)
-    return error
+    return cast(Exception, error)
 
 
 def minimize_latency(priority: int) -> list[str]:

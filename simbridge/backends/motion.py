@@ -31,10 +31,12 @@ class Motion(Protocol):
     Attributes:
         can_wait: Whether it can stand still for as long as the program is paused.
         slows_in_gaps: Whether periods without a setpoint slow it down, as they do the arm.
+        payload_may_change: Whether it goes on with another payload than at its begin, as a gripper sets it.
     """
 
     can_wait: bool
     slows_in_gaps: bool
+    payload_may_change: bool
 
     def next(self, rate: float) -> tuple[Array, float]:
         """The setpoint (n,), rad, for the next period, and its position within the plan, in periods.
@@ -65,7 +67,9 @@ class Replay:
     interpolated linearly.
     """
 
-    can_wait, slows_in_gaps = True, False
+    can_wait = True
+    slows_in_gaps = False
+    payload_may_change = False
 
     def __init__(self, setpoints: Array) -> None:
         self._setpoints = setpoints
@@ -99,7 +103,10 @@ class Live:
     on meanwhile, its next setpoint is more than a step away and the guard refuses it.
     """
 
-    finished, can_wait, slows_in_gaps = False, False, False
+    finished = False
+    can_wait = False
+    slows_in_gaps = False
+    payload_may_change = True
 
     def __init__(self, ring: StateRing, clock: Callable[[], float] = time.monotonic) -> None:
         self._ring, self._clock = ring, clock

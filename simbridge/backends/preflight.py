@@ -12,9 +12,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pinocchio as pin
 
 from simbridge.backends.servo_channel import ServoConfig
+from simbridge.backends.tool_watch import SAME_COG, SAME_MASS, mass_text, position_text, same_tcp, tcp_text
 from simbridge.errors import InvalidParameter
 from simbridge.planning.guard import ArmLimits
 from simbridge.robot.calibration import calibrated, ros_difference
@@ -22,7 +22,7 @@ from simbridge.robot.cell import Cell
 from simbridge.robot.parts import DhTable, RosCalibration
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
-from simbridge.text import fixed, millimetres, milliradians
+from simbridge.text import millimetres, milliradians
 from simbridge.ur import errors
 from simbridge.ur.controller import (
     FULL_SPEED,
@@ -37,11 +37,6 @@ from simbridge.ur.tables import DASHBOARD, PRIMARY, PROGRAM_RUNS, RTDE, RobotMod
 if TYPE_CHECKING:  # loads the solvers
     from simbridge.planning.options import Options
 
-# TCP and payload are compared within the rounding of what can be entered at the pendant.
-SAME_LENGTH = 1e-4  # m
-SAME_ANGLE = 1e-3  # rad
-SAME_MASS = 0.005  # kg
-SAME_COG = 1e-3  # m
 # Two calibrations are the same arm's if no parameter differs by more than this.
 SAME_ARM = 1e-6  # m and rad
 # A file of ROS may be printed with few digits; two arms of one model differ by millimetres.
@@ -216,10 +211,10 @@ def check_unchanged(
         compared += (("TCP", tcp_text(now.tcp_offset), tcp_text(then.tcp_offset)),)
     one, other = facts.state, planned_for.state
     if not sets_payload and not _same(one.payload, other.payload, SAME_MASS):
-        compared += (("payload", _mass_text(one.payload), _mass_text(other.payload)),)
+        compared += (("payload", mass_text(one.payload), mass_text(other.payload)),)
     # Without a mass, the centre of gravity has no effect.
     elif not sets_payload and one.payload and not _same(one.payload_cog, other.payload_cog, SAME_COG):
-        compared += (("centre of gravity", _position_text(one.payload_cog), _position_text(other.payload_cog)),)
+        compared += (("centre of gravity", position_text(one.payload_cog), position_text(other.payload_cog)),)
     for what, is_now, was in compared:
         if is_now != was:
             raise errors.ArmChanged(facts.host, what, is_now, was, remedy)
@@ -310,20 +305,8 @@ def check_tool(
     # Without a mass, the centre of gravity has no effect.
     if payload and payload_cog is not None and cog is not None and not np.allclose(cog, payload_cog, 0.0, SAME_COG):
         raise errors.ModelMismatch(
-            facts.host, "centre of gravity", _position_text(cog), _position_text(payload_cog), remedy
+            facts.host, "centre of gravity", position_text(cog), position_text(payload_cog), remedy
         )
-
-
-def same_tcp(found: Sequence[float] | Array, wanted: Sequence[float] | Array) -> bool:
-    """Whether two TCPs [x y z rx ry rz] are equal within the pendant's rounding."""
-    one, other = np.asarray(found, dtype=float), np.asarray(wanted, dtype=float)
-    turn = np.linalg.norm(pin.log3(pin.exp3(one[3:]).T @ pin.exp3(other[3:])))
-    return bool(np.abs(one[:3] - other[:3]).max() <= SAME_LENGTH and turn <= SAME_ANGLE)
-
-
-def tcp_text(tcp: Sequence[float] | Array) -> str:
-    """A TCP [x y z rx ry rz] in mm and rad, as text."""
-    return f"{_position_text(tcp[:3])}, {' '.join(fixed(value, 4) for value in tcp[3:])} rad"
 
 
 def _same(one: float | Sequence[float] | None, other: float | Sequence[float] | None, tolerance: float) -> bool:
@@ -331,14 +314,6 @@ def _same(one: float | Sequence[float] | None, other: float | Sequence[float] | 
     if one is None or other is None:
         return one is other
     return np.allclose(one, other, 0.0, tolerance)
-
-
-def _mass_text(mass: float | None) -> str:
-    return "unknown" if mass is None else f"{mass:g} kg"
-
-
-def _position_text(position: Sequence[float] | Array | None) -> str:
-    return "unknown" if position is None else f"{' '.join(fixed(value * 1e3, 1) for value in position)} mm"
 
 
 def docker_command(robot: Robot, host: str = "127.0.0.1") -> str:

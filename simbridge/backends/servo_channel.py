@@ -18,6 +18,7 @@ import numpy as np
 from simbridge.backends.backend import ArmState
 from simbridge.backends.control_script import COUNTER, NUMBER
 from simbridge.backends.loop_process import mapped
+from simbridge.backends.tool_watch import TOOL_FIELDS
 from simbridge.errors import GuardViolation
 from simbridge.planning.guard import ArmLimits
 from simbridge.robot.pose import Array
@@ -27,8 +28,10 @@ from simbridge.ur.rtde import Package
 STATE_FIELDS = (
     "timestamp", "actual_q", "actual_qd", "actual_current", "target_q", "target_qd", "target_qdd", "speed_scaling",
     "target_speed_fraction", "robot_mode", "safety_mode", "safety_status_bits", "runtime_state", NUMBER, COUNTER,
+    *TOOL_FIELDS,
 )  # fmt: skip
-# Of these a run can do without: it then does not show the servo law.
+# Of these a run can do without: it then does not show the servo law. Of the tool, what a version does not report is not
+# watched.
 OPTIONAL_FIELDS = ("target_qd", "target_qdd")
 # Two minutes at 500 Hz: a parent that is delayed by less misses no state.
 ROWS = 65_536

@@ -10,8 +10,12 @@ refer to one instant of the controller's clock.
 
 Speed. The plan advances by the controller's speed scaling, which it follows within a quarter of a second. While the
 program is paused it stands still, and what is sent is where the controller has stopped its targets; after that a slow
-motion leads from there back to the plan, which goes on from rest. When no states arrive, a few more setpoints are sent
-at most; after 100 ms it ends.
+motion leads from there back to the plan, which goes on from rest.
+
+States. When none arrive, a few more setpoints are sent at most, and after 100 ms the motion ends. A replay goes on at
+its speed after a short gap between setpoints, and from rest after a long one, in which the arm has come to rest. A
+motion of which half is such gaps ends, too (state_supply.py). A state that cannot follow the one before is refused
+(succession.py): no time or position in a state may decide how much is computed here.
 """
 
 from __future__ import annotations
@@ -23,13 +27,24 @@ from typing import Protocol
 import numpy as np
 
 from simbridge.backends.motion import Live, Motion, Record, Samples, Sent
+from simbridge.backends.state_supply import StateSupply
+from simbridge.backends.succession import MAX_STEP, check_state, check_succession
+from simbridge.backends.tool_watch import ToolWatch
 from simbridge.planning.guard import Guard
 from simbridge.robot.pose import Array
 from simbridge.servo.feedforward import BRAKING, SCALING_RAMP
 from simbridge.servo.inverse import InverseServoj
 from simbridge.servo.law import ServojLaw
 from simbridge.ur.controller import FULL_SPEED, modes_of, scaling_of, stop_of
-from simbridge.ur.errors import ArmNotReady, ArmStopped, ProgramPaused, ProgramStopped, SpeedScaled, StaleState
+from simbridge.ur.errors import (
+    ArmNotReady,
+    ArmStopped,
+    ImplausibleState,
+    ProgramPaused,
+    ProgramStopped,
+    SpeedScaled,
+    StaleState,
+)
 from simbridge.ur.rtde import Package
 from simbridge.ur.tables import RuntimeState
 
@@ -54,6 +69,9 @@ _CAUSE = 0.5  # s
 _REST = 1e-4  # rad/s
 # For the first state, and for the control script to run.
 _FIRST_TIMEOUT = 1.0  # s
+# So many cycles without a command are predicted at most: by then the arm is at rest, and the script has ended. More
+# would need a compiler, which this process may not load.
+_MAX_PREDICTED_CYCLES = 100
 
 
 class Link(Protocol):
@@ -86,6 +104,7 @@ class ServoLoop:
         host: The controller's address, for messages.
         law: Of the controller's servoj; its cycle is the control period.
         follow_scaling, wait_in_pause: See `ServoConfig`.
+        tool: Compares the controller's tool with that of the motion; None compares it with the first state's.
 
     Attributes:
         state: The newest state.
@@ -102,8 +121,12 @@ class ServoLoop:
         *,
         follow_scaling: bool = True,
         wait_in_pause: bool = True,
+        tool: ToolWatch | None = None,
         clock: Clock = time,
     ) -> None:
+        self.tool = tool or ToolWatch(host)
+        self._supply = StateSupply(host, law.cycle)
+        self._max_velocity = guard.max_velocity
         self._link, self._guard, self._host, self._law, self._period = link, guard, host, law, law.cycle
         self._inverse: InverseServoj | None = None
         self._feedforward = False
@@ -122,6 +145,11 @@ class ServoLoop:
         self._sent = self._unsent = self._unsent_until = 0.0
         self._samples = Samples()
         self._stopped: Package | None = None
+        # How long no setpoint has been sent in the present gap, s, and the motion's rate before it.
+        self._gap = 0.0
+        self._rate_before_gap = 1.0
+        # While the arm is braked, states that cannot be used are skipped instead of refused.
+        self._braking = False
         self.missed_deadlines, self.slowed = 0, False
         self._most_ahead = max(1, round(AHEAD / law.cycle))
         self._await_first_state()
@@ -134,6 +162,7 @@ class ServoLoop:
             state = (self._link.states(STALE) or [state])[-1]
         if not state:
             raise StaleState(self._host, 0.0, self._clock.monotonic() - begin)
+        check_state(self._host, state)
         self._keep(state)
         self._arrival = self._clock.monotonic()
         self._deadline = self._arrival + (1.0 + _PHASE) * self._period
@@ -172,6 +201,8 @@ class ServoLoop:
         self._inverse, self._feedforward, self._stopped_at = None, feedforward, None
         self._motion, self._samples = motion, Samples(record)
         self._rate, self._sequence, self._position = 1.0, 0, 0.0
+        self._gap = 0.0
+        self._rate_before_gap = 1.0
         self.missed_deadlines = 0
 
     def slot(self) -> None:
@@ -182,20 +213,34 @@ class ServoLoop:
         """
         self._wait()
         self._check_state()
+        self._check_tool()
         if self._motion is None and self._hold is None:
             self._link.keep_alive()
             return
+
+        # Do not run ahead of a controller from which nothing new has come.
         ahead = self._last_due - self._tick(self.state)
         if ahead > self._most_ahead:
-            # The controller has fallen behind: do not run ahead of it.
             self.missed_deadlines += self._motion is not None
-            if not self._feedforward:
-                self._slow_down(max(self._rate - self._period / FORGET, 0.0))
+            self._go_on_after_gap(self._period)
+            self._count_period(sent=False)
             return
+
         if self._would_crowd(ahead):
             self.missed_deadlines += self._motion is not None and self._sequence > 0
-            return
-        self._send()
+        else:
+            self._send()
+        self._count_period(sent=True)
+
+    def _check_tool(self) -> None:
+        """Raise `ToolChanged` if the controller's tool is no longer that of the motion."""
+        may_change = self._motion is not None and self._motion.payload_may_change
+        self.tool.follow(self.state, payload_may_change=may_change)
+
+    def _count_period(self, *, sent: bool) -> None:
+        """Count a period of a motion, unless the controller itself has stopped it; raises `LateStates`."""
+        if self._motion is not None and self._playing and scaling_of(self.state) > 0.0:
+            self._supply.count(sent=sent)
 
     def brake(self) -> None:
         """Bring a moving arm to rest, straight on and all joints in proportion, and hold it there.
@@ -208,7 +253,9 @@ class ServoLoop:
         if self._hold is None or self._motion is None or not self._playing:
             return
         self._motion = None
-        inverse, resting = InverseServoj(self._law, self._q), False
+        self._braking = True
+        inverse = InverseServoj(self._law, self._q)
+        resting = False
         while not resting:
             self._wait()
             self._check_state()
@@ -221,7 +268,7 @@ class ServoLoop:
 
     def _held_until(self, due: int) -> tuple[Array, Array]:
         """Where the controller's targets are before a tick, rad and rad/s; until then the last command holds."""
-        missed = due - self._last_due - 1
+        missed = min(due - self._last_due - 1, _MAX_PREDICTED_CYCLES)
         if missed < 1 or self._last_due < 0:
             return self._q, self._qd
         motion = self._law.follow(np.repeat(self._command[np.newaxis], missed, axis=0), q=self._q, qd=self._qd)
@@ -240,6 +287,8 @@ class ServoLoop:
             # The next states show the cause.
             raise self._stop()
         self._q, self._qd, self._command, self._last_due = motion.q[0], motion.qd[0], command, due
+        self._gap = 0.0
+        self._rate_before_gap = self._rate
 
     def _would_crowd(self, ahead: int) -> bool:
         """Whether a setpoint sent now might arrive in the same tick as the last one, so that one of them is lost.
@@ -256,24 +305,47 @@ class ServoLoop:
     def _wait(self) -> None:
         """Sleep until the deadline, which a new state pulls to its phase after it, and set the next one."""
         while (left := self._deadline - self._clock.monotonic()) > 0.0:
-            if self._take(self._link.states(left)):
+            if self._take(self._received(left)):
                 off = self._arrival + _PHASE * self._period - self._deadline
                 # A state that arrived after its deadline moves that deadline later, not the previous one earlier.
                 self._deadline += _PULL * (off if off > -0.5 * self._period else off + self._period)
                 self._clock.sleep(max(self._deadline - self._clock.monotonic(), 0.0))
                 break
-        self._take(self._link.states(0.0))
+        self._take(self._received(0.0))
         self._deadline += self._period
+
+        # This process was late itself.
         late = self._clock.monotonic() - self._deadline
         if late > 0.0:
             skipped = int(late / self._period) + 1
             # No setpoint is due before a motion's first.
             self.missed_deadlines += skipped if self._motion is not None and self._sequence else 0
             self._deadline += skipped * self._period
-            if not self._feedforward and self._motion is not None and self._motion.slows_in_gaps:
-                self._slow_down(max(self._rate - skipped * self._period / FORGET, 0.0))
-            elif late > FORGET and not self._feedforward:
-                self._slow_down(0.0)
+            self._go_on_after_gap(skipped * self._period)
+
+    def _received(self, timeout: float) -> list[Package]:
+        """States that come within a timeout, s; while the arm is braked, without those that cannot be used."""
+        try:
+            return self._link.states(timeout)
+        except ImplausibleState:
+            if not self._braking:
+                raise
+            return []
+
+    def _go_on_after_gap(self, more: float) -> None:
+        """Let the motion go on at the speed that a gap between setpoints, now longer by `more` s, has left the arm.
+
+        The arm is braked by a share of the speed that it has. A replay keeps its rate through a short gap, which then
+        only extends it; with feedforward it keeps the time.
+        """
+        self._gap += more
+        if self._motion is None or self._feedforward:
+            return
+        left = max(1.0 - self._gap / FORGET, 0.0)
+        if self._motion.slows_in_gaps:
+            self._slow_down(self._rate_before_gap * left)
+        elif left == 0.0:
+            self._slow_down(0.0)
 
     def _slow_down(self, rate: float) -> None:
         """Lower the rate at once, as the arm has been braked."""
@@ -284,14 +356,42 @@ class ServoLoop:
         return round(state["timestamp"] / self._period)
 
     def _take(self, states: list[Package]) -> bool:
-        """Process received states; returns whether one was newer than the last."""
-        newer = [state for state in states if state["timestamp"] > self.state["timestamp"]]
-        if newer:
-            self._arrival = self._clock.monotonic()
-        for state in newer:
+        """Process received states; returns whether one was newer than the last.
+
+        Raises:
+            ImplausibleState: One cannot follow the last, and the arm is not being braked.
+            StaleState: Likewise, and so much time has passed on this computer, too.
+        """
+        arrival = self._clock.monotonic()
+        quiet = arrival - self._arrival
+        newer = False
+        for state in states:
+            if not state["timestamp"] > self.state["timestamp"]:
+                continue
+            if not self._can_follow(state, quiet):
+                continue
+            newer = True
+            self._arrival = arrival
             self._keep(state)
-            self._samples.match(self._tick(state), state, self._arrival)
-        return bool(newer)
+            self._samples.match(self._tick(state), state, arrival)
+        if newer:
+            self._supply.arrived(arrival)
+        return newer
+
+    def _can_follow(self, state: Package, quiet: float) -> bool:
+        """Whether a newer state, before which none came for `quiet` s, is used; see `_take` for what it raises."""
+        try:
+            check_succession(self._host, self.state, state, self._max_velocity)
+        except ImplausibleState:
+            # A stop that was seen before is the cause of the end.
+            if self._braking or self._stopped is not None:
+                return False
+            # Both computers may have stood still, as when one is a virtual machine on the other.
+            step = state["timestamp"] - self.state["timestamp"]
+            if quiet > STALE and MAX_STEP < step < quiet + STALE:
+                raise StaleState(self._host, self.state["timestamp"], quiet) from None
+            raise
+        return True
 
     def _keep(self, state: Package) -> None:
         """Make this the newest state, and remember the state that shows a stop: in the next one it may be over."""
@@ -332,7 +432,7 @@ class ServoLoop:
         """The error for the stop that was seen; its cause may become visible a little later than its effects."""
         end = self._clock.monotonic() + _REASON_TIMEOUT
         while not self._reason_known and (left := end - self._clock.monotonic()) > 0.0:
-            self._take(self._link.states(left))
+            self._take(self._received(left))
         state = self._stopped or self.state
         paused = state["runtime_state"] in (RuntimeState.PAUSING, RuntimeState.PAUSED)
         kind = stop_of(state) or (ProgramPaused if paused else ProgramStopped)
@@ -347,7 +447,7 @@ class ServoLoop:
         scaling = scaling_of(self.state)
         due = max(self._tick(self.state), self._last_due) + 1
         # With feedforward the arm moves on for a while when a command is late, so the motion keeps the time.
-        elapsed = due - self._last_due if self._feedforward and self._sequence else 1
+        elapsed = min(due - self._last_due, _MAX_PREDICTED_CYCLES) if self._feedforward and self._sequence else 1
         for _ in range(elapsed):
             setpoint, position = self._next(scaling)
             setpoint = self._guard.joined(setpoint) if isinstance(self._motion, Live) and self._rate else setpoint

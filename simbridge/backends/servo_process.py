@@ -43,6 +43,8 @@ from simbridge.backends.servo_channel import (
     next_state,
 )
 from simbridge.backends.servo_loop import ServoLoop
+from simbridge.backends.succession import has_corrupt_number
+from simbridge.backends.tool_watch import ToolWatch
 from simbridge.errors import SimbridgeError
 from simbridge.planning.guard import Guard
 from simbridge.robot.pose import Array
@@ -56,6 +58,9 @@ from simbridge.ur.tables import PROGRAM_RUNS, REALTIME, RTDE, RuntimeState
 SCRIPT_TIMEOUT = 5.0  # s
 # How long a stop may take before the process exits anyway.
 STOP_TIMEOUT = 2  # s
+# How long the loop may take to start, or to come round, before the system ends the process: longer than any parent
+# waits, for the case that the parent has gone and ur_rtde or a solver never returns.
+STUCK_TIMEOUT = 150  # s
 
 
 def send_without_delay(port: int) -> None:
@@ -86,6 +91,8 @@ class RtdeLink:
 
         self._config = config
         self._watch = ProgramWatch(config.number)
+        # The newest state of which the program was followed.
+        self._followed: Package | None = None
         self._reader = RtdeReader(config.host, STATE_FIELDS, 1.0 / config.period)
         flags = int(RTDEControlInterface.FLAG_CUSTOM_SCRIPT) | int(RTDEControlInterface.FLAG_NO_WAIT)
         try:
@@ -100,13 +107,19 @@ class RtdeLink:
         """Whose program the controller had in the newest state."""
         return self._watch.program
 
-    def check_idle(self) -> None:
-        """Raise `ProgramRunning` if a program runs, and `ConnectionLost` if the controller is silent."""
+    def check_idle(self) -> Package:
+        """The newest state, in which no program runs.
+
+        Raises:
+            ConnectionLost: The controller is silent.
+            ProgramRunning: A program runs or is paused.
+        """
         states = self._reader.wait(1.0)
         if not states:
             raise errors.ConnectionLost(self._config.host, RTDE, "no state came within 1 s")
         if states[-1]["runtime_state"] in PROGRAM_RUNS:
             raise errors.ProgramRunning(self._config.host, states[-1]["runtime_state"])
+        return states[-1]
 
     def upload(self) -> None:
         """Upload the control script; raises `ConnectionLost` if ur_rtde could not send it."""
@@ -159,6 +172,10 @@ class RtdeLink:
             state["effort"] = state["actual_current"]
             for name in OPTIONAL_FIELDS:
                 state.setdefault(name, [math.nan] * len(state["actual_q"]))
+            # A state with a corrupt number says nothing of the program; the loop refuses it.
+            if self._followed is not None and has_corrupt_number(self._followed, state):
+                continue
+            self._followed = state
             if self._watch.follow(state) is Program.OTHER:
                 raise errors.ProgramReplaced(self._config.host, *modes_of(state))
         return states
@@ -208,18 +225,28 @@ class Session:
         self._prepare()
         self._link = link = RtdeLink(config)
         notes = minimize_latency(config.priority)
-        link.check_idle()
+        idle = link.check_idle()
         self._on(Event.SENT)
         link.upload()
         link.await_script()
         guard = Guard(config.limits, config.period, config.lookahead)
         law = ServojLaw(config.period, config.gain, config.lookahead)
+        tool = ToolWatch(
+            config.host, tcp=config.tcp, payload=config.payload, payload_cog=config.payload_cog, before=idle
+        )
         self._loop = loop = ServoLoop(
-            link, guard, config.host, law, follow_scaling=config.follow_scaling, wait_in_pause=config.wait_in_pause
+            link,
+            guard,
+            config.host,
+            law,
+            follow_scaling=config.follow_scaling,
+            wait_in_pause=config.wait_in_pause,
+            tool=tool,
         )
         self._on(Event.SCRIPT_RUNS)
         self._parent.report(event="ready", q=loop.measured.tolist(), notes=notes)
         while True:
+            signal.alarm(STUCK_TIMEOUT)
             for request in self._parent.requests():
                 if request["do"] == "stop":
                     return
@@ -228,6 +255,9 @@ class Session:
                 return
             self._parent.check_alive()
             loop.slot()
+            while tool.changes:
+                payload = tool.changes.popleft()
+                self._parent.report(event="payload", mass=payload.mass, cog=payload.cog)
             self._on(Event.PAUSE if loop.paused else Event.RESUME)
             if self._state is State.MOVING and loop.idle:
                 self._on(Event.DONE)
@@ -292,6 +322,7 @@ def main(kind: type[Session] = Session) -> int:
     # Ctrl-C is handled by the parent, which then requests a stop.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _terminate)
+    signal.alarm(STUCK_TIMEOUT)
     session = kind(msgspec.json.decode(parent.configuration(), type=ServoConfig), parent)
     failure: BaseException | None = None
     try:

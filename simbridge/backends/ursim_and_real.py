@@ -15,6 +15,7 @@ import numpy as np
 from simbridge.backends import preflight
 from simbridge.backends.backend import Ask, Facts
 from simbridge.backends.controller import ControllerBackend
+from simbridge.backends.tool_watch import tcp_text
 from simbridge.robot.cell import Cell
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
@@ -217,7 +218,7 @@ def arm_facts(facts: ControllerFacts, robot: Robot, cell: Cell | None) -> Facts:
     return (
         ("arm", f"{model}, serial number {facts.dashboard.serial_number or 'unknown'}, at {facts.host}"),
         ("PolyScope", ".".join(map(str, facts.state.version))),
-        ("TCP", f"{preflight.tcp_text(tcp)} (on the controller now)"),
+        ("TCP", f"{tcp_text(tcp)} (on the controller now)"),
         ("payload", mass),
         ("mounting", f"{mounting_text(cell)}; it cannot be read, so look at the arm"),
         ("speed slider", f"{100.0 * facts.state.slider:.0f} %"),

@@ -7,9 +7,8 @@ import pkgutil
 from collections.abc import Mapping
 from typing import Literal
 
-from rich.console import Console
-
 from simbridge.bench import Part, Row
+from simbridge.console import Terminal
 from simbridge.errors import InvalidParameter
 from simbridge.text import table_of
 
@@ -44,7 +43,7 @@ def bench(
         raise InvalidParameter("part", what, "live where --minutes or --tuning is given")
     if minutes is not None and not 0.0 < minutes <= 600.0:
         raise InvalidParameter("time", f"{minutes} min", "more than 0 and at most 600 min")
-    console = Console(highlight=False, stderr=as_json)
+    console = Terminal(stderr=as_json)
     rows: list[Row] = []
     for part in QUICK if what == "all" else (what,):
         with console.status(f"Measuring {part} ..."):

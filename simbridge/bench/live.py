@@ -30,6 +30,7 @@ from simbridge.bench.measuring import client, timer
 from simbridge.emulator.handle import Emulator
 from simbridge.evaluation.metrics.motion import sparc
 from simbridge.ik.forward_dynamics import ForwardDynamics
+from simbridge.lifeline import end_with_parent
 from simbridge.recording.live_record import latencies, read_inputs
 from simbridge.recording.log import LogColumns
 from simbridge.recording.run_directory import RunDirectory
@@ -320,4 +321,5 @@ def _phase(times: Array, values: Array) -> float:
 
 
 if __name__ == "__main__":
+    end_with_parent()
     _give(sys.argv[1], float(sys.argv[2]), sys.argv[3], int(sys.argv[4]))

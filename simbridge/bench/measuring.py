@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from simbridge.backends.loop_process import minimize_latency
+from simbridge.lifeline import end_with_parent, lifeline_environment
 
 REPEATS = 9
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -58,9 +59,18 @@ def process_time(*arguments: str, cache: str | None = None) -> float:
 
 @contextlib.contextmanager
 def client(module: str, *arguments: object, quiet: bool = False) -> Iterator[subprocess.Popen[str]]:
-    """A module run in a process of its own, with pipes to its standard input and output; killed at the end."""
-    command, errors = [sys.executable, "-m", module, *map(str, arguments)], subprocess.DEVNULL if quiet else None
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True)
+    """Run a module in a process of its own, with pipes to its standard input and output; kill it at the end.
+
+    The module calls `end_with_parent`, so that it ends with this process, too.
+    """
+    process = subprocess.Popen(
+        [sys.executable, "-m", module, *map(str, arguments)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL if quiet else None,
+        text=True,
+        env={**os.environ, **lifeline_environment()},
+    )
     try:
         yield process
     finally:
@@ -118,5 +128,6 @@ def free_port() -> int:
 
 
 if __name__ == "__main__":
+    end_with_parent()
     minimize_latency(int(sys.argv[3]))
     print(json.dumps(wake_ups(float(sys.argv[1]), float(sys.argv[2]))))

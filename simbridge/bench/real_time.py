@@ -25,6 +25,7 @@ from simbridge.backends.ursim_and_real import UrsimBackend
 from simbridge.bench import Row
 from simbridge.bench.measuring import client, timer, wake_ups
 from simbridge.emulator.handle import Emulator
+from simbridge.lifeline import end_with_parent
 from simbridge.planning.options import Options
 from simbridge.robot.load import load_robot
 from simbridge.ur.rtde import RtdeReader
@@ -260,4 +261,5 @@ def _count(host: str, seconds: float) -> None:
 
 
 if __name__ == "__main__":
+    end_with_parent()
     {"ur_rtde": _stream, "count": _count}[sys.argv[1]](sys.argv[2], float(sys.argv[3]))

@@ -26,6 +26,7 @@ from simbridge.bench import Row
 from simbridge.bench.measuring import client, medians, peak_memory, process_time, timed
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.summary import summarize
+from simbridge.lifeline import end_with_parent
 from simbridge.planning.plan import Plan
 from simbridge.recording.log import LogWriter
 from simbridge.recording.run_directory import RunDirectory
@@ -300,4 +301,5 @@ def _page() -> float:
 
 
 if __name__ == "__main__":
+    end_with_parent()
     print(json.dumps(_measured(sys.argv[1])))

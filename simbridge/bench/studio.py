@@ -1,7 +1,7 @@
 """The studio in a browser: from a drag to new joint positions, the loop's deadlines, and what it costs at rest.
 
-`python -m simbridge.bench.studio PORT` serves the page in a process of its own, and prints as JSON when its loop began
-each pass and when it sent other joint positions.
+`python -m simbridge.bench.studio PORT` serves the page in a process of its own, and prints its address; and at the end,
+as JSON, when its loop began each pass and when it sent other joint positions.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from simbridge.bench.live import missed_share
 from simbridge.bench.measuring import chromium, client, free_port, timer
 from simbridge.browser.setup import StudioSetup
 from simbridge.browser.studio import TICK, Studio
+from simbridge.lifeline import end_with_parent
 from simbridge.robot.pose import Array
 
 SIZE = {"width": 1280, "height": 800}
@@ -43,10 +44,10 @@ def measure() -> list[Row]:
 def _measure(browser: Any, port: int) -> list[Row]:
     with client("simbridge.bench.studio", port) as served:
         assert served.stdout is not None
-        served.stdout.readline()
+        url = served.stdout.readline().strip()
         page = browser.new_page(viewport=SIZE)
         begin = time.monotonic()
-        page.goto(f"http://127.0.0.1:{port}")
+        page.goto(url)
         page.get_by_role("tab", name="Goal").wait_for(timeout=_PATIENCE)
         usable = time.monotonic() - begin
         time.sleep(2.0)
@@ -154,10 +155,11 @@ def _serve(port: int) -> None:
             served.close()
 
         threading.Thread(target=close_when_told).start()
-        print("ready", flush=True)
+        print(served.url, flush=True)
         served.run()
     print(json.dumps({"begun": begun, "sent": sent}))
 
 
 if __name__ == "__main__":
+    end_with_parent()
     _serve(int(sys.argv[1]))

@@ -14,22 +14,27 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 import viser
-from markupsafe import escape
+from markupsafe import Markup
 
+from simbridge.browser.html_texts import STYLE, bold, table, text
+from simbridge.browser.offers import EventRefused
 from simbridge.browser.setup import Control
-from simbridge.browser.view import SOURCES, Curve, Event, Shown, table
+from simbridge.browser.view import SOURCES, Curve, Event, Shown
 from simbridge.browser.widgets import ErrorPlot, GoalFrame, Inputs, JointPlots
 from simbridge.ik.settings import SOLVERS
 from simbridge.resources import scenario_files
 from simbridge.robot.pose import Array
 
 NONE = "none"
-_SIMULATED = (
-    "In simulation only. `simbridge run` sends a scenario to a controller; its command is in the tab *Scenario*."
+_SIMULATED = text(
+    Markup(
+        "In simulation only. <code>simbridge run</code> sends a scenario to a controller; "
+        "its command is in the tab <em>Scenario</em>."
+    )
 )
 # How often a held button says so, Hz.
 _HOLDS = 20.0
-_COPY = (
+_COPY = Markup(
     '<button style="margin:0 0.75em 0.5em;padding:0.3em 1em;border:1px solid #228be6;border-radius:4px;'
     'background:none;color:#228be6;font:inherit;cursor:pointer" data-command="{}" '
     'onclick="navigator.clipboard.writeText(this.dataset.command)">Copy the command</button>'
@@ -72,21 +77,22 @@ class Page:
         # Below a control: what went wrong there.
         self._notes: dict[str, Any] = {}
         self._access()
-        self._sentence = self._gui.add_markdown("")
-        self._problem = self._gui.add_markdown("", visible=False)
+        self._gui.add_html(str(STYLE))
+        self._sentence = self._gui.add_html("")
+        self._problem = self._gui.add_html("", visible=False)
         self._plot = ErrorPlot(self._gui)
         tabs = self._gui.add_tab_group()
         with tabs.add_tab("Goal"):
             if controlled:
                 self._controller_part()
             self._goal_tab()
-            self._frame = GoalFrame(client, self._inputs.event, scale, height)
+            self._frame = GoalFrame(client, self._inputs, scale, height)
         with tabs.add_tab("Solver"):
             self._solver_tab()
         with tabs.add_tab("Arm"):
             self._arm_folder = self._gui.add_folder("Arm, servo, targets")
         with tabs.add_tab("Iterate"):
-            self._iterations = self._gui.add_markdown(_SIMULATED if controlled else "")
+            self._iterations = self._gui.add_html(str(_SIMULATED) if controlled else "")
             self._iterate_folder = self._gui.add_folder("Iterate from the start to the goal", visible=not controlled)
             if not controlled:
                 self._button("Iterate, a frame each", "iterate", lambda: True)
@@ -97,10 +103,10 @@ class Page:
         with tabs.add_tab("Scenario"):
             self._scenario_tab(scenario)
         with tabs.add_tab("Figures"):
-            self._figures = self._gui.add_markdown("")
+            self._figures = self._gui.add_html("")
             self._joint_plots = JointPlots(self._gui, joints)
-            self._joints = self._gui.add_markdown("")
-            self._refused = self._gui.add_markdown("")
+            self._joints = self._gui.add_html("")
+            self._refused = self._gui.add_html("")
         dark = self._gui.add_checkbox("dark", False, hint="This page alone.")
         theme = partial(self._gui.configure_theme, control_width="large", show_logo=False, show_share_button=False)
         theme(dark_mode=False)
@@ -110,7 +116,7 @@ class Page:
             theme(dark_mode=dark.value)
 
     def _note(self, name: str) -> None:
-        self._notes[name] = self._gui.add_markdown("", visible=False)
+        self._notes[name] = self._gui.add_html("", visible=False)
 
     def _field(self, handle: Any, name: str) -> Any:
         """A handle that sends events of a name, with a note below it."""
@@ -123,22 +129,20 @@ class Page:
             self._locked += handles
 
     def _access(self) -> None:
-        """The token's field and the button that takes control."""
+        """The button that takes control."""
         self._role = self._gui.add_markdown("", visible=False)
-        self._token = self._gui.add_text("token", "", visible=False, hint="It is printed in the terminal.")
         self._take = self._button("Take control", "take control", visible=False)
-        self._on(self._token, "token")
-        # They work where nothing else does.
+        # It works where nothing else does.
         self._inputs.handles.clear()
 
     def _controller_part(self) -> None:
-        self._state = self._gui.add_markdown("")
-        self._question = self._gui.add_markdown("", visible=False)
+        self._state = self._gui.add_html("")
+        self._question = self._gui.add_html("", visible=False)
         self._answers = [
             self._button("Confirm: the arm may move", "answer", lambda: True, visible=False, color="red"),
             self._button("Cancel", "answer", lambda: False, visible=False),
         ]
-        self._button("Engage", "engage", hint="Afterwards the arm moves while the goal is dragged, or *Go* is held.")
+        self._button("Engage", "engage", hint="Afterwards the arm moves while the goal is dragged, or “Go” is held.")
         self._note("engage")
         self._button("Disengage", "disengage")
         go = self._button("Go (hold)", "release", hint="The arm goes towards the goal while this is held.")
@@ -170,22 +174,27 @@ class Page:
         hint = "Follows the same goal, in another colour, at its defaults."
         self._rival = self._field(self._gui.add_dropdown("second solver", [NONE, *SOLVERS], hint=hint), "rival")
         self._lock_on_controllers(self._rival)
-        self._rivals = self._gui.add_markdown("")
+        self._rivals = self._gui.add_html("")
 
     def _scenario_tab(self, scenario: str) -> None:
         names = list(dict.fromkeys([scenario, *scenario_files()]))
         self._scenario = self._on(self._gui.add_dropdown("scenario", names, initial_value=scenario), "scenario")
-        self._playing = self._gui.add_markdown(_SIMULATED if self._controlled else "")
+        self._playing = self._gui.add_html(str(_SIMULATED) if self._controlled else "")
         self._command = self._gui.add_text("command", "", multiline=True, hint="The command line of the present state.")
         self._copy = self._gui.add_html("")
         if self._controlled:
             return
         self._moves = self._gui.add_button_group("motion", ("Play", "Pause", "Stop"))
+        self._inputs.note_offer(self._moves)
 
         @self._moves.on_click
         async def _(event: viser.GuiEvent[Any]) -> None:
-            if event.client_id is not None:
-                self._inputs.event(self._moves.value.lower())
+            if event.client_id is None:
+                return
+            try:
+                self._inputs.event(self._inputs.checked(self._moves, "motion").lower())
+            except EventRefused as error:
+                self._inputs.refuse(error)
 
         self._note("play")
         self._scrub = self._on(self._gui.add_slider("time, %", 0.0, 100.0, 0.1, 0.0), "scrub")
@@ -193,7 +202,8 @@ class Page:
         self._note("keep")
         kept = self._gui.add_text("kept run", "", hint="Its directory, such as runs/circle-1.")
         self._inputs.handles.append(kept)
-        self._button("Load", "load", lambda: kept.value, hint="Shows a kept run of this arm.")
+        self._inputs.note_offer(kept)
+        self._button("Load", "load", lambda: self._inputs.checked(kept, "load"), hint="Shows a kept run of this arm.")
         self._note("load")
 
     def offer(self, *controls_of: list[Control]) -> None:
@@ -201,7 +211,8 @@ class Page:
         for name, (_, *handles) in self._controls.items():
             for handle in (*handles, self._notes.pop(name)):
                 handle.remove()
-                for known in (self._inputs.handles, self._settings, self._locked):
+                self._inputs.forget(handle)
+                for known in (self._settings, self._locked):
                     if handle in known:
                         known.remove(handle)
         self._controls.clear()
@@ -229,7 +240,7 @@ class Page:
             # A field takes as many decimals as its step has.
             step = 1.0 if control.kind == "whole" else 10.0 ** (math.floor(math.log10(shown or 0.1)) - 2)
             handle = self._gui.add_number(control.label, shown, step=step, **facts)
-        self._on(handle, "change", lambda value: (control.name, value))
+        self._on(handle, "change", lambda value: (control.name, value), control=control.name)
         reset = self._button(f"Reset {control.label}", "change", lambda: (control.name, None), visible=False)
         self._note(control.name)
         self._controls[control.name] = (control, handle, reset)
@@ -250,7 +261,7 @@ class Page:
         self._set(self._speed, round(speed))
         self._set(self._rival, rival)
         if scenario not in self._scenario.options:
-            self._scenario.options = (*self._scenario.options, scenario)
+            self._set(self._scenario, (*self._scenario.options, scenario), "options")
         self._set(self._scenario, scenario)
 
     def show_goal(self, goal: pin.SE3, start: Array) -> None:
@@ -265,19 +276,18 @@ class Page:
             self._set(handle, tuple((numbers.round(digits) + 0.0).tolist()))
         self._frame.show(goal)
 
-    def show_role(self, *, drives: bool, admitted: bool, driver: int | None) -> None:
+    def show_role(self, *, drives: bool, driver: int | None) -> None:
         """Whether this page acts: where it does not, its controls are disabled."""
         self._drives = drives
         if drives:
             words = ""
-        elif not admitted:
-            words = "Enter the token from the terminal to act."
+        elif driver is None:
+            words = "No page drives."
         else:
-            words = "No page drives." if driver is None else f"Page {driver} drives. This one only watches."
+            words = f"Page {driver} drives. This one only watches."
         self._set(self._role, words, "content")
         self._set(self._role, bool(words), "visible")
-        self._set(self._token, not admitted, "visible")
-        self._set(self._take, admitted and not drives, "visible")
+        self._set(self._take, not drives, "visible")
         self._disable()
         self._set(self._frame.handle, drives, "visible")
         if not self._controlled:
@@ -289,41 +299,38 @@ class Page:
             busy = self._moving and handle in self._settings
             self._set(handle, not self._drives or busy or handle in self._locked, "disabled")
 
-    def refuse_token(self) -> None:
-        """Say that the token was not the right one."""
-        self._set(self._role, "That is not the token that was printed in the terminal.", "content")
-
     def show(self, shown: Shown) -> None:
         """Show texts."""
         for name, note in self._notes.items():
             self._warn(note, [shown.problem.get(name, "")])
         self._warn(self._problem, [what for name, what in shown.problem.items() if name not in self._notes])
         texts = [
-            (self._sentence, f"**{shown.sentence}**" if shown.sentence else ""),
-            (self._refused, f"Ignored events of pages that do not act: {shown.refused}." if shown.refused else ""),
+            (self._sentence, text(bold(shown.sentence)) if shown.sentence else ""),
+            (self._refused, text(f"Refused events: {shown.refused}.") if shown.refused else ""),
             (self._figures, table(shown.figures, ("figure", "now")) if shown.figures else ""),
             (self._joints, table(shown.joints, ("joint", "position", "of its range", "velocity", "of its limit"))),
             (self._rivals, table(shown.rivals, ("solver", "error", *SOURCES)) if shown.rivals else ""),
         ]
         if self._controlled:
-            texts += [(self._state, f"The arm is **{shown.state}**."), (self._question, shown.question)]
+            state = Markup("The arm is {}.").format(bold(shown.state))
+            texts += [(self._state, text(state)), (self._question, shown.question)]
             for handle in (self._question, *self._answers):
                 self._set(handle, bool(shown.question), "visible")
             if self._moving != shown.moving:
                 self._moving = shown.moving
                 self._disable()
         else:
-            texts += [(self._iterations, shown.iterations), (self._playing, shown.playing)]
-        for handle, text in texts:
-            self._set(handle, text, "content")
+            texts += [(self._iterations, text(shown.iterations)), (self._playing, text(shown.playing))]
+        for handle, content in texts:
+            self._set(handle, str(content), "content")
         if self._command.value != shown.command:
             self._set(self._command, shown.command)
-            self._copy.content = _COPY.format(escape(shown.command))
+            self._copy.content = str(_COPY.format(shown.command))
 
     def _warn(self, note: Any, words: Sequence[str]) -> None:
-        text = "\n\n".join(f"⚠ {what}" for what in words if what)
-        self._set(note, text, "content")
-        self._set(note, bool(text), "visible")
+        content = text(*(f"⚠ {what}" for what in words if what))
+        self._set(note, str(content), "content")
+        self._set(note, bool(content), "visible")
 
     def show_curves(self, first: Curve, second: Curve | None) -> None:
         """Show error against time, and the joints against their limits."""

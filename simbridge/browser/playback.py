@@ -19,6 +19,7 @@ from simbridge.browser.view import Curve, Refused, Sample, Shown, out_of_reach, 
 from simbridge.errors import InvalidParameter
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.ik.settings import SOLVERS
+from simbridge.planning.scenario import is_custom_script
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report.settings_list import repeat_command
 from simbridge.robot.pose import Array
@@ -88,7 +89,7 @@ class Played:
             InvalidParameter: It was made with a custom solver, or with another arm.
         """
         directory = RunDirectory.open(path)
-        settings = directory.settings()
+        settings = directory.complete_settings()
         robot, solver, scenario = settings["robot"], settings["solver"], settings["scenario"]
         if solver["name"] not in SOLVERS:
             raise InvalidParameter("run", path, f"made with a solver of simbridge, not with {solver['name']}")
@@ -242,6 +243,10 @@ class Playback:
 
     def __init__(self, workspace: Workspace, scenario: str, folder: Path) -> None:
         self._workspace, self.scenario, self._folder = workspace, scenario, folder
+        # What the studio was started with: the only script of the user's that it runs.
+        self._trusted_script = Path(scenario).resolve()
+        # Whether a run is being kept.
+        self._keeping = False
         self._count, self.iterating = 0, dict[str, Any]()
         self._iterates: list[Iterate] = []
         self.player: Player | None = None
@@ -290,6 +295,8 @@ class Playback:
             player.now = 0.0 if player.now >= player.duration else player.now
             player.paused = False
             return
+        if is_custom_script(scenario) and not self._is_trusted(scenario):
+            raise Refused(f"The studio was not started with {scenario}; simbridge studio {scenario} plays it.")
         self._count += 1
         out = self._folder / f"run{self._count}"
         self._workspace.shown.playing = f"Running {scenario} ..."
@@ -301,6 +308,10 @@ class Playback:
             self._workspace.follower.forget_postures()
 
         self._workspace.beside("play", lambda: Played.record(setup, scenario, out), show)
+
+    def _is_trusted(self, script: str) -> bool:
+        """Whether a script is that with which the studio was started. A kept run is data, and may name any other."""
+        return Path(script).resolve() == self._trusted_script
 
     def on_load(self, path: str) -> None:
         """A kept run: its solver, and the run itself to be played."""
@@ -330,6 +341,8 @@ class Playback:
             player.now, player.paused = min(max(percent / 100.0, 0.0), 1.0) * player.duration, True
 
     def on_keep(self, _: None) -> None:
+        if self._keeping:
+            raise Refused("A run is being kept already.")
         if self.player is not None and (run := self.player.run) is not None:
             keep = run.keep
         else:
@@ -339,11 +352,20 @@ class Playback:
                 return _copied(ended.report(), "studio")
 
         def show(path: Path) -> None:
-            command = repeat_command(RunDirectory.open(path).settings(), path)
+            command = repeat_command(RunDirectory.open(path).complete_settings(), path)
             again = f" `{command}` repeats it to the bit." if command else ""
             self._workspace.shown.playing = f"Kept: {path}. Its page is {path / 'report.html'}.{again}"
 
-        self._workspace.beside("keep", keep, show)
+        def end_keeping(path: Path) -> None:
+            self._keeping = False
+            show(path)
+
+        def fail(error: Exception) -> None:
+            self._keeping = False
+            self._workspace.failed(error)
+
+        self._keeping = True
+        self._workspace.beside("keep", keep, end_keeping, fail, each=True)
 
 
 def _copied(path: Path, name: str) -> Path:

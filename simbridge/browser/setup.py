@@ -12,7 +12,7 @@ import shlex
 import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import pairwise
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -295,8 +295,9 @@ def settings_controls(kind: type, prefix: str) -> list[Control]:
     return found
 
 
+@cache
 def _help_of(kind: type) -> dict[str, str]:
-    """The text under each field of a class of settings."""
+    """The text under each field of a class of settings; it is read from the source, which takes milliseconds."""
     found: dict[str, str] = {}
     for base in reversed(kind.__mro__[:-1]):
         body = ast.parse(textwrap.dedent(inspect.getsource(base))).body[0]

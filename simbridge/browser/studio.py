@@ -7,7 +7,7 @@ beside it.
 from __future__ import annotations
 
 import contextlib
-import io
+import logging
 import queue
 import shutil
 import sys
@@ -26,14 +26,18 @@ import viser
 from simbridge.backends import SIMULATION
 from simbridge.backends.backend import Facts
 from simbridge.browser.arms import ControlledArm, Simulation
+from simbridge.browser.offers import EventRefused
 from simbridge.browser.page import Page
 from simbridge.browser.scene import look_over_panel
 from simbridge.browser.setup import StudioSetup
-from simbridge.browser.view import Access, Event, PortInUse, check_port, on_loopback
+from simbridge.browser.superseded import without_superseded
+from simbridge.browser.view import BESIDE, NO_PAGE, Access, Event, PortInUse, check_port, on_loopback
 from simbridge.browser.workspace import Workspace
 from simbridge.errors import SimbridgeError
 from simbridge.planning.options import Options
 from simbridge.planning.scenario import load_scenario
+from simbridge.report.guarded_viser import GuardedViserServer
+from simbridge.report.page_gate import PageGate
 from simbridge.robot.pose import Array
 from simbridge.scheduling import ask_for_short_slices
 
@@ -45,20 +49,15 @@ _TEXTS = 5.0
 _MOST = 0.1
 # How long the loop sleeps while nothing moves, unless an event comes, s.
 _SLEEP = 0.5
-_NO_PAGE, _BESIDE = -1, -2
 # How long one thread keeps the interpreter while another waits for it, s.
 _SWITCH = 5e-4
+_LOG = logging.getLogger(__name__)
 # A sign that a person holds the goal is too old after this, s.
 _FRESH = 0.1
 # At which control a page shows what failed, where that is not the event's name.
 _CONTROLS = {"home": "start", "here": "start"}
 # For an answer before a real arm moves, s.
 _PATIENCE = 60.0
-
-
-class _Server(viser.ViserServer):
-    def request_share_url(self, verbose: bool = True) -> None:
-        """Nothing: any page could otherwise open a tunnel by which the studio is public."""
 
 
 class Studio:
@@ -71,8 +70,8 @@ class Studio:
         scenario: What is chosen to be played.
 
     Attributes:
-        url: Of the page.
-        access: Who may act.
+        url: Of the page. Its path is the token without which nobody sees the page or acts.
+        access: Which page drives.
 
     Raises:
         PortInUse: The port is in use.
@@ -86,10 +85,17 @@ class Studio:
         # Refused now, and not when it is played.
         load_scenario(scenario, setup.arm, setup.options.reading)
         self._setup, self._scenario, self._listen, self._port = setup, scenario, listen, port
-        self.url = f"http://{listen}:{port}"
-        self.access = Access(token=not (setup.simulated and on_loopback(listen)))
+        self._gate = PageGate(any_host=not on_loopback(listen))
+        host = f"[{listen}]" if ":" in listen else listen
+        self.url = f"http://{host}:{port}/{self._gate.token}/"
+        self.access = Access()
         self._events: queue.Queue[Event] = queue.Queue()
         self._pages: dict[int, Page] = {}
+        # Pages that cannot be shown, and the pages and controls of which a refused event was logged.
+        self._broken: set[Page | None] = set()
+        self._logged: set[tuple[int, str]] = set()
+        # What waits for its turn beside the loop, by control.
+        self._waiting: dict[str, Future[None]] = {}
         self._sessions = 0
         self._closed = threading.Event()
         self._thread: threading.Thread | None = None
@@ -103,9 +109,8 @@ class Studio:
             arm = None if self._setup.simulated else ControlledArm(self._setup, self._ask)
             self.workspace = Workspace(self._setup, arm, self._simulate, self.beside, self._scenario, self._folder)
             stack.callback(self.workspace.close)
-            with contextlib.redirect_stdout(io.StringIO()):
-                self._server = _Server(self._listen, self._port, "simbridge studio", verbose=False)
-            stack.callback(self._stop_server)
+            self._server = GuardedViserServer(self._gate, self._listen, self._port, "simbridge studio")
+            stack.callback(self._server.stop)
             if self._server.get_port() != self._port:
                 # Somebody took it meanwhile.
                 raise PortInUse(self._listen, self._port)
@@ -130,14 +135,10 @@ class Studio:
         self._sessions += 1
         return Simulation(setup, self._folder / f"session{self._sessions}", q).__enter__()
 
-    def _stop_server(self) -> None:
-        with contextlib.redirect_stdout(io.StringIO()):
-            self._server.stop()
-
     def close(self) -> None:
         """End it; from any thread."""
         self._closed.set()
-        self._events.put(Event(_NO_PAGE, "closed"))
+        self._events.put(Event(NO_PAGE, "closed"))
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join()
 
@@ -173,22 +174,30 @@ class Studio:
         task: Callable[[], Any],
         then: Callable[[Any], None],
         failed: Callable[[Exception], None] | None = None,
+        *,
+        each: bool = False,
     ) -> None:
         """Do something beside the loop, and then in the loop what follows with its result, or with its error.
 
         Args:
             control: At which an error is shown.
-            failed: The workspace's by default.
+            task: What is done beside the loop.
+            then: Takes its result.
+            failed: Takes its error; the workspace's by default.
+            each: Whether it is done even if the same control asks for something else before its turn has come.
         """
 
         def work() -> None:
             try:
-                event = Event(_BESIDE, control, partial(then, task()))
+                event = Event(BESIDE, control, partial(then, task()))
             except Exception as error:  # foreign scenarios may fail in any way
-                event = Event(_BESIDE, control, partial(failed or self.workspace.failed, error))
+                event = Event(BESIDE, control, partial(failed or self.workspace.failed, error))
             self._events.put(event)
 
-        self._work.submit(work)
+        if not each and control in self._waiting:
+            # Nothing happens if it has begun.
+            self._waiting[control].cancel()
+        self._waiting[control] = self._work.submit(work)
 
     def _ask(self, facts: Facts, question: str) -> bool:
         """Ask the driving page; beside the loop. Without an answer it is a no."""
@@ -198,13 +207,13 @@ class Studio:
             answers.get_nowait()
         if self._closed.is_set():
             return False
-        self._events.put(Event(_BESIDE, "engage", partial(self.workspace.show_question, facts, question)))
+        self._events.put(Event(BESIDE, "engage", partial(self.workspace.show_question, facts, question)))
         try:
             return answers.get(timeout=_PATIENCE)
         except queue.Empty:
             return False
         finally:
-            self._events.put(Event(_BESIDE, "engage", self.workspace.show_question))
+            self._events.put(Event(BESIDE, "engage", self.workspace.show_question))
 
     def run(self) -> None:
         """Serve the pages until `close`."""
@@ -241,39 +250,79 @@ class Studio:
         self.workspace.shown.problem[where] = words
 
     def _take_events(self, wait: float) -> None:
-        """Take what the pages sent, in order; wait for at most so long, s, for the first."""
+        """Take what the pages sent, in order; wait for at most so long, s, for the first.
+
+        However many events wait, their pages are shown once, and a value that another one replaces is left out.
+        """
+        events = self._waiting_events(wait)
+        if not events:
+            return
+
+        count_before = self.workspace.offered_count
+        for event in without_superseded(events):
+            self._take(event)
+
+        new_controls = self.workspace.offered_count != count_before
+        for page in tuple(self._pages.values()):
+            self._show_in(page, partial(self._offer, page, controls=new_controls))
+
+    def _waiting_events(self, wait: float) -> list[Event]:
+        """The events that wait; where there are none, the first that comes within so long, s."""
+        events: list[Event] = []
         with contextlib.suppress(queue.Empty):
-            self._take(self._events.get(timeout=wait) if wait > 0.0 else self._events.get_nowait())
-            while True:
-                self._take(self._events.get_nowait())
+            events.append(self._events.get(timeout=wait) if wait > 0.0 else self._events.get_nowait())
+            # Those that come meanwhile are taken the next time.
+            for _ in range(self._events.qsize()):
+                events.append(self._events.get_nowait())
+        return events
 
     def _take(self, event: Event) -> None:
+        """Take one event: of a page's access, of what was done beside the loop, or of the page that drives."""
         page = self._pages.get(event.page)
-        if event.name in ("opened", "closed", "token", "take control"):
+        if event.name in ("opened", "closed", "take control"):
             try:
                 self._take_access(event, page)
             except Exception as error:  # a page that cannot be shown must not end the server
                 self._say("page", error)
-        elif event.page in (_NO_PAGE, _BESIDE) or (page is not None and self.access.drives(event.page)):
+        elif event.name == "refused":
+            self._log_refusal(event)
+            if self.access.drives(event.page):
+                self.access.refused += 1
+                self._say(event.value.control, event.value)
+        elif event.page in (NO_PAGE, BESIDE) or (page is not None and self.access.drives(event.page)):
             late = time.monotonic() - event.at > _FRESH and self.workspace.controlled is not None
             if event.name in ("drag", "hold go") and late:
                 # The hand may have let go since; that it did comes next.
                 self.workspace.on_release(None)
             else:
                 self._do(event)
-            for one in self._pages.values():
-                self._offer(one, controls=self.workspace.offers)
-            self.workspace.offers = False
+
         downloads = self.workspace.playback.downloads
         for name, content in downloads:
             if page is not None:
                 page.download(name, content)
         downloads.clear()
 
+    def _log_refusal(self, event: Event) -> None:
+        """Log that a page sent what it is not offered: once for each of its controls, however often it does so."""
+        error: EventRefused = event.value
+        if (event.page, error.control) not in self._logged:
+            self._logged.add((event.page, error.control))
+            _LOG.warning("An event of page %d was refused. %s", event.page, error)
+
+    def _show_in(self, page: Page, show: Callable[[], None]) -> None:
+        """Show something in a page. One whose other end has broken its controls keeps the others from nothing."""
+        try:
+            show()
+        except Exception as error:
+            if page not in self._broken:
+                self._broken.add(page)
+                _LOG.warning("A page cannot be shown any more: %s: %s", type(error).__name__, error)
+
     def _do(self, event: Event) -> None:
         name, workspace = event.name, self.workspace
         try:
-            if event.page == _BESIDE:
+            if event.page == BESIDE:
                 event.value()
                 return
             # A sentence on what went wrong stands until something else is done.
@@ -285,25 +334,27 @@ class Studio:
             self._say(control, error)
 
     def _take_access(self, event: Event, page: Page | None) -> None:
-        wrong, before = False, self.access.driver
+        before = self.access.driver
         if event.name == "opened":
             self._pages[event.page] = self._page(event.value)
             self.access.opened(event.page)
             self._offer(self._pages[event.page], controls=True)
         elif event.name == "closed":
-            self._pages.pop(event.page, None)
-            self.access.closed(event.page)
-        elif event.name == "token" and page is not None:
-            wrong = not self.access.shows(event.page, event.value)
+            self._forget(event.page)
         elif page is not None:
             self.access.takes_control(event.page)
         driver = self.access.driver
         if driver != before:
             self.workspace.on_left(None)
         for number, one in self._pages.items():
-            one.show_role(drives=driver == number, admitted=self.access.admitted(number), driver=driver)
-        if wrong and page is not None:
-            page.refuse_token()
+            one.show_role(drives=driver == number, driver=driver)
+
+    def _forget(self, number: int) -> None:
+        """A page was closed."""
+        page = self._pages.pop(number, None)
+        self._broken.discard(page)
+        self._logged = {(owner, control) for owner, control in self._logged if owner != number}
+        self.access.closed(number)
 
     def _page(self, client: viser.ClientHandle) -> Page:
         arm = self.workspace.arm.robot
@@ -334,13 +385,17 @@ class Studio:
         workspace.describe()
         workspace.shown.refused = self.access.refused
         curves, player = workspace.curves, workspace.playback.player
-        for page in self._pages.values():
+
+        def show(page: Page) -> None:
             with page.at_once():
                 page.show(workspace.shown)
                 page.show_goal(workspace.goal, workspace.start)
                 page.show_curves(*curves)
                 if player is not None:
                     page.show_time(100.0 * player.share)
+
+        for page in tuple(self._pages.values()):
+            self._show_in(page, partial(show, page))
 
 
 def studio(
@@ -365,7 +420,7 @@ def studio(
         port: The page's.
 
     Returns:
-        The studio; `url` is its page's address, `access.token` what a page must enter, and `close()` ends it.
+        The studio; `url` is its page's address, which gives access to it, and `close()` ends it.
 
     Raises:
         PortInUse: The port is in use.

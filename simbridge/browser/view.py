@@ -1,21 +1,16 @@
-"""What pages show of the studio's state, as plain data; the events that they send; and which pages may act.
-
-A page may act once it has shown the token; of those that have, one drives.
-"""
+"""What pages show of the studio's state, as plain data; the events that they send; and which of the pages drives."""
 
 from __future__ import annotations
 
 import errno
-import hmac
 import math
-import secrets
 import socket
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 import pinocchio as pin
+from markupsafe import Markup
 from numpy.typing import ArrayLike
 
 from simbridge.errors import InvalidParameter, SimbridgeError
@@ -24,12 +19,16 @@ from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.text import degrees, millimetres
 
+# In place of a page's number: the event is of none, or it is what was done beside the loop.
+NO_PAGE = -1
+BESIDE = -2
+
 
 class Event(NamedTuple):
     """Something that happened in a page.
 
     Attributes:
-        page: Its number.
+        page: Its number, `NO_PAGE` or `BESIDE`.
         name: What happened.
         value: With what.
         at: When it arrived, on the monotonic clock, s; infinite for one that is never too old.
@@ -168,8 +167,8 @@ class Shown:
         rivals: A row for each solver: name, error, sources; empty for one solver.
         state: Of the session with a controller, such as "holding".
         moving: Whether settings must wait until the arm is at rest.
-        question: What is asked before a real arm moves; "" while nothing is.
-        refused: How many events of pages that may not act were ignored.
+        question: What is asked before a real arm moves, as HTML (see `html_texts.question`); empty while nothing is.
+        refused: How many events were refused: of pages that do not drive, or with values that are not offered.
     """
 
     sentence: str = ""
@@ -182,7 +181,7 @@ class Shown:
     rivals: list[tuple[str, ...]] = field(default_factory=list)
     state: str = ""
     moving: bool = False
-    question: str = ""
+    question: Markup = field(default_factory=Markup)
     refused: int = 0
 
     def describe(self, robot: Robot, task: str, sample: Sample) -> None:
@@ -217,6 +216,7 @@ _CAUSES = {
     "solver": "The solver takes longer than a period",
     "speed_slider": "The speed is scaled down",
     "late_commands": "Commands come late",
+    "payload": "The controller's payload was changed",
     "halted": "Nobody holds the goal",
     "disengaged": "The arm is not engaged",
     "paused": "The program is paused at the pendant",
@@ -254,12 +254,6 @@ def out_of_reach(robot: Robot, point: Array) -> float:
     return max(0.0, float(np.linalg.norm(np.asarray(point) - first)) - robot.reach)
 
 
-def table(rows: Sequence[tuple[str, ...]], head: tuple[str, ...]) -> str:
-    """A table in Markdown."""
-    lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
-    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)])
-
-
 class PortInUse(SimbridgeError, OSError):
     """The studio's port is in use; address, port: where it was to listen."""
 
@@ -292,58 +286,38 @@ def on_loopback(address: str) -> bool:
 
 
 class Access:
-    """The pages that are open.
-
-    Args:
-        token: Whether a page must show the token before it acts.
+    """The pages that are open, and which of them drives. Whoever can open a page may take control.
 
     Attributes:
-        token: The token, to be printed in the terminal; "" where none is needed.
         driver: The page that drives; None while there is none.
-        refused: How many events of pages that may not act were ignored.
+        refused: How many events were refused: of pages that do not drive, or with values that are not offered.
     """
 
-    def __init__(self, *, token: bool) -> None:
-        self.token = secrets.token_urlsafe(9) if token else ""
-        self._admitted: set[int] = set()
+    def __init__(self) -> None:
+        self._pages: set[int] = set()
         self.driver: int | None = None
         self.refused = 0
 
     def opened(self, page: int) -> None:
-        """A page was opened; where no token is needed, the first drives."""
-        if not self.token:
-            self._admit(page)
-
-    def shows(self, page: int, token: str) -> bool:
-        """A page shows a token; returns whether it is the right one."""
-        right = hmac.compare_digest(token.strip().encode(), self.token.encode())
-        if right:
-            self._admit(page)
-        return self._counted(right)
-
-    def _admit(self, page: int) -> None:
-        self._admitted.add(page)
-        self.driver = page if self.driver is None else self.driver
-
-    def _counted(self, allowed: bool) -> bool:
-        self.refused += not allowed
-        return allowed
+        """A page was opened; the first drives."""
+        self._pages.add(page)
+        if self.driver is None:
+            self.driver = page
 
     def closed(self, page: int) -> None:
         """A page was closed. If it drove, the next page drives only once it takes control."""
-        self._admitted.discard(page)
-        self.driver = None if self.driver == page else self.driver
+        self._pages.discard(page)
+        if self.driver == page:
+            self.driver = None
 
-    def admitted(self, page: int) -> bool:
-        """Whether a page has shown the token, or needs none."""
-        return page in self._admitted
-
-    def takes_control(self, page: int) -> bool:
-        """A page takes control; returns whether it may."""
-        if page in self._admitted:
+    def takes_control(self, page: int) -> None:
+        """A page takes control."""
+        if page in self._pages:
             self.driver = page
-        return self._counted(page in self._admitted)
 
     def drives(self, page: int) -> bool:
         """Whether an event of a page counts; one that does not is counted as refused."""
-        return self._counted(page == self.driver)
+        if page == self.driver:
+            return True
+        self.refused += 1
+        return False

@@ -17,6 +17,7 @@ import pinocchio as pin
 import viser
 from viser import uplot
 
+from simbridge.browser.offers import NOTHING, EventRefused, Offer, UnitQuaternion, Vector, check_offered, offer_of
 from simbridge.browser.view import SOURCES, Curve, Event
 from simbridge.report.arm_scene import wxyz
 from simbridge.robot.pose import Array
@@ -47,6 +48,8 @@ class Inputs:
     def __init__(self, page: int, gui: viser.GuiApi, send: Callable[[Event], None]) -> None:
         self._page, self._gui, self._send = page, gui, send
         self.handles: list[Any] = []
+        # What each handle offers, by its id.
+        self._offers: dict[int, Offer] = {}
         # What was typed and does not count yet, by the id of its field.
         self._typed: dict[int, Callable[[], None]] = {}
         self._counts: asyncio.TimerHandle | None = None
@@ -56,22 +59,46 @@ class Inputs:
         self._send_typed()
         self._send(Event(self._page, name, value, time.monotonic()))
 
+    def refuse(self, error: EventRefused) -> None:
+        """Pass on that the page has sent what it is not offered."""
+        self._send(Event(self._page, "refused", error, time.monotonic()))
+
     def _send_typed(self) -> None:
         typed, self._typed = self._typed, {}
         for send in typed.values():
             send()
 
-    def on(self, handle: Any, name: str, value: Callable[[Any], Any] = lambda value: value) -> Any:
-        """Send what is done at a handle, which is returned; what the studio itself sets there is no event."""
+    def on(
+        self, handle: Any, name: str, value: Callable[[Any], Any] = lambda value: value, *, control: str = ""
+    ) -> Any:
+        """Send what is done at a handle as events; what the studio itself sets there is no event.
+
+        Args:
+            handle: Of viser. What it offers now is what its events may carry.
+            name: Of the events.
+            value: Makes the value of an event from that of the handle.
+            control: The control's name in a refusal; by default that of the events.
+
+        Returns:
+            The handle.
+        """
+        self.note_offer(handle)
 
         async def changed(event: viser.GuiEvent[Any]) -> None:
-            if event.client_id is None:
+            # A handle that has no offer any more was removed while the event was on its way.
+            if event.client_id is None or id(handle) not in self._offers:
                 return
+            try:
+                checked = self.checked(handle, control or name)
+            except EventRefused as error:
+                self.refuse(error)
+                return
+
             if not isinstance(handle, _TYPED):
-                self.event(name, value(handle.value))
+                self.event(name, value(checked))
                 return
             # Each key that is pressed in such a field arrives: what it holds counts once no other key follows.
-            self._typed[id(handle)] = lambda: self._send(Event(self._page, name, value(handle.value), time.monotonic()))
+            self._typed[id(handle)] = lambda: self._send(Event(self._page, name, value(checked), time.monotonic()))
             if self._counts is not None:
                 self._counts.cancel()
             self._counts = asyncio.get_running_loop().call_later(_TYPING, self._send_typed)
@@ -80,14 +107,39 @@ class Inputs:
         self.handles.append(handle)
         return handle
 
+    def note_offer(self, handle: Any) -> None:
+        """Note what a handle offers from now on, out of reach of the page."""
+        self._offers[id(handle)] = offer_of(handle)
+
+    def checked(self, handle: Any, control: str) -> Any:
+        """The value of a handle, which may come from the page.
+
+        Raises:
+            EventRefused: The handle does not offer it.
+        """
+        value = handle.value
+        offer = self._offers.get(id(handle), NOTHING)
+        check_offered(control, value, offer)
+        return value
+
+    def forget(self, handle: Any) -> None:
+        """A handle was removed from the page."""
+        self._offers.pop(id(handle), None)
+        if handle in self.handles:
+            self.handles.remove(handle)
+
     def button(self, label: str, name: str, value: Callable[[], Any] = lambda: None, **more: Any) -> Any:
-        """Add a button that sends an event; `more` is viser's."""
+        """Add a button that sends an event; `more` is viser's, and `value` may raise EventRefused."""
         handle = self._gui.add_button(label, **more)
 
         @handle.on_click
         async def _(event: viser.GuiEvent[Any]) -> None:
-            if event.client_id is not None:
+            if event.client_id is None:
+                return
+            try:
                 self.event(name, value())
+            except EventRefused as error:
+                self.refuse(error)
 
         self.handles.append(handle)
         return handle
@@ -96,6 +148,8 @@ class Inputs:
         """Show another value, or another of viser's properties, of a handle; what is being typed stays."""
         if getattr(handle, what) != value and not (what == "value" and id(handle) in self._typed):
             setattr(handle, what, value)
+            if what == "options":
+                self.note_offer(handle)
 
 
 class GoalFrame:
@@ -105,7 +159,7 @@ class GoalFrame:
 
     Args:
         client: Of viser.
-        send: Takes the name and the value of an event.
+        inputs: Takes the events.
         scale: Size, m.
         height: Of the plane in which the goal of a planar arm is placed, m; None for other arms.
 
@@ -113,10 +167,12 @@ class GoalFrame:
         handle: Viser's.
     """
 
-    def __init__(
-        self, client: viser.ClientHandle, send: Callable[[str, Any], None], scale: float, height: float | None
-    ) -> None:
-        self._send, self._dragging, self._clicked = send, False, (-math.inf, np.zeros(3))
+    def __init__(self, client: viser.ClientHandle, inputs: Inputs, scale: float, height: float | None) -> None:
+        self._inputs = inputs
+        self._dragging = False
+        # When and where a first click was, s and m, and where the frame was grasped.
+        self._clicked = (-math.inf, np.zeros(3))
+        self._grasped = np.zeros(3)
         planar = height is not None
         self.handle = client.scene.add_transform_controls(
             "/goal", scale=scale, disable_rotations=planar, active_axes=(True, True, not planar), depth_test=False
@@ -126,22 +182,37 @@ class GoalFrame:
         async def _(event: viser.TransformControlsEvent) -> None:
             if event.client_id is None:
                 return
-            place, pose = np.array(self.handle.position), [*self.handle.position, *self.handle.wxyz]
+            try:
+                check_offered("drag", self.handle.position, Vector(3))
+                check_offered("drag", self.handle.wxyz, UnitQuaternion())
+            except EventRefused as error:
+                inputs.refuse(error)
+                return
+
+            place = np.array(self.handle.position)
+            pose = np.concatenate([place, self.handle.wxyz])
             if event.phase == "start":
-                self._grabbed = place
+                self._grasped = place
             self._dragging = event.phase != "end"
-            send("drag", (event.phase, np.array(pose)))
+            inputs.event("drag", (event.phase, pose))
             # Where a first click has brought the frame, the second one meets it.
-            if planar and event.phase == "end" and np.array_equal(place, self._grabbed):
+            if planar and event.phase == "end" and np.array_equal(place, self._grasped):
                 self._double(place)
 
         async def clicked(event: viser.SceneClickEvent) -> None:
+            try:
+                check_offered("click", event.ray_origin, Vector(3))
+                check_offered("click", event.ray_direction, Vector(3))
+            except EventRefused as error:
+                inputs.refuse(error)
+                return
+
             # Where the ray of the click meets the plane; nan where it does not.
             above, down = (height or 0.0) - event.ray_origin[2], event.ray_direction[2]
             share = above / down if down * above > 0.0 else math.nan
             place = np.asarray(event.ray_origin) + share * np.asarray(event.ray_direction)
             if not self._double(place):
-                send("clicked goal", place)
+                inputs.event("clicked goal", place)
 
         if planar:
             # Its annotation leaves out coroutines, which it takes as all others do.
@@ -152,7 +223,7 @@ class GoalFrame:
         before, self._clicked = self._clicked, (time.monotonic(), place)
         if self._clicked[0] - before[0] > _DOUBLE[0] or np.linalg.norm(place - before[1]) > _DOUBLE[1]:
             return False
-        self._send("clicked start", place)
+        self._inputs.event("clicked start", place)
         return True
 
     def show(self, goal: pin.SE3) -> None:

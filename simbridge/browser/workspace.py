@@ -16,14 +16,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pinocchio as pin
 import viser
+from markupsafe import Markup
 from numpy.typing import ArrayLike
 
 from simbridge.backends.backend import Facts
+from simbridge.browser import html_texts
 from simbridge.browser.page import NONE
 from simbridge.browser.playback import Playback
 from simbridge.browser.scene import Follower, draw_surroundings
 from simbridge.browser.setup import ITERATE, Control, StudioSetup, controls_of
-from simbridge.browser.view import Curve, Refused, Sample, Shown, place_of, table
+from simbridge.browser.view import Curve, Refused, Sample, Shown, place_of
 from simbridge.errors import SimbridgeError
 from simbridge.robot.kinematics import tool_frame
 from simbridge.robot.pose import Array
@@ -60,7 +62,7 @@ class Workspace:
         shown: Texts.
         playback: What is played in place of the live arm.
         answers: What the driving page answers to a question.
-        offers: Whether there are other controls than the pages show; who shows them takes it back.
+        offered_count: Counts how often there were other controls to be shown.
     """
 
     def __init__(
@@ -73,7 +75,8 @@ class Workspace:
         folder: Path,
     ) -> None:
         self.setup, self.controlled, self._simulate, self.beside = setup, controlled, simulate, beside
-        self.share, self.shown, self.offers, self._busy = 1.0, Shown(), False, ""
+        self.share, self.shown, self._busy = 1.0, Shown(), ""
+        self.offered_count = 0
         self._wanted = self._rival_wanted = 0
         self.answers: queue.SimpleQueue[bool] = queue.SimpleQueue()
         self.playback = Playback(self, scenario, folder)
@@ -178,16 +181,16 @@ class Workspace:
 
             arm.forbid()
             self._busy = "engaging"
-            self.beside("engage", arm.engage, begin)
+            self.beside("engage", arm.engage, begin, each=True)
 
     def on_disengage(self, _: None) -> None:
         if self.controlled is not None:
             self.controlled.forbid()
-            self.beside("release", self.controlled.disengage, self.on_release)
+            self.beside("release", self.controlled.disengage, self.on_release, each=True)
 
     def show_question(self, facts: Facts = (), question: str = "") -> None:
         """A person must answer before a real arm moves; "": it was answered, or nobody did."""
-        self.shown.question = f"{table(facts, ('found', 'value'))}\n\n**{question}**" if question else ""
+        self.shown.question = html_texts.question(facts, question) if question else Markup()
 
     def on_answer(self, confirmed: bool) -> None:
         if self.shown.question:
@@ -234,7 +237,10 @@ class Workspace:
 
     def on_change(self, change: tuple[str, Any]) -> None:
         name, value = change
-        control = next(one for controls in self.controls() for one in controls if one.name == name)
+        offered = {control.name: control for controls in self.controls() for control in controls}
+        if name not in offered:
+            raise Refused("This control is no longer there: another solver was chosen.")
+        control = offered[name]
         if control.locked:
             raise Refused(control.locked)
         given = None if value is None else control.given(value)
@@ -256,6 +262,9 @@ class Workspace:
             arm.forbid()
 
         def build() -> None:
+            if number != self._wanted:
+                # Another setup is wanted meanwhile.
+                return
             setup.compiled()
             if arm is not None:
                 arm.renew(setup)
@@ -281,7 +290,8 @@ class Workspace:
         Raises:
             SimbridgeError: A session refuses it; the arm and the pages keep the one before.
         """
-        before, self.setup, self.offers = self.arm.setup, setup, True
+        before, self.setup = self.arm.setup, setup
+        self.offered_count += 1
         if self.controlled is not None:
             return
         same_lengths = setup.values.get("link_lengths") == before.values.get("link_lengths")
@@ -330,8 +340,15 @@ class Workspace:
                 one.follower = Follower(self._server, one.arm.robot, 1)
                 self._followed.append(one)
 
-        if solver != NONE and self.controlled is None:
-            self.beside("rival", self.setup.with_solver(solver).compiled, follow)
+        if solver == NONE or self.controlled is not None:
+            return
+        setup = self.setup.with_solver(solver)
+
+        def compile_solver() -> None:
+            if number == self._rival_wanted:
+                setup.compiled()
+
+        self.beside("rival", compile_solver, follow)
 
     def begin_another_session(self) -> Simulation | ControlledArm:
         """Go on in a new session, from the same posture; returns the one that has ended."""

@@ -25,9 +25,14 @@ from simbridge.backends import SIMULATION
 from simbridge.cli.error_reporting import print_bug, print_error, print_message, print_note
 from simbridge.cli.flags import COMMANDS, RUN_FIELDS, Plan, Run, Teleop
 from simbridge.cli.option_flags import command_type, given_settings
-from simbridge.errors import OutputError, ScenarioError, SimbridgeError
+from simbridge.cli.reading_line import reading_line
+from simbridge.cli.streams import discard_output, prepare_streams
+from simbridge.errors import InputFileError, OutputError, ScenarioError, SimbridgeError
 from simbridge.robot.files import write_file
 from simbridge.running.signals import ended_by_signals, number_of
+
+# The system's reasons why the name of a file cannot be looked at, let alone be opened.
+UNUSABLE_PATH = (errno.ENAMETOOLONG, errno.EACCES, errno.EPERM, errno.ELOOP)
 
 _DESCRIPTION = """How well does an arm track a sampled motion, and where does the error come from?
 
@@ -54,8 +59,27 @@ def main(words: list[str] | None = None) -> int:
         143 for SIGTERM, 141 when the reader of its output went away. `emulate` ends with 0 for Ctrl-C and SIGTERM.
     """
     given = sys.argv[1:] if words is None else words
+    try:
+        return _answer(given)
+    except BrokenPipeError:
+        pass
+    except SystemExit as error:
+        # Rich exits where standard output has no reader.
+        if not isinstance(error.__context__, BrokenPipeError):
+            raise
+    # The interpreter flushes the streams once more when it exits.
+    discard_output()
+    return 128 + signal.SIGPIPE
+
+
+def _answer(given: list[str]) -> int:
+    """Carry out a command and report its errors; returns the exit status.
+
+    Raises:
+        BrokenPipeError: Nobody reads what is printed, a report of an error included.
+    """
     if given == ["--version"]:
-        print(f"simbridge {__version__}")
+        print(f"simbridge {__version__}", flush=True)
         return 0
     with ended_by_signals():
         try:
@@ -70,16 +94,13 @@ def main(words: list[str] | None = None) -> int:
         except KeyboardInterrupt as error:
             print_message("Interrupted.")
             return 128 + number_of(error)
-        except (BrokenPipeError, SystemExit) as error:
-            # Rich exits where standard output has no reader.
-            if isinstance(error, SystemExit) and not isinstance(error.__context__, BrokenPipeError):
-                raise
-            # The interpreter flushes standard output once more when it exits.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            return 128 + signal.SIGPIPE
+        except BrokenPipeError:
+            raise
         except Exception as error:
             if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
                 return print_error(OutputError("Standard output or a temporary file", str(error.strerror)))
+            if isinstance(error, OSError) and error.errno in UNUSABLE_PATH and error.filename is not None:
+                return print_error(InputFileError(error.filename, f"it cannot be used: {error.strerror}"))
             return print_bug(error, "".join(traceback.format_exception(error)))
 
 
@@ -98,7 +119,7 @@ def _call(name: str, flags: object, given: list[str]) -> int:
         values["solver_settings"] = {setting: getattr(settings, setting) for setting in given_settings(given)}
     # A halted program could not watch the arm: on a controller Ctrl-Z ends a run, too; nor could it restore a terminal.
     watches = isinstance(flags, Teleop) or (isinstance(flags, Run) and flags.backend != SIMULATION)
-    with ended_by_signals(*([signal.SIGTSTP] if watches else [])):
+    with ended_by_signals(*([signal.SIGTSTP] if watches else [])), reading_line():
         status: int = pkgutil.resolve_name(COMMANDS[name][1])(**values)
     return status
 
@@ -117,6 +138,7 @@ def run_as_script(path: str) -> None:
     Raises:
         ScenarioError: It is called where loading the script calls it, too.
     """
+    prepare_streams()
     from simbridge.planning.scenario import is_being_loaded  # numpy and pinocchio, which a script has imported
 
     if is_being_loaded(path):

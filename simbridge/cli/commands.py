@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from simbridge.backends import SIMULATION
 from simbridge.cli import terminal
 from simbridge.cli.option_flags import given_options
+from simbridge.console import Terminal
 from simbridge.errors import Interrupted, UnknownName
 from simbridge.planning.inspection import Facts, Spread, flag_of
 from simbridge.planning.inspection import inspect as measure
@@ -153,12 +153,12 @@ def export(run: str, *, to: str, as_json: bool) -> int:
 def _show_reading(trajectory: Trajectory) -> None:
     """In one line how a file was read; nothing for what is from no file."""
     if trajectory.read_as:
-        terminal.say(Console(highlight=False), f"{Path(trajectory.source).name} was read as {trajectory.read_as}.")
+        terminal.say(Terminal(), f"{Path(trajectory.source).name} was read as {trajectory.read_as}.")
 
 
 def _show_check(prepared: Prepared) -> None:
     """How close to its limits a plan comes."""
-    console = Console(highlight=False)
+    console = Terminal()
     plan, peaks, robot = prepared.plan, prepared.peaks, prepared.robot
     console.print(
         f"[bold]The plan passed[/bold]: {escape(prepared.scenario.name)} on {escape(robot.name)}, {plan.samples} "
@@ -210,7 +210,7 @@ def _check_sentences(prepared: Prepared) -> Iterator[str]:
 
 def _show_inspection(facts: Facts, *, treated: bool) -> None:
     """The facts of a trajectory, one per line, within 80 columns."""
-    console = Console(highlight=False)
+    console = Terminal()
     console.print(f"[bold]{escape(facts.source)}[/bold]", soft_wrap=True)
     if facts.read_as:
         terminal.say(console, f"Read as {facts.read_as}.")

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from simbridge.cli.run_tables import RUN_COLUMNS, run_cells, show_iso
 from simbridge.cli.terminal import say
+from simbridge.console import Terminal
 from simbridge.errors import InvalidParameter, NotARun, Refusal
 from simbridge.evaluation.comparison import Comparison, Deviations, PredictionError, compare_runs, iso_figures_of
 from simbridge.evaluation.evaluation import Evaluation
@@ -62,7 +62,7 @@ def _write(out: str | None, name: str, page: str) -> Path:
     path = directory / "compare.html"
     with writing(path):
         directory.mkdir(parents=True, exist_ok=True)
-    write_file(path, page.encode())
+    write_file(path, page.encode(), follow_links=False)
     return path
 
 
@@ -78,9 +78,10 @@ def _compare_sweeps(paths: Sequence[Path], out: str | None, as_json: bool) -> in
         points = [dict(zip(titles, row, strict=True)) for row in rows]
         print(json.dumps({"page": str(page), "sweeps": list(found.names), "points": points}, indent=2))
         return 0
-    console = Console(highlight=False)
+    console = Terminal()
     console.print(f"[bold]{escape(found.headline)}[/bold]\n", soft_wrap=True)
-    columns = (*found.varied, f"{found.names[0]} mm", f"{found.names[1]} mm", "ratio")
+    first, second = map(escape, found.names)
+    columns = (*found.varied, f"{first} mm", f"{second} mm", "ratio")
     console.print(table_of(columns, [tuple(map(escape, line)) for line in lines[:_SHOWN]]))
     if len(lines) > _SHOWN:
         console.print(f"{len(lines) - _SHOWN} more points, with a smaller change, are on the page.")
@@ -93,7 +94,7 @@ def _compare_sweeps(paths: Sequence[Path], out: str | None, as_json: bool) -> in
 
 def _show(comparison: Comparison, page: Path) -> None:
     """What the runs are, the tracking error of each, its parts, and its separation from the first run."""
-    console, runs = Console(highlight=False), dict(enumerate(comparison.runs, start=1))
+    console, runs = Terminal(), dict(enumerate(comparison.runs, start=1))
     say(console, f"{comparison_headline(comparison)}\n", style="bold")
     for number, run in runs.items():
         say(console, f"{number}  {run.name}: {about(run.summary)}.")
@@ -195,7 +196,7 @@ def _completed_runs(path: Path, summary: Mapping[str, Any]) -> dict[str, Evaluat
 
 def _show_external(result: Mapping[str, Any], facts: Mapping[str, Any], find_marker: bool) -> None:
     """The two errors next to each other, then what was estimated to compare them."""
-    console = Console(highlight=False)
+    console = Terminal()
     error, source = result["tracking_error"]["witness"], source_of(facts, externally=True)
     say(console, f"{sentence(source, error, facts['scenario'], facts['outcome'])}\n", style="bold")
     console.print(_errors(result))
@@ -206,7 +207,7 @@ def _show_external(result: Mapping[str, Any], facts: Mapping[str, Any], find_mar
 
 
 def _show_external_repeats(result: Mapping[str, Any], facts: Mapping[str, Any], find_marker: bool) -> None:
-    console = Console(highlight=False)
+    console = Terminal()
     errors = [run["tracking_error"]["witness"]["position_m"] for run in result["runs"]]
     say(console, f"{mean_headline(source_of(facts, externally=True), facts['scenario'], errors)}\n", style="bold")
     rows = []
@@ -226,7 +227,7 @@ def _clock_offset(result: Mapping[str, Any]) -> str:
     return f"{Decimal(result['time_offset_ns']).scaleb(-9):.6f}"
 
 
-def _show_frame(console: Console, result: Mapping[str, Any], find_marker: bool) -> None:
+def _show_frame(console: Terminal, result: Mapping[str, Any], find_marker: bool) -> None:
     """Where the recording's frame was found to be, and the marker if it was estimated."""
     turn = float(np.linalg.norm(pose.rotation_vectors(np.array(result["transform"][3:]))))
     shift = ", ".join(fixed(value, 4) for value in result["transform"][:3])

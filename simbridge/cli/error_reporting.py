@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import tempfile
 import textwrap
@@ -11,7 +12,12 @@ from pathlib import Path
 
 from simbridge.emulator.errors import EmulatorBroken
 from simbridge.errors import InternalError, Interrupted, OutputError, SimbridgeError
+from simbridge.quoting import visible
 from simbridge.robot.files import write_file
+
+_COMMAND = re.compile(r"`[^`]+`")
+# Stands for a blank where no line is broken; `visible` leaves none of it in a text.
+_UNBROKEN = "\0"
 
 
 def print_message(text: str) -> None:
@@ -19,7 +25,10 @@ def print_message(text: str) -> None:
     # A terminal may not know its size.
     columns = min((sys.stderr.isatty() and os.get_terminal_size(2).columns) or 100, 120)
     for line in text.split("\n"):
-        print(textwrap.fill(line, columns, break_long_words=False, break_on_hyphens=False), file=sys.stderr)
+        # A command to be copied stays in one line.
+        unbroken = _COMMAND.sub(lambda command: command[0].replace(" ", _UNBROKEN), visible(line))
+        filled = textwrap.fill(unbroken, columns, break_long_words=False, break_on_hyphens=False)
+        print(filled.replace(_UNBROKEN, " "), file=sys.stderr)
 
 
 def print_note(message: Warning | str, *_where: object, **_more: object) -> None:
@@ -68,7 +77,7 @@ def _saved(trace: str, run: Path | None) -> str:
     """The file with the traceback: in the run's directory, if there is one."""
     if run is not None:
         path = run / "traceback.txt"
-        write_file(path, trace.encode())
+        write_file(path, trace.encode(), follow_links=False)
         return str(path)
     with tempfile.NamedTemporaryFile(
         "w", prefix="simbridge-", suffix=".traceback.txt", delete=False, encoding="utf-8"

@@ -212,7 +212,7 @@ class Studio:
     solver: Annotated[str, arg(metavar="NAME")] = "forward-dynamics"
     """The inverse-kinematics solver at the beginning."""
     listen: Annotated[str, arg(metavar="ADDRESS")] = "127.0.0.1"
-    """Address of the page; beyond this computer a page acts only with the token that is printed."""
+    """Address to listen on; beyond this computer there is no encryption (docs/studio.md)."""
     port: Annotated[int, arg(metavar="PORT")] = 8080
     """Port of the page."""
     no_browser: bool = False

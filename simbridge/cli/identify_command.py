@@ -7,10 +7,10 @@ import math
 from dataclasses import replace
 from pathlib import Path
 
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from simbridge.console import Terminal
 from simbridge.errors import InputFileError
 from simbridge.evaluation.identification.data import (
     Identification,
@@ -86,7 +86,7 @@ def _arms(recording: str, robot: str | None, is_run: bool) -> tuple[Robot | None
 
 def _show(recording: str, samples: Samples, found: Identification) -> None:
     """A table of what was found, then what was not, and why."""
-    console = Console(highlight=False)
+    console = Terminal()
     duration = samples.times[-1] - samples.times[0]
     console.print(
         f"[bold]{escape(recording)}[/bold]: {len(samples.times)} samples, {duration:.1f} s"

@@ -6,7 +6,6 @@ Quick: TOML, docstrings and summaries are read, logs are not.
 from __future__ import annotations
 
 import contextlib
-import csv
 import fnmatch
 import json
 import math
@@ -21,12 +20,14 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from simbridge.errors import InvalidParameter, NotARun, Refusal, UnknownName
+from simbridge.console import Terminal
+from simbridge.errors import InputFileError, InvalidParameter, NotARun, Refusal, UnknownName
+from simbridge.quoting import shell_quoted
 from simbridge.resources import robot_files, scenario_description, scenario_files
+from simbridge.sweeps.results_file import as_number, read_rows
 from simbridge.text import counted, millimetres, table_of
 
 # What stands for the newest run in every command that takes one, and where runs are made unless --out says otherwise.
@@ -60,7 +61,7 @@ def robots(*, as_json: bool = False) -> int:
         )
         for facts in found
     ]
-    Console(highlight=False).print(table_of(columns, rows, left=("title", "controller")))
+    Terminal().print(table_of(columns, rows, left=("title", "controller")))
     return 0
 
 
@@ -73,7 +74,7 @@ def scenarios(*, as_json: bool = False) -> int:
     table = Table("scenario", "description", box=None, pad_edge=False)
     for name, text in found.items():
         table.add_row(name, escape(text))
-    Console(highlight=False).print(table)
+    Terminal().print(table)
     return 0
 
 
@@ -157,7 +158,7 @@ def _filter(text: str) -> tuple[str, str]:
 
 def _show(found: Sequence[Listed]) -> None:
     """A table; the columns that a narrow terminal has no room for are left out."""
-    console = Console(highlight=False)
+    console = Terminal()
     names = [name for name in COLUMNS if name != "label" or any(each.shown("label") for each in found)]
     titles = {name: "RMS mm" if name == "error" else name for name in names}
     widths = {name: 2 + max(len(titles[name]), *(len(each.shown(name)) for each in found)) for name in names}
@@ -220,15 +221,19 @@ def _repeats(path: Path, numbered: Sequence[Path]) -> Listed:
 
 
 def _sweep(path: Path) -> Listed:
-    grid, rows, errors = path / "sweep.toml", list[dict[str, str]](), list[float]()
-    with contextlib.suppress(OSError, ValueError, csv.Error), (path / "results.csv").open(newline="") as file:
-        rows += csv.DictReader(file)
-        errors += [float(text) for row in rows if (text := row.get("tracking_error.position_m.rms"))]
-    made = sum(row.get("outcome") == "completed" for row in rows)
+    grid = path / "sweep.toml"
+    points: list[dict[str, str]] = []
+    with contextlib.suppress(InputFileError):
+        rows = read_rows(path / "results.csv")
+        _, columns = next(rows, (1, []))
+        points += (dict(zip(columns, cells, strict=True)) for _, cells in rows)
+    errors = [as_number(point.get("tracking_error.position_m.rms", "")) for point in points]
+    known_errors = [error for error in errors if math.isfinite(error)]
+    made = sum(point.get("outcome") == "completed" for point in points)
     scenarios = _decoded(grid, msgspec.toml.decode).get("scenarios", ())
     names = {"scenario": ", ".join(Path(name).stem for name in scenarios)}
-    outcome = f"{made} of {counted(len(rows), 'point')}"
-    return Listed(path, "sweep", grid.stat().st_mtime, names, min(errors, default=None), outcome)
+    outcome = f"{made} of {counted(len(points), 'point')}"
+    return Listed(path, "sweep", grid.stat().st_mtime, names, min(known_errors, default=None), outcome)
 
 
 def _names(summary: Mapping[str, Any], settings: Path) -> dict[str, str]:
@@ -286,9 +291,10 @@ def view(run: str, *, no_browser: bool = False) -> int:
     page = next((path / name for name in PAGES if (path / name).is_file()), None)
     if page is None:
         made = (path / "settings.toml").is_file() or bool(_numbered(path))
-        raise NoPage(
-            path, f"`simbridge report {path}` writes it" if made else "it is not the directory of a run or a sweep"
-        )
+        advice = "it is not the directory of a run or a sweep"
+        if made:
+            advice = f"`simbridge report {shell_quoted(path)}` writes it"
+        raise NoPage(path, advice)
     print(page)
     # Without a screen, Python would open the page in a browser for terminals.
     screen = sys.platform == "darwin" or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))

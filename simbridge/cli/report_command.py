@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from simbridge.cli.error_reporting import print_message
-from simbridge.errors import Interrupted, NotARun, UnknownName
+from simbridge.errors import Interrupted, UnknownName
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.repeatability import common_summary
-from simbridge.evaluation.summary import summarize
+from simbridge.evaluation.summary import Summary, summarize
+from simbridge.quoting import shell_quoted
 from simbridge.recording.run_directory import RunDirectory, is_of_repeats
 from simbridge.report import write_report
 from simbridge.report.figure_files import FORMATS, write_figures
@@ -46,7 +47,7 @@ def report(run: str, *, figures: str | None = None, format: str = "svg", as_json
             _report_repeats(path, drawn) if is_of_repeats(path) else _report_run(path, "The run", drawn)
         )
     except KeyboardInterrupt as error:
-        words = f"The report was interrupted; `simbridge report {run}` finishes it."
+        words = f"The report was interrupted; `simbridge report {shell_quoted(run)}` finishes it."
         raise Interrupted(words, number_of(error)) from None
     print(json.dumps(found, indent=2) if as_json else "\n".join(pages))
     return status
@@ -81,11 +82,10 @@ def _report_run(path: Path, name: str, figures: tuple[Path, str] | None) -> tupl
     """
     directory = RunDirectory.open(path)
     # The inputs of a session are worth a page also where nothing moved.
-    evaluation = Evaluation.of(directory) if "live" in directory.settings() else Evaluation.read(path)
-    try:
-        earlier = directory.summary()
-    except NotARun:
-        earlier = {}
+    evaluation = Evaluation.of(directory) if "live" in directory.complete_settings() else Evaluation.read(path)
+    earlier: dict[str, Any] = {}
+    if directory.summary_file.exists():
+        earlier = directory.summary(Summary)
     loop, tolerance = earlier.get("loop"), evaluation.settings.get("tolerance")
     ended_by = earlier.get("ended_by")
     summary = summarize(evaluation, evaluation.outcome, ended_by=ended_by, loop=loop, tolerance=tolerance)

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 
 from simbridge.cli.terminal import say
+from simbridge.console import Terminal
 from simbridge.evaluation.metrics.tracking import TRACKING_ERROR, known_parts
 from simbridge.evaluation.repeatability import RepeatsSummary
 from simbridge.evaluation.summary import Summary, shown_metrics
@@ -31,7 +31,7 @@ from simbridge.text import NO_BREAK, degrees, displayed, fixed, millimetres, mil
 
 def show_run(summary: Summary, directory: Path) -> None:
     """Show the tracking error first, then its sources, then the run's files."""
-    console = Console(highlight=False)
+    console = Terminal()
     if not summary["samples"]:
         console.print(f"No sample was recorded. The run is in {directory}", markup=False)
         _say_all(console, _session(summary))
@@ -52,12 +52,12 @@ def show_run(summary: Summary, directory: Path) -> None:
     console.print(f"Report: {directory / 'report.html'}", soft_wrap=True, markup=False)
 
 
-def _say_all(console: Console, sentences: Iterable[str]) -> None:
+def _say_all(console: Terminal, sentences: Iterable[str]) -> None:
     for sentence in sentences:
         say(console, sentence)
 
 
-def _show_judgement(console: Console, passed: bool | None, kept: str) -> None:
+def _show_judgement(console: Terminal, passed: bool | None, kept: str) -> None:
     if passed is not None:
         console.print(f"[green]{kept}[/green]" if passed else "[red]Beyond the tolerance.[/red]")
 
@@ -129,7 +129,7 @@ def _session(summary: Summary) -> Iterator[str]:
 
 def show_repeats(summary: RepeatsSummary, directory: Path) -> None:
     """Show each run in a line, then the ISO 9283-style figures of all runs."""
-    console = Console(highlight=False)
+    console = Terminal()
     say(console, repeats_headline(summary), style="bold")
     say(console, f"{summary['completed']} of {summary['repeats']} runs of {summary['scenario']} completed.\n")
     cells = {run["run"]: ("no sample",) if run["tracking_error"] is None else run_cells(run) for run in summary["runs"]}
@@ -150,7 +150,7 @@ def run_cells(run: Mapping[str, Any]) -> tuple[str, ...]:
     return (*lengths, degrees(rotation["rms"]), milliseconds(run["delay_s"]), millimetres(contour["rms"]))
 
 
-def show_iso(console: Console, iso: Mapping[str, Any]) -> None:
+def show_iso(console: Terminal, iso: Mapping[str, Any]) -> None:
     """Show `iso_9283_style` of a JSON file: a line per stop, a line per figure of the path, and what is missing."""
     at_stops = [figure for figure in iso["figures"] if figure["stop"] is not None]
     of_path = [figure for figure in iso["figures"] if figure["stop"] is None]

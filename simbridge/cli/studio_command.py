@@ -31,9 +31,9 @@ def studio(
     options = Options(**given_options({name: flags[name] for name in STUDIO}, Options))
     setup = StudioSetup.of(robot, solver, options, backend)
     with Studio(setup, listen=listen, port=port, scenario=scenario) as served:
-        print(f"Studio: {served.url}\nCtrl-C ends it.")
-        if served.access.token:
-            print(f"Token:  {served.access.token}\nA page acts once it was entered there.")
+        print(f"Studio: {served.url}")
+        print("Ctrl-C ends it.")
+        print("Whoever has this address sees the studio and may act in it.")
         sys.stdout.flush()
         if not no_browser:
             webbrowser.open(served.url)

@@ -8,12 +8,12 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, TextColumn
 from rich.progress import Progress as Bar
 
 from simbridge.backends import SIMULATION
+from simbridge.console import Terminal
 from simbridge.errors import InvalidParameter
 from simbridge.sweeps.grid import Grid, Point, Range, listed_values, read_grid, read_points
 from simbridge.sweeps.optimise import Goal, best_of
@@ -113,7 +113,7 @@ def _show_best(made: Sweep, grid: Grid) -> None:
 @contextlib.contextmanager
 def _progress(as_json: bool) -> Iterator[Callable[[Progress], None] | None]:
     """What is called after each point: it prints a line of JSON, moves the bar, or does nothing without a terminal."""
-    console = Console(stderr=True)
+    console = Terminal(stderr=True)
     if as_json:
         yield lambda state: print(json.dumps(_plain(state.last)), flush=True) if state.last else None
         return
@@ -154,7 +154,7 @@ def _plain(row: Row) -> dict[str, Any]:
 
 def show(made: Sweep) -> None:
     """Show how many points there are, the best and the worst of them, and why others have no figures."""
-    console = Console(highlight=False)
+    console = Terminal()
     rows = made.rows("scenario", *parameters(), *OUTCOME, MAIN_FIGURE, PLANNED_FIGURE)
     name = MAIN_FIGURE if any(not math.isnan(number(row, MAIN_FIGURE)) for row in rows) else PLANNED_FIGURE
     ranked = sorted((row for row in rows if not math.isnan(number(row, name))), key=lambda row: number(row, name))

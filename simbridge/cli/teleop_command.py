@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import signal
 import sys
 from collections.abc import Iterator, Sequence
 
 from simbridge.cli import terminal
 from simbridge.cli.option_flags import given_options
-from simbridge.errors import SimbridgeError
+from simbridge.errors import Interrupted, SimbridgeError
 from simbridge.ik.callable_solver import function_named
 from simbridge.planning.live.options import LIVE, LiveOptions
 from simbridge.planning.options import Options
-from simbridge.running.signals import SignalReceived
+from simbridge.running.signals import number_of
 from simbridge.teleop import open_device
 from simbridge.teleop.device import Device, DeviceError, TeleopOptions
 from simbridge.teleop.drive import Driver
@@ -31,30 +32,47 @@ def teleop(
     # Checked before a device is looked for.
     LiveOptions(**session_choices), Options(**choices)
 
-    with _opened(device, options) as opened, terminal.status_line() as line:
+    operator_ended = False
+    try:
+        with contextlib.ExitStack() as stack:
+            opened = stack.enter_context(_opened(device, options))
+            line = stack.enter_context(terminal.status_line())
 
-        def ask(shown: Sequence[tuple[str, str]], question: str) -> bool:
-            with line.hidden(), opened.suspended():
-                return terminal.ask(shown, question)
+            def ask(shown: Sequence[tuple[str, str]], question: str) -> bool:
+                with line.hidden(), opened.suspended():
+                    return terminal.ask(shown, question)
 
-        from simbridge.running.live_setup import live  # solvers and backends: not for a device that is missing
+            def release() -> None:
+                """Give the device back, and its port or terminal, before the report is made."""
+                stack.close()
+                print("Evaluating the session and writing its report.", file=sys.stderr, flush=True)
 
-        operator = ask if sys.stdin.isatty() else None
-        made = live(backend, robot=robot, solver=solver, out=out, ask=operator, **session_choices, **choices)
-        line.print(*opened.guide)
-        with made as session:
-            driver = Driver(session, opened, options, on_button=on_button, show=line.show, report=line.note)
-            try:
-                driver.run()
-            except KeyboardInterrupt as error:
-                # Ctrl-C is how it is meant to end; another signal is not, nor one that ended the session.
-                if isinstance(error, SimbridgeError) or (
-                    isinstance(error, SignalReceived) and error.cause != "interrupted"
-                ):
-                    raise
-            line.end()
+            from simbridge.running.live_setup import live  # solvers and backends: not for a device that is missing
+
+            operator = ask if sys.stdin.isatty() else None
+            made = live(backend, robot=robot, solver=solver, out=out, ask=operator, **session_choices, **choices)
+            made.before_report = release
+            line.print(*opened.guide)
+            with made as session:
+                driver = Driver(session, opened, options, on_button=on_button, show=line.show, report=line.note)
+                try:
+                    driver.run()
+                except KeyboardInterrupt as error:
+                    # Ctrl-C is how it is meant to end; another signal is not, nor one that ended the session.
+                    if isinstance(error, SimbridgeError) or number_of(error) != signal.SIGINT:
+                        raise
+                    operator_ended = True
+                line.end()
+    except KeyboardInterrupt as error:
+        # Ctrl-C once more, while the session ended, which it has done completely.
+        if not operator_ended or _number_of(error) != signal.SIGINT:
+            raise
     print(f"Run:    {session.directory}\nReport: {session.directory / 'report.html'}")
     return 0
+
+
+def _number_of(error: KeyboardInterrupt) -> int:
+    return error.number if isinstance(error, Interrupted) else number_of(error)
 
 
 @contextlib.contextmanager

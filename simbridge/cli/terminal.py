@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import numpy as np
-from rich.console import Console
 from rich.live import Live
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -22,6 +21,8 @@ from rich.table import Table
 from rich.text import Text
 
 from simbridge.cli.error_reporting import print_note
+from simbridge.console import Terminal
+from simbridge.quoting import visible
 from simbridge.robot.kinematics import tool_path
 from simbridge.teleop.device import MOVABLE
 from simbridge.text import NO_BREAK, millimetres
@@ -47,7 +48,7 @@ SLOWED = 0.995
 """Below this speed factor a slow-down is shown."""
 
 
-def say(console: Console, text: str, *, style: str = "") -> None:
+def say(console: Terminal, text: str, *, style: str = "") -> None:
     """Print sentences: broken between words where the width is known, in one line where a program reads them."""
     broken = console.is_terminal or "COLUMNS" in os.environ
     console.print(text.replace(NO_BREAK, " "), style=style or None, soft_wrap=not broken, markup=False)
@@ -55,7 +56,7 @@ def say(console: Console, text: str, *, style: str = "") -> None:
 
 def ask(shown: Sequence[tuple[str, str]], question: str) -> bool:
     """Show facts, as names and values, and ask for a yes; anything else is a no."""
-    console = Console(stderr=True, highlight=False)
+    console = Terminal(stderr=True)
     table = Table.grid(padding=(0, 2))
     for name, value in shown:
         table.add_row(escape(name), escape(value))
@@ -73,7 +74,7 @@ def choose(what: str, names: Sequence[str]) -> str:
     Raises:
         KeyboardInterrupt: The terminal was closed instead.
     """
-    console = Console(stderr=True, highlight=False)
+    console = Terminal(stderr=True)
     for number, name in enumerate(names, start=1):
         console.print(f"{number}  {escape(name)}")
     while True:
@@ -98,7 +99,7 @@ def sparkline(values: Sequence[float], width: int, bars: str = BARS) -> str:
 class ProgressLine:
     """Made by `progress_line`. It is hidden while the operator is asked something."""
 
-    def __init__(self, prepared: Prepared, console: Console, repeats: int = 1) -> None:
+    def __init__(self, prepared: Prepared, console: Terminal, repeats: int = 1) -> None:
         self._robot, self._plan = prepared.robot, prepared.plan
         self._bars = BARS if console.encoding.startswith("utf") else ASCII_BARS
         narrow = console.width < _NARROW
@@ -158,7 +159,7 @@ class ProgressLine:
 @contextmanager
 def progress_line(prepared: Prepared, *, quiet: bool, repeats: int = 1) -> Iterator[ProgressLine | None]:
     """The line, until the last of the repeats ends; None if it is quiet or standard error is no terminal."""
-    console = Console(stderr=True)
+    console = Terminal(stderr=True)
     if quiet or not console.is_terminal:
         yield None
         return
@@ -171,7 +172,7 @@ def progress_line(prepared: Prepared, *, quiet: bool, repeats: int = 1) -> Itera
 class StatusLine:
     """The session's state in the last line of the terminal, on standard error; without a terminal, only notes."""
 
-    def __init__(self, console: Console, live: Live | None) -> None:
+    def __init__(self, console: Terminal, live: Live | None) -> None:
         self._console, self._live, self._shown = console, live, ""
 
     def print(self, *lines: str) -> None:
@@ -218,13 +219,14 @@ def status_text(status: LiveStatus) -> Text:
     elif status.speed_factor < SLOWED:
         text.append(f"  speed {100.0 * status.speed_factor:.0f} %", style="bold yellow")
     if status.causes:
-        text.append("  " + ", ".join(status.causes), style="yellow")
+        causes = ", ".join(status.causes)
+        text.append(f"  {visible(causes)}", style="yellow")
     return text
 
 
 @contextmanager
 def status_line() -> Iterator[StatusLine]:
-    console = Console(stderr=True, highlight=False)
+    console = Terminal(stderr=True)
     if not console.is_terminal:
         yield StatusLine(console, None)
         return

@@ -16,6 +16,8 @@ from pathlib import Path
 import numpy as np
 
 from simbridge.backends import SIMULATION, backend_class
+from simbridge.backends.servo_loop import AHEAD
+from simbridge.backends.state_supply import MAX_SHARE, WINDOW
 from simbridge.doctor.findings import FIX_PORTS, Finding, failed, passed, warned
 from simbridge.errors import SimbridgeError
 from simbridge.planning.options import Options
@@ -37,6 +39,10 @@ _LOWEST_PRIORITY = 1
 # For how long states are received, s, and how many requests are sent.
 SECONDS, _REQUESTS = 2.0, 25
 _VERSION_REQUEST = ord("v")
+# States that are read within this time have arrived together, s.
+_TOGETHER = 1e-4
+# Share of the control periods without a setpoint, for want of states, that is no reason for a warning.
+_FEW_UNSENT = 0.02
 # Two periods of an e-Series, our choice; a direct cable needs a tenth of that.
 _LONGEST_ROUND_TRIP = 4.0  # ms
 _NOT_MEASURED = "not measured: RTDE and the dashboard must answer"
@@ -186,6 +192,7 @@ class NetworkFacts:
         lateness: Delay of each state relative to the fastest one (M,), s.
         missed: Number of states that did not arrive.
         period: The controller's control period, s.
+        gaps: Time between two arrivals of states (G,), s; states that arrive together count once.
     """
 
     rtde: Array
@@ -193,6 +200,7 @@ class NetworkFacts:
     lateness: Array
     missed: int
     period: float
+    gaps: Array
 
 
 def measure_network(host: str, timeout: float = 2.0) -> NetworkFacts:
@@ -233,9 +241,12 @@ def _round_trips(request: Callable[[], object]) -> Array:
 def network_facts(rtde: Array, dashboard: Array, arrivals: Array, stamps: Array, period: float) -> NetworkFacts:
     """The facts from round-trip times, the arrival times of states by the host's clock, and their timestamps, all s."""
     offsets = arrivals - stamps
-    steps = np.rint(np.diff(stamps) / period).astype(int)
-    missed = int(np.maximum(steps - 1, 0).sum())
-    return NetworkFacts(rtde, dashboard, offsets - offsets.min() if len(offsets) else offsets, missed, period)
+    steps = np.rint(np.diff(stamps) / period)
+    missed = int(np.maximum(steps - 1.0, 0.0).sum())
+    lateness = offsets - offsets.min() if len(offsets) else offsets
+    gaps = np.diff(arrivals)
+    gaps = gaps[gaps >= _TOGETHER]
+    return NetworkFacts(rtde, dashboard, lateness, missed, period, gaps)
 
 
 def check_round_trip(network: NetworkFacts | None) -> Finding:
@@ -263,3 +274,32 @@ def check_jitter(network: NetworkFacts | None) -> Finding:
     period = f"Delays of more than a period ({network.period * 1e3:g} ms) make the arm jerk"
     fix = f"{period}: use a cable, and close other programs on both computers."
     return warned(name, seen, fix, unless=late <= network.period and not network.missed)
+
+
+def check_arrival(network: NetworkFacts | None) -> Finding:
+    """Whether states arrive often enough for a setpoint in every period."""
+    name = "arrival of states"
+    if network is None:
+        return failed(name, _NOT_MEASURED, FIX_PORTS)
+    if not len(network.gaps):
+        return failed(name, "no second state arrived", "Restart the controller, or unpause URSim.")
+    unsent = unsent_share(network.gaps, network.period)
+    interval = 1e3 * float(network.gaps.mean())
+    longest = 1e3 * float(network.gaps.max())
+    seen = (
+        f"every {interval:.2f} ms on average, up to {longest:.2f} ms apart: no setpoint could be sent in "
+        f"{100.0 * unsent:.0f} % of the periods"
+    )
+    result = "A run would end (late_states)" if unsent >= MAX_SHARE else "A run would take longer, and jerk"
+    fix = (
+        f"{result}: setpoints are sent at most {1e3 * AHEAD:g} ms ahead of the newest state, and where half of the "
+        f"periods of {WINDOW:g} s have none, a run ends. Use a cable, no Wi-Fi, VPN or tunnel."
+    )
+    return warned(name, seen, fix, unless=unsent <= _FEW_UNSENT)
+
+
+def unsent_share(gaps: Array, period: float) -> float:
+    """Share of the control periods (s) without a setpoint, where states arrive at these gaps (G,), s."""
+    # The response to a state, and as many more as may be sent ahead of it.
+    covered = period + max(1, round(AHEAD / period)) * period
+    return float(np.maximum(gaps - covered, 0.0).sum() / gaps.sum())

@@ -9,10 +9,12 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 
-from simbridge.backends.preflight import SAME_COG, SAME_FLANGE, SAME_MASS, docker_command, same_tcp, tcp_text
+from simbridge.backends.preflight import SAME_FLANGE, docker_command
+from simbridge.backends.tool_watch import SAME_COG, SAME_MASS, same_tcp, tcp_text
 from simbridge.backends.ursim_and_real import mounting_text
 from simbridge.doctor.findings import Finding, failed, passed, unread, warned
 from simbridge.errors import InvalidParameter
+from simbridge.quoting import quoted
 from simbridge.resources import robot_files
 from simbridge.robot.calibration import calibrated, deviations, ros_difference
 from simbridge.robot.cell import Cell
@@ -176,7 +178,7 @@ def check_model(survey: Survey, robot: Robot) -> Finding:
     if robot.series != survey.state.series:
         return failed(
             "model",
-            f"{model} of the {survey.state.series}, but the series of {robot.name} is '{robot.series}'",
+            f"{model} of the {survey.state.series}, but the series of {robot.name} is {quoted(robot.series)}",
             "Correct the series in the robot's file, or choose another robot with --robot.",
         )
     return passed("model", successors(model))

@@ -115,6 +115,7 @@ def check_controller(survey: Survey, robot: Robot, cell: Cell | None, *, ursim: 
         *([] if file is None else [_check_calibration_file(survey, file)]),
         computer.check_round_trip(measured),
         computer.check_jitter(measured),
+        computer.check_arrival(measured),
         computer.check_kernel(here),
         computer.check_priority(here),
         computer.check_governor(here),

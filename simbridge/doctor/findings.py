@@ -7,11 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Literal
 
-from rich.console import Console, RenderableType
+from rich.console import RenderableType
 from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 
+from simbridge.console import Terminal
 from simbridge.text import counted, table_of
 
 FIX_PORTS = "Fix the ports first, see above."
@@ -70,9 +71,9 @@ def as_json(title: str, findings: Sequence[Finding]) -> str:
     return json.dumps({"checked": title, "passed": failures == 0, "findings": facts}, indent=2)
 
 
-def show(title: str, findings: Sequence[Finding], console: Console | None = None) -> None:
+def show(title: str, findings: Sequence[Finding], console: Terminal | None = None) -> None:
     """Print one line per check; below a failure or a warning, its fix."""
-    console = console or Console(highlight=False)
+    console = console or Terminal()
     console.print(f"[bold]{escape(title)}[/bold]\n")
     (_show_narrow if console.width < _NARROW else _show_wide)(console, findings)
     counts = {status: sum(f.status == status for f in findings) for status in _STYLES}
@@ -83,7 +84,7 @@ def show(title: str, findings: Sequence[Finding], console: Console | None = None
         console.print(f"\n[green]Nothing failed{warnings}.[/green]")
 
 
-def _show_wide(console: Console, findings: Sequence[Finding]) -> None:
+def _show_wide(console: Terminal, findings: Sequence[Finding]) -> None:
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(no_wrap=True)
     grid.add_column(no_wrap=True)
@@ -95,7 +96,7 @@ def _show_wide(console: Console, findings: Sequence[Finding]) -> None:
     console.print(grid)
 
 
-def _show_narrow(console: Console, findings: Sequence[Finding]) -> None:
+def _show_narrow(console: Terminal, findings: Sequence[Finding]) -> None:
     for finding, below in _with_fixes(findings):
         console.print(f"{_status(finding)}  {finding.check}")
         for more in (escape(finding.seen), *below):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import ctypes
 import ipaddress
+import os
 import signal
 import subprocess
 import sys
@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from simbridge.errors import InvalidParameter
+from simbridge.lifeline import lifeline_environment
 
 MAX_ARMS = 64
 _INTERVAL = 0.1  # s, at which the processes are looked at
 _END_TIMEOUT = 5.0  # s
-_PR_SET_PDEATHSIG = 1  # Linux's number, prctl(2)
 
 
 def emulate(count: int, host: str, record: str | None, check: tuple[str, ...], as_json: bool, **options: Any) -> int:
@@ -55,7 +55,7 @@ def emulate(count: int, host: str, record: str | None, check: tuple[str, ...], a
             for name, value in options.items():
                 if value is not None and value is not False:
                     command += [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]
-            arms[address] = subprocess.Popen(command, preexec_fn=_end_with_parent)
+            arms[address] = subprocess.Popen(command, env={**os.environ, **lifeline_environment()})
         while not stop.wait(_INTERVAL):
             for address, process in arms.items():
                 if (status := process.poll()) is not None:
@@ -72,12 +72,6 @@ def emulate(count: int, host: str, record: str | None, check: tuple[str, ...], a
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
-
-
-def _end_with_parent() -> None:
-    """In an arm's process: end also when its parent is killed, which cannot pass that on. Linux only."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def _addresses(host: str, count: int) -> list[str]:

@@ -24,7 +24,14 @@ OPTIMOVE_JOINTS = 10.0  # rad/s^2, at a=1
 OPTIMOVE_TOOL = (5.0, 1.5)  # m/s^2 and m/s, at a=1 and v=1
 # UR's error code for overlapping blends (C171), and its argument for each kind of move
 OVERLAP, OVERLAPPING = 171, {"movec": 0, "movej": 4, "movep": 9, "movel": 11, "optimovel": 11}
+# Of a move that is skipped: it has been planned, and the next statement follows in the same tick.
+SKIPPED_COST = 5000
+# A call of servoj that lasts less than this lasts as long: the law takes a step for each call.
+SHORTEST_SERVOJ = 1e-4  # s
+# Nobody waits for the end of such a time, and its number of ticks is finite.
+LONGEST_WAIT = 1e12  # s
 BRAKING = 20.0  # rad/s^2, for an arm that is still moving when a move begins
+COST_PER_TICK = 20  # of tool_contact, for each tick of the contact
 FREEDRIVE_BRAKING = 5.0  # rad/s^2, at the end of freedrive
 _ALL_AXES = (1, 1, 1, 1, 1, 1)
 
@@ -78,7 +85,7 @@ class MotionFunctions(ControllerFunctions):
         here = self._state.target_q
         return here if previous is None else previous.joints(1.0, here)
 
-    def _follow(self, make: Callable[[Array, moves.PathMove | None], moves.PathMove]) -> Wait:
+    def _follow(self, thread: Any, make: Callable[[Array, moves.PathMove | None], moves.PathMove]) -> Wait:
         """Run a move: `make` gets the joints where its path starts, and the move to blend with."""
         previous = self._previous()
         if previous is None and np.abs(self._state.target_qd).max() > BRAKING * self._controller.period:
@@ -86,6 +93,7 @@ class MotionFunctions(ControllerFunctions):
             yield from self._until_done(JointSpeed(np.zeros(6), BRAKING, stops=True))
         move = make(self._start(previous), previous)
         if move.skipped:
+            thread.charge(SKIPPED_COST)
             number, argument = OVERLAP, OVERLAPPING[move.kind]
             text = f"Overlapping blends in a {move.kind}: a waypoint was skipped"
             self._controller.on_event(Event("safety", text, code=number, argument=argument))
@@ -102,18 +110,20 @@ class MotionFunctions(ControllerFunctions):
         if ((goal < c.robot.position_min) | (goal > c.robot.position_max)).any():
             raise InvalidParameter("movej's q", short(q), "joint positions within the joints' range")
         limits = c.joint_speed_limits
-        yield from self._follow(lambda start, previous: moves.JointMove(c.arm, start, goal, limits, *pace, previous))
+        yield from self._follow(
+            thread, lambda start, previous: moves.JointMove(c.arm, start, goal, limits, *pace, previous)
+        )
 
-    def _straight(self, kind: str, pose: Any, a: Any, v: Any, t: Any, r: Any) -> Wait:
+    def _straight(self, thread: Any, kind: str, pose: Any, a: Any, v: Any, t: Any, r: Any) -> Wait:
         goal, c = self._frame("pose", pose), self._controller
         pace = positive("a", a), positive("v", v), not_negative("t", t), c.joint_speed_limits, not_negative("r", r)
-        yield from self._follow(lambda start, previous: moves.ToolMove(c.arm, start, goal, *pace, previous, kind))
+        yield from self._follow(
+            thread, lambda start, previous: moves.ToolMove(c.arm, start, goal, *pace, previous, kind)
+        )
 
     @_moving
-    def do_movel(
-        self, _thread: Any, pose: Any, a: float = 1.2, v: float = 0.25, t: float = 0.0, r: float = 0.0
-    ) -> Wait:
-        yield from self._straight("movel", pose, a, v, t, r)
+    def do_movel(self, thread: Any, pose: Any, a: float = 1.2, v: float = 0.25, t: float = 0.0, r: float = 0.0) -> Wait:
+        yield from self._straight(thread, "movel", pose, a, v, t, r)
 
     # OptiMove takes its speed and acceleration as fractions of what the arm can do; its profiles are not modelled.
 
@@ -125,27 +135,27 @@ class MotionFunctions(ControllerFunctions):
     @_moving
     def do_optimovel(self, thread: Any, goal: Any, a: float = 0.3, v: float = 0.3, r: float = 0.0) -> Wait:
         acceleration, speed = fraction("a", a) * OPTIMOVE_TOOL[0], fraction("v", v) * OPTIMOVE_TOOL[1]
-        yield from self._straight("optimovel", goal, acceleration, speed, 0.0, r)
+        yield from self._straight(thread, "optimovel", goal, acceleration, speed, 0.0, r)
 
     @_moving
-    def do_movep(self, _thread: Any, pose: Any, a: float = 1.2, v: float = 0.25, r: float = 0.0) -> Wait:
-        yield from self._straight("movep", pose, a, v, 0.0, r)
+    def do_movep(self, thread: Any, pose: Any, a: float = 1.2, v: float = 0.25, r: float = 0.0) -> Wait:
+        yield from self._straight(thread, "movep", pose, a, v, 0.0, r)
 
     @_moving
     def do_movec(
-        self, _thread: Any, pose_via: Any, pose_to: Any, a: float = 1.2, v: float = 0.25, r: float = 0.0, mode: int = 0
+        self, thread: Any, pose_via: Any, pose_to: Any, a: float = 1.2, v: float = 0.25, r: float = 0.0, mode: int = 0
     ) -> Wait:
         via, goal = self._frame("pose_via", pose_via), self._frame("pose_to", pose_to)
         how = positive("a", a), positive("v", v), mode == 1, not_negative("r", r)
         arm = self._controller.arm
-        yield from self._follow(lambda start, previous: moves.CircleMove(arm, start, via, goal, *how, previous))
+        yield from self._follow(thread, lambda start, previous: moves.CircleMove(arm, start, via, goal, *how, previous))
 
     @_moving
     def do_servoj(
         self, _thread: Any, q: Any, a: float = 0.0, v: float = 0.0, t: float | None = None,
         lookahead_time: float = 0.1, gain: float = 300.0,
     ) -> Wait:  # fmt: skip
-        duration = self._controller.period if t is None else positive("t", t)
+        duration = self._controller.period if t is None else max(positive("t", t), SHORTEST_SERVOJ)
         self._controller.servo(numbers("servoj's q", q, 6), duration, lookahead_time, gain)
         yield from (self._pass if self._controller.settings.servoj_follows_slider else self._wait)(duration)
 
@@ -199,7 +209,8 @@ class MotionFunctions(ControllerFunctions):
     def _wait(self, duration: float) -> Wait:
         """Block for a time, at least until the next tick."""
         period = self._controller.period
-        for _ in range(max(1, round(number("time", duration) / period))):
+        ticks = round(min(number("time", duration), LONGEST_WAIT) / period)
+        for _ in range(max(1, ticks)):
             yield
 
     def _pass(self, duration: float) -> Wait:
@@ -293,6 +304,8 @@ class MotionFunctions(ControllerFunctions):
 
     do_enable_external_ft_sensor = do_ft_rtde_input_enable
 
-    def do_tool_contact(self, _thread: Any, direction: Any = None) -> int:
+    def do_tool_contact(self, thread: Any, direction: Any = None) -> int:
         towards: Array = np.zeros(6) if direction is None else numbers("direction", direction, 6)
-        return self._drive.contact.ticks_since(towards[:3])
+        ticks = self._drive.contact.ticks_since(towards[:3])
+        thread.charge(COST_PER_TICK * ticks)
+        return ticks

@@ -17,8 +17,17 @@ from simbridge.emulator.arm import Unreachable, frame_of, pose_of
 from simbridge.emulator.controller import Controller
 from simbridge.emulator.rtde_variables import output_variables
 from simbridge.emulator.state import Event
-from simbridge.emulator.urscript.library import FunctionGroup, Wait, as_list, as_pose, not_negative, number, numbers
-from simbridge.emulator.urscript.values import Pose, Struct, short, to_text, wrap
+from simbridge.emulator.urscript.library import (
+    FunctionGroup,
+    Wait,
+    as_list,
+    as_pose,
+    not_negative,
+    number,
+    numbers,
+    text_of,
+)
+from simbridge.emulator.urscript.values import Pose, Struct, short, wrap
 from simbridge.errors import InvalidParameter
 from simbridge.robot.pose import Array
 
@@ -77,8 +86,8 @@ def _writes_bit(first: int = 0, count: int = 18) -> Callable[..., Any]:
 def _asks(zero: Any) -> Callable[..., Wait]:
     """A function that shows a question and waits: nobody can type an answer here, so closing it returns a zero."""
 
-    def ask(self: ControllerFunctions, _thread: Any, message: Any) -> Wait:
-        yield from self.do_popup(None, message, blocking=True)
+    def ask(self: ControllerFunctions, thread: Any, message: Any) -> Wait:
+        yield from self.do_popup(thread, message, blocking=True)
         return zero
 
     return ask
@@ -187,16 +196,16 @@ class ControllerFunctions(FunctionGroup):
             str(variable_name), number("min_frequency", min_frequency), str(action), self._state.timestamp
         )
 
-    def do_textmsg(self, _thread: Any, s1: Any, s2: Any = "") -> None:
-        self._controller.on_event(Event("text", to_text(s1) + to_text(s2)))
+    def do_textmsg(self, thread: Any, s1: Any, s2: Any = "") -> None:
+        self._controller.on_event(Event("text", text_of(thread, s1) + text_of(thread, s2)))
 
     def do_popup(
-        self, _thread: Any, s: Any, title: str = "Popup", warning: bool = False, error: bool = False,
+        self, thread: Any, s: Any, title: str = "Popup", warning: bool = False, error: bool = False,
         blocking: bool = False,
     ) -> Wait:  # fmt: skip
         if title != "Popup" or warning or error:
             self._controller.without_effect("a popup's title and kind")
-        self._controller.popup(to_text(s))
+        self._controller.popup(text_of(thread, s))
         while blocking and self._controller.popup_text:
             yield
 

@@ -10,10 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from simbridge.emulator.browser_guard import BrowserGuard
 from simbridge.emulator.dashboard import DashboardConnection
 from simbridge.emulator.primary import ScriptSession
 from simbridge.emulator.rtde import RtdeConnection
 from simbridge.emulator.traffic import EventName
+from simbridge.ur.tables import PORT_NAMES
 
 MAX_WAITING = 1 << 20  # bytes of unsent answers before a client is disconnected
 # The server's side of a connection, a pure protocol object: `receive` returns the answer, or raises ProtocolViolation.
@@ -52,6 +54,7 @@ class Client:
 
     Attributes:
         number: Counted from 1 in the order of connecting, whatever the port.
+        guard: Looks at what it sends before the session does.
         active: When it last sent or took a byte, by time.monotonic, s.
         waiting: Number of unsent bytes.
         blocked: The system accepts no more until the I/O thread finds that it does.
@@ -68,6 +71,7 @@ class Client:
         exchange: Callable[[EventName, Client, bytes], None],
     ) -> None:
         self.sock, self.port, self.session, self.number = sock, port, session, number
+        self.guard = BrowserGuard(PORT_NAMES[port.number])
         self._wake, self._exchange = wake, exchange
         self.active = time.monotonic()
         self.waiting = 0

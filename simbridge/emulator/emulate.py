@@ -26,15 +26,17 @@ from typing import Any, get_type_hints
 import msgspec
 import numpy as np
 
+from simbridge.emulator.browser_guard import BrowserGuard
 from simbridge.emulator.controller import Controller
-from simbridge.emulator.errors import CannotListen
+from simbridge.emulator.errors import CannotListen, ProtocolViolation
 from simbridge.emulator.program import ScriptProgram, check_files, known_functions, warm_up
 from simbridge.emulator.running import RunningController
 from simbridge.emulator.servers import MAX_CLIENTS, Servers
 from simbridge.emulator.settings import check_pair, kinematics_of, speed_limits, start_joints
-from simbridge.emulator.state import profile
+from simbridge.emulator.state import Event, profile
 from simbridge.emulator.traffic import Traffic
 from simbridge.errors import InputFileError, InvalidParameter, SimbridgeError
+from simbridge.lifeline import end_with_parent
 from simbridge.robot.load import load_robot
 from simbridge.scheduling import ask_for_priority
 from simbridge.ur.tables import PORT_NAMES, RobotMode, RuntimeState, SafetyMode
@@ -42,6 +44,8 @@ from simbridge.ur.tables import PORT_NAMES, RobotMode, RuntimeState, SafetyMode
 _MAX_LINE = 1 << 16
 MAX_SPEED = 100.0  # times real time
 _PIECE, _PAUSE = 250, 0.001  # packages that are converted at once, and the pause after them, s
+# From the first signal until the system ends the process, s.
+END_TIMEOUT = 10
 _MAX_FAULT = 3600.0  # s, of a delay or a frozen controller
 
 
@@ -74,6 +78,8 @@ def emulate(
         UnknownName, InputFileError: A name or file that cannot be used.
         InvalidParameter: The robot is not a UR arm, or its controllers do not run this version.
     """
+    # Started by a test, or as one of several arms: it then ends as by SIGTERM when its parent has gone.
+    end_with_parent(signal.SIGTERM)
     if check:
         return check_files(check, known_functions(), as_json)
     if not 0 <= realtime_priority <= 99:
@@ -93,9 +99,7 @@ def emulate(
         controller.programs = Path(programs)
         if not controller.programs.is_dir():
             raise InputFileError(controller.programs, "it is not a folder of programs")
-    stop = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stop.set())
+    stop = _stop_on_signals()
     traffic = Traffic(None if record is None else Path(record), verbose, host)
     running = RunningController(controller, host, speed=speed, on_exchange=traffic.note if record or verbose else None)
     try:
@@ -121,7 +125,27 @@ def emulate(
             alive = not stop.wait(0.2) and running.alive
             while running.log:
                 print(running.log.popleft(), file=sys.stderr, flush=True)
+    signal.alarm(0)
     return 0
+
+
+def _stop_on_signals() -> threading.Event:
+    """An event that SIGINT and SIGTERM set. Whatever happens then, the process ends.
+
+    Its ordinary end waits for the tick under way. Should that not come back, an alarm of the system ends the process;
+    a second signal ends it at once. The system needs nothing of this program for either.
+    """
+    stop = threading.Event()
+
+    def end(*_: object) -> None:
+        stop.set()
+        signal.alarm(END_TIMEOUT)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_DFL)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, end)
+    return stop
 
 
 def reach_warning(address: str) -> str:
@@ -339,6 +363,7 @@ class ControlServer(socketserver.ThreadingTCPServer):
     request_queue_size = 128
 
     def __init__(self, running: RunningController, host: str, port: int) -> None:
+        self._running = running
         self.control = Control(running)
         self._connected: list[Any] = []
         super().__init__((host, port), _Handler)
@@ -358,6 +383,11 @@ class ControlServer(socketserver.ThreadingTCPServer):
         self._connected.append(request)
         super().process_request(request, client_address)
 
+    def refused(self, violation: ProtocolViolation, data: bytes) -> None:
+        """Log that a client was disconnected."""
+        with self._running.lock:
+            self._running.controller.on_event(Event("unknown", str(violation), data=data))
+
     def __exit__(self, *_exception: object) -> None:
         self.shutdown()
         self.server_close()
@@ -367,6 +397,12 @@ class _Handler(socketserver.StreamRequestHandler):
     server: ControlServer
 
     def handle(self) -> None:
+        guard = BrowserGuard("control socket")
         with contextlib.suppress(OSError):  # the client has left before its answer
             while line := self.rfile.readline(_MAX_LINE):
+                try:
+                    guard.check(line)
+                except ProtocolViolation as violation:
+                    self.server.refused(violation, line)
+                    return
                 self.wfile.write(json.dumps(self.server.control.answer(line)).encode() + b"\n")

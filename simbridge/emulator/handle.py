@@ -18,6 +18,7 @@ from typing import IO, Any
 import numpy as np
 
 from simbridge.emulator.errors import EmulatorError
+from simbridge.lifeline import lifeline_environment
 from simbridge.robot.pose import Array
 from simbridge.ur.tables import CONTROL
 
@@ -99,7 +100,8 @@ class Emulator:
         command = [sys.executable, "-m", "simbridge", "emulate", *self._arguments]
         # Into a new file: the process never waits for somebody to read what it prints.
         self._log = tempfile.TemporaryFile()
-        self._process = subprocess.Popen(command, stdout=self._log, stderr=subprocess.STDOUT)
+        environment = {**os.environ, **lifeline_environment()}
+        self._process = subprocess.Popen(command, stdout=self._log, stderr=subprocess.STDOUT, env=environment)
         try:
             self._await_ready()
             if self._running:

@@ -17,8 +17,18 @@ from urllib.parse import urlsplit
 from xmlrpc.client import Fault, ProtocolError, ServerProxy, Transport
 
 from simbridge.emulator.errors import RuntimeFault
-from simbridge.emulator.urscript.library import FunctionGroup
-from simbridge.emulator.urscript.values import MAX_ELEMENTS, Pose, Struct, bounded, check_size, short, to_text, wrap
+from simbridge.emulator.urscript.library import FunctionGroup, text_of
+from simbridge.emulator.urscript.values import (
+    COPIED,
+    MAX_ELEMENTS,
+    Pose,
+    Struct,
+    bounded,
+    check_size,
+    short,
+    to_text,
+    wrap,
+)
 from simbridge.errors import InvalidParameter
 
 TIMEOUT = 60.0  # s of one call
@@ -155,6 +165,7 @@ def _received(value: Any) -> Any:
 
 _ZEROS = {"bit": False, "uint8": 0, "uint16": 0, "int16": 0, "int32": 0, "float32": 0.0, "string": ""}
 _MAX_LABELS = 1000
+_READ_COST = 10  # of a label, in units of a tick's budget
 _OTHERS = ("clear", "set_watchdog", "start_watchdog", "stop_watchdog", "close")
 
 
@@ -165,37 +176,43 @@ class Assembly:
 
     def __init__(self, name: str, size: int) -> None:
         self.name, self._size = name, size
-        self._zeros: dict[str, Any] = {}
+        # Of each label its zero, and how many of them an array has.
+        self._labels: dict[str, tuple[Any, int | None]] = {}
 
-    def call(self, _thread: Any, name: str, arguments: tuple[Any, ...]) -> Generator[None, None, Any]:
+    def call(self, thread: Any, name: str, arguments: tuple[Any, ...]) -> Generator[None, None, Any]:
         yield from ()
         word, _, rest = name.partition("_")
         zero = rest.removesuffix("_array")
         if word == "define" and zero in _ZEROS and len(arguments) >= 2:
             label = arguments[1 if len(arguments) == 2 else 2]
-            if len(self._zeros) >= _MAX_LABELS:
+            if len(self._labels) >= _MAX_LABELS:
                 raise RuntimeFault(f"An EtherNet/IP instance has at most {_MAX_LABELS} labels.")
+            length = None
             if rest.endswith("_array"):
-                if not isinstance(arguments[1], int) or not 0 <= arguments[1] <= self._size:
+                length = arguments[1]
+                if not isinstance(length, int) or not 0 <= length <= self._size:
                     needed = f"a whole number from 0 to {self._size}, the size of the data"
-                    raise InvalidParameter("length of the array", short(arguments[1]), needed)
-                self._zeros[to_text(label)] = (_ZEROS[zero],) * arguments[1]
-            else:
-                self._zeros[to_text(label)] = _ZEROS[zero]
+                    raise InvalidParameter("length of the array", short(length), needed)
+            self._labels[text_of(thread, label)] = _ZEROS[zero], length
             return None
         if name == "read" and len(arguments) == 1:
             if isinstance(arguments[0], tuple):
-                return Struct({to_text(label): self._value(label) for label in arguments[0]})
-            return self._value(arguments[0])
+                return Struct({to_text(label): self._value(thread, label) for label in arguments[0]})
+            return self._value(thread, arguments[0])
         if name == "write" and len(arguments) == 1 and isinstance(arguments[0], Struct):
             for label in arguments[0].members:
-                self._value(label)
+                self._value(thread, label)
             return None
         if name not in _OTHERS:
             raise RuntimeFault(f"There is no method '{name}' of an EtherNet/IP handle with these arguments.")
         return None
 
-    def _value(self, label: Any) -> Any:
-        if label not in self._zeros:
-            raise RuntimeFault(f"The EtherNet/IP instance {self.name} has no label '{label}'.")
-        return self._zeros[label]
+    def _value(self, thread: Any, label: Any) -> Any:
+        thread.charge(_READ_COST)
+        if label not in self._labels:
+            raise RuntimeFault(f"The EtherNet/IP instance {self.name} has no label '{short(label)}'.")
+        zero, length = self._labels[label]
+        if length is None:
+            return zero
+        thread.charge(length >> COPIED)
+        return (zero,) * length

@@ -23,6 +23,8 @@ from simbridge.scheduling import ask_for_short_slices
 # A delay beyond this is not caught up: this computer, or its virtual machine, has stood still, and the controller's
 # clock with it. Else its clients, which stood still as well, would seem to have been silent.
 _MAX_DELAY = 0.02  # s
+# For the tick under way when the controller is stopped, s: a tick takes milliseconds.
+_TICK_TIMEOUT = 2.0
 # For the clock to take a freeze up, s.
 _FREEZE_TIMEOUT = 0.1
 _TIMINGS = 200_000
@@ -94,7 +96,10 @@ class RunningController:
     def __exit__(self, *_exception: object) -> None:
         self._stopping = True
         self._leaving.set()
-        self._thread.join()
+        self._thread.join(_TICK_TIMEOUT)
+        if self._thread.is_alive():
+            # It holds the lock, without which the servers cannot be stopped: they end with the process.
+            raise EmulatorBroken(self.controller.state.tick, TimeoutError("the tick under way did not end"))
         try:
             self.servers.stop()
         except Exception as error:

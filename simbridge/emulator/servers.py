@@ -299,6 +299,7 @@ class Servers:
             client.active = time.monotonic()
             self._exchange("received", client, data)
             try:
+                client.guard.check(data)
                 client.send(client.session.receive(data))
             except ProtocolViolation as error:
                 self._controller.on_event(Event("unknown", str(error), data=data))

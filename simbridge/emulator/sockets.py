@@ -15,15 +15,19 @@ import threading
 from collections.abc import Callable, Generator, Mapping
 from typing import Any
 
-from simbridge.emulator.urscript.library import FunctionGroup, Wait
-from simbridge.emulator.urscript.values import short, to_text
+from simbridge.emulator.urscript.compiler import CALL_COST
+from simbridge.emulator.urscript.library import FunctionGroup, Wait, text_of
+from simbridge.emulator.urscript.values import short, wrap
 from simbridge.errors import InvalidParameter
 
 CONNECT_TIMEOUT = 2.0  # s
 _MAX_SOCKETS = 16
-_MAX_BUFFER = 1 << 20
+# What a connection holds of what has arrived, bytes: it is searched in every tick in which a program waits for its end.
+_MAX_BUFFER = 1 << 17
 _MAX_NUMBERS = 30  # URScript reads no more at once
 _ASCII_LIST = re.compile(rb"\(([^()]*)\)")
+# A backslash sequence, or what is between two of them.
+_ESCAPES = re.compile(r"\\.|[^\\]+|\\$")
 
 
 class _Connection:
@@ -103,8 +107,8 @@ class SocketFunctions(FunctionGroup):
     def _resolved(self, address: str) -> Generator[None, None, str]:
         """The numeric address of a host; names are resolved in another thread, which may take long."""
         with contextlib.suppress(OSError, ValueError):
-            socket.inet_aton(address)
-            return address
+            # As it was understood: "127.0.0.1 name" is taken, too, and connecting to that would ask a name server.
+            return socket.inet_ntoa(socket.inet_aton(address))
         found: list[str] = []
 
         def resolve() -> None:
@@ -145,11 +149,11 @@ class SocketFunctions(FunctionGroup):
             yield
         return False
 
-    def do_socket_send_string(self, _thread: Any, str: Any, socket_name: str = "socket_0") -> Wait:
-        return (yield from self._send(socket_name, to_text(str).encode()))
+    def do_socket_send_string(self, thread: Any, str: Any, socket_name: str = "socket_0") -> Wait:
+        return (yield from self._send(socket_name, text_of(thread, str).encode()))
 
-    def do_socket_send_line(self, _thread: Any, str: Any, socket_name: str = "socket_0") -> Wait:
-        return (yield from self._send(socket_name, to_text(str).encode() + b"\n"))
+    def do_socket_send_line(self, thread: Any, str: Any, socket_name: str = "socket_0") -> Wait:
+        return (yield from self._send(socket_name, text_of(thread, str).encode() + b"\n"))
 
     def do_socket_send_byte(self, _thread: Any, value: int, socket_name: str = "socket_0") -> Wait:
         return (yield from self._send(socket_name, bytes([int(value) & 0xFF])))
@@ -157,14 +161,14 @@ class SocketFunctions(FunctionGroup):
     def do_socket_send_int(self, _thread: Any, value: int, socket_name: str = "socket_0") -> Wait:
         return (yield from self._send(socket_name, struct.pack(">i", int(value))))
 
-    def do_socket_set_var(self, _thread: Any, name: str, value: int, socket_name: str = "socket_0") -> Wait:
-        return (yield from self._send(socket_name, f"SET {name} {int(value)}\n".encode()))
+    def do_socket_set_var(self, thread: Any, name: str, value: int, socket_name: str = "socket_0") -> Wait:
+        return (yield from self._send(socket_name, f"SET {text_of(thread, name)} {int(value)}\n".encode()))
 
-    def do_socket_get_var(self, _thread: Any, name: str, socket_name: str = "socket_0") -> Wait:
-        yield from self._send(socket_name, f"GET {name}\n".encode())
-        line = yield from self.do_socket_read_line(_thread, socket_name)
+    def do_socket_get_var(self, thread: Any, name: str, socket_name: str = "socket_0") -> Wait:
+        yield from self._send(socket_name, f"GET {text_of(thread, name)}\n".encode())
+        line = yield from self.do_socket_read_line(thread, socket_name)
         words = line.split()
-        return int(words[1]) if len(words) == 2 and words[0] == name else -1
+        return wrap(int(words[1])) if len(words) == 2 and words[0] == name else -1
 
     # Reading
 
@@ -191,9 +195,12 @@ class SocketFunctions(FunctionGroup):
         return (yield from self._until(socket_name, timeout, line)) or ""
 
     def do_socket_read_string(
-        self, _thread: Any, socket_name: str = "socket_0", prefix: str = "", suffix: str = "",
+        self, thread: Any, socket_name: str = "socket_0", prefix: str = "", suffix: str = "",
         interpret_escape: bool = False, timeout: float = 2.0,
     ) -> Wait:  # fmt: skip
+        cost = (len(prefix) + len(suffix)) >> 1
+        if interpret_escape and cost > CALL_COST:
+            thread.charge(cost)
         begin, end = (_escaped(text) if interpret_escape else text.encode() for text in (prefix, suffix))
 
         def text(connection: _Connection) -> str | None:
@@ -262,6 +269,5 @@ def _escaped(text: str) -> bytes:
     """The text with its backslash sequences replaced."""
     named = {"n": b"\n", "r": b"\r", "t": b"\t", "\\": b"\\"}
     return b"".join(
-        named.get(part[1], part.encode()) if part.startswith("\\") else part.encode()
-        for part in re.findall(r"\\.|[^\\]+|\\$", text)
+        named.get(part[1], part.encode()) if part.startswith("\\") else part.encode() for part in _ESCAPES.findall(text)
     )

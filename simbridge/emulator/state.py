@@ -225,7 +225,8 @@ class Watchdog:
         self.disarm()
         if action.lower() != "ignore" and frequency > 0.0:
             self._variable, self._timeout, self.action = variable, 1.0 / frequency, action.lower()
-            self._updates[variable] = now
+            # Only this one counts from now on: a program may name others without end.
+            self._updates = {variable: now}
 
     def disarm(self) -> None:
         """No program demands anything any more."""

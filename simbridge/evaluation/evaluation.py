@@ -80,7 +80,7 @@ class Evaluation:
         Raises:
             NotARun, LogReadError: A part is missing or broken.
         """
-        settings, log = directory.settings(), directory.log()
+        settings, log = directory.complete_settings(), directory.log()
         plan = _recorded_plan(settings, log) if "live" in settings else directory.plan(Plan.from_arrays)
         return Evaluation(directory, settings, plan, log)
 

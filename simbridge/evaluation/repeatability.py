@@ -10,7 +10,7 @@ import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, TypedDict, cast
+from typing import Any, Literal, TypedDict, cast, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.metrics import iso9283, samples
 from simbridge.evaluation.metrics.path_features import MIN_REST, Stop, Visit, corners, jumps, rests, stops
 from simbridge.evaluation.metrics.samples import derivatives, resample_uniform
-from simbridge.evaluation.summary import Judgement, WhatRan, summarize, what_ran
+from simbridge.evaluation.summary import Judgement, Summary, WhatRan, summarize, what_ran
 from simbridge.recording.run_directory import RunDirectory, repeats_in
 from simbridge.robot.pose import Array
 from simbridge.text import counted
@@ -305,7 +305,7 @@ class RepeatedRun(TypedDict):
     tracking_error: samples.PoseStatistics | None
     contour_error: samples.PositionStatistics | None
     delay_s: float | None
-    loop: dict[str, Any] | None
+    loop: dict[str, float | None] | None
     passed: bool | None
 
 
@@ -332,7 +332,7 @@ def summarize_repeats(whole: RunDirectory, runs: Sequence[RunDirectory], count: 
     A run without a summary was killed: it is measured from its log, as far as the log goes. `count` is how many runs
     were requested.
     """
-    settings = runs[0].settings()
+    settings = runs[0].complete_settings()
     summaries = [run_summary(run) for run in runs]
     completed = [run for run, summary in zip(runs, summaries, strict=True) if summary["outcome"] == "completed"]
     outcome = summaries[-1]["outcome"]
@@ -365,10 +365,11 @@ def run_summary(run: RunDirectory) -> Mapping[str, Any]:
     """The content of a run's summary.json; it is computed if the file is missing, or its evaluation was interrupted."""
     earlier: dict[str, Any] = {}
     with contextlib.suppress(NotARun):
-        earlier = run.summary()
-    if "samples" in earlier:
+        earlier = run.summary(Summary)
+    # A run that was killed has none, and one whose evaluation was interrupted only says how it ended.
+    if earlier.keys() >= {"samples", "outcome", "passed"}:
         return earlier
-    tolerance = run.settings().get("tolerance")
+    tolerance = run.complete_settings().get("tolerance")
     try:
         evaluation = Evaluation.of(run)
         return summarize(evaluation, evaluation.outcome, loop=earlier.get("loop"), tolerance=tolerance)
@@ -387,9 +388,13 @@ def common_summary(path: Path) -> RepeatsSummary:
     whole, runs = RunDirectory(path), repeats_in(path)
     # One computed while the repeats went on is out of date: a run without a summary may have got further.
     if whole.summary_file.is_file() and all(run.summary_file.is_file() for run in runs):
-        summary = whole.summary()
-        if len(summary["runs"]) == len(runs):
+        summary = whole.summary(RepeatsSummary)
+        if len(summary.get("runs", ())) == len(runs):
             # One of an earlier version has fewer facts.
-            return cast(RepeatsSummary, {**what_ran(runs[0].settings()), **summary})
+            summary = {**what_ran(runs[0].complete_settings()), **summary}
+            missing = [name for name in get_type_hints(RepeatsSummary) if name not in summary]
+            if missing:
+                raise NotARun(path, whole.summary_file.name, f"{missing[0]} is missing")
+            return cast(RepeatsSummary, summary)
     # Settings of an earlier version do not say how many runs were requested.
-    return summarize_repeats(whole, runs, runs[-1].settings().get("repeats", {}).get("count", len(runs)))
+    return summarize_repeats(whole, runs, runs[-1].complete_settings().get("repeats", {}).get("count", len(runs)))

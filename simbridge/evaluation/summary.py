@@ -154,7 +154,7 @@ class Summary(RunFacts, Tracking, PathSummary, pose_errors.PoseErrorSummary, Jud
     pauses: Pauses
     servo_law: ServoLawCheck | None
     command_lead_rad: CommandLead | None
-    loop: dict[str, Any] | None
+    loop: dict[str, float | None] | None
     smoothness: motion.Smoothness
     joint_effort: motion.JointEffort
     near_singularity: motion.Singularity

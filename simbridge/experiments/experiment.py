@@ -18,9 +18,9 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
-from rich.console import Console
 
 from simbridge import __version__
+from simbridge.console import Terminal
 from simbridge.experiments import EXPERIMENTS, ExperimentParameters
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report.drawing import drawing_style
@@ -122,7 +122,7 @@ class Plot:
             FigureCanvasAgg(figure)
             self.draw(figure)
             figure.savefig(buffer := io.BytesIO(), dpi=_DOTS_PER_INCH, metadata={"Software": None})
-        write_file(path, buffer.getvalue())
+        write_file(path, buffer.getvalue(), follow_links=False)
 
 
 @dataclass(frozen=True)
@@ -188,7 +188,7 @@ def run_experiment(parameters: ExperimentParameters) -> int:
     # Created before anything is measured: a directory that cannot be written is reported at once.
     directory = RunDirectory.create(parameters.out, f"experiment_{name}").path
     try:
-        with Console(stderr=True).status(f"Measuring {name} ..."):
+        with Terminal(stderr=True).status(f"Measuring {name} ..."):
             outcome: Outcome = module.run(parameters)
     except BaseException:
         # It is still empty, unless it was deleted.
@@ -200,7 +200,7 @@ def run_experiment(parameters: ExperimentParameters) -> int:
     if parameters.json:
         print(json.dumps({"directory": str(directory), **data}, indent=2))
     else:
-        _show(Console(highlight=False), outcome, directory)
+        _show(Terminal(), outcome, directory)
     return 0
 
 
@@ -231,12 +231,12 @@ def _results(name: str, parameters: ExperimentParameters, outcome: Outcome) -> d
 
 
 def write_results(directory: Path, data: Mapping[str, Any], outcome: Outcome) -> None:
-    write_file(directory / RESULTS, json.dumps(data).encode() + b"\n")
+    write_file(directory / RESULTS, json.dumps(data).encode() + b"\n", follow_links=False)
     for name, plot in outcome.plots.items():
         plot.save(directory / name)
 
 
-def _show(console: Console, outcome: Outcome, directory: Path) -> None:
+def _show(console: Terminal, outcome: Outcome, directory: Path) -> None:
     for table in outcome.tables:
         console.print(f"[bold]{table.title}[/bold]", soft_wrap=True)
         console.print(table_of(table.columns, table.rows))

@@ -35,9 +35,9 @@ from simbridge.robot.kinematics import (
     tool_path,
 )
 from simbridge.robot.load import load_robot
+from simbridge.robot.packages import read_packages
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
-from simbridge.robot.urdf_tree import read_packages
 from simbridge.text import counted, fixed, pose_residual, significant
 from simbridge.trajectory.fitted import paper_size
 from simbridge.trajectory.shapes import CORNERS, square

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import traceback
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from typing import Any, TypeAlias, cast
@@ -12,13 +11,14 @@ import numpy as np
 import pinocchio as pin
 
 from simbridge.errors import ForeignSolverError, InvalidParameter, SimbridgeError, UnknownName
+from simbridge.ik.faults import checked_answer, solver_failure
 from simbridge.ik.settings import SOLVERS, check_solver, is_function
 from simbridge.ik.solver import Solver
 from simbridge.ik.targets import residual, task_of
 from simbridge.resources import importing_from, load_script
 from simbridge.robot.kinematics import tool_path
 from simbridge.robot.pose import Array
-from simbridge.robot.robot import Robot, vector
+from simbridge.robot.robot import Robot
 
 StepFunction: TypeAlias = Callable[[Array, pin.SE3], Array | Sequence[float]]
 
@@ -36,7 +36,8 @@ class CallableSolver(Solver):
         task: The part of the target that the function is meant to attain; the robot's own by default.
 
     Raises:
-        InvalidParameter: The function cannot be called; later, it returns something else than n finite numbers.
+        InvalidParameter: The function cannot be called; later, it returns something else than n finite numbers
+            of at most 1e6.
         ForeignSolverError: Later: it failed; what it raised is the cause.
     """
 
@@ -62,13 +63,11 @@ class CallableSolver(Solver):
     def _call(self, q: Array, target: pin.SE3) -> Array:
         try:
             answer = self._function(q.copy(), target)
-        except SimbridgeError:
+        except KeyboardInterrupt:
             raise
-        except Exception as error:
-            text, at = f"{type(error).__name__}: {error}".rstrip(".: "), traceback.extract_tb(error.__traceback__)[-1]
-            reason = f"failed with {text} ({at.filename}, line {at.lineno}), at the joints {q.tolist()}"
-            raise ForeignSolverError(self.name, reason) from error
-        return vector(f"answer of the solver {self.name}", answer, self.robot.n)
+        except (Exception, SystemExit) as error:
+            raise solver_failure(self.name, error, q) from error
+        return checked_answer(self.name, answer, self.robot.n)
 
     def _advance(self, poses: Array, memory: Array, out: Array) -> None:
         for t, target in enumerate(poses):

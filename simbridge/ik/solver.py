@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from simbridge.ik.faults import check_path, named_failures
 from simbridge.ik.settings import fallback_solver
 from simbridge.ik.targets import Target, as_joints, as_pose, as_poses, residual, wrap_into_limits
 from simbridge.robot.kinematics import movable_directions, restart_postures, task_jacobian, tool_path
@@ -187,12 +188,16 @@ class Solver(ABC):
         """One control period towards a target: joint positions (n,), rad.
 
         Raises:
-            InvalidParameter: The target is no pose; the solver stays as it is.
+            InvalidParameter: The target is no pose; the solver stays as it is. Or the answer of a custom one is no
+                joint positions.
+            ForeignSolverError: A custom solver failed.
         """
         goal, out = as_pose(target), np.empty((1, self.robot.n))
         if self._memory is None:
             self._memory = self._memory_at(self._q)
-        self._advance(goal[None], self._memory, out)
+        with named_failures(self):
+            self._advance(goal[None], self._memory, out)
+        check_path(self, out)
         self._q, self._stepped, self._last = out[0], (out[0], goal), None
         return out[0].copy()
 
@@ -206,7 +211,9 @@ class Solver(ABC):
         """
         checked, begin = as_poses(poses), as_joints(q0, self.robot.n)
         out = np.empty((len(checked), self.robot.n))
-        self._advance(checked, self._memory_at(begin), out)
+        with named_failures(self):
+            self._advance(checked, self._memory_at(begin), out)
+        check_path(self, out)
         return out
 
     def solve(self, target: Target, q0: Array | Sequence[float] | None = None) -> Solution:
@@ -216,7 +223,9 @@ class Solver(ABC):
         Raises:
             InvalidParameter: The target is no pose, or the start is not n finite numbers.
         """
-        return self._solve(as_pose(target), as_joints(self.robot.home if q0 is None else q0, self.robot.n))
+        goal, start = as_pose(target), as_joints(self.robot.home if q0 is None else q0, self.robot.n)
+        with named_failures(self):
+            return self._solve(goal, start)
 
     def solve_each(self, poses: Array, q0: Array | Sequence[float]) -> tuple[Array, Array, NDArray[np.bool_]]:
         """Solve many targets (T, 7), each from the solution of the one before.
@@ -228,7 +237,9 @@ class Solver(ABC):
         Raises:
             InvalidParameter: The targets are no poses (T, 7), or the start is not n finite numbers.
         """
-        return self._solve_each(as_poses(poses), as_joints(q0, self.robot.n))
+        checked, start = as_poses(poses), as_joints(q0, self.robot.n)
+        with named_failures(self):
+            return self._solve_each(checked, start)
 
     def _memory_at(self, q: Array) -> Array:
         """The whole memory of an arm at rest at q (n,): a new array."""

@@ -23,12 +23,14 @@ from simbridge.errors import InvalidParameter, UnknownName
 from simbridge.robot import pose
 from simbridge.robot.chain import TASK_ROWS
 from simbridge.robot.pose import Array
-from simbridge.robot.robot import Robot
+from simbridge.robot.robot import Robot, floats
 
 Target: TypeAlias = pin.SE3 | Array | Sequence[float]
 
-# Beyond these, squares would overflow (m), and rounding would exceed the tolerances (rad, or m of a slide).
-_FARTHEST, _FARTHEST_JOINT = 1e100, 1e6
+# Beyond this, m, squares would overflow.
+_FARTHEST = 1e100
+MAX_JOINT = 1e6
+"""The largest joint position, rad, or m of a slide: beyond it, rounding would exceed the tolerances."""
 # The squared length from which a quaternion has a direction; below, doubles lose their digits.
 _LEAST = 1e-290
 _POSE = f"seven finite numbers x y z qx qy qz qw, at most {_FARTHEST:g} m away and the quaternion not zero"
@@ -94,20 +96,29 @@ def as_joints(q: Any, n: int) -> Array:
     Raises:
         InvalidParameter: They are not n numbers, or not finite.
     """
-    needed = f"{n} finite numbers, none beyond {_FARTHEST_JOINT:g}"
-    positions = numbers("array of joint positions", q, needed).copy()
+    return checked_joints("array of joint positions", q, n)
+
+
+def checked_joints(name: str, q: Any, n: int) -> Array:
+    """A copy of joint positions (n,), rad, which a message calls by this name.
+
+    Raises:
+        InvalidParameter: They are not n finite numbers, or one is beyond `MAX_JOINT`.
+    """
+    needed = f"{n} finite numbers, none beyond {MAX_JOINT:g}"
+    positions = numbers(name, q, needed).copy()
     if positions.shape != (n,):
-        raise InvalidParameter("shape of the joint positions", positions.shape, f"({n},): {needed}")
-    if not all(abs(position) <= _FARTHEST_JOINT for position in positions.tolist()):
-        raise InvalidParameter("array of joint positions", positions.tolist(), needed)
+        raise InvalidParameter(f"shape of the {name}", positions.shape, f"({n},): {needed}")
+    if not all(abs(position) <= MAX_JOINT for position in positions.tolist()):
+        raise InvalidParameter(name, positions.tolist(), needed)
     return positions
 
 
 def numbers(name: str, given: Any, needed: str) -> Array:
     """An array of floats; InvalidParameter, with what is needed, for anything else."""
     try:
-        return np.asarray(given, dtype=float)
-    except (TypeError, ValueError, OverflowError):
+        return floats(given)
+    except ValueError:
         raise InvalidParameter(name, given, needed) from None
 
 

@@ -65,6 +65,9 @@ class Guard:
         robot: The arm, with its position and velocity limits.
         period: Control period, s: the time between setpoints.
         lookahead: The servo's lookahead, s; the arm may lag behind a moving setpoint by twice that.
+
+    Attributes:
+        max_velocity: The joints' velocity limits (n,), rad/s.
     """
 
     def __init__(self, robot: Robot | ArmLimits, period: float, lookahead: float = 0.03) -> None:
@@ -73,6 +76,7 @@ class Guard:
         self._lookahead = lookahead
         self._low, self._high = np.asarray(robot.position_min), np.asarray(robot.position_max)
         self._max_velocity = np.asarray(robot.max_velocity)
+        self.max_velocity: tuple[float, ...] = tuple(self._max_velocity.tolist())
         self._jump = robot.max_velocity_jump
         # A changing speed slider changes the velocity as well.
         self._max_jump = self._jump + SCALING_RAMP * period * self._max_velocity

@@ -24,8 +24,8 @@ from simbridge.resources import AnyPath
 from simbridge.robot.calibration_file import with_kinematics
 from simbridge.robot.cell import Cell, load_cell, requirement
 from simbridge.robot.collision import CollisionScene, Floor
+from simbridge.robot.packages import read_packages
 from simbridge.robot.robot import Robot
-from simbridge.robot.urdf_tree import read_packages
 from simbridge.servo.law import GAIN, LOOKAHEAD, check_tuning
 from simbridge.servo.plant import Plant, load_plant
 from simbridge.text import listed

@@ -15,6 +15,7 @@ import numpy as np
 from simbridge.errors import InputFileError, InvalidParameter, ScenarioError, UnknownName
 from simbridge.ik.settings import SOLVERS, ForwardDynamicsParameters, SolverParameters
 from simbridge.planning.plan import OnLimits
+from simbridge.quoting import shell_quoted
 from simbridge.resources import importing_from, load_script, scenario_files
 from simbridge.robot.kinematics import tool_path
 from simbridge.robot.pose import quaternions
@@ -112,7 +113,8 @@ def load_scenario(
             scenario = replace(scenario, trajectory=scenario.trajectory.from_pendant_base())
     else:
         if (path / "settings.toml").is_file():
-            reason = f"this is the directory of a run, not of a live session; SCENARIO --plan {path} repeats its plan"
+            repeat = f"`SCENARIO --plan {shell_quoted(path)}` repeats its plan"
+            reason = f"this is the directory of a run, not of a live session; {repeat}"
             raise InputFileError(path, reason)
         if path.is_file() and reading.columns is None and is_rtde_recording(path):
             if reading.topic or reading.frames or reading.rate:
@@ -132,6 +134,11 @@ def load_scenario(
         scenario = Scenario(trajectory, description=f"Samples of {path.name}")
     name = scenario.name or path.stem.removesuffix(".csv")
     return replace(scenario, name=name, file=None if text in files else path.resolve())
+
+
+def is_custom_script(given: str) -> bool:
+    """Whether `load_scenario` would run a script of the user's for this name: none of those in scenarios/."""
+    return given not in scenario_files() and Path(given).suffix == ".py"
 
 
 def _of_controller(path: Path, robot: Robot, column: Column) -> Trajectory:

@@ -37,7 +37,7 @@ def export_tum(folder: Path, samples: Samples) -> list[Path]:
     """Write reference.tum, target.tum, setpoint.tum and attained.tum: full double precision, one line per sample."""
     run, paths = samples(ALL), [folder / f"{name}.tum" for name in POSES]
     for name, path in zip(POSES, paths, strict=True):
-        write_tum(path, run.log.stamp, run.poses[name])
+        write_tum(path, run.log.stamp, run.poses[name], follow_links=False)
     return paths
 
 
@@ -54,7 +54,7 @@ def export_bag(folder: Path, samples: Samples) -> list[Path]:
     for sampling, solver, limiter, plant and tracking. Stamps count from the start of the run.
     """
     run, target = samples(ALL), folder / BAG
-    with replacing(target) as new:
+    with replacing(target, follow_links=False) as new:
         _write(new.with_name("samples"), _topics(run), run.log.stamp, StoragePlugin.SQLITE3).rename(new)
     return [target]
 
@@ -62,7 +62,7 @@ def export_bag(folder: Path, samples: Samples) -> list[Path]:
 def export_mcap(folder: Path, samples: Samples) -> list[Path]:
     """Write samples.mcap: the same topics as `export_bag` in one file, for Foxglove and PlotJuggler."""
     run, target = samples(ALL), folder / MCAP
-    with replacing(target) as new:
+    with replacing(target, follow_links=False) as new:
         bag = _write(new.with_name("samples"), _topics(run), run.log.stamp, StoragePlugin.MCAP)
         (bag / MCAP).rename(new)
     return [target]
@@ -100,7 +100,7 @@ def _write(path: Path, topics: Iterator[_Topic], stamps: Array, storage: Storage
 def export_csv(folder: Path, samples: Samples) -> list[Path]:
     """Write samples.csv: one line per sample, the columns of `RunSamples.table`."""
     path = folder / "samples.csv"
-    write_table(path, (run.table() for run in _blocks(samples)))
+    write_table(path, (run.table() for run in _blocks(samples)), follow_links=False)
     return [path]
 
 
@@ -137,7 +137,7 @@ def export_parquet(folder: Path, samples: Samples) -> list[Path]:
     units = {name: run.units(name) for name in ("position", "velocity", "effort")}
     about = {**log.metadata, "joint_names": list(log.joint_names), "units": units}
     table = arrow.table({**columns, **run.table()}).replace_schema_metadata({"simbridge": json.dumps(about)})
-    with replacing(path) as new:
+    with replacing(path, follow_links=False) as new:
         parquet.write_table(table, new)
     return [path]
 
@@ -163,7 +163,7 @@ def export_mat(folder: Path, samples: Samples) -> list[Path]:
         "limited": log.limited,
         "speed_scaling": log.speed_scaling,
     }
-    with replacing(path) as new, new.open("wb") as file:
+    with replacing(path, follow_links=False) as new, new.open("wb") as file:
         io.savemat(file, content, long_field_names=True, do_compression=True, oned_as="column")
     return [path]
 
@@ -193,7 +193,7 @@ def export_rerun(folder: Path, samples: Samples) -> list[Path]:
     recording.send_columns("arm", time, rr.LineStrips3D.columns(strips=[*arm]))
     for name, values in curves.items():
         recording.send_columns(name, time, rr.Scalars.columns(scalars=values))
-    write_file(target, stream.read() or b"")
+    write_file(target, stream.read() or b"", follow_links=False)
     return [target]
 
 

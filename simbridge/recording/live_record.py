@@ -10,7 +10,8 @@ from typing import IO, Any
 import msgspec
 
 from simbridge.errors import NotARun
-from simbridge.robot.files import writing
+from simbridge.quoting import as_text
+from simbridge.robot.files import open_new, writing
 
 INPUTS, EVENTS = "inputs.jsonl", "events.jsonl"
 
@@ -45,12 +46,11 @@ class JsonLines:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        with writing(path):
-            self._file: IO[bytes] = path.open("wb")
+        self._file: IO[bytes] = open_new(path)
 
     def write(self, record: InputRecord | Mapping[str, Any]) -> None:
         """Add a line."""
-        line = msgspec.json.encode(record, enc_hook=str)
+        line = _json_line(record)
         with writing(self._path):
             self._file.write(line + b"\n")
 
@@ -63,6 +63,30 @@ class JsonLines:
         """Close the file."""
         with writing(self._path):
             self._file.close()
+
+
+def _json_line(record: InputRecord | Mapping[str, Any]) -> bytes:
+    """A record as JSON; what JSON cannot hold is recorded as text."""
+    # What callers note may be anything.
+    try:
+        return msgspec.json.encode(record, enc_hook=as_text)
+    except Exception:
+        return msgspec.json.encode(_plain(record))
+
+
+def _plain(value: Any) -> Any:
+    """A value in which everything that JSON cannot hold is text, such as a huge integer or half a character."""
+    if isinstance(value, msgspec.Struct):
+        return {name: _plain(field) for name, field in msgspec.structs.asdict(value).items()}
+    if isinstance(value, Mapping):
+        return {_plain(as_text(name)): _plain(field) for name, field in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if value is None or isinstance(value, (bool, float)):
+        return value
+    if isinstance(value, int) and abs(value) < 2**63:
+        return value
+    return as_text(value).encode(errors="replace").decode()
 
 
 def read_inputs(directory: Path) -> list[InputRecord]:

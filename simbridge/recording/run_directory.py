@@ -10,7 +10,7 @@ import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 import msgspec
 import numpy as np
@@ -20,7 +20,18 @@ from numpy.lib.format import read_array_header_1_0, read_array_header_2_0, read_
 from simbridge.errors import InputFileError, NotARun, OutputError, SimbridgeError
 from simbridge.recording.log import LogColumns
 from simbridge.recording.log_reader import read_log
-from simbridge.robot.files import MIB, decode_toml, open_file, read_bytes, read_text, replacing, write_file, writing
+from simbridge.recording.run_settings import check_complete, check_fields, check_types
+from simbridge.robot.files import (
+    MIB,
+    clear_name,
+    decode_toml,
+    open_file,
+    read_bytes,
+    read_text,
+    replacing,
+    write_file,
+    writing,
+)
 from simbridge.robot.meshes import Drawing
 from simbridge.trajectory.compressed import expansion
 
@@ -29,24 +40,12 @@ T = TypeVar("T")
 # Of summary.json and evaluation.json, bytes.
 _MAX_JSON = 64 * MIB
 
-# What is read back of every settings.toml; it holds more.
-_List = list[float]
-_NAMED = [("name", str)]
-_ROBOT = [(name, _List) for name in ("home", "position_min", "position_max", "max_velocity", "max_effort")]
-_PLACEMENT = Annotated[_List, msgspec.Meta(min_length=16, max_length=16)]
-_TABLES = {
-    "scenario": msgspec.defstruct("Scenario", [*_NAMED, ("on_limits", str)]),
-    "robot": msgspec.defstruct("Robot", [*_NAMED, ("title", str), *_ROBOT]),
-    "kinematics": msgspec.defstruct("Kinematics", [("placements", list[_PLACEMENT]), ("prismatic", list[bool])]),
-    "solver": msgspec.defstruct("Solver", _NAMED),
-    "backend": msgspec.defstruct("Backend", [*_NAMED, ("period", float), ("simulated_time", bool)]),
-}
-
 
 class RunDirectory:
     """The directory of one run (path) and the files in it.
 
-    What reads a file raises NotARun where it is missing or broken, and what writes one OutputError.
+    What reads a file raises NotARun where it is missing or broken, and what writes one OutputError. A run may come from
+    anywhere: a link that has the name of a file is replaced when that file is written, and never followed.
     """
 
     def __init__(self, path: Path) -> None:
@@ -113,28 +112,29 @@ class RunDirectory:
 
     def write_settings(self, settings: dict[str, Any]) -> None:
         """Write settings.toml: all resolved settings, so that the run can be repeated and evaluated again."""
-        write_file(self.settings_file, tomli_w.dumps(settings).encode())
+        write_file(self.settings_file, tomli_w.dumps(settings).encode(), follow_links=False)
 
     def settings(self) -> dict[str, Any]:
-        """Read settings.toml."""
+        """Read settings.toml; its fields have their types, and those of every run are there."""
+        return self._settings(check_types)
+
+    def complete_settings(self) -> dict[str, Any]:
+        """Read settings.toml, which has all that evaluating, showing and repeating the run needs."""
+        return self._settings(check_complete)
+
+    def _settings(self, check: Callable[[Mapping[str, Any]], object]) -> dict[str, Any]:
         try:
             settings: dict[str, Any] = decode_toml(read_text(self.settings_file))
+            check(settings)
         except InputFileError as error:
             raise NotARun(self.path, "settings.toml", error.reason) from None
         except ValueError as error:
             raise NotARun(self.path, "settings.toml", str(error)) from None
-        for table, kind in _TABLES.items():
-            if not isinstance(settings.get(table), dict):
-                raise NotARun(self.path, "settings.toml", f"it has no table [{table}]")
-            try:
-                msgspec.convert(settings[table], kind)
-            except msgspec.ValidationError as error:
-                raise NotARun(self.path, "settings.toml", f"its table [{table}]: {error}") from None
         return settings
 
     def write_plan(self, arrays: Mapping[str, Any]) -> None:
         """Write plan.npz."""
-        with replacing(self.plan_file) as new:
+        with replacing(self.plan_file, follow_links=False) as new:
             np.savez(new, **arrays)
 
     def plan(self, decode: Callable[[Mapping[str, Any]], T]) -> T:
@@ -144,7 +144,7 @@ class RunDirectory:
     def write_meshes(self, drawing: Drawing) -> None:
         """Write meshes.npz, for an arm with meshes."""
         if drawing.meshes:
-            with replacing(self.meshes_file) as new:
+            with replacing(self.meshes_file, follow_links=False) as new:
                 np.savez_compressed(new, **drawing.as_arrays())
 
     def meshes(self) -> Drawing:
@@ -163,6 +163,11 @@ class RunDirectory:
             # Damaged bytes can fail anywhere in zipfile, zlib and numpy.
             raise NotARun(self.path, path.name, f"it cannot be read ({error or type(error).__name__})") from None
 
+    def new_log_file(self) -> Path:
+        """The path of log.mcap, under which there is nothing any more: it is new when it is opened."""
+        clear_name(self.log_file)
+        return self.log_file
+
     def log(self) -> LogColumns:
         """Read log.mcap, as far as it was written.
 
@@ -176,9 +181,15 @@ class RunDirectory:
     def write_summary(self, summary: Mapping[str, Any]) -> None:
         self._write_json(self.summary_file, summary)
 
-    def summary(self) -> dict[str, Any]:
-        """Read summary.json."""
-        return self._json(self.summary_file)
+    def summary(self, kind: type | None = None) -> dict[str, Any]:
+        """Read summary.json; the fields that it has are those of a typed dictionary, if one is given."""
+        summary = self._json(self.summary_file)
+        if kind is not None:
+            try:
+                check_fields(summary, kind)
+            except ValueError as error:
+                raise NotARun(self.path, self.summary_file.name, str(error)) from None
+        return summary
 
     def write_evaluation(self, evaluation: dict[str, Any]) -> None:
         """Write evaluation.json: the external measurement."""
@@ -198,10 +209,10 @@ class RunDirectory:
             return "completed" if arrived else "the log ends before the plan does, and the reason was not recorded"
 
     def write_report(self, page: str) -> None:
-        write_file(self.report_file, page.encode())
+        write_file(self.report_file, page.encode(), follow_links=False)
 
     def write_replay(self, page: str) -> None:
-        write_file(self.replay_file, page.encode())
+        write_file(self.replay_file, page.encode(), follow_links=False)
 
     def _json(self, file: Path) -> dict[str, Any]:
         try:
@@ -212,7 +223,8 @@ class RunDirectory:
             raise NotARun(self.path, file.name, str(error)) from None
 
     def _write_json(self, path: Path, content: Mapping[str, Any]) -> None:
-        write_file(path, json.dumps(content, indent=2, allow_nan=False).encode() + b"\n")
+        text = json.dumps(content, indent=2, allow_nan=False) + "\n"
+        write_file(path, text.encode(), follow_links=False)
 
 
 def _check_arrays(file: BinaryIO) -> None:

@@ -52,6 +52,8 @@ _STYLE: dict[str, Any] = {
     "grid.color": GRID,
     "grid.linewidth": 0.8,
     "text.color": INK,
+    # Names are shown as they are: a $ in one begins no formula.
+    "text.parse_math": False,
     # The grid shows where the numbers belong; tick marks would add a tenth to the drawing time.
     "xtick.bottom": False,
     "ytick.left": False,
@@ -146,10 +148,14 @@ class Drawing:
         text = buffer.getvalue()
         for pattern, shorter in _SHORTER:
             text = pattern.sub(shorter, text)
-        # Only inside tags: between them are the labels.
-        text = _TAG.sub(lambda tag: on_page(_LONG_NUMBER.sub(r"\1", tag[0])), text)
-        text = text.replace(' id="', f' id="{name}-').replace("url(#", f"url(#{name}-")
-        text = text.replace('xlink:href="#', f'href="#{name}-')
+
+        def shorten_tag(tag: re.Match[str]) -> str:
+            short = on_page(_LONG_NUMBER.sub(r"\1", tag[0]))
+            short = short.replace(' id="', f' id="{name}-').replace("url(#", f"url(#{name}-")
+            return short.replace('xlink:href="#', f'href="#{name}-')
+
+        # Only inside tags: between them are the labels, which stay as they are.
+        text = _TAG.sub(shorten_tag, text)
         return Markup(
             '<svg class="figure{4}" viewBox="0 0 {0:g} {1:g}" role="img" aria-label="{2}" style="max-width:{0:g}px">{3}'
         ).format(self.width, self.height, label, Markup(text.strip()), " paper" if paper else "")

@@ -49,7 +49,7 @@ def draw_trajectory(path: str | Path, trajectory: Trajectory, attained: NDArray[
         raise OutputError(path, f"a picture ends in {', '.join(PICTURES)}")
     figure = Figure(figsize=(9.0, 7.0), layout="tight")
     FigureCanvasAgg(figure)
-    figure.suptitle(title, fontsize=11)
+    figure.suptitle(title, fontsize=11, parse_math=False)
     above, side, speed = (figure.add_subplot(*at) for at in ((2, 2, 1), (2, 2, 2), (2, 1, 2)))
     shown = np.unique(np.linspace(0, len(trajectory.times) - 1, _MAX_POINTS).astype(int))
     points = trajectory.poses[shown, :3]
@@ -101,7 +101,7 @@ def write_figures(evaluation: Evaluation, summary: Summary, folder: Path, kind: 
     with drawing_style(paper=True):
         for name, drawing in _drawings(evaluation, summary).items():
             paths.append(folder / f"{name}.{kind}")
-            with replacing(paths[-1]) as new:
+            with replacing(paths[-1], follow_links=False) as new:
                 drawing.save(new, kind)
     return paths
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
@@ -65,6 +66,11 @@ def with_heads(rows: str, heads: Sequence[str], groups: Sequence[tuple[str, int]
     return Markup(re.sub(r"<(?:tr|th|td)\b[^>]*", named, rows))
 
 
+def link(path: str) -> str:
+    """Return the address of a file below the page's directory; no path makes it an address elsewhere, or script."""
+    return quote(path.lstrip("/"))
+
+
 def render(template: str, **content: Any) -> str:
     """A page; every text in `content` that is not `Markup` is escaped."""
     return _environment().get_template(template).render(content)
@@ -98,6 +104,7 @@ def _environment() -> Environment:
         "ms": milliseconds,
         "significant": significant,
         "on_page": on_page,
+        "link": link,
         "with_heads": with_heads,
     }
     return environment

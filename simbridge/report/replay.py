@@ -6,7 +6,6 @@ The page opens from disk and loads nothing: viser's viewer and the recorded scen
 from __future__ import annotations
 
 import contextlib
-import io
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
@@ -20,6 +19,8 @@ from numpy.typing import NDArray
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.report.arm_scene import ArmScene
 from simbridge.report.charts import decimated_path
+from simbridge.report.guarded_viser import GuardedViserServer
+from simbridge.report.page_gate import PageGate
 from simbridge.report.palette import REFERENCE
 from simbridge.report.paths import colour_steps, colours, edge_names
 from simbridge.report.rendering import render
@@ -64,14 +65,12 @@ def replay_page(evaluation: Evaluation, title: str) -> str:
 
 @contextlib.contextmanager
 def _viser() -> Iterator[viser.ViserServer]:
-    """viser's scene, which needs a server: it listens on loopback and its address is not printed."""
-    with contextlib.redirect_stdout(io.StringIO()):
-        server = viser.ViserServer(host="127.0.0.1", port=_PORT, verbose=False)
+    """viser's scene, which needs a server: it listens on loopback, and nobody is told the token that it asks for."""
+    server = GuardedViserServer(PageGate(), "127.0.0.1", _PORT)
     try:
         yield server
     finally:
-        with contextlib.redirect_stdout(io.StringIO()):
-            server.stop()
+        server.stop()
 
 
 def _draw_paths(server: viser.ViserServer, evaluation: Evaluation) -> Array:

@@ -36,15 +36,17 @@ MEANINGS = {
     "singularity": "smallest singular value",
     "obstacle": "distance left",
     "reach": "target out of reach by",
-    "stale": "without an input for",
+    "stale": "no input received for",
     "max_jump": "input refused: too far from the last",
     "max_turn": "input refused: turned too far from the last",
     "solver": "a step took longer than a period",
+    "loop": "the control loop stood still for",
     "speed_slider": "the controller's speed factor",
     "late_commands": "return to full speed after late commands",
+    "payload": "the controller's payload, changed during the session",
     "not_engaged": "input refused",
-    "halted": "asked for",
-    "disengaged": "asked for",
+    "halted": "on request",
+    "disengaged": "on request",
     "paused": "at the pendant",
 }
 
@@ -123,6 +125,8 @@ def _words(event: Mapping[str, Any]) -> str:
         return f"{event['before']} → {event['after']}{cause}"
     if event["event"] == "stopped":
         return f"stopped: {event['message']}"
+    if event["event"] == "payload":
+        return f"payload set to {event['mass']:g} kg"
     facts = ", ".join(f"{name} {value}" for name, value in event.get("facts", {}).items() if value)
     return f"{event.get('note', event['event'])}{f': {facts}' if facts else ''}"
 

@@ -54,15 +54,24 @@ def important_settings(settings: Mapping[str, Any], samples: int) -> list[tuple[
 
 
 def _controller(controller: Mapping[str, Any]) -> str:
-    kind = "URSim" if controller["ursim"] else f"serial number {controller['serial_number'] or 'unknown'}"
-    kind = "emulator" if controller["serial_number"] == EMULATOR_SERIAL_NUMBER else kind
-    model, version = controller["model"] or "unknown model", controller["polyscope"]
-    return f"{model}, {kind}, PolyScope {version}, {controller['host']}"
+    serial_number = controller.get("serial_number") or "unknown"
+    kind = f"serial number {serial_number}"
+    if controller.get("ursim"):
+        kind = "URSim"
+    if serial_number == EMULATOR_SERIAL_NUMBER:
+        kind = "emulator"
+
+    model = controller.get("model") or "unknown model"
+    version = controller.get("polyscope", "unknown")
+    host = controller.get("host", "unknown host")
+    return f"{model}, {kind}, PolyScope {version}, {host}"
 
 
 def _servo(backend: Mapping[str, Any]) -> str:
+    if "servo_gain" not in backend or "servo_lookahead" not in backend:
+        return "of unknown tuning"
     lookahead = plain(float(f"{1e3 * backend['servo_lookahead']:.6g}"))
-    scaling = "followed" if backend["on_scaling"] == "follow" else "refused"
+    scaling = "followed" if backend.get("on_scaling") == "follow" else "refused"
     return f"servoj, gain {plain(backend['servo_gain'])}, lookahead {lookahead}{NO_BREAK}ms; speed scaling {scaling}"
 
 

@@ -6,6 +6,7 @@ Beside them `MappedArrays`, whose files have no name.
 from __future__ import annotations
 
 import contextlib
+import io
 import math
 import mmap
 import os
@@ -23,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simbridge.errors import InputFileError, OutputError, suggest
+from simbridge.quoting import quoted
 from simbridge.resources import AnyPath
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -221,10 +223,10 @@ class TomlFile:
             if not (name.isprintable() and name.strip()):
                 self.refuse(field, f"{name!r} is not a name")
             if name in RESERVED:
-                self.refuse(field, f"the name '{name}' is reserved: every arm has it already")
+                self.refuse(field, f"the name {quoted(name)} is reserved: every arm has it already")
         repeated = first_repeated(names)
         if repeated is not None:
-            self.refuse(fields[repeated], f"the name '{names[repeated]}' is used twice")
+            self.refuse(fields[repeated], f"the name {quoted(names[repeated])} is used twice")
 
 
 def _type_of(kind: Any, field: str) -> Any:
@@ -257,51 +259,139 @@ def writing(path: str | os.PathLike[str], advice: str = "") -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def replacing(path: str | os.PathLike[str], *, overwrite: bool = True) -> Iterator[Path]:
-    """Write a file or directory that takes the place of an earlier one in one step, when it is complete and stored.
+def replacing(path: str | os.PathLike[str], *, overwrite: bool = True, follow_links: bool = True) -> Iterator[Path]:
+    """Write a file or directory that replaces an earlier one in one step, when it is complete and stored.
 
-    Whatever ends the writing before that (an error, Ctrl-C, a full disk) leaves the earlier one as it was. Yields where
-    to write: the same name in a temporary directory, free for other files, too. Devices and pipes are written directly.
-    What cannot be written, or exists and is not to be overwritten, is an OutputError.
+    Whatever ends the writing before that (an error, Ctrl-C, a full disk) leaves the earlier one as it was.
+
+    Args:
+        path: What is written.
+        overwrite: Whether an earlier one may be replaced.
+        follow_links: True for a path that the user gives: what a link there points to is written, and a device or pipe
+            is written directly. False for a name that simbridge chooses inside a directory, which may come from
+            anywhere: a link there is replaced, never followed, and a device, pipe or socket is refused. The
+            directory itself may be a link in both cases.
+
+    Yields:
+        Where to write: the same name in a temporary directory, which is free for other files, too.
+
+    Raises:
+        OutputError: It cannot be written, or exists and is not to be overwritten.
     """
-    given, target = Path(path), Path(os.path.realpath(path))
+    requested = Path(path)
+    target = Path(os.path.realpath(path)) if follow_links else _resolve_folder(requested)
     with writing(path):
-        if given.exists() and not overwrite:
+        if not overwrite and _exists(requested, follow_links=follow_links):
             raise FileExistsError
-        if given.exists() and not (given.is_file() or given.is_dir()):
-            yield given
+        if _is_special(requested, follow_links=follow_links):
+            if not follow_links:
+                _refuse_special(requested)
+            yield requested
             return
+
         temporary = tempfile.TemporaryDirectory(dir=target.parent, prefix=".simbridge-")
         # Removed twice, as Ctrl-C may end the first time.
         with temporary as folder, temporary:
-            new, earlier = Path(folder, given.name), Path(folder, "earlier")
+            new = Path(folder, requested.name)
             yield new
             for part in (*new.rglob("*"), new):
                 _store(part)
-            try:
-                if not overwrite and new.is_file():
-                    # Of two that write it at once, one is refused.
-                    target.touch(exist_ok=False)
-                elif overwrite and new.is_dir() and target.is_dir():
-                    # A directory does not replace one with files in it.
-                    os.replace(target, earlier)
-                os.replace(new, target)
-            except BaseException:
-                if earlier.exists() and not target.exists():
-                    os.replace(earlier, target)
-                raise
+            _exchange(new, target, Path(folder, "earlier"), overwrite=overwrite)
         _store(target.parent)
 
 
-def write_file(path: str | os.PathLike[str], content: bytes, *, overwrite: bool = True) -> None:
+def _exchange(new: Path, target: Path, earlier: Path, *, overwrite: bool) -> None:
+    """Give `new` the name of `target`; what has that name, if it cannot be replaced in place, becomes `earlier`."""
+    try:
+        if not overwrite and new.is_file():
+            # Of two that write it at once, one is refused.
+            target.touch(exist_ok=False)
+        elif overwrite and new.is_dir() and (target.is_dir() or target.is_symlink()):
+            # A directory does not replace one with files in it, nor a link.
+            os.replace(target, earlier)
+        os.replace(new, target)
+    except BaseException:
+        if _exists(earlier) and not _exists(target):
+            os.replace(earlier, target)
+        raise
+
+
+def write_file(
+    path: str | os.PathLike[str], content: bytes, *, overwrite: bool = True, follow_links: bool = True
+) -> None:
     """Write a file as `replacing` does; the OutputError says how many bytes are missing."""
-    with replacing(path, overwrite=overwrite) as new:
+    with replacing(path, overwrite=overwrite, follow_links=follow_links) as new:
         try:
             new.write_bytes(content)
         except OSError as error:
             missing = len(content) - (new.stat().st_size if new.is_file() else 0)
             reason = f"{error.strerror or error}; {missing} of its {len(content)} bytes are missing"
             raise OutputError(Path(path), reason, error.errno, missing) from None
+
+
+def clear_name(path: Path) -> None:
+    """Remove an earlier file or link under a name that simbridge chooses, so that the next file of that name is new.
+
+    Raises:
+        OutputError: It cannot be removed, or is a device, FIFO or socket.
+    """
+    with writing(path):
+        if _is_special(path):
+            _refuse_special(path)
+        path.unlink(missing_ok=True)
+
+
+def open_new(path: Path) -> BinaryIO:
+    """Open an empty file for writing that grows under a name that simbridge chooses.
+
+    An earlier file or link of that name is removed first, so that what a link points to stays as it is.
+
+    Raises:
+        OutputError: It cannot be made, or a device, FIFO or socket has the name.
+    """
+    clear_name(path)
+    with writing(path):
+        # Exclusive: a link that appears meanwhile is not followed either.
+        return open(path, "xb")
+
+
+def open_to_append(path: Path) -> io.FileIO:
+    """Open a file for appending, without a buffer, under a name that simbridge chooses.
+
+    Raises:
+        OutputError: It cannot be opened, or is a link, a device, a FIFO or a socket.
+    """
+
+    def open_without_links(name: str, flags: int) -> int:
+        return os.open(name, flags | os.O_NOFOLLOW, 0o666)
+
+    with writing(path):
+        if _is_special(path):
+            _refuse_special(path)
+        return open(path, "ab", buffering=0, opener=open_without_links)
+
+
+def _resolve_folder(path: Path) -> Path:
+    """The path with the links of its folders resolved, but not one at the path itself."""
+    return Path(os.path.realpath(path.parent), path.name)
+
+
+def _exists(path: Path, *, follow_links: bool = False) -> bool:
+    """Whether there is something: behind the links, or under the name itself, be it a link that leads nowhere."""
+    return path.exists() if follow_links else os.path.lexists(path)
+
+
+def _is_special(path: Path, *, follow_links: bool = False) -> bool:
+    """Whether there is a device, FIFO or socket: behind the links, or under the name itself."""
+    try:
+        mode = path.stat(follow_symlinks=follow_links).st_mode
+    except FileNotFoundError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISLNK(mode))
+
+
+def _refuse_special(path: Path) -> NoReturn:
+    raise OutputError(path, "a device, FIFO or socket has this name; remove it, or choose another directory")
 
 
 def _store(path: Path) -> None:

@@ -20,12 +20,12 @@ from simbridge.errors import InputFileError, InvalidHome, InvalidParameter, Miss
 from simbridge.resources import robot_files
 from simbridge.robot.files import TomlFile
 from simbridge.robot.home import with_found_home
+from simbridge.robot.packages import named
 from simbridge.robot.parts import Joint, Link, Shape, inertia_fault, inertia_tensor
 from simbridge.robot.pose import Array, read_only, snapped
 from simbridge.robot.robot import Robot
 from simbridge.robot.robot_file import COLORS, RobotFile, ShapeTable, check_robot, with_lengths
 from simbridge.robot.urdf_reader import read_urdf
-from simbridge.robot.urdf_tree import named
 
 _URDF = {".urdf", ".xml", ".xacro"}
 

@@ -1,12 +1,10 @@
-"""How an arm looks: its shapes as plain values, and its meshes, read by trimesh and simplified for views."""
+"""How an arm looks: its shapes as plain values, and its meshes, simplified for views."""
 
 from __future__ import annotations
 
-import logging
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import lru_cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,16 +12,12 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from simbridge.errors import InputFileError
-from simbridge.robot.files import MIB, read_bytes
+from simbridge.robot.mesh_files import Triangles, placed, points_fault, read_mesh, reading_meshes
 from simbridge.robot.parts import Mesh, coal_hull
-from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 
-MAX_MESH = 64 * MIB  # bytes
 # With which an arm is drawn; meshes that have more together are simplified.
 MAX_TRIANGLES = 20_000
-
-Triangles = NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +60,8 @@ class Drawing(NamedTuple):
         meshes = []
         for k in range(int(arrays["count"])):
             body, vertices, triangles, color = (arrays[f"{own.name}_{k}"] for own in fields(DrawnMesh))
-            if vertices.shape[1:] != (3,) or triangles.shape[1:] != (3,) or triangles.max(initial=0) >= len(vertices):
+            within = triangles.min(initial=0) >= 0 and triangles.max(initial=0) < len(vertices)
+            if vertices.shape[1:] != (3,) or triangles.shape[1:] != (3,) or not within:
                 raise ValueError(f"mesh {k} is none")
             meshes.append(DrawnMesh(int(body), vertices, triangles, tuple(color.tolist())))
         return Drawing(meshes, int(arrays["triangles"]))
@@ -85,43 +80,12 @@ def shapes_of(robot: Robot) -> dict[str, Any]:
     return found
 
 
-@lru_cache(maxsize=64)
-def read_mesh(file: Path) -> tuple[Array, Triangles]:
-    """Vertices (V, 3), m, and triangles (F, 3) of a file; one that has none is refused."""
-    import trimesh  # half a second, and only for arms with meshes
-
-    kind = file.suffix.lower().removeprefix(".")
-    if kind not in trimesh.available_formats():
-        raise InputFileError(file, f"meshes are read from files such as .stl, .obj and .dae, not from .{kind}")
-    data = read_bytes(file, MAX_MESH)
-    logging.getLogger("trimesh").setLevel(logging.CRITICAL)
-    try:
-        scene = trimesh.load_scene(
-            trimesh.util.wrap_as_stream(data), file_type=kind, process=False, skip_materials=True
-        )
-        mesh = scene.to_mesh()
-        if mesh.units:
-            # COLLADA states its unit; the others have none, and are in m unless the URDF scales them.
-            mesh.convert_units("meters")
-        mesh.merge_vertices(merge_tex=True, merge_norm=True)
-        vertices, triangles = np.asarray(mesh.vertices, dtype=float), np.asarray(mesh.faces, dtype=np.int32)
-    except Exception as error:  # whatever a damaged file brings about in one of the readers
-        raise InputFileError(file, f"it cannot be read as a mesh: {type(error).__name__}: {error}") from None
-    if not len(triangles) or not np.isfinite(vertices).all():
-        raise InputFileError(file, "it has no triangles, or vertices that are not finite")
-    return vertices, triangles
-
-
-def placed(vertices: Array, scale: tuple[float, float, float], placement: pin.SE3) -> Array:
-    """Vertices (V, 3) of a file, scaled and placed."""
-    return vertices * np.array(scale) @ placement.rotation.T + placement.translation
-
-
 def drawing_of(robot: Robot) -> Drawing:
     """The meshes of an arm, with at most about MAX_TRIANGLES together; of a file that is gone, its hull."""
     meshes = [(0, mesh, pin.SE3.Identity()) for mesh in robot.base_meshes]
     meshes += [(i, mesh, link.placement) for i, link in enumerate(robot.links, 1) for mesh in link.meshes]
-    found = [_drawn(body, mesh, frame) for body, mesh, frame in meshes if mesh.drawn]
+    with reading_meshes():
+        found = [_drawn(body, mesh, frame) for body, mesh, frame in meshes if mesh.drawn]
     whole = [mesh for mesh in found if mesh is not None]
     total = sum(len(mesh.triangles) for mesh in whole)
     if total <= MAX_TRIANGLES:
@@ -137,11 +101,16 @@ def drawing_of(robot: Robot) -> Drawing:
 
 
 def _drawn(body: int, mesh: Mesh, frame: pin.SE3) -> DrawnMesh | None:
+    """A mesh in its body's frame; its hull where the file cannot be read any more; None without a hull."""
     try:
         vertices, triangles = read_mesh(mesh.file)
         vertices = placed(vertices, mesh.scale, frame * mesh.placement)
-    except InputFileError:
+        reason = points_fault(vertices)
+        if reason is not None:
+            raise InputFileError(mesh.file, reason)
+    except InputFileError as error:
         if mesh.hull is None:
+            warnings.warn(f"A mesh is not drawn. {error}.", stacklevel=2)
             return None
         hull = coal_hull(mesh.hull)
         vertices = placed(np.array(hull.points()), (1.0, 1.0, 1.0), frame)

@@ -30,11 +30,28 @@ TOOL_DOWN = read_only([math.sqrt(0.5), -math.sqrt(0.5), 0.0, 0.0])
 """The tool's z axis points along -z of base_link: quaternion (4,)."""
 
 
+def floats(values: Any) -> Array:
+    """The values as an array of floats, itself if it is one.
+
+    Raises:
+        ValueError: They are no real numbers, or not of one shape, or too large for a float.
+    """
+    # Objects of other libraries convert themselves, and may fail in any way.
+    try:
+        array = np.asarray(values)
+        converted = np.asarray(array, dtype=float) if array.dtype.kind not in "cSU" else None
+    except Exception as error:
+        raise ValueError(str(error)) from None
+    if converted is None:
+        raise ValueError("complex numbers or text")
+    return converted
+
+
 def vector(name: str, values: Any, length: int) -> Array:
     """The values as a new array (length,); InvalidParameter if they are not that many finite numbers."""
     try:
-        array = np.array(values, dtype=float)
-    except (TypeError, ValueError, OverflowError):
+        array = floats(values).copy()
+    except ValueError:
         array = np.empty((0, 0))
     if array.shape != (length,) or not np.isfinite(array).all():
         raise InvalidParameter(name, values, f"{length} finite numbers")

@@ -17,12 +17,14 @@ import numpy as np
 import pinocchio as pin
 
 from simbridge.errors import InputFileError
+from simbridge.quoting import quoted
 from simbridge.robot.files import MAX_JOINTS, MAX_SHAPES, RESERVED
-from simbridge.robot.meshes import placed, read_mesh
-from simbridge.robot.parts import COLOR, Joint, Link, Mesh, Shape, ShapeKind, convex_hull, inertia_fault, inertia_tensor
+from simbridge.robot.mesh_files import mesh_hull, placed, read_mesh, reading_meshes
+from simbridge.robot.packages import Packages
+from simbridge.robot.parts import COLOR, Joint, Link, Mesh, Shape, ShapeKind, inertia_fault, inertia_tensor
 from simbridge.robot.pose import Array, read_only
 from simbridge.robot.robot import G, Robot
-from simbridge.robot.urdf_tree import Element, Packages, Tree, axis_of, child, movable, origin, read_xml
+from simbridge.robot.urdf_tree import Element, Tree, axis_of, child, movable, origin, read_xml
 from simbridge.text import listed
 
 # A URDF has no control period: the longest one of UR's arms, overridden by --period.
@@ -31,6 +33,7 @@ DEFAULT_PERIOD = 0.008
 Color = tuple[float, float, float]
 
 
+@reading_meshes()
 def read_urdf(
     path: Path, *, base: str | None = None, tip: str | None = None, packages: Mapping[str, Path] | None = None
 ) -> Robot:
@@ -53,7 +56,9 @@ def read_urdf(
     base, tip, chain = tree.chain(base, tip)
     moving = [joint for joint in chain if movable(joint)]
     if not moving:
-        top.refuse(f"the chain from '{base}' to '{tip}' has no movable joint; choose others with --base and --tip")
+        top.refuse(
+            f"the chain from {quoted(base)} to {quoted(tip)} has no movable joint; choose others with --base and --tip"
+        )
     if len(moving) > MAX_JOINTS:
         top.refuse(f"its chain has {len(moving)} movable joints; at most {MAX_JOINTS} are read")
     bodies = _Bodies(tree, places, moving)
@@ -163,23 +168,23 @@ def _frame_along(z: Array) -> pin.SE3:
 def _joint(element: Element, placement: pin.SE3) -> Joint:
     kind, name = element.text("type"), element.text("name")
     if kind not in {"revolute", "continuous", "prismatic"}:
-        element.refuse(f"a joint of type '{kind}'; known are revolute, continuous, prismatic and fixed", "type")
+        element.refuse(f"a joint of type {quoted(kind)}; known are revolute, continuous, prismatic and fixed", "type")
     if (leader := element.first("mimic")) is not None:
         element.refuse(
-            f"the joint mimics '{leader.text('joint')}', and the joints of an arm's chain must move independently; end "
-            "the chain before it (--tip), or begin it behind it (--base)",
+            f"the joint mimics {quoted(leader.text('joint'))}, and the joints of an arm's chain must move "
+            "independently; end the chain before it (--tip), or begin it behind it (--base)",
             "mimic",
         )
     if name in RESERVED:
-        element.refuse(f"the name '{name}' is reserved: every arm has it already")
+        element.refuse(f"the name {quoted(name)} is reserved: every arm has it already")
     endless = kind == "continuous"
     limit = element.need("limit", "with velocity and effort" if endless else "with its range, velocity and effort")
     low, high = (-np.inf, np.inf) if endless else (limit.number("lower"), limit.number("upper"))
     if not low < high:
-        limit.refuse(f"the lower limit {low} of joint '{name}' is not below its upper limit {high}", "lower")
+        limit.refuse(f"the lower limit {low} of joint {quoted(name)} is not below its upper limit {high}", "lower")
     if none := [bound for bound in ("velocity", "effort") if limit.number(bound) <= 0.0]:
         values = " and ".join(f"{limit.number(bound)}" for bound in none)
-        limit.refuse(f"a limit of {values} does not let the joint '{name}' move", " and ".join(none))
+        limit.refuse(f"a limit of {values} does not let the joint {quoted(name)} move", " and ".join(none))
     return Joint(
         name=name,
         kind="prismatic" if kind == "prismatic" else "revolute",
@@ -261,30 +266,53 @@ class _Bodies:
                 color = _color(material) if material.first("color") else known
             for shape in geometry.children:
                 if shape.tag == "mesh":
-                    if (mesh := self._mesh(shape, at, solid, color)) is not None:
+                    required = element.tag == "collision"
+                    mesh = self._mesh(shape, at, solid=solid, required=required, color=color)
+                    if mesh is not None:
                         yield mesh
                     continue
                 kind, axis, radius = _measures(shape)
                 start, end = (tuple(float(v) for v in at.act(end)) for end in (-axis, axis))
                 yield Shape(kind, start, end, radius, color, solid)  # type: ignore[arg-type]
 
-    def _mesh(self, element: Element, at: pin.SE3, solid: bool, color: Color) -> Mesh | None:
+    def _mesh(self, element: Element, at: pin.SE3, *, solid: bool, required: bool, color: Color) -> Mesh | None:
+        """A mesh, with its hull if it is solid; None, with a note, for a file that is missing.
+
+        A file that holds no mesh is refused where it is required, in <collision>, and noted elsewhere. A mesh of
+        which there is no hull is refused.
+        """
         reference = element.text("filename")
         x, y, z = (float(factor) for factor in element.numbers("scale", 3, (1.0, 1.0, 1.0)))
+        if 0.0 in (x, y, z):
+            element.refuse("a scale of zero leaves nothing of the mesh", "scale")
         file = self._packages.mesh(reference)
         if file is None:
-            package = reference.partition("://")[2].partition("/")[0]
-            named = self._packages.named.get(package)
-            where = f" in {named}, as --package says" if named else ""
-            advice = f"; say where its package is with --package {package}=DIR" if package and not named else ""
-            self._missing.setdefault(reference, f"there is no such file{where}{advice}.")
+            self._missing.setdefault(reference, self._describe_missing(reference))
             return None
+        if not solid:
+            # It is read when it is drawn.
+            return Mesh(file, (x, y, z), at, None, color)
+
         try:
-            hull = convex_hull(placed(read_mesh(file)[0], (x, y, z), at)) if solid else None
+            vertices, _ = read_mesh(file)
         except InputFileError as error:
+            if required:
+                element.refuse(f"the mesh {reference} cannot take part in collision checks: {error.reason}")
             self._missing.setdefault(reference, f"{error}.")
             return None
+        try:
+            hull = mesh_hull(file, placed(vertices, (x, y, z), at))
+        except InputFileError as error:
+            element.refuse(f"the mesh {reference} cannot take part in collision checks: {error.reason}")
         return Mesh(file, (x, y, z), at, hull, color)
+
+    def _describe_missing(self, reference: str) -> str:
+        """What is said of a mesh whose file is not found."""
+        package = reference.partition("://")[2].partition("/")[0]
+        directory = self._packages.named.get(package)
+        where = f" in {directory}, as --package says" if directory else ""
+        advice = f"; say where its package is with --package {package}=DIR" if package and not directory else ""
+        return f"there is no such file{where}{advice}."
 
 
 def _color(material: Element) -> Color:

@@ -2,88 +2,25 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import re
-import sys
-import warnings
 import xml.parsers.expat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import ModuleType
 from typing import NoReturn
-from urllib.parse import unquote
 
 import numpy as np
 import pinocchio as pin
 
-from simbridge.errors import InputFileError, InvalidParameter, optional_package, suggest
+from simbridge.errors import InputFileError, suggest
+from simbridge.quoting import quoted, quoted_list
 from simbridge.robot.files import MIB, read_text
+from simbridge.robot.packages import Packages
 from simbridge.robot.pose import Array, snapped
+from simbridge.robot.xacro_file import expand_xacro
 
 MAX_URDF = 4 * MIB  # bytes
 # Those attached by fixed joints included.
 MAX_LINKS = 300
-_PACKAGE_NAME = re.compile(r"<name>\s*([^<\s]+)\s*</name>")
-
-
-def read_packages(text: str) -> tuple[str, ...]:
-    """The value of --package, NAME=DIR, several separated by commas; one that is no directory is InvalidParameter."""
-    given = tuple(part.strip() for part in text.split(",") if part.strip())
-    named(given)
-    return given
-
-
-def named(packages: tuple[str, ...]) -> dict[str, Path]:
-    """NAME=DIR, each, as a table."""
-    table = {}
-    for given in packages:
-        name, equals, directory = given.partition("=")
-        if not (name and equals and Path(directory).expanduser().is_dir()):
-            raise InvalidParameter("package", given, "NAME=DIR, a package's name and a directory that exists")
-        table[name] = Path(directory).expanduser().resolve()
-    return table
-
-
-@dataclass(frozen=True)
-class Packages:
-    """Finds the packages that `package://NAME/...` and `$(find NAME)` in one file stand for.
-
-    Looked up in this order: `named`, ROS_PACKAGE_PATH, AMENT_PREFIX_PATH, and the directories that the file is in:
-    one that is called so, has a package.xml of that name, or contains a directory that is called so.
-    """
-
-    file: Path
-    named: Mapping[str, Path] = field(default_factory=dict)
-
-    def places(self, name: str) -> Iterator[Path]:
-        """Where a package may be, also where there is no such directory."""
-        if name in self.named:
-            yield self.named[name]
-            return
-        ros, ament = (os.environ.get(f"{of}_PATH", "").split(os.pathsep) for of in ("ROS_PACKAGE", "AMENT_PREFIX"))
-        roots = [*map(Path, filter(None, ros)), *(Path(part, "share") for part in ament if part)]
-        for directory in (*roots, *self.file.resolve().parents):
-            declared = None
-            with contextlib.suppress(OSError, UnicodeDecodeError):
-                declared = _PACKAGE_NAME.search((directory / "package.xml").read_text(encoding="utf-8"))
-            if name in (directory.name, declared and declared[1]):
-                yield directory
-            yield directory / name
-
-    def mesh(self, reference: str) -> Path | None:
-        """The file that a mesh's `filename` stands for; None if it is not found."""
-        scheme, separator, rest = reference.partition("://")
-        package, _, inside = unquote(rest).partition("/")
-        candidates: Iterator[Path] = iter(())
-        if not separator:
-            candidates = iter([self.file.resolve().parent / reference])
-        elif scheme == "file":
-            candidates = iter([Path(unquote(rest))])
-        elif scheme in {"package", "model"}:
-            candidates = (place / inside for place in self.places(package))
-        return next(filter(Path.is_file, candidates), None)
 
 
 @dataclass(eq=False)
@@ -131,7 +68,7 @@ class Element:
         except ValueError:
             values = np.array([])
         if len(values) != count or not np.all(np.isfinite(values)):
-            self.refuse(f"'{text}' is not {f'{count} finite numbers' if count > 1 else 'a finite number'}", name)
+            self.refuse(f"{quoted(text)} is not {f'{count} finite numbers' if count > 1 else 'a finite number'}", name)
         return values
 
     def number(self, name: str, default: float | None = None) -> float:
@@ -157,61 +94,20 @@ def read_xml(path: Path, packages: Packages) -> Element:
         stack[-1].children.append(element)
         stack.append(element)
 
+    def refuse_entity(name: str, *_declaration: object) -> None:
+        # Entities of entities of ten entities each are thousands of millions of characters.
+        reason = f"entities are not read; write out what &{name}; stands for"
+        raise InputFileError(path, reason, line=None if is_xacro else parser.CurrentLineNumber)
+
     parser.StartElementHandler = start
     parser.EndElementHandler = lambda _tag: stack.pop()
+    parser.EntityDeclHandler = refuse_entity
     try:
-        parser.Parse(_expanded(path, text, packages) if is_xacro else text, True)
+        parser.Parse(expand_xacro(path, text, packages) if is_xacro else text, True)
     except xml.parsers.expat.ExpatError as error:
         reason = xml.parsers.expat.ErrorString(error.code)
         raise InputFileError(path, f"this is not well-formed XML: {reason}", line=error.lineno) from None
     return top.children[0]
-
-
-def _expanded(path: Path, text: str, packages: Packages) -> str:
-    """The URDF that a xacro file of this text stands for, with the arguments' defaults, by the package xacro alone."""
-    xacro = optional_package("xacro", "xacro", f"Reading {path}", "xacro")
-    missing: list[str] = []
-    try:
-        with _finding(packages, missing), warnings.catch_warnings():
-            # Of xacro's own use of the XML library.
-            warnings.simplefilter("ignore")
-            return str(xacro.process_file(str(path)).toprettyxml(indent=" "))
-    except Exception as error:  # whatever a file's expressions bring about
-        if missing:
-            # xacro ends at the first one: the others that the file itself names are looked for here.
-            others = re.findall(r"\$\(find ([\w.-]+)\)", re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL))
-            missing += [name for name in others if not any(map(Path.is_dir, packages.places(name)))]
-            each = ", nor ".join(f"'{name}' for $(find {name})" for name in dict.fromkeys(missing))
-            flag = ",".join(f"{name}=DIR" for name in dict.fromkeys(missing))
-            reason = f"there is no package {each}; say where it is with --package {flag}"
-            raise InputFileError(path, reason) from None
-        reason = " ".join(f"xacro cannot expand it: {type(error).__name__}: {error}".split())
-        advice = "if it needs arguments, expand it first: xacro FILE NAME:=VALUE > arm.urdf"
-        raise InputFileError(path, f"{reason}; {advice}") from None
-
-
-@contextlib.contextmanager
-def _finding(packages: Packages, missing: list[str]) -> Iterator[None]:
-    """Answer `$(find NAME)`, for which xacro imports ROS's ament_index_python; what is not found is added to a list."""
-
-    def get_package_share_directory(name: str) -> str:
-        found = next(filter(Path.is_dir, packages.places(name)), None)
-        if found is None:
-            missing.append(name)
-            raise LookupError(name)
-        return str(found)
-
-    index, inner = ModuleType("ament_index_python"), ModuleType("ament_index_python.packages")
-    inner.get_package_share_directory = get_package_share_directory  # type: ignore[attr-defined]
-    before = {module.__name__: sys.modules.pop(module.__name__, None) for module in (index, inner)}
-    sys.modules.update({index.__name__: index, inner.__name__: inner})
-    try:
-        yield
-    finally:
-        for name, module in before.items():
-            del sys.modules[name]
-            if module is not None:
-                sys.modules[name] = module
 
 
 def origin(element: Element) -> pin.SE3:
@@ -267,26 +163,26 @@ class Tree:
             parent, end = joint.need("parent").text("link"), child(joint)
             for name in (parent, end):
                 if name not in self.links:
-                    joint.refuse(f"there is no link '{name}'")
+                    joint.refuse(f"there is no link {quoted(name)}")
             if end in self.above:
-                joint.refuse(f"link '{end}' is already the child of joint '{self.above[end].text('name')}'")
+                joint.refuse(f"link {quoted(end)} is already the child of joint {quoted(self.above[end].text('name'))}")
             self.above[end] = joint
             self.below[parent].append(joint)
         roots = [name for name in self.links if name not in self.above]
         if len(roots) > 1:
-            reason = f"no joint connects it to '{roots[0]}': there are {len(roots)} roots, {', '.join(roots)}"
+            reason = f"no joint connects it to {quoted(roots[0])}: there are {len(roots)} roots, {quoted_list(roots)}"
             self.links[roots[1]].refuse(reason)
         reached = list(roots)
         for link in reached:
             reached += [child(joint) for joint in self.below[link]]
         loop = next((name for name in self.links if name not in reached), None)
         if loop is not None:
-            self.above[loop].refuse(f"link '{loop}' is its own ancestor: the joints form a loop")
+            self.above[loop].refuse(f"link {quoted(loop)} is its own ancestor: the joints form a loop")
 
     def chain(self, base: str | None, tip: str | None) -> tuple[str, str, list[Element]]:
         """The names of base and tip, and the joints between them; both by default as `read_urdf` says."""
         faults = [
-            f"there is no link '{name}' for {flag}; {suggest(name, self.links)}"
+            f"there is no link {quoted(name)} for {flag}; {suggest(name, self.links)}"
             for flag, name in (("--base", base), ("--tip", tip))
             if name is not None and name not in self.links
         ]
@@ -305,7 +201,9 @@ class Tree:
         end = tip or ("tool0" if "tool0" in self.links else ends[0])
         joints = self.path(end, begin)
         if joints is None:
-            reason = f"no chain of joints leads from '{begin}' to '{end}': choose others with --base and --tip"
+            reason = (
+                f"no chain of joints leads from {quoted(begin)} to {quoted(end)}: choose others with --base and --tip"
+            )
             self.robot.refuse(reason)
         return begin, end, joints
 
@@ -346,7 +244,7 @@ class Tree:
         if mimic is not None:
             leader = self.joints.get(mimic.text("joint"))
             if leader is None or depth > len(self.joints):
-                mimic.refuse(f"there is no joint '{mimic.text('joint')}' that it could follow", "joint")
+                mimic.refuse(f"there is no joint {quoted(mimic.text('joint'))} that it could follow", "joint")
             value = self.resting_value(leader, depth + 1)
             return mimic.number("multiplier", 1.0) * value + mimic.number("offset", 0.0)
         limit = joint.first("limit")

@@ -115,7 +115,8 @@ class LiveArm:
             The state at the end of the period; `setpoint` is what was sent.
 
         Raises:
-            InvalidParameter: The target is not a pose.
+            InvalidParameter: The target is not a pose, or the answer of a custom solver is no joint positions.
+            ForeignSolverError: A custom solver failed.
             GuardViolation: The setpoint was refused and the arm was stopped; call `recover()` to start again.
         """
         if self._refused:

@@ -13,13 +13,16 @@ from typing import Any
 import pinocchio as pin
 from numpy.typing import ArrayLike
 
-from simbridge.backends.backend import ArmState
+from simbridge.backends.backend import ArmState, cause_of
 from simbridge.backends.ending import signals_wait
 from simbridge.backends.live_channel import Period
 from simbridge.backends.live_driver import LiveDriver, SteppedDriver
-from simbridge.errors import InvalidParameter, SimbridgeError
-from simbridge.ik.targets import Target, as_joints, as_pose
+from simbridge.errors import Cause as EndCause
+from simbridge.errors import Interrupted, InvalidParameter, SimbridgeError
+from simbridge.ik.targets import Target, as_joints
 from simbridge.planning.live.messages import (
+    STANDSTILL,
+    Cause,
     Input,
     Kind,
     Order,
@@ -28,6 +31,7 @@ from simbridge.planning.live.messages import (
     chunk_kind,
     chunk_values,
     jog_values,
+    pose_values,
     twist_values,
 )
 from simbridge.recording.live_record import InputRecord
@@ -37,7 +41,8 @@ from simbridge.robot.meshes import drawing_of
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.running.recorder import LiveRecorder, input_record, log_facts, plain_numbers
-from simbridge.running.signals import ended_by_signals
+from simbridge.running.runner import StoppedAtTheEnd, rest_words, stop_at_the_end
+from simbridge.running.signals import SignalReceived, ended_by_signals, ended_words, is_interrupt, number_of
 
 # How often the record is brought up to date, s.
 _RECORD = 0.01
@@ -85,6 +90,8 @@ class LiveSession:
         robot: The arm.
         period: Control period, s.
         begins_at: Joint positions (n,), rad: where the arm was when the session was made.
+        before_report: Called when the arm is at rest and the record is closed, before the summary and the report are
+            made, which may take a while: to release a device, or to say what is being done.
     """
 
     def __init__(
@@ -112,6 +119,8 @@ class LiveSession:
         self._thread: threading.Thread | None = None
         self._failure: BaseException | None = None
         self._ended = False
+        self._ended_by: BaseException | None = None
+        self.before_report: Callable[[], object] = lambda: None
         self._now, self._share = 0.0, 1.0
         self._record: LiveRecorder | None = None
 
@@ -151,22 +160,59 @@ class LiveSession:
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         with self._signals:
-            self._ended = True
-            # First of all: the record may wait for a disk.
-            with self._control:
-                self._driver.end()
-            self._stop_recording.set()
-            if self._thread is not None:
-                self._thread.join()
-            # A record that failed has said so, and holds what was recorded until then.
-            with contextlib.suppress(SimbridgeError) if self._failure is not None else contextlib.nullcontext():
-                self._drain()
-                self._recorder.event(self._clock(), "ended", lost_in_log=self._recorder.lost)
-                self._recorder.close()
-            with signals_wait():
-                self._finish(self._directory, error or self._failure or self._error, self._report)
+            try:
+                # Whatever signals come: what has ended is complete.
+                with signals_wait():
+                    self._end_motion()
+                    self._ended_by = self._ending_error(error)
+                    self._close_record()
+                    self.before_report()
+                    self._finish(self._directory, self._ended_by, self._report)
+            except SignalReceived as later:
+                # One that had ended the session is known by then.
+                if error is None:
+                    raise self._interrupted(later, "The session is complete.", "completed") from None
+
+            if isinstance(self._ended_by, StoppedAtTheEnd):
+                raise self._ended_by from None
+            if is_interrupt(error):
+                words = f"The session was {ended_words(error)}."
+                if self._ended_by is not error:
+                    words = f"{self._ended_by} Then it was {ended_words(error)}."
+                raise self._interrupted(error, words, cause_of(self._ended_by, self._driver.ending)) from None
             if error is None and self._failure is not None:
                 raise self._failure
+
+    def _end_motion(self) -> None:
+        """Bring the arm to rest, first of all: the record may wait for a disk."""
+        self._ended = True
+        with self._control:
+            self._driver.end()
+        self._stop_recording.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _close_record(self) -> None:
+        """Record what is left, and close the files."""
+        # A record that failed has said so, and holds what was recorded until then.
+        with contextlib.suppress(SimbridgeError) if self._failure is not None else contextlib.nullcontext():
+            self._drain()
+            self._recorder.event(self._clock(), "ended", lost_in_log=self._recorder.lost)
+            self._recorder.close()
+
+    def _ending_error(self, error: BaseException | None) -> BaseException | None:
+        """What ended the session early, or stopped the arm last, or did so while the session was being ended."""
+        known = self._failure or self._error
+        if known is None and (error is None or is_interrupt(error)):
+            words = "" if error is None else f"The session was {ended_words(error)}."
+            known = self._error = stop_at_the_end(self._driver.ending, words)
+        return known if is_interrupt(error) and known is not None else error or known
+
+    def _interrupted(self, error: KeyboardInterrupt, words: str, cause: EndCause) -> Interrupted:
+        """The error for a signal that ended the session, or came while it ended."""
+        interrupted = Interrupted(f"{words} {rest_words(self._driver.ending)}", number_of(error))
+        interrupted.cause, interrupted.run_directory = cause, self._directory.path
+        return interrupted
 
     def report(self) -> None:
         """Write summary.json and report.html, after the end of a session that was opened with report=False.
@@ -174,7 +220,7 @@ class LiveSession:
         Raises:
             OutputError: A file cannot be written.
         """
-        self._finish(self._directory, self._failure or self._error, True)
+        self._finish(self._directory, self._ended_by, True)
 
     def _clock(self) -> float:
         return self._now if isinstance(self._driver, SteppedDriver) else time.monotonic()
@@ -262,7 +308,7 @@ class LiveSession:
 
     def pose(self, target: Target, *, relative: bool = False) -> None:
         """Go to a pose of the TCP in base_link; or, relative, to that pose from the one at `engage`."""
-        self._give("pose", target, lambda: as_pose(target), relative=relative)
+        self._give("pose", target, lambda: pose_values(target), relative=bool(relative))
 
     def twist(self, twist: ArrayLike, frame: TwistFrame = "base_link") -> None:
         """Move the TCP at a twist (6,), m/s and rad/s, in the axes of base_link, base (the pendant's) or the tool."""
@@ -352,8 +398,28 @@ class LiveSession:
         last = self.newest
         if self._ended or last is None:
             return LiveStatus("ended" if self._ended else "idle", (), 1.0, latency, age, error)
+        standstill = self._standstill(last)
+        if standstill is not None:
+            # What the last period reported holds no more: nothing moves the arm until the loop goes on.
+            at_rest = last.phase in (Phase.IDLE, Phase.ENGAGED, Phase.PAUSED)
+            state = last.phase.shown if at_rest else Phase.HOLDING.shown
+            return LiveStatus(state, (standstill.text,), last.rate, latency, age, error)
         causes = tuple(cause.text for cause in last.causes)
         return LiveStatus(last.phase.shown, causes, last.rate, latency, age, error)
+
+    def _standstill(self, last: Period) -> Cause | None:
+        """Where the loop has not gone on from its last period: in its solver, or for another reason, and for how long.
+
+        The process may be halted, or does not get to run. A loop that has not begun, as while it compiles, has no last
+        period.
+        """
+        channel = self._driver.channel
+        if channel is None or isinstance(self._driver, SteppedDriver):
+            return None
+        duration = time.monotonic() - last.now
+        if duration <= STANDSTILL:
+            return None
+        return Cause("solver" if channel.solving[0] else "loop", "", duration)
 
     def _record_on(self) -> None:
         while not self._stop_recording.wait(_RECORD):
@@ -386,6 +452,8 @@ class LiveSession:
             self._state, self._error = states[-1] if states else self._state, stopped or self._error
         with self._recording:
             self._recorder.take(periods, states)
+            while self._driver.payload_changes:
+                self._recorder.event(self._clock(), "payload", **self._driver.payload_changes.pop(0))
             if failed:
                 self._recorder.phase = Phase.IDLE
             if stopped is not None:

@@ -58,7 +58,7 @@ class RecordedSession:
         directory = RunDirectory(Path(path))
         if not directory.settings_file.is_file():
             return None
-        settings = directory.settings()
+        settings = directory.complete_settings()
         return RecordedSession(directory.path, settings) if "live" in settings else None
 
     @cached_property

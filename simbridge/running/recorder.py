@@ -18,6 +18,7 @@ from simbridge.recording.live_record import EVENTS, INPUTS, InputRecord, JsonLin
 from simbridge.recording.log import LiveSample, LogWriter, Sample
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.robot.pose import Array
+from simbridge.robot.robot import floats
 
 # Inputs that wait to be recorded: half a minute at 1 kHz.
 _WAITING = 32_768
@@ -104,7 +105,9 @@ class LiveRecorder:
         self, directory: RunDirectory, joint_names: tuple[str, ...], period: float, metadata: Mapping[str, str]
     ) -> None:
         self._period = period
-        self._log = LogWriter(directory.log_file, joint_names=joint_names, period=period, metadata=metadata, live=True)
+        self._log = LogWriter(
+            directory.new_log_file(), joint_names=joint_names, period=period, metadata=metadata, live=True
+        )
         self._inputs = JsonLines(directory.path / INPUTS)
         self._events = JsonLines(directory.path / EVENTS)
         # Between the caller's threads and the recorder: bounded, and appended to without a lock.
@@ -278,8 +281,8 @@ def input_record(given: Input) -> InputRecord:
 def plain_numbers(given: Any) -> Any:
     """What was given, as plain numbers for the record; None where it is none."""
     try:
-        numbers = np.asarray(given, dtype=float)
-    except (TypeError, ValueError):
+        numbers = floats(given)
+    except ValueError:
         return None
     finite = numbers.ndim in (1, 2) and numbers.size <= 4096
     return [None if not math.isfinite(v) else v for v in numbers.ravel().tolist()] if finite else None

@@ -18,6 +18,7 @@ from simbridge.errors import InvalidParameter, OutputError
 from simbridge.evaluation.repeatability import RepeatsSummary, run_summary, summarize_repeats
 from simbridge.evaluation.summary import Summary
 from simbridge.planning.check import plan_approach
+from simbridge.quoting import shell_quoted
 from simbridge.recording.run_directory import RunDirectory, is_of_repeats, repeats_in
 from simbridge.report.settings_list import flattened
 from simbridge.report.several_runs import write_repeats_page
@@ -79,7 +80,7 @@ def repeat(
     earlier = repeats_in(Path(out)) if out is not None and is_of_repeats(Path(out)) else []
     if earlier and not prepared.options.label:
         # The command that continues may leave the label out.
-        label = earlier[0].settings().get("label", "")
+        label = earlier[0].complete_settings().get("label", "")
         prepared = replace(prepared, options=replace(prepared.options, label=label))
     found = {run: run_summary(run) for run in earlier}
     directories = [run for run, summary in found.items() if summary["outcome"] == "completed"]
@@ -112,12 +113,14 @@ def repeat(
                     runs.append(finish(prepared, arm, directories[-1]))
     except BaseException as error:
         # The error that ended the runs is the one to report, whatever else fails.
-        add_aftermath(error, f"The same command with `--out {whole.path}` continues the repeats.")
+        add_aftermath(error, f"The same command with `--out {shell_quoted(whole.path)}` continues the repeats.")
         try:
             with contextlib.suppress(Exception):
                 _summarize(whole, directories, count)
         except KeyboardInterrupt:
-            add_aftermath(error, f"The evaluation was interrupted; `simbridge report {whole.path}` finishes it.")
+            add_aftermath(
+                error, f"The evaluation was interrupted; `simbridge report {shell_quoted(whole.path)}` finishes it."
+            )
         if isinstance(error, Exception):
             error.run_directory = whole.path  # type: ignore[attr-defined]
         raise
@@ -132,7 +135,7 @@ def _check_same(prepared: Prepared, arm: Backend, earlier: RunDirectory) -> None
     """Refuse to continue repeats of other settings or of another plan."""
     own, theirs = (
         {name: text for name, text in flattened(settings) if not name.startswith("repeats.")}
-        for settings in (resolved_settings(prepared, arm.capabilities), earlier.settings())
+        for settings in (resolved_settings(prepared, arm.capabilities), earlier.complete_settings())
     )
     names = [name for name in own | theirs if own.get(name) != theirs.get(name)]
     shown = [f"{name} (there {theirs.get(name, 'none')}, now {own.get(name, 'none')})" for name in names[:_SHOWN]]

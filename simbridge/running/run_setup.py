@@ -262,7 +262,7 @@ def replayed(
     session = RecordedSession.at(run.path)
     plan = run.plan(Plan.from_arrays) if session is None else session.recorded_plan(robot)
     plan.check_made_for(robot.checksum, options.period or robot.period)
-    settings = run.settings()
+    settings = run.complete_settings()
     made = settings["scenario"]
     source = run.path.resolve() if session is not None else Path(made.get("file", ""))
     if scenario.file is not None and scenario.file.is_dir() and scenario.file == source:

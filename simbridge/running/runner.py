@@ -12,13 +12,14 @@ import numpy as np
 
 from simbridge.backends import SIMULATION, backend_class
 from simbridge.backends.backend import ArmState, Ask, Backend, Ending, Facts, cause_of
-from simbridge.errors import Interrupted, SimbridgeError
+from simbridge.errors import Cause, Interrupted, SimbridgeError
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.summary import EndedBy, Summary, summarize
 from simbridge.ik.callable_solver import StepFunction
 from simbridge.ik.solver import Solver
 from simbridge.planning.options import Options
 from simbridge.planning.scenario import Scenario
+from simbridge.quoting import shell_quoted
 from simbridge.recording.log import LogWriter
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report import write_report
@@ -63,6 +64,34 @@ class EndNotVerified(SimbridgeError, RuntimeError):
         self.arm_at_rest, self.script_ended = ending.arm_at_rest, ending.script_ended
         seen = f" ({'; '.join(ending.evidence)})" if ending.evidence else ""
         super().__init__(f"The run is complete, but its end on the controller could not be verified{seen}.")
+
+
+class StoppedAtTheEnd(SimbridgeError, RuntimeError):
+    """The controller stopped the arm while a run or session was being ended, as by Ctrl-C.
+
+    Attributes:
+        evidence: What was seen, as clauses.
+    """
+
+    def __init__(self, words: str, cause: Cause, evidence: tuple[str, ...]) -> None:
+        self.cause: Cause = cause
+        self.evidence = evidence
+        stop = f"While it ended, the controller stopped the arm: {cause.replace('_', ' ')} ({'; '.join(evidence)})."
+        super().__init__(f"{words} {stop}".lstrip())
+
+
+def stop_at_the_end(ending: Ending | None, words: str) -> StoppedAtTheEnd | None:
+    """The error for a stop that the controller showed while a run was being ended; None if it showed none.
+
+    Args:
+        ending: What was seen.
+        words: What had ended the run before, as a sentence, or "".
+    """
+    if ending is None or not ending.shown:
+        return None
+    error = StoppedAtTheEnd(words, cause_of(KeyboardInterrupt(), ending), tuple(ending.evidence))
+    error.aftermath = rest_words(ending)
+    return error
 
 
 def run(
@@ -156,7 +185,7 @@ def stream_plan(prepared: Prepared, arm: Backend, directory: RunDirectory, progr
     """Move an entered arm to the plan's start and through the plan, and log every state."""
     plan, samples = prepared.plan, Samples(prepared.plan)
     log = LogWriter(
-        directory.log_file,
+        directory.new_log_file(),
         joint_names=prepared.robot.joint_names,
         period=plan.period,
         metadata=log_facts(directory.settings()),
@@ -228,6 +257,11 @@ def record_early_end(prepared: Prepared, arm: Backend, unfinished: Callable[[], 
         raise
     except KeyboardInterrupt as error:
         first = _ended_before(error)
+        if first is None:
+            stop = stop_at_the_end(arm.ending, f"The run was {ended_words(error)}.")
+            if stop is not None:
+                record(f"{type(stop).__name__}: {stop}", stop, stop)
+                raise stop from None
         words = f"The run was {ended_words(error)}." if first is None else f"{first} Then it was {ended_words(error)}."
         interrupted = Interrupted(f"{words} {rest_words(arm.ending)}", number_of(error))
         interrupted.cause = cause_of(first or error, None)
@@ -265,7 +299,7 @@ def evaluation_interrupted(error: KeyboardInterrupt, arm: Backend, path: Path, s
 
 
 def _finish_words(path: Path) -> str:
-    return f"finish it with `simbridge report {path}`."
+    return f"finish it with `simbridge report {shell_quoted(path)}`."
 
 
 def rest_words(ending: Ending | None) -> str:

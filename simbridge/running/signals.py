@@ -7,6 +7,9 @@ import signal
 import threading
 from collections.abc import Iterator
 from types import FrameType
+from typing import TypeGuard
+
+from simbridge.errors import SimbridgeError
 
 _CAUSES = {signal.SIGTERM: "terminated", signal.SIGHUP: "hangup"}
 _WORDS = {signal.SIGTERM: "terminated", signal.SIGHUP: "ended by SIGHUP (usually a closed terminal)"}
@@ -33,6 +36,11 @@ def number_of(error: KeyboardInterrupt) -> int:
 def ended_words(error: KeyboardInterrupt) -> str:
     """What ended a run, as in "The run was ..."."""
     return _WORDS.get(signal.Signals(number_of(error)), "interrupted")
+
+
+def is_interrupt(error: BaseException | None) -> TypeGuard[KeyboardInterrupt]:
+    """Whether an error is Ctrl-C or another signal, not yet turned into an error of simbridge's."""
+    return isinstance(error, KeyboardInterrupt) and not isinstance(error, SimbridgeError)
 
 
 class uninterrupted:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterable, Iterator
+import threading
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 from loky import ProcessPoolExecutor
 
 from simbridge.errors import InternalError, SimbridgeError, optional_package
+from simbridge.lifeline import end_with_parent, lifeline_environment
 from simbridge.sweeps.job import made_by, work
 from simbridge.sweeps.results import FAILED, REFUSED, Result
 
@@ -20,10 +22,14 @@ AHEAD = 4
 """Points that are under way for each worker: one that it makes, and those that wait for it."""
 PATIENCE = 10.0
 """How long a scheduler may take to answer, s."""
+WORKER_PATIENCE = 60.0
+"""How long the workers of a cluster may take for their first answer, s: they load simbridge for it."""
 LOOK = 2.0
 """How often it is looked whether results can still come, s."""
 TWICE = 2
 """How often a point that was in flight when a worker died is tried at most."""
+# For dask.distributed to give up by itself, with a reason of its own, s.
+_GRACE = 1.0
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
@@ -85,8 +91,9 @@ class Cores:
     def open(self) -> Executor:
         """An executor of `concurrent.futures`, anew where the last one broke."""
         self._end()
-        env = dict.fromkeys(_THREADS, "1") | {"TMPDIR": self._scratch.name}
-        self._executor = ProcessPoolExecutor(self.workers, timeout=None, env=env)
+        environment = {**dict.fromkeys(_THREADS, "1"), **lifeline_environment(), "TMPDIR": self._scratch.name}
+        # A worker waits for work without end (no timeout), but not longer than this process lives.
+        self._executor = ProcessPoolExecutor(self.workers, timeout=None, env=environment, initializer=end_with_parent)
         executor: Executor = self._executor
         return executor
 
@@ -123,20 +130,49 @@ class Cluster:
 
     def __init__(self, address: str) -> None:
         distributed = optional_package("distributed", "distributed", "--cluster", "cluster")
+        self._address = address
         try:
-            self._client: Any = distributed.Client(address, timeout=PATIENCE)
+            # Its own limit does not hold for a server that takes the connection and says nothing.
+            self._client: Any = self._within(PATIENCE, lambda: distributed.Client(address, timeout=PATIENCE))
+        except ClusterUnreachable:
+            raise
         except (OSError, ValueError) as error:
             raise ClusterUnreachable(address, str(error)) from None
-        self._address = address
-        others = {made for made in self._client.run(made_by).values() if made != made_by()}
+        answers = self._within(WORKER_PATIENCE, lambda: self._client.run(made_by))
+        others = {made for made in answers.values() if made != made_by()}
         if others:
             self._client.close()
             raise OtherVersions(address, min(others), made_by())
 
+    def _within(self, seconds: float, ask: Callable[[], Any]) -> Any:
+        """The answer to a question, which is asked in a thread of its own: it may wait for ever.
+
+        Raises:
+            ClusterUnreachable: There was none in time.
+        """
+        answers: list[Any] = []
+        errors: list[Exception] = []
+
+        def run() -> None:
+            try:
+                answers.append(ask())
+            except Exception as error:
+                errors.append(error)
+
+        thread = threading.Thread(target=run, name="simbridge-cluster", daemon=True)
+        thread.start()
+        thread.join(seconds + _GRACE)
+        if errors:
+            raise errors[0]
+        if not answers:
+            raise ClusterUnreachable(self._address, f"there was no answer within {seconds:g} s")
+        return answers[0]
+
     @property
     def workers(self) -> int:
         """How many points the workers that there are now can make at a time; 1 while there is none."""
-        known = self._client.scheduler_info(n_workers=-1)["workers"].values()
+        facts = self._within(PATIENCE, lambda: self._client.scheduler_info(n_workers=-1))
+        known = facts["workers"].values()
         return max(1, sum(worker["nthreads"] for worker in known))
 
     def open(self) -> Executor:

@@ -17,6 +17,7 @@ import numpy as np
 import tomli_w
 
 from simbridge.errors import InputFileError, InvalidParameter
+from simbridge.quoting import quoted
 from simbridge.robot.files import MAX_SAMPLES_TEXT, TomlFile, read_text
 from simbridge.sweeps.parameters import SEED, SOLVER, Parameter, choices, is_random, parameter
 
@@ -65,7 +66,7 @@ class Range:
                 raise ValueError
         except (ValueError, IndexError):
             needed = "low:high, or low:high:log with low above 0"
-            raise InvalidParameter(f"range of {name}", f"'{text}'", needed) from None
+            raise InvalidParameter(f"range of {name}", quoted(text), needed) from None
         return found
 
     @property
@@ -253,14 +254,21 @@ def read_points(path: str | Path) -> tuple[Mapping[str, str], ...]:
     Raises:
         InputFileError: It cannot be read, or a line has another number of cells.
     """
-    lines = csv.reader(io.StringIO(read_text(Path(path), MAX_SAMPLES_TEXT), newline=""))
-    named = [(number, [*map(str.strip, cells)]) for number, cells in enumerate(lines, 1) if any(map(str.strip, cells))]
-    if len(named) < 2:
+    reader = csv.reader(io.StringIO(read_text(Path(path), MAX_SAMPLES_TEXT), newline=""), strict=True)
+    rows: list[tuple[int, list[str]]] = []
+    try:
+        for cells in reader:
+            if any(cell.strip() for cell in cells):
+                rows.append((reader.line_num, [cell.strip() for cell in cells]))
+    except csv.Error as error:
+        raise InputFileError(path, f"this is not a row of cells: {error}", line=reader.line_num) from None
+    if len(rows) < 2:
         raise InputFileError(path, "it has no header with a line below it")
-    (_, header), *points = named
-    for number, cells in points:
+
+    (_, header), *points = rows
+    for line, cells in points:
         if len(cells) != len(header):
-            raise InputFileError(path, f"it has {len(cells)} cells, and the header {len(header)}", line=number)
+            raise InputFileError(path, f"it has {len(cells)} cells, and the header {len(header)}", line=line)
     return tuple(dict(zip(header, cells, strict=True)) for _, cells in points)
 
 
@@ -275,6 +283,6 @@ def listed_values(given: Sequence[str], flag: str) -> dict[str, str]:
         name, equals, text = word.partition("=")
         name = name.strip().replace("_", "-")
         if not equals or not name or not text.strip() or name in found:
-            raise InvalidParameter(f"value of --{flag}", f"'{word}'", "NAME=VALUES, each name once")
+            raise InvalidParameter(f"value of --{flag}", quoted(word), "NAME=VALUES, each name once")
         found[name] = text
     return found

@@ -40,6 +40,7 @@ from simbridge.ik.settings import SOLVERS, is_function, resolved
 from simbridge.planning.options import Options
 from simbridge.planning.scenario import Scenario, load_scenario
 from simbridge.robot.calibration_file import with_kinematics
+from simbridge.robot.files import writing
 from simbridge.robot.kinematics import tool_path
 from simbridge.robot.load import load_robot
 from simbridge.robot.robot import Robot
@@ -142,7 +143,10 @@ def _context(name: str, robot: bytes, options: bytes, reading: ReadOptions) -> t
     scenario = load_scenario(name, arm, reading)
     if callable(scenario.solver):
         _travels(scenario.solver)
-    script = scenario.file.read_text() if scenario.file is not None and scenario.file.suffix == ".py" else ""
+    script = ""
+    if scenario.file is not None and scenario.file.suffix == ".py":
+        # A script may be in any encoding that its first lines declare.
+        script = scenario.file.read_text("utf-8", "surrogateescape")
     return _pickled((bare, scenario), f"scenario {name}"), digest(arm, scenario, script), scenario
 
 
@@ -306,7 +310,8 @@ def _result(packed: bytes, versions: str, out: Path | None) -> Result:
     if job.plan_only:
         return Result(PLANNED, figures=planned_figures(prepared))
     if out is not None:
-        out.parent.mkdir(exist_ok=True)
+        with writing(out.parent):
+            out.parent.mkdir(exist_ok=True)
     # A run is kept whole, or not at all.
     with tempfile.TemporaryDirectory(dir=out and out.parent, prefix=".simbridge-") as scratch:
         try:
@@ -316,8 +321,11 @@ def _result(packed: bytes, versions: str, out: Path | None) -> Result:
             return Result(FAILED, str(error) if ours else f"{type(error).__name__}: {error}")
         if out is not None:
             # Of a call that ended before it had stored the row.
+            if out.is_symlink():
+                out.unlink()
             shutil.rmtree(out, ignore_errors=True)
-            run.directory.rename(out)
+            with writing(out):
+                run.directory.rename(out)
         return Result(run.summary["outcome"], figures=figures_of(run.summary))
 
 

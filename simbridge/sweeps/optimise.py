@@ -14,6 +14,7 @@ from typing import Any
 
 from simbridge.errors import InvalidParameter, UnknownName, optional_package
 from simbridge.evaluation.summary import Summary
+from simbridge.quoting import quoted
 from simbridge.sweeps.grid import Grid, Point
 from simbridge.sweeps.job import made_by
 from simbridge.sweeps.parameters import parameter
@@ -43,7 +44,7 @@ class Goal:
             match = _CONSTRAINT.fullmatch(text.strip())
             bound = number({"bound": match[3]}, "bound") if match is not None else math.nan
             if match is None or math.isnan(bound):
-                raise InvalidParameter("constraint", f"'{text}'", "FIGURE<NUMBER or FIGURE>NUMBER")
+                raise InvalidParameter("constraint", quoted(text), "FIGURE<NUMBER or FIGURE>NUMBER")
             found.append((match[1], 1.0 if match[2] == "<" else -1.0, bound))
         return Goal(grid.optimise, tuple(found))
 

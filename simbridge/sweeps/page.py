@@ -62,7 +62,8 @@ def write_page(directory: Path) -> Path:
     results = Results(directory / RESULTS)
     wanted = (*FIXED, *parameters(), *(one.column for one in (*QUANTITIES, *RIVALS.values())))
     path = directory / PAGE
-    write_file(path, sweep_page(results.rows(wanted), directory.name).encode())
+    page = sweep_page(results.rows(wanted), directory.name)
+    write_file(path, page.encode(), follow_links=False)
     return path
 
 

@@ -16,6 +16,7 @@ from simbridge.errors import InvalidParameter, UnknownName
 from simbridge.ik.settings import SOLVERS, check_solver, resolved
 from simbridge.planning.option_field import literal_choices
 from simbridge.planning.options import Options
+from simbridge.quoting import quoted
 from simbridge.trajectory.trajectory import Sampling
 
 SOLVER = "solver."
@@ -98,7 +99,7 @@ class Parameter:
 
     def _wrong(self, text: str) -> InvalidParameter:
         needed = {"whole number": "one whole number", "numbers": "numbers, separated by blanks"}
-        return InvalidParameter(self.name, f"'{text}'", needed.get(self.kind, "one number"))
+        return InvalidParameter(self.name, quoted(text), needed.get(self.kind, "one number"))
 
 
 @cache

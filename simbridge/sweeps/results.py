@@ -10,17 +10,19 @@ import importlib
 import io
 import math
 import re
+import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from simbridge.errors import InputFileError
-from simbridge.robot.files import replacing, write_file, writing
+from simbridge.quoting import quoted, shortened
+from simbridge.robot.files import first_repeated, open_to_append, replacing, write_file, writing
 from simbridge.sweeps.grid import Point
 from simbridge.sweeps.parameters import SEED, parameters
-from simbridge.text import counted
+from simbridge.sweeps.results_file import decode_rows, encode_row, is_number, read_rows
+from simbridge.text import counted, listed
 
 GRID, RESULTS = "sweep.toml", "results.csv"
 """Names in a sweep's directory."""
@@ -34,6 +36,12 @@ LAST = ("made_by", "wall_s", "host_name", "host_attempts", "directory")
 FIXED = (*FIRST, *OUTCOME, *LAST)
 # Of points without figures, those that are shown.
 _REASONS = 5
+# Characters of a reason at most: that of a user's solver may be as long as it likes.
+_LONGEST_REASON = 2000
+NUMBERS_OF_A_ROW = ("wall_s", "host_attempts")
+"""Columns about a row that hold numbers."""
+# See `job.digest`.
+_IDENTITY = re.compile(r"[0-9a-f]{16}")
 _NUMBER = re.compile(r"[-+]?\d[\d.]*(e[-+]?\d+)?")
 FAILED, REFUSED, PLANNED = "failed", "refused", "planned"
 """Outcomes of points besides those of runs. What has failed is tried again when the sweep goes on."""
@@ -78,8 +86,10 @@ def reasons(rows: Sequence[Row], outcome: str) -> list[str]:
     for row in rows:
         if row["outcome"] == outcome:
             kinds[_NUMBER.sub("", row["reason"])].append(row["reason"])
-    listed = sorted(kinds.values(), key=len, reverse=True)[:_REASONS]
-    return [f"{counted(len(same), 'point')} {outcome}{', such as' * (len({*same}) > 1)}: {same[0]}" for same in listed]
+    frequent = sorted(kinds.values(), key=len, reverse=True)[:_REASONS]
+    return [
+        f"{counted(len(same), 'point')} {outcome}{', such as' * (len({*same}) > 1)}: {same[0]}" for same in frequent
+    ]
 
 
 class Results:
@@ -104,17 +114,41 @@ class Results:
             self._read()
 
     def _read(self) -> None:
-        content = self.path.read_bytes()
-        lines = content[: content.rfind(b"\n") + 1].splitlines(keepends=True)
-        try:
-            columns = _cells(lines[0]) if lines else []
-            if columns[:1] != [*FIRST[:1]] or not {*FIXED} <= {*columns}:
-                raise InputFileError(self.path, "these are not the results of a sweep: columns are missing")
-            self._columns = columns
+        rows = read_rows(self.path)
+        line, columns = next(rows, (1, []))
+        self._check_header(line, columns)
+        self._columns = columns
+        identity_place = columns.index("identity")
+        outcome_place = columns.index("outcome")
+        number_places = [
+            (place, name) for place, name in enumerate(columns) if name in NUMBERS_OF_A_ROW or is_figure(name)
+        ]
+
+        for line, cells in rows:
+            identity = cells[identity_place]
+            if not _IDENTITY.fullmatch(identity):
+                reason = f"{quoted(identity)} is no identity of a point; did a spreadsheet read it as a number?"
+                raise InputFileError(self.path, reason, line=line, field="identity")
+            if not cells[outcome_place]:
+                raise InputFileError(self.path, "it is empty", line=line, field="outcome")
+            for place, name in number_places:
+                if cells[place] and not is_number(cells[place]):
+                    raise InputFileError(self.path, _no_number(cells[place]), line=line, field=name)
             # Of what was tried again the last line counts.
-            self._lines = {line.partition(b",")[0].decode(): line for line in lines[1:] if line.strip()}
-        except UnicodeDecodeError as error:
-            raise InputFileError(self.path, f"it is not text in UTF-8: {error}") from None
+            self._lines[identity] = encode_row(cells)
+
+    def _check_header(self, line: int, columns: Sequence[str]) -> None:
+        missing = [name for name in FIXED if name not in columns]
+        if missing:
+            separated = len(columns) == 1 and any(mark in columns[0] for mark in (";", "\t"))
+            advice = ". Its cells are not separated by commas: save it as CSV with commas" if separated else ""
+            reason = f"these are not the results of a sweep: columns are missing ({listed(missing)}){advice}"
+            raise InputFileError(self.path, reason, line=line)
+        if "" in columns:
+            raise InputFileError(self.path, f"column {columns.index('') + 1} has no name", line=line)
+        repeated = first_repeated(columns)
+        if repeated is not None:
+            raise InputFileError(self.path, f"there are two columns {quoted(columns[repeated])}", line=line)
 
     @property
     def columns(self) -> Sequence[str]:
@@ -123,21 +157,14 @@ class Results:
 
     def row(self, identity: str) -> dict[str, str]:
         """The row of a point."""
-        return dict(zip(self._columns, self._checked(_cells(self._lines[identity])), strict=True))
+        cells = next(decode_rows([self._lines[identity]]))
+        return dict(zip(self._columns, cells, strict=True))
 
     def rows(self, names: Iterable[str] | None = None, identities: Iterable[str] | None = None) -> list[Row]:
         """Rows with only some columns, to save memory: of these points, or all."""
         places = [(name, self._columns.index(name)) for name in names or self._columns if name in self._columns]
         lines = self._lines.values() if identities is None else (self._lines[identity] for identity in identities)
-        read = csv.reader(line.decode() for line in lines)
-        return [{name: cells[place] for name, place in places} for cells in map(self._checked, read)]
-
-    def _checked(self, cells: list[str]) -> list[str]:
-        if len(cells) != len(self._columns):
-            row = cells[0] if cells else ""
-            reason = f"the row {row} has {len(cells)} cells, and the header {len(self._columns)}: it was edited"
-            raise InputFileError(self.path, reason)
-        return cells
+        return [{name: cells[place] for name, place in places} for cells in decode_rows(lines)]
 
     def begin(self, names: Sequence[str]) -> None:
         """Write the rows that there are, with columns for these parameters."""
@@ -166,7 +193,7 @@ class Results:
             "scenario": point.scenario,
             **point.values,
             "outcome": result.outcome,
-            "reason": result.reason,
+            "reason": shortened(result.reason, _LONGEST_REASON),
             **{name: f"{value:.17g}" for name, value in result.figures.items()},
             "made_by": made_by,
             "wall_s": f"{result.wall:.3f}",
@@ -199,11 +226,18 @@ class Results:
             reader, parquet = importlib.import_module("pyarrow.csv"), importlib.import_module("pyarrow.parquet")
         except ImportError:
             return
-        with replacing(self.path.with_suffix(".parquet")) as path:
-            parquet.write_table(reader.read_csv(self.path), path)
+        # Without the apostrophes that protect texts from spreadsheets.
+        with tempfile.TemporaryFile("w+", newline="", encoding="utf-8") as plain:
+            rows = csv.writer(plain, lineterminator="\n")
+            rows.writerow(self._columns)
+            rows.writerows(decode_rows(self._lines.values()))
+            plain.flush()
+            plain.seek(0)
+            with replacing(self.path.with_suffix(".parquet"), follow_links=False) as path:
+                parquet.write_table(reader.read_csv(plain.buffer), path)
 
     def _set(self, identity: str, row: Row) -> None:
-        self._lines[identity] = _line(row.get(name, "") for name in self._columns)
+        self._lines[identity] = encode_row(row.get(name, "") for name in self._columns)
 
     def _grow(self, names: Iterable[str]) -> bool:
         new = [name for name in names if name not in self._columns]
@@ -220,20 +254,17 @@ class Results:
     def _rewrite(self) -> None:
         if self._file is not None:
             self._file.close()
-        write_file(self.path, b"".join([_line(self._columns), *self._lines.values()]))
-        with writing(self.path):
-            self._file = open(self.path, "ab", buffering=0)  # noqa: SIM115 (open until `close`)
+        content = b"".join([encode_row(self._columns), *self._lines.values()])
+        write_file(self.path, content, follow_links=False)
+        self._file = open_to_append(self.path)
 
 
-def _line(cells: Iterable[Any]) -> bytes:
-    text = io.StringIO()
-    # A cell with a line break would be two lines.
-    csv.writer(text, lineterminator="\n").writerow([" ".join(str(cell).splitlines()) for cell in cells])
-    return text.getvalue().encode()
-
-
-def _cells(line: bytes) -> list[str]:
-    return next(csv.reader([line.decode()]))
+def _no_number(cell: str) -> str:
+    """Why a cell cannot be read that should be a number."""
+    reason = f"{quoted(cell)} is not a number"
+    if is_number(cell.replace(",", ".", 1)):
+        return f"{reason}; write it with a decimal point"
+    return f"{reason}; columns of a sweep besides its parameters are figures"
 
 
 AXES, MAPS = 2, 4
@@ -338,7 +369,4 @@ class Points:
 
 
 def _float(text: str, otherwise: float = math.inf) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return otherwise
+    return float(text) if is_number(text) else otherwise

@@ -22,6 +22,7 @@ from simbridge.errors import (
     SimbridgeError,
     UnstableSolver,
 )
+from simbridge.quoting import shell_quoted
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.resources import AnyPath
 from simbridge.robot.files import write_file, writing
@@ -205,7 +206,7 @@ def make(
 
     with _alone(directory):
         found = Results(directory / RESULTS)
-        write_file(directory / GRID, grid.as_text().encode())
+        write_file(directory / GRID, grid.as_text().encode(), follow_links=False)
         found.begin(grid.parameters)
         if search is not None and engine.workers > 1:
             order += search.recall(found.rows())
@@ -230,7 +231,7 @@ def make(
         except KeyboardInterrupt as error:
             made = state.known + state.done
             words = f"The sweep was {ended_words(error)}: {made} of {state.total} points are in {directory}"
-            words += f". The same command with --out {directory} continues."
+            words += f". The same command with `--out {shell_quoted(directory)}` continues."
             raise Interrupted(words, number_of(error)) from None
         finally:
             found.close()

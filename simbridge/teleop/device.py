@@ -9,16 +9,16 @@ import ipaddress
 import math
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 import pinocchio as pin
 
-from simbridge.errors import InputFileError, InvalidParameter, Refusal, SimbridgeError, UnknownName
+from simbridge.errors import InvalidParameter, Refusal, SimbridgeError, UnknownName
 from simbridge.planning.live.messages import TwistFrame
 from simbridge.planning.option_field import teleop_option
 from simbridge.robot.pose import Array
+from simbridge.teleop.token_file import read_token
 
 if TYPE_CHECKING:  # loads the backends; a device is only given its session
     from simbridge.running.live_session import LiveSession
@@ -132,14 +132,6 @@ class Device:
 def read_lock(text: str) -> tuple[str, ...]:
     """Axes separated by commas; "translation" and "rotation" stand for three each."""
     return tuple(axis for name in text.split(",") for axis in _GROUPS.get(name.strip(), (name.strip(),)))
-
-
-def read_token(path: str) -> str:
-    """The token in a file, without surrounding white space."""
-    try:
-        return Path(path).read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputFileError(path, f"The token cannot be read from it: {error}.") from None
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ import zstandard
 from mcap.records import Channel, Message, Schema
 
 from simbridge.errors import InputFileError
+from simbridge.quoting import quoted
 from simbridge.robot.files import open_file, read_yaml
 from simbridge.trajectory.compressed import Expander, mcap_records
 
@@ -198,16 +199,16 @@ def _directory(path: Path) -> Iterator[Callable[[], Iterator[_Item]]]:
     about = read_yaml(metadata)["rosbag2_bagfile_information"]
     mode, codec = (str(about.get(f"compression_{name}") or "").lower() for name in ("mode", "format"))
     if mode in ("file", "message") and codec != "zstd":
-        raise InputFileError(metadata, f"the compression '{codec}' is not known, only zstd is")
+        raise InputFileError(metadata, f"the compression {quoted(codec)} is not known, only zstd is")
     read_file = {"sqlite3": _sqlite, "mcap": _mcap}[about["storage_identifier"]]
     files = []
     for name in map(PurePath, map(str, about["relative_file_paths"])):
         # Up to version 3 a name begins with that of the directory.
         file = path / name.name
         if name.is_absolute() or ".." in name.parts or not 0 < len(name.parts) <= 2 or file.is_symlink():
-            raise InputFileError(metadata, f"it names '{name}', which is not a file in its directory")
+            raise InputFileError(metadata, f"it names {quoted(name)}, which is not a file in its directory")
         if file in files:
-            raise InputFileError(metadata, f"it names '{name}' twice")
+            raise InputFileError(metadata, f"it names {quoted(name)} twice")
         files.append(file)
     with contextlib.ExitStack() as stack:
         if mode == "file":

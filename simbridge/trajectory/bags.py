@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from simbridge.errors import InputFileError, InvalidTrajectory
+from simbridge.quoting import quoted, quoted_list, shell_quoted
 from simbridge.robot import pose
 from simbridge.robot.pose import Array, Counts
 from simbridge.text import counted
@@ -78,7 +79,9 @@ class _Poses:
         if not self.stamps:
             self.frame = frame
         elif frame != self.frame:
-            reason = f"{self.name}, message {number} is in the frame '{frame}', those before in '{self.frame}'"
+            reason = (
+                f"{self.name}, message {number} is in the frame {quoted(frame)}, those before in {quoted(self.frame)}"
+            )
             raise InputFileError(self._path, reason + self._advice, field="frame_id")
         self.stamps.append(header.stamp.sec * 1_000_000_000 + header.stamp.nanosec)
         self.recorded.append(recorded)
@@ -127,20 +130,24 @@ def _chosen(bag: Bag, topic: str) -> _Poses:
     name, _, child = topic.partition(":")
     single = types.get(name) in (*_SINGLE, PATH)
     if name not in types or (single and child) or (types[name] in _TFS and not child):
-        raise _topic_error(bag, f"there is no '{topic}' to read")
+        raise _topic_error(bag, f"there is no {quoted(topic)} to read")
     if types[name] not in (*_POSES, *_TFS):
-        raise _topic_error(bag, f"'{topic}' has messages of {types[name]}, not poses")
+        raise _topic_error(bag, f"{quoted(topic)} has messages of {types[name]}, not poses")
     return _collected(bag, name, child)
+
+
+# Characters of a topic's name: one that is to be copied is not shortened.
+MAX_TOPIC = 1000
 
 
 def _topic_error(bag: Bag, reason: str, candidates: list[str] | None = None) -> InputFileError:
     found = candidate_topics(bag)[0] if candidates is None else candidates
     if found:
         chained = ". Frames of tf are chained by --frames PARENT CHILD" if any(">" in name for name in found) else ""
-        listed = f"{reason}; choose one with --topic: {', '.join(found)}{chained}"
+        listed = f"{reason}; choose one with --topic: {quoted_list(found, longest=MAX_TOPIC)}{chained}"
         return InputFileError(bag.path, listed, field="topic")
     types = sorted({f"{c.topic} ({c.msgtype})" for c in bag.connections})
-    held = f"it has {', '.join(types[:8])}" if types else "it has no topics at all"
+    held = f"it has {quoted_list(types, 8)}" if types else "it has no topics at all"
     needed = "Pose, PoseStamped, Odometry, TransformStamped, Path, PoseArray or tf are needed"
     return InputFileError(bag.path, f"{reason}: {needed}, and {held}", field="topic")
 
@@ -150,7 +157,7 @@ def _collected(bag: Bag, name: str, wanted: str = "") -> _Poses:
     of Path those of its last message."""
     kind = next(c.msgtype for c in bag.connections if c.topic == name)
     parent, _, child = wanted.rpartition(">")
-    found = _Poses(bag, name, f"; choose one with --topic {name}:parent>child" if wanted else "")
+    found = _Poses(bag, name, f"; choose one with --topic {shell_quoted(f'{name}:parent>child')}" if wanted else "")
     several, messages = False, 0
     for _, number, when, message in bag.messages(topic=name):
         messages += 1
@@ -162,12 +169,13 @@ def _collected(bag: Bag, name: str, wanted: str = "") -> _Poses:
                 found.add(number, when, header, translation, rotation)
     if not found.stamps and wanted:
         what = "pose" if kind == POSE_ARRAY else "transform to the frame"
-        raise _topic_error(bag, f"{name} has no {what} '{wanted}'")
+        raise _topic_error(bag, f"{name} has no {what} {quoted(wanted)}")
     if not found.stamps:
         raise InputFileError(bag.path, f"{name} has no messages", field="topic")
     found.one_message = kind == PATH or (kind == POSE_ARRAY and messages == 1 and not wanted)
     if several and messages > 1 and not wanted:
-        reason = f"{name} has {messages} messages of several poses each; choose one of them: --topic {name}:0"
+        flag = f"--topic {shell_quoted(f'{name}:0')}"
+        reason = f"{name} has {messages} messages of several poses each; choose one of them: {flag}"
         raise InputFileError(bag.path, reason, field="topic")
     return found
 
@@ -270,7 +278,9 @@ def chain(edges: Edges, parent: str, child: str) -> tuple[Counts, Array]:
     end = min((edge[0][-1] for edge in moving), default=stamps[-1])
     stamps = stamps[(stamps >= begin) & (stamps <= end)]
     if not len(stamps):
-        raise ValueError(f"the transforms between '{parent}' and '{child}' are never known at the same time")
+        raise ValueError(
+            f"the transforms between {quoted(parent)} and {quoted(child)} are never known at the same time"
+        )
     made = np.tile(pose.IDENTITY, (len(stamps), 1))
     for key, forward in path:
         own, poses = edges[key]
@@ -294,6 +304,8 @@ def _path(edges: Edges, parent: str, child: str) -> list[tuple[tuple[str, str], 
                 ways[other] = [*ways[frame], (key, forward)]
                 waiting.append(other)
     if child == parent or child not in ways:
-        listed = ", ".join(sorted(neighbours))
-        raise ValueError(f"tf does not connect the frames '{parent}' and '{child}' (--frames); its frames are {listed}")
+        listed = quoted_list(sorted(neighbours))
+        raise ValueError(
+            f"tf does not connect the frames {quoted(parent)} and {quoted(child)} (--frames); its frames are {listed}"
+        )
     return ways[child]

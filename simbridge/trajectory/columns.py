@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simbridge.errors import InputFileError, InvalidParameter
+from simbridge.quoting import quoted, quoted_list, unquoted
 from simbridge.robot.pose import Array
 
 POSITION = ("x", "y", "z")
@@ -89,6 +90,11 @@ _FURTHER_TIMES = re.compile(
 _FRACTIONS = re.compile(r"(?:m|u|n|milli|micro|nano)s(?:ec(?:ond)?s?)?")
 _SECONDS = re.compile(r"(|.*\.)secs?(?:onds)?")
 _FRAME = re.compile(rf"{_BEFORE}(?<!child\.)frame\.id")
+
+MAX_COLUMNS = 10_000
+"""Columns of a table at most: names are recognised slowly."""
+# Characters of a column's name that may state a unit: the pattern for units takes time with the square of them.
+MAX_NAME = 1000
 
 LONG = 10**14
 """Whole stamps from here on are kept whole: divided, they would be rounded to more than 0.01 ns in ns."""
@@ -190,6 +196,7 @@ def known_columns(
     The choice decides before the names do. One that is missing, appears twice, has an unknown unit or may mean two
     things is refused.
     """
+    check_column_count(path, len(names), line)
     found = _found(names, rate)
     for role, wanted in choice.columns.items():
         found[role] = [_place(path, wanted, names, line)]
@@ -198,13 +205,12 @@ def known_columns(
         places, order = numbered
         if order is None:
             words = [bare(names[place]) for place in places]
-            xyzw, wxyz = (
-                ",".join(f"{role}={word}" for role, word in zip(QUATERNION, each, strict=True))
-                for each in (words, words[1:] + words[:1])
-            )
+            numbers = [str(place + 1) for place in places]
+            xyzw = columns_flag(QUATERNION, words, numbers)
+            wxyz = columns_flag(QUATERNION, words[1:] + words[:1], numbers[1:] + numbers[:1])
             reason = (
                 "the order of the quaternion is not known: its four columns are numbered, and no motion shows which of "
-                f"them is w. If it is xyzw, add --columns {xyzw}; if it is wxyz, --columns {wxyz}"
+                f"them is w. If it is xyzw, add {xyzw}; if it is wxyz, {wxyz}"
             )
             raise InputFileError(path, reason, line=line)
         found |= {f"q{axis}": [place] for axis, place in zip(order, places, strict=True)}
@@ -224,14 +230,14 @@ def known_columns(
             more = f". {NO_ROTATION}"
         listed = " (put a # before a comment)" if line else ""
         if where == "table":
-            listed = f"; it has {', '.join(names) or 'no numbers'}"
+            listed = f"; it has {quoted_list(names) or 'no numbers'}"
         reason = (
             f"read as a {where}{', as none of it is a number,' if where == 'header' else ''} but it does not name "
             f"{', '.join(missing)}; it needs {NEEDED}, in any order, or --columns t=NAME,x=NAME,...{listed}{more}"
         )
         raise InputFileError(path, reason, line=line)
     if twice := [role for role in (*timed, *roles) if len(found[role]) > 1]:
-        same = "; ".join(f"{role}: {', '.join(names[place].strip() for place in found[role])}" for role in twice)
+        same = "; ".join(f"{role}: {quoted_list(names[place].strip() for place in found[role])}" for role in twice)
         flag = ",".join(f"{role}=NAME" for role in twice)
         times = [_normal(names[place]) for place in found.get("t", ())]
         joined = "join them if parts of one, " if any(map(_FRACTIONS.fullmatch, times)) else ""
@@ -259,8 +265,21 @@ def known_columns(
     )
 
 
+def check_column_count(path: str | Path, count: int, line: int | None = None) -> None:
+    """Refuse a table of more than MAX_COLUMNS columns."""
+    if count > MAX_COLUMNS:
+        reason = f"it has {count:,} columns; at most {MAX_COLUMNS:,} are read"
+        raise InputFileError(path, reason, line=line)
+
+
+# Numbers of names of a table with nothing else: with a rotation vector, and with a quaternion.
+BARE_HEADER_LENGTHS = (7, 8)
+
+
 def is_bare_header(words: Sequence[str]) -> bool:
     """Whether words are exactly the names of a table of poses: time, position and one kind of rotation."""
+    if len(words) not in BARE_HEADER_LENGTHS:
+        return False
     roles = [role for role, places in _found(words).items() for _ in places]
     known = [sorted(("t", *POSITION, *rotation)) for rotation in (QUATERNION, ROTATION_VECTOR)]
     return sorted(roles) in known and len(roles) == len(words)
@@ -311,8 +330,11 @@ def _matched(words: Sequence[str], patterns: _Patterns, numbered: _Patterns) -> 
                 break
     for pattern, role in numbered:
         matches = [(place, match) for place, word in enumerate(words) if (match := pattern.fullmatch(word))]
+        numbers: dict[str, set[str]] = {}
+        for _, match in matches:
+            numbers.setdefault(match[1], set()).add(match[2])
         for place, match in matches:
-            if {other[2] for _, other in matches if other[1] == match[1]} == {"0", "1", "2"}:
+            if numbers[match[1]] == {"0", "1", "2"}:
                 found.setdefault(role.format("xyz"[int(match[2])]), []).append(place)
     return found
 
@@ -349,8 +371,8 @@ def _place(path: str | Path, wanted: str, names: Sequence[str], line: int | None
         return plain.index(wanted.lower())
     if wanted.isdecimal() and 1 <= int(wanted) <= len(names):
         return int(wanted) - 1
-    listed = ", ".join(name.strip() for name in names[:30])
-    raise InputFileError(path, f"there is no column '{wanted}' (--columns); there are {listed}", line=line)
+    listed = quoted_list(name.strip() for name in names)
+    raise InputFileError(path, f"there is no column {quoted(wanted)} (--columns); there are {listed}", line=line)
 
 
 def _unit(path: str | Path, line: int | None, role: str, name: str, choice: Choice) -> str:
@@ -364,8 +386,19 @@ def _unit(path: str | Path, line: int | None, role: str, name: str, choice: Choi
         return ""
     if unit not in allowed:
         units = f"known for {role} are {', '.join(allowed)}" if allowed else f"{role} has none"
-        raise InputFileError(path, f"'{name.strip()}' has the unit {unit}; {units}", line=line)
+        raise InputFileError(path, f"{quoted(name.strip())} has the unit {unquoted(unit)}; {units}", line=line)
     return unit
+
+
+# A name that can be pasted into a shell and into --columns as it is, and is no column's number.
+_PLAIN_NAME = re.compile(r"[A-Za-z_][\w.\-/:]*", re.ASCII)
+
+
+def columns_flag(roles: Sequence[str], names: Sequence[str], numbers: Sequence[str]) -> str:
+    """The flag --columns that chooses these columns, to be copied: by their names, or where one of them would have to
+    be quoted, by their numbers."""
+    chosen = names if all(map(_PLAIN_NAME.fullmatch, names)) else numbers
+    return "--columns " + ",".join(f"{role}={name}" for role, name in zip(roles, chosen, strict=True))
 
 
 def bare(word: str) -> str:
@@ -381,6 +414,8 @@ def _normal(name: str) -> str:
 def _name_and_unit(field: str) -> tuple[str, str]:
     """A column's name in lower case, and its unit or an empty text; of an array, "p_mm[0]" is p[0] in mm."""
     name = bare(field).lower()
+    if len(name) > MAX_NAME:
+        return name, ""
     array = re.sub(r"\[\d+\]$", "", name)
     found = _WITH_UNIT.fullmatch(array)
     if found is None or not found[1]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import zipfile
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from simbridge.errors import InputFileError, InvalidParameter, UnknownName, optional_package
+from simbridge.quoting import quoted
 from simbridge.robot.files import MAX_SAMPLES_TEXT, open_file, read_text
 from simbridge.trajectory.bag_reader import open_bag
 from simbridge.trajectory.bags import bag_recording, candidate_topics
@@ -25,6 +27,8 @@ from simbridge.trajectory.columns import (
     ROTATION_VECTOR,
     Choice,
     Table,
+    check_column_count,
+    columns_flag,
     known_columns,
     roles_named,
 )
@@ -227,8 +231,9 @@ def check_frame(path: str | Path, frame: str, reading: ReadOptions) -> None:
     known = "--frame base, if that is the pendant's; else " if frame.lstrip("/") == "base" else ""
     raise InputFileError(
         path,
-        f"its poses are in the frame '{frame}', not in {reading.frame}. Place it with {known}--transform x y z qx qy "
-        "qz qw (0 0 0 0 0 0 1 if it is base_link by another name), or move the motion to the arm with --anchor start.",
+        f"its poses are in the frame {quoted(frame)}, not in {reading.frame}. Place it with {known}--transform "
+        "x y z qx qy qz qw (0 0 0 0 0 0 1 if it is base_link by another name), or move the motion to the arm with "
+        "--anchor start.",
         field="frame_id",
     )
 
@@ -241,8 +246,10 @@ def _read_arrays(path: Path, choice: Choice, rate: float | None = None) -> Table
     """
     open_file(path).close()
     found = _parquet(path) if path.suffix.lower() == ".parquet" else _npz(path)
+    check_column_count(path, len(found))
     matrices = [name for name, array in found.items() if array.shape[1:] in ((4, 4), (3, 4))]
     flat = _flat(found)
+    check_column_count(path, len(flat))
     if not (matrices or roles_named(list(flat))):
         tables: dict[str, Any] = {name: array for name, array in found.items() if array.dtype.names}
         for name, array in tables.items():
@@ -355,15 +362,17 @@ def _npz(path: Path) -> dict[str, NDArray[np.generic]]:
 def _refuse_whole_poses(path: Path, names: Sequence[str], choice: Choice, rate: float | None) -> None:
     """Refuse an array of 7 numbers a row, or of 8 with the time, where nothing else is a pose: it has two readings."""
     named = roles_named(names)
+    sizes = Counter(name.rpartition("[")[0] for name in names)
     for array in (name[:-3] for name in names if name.endswith("[6]") and not _JOINTS.fullmatch(name[:-3])):
-        size = sum(name.startswith(f"{array}[") for name in names)
+        size = sizes[array]
         if size not in (7, 8) or choice.columns or named - {"t"}:
             continue
+        columns = [str(names.index(f"{array}[{i}]") + 1) for i in range(size)]
         orders = ([*["t"][: size - 7], *POSITION, *QUATERNION[k:], *QUATERNION[:k]] for k in (0, 3))
-        xyzw, wxyz = (",".join(f"{role}={array}[{i}]" for i, role in enumerate(order)) for order in orders)
+        xyzw, wxyz = (columns_flag(order, [f"{array}[{i}]" for i in range(size)], columns) for order in orders)
         more = "" if size == 8 or "t" in named or rate else "; without a time it needs --rate HZ, too"
         reason = (
             f"{array} has {size} numbers a row, and which of them is w is not stated. If they end in qx qy qz qw, add "
-            f"--columns {xyzw}; if in qw qx qy qz, --columns {wxyz}{more}"
+            f"{xyzw}; if in qw qx qy qz, {wxyz}{more}"
         )
         raise InputFileError(path, reason)

@@ -20,6 +20,7 @@ from typing import NoReturn
 import numpy as np
 
 from simbridge.errors import InputFileError
+from simbridge.quoting import quoted
 from simbridge.robot.files import MAX_SAMPLES_TEXT, MIB, open_file, read_bytes
 from simbridge.robot.pose import Array
 from simbridge.text import counted, listed
@@ -191,7 +192,7 @@ class _Table:
                 values.extend([float(words[k] or "nan") for k in indices])
             except ValueError:
                 wrong = next(words[k] for k in indices if words[k] and not is_number(words[k]))
-                self.refuse(f"'{wrong}' is not a number", line=i + 1)
+                self.refuse(f"{quoted(wrong)} is not a number", line=i + 1)
             numbers.append(i + 1)
         return np.array(values).reshape(-1, len(indices)), numbers
 

@@ -30,6 +30,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from simbridge.errors import InputFileError, InvalidTrajectory
+from simbridge.quoting import quoted
 from simbridge.robot import pose
 from simbridge.robot.pose import Array, Counts
 from simbridge.text import counted, displayed, plain, significant
@@ -201,10 +202,10 @@ def _nanoseconds(path: str | Path, table: Table, unit: str) -> tuple[Counts, str
                 found.append(_of_day(" ".join(words)))
                 clock = clock or "wall clock"
         except (ValueError, KeyError, OverflowError):
-            other = f" as in the first row, '{' '.join(stamps[0])}'" if row else f"; {OF_DAY}"
+            other = f" as in the first row, {quoted(' '.join(stamps[0]))}" if row else f"; {OF_DAY}"
             last = table.columns.times[-1]
             other += f"; if {last} counts seconds: --columns t={last}" if table.columns.date_and_time else ""
-            reason = f"'{' '.join(words)}' is not a time{other}"
+            reason = f"{quoted(' '.join(words))} is not a time{other}"
             raise InputFileError(path, reason, line=table.line(row), field=table.columns.times[0]) from None
     try:
         return np.array(found, dtype=np.int64), clock

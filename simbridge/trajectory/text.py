@@ -10,8 +10,11 @@ from pathlib import Path
 import numpy as np
 
 from simbridge.errors import InputFileError
+from simbridge.quoting import quoted, quoted_list
+from simbridge.reading_progress import with_progress
 from simbridge.text import counted
 from simbridge.trajectory.columns import (
+    BARE_HEADER_LENGTHS,
     FIRST_ROWS,
     LONG,
     MATRIX,
@@ -32,6 +35,12 @@ from simbridge.trajectory.columns import (
 )
 from simbridge.trajectory.trajectory import UNIT_TOLERANCE
 
+# Lines of a file at most: twice as many as poses that fit into memory.
+MAX_LINES = 20_000_000
+# Characters of a line at most: those of MAX_COLUMNS numbers.
+MAX_LINE_LENGTH = 1_000_000
+# Comments that are looked at as headers, at most: names are recognised slowly.
+MAX_POSSIBLE_HEADERS = 1000
 # A line is a header if no field begins like this; 0,5 is a misprinted number, not a name.
 DIGITS = tuple("+-.0123456789")
 
@@ -51,11 +60,12 @@ def parse_text(
     Raises:
         InputFileError: It is not a table of poses; with line and column.
     """
+    _check_size(path, text)
     # Some programs put every field in quotation marks.
     lines = lines_of(text.replace('"', ""))
     captured = _motion_capture(path, lines, choice, body)
     if captured is None and body is not None:
-        raise InputFileError(path, f"a text file has no topic '{body}'; omit --topic")
+        raise InputFileError(path, f"a text file has no topic {quoted(body)}; omit --topic")
     try:
         table = _table(path, lines, captured, choice, rate)
     except InputFileError as fault:
@@ -80,6 +90,19 @@ def parse_text(
     return table
 
 
+def _check_size(path: str | Path, text: str) -> None:
+    """Refuse a text of more lines, or of longer ones, than are read."""
+    count = text.count("\n") + text.count("\r") - text.count("\r\n") + 1
+    if count > MAX_LINES:
+        raise InputFileError(path, f"it has {count:,} lines; at most {MAX_LINES:,} are read")
+    if len(text) <= MAX_LINE_LENGTH:
+        return
+    for number, line in enumerate(lines_of(text), start=1):
+        if len(line) > MAX_LINE_LENGTH:
+            reason = f"the line has {len(line):,} characters; at most {MAX_LINE_LENGTH:,} are read"
+            raise InputFileError(path, reason, line=number)
+
+
 def lines_of(text: str) -> list[str]:
     """The lines of a text, whatever ends them; str.splitlines would also split where editors count no line."""
     return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
@@ -93,15 +116,19 @@ def _layout(path: str | Path, lines: Sequence[str], choice: Choice, rate: float 
     """The columns, and the index of the first line with numbers."""
     header: Columns | None = None
     remark: Columns | None = None
-    for number, line in enumerate(lines, start=1):
+    possible_headers = 0
+    for number, line in with_progress(path, lines):
         content, comment = (part.strip() for part in line.partition("#")[::2])
-        fields = content.split(_separator(content))
         if not content:
             # A comment that consists of exactly the names, as in files of numpy.savetxt and TUM.
-            words = comment.split(_separator(comment))
-            if is_bare_header(words):
-                remark = known_columns(path, words, choice, where="comment", line=number, rate=rate)
-        elif header is None and not any(field.strip().startswith(DIGITS) for field in fields):
+            words = comment.split(_separator(comment)) if comment else []
+            if len(words) in BARE_HEADER_LENGTHS and possible_headers < MAX_POSSIBLE_HEADERS:
+                possible_headers += 1
+                if is_bare_header(words):
+                    remark = known_columns(path, words, choice, where="comment", line=number, rate=rate)
+            continue
+        fields = content.split(_separator(content))
+        if header is None and not any(field.strip().startswith(DIGITS) for field in fields):
             header = known_columns(path, fields, choice, where="header", line=number, rate=rate)
         else:
             return header or remark or _without_header(path, number, fields, choice, rate), number - 1
@@ -190,7 +217,7 @@ def _table(
     stamps: list[tuple[str, ...]] = []
     numbers: list[int] = []
     frames: dict[str, int] = {}
-    for number, line in enumerate(lines[first:], start=first + 1):
+    for number, line in with_progress(path, lines, first):
         content = line.partition("#")[0].strip()
         if not content:
             if captured and numbers:
@@ -223,7 +250,7 @@ def _table(
         raise InputFileError(path, reason, line=numbers[row], field=names[column])
     if len(frames) > 1:
         one, other = list(frames)[:2]
-        reason = f"the frame is '{other}' here, '{one}' before; cut the file in two"
+        reason = f"the frame is {quoted(other)} here, {quoted(one)} before; cut the file in two"
         raise InputFileError(path, reason, line=frames[other], field="frame_id")
     frame = next(iter(frames), columns.frame)
     return Table(columns, table[:, 0] if plain else stamps, table[:, 1:] if plain else table, numbers, frame, left_out)
@@ -249,7 +276,7 @@ def _word(path: str | Path, number: int, names: Sequence[str], fields: Sequence[
     """The error about the first field that is not a number."""
     name, word = next(pair for pair in zip(names, fields, strict=True) if not is_number(pair[1]))
     word = word.strip()
-    reason = f"'{word}' is not a number" if word else "a number is missing; leave such rows out"
+    reason = f"{quoted(word)} is not a number" if word else "a number is missing; leave such rows out"
     if is_number(word.replace(",", ".", 1)):
         reason += "; write it with a decimal point"
     elif ":" in word:
@@ -286,7 +313,7 @@ def _motive(path: str | Path, begin: Sequence[Sequence[str]], choice: Choice, bo
     about = dict(zip(begin[0][::2], begin[0][1::2], strict=False))
     kind = about.get("Rotation Type", "Quaternion")
     if kind != "Quaternion":
-        reason = f"its rotations are of the type '{kind}'; export it with the type Quaternion"
+        reason = f"its rotations are of the type {quoted(kind)}; export it with the type Quaternion"
         raise InputFileError(path, reason, line=1)
     last = next((i for i, cells in enumerate(begin) if cells[0] == "Frame"), None)
     types = next((cells for cells in begin if {"Rigid Body", "Bone"} & set(cells)), None)
@@ -337,11 +364,11 @@ def _vicon(
 
 
 def _chosen(path: str | Path, found: dict[str, dict[str, int]], body: str | None) -> str:
-    names = ", ".join(found)
+    names = quoted_list(found)
     if body is None and len(found) == 1:
         return next(iter(found))
     if body not in found:
-        what = f"it has {len(found)} rigid bodies" if body is None else f"there is no rigid body '{body}'"
+        what = f"it has {len(found)} rigid bodies" if body is None else f"there is no rigid body {quoted(body)}"
         raise InputFileError(path, f"{what}; choose one with --topic: {names}", field="topic")
     return body
 

@@ -18,25 +18,34 @@ from simbridge.trajectory.trajectory import Trajectory
 POSE = "geometry_msgs/msg/PoseStamped"
 
 
-def write_tum(path: str | Path, times: ArrayLike, poses: ArrayLike) -> None:
+def write_tum(path: str | Path, times: ArrayLike, poses: ArrayLike, *, follow_links: bool = True) -> None:
     """Write a TUM file: one line `t x y z qx qy qz qw` a sample; read_trajectory and evo read it back bit for bit.
 
-    Stamps (T,) are in s, poses (T, 7) in m and unit quaternions. An existing file is replaced.
+    Args:
+        path: The file; an existing one is replaced.
+        times: Stamps (T,), s.
+        poses: Positions, m, and unit quaternions (T, 7).
+        follow_links: Whether a link at the path is followed, or replaced (see `replacing`).
     """
-    _write(path, times, poses, header="", separator=" ")
+    text = _lines(path, times, poses, separator=" ")
+    write_file(path, text.encode(), follow_links=follow_links)
 
 
 def write_csv(path: str | Path, times: ArrayLike, poses: ArrayLike) -> None:
     """As `write_tum`, but CSV with a header that names columns and units."""
-    _write(path, times, poses, header="t [s],x [m],y [m],z [m],qx,qy,qz,qw\n", separator=",")
+    header = "t [s],x [m],y [m],z [m],qx,qy,qz,qw\n"
+    write_file(path, (header + _lines(path, times, poses, separator=",")).encode())
 
 
-def write_table(path: Path, blocks: Iterable[Mapping[str, Array]]) -> None:
+def write_table(path: Path, blocks: Iterable[Mapping[str, Array]], *, follow_links: bool = True) -> None:
     """Write a table as CSV: a header, and a line a row; each number reads back bit for bit.
 
-    `blocks` are columns (K,) by name, block by block of the rows: of each the same columns.
+    Args:
+        path: The file; an existing one is replaced.
+        blocks: Columns (K,) by name, block by block of the rows: of each the same columns.
+        follow_links: Whether a link at the path is followed, or replaced (see `replacing`).
     """
-    with replacing(path) as new, new.open("wb") as file:
+    with replacing(path, follow_links=follow_links) as new, new.open("wb") as file:
         for number, columns in enumerate(blocks):
             if number == 0:
                 file.write((",".join(columns) + "\n").encode())
@@ -49,13 +58,14 @@ def write_table(path: Path, blocks: Iterable[Mapping[str, Array]]) -> None:
             file.write(b"\n")
 
 
-def _write(path: str | Path, times: ArrayLike, poses: ArrayLike, header: str, separator: str) -> None:
+def _lines(path: str | Path, times: ArrayLike, poses: ArrayLike, separator: str) -> str:
+    """A line `t x y z qx qy qz qw` for each sample; the path names the samples in a refusal."""
     t, p = np.asarray(times, dtype=float), np.asarray(poses, dtype=float)
     if t.ndim != 1 or p.shape != (len(t), 7):
         reason = f"times of shape (T,) and poses of shape (T, 7) are needed; got {t.shape} and {p.shape}"
         raise InvalidTrajectory(reason, source=str(path))
     rows = np.column_stack([t, p]).tolist()
-    write_file(path, (header + "".join(separator.join(map(repr, row)) + "\n" for row in rows)).encode())
+    return "".join(separator.join(map(repr, row)) + "\n" for row in rows)
 
 
 def write_bag(

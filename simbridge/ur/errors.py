@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from simbridge.errors import Cause, Refusal, SimbridgeError
+from simbridge.quoting import quoted, unquoted
 from simbridge.ur.tables import PORT_NAMES, RuntimeState
 
 _LOOK_AT_CONNECTION = "Look at the cable, the address and the controller's screen; `simbridge doctor` tries each port."
@@ -51,6 +52,81 @@ class StaleState(ControllerError, TimeoutError):
             f"{source[0].upper()}{source[1:]} has reported no state newer than {timestamp:.3f} s (the controller's "
             f"clock) for {waited * 1e3:.0f} ms, so nothing more was sent. Check "
             f"{'the load of this computer' if said_by else network} before starting again.",
+        )
+
+
+class LateStates(ControllerError, TimeoutError):
+    """The states of a controller came too seldom for setpoints to be sent.
+
+    Attributes:
+        share: Fraction of the control periods in which nothing could be sent, 0 to 1.
+        window: Over how much time that was measured, s.
+        interval: Mean time between two arrivals of states, s; states that arrive together count once.
+        longest: Longest time between two arrivals, s.
+        period: The control period, s, at which states are sent.
+    """
+
+    cause = "late_states"
+
+    def __init__(self, host: str, share: float, window: float, interval: float, longest: float, period: float) -> None:
+        self.share = share
+        self.window = window
+        self.interval = interval
+        self.longest = longest
+        self.period = period
+        super().__init__(
+            host,
+            f"In {100.0 * share:.0f} % of the control periods of the last {window:g} s nothing could be sent to the "
+            f"controller at {host}, because setpoints are sent at most 8 ms ahead of its newest state. New states "
+            f"arrived every {1e3 * interval:.1f} ms on average and up to {1e3 * longest:.1f} ms apart, instead of "
+            f"every {1e3 * period:g} ms, so the arm was stopped. Connect this computer to the controller by a cable "
+            f"(no Wi-Fi, VPN or tunnel); `simbridge doctor` measures how states arrive.",
+        )
+
+
+class ImplausibleState(ControllerError, ValueError):
+    """A state that no arm can have, or that cannot follow the one before; it was not used.
+
+    Attributes:
+        field: The variable at fault: "timestamp", "actual_q", ...
+        value: What it was, as text.
+        reason: Why it cannot be, as a clause.
+    """
+
+    cause = "implausible_state"
+
+    def __init__(self, host: str, field: str, value: str, reason: str) -> None:
+        self.field = field
+        self.value = value
+        self.reason = reason
+        super().__init__(
+            host,
+            f"The controller at {host} sent a state that was refused: its {field} is {value}, {reason}. The arm was "
+            f"stopped. If it happens again, look at what is between this computer and the controller (a proxy, a "
+            f"tunnel), and restart the controller.",
+        )
+
+
+class ToolChanged(ControllerError):
+    """The TCP or the payload was changed on the controller while the arm was under control.
+
+    Attributes:
+        what: "TCP", "payload", "centre of gravity" or "inertia".
+        found: What it is now, as text.
+        expected: What it was when the motion began, as text.
+    """
+
+    cause = "tool_changed"
+
+    def __init__(self, host: str, what: str, found: str, expected: str) -> None:
+        self.what = what
+        self.found = found
+        self.expected = expected
+        super().__init__(
+            host,
+            f"The {what} of the controller at {host} was changed to {found} during the motion; it was {expected}, and "
+            f"the motion was made for that. The arm was stopped. Look for another program that sets it (the pendant, "
+            f"a gripper's driver, a script on port 30001 or 30002), and start again.",
         )
 
 
@@ -140,8 +216,8 @@ class CommandRefused(Refusal, ControllerError):
         self.command, self.answer = command, answer
         super().__init__(
             host,
-            f"The controller at {host} did not do '{command}'; it answered: {answer or '(nothing)'}. Do it at the "
-            f"pendant.",
+            f"The controller at {host} did not do {quoted(command)}; it answered: "
+            f"{unquoted(answer) or '(nothing)'}. Do it at the pendant.",
         )
 
 

@@ -15,6 +15,15 @@ class MalformedPackage(SimbridgeError, ValueError):
         super().__init__(f"This is not what a UR controller sends: {reason}.")
 
 
+class MalformedNumber(MalformedPackage):
+    """A variable (field) with a value, as text, that is no number or larger than any quantity of an arm."""
+
+    def __init__(self, field: str, value: str) -> None:
+        self.field = field
+        self.value = value
+        super().__init__(f"{field} is {value}")
+
+
 class PackageBuffer:
     """Bytes in, complete packages out; no I/O.
 

@@ -14,18 +14,21 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
-from simbridge.ur.errors import ConnectionLost, UnsupportedController
-from simbridge.ur.packages import MalformedPackage, PackageBuffer
+from simbridge.ur.errors import ConnectionLost, ImplausibleState, UnsupportedController
+from simbridge.ur.packages import MalformedNumber, MalformedPackage, PackageBuffer
 from simbridge.ur.tables import RTDE, RTDE_FORMATS, RTDE_HEADER, RtdePackage, series_and_period
 
 Package = dict[str, Any]
 
 # What a state holds is smaller: seconds since the controller started (this is thirty years), rad, A, ...
 _LARGEST = 1e9
+# States that are handed over at a time: two seconds of them. A stream that never pauses must not keep `wait` for ever.
+_MAX_STATES = 1000
 # Types other than these would be read as another quantity, or not at all.
 _TYPES = {
     **dict.fromkeys(("timestamp", "speed_scaling", "target_speed_fraction", "payload"), ("DOUBLE",)),
     **dict.fromkeys(("actual_q", "actual_qd", "actual_current", "target_q", "target_qd", "target_qdd"), ("VECTOR6D",)),
+    **dict.fromkeys(("tcp_offset", "payload_inertia"), ("VECTOR6D",)),
     **dict.fromkeys(("robot_mode", "safety_mode", "safety_status_bits", "runtime_state"), ("INT32", "UINT32")),
     "payload_cog": ("VECTOR3D",),
 }
@@ -49,14 +52,14 @@ class Recipe:
 
         Raises:
             struct.error: The payload has another length.
-            MalformedPackage: A number is none, or larger than any quantity of an arm.
+            MalformedNumber: A number is none, or larger than any quantity of an arm.
         """
         values = self._struct.unpack(payload)
         package, at = {}, 0
         for name, count, real in self._fields:
             package[name] = values[at] if count == 1 else values[at : at + count]
             if real and not all(-_LARGEST < value < _LARGEST for value in values[at : at + count]):
-                raise MalformedPackage(f"{name} is {package[name]}")
+                raise MalformedNumber(name, str(package[name]))
             at += count
         return package
 
@@ -209,17 +212,27 @@ class RtdeReader(RtdeConnection):
 
         Raises:
             ConnectionLost: The connection ended, or what comes does not match the recipe.
+            ImplausibleState: A number is none, or larger than any quantity of an arm.
         """
         states: list[Package] = []
         deadline = time.monotonic() + timeout
         while True:
             packages = self.receive(0.0 if states else deadline - time.monotonic())
-            try:
-                states += [self._recipe.unpack(payload[1:]) for kind, payload in packages if kind == RtdePackage.DATA]
-            except (struct.error, MalformedPackage) as error:
-                raise self._lost(f"a state is malformed: {getattr(error, 'reason', error)}") from None
-            if (states and not packages) or (not states and time.monotonic() >= deadline):
+            states += [self._state(payload) for kind, payload in packages if kind == RtdePackage.DATA]
+
+            no_more = bool(states) and not packages
+            in_vain = not states and time.monotonic() >= deadline
+            if no_more or in_vain or len(states) >= _MAX_STATES:
                 return states
+
+    def _state(self, payload: bytes) -> Package:
+        """The state in a data package; see `wait` for what it raises."""
+        try:
+            return self._recipe.unpack(payload[1:])
+        except MalformedNumber as error:
+            raise ImplausibleState(self.host, error.field, error.value, "which no arm has") from None
+        except struct.error as error:
+            raise self._lost(f"a state is malformed: {error}") from None
 
     def first(self) -> Package:
         """The first state.

@@ -59,6 +59,7 @@ class FakeLink:
         drift: Fraction by which the controller's clock is faster than the host's.
         delay: Transport delay of the state of a tick, s; None if it never arrives. States keep their order.
         changes: Fields of the state that change at a tick.
+        corrupted: Fields of the state of one tick that are not true: only that state has them.
         freezes: How long the controller's clock stands still before a tick, s.
         law: Of servoj, if the arm obeys it.
         lag: How many cycles an arm that obeys servoj gets its commands late.
@@ -78,6 +79,7 @@ class FakeLink:
         drift: float = 0.0,
         delay: Callable[[int], float | None] = lambda tick: 0.0,
         changes: Mapping[int, Mapping[str, Any]] | None = None,
+        corrupted: Mapping[int, Mapping[str, Any]] | None = None,
         freezes: Mapping[int, float] | None = None,
         law: ServojLaw | None = None,
         lag: int = 0,
@@ -86,6 +88,7 @@ class FakeLink:
         self._clock, self._period = clock, period
         self._host_period = period / (1.0 + drift)
         self._delay, self._changes, self._freezes = delay, changes or {}, freezes or {}
+        self._corrupted = corrupted or {}
         self._fields: Package = {
             "actual_q": tuple(np.asarray(q, dtype=float).tolist()),
             "actual_qd": (0.0,) * len(q),
@@ -158,6 +161,7 @@ class FakeLink:
             if self._joints is not None:
                 names = ("target_q", "target_qd", "target_qdd")
                 state |= dict(zip(names, map(tuple, self._joints.motion), strict=True))
+            state |= self._corrupted.get(tick, {})
             self._travelling.append((self._last_arrival, state))
         self._tick = tick + 1
         self._next_tick_at = at + self._host_period + self._freezes.get(tick + 1, 0.0)

@@ -20,7 +20,7 @@ from simbridge.recording.run_directory import RunDirectory
 from simbridge.robot.cell import Cell
 from simbridge.robot.kinematics import tool_path
 from tests.backends.trial import ProcessTrial, Trial, gone, line
-from tests.controllers import HOME, move, realtime_options
+from tests.controllers import HOME, move, realtime_options, run_secondary_program
 
 # Also covered by faster tests: how a stop or a lost connection ends the stream by test_servo_loop, and on a controller
 # by test_controller_recovery and test_controller_refusals; a stop that is interrupted by test_servo_process.
@@ -76,6 +76,22 @@ def test_a_fault_ends_the_run_in_its_own_error_with_the_arm_at_rest(fault, outco
         trial.check_nothing_is_left()
         trial.check_rest(tick)
         assert trial.summary()["outcome"].startswith(f"{outcome}: ")
+
+
+@pytest.mark.parametrize(
+    ("call", "what"), [("set_tcp(p[0, 0, 0.05, 0, 0, 0])", "TCP"), ("set_payload(2.5, [0, 0, 0.1])", "payload")]
+)
+def test_a_tool_that_a_secondary_program_changes_ends_the_run_by_name(call, what, e_series, tmp_path):
+    with Trial(e_series, tmp_path, line(tmp_path), *ON_E_SERIES, "--payload", "1.0") as trial:
+        trial.streaming()
+        run_secondary_program(trial.controller, call)
+        tick = trial.tick()
+        status, message = trial.end()
+        trial.check_rest(tick)
+
+    assert status == 2
+    assert f"The {what} of the controller at {e_series.host} was changed to" in message
+    assert trial.summary()["ended_by"]["cause"] == "tool_changed"
 
 
 def test_a_controller_frozen_for_long_ends_the_run_at_once_and_does_not_resume_it(e_series, tmp_path):

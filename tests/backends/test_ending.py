@@ -179,6 +179,34 @@ def test_a_program_that_ran_before_ours_was_sent_has_not_replaced_it(controller)
     assert ended(FakeProcess(program=Program.OURS)).shown == ["program_replaced"]
 
 
+@pytest.mark.parametrize("state", [1, 5])
+def test_one_timestamp_from_the_future_is_no_restart(controller, monkeypatch, state):
+    reader = controller(states=10**6)
+    wait = reader.wait
+
+    def with_one_from_the_future(timeout):
+        states = wait(timeout)
+        if reader._tick == state:
+            states[0]["timestamp"] = 5000.0
+        return states
+
+    monkeypatch.setattr(reader, "wait", with_one_from_the_future)
+
+    found = ended(FakeProcess())
+
+    assert found.shown == []
+    assert found.arm_at_rest
+
+
+def test_a_clock_that_goes_back_is_a_restart(controller):
+    controller(states=10**6)
+    found = Ending()
+
+    end_session(HOST, 1, FakeProcess(), 100.0, found)
+
+    assert found.shown == ["controller_restarted"]
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_waits_until_the_session_has_ended(controller, number):
     controller()

@@ -12,6 +12,7 @@ import pytest
 
 from simbridge.backends import preflight
 from simbridge.backends.preflight import with_calibration
+from simbridge.backends.tool_watch import same_tcp
 from simbridge.planning.options import Options
 from simbridge.robot import load_robot
 from simbridge.robot.calibration import nominal_dh
@@ -243,7 +244,7 @@ def test_equal_rotations_may_have_different_rotation_vectors():
     turn = np.array([0.3, -1.0, 0.5])
     other = turn * (1.0 - 2.0 * np.pi / np.linalg.norm(turn))
     assert np.allclose(pin.exp3(turn), pin.exp3(other))
-    assert preflight.same_tcp([0.0, 0.0, 0.1, *turn], [0.0, 0.0, 0.1, *other])
+    assert same_tcp([0.0, 0.0, 0.1, *turn], [0.0, 0.0, 0.1, *other])
 
 
 def test_another_payload_is_refused():

@@ -104,7 +104,7 @@ def speeds(bench):
 class Whatever:
     """A motion that returns the given objects, which need not be setpoints."""
 
-    finished, can_wait, slows_in_gaps = False, True, False
+    finished, can_wait, slows_in_gaps, payload_may_change = False, True, False, False
 
     def __init__(self, setpoints):
         self._setpoints = iter(setpoints)
@@ -432,6 +432,7 @@ class Still:
     """A motion that never ends and never moves."""
 
     finished = False
+    payload_may_change = False
 
     def next(self, rate):
         return HOME, 0.0

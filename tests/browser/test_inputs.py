@@ -27,7 +27,8 @@ class Done:
     def __init__(self):
         self.events = []
         self.inputs = Inputs(3, MagicMock(), self.events.append)
-        self.field, self.slider = MagicMock(spec=viser.GuiTextHandle), MagicMock(spec=viser.GuiSliderHandle)
+        self.field = MagicMock(spec=viser.GuiTextHandle)
+        self.slider = MagicMock(spec=viser.GuiSliderHandle, min=0, max=10)
         for handle, name in ((self.field, "typed"), (self.slider, "moved")):
             self.inputs.on(handle, name)
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import shlex
 import time
+from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
 
 from simbridge.bench.measuring import free_port
+from simbridge.browser.offers import EventRefused
+from simbridge.browser.playback import Played
 from simbridge.browser.setup import StudioSetup
 from simbridge.browser.studio import Studio
 from simbridge.browser.view import Event
@@ -236,6 +239,104 @@ def test_noise_without_bound_is_said_and_ends_nothing(opened):
     events("change", ("sample_noise", None))
     events.workspace.advance(0.2)
     assert events("goal", events.workspace.goal.translation).problem == {}
+
+
+def test_thousands_of_changes_make_one_new_arm_for_the_newest_values(opened):
+    events = opened("planar3r")
+    sessions = events.studio._sessions
+    for value in range(1000):
+        events.studio._events.put(Event(-1, "change", ("servo_gain", 300.0 + value)))
+        events.studio._events.put(Event(-1, "change", ("speed_scale", 0.5 + 1e-3 * value)))
+
+    events.studio._take_events(0.0)
+    events.until(lambda: events.workspace.arm.setup is events.workspace.setup)
+
+    assert events.workspace.arm.setup.values == {"servo_gain": 1299.0, "speed_scale": pytest.approx(1.499)}
+    assert events.studio._sessions == sessions + 1
+
+
+def test_changes_that_come_one_by_one_are_compiled_only_while_they_are_wanted(opened, monkeypatch):
+    events = opened("planar3r")
+    compiled = []
+    real_compiled = StudioSetup.compiled
+    monkeypatch.setattr(StudioSetup, "compiled", lambda setup: compiled.append(setup) or real_compiled(setup))
+    events.studio._work.submit(time.sleep, 0.5)
+
+    for value in range(100):
+        events.studio._events.put(Event(-1, "change", ("servo_gain", 300.0 + value)))
+        events.studio._take_events(0.0)
+    events.until(lambda: events.workspace.arm.setup is events.workspace.setup)
+
+    assert [setup.values["servo_gain"] for setup in compiled] == [399.0]
+
+
+def test_of_many_presses_of_play_one_run_is_made(opened, monkeypatch):
+    events = opened("planar3r")
+    recorded = []
+    monkeypatch.setattr(Played, "record", lambda *arguments: recorded.append(arguments) or 1 / 0)
+    events.studio._work.submit(time.sleep, 0.5)
+
+    for _ in range(50):
+        events.studio._events.put(Event(-1, "play"))
+        events.studio._take_events(0.0)
+    events.until(lambda: events.workspace.shown.problem)
+
+    assert len(recorded) == 1
+
+
+def test_a_refused_event_is_said_at_its_control_and_logged_once(opened, caplog):
+    events = opened("planar3r")
+    refusal = EventRefused("scenario", "/tmp/evil.py", "one of 9 choices")
+    # The page of which these events are.
+    events.studio.access.driver = -1
+
+    for _ in range(100):
+        events("refused", refusal)
+
+    assert "/tmp/evil.py" in events.workspace.shown.problem["scenario"]
+    assert events.workspace.playback.scenario == "circle"
+    assert len(caplog.records) == 1
+
+
+def test_a_page_whose_controls_are_broken_keeps_the_others_from_nothing(opened, caplog):
+    events = opened("planar3r")
+    broken, whole = MagicMock(), MagicMock()
+    broken.show_values.side_effect = broken.show.side_effect = AttributeError("props")
+    events.studio._pages.update({1: broken, 2: whole})
+
+    events("home")
+    events.studio._describe()
+
+    assert whole.show_curves.called
+    assert len(caplog.records) == 1
+    events.studio._pages.clear()
+
+
+def loaded_run(scenario, directory, cli):
+    """The directory of a run whose settings name a scenario."""
+    assert cli("run", "circle", "--robot", "planar3r", "--out", directory).status == 0
+    settings = directory / "settings.toml"
+    text = settings.read_text()
+    assert 'name = "circle"' in text
+    settings.write_text(text.replace('name = "circle"', f'name = "{scenario}"', 1))
+    return directory
+
+
+def test_a_script_that_a_kept_run_names_is_not_run(opened, cli, tmp_path, short_pages):
+    proof = tmp_path / "proof"
+    script = tmp_path / "holiday.py"
+    script.write_text(f"open({str(proof)!r}, 'w')\ndef scenario(robot):\n    raise SystemExit\n")
+    events = opened("planar3r")
+    events.until(lambda: events.workspace.playback.player, "load", str(loaded_run(script, tmp_path / "run", cli)))
+    assert events.workspace.playback.scenario == str(script)
+
+    # The loaded run is played; with another setting it would be made anew.
+    events("play")
+    events("change", ("servo_gain", 500.0))
+    problem = events.until(lambda: events.workspace.shown.problem, "play")
+
+    assert "not started with" in problem["play"]
+    assert not proof.exists()
 
 
 @pytest.mark.parametrize(("words", "said"), [

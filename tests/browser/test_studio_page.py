@@ -10,11 +10,11 @@ import shlex
 import time
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
 
-import simbridge
 from simbridge.bench.measuring import free_port
 from simbridge.browser.studio import PortInUse, studio
 from simbridge.recording.log_reader import read_log
@@ -344,25 +344,8 @@ def test_the_plots_are_drawn_and_within_the_page_light_and_dark(open_page, ur10,
     assert page.page.evaluate("document.documentElement.scrollWidth") <= size[0] and page.errors == []
 
 
-@pytest.mark.soak
-def test_off_loopback_a_page_acts_only_with_the_token_of_the_terminal(browser):
-    made = simbridge.studio(listen="0.0.0.0", port=free_port())
-    made.url = made.url.replace("0.0.0.0", "127.0.0.1")
-    page = Opened(browser, made)
-    try:
-        page.says("Enter the token")
-        assert made.access.driver is None
-        page.fill("token", "guess")
-        page.says("That is not the token")
-        page.fill("token", made.access.token)
-        wait_for(lambda: made.access.driver == page.number, "the page acts")
-    finally:
-        page.context.close()
-        made.close()
-
-
 def test_a_port_in_use_is_refused_and_no_other_is_taken(ur10, cli):
-    port = int(ur10.url.rpartition(":")[2])
+    port = urlsplit(ur10.url).port
     with pytest.raises(PortInUse, match=str(port)):
         studio(port=port)
     answer = cli("studio", "--port", port, "--no-browser")

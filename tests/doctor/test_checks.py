@@ -235,8 +235,9 @@ def test_a_calibration_file_of_ros_must_place_the_flange_as_the_controller_does(
     )
 
 
-def measured(rtde=0.0003, late=0.0002, missed=0):
-    return computer.NetworkFacts(np.full(20, rtde), np.full(20, 0.001), np.full(1000, late), missed, 0.002)
+def measured(rtde=0.0003, late=0.0002, missed=0, gap=0.002):
+    round_trips = np.full(20, rtde), np.full(20, 0.001)
+    return computer.NetworkFacts(*round_trips, np.full(1000, late), missed, 0.002, np.full(100, gap))
 
 
 def test_a_slow_or_uneven_network_warns():
@@ -254,6 +255,22 @@ def test_lateness_is_relative_to_the_fastest_state_and_gaps_are_missed_states():
     facts = computer.network_facts(np.ones(1), np.ones(1), arrivals, stamps, 0.002)
     assert facts.lateness == pytest.approx([0.0, 0.0, 0.003, 0.0], abs=1e-12)
     assert facts.missed == 2
+
+
+def test_states_in_bursts_warn_of_longer_runs():
+    verdict(computer.check_arrival(measured()), "pass", "2.00 ms", "0 %")
+    verdict(computer.check_arrival(measured(gap=0.012)), "warn", "every 12.00 ms", "17 %", "take longer")
+
+
+def test_states_in_longer_bursts_warn_that_a_run_would_end():
+    verdict(computer.check_arrival(measured(gap=0.05)), "warn", "every 50.00 ms", "80 %", "late_states")
+
+
+def test_states_that_arrive_together_are_one_arrival():
+    stamps = np.array([10.0, 10.002, 10.004, 10.006])
+    arrivals = np.array([5.005, 5.005, 5.015, 5.015])
+    facts = computer.network_facts(np.ones(1), np.ones(1), arrivals, stamps, 0.002)
+    assert facts.gaps == pytest.approx([0.01])
 
 
 COMPUTER = computer.ComputerFacts("6.8.0-rt #1 SMP PREEMPT_RT", True, 99, True, ("performance",), 4)

@@ -46,7 +46,7 @@ def test_an_arm_that_is_ready_passes_with_status_0(cli, controller):
     assert answer.status == 0
     assert json.loads(answer.out)["passed"]
     found = statuses(answer)
-    measured_here = {"round trip", "jitter", "kernel", "priority", "governor", "cores"}
+    measured_here = {"round trip", "jitter", "arrival of states", "kernel", "priority", "governor", "cores"}
     assert {status for check, status in found.items() if check not in measured_here} == {"pass"}
     assert "fail" not in found.values()
 
@@ -72,7 +72,7 @@ def test_a_silent_port_affects_only_the_checks_that_need_it(cli, controller):
         controller.do("mute", port=29999, muted=False)
     assert answer.status == 2
     found = statuses(answer)
-    blind = {"port 29999", "serial number", "remote control", "round trip", "jitter"}
+    blind = {"port 29999", "serial number", "remote control", "round trip", "jitter", "arrival of states"}
     assert {check for check, status in found.items() if status == "fail"} == blind
     assert {found[check] for check in ("model", "robot mode", "registers", "TCP", "calibration")} == {"pass"}
 

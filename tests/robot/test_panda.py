@@ -18,7 +18,8 @@ from simbridge.ik.settings import SOLVERS
 from simbridge.planning.options import Options
 from simbridge.robot.collision import CollisionModel
 from simbridge.robot.kinematics import tool_path
-from simbridge.robot.meshes import MAX_TRIANGLES, coal_hull, drawing_of, read_mesh
+from simbridge.robot.mesh_files import read_mesh
+from simbridge.robot.meshes import MAX_TRIANGLES, coal_hull, drawing_of
 from simbridge.running.run_setup import prepare
 from simbridge.trajectory import MinimumJerk, move, paper_size
 

@@ -16,12 +16,13 @@ import simbridge
 from simbridge.backends.servo_client import ServoProcess
 from simbridge.recording.live_record import read_events, read_inputs
 from simbridge.recording.log_reader import read_log
+from simbridge.recording.run_directory import RunDirectory
 from simbridge.robot.kinematics import tool_path
 from simbridge.running.live_session import NotEngaged
 from simbridge.running.run_setup import prepare
-from simbridge.ur.errors import NotConfirmed, ProtectiveStop
+from simbridge.ur.errors import NotConfirmed, ProtectiveStop, ToolChanged
 from tests.backends.trial import gone
-from tests.controllers import HOME, SPEED_LIMITS, never_moved, realtime_options, tick
+from tests.controllers import HOME, SPEED_LIMITS, never_moved, realtime_options, run_secondary_program, tick
 
 # None of them looks at a page, which takes a second to draw.
 pytestmark = pytest.mark.usefixtures("short_pages")
@@ -135,6 +136,48 @@ def test_with_the_speed_slider_at_zero_the_arm_holds_and_goes_on_when_it_rises(e
         keep(session, 0.7, lambda: session.twist([0.05, 0.0, 0.0, 0.0, 0.0, 0.0]))
         assert session.status.error is None
     assert np.ptp(tool_positions(e_series, rises), axis=0)[0] > 0.01
+
+
+def test_a_payload_that_a_gripper_sets_is_an_event_and_a_cause_and_the_session_goes_on(e_series, tmp_path):
+    with live(e_series, tmp_path / "run") as session:
+        session.engage()
+        keep(session, 0.3, lambda: session.twist([0.05, 0.0, 0.0, 0.0, 0.0, 0.0]))
+        run_secondary_program(e_series, "set_payload(1.5, [0, 0, 0.1])")
+        since = tick(e_series)
+        keep(session, 0.5, lambda: session.twist([0.05, 0.0, 0.0, 0.0, 0.0, 0.0]))
+        causes = session.status.causes
+        assert session.status.error is None
+
+    assert causes == ("payload 1.50 kg",)
+    assert np.ptp(tool_positions(e_series, since), axis=0)[0] > 0.01
+    changes = [event for event in read_events(tmp_path / "run") if event["event"] == "payload"]
+    assert [(change["mass"], change["cog"]) for change in changes] == [(1.5, [0.0, 0.0, 0.1])]
+
+
+def test_after_a_stop_a_session_is_engaged_again_with_the_payload_that_a_gripper_has_set(e_series, tmp_path):
+    with live(e_series, tmp_path / "run") as session:
+        session.engage()
+        run_secondary_program(e_series, "set_payload(1.5, [0, 0, 0.1])")
+        e_series.do("protective_stop")
+        wait_for(lambda: session.status.error is not None, "no error")
+        e_series.set(unlock_delay=0.0)
+
+        session.engage()
+
+        assert session.status.error is None
+
+
+def test_a_tcp_that_is_changed_during_a_session_ends_it_by_name(e_series, tmp_path):
+    with live(e_series, tmp_path / "run") as session:
+        session.engage()
+        keep(session, 0.3, lambda: session.twist([0.05, 0.0, 0.0, 0.0, 0.0, 0.0]))
+        run_secondary_program(e_series, "set_tcp(p[0, 0, 0.05, 0, 0, 0])")
+        wait_for(lambda: session.status.error is not None, "no error")
+        error = session.status.error
+
+    assert isinstance(error, ToolChanged)
+    assert error.what == "TCP"
+    assert RunDirectory.open(tmp_path / "run").summary()["ended_by"]["cause"] == "tool_changed"
 
 
 def test_a_pause_at_the_pendant_disengages(e_series, tmp_path):

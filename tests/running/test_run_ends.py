@@ -140,6 +140,20 @@ def test_a_signal_in_the_evaluation_through_python_is_an_error_and_leaves_the_ha
     assert signal.getsignal(signal.SIGTERM) is before
 
 
+def test_a_stop_while_an_interrupted_run_ends_is_named_alike_everywhere(cli, line, tmp_path, monkeypatch):
+    seen = Ending(shown=["protective_stop"], evidence=["safety mode protective stop"], arm_at_rest=True)
+    monkeypatch.setattr(PyBulletBackend, "ending", seen)
+    monkeypatch.setattr(PyBulletBackend, "move_to", interrupt)
+
+    answer = cli("run", line, "--out", tmp_path / "out")
+
+    assert answer.status == 2
+    assert answer.message.startswith(
+        "The run was interrupted. While it ended, the controller stopped the arm: protective stop"
+    )
+    assert summary_of(tmp_path / "out")["ended_by"]["cause"] == "protective_stop"
+
+
 # The end of a complete run
 
 NOT_VERIFIED = {

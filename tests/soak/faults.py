@@ -24,6 +24,7 @@ import numpy as np
 
 from simbridge.__main__ import main
 from tests.backends.trial import PATIENCE, ProcessTrial
+from tests.controllers import run_secondary_program
 from tests.soak.station import OTHER_CALIBRATION, OTHER_VERSION, Station
 
 # Without a compiler no clock jumps.
@@ -159,6 +160,26 @@ def _garbage(trial: Trial) -> None:
     trial.station.network.garbage(port, to_client=to_client, seed=trial.chance.randrange(10**6))
 
 
+def _bursts(least: float, most: float) -> Callable[[Trial], None]:
+    """States that arrive together, every so many seconds."""
+    return lambda trial: trial.station.network.bursts(trial.chance.uniform(least, most))
+
+
+def _future(trial: Trial) -> None:
+    """A state from the future, one alone or all from now on."""
+    seconds = trial.chance.choice((0.25, 3.0, 5000.0, 9e8, 1e300, float("nan")))
+    trial.station.network.shift_clock(seconds, trial.chance.choice((1, 10**9)))
+
+
+def _clock_back(trial: Trial) -> None:
+    trial.station.network.shift_clock(-trial.chance.uniform(0.5, 60.0), 10**9)
+
+
+def _beside(call: str) -> Callable[[Trial], None]:
+    """A statement of another client, beside the program that runs."""
+    return lambda trial: run_secondary_program(trial.controller, call)
+
+
 def _full_disk(trial: Trial) -> None:
     sizes = [path.stat().st_size for path in trial.out.rglob("*") if path.is_file()]
     most = max(sizes, default=4000) + trial.chance.randrange(20_000)
@@ -220,6 +241,12 @@ FAULTS = [
     Fault("muted", _do("mute", port=30004), LOST),
     Fault("packets delayed", _do("delay", port=30004, seconds=0.02, jitter=0.01), LATE),
     Fault("packets lost and sent again", _hold, LATE, network=True),
+    Fault("states in short bursts", _bursts(0.004, 0.018), LATE, network=True),
+    Fault("states in long bursts", _bursts(0.025, 0.09), (*LATE, "late_states"), network=True),
+    Fault("state from the future", _future, ("implausible_state",), network=True),
+    Fault("clock goes back", _clock_back, ("controller_restarted", "stale_state"), network=True),
+    Fault("TCP changed", _beside("set_tcp(p[0.0, 0.0, 0.05, 0.0, 0.0, 0.0])"), ("tool_changed", "arm_changed")),
+    Fault("payload changed", _beside("set_payload(2.0, [0.0, 0.0, 0.1])"), ("tool_changed", "arm_changed")),
     Fault("garbage", _garbage, (*LOST, "completed", "refused"), network=True),
     Fault("controller frozen briefly", _do("freeze", seconds=0.05), LATE),
     Fault("controller frozen", _do("freeze", seconds=1.0), (*LATE, "connection_lost", "program_replaced")),

@@ -1,4 +1,4 @@
-"""A faulty network: a process between a controller and its clients that holds back, discards or adds bytes."""
+"""A faulty network: a process between a controller and its clients that holds back, discards, adds or changes bytes."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ import multiprocessing
 import random
 import selectors
 import socket
+import struct
 import time
 from multiprocessing.connection import Connection
 from typing import Any
 
 from simbridge.scheduling import ask_for_priority
-from simbridge.ur.tables import DASHBOARD, PRIMARY, REALTIME, RTDE, SECONDARY
+from simbridge.ur.tables import DASHBOARD, PRIMARY, REALTIME, RTDE, RTDE_HEADER, SECONDARY, RtdePackage
 
 _SPAWN = multiprocessing.get_context("spawn")
+# Where a state's first variable is, its timestamp: after the header and the recipe's number.
+_TIMESTAMP = RTDE_HEADER.size + 1
 
 
 class Proxy:
@@ -47,6 +50,14 @@ class Proxy:
         """From now on discard what is sent in a direction; no connection is closed."""
         self._pipe.send(("cut", (to_client, to_controller)))
 
+    def bursts(self, interval: float) -> None:
+        """From now on pass states on only every so many seconds, all that have come until then."""
+        self._pipe.send(("bursts", interval))
+
+    def shift_clock(self, seconds: float, states: int) -> None:
+        """Add seconds to the timestamps of the next states; they need not be finite."""
+        self._pipe.send(("shift_clock", (seconds, states)))
+
     def garbage(self, port: int, *, to_client: bool, seed: int) -> None:
         """Add random bytes to every connection of a port, in one direction."""
         self._pipe.send(("garbage", (port, to_client, seed)))
@@ -62,6 +73,12 @@ class _Network:
         # For each socket: its port, the other end, and whether it is the client's.
         self._ends: dict[socket.socket, tuple[int, socket.socket, bool]] = {}
         self._held_until, self._cut = 0.0, (False, False)
+        # States pass only every so many seconds (0: at once), next at this time, s.
+        self._burst_interval = 0.0
+        self._next_burst = 0.0
+        # What is added to the timestamps of the next states, s, and of how many.
+        self._clock_shift = 0.0
+        self._shifted_states = 0
         for port in (DASHBOARD, PRIMARY, SECONDARY, REALTIME, RTDE):
             listener = socket.create_server((host, port))
             self._selector.register(listener, selectors.EVENT_READ, port)
@@ -71,11 +88,25 @@ class _Network:
         if left > 0.0:
             time.sleep(min(left, 0.001))
             return
+        burst = time.monotonic() >= self._next_burst
+        holding = False
         for key, _ in self._selector.select(0.001):
             if isinstance(key.data, int):
                 self._connect(*key.fileobj.accept(), key.data)  # type: ignore[union-attr]
             elif key.fileobj in self._ends:
-                self._pass_on(key.fileobj)  # type: ignore[arg-type]
+                if self._burst_interval and not burst and self._sends_states(key.fileobj):
+                    holding = True
+                else:
+                    self._pass_on(key.fileobj)  # type: ignore[arg-type]
+        if self._burst_interval and burst:
+            self._next_burst = time.monotonic() + self._burst_interval
+        if holding:
+            time.sleep(0.0005)
+
+    def _sends_states(self, end: Any) -> bool:
+        """Whether a socket is the controller's end of a connection to port 30004."""
+        port, _, is_client = self._ends[end]
+        return port == RTDE and not is_client
 
     def _connect(self, client: socket.socket, _address: Any, port: int) -> None:
         try:
@@ -93,12 +124,29 @@ class _Network:
         _, other, is_client = self._ends[end]
         try:
             data = end.recv(65536)
+            if self._shifted_states and self._sends_states(end):
+                data = self._with_shifted_clock(data)
             if data and not self._cut[is_client]:
                 other.sendall(data)
         except OSError:
             data = b""
         if not data:
             self._close(end)
+
+    def _with_shifted_clock(self, data: bytes) -> bytes:
+        """Whole packages as they were received, the timestamps of the states among them shifted."""
+        changed = bytearray(data)
+        begin = 0
+        while begin + _TIMESTAMP + 8 <= len(changed) and self._shifted_states:
+            size, kind = RTDE_HEADER.unpack_from(changed, begin)
+            if size < RTDE_HEADER.size:
+                break
+            if kind == RtdePackage.DATA:
+                (timestamp,) = struct.unpack_from(">d", changed, begin + _TIMESTAMP)
+                struct.pack_into(">d", changed, begin + _TIMESTAMP, timestamp + self._clock_shift)
+                self._shifted_states -= 1
+            begin += size
+        return bytes(changed)
 
     def _close(self, end: socket.socket) -> None:
         _, other, _ = self._ends[end]
@@ -112,6 +160,10 @@ class _Network:
             self._held_until = time.monotonic() + how
         elif what == "cut":
             self._cut = how
+        elif what == "bursts":
+            self._burst_interval = how
+        elif what == "shift_clock":
+            self._clock_shift, self._shifted_states = how
         elif what == "garbage":
             wanted, to_client, seed = how
             for end, (port, _, is_client) in list(self._ends.items()):
@@ -120,6 +172,8 @@ class _Network:
                         end.sendall(random.Random(seed).randbytes(1 + seed % 300))
         else:
             self._held_until, self._cut = 0.0, (False, False)
+            self._burst_interval = 0.0
+            self._shifted_states = 0
             while self._ends:
                 self._close(next(iter(self._ends)))
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from simbridge.emulator.handle import Emulator, Recorded
-from tests.controllers import CALIBRATION, EMULATOR_PRIORITY, HOME, SPEED_LIMITS
+from tests.controllers import CALIBRATION, EMULATOR_PRIORITY, HOME, NO_TOOL, SPEED_LIMITS
 from tests.soak.proxy import Proxy
 
 POLYSCOPE = {"ur10e": "5.12", "ur10": "3.15"}
@@ -118,6 +118,8 @@ class Station:
             time.sleep(PROTECTIVE)
         self.do("release_safety")
         self.do("stop_program")
+        assert self._emulator is not None
+        self._emulator.set(**NO_TOOL)
         self.do("power_on_and_release")
         deadline = time.monotonic() + 15.0
         while self.state()["robot_mode"] != "RUNNING":

@@ -32,9 +32,9 @@ def drag(seconds: float) -> list[str]:
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as served:
             try:
                 assert served.stdout is not None
-                served.stdout.readline()
+                url = served.stdout.readline().removeprefix("Studio: ").strip()
                 page = browser.new_page(viewport=SIZE)
-                page.goto(f"http://127.0.0.1:{port}")
+                page.goto(url)
                 measured, goals = _dragged(page, served.pid, seconds)
             finally:
                 served.terminate()

@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -378,6 +379,15 @@ def test_a_cluster_that_does_not_answer_is_named(monkeypatch):
     monkeypatch.setattr(engine, "PATIENCE", 0.5)
     with pytest.raises(engine.ClusterUnreachable, match=r"tcp://127\.0\.0\.1:9"):
         engine.Cluster("tcp://127.0.0.1:9")
+
+
+def test_a_server_that_takes_the_connection_and_says_nothing_is_named(monkeypatch):
+    monkeypatch.setattr(engine, "PATIENCE", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
+
+        with pytest.raises(engine.ClusterUnreachable, match=r"there was no answer within 0\.5 s"):
+            engine.Cluster(address)
 
 
 def test_names_come_from_the_registries(monkeypatch):

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simbridge.errors import InputFileError, InvalidParameter, UnknownName
-from simbridge.teleop.device import AXES, TeleopOptions, read_lock, read_token
+from simbridge.errors import InvalidParameter, UnknownName
+from simbridge.teleop.device import AXES, TeleopOptions, read_lock
 
 DEFLECTION = st.floats(-1.0, 1.0)
 SIX = st.tuples(*[DEFLECTION] * 6)
@@ -134,11 +134,3 @@ def test_the_dead_man_button_does_not_engage_too():
     assert TeleopOptions(dead_man_button=4).buttons(1, 2) == (4, 2)
     with pytest.raises(InvalidParameter, match="another than the dead-man button"):
         TeleopOptions(dead_man_button=2).buttons(1, 2)
-
-
-def test_the_token_is_read_from_a_file_and_shown_nowhere(tmp_path):
-    (tmp_path / "token").write_text(" not-for-others\n")
-    options = TeleopOptions(token=read_token(str(tmp_path / "token")), listen="0.0.0.0")
-    assert options.token == "not-for-others" and "not-for-others" not in repr(options)
-    with pytest.raises(InputFileError):
-        read_token(str(tmp_path / "missing"))

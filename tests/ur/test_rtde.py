@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simbridge.ur.errors import ConnectionLost, UnsupportedController
+from simbridge.ur.errors import ConnectionLost, ImplausibleState, UnsupportedController
 from simbridge.ur.packages import PackageBuffer
 from simbridge.ur.rtde import Recipe, RtdeConnection, RtdeReader, frame
 from tests.controllers import loopback
@@ -259,8 +259,9 @@ def test_a_state_with_a_number_that_no_arm_has_ends_reading_and_names_the_field(
     values = [1.0, *Q]
     values[{"timestamp": 0, "actual_q": 4}[field]] = number
     stream = data(1.0) + frame(ord("U"), b"\x01" + struct.pack(">7dI", *values, 2))
-    with reading(stream=stream) as reader, pytest.raises(ConnectionLost, match=f"a state is malformed: {field} is "):
+    with reading(stream=stream) as reader, pytest.raises(ImplausibleState, match="which no arm has") as raised:
         all_of(reader, 2)
+    assert raised.value.field == field
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from multiprocessing.connection import Connection, Pipe
 
 from simbridge.emulator.errors import ScriptSyntaxError
 from simbridge.emulator.urscript.compiler import Builtin, Code, compile_script
+from simbridge.lifeline import end_with_parent, lifeline_environment
 
 MAX_SECONDS = 10  # of processor time, for one script
 MAX_MEMORY = 1 << 29  # bytes
@@ -128,7 +129,12 @@ class Compiler:
             with remote:
                 arguments = [str(number) for number in (remote.fileno(), self._seconds, self._memory)]
                 command = [sys.executable, "-m", __name__, *arguments]
-                self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=[remote.fileno()])
+                self._process = subprocess.Popen(
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    pass_fds=[remote.fileno()],
+                    env={**os.environ, **lifeline_environment()},
+                )
         return self._connection
 
     def _end_process(self) -> None:
@@ -158,6 +164,7 @@ def _answer(source: str, builtins: Mapping[str, Builtin]) -> Code | Refusal:
 
 def main(connection: Connection, seconds: int, memory: int) -> None:
     """Answer until the connection ends. A script that takes too long ends the process."""
+    end_with_parent()
     # Ctrl-C in a terminal is for the controller, which then closes the connection.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.nice(5)

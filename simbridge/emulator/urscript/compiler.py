@@ -33,6 +33,8 @@ from simbridge.emulator.urscript.values import MAX_ELEMENTS, MAX_INTEGER
 
 FILE_NAME = "<urscript>"
 CALL_COST = 3  # of a call, in units of a tick's budget: 1 is about 0.1 microseconds
+# The most that a statement may cost, in the same units: it is not interrupted, and a tick must not wait for it.
+MAX_STATEMENT_COST = 100_000
 _CHUNK = 200  # about the cost in which long code without a loop is charged
 _HELPERS = {
     "+": "_add", "-": "_subtract", "*": "_multiply", "/": "_divide", "%": "_modulo", "==": "_equal", "!=": "_unequal",
@@ -178,6 +180,7 @@ class _Writer:
             for parameter, default in defaults.items():
                 if default:
                     with self._block(f"if {parameter} is _UNSET:"):
+                        self._chunk([], self._cost(default))
                         self._put(f"{parameter} = {self._expression(default)}")
             if not name:
                 self._statements(body)
@@ -222,6 +225,10 @@ class _Writer:
                 cost += self._builtins[name].cost if known else CALL_COST
             elif node.data not in _FREE and literal(node) is None:
                 cost += 1
+        if cost > MAX_STATEMENT_COST:
+            word = first_word(statement)
+            reason = "this statement takes too long in one piece; split it"
+            raise ScriptSyntaxError(reason, line=word.line, column=word.column)
         return cost
 
     # Statements

@@ -18,6 +18,7 @@ from simbridge.emulator.arm import frame_of, pose_of
 from simbridge.emulator.errors import RuntimeFault
 from simbridge.emulator.urscript.compiler import CALL_COST, Builtin
 from simbridge.emulator.urscript.values import (
+    COPIED,
     MAX_ELEMENTS,
     Pose,
     Struct,
@@ -39,10 +40,14 @@ _COSTS = {
     " get_target_tcp_speed get_tcp_force get_tcp_offset get_target_waypoint force is_steady",
     200: "get_forward_kin get_actual_tool_flange_pose pose_trans pose_inv pose_add pose_sub pose_dist point_dist"
     " rpy2rotvec rotvec2rpy tool_contact force_mode get_rtde_value set_payload set_target_payload set_gravity",
+    50: "integer_to_binary_list binary_list_to_integer str_find to_num eip_reader_factory eip_writer_factory",
+    100: "textmsg popup",
     500: "get_jacobian get_mass_matrix get_coriolis_and_centrifugal_torques set_tcp wrench_trans interpolate_pose"
     " freedrive_mode freedrive_mode_no_incorrect_payload_check teach_mode",
-    1000: "get_jacobian_time_derivative",
+    1000: "get_jacobian_time_derivative socket_open rpc_factory",
 }  # fmt: skip
+_LARGEST_SHARE = 1e6  # of the way between two poses
+_PER_NUMBER = 5  # of a list that is read into an array and returned
 COSTS = {name: cost for cost, names in _COSTS.items() for name in names.split()}
 
 
@@ -124,11 +129,13 @@ def _integer(value: Any) -> int:
     return int(number)
 
 
-def _text(thread: Any, value: Any) -> str:
-    if type(value) is str:
-        return value
+def text_of(thread: Any, value: Any) -> str:
+    """A value as text; a long one is charged to the thread."""
     text = to_text(value)
-    thread.charge(len(text))
+    cost = len(text) >> COPIED if type(value) is str else len(text)
+    # Short ones are part of what the call costs.
+    if cost > CALL_COST:
+        thread.charge(cost)
     return text
 
 
@@ -207,12 +214,15 @@ class Library(FunctionGroup):
         return made
 
     def do_to_str(self, thread: Any, val: Any) -> str:
-        return bounded(_text(thread, val))
+        return bounded(text_of(thread, val))
 
     def do_str_cat(self, thread: Any, op1: Any, op2: Any) -> str:
-        return bounded(_text(thread, op1) + _text(thread, op2))
+        return bounded(text_of(thread, op1) + text_of(thread, op2))
 
-    def do_to_num(self, _thread: Any, str: str) -> int | float:
+    def do_to_num(self, thread: Any, str: str) -> int | float:
+        if isinstance(str, tuple):
+            raise RuntimeFault(f"{kind_of(str)} is not a number.")
+        thread.charge(len(text_of(thread, str)))
         try:
             number = float(str)
         except (TypeError, ValueError):
@@ -227,20 +237,23 @@ class Library(FunctionGroup):
             raise RuntimeFault(f"There is no character {i} in {kind_of(src)}.")
         return src[i]
 
-    def do_str_sub(self, _thread: Any, src: str, index: int, len: int = -1) -> str:
+    def do_str_sub(self, thread: Any, src: str, index: int, len: int = -1) -> str:
         i, count = _integer(index), _integer(len)
-        if not isinstance(src, str) or not 0 <= i <= self.do_length(_thread, src):
+        if not isinstance(src, str) or not 0 <= i <= self.do_length(thread, src):
             raise RuntimeFault(f"There is no character {i} in {kind_of(src)}.")
-        return src[i:] if count < 0 else src[i : i + count]
+        part = src[i:] if count < 0 else src[i : i + count]
+        return text_of(thread, part)
 
-    def do_str_find(self, _thread: Any, src: str, target: str, start_from: int = 0) -> int:
-        return str(src).find(str(target), max(_integer(start_from), 0))
+    def do_str_find(self, thread: Any, src: str, target: str, start_from: int = 0) -> int:
+        text, wanted = text_of(thread, src), text_of(thread, target)
+        return text.find(wanted, max(_integer(start_from), 0))
 
     def do_str_empty(self, _thread: Any, str: str) -> bool:
         return self.do_length(_thread, str) == 0
 
     def do_integer_to_binary_list(self, _thread: Any, x: int) -> tuple[bool, ...]:
-        return tuple(bool(_integer(x) >> i & 1) for i in range(32))
+        number = _integer(x)
+        return tuple(bool(number >> i & 1) for i in range(32))
 
     def do_binary_list_to_integer(self, _thread: Any, bits: Any) -> int:
         if not isinstance(bits, tuple) or len(bits) > 32:
@@ -271,6 +284,8 @@ class Library(FunctionGroup):
 
     def do_interpolate_pose(self, _thread: Any, p_from: Any, p_to: Any, alpha: float) -> Pose:
         a, b = _frame("p_from", p_from), _frame("p_to", p_to)
+        if abs(number("alpha", alpha)) > _LARGEST_SHARE:
+            raise InvalidParameter("alpha", short(alpha), f"from {-_LARGEST_SHARE:g} to {_LARGEST_SHARE:g}")
         rotation = pin.exp3(alpha * pin.log3(b.rotation @ a.rotation.T)) @ a.rotation
         return as_pose(pose_of(pin.SE3(rotation, a.translation + alpha * (b.translation - a.translation))))
 
@@ -287,13 +302,17 @@ class Library(FunctionGroup):
         return as_list(pin.rpy.matrixToRpy(pin.exp3(numbers("rotation_vector", rotation_vector, 3))))
 
     def do_normalize(self, thread: Any, v: Any) -> list[float]:
-        vector = numbers("v", v, len(v) if isinstance(v, tuple) else 0, most=1e150)
+        count = len(v) if isinstance(v, tuple) else 0
+        thread.charge(_PER_NUMBER * count)
+        vector = numbers("v", v, count, most=1e150)
         length = float(np.linalg.norm(vector))
         if length == 0.0:
             raise InvalidParameter("v", short(v), "a list of numbers that are not all zero")
         return as_list(vector / length)
 
-    def do_transpose(self, _thread: Any, m: Any) -> Any:
+    def do_transpose(self, thread: Any, m: Any) -> Any:
+        if isinstance(m, tuple):
+            thread.charge(_PER_NUMBER * check_size(m))
         if isinstance(m, tuple) and not any(isinstance(row, tuple) for row in m):
             return [[value] for value in m]
         return [list(column) for column in zip(*_rows(m).tolist(), strict=True)]
@@ -301,6 +320,8 @@ class Library(FunctionGroup):
     def do_inv(self, thread: Any, m: Any) -> Any:
         if isinstance(m, Pose):
             return self.do_pose_inv(thread, m)
+        if isinstance(m, tuple):
+            thread.charge(_PER_NUMBER * check_size(m))
         matrix = _rows(m)
         thread.charge(len(matrix) ** 3)
         if matrix.shape[0] != matrix.shape[1] or np.linalg.matrix_rank(matrix) < len(matrix):

@@ -157,6 +157,8 @@ MAX_PRODUCTS = 10_000
 # Costs in units of the budget: an operation on one element, and a list by itself.
 _PER_ELEMENT = 2
 _PER_LIST = 6
+# A character or an element that is only copied or compared costs one unit in 2 to this power.
+COPIED = 4
 _LISTS, _NESTED, _NUMBERS = (tuple, Pose), (tuple, Struct), (int, float)
 
 
@@ -205,6 +207,7 @@ class Operators:
                     return self._product(a, b)
                 return self._vector(apply, a, b, sign)
             if kind_a is str and kind_b is str and sign == "+":
+                self._budget[0] -= (len(a) + len(b)) >> COPIED
                 return bounded(a + b)
             raise RuntimeFault(f"'{sign}' cannot be applied to {kind_of(a)} and {kind_of(b)}.")
 
@@ -251,6 +254,10 @@ class Operators:
         """a == b, for any values."""
         if type(a) is tuple and type(b) is tuple:
             self._budget[0] -= check_size(a)
+        elif type(a) is str and type(b) is str:
+            self._budget[0] -= len(a) >> COPIED
+        elif type(a) is Struct and type(b) is Struct:
+            self._budget[0] -= a.size
         return bool(a == b)
 
     def unequal(self, a: Any, b: Any) -> bool:
@@ -295,7 +302,7 @@ class Operators:
         index = _checked_index(values, path[0])
         if len(path) > 1:
             item = self.with_item(path[1:], item, values[index])
-        self._budget[0] -= len(values) >> 4
+        self._budget[0] -= len(values) >> COPIED
         changed = (*values[:index], item, *values[index + 1 :])
         if type(values) is Pose:
             return Pose(changed)

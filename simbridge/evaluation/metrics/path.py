@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TypedDict
+from typing import NamedTuple, TypedDict
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from simbridge.evaluation.metrics.samples import PositionStatistics, column, rms, rows, stamps, statistics
 from simbridge.ik.kernels.compile import kernel_of
@@ -94,7 +94,7 @@ def contour_error(
     length = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(corners, axis=0), axis=1))])
     distance, place = np.empty(len(points)), np.empty(len(points))
     search = kernel_of(_nearest_places, "contour error")
-    search(corners, length, points, np.interp(near, times, length), distance, place)
+    search(corners, length, _bound_blocks(corners), points, np.interp(near, times, length), distance, place)
     lag = np.interp(at, times, length) - place
     return ContourError(distance, place, lag, _lag_time(times, length, at, near, place, lag))
 
@@ -116,51 +116,130 @@ def _lag_time(times: Array, length: Array, due: Array, near: Array, place: Array
     return np.where(clear, lag_time, np.nan)
 
 
-def _nearest_places(
-    corners: Array, length: Array, points: Array, expected: Array, distances: Array, places: Array
-) -> None:
-    """Distances (T,) of points (T, 3) from the polyline, and the places (T,) on it: the last two, filled.
+class BlockBounds(NamedTuple):
+    """Boxes around blocks of the path's pieces, by which a search passes over what is too far away.
 
-    From the expected place outwards, both ways. Along a path the distance changes by no more than the length that is
-    gone, so where a corner is farther than the best by some length, that length of path is passed over unseen.
+    A block of level k, from 1, has 2**k pieces, the first of which is a multiple of 2**k; the last may have fewer.
+
+    Attributes:
+        low, high: The corners of the boxes (B, 3), m, of all levels, one after the other.
+        first: The index of each level's first box (K + 1,); that of level 0, which has none, counts as 0.
     """
-    last = corners.shape[0] - 1
+
+    low: Array
+    high: Array
+    first: NDArray[np.int64]
+
+
+def _bound_blocks(corners: Array) -> BlockBounds:
+    """The boxes around the blocks of the pieces between corners (M, 3), m."""
+    low = np.minimum(corners[:-1], corners[1:])
+    high = np.maximum(corners[:-1], corners[1:])
+    lows, highs, first = [np.empty((0, 3))], [np.empty((0, 3))], [0, 0]
+    while len(low) > 1:
+        # An odd number of blocks: the last one is a pair by itself.
+        pairs = np.arange(0, len(low), 2)
+        partners = np.minimum(pairs + 1, len(low) - 1)
+        low = np.minimum(low[pairs], low[partners])
+        high = np.maximum(high[pairs], high[partners])
+        lows.append(low)
+        highs.append(high)
+        first.append(first[-1] + len(low))
+    return BlockBounds(np.concatenate(lows), np.concatenate(highs), np.array(first[:-1]))
+
+
+def _nearest_places(
+    corners: Array, length: Array, blocks: BlockBounds, points: Array, expected: Array, distances: Array, places: Array
+) -> None:
+    """Find the nearest place on the polyline to each point, around where it is expected.
+
+    Args:
+        corners: Of the polyline (M, 3), m.
+        length: Of the polyline up to each corner (M,), m.
+        blocks: Boxes around its pieces.
+        points: (T, 3), m.
+        expected: Where the search for each point begins (T,), m along the polyline.
+        distances: Filled with the distances of the points from the polyline (T,), m.
+        places: Filled with the places of the nearest points on it (T,), m along it.
+    """
+    pieces = corners.shape[0] - 1
     for k in range(points.shape[0]):
-        p, place = _row(points, k), expected[k]
-        home = max(0, min(_corner_before(length, place), last - 1))
-        # A path of one corner is a piece of no length.
-        end = min(home + 1, last)
+        point = _row(points, k)
+
+        # Begin at the expected place. A path of one corner is a piece of no length.
+        place = expected[k]
+        home = max(0, min(_corner_before(length, place), pieces - 1))
+        end = min(home + 1, pieces)
         step = length[end] - length[home]
         part = (place - length[home]) / step if step > 0.0 else 0.0
-        best = _distance(p, _between(_row(corners, home), _row(corners, end), part))
-        low, high = place - REACH * best, place + REACH * best
-        for way in (1, -1):
-            j = home
-            while 0 <= j < last:
-                start, stop = length[j], length[j + 1]
-                if start > high or stop < low:
-                    break
-                a, b = _row(corners, j), _row(corners, j + 1)
-                near, where = _on_piece(p, a, b, start, stop, low, high)
+        best = _distance(point, _between(_row(corners, home), _row(corners, end), part))
+        low = place - REACH * best
+        high = place + REACH * best
+
+        # Forwards as far as the search reaches, then backwards.
+        j = home
+        while j < pieces and length[j] <= high:
+            skipped = _count_far_pieces(blocks, point, j, 1, best - TIE)
+            if skipped == 0:
+                near, where = _on_piece(corners, length, point, j, low, high)
                 if near < best - TIE:
                     best, place = near, where
-                free = _distance(p, b if way > 0 else a) - best
-                j += way
-                if 0 <= j < last and free > length[j + 1] - length[j]:
-                    beyond = _corner_before(length, stop + free if way > 0 else start - free)
-                    j = max(j, beyond) if way > 0 else min(j, beyond)
-        distances[k], places[k] = best, place
+            j += max(skipped, 1)
+        j = home - 1
+        while j >= 0 and length[j + 1] >= low:
+            skipped = _count_far_pieces(blocks, point, j, -1, best - TIE)
+            if skipped == 0:
+                near, where = _on_piece(corners, length, point, j, low, high)
+                if near < best - TIE:
+                    best, place = near, where
+            j -= max(skipped, 1)
+
+        distances[k] = best
+        places[k] = place
 
 
-def _on_piece(p: Point, a: Point, b: Point, start: float, stop: float, low: float, high: float) -> tuple[float, float]:
-    """Distance to, and place on, the piece from corner a to b, at start and stop, as far as it is from low to high."""
+def _count_far_pieces(blocks: BlockBounds, point: Point, piece: int, way: int, distance: float) -> int:
+    """How many pieces from this one on, forwards (way 1) or backwards (-1), are known to be no nearer than a distance.
+
+    They are those of the largest block that begins, or ends, at the piece and whose box is as far away.
+    """
+    # Blocks that end at a piece begin before it.
+    begin = piece if way > 0 else piece + 1
+    count = 0
+    size = 2
+    for level in range(1, blocks.first.shape[0]):
+        if begin % size != 0:
+            break
+        block = begin // size if way > 0 else begin // size - 1
+        if _distance_to_box(blocks, point, blocks.first[level] + block) < distance:
+            break
+        count = size
+        size *= 2
+    return count
+
+
+def _distance_to_box(blocks: BlockBounds, point: Point, box: int) -> float:
+    x = max(blocks.low[box, 0] - point[0], point[0] - blocks.high[box, 0], 0.0)
+    y = max(blocks.low[box, 1] - point[1], point[1] - blocks.high[box, 1], 0.0)
+    z = max(blocks.low[box, 2] - point[2], point[2] - blocks.high[box, 2], 0.0)
+    return math.sqrt(x * x + y * y + z * z)
+
+
+def _on_piece(corners: Array, length: Array, point: Point, piece: int, low: float, high: float) -> tuple[float, float]:
+    """Distance of a point to a piece of the polyline, and the nearest place on it, as far as it is from low to high."""
+    start, stop = length[piece], length[piece + 1]
+    a, b = _row(corners, piece), _row(corners, piece + 1)
     step = stop - start
     if step <= 0.0:
-        return _distance(p, a), start
-    along = (p[0] - a[0]) * (b[0] - a[0]) + (p[1] - a[1]) * (b[1] - a[1]) + (p[2] - a[2]) * (b[2] - a[2])
-    along = max(min(along / step, min(step, high - start)), max(0.0, low - start))
+        return _distance(point, a), start
+
+    # The projection on the piece, within its ends and the reach of the search.
+    dot = (point[0] - a[0]) * (b[0] - a[0]) + (point[1] - a[1]) * (b[1] - a[1]) + (point[2] - a[2]) * (b[2] - a[2])
+    along = max(min(dot / step, min(step, high - start)), max(0.0, low - start))
+
     # The corner itself, not the sum that rounds: instants are looked up by it.
-    return _distance(p, _between(a, b, along / step)), stop if along >= step else start + along
+    place = stop if along >= step else start + along
+    return _distance(point, _between(a, b, along / step)), place
 
 
 def _corner_before(length: Array, place: float) -> int:

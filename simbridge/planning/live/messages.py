@@ -14,8 +14,9 @@ import numpy as np
 
 from simbridge.errors import InvalidParameter, UnknownName
 from simbridge.ik.targets import as_joints, as_pose
+from simbridge.quoting import as_text
 from simbridge.robot.pose import Array, error
-from simbridge.robot.robot import vector
+from simbridge.robot.robot import floats, vector
 
 Kind = Literal["pose", "twist", "jog", "joints", "follow", "follow_joints"]
 TwistFrame = Literal["base_link", "base", "tool"]
@@ -25,6 +26,8 @@ FRAMES: tuple[TwistFrame, ...] = get_args(TwistFrame)
 LONGEST_CHUNK = 512
 # It ends at most so long after it is given, s: what gives it may hang, and the arm must not go on for long.
 LONGEST_AHEAD = 5.0
+MAX_INPUT = 1e6
+"""The largest number of an input: m, m/s and rad/s; for joint positions `MAX_JOINT` is the same, rad."""
 # Numbers of a row before its values: see `Input.row`.
 _HEAD = 7
 
@@ -73,25 +76,44 @@ def longest_row(n: int) -> int:
     return _HEAD + LONGEST_CHUNK * (1 + max(n, 7))
 
 
+def pose_values(target: Any) -> Array:
+    """A target as a pose (7,).
+
+    Raises:
+        InvalidParameter: It is no pose, or farther away than `MAX_INPUT`.
+    """
+    pose = as_pose(target)
+    if not np.abs(pose[:3]).max() <= MAX_INPUT:
+        raise InvalidParameter("target", pose.tolist(), f"at most {MAX_INPUT:g} m away along each axis")
+    return pose
+
+
 def twist_values(twist: Any, frame: str) -> Array:
     """A twist (6,): m/s and rad/s of the TCP, in the axes of a frame.
 
     Raises:
-        InvalidParameter: It is not six finite numbers.
+        InvalidParameter: It is not six finite numbers, or one is beyond `MAX_INPUT`.
         UnknownName: There is no such frame.
     """
-    if frame not in FRAMES:
-        raise UnknownName("frame of a twist", str(frame), FRAMES)
-    return vector("twist", twist, 6)
+    if not isinstance(frame, str) or frame not in FRAMES:
+        raise UnknownName("frame of a twist", as_text(frame), FRAMES)
+    return _velocities("twist", twist, 6)
 
 
 def jog_values(velocity: Any, n: int) -> Array:
     """Joint velocities (n,), rad/s.
 
     Raises:
-        InvalidParameter: They are not n finite numbers.
+        InvalidParameter: They are not n finite numbers, or one is beyond `MAX_INPUT`.
     """
-    return vector("array of joint velocities", velocity, n)
+    return _velocities("array of joint velocities", velocity, n)
+
+
+def _velocities(name: str, values: Any, length: int) -> Array:
+    velocities = vector(name, values, length)
+    if not np.abs(velocities).max() <= MAX_INPUT:
+        raise InvalidParameter(name, velocities.tolist(), f"{length} finite numbers, none beyond {MAX_INPUT:g}")
+    return velocities
 
 
 def chunk_kind(targets: Any, n: int) -> Kind:
@@ -99,10 +121,12 @@ def chunk_kind(targets: Any, n: int) -> Kind:
 
     With seven joints a row of seven numbers is joint positions; poses are then given as pinocchio.SE3.
     """
+    # What was given may be anything, and fail in any way.
     try:
-        return "follow_joints" if np.shape(targets[0]) == (n,) else "follow"
-    except (TypeError, ValueError, IndexError, KeyError):
+        shape = np.shape(targets[0])
+    except Exception:
         return "follow"
+    return "follow_joints" if shape == (n,) else "follow"
 
 
 def chunk_values(times: Any, targets: Any, n: int, max_jump: tuple[float, float] = (np.inf, np.inf)) -> Array:
@@ -113,24 +137,23 @@ def chunk_values(times: Any, targets: Any, n: int, max_jump: tuple[float, float]
             positions, or further than `max_jump`, m and rad, from the one before.
     """
     try:
-        stamps = np.array(times, dtype=float)
+        stamps, count = floats(times), len(targets)
     except (TypeError, ValueError):
-        stamps = np.empty((0, 0))
-    count = len(targets) if hasattr(targets, "__len__") else -1
-    increasing = stamps.ndim == 1 and bool(((stamps >= 0.0) & (stamps <= LONGEST_AHEAD)).all())
-    increasing = increasing and bool((np.diff(stamps) > 0.0).all())
-    if not increasing or not 0 < len(stamps) <= LONGEST_CHUNK or len(stamps) != count:
+        stamps, count = np.empty((0, 0)), -1
+    in_order = stamps.ndim == 1 and bool((np.diff(stamps) > 0.0).all())
+    in_time = bool(((stamps >= 0.0) & (stamps <= LONGEST_AHEAD)).all())
+    if not in_order or not in_time or not 0 < len(stamps) <= LONGEST_CHUNK or len(stamps) != count:
         needed = (
             f"1 to {LONGEST_CHUNK} increasing times in s from now, at most {LONGEST_AHEAD:g} s, one for each pose "
             "or row of joint positions"
         )
         # They may be hundreds.
-        given = (
-            f"{len(stamps)} times, {stamps.min():g} to {stamps.max():g} s, and {count} rows" if stamps.size else times
-        )
-        raise InvalidParameter("chunk", given, needed)
+        shown = as_text(times)
+        if stamps.ndim == 1 and len(stamps):
+            shown = f"{len(stamps)} times, {stamps.min():g} to {stamps.max():g} s, and {count} rows"
+        raise InvalidParameter("chunk", shown, needed)
     in_joints = chunk_kind(targets, n) == "follow_joints"
-    rows = [as_joints(target, n) if in_joints else as_pose(target) for target in targets]
+    rows = [as_joints(target, n) if in_joints else pose_values(target) for target in targets]
     values = np.array(rows)
     _check_steps(values, in_joints, max_jump)
     return np.column_stack([stamps, values])
@@ -239,14 +262,20 @@ _SHOWN = {
     "solver": (1e3, "{:.1f} ms"),
     "speed_slider": (1.0, "{:.2f}"),
     "late_commands": (1.0, "{:.2f}"),
+    "payload": (1.0, "{:.2f} kg"),  # that the controller has, another than at the begin
     "not_engaged": (1.0, ""),
     "halted": (1.0, ""),
     "disengaged": (1.0, ""),
     "paused": (1.0, ""),
+    "loop": (1.0, "{:.2f} s"),  # since the loop began its last period
 }
 NAMES = tuple(_SHOWN)
-STOPS = ("solver", "stale", "halted", "disengaged", "paused")
+STOPS = ("solver", "loop", "stale", "halted", "disengaged", "paused")
 """Causes for which the arm brakes or stands; the others slow it down, or refuse an input."""
+
+
+STANDSTILL = 0.1
+"""A loop that has begun no period for this long, s, stands still: on a controller the script's watchdog ends."""
 
 
 class Cause(NamedTuple):

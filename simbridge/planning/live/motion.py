@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import pinocchio as pin
 
+from simbridge.ik.faults import checked_answer, named_failures
 from simbridge.ik.solver import Solver
 from simbridge.ik.targets import freed
 from simbridge.planning.limiter import Limiter
@@ -79,6 +80,9 @@ class LiveMotion:
         collisions: With its obstacles; by default only the arm's own.
         max_tool_speed: m/s; the robot's by default.
         preview: Whether chunks are followed one lag of the servo law ahead.
+
+    Attributes:
+        solving: (1,): 1 while the solver is at work, else 0. It may be in memory that another process reads.
     """
 
     def __init__(
@@ -104,6 +108,7 @@ class LiveMotion:
         braking = float(most.velocity.max()) / most.acceleration
         self._approach = Approach(robot, collisions or CollisionModel(robot), period, solver.task, braking)
         self._data, self._tcp = robot.model.createData(), robot.model.getFrameId("tcp")
+        self.solving = np.zeros(1)
         self.engagement, self.phase = 0, Phase.IDLE
         self._ignored = self._seen = 0
         self._refusal: tuple[float, Cause] | None = None
@@ -265,12 +270,28 @@ class LiveMotion:
                 # The solver may have gone on to where the arm cannot follow, such as beyond a singularity.
                 self._solver.reset(self._setpoint)
                 self._restarted = self._target
-        solution = self._solver.step(self._target)
+        solution = self._step_solver()
         wanted = aim.settled(now, solution, self._residual(solution, self._target))
         if aim.given_up is not None:
             # From there the solver goes on when the target moves.
             self._solver.reset(wanted)
         return wanted
+
+    def _step_solver(self) -> Array:
+        """The solution (n,), rad, for the target of this period.
+
+        Raises:
+            ForeignSolverError: A custom solver failed.
+            InvalidParameter: Its answer is no joint positions.
+        """
+        solver = self._solver
+        self.solving[0] = 1.0
+        try:
+            with named_failures(solver):
+                answer = solver.step(self._target)
+        finally:
+            self.solving[0] = 0.0
+        return checked_answer(solver.name, answer, self._robot.n)
 
     def _slower(self, q: Array, proposed: Array) -> float:
         assert self._aim is not None

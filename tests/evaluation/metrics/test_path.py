@@ -203,3 +203,40 @@ def test_read_only_positions_are_measured_as_others_are() -> None:
     corners = np.array(CORNERS)
     corners.setflags(write=False)
     np.testing.assert_array_equal(contour_error(TIMES, corners, [1.0, 1.1], points).distance, expected)
+
+
+# Where an arm stands still, or trembles, most pieces of the path lie in one place. A search that looked at each of them
+# for each sample would take hours for these, so the tests would not end.
+MANY = 200_000
+
+
+def test_a_long_rest_is_searched_in_little_time() -> None:
+    t = 0.002 * np.arange(MANY)
+    path = np.tile(CORNERS[0], (MANY, 1))
+    path[-1000:, 0] += np.linspace(0.0, 0.1, 1000)
+
+    contour = contour_error(t, path, t, path + np.array([0.0, 1e-4, 0.0]))
+
+    np.testing.assert_allclose(contour.distance, 1e-4, atol=1e-9)
+    assert contour.place[0] == 0.0
+
+
+def test_a_long_rest_that_trembles_by_less_than_a_tie_is_searched_in_little_time() -> None:
+    t = 0.002 * np.arange(MANY)
+    path = CORNERS[0] + 1e-10 * np.random.default_rng(1).normal(size=(MANY, 3))
+
+    contour = contour_error(t, path, t, np.tile(CORNERS[0] + np.array([0.0, 1e-4, 0.0]), (MANY, 1)))
+
+    np.testing.assert_allclose(contour.distance, 1e-4, atol=2e-9)
+
+
+def test_rests_within_a_motion_change_no_distance() -> None:
+    t = np.arange(0.0, 8.0, 0.01)
+    moving = eight(t)
+    resting = np.repeat(moving, 7, axis=0)
+    instants = 0.01 * np.arange(len(resting))
+    points = moving + np.array([0.0, 0.0, 1e-3])
+
+    contour = contour_error(instants, resting, instants[::7], points)
+
+    np.testing.assert_allclose(contour.distance, brute_force(moving, points), rtol=1e-12)

@@ -1,0 +1,104 @@
+"""Which state of a controller can follow another.
+
+A corrupt byte or a clock that jumps gives a state that no arm can be in, or not so soon. Such a state must not reach
+the loop that sends setpoints: it reckons with the times and positions of states, and would do so for hours, or for
+positions that the arm has never had.
+
+A clock that goes back is not judged here: older states are ignored, and a controller that was restarted is recognized
+when the session ends.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from simbridge.backends.control_script import COUNTER, NUMBER
+from simbridge.ur.errors import ImplausibleState
+from simbridge.ur.rtde import Package
+
+# How far the controller's clock may be ahead of that of the state before, s. States that stay away for 0.1 s end a
+# motion; the last one before may itself have been late by as much.
+MAX_STEP = 0.2
+# How far a joint may be from where it was in the state before, rad, besides what it moves at twice its largest
+# velocity. What is nearer than this, and cannot be true, is seen by the guard: the arm is not where it was sent.
+MAX_JOINT_STEP = 1.0
+# What no arm exceeds: joint positions, rad (16 turns), velocities, rad/s, accelerations, rad/s^2, and currents, A.
+_LARGEST = {
+    "actual_q": 100.0,
+    "target_q": 100.0,
+    "actual_qd": 100.0,
+    "target_qd": 100.0,
+    "target_qdd": 1e6,
+    "actual_current": 1e3,
+}
+_POSITIONS = ("actual_q", "target_q")
+# How far the control script's counter may go on from one state to the next: a count a cycle, for `MAX_STEP`.
+MAX_COUNTS = 100
+# Fractions of full speed; a little outside of 0 to 1 is rounding.
+_SCALINGS = ("speed_scaling", "target_speed_fraction")
+_SCALING_RANGE = (-0.01, 2.0)
+
+
+def check_state(host: str, state: Package) -> None:
+    """Check a state by itself.
+
+    Args:
+        host: The controller, for the message.
+        state: What it sent.
+
+    Raises:
+        ImplausibleState: A quantity is larger than any of an arm, or no number.
+    """
+    for field, largest in _LARGEST.items():
+        for value in state.get(field, ()):
+            # What an older controller does not report stands in the state as nan.
+            if abs(value) > largest or (math.isnan(value) and field in _POSITIONS):
+                raise ImplausibleState(host, field, f"{value:g}", "which no arm has")
+
+    low, high = _SCALING_RANGE
+    for field in _SCALINGS:
+        if not low <= state[field] <= high:
+            raise ImplausibleState(host, field, f"{state[field]:g}", "which is no share of full speed")
+
+
+def check_succession(host: str, before: Package, state: Package, max_velocity: Sequence[float]) -> None:
+    """Check that a state can follow an older one.
+
+    Args:
+        host: The controller, for the message.
+        before: The newest state so far.
+        state: A later one.
+        max_velocity: The joints' limits (n,), rad/s.
+
+    Raises:
+        ImplausibleState: It cannot.
+    """
+    check_state(host, state)
+
+    step = state["timestamp"] - before["timestamp"]
+    if not step <= MAX_STEP:
+        reason = f"{step:.3f} s after the state before, and at most {MAX_STEP:g} s can be"
+        raise ImplausibleState(host, "timestamp", f"{state['timestamp']:.3f} s", reason)
+
+    for field in _POSITIONS:
+        for joint, velocity in enumerate(max_velocity):
+            distance = abs(state[field][joint] - before[field][joint])
+            if not distance <= MAX_JOINT_STEP + 2.0 * velocity * step:
+                value = f"{state[field][joint]:.3f} rad for joint {joint + 1}"
+                raise ImplausibleState(host, field, value, f"{distance:.3f} rad from the state before")
+
+    if has_corrupt_number(before, state):
+        reason = "although the count of the control script goes on"
+        raise ImplausibleState(host, NUMBER, f"{state[NUMBER]}, which was {before[NUMBER]}", reason)
+
+
+def has_corrupt_number(before: Package, state: Package) -> bool:
+    """Whether the control script's number is another than in the state before, and yet its count goes on from there.
+
+    Another program in its place does not count at all, or counts from the beginning.
+    """
+    if state.get(NUMBER) == before.get(NUMBER):
+        return False
+    counts: int = state[COUNTER] - before[COUNTER]
+    return before[COUNTER] > MAX_COUNTS and 0 < counts <= MAX_COUNTS

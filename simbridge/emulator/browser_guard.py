@@ -1,0 +1,77 @@
+"""Keeps web pages away from the emulator's ports.
+
+A page of any origin can have a browser send a request to a port of this computer. Its first line is HTTP's, but its
+body is whatever the page likes: lines that a dashboard, a script port or the control socket would carry out. A browser
+always begins with a request line (or, for https, with a TLS record), so a connection that begins so is closed before
+anything of it is carried out.
+"""
+
+from __future__ import annotations
+
+import re
+
+from simbridge.emulator.errors import ProtocolViolation
+
+# Longer beginnings that may still become a request line are not waited for.
+MAX_REQUEST_LINE = 8192  # bytes
+_METHOD = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}")
+_VERSION = b"HTTP/"
+# A TLS record that holds a handshake, of any version.
+_TLS = b"\x16\x03"
+
+
+def is_browser_request(beginning: bytes) -> bool | None:
+    """Whether what a client has sent first is the beginning of an HTTP request or a TLS handshake.
+
+    Args:
+        beginning: All bytes of the connection so far, however many.
+
+    Returns:
+        None while more bytes are needed to say so; there is no complete line among them then.
+    """
+    if beginning.startswith(_TLS):
+        return True
+    line, newline, _ = beginning.partition(b"\n")
+    method, _, rest = line.partition(b" ")
+    _target, _, version = rest.partition(b" ")
+
+    if _TLS.startswith(beginning):
+        return None
+    if _METHOD.fullmatch(method) is None:
+        return False
+    if version.startswith(_VERSION):
+        return True
+    if newline or not _VERSION.startswith(version):
+        return False
+    return None
+
+
+class BrowserGuard:
+    """Judges the beginning of one connection.
+
+    Args:
+        port: The name of the port, for messages.
+    """
+
+    def __init__(self, port: str) -> None:
+        self._port = port
+        # What the client has sent; None once it is known not to be a browser.
+        self._beginning: bytes | None = b""
+
+    def check(self, data: bytes) -> None:
+        """Look at what a client has sent, before it is carried out.
+
+        Incomplete lines may be passed on while it is undecided: no server acts on them.
+
+        Raises:
+            ProtocolViolation: The client is a browser, and must be disconnected.
+        """
+        if self._beginning is None:
+            return
+        self._beginning += data
+        verdict = is_browser_request(self._beginning)
+        if verdict is False:
+            self._beginning = None
+        elif verdict or len(self._beginning) > MAX_REQUEST_LINE:
+            reason = "it sent an HTTP request or a TLS handshake, as a web browser does; nothing of it was carried out"
+            raise ProtocolViolation(self._port, reason)

@@ -1,0 +1,76 @@
+"""What a custom solver does wrong, named as its own: an exception in it, or an answer that is no joint positions.
+
+A run and a live session report it by the same errors.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import traceback
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from simbridge.errors import ForeignSolverError, SimbridgeError
+from simbridge.ik.targets import MAX_JOINT, checked_joints
+from simbridge.quoting import as_text
+from simbridge.robot.pose import Array
+
+if TYPE_CHECKING:  # it imports this module
+    from simbridge.ik.solver import Solver
+
+# An exception of foreign code may have any number of characters; so many are shown.
+MAX_TEXT = 500
+
+
+def solver_failure(name: str, error: BaseException, q: Array | None = None) -> ForeignSolverError:
+    """The error for an exception in the solver of this name, which was at joint positions q (n,), rad."""
+    text = f"{type(error).__name__}: {as_text(error)}".rstrip(".: ")[:MAX_TEXT]
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" ({frames[-1].filename}, line {frames[-1].lineno})" if frames else ""
+    joints = "" if q is None else f", at the joints {q.tolist()}"
+    return ForeignSolverError(name, f"failed with {text}{place}{joints}")
+
+
+def checked_answer(name: str, answer: Any, n: int) -> Array:
+    """The joint positions (n,), rad, that the solver of this name returned.
+
+    Raises:
+        InvalidParameter: They are not n finite numbers, or one is beyond what joint positions may be.
+    """
+    return checked_joints(f"answer of the solver {name}", answer, n)
+
+
+def check_path(solver: Solver, joints: Array) -> None:
+    """Refuse joint positions (T, n) of a custom solver that are no joint positions.
+
+    Raises:
+        InvalidParameter: A number is not finite, or beyond what joint positions may be.
+    """
+    if not is_custom(solver):
+        return
+    wrong = np.flatnonzero(~(np.abs(joints) <= MAX_JOINT).all(axis=1))
+    if len(wrong):
+        checked_answer(solver.name, joints[wrong[0]], solver.robot.n)
+
+
+def is_custom(solver: Solver) -> bool:
+    """Whether the class of a solver is not one of simbridge's, so that an exception in it is no bug of ours."""
+    return not type(solver).__module__.startswith("simbridge.")
+
+
+@contextlib.contextmanager
+def named_failures(solver: Solver) -> Iterator[None]:
+    """Within the block, what a custom solver raises is a `ForeignSolverError` that names it; its exit, too.
+
+    Ctrl-C passes. An error of simbridge passes as well: the solver was given something wrong, or has named itself.
+    """
+    try:
+        yield
+    except (KeyboardInterrupt, SimbridgeError):
+        raise
+    except (Exception, SystemExit) as error:
+        if not is_custom(solver):
+            raise
+        raise solver_failure(solver.name, error, solver.q) from error

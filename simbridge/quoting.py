@@ -1,0 +1,74 @@
+"""Input of users within messages: its control characters made visible, and shortened to what a person reads.
+
+Flags and commands that are meant to be copied are not input: they are never shortened.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable
+
+# Characters of a quoted input, and names of a quoted list, at most.
+LONGEST_QUOTE = 80
+MOST_NAMES = 30
+# A text that stands in place of a value is cut off after so many characters.
+LONGEST_TEXT = 1_000
+NO_BREAK_SPACE = "\u00a0"
+ELLIPSIS = "…"
+
+
+def visible(text: str, keep: str = "") -> str:
+    """A text with its control characters, line ends and bytes that are no text as escapes, such as \\x1b.
+
+    Args:
+        text: Any text.
+        keep: Characters that stay as they are, such as line ends.
+    """
+    return "".join(
+        character
+        if character.isprintable() or character == NO_BREAK_SPACE or character in keep
+        else character.encode("unicode_escape", "surrogatepass").decode()
+        for character in text
+    )
+
+
+def shortened(text: str, longest: int = LONGEST_QUOTE) -> str:
+    """A text of at most `longest` characters: the middle of a longer one is left out."""
+    if len(text) <= longest:
+        return text
+    end = longest // 3
+    begin = longest - end - len(ELLIPSIS)
+    return text[:begin] + ELLIPSIS + text[-end:]
+
+
+def as_text(value: object) -> str:
+    """A value as text, also where it cannot be printed: a huge integer, or an object whose `__str__` fails."""
+    try:
+        text = str(value)
+    except Exception:
+        return f"of type {type(value).__name__}, which cannot be printed"
+    return text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]} ..."
+
+
+def quoted(value: object, longest: int = LONGEST_QUOTE) -> str:
+    """An input in quotation marks: shortened, and control characters visible."""
+    return f"'{unquoted(value, longest)}'"
+
+
+def unquoted(value: object, longest: int = LONGEST_QUOTE) -> str:
+    """The same without quotation marks."""
+    # A text of many characters is not escaped whole; an escape may be longer than the character.
+    return shortened(visible(shortened(as_text(value), longest)), longest)
+
+
+def quoted_list(values: Iterable[object], most: int = MOST_NAMES, longest: int = LONGEST_QUOTE) -> str:
+    """Inputs separated by commas, each shortened; of many the first ones, and the number of the others."""
+    names = [unquoted(value, longest) for value in values]
+    if len(names) <= most:
+        return ", ".join(names)
+    return f"{', '.join(names[:most])} and {len(names) - most} more"
+
+
+def shell_quoted(value: object) -> str:
+    """A path or another word as it is pasted into a shell; never shortened."""
+    return shlex.quote(str(value))

@@ -1,0 +1,43 @@
+"""How far the reading of a large file has come, for whoever shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+
+# A name of a file, and the part of it that has been read, 0 to 1.
+ShowProgress = Callable[[str, float], None]
+
+# Lines between two reports: some 0.1 s of reading.
+REPORT_LINES = 50_000
+
+_show: ContextVar[ShowProgress | None] = ContextVar("_show", default=None)
+
+
+@contextmanager
+def reading_shown_by(show: ShowProgress) -> Iterator[None]:
+    """Within the block `show` is called now and then while a text file is read."""
+    token = _show.set(show)
+    try:
+        yield
+    finally:
+        _show.reset(token)
+
+
+def with_progress(path: str | Path, lines: Sequence[str], first: int = 0) -> Iterator[tuple[int, str]]:
+    """The lines of a file from index `first` on, each with its number counted from 1; reports how far they were used.
+
+    Args:
+        path: The file's, for the report.
+        lines: All of its lines.
+        first: Index of the first that is wanted.
+    """
+    show = _show.get()
+    for index in range(first, len(lines)):
+        if show is not None and index % REPORT_LINES == 0:
+            show(str(path), index / len(lines))
+        yield index + 1, lines[index]
+    if show is not None:
+        show(str(path), 1.0)

@@ -1,0 +1,119 @@
+"""Meshes of files, and their convex hulls: read in a child process, and checked before a library here sees them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from simbridge.errors import InputFileError
+from simbridge.robot.files import MIB, read_bytes
+from simbridge.robot.pose import Array
+from simbridge.robot.reading_process import Limits, ReadingFailed, ReadingProcess
+
+MAX_MESH = 64 * MIB  # bytes
+LIMITS = Limits(cpu=60, memory=4096 * MIB, output=1024 * MIB)
+# Of a vertex from the origin of its link, along an axis, m.
+MAX_COORDINATE = 1000.0
+# Points that extend less are in one point, or on one line, m.
+MIN_EXTENT = 1e-6
+# The same, relative to the largest extent.
+MIN_RELATIVE_EXTENT = 1e-9
+
+Triangles = NDArray[np.int32]
+
+_process = ReadingProcess("simbridge.robot.mesh_process", LIMITS)
+_process_lock = threading.Lock()
+
+
+@contextlib.contextmanager
+def reading_meshes() -> Iterator[None]:
+    """Use one process for all meshes that are read within the block, and end it with the block."""
+    try:
+        yield
+    finally:
+        with _process_lock:
+            _process.close()
+
+
+@lru_cache(maxsize=64)
+def read_mesh(file: Path) -> tuple[Array, Triangles]:
+    """Vertices (V, 3), m, and triangles (F, 3) of a file.
+
+    Raises:
+        InputFileError: It cannot be read, or has no triangles.
+    """
+    kind = file.suffix.lower().removeprefix(".")
+    data = read_bytes(file, MAX_MESH)
+    fields, content = _ask(file, {"task": "mesh", "kind": kind}, data)
+    if "reason" in fields:
+        raise InputFileError(file, fields["reason"])
+
+    length = 3 * 8 * fields["vertices"]
+    # Copies, since libraries of compiled code take only arrays that can be written.
+    vertices = np.frombuffer(content[:length], dtype=np.float64).reshape(-1, 3).copy()
+    triangles = np.frombuffer(content[length:], dtype=np.int32).reshape(-1, 3).copy()
+    if triangles.min() < 0 or triangles.max() >= len(vertices):
+        raise InputFileError(file, "a triangle has a vertex that is not in it")
+    return vertices, triangles
+
+
+def mesh_hull(file: Path, points: Array) -> Array:
+    """The corners (K, 3) of the convex hull of a mesh's points (V, 3), m; see `convex_hull`.
+
+    Raises:
+        InputFileError: The points have no hull; names the mesh's file.
+    """
+    reason = points_fault(points)
+    if reason is not None:
+        raise InputFileError(file, reason)
+    _, content = _ask(file, {"task": "hull"}, np.ascontiguousarray(points, dtype=np.float64).tobytes())
+    return np.frombuffer(content, dtype=np.float64).reshape(-1, 3)
+
+
+def _ask(file: Path, fields: dict[str, Any], data: bytes) -> tuple[dict[str, Any], bytes]:
+    request = json.dumps(fields).encode() + b"\n" + data
+    try:
+        with _process_lock:
+            answer = _process.ask(request)
+    except ReadingFailed as error:
+        raise InputFileError(file, f"it cannot be used as a mesh: {error}") from None
+    head, _, content = answer.partition(b"\n")
+    return json.loads(head), content
+
+
+def points_fault(points: Array) -> str | None:
+    """Why points (V, 3), m, of a mesh in its link cannot be drawn or checked, as a clause; None if they can.
+
+    Points in one plane are no fault: they are a thin plate.
+    """
+    if not np.isfinite(points).all():
+        return "it has vertices that are not finite"
+    farthest = float(np.abs(points).max())
+    if farthest > MAX_COORDINATE:
+        return (
+            f"a vertex is {farthest:.4g} m from its link's origin, and at most {MAX_COORDINATE:g} m are read; a mesh "
+            'in mm needs scale="0.001 0.001 0.001"'
+        )
+    centred = points - points.mean(axis=0)
+    axes = np.linalg.svd(centred, full_matrices=False)[2]
+    extents = np.ptp(centred @ axes.T, axis=0)
+    if len(points) < 3 or extents[0] < MIN_EXTENT:
+        return "all of its vertices are in one point"
+    if extents[1] < max(MIN_EXTENT, MIN_RELATIVE_EXTENT * extents[0]):
+        return "all of its vertices are on one line"
+    return None
+
+
+def placed(vertices: Array, scale: tuple[float, float, float], placement: pin.SE3) -> Array:
+    """Vertices (V, 3) of a file, scaled and placed; what overflows is not finite."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return vertices * np.array(scale) @ placement.rotation.T + placement.translation

@@ -1,0 +1,97 @@
+"""A xacro file as the URDF that it stands for, expanded in a child process within limits."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from simbridge.errors import InputFileError, optional_package
+from simbridge.robot.files import MIB
+from simbridge.robot.packages import PACKAGE_FILE, Packages, search_path
+from simbridge.robot.reading_process import Limits, ReadingFailed, ReadingProcess
+
+LIMITS = Limits(cpu=10, memory=1024 * MIB, output=4 * MIB)
+ADVICE = "if it needs arguments, expand it first: xacro FILE NAME:=VALUE > arm.urdf"
+
+
+def expand_xacro(path: Path, text: str, packages: Packages, arguments: Mapping[str, str] | None = None) -> str:
+    """The URDF that a xacro file stands for, by the package xacro alone.
+
+    Args:
+        path: The file.
+        text: Its content.
+        packages: Where `$(find NAME)` is looked up.
+        arguments: Values of its arguments; the others have their defaults.
+
+    Raises:
+        MissingPackage: xacro is not installed.
+        InputFileError: It cannot be expanded, needs more than `LIMITS`, or reads what it may not (see `_directories`).
+    """
+    optional_package("xacro", "xacro", f"Reading {path}", "xacro")
+    arguments = arguments or {}
+    request = {
+        "file": os.path.abspath(path),
+        "working_directory": os.getcwd(),
+        "named": {name: str(directory) for name, directory in packages.named.items()},
+        "arguments": dict(arguments),
+        "own": [str(directory) for directory in _own_directories(path)],
+        "configured": [str(directory) for directory in _configured_directories(packages, arguments)],
+    }
+    with ReadingProcess("simbridge.robot.xacro_process", LIMITS) as process:
+        try:
+            answer: dict[str, Any] = json.loads(process.ask(json.dumps(request).encode()))
+        except ReadingFailed as error:
+            raise InputFileError(path, f"xacro cannot expand it: {error}") from None
+    if "urdf" in answer:
+        return str(answer["urdf"])
+    if answer.get("missing"):
+        raise InputFileError(path, _missing_packages(answer["missing"], text, packages))
+    if "refused" in answer:
+        raise InputFileError(path, _refused_read(answer["refused"]))
+    raise InputFileError(path, f"xacro cannot expand it: {answer['reason']}; {ADVICE}")
+
+
+def _own_directories(path: Path) -> Iterator[Path]:
+    """What a file may read around itself: its package, or without one its directory and the one above."""
+    # The file's name may be a link, as in an installed workspace: both places count.
+    for file in (Path(os.path.abspath(path)), path.resolve()):
+        package = next((folder for folder in file.parents if (folder / PACKAGE_FILE).is_file()), None)
+        if package is not None:
+            yield package
+            continue
+        yield file.parent
+        # The root of the file system is not a project.
+        if file.parent.parent != file.parent.parent.parent:
+            yield file.parent.parent
+
+
+def _configured_directories(packages: Packages, arguments: Mapping[str, str]) -> Iterator[Path]:
+    """What the user lets a file read: packages, and paths among the arguments."""
+    yield from packages.named.values()
+    yield from search_path()
+    for value in arguments.values():
+        if os.sep in value:
+            yield Path(value).expanduser()
+
+
+def _missing_packages(names: Sequence[str], text: str, packages: Packages) -> str:
+    """What is said of packages that were not found, those that the file itself names included."""
+    # xacro ends at the first one: the others are looked for here.
+    without_comments = re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)
+    others = re.findall(r"\$\(find ([\w.-]+)\)", without_comments)
+    missing = [*names, *(name for name in others if not any(map(Path.is_dir, packages.places(name))))]
+    unique = list(dict.fromkeys(missing))
+    listed = ", nor ".join(f"'{name}' for $(find {name})" for name in unique)
+    flag = ",".join(f"{name}=DIR" for name in unique)
+    return f"there is no package {listed}; say where it is with --package {flag}"
+
+
+def _refused_read(file: str) -> str:
+    return (
+        f"it reads {file}, which is outside of its package (without a package.xml, of its directory and the one above) "
+        "or hidden; if it belongs to another package, say where that is with --package NAME=DIR"
+    )

@@ -1,0 +1,270 @@
+"""The process that expands one xacro file: it reads only what it may, and nothing else of the system can be reached.
+
+A xacro file is a program: its expressions are Python without the built-in functions, and it includes other files.
+An audit hook sees everything that Python does for it, and refuses all but reading files in the permitted directories.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import stat
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from types import CodeType, ModuleType
+from typing import Any, NoReturn
+
+import xacro
+
+from simbridge.robot.packages import Packages, declared_name
+from simbridge.robot.reading_process import serve
+
+# What Python reports while it computes only.
+HARMLESS_EVENTS = frozenset(
+    {
+        "builtins.id",
+        "code.__new__",
+        "compile",
+        "import",
+        "marshal.loads",
+        "object.__delattr__",
+        "object.__getattr__",
+        "object.__setattr__",
+        "sys._getframe",
+        "sys._current_frames",
+    }
+)
+# What reads a file, or the names in a directory: its first argument is the path.
+READING_EVENTS = frozenset({"open", "os.listdir", "os.scandir", "glob.glob", "glob.glob/2"})
+# Attributes that lead from a generator or an error to the program around an expression. xacro itself refuses names that
+# begin with two underscores, but does not look into functions and generators.
+FORBIDDEN_NAMES = frozenset(
+    {
+        "ag_code",
+        "ag_frame",
+        "cr_code",
+        "cr_frame",
+        "f_back",
+        "f_builtins",
+        "f_code",
+        "f_globals",
+        "f_locals",
+        "gi_code",
+        "gi_frame",
+        "gi_yieldfrom",
+        "tb_frame",
+        "tb_next",
+    }
+)
+# Characters of xacro's own message that are shown.
+MAX_MESSAGE = 300
+# A document that makes xacro and the XML library import all that they import on demand.
+WARM_UP = (
+    '<robot xmlns:xacro="http://ros.org/wiki/xacro"><xacro:arg name="a" default="1"/>'
+    '<xacro:property name="p" value="${1 + 1}"/><xacro:macro name="m"><link name="$(arg a)${p}"/></xacro:macro>'
+    "<xacro:m/></robot>"
+)
+
+
+class ReadRefused(PermissionError):
+    """A file that the expansion must not read."""
+
+
+class ActionRefused(Exception):
+    """Something that an expansion does not need, such as starting a program."""
+
+
+class Reads:
+    """The audit hook: what the expansion may read, and what it has tried to read.
+
+    Args:
+        file: The xacro file.
+        own: Directories around the file, which may come from anywhere: links that lead out of them are refused, and
+            hidden files.
+        configured: Directories that the user trusts: links in them are followed.
+
+    Attributes:
+        refused: Paths that were refused.
+        forbidden: What else was refused: names in expressions, and what they would have done.
+        data: Whether a file that is not XML was read.
+    """
+
+    def __init__(self, file: str, own: list[str], configured: list[str]) -> None:
+        self._file = os.path.realpath(file)
+        self._own = [os.path.realpath(directory) for directory in own]
+        self._configured = [os.path.abspath(directory) for directory in configured]
+        self._active = False
+        self.refused: list[str] = []
+        self.forbidden: list[str] = []
+        self.data = False
+
+    def permit(self, directory: Path, *, configured: bool) -> None:
+        """Let files in a package be read that was found by its name."""
+        if configured:
+            self._configured.append(os.path.abspath(directory))
+        else:
+            self._own.append(os.path.realpath(directory))
+
+    @contextlib.contextmanager
+    def active(self, active: bool) -> Iterator[None]:
+        """Refuse within the block, or do not."""
+        before, self._active = self._active, active
+        try:
+            yield
+        finally:
+            self._active = before
+
+    def __call__(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if not self._active or event in HARMLESS_EVENTS:
+            return
+        with self.active(False):
+            if event == "exec":
+                self._check_names(arguments[0])
+            elif event not in READING_EVENTS:
+                self._forbid(event)
+            elif not self._may_read(event, arguments):
+                path = os.fsdecode(arguments[0]) if isinstance(arguments[0], str | bytes) else str(arguments[0])
+                self.refused.append(path)
+                raise ReadRefused(errno.EACCES, "it must not be read", path)
+
+    def _check_names(self, code: CodeType) -> None:
+        """Refuse names in an expression, and in the functions in it, that lead out of it."""
+        for name in code.co_names:
+            if name.startswith("__") or name in FORBIDDEN_NAMES:
+                self._forbid(name)
+        for constant in code.co_consts:
+            if isinstance(constant, CodeType):
+                self._check_names(constant)
+
+    def _forbid(self, action: str) -> NoReturn:
+        self.forbidden.append(action)
+        raise ActionRefused(action)
+
+    def _may_read(self, event: str, arguments: tuple[Any, ...]) -> bool:
+        path = arguments[0]
+        if not isinstance(path, str | bytes | os.PathLike):
+            return False
+        text = os.fsdecode(path)
+        if event == "glob.glob" or event == "glob.glob/2":
+            # It lists directories, each of which is an event of its own.
+            return True
+        if event != "open":
+            return self._is_within(text)
+        flags = arguments[2]
+        for_reading = flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC) == 0
+        if not for_reading or not (self._is_within(text) or os.path.realpath(text) == self._file):
+            return False
+        # A FIFO or device may never end; one that does not exist is xacro's to refuse.
+        with contextlib.suppress(FileNotFoundError):
+            if not stat.S_ISREG(os.stat(text).st_mode):
+                return False
+        self.data = self.data or not text.endswith((".xacro", ".urdf", ".xml"))
+        return True
+
+    def _is_within(self, path: str) -> bool:
+        real, apparent = os.path.realpath(path), os.path.abspath(path)
+        if any(_contains(directory, apparent) for directory in self._configured):
+            return True
+        if any(_contains(os.path.realpath(directory), real) for directory in self._configured):
+            return True
+        for directory in self._own:
+            if _contains(directory, real):
+                inside = os.path.relpath(real, directory)
+                return inside == "." or not any(part.startswith(".") for part in inside.split(os.sep))
+        return False
+
+
+def _contains(directory: str, path: str) -> bool:
+    return os.path.commonpath([directory, path]) == directory
+
+
+def install_finder(packages: Packages, reads: Reads, missing: list[str]) -> None:
+    """Answer `$(find NAME)`, for which xacro imports ROS's ament_index_python; what is not found is added to a list."""
+
+    def get_package_share_directory(name: str) -> str:
+        with reads.active(False):
+            for directory in packages.configured(name):
+                if directory.is_dir():
+                    reads.permit(directory, configured=True)
+                    return str(directory)
+            for directory in packages.places(name):
+                if directory.is_dir():
+                    # A directory that only happens to be called so is not thereby one to read.
+                    if declared_name(directory) == name:
+                        reads.permit(directory, configured=False)
+                    return str(directory)
+        missing.append(name)
+        raise LookupError(name)
+
+    index = ModuleType("ament_index_python")
+    inner = ModuleType("ament_index_python.packages")
+    inner.get_package_share_directory = get_package_share_directory  # type: ignore[attr-defined]
+    sys.modules[index.__name__] = index
+    sys.modules[inner.__name__] = inner
+
+
+def answer(request: bytes) -> bytes:
+    """Expand the file of a request; see `expand_xacro` for its fields."""
+    fields = json.loads(request)
+    os.chdir(fields["working_directory"])
+    named = {name: Path(directory) for name, directory in fields["named"].items()}
+    reads = Reads(fields["file"], fields["own"], fields["configured"])
+    missing: list[str] = []
+    install_finder(Packages(Path(fields["file"]), named), reads, missing)
+
+    xacro.process_doc(xacro.parse(WARM_UP))
+    sys.addaudithook(reads)
+    try:
+        with reads.active(True), warnings.catch_warnings():
+            # Of xacro's own use of the XML library.
+            warnings.simplefilter("ignore")
+            document = xacro.process_file(fields["file"], mappings=dict(fields["arguments"]))
+            urdf = document.toprettyxml(indent=" ")
+    except MemoryError:
+        raise
+    except BaseException as error:  # whatever a file's expressions bring about
+        if _is_memory(error):
+            raise MemoryError from None
+        return json.dumps(_refusal(error, missing, reads)).encode()
+    if missing or reads.refused or reads.forbidden:
+        # It was swallowed, such as that of an include that is optional.
+        return json.dumps(_refusal(None, missing, reads)).encode()
+    return json.dumps({"urdf": urdf}, ensure_ascii=False).encode()
+
+
+def _is_memory(error: BaseException) -> bool:
+    """Whether xacro has wrapped a MemoryError."""
+    seen = 0
+    cause: BaseException | None = error
+    while cause is not None and seen < 100:
+        if isinstance(cause, MemoryError):
+            return True
+        cause = getattr(cause, "exc", None) or cause.__cause__ or cause.__context__
+        seen += 1
+    return False
+
+
+def _refusal(error: BaseException | None, missing: list[str], reads: Reads) -> dict[str, Any]:
+    """Why it cannot be expanded: the packages that are missing, the file that is not read, or what xacro says."""
+    if missing:
+        return {"missing": missing}
+    if reads.refused:
+        return {"refused": reads.refused[0]}
+    if reads.forbidden:
+        return {"reason": f"an expression uses {reads.forbidden[0]}, which no description of an arm needs"}
+    kind = type(error).__name__
+    if reads.data:
+        # An expression of what was read, and the error of a file that is not YAML, may quote it.
+        return {"reason": f"{kind} in an expression, or in a file that it loads"}
+    message = " ".join(f"{kind}: {error}".split())
+    # An expression can make characters that control a terminal.
+    message = "".join(character if character.isprintable() else "?" for character in message)
+    return {"reason": message if len(message) <= MAX_MESSAGE else f"{message[:MAX_MESSAGE]}..."}
+
+
+if __name__ == "__main__":
+    serve(answer)

@@ -1,0 +1,347 @@
+"""What the servo loop makes of states that come in bursts, that cannot be, or that show another tool."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from simbridge.backends.control_script import COUNTER, NUMBER
+from simbridge.backends.motion import Live, Replay
+from simbridge.backends.servo_loop import FORGET
+from simbridge.backends.state_supply import WINDOW
+from simbridge.servo import law as servo_law
+from simbridge.servo.feedforward import BRAKING
+from simbridge.servo.law import ServojLaw
+from simbridge.ur.errors import ImplausibleState, LateStates, ProtectiveStop, StaleState, ToolChanged
+from tests.backends.fake_link import VirtualClock
+from tests.backends.test_servo_loop import HOME, Bench, Nap, glide, speeds
+
+PERIOD = 0.002
+PLAN = glide(500, period=PERIOD)
+LONG_PLAN = glide(3000, speed=0.1, period=PERIOD)
+
+
+def in_bursts(interval, period=PERIOD):
+    """The delays of states that arrive together every so many seconds."""
+    together = round(interval / period)
+    return lambda tick: period * (together - 1 - tick % together)
+
+
+class Moving:
+    """A live motion, which never ends; each period is a step at the rate it is asked for."""
+
+    finished = False
+    can_wait = True
+    slows_in_gaps = True
+    payload_may_change = True
+
+    def __init__(self):
+        self.rates = []
+        self._q = HOME.copy()
+
+    def next(self, rate):
+        self.rates.append(rate)
+        self._q = self._q + 0.1 * rate * PERIOD
+        return self._q, float(len(self.rates))
+
+
+# ---- bursts
+
+
+@pytest.mark.parametrize("interval", [0.012, 0.014, 0.016, 0.018])
+def test_short_bursts_extend_a_replay_by_its_missed_periods(interval):
+    bench = Bench(PERIOD, delay=in_bursts(interval))
+
+    bench.run(Replay(PLAN))
+
+    assert np.array_equal(bench.wire[: len(PLAN)], PLAN)
+    assert bench.loop.missed_deadlines > 0
+    periods = round((bench.sent_at[len(PLAN) - 1] - bench.sent_at[0]) / PERIOD)
+    assert periods <= len(PLAN) + bench.loop.missed_deadlines
+
+
+@pytest.mark.parametrize("interval", [0.022, 0.03, 0.05, 0.09])
+def test_a_replay_in_long_bursts_ends_by_name(interval):
+    bench = Bench(PERIOD, delay=in_bursts(interval))
+
+    error = bench.ends_in(LateStates, Replay(LONG_PLAN), slots=3000)
+
+    assert error.share >= 0.5
+    assert error.interval == pytest.approx(interval, rel=0.05)
+    assert error.longest == pytest.approx(interval, rel=0.05)
+    assert bench.clock.now >= WINDOW
+
+
+def test_bursts_end_a_replay_on_a_cb3_too():
+    bench = Bench(0.008, delay=in_bursts(0.048, 0.008))
+
+    error = bench.ends_in(LateStates, Replay(glide(2000, speed=0.1)), slots=2000)
+
+    assert error.period == 0.008
+
+
+def test_bursts_end_a_live_motion_by_name():
+    bench = Bench(PERIOD, delay=in_bursts(0.05))
+
+    assert bench.ends_in(LateStates, Moving(), slots=3000).share >= 0.5
+
+
+def test_a_live_motion_in_short_bursts_does_not_come_to_rest():
+    motion = Moving()
+
+    Bench(PERIOD, delay=in_bursts(0.012)).run(motion, 5000)
+
+    assert min(motion.rates[2000:]) > 0.4
+
+
+def test_a_gap_takes_from_a_live_motion_its_share_of_the_speed_that_it_has():
+    motion = Moving()
+    bench = Bench(PERIOD, changes={100: {"target_speed_fraction": 0.5}}, freezes={600: 0.008 + FORGET / 2.0})
+
+    bench.run(motion, 1000)
+
+    slowest = min(motion.rates[400:])
+    assert slowest == pytest.approx(0.25, abs=0.06)
+
+
+def test_periods_at_a_speed_slider_of_zero_do_not_count():
+    bench = Bench(PERIOD, delay=in_bursts(0.05), changes={1: {"target_speed_fraction": 0.0}})
+
+    bench.run(Replay(LONG_PLAN), 3000)
+
+    assert not bench.loop.idle
+
+
+def test_periods_of_a_pause_do_not_count():
+    bench = Bench(PERIOD, delay=in_bursts(0.05), changes={30: {"runtime_state": 4}})
+
+    bench.run(Replay(LONG_PLAN), 3000)
+
+    assert bench.loop.paused
+
+
+def test_a_minute_of_good_states_after_a_bad_second_does_not_end_a_motion():
+    burst = in_bursts(0.05)
+    bench = Bench(PERIOD, delay=lambda tick: burst(tick) if tick < 400 else 0.0)
+
+    bench.run(Replay(LONG_PLAN))
+
+    assert bench.recorded("position")[-1] == len(LONG_PLAN) - 1
+
+
+# ---- states that cannot be
+
+BAD = 300
+NOW = BAD * PERIOD
+IMPOSSIBLE = [
+    ("timestamp", NOW + 0.25),
+    ("timestamp", 5000.0),
+    ("timestamp", 9e8),
+    ("actual_q", (*HOME[:5], 1e8)),
+    ("actual_q", (*HOME[:5], HOME[5] + 3.0)),
+    ("actual_q", (float("nan"),) * 6),
+    ("actual_q", (-float("inf"),) * 6),
+    ("target_q", (1e300,) * 6),
+    ("target_q", (float("nan"),) * 6),
+    ("actual_qd", (1e5,) * 6),
+    ("target_qdd", (1e9,) * 6),
+    ("speed_scaling", float("nan")),
+    ("speed_scaling", -3.0),
+    ("target_speed_fraction", 1e5),
+]
+IMPOSSIBLE_CASES = pytest.mark.parametrize(("field", "value"), IMPOSSIBLE, ids=lambda it: str(it)[:24])
+
+
+@IMPOSSIBLE_CASES
+def test_a_state_that_cannot_be_is_refused_by_name(field, value):
+    bench = Bench(PERIOD, corrupted={BAD: {field: value}})
+
+    error = bench.ends_in(ImplausibleState, Replay(PLAN))
+
+    assert error.field == field
+    assert all(sent.tick < BAD for sent in bench.link.sent)
+
+
+@IMPOSSIBLE_CASES
+def test_after_a_state_that_cannot_be_the_arm_is_braked(field, value):
+    bench = Bench(PERIOD, law=ServojLaw(PERIOD), corrupted={BAD: {field: value}})
+    bench.ends_in(ImplausibleState, Replay(PLAN))
+
+    bench.loop.brake()
+
+    motion = np.array([motion.qdd for motion in bench.link.motions[BAD:]])
+    assert np.abs(bench.link.motions[-1].qd).max() < 1e-2
+    assert np.abs(motion).max() <= 1.01 * BRAKING
+
+
+def test_the_arm_is_braked_without_any_further_state_that_can_be():
+    future = {tick: {"timestamp": 5000.0} for tick in range(BAD, BAD + 500)}
+    bench = Bench(PERIOD, law=ServojLaw(PERIOD), corrupted=future)
+    bench.ends_in(ImplausibleState, Replay(PLAN))
+
+    bench.loop.brake()
+
+    assert np.abs(bench.link.motions[-1].qd).max() < 1e-2
+
+
+def test_a_stop_that_was_seen_is_named_although_states_that_cannot_be_follow():
+    bench = Bench(PERIOD, changes={BAD: {"safety_mode": 3}}, corrupted={BAD + 1: {"timestamp": 5000.0}})
+    bench.link._delay = lambda tick: PERIOD if tick == BAD else 0.0
+
+    bench.ends_in(ProtectiveStop, Replay(PLAN))
+
+
+def test_a_clock_that_goes_on_while_both_computers_stand_still_is_stale():
+    later = {tick: {"timestamp": tick * PERIOD + 0.5} for tick in range(BAD, BAD + 500)}
+    bench = Bench(PERIOD, freezes={BAD: 0.5}, corrupted=later)
+    bench.play(Replay(PLAN))
+    wait_for_states = bench.link.states
+
+    def stand_still(timeout):
+        # From here on nothing is looked at until half a second has passed.
+        frozen = bench.link._tick == BAD
+        return wait_for_states(0.6 if frozen else timeout)
+
+    bench.link.states = stand_still
+
+    with pytest.raises(StaleState):
+        for _ in range(2000):
+            bench.loop.slot()
+
+
+def counting(tick):
+    """The registers of a control script that counts each tick."""
+    return {NUMBER: 77, COUNTER: 1000 + tick}
+
+
+def test_another_number_of_a_control_script_whose_count_goes_on_is_refused():
+    changes = {tick: counting(tick) for tick in range(500)}
+    bench = Bench(PERIOD, changes=changes, corrupted={BAD: {NUMBER: 78}})
+
+    assert bench.ends_in(ImplausibleState, Replay(PLAN)).field == NUMBER
+
+
+def test_another_control_script_that_counts_from_the_beginning_is_no_corrupt_state():
+    changes = {tick: counting(tick) for tick in range(BAD)} | {BAD: {NUMBER: 78, COUNTER: 1}}
+    bench = Bench(PERIOD, changes=changes)
+
+    bench.run(Replay(PLAN))
+
+    assert bench.loop.idle
+
+
+def test_a_state_that_is_older_than_the_last_is_ignored():
+    bench = Bench(PERIOD, corrupted={BAD: {"timestamp": 0.1}})
+
+    bench.run(Replay(PLAN))
+
+    assert np.array_equal(bench.wire[: len(PLAN)], PLAN)
+
+
+def test_a_clock_that_goes_back_for_good_is_stale():
+    back = {tick: {"timestamp": (tick - BAD) * PERIOD} for tick in range(BAD, BAD + 200)}
+    bench = Bench(PERIOD, corrupted=back)
+
+    bench.ends_in(StaleState, Replay(PLAN))
+
+
+@pytest.mark.parametrize("lost", [10, 40, 48])
+def test_states_that_are_lost_for_less_than_a_tenth_of_a_second_end_nothing(lost):
+    bench = Bench(PERIOD, delay=lambda tick: None if BAD <= tick < BAD + lost else 0.0)
+
+    bench.run(Replay(PLAN))
+
+    assert bench.recorded("position")[-1] == len(PLAN) - 1
+
+
+@pytest.mark.parametrize("feedforward", [False, True])
+def test_the_loop_compiles_nothing_however_long_it_was_suspended(feedforward, monkeypatch):
+    monkeypatch.setattr(servo_law, "_compiled", lambda: pytest.fail("the loop compiles"))
+    bench = Bench(PERIOD, clock=VirtualClock(Nap(3.0, at=100)))
+
+    bench.run(Replay(np.repeat(HOME[np.newaxis], 500, axis=0)), feedforward=feedforward)
+
+    assert not bench.loop.paused
+
+
+# ---- the tool
+
+NO_TOOL = {"tcp_offset": (0.0,) * 6, "payload": 1.0, "payload_cog": (0.0, 0.0, 0.1), "payload_inertia": (0.0,) * 6}
+OTHER_TCP = {"tcp_offset": (0.0, 0.0, 0.05, 0.0, 0.0, 0.0)}
+
+
+def test_another_tcp_ends_a_replay_by_name():
+    bench = Bench(PERIOD, changes={0: NO_TOOL, 100: OTHER_TCP})
+
+    error = bench.ends_in(ToolChanged, Replay(PLAN))
+
+    assert (error.what, error.found.split()[2]) == ("TCP", "50.0")
+    assert bench.link.sent[-1].tick == 99
+
+
+def test_another_tcp_ends_a_live_motion_by_name():
+    bench = Bench(PERIOD, changes={0: NO_TOOL, 100: OTHER_TCP})
+
+    assert bench.ends_in(ToolChanged, Moving()).what == "TCP"
+
+
+def test_after_another_tcp_the_arm_is_braked():
+    bench = Bench(PERIOD, law=ServojLaw(PERIOD), changes={0: NO_TOOL, 200: OTHER_TCP})
+    bench.ends_in(ToolChanged, Replay(PLAN))
+
+    bench.loop.brake()
+
+    assert np.abs(bench.link.motions[-1].qd).max() < 1e-2
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        ({"payload": 2.5}, "payload"),
+        ({"payload_cog": (0.0, 0.02, 0.1)}, "centre of gravity"),
+        ({"payload_inertia": (0.1, 0.1, 0.1, 0.0, 0.0, 0.0)}, "inertia"),
+    ],
+)
+def test_another_payload_ends_a_replay_by_name(change, what):
+    bench = Bench(PERIOD, changes={0: NO_TOOL, 100: change})
+
+    assert bench.ends_in(ToolChanged, Replay(PLAN)).what == what
+
+
+def test_a_live_motion_goes_on_with_another_payload_and_it_is_kept():
+    bench = Bench(PERIOD, changes={0: NO_TOOL, 100: {"payload": 2.5}, 200: {"payload": 1.0}})
+
+    bench.run(Moving(), 300)
+
+    assert [payload.mass for payload in bench.loop.tool.changes] == [2.5, 1.0]
+
+
+def test_another_payload_is_another_until_it_is_the_first_again():
+    bench = Bench(PERIOD, changes={0: NO_TOOL, 100: {"payload": 2.5}})
+    bench.run(Moving(), 150)
+    assert bench.loop.tool.other_payload
+
+    bench.link._fields.update(NO_TOOL)
+    bench.loop.slot()
+    bench.loop.slot()
+
+    assert not bench.loop.tool.other_payload
+
+
+def test_a_tool_that_the_controller_does_not_report_is_not_watched():
+    bench = Bench(PERIOD)
+
+    bench.run(Replay(PLAN))
+
+    assert bench.loop.idle
+
+
+def test_a_live_source_of_setpoints_goes_on_with_another_payload():
+    assert Live.payload_may_change
+    assert not Replay.payload_may_change
+
+
+def test_speeds_of_the_wire_are_those_of_the_plan_between_bursts():
+    bench = Bench(PERIOD, delay=in_bursts(0.016)).run(Replay(PLAN))
+
+    assert np.abs(speeds(bench)).max() <= 0.3 + 1e-9

@@ -1,0 +1,109 @@
+"""Whether a controller's tool is still that of the motion."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from simbridge.backends.tool_watch import ToolWatch, same_tcp
+from simbridge.ur.errors import ToolChanged
+
+TCP = (0.01, 0.0, 0.15, 0.0, 0.0, 0.5)
+BARE = {"tcp_offset": (0.0,) * 6, "payload": 0.0, "payload_cog": (0.0,) * 3, "payload_inertia": (0.0,) * 6}
+GRIPPER = {
+    "tcp_offset": TCP,
+    "payload": 1.2,
+    "payload_cog": (0.0, 0.0, 0.06),
+    "payload_inertia": (0.01, 0.01, 0.01, 0.0, 0.0, 0.0),
+}
+
+
+def follow(watch, *states, may_change=False):
+    for state in states:
+        watch.follow(state, payload_may_change=may_change)
+
+
+def test_what_the_control_script_sets_is_no_change():
+    watch = ToolWatch("arm", tcp=TCP, payload=1.2, payload_cog=(0.0, 0.0, 0.06), before=BARE)
+
+    follow(watch, BARE, BARE | {"tcp_offset": TCP}, GRIPPER)
+
+    assert not watch.other_payload
+
+
+def test_after_the_control_script_has_set_its_tcp_another_is_a_change():
+    watch = ToolWatch("arm", tcp=TCP, before=BARE)
+    follow(watch, BARE, BARE | {"tcp_offset": TCP})
+
+    with pytest.raises(ToolChanged):
+        follow(watch, BARE)
+
+
+def test_after_the_control_script_has_set_its_payload_another_is_a_change():
+    watch = ToolWatch("arm", payload=1.2, payload_cog=(0.0, 0.0, 0.06), before=BARE)
+    payload = {name: value for name, value in GRIPPER.items() if name != "tcp_offset"}
+    follow(watch, BARE, BARE | payload)
+
+    with pytest.raises(ToolChanged):
+        follow(watch, BARE | payload | {"payload": 2.0})
+
+
+def test_an_inertia_that_follows_from_the_scripts_payload_is_no_change():
+    watch = ToolWatch("arm", payload=1.2, payload_cog=(0.0, 0.0, 0.06), before=GRIPPER)
+
+    follow(watch, GRIPPER, GRIPPER | {"payload_inertia": (0.0,) * 6})
+
+    assert not watch.other_payload
+
+
+def test_a_tool_that_changes_before_the_first_compared_state_is_a_change():
+    watch = ToolWatch("arm", before=BARE)
+
+    with pytest.raises(ToolChanged):
+        follow(watch, BARE | {"tcp_offset": TCP})
+
+
+def test_without_a_mass_its_place_and_inertia_have_no_effect():
+    watch = ToolWatch("arm", before=BARE)
+
+    follow(watch, BARE | {"payload_cog": (0.1, 0.0, 0.0), "payload_inertia": (1.0,) * 6})
+
+    assert not watch.other_payload
+
+
+def test_an_older_version_that_reports_no_inertia_is_compared_without():
+    older = {name: value for name, value in GRIPPER.items() if name != "payload_inertia"}
+    watch = ToolWatch("arm", before=older)
+    follow(watch, older)
+
+    with pytest.raises(ToolChanged) as raised:
+        follow(watch, older | {"payload": 3.0})
+
+    assert (raised.value.found, raised.value.expected) == ("3 kg", "1.2 kg")
+
+
+def test_the_oldest_versions_report_the_tcp_alone():
+    watch = ToolWatch("arm", before={"tcp_offset": TCP})
+    follow(watch, {"tcp_offset": TCP})
+
+    with pytest.raises(ToolChanged):
+        follow(watch, {"tcp_offset": (0.0,) * 6})
+
+
+def test_changes_are_kept_where_the_payload_may_change():
+    watch = ToolWatch("arm", before=BARE)
+
+    follow(watch, BARE, BARE | {"payload": 0.5}, BARE | {"payload": 0.5001}, BARE, may_change=True)
+
+    assert [payload.mass for payload in watch.changes] == [0.5, 0.0]
+
+
+def test_one_rotation_written_in_two_ways_is_the_same_tcp():
+    axis = np.array([0.6, 0.0, 0.8])
+
+    assert same_tcp([0.0, 0.0, 0.1, *(3.0 * axis)], [0.0, 0.0, 0.1, *((3.0 - 2.0 * np.pi) * axis)])
+
+
+@pytest.mark.parametrize("turn", [0.0, 1.0, np.pi])
+def test_a_turn_of_two_milliradians_is_another_tcp(turn):
+    assert not same_tcp([0.0, 0.0, 0.1, turn, 0.0, 0.0], [0.0, 0.0, 0.1, turn + 0.002, 0.0, 0.0])

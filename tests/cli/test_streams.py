@@ -1,0 +1,135 @@
+"""Closed streams, other encodings, narrow terminals and readers that go away: a command behaves as with /dev/null."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from simbridge.cli.streams import MAX_COLUMNS, MIN_COLUMNS, nearest_text, prepare_streams
+
+PROGRAM = f"{sys.executable} -m simbridge"
+
+
+def shell(command, **environment):
+    """Run a shell command; a command that does not end fails the test."""
+    kept = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
+    return subprocess.run(
+        ["bash", "-c", command], env={**kept, **environment}, capture_output=True, timeout=120, check=False
+    )
+
+
+@pytest.mark.parametrize("redirection", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-", "1</dev/null", "0>/dev/null"])
+def test_a_closed_stream_is_like_dev_null(redirection):
+    answer = shell(f"{PROGRAM} robots {redirection}")
+
+    assert answer.returncode == 0
+    assert answer.stderr == b""
+
+
+def test_a_run_with_closed_streams_is_complete(tmp_path):
+    answer = shell(f"{PROGRAM} run step --out {tmp_path}/run <&- >&- 2>&-")
+
+    assert answer.returncode == 0
+    assert (tmp_path / "run" / "report.html").is_file()
+
+
+def test_an_error_with_closed_streams_has_its_status():
+    assert shell(f"{PROGRAM} robots --nonsense <&- >&- 2>&-").returncode == 2
+
+
+def test_nothing_goes_to_standard_output_in_place_of_a_closed_standard_error():
+    answer = shell(f"{PROGRAM} report nowhere 2>&-")
+
+    assert answer.returncode == 2
+    assert answer.stdout == b""
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "ascii", "ascii:strict", "cp437", "utf-16"])
+def test_a_terminal_of_another_encoding_gets_its_output(encoding):
+    answer = shell(f"{PROGRAM} robots", PYTHONIOENCODING=encoding)
+
+    assert answer.returncode == 0
+    assert "ur10" in answer.stdout.decode(encoding.partition(":")[0])
+
+
+def test_a_locale_without_utf_8_is_enough():
+    answer = shell(f"{PROGRAM} check circle", LC_ALL="C", PYTHONCOERCECLOCALE="0", PYTHONUTF8="0")
+
+    assert answer.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [("\u22125.3 mm", b"-5.3 mm"), ("µm", b"um"), ("5°", b"5deg"), ("é", b"e"), ("机", b"?"), ("\udce9", b"\xe9")],
+)
+def test_a_character_that_is_missing_becomes_the_nearest(text, plain):
+    prepare_streams()
+
+    assert text.encode("ascii", "simbridge.nearest") == plain
+
+
+def test_the_handler_is_for_encoding_only():
+    with pytest.raises(UnicodeDecodeError):
+        nearest_text(UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid"))
+
+
+@pytest.mark.parametrize("columns", ["1", "5", "0", "-3", "wide", "²", "1" * 30])
+def test_help_ends_at_any_width(columns):
+    answer = shell(f"{PROGRAM} run --help", COLUMNS=columns)
+
+    assert answer.returncode == 0
+    assert b"--robot" in answer.stdout
+
+
+@pytest.mark.parametrize("columns", ["1", "0", "²"])
+def test_a_wrong_flag_is_reported_at_any_width(columns):
+    assert shell(f"{PROGRAM} run circle --nonsense", COLUMNS=columns, LINES=columns).returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "corrected"),
+    [
+        ("1", f"{MIN_COLUMNS}"),
+        ("80", "80"),
+        ("1" * 30, f"{MAX_COLUMNS}"),
+        ("0", None),
+        ("-1", None),
+        ("²", None),
+        ("x", None),
+        ("", None),
+    ],
+)
+def test_the_width_is_corrected(monkeypatch, given, corrected):
+    monkeypatch.setenv("COLUMNS", given)
+
+    prepare_streams()
+
+    assert os.environ.get("COLUMNS") == corrected
+
+
+@pytest.fixture
+def closed_pipe():
+    """The writing end of a pipe that nobody reads."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    yield writing
+    os.close(writing)
+
+
+@pytest.mark.parametrize("command", [["robots"], ["--version"], ["run", "--help"]])
+def test_a_reader_that_went_away_ends_the_command_without_a_word(command, closed_pipe):
+    answer = subprocess.run(
+        [sys.executable, "-m", "simbridge", *command], stdout=closed_pipe, stderr=subprocess.PIPE, check=False
+    )
+
+    assert answer.returncode == 141
+    assert answer.stderr == b""
+
+
+def test_an_error_that_nobody_reads_ends_the_command(closed_pipe):
+    answer = subprocess.run([sys.executable, "-m", "simbridge", "report", "nowhere"], stderr=closed_pipe, check=False)
+
+    assert answer.returncode == 141

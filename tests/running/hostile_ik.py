@@ -1,0 +1,66 @@
+"""Solvers that work while a session begins, and then do what no solver should; for the tests of live sessions."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from typing import Any
+
+import numpy as np
+
+# Steps until the fault: the first ones are those in which the loop's process warms up.
+STEPS_BEFORE = 100
+_steps = 0
+
+
+def is_due() -> bool:
+    """Count a step; returns whether the fault is due."""
+    global _steps
+    _steps += 1
+    return _steps > STEPS_BEFORE
+
+
+def answer(wrong: Any) -> Any:
+    """A solver that keeps the joints, and then answers with something else."""
+
+    def step(q: Any, target: Any) -> Any:
+        return wrong(q) if is_due() else q
+
+    return step
+
+
+class LocalError(Exception):
+    def __reduce__(self) -> Any:
+        raise TypeError("cannot be pickled")
+
+    def __str__(self) -> str:
+        raise ValueError("no text")
+
+
+def failing(q: Any) -> Any:
+    raise LocalError
+
+
+def interrupting(q: Any) -> Any:
+    raise KeyboardInterrupt
+
+
+def hanging(q: Any) -> Any:
+    while True:
+        time.sleep(0.01)
+
+
+nan = answer(lambda q: q * np.nan)
+infinite = answer(lambda q: q + np.inf)
+short = answer(lambda q: q[:3])
+huge = answer(lambda q: q + 1e300)
+imaginary = answer(lambda q: q + 1j)
+text = answer(lambda q: "hello")
+nothing = answer(lambda q: None)
+many = answer(lambda q: np.zeros(10**6))
+raises = answer(failing)
+interrupts = answer(interrupting)
+leaves = answer(lambda q: sys.exit(5))
+dies = answer(lambda q: os._exit(7))
+hangs = answer(hanging)

@@ -1,0 +1,150 @@
+"""Large text files: the work grows with their size, limits are said, and the reading is shown."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from simbridge.cli import reading_line
+from simbridge.cli.reading_line import ReadingLine
+from simbridge.errors import InputFileError
+from simbridge.reading_progress import reading_shown_by
+from simbridge.trajectory import columns, text
+from simbridge.trajectory.columns import MAX_COLUMNS
+from simbridge.trajectory.files import read_trajectory
+from simbridge.trajectory.text import MAX_LINE_LENGTH, MAX_POSSIBLE_HEADERS
+
+SAMPLES = "".join(f"{0.1 * k:g} {0.7 + 0.01 * k:g} 0.1 0.3 0 0 0 1\n" for k in range(5))
+HEADER = "# t x y z qx qy qz qw\n"
+
+
+@pytest.fixture
+def recognised(monkeypatch):
+    """Every list of names in which columns were looked for."""
+    lists = []
+    recognise = columns._found
+    monkeypatch.setattr(columns, "_found", lambda names, rate=None: lists.append(names) or recognise(names, rate))
+    return lists
+
+
+def written(tmp_path, content):
+    path = tmp_path / "poses.csv"
+    path.write_text(content)
+    return path
+
+
+@pytest.mark.parametrize("line", ["\n", "\r", "#\n", "   \n", "# a remark\n", "# " + "word " * 20 + "\n"])
+def test_lines_without_names_are_not_looked_at_as_headers(tmp_path, recognised, line):
+    read_trajectory(written(tmp_path, line * 1000 + SAMPLES))
+
+    assert recognised == []
+
+
+def test_a_limited_number_of_comments_is_looked_at(tmp_path, recognised):
+    remark = "# one two three four five six seven eight\n"
+
+    read_trajectory(written(tmp_path, remark * (MAX_POSSIBLE_HEADERS + 1000) + SAMPLES))
+
+    assert len(recognised) == MAX_POSSIBLE_HEADERS
+
+
+def test_a_header_in_a_comment_is_still_read_below_blank_lines(tmp_path):
+    swapped = "# t y x z qx qy qz qw\n"
+
+    trajectory = read_trajectory(written(tmp_path, "\n" * 5000 + swapped + SAMPLES))
+
+    assert trajectory.poses[0, 1] == 0.7
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "\n" * 2_000_000,
+        "\r" * 2_000_000,
+        "#\n" * 1_000_000,
+        HEADER * 200_000,
+        ",".join(f"position{k}" for k in range(MAX_COLUMNS)) + "\n1\n",
+        "a" + " " * 300_000 + "b,t,x\n1,2,3\n",
+        "," * (MAX_LINE_LENGTH - 1) + "\n",
+    ],
+    ids=["LF", "CR", "empty comments", "headers", "numbered names", "a long name", "columns without names"],
+)
+def test_the_work_is_no_more_than_linear(tmp_path, content):
+    path = written(tmp_path, content)
+    # Quadratic work would take hours; the time is that of a busy computer.
+    call = "import sys; from simbridge.trajectory.files import read_trajectory; read_trajectory(sys.argv[1])"
+    answer = subprocess.run([sys.executable, "-c", call, path], capture_output=True, timeout=120, check=False)
+
+    assert b"InputFileError" in answer.stderr
+
+
+def test_too_many_lines_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(text, "MAX_LINES", 5)
+    read_trajectory(written(tmp_path, SAMPLES.rstrip("\n").replace("\n", "\r\n")))
+
+    with pytest.raises(InputFileError, match="6 lines"):
+        read_trajectory(written(tmp_path, SAMPLES))
+
+
+def test_a_line_that_is_too_long_is_refused_by_its_number(tmp_path):
+    with pytest.raises(InputFileError) as refusal:
+        read_trajectory(written(tmp_path, SAMPLES + "#" * (MAX_LINE_LENGTH + 1)))
+
+    assert refusal.value.line == 6
+
+
+def test_too_many_columns_are_refused_in_text(tmp_path):
+    with pytest.raises(InputFileError, match="10,001 columns"):
+        read_trajectory(written(tmp_path, ",".join(["x"] * (MAX_COLUMNS + 1)) + "\n"))
+
+
+def test_too_many_columns_are_refused_in_arrays(tmp_path):
+    np.savez(tmp_path / "many.npz", **{f"a{k}": np.zeros((2, 16)) for k in range(MAX_COLUMNS // 16 + 1)})
+
+    with pytest.raises(InputFileError, match="columns"):
+        read_trajectory(tmp_path / "many.npz")
+
+
+def test_the_reading_of_a_file_is_reported_from_begin_to_end(tmp_path):
+    path = written(tmp_path, "\n" * 200_000 + SAMPLES)
+    parts = []
+
+    with reading_shown_by(lambda name, part: parts.append((name, part))):
+        read_trajectory(path)
+
+    assert {name for name, _ in parts} == {str(path)}
+    shares = [part for _, part in parts]
+    assert len(shares) > 4
+    assert shares[0] == 0.0
+    assert shares[-1] == 1.0
+
+
+def test_a_long_reading_is_shown_in_one_line_that_is_erased(monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    shown = Terminal()
+    monkeypatch.setattr(reading_line.sys, "stderr", shown)
+    monkeypatch.setattr(reading_line, "QUIET_S", 0.0)
+    line = ReadingLine()
+    line.show("poses.csv", 0.0)
+    line.show("poses.csv", 0.42)
+    line.show("poses.csv", 1.0)
+
+    assert "Reading poses.csv: 42 %" in shown.getvalue()
+    assert shown.getvalue().endswith(reading_line.ERASE_LINE)
+    assert "\n" not in shown.getvalue()
+
+
+def test_where_there_is_no_terminal_nothing_is_shown(monkeypatch, capsys):
+    monkeypatch.setattr(reading_line, "QUIET_S", 0.0)
+    line = ReadingLine()
+    line.show("poses.csv", 0.5)
+    line.show("poses.csv", 1.0)
+
+    assert capsys.readouterr().err == ""
