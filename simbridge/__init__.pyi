@@ -25,7 +25,6 @@ from simbridge.ik.settings import PseudoinverseParameters as PseudoinverseParame
 from simbridge.ik.settings import SelectivelyDampedParameters as SelectivelyDampedParameters
 from simbridge.ik.solver import Solution as Solution
 from simbridge.ik.solver import Solver as Solver
-from simbridge.planning.live.options import LiveOptions as LiveOptions
 from simbridge.planning.options import Options as Options
 from simbridge.planning.scenario import Scenario as Scenario
 from simbridge.planning.scenario import load_scenario as load_scenario
@@ -35,10 +34,11 @@ from simbridge.robot.load import load_robot as load_robot
 from simbridge.robot.robot import Robot as Robot
 from simbridge.running.live import LiveArm as LiveArm
 from simbridge.running.live import connect as connect
-from simbridge.running.live_session import LiveSession as LiveSession
-from simbridge.running.live_setup import live as live
 from simbridge.running.runner import Run as Run
 from simbridge.running.runner import run as run
+from simbridge.sessions.options import LiveOptions as LiveOptions
+from simbridge.sessions.session import LiveSession as LiveSession
+from simbridge.sessions.setup import live as live
 from simbridge.sweeps.sweep import Sweep as Sweep
 from simbridge.sweeps.sweep import sweep as sweep
 from simbridge.trajectory.files import read_trajectory as read_trajectory

@@ -22,7 +22,7 @@ from simbridge.running import runner
 from simbridge.trajectory import Trajectory, write_tum
 from simbridge.trajectory.shapes import TOOL_DOWN
 from tests.controllers import REALTIME, calibrated, cb3, controllers, e_series  # noqa: F401 (fixtures)
-from tests.sessions import every_input, make_killed, make_never_engaged, stepped
+from tests.stepped_sessions import every_input, make_killed, make_never_engaged, stepped
 
 # The first call of a kernel compiles it, which takes seconds.
 settings.register_profile("local", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])

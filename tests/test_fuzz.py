@@ -21,8 +21,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from simbridge.emulator.controller import Controller
 from simbridge.emulator.emulate import Control
+from simbridge.emulator.emulated_controller import Controller
 from simbridge.emulator.program import ScriptProgram
 from simbridge.emulator.running import RunningController
 from simbridge.emulator.state import profile

@@ -295,7 +295,7 @@ def refusals(record: Record) -> None:
 
 
 def session(record: Record) -> None:
-    from tests.sessions import every_input, stepped
+    from tests.stepped_sessions import every_input, stepped
 
     out = record.scratch / "out"
     with stepped(out) as live_session:
@@ -339,7 +339,7 @@ def urscript(record: Record) -> None:
 
 def fake_link(record: Record) -> None:
     """What the servo loop sends to a simulated controller, with each kind of trouble."""
-    from simbridge.backends.motion import Replay
+    from simbridge.backends.streamed_motion import Replay
     from simbridge.errors import SimbridgeError
     from tests.backends import test_servo_loop as fixture
 

@@ -15,7 +15,7 @@ from simbridge.robot.pose import Array
 if TYPE_CHECKING:  # load the solvers; the servo process, which imports this module, must start quickly
     from simbridge.planning.options import Options
     from simbridge.robot.robot import Robot
-    from simbridge.ur.controller import ControllerFacts
+    from simbridge.ur.controller_facts import ControllerFacts
 
 # What a controller can show, the strongest evidence first: safety system, robot mode, its clock, its program.
 _PRECEDENCE: tuple[Cause, ...] = (

@@ -24,7 +24,7 @@ from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.text import millimetres, milliradians
 from simbridge.ur import errors
-from simbridge.ur.controller import (
+from simbridge.ur.controller_facts import (
     FULL_SPEED,
     ControllerFacts,
     is_model,

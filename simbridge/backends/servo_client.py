@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from array import array
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ from simbridge.backends.control_script import Program
 from simbridge.backends.loop_process import LoopProcess
 from simbridge.backends.servo_channel import ROWS, ServoConfig, State, StateRing
 from simbridge.robot.pose import Array
-from simbridge.ur.controller import registers_taken, survey
+from simbridge.ur.controller_facts import registers_taken, survey
 from simbridge.ur.errors import ConnectionLost, RegistersInUse, RemoteControlDisabled, ScriptNotStarted
 from simbridge.ur.tables import REALTIME
 
@@ -23,24 +25,40 @@ from simbridge.ur.tables import REALTIME
 CONNECT_TIMEOUT = 15.0  # s
 
 
+@dataclass(frozen=True)
+class LiveProgram:
+    """A program that makes setpoints within the servo process, from inputs in shared memory.
+
+    Attributes:
+        module: Its main module, which runs as `python -m MODULE servo`.
+        setup: What it is made of, pickled.
+        create_channel: Creates the channel of inputs in the file at a path.
+    """
+
+    module: str
+    setup: bytes
+    create_channel: Callable[[Path], object]
+
+
 class ServoProcess(LoopProcess):
     """A running servo process.
 
     Args:
         config: Its configuration.
-        live: The pickled `LiveSetup` of a live session; None for setpoints that come from this process.
+        live: What makes the setpoints of a live session; None for setpoints that come from this process.
 
     Attributes:
         reached: The states of the session that it has reported.
         program: Whose program the controller had when it ended.
     """
 
-    def __init__(self, config: ServoConfig, live: bytes | None = None) -> None:
+    def __init__(self, config: ServoConfig, live: LiveProgram | None = None) -> None:
         if live is None:
             super().__init__("simbridge.backends.servo_process", config.host)
         else:
-            super().__init__("simbridge.backends.live_process", config.host, "servo")
-        self._config, self._live = config, live
+            super().__init__(live.module, config.host, "servo")
+        self._config = config
+        self._live = live
         self.reached = {State.CONNECTING}
         self.program: Program | None = None
 
@@ -56,7 +74,7 @@ class ServoProcess(LoopProcess):
         setup = None
         if self._live is not None:
             path = self.memory("setup")
-            path.write_bytes(self._live)
+            path.write_bytes(self._live.setup)
             setup = str(path)
         self.send(msgspec.to_builtins(self._config) | {"live": setup})
         self.keep_alive()

@@ -26,8 +26,8 @@ from typing import Protocol
 
 import numpy as np
 
-from simbridge.backends.motion import Live, Motion, Record, Samples, Sent
 from simbridge.backends.state_supply import StateSupply
+from simbridge.backends.streamed_motion import Live, Motion, Record, Samples, Sent
 from simbridge.backends.succession import MAX_STEP, check_state, check_succession
 from simbridge.backends.tool_watch import ToolWatch
 from simbridge.planning.guard import Guard
@@ -35,7 +35,7 @@ from simbridge.robot.pose import Array
 from simbridge.servo.feedforward import BRAKING, SCALING_RAMP
 from simbridge.servo.inverse import InverseServoj
 from simbridge.servo.law import ServojLaw
-from simbridge.ur.controller import FULL_SPEED, modes_of, scaling_of, stop_of
+from simbridge.ur.controller_facts import FULL_SPEED, modes_of, scaling_of, stop_of
 from simbridge.ur.errors import (
     ArmNotReady,
     ArmStopped,

@@ -32,7 +32,6 @@ import numpy as np
 
 from simbridge.backends.control_script import Program, ProgramWatch, control_script
 from simbridge.backends.loop_process import Parent, error_facts, forbid_new_files, minimize_latency, new_files_allowed
-from simbridge.backends.motion import Live, Replay
 from simbridge.backends.servo_channel import (
     OPTIONAL_FIELDS,
     STATE_FIELDS,
@@ -43,6 +42,7 @@ from simbridge.backends.servo_channel import (
     next_state,
 )
 from simbridge.backends.servo_loop import ServoLoop
+from simbridge.backends.streamed_motion import Live, Replay
 from simbridge.backends.succession import has_corrupt_number
 from simbridge.backends.tool_watch import ToolWatch
 from simbridge.errors import SimbridgeError
@@ -50,7 +50,7 @@ from simbridge.planning.guard import Guard
 from simbridge.robot.pose import Array
 from simbridge.servo.law import ServojLaw
 from simbridge.ur import errors
-from simbridge.ur.controller import modes_of, stop_of
+from simbridge.ur.controller_facts import modes_of, stop_of
 from simbridge.ur.rtde import Package, RtdeReader
 from simbridge.ur.tables import PROGRAM_RUNS, REALTIME, RTDE, RuntimeState
 

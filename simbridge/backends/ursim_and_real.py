@@ -14,12 +14,12 @@ import numpy as np
 
 from simbridge.backends import preflight
 from simbridge.backends.backend import Ask, Facts
-from simbridge.backends.controller import ControllerBackend
+from simbridge.backends.controller_backend import ControllerBackend
 from simbridge.backends.tool_watch import tcp_text
 from simbridge.robot.cell import Cell
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
-from simbridge.ur.controller import ControllerFacts, successors
+from simbridge.ur.controller_facts import ControllerFacts, successors
 from simbridge.ur.dashboard import DashboardClient
 from simbridge.ur.errors import ArmNotReady, CommandRefused, ControllerError, ModelMismatch, NotConfirmed
 

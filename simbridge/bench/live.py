@@ -28,17 +28,17 @@ import simbridge
 from simbridge.bench import Row
 from simbridge.bench.measuring import client, timer
 from simbridge.emulator.handle import Emulator
-from simbridge.evaluation.metrics.motion import sparc
+from simbridge.evaluation.metrics.motion_figures import sparc
+from simbridge.files.writing import write_file
 from simbridge.ik.forward_dynamics import ForwardDynamics
 from simbridge.lifeline import end_with_parent
-from simbridge.recording.live_record import latencies, read_inputs
 from simbridge.recording.log import LogColumns
 from simbridge.recording.run_directory import RunDirectory
-from simbridge.robot.files import write_file
 from simbridge.robot.kinematics import tool_path
 from simbridge.robot.load import load_robot
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
+from simbridge.sessions.record import latencies, read_inputs
 from simbridge.text import MINUS
 
 HOST = "127.0.0.43"

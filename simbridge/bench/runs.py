@@ -26,20 +26,20 @@ from simbridge.bench import Row
 from simbridge.bench.measuring import client, medians, peak_memory, process_time, timed
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.summary import summarize
+from simbridge.files.writing import write_file
 from simbridge.lifeline import end_with_parent
 from simbridge.planning.plan import Plan
 from simbridge.recording.log import LogWriter
 from simbridge.recording.run_directory import RunDirectory
-from simbridge.report.page import report_page
-from simbridge.robot.files import write_file
+from simbridge.report.run_page import report_page
 from simbridge.running.recorder import Samples
 from simbridge.running.run_setup import prepare, resolved_settings
 from simbridge.running.runner import execute, open_backend
 from simbridge.sweeps.engine import Cluster, Cores, Engine, Task, results
 from simbridge.sweeps.job import made_by
-from simbridge.sweeps.page import write_page
 from simbridge.sweeps.results import RESULTS
 from simbridge.sweeps.sweep import sweep
+from simbridge.sweeps.sweep_page import write_page
 from simbridge.trajectory.trajectory import Trajectory
 
 _HOUR, _SHORT = 3600.0, 16.0  # s

@@ -15,14 +15,14 @@ from simbridge.browser.view import Sample, Shown, out_of_reach, sentence_of
 from simbridge.errors import InvalidParameter, SimbridgeError
 from simbridge.ik.solver import Solver
 from simbridge.ik.targets import residual
-from simbridge.planning.live.messages import Phase
-from simbridge.planning.live.options import SIMULATED, STUDIO
 from simbridge.robot.kinematics import tool_frame, tool_path
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
-from simbridge.running.live_session import LiveSession
-from simbridge.running.live_setup import live
 from simbridge.running.run_setup import resolve_arm
+from simbridge.sessions.inputs import Phase
+from simbridge.sessions.options import SIMULATED, STUDIO
+from simbridge.sessions.session import LiveSession
+from simbridge.sessions.setup import live
 from simbridge.text import millimetres
 
 # In the studio a goal may be anywhere: how far the arm follows it is what is looked at.

@@ -27,9 +27,9 @@ from simbridge.backends import SIMULATION
 from simbridge.backends.backend import Facts
 from simbridge.browser.arms import ControlledArm, Simulation
 from simbridge.browser.offers import EventRefused
-from simbridge.browser.page import Page
 from simbridge.browser.scene import look_over_panel
 from simbridge.browser.setup import StudioSetup
+from simbridge.browser.studio_page import Page
 from simbridge.browser.superseded import without_superseded
 from simbridge.browser.view import BESIDE, NO_PAGE, Access, Event, PortInUse, check_port, on_loopback
 from simbridge.browser.workspace import Workspace

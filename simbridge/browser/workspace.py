@@ -21,10 +21,10 @@ from numpy.typing import ArrayLike
 
 from simbridge.backends.backend import Facts
 from simbridge.browser import html_texts
-from simbridge.browser.page import NONE
 from simbridge.browser.playback import Playback
 from simbridge.browser.scene import Follower, draw_surroundings
 from simbridge.browser.setup import ITERATE, Control, StudioSetup, controls_of
+from simbridge.browser.studio_page import NONE
 from simbridge.browser.view import Curve, Refused, Sample, Shown, place_of
 from simbridge.errors import SimbridgeError
 from simbridge.robot.kinematics import tool_frame

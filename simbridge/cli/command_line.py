@@ -28,7 +28,7 @@ from simbridge.cli.option_flags import command_type, given_settings
 from simbridge.cli.reading_line import reading_line
 from simbridge.cli.streams import discard_output, prepare_streams
 from simbridge.errors import InputFileError, OutputError, ScenarioError, SimbridgeError
-from simbridge.robot.files import write_file
+from simbridge.files.writing import write_file
 from simbridge.running.signals import ended_by_signals, number_of
 
 # The system's reasons why the name of a file cannot be looked at, let alone be opened.

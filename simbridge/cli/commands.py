@@ -30,9 +30,9 @@ from simbridge.planning.planner import nearest_placement
 from simbridge.planning.scenario import load_scenario
 from simbridge.robot.calibration_file import kinematics_words
 from simbridge.robot.load import load_robot
-from simbridge.running.recorded_session import RecordedSession
 from simbridge.running.run_setup import Prepared, check_facts, chosen_solver, prepare
 from simbridge.running.signals import number_of
+from simbridge.sessions.recorded_session import RecordedSession
 from simbridge.text import counted, fixed, milliseconds, significant, table_of
 from simbridge.trajectory.files import is_bag, pose_topics
 from simbridge.trajectory.samples import named

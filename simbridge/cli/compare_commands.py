@@ -26,11 +26,11 @@ from simbridge.evaluation.metrics.samples import statistics
 from simbridge.evaluation.metrics.tracking import ERROR_PARTS
 from simbridge.evaluation.repeatability import common_summary
 from simbridge.evaluation.summary import what_ran
+from simbridge.files.writing import write_file, writing
 from simbridge.recording.run_directory import RunDirectory, is_of_repeats
 from simbridge.report.several_runs import about, compare_page, comparison_headline, mean_headline, write_repeats_page
 from simbridge.report.verdict import backend_of, sentence, source_of
 from simbridge.robot import pose
-from simbridge.robot.files import write_file, writing
 from simbridge.sweeps.comparison import compare_sweeps, comparison_page, comparison_rows, is_sweep
 from simbridge.text import counted, degrees, fixed, listed, millimetres, milliseconds, table_of
 from simbridge.trajectory.files import read_trajectory

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from simbridge.emulator.errors import EmulatorBroken
 from simbridge.errors import InternalError, Interrupted, OutputError, SimbridgeError
+from simbridge.files.writing import write_file
 from simbridge.quoting import visible
-from simbridge.robot.files import write_file
 
 _COMMAND = re.compile(r"`[^`]+`")
 # Stands for a blank where no line is broken; `visible` leaves none of it in a text.

@@ -12,15 +12,8 @@ from rich.table import Table
 
 from simbridge.console import Terminal
 from simbridge.errors import InputFileError
-from simbridge.evaluation.identification.data import (
-    Identification,
-    Samples,
-    of_recording,
-    of_run,
-    sent_commands,
-    write_plant,
-)
-from simbridge.evaluation.identification.identification import identify as identify_samples
+from simbridge.identification.data import Identification, Samples, of_recording, of_run, sent_commands, write_plant
+from simbridge.identification.identification import identify as identify_samples
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.resources import robot_files
 from simbridge.robot.calibration_file import with_kinematics

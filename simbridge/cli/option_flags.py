@@ -21,10 +21,10 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "check": (_OPTIONS,),
     "inspect": (_OPTIONS,),
     "studio": (_OPTIONS,),
-    "teleop": ("simbridge.teleop.device:TeleopOptions", "simbridge.planning.live.options:LiveOptions", _OPTIONS),
+    "teleop": ("simbridge.teleop.device:TeleopOptions", "simbridge.sessions.options:LiveOptions", _OPTIONS),
 }
 # The lists of those fields of `Options` that these commands have in addition.
-_LISTED = {"teleop": "simbridge.planning.live.options:LIVE", "studio": "simbridge.planning.live.options:STUDIO"}
+_LISTED = {"teleop": "simbridge.sessions.options:LIVE", "studio": "simbridge.sessions.options:STUDIO"}
 
 
 def command_type(words: list[str], *, every: bool = False) -> Any:

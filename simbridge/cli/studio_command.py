@@ -10,9 +10,9 @@ import webbrowser
 from simbridge.browser.setup import StudioSetup
 from simbridge.browser.studio import Studio
 from simbridge.cli.option_flags import given_options
-from simbridge.planning.live.options import STUDIO
 from simbridge.planning.options import Options
 from simbridge.running.signals import SignalReceived, ended_by_signals
+from simbridge.sessions.options import STUDIO
 
 
 @ended_by_signals()

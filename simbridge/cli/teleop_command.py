@@ -11,9 +11,9 @@ from simbridge.cli import terminal
 from simbridge.cli.option_flags import given_options
 from simbridge.errors import Interrupted, SimbridgeError
 from simbridge.ik.callable_solver import function_named
-from simbridge.planning.live.options import LIVE, LiveOptions
 from simbridge.planning.options import Options
 from simbridge.running.signals import number_of
+from simbridge.sessions.options import LIVE, LiveOptions
 from simbridge.teleop import open_device
 from simbridge.teleop.device import Device, DeviceError, TeleopOptions
 from simbridge.teleop.drive import Driver
@@ -47,7 +47,7 @@ def teleop(
                 stack.close()
                 print("Evaluating the session and writing its report.", file=sys.stderr, flush=True)
 
-            from simbridge.running.live_setup import live  # solvers and backends: not for a device that is missing
+            from simbridge.sessions.setup import live  # solvers and backends: not for a device that is missing
 
             operator = ask if sys.stdin.isatty() else None
             made = live(backend, robot=robot, solver=solver, out=out, ask=operator, **session_choices, **choices)

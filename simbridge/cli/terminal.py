@@ -29,8 +29,8 @@ from simbridge.text import NO_BREAK, millimetres
 
 if TYPE_CHECKING:
     from simbridge.backends.backend import ArmState
-    from simbridge.running.live_session import LiveStatus
     from simbridge.running.run_setup import Prepared
+    from simbridge.sessions.session import LiveStatus
 
 BARS = "▁▂▃▄▅▆▇█"
 ASCII_BARS = "_.-:=+*#"

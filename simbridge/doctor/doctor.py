@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import cast
 
 from simbridge.backends import SIMULATION, backend_class
-from simbridge.backends.controller import ControllerBackend
-from simbridge.doctor import computer, controller, findings
+from simbridge.backends.controller_backend import ControllerBackend
+from simbridge.doctor import computer_checks, controller_checks, findings
 from simbridge.doctor.findings import Finding
 from simbridge.errors import InvalidParameter, OutputError
-from simbridge.ik.kernels.compile import cache_directory
+from simbridge.kernels.compile import cache_directory
 from simbridge.resources import robot_files
 from simbridge.robot import Six
 from simbridge.robot.calibration_file import (
@@ -24,8 +24,8 @@ from simbridge.robot.cell import Cell, load_cell, write_cell
 from simbridge.robot.load import load_robot
 from simbridge.robot.robot import Robot
 from simbridge.running.run_setup import installed
-from simbridge.ur.controller import ControllerFacts, Survey, registers_taken
-from simbridge.ur.controller import survey as survey_controller
+from simbridge.ur.controller_facts import ControllerFacts, Survey, registers_taken
+from simbridge.ur.controller_facts import survey as survey_controller
 from simbridge.ur.errors import ControllerError
 from simbridge.ur.primary import is_ursim
 from simbridge.ur.tables import BRIDGE_PORTS
@@ -64,10 +64,10 @@ def doctor(
             raise InvalidParameter("host", "not given", needed)
         title = "simbridge for simulation with PyBullet"
         found = [
-            computer.check_python(),
-            computer.check_packages(installed(computer.PACKAGES)),
-            computer.check_kernel_cache(cache_directory()),
-            computer.check_simulation(name),
+            computer_checks.check_python(),
+            computer_checks.check_packages(installed(computer_checks.PACKAGES)),
+            computer_checks.check_kernel_cache(cache_directory()),
+            computer_checks.check_simulation(name),
         ]
     else:
         survey = survey_controller(address)
@@ -87,46 +87,46 @@ def doctor(
 
 def check_controller(survey: Survey, robot: Robot, cell: Cell | None, *, ursim: bool) -> list[Finding]:
     """The checks for a run of this arm on a controller: of the controller, the connection and this computer."""
-    known, here, file = cell or Cell(), computer.read_computer(), None if cell is None else cell.calibration
+    known, here, file = cell or Cell(), computer_checks.read_computer(), None if cell is None else cell.calibration
     taken, measured = None, None
     if survey.state is not None:
         with contextlib.suppress(ControllerError):
             taken = registers_taken(survey.host)
     if survey.state is not None and survey.dashboard is not None:
         with contextlib.suppress(ControllerError):
-            measured = computer.measure_network(survey.host)
+            measured = computer_checks.measure_network(survey.host)
     return [
-        *(controller.check_port(survey, port, robot, ursim=ursim) for port in BRIDGE_PORTS),
-        controller.check_software(survey),
-        controller.check_kind(survey, ursim=ursim),
-        controller.check_model(survey, robot),
+        *(controller_checks.check_port(survey, port, robot, ursim=ursim) for port in BRIDGE_PORTS),
+        controller_checks.check_software(survey),
+        controller_checks.check_kind(survey, ursim=ursim),
+        controller_checks.check_model(survey, robot),
         # URSim's serial number is invented.
-        controller.check_serial_number(survey, None if ursim else known.serial_number),
-        controller.check_remote_control(survey),
-        controller.check_robot_mode(survey, ursim=ursim),
-        controller.check_safety_mode(survey),
-        controller.check_program(survey),
-        controller.check_registers(taken),
-        controller.check_slider(survey),
-        controller.check_tcp(survey, known.tcp),
-        controller.check_payload(survey, known.payload, known.centre_of_gravity),
-        *([] if cell is None else [controller.check_mounting(cell)]),
-        controller.check_calibration(survey, robot),
+        controller_checks.check_serial_number(survey, None if ursim else known.serial_number),
+        controller_checks.check_remote_control(survey),
+        controller_checks.check_robot_mode(survey, ursim=ursim),
+        controller_checks.check_safety_mode(survey),
+        controller_checks.check_program(survey),
+        controller_checks.check_registers(taken),
+        controller_checks.check_slider(survey),
+        controller_checks.check_tcp(survey, known.tcp),
+        controller_checks.check_payload(survey, known.payload, known.centre_of_gravity),
+        *([] if cell is None else [controller_checks.check_mounting(cell)]),
+        controller_checks.check_calibration(survey, robot),
         *([] if file is None else [_check_calibration_file(survey, file)]),
-        computer.check_round_trip(measured),
-        computer.check_jitter(measured),
-        computer.check_arrival(measured),
-        computer.check_kernel(here),
-        computer.check_priority(here),
-        computer.check_governor(here),
-        computer.check_cores(here),
+        computer_checks.check_round_trip(measured),
+        computer_checks.check_jitter(measured),
+        computer_checks.check_arrival(measured),
+        computer_checks.check_kernel(here),
+        computer_checks.check_priority(here),
+        computer_checks.check_governor(here),
+        computer_checks.check_cores(here),
     ]
 
 
 def _check_calibration_file(survey: Survey, path: Path) -> Finding:
     if is_ros_calibration(path):
-        return controller.check_ros_calibration_file(survey, path, read_ros_calibration(path))
-    return controller.check_calibration_file(survey, path, read_calibration(path)[1])
+        return controller_checks.check_ros_calibration_file(survey, path, read_ros_calibration(path))
+    return controller_checks.check_calibration_file(survey, path, read_calibration(path)[1])
 
 
 def start_cell(path: Path, facts: ControllerFacts) -> list[Path]:

@@ -14,7 +14,7 @@ import numpy as np
 import pinocchio as pin
 
 from simbridge.emulator.arm import Unreachable, frame_of, pose_of
-from simbridge.emulator.controller import Controller
+from simbridge.emulator.emulated_controller import Controller
 from simbridge.emulator.rtde_variables import output_variables
 from simbridge.emulator.state import Event
 from simbridge.emulator.urscript.library import (

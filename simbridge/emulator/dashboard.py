@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from simbridge.emulator.controller import Controller
+from simbridge.emulator.emulated_controller import Controller
 from simbridge.emulator.errors import ProtocolViolation, UnknownNode
 from simbridge.emulator.pendant_program import translate
 from simbridge.emulator.state import Event, RobotMode, RuntimeState, SafetyMode

@@ -27,7 +27,7 @@ import msgspec
 import numpy as np
 
 from simbridge.emulator.browser_guard import BrowserGuard
-from simbridge.emulator.controller import Controller
+from simbridge.emulator.emulated_controller import Controller
 from simbridge.emulator.errors import CannotListen, ProtocolViolation
 from simbridge.emulator.program import ScriptProgram, check_files, known_functions, warm_up
 from simbridge.emulator.running import RunningController

@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from simbridge.emulator.controller import Controller
+from simbridge.emulator.emulated_controller import Controller
 from simbridge.emulator.errors import ProtocolViolation
 from simbridge.emulator.scripts import ScriptBuffer, is_secondary
 from simbridge.emulator.state import Event

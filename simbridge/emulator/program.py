@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from simbridge.emulator.builtin_motion import MotionFunctions
-from simbridge.emulator.controller import Controller
+from simbridge.emulator.emulated_controller import Controller
 from simbridge.emulator.errors import RuntimeFault, ScriptSyntaxError
 from simbridge.emulator.handles import HandleFunctions
 from simbridge.emulator.scripts import is_secondary, without_blocking

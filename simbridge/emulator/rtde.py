@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Any
 from weakref import WeakValueDictionary
 
-from simbridge.emulator.controller import Controller
+from simbridge.emulator.emulated_controller import Controller
 from simbridge.emulator.errors import ProtocolViolation
 from simbridge.emulator.rtde_variables import Read, Variable, Write, input_variables, output_variables
 from simbridge.emulator.state import Event

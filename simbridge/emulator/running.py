@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from simbridge.emulator.controller import Controller
+from simbridge.emulator.emulated_controller import Controller
 from simbridge.emulator.errors import EmulatorBroken
 from simbridge.emulator.primary import message_of
 from simbridge.emulator.servers import Servers

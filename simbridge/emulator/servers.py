@@ -13,8 +13,8 @@ from typing import cast
 
 from simbridge.emulator import primary
 from simbridge.emulator.connections import Client, Port, Session
-from simbridge.emulator.controller import Controller
 from simbridge.emulator.dashboard import GREETING, Dashboard, DashboardConnection
+from simbridge.emulator.emulated_controller import Controller
 from simbridge.emulator.errors import CannotListen, ProtocolViolation
 from simbridge.emulator.primary import ScriptSession
 from simbridge.emulator.rtde import Registry, RtdeConnection

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simbridge.errors import SimbridgeError
-from simbridge.evaluation.live_session import Session
 from simbridge.evaluation.metrics.delays import MAX_CORRELATED, sampled
 from simbridge.evaluation.metrics.path import ContourError, contour_error
 from simbridge.evaluation.metrics.samples import BLOCK, ErrorSize, PoseError
@@ -26,12 +25,13 @@ from simbridge.evaluation.metrics.tracking import (
 )
 from simbridge.ik.targets import freed
 from simbridge.planning.plan import Plan
-from simbridge.recording.live_record import read_events, read_inputs
 from simbridge.recording.log import ALL, LogColumns, RunSamples
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.robot.kinematics import joint_origins, tool_poses
 from simbridge.robot.pose import Array
 from simbridge.servo.law import ServojLaw
+from simbridge.sessions.figures import Session
+from simbridge.sessions.record import read_events, read_inputs
 from simbridge.trajectory.trajectory import Trajectory
 from simbridge.ur.tables import RuntimeState
 

@@ -17,8 +17,8 @@ import numpy as np
 
 from simbridge.errors import Cause, InvalidParameter
 from simbridge.evaluation.evaluation import Evaluation
-from simbridge.evaluation.live_session import CommandToArm, Inputs, Latency
-from simbridge.evaluation.metrics import motion, pose_errors, samples
+from simbridge.evaluation.metrics import motion_figures as motion
+from simbridge.evaluation.metrics import pose_errors, samples
 from simbridge.evaluation.metrics.path import PathSummary, path_summary
 from simbridge.evaluation.metrics.samples import largest
 from simbridge.evaluation.metrics.tracking import Tracking, part_delays
@@ -28,6 +28,7 @@ from simbridge.robot.kinematics import movable_directions, task_jacobians
 from simbridge.robot.pose import Array
 from simbridge.servo.description import describe_plant, name_servo
 from simbridge.servo.law import ServojLaw
+from simbridge.sessions.figures import CommandToArm, Inputs, Latency
 from simbridge.text import displayed
 from simbridge.ur.tables import EMULATOR_SERIAL_NUMBER
 

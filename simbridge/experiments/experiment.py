@@ -22,10 +22,10 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from simbridge import __version__
 from simbridge.console import Terminal
 from simbridge.experiments import EXPERIMENTS, ExperimentParameters
+from simbridge.files.writing import write_file
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report.drawing import drawing_style
 from simbridge.report.palette import ATTAINED, LIMITER, PLANT, SAMPLING, SETPOINT, SOLVER, TRACKING
-from simbridge.robot.files import write_file
 from simbridge.robot.pose import Array
 from simbridge.text import plain, significant, table_of
 

@@ -20,8 +20,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simbridge.ik.kernels.compile import Kernel, kernel, module_text
 from simbridge.ik.kernels.dense import aim
+from simbridge.kernels.compile import Kernel, kernel, module_text
 from simbridge.robot.pose import Array, Counts, Flags
 
 WRIST, ELBOW, SHOULDER = 1, 2, 4

@@ -17,9 +17,9 @@ from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
 from simbridge.errors import optional_package
+from simbridge.files.writing import replacing, write_file
 from simbridge.recording import cdr
 from simbridge.recording.log import ALL, RunSamples, Samples
-from simbridge.robot.files import replacing, write_file
 from simbridge.robot.pose import Array
 from simbridge.trajectory.writers import write_table, write_tum
 

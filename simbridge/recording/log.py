@@ -40,8 +40,8 @@ from mcap.writer import IndexType, Writer
 from numpy.typing import NDArray
 
 from simbridge.errors import InvalidParameter, LogWriteError
+from simbridge.files.mapped_arrays import MappedArrays
 from simbridge.recording import cdr
-from simbridge.robot.files import MappedArrays
 from simbridge.robot.pose import Array
 
 CHUNK_DURATION = 0.25

@@ -19,6 +19,9 @@ from mcap.records import Channel, Footer, McapRecord, Message, Metadata
 from numpy.typing import NDArray
 
 from simbridge.errors import InputFileError, LogReadError
+from simbridge.files.decompression import mcap_records
+from simbridge.files.mapped_arrays import MappedArrays
+from simbridge.files.reading import open_file
 from simbridge.recording import cdr
 from simbridge.recording.log import (
     FIRST_LAYOUT,
@@ -30,8 +33,6 @@ from simbridge.recording.log import (
     Sample,
     layouts,
 )
-from simbridge.robot.files import MappedArrays, open_file
-from simbridge.trajectory.compressed import mcap_records
 
 # Samples after which what was read is no longer in use.
 RELEASED = 50_000

@@ -18,22 +18,14 @@ import tomli_w
 from numpy.lib.format import read_array_header_1_0, read_array_header_2_0, read_magic
 
 from simbridge.errors import InputFileError, NotARun, OutputError, SimbridgeError
+from simbridge.files.decompression import expansion
+from simbridge.files.reading import MIB, open_file, read_bytes, read_text
+from simbridge.files.toml_file import decode_toml
+from simbridge.files.writing import clear_name, replacing, write_file, writing
 from simbridge.recording.log import LogColumns
 from simbridge.recording.log_reader import read_log
 from simbridge.recording.run_settings import check_complete, check_fields, check_types
-from simbridge.robot.files import (
-    MIB,
-    clear_name,
-    decode_toml,
-    open_file,
-    read_bytes,
-    read_text,
-    replacing,
-    write_file,
-    writing,
-)
 from simbridge.robot.meshes import Drawing
-from simbridge.trajectory.compressed import expansion
 
 T = TypeVar("T")
 

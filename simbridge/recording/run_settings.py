@@ -14,7 +14,7 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from simbridge.robot import Task
-from simbridge.robot.files import MAX_JOINTS
+from simbridge.robot.parts import MAX_JOINTS
 
 # No quantity of an arm is larger in SI units; a larger one would overflow where it is squared or drawn.
 MAX_QUANTITY = 1e9

@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from simbridge.errors import OutputError
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.summary import Summary
+from simbridge.files.writing import replacing, write_file, writing
 from simbridge.report.charts import Chart
 from simbridge.report.drawing import Drawing, drawing_style
 from simbridge.report.over_time import ROUNDING, contour_panels, error_panels, worth_showing
 from simbridge.report.palette import ATTAINED, GRID, REFERENCE, SETPOINT
 from simbridge.report.paths import VIEWS, draw_error_map, draw_view
 from simbridge.report.paths import Path as Curve
-from simbridge.robot.files import replacing, write_file, writing
 from simbridge.trajectory.trajectory import Trajectory
 
 PICTURES = (".png", ".svg", ".pdf")

@@ -40,7 +40,7 @@ STATES = {
     "holding": "#9970ab",
     "paused": "#40004b",
 }
-"""Of a live session, by the names in `simbridge.planning.live.messages`: ColorBrewer's PRGn and PuOr."""
+"""Of a live session, by the names in `simbridge.sessions.inputs`: ColorBrewer's PRGn and PuOr."""
 
 DASHES = {"": (), "long": (9.0, 3.0), "short": (4.0, 3.0), "mixed": (9.0, 3.0, 2.0, 3.0), "dotted": (2.0, 3.0)}
 """Of lines that share axes: lengths of dash and gap, in pixels, by the name of their swatch in page.css."""

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from simbridge.evaluation.live_session import Hindrance, Session
 from simbridge.report import drawing
 from simbridge.report.charts import BOTTOM, LEFT, RIGHT, Chart, Line
 from simbridge.report.over_time import at_both_widths, broad, linear_panel
 from simbridge.report.palette import ALARM, ATTAINED, INK, REFERENCE, SETPOINT, SOLVER, STATES
 from simbridge.report.rendering import LegendEntry
+from simbridge.sessions.figures import Hindrance, Session
 from simbridge.text import NO_BREAK, counted
 
 # Height of a row of the time line with its title, and of its bar, in pixels.

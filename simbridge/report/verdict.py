@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from simbridge.backends import SIMULATION
 from simbridge.evaluation.evaluation import Evaluation
-from simbridge.evaluation.live_session import Inputs, Latency
-from simbridge.evaluation.metrics import motion
+from simbridge.evaluation.metrics import motion_figures as motion
 from simbridge.evaluation.metrics.delays import PosePart
 from simbridge.evaluation.metrics.samples import Statistics
 from simbridge.evaluation.metrics.tracking import NOTHING, ErrorPart, known_parts, part_delays, rotation_delay_differs
@@ -23,6 +22,7 @@ from simbridge.evaluation.summary import Pauses, Summary
 from simbridge.ik.settings import SOLVERS, FunctionParameters
 from simbridge.planning.plan import is_slowed_down, slow_down_reason
 from simbridge.report.charts import intervals
+from simbridge.sessions.figures import Inputs, Latency
 from simbridge.text import NO_BREAK, counted, degrees, fixed, listed, millimetres, milliseconds, plain, significant
 
 # Smaller errors, in degrees and mm, are not worth a number in a sentence: no arm repeats its motions that well.

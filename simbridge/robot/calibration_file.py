@@ -12,6 +12,9 @@ from typing import Any, TypedDict
 import msgspec
 
 from simbridge.errors import InputFileError, InvalidParameter
+from simbridge.files.reading import read_text, read_yaml
+from simbridge.files.toml_file import TomlFile, decode_toml
+from simbridge.files.writing import write_file
 from simbridge.resources import AnyPath, robot_files
 from simbridge.robot.calibration import (
     anchored,
@@ -21,7 +24,6 @@ from simbridge.robot.calibration import (
     chain_from_base,
     largest_difference,
 )
-from simbridge.robot.files import TomlFile, decode_toml, read_text, read_yaml, write_file
 from simbridge.robot.parts import DhTable, RosCalibration
 from simbridge.robot.robot import Robot
 from simbridge.robot.robot_file import RobotFile

@@ -18,9 +18,10 @@ import pinocchio as pin
 import tomli_w
 
 from simbridge.errors import InvalidParameter
+from simbridge.files.toml_file import TomlFile, first_repeated
+from simbridge.files.writing import write_file
 from simbridge.robot import Six, Vector
 from simbridge.robot.collision import Box, Capsule, CollisionScene, Floor, Plane
-from simbridge.robot.files import TomlFile, first_repeated, write_file
 from simbridge.robot.pose import Array, snapped
 from simbridge.robot.robot import G
 

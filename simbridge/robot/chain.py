@@ -1,6 +1,6 @@
 """The kinematics of a serial chain, over scalars: frames, Jacobian, and the rows of a task.
 
-A scalar may be a float, a numpy column (one value per sample), or an expression of `simbridge.ik.kernels.expression`,
+A scalar may be a float, a numpy column (one value per sample), or an expression of `simbridge.kernels.expression`,
 from which the compiled solvers are generated. The operations and their order are the same for all three, so the results
 agree bit for bit.
 

@@ -17,8 +17,8 @@ import numpy as np
 import pinocchio as pin
 
 from simbridge.errors import InputFileError, InvalidHome, InvalidParameter, MissingPackage, UnknownName
+from simbridge.files.toml_file import TomlFile
 from simbridge.resources import robot_files
-from simbridge.robot.files import TomlFile
 from simbridge.robot.home import with_found_home
 from simbridge.robot.packages import named
 from simbridge.robot.parts import Joint, Link, Shape, inertia_fault, inertia_tensor

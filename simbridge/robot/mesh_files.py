@@ -15,9 +15,9 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from simbridge.errors import InputFileError
-from simbridge.robot.files import MIB, read_bytes
+from simbridge.files.reading import MIB, read_bytes
+from simbridge.files.reading_process import Limits, ReadingFailed, ReadingProcess
 from simbridge.robot.pose import Array
-from simbridge.robot.reading_process import Limits, ReadingFailed, ReadingProcess
 
 MAX_MESH = 64 * MIB  # bytes
 LIMITS = Limits(cpu=60, memory=4096 * MIB, output=1024 * MIB)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from simbridge.robot.reading_process import serve
+from simbridge.files.reading_process import serve
 
 
 def answer(request: bytes) -> bytes:

@@ -15,6 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 
 ShapeKind = Literal["capsule", "cylinder"]
 
+# Of an arm: movable joints, and shapes of all links together, at most.
+MAX_JOINTS = 64
+MAX_SHAPES = 1000
 # Of shapes to which no colour is given.
 COLOR = (0.75, 0.77, 0.80)
 # Of a hull, at least, m.

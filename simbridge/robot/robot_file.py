@@ -14,8 +14,9 @@ import msgspec
 from msgspec.structs import replace
 
 from simbridge.errors import InvalidParameter
+from simbridge.files.toml_file import TomlFile
 from simbridge.robot import Task, Vector
-from simbridge.robot.files import MAX_JOINTS, MAX_SHAPES, TomlFile
+from simbridge.robot.parts import MAX_JOINTS, MAX_SHAPES
 
 
 class _Table(msgspec.Struct, forbid_unknown_fields=True):

@@ -17,11 +17,22 @@ import numpy as np
 import pinocchio as pin
 
 from simbridge.errors import InputFileError
+from simbridge.files.toml_file import RESERVED
 from simbridge.quoting import quoted
-from simbridge.robot.files import MAX_JOINTS, MAX_SHAPES, RESERVED
 from simbridge.robot.mesh_files import mesh_hull, placed, read_mesh, reading_meshes
 from simbridge.robot.packages import Packages
-from simbridge.robot.parts import COLOR, Joint, Link, Mesh, Shape, ShapeKind, inertia_fault, inertia_tensor
+from simbridge.robot.parts import (
+    COLOR,
+    MAX_JOINTS,
+    MAX_SHAPES,
+    Joint,
+    Link,
+    Mesh,
+    Shape,
+    ShapeKind,
+    inertia_fault,
+    inertia_tensor,
+)
 from simbridge.robot.pose import Array, read_only
 from simbridge.robot.robot import G, Robot
 from simbridge.robot.urdf_tree import Element, Tree, axis_of, child, movable, origin, read_xml

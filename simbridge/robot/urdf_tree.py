@@ -12,8 +12,8 @@ import numpy as np
 import pinocchio as pin
 
 from simbridge.errors import InputFileError, suggest
+from simbridge.files.reading import MIB, read_text
 from simbridge.quoting import quoted, quoted_list
-from simbridge.robot.files import MIB, read_text
 from simbridge.robot.packages import Packages
 from simbridge.robot.pose import Array, snapped
 from simbridge.robot.xacro_file import expand_xacro

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from simbridge.errors import InputFileError, optional_package
-from simbridge.robot.files import MIB
+from simbridge.files.reading import MIB
+from simbridge.files.reading_process import Limits, ReadingFailed, ReadingProcess
 from simbridge.robot.packages import PACKAGE_FILE, Packages, search_path
-from simbridge.robot.reading_process import Limits, ReadingFailed, ReadingProcess
 
 LIMITS = Limits(cpu=10, memory=1024 * MIB, output=4 * MIB)
 ADVICE = "if it needs arguments, expand it first: xacro FILE NAME:=VALUE > arm.urdf"

@@ -20,8 +20,8 @@ from typing import Any, NoReturn
 
 import xacro
 
+from simbridge.files.reading_process import serve
 from simbridge.robot.packages import Packages, declared_name
-from simbridge.robot.reading_process import serve
 
 # What Python reports while it computes only.
 HARMLESS_EVENTS = frozenset(

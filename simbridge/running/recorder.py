@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 
 from simbridge.backends.backend import ArmState
-from simbridge.backends.live_channel import Period
-from simbridge.planning.live.messages import NAMES, STOPS, Fate, Input, Order, Phase, cause_row
 from simbridge.planning.plan import Plan
-from simbridge.recording.live_record import EVENTS, INPUTS, InputRecord, JsonLines
 from simbridge.recording.log import LiveSample, LogWriter, Sample
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import floats
+from simbridge.sessions.channel import Period
+from simbridge.sessions.inputs import NAMES, STOPS, Fate, Input, Order, Phase, cause_row
+from simbridge.sessions.record import EVENTS, INPUTS, InputRecord, JsonLines
 
 # Inputs that wait to be recorded: half a minute at 1 kHz.
 _WAITING = 32_768

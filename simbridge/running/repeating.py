@@ -17,12 +17,12 @@ from simbridge.backends.backend import Ask, Backend, Facts
 from simbridge.errors import InvalidParameter, OutputError
 from simbridge.evaluation.repeatability import RepeatsSummary, run_summary, summarize_repeats
 from simbridge.evaluation.summary import Summary
+from simbridge.files.writing import writing
 from simbridge.planning.check import plan_approach
 from simbridge.quoting import shell_quoted
 from simbridge.recording.run_directory import RunDirectory, is_of_repeats, repeats_in
 from simbridge.report.settings_list import flattened
 from simbridge.report.several_runs import write_repeats_page
-from simbridge.robot.files import writing
 from simbridge.running.run_setup import Prepared, resolved_settings
 from simbridge.running.runner import (
     Progress,

@@ -35,11 +35,11 @@ from simbridge.robot.load import load_robot
 from simbridge.robot.meshes import shapes_of
 from simbridge.robot.parts import DhTable
 from simbridge.robot.robot import Robot
-from simbridge.running.recorded_session import RecordedSession, planning_flags
 from simbridge.servo.description import describe_plant
 from simbridge.servo.plant import controller_cycle
+from simbridge.sessions.recorded_session import RecordedSession, planning_flags
 from simbridge.trajectory.trajectory import Sampling
-from simbridge.ur.controller import ControllerFacts
+from simbridge.ur.controller_facts import ControllerFacts
 
 _JOINT_LIMITS = ("position_min", "position_max", "max_velocity", "max_effort")
 _PACKAGES = ("simbridge", "numpy", "pin", "numba", "ruckig", "mcap", "pybullet", "pybullet-arm64")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from simbridge.ik.kernels.compile import kernel_of
+from simbridge.kernels.compile import kernel_of
 from simbridge.robot.pose import Array
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from simbridge.errors import InvalidParameter
+from simbridge.files.toml_file import TomlFile
 from simbridge.resources import AnyPath
-from simbridge.robot.files import TomlFile
 from simbridge.servo.law import GAIN, LOOKAHEAD, ServojLaw
 
 # By how much the joints of real e-Series arms trail their targets, s (docs/validation.md).

@@ -17,9 +17,9 @@ from simbridge.report.drawing import Drawing, drawing_style, few_ticks, plain_nu
 from simbridge.report.palette import REFERENCE, RUNS
 from simbridge.report.rendering import Figure, render
 from simbridge.sweeps.grid import Point
-from simbridge.sweeps.page import LISTED, newest_of
 from simbridge.sweeps.parameters import parameters
 from simbridge.sweeps.results import GRID, QUANTITIES, RESULTS, Points, Quantity, Results, number
+from simbridge.sweeps.sweep_page import LISTED, newest_of
 from simbridge.text import counted, millimetres
 
 

@@ -17,8 +17,9 @@ import numpy as np
 import tomli_w
 
 from simbridge.errors import InputFileError, InvalidParameter
+from simbridge.files.reading import MAX_SAMPLES_TEXT, read_text
+from simbridge.files.toml_file import TomlFile
 from simbridge.quoting import quoted
-from simbridge.robot.files import MAX_SAMPLES_TEXT, TomlFile, read_text
 from simbridge.sweeps.parameters import SEED, SOLVER, Parameter, choices, is_random, parameter
 
 LARGEST = 10_000_000

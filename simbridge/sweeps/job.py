@@ -35,12 +35,12 @@ import pinocchio as pin
 import simbridge
 from simbridge.errors import InvalidParameter, Refusal, SimbridgeError
 from simbridge.evaluation.metrics.tracking import ERROR_PARTS, error_budget
+from simbridge.files.writing import writing
 from simbridge.ik.callable_solver import function_named
 from simbridge.ik.settings import SOLVERS, is_function, resolved
 from simbridge.planning.options import Options
 from simbridge.planning.scenario import Scenario, load_scenario
 from simbridge.robot.calibration_file import with_kinematics
-from simbridge.robot.files import writing
 from simbridge.robot.kinematics import tool_path
 from simbridge.robot.load import load_robot
 from simbridge.robot.robot import Robot

@@ -17,8 +17,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from simbridge.errors import InputFileError
+from simbridge.files.toml_file import first_repeated
+from simbridge.files.writing import open_to_append, replacing, write_file, writing
 from simbridge.quoting import quoted, shortened
-from simbridge.robot.files import first_repeated, open_to_append, replacing, write_file, writing
 from simbridge.sweeps.grid import Point
 from simbridge.sweeps.parameters import SEED, parameters
 from simbridge.sweeps.results_file import decode_rows, encode_row, is_number, read_rows

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from simbridge.errors import InputFileError
-from simbridge.robot.files import open_file
+from simbridge.files.reading import open_file
 
 # Bytes; a row that simbridge writes has some thousands.
 MAX_LINE = 1 << 20

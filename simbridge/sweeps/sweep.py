@@ -22,17 +22,17 @@ from simbridge.errors import (
     SimbridgeError,
     UnstableSolver,
 )
+from simbridge.files.writing import write_file, writing
 from simbridge.quoting import shell_quoted
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.resources import AnyPath
-from simbridge.robot.files import write_file, writing
 from simbridge.running.signals import ended_by_signals, ended_words, number_of
 from simbridge.sweeps.engine import AHEAD, Cluster, Cores, Engine, Task, results
 from simbridge.sweeps.grid import Grid, Point, Range, text_of
 from simbridge.sweeps.job import CannotTravel, digest, forget_files, job_of, made_by
 from simbridge.sweeps.optimise import Search
-from simbridge.sweeps.page import write_page
 from simbridge.sweeps.results import FAILED, GRID, MAIN_FIGURE, PLANNED_FIGURE, REFUSED, RESULTS, Results, Row, number
+from simbridge.sweeps.sweep_page import write_page
 
 Keep = Literal["none", "worst", "all"]
 RUNS = "runs"

@@ -15,13 +15,13 @@ import numpy as np
 import pinocchio as pin
 
 from simbridge.errors import InvalidParameter, Refusal, SimbridgeError, UnknownName
-from simbridge.planning.live.messages import TwistFrame
 from simbridge.planning.option_field import teleop_option
 from simbridge.robot.pose import Array
+from simbridge.sessions.inputs import TwistFrame
 from simbridge.teleop.token_file import read_token
 
 if TYPE_CHECKING:  # loads the backends; a device is only given its session
-    from simbridge.running.live_session import LiveSession
+    from simbridge.sessions.session import LiveSession
 
 Axes = tuple[float, ...]
 Steps = tuple[int, ...]

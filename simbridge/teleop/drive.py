@@ -17,7 +17,7 @@ from simbridge.errors import ForeignSolverError, InvalidParameter, SimbridgeErro
 from simbridge.teleop.device import MOVABLE, NO_STEP, Device, DeviceError, Reading, Request, TeleopOptions
 
 if TYPE_CHECKING:  # loads the backends; a driver is given its session
-    from simbridge.running.live_session import LiveSession, LiveStatus
+    from simbridge.sessions.session import LiveSession, LiveStatus
 
 RATE = 100.0
 """Readings a second; well within the time after which an input is stale."""

@@ -23,11 +23,11 @@ import numpy as np
 import pinocchio as pin
 
 from simbridge.errors import InvalidParameter, SimbridgeError
-from simbridge.planning.live.messages import TwistFrame
+from simbridge.sessions.inputs import TwistFrame
 from simbridge.teleop.device import MOVABLE, Command, Device, DeviceError, Reading, Request, TeleopOptions
 
 if TYPE_CHECKING:  # loads the backends; a device is only given its session
-    from simbridge.running.live_session import LiveSession
+    from simbridge.sessions.session import LiveSession
 
 SILENCE = 5.0
 """After this time without a datagram of the driving client, another may engage, s."""

@@ -7,7 +7,7 @@ import warnings
 from pathlib import Path
 
 from simbridge.errors import InputFileError
-from simbridge.robot.files import read_text
+from simbridge.files.reading import read_text
 
 # Bytes: as many as a datagram has, of which the token is a part.
 MAX_TOKEN_FILE = 2048

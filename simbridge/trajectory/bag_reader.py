@@ -21,9 +21,9 @@ import zstandard
 from mcap.records import Channel, Message, Schema
 
 from simbridge.errors import InputFileError
+from simbridge.files.decompression import Expander, mcap_records
+from simbridge.files.reading import open_file, read_yaml
 from simbridge.quoting import quoted
-from simbridge.robot.files import open_file, read_yaml
-from simbridge.trajectory.compressed import Expander, mcap_records
 
 TF = "tf2_msgs/msg/TFMessage"
 _BEGINNINGS = {

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from simbridge.errors import InputFileError, InvalidParameter, UnknownName, optional_package
+from simbridge.files.decompression import expansion
+from simbridge.files.reading import MAX_SAMPLES_TEXT, open_file, read_text
 from simbridge.quoting import quoted
-from simbridge.robot.files import MAX_SAMPLES_TEXT, open_file, read_text
 from simbridge.trajectory.bag_reader import open_bag
 from simbridge.trajectory.bags import bag_recording, candidate_topics
 from simbridge.trajectory.columns import (
@@ -32,7 +33,6 @@ from simbridge.trajectory.columns import (
     known_columns,
     roles_named,
 )
-from simbridge.trajectory.compressed import expansion
 from simbridge.trajectory.samples import Gaps, Recording, recording_of
 from simbridge.trajectory.text import parse_text
 from simbridge.trajectory.trajectory import Trajectory

@@ -20,8 +20,8 @@ from typing import NoReturn
 import numpy as np
 
 from simbridge.errors import InputFileError
+from simbridge.files.reading import MAX_SAMPLES_TEXT, MIB, open_file, read_bytes
 from simbridge.quoting import quoted
-from simbridge.robot.files import MAX_SAMPLES_TEXT, MIB, open_file, read_bytes
 from simbridge.robot.pose import Array
 from simbridge.text import counted, listed
 from simbridge.trajectory.text import is_number, lines_of

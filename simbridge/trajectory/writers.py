@@ -11,7 +11,7 @@ import orjson
 from numpy.typing import ArrayLike
 
 from simbridge.errors import InvalidTrajectory, OutputError
-from simbridge.robot.files import replacing, write_file
+from simbridge.files.writing import replacing, write_file
 from simbridge.robot.pose import Array, Counts
 from simbridge.trajectory.trajectory import Trajectory
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import simbridge
-from simbridge.backends import controller
+from simbridge.backends import controller_backend as controller
 from simbridge.backends.servo_channel import StateRing
 from simbridge.emulator.handle import Emulator
 from simbridge.errors import Interrupted

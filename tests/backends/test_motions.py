@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simbridge.backends.motion import LIVE_DEADLINE, Live, Replay
 from simbridge.backends.servo_channel import StateRing
+from simbridge.backends.streamed_motion import LIVE_DEADLINE, Live, Replay
 from simbridge.ur.errors import TargetsStopped
 
 PLAN = np.cumsum(np.random.default_rng(7).normal(size=(40, 6)), axis=0)

@@ -18,7 +18,7 @@ from simbridge.robot import load_robot
 from simbridge.robot.calibration import nominal_dh
 from simbridge.robot.calibration_file import read_calibration
 from simbridge.robot.cell import Cell
-from simbridge.ur.controller import ControllerFacts, DashboardFacts, StateFacts
+from simbridge.ur.controller_facts import ControllerFacts, DashboardFacts, StateFacts
 from simbridge.ur.errors import (
     ArmChanged,
     ArmNotReady,

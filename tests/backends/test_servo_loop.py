@@ -10,8 +10,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from simbridge.backends.motion import Live, Replay
 from simbridge.backends.servo_loop import AHEAD, FORGET, STALE, ServoLoop
+from simbridge.backends.streamed_motion import Live, Replay
 from simbridge.errors import GuardViolation, SimbridgeError
 from simbridge.planning.check import check_setpoints
 from simbridge.planning.guard import Guard

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simbridge.backends.motion import Replay
+from simbridge.backends.streamed_motion import Replay
 from simbridge.errors import GuardViolation
 from simbridge.servo.feedforward import MAX_ACCELERATION
 from simbridge.servo.law import ServojLaw

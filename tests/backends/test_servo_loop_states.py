@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from simbridge.backends.control_script import COUNTER, NUMBER
-from simbridge.backends.motion import Live, Replay
 from simbridge.backends.servo_loop import FORGET
 from simbridge.backends.state_supply import WINDOW
+from simbridge.backends.streamed_motion import Live, Replay
 from simbridge.servo import law as servo_law
 from simbridge.servo.feedforward import BRAKING
 from simbridge.servo.law import ServojLaw

@@ -13,8 +13,8 @@ from simbridge.browser.setup import StudioSetup
 from simbridge.browser.studio import Studio
 from simbridge.browser.view import Event
 from simbridge.planning.options import Options
-from simbridge.recording.live_record import read_events, read_inputs
 from simbridge.robot.kinematics import tool_frame
+from simbridge.sessions.record import read_events, read_inputs
 from tests.controllers import never_moved, realtime_options, schedule_all_threads, tick
 
 pytestmark = pytest.mark.usefixtures("short_pages")

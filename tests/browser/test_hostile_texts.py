@@ -23,8 +23,8 @@ from simbridge.browser.studio import studio
 from simbridge.cli.command_line import main
 from simbridge.robot.cell import load_cell
 from simbridge.robot.load import load_robot
-from simbridge.sweeps.page import sweep_page
 from simbridge.sweeps.sweep import GRID
+from simbridge.sweeps.sweep_page import sweep_page
 from tests.browser.test_studio_page import PATIENCE, wait_for
 from tests.sweeps.rows import made_rows
 

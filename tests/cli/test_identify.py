@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from tests.evaluation.identification.controller import Sender, recorded, wandering
+from tests.identification.controller import Sender, recorded, wandering
 
 RECORDING = Path(__file__).parents[1] / "data" / "ur3e_moves" / "moves.csv.gz"
 

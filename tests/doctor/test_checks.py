@@ -11,7 +11,8 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from simbridge.doctor import computer, controller
+from simbridge.doctor import computer_checks as computer
+from simbridge.doctor import controller
 from simbridge.doctor.doctor import check_controller
 from simbridge.robot import load_robot
 from simbridge.robot.calibration import nominal_dh, with_dh
@@ -19,7 +20,7 @@ from simbridge.robot.calibration_file import read_calibration
 from simbridge.robot.cell import Cell
 from simbridge.robot.parts import RosCalibration
 from simbridge.running.run_setup import installed
-from simbridge.ur.controller import DashboardFacts, StateFacts, Survey
+from simbridge.ur.controller_facts import DashboardFacts, StateFacts, Survey
 from simbridge.ur.errors import ConnectionLost
 from simbridge.ur.primary import ArmDescription
 from tests import ros_calibration

@@ -34,7 +34,7 @@ def controller(calibrated):
 @pytest.fixture(autouse=True)
 def short_measurement(monkeypatch):
     """The network is not tested here; a tenth of a second of measurement is enough."""
-    monkeypatch.setattr("simbridge.doctor.computer.SECONDS", 0.1)
+    monkeypatch.setattr("simbridge.doctor.computer_checks.SECONDS", 0.1)
 
 
 def statuses(answer):

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from simbridge.emulator.controller import Controller
+from simbridge.emulator.emulated_controller import Controller
 from simbridge.emulator.program import ScriptProgram
 from simbridge.emulator.servers import Servers
 from simbridge.emulator.state import ControllerState, Event, profile

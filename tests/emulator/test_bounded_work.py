@@ -291,7 +291,7 @@ def test_a_program_that_names_watchdogs_without_end_takes_no_memory():
 STUCK = """
     import sys, time
     from simbridge.cli.command_line import main
-    from simbridge.emulator.controller import Controller
+    from simbridge.emulator.emulated_controller import Controller
 
     def tick(controller):
         controller.state.tick += 1

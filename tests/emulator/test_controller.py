@@ -8,7 +8,7 @@ import pytest
 
 from simbridge.emulator.arm import Arm, Trapezoid, frame_of
 from simbridge.emulator.builtin_motion import BRAKING
-from simbridge.emulator.controller import Controller
+from simbridge.emulator.emulated_controller import Controller
 from simbridge.emulator.program import ScriptProgram
 from simbridge.emulator.state import RECORD_LENGTH, Record, profile
 from simbridge.errors import InvalidParameter

@@ -8,14 +8,14 @@ import textwrap
 
 import pytest
 
-from simbridge.emulator.controller import Controller
+from simbridge.emulator.emulated_controller import Controller
 from simbridge.emulator.program import ScriptProgram
 from simbridge.emulator.settings import speed_limits, start_joints
 from simbridge.emulator.state import profile
 from simbridge.errors import InvalidParameter
 from simbridge.resources import robot_files
 from simbridge.robot import load_robot
-from simbridge.ur.controller import model_name
+from simbridge.ur.controller_facts import model_name
 
 UR_ARMS = [name for name in robot_files() if name.startswith("ur")]
 
@@ -72,7 +72,7 @@ def test_the_emulator_starts_and_moves_without_numba_and_scipy():
         import sys
         import simbridge.emulator.emulate
         from simbridge.emulator.arm import frame_of
-        from simbridge.emulator.controller import Controller
+        from simbridge.emulator.emulated_controller import Controller
         from simbridge.emulator.program import ScriptProgram
         from simbridge.emulator.state import profile
         from simbridge.robot.load import load_robot

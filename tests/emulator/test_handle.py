@@ -19,7 +19,7 @@ from simbridge.emulator.traffic import read_traffic
 from simbridge.robot.calibration import nominal_dh, ros_difference
 from simbridge.robot.calibration_file import read_ros_calibration
 from simbridge.robot.load import load_robot
-from simbridge.ur.controller import read_controller
+from simbridge.ur.controller_facts import read_controller
 from simbridge.ur.tables import CONTROL, PORT_NAMES, URSIM_CHECKSUM
 from tests import ros_calibration
 from tests.controllers import loopback

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from simbridge.emulator.controller import Controller
 from simbridge.emulator.dashboard import Dashboard
+from simbridge.emulator.emulated_controller import Controller
 from simbridge.emulator.errors import UnknownNode
 from simbridge.emulator.pendant_program import translate
 from simbridge.emulator.program import ScriptProgram

@@ -7,7 +7,7 @@ import struct
 import numpy as np
 import pytest
 
-from simbridge.emulator.controller import Controller
+from simbridge.emulator.emulated_controller import Controller
 from simbridge.emulator.errors import ProtocolViolation
 from simbridge.emulator.primary import ScriptSession
 from simbridge.emulator.program import ScriptProgram

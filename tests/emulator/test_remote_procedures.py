@@ -14,7 +14,7 @@ from xmlrpc.server import SimpleXMLRPCServer
 import pytest
 
 from simbridge.emulator import handles
-from simbridge.emulator.controller import Controller
+from simbridge.emulator.emulated_controller import Controller
 from tests.emulator.test_builtins import fault_of
 
 HOST = "127.71.1.1"

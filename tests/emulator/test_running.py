@@ -13,8 +13,8 @@ import time
 
 import pytest
 
-from simbridge.emulator.controller import Controller
 from simbridge.emulator.emulate import Control, ControlServer, reach_warning
+from simbridge.emulator.emulated_controller import Controller
 from simbridge.emulator.errors import EmulatorBroken, EmulatorError
 from simbridge.emulator.handle import READY, Emulator
 from simbridge.emulator.program import ScriptProgram
@@ -175,7 +175,7 @@ def test_the_process_ends_with_status_1_a_traceback_and_a_paragraph() -> None:
     program = f"""
         import sys
         from simbridge.cli.command_line import main
-        from simbridge.emulator.controller import Controller
+        from simbridge.emulator.emulated_controller import Controller
         tick = Controller.tick
         def failing(self):
             tick(self)
@@ -196,7 +196,7 @@ def test_the_process_ends_with_status_1_a_traceback_and_a_paragraph() -> None:
 def test_a_real_time_priority_stays_although_the_thread_of_the_ticks_begins_late() -> None:
     program = f"""
         import os, time
-        from simbridge.emulator.controller import Controller
+        from simbridge.emulator.emulated_controller import Controller
         from simbridge.emulator.program import ScriptProgram
         from simbridge.emulator.running import RunningController
         from simbridge.emulator.state import profile

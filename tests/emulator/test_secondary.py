@@ -7,7 +7,7 @@ import socket
 import numpy as np
 import pytest
 
-from simbridge.emulator.controller import Controller
+from simbridge.emulator.emulated_controller import Controller
 from simbridge.emulator.program import ScriptProgram
 from simbridge.emulator.scripts import MAX_CHARACTERS, MAX_QUEUED, is_secondary
 from simbridge.emulator.state import Event, profile

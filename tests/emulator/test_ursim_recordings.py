@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from simbridge.emulator.controller import Controller
+from simbridge.emulator.emulated_controller import Controller
 from simbridge.emulator.program import ScriptProgram
 from simbridge.emulator.state import profile
 from simbridge.robot import load_robot

@@ -18,8 +18,8 @@ from evo.tools import file_interface
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.metrics import associate
 from simbridge.evaluation.summary import summarize
+from simbridge.files import mapped_arrays
 from simbridge.recording.run_directory import RunDirectory
-from simbridge.robot import files
 from simbridge.trajectory import read_trajectory
 
 
@@ -46,7 +46,7 @@ def test_a_run_whose_arrays_are_mapped_has_the_same_numbers_and_samples(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     summary, table = numbers()
-    monkeypatch.setattr(files, "MAPPED", 1000)
+    monkeypatch.setattr(mapped_arrays, "MIN_MAPPED_BYTES", 1000)
     if full_disk:
         monkeypatch.setattr(os, "posix_fallocate", refuse)
     mapped_summary, mapped_table = numbers()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 
-from simbridge.ik.kernels.compile import Kernel, kernel, module_text
+from simbridge.kernels.compile import Kernel, kernel, module_text
 
 
 @functools.cache

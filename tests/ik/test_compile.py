@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from simbridge.errors import UncompilableCode
-from simbridge.ik.kernels.compile import cache_directory, kernel
+from simbridge.kernels.compile import cache_directory, kernel
 
 PROGRAM = """
 import numpy as np
-from simbridge.ik.kernels.compile import kernel
+from simbridge.kernels.compile import kernel
 
 text = '''
 def double(x):
@@ -47,8 +47,8 @@ print(0)
 # A custom step: a plain function in a file, with a constant and a function that it uses.
 OWN = """
 import numpy as np
-from simbridge.ik.kernels.compile import kernel
-from simbridge.ik.kernels.compile import module_text
+from simbridge.kernels.compile import kernel
+from simbridge.kernels.compile import module_text
 
 FACTOR = {factor}
 

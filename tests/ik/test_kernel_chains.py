@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simbridge.ik.kernels import mathematics
-from simbridge.ik.kernels.compile import Generated, kernel, module_text
 from simbridge.ik.kernels.descent import allocate_buffers
-from simbridge.ik.kernels.expression import Trace, statements
+from simbridge.kernels.compile import Generated, kernel, module_text
+from simbridge.kernels.expression import Trace, statements
 from simbridge.robot import chain as robot_chain
 from simbridge.robot.chain import TASK_ROWS
 from simbridge.robot.kinematics import task_jacobians, tool_poses

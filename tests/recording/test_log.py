@@ -16,10 +16,10 @@ from mcap.writer import Writer
 from rosbags.highlevel import AnyReader
 
 from simbridge.errors import InvalidParameter, LogReadError, SimbridgeError
+from simbridge.files import mapped_arrays
 from simbridge.recording import log_reader
 from simbridge.recording.log import LogWriter, Sample
 from simbridge.recording.log_reader import read_log
-from simbridge.robot import files
 from tests.properties import few_examples
 
 JOINTS = ("shoulder_pan_joint", "shoulder_lift_joint", "elbow_joint", "wrist_1_joint", "wrist_2_joint", "wrist_3_joint")
@@ -98,7 +98,7 @@ def test_a_log_whose_columns_are_mapped_reads_the_same_also_after_its_memory_was
 ):
     samples = run_of(1000)
     path = write_log(tmp_path / "log.mcap", samples)
-    monkeypatch.setattr(files, "MAPPED", 1000)
+    monkeypatch.setattr(mapped_arrays, "MIN_MAPPED_BYTES", 1000)
     monkeypatch.setattr(log_reader, "RELEASED", 100)
     found = read_log(path)
     assert_same(found, samples)

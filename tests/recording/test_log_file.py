@@ -22,9 +22,9 @@ from mcap.stream_reader import StreamReader, get_chunk_data_stream
 from mcap.writer import CompressionType, Writer
 
 from simbridge.errors import LogReadError, LogWriteError, SimbridgeError
+from simbridge.files import decompression as compressed
 from simbridge.recording.log import LogWriter
 from simbridge.recording.log_reader import read_log
-from simbridge.trajectory import compressed
 from tests.memory import takes_at_most
 
 JOINTS = ("shoulder_pan_joint", "shoulder_lift_joint", "elbow_joint", "wrist_1_joint", "wrist_2_joint", "wrist_3_joint")

@@ -12,7 +12,7 @@ from axe_playwright_python.sync_playwright import Axe
 
 from simbridge.cli.command_line import main
 from simbridge.report.several_runs import repeats_page
-from simbridge.sweeps.page import sweep_page
+from simbridge.sweeps.sweep_page import sweep_page
 from tests.properties import variants
 from tests.report.test_repeats_page import one_run, summary_of
 from tests.sweeps.rows import made_rows

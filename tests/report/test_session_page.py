@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from simbridge.cli.command_line import main
-from simbridge.planning.live.messages import NAMES
 from simbridge.report import session
+from simbridge.sessions.inputs import NAMES
 from tests.report.conftest import Page
 
 

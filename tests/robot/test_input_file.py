@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from simbridge.errors import InputFileError, NotARun, SimbridgeError
+from simbridge.files.reading import MAX_TEXT, open_file, read_bytes
 from simbridge.planning.scenario import load_scenario
 from simbridge.recording.log_reader import read_log
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.robot.calibration_file import read_calibration, read_ros_calibration, with_kinematics
 from simbridge.robot.cell import load_cell
-from simbridge.robot.files import MAX_TEXT, open_file, read_bytes
 from simbridge.robot.load import load_robot
 from simbridge.servo.plant import load_plant
 from simbridge.trajectory.files import read_bag, read_trajectory

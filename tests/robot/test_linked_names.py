@@ -13,12 +13,12 @@ from simbridge.cli.compare_commands import compare
 from simbridge.errors import OutputError
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.summary import summarize
-from simbridge.recording.live_record import JsonLines
+from simbridge.files.writing import open_to_append, write_file
 from simbridge.recording.log import LogWriter
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report.figure_files import write_figures
-from simbridge.robot.files import open_to_append, write_file
-from simbridge.sweeps.page import write_page
+from simbridge.sessions.record import JsonLines
+from simbridge.sweeps.sweep_page import write_page
 from tests.robot.test_output_file import WRITERS as ALL_WRITERS
 
 # Those of paths that the user gives: a link there is followed.

@@ -11,11 +11,11 @@ import trimesh
 
 from simbridge.cli.command_line import main
 from simbridge.errors import InputFileError
+from simbridge.files.reading import MIB
+from simbridge.files.reading_process import Limits, ReadingProcess
 from simbridge.robot import mesh_files
-from simbridge.robot.files import MIB
 from simbridge.robot.mesh_files import mesh_hull, read_mesh, reading_meshes
 from simbridge.robot.meshes import drawing_of
-from simbridge.robot.reading_process import Limits, ReadingProcess
 from simbridge.robot.urdf_reader import read_urdf
 from tests.robot.test_meshes_and_packages import INERTIAL, JOINT
 

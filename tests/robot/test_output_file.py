@@ -18,16 +18,17 @@ import pytest
 
 from simbridge.errors import OutputError
 from simbridge.evaluation.evaluation import Evaluation
-from simbridge.evaluation.identification.data import write_plant
 from simbridge.experiments.experiment import Outcome, Plot, write_results
+from simbridge.files import mapped_arrays
+from simbridge.files.writing import replacing, write_file
+from simbridge.identification.data import write_plant
 from simbridge.recording.export import EXPORTERS
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report.figure_files import draw_trajectory
-from simbridge.robot import files, load_robot
+from simbridge.robot import load_robot
 from simbridge.robot.calibration import nominal_dh
 from simbridge.robot.calibration_file import write_calibration
 from simbridge.robot.cell import Cell, write_cell
-from simbridge.robot.files import replacing, write_file
 from simbridge.trajectory import Trajectory, write_csv, write_tum
 from simbridge.trajectory.files import read_bag
 from simbridge.trajectory.writers import write_bag
@@ -137,9 +138,9 @@ def test_no_module_writes_files_in_another_way():
     others = {
         "cli/command_line.py",
         "recording/log.py",
-        "recording/live_record.py",
-        "robot/files.py",
-        "ik/kernels/compile.py",
+        "sessions/record.py",
+        "files/writing.py",
+        "kernels/compile.py",
         "trajectory/bag_reader.py",
         "sweeps/results.py",
     }
@@ -344,6 +345,6 @@ def test_arrays_that_no_file_can_hold_are_in_memory(fault, monkeypatch):
         raise fault
 
     monkeypatch.setattr(tempfile, "TemporaryFile", refuse)
-    monkeypatch.setattr(files, "MAPPED", 8)
-    found = files.MappedArrays().gathered(3, [{"a": np.array([1.0, 2.0])}, {"a": np.array([3.0])}])
+    monkeypatch.setattr(mapped_arrays, "MIN_MAPPED_BYTES", 8)
+    found = mapped_arrays.MappedArrays().gathered(3, [{"a": np.array([1.0, 2.0])}, {"a": np.array([3.0])}])
     assert found["a"].tolist() == [1.0, 2.0, 3.0] and not found["a"].flags.writeable

@@ -11,10 +11,10 @@ import time
 import pytest
 
 from simbridge.errors import InputFileError
+from simbridge.files.reading import MIB
+from simbridge.files.reading_process import Limits
 from simbridge.robot import xacro_file
-from simbridge.robot.files import MIB
 from simbridge.robot.packages import Packages
-from simbridge.robot.reading_process import Limits
 from simbridge.robot.urdf_tree import read_xml
 from simbridge.robot.xacro_file import expand_xacro
 
@@ -244,7 +244,7 @@ def test_the_child_ends_with_its_parent(arm, tmp_path):
     program = (
         "import sys, threading, pathlib\n"
         "from simbridge.robot.packages import Packages\n"
-        "from simbridge.robot import reading_process\n"
+        "from simbridge.files import reading_process\n"
         "from simbridge.robot.xacro_file import expand_xacro\n"
         "start = reading_process.ReadingProcess._start\n"
         "def report(self):\n"

@@ -9,18 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from simbridge.backends.live_channel import LiveChannel
-from simbridge.backends.live_driver import SteppedDriver
-from simbridge.backends.live_loop import LiveLoop, Request
 from simbridge.backends.servo_channel import ROWS, StateRing
 from simbridge.backends.servo_loop import ServoLoop
 from simbridge.errors import SimbridgeError
 from simbridge.planning.guard import Guard
-from simbridge.planning.live.messages import Order
 from simbridge.robot.pose import Array
-from simbridge.running import live_setup
-from simbridge.running.live_session import LiveSession
 from simbridge.servo.law import ServojLaw
+from simbridge.sessions import setup as live_setup
+from simbridge.sessions.channel import LiveChannel
+from simbridge.sessions.driver import SteppedDriver
+from simbridge.sessions.inputs import Order
+from simbridge.sessions.loop import LiveLoop, Request
+from simbridge.sessions.session import LiveSession
 from tests.backends.fake_link import FakeLink, VirtualClock
 
 MOTIONS: dict[str, Any] = {}

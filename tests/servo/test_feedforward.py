@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from simbridge.backends.motion import Replay
+from simbridge.backends.streamed_motion import Replay
 from simbridge.servo.feedforward import (
     BRAKING,
     MAX_ACCELERATION,

@@ -25,14 +25,14 @@ from simbridge.robot import load_robot
 from simbridge.robot.collision import CollisionModel
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
-from simbridge.running import live_setup
-from simbridge.running.live_session import LiveSession
-from simbridge.running.live_setup import live
 from simbridge.servo.law import ServojLaw
+from simbridge.sessions import setup as live_setup
+from simbridge.sessions.session import LiveSession
+from simbridge.sessions.setup import live
 from simbridge.ur.errors import ProgramStopped, StaleState
 from tests.controllers import realtime_options
-from tests.running.input_streams import input_stream, play
-from tests.running.live_judgement import arm_violations, good_joints
+from tests.sessions.input_streams import input_stream, play
+from tests.sessions.live_judgement import arm_violations, good_joints
 from tests.soak.station import Station
 
 AT_REST = ("idle", "engaged", "holding")

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from simbridge.sweeps.page import DRAWN, LISTED, sweep_page
 from simbridge.sweeps.results import MAIN_FIGURE
+from simbridge.sweeps.sweep_page import DRAWN, LISTED, sweep_page
 from tests.sweeps.rows import made_rows
 
 

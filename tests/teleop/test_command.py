@@ -17,8 +17,8 @@ from rich.console import Console
 from rich.live import Live
 
 from simbridge.cli.terminal import status_text
-from simbridge.planning.live.options import LIVE, LiveOptions
 from simbridge.planning.options import Options
+from simbridge.sessions.options import LIVE, LiveOptions
 from simbridge.teleop import DEVICES, joysticks
 from simbridge.teleop.device import PORT, TeleopOptions
 from simbridge.teleop.network import LONGEST, Button, Disengage, Engage, Halt, Jog, Joints, Pose, Status, Twist
@@ -50,7 +50,7 @@ def live(backend, **choices):
     return session
 
 session = Session(refuses=SimbridgeError("The arm is not powered on.") if sys.argv[2] else None)
-sys.modules["simbridge.running.live_setup"] = module = types.ModuleType("live_setup")
+sys.modules["simbridge.sessions.setup"] = module = types.ModuleType("live_setup")
 module.live = live
 from simbridge.cli.command_line import main
 try:

@@ -8,7 +8,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from simbridge.running.live_setup import live
+from simbridge.sessions.setup import live
 from simbridge.teleop.device import NO_STEP, Command, Reading, TeleopOptions
 from simbridge.teleop.drive import Driver
 from tests.teleop.fake_session import ENGAGE, FORWARD, RELEASED, Clock, Script

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from simbridge.evaluation.metrics.samples import PositionStatistics, column, rms, rows, stamps, statistics
-from simbridge.ik.kernels.compile import kernel_of
+from simbridge.kernels.compile import kernel_of
 from simbridge.robot.pose import Array
 
 Point = tuple[float, float, float]

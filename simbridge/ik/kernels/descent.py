@@ -33,10 +33,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from simbridge.ik.kernels.compile import Kernel, kernel, module_text
 from simbridge.ik.kernels.dense import aim, copy, largest, norm
-from simbridge.ik.kernels.expression import Generated
 from simbridge.ik.kernels.mathematics import Structure, generate_linearize
+from simbridge.kernels.compile import Kernel, kernel, module_text
+from simbridge.kernels.expression import Generated
 from simbridge.robot.pose import Array
 
 # Parts of a step: below the first another direction is better, below the second it is as good as none.

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from simbridge.ik.kernels.compile import Kernel, kernel, module_text
 from simbridge.ik.kernels.dense import aim, copy, largest, norm
 from simbridge.ik.kernels.mathematics import Structure, generate_move
+from simbridge.kernels.compile import Kernel, kernel, module_text
 from simbridge.robot.pose import Array, Counts
 
 Settings: TypeAlias = tuple[float, float, Array, Array, Array, Array, float, float]

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simbridge.ik.kernels.expression import Generated, Trace, generated, opaque, statements
+from simbridge.kernels.expression import Generated, Trace, generated, opaque, statements
 from simbridge.robot import chain
 from simbridge.robot.chain import Frames, Matrix, Scalar, Vector, columns, cross, dot, minus, plus, scaled
 from simbridge.robot.pose import Array, Flags

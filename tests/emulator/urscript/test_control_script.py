@@ -9,7 +9,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from simbridge.emulator.controller import Controller
+from simbridge.emulator.emulated_controller import Controller
 from simbridge.emulator.errors import RuntimeFault
 from simbridge.emulator.program import ScriptProgram
 from simbridge.emulator.state import profile

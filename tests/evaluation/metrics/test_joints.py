@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 import simbridge
 from simbridge.errors import UnusableSamples
-from simbridge.evaluation.metrics import motion
-from simbridge.evaluation.metrics.motion import joint_effort, near_limits, near_singularity
+from simbridge.evaluation.metrics import motion_figures as motion
+from simbridge.evaluation.metrics.motion_figures import joint_effort, near_limits, near_singularity
 from simbridge.evaluation.metrics.samples import derivatives, resample_uniform
 from simbridge.robot.kinematics import task_jacobians
 

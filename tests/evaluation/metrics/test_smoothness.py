@@ -10,8 +10,8 @@ import pytest
 from numpy.typing import NDArray
 
 from simbridge.errors import InvalidParameter, UnusableSamples
-from simbridge.evaluation.metrics import motion
-from simbridge.evaluation.metrics.motion import _spectrum, ldlj, smoothness_summary, sparc
+from simbridge.evaluation.metrics import motion_figures as motion
+from simbridge.evaluation.metrics.motion_figures import _spectrum, ldlj, smoothness_summary, sparc
 
 Array = NDArray[Any]
 RATE = 500.0

@@ -1,0 +1,375 @@
+"""UR controllers as backends: through ur_rtde, which runs in the servo process.
+
+Entering checks that this is the intended controller and arm, and asks for confirmation before a real arm moves. The
+first motion starts the servo process, which uploads the control script; every motion ends with a decelerated stop and
+the end of that script.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import time
+import warnings
+from abc import abstractmethod
+from collections.abc import Generator, Iterable, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from simbridge.backends import preflight
+from simbridge.backends.backend import ArmState, Ask, Backend, Capabilities, Ending, Facts
+from simbridge.backends.control_script import random_number
+from simbridge.backends.ending import end_session, signals_wait
+from simbridge.backends.loop_process import Silence
+from simbridge.backends.servo_channel import STATE_FIELDS, StateRing, state_at_rest
+from simbridge.backends.servo_client import LiveProgram, LoopTiming, ServoProcess
+from simbridge.errors import SimbridgeError
+from simbridge.planning.check import plan_approach
+from simbridge.robot.pose import Array
+from simbridge.robot.robot import Robot
+from simbridge.ur.controller_facts import ControllerFacts, read_controller
+from simbridge.ur.errors import ProgramRunning, StaleState, StartNotReached
+from simbridge.ur.primary import ControllerMessages
+from simbridge.ur.rtde import RtdeReader
+
+if TYPE_CHECKING:  # loads the solvers
+    from simbridge.planning.options import Options
+
+START_TOLERANCE = math.radians(1.0)  # of the arm to a plan's first setpoint when the plan begins
+SCRIPT_ENDS = 0.5  # s for which a control script that is ending may still count as a running program
+
+
+class ControllerBackend(Backend):
+    """An arm behind a UR controller; `UrsimBackend` and `RealBackend` say which kind.
+
+    Attributes:
+        host: The controller's address.
+        ursim: Whether the controller must be URSim, and may be powered on.
+        default_host: The controller's address if none is given.
+        tool_speed_limit: The plan's, m/s, if the options give none; None for the robot's.
+    """
+
+    capabilities = Capabilities(simulated_time=False, effort_unit="A")
+    ursim: ClassVar[bool]
+    default_host: ClassVar[str | None] = None
+    tool_speed_limit: ClassVar[float | None] = None
+
+    @classmethod
+    def resolve(cls, robot: Robot, options: Options) -> tuple[ControllerFacts, Robot, Options]:
+        """See `Backend.resolve`: the arm as its controller describes it."""
+        host = preflight.controller_host(options, cls.default_host)
+        facts = preflight.identify_controller(host, robot, options.cell, period=options.period, ursim=cls.ursim)
+        arm = preflight.with_calibration(robot, facts, options)
+        return facts, arm, preflight.resolve_options(facts, options, cls.tool_speed_limit)
+
+    def __init__(self, robot: Robot, options: Options, *, plan_facts: Facts = (), ask: Ask | None = None) -> None:
+        super().__init__(robot, options, plan_facts=plan_facts, ask=ask)
+        self.host = preflight.controller_host(options, self.default_host)
+        self._config = preflight.servo_config(self.host, robot, options)
+        self._process: ServoProcess | None = None
+        self._messages: ControllerMessages
+        self._stopped_by: SimbridgeError | None = None
+        self._last: ArmState | None = None
+        self._ring: StateRing | None = None
+        # The controller's clock when it was checked last, and at the session's first setpoint, s.
+        self._checked_at = 0.0
+        self._first: float | None = None
+        self._timing, self._silence = LoopTiming(), Silence()
+        self._ending: Ending | None = None
+
+    @property
+    def loop(self) -> dict[str, float | int] | None:
+        return self._timing.summary()
+
+    @property
+    def ending(self) -> Ending | None:
+        return self._ending
+
+    def __enter__(self) -> ControllerBackend:
+        facts = self._ready()
+        self.planned_for = self.planned_for or facts
+        self._confirm(facts, self._plan_facts, yes=self.options.yes)
+        return self
+
+    @abstractmethod
+    def _confirm(self, facts: ControllerFacts, more: Facts, *, yes: bool) -> None:
+        """Ask whether the arm may move, or let its cell file answer (yes), if somebody has to confirm that."""
+
+    def _identify(self) -> ControllerFacts:
+        cell = self.options.cell
+        return preflight.identify_controller(self.host, self.robot, cell, period=self.period, ursim=self.ursim)
+
+    def _ready(self) -> ControllerFacts:
+        """The controller's facts, once it is identified and ready to move."""
+        facts = self._identify()
+        preflight.check_ready(facts, follow_scaling=self._config.follow_scaling)
+        return facts
+
+    def read(self) -> ArmState:
+        with RtdeReader(self.host, STATE_FIELDS, 1.0 / self.period) as reader:
+            state = reader.first()
+        return state_at_rest(state)
+
+    def move_to(self, q: Array) -> None:
+        self._ending = None
+        self._refuse_if_stopped()
+        goal = np.asarray(q, dtype=float)
+        begin = self.read().q if self._process is None or self._last is None else self._last.command
+        path = self._approach(begin, goal)
+        process = self._connected()
+        # The servo lags behind its setpoints: hold the last one until the arm has caught up.
+        settling = math.ceil((0.2 + 10.0 * self._config.lookahead) / self.period)
+        for _ in self._replay(process, np.concatenate((path, np.repeat(path[-1:], settling, axis=0)))):
+            pass
+        self._check_start(goal)
+
+    def _approach(self, begin: Array, goal: Array) -> Array:
+        preflight.check_turns(self.host, self.robot, begin, goal)
+        return plan_approach(
+            self.robot,
+            begin,
+            goal,
+            self.period,
+            max_joint_speed=self.approach_joint_speed,
+            max_tool_speed=self.approach_tool_speed,
+            collision_scene=self.options.collision_scene,
+        )
+
+    def _check_start(self, goal: Array) -> None:
+        measured = self.read().q if self._last is None else self._last.q
+        deviation = np.abs(measured - goal)
+        if deviation.max() > START_TOLERANCE:
+            joint = int(np.argmax(deviation))
+            self.stop()
+            raise StartNotReached(self.host, self.robot.joint_names[joint], float(deviation[joint]))
+
+    def stream(self, setpoints: Iterable[Array]) -> Generator[ArmState, None, None]:
+        """See `Backend.stream`. An array (T, n) is a replay: it is mapped as a whole before its first setpoint is sent,
+        and the state of every setpoint is yielded. Any other iterable is live: one setpoint is taken from it per
+        period, and the state yielded is the newest, which belongs to the previous setpoint.
+
+        Raises:
+            ControllerError: One of its subclasses: what ended the stream. Nothing moves again before `recover`.
+            TargetsStopped: A live source provided no setpoint for 100 ms.
+        """
+        self._refuse_if_stopped()
+        process = self._connected()
+        self._timing = LoopTiming()
+        try:
+            if isinstance(setpoints, np.ndarray):
+                self._check_start(setpoints[0])
+                # Closed explicitly, not by the garbage collector: closing stops the arm.
+                with contextlib.closing(self._replay(process, setpoints, self._config.feedforward)) as states:
+                    for state in states:
+                        self._timing.add(state)
+                        yield state
+            else:
+                yield from self._live(process, iter(setpoints))
+        finally:
+            self.stop()
+
+    def begin_session(self, program: LiveProgram) -> tuple[StateRing, ServoProcess]:
+        """Start the loop of a live session, which waits at rest to be engaged.
+
+        Returns:
+            The ring in which states appear, and the loop's process.
+        """
+        self._refuse_if_stopped()
+        process = self._connected(program)
+        with self._stop_on_error():
+            path = process.memory("live")
+            program.create_channel(path)
+            self._ring = process.live_session(path)
+
+        # The start may take long on a busy computer: silence counts from here.
+        self._timing = LoopTiming()
+        self._silence = Silence()
+        return self._ring, process
+
+    def session_events(self, states: Iterable[ArmState]) -> list[dict[str, Any]]:
+        """What the loop of a live session has reported; raises what ended it. The states since the last call count."""
+        assert self._process is not None
+        with self._stop_on_error():
+            for state in states:
+                self._received(state)
+                self._timing.add(state)
+            events = self._process.events()
+            try:
+                self._check_silence()
+            except StaleState:
+                # It would not answer a request to stop; the script's watchdog has braked the arm.
+                self._process.kill()
+                raise
+        return events
+
+    def _received(self, state: ArmState) -> ArmState:
+        """Remember a state that has arrived."""
+        self._last, self._first = state, self._first or state.timestamp
+        self._silence.heard()
+        return state
+
+    def _connected(self, live: LiveProgram | None = None) -> ServoProcess:
+        """The servo process, with the control script running and the tool configured and verified."""
+        if self._process is not None:
+            return self._process
+        self._ending = None
+        self._check_again(payload_may_change=live is not None)
+        self._last = self._ring = self._first = None
+        self._config = config = replace(self._config, number=random_number())
+        with self._stop_on_error():
+            with signals_wait():  # there is never one without the other
+                self._process, self._messages = ServoProcess(config, live), ControllerMessages(self.host)
+            for note in self._process.connect()["notes"]:
+                warnings.warn(note, stacklevel=2)
+            if config.tcp is not None or config.payload is not None:
+                preflight.check_tool(read_controller(self.host), config.tcp, config.payload, config.payload_cog)
+        return self._process
+
+    def _check_again(self, *, payload_may_change: bool) -> None:
+        """Repeat the checks right before the control script is sent, and that all is as it was when the plan was made.
+
+        The confirmation may have taken long, and ur_rtde's constructor would stop a program started meanwhile.
+
+        Args:
+            payload_may_change: Whether the payload may be another: a gripper sets it during a live session, which may
+                be engaged again after a stop.
+
+        Raises:
+            ControllerError: One of its subclasses: what is not as it was, or not ready.
+        """
+        deadline = time.monotonic() + SCRIPT_ENDS
+        while True:
+            facts = read_controller(self.host)
+            try:
+                preflight.check_idle(facts)
+                break
+            except ProgramRunning:
+                # It may be the script of the previous motion, which is just ending.
+                if time.monotonic() > deadline:
+                    raise
+        config, then = self._config, self.planned_for
+        if then is not None:
+            other_payload = payload_may_change or config.payload is not None
+            preflight.check_unchanged(facts, then, sets_tcp=config.tcp is not None, sets_payload=other_payload)
+        preflight.check_identity(facts, self.robot, self.options.cell, ursim=self.ursim)
+        preflight.check_remote_control(facts)
+        preflight.check_ready(facts, follow_scaling=config.follow_scaling)
+        self._checked_at = facts.state.timestamp
+        if facts.dashboard.program:
+            warnings.warn(
+                f"The control script takes the place of the loaded program {facts.dashboard.program}; load it again at "
+                f"the pendant afterwards.",
+                stacklevel=2,
+            )
+
+    def _replay(
+        self, process: ServoProcess, setpoints: Array, feedforward: bool = False
+    ) -> Generator[ArmState, None, None]:
+        """The states of a plan, as they arrive."""
+        with self._stop_on_error():
+            self._ring = ring = process.replay(setpoints, feedforward=feedforward)
+            self._silence = Silence()
+            done = False
+            failure: SimbridgeError | None = None
+            while not done and failure is None:
+                events = []
+                try:
+                    events = process.events(5.0 * self.period)
+                except SimbridgeError as error:
+                    # First what was recorded until then.
+                    failure = error
+                done = any(event["event"] == "done" for event in events)
+                for event in events:
+                    self._timing.add_counts(event)
+                # All states were written before the end was reported.
+                for state in ring.new_states(self.period):
+                    yield self._received(state)
+                    # A slow consumer is not silence of the servo process.
+                    self._silence.heard()
+                if failure is not None:
+                    raise failure
+                self._check_silence()
+
+    def unread(self) -> Iterator[ArmState]:
+        """See `Backend.unread`."""
+        if self._ring is not None:
+            yield from self._ring.new_states(self.period)
+
+    def _live(self, process: ServoProcess, setpoints: Iterator[Array]) -> Iterator[ArmState]:
+        with self._stop_on_error():
+            ring: StateRing | None = None
+            for setpoint in setpoints:
+                if ring is None:
+                    self._ring = ring = process.live(setpoint)
+                    number = ring.posted
+                else:
+                    number = ring.post(setpoint)
+                self._await(process, ring, number)
+                for state in ring.new_states(self.period):
+                    self._timing.add(self._received(state))
+                assert self._last is not None
+                yield self._last
+
+    def _await(self, process: ServoProcess, ring: StateRing, number: int) -> None:
+        """Wait until a live setpoint was sent and, for the first, its state has arrived."""
+        self._silence = Silence()
+        while ring.taken < number or not ring.written:
+            process.events(self.period / 10.0)
+            self._check_silence()
+
+    def _check_silence(self) -> None:
+        silent = self._silence.too_long()
+        if silent:
+            timestamp = 0.0 if self._last is None else self._last.timestamp
+            raise StaleState(self.host, timestamp, silent, said_by="the process on this computer that sends setpoints")
+
+    @contextlib.contextmanager
+    def _stop_on_error(self) -> Iterator[None]:
+        """Whatever leaves the block ends the session; an error of ours is remembered until `recover`."""
+        try:
+            yield
+        except SimbridgeError as error:
+            self._stopped_by = error
+            self.stop()
+            raise
+        except BaseException:
+            self.stop()
+            raise
+
+    def stop(self) -> None:
+        """See `Backend.stop`; there is one way in which a session ends (`ending.py`), and no signal interrupts it."""
+        process = self._process
+        if process is not None:
+            with signals_wait():
+                last_seen = self._checked_at if self._last is None else self._last.timestamp
+                self._ending = Ending(at_s=self._time_of_setpoints())
+                end_session(self.host, self._config.number, process, last_seen, self._ending)
+                self._ending.evidence += self._messages.close()
+                self._timing.add_counts(process.counts)
+                self._process = None
+
+    def _time_of_setpoints(self) -> float | None:
+        """From the session's first setpoint to its last, s."""
+        if self._first is None or self._last is None or self._ring is None:
+            return None
+        return max(self._ring.last_timestamp, self._last.timestamp) - self._first
+
+    def _refuse_if_stopped(self) -> None:
+        if self._stopped_by is not None:
+            raise self._stopped_by
+
+    def recover(self) -> None:
+        """After a stop: check that the arm may move again. Nothing moves before the next command, which plans a new
+        approach from the arm's position then. URSim is unlocked; a real arm never is, and the operator must confirm.
+
+        Raises:
+            ControllerError: One of its subclasses: why the arm still may not move.
+            NotConfirmed: The operator did not confirm.
+        """
+        self.stop()
+        facts = self._ready()
+        self._confirm(facts, (("stopped by", str(self._stopped_by or "nothing")),), yes=False)
+        self._stopped_by = None
+        self._last = None

@@ -1,0 +1,196 @@
+"""TOML files that users name: decoded into typed tables, and refused by field and line."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar, get_args
+
+import msgspec
+
+from simbridge.errors import InputFileError, suggest
+from simbridge.files.reading import read_text
+from simbridge.quoting import quoted
+from simbridge.resources import AnyPath
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+# Names that every model of an arm has, and pinocchio's name for the world.
+RESERVED = frozenset({"base_link", "tool0", "tcp", "universe"})
+
+# Of tables and lists within each other, and of names in one key.
+MAX_NESTING = 32
+
+# msgspec's names of types, as they read in a message.
+_TYPE_NAMES = {"array": "a list", "object": "a table", "float": "a number", "int": "a whole number", "str": "text"}
+
+# A string (also one without its end), a comment, or a character that opens, closes, joins or
+# separates.
+_TOML_TOKEN = re.compile(
+    r"""
+    \"{3} (?:\\.|[^\\])*? (?:"{3,5}(?!")|\\?\Z) | '{3} .*? (?:'{3,5}(?!')|\Z)
+    | "(?:\\.|[^"\\\n])*"? | '[^'\n]*'? | \#[^\n]* | [][{}.,=\n]
+    """,
+    re.DOTALL | re.VERBOSE,
+)
+
+
+def decode_toml(text: str, kind: Any = dict[str, Any]) -> Any:
+    """Decode a TOML document as a table of a kind.
+
+    Raises:
+        msgspec.ValidationError: A field is missing, unknown or of another type.
+        ValueError: It is not TOML, or nested too deeply, or a number is too long.
+    """
+    _check_nesting(text)
+    try:
+        return msgspec.toml.decode(text, type=kind)
+    except msgspec.DecodeError:
+        raise
+    except ValueError:
+        raise ValueError("a number has more digits than can be read") from None
+
+
+def _check_nesting(text: str) -> None:
+    """Refuse tables and lists that are nested so deeply that decoding them would exhaust the stack."""
+    depth = 0
+    dots = 0
+    for token in _TOML_TOKEN.finditer(text):
+        mark = token[0]
+        if mark == ".":
+            dots += 1
+        elif mark in ("\n", ",", "="):
+            dots = 0
+        elif mark in ("[", "{"):
+            depth += 1
+        elif mark in ("]", "}"):
+            depth -= 1
+
+        if max(depth, dots + 1) > MAX_NESTING:
+            line = text.count("\n", 0, token.start()) + 1
+            raise ValueError(f"more than {MAX_NESTING} tables or lists are nested (line {line})")
+
+
+def first_repeated(names: Sequence[str]) -> int | None:
+    """Return the index of the first name that equals an earlier one; None where all differ."""
+    return next((index for index, name in enumerate(names) if name in names[:index]), None)
+
+
+class TomlFile:
+    """A TOML file and the checks of its fields, named by their paths, such as `links[2].mass`.
+
+    Every method raises InputFileError, with the line where it is known.
+    """
+
+    def __init__(self, path: AnyPath) -> None:
+        self.path = Path(path)
+        self.text = read_text(self.path)
+
+    def decode(self, kind: type[T]) -> T:
+        """Decode the document; a field that is missing, unknown or of another type is refused."""
+        try:
+            decoded: T = decode_toml(self.text, kind)
+        except msgspec.ValidationError as error:
+            self._refuse_invalid(kind, str(error))
+        except ValueError as error:
+            in_message = re.search(r"line (\d+)", str(error))
+            line = int(in_message[1]) if in_message else max(len(self.text.splitlines()), 1)
+            prefix = "this is not TOML: " if isinstance(error, msgspec.DecodeError) else ""
+            raise InputFileError(self.path, f"{prefix}{error}", line=line) from None
+        return decoded
+
+    def _refuse_invalid(self, kind: type[msgspec.Struct], message: str) -> NoReturn:
+        """Refuse what msgspec's message says of a field."""
+        reason, _, path = message.partition(" - at `$")
+        field = path.rstrip("`").lstrip(".")
+
+        missing = re.fullmatch(r"Object missing required field `(.+)`", reason)
+        if missing:
+            missing_field = f"{field}.{missing[1]}".lstrip(".")
+            raise InputFileError(self.path, "this field is missing", field=missing_field)
+
+        unknown = re.fullmatch(r"Object contains unknown field `(.+)`", reason, re.DOTALL)
+        if unknown:
+            known = [known_field.name for known_field in msgspec.structs.fields(_type_of(kind, field))]
+            suggestion = suggest(unknown[1], known)
+            unknown_field = f"{field}.{unknown[1]}".lstrip(".")
+            self.refuse(unknown_field, f"there is no such field. {suggestion}")
+
+        if reason.startswith("Invalid enum value"):
+            value = reason.removeprefix("Invalid enum value ")
+            known_values = ", ".join(get_args(_type_of(kind, field)))
+            self.refuse(field, f"{value} is not among the known: {known_values}")
+
+        reason = re.sub(r"`([\w |]+)`", _name_types, reason)
+        self.refuse(field, reason[0].lower() + reason[1:])
+
+    def refuse(self, field: str, reason: str) -> NoReturn:
+        """Refuse a field that the file contains."""
+        raise InputFileError(self.path, reason, line=self._find_line(field), field=field or None)
+
+    def _find_line(self, field: str) -> int | None:
+        """Find a field's line, if its key occurs once in the file, or in its table of `[[links]]`."""
+        start = 0
+        end = len(self.text)
+        table = re.match(r"([\w-]+)\[(\d+)\]", field)
+        if table:
+            pattern = rf"^\[\[{table[1]}\]\]"
+            headers = [match.start() for match in re.finditer(pattern, self.text, re.MULTILINE)]
+            if headers:
+                edges = [*headers, end, end]
+                start, end = edges[int(table[2]) :][:2]
+
+        keys = re.findall(r"[^.\[\]]+", re.sub(r"\[\d+\]", "", field))
+        key = re.escape(keys[-1]) if keys else r"(?!)"
+        pattern = rf"^[^#\n]*?(?<![\w-]){key}\s*="
+        matches = list(re.finditer(pattern, self.text[start:end], re.MULTILINE))
+        if len(matches) != 1:
+            return None
+        return self.text.count("\n", 0, start + matches[0].end()) + 1
+
+    def check_length(self, field: str, values: Sequence[object], n: int) -> None:
+        """Refuse another number of values than one for each joint."""
+        if len(values) != n:
+            reason = f"{n} values are needed, one per joint, but there are {len(values)}"
+            self.refuse(field, reason)
+
+    def check_finite(self, field: str, values: Sequence[float]) -> None:
+        """Refuse a value that is infinite or not a number."""
+        for i, value in enumerate(values):
+            if not math.isfinite(value):
+                self.refuse(f"{field}[{i}]", f"this must be a finite number, not {value}")
+
+    def check_positive(self, field: str, value: float) -> None:
+        """Refuse a value that is not a positive, finite number."""
+        if not (math.isfinite(value) and value > 0.0):
+            self.refuse(field, f"this must be a positive number, not {value}")
+
+    def check_names(self, fields: Sequence[str], names: Sequence[str]) -> None:
+        """Refuse names that cannot be printed, are reserved, or occur twice."""
+        for field, name in zip(fields, names, strict=True):
+            if not (name.isprintable() and name.strip()):
+                self.refuse(field, f"{name!r} is not a name")
+            if name in RESERVED:
+                self.refuse(field, f"the name {quoted(name)} is reserved: every arm has it already")
+
+        repeated = first_repeated(names)
+        if repeated is not None:
+            self.refuse(fields[repeated], f"the name {quoted(names[repeated])} is used twice")
+
+
+def _name_types(types: re.Match[str]) -> str:
+    """Return msgspec's types in words: "a number or a list"."""
+    names = [name for name in types[1].split(" | ") if name != "null"]
+    return " or ".join(_TYPE_NAMES.get(name, name) for name in names)
+
+
+def _type_of(kind: Any, field: str) -> Any:
+    """Return the type of a field of a table of a kind."""
+    for index, name in re.findall(r"\[(\d+)\]|([^.\[\]]+)", field):
+        if index:
+            kind = get_args(kind)[0]
+        else:
+            kind = next(known.type for known in msgspec.structs.fields(kind) if known.name == name)
+    return kind

@@ -1,0 +1,1 @@
+"""What a recording shows of an arm: tuning, delays, kinematics, friction and payload."""

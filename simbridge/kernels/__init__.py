@@ -1,0 +1,1 @@
+"""From mathematics to machine code: symbols that record expressions, and public numba."""

@@ -1,0 +1,173 @@
+"""What a live loop and its parent share: a mailbox of one for inputs, and a ring of periods for the record.
+
+Neither locks. The parent writes an input into one of four slots in turn and then publishes its count; the loop reads
+the newest, and reads again if it was overwritten meanwhile. So neither the parent's garbage collector nor its
+interpreter lock can hold the loop up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from simbridge.backends.loop_process import mapped
+from simbridge.robot.pose import Array
+from simbridge.sessions.inputs import Cause, Fate, Input, Order, Phase, cause_of_row, cause_row, longest_row
+
+if TYPE_CHECKING:  # loads the solvers, which the process of a replay does without
+    from simbridge.sessions.motion import Step
+
+# The memory begins with the counts of inputs and periods, and whether the solver is at work.
+_COUNTS = 2
+_HEAD = 8
+_SLOTS = 4
+# Periods kept for the record: more than two minutes at 500 Hz.
+_ROWS = 65_536
+_CAUSES = 3
+# The numbers in a row, and what they are read as.
+_SCALARS: dict[str, Callable[..., Any]] = {
+    "index": int, "now": float, "rate": float, "engagement": int, "order": Order, "number": int, "fate": Fate,
+    "phase": Phase, "speed": float, "solver": float,
+}  # fmt: skip
+_NO_CAUSE = (-1.0, -1.0, 0.0)
+
+
+@dataclass(frozen=True)
+class Period:
+    """One period of a live loop, as recorded.
+
+    Attributes:
+        index: Counts the periods of a loop, from 0.
+        now: The loop's clock, s.
+        rate: Share of full speed: see `LiveMotion.step`.
+        engagement: Its number.
+        order: What was asked besides inputs.
+        number, fate: Of the input taken in this period; 0 if none was.
+        phase: After the period.
+        speed: Share of the wanted step that was made.
+        solver: How long solver, limiter and checks took, s; nan where that does not count.
+        causes: What slowed the arm down; the first three.
+        target: Pose (7,).
+        solution, setpoint: (n,), rad.
+    """
+
+    index: int
+    now: float
+    rate: float
+    engagement: int
+    order: Order
+    number: int
+    fate: Fate
+    phase: Phase
+    speed: float
+    solver: float
+    causes: tuple[Cause, ...]
+    target: Array
+    solution: Array
+    setpoint: Array
+
+
+def _length(n: int) -> int:
+    """Numbers in the memory for n joints: counts, slots and rows."""
+    return _HEAD + _SLOTS * (1 + longest_row(n)) + _ROWS * (len(_SCALARS) + 3 * _CAUSES + 7 + 2 * n)
+
+
+class LiveChannel:
+    """The shared memory of a live session.
+
+    Args:
+        path: The file, made by `create`; None for memory of this process alone.
+        n: Number of joints.
+
+    Attributes:
+        solving: (1,): see `LiveMotion.solving`; written by the loop.
+        overwritten: Periods that were overwritten before the parent read them, since it set this to 0.
+    """
+
+    def __init__(self, path: Path | None, n: int) -> None:
+        self._n = n
+        numbers = mapped(path, _length(n))
+        self._counts = numbers[:_COUNTS].view(np.int64)
+        self.solving = numbers[_COUNTS : _COUNTS + 1]
+        slots = numbers[_HEAD : _HEAD + _SLOTS * (1 + longest_row(n))]
+        self._slots = slots.reshape(_SLOTS, -1)
+        self._rows = numbers[_HEAD + slots.size :].reshape(_ROWS, -1)
+        self._read = 0
+        self.overwritten = 0
+
+    @staticmethod
+    def create(path: Path, n: int) -> LiveChannel:
+        """Make the file, in full, so that no page has to be allocated later."""
+        path.write_bytes(bytes(8 * _length(n)))
+        return LiveChannel(path, n)
+
+    def post(self, given: Input) -> None:
+        """Replace the newest input (called by the parent, from one thread at a time)."""
+        count = int(self._counts[0]) + 1
+        row = given.row()
+        slot = self._slots[count % _SLOTS]
+        slot[0] = len(row)
+        slot[1 : 1 + len(row)] = row
+        self._counts[0] = count
+
+    def newest(self) -> Input | None:
+        """The newest input; None before the first (called by the loop)."""
+        while count := int(self._counts[0]):
+            slot = self._slots[count % _SLOTS]
+            row = slot[1 : 1 + int(slot[0])].copy()
+            # The slot is written again only for the fourth input from here.
+            if int(self._counts[0]) < count + _SLOTS - 1:
+                return Input.of(row)
+        return None
+
+    def write(
+        self,
+        index: int,
+        now: float,
+        rate: float,
+        engagement: int,
+        order: Order,
+        step: Step,
+        solver: float,
+        subjects: dict[str, int],
+    ) -> None:
+        """Record a period (called by the loop)."""
+        count = int(self._counts[1])
+        causes = [cause_row(cause, subjects) for cause in step.causes[:_CAUSES]]
+        causes += [_NO_CAUSE] * (_CAUSES - len(causes))
+        row = self._rows[count % _ROWS]
+        k = len(_SCALARS)
+        row[:k] = (index, now, rate, engagement, order, step.number, step.fate, step.phase, step.speed, solver)
+        row[k : k + 3 * _CAUSES] = [number for cause in causes for number in cause]
+        row[k + 3 * _CAUSES :] = np.concatenate([step.target, step.solution, step.setpoint])
+        self._counts[1] = count + 1
+
+    def periods(self, subjects: tuple[str, ...]) -> Iterator[Period]:
+        """The periods since the last call, oldest first (called by the parent); overwritten ones are counted."""
+        while self._read < (written := int(self._counts[1])):
+            oldest = written - _ROWS + 1
+            if self._read < oldest:
+                self.overwritten += oldest - self._read
+                self._read = oldest
+            row = self._rows[self._read % _ROWS].copy()
+            if self._read <= int(self._counts[1]) - _ROWS:
+                continue
+            self._read += 1
+            yield self._period(row, subjects)
+
+    def last(self, subjects: tuple[str, ...]) -> Period | None:
+        """The newest period; None before the first."""
+        count = int(self._counts[1])
+        return self._period(self._rows[(count - 1) % _ROWS].copy(), subjects) if count else None
+
+    def _period(self, row: Array, subjects: tuple[str, ...]) -> Period:
+        k, n = len(_SCALARS), self._n
+        fields = {name: kind(value) for (name, kind), value in zip(_SCALARS.items(), row[:k].tolist(), strict=True)}
+        found = (cause_of_row((a, b, c), subjects) for a, b, c in row[k : k + 3 * _CAUSES].reshape(-1, 3).tolist())
+        target, solution, setpoint = np.split(row[k + 3 * _CAUSES :], (7, 7 + n))
+        causes = tuple(cause for cause in found if cause is not None)
+        return Period(**fields, causes=causes, target=target, solution=solution, setpoint=setpoint)

@@ -1,0 +1,305 @@
+"""Where the loop of a live session runs: in the servo process, in a simulation's process, or here, step by step."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from abc import ABC, abstractmethod
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+from simbridge.backends import SIMULATION, backend_class
+from simbridge.backends.backend import ArmState, Ask, Capabilities, Ending
+from simbridge.backends.controller_backend import ControllerBackend
+from simbridge.backends.loop_process import LoopProcess, Silence, reconstruct_error
+from simbridge.backends.pybullet import PyBulletBackend
+from simbridge.backends.servo_channel import ROWS, StateRing
+from simbridge.backends.servo_client import LiveProgram, LoopTiming
+from simbridge.errors import GuardViolation, InvalidParameter, SimbridgeError
+from simbridge.planning.options import Options
+from simbridge.robot.robot import Robot
+from simbridge.sessions.channel import LiveChannel
+from simbridge.sessions.inputs import Order
+from simbridge.sessions.loop import LiveSetup, Request, SimulatedArm
+from simbridge.ur.errors import ScriptNotStarted, StaleState
+
+# For a loop to import and compile what it needs, s.
+_START_TIMEOUT = 120.0
+
+
+class LiveDriver(ABC):
+    """A loop that moves an arm in a live session.
+
+    Attributes:
+        setup: Of the session.
+        period: Control period, s.
+        capabilities: Of the arm's backend.
+        asks: Whether a person is asked before the arm moves.
+        channel: Inputs are posted to it, and periods appear in it; None while no loop runs.
+        ring: The states appear in it; None likewise.
+        subjects: The names that subjects of causes may have.
+        payload_changes: The payloads that were set on the controller since: `mass`, kg, and `cog` (3,), m; whoever
+            reads them removes them.
+    """
+
+    capabilities: Capabilities
+    asks = False
+
+    def __init__(self, setup: LiveSetup) -> None:
+        self.period, self.setup = setup.period, setup
+        self.channel: LiveChannel | None = None
+        self.ring: StateRing | None = None
+        self.subjects: tuple[str, ...] = ()
+        self.payload_changes: list[dict[str, Any]] = []
+        self._process: LoopProcess | None = None
+
+    def open(self) -> None:  # noqa: B027 (only a controller has something to check)
+        """Check what can be checked before the loop starts; on `real` ask.
+
+        Raises:
+            ControllerError: The controller cannot be used.
+        """
+
+    @abstractmethod
+    def begin(self) -> None:
+        """Start the loop, at rest; after a stop recover first, on `real` with a person.
+
+        Raises:
+            SimbridgeError: It cannot be started.
+        """
+
+    def order(self, order: Order, engagement: int = 0, upto: int = 0, value: float = 0.0) -> None:
+        """Pass on an order."""
+        assert self._process is not None
+        self._process.send(Request(order, engagement, upto, value).sent())
+
+    @abstractmethod
+    def poll(self, states: list[ArmState]) -> SimbridgeError | None:
+        """Take what the loop has reported, and the states that have appeared in the ring since the last call.
+
+        Returns:
+            What has stopped the arm while the loop goes on.
+
+        Raises:
+            SimbridgeError: What ended the loop; the arm has been stopped.
+        """
+
+    @abstractmethod
+    def end(self) -> None:
+        """Bring the arm to rest and end the loop."""
+
+    def _silence_error(self, error: StaleState) -> StaleState:
+        """The error for a loop that was silent for too long, which names the solver if the loop is in it."""
+        if self.channel is None or not self.channel.solving[0]:
+            return error
+        process = f"{error.said_by}, in a step of the solver {self.setup.solver_name} that has not returned,"
+        return StaleState(error.host, error.timestamp, error.waited, said_by=process)
+
+    @property
+    def ending(self) -> Ending | None:
+        """See `Backend.ending`."""
+        return Ending(arm_at_rest=True, script_ended=True)
+
+    @property
+    def loop(self) -> dict[str, float | int] | None:
+        """See `Backend.loop`."""
+        return None
+
+
+def driver_for(
+    backend: str, arm: Robot, options: Options, setup: LiveSetup, controller: Any, ask: Ask | None, realtime: bool
+) -> LiveDriver:
+    """Where the loop of a session with this backend runs.
+
+    Raises:
+        InvalidParameter: realtime is False, and the backend is a controller.
+    """
+    if backend == SIMULATION:
+        return SimulationDriver(setup, options.realtime_priority) if realtime else SteppedDriver(setup)
+    if not realtime:
+        raise InvalidParameter("realtime", False, f"left out: a controller ({backend}) has a clock of its own")
+    lead = replace(options, feedforward="on" if setup.options.lead else "off")
+    chosen = cast(ControllerBackend, backend_class(backend)(arm, lead, ask=ask))
+    chosen.planned_for = controller
+    return ControllerDriver(setup, chosen)
+
+
+class ControllerDriver(LiveDriver):
+    """A controller, whose loop is in the servo process."""
+
+    capabilities = ControllerBackend.capabilities
+
+    def __init__(self, setup: LiveSetup, backend: ControllerBackend) -> None:
+        super().__init__(setup)
+        self._backend, self._ended, self.asks = backend, False, not backend.ursim
+
+    def open(self) -> None:
+        self._backend.__enter__()
+
+    def begin(self) -> None:
+        if self._ended:
+            self._backend.recover()
+            self._ended = False
+        try:
+            self.subjects = ()
+            self.ring, self._process = self._backend.begin_session(self._live_program())
+            deadline = time.monotonic() + _START_TIMEOUT
+            while not self.subjects:
+                for event in self._backend.session_events(self.ring.new_states(self.period)):
+                    self.subjects = tuple(event.get("subjects", self.subjects))
+                if time.monotonic() > deadline:
+                    raise ScriptNotStarted(self._backend.host, _START_TIMEOUT)
+                time.sleep(0.001)
+        except BaseException:
+            self.end()
+            raise
+
+    def _live_program(self) -> LiveProgram:
+        def create_channel(path: Path) -> None:
+            self.channel = LiveChannel.create(path, self._backend.robot.n)
+
+        return LiveProgram("simbridge.sessions.process", self.setup.pickled(), create_channel)
+
+    def poll(self, states: list[ArmState]) -> SimbridgeError | None:
+        try:
+            for event in self._backend.session_events(states):
+                if event["event"] == "payload":
+                    self.payload_changes.append({"mass": event["mass"], "cog": event["cog"]})
+        except StaleState as error:
+            self._ended = True
+            raise self._silence_error(error) from None
+        except SimbridgeError:
+            self._ended = True
+            raise
+        return None
+
+    def end(self) -> None:
+        self._ended = True
+        self._backend.stop()
+
+    @property
+    def ending(self) -> Ending | None:
+        return self._backend.ending
+
+    @property
+    def loop(self) -> dict[str, float | int] | None:
+        return self._backend.loop
+
+
+class SimulationDriver(LiveDriver):
+    """A simulated arm in a process of its own, paced by the wall clock."""
+
+    capabilities = PyBulletBackend.capabilities
+
+    def __init__(self, setup: LiveSetup, priority: int = 0) -> None:
+        super().__init__(setup)
+        self._priority = priority
+        self._timing = LoopTiming()
+        self._silence, self._newest = Silence(), 0.0
+
+    def begin(self) -> None:
+        if self._process is not None:
+            return
+        self.subjects = ()
+        pickled, n = self.setup.pickled(), self.setup.robot.n
+        self._process = process = LoopProcess("simbridge.sessions.process", "the simulation", "simulation")
+        setup, channel, ring = (process.memory(name) for name in ("setup", "channel", "states"))
+        setup.write_bytes(pickled)
+        self.channel, self.ring = LiveChannel.create(channel, n), StateRing.create(ring, n, ROWS)
+        paths = {"live": str(setup), "channel": str(channel), "ring": str(ring)}
+        process.send({**paths, "rows": self.ring.rows, "priority": self._priority})
+        process.keep_alive()
+        deadline = time.monotonic() + _START_TIMEOUT
+        try:
+            while not self.subjects:
+                for event in process.events(0.1):
+                    self.subjects = tuple(event.get("subjects", self.subjects))
+                    for note in event.get("notes", ()):
+                        warnings.warn(note, stacklevel=2)
+                if time.monotonic() > deadline:
+                    # It would not answer a request to stop.
+                    process.kill()
+                    raise StaleState("", 0.0, _START_TIMEOUT, said_by="the process of the simulation")
+        except BaseException:
+            self.end()
+            raise
+        self._silence = Silence()
+
+    def poll(self, states: list[ArmState]) -> SimbridgeError | None:
+        for state in states:
+            self._timing.add(state)
+            self._silence.heard()
+            self._newest = state.timestamp
+        stopped: SimbridgeError | None = None
+        if self._process is None:
+            return None
+        try:
+            silent = self._silence.too_long()
+            if silent:
+                # It would not answer a request to stop.
+                self._process.kill()
+                raise self._silence_error(StaleState("", self._newest, silent, said_by="the process of the simulation"))
+            for event in self._process.events():
+                if event["event"] == "refused":
+                    found = reconstruct_error(event)
+                    stopped = found if isinstance(found, SimbridgeError) else None
+        except SimbridgeError:
+            self.end()
+            raise
+        return stopped
+
+    def end(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            process.stop()
+            self._timing.add_counts(process.counts)
+
+    @property
+    def loop(self) -> dict[str, float | int] | None:
+        return self._timing.summary()
+
+
+class SteppedDriver(LiveDriver):
+    """A simulated arm in this process, on a clock that only `advance` moves."""
+
+    capabilities = PyBulletBackend.capabilities
+
+    def __init__(self, setup: LiveSetup) -> None:
+        super().__init__(setup)
+        self._arm: SimulatedArm | None = None
+        self._stopped: SimbridgeError | None = None
+
+    def begin(self) -> None:
+        if self._arm is not None:
+            return
+        motion, n = self.setup.motion(), self.setup.robot.n
+        self.channel, self.ring, self.subjects = LiveChannel(None, n), StateRing(None, n, ROWS), motion.subjects
+        self._arm = SimulatedArm(self.setup, motion, self.channel, self.ring).__enter__()
+
+    def advance(self) -> None:
+        """One period; none after one in which the loop has failed, until `poll` has reported that."""
+        assert self._arm is not None
+        if self._stopped is not None and not isinstance(self._stopped, GuardViolation):
+            return
+        try:
+            self._arm.step()
+        except SimbridgeError as error:
+            self._stopped = error
+
+    def order(self, order: Order, engagement: int = 0, upto: int = 0, value: float = 0.0) -> None:
+        assert self._arm is not None
+        self._arm.loop.requests.append(Request(order, engagement, upto, value))
+
+    def poll(self, states: list[ArmState]) -> SimbridgeError | None:
+        stopped, self._stopped = self._stopped, None
+        if stopped is not None and not isinstance(stopped, GuardViolation):
+            # The loop has failed, such as a custom solver in it; the next one begins with the arm at home.
+            self.end()
+            raise stopped
+        return stopped
+
+    def end(self) -> None:
+        if self._arm is not None:
+            self._arm.__exit__()
+        self._arm = None

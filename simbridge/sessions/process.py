@@ -1,0 +1,133 @@
+"""The processes that live sessions start: one for a controller, and one for a simulated arm.
+
+`python -m simbridge.sessions.process servo` is the servo process of a live session: it makes the setpoints itself,
+from inputs that the parent posts. It is not in `servo_process.py` because it loads solvers and collision shapes, which
+a replay does not need. With `simulation` instead, a simulated arm is paced by the wall clock; requests and events are
+those of the servo process.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from simbridge.backends.loop_process import Parent, error_facts, minimize_latency, new_files_allowed
+from simbridge.backends.servo_channel import Event, StateRing
+from simbridge.backends.servo_loop import ServoLoop
+from simbridge.backends.servo_process import Session, leave, main
+from simbridge.errors import GuardViolation
+from simbridge.ik.faults import solver_failure
+from simbridge.lifeline import end_with_parent
+from simbridge.sessions.channel import LiveChannel
+from simbridge.sessions.loop import LiveLoop, LiveSetup, Request, SimulatedArm, unpickled
+
+# A period that begins later than this share of itself is missed.
+_LATE = 0.5
+
+
+class LiveServoSession(Session):
+    """A session whose setpoints come from a live motion."""
+
+    def _prepare(self) -> None:
+        assert self._config.live is not None
+        setup = unpickled(Path(self._config.live).read_bytes())
+        self._solver_name = setup.solver_name
+        self._motion = setup.motion()
+        self._live: LiveLoop | None = None
+
+    def run(self) -> None:
+        """See `Session.run`."""
+        try:
+            super().run()
+        except KeyboardInterrupt as error:
+            raise solver_failure(self._solver_name, error) from error
+
+    def _take(self, loop: ServoLoop, request: dict[str, Any]) -> None:
+        """Begin the session, or pass on an order."""
+        if self._live is not None:
+            self._live.requests.append(Request.received(request))
+            return
+        config, joints = self._config, len(self._config.limits.joint_names)
+        self._motion.rest_at(loop.measured)
+        with new_files_allowed():
+            channel = LiveChannel(Path(request["channel"]), joints)
+            ring = StateRing(Path(request["ring"]), joints, request["rows"])
+        self._live = LiveLoop(
+            self._motion,
+            channel,
+            config.period,
+            time.monotonic,
+            late=lambda: loop.slowed,
+            other_payload=lambda: loop.tool.payload.mass if loop.tool.other_payload else None,
+        )
+        self._parent.report(event="session", subjects=list(self._motion.subjects))
+        loop.play(self._live, ring.write, feedforward=config.feedforward)
+        self._on(Event.PLAY)
+
+
+def _serve(parent: Parent) -> None:
+    """Move a simulated arm by the wall clock until the parent asks for the end, or is gone.
+
+    Raises:
+        SimbridgeError: What ended the session.
+    """
+    request = json.loads(parent.configuration())
+    setup = unpickled(Path(request["live"]).read_bytes())
+    try:
+        _simulate(parent, request, setup)
+    except KeyboardInterrupt as error:
+        raise solver_failure(setup.solver_name, error) from error
+
+
+def _simulate(parent: Parent, request: dict[str, Any], setup: LiveSetup) -> None:
+    """See `_serve`; request: the configuration."""
+    motion, n = setup.motion(), setup.robot.n
+    channel = LiveChannel(Path(request["channel"]), n)
+    ring = StateRing(Path(request["ring"]), n, request["rows"])
+    notes = minimize_latency(request["priority"])
+    with SimulatedArm(setup, motion, channel, ring, time.monotonic) as arm:
+        parent.report(event="session", subjects=list(motion.subjects), notes=notes)
+        deadline, missed = time.monotonic(), 0
+        while not parent.gone:
+            for request in parent.requests():
+                if request["do"] == "stop":
+                    parent.report(event="stopped", program="none", missed_deadlines=missed, missed_states=0)
+                    return
+                arm.loop.requests.append(Request.received(request))
+            parent.check_alive()
+            try:
+                arm.step()
+            except GuardViolation as error:
+                parent.report(**(error_facts(error) | {"event": "refused"}))
+            deadline += setup.period
+            late = time.monotonic() - deadline
+            if late > _LATE * setup.period:
+                skipped = max(1, math.ceil(late / setup.period))
+                missed, deadline = missed + skipped, deadline + (skipped - 1) * setup.period
+            time.sleep(max(0.0, deadline - time.monotonic()))
+
+
+def simulate() -> int:
+    """Serve the parent of a simulated arm; returns the exit status."""
+    parent = Parent()
+    # Ctrl-C is handled by the parent, so that a KeyboardInterrupt here is one that the solver raises.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        _serve(parent)
+    except Exception as error:
+        parent.report(**error_facts(error))
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "servo":
+        leave(main(LiveServoSession))
+    # Also where a solver never returns. The servo process does not do this: it brakes the arm first.
+    end_with_parent()
+    sys.exit(simulate())

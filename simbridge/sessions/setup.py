@@ -1,0 +1,165 @@
+"""A live session around its loop: the arm and the solver that `simbridge.live` chooses, settings.toml, the summary."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict, fields, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from simbridge.backends import SIMULATION
+from simbridge.backends.backend import Ask, Backend, Capabilities, cause_of
+from simbridge.errors import InvalidParameter, SimbridgeError, UnknownName
+from simbridge.ik.forward_dynamics import ForwardDynamics
+from simbridge.ik.settings import SOLVERS, check_solver, fallback_solver, is_function
+from simbridge.ik.solver import Solver
+from simbridge.ik.targets import as_joints
+from simbridge.planning.check import Peaks
+from simbridge.planning.options import Options
+from simbridge.planning.plan import Plan
+from simbridge.planning.scenario import Scenario
+from simbridge.recording.run_directory import RunDirectory
+from simbridge.robot.kinematics import tool_path
+from simbridge.robot.robot import Robot
+from simbridge.running.run_setup import Prepared, resolve_arm, resolved_settings
+from simbridge.running.runner import EndNotVerified, finalize, record_end, rest_words
+from simbridge.servo.plant import controller_cycle
+from simbridge.sessions.aim import filter_delay
+from simbridge.sessions.driver import LiveDriver, driver_for
+from simbridge.sessions.loop import LiveSetup
+from simbridge.sessions.options import LIVE, MORE, LiveOptions
+from simbridge.sessions.session import LiveSession
+from simbridge.trajectory.trajectory import Trajectory
+from simbridge.ur.controller_facts import ControllerFacts
+
+
+def live(
+    backend: str = SIMULATION,
+    *,
+    robot: Robot | str | os.PathLike[str] | None = None,
+    solver: Solver | str | None = None,
+    out: str | os.PathLike[str] | None = None,
+    realtime: bool = True,
+    start: ArrayLike | None = None,
+    report: bool = True,
+    ask: Ask | None = None,
+    **choices: Any,
+) -> LiveSession:
+    """A live session, to be entered with `with`.
+
+    Args:
+        backend: A name in `BACKENDS`.
+        robot: A `Robot`, a name or a file; the cell's, or else ur10, by default.
+        solver: A name, `module:function`, or a solver made for the robot that pickle can send to another process; the
+            paper's by default.
+        out: The run directory to create; one under runs/ by default.
+        realtime: Whether a simulation is paced by the wall clock; otherwise `advance` moves its clock.
+        start: Joint positions (n,), rad, at which a simulated arm begins; home by default.
+        report: Whether the session's end writes summary.json and report.html; `simbridge report` does so later.
+        ask: Displays facts and asks for confirmation before a real arm moves; without it, only a cell file can confirm.
+        choices: Fields of `LiveOptions` (hold, timeout, max_jump, filter, lead) and of `Options` that do not concern a
+            scenario: host="192.168.1.10", cell=..., max_tool_speed=0.1. feedforward="on" applies to chunks alone.
+
+    Raises:
+        UnknownName: There is no such backend, robot, solver or option.
+        InvalidParameter: An argument is invalid or contradicts the cell.
+        ControllerError: One of its subclasses: the controller cannot be used.
+    """
+    own = {field.name for field in fields(LiveOptions)}
+    live_options = LiveOptions(**{name: choices.pop(name) for name in list(choices) if name in own})
+    for name in choices.keys() - {*LIVE, *MORE}:
+        if name in {field.name for field in fields(Options)}:
+            raise InvalidParameter(name, choices[name], "left out: it concerns a scenario, which a live session is not")
+        raise UnknownName("option", name, {*own, *LIVE, *MORE}, where="of a live session")
+    if start is not None and backend != SIMULATION:
+        raise InvalidParameter("start", start, "left out: a controller's arm begins where it is")
+    made = solver if isinstance(solver, Solver) else None
+    controller, arm, options = resolve_arm(backend, robot, made, Options(**choices))
+    chosen: Solver | str = made or ForwardDynamics(arm)
+    if isinstance(solver, str):
+        check_solver(solver)
+        chosen = solver if is_function(solver) else SOLVERS[solver]().build(arm)
+    period = options.period or arm.period
+    plant, cycle = options.plant_model, controller_cycle(arm.period, period)
+    if live_options.lead and options.servo != "servoj":
+        raise InvalidParameter("lead", "on", "used with servoj: the ideal servo has no lag to compensate")
+    setup = LiveSetup(
+        robot=arm,
+        solver=chosen,
+        period=period,
+        options=live_options,
+        law=plant.law(cycle) if options.servo == "servoj" else None,
+        phase=plant.phase,
+        collision_scene=options.collision_scene,
+        max_tool_speed=options.max_tool_speed,
+        preview=options.feedforward == "on",
+        start=None if start is None else as_joints(start, arm.n),
+        run_options=replace(options, feedforward="on" if live_options.lead else "off", realtime=False),
+    )
+    setup.pickled()
+    driver = driver_for(backend, arm, options, setup, controller, ask, realtime)
+    return LiveSession(
+        driver,
+        arm,
+        partial(session_settings, arm, setup, options, backend, controller, driver.capabilities),
+        partial(finish_session, driver),
+        None if out is None else Path(out),
+        begins_at=(arm.home if setup.start is None else setup.start) if controller is None else controller.state.q,
+        report=report,
+    )
+
+
+def session_settings(
+    robot: Robot,
+    setup: LiveSetup,
+    options: Options,
+    backend: str,
+    controller: ControllerFacts | None,
+    capabilities: Capabilities,
+) -> dict[str, Any]:
+    """The content of settings.toml: that of a run whose plan is not known yet, and the table [live]."""
+    home = robot.home[None]
+    rest = Trajectory(np.zeros(1), tool_path(robot, home), source="live inputs")
+    still = np.zeros(1)
+    plan = Plan(robot.checksum, setup.period, rest, "zero-order", still, home, home, np.zeros(1, dtype=bool))
+    nothing = Peaks(np.zeros(robot.n), np.zeros(robot.n), np.zeros(robot.n), 0.0, None)
+    solver = setup.solver if isinstance(setup.solver, Solver) else fallback_solver(robot, robot.task)
+    scenario = Scenario(rest, "A live session.", hold="zero-order", on_limits="limit", name="live")
+    prepared = Prepared(robot, scenario, solver, plan, nothing, options, backend, controller)
+    settings = resolved_settings(prepared, capabilities)
+    if isinstance(setup.solver, str):
+        settings["solver"] = {"name": setup.solver, "task": robot.task, "parameters": {}}
+    live = {name: value for name, value in asdict(setup.options).items() if value is not None}
+    delay = filter_delay(setup.options.filter, setup.options.filter_cutoff)
+    return settings | {
+        "live": live | {"max_jump": list(setup.options.max_jump), "filter_delay_s": delay, "preview": setup.preview}
+    }
+
+
+def finish_session(driver: LiveDriver, directory: RunDirectory, error: BaseException | None, report: bool) -> None:
+    """Write summary.json and report.html of a session that has ended.
+
+    Args:
+        driver: Its loop, which has ended.
+        error: What ended it early, or stopped the arm last.
+        report: Otherwise summary.json says only how it ended.
+
+    Raises:
+        OutputError: A file cannot be written.
+        EndNotVerified: The controller was not seen to have ended the motion.
+    """
+    outcome, arm, ending = "completed", cast(Backend, driver), driver.ending
+    if error is not None:
+        outcome = f"{type(error).__name__}: {error}" if isinstance(error, SimbridgeError) else cause_of(error, ending)
+    if report:
+        finalize(directory, outcome, None, arm, error)
+    else:
+        record_end(directory, outcome, arm, error)
+    if error is None and ending is not None and not (ending.arm_at_rest and ending.script_ended):
+        raise EndNotVerified(ending)
+    if isinstance(error, Exception):
+        error.aftermath, error.run_directory = rest_words(ending), directory.path  # type: ignore[attr-defined]

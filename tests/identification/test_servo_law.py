@@ -1,0 +1,289 @@
+"""The servo law found in a run on a controller, against a controller written from the law's formulas."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from simbridge.evaluation.evaluation import Evaluation
+from simbridge.evaluation.servo_law import ServoLawCheck, check_servo_law, servo_law_sentence
+from simbridge.evaluation.summary import summarize
+from simbridge.identification.servo_law import LawNotFound, find_servo_law
+from simbridge.servo.law import ServojLaw
+from tests.report.conftest import MadeUp
+
+Array = NDArray[np.float64]
+SOAK = pytest.mark.soak
+H = 0.002
+CYCLES = 2500
+
+
+def motion(cycles: int = CYCLES, speed: float = 1.0) -> Array:
+    """Commands of six joints, at rest first."""
+    t = H * np.arange(cycles)[:, None]
+    grow = np.clip(t - 0.1, 0.0, None) ** 2 / (1.0 + np.clip(t - 0.1, 0.0, None) ** 2)
+    return np.array([0.3, -1.2, 1.7, -2.0, -1.5, 0.4]) + grow * 0.2 * speed * np.sin(t * (1.0 + 0.4 * np.arange(6)))
+
+
+def controller(
+    commands: Array, gain: float, lookahead: float, taken: NDArray[np.int64], phase: float = 0.0
+) -> tuple[Array, Array, Array]:
+    """Joint targets of a controller that takes command `taken[k]` at call k, which begins `phase` s after cycle k."""
+    sent = commands.astype(np.float32).astype(float)
+    lookahead = float(np.float32(lookahead))
+    q, v = sent[0].copy(), np.zeros(6)
+    old = sent[0]
+    rows = []
+    for k in range(len(commands)):
+        before = v.copy()
+        new = sent[max(taken[k], 0)]
+        steps = [(phase, old), (H - phase, old + (H - phase) / H * (new - old))] if phase else [(H, new)]
+        for length, s in steps:
+            v = v + length * (gain * (s - q) - gain * lookahead * v)
+            q = q + length * v
+        old = new
+        rows.append((q, v, (v - before) / H))
+    return tuple(np.array(column) for column in zip(*rows, strict=True))  # type: ignore[return-value]
+
+
+def jitter(cycles: int, around: int, seed: int = 0) -> NDArray[np.int64]:
+    """Calls that take the command of some cycles ago: mostly the same, now and then one more or none, and a stall."""
+    rng = np.random.default_rng(seed)
+    late = around + rng.choice([0, 1, -1, 2], size=cycles, p=[0.8, 0.1, 0.05, 0.05])
+    taken = np.arange(cycles) - late
+    taken[1500:1560] = taken[1500]
+    return np.maximum.accumulate(taken)
+
+
+@pytest.mark.parametrize(
+    ("gain", "lookahead", "delay"),
+    [(2000.0, 0.03, 5), (300.0, 0.1, 0), (700.0, 0.06, 2)]
+    + [
+        pytest.param(gain, lookahead, delay, marks=SOAK)
+        for gain, lookahead, others in ((2000.0, 0.03, (0, 2)), (300.0, 0.1, (2, 5)), (700.0, 0.06, (0, 5)))
+        for delay in others
+    ],
+)
+def test_tuning_and_delay_are_found_where_the_link_jitters(gain: float, lookahead: float, delay: int) -> None:
+    commands = motion()
+    taken = jitter(len(commands), delay)
+    found = find_servo_law(
+        ServojLaw(H), np.arange(len(commands)), commands, *controller(commands, gain, lookahead, taken)
+    )
+    assert found.gain == pytest.approx(gain, rel=1e-6)
+    assert found.lookahead == pytest.approx(lookahead, rel=1e-6)
+    assert found.delay == pytest.approx(H * np.mean((np.arange(len(commands)) - taken)[60:]), abs=1e-4)
+    assert found.phase == 0.0 and np.percentile(found.residuals, 99) < 1e-9
+
+
+@pytest.mark.parametrize("phase", [0.0004, 0.001, 0.0015])
+def test_calls_that_begin_inside_of_the_cycles_are_found_with_their_phase(phase: float) -> None:
+    commands = motion()
+    taken = np.arange(len(commands)) - 2
+    targets = controller(commands, 2000.0, 0.03, taken, phase)
+    found = find_servo_law(ServojLaw(H), np.arange(len(commands)), commands, *targets)
+    assert (found.gain, found.lookahead) == pytest.approx((2000.0, 0.03), rel=1e-4)
+    assert found.phase == pytest.approx(phase, abs=1e-6)
+
+
+def varied(cycles: int, delays: dict[int, float]) -> NDArray[np.int64]:
+    """Calls that take the newest command that has arrived; these delays in cycles have these probabilities."""
+    late = np.random.default_rng(1).choice(list(delays), size=cycles, p=list(delays.values()))
+    arrived = np.zeros(cycles, dtype=np.int64)
+    for k in range(cycles):
+        if k + late[k] < cycles:
+            arrived[k + late[k]] = max(arrived[k + late[k]], k)
+    return np.maximum.accumulate(arrived)
+
+
+FEW, MANY = {1: 0.02, 2: 0.96, 3: 0.02}, {1: 0.2, 2: 0.6, 3: 0.2}
+WIDE = dict.fromkeys(range(1, 6), 0.2)
+
+
+@pytest.mark.parametrize("delays", [FEW, MANY, WIDE], ids=["few", "many", "wide"])
+@pytest.mark.parametrize("phase", [0.0004, 0.0012])
+def test_the_configured_law_is_seen_where_calls_begin_inside_and_the_link_jitters(
+    phase: float, delays: dict[int, float]
+) -> None:
+    commands = motion()
+    taken = varied(len(commands), delays)
+    targets = controller(commands, 2000.0, 0.03, taken, phase)
+    found = find_servo_law(ServojLaw(H), np.arange(len(commands)), commands, *targets)
+    assert (found.gain, found.lookahead, found.phase) == pytest.approx((2000.0, 0.03, phase), rel=1e-6)
+    assert found.delay == pytest.approx(H * np.mean((np.arange(len(commands)) - taken)[60:]), abs=1e-4)
+    assert np.percentile(found.residuals, 99) < 1e-6
+
+
+def test_no_phase_is_missed_where_most_calls_skip_or_hold_commands() -> None:
+    commands = motion(5000)
+    late = np.random.default_rng(0).integers(1, 6, len(commands))
+    taken = np.clip(np.maximum.accumulate(np.arange(len(commands)) - late), 0, None)
+    targets = controller(commands, 300.0, 0.1, taken, 0.0007)
+    found = find_servo_law(ServojLaw(H, 300.0, 0.1), np.arange(len(commands)), commands, *targets)
+    assert (found.gain, found.lookahead, found.phase) == pytest.approx((300.0, 0.1, 0.0007), rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("gain", "lookahead", "phase", "delays"),
+    [
+        pytest.param(2000.0, 0.034, 0.0, MANY, marks=SOAK),
+        (2000.0, 0.05, 0.0, WIDE),
+        pytest.param(300.0, 0.1, 0.0012, MANY, marks=SOAK),
+        (1900.0, 0.03, 0.0012, WIDE),
+    ],
+)
+def test_another_tuning_is_found_where_the_link_jitters(
+    gain: float, lookahead: float, phase: float, delays: dict[int, float]
+) -> None:
+    commands = motion()
+    targets = controller(commands, gain, lookahead, varied(len(commands), delays), phase)
+    found = find_servo_law(ServojLaw(H), np.arange(len(commands)), commands, *targets)
+    assert (found.gain, found.lookahead) == pytest.approx((gain, lookahead), rel=1e-6)
+
+
+@pytest.mark.parametrize(("gain", "lookahead"), [(4000.0, 0.02), (50.0, 0.3)])
+def test_a_tuning_that_servoj_does_not_accept_is_not_named(gain: float, lookahead: float) -> None:
+    commands = motion()
+    targets = controller(commands, gain, lookahead, varied(len(commands), MANY))
+    with pytest.raises(LawNotFound) as caught:
+        find_servo_law(ServojLaw(H), np.arange(len(commands)), commands, *targets)
+    # The configured law does not explain it either.
+    assert np.percentile(caught.value.residuals, 99) > 1e-4
+
+
+def test_cycles_whose_command_was_not_recorded_do_not_count() -> None:
+    commands = motion()
+    targets = controller(commands, 2000.0, 0.03, varied(len(commands), MANY), 0.0012)
+    kept = np.flatnonzero(np.random.default_rng(1).random(len(commands)) > 0.1)
+    found = find_servo_law(ServojLaw(H), kept, commands[kept], *(values[kept] for values in targets))
+    assert (found.gain, found.lookahead) == pytest.approx((2000.0, 0.03), rel=1e-6)
+    assert np.percentile(found.residuals, 99) < 1e-6
+
+
+def test_missing_rows_do_not_matter() -> None:
+    commands = motion()
+    targets = controller(commands, 2000.0, 0.03, jitter(len(commands), 1))
+    kept = np.flatnonzero(np.random.default_rng(1).random(len(commands)) > 0.1)
+    found = find_servo_law(ServojLaw(H), kept, commands[kept], *(values[kept] for values in targets))
+    assert (found.gain, found.lookahead) == pytest.approx((2000.0, 0.03), rel=1e-6)
+
+
+def test_an_arm_at_rest_shows_no_law() -> None:
+    still = np.tile(motion(1), (500, 1))
+    with pytest.raises(LawNotFound, match="moved in 0 consecutive cycles"):
+        find_servo_law(ServojLaw(H), np.arange(500), still, still, 0.0 * still, 0.0 * still)
+
+
+@pytest.fixture
+def on_controller(tmp_path: Path) -> Any:
+    """Makes a run whose joint targets come from a controller with some tuning, configured with 2000 and 0.03 s."""
+
+    def made(gain: float = 2000.0, lookahead: float = 0.03, **log: Array) -> Evaluation:
+        backend = {"simulated_time": False, "servo": "servoj", "servo_gain": 2000.0, "servo_lookahead": 0.03}
+        run = MadeUp(samples=CYCLES, joints=6, period=H, settings={"backend": backend}).evaluation(tmp_path)
+        commands = motion()
+        q, qd, qdd = controller(commands, gain, lookahead, np.arange(len(commands)) - 1)
+        columns = {
+            "command": commands,
+            "setpoint": commands,
+            "position": q,
+            "controller_target": q,
+            "controller_target_velocity": qd,
+            "controller_target_acceleration": qdd,
+        }
+        return replace(run, log=replace(run.log, **(columns | log)))
+
+    return made
+
+
+def checked(run: Evaluation) -> ServoLawCheck:
+    assert run.servo is not None
+    return check_servo_law(run.servo, run.log, lambda law: run.tool(run.followed(law)))
+
+
+def test_the_configured_law_holds_and_the_link_is_separate(on_controller: Any) -> None:
+    check = checked(on_controller())
+    assert check["holds"] is True
+    assert check["delay_s"] == pytest.approx(H) and check["prediction_off_m"] is None
+    assert "is the configured one" in servo_law_sentence(check) and "2.00 ms" in servo_law_sentence(check)
+
+
+@pytest.mark.parametrize(
+    ("gain", "lookahead", "holds"), [(2030.0, 0.03, True), (2050.0, 0.03, False), (2000.0, 0.031, False)]
+)
+def test_the_law_holds_within_two_percent(on_controller: Any, gain: float, lookahead: float, holds: bool) -> None:
+    check = checked(on_controller(gain, lookahead))
+    assert check["holds"] is holds
+    assert (check["gain"], check["lookahead_s"]) == pytest.approx((gain, lookahead), rel=1e-6)
+
+
+def test_another_tuning_is_named_with_how_far_the_prediction_is_off(on_controller: Any) -> None:
+    run = on_controller(1000.0, 0.05)
+    check = checked(run)
+    assert check["prediction_off_m"] is not None
+    # The tool trails by 20 ms more.
+    speed = np.linalg.norm(np.gradient(run.setpoint[:, :3], H, axis=0), axis=1)
+    assert check["prediction_off_m"]["rms"] == pytest.approx(0.020 * np.sqrt(np.mean(speed**2)), rel=0.05)
+    assert "is not the configured one" in servo_law_sentence(check) and "off by" in servo_law_sentence(check)
+
+
+def test_a_controller_that_follows_no_such_law_is_named(on_controller: Any) -> None:
+    run = on_controller()
+    noise = np.random.default_rng(0).normal(0.0, 1.0, run.log.controller_target.shape)
+    check = checked(on_controller(controller_target=run.log.controller_target + 1e-3 * noise))
+    assert check["holds"] is False
+    assert check["gain"] is None and check["lookahead_s"] is None
+    assert check["residual_rad"] is not None and check["residual_rad"]["p99"] > 1e-3
+    sentence = servo_law_sentence(check)
+    assert "does not follow the configured servo law (gain 2000, lookahead 0.03 s)" in sentence
+    assert "Which law it follows cannot be said" in sentence
+
+
+def test_what_is_not_reported_is_said(on_controller: Any) -> None:
+    check = checked(on_controller(controller_target_acceleration=np.full((CYCLES, 6), np.nan)))
+    assert check["holds"] is None
+    assert check["reason"] == "the controller does not report target_q, target_qd and target_qdd"
+    assert "cannot be said: the controller does not report" in servo_law_sentence(check)
+
+
+def test_a_steady_motion_cannot_tell_lookahead_from_delay(on_controller: Any) -> None:
+    run = on_controller()
+    steady = np.arange(CYCLES)[:, None] * H * 0.1 * np.ones(6)
+    noise = 1e-6 * np.random.default_rng(0).normal(0.0, 1.0, steady.shape)
+    columns = {
+        "command": steady,
+        "controller_target": steady - 0.028 * 0.1 + noise,
+        "controller_target_velocity": np.full_like(steady, 0.1),
+        "controller_target_acceleration": noise,
+    }
+    check = checked(replace(run, log=replace(run.log, **columns)))
+    assert check["holds"] is None and "uncertain" in str(check["reason"])
+
+
+def test_simulation_has_no_check_and_an_ideal_servo_no_prediction(tmp_path: Path) -> None:
+    run = MadeUp().evaluation(tmp_path)
+    assert summarize(run, "completed")["servo_law"] is None
+    assert run.predicted is None and run.tracking["rest_error"] is None
+
+
+def test_prediction_is_the_controllers_target_where_the_link_has_no_delay(on_controller: Any) -> None:
+    commands = motion()
+    q, qd, qdd = controller(commands, 2000.0, 0.03, np.arange(len(commands)))
+    run = on_controller(controller_target=q, controller_target_velocity=qd, controller_target_acceleration=qdd)
+    assert np.abs(run.predicted_joints - q).max() < 1e-12
+    # A missing row: the command before it holds.
+    taken = np.arange(len(commands))
+    taken[1500:1503] = 1499
+    q, qd, qdd = controller(commands, 2000.0, 0.03, taken)
+    kept = np.delete(np.arange(len(commands)), [1500, 1501, 1502])
+    log = run.log
+    rows = {
+        name: getattr(log, name)[kept] for name in ("command", "stamp", "position", "setpoint", "solution", "target")
+    }
+    rows |= {"controller_target": q[kept], "controller_target_velocity": qd[kept]}
+    assert np.abs(replace(run, log=replace(log, **rows)).predicted_joints - q[kept]).max() < 1e-12

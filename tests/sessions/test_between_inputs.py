@@ -1,0 +1,120 @@
+"""Between two inputs a target moves on, or stays; whichever: for one input period at most, and without v, 0, v, 0."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from simbridge.robot import load_robot
+from simbridge.sessions.aim import JOINTS, HeldInput
+from tests.sessions.trial import Given, engaged, moved, pose_of, run
+
+ROBOT = load_robot("ur10")
+HOME = pose_of(ROBOT.home, ROBOT)
+SPEED = 0.2
+
+
+def line(every, seconds, jitter=0.0, seed=0):
+    """Poses along y at 0.2 m/s, sampled regularly, that arrive with a jitter of this share of an interval."""
+    rng = np.random.default_rng(seed)
+    return [
+        Given(at + jitter * every * rng.uniform(0.0, 1.0), "pose", moved(HOME, 0.0, SPEED * at, 0.0))
+        for at in np.arange(0.0, seconds - 1e-9, every).tolist()
+    ]
+
+
+def followed(every, seconds, *, hold="continue", jitter=0.0, after=0.0):
+    motion = engaged(ROBOT, hold=hold, timeout=5.0, max_jump=(1.0, 1.0))
+    return run(motion, line(every, seconds, jitter), seconds + after, robot=ROBOT)
+
+
+def overshoot(trace, seconds, every):
+    """How far the setpoints go beyond the last pose, m."""
+    last = SPEED * (round(seconds / every) - 1) * every
+    return float((trace.tool[:, 1] - HOME[1]).max() - last)
+
+
+@pytest.mark.parametrize("every", [0.016, 0.048, 0.096])
+def test_with_continue_the_tool_keeps_its_speed_between_inputs(every):
+    assert followed(every, 1.6).twist_speed[100:] == pytest.approx(SPEED, rel=0.03)
+
+
+def test_with_zero_order_the_tool_stands_between_inputs():
+    speed = followed(0.096, 1.6, hold="zero-order").twist_speed[100:]
+    assert speed.min() < 1e-3
+    assert speed.max() > 2.0 * SPEED
+
+
+@pytest.mark.parametrize("hold", ["continue", "zero-order"])
+@pytest.mark.parametrize("every", [0.001, 0.05, 1.0])
+def test_with_jitter_the_setpoints_stay_within_the_acceleration_and_near_the_poses(hold, every):
+    trace = followed(every, 2.0, hold=hold, jitter=0.8)
+    assert np.abs(trace.acceleration).max() <= ROBOT.max_acceleration
+    assert trace.tool[-1, 1] - HOME[1] == pytest.approx(SPEED * 2.0, abs=SPEED * (2.0 * every + 0.1))
+
+
+def test_with_zero_order_the_setpoints_stay_within_the_poses_given():
+    trace = followed(0.05, 1.0, hold="zero-order", after=0.5)
+    assert overshoot(trace, 1.0, 0.05) < 1e-4
+
+
+@pytest.mark.parametrize("every", [0.016, 0.05, 0.1])
+# Of the target; the setpoints add what the limiter needs to brake.
+def test_at_a_sudden_stop_continue_overshoots_by_no_more_than_one_input_period_and_returns(every):
+    trace = followed(every, 1.5, after=1.0)
+    assert 0.0 < overshoot(trace, 1.5, every) <= 1.25 * SPEED * every + 2.5e-3
+    last = SPEED * (round(1.5 / every) - 1) * every
+    assert trace.tool[-1, 1] - HOME[1] == pytest.approx(last, abs=1e-4)
+    assert not np.abs(trace.velocity[-20:]).max() > 1e-3
+
+
+def held(times, speed=1.0):
+    """A held joint that moves at this speed, sampled when its inputs arrive."""
+    target = HeldInput("continue", JOINTS)
+    for at in times:
+        target.take(at, np.array([speed * at]))
+    return target
+
+
+def test_a_target_moves_on_for_one_input_period_and_then_returns():
+    target = held([0.0, 0.05, 0.1])
+    assert target.at(0.1499, 0.5) == pytest.approx([0.1499])
+    assert target.at(0.1501, 0.5) == pytest.approx([0.1])
+
+
+def test_a_target_never_moves_on_past_the_timeout():
+    target = held([0.0, 0.3, 0.6])
+    assert target.at(0.79, 0.2) == pytest.approx([0.79])
+    assert target.at(0.81, 0.2) == pytest.approx([0.6])
+
+
+def test_with_jitter_the_input_period_is_the_longest_of_the_last_intervals():
+    target = held([0.0, 0.05, 0.12, 0.15, 0.20, 0.25])
+    assert target.at(0.319, 0.5) == pytest.approx([0.319])
+    assert target.at(0.321, 0.5) == pytest.approx([0.25])
+
+
+def test_a_gap_does_not_make_the_input_period_longer_than_twice_the_mean():
+    target = held([0.0, 0.05, 0.1, 0.15, 0.55, 0.60])  # mean of the last five: 0.12 s
+    assert target.at(0.60 + 0.239, 0.5) > 0.6
+    assert target.at(0.60 + 0.241, 0.5) == pytest.approx([0.6])
+
+
+def test_a_burst_does_not_make_the_target_faster():
+    # The fourth input was delayed until just before the fifth.
+    times, at = [0.0, 0.05, 0.10, 0.198, 0.2], 0.2
+    target = HeldInput("continue", JOINTS)
+    for k, arrival in enumerate(times):
+        target.take(arrival, np.array([0.05 * k]))
+    assert target.at(at + 0.02, 0.5)[0] == pytest.approx(0.2 + 0.02 * 1.0, abs=1e-9)
+
+
+def test_a_target_that_was_followed_at_once_is_no_faster_for_bursts():
+    rng = np.random.default_rng(3)
+    poses = line(0.05, 2.0)
+    bursts = [given._replace(at=given.at + (0.048 if rng.random() < 0.3 else 0.0)) for given in poses]
+    motion = engaged(ROBOT, timeout=5.0)
+    trace = run(motion, sorted(bursts, key=lambda given: given.at), 2.0, robot=ROBOT)
+    assert trace.tool[:, 1].max() - HOME[1] < SPEED * 2.0 + SPEED * 0.05
+    # Five inputs in turn may be late by half an interval and catch up; never the 5 m/s of two in one period.
+    assert trace.twist_speed.max() < 4.0 * SPEED

@@ -1,0 +1,114 @@
+"""Inputs are bounded where they enter: what is malformed or too large is refused, whatever its kind."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+from simbridge.errors import InvalidParameter, SimbridgeError
+from simbridge.sessions.inputs import chunk_values, jog_values, pose_values, twist_values
+
+POSE = [0.5, 0.1, 0.3, 0.0, 1.0, 0.0, 0.0]
+JOINTS = [0.1] * 6
+
+
+class Hostile:
+    """An object whose conversion to an array fails in its own way."""
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise RuntimeError("no array")
+
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+
+NUMBERS = {
+    "nan": np.nan,
+    "infinite": np.inf,
+    "too large": 1.000001e6,
+    "very large": -1e308,
+    "an integer beyond a float": 10**400,
+    "an integer beyond text": 10**5000,
+    "complex": 1j,
+    "text": "0.1",
+    "none": None,
+    "a list": [1.0],
+    "hostile": Hostile(),
+}
+
+
+def with_first(values: list[float], first: Any) -> list[Any]:
+    return [first, *values[1:]]
+
+
+def nested(depth: int) -> list[Any]:
+    value: list[Any] = []
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize("number", NUMBERS.values(), ids=NUMBERS)
+@pytest.mark.parametrize(
+    "check",
+    [
+        lambda first: pose_values(with_first(POSE, first)),
+        lambda first: twist_values(with_first(JOINTS, first), "base_link"),
+        lambda first: jog_values(with_first(JOINTS, first), 6),
+        lambda first: chunk_values([0.1], [with_first(POSE, first)], 6),
+        lambda first: chunk_values([0.1], [with_first(JOINTS, first)], 6),
+        lambda first: chunk_values(with_first([0.1, 0.2], first), [JOINTS] * 2, 6),
+    ],
+    ids=["pose", "twist", "jog", "poses of a chunk", "joints of a chunk", "times of a chunk"],
+)
+def test_a_number_that_cannot_be_used_is_refused(check: Any, number: Any) -> None:
+    with pytest.raises(InvalidParameter):
+        check(number)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [None, 1.0, "fast", [], [[]], nested(100), {}, set(), object(), Hostile(), np.zeros((6, 1)), np.zeros(10**6)],
+    ids=lambda value: type(value).__name__,
+)
+@pytest.mark.parametrize(
+    "check",
+    [
+        pose_values,
+        lambda values: twist_values(values, "base_link"),
+        lambda values: jog_values(values, 6),
+        lambda values: chunk_values(values, [JOINTS], 6),
+        lambda values: chunk_values([0.1], values, 6),
+        lambda values: chunk_values([0.1], [values], 6),
+    ],
+    ids=["pose", "twist", "jog", "times of a chunk", "targets of a chunk", "row of a chunk"],
+)
+def test_what_is_no_array_of_the_right_shape_is_refused(check: Any, values: Any) -> None:
+    with pytest.raises(InvalidParameter):
+        check(values)
+
+
+@pytest.mark.parametrize("quaternion", [[0.0] * 4, [1e-200] * 4, [1e200] * 4, [np.nan] * 4])
+def test_a_quaternion_without_a_direction_is_refused(quaternion: list[float]) -> None:
+    with pytest.raises(InvalidParameter):
+        pose_values([0.5, 0.1, 0.3, *quaternion])
+
+
+def test_a_transform_that_is_not_finite_is_refused() -> None:
+    with pytest.raises(InvalidParameter):
+        pose_values(pin.SE3(np.eye(3), np.array([np.nan, 0.0, 0.0])))
+
+
+@pytest.mark.parametrize("frame", ["world", "", None, 3, ["tool"], np.array(["tool", "base"])])
+def test_a_frame_that_does_not_exist_is_refused(frame: Any) -> None:
+    with pytest.raises(SimbridgeError):
+        twist_values([0.0] * 6, frame)
+
+
+def test_the_largest_numbers_are_taken() -> None:
+    assert pose_values([1e6, -1e6, 1e6, *POSE[3:]])[0] == 1e6
+    assert twist_values([1e6, -1e6] * 3, "tool")[1] == -1e6
+    assert jog_values([1e6, -1e6] * 3, 6)[1] == -1e6

@@ -1,0 +1,204 @@
+"""What a session reports of a fault in its loop: of a hostile solver, a process that is halted, a huge input."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+
+import pytest
+
+import simbridge
+from simbridge.backends.backend import Ending
+from simbridge.errors import ForeignSolverError, Interrupted, InvalidParameter, SimbridgeError
+from simbridge.running.runner import StoppedAtTheEnd
+from simbridge.running.signals import SignalReceived
+from simbridge.sessions.driver import LiveDriver
+from simbridge.sessions.record import read_inputs
+from simbridge.ur.errors import ServoProcessLost, StaleState
+
+pytestmark = pytest.mark.usefixtures("short_pages")
+
+FORWARD = [0.02, 0.0, 0.0, 0.0, 0.0, 0.0]
+# For a session to notice what has happened, with much room on a busy computer, s.
+PATIENCE = 20.0
+
+
+def session_with(name, out, **options):
+    return simbridge.live("pybullet", robot="ur10e", solver=f"tests.sessions.hostile_ik:{name}", out=out, **options)
+
+
+def drive_until(session, reached):
+    """Give inputs until the status is as wanted; returns the status."""
+    deadline = time.monotonic() + PATIENCE
+    while not reached(session.status):
+        assert time.monotonic() < deadline, session.status
+        session.twist(FORWARD)
+        time.sleep(0.01)
+    return session.status
+
+
+@pytest.fixture
+def fresh(monkeypatch):
+    monkeypatch.setattr("tests.sessions.hostile_ik._steps", 0)
+
+
+@pytest.mark.parametrize("name", ["nan", "infinite", "short", "huge", "imaginary", "text", "nothing", "many"])
+def test_an_answer_that_is_no_posture_is_named_as_the_solvers(tmp_path, fresh, name):
+    with session_with(name, tmp_path / "run", realtime=False) as session:
+        session.engage()
+        for _ in range(20):
+            session.twist(FORWARD)
+            session.advance(0.02)
+        status = session.status
+
+    assert status.state == "idle"
+    assert isinstance(status.error, InvalidParameter)
+    assert f"answer of the solver tests.sessions.hostile_ik:{name}" in status.error.name
+
+
+@pytest.mark.parametrize("name", ["raises", "leaves"])
+def test_an_exception_is_named_as_the_solvers(tmp_path, fresh, name):
+    with session_with(name, tmp_path / "run", realtime=False) as session:
+        session.engage()
+        for _ in range(20):
+            session.twist(FORWARD)
+            session.advance(0.02)
+        status = session.status
+
+    assert status.state == "idle"
+    assert isinstance(status.error, ForeignSolverError)
+    assert status.error.name == f"tests.sessions.hostile_ik:{name}"
+
+
+@pytest.mark.parametrize(
+    ("name", "error"),
+    [
+        ("nan", InvalidParameter),
+        ("many", InvalidParameter),
+        ("raises", ForeignSolverError),
+        ("leaves", ForeignSolverError),
+        ("interrupts", ForeignSolverError),
+        ("hangs", StaleState),
+        ("dies", ServoProcessLost),
+    ],
+)
+def test_a_fault_in_the_loops_process_arrives_as_it_was_raised(tmp_path, name, error):
+    with session_with(name, tmp_path / "run") as session:
+        session.engage()
+
+        status = drive_until(session, lambda status: status.error is not None)
+
+        assert status.state == "idle"
+        assert type(status.error) is error
+
+
+def test_after_a_fault_of_the_solver_the_session_can_be_engaged_again(tmp_path):
+    with session_with("nan", tmp_path / "run") as session:
+        session.engage()
+        drive_until(session, lambda status: status.error is not None)
+
+        session.engage()
+
+        assert drive_until(session, lambda status: status.state == "tracking").error is None
+
+
+def test_a_solver_that_has_not_returned_is_a_cause_before_it_is_an_error(tmp_path):
+    with session_with("hangs", tmp_path / "run") as session:
+        session.engage()
+
+        status = drive_until(session, lambda status: status.state == "holding")
+
+        assert status.causes[0].startswith("solver ")
+        assert status.error is None
+
+
+def test_a_loop_that_is_halted_is_a_cause_while_it_lasts(tmp_path):
+    with simbridge.live("pybullet", robot="ur10e", out=tmp_path / "run") as session:
+        session.engage()
+        drive_until(session, lambda status: status.state == "tracking")
+        process = session._driver._process.pid
+
+        os.kill(process, signal.SIGSTOP)
+        halted = drive_until(session, lambda status: status.state != "tracking")
+        os.kill(process, signal.SIGCONT)
+        after = drive_until(session, lambda status: not any(cause.startswith("loop") for cause in status.causes))
+
+    assert halted.state == "holding" and halted.causes[0].startswith("loop ")
+    assert after.state == "tracking" and after.error is None
+
+
+def test_a_loop_that_stays_halted_ends_with_a_stale_state(tmp_path):
+    with simbridge.live("pybullet", robot="ur10e", out=tmp_path / "run") as session:
+        session.engage()
+        drive_until(session, lambda status: status.state == "tracking")
+        os.kill(session._driver._process.pid, signal.SIGSTOP)
+
+        status = drive_until(session, lambda status: status.error is not None)
+
+    assert status.state == "idle" and isinstance(status.error, StaleState)
+
+
+@pytest.mark.parametrize(
+    "give",
+    [
+        lambda session: session.twist([1e300, 0.0, 0.0, 0.0, 0.0, 0.0]),
+        lambda session: session.twist([0.0, 0.0, 0.0, 10**400, 0.0, 0.0]),
+        lambda session: session.jog([-1e155] * 6),
+        lambda session: session.joints([1e9] * 6),
+        lambda session: session.pose([1e99, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0], relative=True),
+        lambda session: session.follow([0.1, 10**400], [[1e99] * 6] * 2),
+        lambda session: session.twist(FORWARD, frame="\ud800"),
+    ],
+    ids=["twist", "integer", "jog", "joints", "pose", "chunk", "half a character"],
+)
+def test_a_huge_input_is_refused_and_the_arm_goes_on_by_its_rules(tmp_path, give):
+    with simbridge.live("pybullet", robot="ur10e", out=tmp_path / "run", realtime=False) as session:
+        session.engage()
+        session.advance(0.02)
+        session.twist(FORWARD)
+        session.advance(0.1)
+
+        with pytest.raises(SimbridgeError):
+            give(session)
+
+        session.advance(0.05)
+        assert session.status.state == "tracking"
+        session.advance(0.2)
+        # It is no fresh input: the one before has become stale.
+        assert session.status.state in ("braking", "holding")
+
+    assert [record.fate for record in read_inputs(tmp_path / "run")] == ["accepted", "rejected"]
+
+
+def test_a_stop_that_follows_ctrl_c_is_named_alike_everywhere(tmp_path, monkeypatch):
+    seen = Ending(shown=["emergency_stop"], evidence=["safety mode emergency stop"], arm_at_rest=True)
+    monkeypatch.setattr(LiveDriver, "ending", seen)
+
+    with (
+        pytest.raises(StoppedAtTheEnd) as caught,
+        simbridge.live("pybullet", robot="ur10e", out=tmp_path / "run", realtime=False) as session,
+    ):
+        session.engage()
+        session.advance(0.1)
+        raise SignalReceived(signal.SIGINT)
+
+    summary = json.loads((tmp_path / "run" / "summary.json").read_text())
+    assert summary["ended_by"]["cause"] == caught.value.cause == "emergency_stop"
+    assert session.status.error is caught.value
+    assert "The session was interrupted." in str(caught.value) and "emergency stop" in str(caught.value)
+    assert caught.value.run_directory == tmp_path / "run"
+
+
+def test_a_signal_that_ends_a_session_names_its_directory(tmp_path):
+    with (
+        pytest.raises(Interrupted) as caught,
+        simbridge.live("pybullet", robot="ur10e", out=tmp_path / "run", realtime=False) as session,
+    ):
+        session.engage()
+        session.advance(0.1)
+        raise SignalReceived(signal.SIGTERM)
+
+    assert (caught.value.number, caught.value.cause) == (signal.SIGTERM, "terminated")
+    assert caught.value.run_directory == tmp_path / "run"

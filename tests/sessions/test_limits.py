@@ -1,0 +1,126 @@
+"""Whatever is asked, and however it arrives: limits hold for the setpoints and for what the servo law makes of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simbridge.robot import load_robot
+from simbridge.servo.law import ServojLaw
+from simbridge.sessions.inputs import Order
+from tests.properties import few_examples
+from tests.sessions.trial import ROBOT, Given, Ordered, engaged, pose_of, refusal, run
+
+UR10 = load_robot("ur10")
+ROUNDING = 1.0 + 1e-6
+TUNINGS = [(2000.0, 0.03), (100.0, 0.03), (300.0, 0.1), (100.0, 0.2), (2000.0, 0.1)]
+seeds = st.integers(0, 2**32 - 1)
+
+
+def instants(rng, seconds):
+    """When inputs arrive, s: at 1 Hz to 1 kHz, with jitter, bursts and gaps."""
+    interval = 10.0 ** rng.uniform(-3.0, 0.0)
+    jitter, bursts, gaps = rng.uniform(0.0, 0.9), rng.random() < 0.3, rng.random() < 0.3
+    found, now = [], rng.uniform(0.0, 0.1)
+    while now < seconds:
+        found += [now] * (rng.integers(2, 5) if bursts and rng.random() < 0.2 else 1)
+        now += interval * (1.0 + jitter * rng.uniform(-1.0, 1.0)) + (
+            rng.uniform(0.1, 0.7) if gaps and rng.random() < 0.1 else 0.0
+        )
+    return found
+
+
+def values(rng, kind, n, scale, last):
+    """Random values of a kind."""
+    if kind == "twist":
+        return rng.normal(size=6) * np.repeat([0.5, 2.0], 3) * scale
+    if kind == "jog":
+        return rng.normal(size=n) * 2.0 * scale
+    if kind in ("joints", "follow_joints"):
+        rows = last + rng.normal(size=(1 if kind == "joints" else 5, n)) * 0.5 * scale
+    else:
+        rows = np.tile(last, (1 if kind == "pose" else 5, 1))
+        rows[:, :3] += rng.normal(size=(len(rows), 3)) * 0.2 * scale
+        rows[:, 3:] += rng.normal(size=(len(rows), 4)) * 0.2 * scale
+        rows[:, 3:] /= np.linalg.norm(rows[:, 3:], axis=1)[:, None]
+    if kind.startswith("follow"):
+        stamps = np.cumsum(rng.uniform(0.0, 0.3, len(rows))) + (rng.random() < 0.5) * 1e-3
+        return np.column_stack([stamps, rows])
+    return rows[0]
+
+
+def stream(rng, robot, seconds):
+    """A script of random inputs and orders."""
+    script, begin, engagement = [], 0.0, 1
+    poses = pose_of(robot.home, robot)
+    while begin < seconds:
+        end = begin + rng.uniform(0.2, 1.5)
+        kind = str(rng.choice(["pose", "pose", "twist", "twist", "jog", "joints", "follow", "follow_joints"]))
+        frame, relative = str(rng.choice(["base_link", "base", "tool"])), kind == "pose" and rng.random() < 0.2
+        walk, scale, same = rng.random() < 0.5, 10.0 ** rng.uniform(-2.0, 0.7), rng.random() < 0.3
+        last = poses if kind in ("pose", "follow") else robot.home
+        given = values(rng, kind, robot.n, scale, last)
+        for at in instants(rng, end - begin):
+            if not same:
+                given = values(rng, kind, robot.n, scale, last)
+                last = given if walk and kind in ("pose", "joints") else last
+            script.append(Given(begin + at, kind, given, frame, relative, engagement))
+        order = rng.choice([Order.NONE, Order.NONE, Order.HALT, Order.DISENGAGE, Order.ENGAGE])
+        engagement += order is Order.ENGAGE
+        script.append(Ordered(end, Order(order), engagement))
+        if order is Order.DISENGAGE:
+            engagement += 1
+            script.append(Ordered(end + rng.uniform(0.0, 0.4), Order.ENGAGE, engagement))
+        begin = end
+    return sorted(script, key=lambda event: event.at)
+
+
+def moving_slider(rng):
+    """A speed slider that jumps now and then."""
+    times, places = np.sort(rng.uniform(0.0, 3.0, 4)), [1.0, *rng.choice([0.0, 0.1, 0.5, 1.0], 4)]
+    return lambda now: float(places[int(np.searchsorted(times, now))])
+
+
+def a_trial(seed, robot, seconds, *, stalling=False):
+    rng = np.random.default_rng(seed)
+    law = ServojLaw(robot.period, *TUNINGS[rng.integers(len(TUNINGS))])
+    options = {
+        "hold": str(rng.choice(["continue", "zero-order"])),
+        "max_jump": (5.0, 5.0) if rng.random() < 0.7 else (0.1, 0.5),
+        "filter": str(rng.choice(["none", "none", "one-euro", "butterworth"])),
+        "timeout": None if rng.random() < 0.5 else float(10.0 ** rng.uniform(-2.0, 0.5)),
+        "preview": bool(rng.random() < 0.3),
+    }
+    motion = engaged(robot, law=law, **options)
+    slider = moving_slider(rng) if rng.random() < 0.5 else lambda now: 1.0
+    stalls = (
+        {int(k): int(rng.integers(1, 12)) for k in rng.integers(0, seconds / robot.period, 6)} if stalling else None
+    )
+    return run(motion, stream(rng, robot, seconds), seconds, robot=robot, slider=slider, stalls=stalls), law
+
+
+def assert_kept(trace, law):
+    robot, arm = trace.robot, trace.arm(law)
+    assert np.isfinite(trace.setpoints).all()
+    assert (trace.setpoints >= robot.position_min).all() and (trace.setpoints <= robot.position_max).all()
+    assert (np.abs(trace.velocity) <= robot.max_velocity * ROUNDING).all()
+    assert (np.abs(arm.qd) <= robot.max_velocity * ROUNDING).all()
+    assert refusal(trace, law) is None
+    if not trace.missed.any():
+        assert np.abs(trace.acceleration).max() <= robot.max_acceleration * ROUNDING
+        assert np.abs(arm.qdd).max() <= robot.max_acceleration * ROUNDING
+
+
+@pytest.mark.parametrize("robot", [UR10, ROBOT], ids=lambda robot: robot.name)
+@given(seeds)
+@few_examples(5)
+def test_no_stream_of_inputs_leads_past_a_limit(robot, seed):
+    assert_kept(*a_trial(seed, robot, 2.4 if robot is UR10 else 1.2))
+
+
+@given(seeds)
+@few_examples(5)
+def test_after_missed_periods_the_setpoints_jump_by_what_the_guard_allows_only(seed):
+    assert_kept(*a_trial(seed, UR10, 2.4, stalling=True))

@@ -1,0 +1,315 @@
+"""Live sessions on a controller, which is emulated in a process of its own: what its own record says of the arm."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import simbridge
+from simbridge.backends.servo_client import ServoProcess
+from simbridge.recording.log_reader import read_log
+from simbridge.recording.run_directory import RunDirectory
+from simbridge.robot.kinematics import tool_path
+from simbridge.running.run_setup import prepare
+from simbridge.sessions.record import read_events, read_inputs
+from simbridge.sessions.session import NotEngaged
+from simbridge.ur.errors import NotConfirmed, ProtectiveStop, ToolChanged
+from tests.backends.trial import gone
+from tests.controllers import HOME, SPEED_LIMITS, never_moved, realtime_options, run_secondary_program, tick
+
+# None of them looks at a page, which takes a second to draw.
+pytestmark = pytest.mark.usefixtures("short_pages")
+TIMEOUT = 10.0
+ROBOT = simbridge.load_robot("ur10e")
+
+
+@contextlib.contextmanager
+def live(controller, out, **options):
+    """A session; after it the script has ended with the arm at rest, and no process is left."""
+    options = {"robot": "ur10e", **realtime_options(), **options}
+    with simbridge.live("ursim", host=controller.host, out=out, **options) as session:
+        yield session
+        pid = session._driver._process.pid
+    assert gone(pid)
+    assert controller.state()["runtime_state"] == "STOPPED" and not controller.state()["moving"]
+
+
+def wait_for(reached, what):
+    end = time.monotonic() + TIMEOUT
+    while not reached():
+        assert time.monotonic() < end, what
+        time.sleep(0.01)
+
+
+def in_state(session, *names):
+    wait_for(lambda: session.status.state in names, f"{session.status} is not one of {names}")
+
+
+def keep(session, seconds, give):
+    """Give an input every 50 ms."""
+    for _ in range(round(seconds / 0.05)):
+        give()
+        time.sleep(0.05)
+
+
+def velocities(controller, since):
+    """Joint velocities of the controller's targets, rad/s, one row a tick."""
+    return np.diff(controller.record(after=since).target_q, axis=0) / 0.002
+
+
+def tool_positions(controller, since):
+    return tool_path(ROBOT, controller.record(after=since).target_q)[:, :3]
+
+
+def test_a_twist_moves_the_tool_until_it_is_stale_and_the_arm_then_holds(e_series, tmp_path):
+    begin = tick(e_series)
+    with live(e_series, tmp_path / "run") as session:
+        session.engage()
+        keep(session, 0.6, lambda: session.twist([0.1, 0.0, 0.0, 0.0, 0.0, 0.0]))
+        in_state(session, "holding")
+        causes = session.status.causes
+    moved = np.ptp(tool_positions(e_series, begin), axis=0)
+
+    assert causes[0].startswith("stale ")
+    # 0.6 s of inputs, 0.2 s until the last one is stale, and the braking.
+    assert 0.06 < moved[0] < 0.1 and moved[1:].max() < 2e-3
+    states = [event["after"] for event in read_events(tmp_path / "run") if event["event"] == "state"]
+    assert states[:4] == ["engaged", "tracking", "braking", "holding"]
+
+
+def test_a_twist_that_swings_wrist_3_stays_within_its_limit_and_ends_in_no_protective_stop(e_series, tmp_path):
+    begin = tick(e_series)
+    with live(e_series, tmp_path / "run") as session:
+        session.engage()
+        keep(session, 1.2, lambda: session.twist([0.0, 0.0, 0.0, 1.5, 0.0, 6.0], frame="tool"))
+        causes = session.status.causes
+        assert session.status.error is None
+    qd = np.abs(velocities(e_series, begin))
+
+    assert (qd <= SPEED_LIMITS).all()
+    assert qd[:, 5].max() > 0.8 * SPEED_LIMITS[5]
+    assert any(cause.startswith("joint_velocity wrist_3") for cause in causes)
+
+
+def test_after_a_protective_stop_nothing_moves_until_the_session_is_engaged_again(e_series, tmp_path):
+    with live(e_series, tmp_path / "run") as session:
+        session.engage()
+        keep(session, 0.3, lambda: session.twist([0.05, 0.0, 0.0, 0.0, 0.0, 0.0]))
+        e_series.do("protective_stop")
+        wait_for(lambda: session.status.error is not None, "no error")
+        assert isinstance(session.status.error, ProtectiveStop) and session.status.state == "idle"
+        stopped = tick(e_series)
+        keep(session, 0.3, lambda: session.twist([0.05, 0.0, 0.0, 0.0, 0.0, 0.0]))
+        assert never_moved(e_series, stopped)
+        e_series.set(unlock_delay=0.0)
+        session.engage()
+        assert session.status.error is None
+        again = tick(e_series)
+        keep(session, 0.5, lambda: session.twist([0.05, 0.0, 0.0, 0.0, 0.0, 0.0]))
+    assert np.ptp(tool_positions(e_series, again), axis=0)[0] > 0.01
+    assert [event["cause"] for event in read_events(tmp_path / "run") if event["event"] == "stopped"] == [
+        "protective_stop"
+    ]
+    fates = [record.fate for record in read_inputs(tmp_path / "run")]
+    assert fates.count("rejected") >= 5 and fates[-1] == "accepted"
+
+
+def test_with_the_speed_slider_at_zero_the_arm_holds_and_goes_on_when_it_rises(e_series, tmp_path):
+    with live(e_series, tmp_path / "run") as session:
+        session.engage()
+        keep(session, 0.3, lambda: session.twist([0.05, 0.0, 0.0, 0.0, 0.0, 0.0]))
+        e_series.do("slider", fraction=0.0)
+        keep(session, 0.6, lambda: session.twist([0.05, 0.0, 0.0, 0.0, 0.0, 0.0]))
+        held = tick(e_series)
+        keep(session, 0.3, lambda: session.twist([0.05, 0.0, 0.0, 0.0, 0.0, 0.0]))
+        assert np.ptp(tool_positions(e_series, held), axis=0).max() < 1e-4
+        assert session.status.causes == ("speed_slider 0.00",)
+        e_series.do("slider", fraction=1.0)
+        rises = tick(e_series)
+        keep(session, 0.7, lambda: session.twist([0.05, 0.0, 0.0, 0.0, 0.0, 0.0]))
+        assert session.status.error is None
+    assert np.ptp(tool_positions(e_series, rises), axis=0)[0] > 0.01
+
+
+def test_a_payload_that_a_gripper_sets_is_an_event_and_a_cause_and_the_session_goes_on(e_series, tmp_path):
+    with live(e_series, tmp_path / "run") as session:
+        session.engage()
+        keep(session, 0.3, lambda: session.twist([0.05, 0.0, 0.0, 0.0, 0.0, 0.0]))
+        run_secondary_program(e_series, "set_payload(1.5, [0, 0, 0.1])")
+        since = tick(e_series)
+        keep(session, 0.5, lambda: session.twist([0.05, 0.0, 0.0, 0.0, 0.0, 0.0]))
+        causes = session.status.causes
+        assert session.status.error is None
+
+    assert causes == ("payload 1.50 kg",)
+    assert np.ptp(tool_positions(e_series, since), axis=0)[0] > 0.01
+    changes = [event for event in read_events(tmp_path / "run") if event["event"] == "payload"]
+    assert [(change["mass"], change["cog"]) for change in changes] == [(1.5, [0.0, 0.0, 0.1])]
+
+
+def test_after_a_stop_a_session_is_engaged_again_with_the_payload_that_a_gripper_has_set(e_series, tmp_path):
+    with live(e_series, tmp_path / "run") as session:
+        session.engage()
+        run_secondary_program(e_series, "set_payload(1.5, [0, 0, 0.1])")
+        e_series.do("protective_stop")
+        wait_for(lambda: session.status.error is not None, "no error")
+        e_series.set(unlock_delay=0.0)
+
+        session.engage()
+
+        assert session.status.error is None
+
+
+def test_a_tcp_that_is_changed_during_a_session_ends_it_by_name(e_series, tmp_path):
+    with live(e_series, tmp_path / "run") as session:
+        session.engage()
+        keep(session, 0.3, lambda: session.twist([0.05, 0.0, 0.0, 0.0, 0.0, 0.0]))
+        run_secondary_program(e_series, "set_tcp(p[0, 0, 0.05, 0, 0, 0])")
+        wait_for(lambda: session.status.error is not None, "no error")
+        error = session.status.error
+
+    assert isinstance(error, ToolChanged)
+    assert error.what == "TCP"
+    assert RunDirectory.open(tmp_path / "run").summary()["ended_by"]["cause"] == "tool_changed"
+
+
+def test_a_pause_at_the_pendant_disengages(e_series, tmp_path):
+    with live(e_series, tmp_path / "run") as session:
+        session.engage()
+        keep(session, 0.3, lambda: session.twist([0.05, 0.0, 0.0, 0.0, 0.0, 0.0]))
+        e_series.do("pause_program")
+        in_state(session, "paused")
+        with pytest.raises(NotEngaged, match="resume it there first"):
+            session.engage()
+        e_series.do("play_program")
+        in_state(session, "idle")
+        # The program that goes on first takes the arm to where it had sent it before the pause.
+        wait_for(lambda: not velocities(e_series, tick(e_series) - 50).any(), "the arm is at rest")
+        resumed = tick(e_series)
+        keep(session, 0.3, lambda: session.twist([0.05, 0.0, 0.0, 0.0, 0.0, 0.0]))
+        assert np.ptp(tool_positions(e_series, resumed), axis=0).max() < 1e-4
+        session.engage()
+        keep(session, 0.5, lambda: session.twist([0.05, 0.0, 0.0, 0.0, 0.0, 0.0]))
+        assert session.status.error is None
+    assert np.ptp(tool_positions(e_series, resumed), axis=0)[0] > 0.01
+
+
+def test_the_loop_goes_on_while_the_caller_holds_the_interpreter_lock_for_100_ms(e_series, tmp_path):
+    before = sys.getswitchinterval()
+    with live(e_series, tmp_path / "run", timeout=5.0) as session:
+        session.engage()
+        session.jog([0.0, 0.0, 0.0, 0.0, 0.0, 0.2])
+        time.sleep(0.3)
+        sys.setswitchinterval(10.0)
+        try:
+            begin = time.monotonic()
+            while time.monotonic() < begin + 0.1:
+                pass
+        finally:
+            sys.setswitchinterval(before)
+        time.sleep(0.1)
+        # The arm still moves when the session is left: see `live`.
+    now = read_log(tmp_path / "run" / "log.mcap").live["now"]
+    # 50 periods; a few may be late for other reasons on a busy computer.
+    assert ((now > begin) & (now < begin + 0.1)).sum() >= 40
+
+
+@pytest.mark.soak
+def test_a_busy_computer_may_take_long_to_begin(e_series, tmp_path, monkeypatch):
+    begin = ServoProcess.live_session
+
+    def late(process, channel):
+        time.sleep(1.0)
+        return begin(process, channel)
+
+    monkeypatch.setattr(ServoProcess, "live_session", late)
+    with live(e_series, tmp_path / "run") as session:
+        session.engage()
+        assert session.status.state == "engaged"
+
+
+_SESSION = """
+import sys, time
+import simbridge
+with simbridge.live("ursim", robot="ur10e", host=sys.argv[1], out=sys.argv[2], timeout=10.0) as session:
+    session.engage()
+    session.jog([0.0, 0.0, 0.0, 0.0, 0.0, 0.1])
+    print("moving", flush=True)
+    time.sleep(60.0)
+"""
+
+
+# Killed, the kernel closes the program's pipes; halted, only its heartbeat ends. A halted one is also in
+# test_live_session, and that of a replay on a controller in test_controller_ending.
+@pytest.mark.soak
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "halted"])
+def test_a_program_that_is_killed_or_halted_does_not_keep_the_arm_moving(e_series, tmp_path, number):
+    words = [sys.executable, "-c", _SESSION, e_series.host, str(tmp_path / "run")]
+    program = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+    assert program.stdout.readline().strip() == "moving"
+    os.kill(program.pid, number)
+    try:
+        e_series.wait_for("runtime_state", "STOPPED")
+        e_series.wait_for("moving", False)
+    finally:
+        if number == signal.SIGSTOP:
+            os.kill(program.pid, signal.SIGCONT)
+        program.kill()
+        program.wait()
+
+
+def test_a_real_arm_asks_before_the_first_engagement_and_after_every_stop(calibrated, tmp_path):
+    asked = []
+
+    def ask(facts, question):
+        asked.append(question)
+        return len(asked) < 3
+
+    options = {"robot": "ur10e", "host": calibrated.host, "out": tmp_path / "run", **realtime_options()}
+    with simbridge.live("real", ask=ask, **options) as session:
+        assert len(asked) == 1
+        session.engage()
+        session.jog([0.0] * 5 + [0.05])
+        time.sleep(0.2)
+        calibrated.do("protective_stop")
+        wait_for(lambda: session.status.error is not None, "no error")
+        calibrated.set(unlock_delay=0.0)
+        calibrated.do("unlock_protective_stop")
+        session.engage()
+        assert len(asked) == 2
+        calibrated.do("protective_stop")
+        wait_for(lambda: session.status.error is not None, "no error")
+        calibrated.do("unlock_protective_stop")
+        stopped = tick(calibrated)
+        with pytest.raises(NotConfirmed):
+            session.engage()
+        assert never_moved(calibrated, stopped)
+
+
+@pytest.mark.soak  # in simulation test_live_session shows it
+def test_the_arm_is_where_the_session_began_before_anything_was_given(e_series, tmp_path):
+    begin = tick(e_series)
+    with live(e_series, tmp_path / "run") as session:
+        session.engage()
+        time.sleep(0.3)
+    assert np.abs(e_series.record(after=begin).actual_q - HOME).max() < 1e-3
+
+
+@pytest.mark.soak  # paced by the wall clock in simulation test_recorded_session shows it
+def test_a_session_whose_slider_moved_is_solved_again_bit_for_bit(e_series, tmp_path):
+    with live(e_series, tmp_path / "run") as session:
+        session.engage()
+        keep(session, 0.4, lambda: session.twist([0.05, 0.0, 0.05, 0.0, 0.0, 0.3], frame="tool"))
+        e_series.do("slider", fraction=0.3)
+        keep(session, 0.6, lambda: session.twist([0.05, 0.0, -0.05, 0.0, 0.0, 0.3], frame="tool"))
+        session.disengage()
+    log = read_log(tmp_path / "run" / "log.mcap")
+    assert len(log.setpoint) > 400 and log.live["rate"].min() < 0.5
+    assert np.array_equal(prepare(tmp_path / "run").plan.setpoints, log.setpoint)

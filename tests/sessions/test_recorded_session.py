@@ -1,0 +1,210 @@
+"""A recorded live session as the scenario of a run."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from simbridge.errors import InvalidParameter, PlanRefused, SimbridgeError
+from simbridge.ik.callable_solver import CallableSolver
+from simbridge.planning.options import Options
+from simbridge.recording.log import LiveSample, LogColumns, LogWriter
+from simbridge.recording.log_reader import read_log
+from simbridge.robot.load import load_robot
+from simbridge.running.run_setup import prepare
+from simbridge.running.runner import execute
+from simbridge.sessions.recorded_session import RecordedSession
+from simbridge.sessions.setup import live
+from tests.stepped_sessions import moved, stepped
+
+
+def held(q: np.ndarray, target: object) -> np.ndarray:
+    """A solver that never moves."""
+    return q
+
+
+def log_of(directory: Path) -> LogColumns:
+    return read_log(directory / "log.mcap")
+
+
+def altered(session: Path, out: Path, kept: np.ndarray, shift: float = 0.0) -> Path:
+    """A copy of a session with some samples of its log; those of its second half shifted in the first joint, rad."""
+    shutil.copytree(session, out)
+    log = log_of(session)
+    with LogWriter(out / "log.mcap", joint_names=log.joint_names, period=0.002, live=True) as writer:
+        for k in np.flatnonzero(kept):
+            row = {f.name: (log.live if f.name in log.live else vars(log))[f.name][k] for f in fields(LiveSample)}
+            row["setpoint"] = row["setpoint"] + shift * (k > len(kept) // 2) * np.eye(6)[0]
+            writer.write(LiveSample(**row))
+    return out
+
+
+def test_the_inputs_of_a_session_solved_again_give_its_setpoints_bit_for_bit(live_run: Path) -> None:
+    plan, log = prepare(live_run).plan, log_of(live_run)
+    assert np.array_equal(plan.setpoints, log.setpoint)
+    assert np.array_equal(plan.solution, log.solution)
+    assert np.array_equal(plan.targets, log.target)
+    assert np.array_equal(plan.limited, log.limited)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"servo": "ideal"}, {"lead": True}, {"servo_gain": 300.0, "tcp": (0, 0, 0.1, 0, 0, 0)}]
+)
+def test_they_do_so_with_other_options_of_the_session(changes: dict[str, object], tmp_path: Path) -> None:
+    with stepped(tmp_path / "hand", max_tool_speed=0.5, hold="zero-order", **changes) as session:
+        session.engage()
+        session.advance(0.01)
+        begin = session.tool
+        for k in range(6):
+            session.pose(moved(begin, 0.0, 0.02 * k, 0.0))
+            session.advance(0.05)
+        session.disengage()
+        session.advance(0.2)
+    settings = RecordedSession.at(tmp_path / "hand")
+    assert settings is not None
+    again = prepare(tmp_path / "hand", options=Options(feedforward="on" if "lead" in changes else None)).plan
+    log = log_of(tmp_path / "hand")
+    # Feedforward adds samples at both ends.
+    begin = np.flatnonzero((again.setpoints != log.setpoint[0]).any(axis=1))[0]
+    first = np.flatnonzero((log.setpoint != log.setpoint[0]).any(axis=1))[0]
+    count = len(log.setpoint) - first
+    assert np.array_equal(again.setpoints[begin : begin + count], log.setpoint[first:])
+
+
+@pytest.mark.filterwarnings("ignore:--servo-gain 300 replaces the gain")
+def test_a_gain_that_replaced_that_of_the_plant_does_so_again(tmp_path: Path) -> None:
+    plant = tmp_path / "plant.toml"
+    plant.write_text("[servoj]\ngain = 1000.0\nlookahead_s = 0.05\nphase_s = 0.0005\n")
+    with stepped(tmp_path / "hand", plant=plant, servo_gain=300.0) as session:
+        session.engage()
+        session.advance(0.01)
+        session.pose(moved(session.tool, 0.0, 0.05, 0.0))
+        session.advance(0.2)
+        session.disengage()
+        session.advance(0.2)
+    again = prepare(tmp_path / "hand")
+    assert np.array_equal(again.plan.setpoints, log_of(tmp_path / "hand").setpoint)
+    tuning = again.servo_settings
+    assert (tuning["servo_gain"], tuning["servo_lookahead"], tuning["phase"]) == (300.0, 0.05, 0.0005)
+
+
+def test_the_setpoints_of_a_session_are_replayed_bit_for_bit(live_run: Path) -> None:
+    plan = prepare(live_run, options=Options(plan=live_run)).plan
+    assert np.array_equal(plan.setpoints, log_of(live_run).setpoint)
+
+
+@pytest.mark.soak
+def test_a_session_solved_again_runs_and_its_run_is_replayed(live_run: Path, tmp_path: Path) -> None:
+    first = execute(prepare(live_run, solver_name="damped-least-squares"), out=tmp_path / "first")
+    again = prepare(live_run, options=Options(plan=tmp_path / "first"))
+    assert first.summary["outcome"] == "completed"
+    assert first.summary["solver"] == again.solver.name == "damped-least-squares"
+    assert np.array_equal(again.plan.setpoints, log_of(tmp_path / "first").setpoint)
+
+
+def test_another_solver_is_given_the_same_inputs(live_run: Path) -> None:
+    plan = prepare(live_run, solver_name="damped-least-squares").plan
+    # It may need a period more to come to rest.
+    difference = np.abs(plan.setpoints[:500] - log_of(live_run).setpoint[:500]).max()
+    assert 0.0 < difference < 0.1
+
+
+def test_a_session_in_real_time_is_solved_again_bit_for_bit(tmp_path: Path) -> None:
+    out = tmp_path / "hand"
+    with live("pybullet", robot="ur10e", out=out) as session:
+        session.engage()
+        begin = session.tool
+        for k in range(10):
+            session.pose(moved(begin, 0.0, 0.003 * k, 0.0))
+            time.sleep(0.02)
+        for _ in range(5):
+            session.twist([0.0, 0.0, 0.1, 0.0, 0.0, 0.5], frame="tool")
+            time.sleep(0.02)
+        session.disengage()
+    plan, log = prepare(out).plan, log_of(out)
+    assert len(log.stamp) > 30
+    assert np.array_equal(plan.setpoints, log.setpoint)
+    assert np.array_equal(plan.targets, log.target)
+
+
+def test_periods_that_the_log_lacks_are_counted_in_a_warning(live_run: Path, tmp_path: Path) -> None:
+    kept = np.ones(len(log_of(live_run).stamp), dtype=bool)
+    kept[[100, 101, 150]] = False
+    with pytest.warns(UserWarning, match="lacks 3 control periods, whose states never arrived"):
+        prepare(altered(live_run, tmp_path / "hand", kept))
+
+
+def test_setpoints_that_jump_are_refused(live_run: Path, tmp_path: Path) -> None:
+    every = np.ones(len(log_of(live_run).stamp), dtype=bool)
+    jumping = altered(live_run, tmp_path / "hand", every, shift=0.1)
+    with pytest.raises(
+        PlanRefused, match="those of a live session jump where its controller paused or stopped the arm"
+    ):
+        prepare(jumping, options=Options(plan=jumping))
+
+
+def test_a_session_that_was_never_engaged_cannot_be_repeated(never_engaged: Path) -> None:
+    with pytest.raises(SimbridgeError, match="holds no sample: the session was never engaged"):
+        prepare(never_engaged)
+
+
+def test_a_killed_session_is_solved_again_as_far_as_it_was_recorded(killed_session: Path) -> None:
+    log = log_of(killed_session)
+    for options in (Options(), Options(plan=killed_session)):
+        plan = prepare(killed_session, options=options).plan
+        assert np.array_equal(plan.setpoints[: len(log.setpoint)], log.setpoint)
+        assert len(log.setpoint) > 100
+        # Where the record ends in motion the arm is braked.
+        assert np.abs(np.diff(plan.setpoints[-2:], axis=0)).max() < 1e-12
+
+
+def test_inputs_are_solved_again_as_far_as_they_were_recorded(live_run: Path, tmp_path: Path) -> None:
+    out = tmp_path / "hand"
+    shutil.copytree(live_run, out)
+    inputs = (out / "inputs.jsonl").read_text().splitlines(keepends=True)
+    (out / "inputs.jsonl").write_text("".join(inputs[:-2]))
+    with pytest.warns(UserWarning, match="does not hold input [0-9]+: the session is solved again until then"):
+        plan = prepare(out).plan
+    log = log_of(out)
+    used = np.flatnonzero(log.live["input"])[-2]
+    assert np.array_equal(plan.setpoints[:used], log.setpoint[:used])
+    assert used <= plan.samples < len(log.stamp)
+
+
+def test_a_session_is_not_repeated_at_another_speed_or_period(live_run: Path) -> None:
+    with pytest.raises(InvalidParameter, match="repeated as it was, without --speed-scale"):
+        prepare(live_run, options=Options(speed_scale=0.5))
+    with pytest.raises(InvalidParameter, match="without --start and options of reading a file"):
+        prepare(live_run, options=Options(start="home", gaps="hold"))
+    with pytest.raises(InvalidParameter, match=r"the session's, 0\.002 s"):
+        prepare(live_run, options=Options(period=0.004))
+
+
+def test_a_solver_that_was_given_as_an_object_has_to_be_given_again(tmp_path: Path) -> None:
+    robot, out = load_robot("ur10e"), tmp_path / "hand"
+    with stepped(out, solver=CallableSolver(robot, held)) as session:
+        session.engage()
+        session.twist([0.1, 0.0, 0.0, 0.0, 0.0, 0.0])
+        session.advance(0.1)
+    with pytest.raises(InvalidParameter, match=r"given \(--solver\): that of .* was an object of a program"):
+        prepare(out)
+    assert prepare(out, solver_name="pseudoinverse").solver.name == "pseudoinverse"
+    assert prepare(out, options=Options(plan=out)).plan.samples > 10
+
+
+def test_a_solver_that_was_given_by_name_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "still_ik.py").write_text("def step(q, target):\n    return q\n")
+    monkeypatch.chdir(tmp_path)
+    out = tmp_path / "hand"
+    with stepped(out, solver="still_ik:step") as session:
+        session.engage()
+        session.twist([0.1, 0.0, 0.0, 0.0, 0.0, 0.0])
+        session.advance(0.1)
+    found = prepare(out)
+    assert found.solver.name == "still_ik:step"
+    assert np.array_equal(found.plan.setpoints, log_of(out).setpoint)

@@ -1,0 +1,390 @@
+"""Live sessions in simulation, on a clock of their own and paced by the wall clock."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+import simbridge
+from simbridge.errors import ForeignSolverError, InvalidParameter, UnknownName
+from simbridge.recording.log import LogWriter
+from simbridge.recording.log_reader import read_log
+from simbridge.robot.kinematics import tool_frame
+from simbridge.sessions.record import read_events, read_inputs
+from simbridge.sessions.session import NotEngaged
+from simbridge.ur.errors import StaleState
+from tests.backends.trial import gone
+
+# None of them looks at a page, which takes a second to draw.
+pytestmark = pytest.mark.usefixtures("short_pages")
+ROBOT = simbridge.load_robot("ur10e")
+
+
+def stepped(out, **options):
+    """A session whose clock moves only by `advance`."""
+    return simbridge.live("pybullet", robot="ur10e", out=out, realtime=False, **options)
+
+
+def moved(session, offset):
+    """The tool's pose, moved by an offset (3,), m."""
+    return pin.SE3(session.tool.rotation, session.tool.translation + np.array(offset))
+
+
+def summary(out):
+    return json.loads((out / "summary.json").read_text())
+
+
+def test_a_pose_is_reached_and_everything_about_it_is_in_the_directory(tmp_path):
+    out = tmp_path / "run"
+    with stepped(out) as session:
+        session.engage()
+        session.advance(0.01)
+        goal = moved(session, [0.0, 0.05, 0.0])
+        for _ in range(20):
+            session.pose(goal)
+            session.advance(0.05)
+        attained = tool_frame(ROBOT, session.state.q)
+        assert session.status.state == "tracking"
+    assert np.abs(attained.translation - goal.translation).max() < 1e-4
+    log = read_log(out / "log.mcap")
+    assert len(log.stamp) == 505 and log.complete
+    inputs = read_inputs(out)
+    assert [record.fate for record in inputs] == ["accepted"] * 20
+    assert np.allclose(inputs[0].values, pin.SE3ToXYZQUAT(goal))
+    assert summary(out)["outcome"] == "completed" and (out / "report.html").is_file()
+
+
+def test_the_same_inputs_at_the_same_times_give_the_same_setpoints_to_the_bit(tmp_path):
+    def setpoints(name):
+        with stepped(tmp_path / name) as session:
+            session.engage()
+            for k in range(20):
+                session.advance(0.02)
+                session.twist([0.1, 0.0, -0.05, 0.0, 0.5, 0.0], frame="tool")
+                if k == 10:
+                    session.pose(moved(session, [0.0, 0.02, 0.0]))
+            session.advance(0.5)
+        return read_log(tmp_path / name / "log.mcap").setpoint
+
+    assert np.array_equal(setpoints("one"), setpoints("other"))
+
+
+def test_before_it_is_engaged_nothing_moves_and_inputs_are_recorded_as_rejected(tmp_path):
+    out = tmp_path / "run"
+    with stepped(out) as session:
+        session.jog([0.5] * 6)
+        session.advance(0.1)
+        assert session.status.state == "idle" and session.state is None
+        session.engage()
+        session.advance(0.1)
+        assert np.abs(session.state.q - ROBOT.home).max() < 1e-6
+    (record,) = read_inputs(out)
+    assert (record.fate, record.why) == ("rejected", "not_engaged")
+
+
+@pytest.mark.parametrize(
+    ("give", "error"),
+    [
+        (lambda s: s.pose([1.0, 2.0]), InvalidParameter),
+        (lambda s: s.pose([np.nan] * 7), InvalidParameter),
+        (lambda s: s.twist([0.0] * 5), InvalidParameter),
+        (lambda s: s.twist([0.0] * 6, frame="world"), UnknownName),
+        (lambda s: s.jog("fast"), InvalidParameter),
+        (lambda s: s.joints([np.inf] * 6), InvalidParameter),
+        (lambda s: s.follow([0.2, 0.1], [ROBOT.home] * 2), InvalidParameter),
+        (lambda s: s.follow([0.1], []), InvalidParameter),
+    ],
+    ids=["two numbers", "nan", "five numbers", "no such frame", "text", "infinite", "times go back", "no targets"],
+)
+def test_a_malformed_input_is_an_error_at_the_caller_and_the_arm_goes_on(tmp_path, give, error):
+    out = tmp_path / "run"
+    with stepped(out) as session:
+        session.engage()
+        session.advance(0.01)
+        session.twist([0.05, 0.0, 0.0, 0.0, 0.0, 0.0])
+        session.advance(0.1)
+        with pytest.raises(error):
+            give(session)
+        session.advance(0.05)
+        assert session.status.state == "tracking"
+    assert [record.fate for record in read_inputs(out)] == ["accepted", "rejected"]
+
+
+def test_a_jump_is_rejected_with_its_size_and_the_arm_stays_with_the_pose_before(tmp_path):
+    out = tmp_path / "run"
+    with stepped(out) as session:
+        session.engage()
+        session.advance(0.01)
+        begin = session.tool
+        session.pose(moved(session, [0.3, 0.0, 0.0]))
+        session.advance(0.05)
+        assert np.abs(session.tool.translation - begin.translation).max() < 1e-9
+    (record,) = read_inputs(out)
+    assert (record.fate, record.why) == ("rejected", "max_jump 300 mm")
+
+
+def test_of_inputs_within_one_period_the_newest_counts_and_the_others_are_superseded(tmp_path):
+    out = tmp_path / "run"
+    with stepped(out) as session:
+        session.engage()
+        session.advance(0.01)
+        for _ in range(3):
+            session.jog([0.0] * 6)
+        session.jog([0.1] * 6)
+        session.advance(0.1)
+    assert [record.fate for record in read_inputs(out)] == ["superseded"] * 3 + ["accepted"]
+
+
+def test_a_relative_pose_is_meant_from_the_pose_at_the_engagement(tmp_path):
+    with stepped(tmp_path / "run") as session:
+        session.engage()
+        session.advance(0.01)
+        begin = session.tool
+        step = pin.SE3(np.eye(3), np.array([0.0, 0.0, 0.06]))
+        for _ in range(20):
+            session.pose(step, relative=True)
+            session.advance(0.05)
+        assert np.abs((begin.inverse() * session.tool).translation - step.translation).max() < 1e-4
+
+
+def test_disengaging_brakes_and_a_later_input_moves_nothing_until_the_next_engagement(tmp_path):
+    out = tmp_path / "run"
+    with stepped(out) as session:
+        session.engage()
+        session.advance(0.01)
+        session.jog([0.5] * 6)
+        session.advance(0.1)
+        session.disengage()
+        session.advance(0.1)
+        held = session.tool
+        session.jog([0.5] * 6)
+        session.advance(0.1)
+        assert session.status.state == "idle"
+        assert np.array_equal(session.tool.translation, held.translation)
+        session.engage()
+        session.jog([0.5] * 6)
+        session.advance(0.1)
+        assert not np.array_equal(session.tool.translation, held.translation)
+    states = [event["after"] for event in read_events(out) if event["event"] == "state"]
+    assert states == ["engaged", "tracking", "braking", "idle", "tracking"]
+
+
+def test_a_chunk_is_followed_at_its_times_and_replaced_by_the_next(tmp_path):
+    with stepped(tmp_path / "run") as session:
+        session.engage()
+        session.advance(0.01)
+        goal = ROBOT.home + 0.1
+        session.follow([0.2, 0.4], [ROBOT.home + 0.05, goal])
+        session.advance(0.2)
+        assert np.abs(session.state.command - (ROBOT.home + 0.05)).max() < 0.01
+        session.follow([0.3], [ROBOT.home])
+        session.advance(0.6)
+        assert np.abs(session.state.command - ROBOT.home).max() < 1e-3
+
+
+def test_the_clock_of_a_paced_session_cannot_be_advanced(tmp_path):
+    session = simbridge.live("pybullet", robot="ur10e", out=tmp_path / "run")
+    with session, pytest.raises(InvalidParameter, match="realtime=False"):
+        session.advance(0.1)
+
+
+def test_after_its_end_a_session_cannot_be_engaged(tmp_path):
+    with stepped(tmp_path / "run") as session:
+        pass
+    with pytest.raises(NotEngaged, match="has ended"):
+        session.engage()
+
+
+def test_a_solver_in_the_program_itself_is_refused_with_what_to_do(tmp_path):
+    program = textwrap.dedent(
+        """
+        import simbridge
+        def mine(q, target):
+            return q
+        robot = simbridge.load_robot("ur10e")
+        simbridge.live("pybullet", solver=simbridge.CallableSolver(robot, mine))
+        """
+    )
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path)
+    assert "in a module of its own" in found.stderr.splitlines()[-1]
+
+
+SLOW = """
+import time
+
+calls = 0
+
+def mine(q, target):
+    global calls
+    calls += 1
+    if calls > 200:
+        time.sleep(0.004)
+    return q
+"""
+
+
+def test_a_solver_of_the_callers_runs_in_the_loop_and_stops_the_arm_when_it_stays_too_slow(tmp_path, monkeypatch):
+    (tmp_path / "slow_ik.py").write_text(SLOW)
+    monkeypatch.chdir(tmp_path)
+    with simbridge.live("pybullet", robot="ur10e", solver="slow_ik:mine", out="run") as session:
+        session.engage()
+        end = time.monotonic() + 20.0
+        while session.status.state != "idle" and time.monotonic() < end:
+            session.pose(session.tool)
+            time.sleep(0.01)
+        assert session.status.state == "idle"
+    log = read_log(tmp_path / "run" / "log.mcap")
+    assert (log.live["solver"] > 0.002).sum() >= 10
+    causes = [event["cause"] for event in read_events(tmp_path / "run") if event["event"] == "state"]
+    assert any(cause.startswith(("solver 4.", "solver 5.")) for cause in causes), causes
+
+
+def test_a_solver_that_never_returns_ends_the_loop_and_the_session_is_idle_with_the_error(tmp_path, monkeypatch):
+    (tmp_path / "stuck_ik.py").write_text(SLOW.replace("0.004", "1000"))
+    monkeypatch.chdir(tmp_path)
+    with simbridge.live("pybullet", robot="ur10e", solver="stuck_ik:mine", out="run") as session:
+        session.engage()
+        end = time.monotonic() + 20.0
+        while session.status.error is None and time.monotonic() < end:
+            session.pose(session.tool)
+            time.sleep(0.01)
+        assert isinstance(session.status.error, StaleState) and session.status.state == "idle"
+
+
+MOVING = """
+import sys, time
+import simbridge
+with simbridge.live("pybullet", robot="ur10e", out=sys.argv[1], timeout=10.0) as session:
+    session.engage()
+    session.jog([0.1] * 6)
+    print(session._driver._process.pid, flush=True)
+    time.sleep(60.0)
+"""
+
+
+@pytest.mark.parametrize("number", [pytest.param(signal.SIGKILL, marks=pytest.mark.soak), signal.SIGSTOP])
+def test_the_loop_of_a_program_that_is_killed_or_halted_ends(tmp_path, number):
+    words = [sys.executable, "-c", MOVING, str(tmp_path / "run")]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as program:
+        loop = int(program.stdout.readline())
+        program.send_signal(number)
+        try:
+            assert gone(loop)
+        finally:
+            program.kill()
+
+
+@pytest.mark.soak
+def test_a_halt_and_the_end_do_not_wait_for_a_disk_that_hangs(tmp_path, monkeypatch):
+    hangs = threading.Event()
+    write = LogWriter.write
+
+    def slow(log, sample):
+        if hangs.is_set():
+            time.sleep(3.0)
+            hangs.clear()
+        write(log, sample)
+
+    monkeypatch.setattr(LogWriter, "write", slow)
+    with simbridge.live("pybullet", robot="ur10e", out=tmp_path / "run", timeout=10.0) as session:
+        session.engage()
+        session.jog([0.1] * 6)
+        time.sleep(0.2)
+        hangs.set()
+        time.sleep(0.1)
+        session.halt()
+        end = time.monotonic() + 2.0
+        while session.status.state != "holding" and time.monotonic() < end:
+            time.sleep(0.01)
+        assert session.status.state == "holding" and hangs.is_set()
+
+
+def test_while_it_ends_a_session_cannot_be_engaged_by_another_thread(tmp_path):
+    with simbridge.live("pybullet", robot="ur10e", out=tmp_path / "run") as session:
+        refused = []
+
+        def engage():
+            try:
+                session.engage()
+            except NotEngaged as error:
+                refused.append(error)
+
+        session.engage()
+        process = session._driver._process
+        session._ended = True
+        other = threading.Thread(target=engage)
+        other.start()
+        other.join(timeout=20.0)
+        assert refused and not other.is_alive()
+    assert process._process.poll() is not None
+
+
+def test_after_a_solver_that_failed_the_session_is_idle_with_its_error(tmp_path, monkeypatch):
+    (tmp_path / "failing_ik.py").write_text("def mine(q, target):\n    raise ArithmeticError('no')\n")
+    monkeypatch.chdir(tmp_path)
+    with simbridge.live("pybullet", robot="ur10e", solver="failing_ik:mine", out="run", realtime=False) as session:
+        with pytest.raises(ForeignSolverError, match="ArithmeticError"):
+            session.engage()
+        assert session.status.state == "idle"
+
+
+def test_what_changed_the_state_is_recorded_and_not_what_else_was_going_on(tmp_path):
+    out = tmp_path / "run"
+    with stepped(out) as session:
+        session.engage()
+        session.advance(0.01)
+        session.twist([0.05, 0.0, 0.0, 0.0, 0.0, 0.0])
+        session.advance(0.1)
+        session.pose(moved(session, [0.5, 0.0, 0.0]))
+        session.advance(0.5)
+        session.halt()
+        session.advance(0.01)
+    changes = [(e["after"], e["cause"]) for e in read_events(out) if e["event"] == "state"]
+    assert changes[:2] == [("engaged", "engage"), ("tracking", "input 1")]
+    assert changes[2][0] == "braking" and changes[2][1].startswith("stale")
+
+
+def test_a_refusal_is_named_until_an_input_is_accepted(tmp_path):
+    with stepped(tmp_path / "run") as session:
+        session.engage()
+        session.advance(0.01)
+        session.pose(moved(session, [0.5, 0.0, 0.0]))
+        session.advance(0.1)
+        assert session.status.causes == ("max_jump 500 mm",)
+        session.pose(moved(session, [0.05, 0.0, 0.0]))
+        session.advance(0.01)
+        assert "max_jump 500 mm" not in session.status.causes
+
+
+def test_a_session_that_was_not_entered_says_how(tmp_path):
+    session = stepped(tmp_path / "run")
+    for use in (session.engage, lambda: session.twist([0.0] * 6), lambda: session.status):
+        with pytest.raises(NotEngaged, match="use it as in `with "):
+            use()
+    with session:
+        pass
+    with pytest.raises(NotEngaged, match="entered once"), session:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("choices", "error", "message"),
+    [
+        ({"tiemout": 1.0}, UnknownName, "no option 'tiemout' of a live session. Did you mean 'timeout'?"),
+        ({"max_jump": 0.1}, InvalidParameter, "a distance in m and an angle in rad"),
+        ({"speed_scale": 0.5}, InvalidParameter, "it concerns a scenario"),
+        ({"solver": simbridge.ForwardDynamics(ROBOT), "robot": "ur5"}, InvalidParameter, "made for the same robot"),
+    ],
+)
+def test_a_wrong_choice_is_refused_with_what_it_must_be(choices, error, message):
+    with pytest.raises(error, match=message):
+        simbridge.live(**choices)

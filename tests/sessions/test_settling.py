@@ -1,0 +1,108 @@
+"""A target that stays, in reach or not: the arm comes to rest, with every iterative solver."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from simbridge.ik.settings import SOLVERS
+from simbridge.robot import load_robot
+from simbridge.robot.kinematics import tool_path
+from simbridge.sessions.aim import POSES
+from simbridge.sessions.inputs import Input
+from tests.properties import few_examples
+from tests.sessions.trial import engaged, moved, pose_of, repeated, run
+
+ROBOT = load_robot("ur10")
+HOME = pose_of(ROBOT.home, ROBOT)
+ITERATIVE = [name for name in SOLVERS if name != "closed-form"]
+# Below this a setpoint rests, rad/s.
+REST = 1e-3
+
+
+def target(rng):
+    """In reach, barely in reach, beyond it, at a singular posture, below the floor, or with any orientation."""
+    q = ROBOT.home + rng.uniform(-1.0, 1.0, 6) * np.array([1.5, 0.8, 0.8, 1.5, 1.5, 2.5])
+    kind = rng.integers(6)
+    if kind in (0, 1):
+        q[2 if kind == 0 else 4] = rng.normal() * 10.0 ** -rng.uniform(0.0, 6.0)
+    pose = tool_path(ROBOT, q[None])[0]
+    if kind == 2:
+        pose[:3] *= rng.uniform(1.3, 3.0) / np.linalg.norm(pose[:3])
+    if kind == 3:
+        pose[2] -= rng.uniform(0.2, 1.5)
+    if kind == 4:
+        pose[3:] = rng.normal(size=4)
+        pose[3:] /= np.linalg.norm(pose[3:])
+    return pose
+
+
+def fastest(name, goal, begin, seconds):
+    """The fastest setpoint, rad/s, from a time on, s; the target is given ten times a second."""
+    motion, before, found = engaged(ROBOT, name, max_jump=(9.0, 9.0)), ROBOT.home, 0.0
+    for k in range(round(seconds / ROBOT.period)):
+        now = k * ROBOT.period
+        setpoint = motion.step(now, 1.0, Input("pose", goal, int(10.0 * now) + 1, 1)).setpoint
+        found = max(found, float(np.abs(setpoint - before).max()) / ROBOT.period) if now >= begin else found
+        before = setpoint
+    return found
+
+
+@pytest.mark.parametrize("name", ITERATIVE)
+@given(st.integers(0, 2**32 - 1))
+# A thousand targets in all: before, one of them in a thousand chattered.
+@few_examples(1, soak=150)
+# The Jacobian transpose halves what is left of this target, in reach, each 0.35 s: 0.1 mm by then.
+@example(1062)
+def test_five_seconds_after_its_last_change_a_target_moves_nothing_unless_it_is_still_approached(name, seed):
+    goal = target(np.random.default_rng(seed))
+    found = fastest(name, goal, 5.0, 5.3)
+    assert found < REST or fastest(name, goal, 7.0, 7.3) < 0.1 * found
+
+
+# The Jacobian transpose crept or wandered about these for more than five seconds.
+@pytest.mark.parametrize("q", [
+    [0.3, -1.0, 1e-4, -1.4, -1.2, 0.5],
+    [0.0, -1.3, 1.9, -2.2, 1e-3, 0.0],
+])  # fmt: skip
+def test_a_solver_that_creeps_towards_a_singular_posture_is_stopped(q):
+    assert fastest("jacobian-transpose", pose_of(q, ROBOT), 5.0, 5.3) < REST
+
+
+def test_what_is_left_of_a_target_out_of_reach_is_named_and_it_is_followed_to_the_nearest_pose():
+    reach = 1.2
+    script = repeated("pose", moved(HOME, reach, 0.0, 0.0), 0.0, 4.5, 0.1)
+    trace = run(engaged(ROBOT, max_jump=(9.0, 9.0)), script, 4.5, robot=ROBOT)
+    left = np.linalg.norm(tool_path(ROBOT, trace.steps[-1].solution[None])[0, :3] - moved(HOME, reach, 0, 0)[:3])
+    cause = next(cause for cause in trace.steps[-1].causes if cause.name == "reach")
+    assert cause.value == pytest.approx(left, abs=1e-6)
+    assert cause.text == f"reach {1e3 * left:.0f} mm"
+    assert trace.tool[-1, 0] > HOME[0] + 0.1
+
+
+def test_a_target_that_moves_again_is_followed_again_without_a_jump():
+    far, near = moved(HOME, 1.2, 0.0, 0.0), moved(HOME, 0.05, 0.05, 0.0)
+    script = repeated("pose", far, 0.0, 5.0, 0.1) + repeated("pose", near, 5.0, 7.0, 0.1)
+    trace = run(engaged(ROBOT, max_jump=(9.0, 9.0)), script, 7.0, robot=ROBOT)
+    assert POSES.difference(trace.tool[-1], near) == pytest.approx(np.zeros(6), abs=1e-3)
+    assert np.abs(trace.acceleration).max() <= ROBOT.max_acceleration
+    assert not trace.names(-1)
+
+
+def test_a_far_target_is_followed_for_as_long_as_it_takes():
+    goal = moved(HOME, 0.0, -0.9, 0.3)
+    motion = engaged(ROBOT, max_jump=(9.0, 9.0), max_tool_speed=0.13)
+    trace = run(motion, repeated("pose", goal, 0.0, 11.0, 0.1), 11.0, robot=ROBOT)
+    assert trace.twist_speed[trace.at(6.0)] > 0.05
+    assert POSES.difference(trace.tool[-1], goal) == pytest.approx(np.zeros(6), abs=1e-3)
+
+
+def test_of_a_target_only_what_the_task_constrains_counts_as_left():
+    planar = load_robot("planar3r")
+    goal = np.array([-0.5, 0.7, 0.0, 0.0, 0.0, 1.0, 0.0])
+    script = repeated("pose", goal, 0.0, 5.0, 0.1)
+    trace = run(engaged(planar, "damped-least-squares", max_jump=(9.0, 9.0)), script, 5.0, robot=planar)
+    assert trace.tool[-1, :3] == pytest.approx(goal[:3], abs=1e-4)
+    assert not any(cause.name == "reach" for step in trace.steps for cause in step.causes)
