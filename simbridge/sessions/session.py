@@ -23,7 +23,7 @@ from simbridge.robot.kinematics import tool_frame
 from simbridge.robot.meshes import drawing_of
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
-from simbridge.running.recorder import LiveRecorder, input_record, log_facts, plain_numbers
+from simbridge.running.recorder import log_facts
 from simbridge.running.runner import StoppedAtTheEnd, rest_words, stop_at_the_end
 from simbridge.running.signals import SignalReceived, ended_by_signals, ended_words, is_interrupt, number_of
 from simbridge.sessions.channel import Period
@@ -43,6 +43,7 @@ from simbridge.sessions.inputs import (
     twist_values,
 )
 from simbridge.sessions.record import InputRecord
+from simbridge.sessions.recorder import LiveRecorder, input_record, plain_numbers
 
 # How often the record is brought up to date, s.
 _RECORD = 0.01
