@@ -191,7 +191,9 @@ def test_a_program_moves_the_simulated_arm_and_without_a_terminal_nothing_is_dra
         twist = {"type": "twist", "engagement": engaged["engagement"], "values": [0.0, 0.0, 0.02, 0.0, 0.0, 0.0]}
         assert all(answer(seq=seq, **twist)["ok"] for seq in range(2, 6))
         running.send_signal(signal.SIGINT)
-        shown, rest = running.communicate()
+        # Not `communicate`: it would lose the lines that came together with the first one.
+        rest = running.stderr.read()
+        shown = running.stdout.read()
     assert running.returncode == 0
     assert first.startswith("Network: UDP datagrams of JSON at 127.0.0.1:")
     # A kernel may have to be compiled first.
