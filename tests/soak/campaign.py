@@ -248,11 +248,15 @@ def table(results: Iterable[Result]) -> str:
 
     lines = ["| fault | trials | violations | " + " | ".join(phases) + " |"]
     lines.append("|---" * (3 + len(phases)) + "|")
-    for fault in ["none", *(fault.name for fault in FAULTS), *(fault.name for fault in SESSION_FAULTS)]:
-        trials_of_fault = sum(trials[fault, phase] for phase in phases)
-        violated_of_fault = sum(violated[fault, phase] for phase in phases)
-        cells = [f"{trials[fault, phase]}: {violated[fault, phase]}" for phase in phases]
-        lines.append(f"| {fault} | {trials_of_fault} | {violated_of_fault} | " + " | ".join(cells) + " |")
+    not_tried = []
+    for fault in (*FAULTS, *SESSION_FAULTS):
+        trials_of_fault = sum(trials[fault.name, phase] for phase in phases)
+        if trials_of_fault == 0:
+            not_tried.append(fault.name)
+            continue
+        violated_of_fault = sum(violated[fault.name, phase] for phase in phases)
+        cells = [f"{trials[fault.name, phase]}: {violated[fault.name, phase]}" for phase in phases]
+        lines.append(f"| {fault.name} | {trials_of_fault} | {violated_of_fault} | " + " | ".join(cells) + " |")
 
     steps = max((result.step_share for result in results if not result.feedforward), default=0.0)
     violated_trials = sum(bool(result.violations) for result in results)
@@ -261,6 +265,8 @@ def table(results: Iterable[Result]) -> str:
         f"{len(results)} trials, {violated_trials} with a violation (in a phase: trials: of these with a violation)."
     )
     lines.append(f"Largest step of a setpoint: {steps:.3f} of its joint's velocity limit.")
+    if not_tried:
+        lines.append(f"Not tried: {', '.join(not_tried)}.")
     return "\n".join(lines)
 
 
