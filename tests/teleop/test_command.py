@@ -198,7 +198,12 @@ def test_a_program_moves_the_simulated_arm_and_without_a_terminal_nothing_is_dra
     assert first.startswith("Network: UDP datagrams of JSON at 127.0.0.1:")
     # A kernel may have to be compiled first.
     lines = [line for line in rest.splitlines() if not line.startswith("Note: Compiling")]
-    assert len(lines) == 3 and lines[-1] == "Evaluating the session and writing its report."
+    # Lines are wrapped at the width of a terminal, if there is none, too.
+    guide = " ".join(" ".join([first, *lines]).split()).partition("(docs/teleop.md). ")[2]
+    assert guide == (
+        "A client engages, and drives; any client can stop the arm. Ctrl-C ends. "
+        "Evaluating the session and writing its report."
+    )
     assert "\x1b" not in first + rest and shown.splitlines()[0] == f"Run:    {out}"
     assert json.loads((out / "summary.json").read_text())["inputs"]["accepted"] > 0
 
