@@ -1,8 +1,8 @@
 """A campaign of random faults: runs on an emulated controller are disturbed, and judged by the controller's own record.
 
 A trial is one run, one or two faults at random instants of a random phase, and what was found: the cause that
-summary.json gives, the violations, and the largest step of a setpoint as a share of its limit. The same seed gives the
-same faults.
+summary.json gives, the violations, and the largest step of a setpoint as a share of its limit. A quarter of the trials
+are live sessions instead (session_trial.py). The same seed gives the same faults.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -27,58 +26,47 @@ from simbridge.robot import load_robot
 from simbridge.servo.feedforward import MAX_ACCELERATION
 from tests.backends.trial import line
 from tests.soak.faults import FAULTS, JUMP, LOCAL, REPLACED, Fault, Trial, with_jumping_clock
+from tests.soak.hostile_solver import HANGS, SLOW, hostile_solver
+from tests.soak.result import Result
+from tests.soak.session_trial import SESSION, SESSION_FAULTS, run_session_trial
 from tests.soak.station import Station
 
 PHASES = ("starting", "script starts", "approach", "streaming", "ending")
+# Duration of the motion, s.
+RUN_SECONDS = 1.5
 # A joint slower than this is at rest, rad/s.
 REST = 1e-3
+# So many trials in a hundred are live sessions.
+SESSION_PERCENT = 25
 # How much of the log may be missing at the end of a run, s.
 LOST = 0.5
 
 
-@dataclass
-class Result:
-    """What a trial showed.
-
-    Attributes:
-        seed: Its seed.
-        robot: The arm.
-        phase: When the first fault came.
-        faults: Names of those that came in time.
-        feedforward: Whether the run was with feedforward.
-        cause: As in summary.json; None without one.
-        violations: What must not be.
-        step_share: The largest step between two setpoints, as a share of a joint's velocity limit.
-        evidence: What the run said.
-    """
-
-    seed: int
-    robot: str
-    phase: str
-    faults: list[str]
-    feedforward: bool = False
-    cause: str | None = None
-    violations: list[str] = field(default_factory=list)
-    step_share: float = 0.0
-    evidence: list[str] = field(default_factory=list)
-
-
 def run_trial(seed: int, station: Station, robot: str, directory: Path) -> Result:
-    """One run with one or two random faults."""
+    """One run with one or two random faults, or one live session with one."""
     chance = random.Random(seed)
+    if chance.randrange(100) < SESSION_PERCENT:
+        return run_session_trial(seed, chance, station, robot, directory)
+
     possible = [fault for fault in FAULTS if robot == "ur10e" or not fault.e_series]
     wanted = [chance.choice(possible) for _ in range(chance.choice((1, 1, 2)))]
-    phase, delays = chance.choice(PHASES), [chance.uniform(0.0, 0.5), chance.expovariate(5.0)]
+    hostile = next((fault.hostile for fault in wanted if fault.hostile), "")
+    # A plan is solved before anything else happens.
+    phase = "starting" if hostile else chance.choice(PHASES)
+    delays = [chance.uniform(0.0, 0.5), chance.expovariate(5.0)]
     result = Result(seed, robot, phase, [], feedforward=chance.random() < 0.3)
     station.ready(network=any(fault.network for fault in wanted))
     begin, braked = int(station.state()["tick"]), None
-    flags = ("--robot", robot, "--backend", "ursim", "--feedforward", "on" if result.feedforward else "off")
+    flags = ["--robot", robot, "--backend", "ursim", "--feedforward", "on" if result.feedforward else "off"]
+    if hostile:
+        flags += ["--solver", _solver(hostile, chance, robot, directory)]
     program = with_jumping_clock(directory) if JUMP in (fault.name for fault in wanted) else None
     faults, in_motion = [], False
-    with Trial(station, directory, line(directory, 1.5), *flags, program=program) as trial:  # type: ignore[arg-type]
+    with Trial(station, directory, line(directory, RUN_SECONDS), *flags, program=program) as trial:  # type: ignore[arg-type]
         trial.station, trial.chance = station, chance
-        with contextlib.suppress(AssertionError):
-            trial.connecting()
+        if not hostile:
+            with contextlib.suppress(AssertionError):
+                trial.connecting()
         trial.during(phase, delays[0])
         for fault, delay in zip(wanted, [*delays[1:], 0.0], strict=False):
             moving = phase in ("approach", "streaming") and not trial.has_ended
@@ -97,9 +85,30 @@ def run_trial(seed: int, station: Station, robot: str, directory: Path) -> Resul
             return result
         result.evidence.append(message)
         _judge_end(result, trial, faults, begin, in_motion=in_motion)
+        if hostile and len(wanted) == 1:
+            _judge_solver(result, trial, hostile, begin)
         with contextlib.suppress(OSError, RuntimeError):  # a killed controller has no record
             _judge_record(result, trial, -1 if station.restarted else begin, braked)
     return result
+
+
+def _solver(hostile: str, chance: random.Random, robot: str, directory: Path) -> str:
+    """The name of a solver that is hostile somewhere in the plan."""
+    steps = round(RUN_SECONDS / load_robot(robot).period)
+    return hostile_solver(
+        directory, robot, hostile, good_steps=chance.randrange(steps), seconds=chance.uniform(0.0, 0.005)
+    )
+
+
+def _judge_solver(result: Result, trial: Trial, hostile: str, begin: int) -> None:
+    """A plan that a solver did not make is not tried, and the reason names the solver."""
+    if hostile == SLOW:
+        return
+    target = trial.station.record(after=begin).target_q
+    if np.ptp(target, axis=0).max(initial=0.0) > 0.0:
+        result.violations.append("the arm moved although its solver failed")
+    if hostile != HANGS and "hostile.py" not in result.evidence[0]:
+        result.violations.append("the message does not name the solver")
 
 
 def _ended_by(trial: Trial) -> dict[str, Any] | None:
@@ -224,24 +233,40 @@ def run_campaign(seeds: Iterable[int], host: str, robot: str, results: Path, sec
 
 
 def table(results: Iterable[Result]) -> str:
-    """Trials and violations of each fault in each phase, as Markdown; a trial with two faults counts for both."""
+    """Trials and violations of each fault, in all and in each phase, as Markdown.
+
+    A trial with two faults counts for both.
+    """
     results = list(results)
+    phases = (*PHASES, SESSION)
     trials: Counter[tuple[str, str]] = Counter()
-    bad: Counter[tuple[str, str]] = Counter()
+    violated: Counter[tuple[str, str]] = Counter()
     for result in results:
         for fault in set(result.faults):
             trials[fault, result.phase] += 1
-            bad[fault, result.phase] += bool(result.violations)
-    lines = ["| fault | " + " | ".join(PHASES) + " |", "|---" * (len(PHASES) + 1) + "|"]
-    for fault in (fault.name for fault in FAULTS):
-        cells = (f"{trials[fault, phase]}: {bad[fault, phase]}" for phase in PHASES)
-        lines.append(f"| {fault} | " + " | ".join(cells) + " |")
+            violated[fault, result.phase] += bool(result.violations)
+
+    lines = ["| fault | trials | violations | " + " | ".join(phases) + " |"]
+    lines.append("|---" * (3 + len(phases)) + "|")
+    not_tried = []
+    for fault in (*FAULTS, *SESSION_FAULTS):
+        trials_of_fault = sum(trials[fault.name, phase] for phase in phases)
+        if trials_of_fault == 0:
+            not_tried.append(fault.name)
+            continue
+        violated_of_fault = sum(violated[fault.name, phase] for phase in phases)
+        cells = [f"{trials[fault.name, phase]}: {violated[fault.name, phase]}" for phase in phases]
+        lines.append(f"| {fault.name} | {trials_of_fault} | {violated_of_fault} | " + " | ".join(cells) + " |")
+
     steps = max((result.step_share for result in results if not result.feedforward), default=0.0)
-    violated = sum(bool(result.violations) for result in results)
+    violated_trials = sum(bool(result.violations) for result in results)
+    lines.append("")
     lines.append(
-        f"\n{len(results)} trials, {violated} with a violation (each cell: trials: of these with a violation). "
+        f"{len(results)} trials, {violated_trials} with a violation (in a phase: trials: of these with a violation)."
     )
     lines.append(f"Largest step of a setpoint: {steps:.3f} of its joint's velocity limit.")
+    if not_tried:
+        lines.append(f"Not tried: {', '.join(not_tried)}.")
     return "\n".join(lines)
 
 

@@ -25,6 +25,7 @@ import numpy as np
 from simbridge.__main__ import main
 from tests.backends.trial import PATIENCE, ProcessTrial
 from tests.controllers import run_secondary_program
+from tests.soak import hostile_solver
 from tests.soak.station import OTHER_CALIBRATION, OTHER_VERSION, Station
 
 # Without a compiler no clock jumps.
@@ -79,6 +80,7 @@ class Fault:
         network: Whether it needs the faulty network.
         brakes: Whether the controller brakes the arm then, as hard as it likes.
         e_series: Whether it needs an e-Series controller.
+        hostile: What the run's solver does, of `hostile_solver`; "" for a good one.
     """
 
     name: str
@@ -87,6 +89,7 @@ class Fault:
     network: bool = False
     brakes: bool = False
     e_series: bool = False
+    hostile: str = ""
 
 
 def _do(command: str, **arguments: Any) -> Callable[[Trial], None]:
@@ -136,6 +139,16 @@ def _parent(number: signal.Signals, then: signal.Signals | None = None, after: f
             trial.signal(then)
 
     return act
+
+
+def _no_act(_trial: Trial) -> None:
+    """The solver of the run is the fault."""
+
+
+def _give_up(trial: Trial) -> None:
+    """Press Ctrl-C when a plan has taken too long."""
+    time.sleep(trial.chance.uniform(2.0, 5.0))
+    trial.signal(signal.SIGINT)
 
 
 def _load(_trial: Trial) -> None:
@@ -267,12 +280,21 @@ FAULTS = [
         e_series=True,
     ),
     Fault("servo process killed", _servo(signal.SIGKILL), ("servo_process_lost",)),
-    Fault("servo process suspended", _servo(signal.SIGSTOP, signal.SIGCONT, 0.5), LATE),
+    Fault("loop halted briefly", _servo(signal.SIGSTOP, signal.SIGCONT, 0.04), LATE),
+    Fault("loop halted", _servo(signal.SIGSTOP, signal.SIGCONT, 0.5), LATE),
+    Fault("loop halted for ever", _servo(signal.SIGSTOP), LOST),
     Fault("Ctrl-C", _parent(signal.SIGINT), ("interrupted",)),
     Fault("SIGTERM", _parent(signal.SIGTERM), ("terminated",)),
     Fault("SIGHUP", _parent(signal.SIGHUP), ("hangup",)),
+    Fault("program halted briefly", _parent(signal.SIGSTOP, signal.SIGCONT, 0.3), LATE),
     Fault("program halted", _parent(signal.SIGSTOP, signal.SIGCONT, 1.5), ("parent_lost", "completed")),
     Fault("host loaded", _load, LATE),
+    Fault(hostile_solver.NAN, _no_act, ("refused",), hostile=hostile_solver.NAN),
+    Fault(hostile_solver.SHORT, _no_act, ("refused",), hostile=hostile_solver.SHORT),
+    Fault(hostile_solver.RAISES, _no_act, ("refused",), hostile=hostile_solver.RAISES),
+    Fault(hostile_solver.EXITS, _no_act, ("refused",), hostile=hostile_solver.EXITS),
+    Fault(hostile_solver.HANGS, _give_up, ("interrupted",), hostile=hostile_solver.HANGS),
+    Fault(hostile_solver.SLOW, _no_act, LATE, hostile=hostile_solver.SLOW),
     Fault("disk full", _full_disk, ("disk_full", "completed")),
 ]
 if COMPILER is not None:
