@@ -132,8 +132,8 @@ def test_a_refusal_says_how_much_is_missing(tmp_path):
 
 
 def test_no_module_writes_files_in_another_way():
-    # Those that write something that is not a result: a closed stream, growing logs, a cache, shared memory, temporary files, a line of
-    # a shell's start-up file.
+    # Those that write something that is not a result: a closed stream, growing logs, a cache,
+    # shared memory, temporary files, a line of a shell's start-up file.
     others = {
         "cli/command_line.py",
         "cli/streams.py",
