@@ -28,11 +28,36 @@ from simbridge.ur.dashboard import DashboardClient
 from simbridge.ur.rtde import RtdeConnection, RtdeReader
 
 # Names on the package index. PyBullet has two names there; `check_simulation` loads it instead.
+# fmt: off
 PACKAGES = (
-    *("numpy", "pin", "ur-rtde", "lark", "numba", "ruckig", "msgspec", "tomli-w", "mcap", "zstandard", "lz4"),
-    *("rosbags", "ruamel.yaml", "matplotlib", "jinja2", "markupsafe", "tyro", "rich", "viser", "loky", "cloudpickle"),
-    *("orjson", "trimesh", "pycollada", "fast-simplification"),
+    "numpy",
+    "pin",
+    "ur-rtde",
+    "lark",
+    "numba",
+    "ruckig",
+    "msgspec",
+    "orjson",
+    "tomli-w",
+    "mcap",
+    "zstandard",
+    "rosbags",
+    "lz4",
+    "ruamel.yaml",
+    "matplotlib",
+    "jinja2",
+    "markupsafe",
+    "tyro",
+    "rich",
+    "viser",
+    "websockets",
+    "trimesh",
+    "pycollada",
+    "fast-simplification",
+    "loky",
+    "cloudpickle",
 )
+# fmt: on
 OLDEST, NEWEST = (3, 10), (3, 12)
 # The priority that is tried: if any is allowed, this one is.
 _LOWEST_PRIORITY = 1

@@ -9,6 +9,7 @@ import selectors
 import socket
 import struct
 import time
+from collections import Counter
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -55,7 +56,7 @@ class Proxy:
         self._pipe.send(("bursts", interval))
 
     def shift_clock(self, seconds: float, states: int) -> None:
-        """Add seconds to the timestamps of the next states; they need not be finite."""
+        """Add seconds, which need not be finite, to the timestamps of the next states of each connection."""
         self._pipe.send(("shift_clock", (seconds, states)))
 
     def garbage(self, port: int, *, to_client: bool, seed: int) -> None:
@@ -78,7 +79,9 @@ class _Network:
         self._next_burst = 0.0
         # What is added to the timestamps of the next states, s, and of how many.
         self._clock_shift = 0.0
-        self._shifted_states = 0
+        # How many states of each connection are shifted, and how many of each were (by the controller's end).
+        self._states_to_shift = 0
+        self._shifted_states: Counter[socket.socket] = Counter()
         for port in (DASHBOARD, PRIMARY, SECONDARY, REALTIME, RTDE):
             listener = socket.create_server((host, port))
             self._selector.register(listener, selectors.EVENT_READ, port)
@@ -124,8 +127,8 @@ class _Network:
         _, other, is_client = self._ends[end]
         try:
             data = end.recv(65536)
-            if self._shifted_states and self._sends_states(end):
-                data = self._with_shifted_clock(data)
+            if self._shifted_states[end] < self._states_to_shift and self._sends_states(end):
+                data = self._with_shifted_clock(end, data)
             if data and not self._cut[is_client]:
                 other.sendall(data)
         except OSError:
@@ -133,18 +136,18 @@ class _Network:
         if not data:
             self._close(end)
 
-    def _with_shifted_clock(self, data: bytes) -> bytes:
+    def _with_shifted_clock(self, end: socket.socket, data: bytes) -> bytes:
         """Whole packages as they were received, the timestamps of the states among them shifted."""
         changed = bytearray(data)
         begin = 0
-        while begin + _TIMESTAMP + 8 <= len(changed) and self._shifted_states:
+        while begin + _TIMESTAMP + 8 <= len(changed) and self._shifted_states[end] < self._states_to_shift:
             size, kind = RTDE_HEADER.unpack_from(changed, begin)
             if size < RTDE_HEADER.size:
                 break
             if kind == RtdePackage.DATA:
                 (timestamp,) = struct.unpack_from(">d", changed, begin + _TIMESTAMP)
                 struct.pack_into(">d", changed, begin + _TIMESTAMP, timestamp + self._clock_shift)
-                self._shifted_states -= 1
+                self._shifted_states[end] += 1
             begin += size
         return bytes(changed)
 
@@ -163,7 +166,8 @@ class _Network:
         elif what == "bursts":
             self._burst_interval = how
         elif what == "shift_clock":
-            self._clock_shift, self._shifted_states = how
+            self._clock_shift, self._states_to_shift = how
+            self._shifted_states.clear()
         elif what == "garbage":
             wanted, to_client, seed = how
             for end, (port, _, is_client) in list(self._ends.items()):
@@ -173,7 +177,7 @@ class _Network:
         else:
             self._held_until, self._cut = 0.0, (False, False)
             self._burst_interval = 0.0
-            self._shifted_states = 0
+            self._states_to_shift = 0
             while self._ends:
                 self._close(next(iter(self._ends)))
 
