@@ -147,10 +147,11 @@ class Record:
         ]
         self.text(name, f"{len(rows)} rows\n" + "\n".join(lines) + "\n")
 
-    def page(self, name: str, path: Path) -> None:
+    def page(self, name: str, path: Path, *, ordered: bool = True) -> None:
         parser = Text()
         parser.feed(path.read_text(encoding="utf-8"))
-        self.text(name, "\n".join(parser.lines) + "\n")
+        lines = parser.lines if ordered else sorted(parser.lines)
+        self.text(name, "\n".join(lines) + "\n")
 
     def run_directory(self, directory: Path) -> None:
         """Everything that a run left: settings, summary, plan, log, pages."""
@@ -273,8 +274,8 @@ def sweep(record: Record) -> None:
     grid = ("--grid", "solver.kp=5,10", "--grid", "servo-gain=300,2000", "--jobs", "1")
     command(record, "terminal", "sweep", "circle", "step", *grid, "--out", str(out))
     record.columns("results", out / "results.csv")
-    for path in sorted(out.glob("*.html")):
-        record.page(path.name, path)
+    # The page lists the points in the order in which they ended.
+    record.page("page", out / "sweep.html", ordered=False)
 
 
 def refusals(record: Record) -> None:
