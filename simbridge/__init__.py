@@ -11,11 +11,8 @@ from __future__ import annotations
 
 import importlib
 import re
-import sys
 from pathlib import Path
 from typing import Any
-
-from simbridge import deprecated
 
 __version__ = "0.1.0"
 
@@ -24,12 +21,10 @@ _MODULES = {name: module for module, name in re.findall(r"^from (\S+) import \w+
 
 __all__ = ["__version__", *_MODULES]
 
-sys.meta_path.append(deprecated.MovedModules())
-
 
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
-        return deprecated.renamed(__name__, name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(_MODULES[name]), name)
 
 

@@ -389,7 +389,7 @@ def common_summary(path: Path) -> RepeatsSummary:
     if whole.summary_file.is_file() and all(run.summary_file.is_file() for run in runs):
         summary = whole.summary()
         if len(summary["runs"]) == len(runs):
-            # One of an earlier version has fewer facts.
-            return cast(RepeatsSummary, {**what_ran(runs[0].settings()), **summary})
-    # Settings of an earlier version do not say how many runs were requested.
-    return summarize_repeats(whole, runs, runs[-1].settings().get("repeats", {}).get("count", len(runs)))
+            return cast(RepeatsSummary, summary)
+    # Runs that were put side by side by hand do not say how many were requested.
+    count = runs[-1].settings().get("repeats", {}).get("count", len(runs))
+    return summarize_repeats(whole, runs, count)

@@ -37,9 +37,13 @@ _PLACEMENT = Annotated[_List, msgspec.Meta(min_length=16, max_length=16)]
 _TABLES = {
     "scenario": msgspec.defstruct("Scenario", [*_NAMED, ("on_limits", str)]),
     "robot": msgspec.defstruct("Robot", [*_NAMED, ("title", str), *_ROBOT]),
-    "kinematics": msgspec.defstruct("Kinematics", [("placements", list[_PLACEMENT]), ("prismatic", list[bool])]),
+    "kinematics": msgspec.defstruct(
+        "Kinematics", [("placements", list[_PLACEMENT]), ("prismatic", list[bool]), ("source", str)]
+    ),
     "solver": msgspec.defstruct("Solver", _NAMED),
-    "backend": msgspec.defstruct("Backend", [*_NAMED, ("period", float), ("simulated_time", bool)]),
+    "backend": msgspec.defstruct(
+        "Backend", [*_NAMED, ("period", float), ("simulated_time", bool), ("effort_unit", str)]
+    ),
 }
 
 

@@ -130,7 +130,7 @@ def test_the_table_is_also_written_as_parquet(swept, tmp_path):
         (("--grid", "solver.kq=5"), "Did you mean 'solver.kp'?"),
         (("--grid", "servo-gain=fast"), "The servo-gain is 'fast'; it must be one number."),
         (("--grid", "solver.iterations=1.5"), "it must be one whole number"),
-        (("--grid", "servo=slow"), "Known: ideal, servoj, stiff"),
+        (("--grid", "servo=slow"), "Known: ideal, servoj"),
         (("--grid", "servo-gain=5"), "servoj"),
         (("--grid", "sample-noise=1"), "2 numbers, separated by blanks"),
         (("--grid", "host=10.0.0.1"), "a sweep runs in simulation only"),
