@@ -51,7 +51,6 @@ lint: $(VENV)/.installed-dev ## check style, formatting and types
 	$(VENV)/bin/python -m ruff format --check .
 	$(VENV)/bin/python -m mypy
 	$(VENV)/bin/lint-imports
-	$(VENV)/bin/python tools/structure.py --check
 
 clean: ## remove .venv and what tools left behind (never runs/)
 	rm -rf .venv .venv-lowest dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis

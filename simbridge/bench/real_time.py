@@ -227,8 +227,9 @@ def _attack(seconds: float) -> None:
 
 def _stream(host: str, seconds: float) -> None:
     """A slow sine as ur_rtde's examples send it: initPeriod, servoJ, waitPeriod."""
-    from rtde_control import RTDEControlInterface  # only in the client's own process: it may crash
-    from rtde_receive import RTDEReceiveInterface  # likewise
+    # Only in the client's own process: it may crash.
+    from rtde_control import RTDEControlInterface  # noqa: PLC0415
+    from rtde_receive import RTDEReceiveInterface  # noqa: PLC0415 (likewise)
 
     receive = RTDEReceiveInterface(host)
     control = RTDEControlInterface(host)

@@ -117,7 +117,8 @@ def run_as_script(path: str) -> None:
     Raises:
         ScenarioError: It is called where loading the script calls it, too.
     """
-    from simbridge.planning.scenario import is_being_loaded  # numpy and pinocchio, which a script has imported
+    # Numpy and pinocchio, which a script has imported.
+    from simbridge.planning.scenario import is_being_loaded  # noqa: PLC0415
 
     if is_being_loaded(path):
         raise ScenarioError(path, 'run_as_script(__file__) must stand under: if __name__ == "__main__":')

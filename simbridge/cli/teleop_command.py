@@ -37,7 +37,8 @@ def teleop(
             with line.hidden(), opened.suspended():
                 return terminal.ask(shown, question)
 
-        from simbridge.running.live_setup import live  # solvers and backends: not for a device that is missing
+        # Solvers and backends: not for a device that is missing.
+        from simbridge.running.live_setup import live  # noqa: PLC0415
 
         operator = ask if sys.stdin.isatty() else None
         made = live(backend, robot=robot, solver=solver, out=out, ask=operator, **session_choices, **choices)

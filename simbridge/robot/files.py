@@ -121,7 +121,7 @@ def decode_toml(text: str, kind: Any = dict[str, Any]) -> Any:
 
 def read_yaml(path: Path) -> Any:
     """A YAML document of plain data; tags, anchors and deep nesting are refused, with the line."""
-    from ruamel import yaml  # start-up time: 0.03 s, for this kind of file only
+    from ruamel import yaml  # noqa: PLC0415 (start-up time: 0.03 s, for this kind of file only)
 
     text = read_text(path, MAX_YAML)
     anchor = _YAML_ANCHOR.search(text)

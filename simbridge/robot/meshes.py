@@ -88,7 +88,7 @@ def shapes_of(robot: Robot) -> dict[str, Any]:
 @lru_cache(maxsize=64)
 def read_mesh(file: Path) -> tuple[Array, Triangles]:
     """Vertices (V, 3), m, and triangles (F, 3) of a file; one that has none is refused."""
-    import trimesh  # half a second, and only for arms with meshes
+    import trimesh  # noqa: PLC0415 (half a second, and only for arms with meshes)
 
     kind = file.suffix.lower().removeprefix(".")
     if kind not in trimesh.available_formats():
@@ -126,7 +126,7 @@ def drawing_of(robot: Robot) -> Drawing:
     total = sum(len(mesh.triangles) for mesh in whole)
     if total <= MAX_TRIANGLES:
         return Drawing(whole, total)
-    import fast_simplification  # only for large meshes
+    import fast_simplification  # noqa: PLC0415 (only for large meshes)
 
     reduced = []
     for mesh in whole:

@@ -17,7 +17,8 @@ from simbridge.backends.live_driver import LiveDriver, driver_for
 from simbridge.backends.live_loop import LiveSetup
 from simbridge.errors import InvalidParameter, SimbridgeError, UnknownName
 from simbridge.ik.forward_dynamics import ForwardDynamics
-from simbridge.ik.settings import SOLVERS, check_solver, fallback_solver, is_function
+from simbridge.ik.reaching import fallback_solver
+from simbridge.ik.settings import SOLVERS, check_solver, is_function
 from simbridge.ik.solver import Solver
 from simbridge.ik.targets import as_joints
 from simbridge.planning.check import Peaks
