@@ -247,14 +247,6 @@ class Sweep:
     """The sweep's directory; points that it already holds are not run again."""
     plan_only: bool = False
     """Plan and check, without a simulation."""
-    optimise: Annotated[str | None, given("FIGURE", "none")] = None
-    """A figure (a column of results.csv) to minimise within the ranges, by points that Optuna proposes."""
-    budget: Annotated[int, arg(metavar="N")] = 0
-    """Number of points that Optuna proposes."""
-    subject_to: Annotated[
-        UseAppendAction[tuple[str, ...]], arg(metavar="FIGURE<NUMBER", help_behavior_hint=_REPEATABLE)
-    ] = ()
-    """A constraint on the best point, such as "peak_joint_velocity<0.9"."""
     keep: Literal["none", "worst", "all"] = "worst"
     """Which runs to keep with their report: none, the ten with the largest error, or all."""
     backend: Annotated[str, arg(metavar=SIMULATION)] = SIMULATION
