@@ -15,7 +15,6 @@ import signal
 import sys
 import traceback
 import warnings
-from pathlib import Path
 from typing import Any
 
 import tyro
@@ -26,7 +25,6 @@ from simbridge.cli.error_reporting import print_bug, print_error, print_message,
 from simbridge.cli.flags import COMMANDS, RUN_FIELDS, Plan, Run, Teleop
 from simbridge.cli.option_flags import command_type, given_settings
 from simbridge.errors import OutputError, ScenarioError, SimbridgeError
-from simbridge.robot.files import write_file
 from simbridge.running.signals import ended_by_signals, number_of
 
 _DESCRIPTION = """How well does an arm track a sampled motion, and where does the error come from?
@@ -125,55 +123,9 @@ def run_as_script(path: str) -> None:
     sys.exit(main(["run", path, *sys.argv[1:]]))
 
 
-def completion(shell: str, *, show: bool) -> int:
-    """Install the completion of a shell for this user, or print it; returns the exit status, 0.
-
-    bash and zsh read one line in their start-up file, which is added once; fish reads a directory.
-
-    Raises:
-        OutputError: A file cannot be written.
-    """
-    if show:
-        print(_script_of(shell), end="")
-        return 0
-    home = Path.home()
-    data = Path(os.environ.get("XDG_DATA_HOME") or home / ".local/share")
-    config = Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config")
-    places: dict[str, tuple[Path, Path | None, str]] = {
-        "bash": (data / "simbridge/completion.bash", home / ".bashrc", 'source "{}"'),
-        "zsh": (
-            data / "simbridge/zsh/_simbridge",
-            Path(os.environ.get("ZDOTDIR") or home) / ".zshrc",
-            'fpath=("{0.parent}" $fpath); autoload -Uz compinit && compinit',
-        ),
-        "fish": (config / "fish/completions/simbridge.fish", None, ""),
-    }
-    script, start, line = places[shell]
-    try:
-        script.parent.mkdir(parents=True, exist_ok=True)
-        write_file(script, _script_of(shell).encode())
-        if start is not None:
-            _add_line(start, line.format(script))
-    except OutputError:
-        raise
-    except OSError as error:
-        raise OutputError(error.filename or script, str(error.strerror), error.errno) from error
-    print(f"Completion for {shell}: {script}")
-    print(f"{'' if start is None else f'A line of {start} reads it. '}Open a new {shell} to use it.")
-    return 0
-
-
-def _script_of(shell: str) -> str:
-    """tyro's, made from the flags of all commands."""
-    with contextlib.redirect_stdout(io.StringIO()) as printed, contextlib.suppress(SystemExit):
+def completion(shell: str) -> int:
+    """Print the completion script of a shell, made by tyro from the flags of all commands; returns 0, the status."""
+    with contextlib.redirect_stdout(io.StringIO()) as script, contextlib.suppress(SystemExit):
         _read(command_type([], every=True), ["--tyro-write-completion", shell, "-"])
-    return printed.getvalue()
-
-
-def _add_line(start: Path, line: str) -> None:
-    """Add a line to a shell's start-up file, unless it is there."""
-    with start.open("a+", encoding="utf-8") as file:
-        file.seek(0)
-        text = file.read()
-        if line not in text.splitlines():
-            file.write(f"{'' if text.endswith(chr(10)) or not text else chr(10)}# Completion of simbridge\n{line}\n")
+    print(script.getvalue(), end="")
+    return 0

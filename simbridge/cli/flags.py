@@ -330,12 +330,10 @@ class Bench:
 
 @dataclass
 class Completion:
-    """Install the completion of commands and flags at the Tab key, for this user."""
+    """Print a shell's script for the Tab key; docs/command_line.md says where it goes."""
 
     shell: Positional[Literal["bash", "zsh", "fish"]]
     """The shell."""
-    show: bool = False
-    """Print the script instead."""
 
 
 # Name of each command: its flags, and the function that it calls with them.
