@@ -317,14 +317,12 @@ class Experiment:
 
 @dataclass
 class Bench:
-    """Measure speed, each figure compared with a requirement or a baseline."""
+    """Measure how this computer keeps time, with an emulated controller."""
 
     what: Positional[Literal["all"] | Part] = "all"
-    """The part to measure; all stands for solvers, run and startup."""
+    """The servo loop, live sessions, or all (about five minutes)."""
     minutes: Annotated[float | None, given("M", "0.5")] = None
     """How long live measures; the figures of docs/live.md take ten."""
-    tuning: Annotated[str | None, given("FILE", "none")] = None
-    """With live: write a table of the effect of each setting of a session (Markdown)."""
     as_json: AsJson = False
 
 

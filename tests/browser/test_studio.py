@@ -8,13 +8,13 @@ import time
 import numpy as np
 import pytest
 
-from simbridge.bench.measuring import free_port
 from simbridge.browser.setup import StudioSetup
 from simbridge.browser.studio import Studio
 from simbridge.browser.view import Event
 from simbridge.planning.options import Options
 from simbridge.robot.cell import Cell, load_cell
 from simbridge.robot.kinematics import tool_frame
+from tests.ports import free_port
 
 
 class Events:
