@@ -15,7 +15,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run test docs soak urcl coverage test-lowest lint clean reinstall
+.PHONY: help run test docs bench soak urcl coverage test-lowest lint clean reinstall
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' Makefile
@@ -29,6 +29,9 @@ test: $(VENV)/.installed-test ## run the tests
 docs: $(VENV)/.installed-docs ## build the documentation as a site, into build/docs
 	$(VENV)/bin/python -m sphinx -c docs -b html --fail-on-warning --keep-going --quiet . build/docs
 	@echo "Open build/docs/index.html"
+
+bench: $(VENV)/.installed-test ## measure speed: what takes a minute, or PARTS="recording pages ..." (benchmarks/)
+	$(VENV)/bin/python -m benchmarks $(PARTS)
 
 soak: $(VENV)/.installed-test ## run what needs long real time, random faults above all, for SOAK_MINUTES (60)
 	$(VENV)/bin/python -m tests.soak --minutes $(or $(SOAK_MINUTES),60)
@@ -51,7 +54,6 @@ lint: $(VENV)/.installed-dev ## check style, formatting and types
 	$(VENV)/bin/python -m ruff format --check .
 	$(VENV)/bin/python -m mypy
 	$(VENV)/bin/lint-imports
-	$(VENV)/bin/python tools/structure.py --check
 
 clean: ## remove .venv and what tools left behind (never runs/)
 	rm -rf .venv .venv-lowest dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis

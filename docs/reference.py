@@ -24,7 +24,7 @@ from simbridge.cli.flags import COMMANDS
 from simbridge.experiments import EXPERIMENTS
 from simbridge.ik.settings import SOLVERS
 
-PUBLIC = {name: getattr(simbridge, name).__module__ for name in simbridge.__all__ if name != "__version__"}
+PUBLIC = {name: getattr(simbridge, name).__module__ for name in simbridge.__all__}
 """The public names, and the modules that define them."""
 # Characters of a line of help: what fits next to the site's table of contents.
 _WIDTH = 92

@@ -7,31 +7,8 @@
 Names are imported when they are first used, so that `import simbridge` is quick. `__init__.pyi` lists them.
 """
 
-from __future__ import annotations
-
-import importlib
-import re
-import sys
-from pathlib import Path
-from typing import Any
-
-from simbridge import deprecated
+import lazy_loader
 
 __version__ = "0.1.0"
 
-_STUB = Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")
-_MODULES = {name: module for module, name in re.findall(r"^from (\S+) import \w+ as (\w+)$", _STUB, re.MULTILINE)}
-
-__all__ = ["__version__", *_MODULES]
-
-sys.meta_path.append(deprecated.MovedModules())
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        return deprecated.renamed(__name__, name)
-    return getattr(importlib.import_module(_MODULES[name]), name)
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

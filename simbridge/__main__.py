@@ -17,7 +17,8 @@ def main() -> int:
     prepare_streams()
     words = "Interrupted; nothing is moving."
     try:
-        from simbridge.cli.command_line import main as command_line  # so that Ctrl-C is caught during this import
+        # So that Ctrl-C is caught during this import.
+        from simbridge.cli.command_line import main as command_line  # noqa: PLC0415
 
         words = "Interrupted."
         return command_line()

@@ -126,8 +126,8 @@ def table_of(
         left: Titles of columns of text.
         bold: The first cells of rows to emphasise.
     """
-    from rich.console import Console  # only the command line prints tables
-    from rich.table import Table  # likewise
+    from rich.console import Console  # noqa: PLC0415 (only the command line prints tables)
+    from rich.table import Table  # noqa: PLC0415 (likewise)
 
     def plain_table(titles: Sequence[str]) -> Table:
         table = Table(box=None, pad_edge=False)

@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
-from simbridge.bench.measuring import chromium
 from simbridge.cli import report_command
 from simbridge.cli.command_line import main
 from simbridge.resources import SCENARIOS
 from simbridge.running import runner
 from simbridge.trajectory import Trajectory, write_tum
 from simbridge.trajectory.shapes import TOOL_DOWN
+from tests.chromium import chromium
 from tests.controllers import REALTIME, calibrated, cb3, controllers, e_series  # noqa: F401 (fixtures)
 from tests.stepped_sessions import every_input, make_killed, make_never_engaged, stepped
 

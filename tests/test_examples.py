@@ -12,7 +12,7 @@ import pytest
 CHECKOUT = Path(__file__).parents[1]
 SCRIPTS = sorted((CHECKOUT / "examples").glob("*.py"))
 # They start processes, keep real time, or make several runs.
-HEAVY = ("sweep_gain", "emulator_session", "compare_solvers", "noisy_targets")
+HEAVY = ("sweep_gain", "emulator_session", "compare_solvers", "noisy_targets", "find_best_gains")
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """Draw docs/studio.png and docs/studio_phone.png: the studio's page while its goal is dragged; needs chromium.
 
-python tools/draw_studio.py [DIRECTORY]
+python -m tools.draw_studio [DIRECTORY]
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from pathlib import Path
 from playwright.sync_api import Browser, Page
 
 import simbridge
-from simbridge.bench.measuring import chromium, free_port
+from tests.chromium import chromium
+from tests.ports import free_port
 
 # An arrow of the goal's frame as the first camera sees it at this size, and how far it is dragged, pixels.
 DESKTOP, ARROW, FAR = {"width": 1280, "height": 800}, (344.0, 451.0), (-70.0, -14.0)

@@ -1,6 +1,6 @@
 """Draw docs/sweep.png: the page of the worked example of docs/sweeps.md; needs chromium, and two minutes.
 
-python tools/draw_sweep.py [DIRECTORY]
+python -m tools.draw_sweep [DIRECTORY]
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 import simbridge
-from simbridge.bench.measuring import chromium
+from tests.chromium import chromium
 
 GRID = {"sample-rate": [20, 50, 125], "solver.kp": [2, 5, 10, 20, 50], "solver.iterations": [1, 3, 10, 30]}
 SIZE = {"width": 1200, "height": 1350}

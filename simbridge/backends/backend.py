@@ -68,11 +68,6 @@ class ArmState:
     controller_target_velocity: Array | None = None
     controller_target_acceleration: Array | None = None
 
-    @property
-    def setpoint(self) -> Array:
-        """What `command` was called before."""
-        return self.command
-
 
 @dataclass(frozen=True)
 class Capabilities:

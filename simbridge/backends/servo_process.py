@@ -87,7 +87,8 @@ class RtdeLink:
     """
 
     def __init__(self, config: ServoConfig) -> None:
-        from rtde_control import RTDEControlInterface  # so that the parent's imports do not load ur_rtde
+        # So that the parent's imports do not load ur_rtde.
+        from rtde_control import RTDEControlInterface  # noqa: PLC0415
 
         self._config = config
         self._watch = ProgramWatch(config.number)

@@ -1,10 +1,7 @@
-"""A live session at 500 Hz with a busy caller, compared with a bare timer in the same run; and what its tunings do.
+"""A live session at 500 Hz with a busy caller, compared with a bare timer in the same run.
 
 `python -m simbridge.bench.live HOST SECONDS OUT PRIORITY` is the session in a process of its own. It gives poses that
 come at 20 Hz with jitter, while another thread of the process holds Python's interpreter lock a tenth of the time.
-
-The tunings are the table of docs/live.md: each row changes one thing. The simulated arm (UR's servo law on a clock of
-its own) gives the same numbers on every computer; a few rows are repeated on the emulator, in real time.
 """
 
 from __future__ import annotations
@@ -17,9 +14,7 @@ import tempfile
 import threading
 import time
 import warnings
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import numpy as np
 import pinocchio as pin
@@ -28,18 +23,10 @@ import simbridge
 from simbridge.bench import Row
 from simbridge.bench.measuring import client, timer
 from simbridge.emulator.handle import Emulator
-from simbridge.evaluation.metrics.motion_figures import sparc
-from simbridge.files.writing import write_file
-from simbridge.ik.forward_dynamics import ForwardDynamics
 from simbridge.lifeline import end_with_parent
-from simbridge.recording.log import LogColumns
 from simbridge.recording.run_directory import RunDirectory
-from simbridge.robot.kinematics import tool_path
-from simbridge.robot.load import load_robot
 from simbridge.robot.pose import Array
-from simbridge.robot.robot import Robot
 from simbridge.sessions.record import latencies, read_inputs
-from simbridge.text import MINUS
 
 HOST = "127.0.0.43"
 PERIOD = 0.002
@@ -62,13 +49,14 @@ def measure(minutes: float = 0.5) -> list[Row]:
     return [*_measured("ordinary priority", minutes, 0), *_measured("real-time priority", minutes, PRIORITY)]
 
 
-def _emulator() -> Emulator:
+def emulator() -> Emulator:
+    """A controller that need not wait for what is measured."""
     return Emulator("ur10e", polyscope="5.12", host=HOST, realtime_priority=CONTROLLER_PRIORITY)
 
 
 def _measured(title: str, minutes: float, priority: int) -> list[Row]:
     seconds, title = 60.0 * minutes, f"live, {title}"
-    with tempfile.TemporaryDirectory() as directory, _emulator() as controller:
+    with tempfile.TemporaryDirectory() as directory, emulator() as controller:
         out = Path(directory) / "session"
         with client("simbridge.bench.live", controller.host, seconds, out, priority) as session:
             # The session says when it is engaged: both are measured in the same time.
@@ -158,166 +146,6 @@ def _hold_the_lock(ended: threading.Event) -> None:
         begin = time.perf_counter()
         while time.perf_counter() - begin < _HELD:
             pass
-
-
-# The first scene: along y, rad/s, m, and the noise of a hand or tracker, m; and how long, s, of which the first is not
-# measured.
-_PULSE, _AMPLITUDE, _NOISE, _SCENE, _SETTLING = 2.0 * np.pi * 0.5, 0.06, 0.0005, 6.0, 1.0
-# The second: m/s, for how long, and how long the target then stands, s.
-_SPEED, _MOVING, _STANDING = 0.2, 0.6, 1.0
-_RATE = 20.0
-# Cut-off of the smoothness, Hz: of what is seen as shaking.
-_CUTOFF = 20.0
-
-
-class _Tuning(NamedTuple):
-    """A row: what is changed, the choices of `live`, the rate of the inputs, Hz, and whether on the emulator, too."""
-
-    words: str
-    choices: dict[str, Any]
-    rate: float = _RATE
-    emulated: bool = False
-
-
-def _tunings(robot: Robot) -> list[_Tuning]:
-    def solver(**settings: Any) -> dict[str, Any]:
-        return {"solver": ForwardDynamics(robot, **settings)}
-
-    return [
-        _Tuning("the defaults: gain 2000, lookahead 0.03 s, 20 Hz", {}, emulated=True),
-        _Tuning("gain 300, lookahead 0.1 s", {"servo_gain": 300.0, "servo_lookahead": 0.1}, emulated=True),
-        _Tuning("gain 100, lookahead 0.2 s", {"servo_gain": 100.0, "servo_lookahead": 0.2}),
-        _Tuning("lookahead 0.1 s", {"servo_lookahead": 0.1}),
-        _Tuning("kp 5", solver(kp=5.0)),
-        _Tuning("iterations 10", solver(iterations=10)),
-        _Tuning("iterations 1", solver(iterations=1)),
-        _Tuning("inputs at 5 Hz", {}, 5.0),
-        _Tuning("inputs at 100 Hz", {}, 100.0),
-        _Tuning("hold zero-order", {"hold": "zero-order"}, emulated=True),
-        _Tuning("filter one-euro, 5 Hz", {"filter": "one-euro"}),
-        _Tuning("filter butterworth, 5 Hz", {"filter": "butterworth"}),
-        _Tuning("filter butterworth, 2 Hz", {"filter": "butterworth", "filter_cutoff": 2.0}),
-        _Tuning("lead", {"lead": True}, emulated=True),
-    ]
-
-
-def write_tunings(path: str) -> None:
-    """Measure all tunings and write the table, in Markdown.
-
-    Raises:
-        OutputError: The file cannot be written.
-    """
-    robot = load_robot("ur10e")
-    tunings = _tunings(robot)
-    lines = [
-        "| changed | setpoint to arm | input to arm | SPARC | peak joint acceleration | overshoot at a sudden stop |",
-        "|---|---|---|---|---|---|",
-    ]
-    with tempfile.TemporaryDirectory() as directory:
-        for number, tuning in enumerate(tunings):
-            out = Path(directory) / str(number)
-            _simulate(robot, tuning, out)
-            lines.append(f"| {tuning.words} | {_figures(robot, out)} |")
-        with _emulator() as controller:
-            for number, tuning in enumerate(tunings):
-                if tuning.emulated:
-                    out = Path(directory) / f"emulated{number}"
-                    _emulate(robot, tuning, out, controller.host)
-                    lines.append(f"| {tuning.words} (emulator) | {_figures(robot, out)} |")
-    write_file(path, ("\n".join(lines) + "\n").encode())
-
-
-def _simulate(robot: Robot, tuning: _Tuning, out: Path) -> None:
-    with simbridge.live("pybullet", robot=robot, realtime=False, out=out, **tuning.choices) as session:
-        now = 0.0
-
-        def wait(until: float) -> None:
-            nonlocal now
-            if (count := round((until - now) / session.period)) > 0:
-                session.advance(count * session.period)
-                now += count * session.period
-
-        _play(session, tuning.rate, wait)
-
-
-def _emulate(robot: Robot, tuning: _Tuning, out: Path, host: str) -> None:
-    with simbridge.live("ursim", robot=robot, host=host, out=out, **tuning.choices) as session:
-        begin = time.monotonic()
-        # To engage takes a second, in which the loop's process starts.
-        _play(session, tuning.rate, lambda until: time.sleep(max(begin + 3.0 + until - time.monotonic(), 0.0)))
-
-
-def _play(session: simbridge.LiveSession, rate: float, wait: Callable[[float], None]) -> None:
-    """A sine with noise, and then a steady motion that stops suddenly."""
-    chance = random.Random(0)
-    session.engage()
-    wait(0.1)
-    centre, begin = session.tool, 0.2
-
-    def give(y: float) -> None:
-        session.pose(pin.SE3(centre.rotation, centre.translation + np.array([0.0, y, 0.0])))
-
-    for at in np.arange(0.0, _SCENE, 1.0 / rate):
-        wait(begin + at + chance.uniform(0.0, 0.3) / rate)
-        give(_AMPLITUDE * np.sin(_PULSE * at) + chance.gauss(0.0, _NOISE))
-    # Back to the centre and at rest, before the second scene.
-    begin += _SCENE
-    for at in np.arange(0.0, _SETTLING, 1.0 / rate):
-        wait(begin + at)
-        give(0.0)
-    begin += _SETTLING
-    session.note("second scene")
-    for at in np.arange(0.0, _MOVING + _STANDING, 1.0 / rate):
-        wait(begin + at)
-        give(_SPEED * min(at, _MOVING))
-    wait(begin + _MOVING + _STANDING)
-
-
-def _figures(robot: Robot, out: Path) -> str:
-    """The cells of a row: two delays, the smoothness, the largest acceleration of a joint, and the overshoot."""
-    run = RunDirectory.open(out)
-    log, inputs = run.log(), read_inputs(out)
-    sent = np.array([one.sent for one in inputs])
-    given = np.array([one.values[1] for one in inputs])  # type: ignore[index]
-    period = float(np.median(np.diff(log.stamp)))
-    now, arm, setpoint = log.live["now"], tool_path(robot, log.position)[:, :3], tool_path(robot, log.setpoint)[:, :3]
-    first = sent[0] + _SETTLING, sent[0] + _SCENE
-    moving = (sent > first[0]) & (sent < first[1])
-    seen = (now > first[0]) & (now < first[1])
-    # A state is that of the end of its period.
-    arm_phase, setpoint_phase = _phase(now[seen] + period, arm[seen, 1]), _phase(now[seen], setpoint[seen, 1])
-    delays = _delay(setpoint_phase, arm_phase), _delay(_phase(sent[moving], given[moving]), arm_phase)
-    speed = np.linalg.norm(np.diff(arm[seen], axis=0), axis=1) / period
-    smoothness = sparc(speed, 1.0 / period, cutoff=_CUTOFF) or 0.0
-    stop = now > sent[0] + _SCENE + _SETTLING
-    overshoot = max(float((arm[stop, 1] - arm[stop][-1, 1]).max()), 0.0)
-    cells = (
-        *(f"{1e3 * delay:.0f} ms" for delay in delays),
-        f"{smoothness:.2f}",
-        f"{_acceleration(log, seen, period):.1f} rad/s²",
-        f"{1e3 * overshoot:.1f} mm",
-    )
-    return " | ".join(cells).replace("-", MINUS)
-
-
-def _acceleration(log: LogColumns, seen: Array, period: float) -> float:
-    """The largest, of three samples that follow each other: some may be missing on a busy computer."""
-    gaps = np.diff(log.stamp[seen]) > 1.5 * period
-    steps = np.abs(np.diff(log.controller_target[seen], n=2, axis=0)).max(axis=1)
-    return float(steps[~(gaps[1:] | gaps[:-1])].max()) / period**2
-
-
-def _delay(earlier: float, later: float) -> float:
-    """The time between two phases, s; a phase is known up to a whole turn."""
-    return float(np.arctan2(np.sin(earlier - later), np.cos(earlier - later))) / _PULSE
-
-
-def _phase(times: Array, values: Array) -> float:
-    """The phase of the first scene's sine in these values (K,), rad; times in s."""
-    angle = _PULSE * times
-    design = np.column_stack([np.sin(angle), np.cos(angle), np.ones_like(angle)])
-    sine, cosine, _ = np.linalg.lstsq(design, values, rcond=None)[0]
-    return float(np.arctan2(cosine, sine))
 
 
 if __name__ == "__main__":

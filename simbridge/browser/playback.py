@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+import pinocchio as pin
 
 from simbridge.browser.iterate import Iterate, iterated, iterations_csv, slow_in_slow_out
 from simbridge.browser.scene import Follower
@@ -27,8 +28,8 @@ from simbridge.running.run_setup import Prepared, prepare
 from simbridge.running.runner import begin, finalize, open_backend, record_end, stream_plan
 from simbridge.text import millimetres
 
-if TYPE_CHECKING:  # it makes this
-    from simbridge.browser.workspace import Workspace
+if TYPE_CHECKING:  # the studio makes them
+    from simbridge.browser.arms import ControlledArm, Simulation
 
 
 @dataclass(frozen=True)
@@ -226,6 +227,34 @@ class Player:
         shown.describe(run.setup.arm, task, sample)
 
 
+class Stage(Protocol):
+    """What `Playback` uses of the workspace that it belongs to; see `Workspace` for each."""
+
+    setup: StudioSetup
+    controlled: ControlledArm | None
+    goal: pin.SE3
+    start_q: Array
+    shown: Shown
+    beside: Callable[..., None]
+
+    @property
+    def arm(self) -> Simulation | ControlledArm:
+        """The arm of the first solver."""
+
+    @property
+    def follower(self) -> Follower:
+        """As which it is drawn."""
+
+    def adopt(self, setup: StudioSetup) -> None:
+        """Go on with a setup whose solver is compiled."""
+
+    def failed(self, error: Exception) -> None:
+        """Report that what was to be done beside the loop has failed."""
+
+    def begin_another_session(self) -> Simulation | ControlledArm:
+        """Go on in a new session, from the same posture; returns the one that has ended."""
+
+
 class Playback:
     """What is played, and what it is made from. Each `on_...` is what an event of that name asks for.
 
@@ -241,7 +270,7 @@ class Playback:
         downloads: Files for the driving page: name and content.
     """
 
-    def __init__(self, workspace: Workspace, scenario: str, folder: Path) -> None:
+    def __init__(self, workspace: Stage, scenario: str, folder: Path) -> None:
         self._workspace, self.scenario, self._folder = workspace, scenario, folder
         # What the studio was started with: the only script of the user's that it runs.
         self._trusted_script = Path(scenario).resolve()

@@ -9,13 +9,11 @@ from __future__ import annotations
 import contextlib
 import errno
 import io
-import os
 import pkgutil
 import signal
 import sys
 import traceback
 import warnings
-from pathlib import Path
 from typing import Any
 
 import tyro
@@ -28,7 +26,6 @@ from simbridge.cli.option_flags import command_type, given_settings
 from simbridge.cli.reading_line import reading_line
 from simbridge.cli.streams import discard_output, prepare_streams
 from simbridge.errors import InputFileError, OutputError, ScenarioError, SimbridgeError
-from simbridge.files.writing import write_file
 from simbridge.running.signals import ended_by_signals, number_of
 
 # The system's reasons why the name of a file cannot be looked at, let alone be opened.
@@ -139,62 +136,17 @@ def run_as_script(path: str) -> None:
         ScenarioError: It is called where loading the script calls it, too.
     """
     prepare_streams()
-    from simbridge.planning.scenario import is_being_loaded  # numpy and pinocchio, which a script has imported
+    # Numpy and pinocchio, which a script has imported.
+    from simbridge.planning.scenario import is_being_loaded  # noqa: PLC0415
 
     if is_being_loaded(path):
         raise ScenarioError(path, 'run_as_script(__file__) must stand under: if __name__ == "__main__":')
     sys.exit(main(["run", path, *sys.argv[1:]]))
 
 
-def completion(shell: str, *, show: bool) -> int:
-    """Install the completion of a shell for this user, or print it; returns the exit status, 0.
-
-    bash and zsh read one line in their start-up file, which is added once; fish reads a directory.
-
-    Raises:
-        OutputError: A file cannot be written.
-    """
-    if show:
-        print(_script_of(shell), end="")
-        return 0
-    home = Path.home()
-    data = Path(os.environ.get("XDG_DATA_HOME") or home / ".local/share")
-    config = Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config")
-    places: dict[str, tuple[Path, Path | None, str]] = {
-        "bash": (data / "simbridge/completion.bash", home / ".bashrc", 'source "{}"'),
-        "zsh": (
-            data / "simbridge/zsh/_simbridge",
-            Path(os.environ.get("ZDOTDIR") or home) / ".zshrc",
-            'fpath=("{0.parent}" $fpath); autoload -Uz compinit && compinit',
-        ),
-        "fish": (config / "fish/completions/simbridge.fish", None, ""),
-    }
-    script, start, line = places[shell]
-    try:
-        script.parent.mkdir(parents=True, exist_ok=True)
-        write_file(script, _script_of(shell).encode())
-        if start is not None:
-            _add_line(start, line.format(script))
-    except OutputError:
-        raise
-    except OSError as error:
-        raise OutputError(error.filename or script, str(error.strerror), error.errno) from error
-    print(f"Completion for {shell}: {script}")
-    print(f"{'' if start is None else f'A line of {start} reads it. '}Open a new {shell} to use it.")
-    return 0
-
-
-def _script_of(shell: str) -> str:
-    """tyro's, made from the flags of all commands."""
-    with contextlib.redirect_stdout(io.StringIO()) as printed, contextlib.suppress(SystemExit):
+def completion(shell: str) -> int:
+    """Print the completion script of a shell, made by tyro from the flags of all commands; returns 0, the status."""
+    with contextlib.redirect_stdout(io.StringIO()) as script, contextlib.suppress(SystemExit):
         _read(command_type([], every=True), ["--tyro-write-completion", shell, "-"])
-    return printed.getvalue()
-
-
-def _add_line(start: Path, line: str) -> None:
-    """Add a line to a shell's start-up file, unless it is there."""
-    with start.open("a+", encoding="utf-8") as file:
-        file.seek(0)
-        text = file.read()
-        if line not in text.splitlines():
-            file.write(f"{'' if text.endswith(chr(10)) or not text else chr(10)}# Completion of simbridge\n{line}\n")
+    print(script.getvalue(), end="")
+    return 0

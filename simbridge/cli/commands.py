@@ -74,8 +74,9 @@ def run(scenario: str, *, out: str | None, repeat: int, as_json: bool, backend: 
     """Run a scenario, show its progress and its result; returns 0, or 1 when the run missed its tolerance."""
     try:
         prepared = _prepare(scenario, backend=backend, **flags)
-        from simbridge.cli import run_tables  # metrics: not for a run that is refused
-        from simbridge.running import repeating, runner  # likewise
+        # Metrics: not for a run that is refused.
+        from simbridge.cli import run_tables  # noqa: PLC0415
+        from simbridge.running import repeating, runner  # noqa: PLC0415 (likewise)
     except KeyboardInterrupt as error:
         raise Interrupted("Interrupted before anything was moved.", number_of(error)) from None
 
@@ -130,7 +131,7 @@ def inspect(file: str, *, robot: str, out: str | None, as_json: bool, **flags: A
     else:
         _show_inspection(facts, treated=options.gaps is not None)
     if out is not None:
-        from simbridge.report.figure_files import draw_trajectory  # matplotlib
+        from simbridge.report.figure_files import draw_trajectory  # noqa: PLC0415 (matplotlib)
 
         draw_trajectory(out, scenario.trajectory, attained, title=scenario.name)
         print(f"Picture: {out}", file=sys.stderr if as_json else sys.stdout)
@@ -139,8 +140,9 @@ def inspect(file: str, *, robot: str, out: str | None, as_json: bool, **flags: A
 
 def export(run: str, *, to: str, as_json: bool) -> int:
     """Write a run in a format for other tools; returns the exit status, 0."""
-    from simbridge.evaluation.evaluation import Evaluation  # metrics: used by this command only
-    from simbridge.recording.export import EXPORTERS  # likewise
+    # Metrics: used by this command only.
+    from simbridge.evaluation.evaluation import Evaluation  # noqa: PLC0415
+    from simbridge.recording.export import EXPORTERS  # noqa: PLC0415 (likewise)
 
     if to not in EXPORTERS:
         raise UnknownName("format", to, EXPORTERS)

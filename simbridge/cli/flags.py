@@ -247,14 +247,6 @@ class Sweep:
     """The sweep's directory; points that it already holds are not run again."""
     plan_only: bool = False
     """Plan and check, without a simulation."""
-    optimise: Annotated[str | None, given("FIGURE", "none")] = None
-    """A figure (a column of results.csv) to minimise within the ranges, by points that Optuna proposes."""
-    budget: Annotated[int, arg(metavar="N")] = 0
-    """Number of points that Optuna proposes."""
-    subject_to: Annotated[
-        UseAppendAction[tuple[str, ...]], arg(metavar="FIGURE<NUMBER", help_behavior_hint=_REPEATABLE)
-    ] = ()
-    """A constraint on the best point, such as "peak_joint_velocity<0.9"."""
     keep: Literal["none", "worst", "all"] = "worst"
     """Which runs to keep with their report: none, the ten with the largest error, or all."""
     backend: Annotated[str, arg(metavar=SIMULATION)] = SIMULATION
@@ -325,25 +317,21 @@ class Experiment:
 
 @dataclass
 class Bench:
-    """Measure speed, each figure compared with a requirement or a baseline."""
+    """Measure how this computer keeps time, with an emulated controller."""
 
     what: Positional[Literal["all"] | Part] = "all"
-    """The part to measure; all stands for solvers, run and startup."""
+    """The servo loop, live sessions, or all (about five minutes)."""
     minutes: Annotated[float | None, given("M", "0.5")] = None
     """How long live measures; the figures of docs/live.md take ten."""
-    tuning: Annotated[str | None, given("FILE", "none")] = None
-    """With live: write a table of the effect of each setting of a session (Markdown)."""
     as_json: AsJson = False
 
 
 @dataclass
 class Completion:
-    """Install the completion of commands and flags at the Tab key, for this user."""
+    """Print a shell's script for the Tab key; docs/command_line.md says where it goes."""
 
     shell: Positional[Literal["bash", "zsh", "fish"]]
     """The shell."""
-    show: bool = False
-    """Print the script instead."""
 
 
 # Name of each command: its flags, and the function that it calls with them.

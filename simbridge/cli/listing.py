@@ -43,7 +43,8 @@ _UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
 
 def robots(*, as_json: bool = False) -> int:
     """List the robots; returns the exit status, 0."""
-    from simbridge.robot.robot_file import robot_facts  # numpy, which listing the scenarios does not need
+    # Numpy, which listing the scenarios does not need.
+    from simbridge.robot.robot_file import robot_facts  # noqa: PLC0415
 
     found = [robot_facts(path) for path in robot_files().values()]
     if as_json:

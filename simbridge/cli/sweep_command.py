@@ -15,8 +15,7 @@ from rich.progress import Progress as Bar
 from simbridge.backends import SIMULATION
 from simbridge.console import Terminal
 from simbridge.errors import InvalidParameter
-from simbridge.sweeps.grid import Grid, Point, Range, listed_values, read_grid, read_points
-from simbridge.sweeps.optimise import Goal, best_of
+from simbridge.sweeps.grid import Grid, Range, listed_values, read_grid, read_points
 from simbridge.sweeps.parameters import parameters
 from simbridge.sweeps.results import (
     FAILED,
@@ -49,9 +48,6 @@ def sweep(
     cluster: str | None,
     out: str | None,
     plan_only: bool,
-    optimise: str | None,
-    budget: int,
-    subject_to: Sequence[str],
     keep: Keep,
     backend: str,
     as_json: bool,
@@ -67,7 +63,7 @@ def sweep(
     if jobs is not None and (jobs < 1 or cluster is not None):
         raise InvalidParameter("number of jobs", jobs, "1 or more, and left out with --cluster")
     if len(scenarios) == 1 and scenarios[0].endswith(".toml"):
-        if grid or random or points or samples or seeds != 1 or plan_only or optimise or budget or subject_to:
+        if grid or random or points or samples or seeds != 1 or plan_only:
             raise InvalidParameter("grid", scenarios[0], "given alone: the file already says what is swept")
         chosen = read_grid(scenarios[0])
     else:
@@ -79,35 +75,14 @@ def sweep(
             () if points is None else read_points(points),
             seeds,
             plan_only,
-            optimise or "",
-            budget,
-            tuple(subject_to),
         )
     with _progress(as_json) as update:
         made = make(chosen, out=out, jobs=jobs or 0, cluster=cluster, keep=keep, progress=update)
     if as_json:
-        found: dict[str, Any] = {"directory": str(made.directory), "points": len(made.identities)}
-        if chosen.optimise:
-            best = best_of(made.rows(), Goal.of(chosen))
-            found["best"] = best and _plain(best)
-        print(json.dumps(found))
+        print(json.dumps({"directory": str(made.directory), "points": len(made.identities)}))
     else:
         show(made)
-        if chosen.optimise:
-            _show_best(made, chosen)
     return 1 if any(row["outcome"] == FAILED for row in made.rows("outcome")) else 0
-
-
-def _show_best(made: Sweep, grid: Grid) -> None:
-    goal, rows = Goal.of(grid), made.rows()
-    best = best_of(rows, goal)
-    if best is None:
-        satisfied = f"satisfies {' and '.join(grid.subject_to)}" if grid.subject_to else "was completed"
-        print(f"No point {satisfied}.")
-        return
-    values = {name: text for name, text in best.items() if text and name in parameters()}
-    print(f"Smallest {goal.figure}: {goal.value(best):.4g} in SI units, by")
-    print(f"  {Point(best['scenario'], values).command(plan_only=grid.plan_only)}")
 
 
 @contextlib.contextmanager

@@ -47,7 +47,8 @@ def teleop(
                 stack.close()
                 print("Evaluating the session and writing its report.", file=sys.stderr, flush=True)
 
-            from simbridge.sessions.setup import live  # solvers and backends: not for a device that is missing
+            # Solvers and backends: not for a device that is missing.
+            from simbridge.sessions.setup import live  # noqa: PLC0415
 
             operator = ask if sys.stdin.isatty() else None
             made = live(backend, robot=robot, solver=solver, out=out, ask=operator, **session_choices, **choices)

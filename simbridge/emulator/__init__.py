@@ -4,19 +4,9 @@
     with Emulator("ur10e") as controller:
         ...
 
-Both names are imported when they are first used: parts of this package must start quickly.
+Both names are imported when they are first used: parts of this package must start quickly. `__init__.pyi` lists them.
 """
 
-from __future__ import annotations
+import lazy_loader
 
-import importlib
-from typing import Any
-
-_MODULES = {"Emulator": "handle", "EmulatorError": "errors"}
-__all__ = ["Emulator", "EmulatorError"]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"simbridge.emulator.{_MODULES[name]}"), name)
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

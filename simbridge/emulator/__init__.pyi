@@ -1,4 +1,2 @@
-from simbridge.emulator.errors import EmulatorError as EmulatorError
-from simbridge.emulator.handle import Emulator as Emulator
-
-__all__ = ["Emulator", "EmulatorError"]
+from .errors import EmulatorError as EmulatorError
+from .handle import Emulator as Emulator

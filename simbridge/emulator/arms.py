@@ -37,7 +37,8 @@ def emulate(count: int, host: str, record: str | None, check: tuple[str, ...], a
         raise InvalidParameter("flag --json", "given", "used with --check FILE")
     if count == 1 or check:
         # A parent of several needs nothing of what an arm consists of.
-        from simbridge.emulator.emulate import emulate as one  # a quarter of a second
+        # A quarter of a second.
+        from simbridge.emulator.emulate import emulate as one  # noqa: PLC0415
 
         return one(host=host, record=record, check=check, as_json=as_json, **options)
     if not 1 <= count <= MAX_ARMS:

@@ -25,7 +25,8 @@ def simbridge_emulator(request: pytest.FixtureRequest) -> Iterator[Emulator]:
 
     Its log is printed at the end: pytest shows it for a test that fails.
     """
-    from simbridge.emulator.handle import Emulator  # numpy, which other people's tests should not wait for
+    # Numpy, which other people's tests should not wait for.
+    from simbridge.emulator.handle import Emulator  # noqa: PLC0415
 
     marker = request.node.get_closest_marker("simbridge_emulator")
     positional, named = ((), {}) if marker is None else (marker.args, marker.kwargs)

@@ -261,7 +261,7 @@ class Evaluation:
     @property
     def torque(self) -> Array | None:
         """Measured torques (T, n), N m; None if the controller reports currents, to which no torque limit applies."""
-        return self.column("effort") if self.settings["backend"].get("effort_unit", "N m") != "A" else None
+        return self.column("effort") if self.settings["backend"]["effort_unit"] != "A" else None
 
     def reference_at(self, times: Array) -> Array:
         """The continuous path (K, 7) at instants (K,) of the log's clock, within its range."""
@@ -281,7 +281,7 @@ class Evaluation:
         parts = vars(error_budget(**poses, predicted=predicted)).items()
         errors = {part: (error.translation, error.rotation) for part, error in parts if error is not None}
         log = self.log.part(rows)
-        unit = self.settings["backend"].get("effort_unit", "N m")
+        unit = self.settings["backend"]["effort_unit"]
         return RunSamples(log, poses, errors, joint_origins(*self.chain, log.position), self.chain[1], unit)
 
     @cached_property

@@ -390,11 +390,10 @@ def common_summary(path: Path) -> RepeatsSummary:
     if whole.summary_file.is_file() and all(run.summary_file.is_file() for run in runs):
         summary = whole.summary(RepeatsSummary)
         if len(summary.get("runs", ())) == len(runs):
-            # One of an earlier version has fewer facts.
-            summary = {**what_ran(runs[0].complete_settings()), **summary}
             missing = [name for name in get_type_hints(RepeatsSummary) if name not in summary]
             if missing:
                 raise NotARun(path, whole.summary_file.name, f"{missing[0]} is missing")
             return cast(RepeatsSummary, summary)
-    # Settings of an earlier version do not say how many runs were requested.
-    return summarize_repeats(whole, runs, runs[-1].complete_settings().get("repeats", {}).get("count", len(runs)))
+    # Runs that were put side by side by hand do not say how many were requested.
+    count = runs[-1].complete_settings().get("repeats", {}).get("count", len(runs))
+    return summarize_repeats(whole, runs, count)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import traceback
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -17,11 +17,20 @@ from simbridge.ik.targets import MAX_JOINT, checked_joints
 from simbridge.quoting import as_text
 from simbridge.robot.pose import Array
 
-if TYPE_CHECKING:  # it imports this module
-    from simbridge.ik.solver import Solver
-
 # An exception of foreign code may have any number of characters; so many are shown.
 MAX_TEXT = 500
+
+
+class NamedSolver(Protocol):
+    """What is needed of a solver to name it in an error."""
+
+    @property
+    def name(self) -> str:
+        """Its name, as in `--solver`."""
+
+    @property
+    def q(self) -> Array:
+        """Its last solution (n,), rad."""
 
 
 def solver_failure(name: str, error: BaseException, q: Array | None = None) -> ForeignSolverError:
@@ -42,7 +51,7 @@ def checked_answer(name: str, answer: Any, n: int) -> Array:
     return checked_joints(f"answer of the solver {name}", answer, n)
 
 
-def check_path(solver: Solver, joints: Array) -> None:
+def check_path(solver: NamedSolver, joints: Array) -> None:
     """Refuse joint positions (T, n) of a custom solver that are no joint positions.
 
     Raises:
@@ -55,13 +64,13 @@ def check_path(solver: Solver, joints: Array) -> None:
         checked_answer(solver.name, joints[wrong[0]], solver.robot.n)
 
 
-def is_custom(solver: Solver) -> bool:
+def is_custom(solver: NamedSolver) -> bool:
     """Whether the class of a solver is not one of simbridge's, so that an exception in it is no bug of ours."""
     return not type(solver).__module__.startswith("simbridge.")
 
 
 @contextlib.contextmanager
-def named_failures(solver: Solver) -> Iterator[None]:
+def named_failures(solver: NamedSolver) -> Iterator[None]:
     """Within the block, what a custom solver raises is a `ForeignSolverError` that names it; its exit, too.
 
     Ctrl-C passes. An error of simbridge passes as well: the solver was given something wrong, or has named itself.

@@ -376,11 +376,6 @@ def without_clamps(changes: dict[str, Any]) -> dict[str, Any]:
     return {name: none.get(name) if value is None else value for name, value in changes.items()}
 
 
-def fallback_solver(robot: Robot, task: str) -> Solver:
-    """A solver that finds what can be reached, and needs no tuning."""
-    return SelectivelyDampedParameters(task=task).build(robot)
-
-
 def is_function(name: str) -> bool:
     """Whether a solver's name is that of a custom function, `module:function`."""
     return all(name.rpartition(":"))

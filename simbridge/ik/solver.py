@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simbridge.ik.faults import check_path, named_failures
-from simbridge.ik.settings import fallback_solver
 from simbridge.ik.targets import Target, as_joints, as_pose, as_poses, residual, wrap_into_limits
 from simbridge.robot.kinematics import movable_directions, restart_postures, task_jacobian, tool_path
 from simbridge.robot.pose import Array
@@ -287,12 +286,6 @@ class Solver(ABC):
         """One try of `solve` from q (n,), which it may change: joint positions (n,), what remains in m and rad, and the
         number of iterations."""
         raise NotImplementedError
-
-    @property
-    def reaching(self) -> Solver:
-        """The solver that decides which targets can be reached, and finds the first joint positions of a plan: itself,
-        or one for the same task that is `reliable`."""
-        return self if self.reliable else fallback_solver(self.robot, self.task)
 
     def notes(self, poses: Array, q0: Array) -> tuple[str, ...]:
         """Remarks on the path that `track` takes along these targets (T, 7); most solvers have none."""

@@ -134,7 +134,7 @@ def _compiled(text: str, name: str, purpose: str, arguments: tuple[Any, ...]) ->
     Raises:
         UncompilableCode: Numba cannot compile it.
     """
-    import numba  # 0.25 s, which commands that solve nothing should not take
+    import numba  # noqa: PLC0415 (0.25 s, which commands that solve nothing should not take)
 
     signature = tuple(numba.typeof(argument) for argument in arguments)
     module = _module(text)

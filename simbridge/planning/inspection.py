@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simbridge.errors import PlanRefused, TargetOutOfReach
+from simbridge.ik.reaching import reaching_solver
 from simbridge.ik.solver import Solver
 from simbridge.robot import pose
 from simbridge.robot.collision import CollisionModel
@@ -144,7 +145,7 @@ def _spread(travelled: Array, steps: Array) -> Spread | None:
 def _reach(trajectory: Trajectory, solver: Solver) -> tuple[Reach, NDArray[np.bool_]]:
     count = len(trajectory.times)
     chosen = np.unique(np.linspace(0, count - 1, min(count, MAX_SOLVED)).round().astype(int))
-    _, _, converged = solver.reaching.solve_each(trajectory.poses[chosen], solver.robot.home)
+    _, _, converged = reaching_solver(solver).solve_each(trajectory.poses[chosen], solver.robot.home)
     missed = chosen[~converged]
     first = int(missed[0]) if len(missed) else None
     nearest = np.searchsorted(0.5 * (chosen[1:] + chosen[:-1]), np.arange(count))

@@ -33,7 +33,7 @@ from simbridge.trajectory.files import Anchor, Column, Frame, ReadOptions
 from simbridge.trajectory.samples import Gaps
 from simbridge.trajectory.trajectory import Hold, Sampling
 
-Servo = Literal["servoj", "ideal", "stiff"]
+Servo = Literal["servoj", "ideal"]
 Switch = Literal["off", "on"]
 OnScaling = Literal["follow", "stop"]
 OnPause = Literal["wait", "stop"]
@@ -177,7 +177,7 @@ class Options:
     servo: Servo = shared_option(
         "servoj",
         "How the simulated arm follows commands: by UR's servo law, verified on a real UR5e at gain 300 "
-        "(docs/validation.md), or by an ideal servo, for work on solvers (also called stiff).",
+        "(docs/validation.md), or by an ideal servo, for work on solvers.",
     )
     servo_gain: float | None = shared_option(
         None, "servoj's gain: stiffness, 100 to 2000.", "GAIN", unset=f"the plant's, or {GAIN:g}"

@@ -21,6 +21,7 @@ from simbridge.errors import (
     TargetOutOfReach,
 )
 from simbridge.ik.closed_form import ClosedForm
+from simbridge.ik.reaching import reaching_solver
 from simbridge.ik.solver import TOLERANCE, Solver
 from simbridge.planning.check import (
     Peaks,
@@ -91,7 +92,7 @@ def make_plan(
         if replay is not None or not _depends_on_start(refusal, solver):
             raise
         trajectory = scenario.trajectory if scenario.sampling is None else scenario.sampling.of(scenario.trajectory)
-        for joints in _other_starts(robot, trajectory.start, solver.reaching):
+        for joints in _other_starts(robot, trajectory.start, reaching_solver(solver)):
             with contextlib.suppress(PlanRefused):
                 other = Start(joints, str(refusal))
                 found = _planned(robot, scenario, solver, options, None, other)
@@ -142,7 +143,7 @@ def nearest_placement(robot: Robot, scenario: Scenario, solver: Solver, options:
         return None
     own = np.array(options.transform or (PENDANT_BASE if options.frame == "base" else pose.IDENTITY))
     placeable = replace(options, transform=(), frame="base_link")
-    space = AttainableSpace(solver.reaching, CollisionModel(robot, options.collision_scene))
+    space = AttainableSpace(reaching_solver(solver), CollisionModel(robot, options.collision_scene))
     found = None
     for frame in itertools.islice(placements(scenario.trajectory, space), _PLACEMENTS):
         total = pose.compose(frame, own)
@@ -233,7 +234,7 @@ def _solve(
     # The last sample may be past the trajectory's end by less than a period: it belongs to the end.
     times = np.minimum(np.arange(count) * period, trajectory.duration)
     targets = given.target(times, hold)
-    check_reach(solver.reaching, given, times, targets, begin)
+    check_reach(reaching_solver(solver), given, times, targets, begin)
     solution = solver.track(targets, begin)
     setpoints, changed = solution, np.zeros(count, dtype=bool)
     if max_tool_speed is not None:
@@ -244,7 +245,7 @@ def _solve(
 
 def _home_start(robot: Robot, trajectory: Trajectory, solver: Solver) -> Array:
     """The first joints of a plan (n,): solved from home, never from the measured arm: everywhere the same plan."""
-    solver = solver.reaching
+    solver = reaching_solver(solver)
     solution = solver.solve(trajectory.start, robot.home)
     outside = np.flatnonzero((solution.q < robot.position_min) | (solution.q > robot.position_max))
     # `solve` is stricter than the reach check of every target; the tolerance of the latter is enough here, too.

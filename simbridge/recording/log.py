@@ -49,8 +49,6 @@ CHUNK_DURATION = 0.25
 METADATA = "simbridge"
 LAYOUT = "simbridge/layout"
 LAYOUT_VERSION = "2"
-# The first layout had no commands, which were the setpoints, and of the controller's target only the positions.
-FIRST_LAYOUT = "1"
 # int32 seconds: the range of a ROS 2 stamp.
 MAX_STAMP = 2.0**31
 # zstd compresses an arm's noisy numbers by 1 % more in chunks of up to 128 KiB than in larger ones.
@@ -371,17 +369,21 @@ class LogWriter:
                 raise
 
 
-def layouts(
-    joint_names: Sequence[str], frame_id: str, version: str = LAYOUT_VERSION, *, live: bool = False
-) -> dict[str, cdr.Layout]:
+def layouts(joint_names: Sequence[str], frame_id: str, *, live: bool = False) -> dict[str, cdr.Layout]:
     """The layout of each topic's messages, in the order in which a sample writes them, named as in `Sample`."""
-    joints, target = partial(cdr.joint_state, frame_id, joint_names), "controller_target"
-    found = {"/joint_states": joints("position", "velocity", "effort"), "/setpoint": joints("setpoint")}
-    if version == FIRST_LAYOUT:
-        found |= {"/solution": joints("solution"), f"/{target}": joints(target)}
-    else:
-        found |= {"/command": joints("command"), "/solution": joints("solution")}
-        acceleration = cdr.joint_acceleration(frame_id, joint_names, f"{target}_acceleration")
-        found |= {f"/{target}": joints(target, f"{target}_velocity"), f"/{target}_acceleration": acceleration}
-    found |= {"/target": cdr.pose_stamped(frame_id, "target"), "/status": cdr.status(frame_id)}
-    return found | ({"/live": cdr.live(frame_id)} if live else {})
+    joints = partial(cdr.joint_state, frame_id, joint_names)
+    topics = {
+        "/joint_states": joints("position", "velocity", "effort"),
+        "/setpoint": joints("setpoint"),
+        "/command": joints("command"),
+        "/solution": joints("solution"),
+        "/controller_target": joints("controller_target", "controller_target_velocity"),
+        "/controller_target_acceleration": cdr.joint_acceleration(
+            frame_id, joint_names, "controller_target_acceleration"
+        ),
+        "/target": cdr.pose_stamped(frame_id, "target"),
+        "/status": cdr.status(frame_id),
+    }
+    if live:
+        topics["/live"] = cdr.live(frame_id)
+    return topics

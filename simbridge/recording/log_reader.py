@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import msgspec
-import numpy as np
 from mcap.opcode import Opcode
 from mcap.records import Channel, Footer, McapRecord, Message, Metadata
 from numpy.typing import NDArray
@@ -23,16 +22,7 @@ from simbridge.files.decompression import mcap_records
 from simbridge.files.mapped_arrays import MappedArrays
 from simbridge.files.reading import open_file
 from simbridge.recording import cdr
-from simbridge.recording.log import (
-    FIRST_LAYOUT,
-    LAYOUT,
-    LAYOUT_VERSION,
-    LIVE_FIELDS,
-    METADATA,
-    LogColumns,
-    Sample,
-    layouts,
-)
+from simbridge.recording.log import LAYOUT, LAYOUT_VERSION, LIVE_FIELDS, METADATA, LogColumns, Sample, layouts
 
 # Samples after which what was read is no longer in use.
 RELEASED = 50_000
@@ -57,8 +47,8 @@ def read_log(path: str | Path) -> LogColumns:
     with _opened(path) as file:
         decoder = _Decoder()
         records = _intact_records(file, path, decoder.own_chunk)
-        version, metadata, joint_names, frame_id, live = _read_header(path, records)
-        decoder.layouts = layouts(joint_names, frame_id, version, live=live)
+        metadata, joint_names, frame_id, live = _read_header(path, records)
+        decoder.layouts = layouts(joint_names, frame_id, live=live)
         try:
             for record in records:
                 decoder.take(record)
@@ -69,10 +59,6 @@ def read_log(path: str | Path) -> LogColumns:
             raise LogReadError(path, f"its messages are not those of a simbridge log: {error}.") from error
     found = decoder.samples.columns()
     columns = {field.name: found[field.name] for field in fields(Sample) if field.name in found}
-    if version == FIRST_LAYOUT:
-        unknown = np.full_like(columns["setpoint"], np.nan)
-        names = ("command", "controller_target_velocity", "controller_target_acceleration")
-        columns |= dict(zip(names, (columns["setpoint"], unknown, unknown), strict=True))
     more = {name: found[name] for name in LIVE_FIELDS if name in found}
     for column in (*columns.values(), *more.values()):
         column.setflags(write=False)
@@ -245,8 +231,8 @@ def _intact_records(
 
 def _read_header(
     path: Path, records: Iterator[McapRecord | Columns]
-) -> tuple[str, dict[str, str], tuple[str, ...], str, bool]:
-    """Version of the layout, metadata, joint names, frame and whether it is of a live session, from a log's start."""
+) -> tuple[dict[str, str], tuple[str, ...], str, bool]:
+    """Metadata, joint names, frame and whether it is of a live session, from a log's start."""
     header: dict[str, dict[str, str]] = {}
     for record in records:
         if isinstance(record, Metadata):
@@ -257,11 +243,11 @@ def _read_header(
         raise LogReadError(path, "it is another kind of file, or the run was killed as it began.")
     layout = header[LAYOUT]
     version = layout.get("version", "")
-    if version not in (FIRST_LAYOUT, LAYOUT_VERSION):
-        known = f"{FIRST_LAYOUT} and {LAYOUT_VERSION}"
-        raise LogReadError(path, f"it has layout {version}, and this version of simbridge reads layouts {known}.")
+    if version != LAYOUT_VERSION:
+        reason = f"it has layout {version}, and this version of simbridge reads layout {LAYOUT_VERSION}."
+        raise LogReadError(path, reason)
     try:
         names = msgspec.json.decode(layout["joint_names"], type=tuple[str, ...])
-        return version, header[METADATA], names, layout["frame_id"], layout.get("live") == "true"
+        return header[METADATA], names, layout["frame_id"], layout.get("live") == "true"
     except (KeyError, msgspec.MsgspecError) as error:
         raise LogReadError(path, f"its description of its layout is damaged: {error}.") from error

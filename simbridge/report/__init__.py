@@ -12,6 +12,7 @@ def write_report(evaluation: Evaluation, summary: Summary, *, replay: str | None
     Raises:
         OutputError: The page cannot be written.
     """
-    from simbridge.report.run_page import report_page  # matplotlib takes 0.5 s, and a run that is refused draws nothing
+    # Matplotlib takes 0.5 s, and a run that is refused draws nothing.
+    from simbridge.report.run_page import report_page  # noqa: PLC0415
 
     evaluation.directory.write_report(report_page(evaluation, summary, replay=replay))

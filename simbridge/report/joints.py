@@ -124,7 +124,7 @@ def joints(evaluation: Evaluation) -> list[Joint]:
     """Every joint of the run: angles in degrees, lengths of prismatic joints in mm."""
     log, robot = evaluation.log, evaluation.settings["robot"]
     prismatic = evaluation.settings["kinematics"]["prismatic"]
-    effort_unit = evaluation.settings["backend"].get("effort_unit", "N m")
+    effort_unit = evaluation.settings["backend"]["effort_unit"]
     displacements, rotations = joint_contributions(evaluation)
     found = []
     for i, name in enumerate(log.joint_names):

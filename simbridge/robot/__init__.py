@@ -1,23 +1,16 @@
 """Robots: one description of an arm, from which every other form of it is generated."""
 
-from __future__ import annotations
+from typing import Literal
 
-import importlib
-from typing import Any, Literal
+import lazy_loader
 
 # Imported on first use: pinocchio takes most of the time to start, and listing the robots does not need it.
-_PUBLIC = {"Joint": "parts", "Link": "parts", "Robot": "robot", "Shape": "parts", "load_robot": "load"}
-
-__all__ = list(_PUBLIC)
+__getattr__, __dir__, __all__ = lazy_loader.attach(
+    __name__, submod_attrs={"load": ["load_robot"], "parts": ["Joint", "Link", "Shape"], "robot": ["Robot"]}
+)
 
 # Of plain values in files, flags and arms.
 Vector = tuple[float, float, float]
 Six = tuple[float, float, float, float, float, float]
 Task = Literal["pose", "axis", "position"]
 """What part of a target is asked for, most first."""
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _PUBLIC:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_PUBLIC[name]}"), name)

@@ -249,12 +249,11 @@ def kinematics_settings(robot: Robot, source: AnyPath | None, reported: DhTable 
 
 
 def kinematics_summary(recorded: Mapping[str, Any]) -> KinematicsSummary:
-    """What summary.json holds of the table `kinematics` of settings.toml; in an earlier version it had no `source`."""
+    """What summary.json holds of the table `kinematics` of settings.toml."""
     ros = recorded.get("ros")
-    calibrated = (recorded.get("dh") or ros) is not None
     return {
-        "source": recorded.get("source", "given" if calibrated else "nominal"),
-        "calibrated": calibrated,
+        "source": recorded["source"],
+        "calibrated": (recorded.get("dh") or ros) is not None,
         "file": recorded.get("file"),
         "hash": (ros["hash"] or None) if ros else None,
         "controller_difference": recorded.get("controller_difference"),

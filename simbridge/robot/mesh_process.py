@@ -25,7 +25,8 @@ def answer(request: bytes) -> bytes:
 
 def _answer_mesh(kind: str, data: bytes) -> bytes:
     """The vertices (V, 3), m, and triangles (F, 3) of a file of this kind; for one that has none, a reason."""
-    import trimesh  # half a second, which a hull does not need
+    # Half a second, which a hull does not need.
+    import trimesh  # noqa: PLC0415
 
     if kind not in trimesh.available_formats():
         return _refusal(f"meshes are read from files such as .stl, .obj and .dae, not from .{kind}")
@@ -48,7 +49,8 @@ def _answer_mesh(kind: str, data: bytes) -> bytes:
 
 def _answer_hull(data: bytes) -> bytes:
     """The corners (K, 3) of the convex hull of points (V, 3)."""
-    from simbridge.robot.parts import coal_hull, convex_hull  # libraries that a mesh without hull does not need
+    # Libraries that a mesh without a hull does not need.
+    from simbridge.robot.parts import coal_hull, convex_hull  # noqa: PLC0415
 
     corners = convex_hull(np.frombuffer(data, dtype=np.float64).reshape(-1, 3))
     # Collision checks make the hull of the corners again: what fails there fails here.

@@ -90,7 +90,7 @@ def drawing_of(robot: Robot) -> Drawing:
     total = sum(len(mesh.triangles) for mesh in whole)
     if total <= MAX_TRIANGLES:
         return Drawing(whole, total)
-    import fast_simplification  # only for large meshes
+    import fast_simplification  # noqa: PLC0415 (only for large meshes)
 
     reduced = []
     for mesh in whole:

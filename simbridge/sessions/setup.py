@@ -15,7 +15,8 @@ from simbridge.backends import SIMULATION
 from simbridge.backends.backend import Ask, Backend, Capabilities, cause_of
 from simbridge.errors import InvalidParameter, SimbridgeError, UnknownName
 from simbridge.ik.forward_dynamics import ForwardDynamics
-from simbridge.ik.settings import SOLVERS, check_solver, fallback_solver, is_function
+from simbridge.ik.reaching import fallback_solver
+from simbridge.ik.settings import SOLVERS, check_solver, is_function
 from simbridge.ik.solver import Solver
 from simbridge.ik.targets import as_joints
 from simbridge.planning.check import Peaks

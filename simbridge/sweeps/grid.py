@@ -99,9 +99,6 @@ class Grid:
         points: Listed points: texts by parameter; an empty text is not given.
         seeds: Number of seeds of the targets' noise, from 0.
         plan_only: Whether points are planned and checked, and not simulated.
-        optimise: A figure to be minimised: points are then proposed within ranges and lists (`optimise.Search`).
-        budget: How many points are proposed.
-        subject_to: Constraints, "peak_joint_velocity<0.9".
 
     Raises:
         InvalidParameter, UnknownName: A parameter or a value does not exist, or the parts do not fit together.
@@ -114,9 +111,6 @@ class Grid:
     points: tuple[Mapping[str, str], ...] = ()
     seeds: int = 1
     plan_only: bool = False
-    optimise: str = ""
-    budget: int = 0
-    subject_to: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         grid = {
@@ -137,11 +131,9 @@ class Grid:
             raise InvalidParameter("number of scenarios", 0, "one or more")
         if self.points and (self.grid or self.random):
             raise InvalidParameter("sweep", "points and a grid", "one of them: --points, or --grid and --random")
-        if (bool(self.random) and not self.optimise) != (self.samples > 0):
-            needed = "positive with --random, and left out without it or with --optimise"
+        if bool(self.random) != (self.samples > 0):
+            needed = "positive with --random, and left out without it"
             raise InvalidParameter("number of samples", self.samples, needed)
-        if bool(self.optimise) != (self.budget > 0) or (self.subject_to and not self.optimise):
-            raise InvalidParameter("budget", self.budget, "positive with --optimise, and left out without it")
         if twice := set(self.grid) & set(self.random):
             raise InvalidParameter("parameter", min(twice), "either listed or random, not both")
         for name in self.random:
@@ -171,8 +163,6 @@ class Grid:
     @property
     def count(self) -> int:
         """Number of points."""
-        if self.optimise:
-            return self.budget
         inner = len(self.points) or math.prod(map(len, self.grid.values())) * (self.samples or 1)
         return len(self.scenarios) * inner * self.seeds
 
@@ -203,9 +193,6 @@ class Grid:
             "plan_only": self.plan_only,
             "seeds": self.seeds if self.seeds > 1 else 0,
             "samples": self.samples,
-            "optimise": self.optimise,
-            "budget": self.budget,
-            "subject_to": list(self.subject_to),
             "random": {name: range_.text for name, range_ in self.random.items()},
             "grid": {name: list(texts) for name, texts in self.grid.items()},
             "points": [dict(point) for point in self.points],
@@ -221,9 +208,6 @@ class _File(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     points: list[dict[str, str | float]] = []
     seeds: int = 1
     plan_only: bool = False
-    optimise: str = ""
-    budget: int = 0
-    subject_to: tuple[str, ...] = ()
 
 
 def read_grid(path: str | Path) -> Grid:

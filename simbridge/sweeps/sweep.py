@@ -7,7 +7,6 @@ import fcntl
 import math
 import os
 import time
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -27,10 +26,9 @@ from simbridge.quoting import shell_quoted
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.resources import AnyPath
 from simbridge.running.signals import ended_by_signals, ended_words, number_of
-from simbridge.sweeps.engine import AHEAD, Cluster, Cores, Engine, Task, results
+from simbridge.sweeps.engine import Cluster, Cores, Engine, Task, results
 from simbridge.sweeps.grid import Grid, Point, Range, text_of
 from simbridge.sweeps.job import CannotTravel, digest, forget_files, job_of, made_by
-from simbridge.sweeps.optimise import Search
 from simbridge.sweeps.results import FAILED, GRID, MAIN_FIGURE, PLANNED_FIGURE, REFUSED, RESULTS, Results, Row, number
 from simbridge.sweeps.sweep_page import write_page
 
@@ -116,9 +114,6 @@ def sweep(
     out: str | os.PathLike[str] | None = None,
     plan_only: bool = False,
     keep: Keep = "worst",
-    optimise: str = "",
-    budget: int = 0,
-    subject_to: Sequence[str] = (),
     progress: Callable[[Progress], None] | None = None,
 ) -> Sweep:
     """Run scenarios in simulation for many values of options and settings.
@@ -137,9 +132,6 @@ def sweep(
         out: The directory; a new one under runs/ by default.
         plan_only: Plan and check, without a simulation.
         keep: Which runs to keep with their report: the `WORST` ones, all, or none.
-        optimise: A figure (a column of results.csv) to be minimised within the ranges and lists, in place of a grid.
-        budget: How many points are then proposed.
-        subject_to: Constraints for them, such as "peak_joint_velocity<0.9".
         progress: Called after each point.
 
     Raises:
@@ -155,9 +147,6 @@ def sweep(
         tuple({name: text_of(value) for name, value in point.items()} for point in points),
         seeds,
         plan_only,
-        optimise,
-        budget,
-        tuple(subject_to),
     )
     return make(made, out=out, jobs=jobs, cluster=cluster, keep=keep, progress=progress)
 
@@ -175,30 +164,16 @@ def make(
     """Make the points of a grid. See `sweep`."""
     forget_files()
     _check(grid)
-    search = Search(grid) if grid.optimise else None
     engine: Engine = Cores(jobs) if cluster is None else Cluster(cluster)
     directory = _directory(out)
     points, order, state = dict[str, Point](), list[str](), Progress(grid.count)
-    trials = defaultdict[str, list[Any]](list)
     keeps_all = keep == "all" and not grid.plan_only and cluster is None
 
-    def proposed() -> Iterator[tuple[Any, Point]]:
-        if search is None:
-            yield from ((None, point) for point in grid)
-        else:
-            yield from (search.propose() for _ in range(grid.budget - len(order)))
-
     def missing() -> Iterator[Task]:
-        for trial, point in proposed():
+        for point in grid:
             task = _resolved(point, grid.plan_only)
             order.append(task.identity)
-            if found.has(task.identity, point):
-                state.known += 1
-                if search is not None:
-                    search.learn(trial, found.row(task.identity))
-                continue
-            trials[task.identity].append(trial)
-            if task.identity in points:
+            if found.has(task.identity, point) or task.identity in points:
                 state.known += 1
                 continue
             points[task.identity] = point
@@ -208,19 +183,10 @@ def make(
         found = Results(directory / RESULTS)
         write_file(directory / GRID, grid.as_text().encode(), follow_links=False)
         found.begin(grid.parameters)
-        if search is not None and engine.workers > 1:
-            order += search.recall(found.rows())
-            state.known = len(order)
         try:
-            # What a search proposes follows from all that is known.
-            behind = AHEAD if search is None else 1
-            for identity, result, attempts in results(missing(), engine, made_by(), behind):
+            for identity, result, attempts in results(missing(), engine, made_by()):
                 row = found.add(identity, points[identity], result, attempts, made_by())
                 state.count(points[identity], row)
-                if search is not None:
-                    for trial in trials.pop(identity):
-                        search.learn(trial, row)
-                    search.goal.check(found.columns)
                 if progress is not None:
                     progress(state)
             if not grid.plan_only and keep != "none":

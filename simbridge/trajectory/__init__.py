@@ -1,7 +1,6 @@
 # ruff: noqa: F401  (the public names)
 """Sampled Cartesian trajectories: paths, timing laws, orientations, ready-made shapes, sampling and files."""
 
-from simbridge.deprecated import renamed
 from simbridge.robot.robot import TOOL_DOWN
 from simbridge.trajectory import paths
 from simbridge.trajectory.files import Frame, ReadOptions, read_bag, read_trajectory
@@ -25,7 +24,3 @@ from simbridge.trajectory.trace import (
 )
 from simbridge.trajectory.trajectory import Hold, Sampling, Trajectory
 from simbridge.trajectory.writers import write_bag, write_csv, write_tum
-
-
-def __getattr__(name: str) -> object:
-    return renamed(__name__, name)

@@ -77,7 +77,8 @@ class Bag:
 @contextlib.contextmanager
 def open_bag(path: Path) -> Iterator[Bag]:
     """The bag in a file or directory; InputFileError if its bytes are not those of a bag."""
-    from rosbags.typesys import Stores, get_typestore  # start-up time: logs need only the records of MCAP
+    # Start-up time: logs need only the records of MCAP.
+    from rosbags.typesys import Stores, get_typestore  # noqa: PLC0415
 
     suffix = path.suffix.lower()
     if not path.exists():

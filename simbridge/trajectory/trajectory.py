@@ -14,7 +14,6 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from simbridge.deprecated import warn_renamed
 from simbridge.errors import InvalidParameter, InvalidTrajectory, UnknownName
 from simbridge.robot import pose
 from simbridge.robot.pose import Array
@@ -138,11 +137,6 @@ class Trajectory:
         if not (math.isfinite(scale) and scale > 0.0):
             raise InvalidParameter("speed scale", scale, "a positive number")
         return replace(self, times=self.times[0] + self.elapsed / scale)
-
-    def slowed(self, scale: float) -> Trajectory:
-        """The old name of `time_scaled`."""
-        warn_renamed("simbridge.Trajectory.slowed")
-        return self.time_scaled(scale)
 
     @cached_property
     def _instant_tolerance(self) -> float:

@@ -97,7 +97,7 @@ def write_bag(
 
 
 def _write_messages(path: Path, suffix: str, trajectory: Trajectory, stamps: Counts, topic: str, frame_id: str) -> None:
-    from rosbags import rosbag1, rosbag2, typesys  # start-up time: 0.1 s
+    from rosbags import rosbag1, rosbag2, typesys  # noqa: PLC0415 (start-up time: 0.1 s)
 
     ros1 = suffix == ".bag"
     store = typesys.get_typestore(typesys.Stores.ROS1_NOETIC if ros1 else typesys.Stores.ROS2_HUMBLE)

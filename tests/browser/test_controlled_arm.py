@@ -8,7 +8,6 @@ from unittest.mock import MagicMock
 import numpy as np
 import pytest
 
-from simbridge.bench.measuring import free_port
 from simbridge.browser.setup import StudioSetup
 from simbridge.browser.studio import Studio
 from simbridge.browser.view import Event
@@ -16,6 +15,7 @@ from simbridge.planning.options import Options
 from simbridge.robot.kinematics import tool_frame
 from simbridge.sessions.record import read_events, read_inputs
 from tests.controllers import never_moved, realtime_options, schedule_all_threads, tick
+from tests.ports import free_port
 
 pytestmark = pytest.mark.usefixtures("short_pages")
 

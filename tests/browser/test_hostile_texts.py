@@ -17,7 +17,6 @@ import pytest
 import tomli_w
 
 from simbridge import Options, live
-from simbridge.bench.measuring import free_port
 from simbridge.browser import html_texts
 from simbridge.browser.studio import studio
 from simbridge.cli.command_line import main
@@ -26,6 +25,7 @@ from simbridge.robot.load import load_robot
 from simbridge.sweeps.sweep import GRID
 from simbridge.sweeps.sweep_page import sweep_page
 from tests.browser.test_studio_page import PATIENCE, wait_for
+from tests.ports import free_port
 from tests.sweeps.rows import made_rows
 
 # A file name may hold it: there is no slash.

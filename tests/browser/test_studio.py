@@ -9,7 +9,6 @@ from unittest.mock import MagicMock
 import numpy as np
 import pytest
 
-from simbridge.bench.measuring import free_port
 from simbridge.browser.offers import EventRefused
 from simbridge.browser.playback import Played
 from simbridge.browser.setup import StudioSetup
@@ -18,6 +17,7 @@ from simbridge.browser.view import Event
 from simbridge.planning.options import Options
 from simbridge.robot.cell import Cell, load_cell
 from simbridge.robot.kinematics import tool_frame
+from tests.ports import free_port
 
 
 class Events:

@@ -15,10 +15,10 @@ from urllib.parse import urlsplit
 import numpy as np
 import pytest
 
-from simbridge.bench.measuring import free_port
 from simbridge.browser.studio import PortInUse, studio
 from simbridge.recording.log_reader import read_log
 from simbridge.robot.kinematics import tool_frame
+from tests.ports import free_port
 
 PATIENCE = 60.0
 SIZE = (1280, 800)

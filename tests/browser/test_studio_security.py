@@ -17,9 +17,9 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
 import simbridge
-from simbridge.bench.measuring import free_port
 from simbridge.browser import studio as studio_module
 from simbridge.report.guarded_viser import UnguardedServer
+from tests.ports import free_port
 
 VERSION = f"viser-v{viser.__version__}"
 

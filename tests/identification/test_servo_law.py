@@ -184,7 +184,13 @@ def on_controller(tmp_path: Path) -> Any:
     """Makes a run whose joint targets come from a controller with some tuning, configured with 2000 and 0.03 s."""
 
     def made(gain: float = 2000.0, lookahead: float = 0.03, **log: Array) -> Evaluation:
-        backend = {"simulated_time": False, "servo": "servoj", "servo_gain": 2000.0, "servo_lookahead": 0.03}
+        backend = {
+            "simulated_time": False,
+            "effort_unit": "A",
+            "servo": "servoj",
+            "servo_gain": 2000.0,
+            "servo_lookahead": 0.03,
+        }
         run = MadeUp(samples=CYCLES, joints=6, period=H, settings={"backend": backend}).evaluation(tmp_path)
         commands = motion()
         q, qd, qdd = controller(commands, gain, lookahead, np.arange(len(commands)) - 1)

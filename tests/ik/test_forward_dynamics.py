@@ -14,7 +14,6 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from simbridge.bench.solvers import with_pinocchio
 from simbridge.errors import InvalidParameter, UnknownName, UnstableSolver
 from simbridge.experiments.homogenization import CONDITIONED, NAIVE, TRANSPOSE, configurations, measure
 from simbridge.ik.forward_dynamics import ForwardDynamics, Twin, effective_masses
@@ -24,6 +23,7 @@ from simbridge.ik.settings import ForwardDynamicsParameters, resolved
 from simbridge.robot import load_robot, pose
 from simbridge.robot.kinematics import restart_postures, tool_path
 from simbridge.trajectory import square
+from tests.ik.pinocchio_reference import with_pinocchio
 from tests.properties import few_examples
 
 DATA = Path(__file__).parents[1] / "data"

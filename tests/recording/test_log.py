@@ -333,9 +333,9 @@ def test_an_mcap_file_of_another_program_is_refused(tmp_path):
     ("layout", "reason"),
     [
         ({"version": "3", "joint_names": "[]", "frame_id": "base_link"}, "layout 3"),
-        ({"version": "1", "joint_names": "[1]", "frame_id": "base_link"}, "damaged"),
-        ({"version": "1", "joint_names": "shoulder", "frame_id": "base_link"}, "damaged"),
-        ({"version": "1", "frame_id": "base_link"}, "damaged"),
+        ({"version": "2", "joint_names": "[1]", "frame_id": "base_link"}, "damaged"),
+        ({"version": "2", "joint_names": "shoulder", "frame_id": "base_link"}, "damaged"),
+        ({"version": "2", "frame_id": "base_link"}, "damaged"),
     ],
 )
 def test_an_unknown_layout_is_refused(tmp_path, layout, reason):

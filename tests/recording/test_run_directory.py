@@ -91,9 +91,9 @@ def test_settings_and_summary_are_read_back_as_written(tmp_path):
     settings = {
         "scenario": {"name": "a", "on_limits": "refuse"},
         "robot": {"name": "b", "title": "c", **{key: [0.1, 1e-300, float("inf")] for key in limits}},
-        "kinematics": {"placements": [[0.1] * 16], "prismatic": [True]},
+        "kinematics": {"placements": [[0.1] * 16], "prismatic": [True], "source": "nominal"},
         "solver": {"name": "d"},
-        "backend": {"name": "e", "period": 0.002, "simulated_time": True},
+        "backend": {"name": "e", "period": 0.002, "simulated_time": True, "effort_unit": "N m"},
     }
     settings = {name: {**table, "text": 'a "b" [c]'} for name, table in settings.items()}
     directory.write_settings(settings)

@@ -151,6 +151,7 @@ class MadeUp:
                 "checksum": "0" * 64,
                 "placements": np.tile(link.ravel(), (n + 1, 1)).tolist(),
                 "prismatic": [False] * n,
+                "source": "nominal",
             },
             "solver": {"name": "forward-dynamics", "parameters": {"dt": 0.1, "kp": [50.0] * 6}},
             "backend": {

@@ -15,10 +15,10 @@ import websockets.asyncio.server
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
-from simbridge.bench.measuring import free_port
 from simbridge.report import guarded_viser
 from simbridge.report.guarded_viser import GuardedViserServer, UnguardedServer, guarded_handshakes
 from simbridge.report.page_gate import PageGate
+from tests.ports import free_port
 
 VERSION = f"viser-v{viser.__version__}"
 

@@ -14,6 +14,7 @@ from simbridge import Scenario, load_robot
 from simbridge.backends.pybullet import PyBulletBackend
 from simbridge.cli.command_line import main
 from simbridge.errors import InputFileError, NoClosedForm
+from simbridge.ik.reaching import reaching_solver
 from simbridge.ik.settings import SOLVERS
 from simbridge.planning.options import Options
 from simbridge.robot.collision import CollisionModel
@@ -113,7 +114,7 @@ def test_its_home_is_the_same_in_every_call_and_keeps_clear_of_itself(panda):
 def test_every_solver_that_can_follows_with_seven_joints(panda, name):
     solver = SOLVERS[name]().build(panda)
     trajectory = short(panda).trajectory
-    start = solver.reaching.solve(trajectory.start, panda.home)
+    start = reaching_solver(solver).solve(trajectory.start, panda.home)
     assert start.converged
     attained = tool_path(panda, solver.track(trajectory.poses, start.q))
     assert np.linalg.norm(attained[-1, :3] - trajectory.poses[-1, :3]) < 5e-3

@@ -19,16 +19,16 @@ from pathlib import Path
 from unittest import mock
 
 import numpy as np
-from simbridge.running.live_session import LiveSession
-from simbridge.running.live_setup import live
-from tests.running.live_judgement import arm_violations
 
 from simbridge.errors import SimbridgeError
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.robot import load_robot
 from simbridge.running import runner
 from simbridge.servo.law import ServojLaw
+from simbridge.sessions.session import LiveSession
+from simbridge.sessions.setup import live
 from tests.controllers import realtime_options
+from tests.sessions.live_judgement import arm_violations
 from tests.soak import hostile_solver
 from tests.soak.result import Result
 from tests.soak.station import Station

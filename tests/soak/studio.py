@@ -10,7 +10,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from simbridge.bench.measuring import chromium, free_port
+from tests.chromium import chromium
+from tests.ports import free_port
 
 # Small: a page that is drawn without a graphics card takes a core.
 SIZE = {"width": 640, "height": 480}

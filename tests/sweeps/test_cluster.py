@@ -13,8 +13,8 @@ import time
 import pytest
 
 import simbridge
-from simbridge.bench.measuring import free_port
 from simbridge.sweeps.engine import ClusterUnreachable
+from tests.ports import free_port
 from tests.sweeps.rows import compared
 
 distributed = pytest.importorskip("distributed")

@@ -1,7 +1,7 @@
 """How fast whole runs, processes, recordings of an hour, pages and sweeps are.
 
 The hour repeats one lap of the paper's square on the UR10e, tracked with lag and noise: such numbers hardly compress,
-like those of a real arm. `python -m simbridge.bench.runs RUN` measures such a run in a separate process, whose peak
+like those of a real arm. `python -m benchmarks.runs RUN` measures such a run in a separate process, whose peak
 memory is that of the measurement alone.
 """
 
@@ -21,9 +21,10 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.measuring import medians, peak_memory, process_time, timed
 from simbridge.backends.backend import ArmState
 from simbridge.bench import Row
-from simbridge.bench.measuring import client, medians, peak_memory, process_time, timed
+from simbridge.bench.measuring import client
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.summary import summarize
 from simbridge.files.writing import write_file
@@ -119,7 +120,7 @@ def measure_recording(seconds: float = _HOUR) -> list[Row]:
         path = Path(directory) / "run"
         cost, grown, count = synthetic_run(path, seconds)
         size = (path / "log.mcap").stat().st_size / count
-        with client("simbridge.bench.runs", path) as measured:
+        with client("benchmarks.runs", path) as measured:
             times = json.loads(measured.communicate()[0])
         exported = process_time("-m", "simbridge", "export", str(path), "--to", "csv")
     hour = _HOUR / seconds

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 import numpy as np
 import pinocchio as pin
 
+from benchmarks.measuring import medians, process_time
 from simbridge.bench import Row
-from simbridge.bench.measuring import medians, process_time
 from simbridge.ik.closed_form import ClosedForm
 from simbridge.ik.forward_dynamics import ForwardDynamics, Twin
 from simbridge.ik.kernels.mathematics import mobility
@@ -21,9 +21,9 @@ from simbridge.ik.settings import SOLVERS
 from simbridge.ik.solver import Solver, Target
 from simbridge.robot.kinematics import tool_path
 from simbridge.robot.load import load_robot
-from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.trajectory.shapes import square
+from tests.ik.pinocchio_reference import with_pinocchio
 
 _MANY = 100_000
 _CALLS = 500
@@ -48,7 +48,7 @@ SOLVERS[sys.argv[1]]().build(load_robot("ur10")).step([0.6, 0.2, 0.4, 0.0, 1.0, 
 
 
 def measure() -> list[Row]:
-    """Rows for the table of `simbridge bench`: figure, median, what it is compared to, its value."""
+    """Rows of the table: figure, median, what it is compared to, its value."""
     robot = load_robot("ur10")
     of_arm = (_iteration, _single_step, _many_targets, _experiment_a, _iterative)
     return [*(row for part in of_arm for row in part(robot)), *_starts(), *_closed_form()]
@@ -164,30 +164,3 @@ def _starts() -> list[Row]:
         for title, times, most in (("first start ever", cold, "15.00 s"), ("start with the cache", cached, "1.20 s")):
             rows.append((f"{solver}, {title}", f"{statistics.median(times):.2f} s", "required, below", most))
     return rows
-
-
-def with_pinocchio(robot: Robot, solver: ForwardDynamics, poses: Array, start: Array) -> Array:
-    """The plain algorithm on pinocchio, as fast as possible from Python: Jacobian (and with it the tool's frame), log,
-    the twin's crba, and pinocchio's own sparse factorisation, which is faster than LAPACK."""
-    model = robot.model.copy()
-    twin = solver.twin
-    eye = np.eye(3)
-    for joint in range(1, model.njoints):
-        model.inertias[joint] = pin.Inertia(twin.link_mass, np.zeros(3), twin.link_inertia * eye)
-    at = robot.tool0 * robot.tcp
-    model.inertias[model.njoints - 1] += at.act(pin.Inertia(twin.tool_mass, np.zeros(3), twin.tool_inertia * eye))
-    data, frame = model.createData(), model.getFrameId("tcp")
-    gain, scale = np.array(solver.kp), 0.25 * solver.dt**2
-    error = np.empty(6)
-    q = start.copy()
-    for pose in poses:
-        target = pin.XYZQUATToSE3(pose)
-        for _ in range(solver.iterations):
-            jacobian = pin.computeFrameJacobian(model, data, q, frame, pin.LOCAL_WORLD_ALIGNED)
-            tool = data.oMf[frame]
-            error[:3] = target.translation - tool.translation
-            error[3:] = pin.log3(target.rotation @ tool.rotation.T)
-            pin.crba(model, data, q)
-            pin.cholesky.decompose(model, data)
-            q = q + scale * pin.cholesky.solve(model, data, jacobian.T @ (gain * error))
-    return q

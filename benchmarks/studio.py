@@ -1,7 +1,7 @@
 """The studio in a browser: from a drag to new joint positions, the loop's deadlines, and what it costs at rest.
 
-`python -m simbridge.bench.studio PORT` serves the page in a process of its own, and prints its address; and at the end,
-as JSON, when its loop began each pass and when it sent other joint positions.
+`python -m benchmarks.studio PORT` serves the page in a process of its own, and prints its address;
+and at the end, as JSON, when its loop began each pass and when it sent other joint positions.
 """
 
 from __future__ import annotations
@@ -17,11 +17,13 @@ import numpy as np
 
 from simbridge.bench import Row
 from simbridge.bench.live import missed_share
-from simbridge.bench.measuring import chromium, client, free_port, timer
+from simbridge.bench.measuring import client, timer
 from simbridge.browser.setup import StudioSetup
 from simbridge.browser.studio import TICK, Studio
 from simbridge.lifeline import end_with_parent
 from simbridge.robot.pose import Array
+from tests.chromium import chromium
+from tests.ports import free_port
 
 SIZE = {"width": 1280, "height": 800}
 # How long the goal is dragged, and how often, s; how long the page then rests before and while that is measured.
@@ -42,7 +44,7 @@ def measure() -> list[Row]:
 
 
 def _measure(browser: Any, port: int) -> list[Row]:
-    with client("simbridge.bench.studio", port) as served:
+    with client("benchmarks.studio", port) as served:
         assert served.stdout is not None
         url = served.stdout.readline().strip()
         page = browser.new_page(viewport=SIZE)

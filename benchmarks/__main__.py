@@ -1,0 +1,47 @@
+"""`python -m benchmarks [PART ...]`: measures the parts, and prints one table."""
+
+from __future__ import annotations
+
+import argparse
+import pkgutil
+
+from rich.console import Console
+
+from simbridge.bench import Row
+from simbridge.bench.bench import COLUMNS
+from simbridge.text import table_of
+
+PARTS = {
+    "solvers": "benchmarks.solvers:measure",
+    "run": "benchmarks.runs:measure_run",
+    "startup": "benchmarks.runs:measure_startup",
+    "recording": "benchmarks.runs:measure_recording",
+    "pages": "benchmarks.runs:measure_pages",
+    "sweep": "benchmarks.runs:measure_sweeps",
+    "studio": "benchmarks.studio:measure",
+    "emulator": "benchmarks.emulator:measure",
+}
+"""The parts, and the function that measures each and returns its rows."""
+
+QUICK = ("solvers", "run", "startup")
+"""What is measured unless parts are named: each of the others takes minutes."""
+
+
+def main() -> None:
+    """Measure the parts of the command line."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure simbridge's speed.")
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"{', '.join(PARTS)} (default: {', '.join(QUICK)})")
+    parts = parser.parse_args().parts or QUICK
+    if unknown := set(parts) - set(PARTS):
+        parser.error(f"no such part: {', '.join(sorted(unknown))}")
+
+    console = Console(highlight=False)
+    rows: list[Row] = []
+    for part in parts:
+        with console.status(f"Measuring {part} ..."):
+            rows += pkgutil.resolve_name(PARTS[part])()
+    console.print(table_of(COLUMNS, rows, left=("compared to",)))
+
+
+if __name__ == "__main__":
+    main()
