@@ -166,8 +166,11 @@ class LiveSession:
                     self._end_motion()
                     self._ended_by = self._ending_error(error)
                     self._close_record()
-                    self.before_report()
-                    self._finish(self._directory, self._ended_by, self._report)
+                    try:
+                        self.before_report()
+                    finally:
+                        # Also where nobody reads what it prints, or a device cannot be closed.
+                        self._finish(self._directory, self._ended_by, self._report)
             except SignalReceived as later:
                 # One that had ended the session is known by then.
                 if error is None:

@@ -202,3 +202,18 @@ def test_a_signal_that_ends_a_session_names_its_directory(tmp_path):
 
     assert (caught.value.number, caught.value.cause) == (signal.SIGTERM, "terminated")
     assert caught.value.run_directory == tmp_path / "run"
+
+
+def test_a_session_is_complete_though_its_device_cannot_be_released(tmp_path):
+    def fail():
+        raise BrokenPipeError
+
+    session = simbridge.live("pybullet", robot="ur10e", out=tmp_path / "run", realtime=False)
+    session.before_report = fail
+
+    with pytest.raises(BrokenPipeError), session:
+        session.engage()
+        session.advance(0.02)
+
+    assert json.loads((tmp_path / "run" / "summary.json").read_text())["outcome"] == "completed"
+    assert (tmp_path / "run" / "report.html").is_file()
