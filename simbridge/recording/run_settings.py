@@ -13,6 +13,8 @@ from typing import Annotated, Any, get_type_hints
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from simbridge.errors import LONGEST_VALUE
+from simbridge.quoting import unquoted
 from simbridge.robot import Task
 from simbridge.robot.files import MAX_JOINTS
 
@@ -239,9 +241,11 @@ def check_fields(content: Mapping[str, Any], kind: type) -> None:
 def _refuse_numbers(value: object, name: str = "") -> None:
     """Refuse NaN, and finite numbers that no quantity has, wherever they are; a limit may be infinite."""
     if isinstance(value, float) and math.isnan(value):
-        raise ValueError(f"{name} is not a number")
-    if isinstance(value, float) and math.isfinite(value) and abs(value) > MAX_QUANTITY:
-        raise ValueError(f"{name} is {value:g}; no quantity is larger than {MAX_QUANTITY:g}")
+        raise ValueError(f"{unquoted(name, LONGEST_VALUE)} is not a number")
+    # A whole number of any size is a number of TOML.
+    if isinstance(value, int | float) and MAX_QUANTITY < abs(value) < math.inf:
+        shown = unquoted(value)
+        raise ValueError(f"{unquoted(name, LONGEST_VALUE)} is {shown}; no quantity is larger than {MAX_QUANTITY:g}")
     if isinstance(value, Mapping):
         for key, part in value.items():
             _refuse_numbers(part, f"{name}.{key}" if name else key)
