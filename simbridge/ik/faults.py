@@ -70,7 +70,7 @@ def named_failures(solver: Solver) -> Iterator[None]:
         yield
     except (KeyboardInterrupt, SimbridgeError):
         raise
-    except (Exception, SystemExit) as error:
+    except BaseException as error:  # an exit, or what is no Exception
         if not is_custom(solver):
             raise
         raise solver_failure(solver.name, error, solver.q) from error

@@ -58,7 +58,7 @@ def test_an_answer_that_is_no_posture_is_named_as_the_solvers(tmp_path, fresh, n
     assert f"answer of the solver tests.running.hostile_ik:{name}" in status.error.name
 
 
-@pytest.mark.parametrize("name", ["raises", "leaves"])
+@pytest.mark.parametrize("name", ["raises", "leaves", "cancels"])
 def test_an_exception_is_named_as_the_solvers(tmp_path, fresh, name):
     with session_with(name, tmp_path / "run", realtime=False) as session:
         session.engage()
@@ -79,6 +79,7 @@ def test_an_exception_is_named_as_the_solvers(tmp_path, fresh, name):
         ("many", InvalidParameter),
         ("raises", ForeignSolverError),
         ("leaves", ForeignSolverError),
+        ("cancels", ForeignSolverError),
         ("interrupts", ForeignSolverError),
         ("hangs", StaleState),
         ("dies", ServoProcessLost),
