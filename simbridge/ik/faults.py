@@ -1,4 +1,4 @@
-"""What a custom solver does wrong, named as its own: an exception in it, or an answer that is no joint positions.
+"""Faults of a custom solver, named as its own: an exception in it, or an answer that is no joint positions.
 
 A run and a live session report it by the same errors.
 """

@@ -1,4 +1,4 @@
-"""What simbridge reads back of settings.toml and summary.json: the types of their fields, and a check against them.
+"""Types of the fields that simbridge reads back of settings.toml and summary.json, and a check against them.
 
 A run's files may have been edited by hand. A field that is read has the type given here, or the run is refused with
 the field's name; fields that are only shown may hold anything.
