@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import math
+import os
 import shutil
 
 import msgspec
@@ -147,6 +148,17 @@ def test_a_list_of_runs_shows_it(cli, edited, tmp_path):
     answer = cli("runs", tmp_path)
 
     assert answer.status == 0
+
+
+def test_a_list_of_runs_does_not_wait_for_a_fifo(cli, original, tmp_path):
+    run = shutil.copytree(original, tmp_path / "run")
+    (run / "summary.json").unlink()
+    os.mkfifo(run / "summary.json")
+
+    answer = cli("runs", tmp_path)
+
+    assert answer.status == 0
+    assert "no summary" in answer.out
 
 
 def test_what_is_only_shown_may_be_anything(cli, edited, short_pages):
