@@ -20,6 +20,8 @@ from simbridge.robot.files import MAX_JOINTS
 
 # No quantity of an arm is larger in SI units; a larger one would overflow where it is squared or drawn.
 MAX_QUANTITY = 1e9
+# Of whole numbers, which may be checksums and seeds; the reader of TOML takes larger ones, which no float holds.
+MAX_INTEGER = 2**63
 
 Number = Annotated[float, Meta(ge=-MAX_QUANTITY, le=MAX_QUANTITY)]
 Positive = Annotated[float, Meta(gt=0.0, le=MAX_QUANTITY)]
@@ -242,10 +244,11 @@ def _refuse_numbers(value: object, name: str = "") -> None:
     """Refuse NaN, and finite numbers that no quantity has, wherever they are; a limit may be infinite."""
     if isinstance(value, float) and math.isnan(value):
         raise ValueError(f"{unquoted(name, LONGEST_VALUE)} is not a number")
-    # A whole number of any size is a number of TOML.
-    if isinstance(value, int | float) and MAX_QUANTITY < abs(value) < math.inf:
-        shown = unquoted(value)
-        raise ValueError(f"{unquoted(name, LONGEST_VALUE)} is {shown}; no quantity is larger than {MAX_QUANTITY:g}")
+    if isinstance(value, float) and MAX_QUANTITY < abs(value) < math.inf:
+        reason = f"is {value:g}; no quantity is larger than {MAX_QUANTITY:g}"
+        raise ValueError(f"{unquoted(name, LONGEST_VALUE)} {reason}")
+    if isinstance(value, int) and not -MAX_INTEGER <= value < MAX_INTEGER:
+        raise ValueError(f"{unquoted(name, LONGEST_VALUE)} is {unquoted(value)}, which is no integer of TOML")
     if isinstance(value, Mapping):
         for key, part in value.items():
             _refuse_numbers(part, f"{name}.{key}" if name else key)
