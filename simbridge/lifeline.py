@@ -62,10 +62,10 @@ def end_with_parent(number: int = signal.SIGKILL) -> None:
         number: The signal: one that a process which has something to bring to an end can handle, else SIGKILL.
     """
     # Not left for children of this process: they have a lifeline of their own, or none.
-    place = os.environ.pop(VARIABLE, "")
-    if not place or sys.platform != "linux":
+    pipe_name = os.environ.pop(VARIABLE, "")
+    if not pipe_name or sys.platform != "linux":
         return
-    parent, descriptor = (int(part) for part in place.split(":"))
+    parent, descriptor = (int(part) for part in pipe_name.split(":"))
 
     try:
         # Opened anew, not inherited: the signal belongs to an open file, and each child needs one of its own.

@@ -1,4 +1,4 @@
-"""How far the reading of a large file has come, for whoever shows it."""
+"""Progress of reading a large file, for whoever shows it."""
 
 from __future__ import annotations
 

@@ -129,6 +129,31 @@ def test_an_error_arrives_from_the_loop_as_it_was_raised(kind: type[SimbridgeErr
     assert facts(received) == facts(error)
 
 
+@pytest.mark.parametrize("argument", [lambda: 0, "x" * 1_000_000], ids=["a function", "a long text"])
+def test_an_argument_that_cannot_be_sent_arrives_as_text(argument: object) -> None:
+    facts = error_facts(SimbridgeError(argument))
+
+    received = reconstruct_error(facts)
+
+    assert type(received) is SimbridgeError
+    assert received.args == (as_text(argument),)
+    assert len(json.dumps(facts)) < 100_000
+
+
+class UnsendableError(SimbridgeError):
+    """An error of a user's solver."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise TypeError("cannot be pickled")
+
+
+def test_an_error_that_cannot_be_sent_arrives_as_an_internal_error() -> None:
+    received = reconstruct_error(error_facts(UnsendableError("by a user")))
+
+    assert isinstance(received, InternalError)
+    assert "by a user" in str(received.trace)
+
+
 def test_what_was_not_raised_on_purpose_arrives_as_an_internal_error() -> None:
     received = reconstruct_error(error_facts(ZeroDivisionError("by nobody")))
 

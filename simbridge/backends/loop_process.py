@@ -277,15 +277,19 @@ class Parent:
 
 def error_facts(error: BaseException) -> dict[str, Any]:
     """An error as an event, from which the parent reconstructs it (`reconstruct_error`)."""
-    facts = {"event": "error", "error": type(error).__name__, "trace": "".join(traceback.format_exception(error))}
+    trace = "".join(traceback.format_exception(error))
+    facts = {"event": "error", "error": type(error).__name__, "trace": trace[-MAX_FIELD_BYTES:]}
     if isinstance(error, errors.SimbridgeError):
-        facts["pickled"] = base64.b64encode(_pickled_error(error)).decode()
+        # A class of the user's may fail in any way, and the arm is braked only after this.
+        with contextlib.suppress(Exception):
+            facts["pickled"] = base64.b64encode(_pickled_error(error)).decode()
     return facts
 
 
 def _pickled_error(error: errors.SimbridgeError) -> bytes:
     """The error with all its fields; those that cannot be sent to another process are sent as text."""
     sendable = copy.copy(error)
+    sendable.args = tuple(value if _is_sendable(value) else as_text(value) for value in error.args)
     for name, value in vars(error).items():
         if not _is_sendable(value):
             setattr(sendable, name, as_text(value))

@@ -341,10 +341,10 @@ class ServoLoop:
         self._gap += more
         if self._motion is None or self._feedforward:
             return
-        left = max(1.0 - self._gap / FORGET, 0.0)
+        speed_left = max(1.0 - self._gap / FORGET, 0.0)
         if self._motion.slows_in_gaps:
-            self._slow_down(self._rate_before_gap * left)
-        elif left == 0.0:
+            self._slow_down(self._rate_before_gap * speed_left)
+        elif speed_left == 0.0:
             self._slow_down(0.0)
 
     def _slow_down(self, rate: float) -> None:

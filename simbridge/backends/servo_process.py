@@ -47,6 +47,7 @@ from simbridge.backends.succession import has_corrupt_number
 from simbridge.backends.tool_watch import ToolWatch
 from simbridge.errors import SimbridgeError
 from simbridge.planning.guard import Guard
+from simbridge.quoting import as_text
 from simbridge.robot.pose import Array
 from simbridge.servo.law import ServojLaw
 from simbridge.ur import errors
@@ -290,8 +291,8 @@ class Session:
             try:
                 step()
             except Exception as error:
-                if str(error) != str(failure):
-                    self._parent.report(event="failed", step=name, reason=str(error))
+                if as_text(error) != as_text(failure):
+                    self._parent.report(event="failed", step=name, reason=as_text(error))
         self._on(Event.RESTS)
         program = Program.UNKNOWN if self._link is None else self._link.program
         self._parent.report(event="stopped", program=program.value, **self._missed())

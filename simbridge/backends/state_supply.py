@@ -1,4 +1,4 @@
-"""Whether a controller's states arrive often enough for a motion, measured while it runs.
+"""Measure during a motion whether a controller's states arrive often enough for it.
 
 Setpoints are sent at most 8 ms ahead of the newest state (servo_loop.py). States that arrive in bursts, as through
 Wi-Fi or a tunnel, therefore leave periods in which nothing can be sent. A few extend the motion. Where half of all

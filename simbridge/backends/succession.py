@@ -1,4 +1,4 @@
-"""Which state of a controller can follow another.
+"""Check that a state of a controller can follow the one before.
 
 A corrupt byte or a clock that jumps gives a state that no arm can be in, or not so soon. Such a state must not reach
 the loop that sends setpoints: it reckons with the times and positions of states, and would do so for hours, or for

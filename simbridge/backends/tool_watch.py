@@ -171,7 +171,7 @@ def _quaternion(rotation: Array) -> Array:
 
 
 def _payload_difference(one: Payload, other: Payload) -> tuple[str, str, str] | None:
-    """What differs between two payloads, and both as text; None if nothing that both report does."""
+    """The quantity that differs between two payloads, and both values as text; None if none that both report does."""
     if one.mass is not None and other.mass is not None and abs(one.mass - other.mass) > SAME_MASS:
         return "payload", mass_text(one.mass), mass_text(other.mass)
     # Without a mass, neither its place nor its inertia has an effect.

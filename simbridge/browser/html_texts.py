@@ -21,7 +21,7 @@ STYLE = Markup(
 .studio-text td:not(:first-child), .studio-text th { overflow-wrap: normal }
 </style>"""
 )
-"""How the texts look; each page takes it once."""
+"""Style of the texts; each page takes it once."""
 
 _TEXT = Markup('<div class="studio-text">{}</div>')
 _PARAGRAPH = Markup("<p>{}</p>")

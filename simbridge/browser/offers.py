@@ -1,4 +1,4 @@
-"""What each control of a page offers, and the check that a value from the page is among it.
+"""The values that each control of a page offers, and the check that a value from the page is among them.
 
 A browser's own controls send nothing else; but a page's web socket carries whatever its other end sends, and viser
 hands it on: a dropdown takes any text. What a control offers is therefore noted when it is made, out of the page's
@@ -49,7 +49,7 @@ class EventRefused(Refusal, ValueError):
 
 
 class Offer(Protocol):
-    """What a control offers."""
+    """The values that a control offers."""
 
     @property
     def words(self) -> str:
@@ -160,7 +160,7 @@ def is_finite_number(value: Any) -> bool:
 
 
 def offer_of(handle: Any) -> Offer:
-    """What a handle of viser's offers at present.
+    """The present offer of one of viser's handles.
 
     Raises:
         TypeError: It is a kind of control for which nothing is known; the page may not use it.

@@ -1,4 +1,4 @@
-"""Which of the events that wait for the studio's loop still count.
+"""Drop the waiting events of the studio that later ones replace.
 
 A slider that is moved, or a page that floods, sends more events than the loop can show. Of the values of one control
 only the newest counts, unless something was done in between that depends on an earlier one.
@@ -38,7 +38,7 @@ def without_superseded(events: Sequence[Event]) -> list[Event]:
 
 
 def _control(event: Event) -> Hashable | None:
-    """What an event sets; None if it does more than that."""
+    """The value that an event sets; None if it does more than that."""
     if event.page == BESIDE:
         return None
     if event.name in _STARTERS:

@@ -1,4 +1,4 @@
-"""What pages show of the studio's state, as plain data; the events that they send; and which of the pages drives."""
+"""The studio's state as pages show it, as plain data; the events that they send; and the page that drives."""
 
 from __future__ import annotations
 

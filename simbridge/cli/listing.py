@@ -27,6 +27,7 @@ from simbridge.console import Terminal
 from simbridge.errors import InputFileError, InvalidParameter, NotARun, Refusal, UnknownName
 from simbridge.quoting import shell_quoted
 from simbridge.resources import robot_files, scenario_description, scenario_files
+from simbridge.robot.files import MIB, read_bytes
 from simbridge.sweeps.results_file import as_number, read_rows
 from simbridge.text import counted, millimetres, table_of
 
@@ -245,10 +246,14 @@ def _names(summary: Mapping[str, Any], settings: Path) -> dict[str, str]:
     return {"label": given.get("label", ""), **{name: given.get(name, {}).get("name", "") for name in _NAMES[1:]}}
 
 
+# Bytes of a settings.toml, summary.json or sweep.toml that is looked at.
+MAX_FACTS = 64 * MIB
+
+
 def _decoded(file: Path, decode: Callable[[bytes], Any]) -> Mapping[str, Any]:
     try:
-        found = decode(file.read_bytes())
-    except (OSError, ValueError, RecursionError):
+        found = decode(read_bytes(file, MAX_FACTS))
+    except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 

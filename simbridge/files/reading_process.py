@@ -40,7 +40,7 @@ FAILED = b"!"
 
 @dataclass(frozen=True)
 class Limits:
-    """What a child may use for one answer.
+    """Limits of a child for one answer.
 
     Attributes:
         cpu: Computing time, s.

@@ -65,7 +65,7 @@ class CallableSolver(Solver):
             answer = self._function(q.copy(), target)
         except KeyboardInterrupt:
             raise
-        except (Exception, SystemExit) as error:
+        except BaseException as error:  # an exit, or what is no Exception
             raise solver_failure(self.name, error, q) from error
         return checked_answer(self.name, answer, self.robot.n)
 

@@ -1,4 +1,4 @@
-"""What a custom solver does wrong, named as its own: an exception in it, or an answer that is no joint positions.
+"""Faults of a custom solver, named as its own: an exception in it, or an answer that is no joint positions.
 
 A run and a live session report it by the same errors.
 """
@@ -79,7 +79,7 @@ def named_failures(solver: NamedSolver) -> Iterator[None]:
         yield
     except (KeyboardInterrupt, SimbridgeError):
         raise
-    except (Exception, SystemExit) as error:
+    except BaseException as error:  # an exit, or what is no Exception
         if not is_custom(solver):
             raise
         raise solver_failure(solver.name, error, solver.q) from error

@@ -1,4 +1,4 @@
-"""What simbridge reads back of settings.toml and summary.json: the types of their fields, and a check against them.
+"""Types of the fields that simbridge reads back of settings.toml and summary.json, and a check against them.
 
 A run's files may have been edited by hand. A field that is read has the type given here, or the run is refused with
 the field's name; fields that are only shown may hold anything.
@@ -13,11 +13,15 @@ from typing import Annotated, Any, get_type_hints
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from simbridge.errors import LONGEST_VALUE
+from simbridge.quoting import unquoted
 from simbridge.robot import Task
 from simbridge.robot.parts import MAX_JOINTS
 
 # No quantity of an arm is larger in SI units; a larger one would overflow where it is squared or drawn.
 MAX_QUANTITY = 1e9
+# Of whole numbers, which may be checksums and seeds; the reader of TOML takes larger ones, which no float holds.
+MAX_INTEGER = 2**63
 
 Number = Annotated[float, Meta(ge=-MAX_QUANTITY, le=MAX_QUANTITY)]
 Positive = Annotated[float, Meta(gt=0.0, le=MAX_QUANTITY)]
@@ -239,9 +243,12 @@ def check_fields(content: Mapping[str, Any], kind: type) -> None:
 def _refuse_numbers(value: object, name: str = "") -> None:
     """Refuse NaN, and finite numbers that no quantity has, wherever they are; a limit may be infinite."""
     if isinstance(value, float) and math.isnan(value):
-        raise ValueError(f"{name} is not a number")
-    if isinstance(value, float) and math.isfinite(value) and abs(value) > MAX_QUANTITY:
-        raise ValueError(f"{name} is {value:g}; no quantity is larger than {MAX_QUANTITY:g}")
+        raise ValueError(f"{unquoted(name, LONGEST_VALUE)} is not a number")
+    if isinstance(value, float) and MAX_QUANTITY < abs(value) < math.inf:
+        reason = f"is {value:g}; no quantity is larger than {MAX_QUANTITY:g}"
+        raise ValueError(f"{unquoted(name, LONGEST_VALUE)} {reason}")
+    if isinstance(value, int) and not -MAX_INTEGER <= value < MAX_INTEGER:
+        raise ValueError(f"{unquoted(name, LONGEST_VALUE)} is {unquoted(value)}, which is no integer of TOML")
     if isinstance(value, Mapping):
         for key, part in value.items():
             _refuse_numbers(part, f"{name}.{key}" if name else key)

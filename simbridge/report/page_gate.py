@@ -1,4 +1,4 @@
-"""Who may open a page that simbridge serves, and its web socket: the rules, as a function of a request.
+"""Rules for access to the pages that simbridge serves, and to their web sockets, as a function of a request.
 
 A page in a browser is not the only client of a port on this computer. Every site that the user visits may open a web
 socket to it, and a site whose name is made to point to 127.0.0.1 may read its pages, too. Three rules keep them out:
@@ -42,7 +42,7 @@ class PageGate:
     token: str = field(default_factory=new_token, repr=False)
 
     def refusal(self, path: str, hosts: Sequence[str], origins: Sequence[str]) -> str:
-        """Why a request is refused, as a sentence; "" if it is not.
+        """The reason why a request is refused, as a sentence; "" if it is not.
 
         Args:
             path: Of the request, as it was sent.

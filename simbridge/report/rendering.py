@@ -68,12 +68,14 @@ def with_heads(rows: str, heads: Sequence[str], groups: Sequence[tuple[str, int]
 
 def link(path: str) -> str:
     """Return the address of a file below the page's directory; no path makes it an address elsewhere, or script."""
-    return quote(path.lstrip("/"))
+    return quote(path.lstrip("/"), errors="surrogateescape")
 
 
 def render(template: str, **content: Any) -> str:
-    """A page; every text in `content` that is not `Markup` is escaped."""
-    return _environment().get_template(template).render(content)
+    """A page; every text in `content` that is not `Markup` is escaped, and what UTF-8 cannot hold is shown as \\xff."""
+    page = _environment().get_template(template).render(content)
+    # Bytes of a file name that are no text.
+    return page.encode(errors="backslashreplace").decode()
 
 
 @cache

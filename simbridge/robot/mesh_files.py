@@ -91,7 +91,7 @@ def _ask(file: Path, fields: dict[str, Any], data: bytes) -> tuple[dict[str, Any
 
 
 def points_fault(points: Array) -> str | None:
-    """Why points (V, 3), m, of a mesh in its link cannot be drawn or checked, as a clause; None if they can.
+    """The reason, as a clause, why points (V, 3), m, of a mesh cannot be drawn or checked; None if they can.
 
     Points in one plane are no fault: they are a thin plate.
     """

@@ -1,4 +1,4 @@
-"""How an arm looks: its shapes as plain values, and its meshes, simplified for views."""
+"""The shapes of an arm as plain values, and its meshes, simplified for views."""
 
 from __future__ import annotations
 

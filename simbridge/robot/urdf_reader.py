@@ -318,7 +318,7 @@ class _Bodies:
         return Mesh(file, (x, y, z), at, hull, color)
 
     def _describe_missing(self, reference: str) -> str:
-        """What is said of a mesh whose file is not found."""
+        """The message about a mesh whose file is not found."""
         package = reference.partition("://")[2].partition("/")[0]
         directory = self._packages.named.get(package)
         where = f" in {directory}, as --package says" if directory else ""

@@ -56,7 +56,7 @@ def expand_xacro(path: Path, text: str, packages: Packages, arguments: Mapping[s
 
 
 def _own_directories(path: Path) -> Iterator[Path]:
-    """What a file may read around itself: its package, or without one its directory and the one above."""
+    """The directories that a file may read around itself: its package, else its own directory and the one above."""
     # The file's name may be a link, as in an installed workspace: both places count.
     for file in (Path(os.path.abspath(path)), path.resolve()):
         package = next((folder for folder in file.parents if (folder / PACKAGE_FILE).is_file()), None)
@@ -70,7 +70,7 @@ def _own_directories(path: Path) -> Iterator[Path]:
 
 
 def _configured_directories(packages: Packages, arguments: Mapping[str, str]) -> Iterator[Path]:
-    """What the user lets a file read: packages, and paths among the arguments."""
+    """The directories that the user lets a file read: packages, and paths among the arguments."""
     yield from packages.named.values()
     yield from search_path()
     for value in arguments.values():
@@ -79,7 +79,7 @@ def _configured_directories(packages: Packages, arguments: Mapping[str, str]) ->
 
 
 def _missing_packages(names: Sequence[str], text: str, packages: Packages) -> str:
-    """What is said of packages that were not found, those that the file itself names included."""
+    """The message about packages that were not found, those that the file itself names included."""
     # xacro ends at the first one: the others are looked for here.
     without_comments = re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)
     others = re.findall(r"\$\(find ([\w.-]+)\)", without_comments)

@@ -249,7 +249,7 @@ def _is_memory(error: BaseException) -> bool:
 
 
 def _refusal(error: BaseException | None, missing: list[str], reads: Reads) -> dict[str, Any]:
-    """Why it cannot be expanded: the packages that are missing, the file that is not read, or what xacro says."""
+    """The reason why it cannot be expanded: missing packages, a file that is not read, or xacro's own message."""
     if missing:
         return {"missing": missing}
     if reads.refused:

@@ -5,9 +5,10 @@ settings.toml records everything that a run was resolved to, enough to repeat it
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, is_dataclass, replace
 from importlib import metadata
 from pathlib import Path
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 
 from simbridge.backends import SIMULATION, backend_class
 from simbridge.backends.backend import Capabilities
-from simbridge.errors import InvalidParameter
+from simbridge.errors import LONGEST_VALUE, InvalidParameter, NotARun
 from simbridge.ik.callable_solver import CallableSolver, RecordedSolver, StepFunction, named_solver
 from simbridge.ik.settings import SOLVERS, SolverParameters, check_solver, is_function, resolved
 from simbridge.ik.solver import Solver
@@ -28,6 +29,7 @@ from simbridge.planning.options import Options, StartChoice
 from simbridge.planning.plan import Plan
 from simbridge.planning.planner import plan_or_suggestion
 from simbridge.planning.scenario import Scenario, load_scenario
+from simbridge.quoting import unquoted
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.robot.calibration_file import KinematicsSummary, kinematics_settings, kinematics_summary
 from simbridge.robot.cell import cell_values
@@ -275,11 +277,28 @@ def replayed(
         raise InvalidParameter("plan", options.plan, "made from the same home (--home)")
     options = replace(options, speed_scale=made["speed_scale"], hold=made["hold"], on_limits=made["on_limits"])
     if "sampling" in made:
-        options = replace(options, sampling=Sampling(**made["sampling"]))
+        with _naming_table(run, "scenario.sampling"):
+            options = replace(options, sampling=Sampling(**made["sampling"]))
     recorded = settings["solver"]
     if solver is None and recorded["name"] not in SOLVERS:
         solver = RecordedSolver(robot, recorded)
-    return plan, solver or named_solver(robot, recorded["name"], recorded["parameters"]), options
+    if solver is None:
+        with _naming_table(run, "solver.parameters"):
+            solver = SOLVERS[recorded["name"]](**recorded["parameters"]).build(robot)
+    return plan, solver, options
+
+
+@contextlib.contextmanager
+def _naming_table(run: RunDirectory, table: str) -> Iterator[None]:
+    """Within the block, what is made of a table of settings.toml that was edited is refused by the table's name.
+
+    Raises:
+        NotARun: The table has a field that there is not, or one of another type, or a number that no float holds.
+    """
+    try:
+        yield
+    except (TypeError, AttributeError, OverflowError) as error:
+        raise NotARun(run.path, "settings.toml", f"its table [{table}]: {unquoted(error, LONGEST_VALUE)}") from None
 
 
 def _alike(one: NDArray[np.float64], other: NDArray[np.float64]) -> bool:

@@ -167,8 +167,11 @@ class LiveSession:
                     self._end_motion()
                     self._ended_by = self._ending_error(error)
                     self._close_record()
-                    self.before_report()
-                    self._finish(self._directory, self._ended_by, self._report)
+                    try:
+                        self.before_report()
+                    finally:
+                        # Also where nobody reads what it prints, or a device cannot be closed.
+                        self._finish(self._directory, self._ended_by, self._report)
             except SignalReceived as later:
                 # One that had ended the session is known by then.
                 if error is None:
@@ -202,7 +205,7 @@ class LiveSession:
             self._recorder.close()
 
     def _ending_error(self, error: BaseException | None) -> BaseException | None:
-        """What ended the session early, or stopped the arm last, or did so while the session was being ended."""
+        """The error that ended the session early, or stopped the arm last, also while the session was being ended."""
         known = self._failure or self._error
         if known is None and (error is None or is_interrupt(error)):
             words = "" if error is None else f"The session was {ended_words(error)}."
@@ -409,7 +412,7 @@ class LiveSession:
         return LiveStatus(last.phase.shown, causes, last.rate, latency, age, error)
 
     def _standstill(self, last: Period) -> Cause | None:
-        """Where the loop has not gone on from its last period: in its solver, or for another reason, and for how long.
+        """The standstill of a loop that has not gone on from its last period, in its solver or for another reason.
 
         The process may be halted, or does not get to run. A loop that has not begun, as while it compiles, has no last
         period.

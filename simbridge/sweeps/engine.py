@@ -23,7 +23,7 @@ AHEAD = 4
 PATIENCE = 10.0
 """How long a scheduler may take to answer, s."""
 WORKER_PATIENCE = 60.0
-"""How long the workers of a cluster may take for their first answer, s: they load simbridge for it."""
+"""Time that the workers of a cluster have for their first answer, s: they load simbridge for it."""
 LOOK = 2.0
 """How often it is looked whether results can still come, s."""
 TWICE = 2

@@ -261,7 +261,7 @@ class Results:
 
 
 def _no_number(cell: str) -> str:
-    """Why a cell cannot be read that should be a number."""
+    """The reason why a cell that should be a number cannot be read."""
     reason = f"{quoted(cell)} is not a number"
     if is_number(cell.replace(",", ".", 1)):
         return f"{reason}; write it with a decimal point"

@@ -53,11 +53,15 @@ def as_number(cell: str) -> float:
 
 
 def encode_row(cells: Iterable[object]) -> bytes:
-    """A row as a line of the file; line breaks within cells become blanks."""
+    """A row as a line of the file, which `read_rows` reads whatever its cells hold.
+
+    Line breaks within cells become blanks. Null characters and halves of characters, such as bytes of a file name that
+    are no text, become escapes.
+    """
     protected = (protect(str(cell)) for cell in cells)
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerow([" ".join(cell.splitlines()) for cell in protected])
-    return text.getvalue().encode()
+    return text.getvalue().replace("\0", "\\x00").encode(errors="backslashreplace")
 
 
 def decode_rows(lines: Iterable[bytes]) -> Iterator[list[str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import math
+import os
 import shutil
 
 import msgspec
@@ -112,12 +113,52 @@ def test_other_commands_refuse_it_too(cli, edited, original, command, tmp_path, 
     assert "settings.toml" in answer.message
 
 
+@pytest.mark.parametrize(
+    ("keys", "value"),
+    [
+        (["solver", "parameters", "mine"], 1.0),
+        (["solver", "parameters", "task"], [[1.0]]),
+        (["scenario", "sampling"], {"mine": 1.0}),
+        (["scenario", "sampling"], {"rate": "often"}),
+    ],
+)
+def test_a_replay_refuses_a_setting_that_there_is_not(cli, edited, keys, value, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    answer = cli("run", "step", "--plan", edited("settings.toml", keys, value))
+
+    assert answer.status == 2
+    assert f"settings.toml: its table [{'.'.join(keys[:2])}]" in answer.message
+
+
+@pytest.mark.parametrize("value", [math.nan, 10**400])
+def test_a_long_name_is_shortened_in_the_refusal(original, value):
+    settings = msgspec.toml.decode((original / "settings.toml").read_text())
+    settings["scenario"]["k" * 100_000] = value
+
+    with pytest.raises(ValueError, match=r"scenario\.k") as refusal:
+        check_complete(settings)
+
+    assert len(str(refusal.value)) < 1000
+
+
 def test_a_list_of_runs_shows_it(cli, edited, tmp_path):
     edited("summary.json", ["tracking_error"], 5)
 
     answer = cli("runs", tmp_path)
 
     assert answer.status == 0
+
+
+def test_a_list_of_runs_does_not_wait_for_a_fifo(cli, original, tmp_path):
+    run = shutil.copytree(original, tmp_path / "run")
+    (run / "summary.json").unlink()
+    os.mkfifo(run / "summary.json")
+
+    answer = cli("runs", tmp_path)
+
+    assert answer.status == 0
+    assert "no summary" in answer.out
 
 
 def test_what_is_only_shown_may_be_anything(cli, edited, short_pages):

@@ -46,6 +46,14 @@ def interrupting(q: Any) -> Any:
     raise KeyboardInterrupt
 
 
+class Cancelled(BaseException):
+    """Not an Exception, like asyncio.CancelledError."""
+
+
+def cancelling(q: Any) -> Any:
+    raise Cancelled
+
+
 def hanging(q: Any) -> Any:
     while True:
         time.sleep(0.01)
@@ -61,6 +69,7 @@ nothing = answer(lambda q: None)
 many = answer(lambda q: np.zeros(10**6))
 raises = answer(failing)
 interrupts = answer(interrupting)
+cancels = answer(cancelling)
 leaves = answer(lambda q: sys.exit(5))
 dies = answer(lambda q: os._exit(7))
 hangs = answer(hanging)

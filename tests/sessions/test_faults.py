@@ -58,7 +58,7 @@ def test_an_answer_that_is_no_posture_is_named_as_the_solvers(tmp_path, fresh, n
     assert f"answer of the solver tests.sessions.hostile_ik:{name}" in status.error.name
 
 
-@pytest.mark.parametrize("name", ["raises", "leaves"])
+@pytest.mark.parametrize("name", ["raises", "leaves", "cancels"])
 def test_an_exception_is_named_as_the_solvers(tmp_path, fresh, name):
     with session_with(name, tmp_path / "run", realtime=False) as session:
         session.engage()
@@ -79,6 +79,7 @@ def test_an_exception_is_named_as_the_solvers(tmp_path, fresh, name):
         ("many", InvalidParameter),
         ("raises", ForeignSolverError),
         ("leaves", ForeignSolverError),
+        ("cancels", ForeignSolverError),
         ("interrupts", ForeignSolverError),
         ("hangs", StaleState),
         ("dies", ServoProcessLost),
@@ -202,3 +203,18 @@ def test_a_signal_that_ends_a_session_names_its_directory(tmp_path):
 
     assert (caught.value.number, caught.value.cause) == (signal.SIGTERM, "terminated")
     assert caught.value.run_directory == tmp_path / "run"
+
+
+def test_a_session_is_complete_though_its_device_cannot_be_released(tmp_path):
+    def fail():
+        raise BrokenPipeError
+
+    session = simbridge.live("pybullet", robot="ur10e", out=tmp_path / "run", realtime=False)
+    session.before_report = fail
+
+    with pytest.raises(BrokenPipeError), session:
+        session.engage()
+        session.advance(0.02)
+
+    assert json.loads((tmp_path / "run" / "summary.json").read_text())["outcome"] == "completed"
+    assert (tmp_path / "run" / "report.html").is_file()

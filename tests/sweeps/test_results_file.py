@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from simbridge.errors import InputFileError
 from simbridge.sweeps.grid import Point, read_points
 from simbridge.sweeps.results import Result, Results
-from simbridge.sweeps.results_file import MAX_LINE, decode_rows, encode_row, protect, unprotect
+from simbridge.sweeps.results_file import MAX_LINE, decode_rows, encode_row, protect, read_rows, unprotect
 
 FIRST_POINT = "0123456789abcdef"
 SECOND_POINT = "fedcba9876543210"
@@ -150,6 +150,18 @@ def test_a_line_without_its_end_is_dropped(results_file, end):
     results_file.write_bytes(results_file.read_bytes() + end)
 
     assert Results(results_file).rows() == before
+
+
+@pytest.mark.parametrize(
+    ("reason", "shown"), [("a\0b", "a\\x00b"), ("a\udcffb", "a\\udcffb")], ids=["null character", "byte of a file name"]
+)
+def test_what_a_file_cannot_hold_is_written_as_an_escape(tmp_path, reason, shown):
+    path = tmp_path / "results.csv"
+    path.write_bytes(encode_row(["identity", "reason"]) + encode_row([FIRST_POINT, reason]))
+
+    rows = list(read_rows(path))
+
+    assert rows[1] == (2, [FIRST_POINT, shown])
 
 
 # What changes the content.

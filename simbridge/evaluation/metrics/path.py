@@ -199,7 +199,7 @@ def _nearest_places(
 
 
 def _count_far_pieces(blocks: BlockBounds, point: Point, piece: int, way: int, distance: float) -> int:
-    """How many pieces from this one on, forwards (way 1) or backwards (-1), are known to be no nearer than a distance.
+    """Count the pieces from this one on, forwards (way 1) or backwards (-1), that are no nearer than a distance.
 
     They are those of the largest block that begins, or ends, at the piece and whose box is as far away.
     """
