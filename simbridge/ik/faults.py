@@ -16,6 +16,7 @@ from simbridge.errors import ForeignSolverError, SimbridgeError
 from simbridge.ik.targets import MAX_JOINT, checked_joints
 from simbridge.quoting import as_text
 from simbridge.robot.pose import Array
+from simbridge.robot.robot import Robot
 
 # An exception of foreign code may have any number of characters; so many are shown.
 MAX_TEXT = 500
@@ -23,6 +24,8 @@ MAX_TEXT = 500
 
 class NamedSolver(Protocol):
     """What is needed of a solver to name it in an error."""
+
+    robot: Robot
 
     @property
     def name(self) -> str:
