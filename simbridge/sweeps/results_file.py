@@ -73,7 +73,8 @@ def decode_rows(lines: Iterable[bytes]) -> Iterator[list[str]]:
 def read_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
     """Read the rows of a file, the header first, each with the number of its line.
 
-    Rows without content are left out, and so is a last one that a power cut has left unfinished.
+    Rows without content are left out, and so is a last one without a line end, which a power cut may have left
+    unfinished.
 
     Raises:
         InputFileError: The file cannot be read, is not text in UTF-8, or is no table; or a row has more or fewer cells
@@ -96,9 +97,10 @@ def read_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
 
             if not any(cell.strip() for cell in cells):
                 continue
-            width = width or len(cells)
-            if lines.is_cut and len(cells) < width:
+            if lines.is_cut and width is not None:
+                # The last cell may lack digits, and would still be a number.
                 return
+            width = width or len(cells)
             if len(cells) != width:
                 reason = f"the row {cells[0]} has {len(cells)} cells, and the header {width}: it was edited"
                 raise InputFileError(path, reason, line=first_line)
