@@ -25,9 +25,9 @@ from rich.table import Table
 
 from simbridge.console import Terminal
 from simbridge.errors import InputFileError, InvalidParameter, NotARun, Refusal, UnknownName
+from simbridge.files.reading import MIB, read_bytes
 from simbridge.quoting import shell_quoted
 from simbridge.resources import robot_files, scenario_description, scenario_files
-from simbridge.robot.files import MIB, read_bytes
 from simbridge.sweeps.results_file import as_number, read_rows
 from simbridge.text import counted, millimetres, table_of
 
