@@ -62,7 +62,7 @@ def is_custom(solver: Solver) -> bool:
 
 @contextlib.contextmanager
 def named_failures(solver: Solver) -> Iterator[None]:
-    """Within the block, what a custom solver raises is a `ForeignSolverError` that names it; its exit, too.
+    """Within the block, whatever a custom solver raises is a `ForeignSolverError` that names it; its exit, too.
 
     Ctrl-C passes. An error of simbridge passes as well: the solver was given something wrong, or has named itself.
     """
