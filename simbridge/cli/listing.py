@@ -39,6 +39,8 @@ COLUMNS = (*_NAMES, "error", "outcome", "age")
 """What a run is listed and sorted by."""
 # Left out of a table that is too wide, in this order; and how much of the width is for the names of runs.
 _LEFT_OUT, _NAME_WIDTH = ("solver", "scenario", "robot", "label"), 18
+# Of a settings.toml, sweep.toml or summary.json, bytes.
+MAX_FACTS_BYTES = 64 * MIB
 _UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
 
 
@@ -98,6 +100,13 @@ class Listed:
     names: Mapping[str, str] = field(default_factory=dict)
     error: float | None = None
     outcome: str = "no summary"
+
+    def __post_init__(self) -> None:
+        """Refuse values of other types, as edited files may have them, with TypeError."""
+        if not all(isinstance(name, str) for name in self.names.values()):
+            raise TypeError("a name is not a text")
+        if self.error is not None and not math.isfinite(self.error):
+            raise TypeError("the error is not finite")
 
     def shown(self, column: str) -> str:
         """The cell of a column, or the kind."""
@@ -194,7 +203,7 @@ def _listed(folder: Path) -> Iterator[Listed]:
                 yield _repeats(path, numbered)
             elif (path / "sweep.toml").is_file():
                 yield _sweep(path)
-        except (TypeError, LookupError, AttributeError, ValueError):
+        except (TypeError, LookupError, AttributeError, ValueError, ArithmeticError):
             # The files are of these names, and of another program.
             yield Listed(path, "run", path.stat().st_mtime, outcome="not readable")
 
@@ -246,14 +255,10 @@ def _names(summary: Mapping[str, Any], settings: Path) -> dict[str, str]:
     return {"label": given.get("label", ""), **{name: given.get(name, {}).get("name", "") for name in _NAMES[1:]}}
 
 
-# Bytes of a settings.toml, summary.json or sweep.toml that is looked at.
-MAX_FACTS = 64 * MIB
-
-
 def _decoded(file: Path, decode: Callable[[bytes], Any]) -> Mapping[str, Any]:
     try:
-        found = decode(read_bytes(file, MAX_FACTS))
-    except (ValueError, RecursionError):
+        found = decode(read_bytes(file, MAX_FACTS_BYTES))
+    except (InputFileError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 

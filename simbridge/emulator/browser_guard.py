@@ -27,16 +27,20 @@ def is_browser_request(beginning: bytes) -> bool | None:
         beginning: All bytes of the connection so far, however many.
 
     Returns:
-        None while more bytes are needed to say so; there is no complete line among them then.
+        None while more bytes are needed to say so; there is no complete line among them then, except empty ones.
     """
     if beginning.startswith(_TLS):
         return True
-    line, newline, _ = beginning.partition(b"\n")
-    method, _, rest = line.partition(b" ")
-    _target, _, version = rest.partition(b" ")
-
     if _TLS.startswith(beginning):
         return None
+    # Servers of HTTP skip empty lines in front of a request, and some clients send them.
+    line, newline, _ = beginning.lstrip(b"\r\n").partition(b"\n")
+    if not line:
+        return None
+    method, _, rest = line.partition(b" ")
+    _target, _, version = rest.partition(b" ")
+    version = version.upper()
+
     if _METHOD.fullmatch(method) is None:
         return False
     if version.startswith(_VERSION):
@@ -61,7 +65,7 @@ class BrowserGuard:
     def check(self, data: bytes) -> None:
         """Look at what a client has sent, before it is carried out.
 
-        Incomplete lines may be passed on while it is undecided: no server acts on them.
+        Incomplete and empty lines may be passed on while it is undecided: no server acts on them.
 
         Raises:
             ProtocolViolation: The client is a browser, and must be disconnected.

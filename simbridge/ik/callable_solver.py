@@ -15,6 +15,7 @@ from simbridge.ik.faults import checked_answer, solver_failure
 from simbridge.ik.settings import SOLVERS, check_solver, is_function
 from simbridge.ik.solver import Solver
 from simbridge.ik.targets import residual, task_of
+from simbridge.quoting import as_text
 from simbridge.resources import importing_from, load_script
 from simbridge.robot.kinematics import tool_path
 from simbridge.robot.pose import Array
@@ -127,12 +128,12 @@ def function_named(name: str, what: str = "solver", takes: str = "joint position
         else:
             with importing_from(""):
                 module = importlib.import_module(place)
-    except SimbridgeError:
+    except (KeyboardInterrupt, SimbridgeError):
         raise
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
         if isinstance(error, FileNotFoundError) and error.filename == place:
             raise ForeignSolverError(place, "cannot be used: there is no such file", what=what) from error
-        reason = f"cannot be used: importing {place} failed with {type(error).__name__}: {error}"
+        reason = f"cannot be used: importing {place} failed with {type(error).__name__}: {as_text(error)}"
         raise ForeignSolverError(name, reason, what=what) from error
     try:
         found = reduce(getattr, path.split("."), cast(Any, module))

@@ -74,7 +74,7 @@ def is_custom(solver: NamedSolver) -> bool:
 
 @contextlib.contextmanager
 def named_failures(solver: NamedSolver) -> Iterator[None]:
-    """Within the block, what a custom solver raises is a `ForeignSolverError` that names it; its exit, too.
+    """Within the block, whatever a custom solver raises is a `ForeignSolverError` that names it; its exit, too.
 
     Ctrl-C passes. An error of simbridge passes as well: the solver was given something wrong, or has named itself.
     """

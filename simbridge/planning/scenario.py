@@ -15,7 +15,7 @@ import numpy as np
 from simbridge.errors import InputFileError, InvalidParameter, ScenarioError, UnknownName
 from simbridge.ik.settings import SOLVERS, ForwardDynamicsParameters, SolverParameters
 from simbridge.planning.plan import OnLimits
-from simbridge.quoting import shell_quoted
+from simbridge.quoting import as_text, shell_quoted
 from simbridge.resources import importing_from, load_script, scenario_files
 from simbridge.robot.kinematics import tool_path
 from simbridge.robot.pose import quaternions
@@ -167,7 +167,9 @@ def _from_script(path: Path, robot: Robot) -> Scenario:
             build = getattr(load_script(path, name), "scenario", None)
             if callable(build):
                 made = build(robot)
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         raise _script_error(path, error) from error
     finally:
         sys.modules.pop(name, None)
@@ -191,7 +193,7 @@ def _script_error(path: Path, error: BaseException) -> ScenarioError:
     location = os.path.abspath(path)
     inside = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == location]
     line = inside[-1].lineno if inside else None
-    reason = str(error)
+    reason = as_text(error)
     if isinstance(error, SyntaxError):
         reason = error.msg
         if error.filename == location:

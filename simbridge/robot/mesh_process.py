@@ -7,11 +7,15 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from typing import Any
 
 import numpy as np
 
 from simbridge.files.reading_process import serve
+
+# A number of COLLADA that is none, in one of its arrays.
+_NAN = re.compile(rb"<(?:\w+:)?float_array[^>]*>[^<]*(?<![^\s>])[+-]?nan\b", re.IGNORECASE)
 
 
 def answer(request: bytes) -> bytes:
@@ -30,6 +34,9 @@ def _answer_mesh(kind: str, data: bytes) -> bytes:
 
     if kind not in trimesh.available_formats():
         return _refusal(f"meshes are read from files such as .stl, .obj and .dae, not from .{kind}")
+    if kind == "dae" and _NAN.search(data):
+        # pycollada would read zeros in their place.
+        return _refusal("it has vertices that are not finite")
     logging.getLogger("trimesh").setLevel(logging.CRITICAL)
     stream = trimesh.util.wrap_as_stream(data)
     scene = trimesh.load_scene(stream, file_type=kind, process=False, skip_materials=True)

@@ -91,6 +91,31 @@ def test_what_cannot_be_read_is_listed_with_what_is_known_of_it(cli, here):
     assert (found["hand"]["outcome"], found["hand"]["robot"]) == ("no summary", "ur10e")
 
 
+@pytest.mark.parametrize(
+    "summary",
+    [
+        {"scenario": 5},
+        {"scenario": "s", "label": ["a"]},
+        {"scenario": "s", "tracking_error": {"position_m": {"rms": "x"}}},
+        {"scenario": "s", "tracking_error": {"position_m": {"rms": {}}}},
+    ],
+)
+def test_a_summary_with_values_of_other_types_is_not_readable(cli, here, summary):
+    (here / "runs/hand/summary.json").write_text(json.dumps(summary))
+
+    assert listed(cli)["hand"]["outcome"] == "not readable"
+    assert "not readable" in cli("runs").out
+
+
+@pytest.mark.parametrize("name", ["hand/summary.json", "swept/results.csv"])
+def test_a_fifo_in_place_of_a_file_is_not_waited_for(cli, here, name):
+    file = here / "runs" / name
+    file.unlink(missing_ok=True)
+    os.mkfifo(file)
+
+    assert file.parent.name in listed(cli)
+
+
 def test_a_label_is_in_settings_summary_list_report_and_comparison(cli, line, line_run, tmp_path):
     out = tmp_path / "out"
     assert cli("run", line, "--label", "stiff [gripper]", "--out", out).status == 0

@@ -44,6 +44,21 @@ def test_a_function_is_stepped_and_tracked_as_any_solver():
     assert solver.name == "newton"
 
 
+class OwnEnd(BaseException):
+    """What a solver may raise that is no Exception."""
+
+
+@pytest.mark.parametrize("error", [OwnEnd, GeneratorExit, SystemExit])
+def test_any_exception_but_ctrl_c_is_named_as_the_functions(error):
+    def failing(q, target):
+        raise error
+
+    solver = CallableSolver(UR10, failing)
+
+    with pytest.raises(ForeignSolverError, match=error.__name__):
+        solver.track(SMALL.poses[:2], UR10.home)
+
+
 def test_a_function_runs_a_scenario_and_its_name_is_recorded(tmp_path):
     run = simbridge.run(simbridge.Scenario(SMALL, name="small"), solver=newton, out=tmp_path / "run")
     assert run.summary["solver"] == "newton"

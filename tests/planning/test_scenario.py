@@ -110,6 +110,8 @@ def test_a_path_that_leads_nowhere_is_no_unknown_name(path, tmp_path, monkeypatc
         ("def scenario(robot):\n    helper()\n\ndef helper():\n    return 1 / 0\n", 5, "ZeroDivisionError"),
         ("import sys\ndef scenario(robot):\n    sys.exit(0)\n", 3, "SystemExit: 0"),
         ("def scenario(robot):\n    raise MemoryError\n", 2, "MemoryError"),
+        ("class Own(BaseException): ...\n\nraise Own('x')\n", 3, "Own: x"),
+        ("class Own(Exception):\n    __str__ = None\nraise Own\n", 3, "Own: of type Own"),
         (GOOD.replace("0.1", "-1"), 6, "InvalidParameter: The side is -1; it must be a positive number"),
         (GOOD.replace("square(side=0.1)", "None"), 6, "trajectory is None; it must be a simbridge.Trajectory"),
         (GOOD.replace("0.1)", "0.1), hold='cubic'"), 6, "it must be linear or zero-order"),

@@ -150,6 +150,29 @@ HOSTILE = {
 }
 
 
+COLLADA = """<COLLADA xmlns="http://www.collada.org/2005/11/COLLADASchema" version="1.4.1"><library_geometries>
+<geometry id="g"><mesh><source id="s"><float_array id="a" count="9">0 0 0 1 0 0 0 1 NUMBER</float_array>
+<technique_common><accessor source="#a" count="3" stride="3"><param name="X" type="float"/>
+<param name="Y" type="float"/><param name="Z" type="float"/></accessor></technique_common></source>
+<vertices id="v"><input semantic="POSITION" source="#s"/></vertices><triangles count="1">
+<input semantic="VERTEX" source="#v" offset="0"/><p>0 1 2</p></triangles></mesh></geometry></library_geometries>
+<library_visual_scenes><visual_scene id="w"><node id="nan"><instance_geometry url="#g"/></node></visual_scene>
+</library_visual_scenes><scene><instance_visual_scene url="#w"/></scene></COLLADA>"""
+
+
+@pytest.mark.parametrize("number", ["nan", "NaN", "-nan"])
+def test_nan_in_collada_is_not_read_as_zero(number, tmp_path):
+    with pytest.raises(InputFileError, match="not finite"), reading_meshes():
+        read_urdf(arm(tmp_path, COLLADA.replace("NUMBER", number).encode(), name="part.dae"))
+
+
+def test_collada_of_finite_numbers_is_read(tmp_path):
+    with reading_meshes():
+        (mesh,) = read_urdf(arm(tmp_path, COLLADA.replace("NUMBER", "0").encode(), name="part.dae")).links[0].meshes
+
+    assert np.ptp(mesh.hull, axis=0) == pytest.approx([1.0, 1.0, 1e-3])
+
+
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_file_is_refused_by_name(name, tmp_path):
     with pytest.raises(InputFileError, match=name), reading_meshes():
