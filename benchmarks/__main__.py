@@ -29,8 +29,12 @@ QUICK = ("solvers", "run", "startup")
 
 def main() -> None:
     """Measure the parts of the command line."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure simbridge's speed.")
-    parser.add_argument("parts", nargs="*", metavar="PART", help=f"{', '.join(PARTS)} (default: {', '.join(QUICK)})")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks", description="Measure simbridge's speed."
+    )
+    parser.add_argument(
+        "parts", nargs="*", metavar="PART", help=f"{', '.join(PARTS)} (default: {', '.join(QUICK)})"
+    )
     parts = parser.parse_args().parts or QUICK
     if unknown := set(parts) - set(PARTS):
         parser.error(f"no such part: {', '.join(sorted(unknown))}")

@@ -62,7 +62,10 @@ def measure(seconds: float = SECONDS, hostile_seconds: float = HOSTILE_SECONDS) 
         ("servoJ", seconds, _streaming),
         ("hostile load", hostile_seconds, _counting),
     ):
-        with Emulator("ur10e", polyscope="5.12", host=HOST) as controller, other_client(HOST, duration) as other:
+        with (
+            Emulator("ur10e", polyscope="5.12", host=HOST) as controller,
+            other_client(HOST, duration) as other,
+        ):
             before = len(controller.do("timing")["work"])
             if other_client is _counting:
                 _attack(duration)
@@ -71,19 +74,46 @@ def measure(seconds: float = SECONDS, hostile_seconds: float = HOSTILE_SECONDS) 
         period, work = (1e3 * np.array(timing[name][before:]) for name in ("period", "work"))
         rows += [
             (f"ticks, {title}: rate", f"{1e3 / period.mean():.2f} Hz", "e-Series", "500.0 Hz"),
-            (f"ticks, {title}: period std", f"{period.std():.3f} ms", "required, at most", "0.2 ms"),
-            (f"ticks, {title}: period p99.9", f"{np.percentile(period, 99.9):.2f} ms", "the period", "2 ms"),
+            (
+                f"ticks, {title}: period std",
+                f"{period.std():.3f} ms",
+                "required, at most",
+                "0.2 ms",
+            ),
+            (
+                f"ticks, {title}: period p99.9",
+                f"{np.percentile(period, 99.9):.2f} ms",
+                "the period",
+                "2 ms",
+            ),
             (f"ticks, {title}: longest", f"{period.max():.2f} ms", "the period", "2 ms"),
             (f"ticks, {title}: work, mean", f"{work.mean():.3f} ms", "required, at most", "0.5 ms"),
-            (f"ticks, {title}: work, p99", f"{np.percentile(work, 99):.3f} ms", "the period", "2 ms"),
+            (
+                f"ticks, {title}: work, p99",
+                f"{np.percentile(work, 99):.3f} ms",
+                "the period",
+                "2 ms",
+            ),
         ]
     received, missing = output.split()
-    rows.append(("another client, hostile load: ticks missing", missing, "ticks received", received))
+    rows.append(
+        ("another client, hostile load: ticks missing", missing, "ticks received", received)
+    )
     one, several = (_late_ticks(count, hostile_seconds) for count in (1, ARMS))
     rows += [
         ("one arm that moves: ticks a period late", f"{one:.2%}", "of all", "0 %"),
-        (f"{ARMS} arms that move: ticks a period late", f"{several:.2%}", "required, at most", f"{one + 0.01:.2%}"),
-        (f"--speed {SPEED:g}, moves: reached", f"{_speed(hostile_seconds):.1f}", "required", f"{SPEED:g}"),
+        (
+            f"{ARMS} arms that move: ticks a period late",
+            f"{several:.2%}",
+            "required, at most",
+            f"{one + 0.01:.2%}",
+        ),
+        (
+            f"--speed {SPEED:g}, moves: reached",
+            f"{_speed(hostile_seconds):.1f}",
+            "required",
+            f"{SPEED:g}",
+        ),
     ]
     return rows
 
@@ -92,7 +122,9 @@ def _late_ticks(count: int, seconds: float) -> float:
     """The share of late ticks of so many arms that move, each with a client that takes every tick."""
     with contextlib.ExitStack() as stack:
         hosts = [str(ipaddress.ip_address(HOST) + i) for i in range(count)]
-        arms = [stack.enter_context(Emulator("ur10e", polyscope="5.12", host=host)) for host in hosts]
+        arms = [
+            stack.enter_context(Emulator("ur10e", polyscope="5.12", host=host)) for host in hosts
+        ]
         before = []
         for arm in arms:
             arm.do("run_script", source=_MOVES)
@@ -100,13 +132,18 @@ def _late_ticks(count: int, seconds: float) -> float:
         clients = [stack.enter_context(_counting(host, seconds)) for host in hosts]
         for each in clients:
             each.communicate(timeout=seconds + 30.0)
-        periods = [arm.do("timing")["period"][first:] for arm, first in zip(arms, before, strict=True)]
+        periods = [
+            arm.do("timing")["period"][first:] for arm, first in zip(arms, before, strict=True)
+        ]
     return float(np.mean(np.concatenate(periods) > 2.0 * PERIOD))
 
 
 def _speed(seconds: float) -> float:
     """How many times faster than real time an arm moves, with one client."""
-    with Emulator("ur10e", polyscope="5.12", host=HOST, speed=SPEED) as arm, _counting(HOST, seconds) as other:
+    with (
+        Emulator("ur10e", polyscope="5.12", host=HOST, speed=SPEED) as arm,
+        _counting(HOST, seconds) as other,
+    ):
         arm.do("run_script", source=_MOVES)
         begin, clock = time.monotonic(), arm.state()["timestamp"]
         other.communicate(timeout=seconds + 30.0)
@@ -125,7 +162,10 @@ def _attack(seconds: float) -> None:
                 connection = socket.create_connection((HOST, port), timeout=1.0)
                 connection.settimeout(0.1)
                 connections.append(connection)
-                connection.sendall(_ATTACKS[int(rng.integers(len(_ATTACKS)))] or rng.bytes(int(rng.integers(1, 2000))))
+                connection.sendall(
+                    _ATTACKS[int(rng.integers(len(_ATTACKS)))]
+                    or rng.bytes(int(rng.integers(1, 2000)))
+                )
         while len(connections) > 100:
             connections.pop(0).close()
         time.sleep(0.02)
@@ -133,12 +173,16 @@ def _attack(seconds: float) -> None:
         connection.close()
 
 
-def _streaming(host: str, seconds: float) -> contextlib.AbstractContextManager[subprocess.Popen[str]]:
+def _streaming(
+    host: str, seconds: float
+) -> contextlib.AbstractContextManager[subprocess.Popen[str]]:
     """A client that streams servoJ as in ur_rtde's examples."""
     return client("simbridge.bench.servo", host, seconds, quiet=True)
 
 
-def _counting(host: str, seconds: float) -> contextlib.AbstractContextManager[subprocess.Popen[str]]:
+def _counting(
+    host: str, seconds: float
+) -> contextlib.AbstractContextManager[subprocess.Popen[str]]:
     """A client that takes every tick."""
     return client("benchmarks.emulator", host, seconds, quiet=True)
 

@@ -57,7 +57,11 @@ def _tunings(robot: Robot) -> list[_Tuning]:
 
     return [
         _Tuning("the defaults: gain 2000, lookahead 0.03 s, 20 Hz", {}, emulated=True),
-        _Tuning("gain 300, lookahead 0.1 s", {"servo_gain": 300.0, "servo_lookahead": 0.1}, emulated=True),
+        _Tuning(
+            "gain 300, lookahead 0.1 s",
+            {"servo_gain": 300.0, "servo_lookahead": 0.1},
+            emulated=True,
+        ),
         _Tuning("gain 100, lookahead 0.2 s", {"servo_gain": 100.0, "servo_lookahead": 0.2}),
         _Tuning("lookahead 0.1 s", {"servo_lookahead": 0.1}),
         _Tuning("kp 5", solver(kp=5.0)),
@@ -100,7 +104,9 @@ def write(path: str) -> None:
 
 
 def _simulate(robot: Robot, tuning: _Tuning, out: Path) -> None:
-    with simbridge.live("pybullet", robot=robot, realtime=False, out=out, **tuning.choices) as session:
+    with simbridge.live(
+        "pybullet", robot=robot, realtime=False, out=out, **tuning.choices
+    ) as session:
         now = 0.0
 
         def wait(until: float) -> None:
@@ -116,7 +122,11 @@ def _emulate(robot: Robot, tuning: _Tuning, out: Path, host: str) -> None:
     with simbridge.live("ursim", robot=robot, host=host, out=out, **tuning.choices) as session:
         begin = time.monotonic()
         # To engage takes a second, in which the loop's process starts.
-        _play(session, tuning.rate, lambda until: time.sleep(max(begin + 3.0 + until - time.monotonic(), 0.0)))
+        _play(
+            session,
+            tuning.rate,
+            lambda until: time.sleep(max(begin + 3.0 + until - time.monotonic(), 0.0)),
+        )
 
 
 def _play(session: simbridge.LiveSession, rate: float, wait: Callable[[float], None]) -> None:
@@ -152,13 +162,23 @@ def _figures(robot: Robot, out: Path) -> str:
     sent = np.array([one.sent for one in inputs])
     given = np.array([one.values[1] for one in inputs])  # type: ignore[index]
     period = float(np.median(np.diff(log.stamp)))
-    now, arm, setpoint = log.live["now"], tool_path(robot, log.position)[:, :3], tool_path(robot, log.setpoint)[:, :3]
+    now, arm, setpoint = (
+        log.live["now"],
+        tool_path(robot, log.position)[:, :3],
+        tool_path(robot, log.setpoint)[:, :3],
+    )
     first = sent[0] + _SETTLING, sent[0] + _SCENE
     moving = (sent > first[0]) & (sent < first[1])
     seen = (now > first[0]) & (now < first[1])
     # A state is that of the end of its period.
-    arm_phase, setpoint_phase = _phase(now[seen] + period, arm[seen, 1]), _phase(now[seen], setpoint[seen, 1])
-    delays = _delay(setpoint_phase, arm_phase), _delay(_phase(sent[moving], given[moving]), arm_phase)
+    arm_phase, setpoint_phase = (
+        _phase(now[seen] + period, arm[seen, 1]),
+        _phase(now[seen], setpoint[seen, 1]),
+    )
+    delays = (
+        _delay(setpoint_phase, arm_phase),
+        _delay(_phase(sent[moving], given[moving]), arm_phase),
+    )
     speed = np.linalg.norm(np.diff(arm[seen], axis=0), axis=1) / period
     smoothness = sparc(speed, 1.0 / period, cutoff=_CUTOFF) or 0.0
     stop = now > sent[0] + _SCENE + _SETTLING

@@ -103,11 +103,16 @@ def measure_startup() -> list[Row]:
             lambda: simbridge("run", "square_tracking", "--out", f"{directory}/run{next(counter)}"),
         )
         caches = (f"{directory}/cache{start}" for start in range(_FIRST_STARTS))
-        first = statistics.median(simbridge("check", "square_tracking", cache=cache) for cache in caches)
+        first = statistics.median(
+            simbridge("check", "square_tracking", cache=cache) for cache in caches
+        )
     commands = zip(("--help", "robots", "scenarios"), printed, strict=True)
     return [
         ("an empty Python process", f"{empty:.2f} s", "simbridge --help", f"{printed[0]:.2f} s"),
-        *((f"simbridge {name}", f"{taken:.2f} s", "required, at most", "0.30 s") for name, taken in commands),
+        *(
+            (f"simbridge {name}", f"{taken:.2f} s", "required, at most", "0.30 s")
+            for name, taken in commands
+        ),
         ("check square_tracking, compiled", f"{checked:.2f} s", "required, at most", "1.20 s"),
         ("check square_tracking, first time", f"{first:.2f} s", "required, at most", "15.00 s"),
         ("run square_tracking, compiled", f"{ran:.2f} s", "required, below", "4.00 s"),
@@ -129,13 +134,28 @@ def measure_recording(seconds: float = _HOUR) -> list[Row]:
         ("recording, one sample", f"{1e6 * cost:.0f} us", "5 % of a 500 Hz period", "100 us"),
         ("recording, memory growth", f"{grown / 1e6:.0f} MB", "samples", f"{count}"),
         ("log, one sample", f"{size:.0f} bytes", "its numbers as float64", "405 bytes"),
-        ("log, an hour at 500 Hz", f"{1e-6 * size * count * hour:.0f} MB", "required, below", "800 MB"),
+        (
+            "log, an hour at 500 Hz",
+            f"{1e-6 * size * count * hour:.0f} MB",
+            "required, below",
+            "800 MB",
+        ),
         ("reading the log", f"{times['read']:.1f} s", "samples", f"{count}"),
         ("evaluating it", f"{times['summary']:.1f} s", "reading the log", f"{times['read']:.1f} s"),
-        ("its report page", f"{times['report']:.1f} s", "reading the log", f"{times['read']:.1f} s"),
+        (
+            "its report page",
+            f"{times['report']:.1f} s",
+            "reading the log",
+            f"{times['read']:.1f} s",
+        ),
         ("log, summary and report", f"{whole:.1f} s", "required of an hour, below", "30 s"),
         ("simbridge export --to csv", f"{exported:.1f} s", "required of an hour, below", "30 s"),
-        ("largest memory for a report", f"{times['memory'] / 1e9:.2f} GB", "required of an hour, below", "1 GB"),
+        (
+            "largest memory for a report",
+            f"{times['memory'] / 1e9:.2f} GB",
+            "required of an hour, below",
+            "1 GB",
+        ),
     ]
 
 
@@ -153,10 +173,21 @@ def measure_pages() -> list[Row]:
         }
         rows = []
         for words, most in required.items():
-            taken = statistics.median(process_time("-m", "simbridge", *words) for _ in range(_PROCESSES))
-            rows.append((f"{words[0]}, {_SHORT:g} s at 125 Hz", f"{taken:.2f} s", "required, below", most))
-        pages = (Path(runs[0]) / "report.html", Path(runs[0]) / "replay.html", Path(compared) / "compare.html")
-        sizes = [(page.name, f"{page.stat().st_size / 1e6:.2f} MB", "required, at most", "3 MB") for page in pages]
+            taken = statistics.median(
+                process_time("-m", "simbridge", *words) for _ in range(_PROCESSES)
+            )
+            rows.append(
+                (f"{words[0]}, {_SHORT:g} s at 125 Hz", f"{taken:.2f} s", "required, below", most)
+            )
+        pages = (
+            Path(runs[0]) / "report.html",
+            Path(runs[0]) / "replay.html",
+            Path(compared) / "compare.html",
+        )
+        sizes = [
+            (page.name, f"{page.stat().st_size / 1e6:.2f} MB", "required, at most", "3 MB")
+            for page in pages
+        ]
     return rows + sizes
 
 
@@ -177,7 +208,10 @@ def synthetic_run(path: Path, seconds: float, robot: str = "ur10e") -> tuple[flo
     _ = plan.targets
     before = peak_memory()
     with LogWriter(
-        directory.log_file, joint_names=prepared.robot.joint_names, period=plan.period, indexed=False
+        directory.log_file,
+        joint_names=prepared.robot.joint_names,
+        period=plan.period,
+        indexed=False,
     ) as log:
         for states in _states(plan):
             begin = time.perf_counter()
@@ -214,7 +248,10 @@ def _states(plan: Plan) -> Iterator[list[ArmState]]:
         shape = (len(k), plan.setpoints.shape[1])
         setpoints = plan.setpoints[k]
         # Between two setpoints: numbers that the log does not contain elsewhere.
-        target = 0.37 * plan.setpoints[np.maximum(k - lag // 2, 0)] + 0.63 * plan.setpoints[np.maximum(k - lag, 0)]
+        target = (
+            0.37 * plan.setpoints[np.maximum(k - lag // 2, 0)]
+            + 0.63 * plan.setpoints[np.maximum(k - lag, 0)]
+        )
         q = plan.setpoints[np.maximum(k - lag, 0)] + _POSITION_NOISE * random.standard_normal(shape)
         qd = (target - plan.setpoints[np.maximum(k - lag // 2 - 1, 0)]) / plan.period
         qd += _VELOCITY_NOISE * random.standard_normal(shape)
@@ -286,7 +323,9 @@ def _overhead(engine: Engine) -> float:
 
 def _with_dask() -> float:
     distributed = importlib.import_module("distributed")
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=None
+    ) as cluster:
         return _overhead(Cluster(cluster.scheduler_address))
 
 
@@ -294,7 +333,13 @@ def _page() -> float:
     """From results.csv of many rows to its page."""
     with tempfile.TemporaryDirectory() as directory:
         place = Path(directory, "sweep")
-        sweep("circle", grid={"solver.kp": [10, 20], "servo-gain": [500, 900]}, keep="none", jobs=2, out=place)
+        sweep(
+            "circle",
+            grid={"solver.kp": [10, 20], "servo-gain": [500, 900]},
+            keep="none",
+            jobs=2,
+            out=place,
+        )
         header, *lines = (place / RESULTS).read_text().splitlines(keepends=True)
         many = [f"{k:016x}{lines[k % len(lines)][16:]}" for k in range(_ROWS)]
         write_file(place / RESULTS, (header + "".join(many)).encode())

@@ -63,7 +63,9 @@ def _iterative(robot: Robot) -> list[Row]:
     rows: list[Row] = []
     for solver, most, spent in zip(solvers, _ITERATIVE.values(), taken, strict=True):
         iteration = 1e9 * spent / (len(poses) * solver.iterations)
-        rows.append((f"{solver.name}, one iteration", f"{iteration:.0f} ns", "required, at most", most))
+        rows.append(
+            (f"{solver.name}, one iteration", f"{iteration:.0f} ns", "required, at most", most)
+        )
     return rows
 
 
@@ -71,7 +73,14 @@ def _closed_form() -> list[Row]:
     rows: list[Row] = []
     for name in ("ur10", "ur5e"):
         spent, count = branches_time(name)
-        rows.append((f"closed form, {name}: {count} branches", f"{1e6 * spent:.1f} us", "required, at most", "5.0 us"))
+        rows.append(
+            (
+                f"closed form, {name}: {count} branches",
+                f"{1e6 * spent:.1f} us",
+                "required, at most",
+                "5.0 us",
+            )
+        )
     return rows
 
 
@@ -91,7 +100,10 @@ def branches_time(robot_name: str = "ur10") -> tuple[float, int]:
 def _iteration(robot: Robot) -> list[Row]:
     """An iteration at N = 50 a call, with and without clamps, and the same iteration on pinocchio in the same run."""
     rows: list[Row] = []
-    for title, settings in (("clamps on", {}), ("plain", {"error_clamp": None, "step_clamp": None})):
+    for title, settings in (
+        ("clamps on", {}),
+        ("plain", {"error_clamp": None, "step_clamp": None}),
+    ):
         solver = ForwardDynamics(robot, **settings)  # type: ignore[arg-type]
         poses = square(laps=1).poses[:_CALLS]
         start = solver.solve(poses[0]).q
@@ -109,7 +121,12 @@ def _iteration(robot: Robot) -> list[Row]:
         name = f"forward dynamics, {title}: iteration"
         rows += [
             (f"{name}, in track", f"{inside:.0f} ns", "required, at most", "300 ns"),
-            (f"{name}, N = 50, step from Python", f"{ours:.0f} ns", "pinocchio from Python", f"{theirs:.0f} ns"),
+            (
+                f"{name}, N = 50, step from Python",
+                f"{ours:.0f} ns",
+                "pinocchio from Python",
+                f"{theirs:.0f} ns",
+            ),
             (f"{name}, times faster", f"{theirs / ours:.0f} x", "required, at least", "30 x"),
         ]
     return rows
@@ -124,7 +141,14 @@ def _single_step(robot: Robot) -> list[Row]:
     solver = ForwardDynamics(robot, iterations=1)
     targets = [pin.XYZQUATToSE3(pose) for pose in square(laps=1).poses[:_CALLS]]
     (taken,) = medians(lambda: _step_all(solver, targets))
-    return [("one step, N = 1, SE3 given", f"{1e6 * taken / _CALLS:.1f} us", "required, at most", "8.0 us")]
+    return [
+        (
+            "one step, N = 1, SE3 given",
+            f"{1e6 * taken / _CALLS:.1f} us",
+            "required, at most",
+            "8.0 us",
+        )
+    ]
 
 
 def _many_targets(robot: Robot) -> list[Row]:
@@ -139,8 +163,18 @@ def _many_targets(robot: Robot) -> list[Row]:
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     return [
-        ("track, 100,000 targets, N = 1", f"{1e3 * taken:.0f} ms", "a lap at 500 Hz", f"{2 * len(lap):.0f} ms"),
-        ("track, 100,000 targets: memory", f"{peak / 1e6:.2f} MB", "its result", f"{out.nbytes / 1e6:.2f} MB"),
+        (
+            "track, 100,000 targets, N = 1",
+            f"{1e3 * taken:.0f} ms",
+            "a lap at 500 Hz",
+            f"{2 * len(lap):.0f} ms",
+        ),
+        (
+            "track, 100,000 targets: memory",
+            f"{peak / 1e6:.2f} MB",
+            "its result",
+            f"{out.nbytes / 1e6:.2f} MB",
+        ),
     ]
 
 
@@ -148,8 +182,17 @@ def _experiment_a(robot: Robot) -> list[Row]:
     q = np.random.default_rng(0).uniform(-np.pi, np.pi, (_MANY, robot.n))
     twins = [Twin().numbers, Twin.naive(robot.n).numbers]
     blocks = np.split(q, 50)
-    (taken,) = medians(lambda: [mobility(robot.placements, robot.prismatic, block, twins) for block in blocks])
-    return [("experiment A, 100,000 configurations", f"{1e3 * taken:.0f} ms", "required, at most", "200 ms")]
+    (taken,) = medians(
+        lambda: [mobility(robot.placements, robot.prismatic, block, twins) for block in blocks]
+    )
+    return [
+        (
+            "experiment A, 100,000 configurations",
+            f"{1e3 * taken:.0f} ms",
+            "required, at most",
+            "200 ms",
+        )
+    ]
 
 
 def _starts() -> list[Row]:
@@ -161,6 +204,11 @@ def _starts() -> list[Row]:
             with tempfile.TemporaryDirectory() as directory:
                 cold.append(process_time("-c", _START, solver, cache=directory))
                 cached += [process_time("-c", _START, solver, cache=directory) for _ in range(3)]
-        for title, times, most in (("first start ever", cold, "15.00 s"), ("start with the cache", cached, "1.20 s")):
-            rows.append((f"{solver}, {title}", f"{statistics.median(times):.2f} s", "required, below", most))
+        for title, times, most in (
+            ("first start ever", cold, "15.00 s"),
+            ("start with the cache", cached, "1.20 s"),
+        ):
+            rows.append(
+                (f"{solver}, {title}", f"{statistics.median(times):.2f} s", "required, below", most)
+            )
     return rows

@@ -64,14 +64,38 @@ def _measure(browser: Any, port: int) -> list[Row]:
         found = json.loads(served.communicate("\n")[0])
     begun, sent = _within(found["begun"], dragged), np.array(found["sent"])
     places = np.searchsorted(sent, moves)
-    delays = [1e3 * float(sent[k] - moved) for k, moved in zip(places, moves, strict=True) if k < len(sent)]
+    delays = [
+        1e3 * float(sent[k] - moved)
+        for k, moved in zip(places, moves, strict=True)
+        if k < len(sent)
+    ]
     ours, theirs = missed_share(begun, TICK), missed_share(woken, TICK)
     rate = len(_within(found["sent"], dragged)) / _DRAGGED
     return [
-        ("studio: drag to joint positions, median", f"{np.median(delays):.0f} ms", "required, at most", "100 ms"),
-        ("studio: drag to joint positions, p95", f"{np.quantile(delays, 0.95):.0f} ms", "the median's bound", "100 ms"),
-        ("studio: frames drawn per second", f"{frames:.0f}", "states sent per second", f"{rate:.0f}"),
-        ("studio: periods missed", f"{ours:.2%}", "a bare timer's, and 1 %", f"{theirs + 0.01:.2%}"),
+        (
+            "studio: drag to joint positions, median",
+            f"{np.median(delays):.0f} ms",
+            "required, at most",
+            "100 ms",
+        ),
+        (
+            "studio: drag to joint positions, p95",
+            f"{np.quantile(delays, 0.95):.0f} ms",
+            "the median's bound",
+            "100 ms",
+        ),
+        (
+            "studio: frames drawn per second",
+            f"{frames:.0f}",
+            "states sent per second",
+            f"{rate:.0f}",
+        ),
+        (
+            "studio: periods missed",
+            f"{ours:.2%}",
+            "a bare timer's, and 1 %",
+            f"{theirs + 0.01:.2%}",
+        ),
         ("studio: at rest, of a core", f"{at_rest:.1%}", "required, below", "15 %"),
         ("studio: usable after", f"{usable:.1f} s", "required, at most", "3 s"),
     ]
@@ -87,7 +111,9 @@ _ARROW = 344.0, 451.0
 
 def _drag(page: Any) -> tuple[tuple[float, float], float]:
     """Drag the goal's frame to and fro by an arrow, and keep it; from when to when, s, and frames drawn a second."""
-    page.evaluate("""() => { window.drawn = 0; const f = () => { window.drawn++; requestAnimationFrame(f) }; f() }""")
+    page.evaluate(
+        """() => { window.drawn = 0; const f = () => { window.drawn++; requestAnimationFrame(f) }; f() }"""
+    )
     x, y = _ARROW
     page.mouse.move(x, y)
     page.mouse.down()

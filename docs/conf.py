@@ -25,7 +25,13 @@ release = version = __version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "reference"]
 root_doc = "docs/index"
-include_patterns = ["docs/*.md", "*/README.md", "tests/data/ur3e_moves/README.md", "CHANGELOG.md", "CONTRIBUTING.md"]
+include_patterns = [
+    "docs/*.md",
+    "*/README.md",
+    "tests/data/ur3e_moves/README.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+]
 exclude_patterns = [".*", "build", "dist", "runs"]
 
 myst_enable_extensions = ["dollarmath"]
@@ -35,7 +41,9 @@ napoleon_use_ivar = True
 default_role = "code"
 # What all solvers have is said of `Solver`; what settings share is a setting of each.
 autodoc_default_options = {"members": True, "inherited-members": "Solver,BaseException,object"}
-autodoc_type_aliases = {name: name for name in ("Array", "ArrayLike", "Ask", "Facts", "Flags", "StepFunction")}
+autodoc_type_aliases = {
+    name: name for name in ("Array", "ArrayLike", "Ask", "Facts", "Flags", "StepFunction")
+}
 autodoc_member_order = "bysource"
 python_use_unqualified_type_names = True
 toc_object_entries = False
@@ -51,7 +59,9 @@ def contents(text: str) -> Iterator[str]:
     for section in text.split("\n## ")[1:]:
         caption, _, body = section.partition("\n")
         links = re.findall(r"\[([^\]]+)\]\(([^):#]+)\.md\)", body)
-        pages = [f"{name} <{re.sub(r'^/docs/[.][.]/', '/', f'/docs/{page}')}>" for name, page in links]
+        pages = [
+            f"{name} <{re.sub(r'^/docs/[.][.]/', '/', f'/docs/{page}')}>" for name, page in links
+        ]
         yield "\n".join([f"```{{toctree}}\n:hidden:\n:caption: {caption}\n", *pages, "```\n"])
 
 
@@ -68,7 +78,9 @@ def add_entrance(app: object, error: Exception | None) -> None:
         Path(app.outdir, "index.html").write_text(page, encoding="utf-8")  # type: ignore[attr-defined]
 
 
-def name_aliases(app: object, what: str, name: str, of: object, options: object, *parts: str | None) -> tuple[Any, ...]:
+def name_aliases(
+    app: object, what: str, name: str, of: object, options: object, *parts: str | None
+) -> tuple[Any, ...]:
     """A signature and its result; Sphinx prints the representation of an alias in a union, not its name."""
     return tuple(part and re.sub(r"TypeAliasForwardRef\('(\w+)'\)", r"\1", part) for part in parts)
 

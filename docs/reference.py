@@ -36,7 +36,11 @@ def printed_help(*words: str) -> str:
     """What the program prints for a command line that ends in --help."""
     printed = io.StringIO()
     environment = {**os.environ, "COLUMNS": str(_WIDTH), "NO_COLOR": "1"}
-    with mock.patch.dict(os.environ, environment), contextlib.redirect_stdout(printed), contextlib.suppress(SystemExit):
+    with (
+        mock.patch.dict(os.environ, environment),
+        contextlib.redirect_stdout(printed),
+        contextlib.suppress(SystemExit),
+    ):
         main([*words, "--help"])
     return "\n".join(line.rstrip() for line in printed.getvalue().splitlines())
 
@@ -61,7 +65,9 @@ class Commands(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         sections: list[nodes.Node] = []
         for title, text in helps():
-            section = nodes.section(ids=[nodes.make_id(title)], names=[nodes.fully_normalize_name(title)])
+            section = nodes.section(
+                ids=[nodes.make_id(title)], names=[nodes.fully_normalize_name(title)]
+            )
             section += [nodes.title(title, title), nodes.literal_block(text, text, language="text")]
             self.state.document.note_implicit_target(section, section)
             sections.append(section)

@@ -16,5 +16,7 @@ solvers = {
 print(f"{'':28} solver mm  tracking mm")
 for name, solver in solvers.items():
     summary = simbridge.run(scenario, solver=solver).summary
-    solver_mm, tracking_mm = (1e3 * summary[f"{part}_error"]["position_m"]["rms"] for part in ("solver", "tracking"))
+    solver_mm, tracking_mm = (
+        1e3 * summary[f"{part}_error"]["position_m"]["rms"] for part in ("solver", "tracking")
+    )
     print(f"{name:28} {solver_mm:9.4f}  {tracking_mm:11.4f}")

@@ -9,7 +9,11 @@ scenario = simbridge.Scenario(square(side=0.2, speed=0.1), name="square seen by 
 vision = Options(sampling=Sampling(rate=10.0, noise=(0.002, 0.0)), on_limits="limit")
 
 for kp in (1.0, 50.0):
-    summary = simbridge.run(scenario, solver=simbridge.ForwardDynamics(robot, kp=kp), options=vision).summary
+    summary = simbridge.run(
+        scenario, solver=simbridge.ForwardDynamics(robot, kp=kp), options=vision
+    ).summary
     off, late = summary["contour_error"]["position_m"]["rms"], summary["delay_s"]
     fastest = max(summary["joint_effort"]["acceleration"]["peak"])
-    print(f"kp {kp:4.0f}: {1e3 * off:.1f} mm RMS off the path, {1e3 * late:3.0f} ms late, up to {fastest:.1f} rad/s^2")
+    print(
+        f"kp {kp:4.0f}: {1e3 * off:.1f} mm RMS off the path, {1e3 * late:3.0f} ms late, up to {fastest:.1f} rad/s^2"
+    )

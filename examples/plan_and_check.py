@@ -14,5 +14,7 @@ for side, speed in ((0.2, 0.2), (0.4, 1.5), (1.6, 0.2)):
         print(f"side {side} m at {speed} m/s is refused: {refused}\n")
         continue
     used = np.max(prepared.peaks.velocity / prepared.robot.max_velocity)
-    print(f"side {side} m at {speed} m/s can be run: the fastest joint uses {used:.0%} of its velocity")
+    print(
+        f"side {side} m at {speed} m/s can be run: the fastest joint uses {used:.0%} of its velocity"
+    )
     print(f"closest: {1e3 * prepared.peaks.clearance.distance:.0f} mm\n")

@@ -17,4 +17,6 @@ errors = evaluation.budget
 for name in ("solver", "plant", "tracking"):
     distance = np.linalg.norm(getattr(errors, name).translation, axis=1)
     worst = int(distance.argmax())
-    print(f"{name:9} at most {1e3 * distance[worst]:7.3f} mm, at {worst * evaluation.plan.period:.3f} s")
+    print(
+        f"{name:9} at most {1e3 * distance[worst]:7.3f} mm, at {worst * evaluation.plan.period:.3f} s"
+    )

@@ -9,7 +9,9 @@ from simbridge.trajectory import square, write_tum
 # A recording as a tracker would write it: its frame is 0.2 m beside the base, turned by a quarter about z.
 tracker = pin.SE3(pin.exp3(np.array([0.0, 0.0, np.pi / 2])), np.array([0.2, 0.0, 0.0]))
 motion = square(side=0.1)
-seen = np.array([pin.SE3ToXYZQUAT(tracker.inverse() * pin.XYZQUATToSE3(pose)) for pose in motion.poses])
+seen = np.array(
+    [pin.SE3ToXYZQUAT(tracker.inverse() * pin.XYZQUATToSE3(pose)) for pose in motion.poses]
+)
 write_tum("tracker.tum", motion.times, seen)
 
 options = simbridge.Options(transform=tuple(pin.SE3ToXYZQUAT(tracker)))

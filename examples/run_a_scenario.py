@@ -8,4 +8,6 @@ run = simbridge.run("pick_and_place")
 print(f"{run.summary['outcome']}: {run.directory / 'report.html'}")
 for source in ("sampling", "solver", "limiter", "plant", "tracking"):
     error = run.summary[f"{source}_error"]["position_m"]
-    print(f"{source:10} {millimetres(error['rms']):>8} mm RMS, {millimetres(error['max']):>8} mm at most")
+    print(
+        f"{source:10} {millimetres(error['rms']):>8} mm RMS, {millimetres(error['max']):>8} mm at most"
+    )

@@ -8,5 +8,7 @@ if __name__ == "__main__":
     grid = {"solver.kp": [5, 20, 50], "solver.iterations": [10, 50]}
     swept = simbridge.sweep("pick_and_place", grid=grid, out="gain_sweep")
     for row in swept.rows("solver.kp", "solver.iterations", error):
-        print(f"kp {row['solver.kp']:>2}, N {row['solver.iterations']}: {1e3 * float(row[error]):8.4f} mm RMS")
+        print(
+            f"kp {row['solver.kp']:>2}, N {row['solver.iterations']}: {1e3 * float(row[error]):8.4f} mm RMS"
+        )
     print("page:", swept.directory / "sweep.html")

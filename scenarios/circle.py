@@ -8,7 +8,9 @@ def scenario(robot: Robot) -> Scenario:
     size = paper_size(robot)
     path = paths.circle(radius=0.15 * size.scale, centre=size.centre)
     return Scenario(
-        trajectory=trace(path, MinimumJerk(size.speed), orientation=size.orientation, laps=2, source="circle"),
+        trajectory=trace(
+            path, MinimumJerk(size.speed), orientation=size.orientation, laps=2, source="circle"
+        ),
         description=f"A circle of {0.3 * size.scale:g} m diameter, at most {size.speed:g} m/s, two laps",
     )
 

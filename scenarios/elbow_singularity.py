@@ -9,7 +9,9 @@ def scenario(robot: Robot) -> Scenario:
     start, end = elbow_line(robot, length=0.3 * size.scale)
     law = MinimumJerk(size.speed)
     return Scenario(
-        trajectory=concatenate(move(start, end, law), move(end, start, law), source="elbow singularity"),
+        trajectory=concatenate(
+            move(start, end, law), move(end, start, law), source="elbow singularity"
+        ),
         description=f"{0.3 * size.scale:g} m out to the elbow singularity and back",
         on_limits="limit",
     )

@@ -9,7 +9,11 @@ def scenario(robot: Robot) -> Scenario:
     path = paths.figure_eight(width=0.4 * size.scale, height=0.2 * size.scale, centre=size.centre)
     return Scenario(
         trajectory=trace(
-            path, Trapezoid(size.speed, 2.0 * size.speed), orientation=size.orientation, laps=2, source="figure eight"
+            path,
+            Trapezoid(size.speed, 2.0 * size.speed),
+            orientation=size.orientation,
+            laps=2,
+            source="figure eight",
         ),
         description=f"A figure eight of {0.4 * size.scale:g} m by {0.2 * size.scale:g} m, two laps",
     )

@@ -9,7 +9,9 @@ def scenario(robot: Robot) -> Scenario:
     rise = 0.05 * size.scale * size.up
     path = paths.helix(radius=0.1 * size.scale, centre=size.centre, pitch=rise, turns=3.0)
     return Scenario(
-        trajectory=trace(path, MinimumJerk(size.speed), orientation=size.orientation, source="helix"),
+        trajectory=trace(
+            path, MinimumJerk(size.speed), orientation=size.orientation, source="helix"
+        ),
         description=f"A helix of {0.2 * size.scale:g} m diameter, {rise:g} m a turn, three turns",
     )
 

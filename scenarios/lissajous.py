@@ -11,7 +11,9 @@ def scenario(robot: Robot) -> Scenario:
     amplitudes = (0.2 * size.scale, 0.15 * size.scale, 0.05 * size.scale * size.up)
     path = paths.lissajous(amplitudes, (3, 2, 1), (0.5 * math.pi, 0.0, 0.0), size.centre)
     return Scenario(
-        trajectory=trace(path, MinimumJerk(size.speed), orientation=size.orientation, source="Lissajous"),
+        trajectory=trace(
+            path, MinimumJerk(size.speed), orientation=size.orientation, source="Lissajous"
+        ),
         description="A Lissajous curve, 3 to 2 to 1, from rest to rest",
     )
 

@@ -7,7 +7,9 @@ from simbridge.trajectory import corners, paper_size
 def scenario(robot: Robot) -> Scenario:
     size = paper_size(robot)
     return Scenario(
-        trajectory=corners(side=size.side, centre=size.centre, dwell=2.0, orientation=size.orientation),
+        trajectory=corners(
+            side=size.side, centre=size.centre, dwell=2.0, orientation=size.orientation
+        ),
         description=f"The corners of a square of {size.side:g} m, one every 2 s",
         hold="zero-order",
         on_limits="limit",

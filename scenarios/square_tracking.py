@@ -9,7 +9,12 @@ def scenario(robot: Robot) -> Scenario:
     tool = "tool down, " if robot.task == "pose" else ""
     return Scenario(
         trajectory=square(
-            side=size.side, centre=size.centre, speed=size.speed, rate=100.0, orientation=size.orientation, laps=2
+            side=size.side,
+            centre=size.centre,
+            speed=size.speed,
+            rate=100.0,
+            orientation=size.orientation,
+            laps=2,
         ),
         description=f"A square of {size.side:g} m at {size.speed:g} m/s, sampled at 100 Hz, {tool}two laps",
     )

@@ -15,7 +15,9 @@ def scenario(robot: Robot) -> Scenario:
         hold="zero-order",
         on_limits="limit",
         # One iteration a period shows the convergence of the solver.
-        solver=ForwardDynamicsParameters(dt=1.0, iterations=1, kp=(1.0,), error_clamp=(float("inf"), float("inf"))),
+        solver=ForwardDynamicsParameters(
+            dt=1.0, iterations=1, kp=(1.0,), error_clamp=(float("inf"), float("inf"))
+        ),
     )
 
 

@@ -54,7 +54,9 @@ class SimbridgeError(Exception):
         return _restore_error, (type(self), self.args, fields)
 
 
-def _restore_error(kind: type[SimbridgeError], args: tuple[Any, ...], fields: dict[str, Any]) -> SimbridgeError:
+def _restore_error(
+    kind: type[SimbridgeError], args: tuple[Any, ...], fields: dict[str, Any]
+) -> SimbridgeError:
     """An error of a class with these arguments and fields, without a call of its constructor."""
     # The built-in exception whose memory layout the class has: another's `__new__` would refuse it.
     builtin: Any = kind
@@ -80,7 +82,11 @@ def suggest(name: str, known: Iterable[str]) -> str:
     """A sentence that names the nearest known name and lists the known ones."""
     names = sorted(known)
     # Comparing takes time with the product of the lengths.
-    near = difflib.get_close_matches(name, names, n=1, cutoff=0.5) if len(name) <= LONGEST_QUOTE else []
+    near = (
+        difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+        if len(name) <= LONGEST_QUOTE
+        else []
+    )
     question = f"Did you mean {quoted(near[0])}? " if near else ""
     return f"{question}Known: {quoted_list(names, MOST_KNOWN)}."
 
@@ -88,7 +94,9 @@ def suggest(name: str, known: Iterable[str]) -> str:
 class UnknownName(Refusal, LookupError):
     """A scenario, robot, solver, ... (kind) that does not exist; name: as given; known: the names that exist."""
 
-    def __init__(self, kind: str, name: str, known: Iterable[str], hint: str = "", *, where: str = "") -> None:
+    def __init__(
+        self, kind: str, name: str, known: Iterable[str], hint: str = "", *, where: str = ""
+    ) -> None:
         self.kind, self.name, self.known = kind, name, tuple(sorted(known))
         unknown = f"There is no {kind} {quoted(name)}{' ' + where if where else ''}."
         # A name that comes from a file need not be a text.
@@ -102,7 +110,11 @@ class InvalidParameter(Refusal, ValueError):
     def __init__(self, name: str, value: object, needed: str) -> None:
         self.name, self.value, self.needed = name, value, needed
         # A setting that may be several numbers, but not a shape such as (7,).
-        shown = value[0] if isinstance(value, tuple) and len(value) == 1 and isinstance(value[0], float) else value
+        shown = (
+            value[0]
+            if isinstance(value, tuple) and len(value) == 1 and isinstance(value[0], float)
+            else value
+        )
         super().__init__(f"The {name} is {unquoted(shown, LONGEST_VALUE)}; it must be {needed}.")
 
 
@@ -146,7 +158,9 @@ class UnstableSolver(Refusal, ValueError):
         if needed is not None:
             advice += f" (tool_mass above {needed[0]:.3g} kg and tool_inertia above {needed[1]:.3g} kg m^2)"
         advice += "." if accumulating else "; kappa up to 4 converges without overshoot."
-        super().__init__(f"The solver would diverge with these settings: {bound}, but {value}. {advice}")
+        super().__init__(
+            f"The solver would diverge with these settings: {bound}, but {value}. {advice}"
+        )
 
 
 class NoClosedForm(Refusal, ValueError):
@@ -189,7 +203,9 @@ class MissingPackage(Refusal, ImportError):
         self.package, self.purpose, self.extra, self.fault = package, purpose, extra, fault
         install = f'"simbridge[{extra}]"' if extra else package
         found = f", which cannot be imported ({fault})" if fault else ""
-        super().__init__(f"{purpose} needs the package {package}{found}. Install it with: pip install {install}")
+        super().__init__(
+            f"{purpose} needs the package {package}{found}. Install it with: pip install {install}"
+        )
 
 
 def optional_package(module: str, package: str, purpose: str, extra: str = "") -> Any:
@@ -202,7 +218,9 @@ def optional_package(module: str, package: str, purpose: str, extra: str = "") -
         return importlib.import_module(module)
     except ImportError as error:
         missing = isinstance(error, ModuleNotFoundError) and module.startswith(error.name or module)
-        raise MissingPackage(package, purpose, extra=extra, fault="" if missing else str(error)) from error
+        raise MissingPackage(
+            package, purpose, extra=extra, fault="" if missing else str(error)
+        ) from error
 
 
 class NoDisplay(Refusal, RuntimeError):
@@ -223,7 +241,9 @@ class InputFileError(Refusal, ValueError):
     """An input file (path) that cannot be read, or has other content than expected; reason: as a sentence; line
     (from 1) and field, or column: those at fault, or None."""
 
-    def __init__(self, path: str | Path, reason: str, *, line: int | None = None, field: str | None = None) -> None:
+    def __init__(
+        self, path: str | Path, reason: str, *, line: int | None = None, field: str | None = None
+    ) -> None:
         self.path, self.line, self.field, self.reason = Path(path), line, field, reason
         where = unquoted(path, LONGEST_PATH)
         if line is not None:
@@ -246,7 +266,9 @@ class InvalidTrajectory(Refusal, ValueError):
     """Samples that do not make a trajectory; reason: as a sentence; sample and field ("time", "x", "quaternion", ...):
     those at fault, or None; source: where the samples come from, or ""."""
 
-    def __init__(self, reason: str, *, sample: int | None = None, field: str | None = None, source: str = "") -> None:
+    def __init__(
+        self, reason: str, *, sample: int | None = None, field: str | None = None, source: str = ""
+    ) -> None:
         self.reason, self.sample, self.field, self.source = reason, sample, field, source
         where = ["trajectory" + (f" {quoted(source, LONGEST_VALUE)}" if source else "")]
         where += [f"sample {sample}"] if sample is not None else []
@@ -276,7 +298,9 @@ class NotARun(Refusal, ValueError):
 
     def __init__(self, path: str | Path, missing: str, reason: str = "it is not there") -> None:
         self.path, self.missing = Path(path), missing
-        super().__init__(f"{path} is not a run that can be read: {missing}{': ' if missing else ''}{reason}.")
+        super().__init__(
+            f"{path} is not a run that can be read: {missing}{': ' if missing else ''}{reason}."
+        )
 
 
 # Outputs that cannot be written.
@@ -286,7 +310,9 @@ class OutputError(SimbridgeError, OSError):
     """A file or directory (path) that cannot be written; reason: with what to do; errno: the system's error number, and
     missing: the number of bytes that did not fit; None where unknown."""
 
-    def __init__(self, path: str | Path, reason: str, number: int | None = None, missing: int | None = None) -> None:
+    def __init__(
+        self, path: str | Path, reason: str, number: int | None = None, missing: int | None = None
+    ) -> None:
         self.path, self.reason, self.missing = Path(path), reason, missing
         super().__init__(f"{path} cannot be written: {reason}.")
         self.errno = number
@@ -298,7 +324,11 @@ class LogWriteError(SimbridgeError, OSError):
 
     def __init__(self, path: str | Path, bytes_written: int, reason: int) -> None:
         self.path, self.bytes_written, self.reason = Path(path), bytes_written, reason
-        kept = f"the {bytes_written} bytes before can be read" if bytes_written else "nothing was stored"
+        kept = (
+            f"the {bytes_written} bytes before can be read"
+            if bytes_written
+            else "nothing was stored"
+        )
         super().__init__(
             f"The log {path} cannot be written: {os.strerror(reason)} ({errno.errorcode.get(reason, reason)}); {kept}. "
             f"Check the disk's free space, its quota and the folder's permissions, or choose another folder."
@@ -310,7 +340,14 @@ class LogWriteError(SimbridgeError, OSError):
 
 CollisionKind = Literal["self", "floor", "keep-out"]
 Quantity = Literal[
-    "position", "velocity", "velocity jump", "acceleration", "torque", "tool speed", "command lead", "rounding"
+    "position",
+    "velocity",
+    "velocity jump",
+    "acceleration",
+    "torque",
+    "tool speed",
+    "command lead",
+    "rounding",
 ]
 
 
@@ -325,9 +362,22 @@ class PlanRefused(Refusal, ValueError):
     """
 
     def __init__(
-        self, message: str, *, sample: int, time: float, value: float, limit: float, joint: str | None = None
+        self,
+        message: str,
+        *,
+        sample: int,
+        time: float,
+        value: float,
+        limit: float,
+        joint: str | None = None,
     ) -> None:
-        self.sample, self.time, self.value, self.limit, self.joint = sample, time, value, limit, joint
+        self.sample, self.time, self.value, self.limit, self.joint = (
+            sample,
+            time,
+            value,
+            limit,
+            joint,
+        )
         super().__init__(message)
 
 
@@ -335,7 +385,9 @@ class TargetOutOfReach(PlanRefused):
     """A target that no joint positions attain; distance (m; `value`) and angle (rad): to the nearest posture found;
     every: whether no target at all was attained."""
 
-    def __init__(self, message: str, *, distance: float, angle: float, every: bool = False, **facts: Any) -> None:
+    def __init__(
+        self, message: str, *, distance: float, angle: float, every: bool = False, **facts: Any
+    ) -> None:
         self.distance, self.angle, self.every = distance, angle, every
         super().__init__(message, value=distance, limit=0.0, **facts)
 
@@ -360,7 +412,9 @@ class PlannedCollision(PlanRefused):
     clearance in m, negative when the bodies overlap.
     """
 
-    def __init__(self, message: str, kind: CollisionKind, bodies: tuple[str, str], **facts: Any) -> None:
+    def __init__(
+        self, message: str, kind: CollisionKind, bodies: tuple[str, str], **facts: Any
+    ) -> None:
         self.kind, self.bodies = kind, bodies
         super().__init__(message, limit=0.0, **facts)
 
@@ -409,4 +463,6 @@ class InternalError(SimbridgeError, RuntimeError):
     def __init__(self, where: str, trace: str) -> None:
         self.where, self.trace = where, trace
         lines = trace.strip().splitlines()
-        super().__init__(f"The {where} ended because of a bug in simbridge: {lines[-1] if lines else 'unknown'}")
+        super().__init__(
+            f"The {where} ended because of a bug in simbridge: {lines[-1] if lines else 'unknown'}"
+        )

@@ -61,7 +61,9 @@ def unquoted(value: object, longest: int = LONGEST_QUOTE) -> str:
     return shortened(visible(shortened(as_text(value), longest)), longest)
 
 
-def quoted_list(values: Iterable[object], most: int = MOST_NAMES, longest: int = LONGEST_QUOTE) -> str:
+def quoted_list(
+    values: Iterable[object], most: int = MOST_NAMES, longest: int = LONGEST_QUOTE
+) -> str:
     """Inputs separated by commas, each shortened; of many the first ones, and the number of the others."""
     names = [unquoted(value, longest) for value in values]
     if len(names) <= most:

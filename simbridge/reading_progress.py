@@ -26,7 +26,9 @@ def reading_shown_by(show: ShowProgress) -> Iterator[None]:
         _show.reset(token)
 
 
-def with_progress(path: str | Path, lines: Sequence[str], first: int = 0) -> Iterator[tuple[int, str]]:
+def with_progress(
+    path: str | Path, lines: Sequence[str], first: int = 0
+) -> Iterator[tuple[int, str]]:
     """The lines of a file from index `first` on, each with its number counted from 1; reports how far they were used.
 
     Args:

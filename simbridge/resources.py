@@ -60,7 +60,9 @@ def load_script(path: AnyPath, name: str) -> ModuleType:
     """
     if not os.path.exists(path):
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), os.fspath(path))
-    spec = importlib.util.spec_from_file_location(name, loader=_ScriptLoader(name, os.path.abspath(path)))
+    spec = importlib.util.spec_from_file_location(
+        name, loader=_ScriptLoader(name, os.path.abspath(path))
+    )
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module

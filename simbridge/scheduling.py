@@ -52,7 +52,9 @@ def ask_for_short_slices(thread: int = 0) -> bool:
     # struct sched_attr: size, policy, flags, nice, priority, runtime, deadline, period.
     nice = os.getpriority(os.PRIO_PROCESS, 0)
     attributes = struct.pack("=IIQiIQQQ", 48, os.SCHED_OTHER, 0, nice, 0, _SLICE, 0, 0)
-    refused = ctypes.CDLL(None).syscall(number, thread, ctypes.create_string_buffer(attributes, len(attributes)), 0)
+    refused = ctypes.CDLL(None).syscall(
+        number, thread, ctypes.create_string_buffer(attributes, len(attributes)), 0
+    )
     return refused == 0
 
 
@@ -90,4 +92,6 @@ def _prioritise(thread: int, priority: int) -> None:
     """Set a thread's real-time priority; 0 is normal priority."""
     # It may have ended since.
     with contextlib.suppress(ProcessLookupError):
-        os.sched_setscheduler(thread, os.SCHED_FIFO if priority else os.SCHED_OTHER, os.sched_param(priority))
+        os.sched_setscheduler(
+            thread, os.SCHED_FIFO if priority else os.SCHED_OTHER, os.sched_param(priority)
+        )

@@ -114,7 +114,11 @@ def listed(parts: list[str]) -> str:
 
 
 def table_of(
-    columns: Sequence[str], rows: Sequence[Sequence[str]], *, left: Sequence[str] = (), bold: Sequence[str] = ()
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    left: Sequence[str] = (),
+    bold: Sequence[str] = (),
 ) -> Table:
     """A plain table for the terminal: numbers are right-justified, the first column and those in `left` left-justified.
 
@@ -144,7 +148,10 @@ def table_of(
     if console.measure(table, options=unlimited).maximum <= console.width:
         return table
     titles = [name.replace(" ", "\n") for name in columns]
-    lines = [[line for cell in column for line in cell.split("\n")] for column in zip(titles, *rows, strict=True)]
+    lines = [
+        [line for cell in column for line in cell.split("\n")]
+        for column in zip(titles, *rows, strict=True)
+    ]
     widths = [max(map(len, column)) for column in lines]
     room = console.width - sum(2 + width for width in widths[1:])
     rows = [(_broken(row[0], max(room, _NAME)), *row[1:]) for row in rows]
@@ -163,5 +170,7 @@ def _broken(name: str, width: int) -> str:
 
 def pose_residual(distance: float, angle: float) -> str:
     """A residual of a pose (m, rad), in um where it is less than 0.1 mm."""
-    length = f"{millimetres(distance)} mm" if distance >= 1e-4 else f"{millimetres(1e3 * distance)} µm"
+    length = (
+        f"{millimetres(distance)} mm" if distance >= 1e-4 else f"{millimetres(1e3 * distance)} µm"
+    )
     return f"{length} and {significant(math.degrees(angle), decimals=4)} degrees"

@@ -11,7 +11,12 @@ from typing import Any
 
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 # It draws in software.
-_BROWSER_FLAGS = ["--no-sandbox", "--disable-gpu", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
+_BROWSER_FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--use-angle=swiftshader",
+    "--enable-unsafe-swiftshader",
+]
 
 
 @contextlib.contextmanager

@@ -25,7 +25,9 @@ from tests.controllers import REALTIME, calibrated, cb3, controllers, e_series  
 from tests.stepped_sessions import every_input, make_killed, make_never_engaged, stepped
 
 # The first call of a kernel compiles it, which takes seconds.
-settings.register_profile("local", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "local", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.register_profile("ci", settings.get_profile("local"), derandomize=True, print_blob=True)
 # `make soak` selects it, with --hypothesis-profile.
 settings.register_profile("soak", settings.get_profile("local"), max_examples=1000)
@@ -107,7 +109,9 @@ def _host_took_the_cores():
 
 def pytest_runtest_teardown(item, nextitem):
     """An emulated controller takes a part of a core even when nothing asks it: it ends with the last test that does."""
-    if "controllers" in item.funcargs and "controllers" not in getattr(nextitem, "fixturenames", ()):
+    if "controllers" in item.funcargs and "controllers" not in getattr(
+        nextitem, "fixturenames", ()
+    ):
         item.funcargs["controllers"].close()
 
 
@@ -192,7 +196,10 @@ def cli(capsys):
 def _line_of_targets(points: object, times: object) -> Trajectory:
     """A trajectory through points (T, 3) in m at times (T,) in s, tool down."""
     points = np.asarray(points, dtype=float)
-    return Trajectory(np.asarray(times, dtype=float), np.column_stack([points, np.tile(TOOL_DOWN, (len(points), 1))]))
+    return Trajectory(
+        np.asarray(times, dtype=float),
+        np.column_stack([points, np.tile(TOOL_DOWN, (len(points), 1))]),
+    )
 
 
 @pytest.fixture(scope="session")

@@ -33,7 +33,12 @@ _KINDS = {
 }
 
 
-NO_TOOL = {"payload": 0.0, "payload_cog": [0.0] * 3, "payload_inertia": [0.0] * 6, "tcp_offset": [0.0] * 6}
+NO_TOOL = {
+    "payload": 0.0,
+    "payload_cog": [0.0] * 3,
+    "payload_inertia": [0.0] * 6,
+    "tcp_offset": [0.0] * 6,
+}
 
 
 def _realtime_is_granted() -> bool:
@@ -76,13 +81,18 @@ def schedule_all_threads(*, realtime: bool) -> None:
 
     One alone would wait for another that holds the interpreter's lock and is not given a core.
     """
-    _schedule([int(thread) for thread in os.listdir("/proc/self/task")], SERVO_PRIORITY - 1 if realtime else 0)
+    _schedule(
+        [int(thread) for thread in os.listdir("/proc/self/task")],
+        SERVO_PRIORITY - 1 if realtime else 0,
+    )
 
 
 def _schedule(threads: list[int], priority: int) -> None:
     for thread in threads if REALTIME else ():
         with contextlib.suppress(ProcessLookupError):  # it has ended meanwhile
-            os.sched_setscheduler(thread, os.SCHED_FIFO if priority else os.SCHED_OTHER, os.sched_param(priority))
+            os.sched_setscheduler(
+                thread, os.SCHED_FIFO if priority else os.SCHED_OTHER, os.sched_param(priority)
+            )
 
 
 def loopback(number: int) -> str:

@@ -25,4 +25,6 @@ def few_examples(count: int, soak: int = 0) -> Callable[[Test], Test]:
 
 def variants(names: Iterable[str], *tested: str) -> list[Any]:
     """Of the variants of one fact those that `make test` tries; `make soak` tries all."""
-    return [name if name in tested else pytest.param(name, marks=pytest.mark.soak) for name in names]
+    return [
+        name if name in tested else pytest.param(name, marks=pytest.mark.soak) for name in names
+    ]

@@ -29,7 +29,10 @@ def frames(theta, a, d, alpha, *, fixed=True):
 
     Its version for ROS 1 took atan for atan2: not `fixed`.
     """
-    turns, links = [_z(*row) for row in zip(theta, d, strict=True)], [_x(*row) for row in zip(alpha, a, strict=True)]
+    turns, links = (
+        [_z(*row) for row in zip(theta, d, strict=True)],
+        [_x(*row) for row in zip(alpha, a, strict=True)],
+    )
     for i in (1, 2):
         if turns[i][2, 3] == 0.0:
             continue
@@ -47,7 +50,10 @@ def frames(theta, a, d, alpha, *, fixed=True):
 
 def angles(rotation, *, eigen=True):
     """R = Rx(roll) Ry(pitch) Rz(yaw); with `eigen`, roll is from 0 to pi, as Eigen chooses it."""
-    roll, pitch = np.arctan2(-rotation[1, 2], rotation[2, 2]), np.arcsin(np.clip(rotation[0, 2], -1.0, 1.0))
+    roll, pitch = (
+        np.arctan2(-rotation[1, 2], rotation[2, 2]),
+        np.arcsin(np.clip(rotation[0, 2], -1.0, 1.0)),
+    )
     yaw = np.arctan2(-rotation[0, 1], rotation[0, 0])
     if eigen and roll < 0.0:
         roll, pitch, yaw = roll + np.pi, np.pi - pitch, yaw - np.copysign(np.pi, yaw)
@@ -57,7 +63,12 @@ def angles(rotation, *, eigen=True):
 
 def printed(theta, a, d, alpha, *, eigen=True, fixed=True):
     """x, y, z, roll, pitch, yaw of the six links (6, 6), as in my_robot_calibration.yaml."""
-    return np.array([[*f[:3, 3], *angles(f[:3, :3], eigen=eigen)] for f in frames(theta, a, d, alpha, fixed=fixed)])
+    return np.array(
+        [
+            [*f[:3, 3], *angles(f[:3, :3], eigen=eigen)]
+            for f in frames(theta, a, d, alpha, fixed=fixed)
+        ]
+    )
 
 
 def write(path: Path, rows, name="calib_12345678901234567890") -> Path:
@@ -73,7 +84,13 @@ def write(path: Path, rows, name="calib_12345678901234567890") -> Path:
 
 def urdf(rows) -> str:
     """The URDF that ur_description makes of such a file: its kinematics."""
-    links = ["base_link", "base_link_inertia", *(f"{link}_link" for link in LINKS), "flange", "tool0"]
+    links = [
+        "base_link",
+        "base_link_inertia",
+        *(f"{link}_link" for link in LINKS),
+        "flange",
+        "tool0",
+    ]
     half = np.pi / 2
     text = [f'<link name="{link}"/>' for link in links]
     fixed = [

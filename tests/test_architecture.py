@@ -32,7 +32,9 @@ _EDIT = re.compile(
 
 def edits(kind: str) -> list[re.Match[str]]:
     """The edits of an example, in the order in which the page gives them."""
-    (section,) = re.findall(rf"^### A new {kind}.*?\n(.*?)(?=^###? |\Z)", PAGE, re.MULTILINE | re.DOTALL)
+    (section,) = re.findall(
+        rf"^### A new {kind}.*?\n(.*?)(?=^###? |\Z)", PAGE, re.MULTILINE | re.DOTALL
+    )
     return list(_EDIT.finditer(section))
 
 
@@ -50,7 +52,9 @@ def apply(edit: re.Match[str], tree: Path) -> None:
     else:
         path = tree / edit["file"]
         lines = path.read_text().splitlines(keepends=True)
-        at = next((i for i, line in enumerate(lines) if line.strip().startswith(edit["anchor"])), None)
+        at = next(
+            (i for i, line in enumerate(lines) if line.strip().startswith(edit["anchor"])), None
+        )
         assert at is not None, f"{edit['file']} has no line that begins with: {edit['anchor']}"
         lines.insert(at + (edit["place"] == "below"), edit["text"])
         path.write_text("".join(lines))
@@ -61,7 +65,9 @@ def extended(tmp_path_factory):
     """A copy of the package, its robots and its scenarios with all examples of the page."""
     tree = tmp_path_factory.mktemp("extended")
     for folder in ("simbridge", "robots", "scenarios", "docs"):
-        shutil.copytree(CHECKOUT / folder, tree / folder, ignore=shutil.ignore_patterns("__pycache__", "*.png"))
+        shutil.copytree(
+            CHECKOUT / folder, tree / folder, ignore=shutil.ignore_patterns("__pycache__", "*.png")
+        )
     shutil.copy(CHECKOUT / "pyproject.toml", tree)
     for kind in BOUNDS:
         for edit in edits(kind):
@@ -156,7 +162,10 @@ def test_a_new_option_has_a_flag_is_recorded_and_acts(answers, settings):
 def test_a_new_metric_is_in_the_summary(summary, extended):
     size = paper_size(load_robot("ur10"))
     assert summary["path_length_m"] == pytest.approx(0.2 * size.scale, rel=0.02)
-    assert json.loads((extended / "out" / "summary.json").read_text())["path_length_m"] == summary["path_length_m"]
+    assert (
+        json.loads((extended / "out" / "summary.json").read_text())["path_length_m"]
+        == summary["path_length_m"]
+    )
 
 
 def test_a_new_metric_is_in_the_terminal_and_on_the_page_in_millimetres(summary, answers, extended):
@@ -169,7 +178,10 @@ def test_a_new_metric_is_in_the_terminal_and_on_the_page_in_millimetres(summary,
 
 def test_every_file_that_the_page_names_exists():
     names = re.findall(
-        r"(?<![\w./-])((?:simbridge|robots|scenarios|docs|tests|tools)/[\w/.-]*\w\.(?:py|md|toml))", PAGE
+        r"(?<![\w./-])((?:simbridge|robots|scenarios|docs|tests|tools)/[\w/.-]*\w\.(?:py|md|toml))",
+        PAGE,
     )
     new = {edit["new"] for kind in BOUNDS for edit in edits(kind)}
-    assert sorted({name for name in names if name not in new and not (CHECKOUT / name).exists()}) == []
+    assert (
+        sorted({name for name in names if name not in new and not (CHECKOUT / name).exists()}) == []
+    )

@@ -54,7 +54,9 @@ LOOKING = ("check", "inspect", "robots", "scenarios")
 
 
 def blocks(page, language):
-    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    return re.findall(
+        rf"^```{language}\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+    )
 
 
 def command_lines(page):
@@ -70,7 +72,9 @@ COMMAND_LINES = {" ".join(words): words for page in PAGES for words in command_l
 
 
 ELSEWHERE = ("architecture", "emulator", "tutorial")
-PYTHON_PAGES = {page.name: page for page in PAGES if page.stem not in ELSEWHERE and blocks(page, "python")}
+PYTHON_PAGES = {
+    page.name: page for page in PAGES if page.stem not in ELSEWHERE and blocks(page, "python")
+}
 
 
 @pytest.mark.parametrize("line", COMMAND_LINES)
@@ -94,7 +98,9 @@ def workplace(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("line", [line for line, words in COMMAND_LINES.items() if words[0] in LOOKING])
+@pytest.mark.parametrize(
+    "line", [line for line, words in COMMAND_LINES.items() if words[0] in LOOKING]
+)
 def test_a_command_that_only_looks_runs(line, cli, workplace, monkeypatch):
     monkeypatch.chdir(workplace)
     words = COMMAND_LINES[line]
@@ -114,7 +120,9 @@ def assumed_names(robot):
         "robot": robot,
         "solver": solver,
         "targets": np.repeat(tool_path(robot, robot.home[None]), 20, axis=0),
-        "my_library": SimpleNamespace(ik=lambda matrix, q: solver.track(pin.SE3ToXYZQUAT(pin.SE3(matrix))[None], q)[0]),
+        "my_library": SimpleNamespace(
+            ik=lambda matrix, q: solver.track(pin.SE3ToXYZQUAT(pin.SE3(matrix))[None], q)[0]
+        ),
     }
 
 
@@ -156,7 +164,11 @@ class Ending(NamedTuple):
 
 def rows_of_endings():
     """The cells of each row of the table."""
-    section = (CHECKOUT / "docs" / "hardware.md").read_text(encoding="utf-8").partition("\n| printed |")[2]
+    section = (
+        (CHECKOUT / "docs" / "hardware.md")
+        .read_text(encoding="utf-8")
+        .partition("\n| printed |")[2]
+    )
     for line in section.partition("\n\n")[0].splitlines()[2:]:
         yield [cell.strip() for cell in line.strip("|").split("|")]
 
@@ -166,7 +178,10 @@ def described_endings():
     for printed, cause, statuses, *_ in rows_of_endings():
         for quoted, name in re.findall(r'((?:"[^"]+"(?:, )?)+) \(`(\w+)`', printed):
             for words in re.findall('"([^"]+)"', quoted):
-                yield from (Ending(words, name, cause.strip("`"), int(each)) for each in re.findall(r"\d+", statuses))
+                yield from (
+                    Ending(words, name, cause.strip("`"), int(each))
+                    for each in re.findall(r"\d+", statuses)
+                )
 
 
 def interrupted(line, number):
@@ -216,13 +231,20 @@ def ended(line, tmp_path, monkeypatch, without_pages):
         errors.ConnectionLost(HOST, 30004, "no connection (Connection refused)"),
         errors.StaleState(HOST, 12.0, 0.1),
         errors.LateStates(HOST, 0.8, 2.0, 0.05, 0.06, 0.002),
-        errors.ImplausibleState(HOST, "timestamp", "5000.000 s", "4990.000 s after the state before"),
+        errors.ImplausibleState(
+            HOST, "timestamp", "5000.000 s", "4990.000 s after the state before"
+        ),
         errors.ToolChanged(HOST, "payload", "2 kg", "1 kg"),
         errors.RemoteControlDisabled(HOST),
         errors.ArmChanged(HOST, "software", "5.13", "5.12", "Start again."),
-        errors.ModelMismatch(HOST, "serial number", "1", "2", "This is not the arm of the cell file."),
+        errors.ModelMismatch(
+            HOST, "serial number", "1", "2", "This is not the arm of the cell file."
+        ),
         refused_setpoint(),
-        *(interrupted(line, n) for n in (signal.SIGINT, signal.SIGTSTP, signal.SIGTERM, signal.SIGHUP)),
+        *(
+            interrupted(line, n)
+            for n in (signal.SIGINT, signal.SIGTSTP, signal.SIGTERM, signal.SIGHUP)
+        ),
         errors.ParentLost(1.1),
         errors.ServoProcessLost(HOST, "was killed by SIGKILL"),
         runner.EndNotVerified(runner.Ending()),
@@ -246,7 +268,9 @@ def ended(line, tmp_path, monkeypatch, without_pages):
     ]
 
 
-def test_the_table_of_what_ends_a_run_says_what_is_printed_its_cause_and_the_exit_status(ended, capsys):
+def test_the_table_of_what_ends_a_run_says_what_is_printed_its_cause_and_the_exit_status(
+    ended, capsys
+):
     described, found = set(described_endings()), set()
     for error in ended:
         status = print_error(error)
@@ -268,6 +292,10 @@ def all_errors(kind=SimbridgeError):
 
 def test_every_error_with_a_cause_of_its_own_is_in_the_table():
     described = {(ending.error, ending.cause) for ending in described_endings()}
-    causes = {(kind.__name__, kind.cause) for kind in all_errors() if kind.cause not in ("refused", "unknown")}
+    causes = {
+        (kind.__name__, kind.cause)
+        for kind in all_errors()
+        if kind.cause not in ("refused", "unknown")
+    }
     assert causes <= described
     assert {cause for _, cause in causes} <= set(get_args(Cause))

@@ -48,9 +48,13 @@ NUMBERS = ("int", "float", "int | None", "float | None")
 AT_SAMPLE = {"sample": 5, "time": 0.04, "joint": "elbow"}
 # Errors whose constructor passes facts on, or computes with its arguments.
 EXAMPLES: dict[str, Callable[[], SimbridgeError]] = {
-    "LimitExceeded": lambda: LimitExceeded("Too fast.", "velocity", value=3.0, limit=2.0, **AT_SAMPLE),
+    "LimitExceeded": lambda: LimitExceeded(
+        "Too fast.", "velocity", value=3.0, limit=2.0, **AT_SAMPLE
+    ),
     "PlanRefused": lambda: PlanRefused("Refused.", value=3.0, limit=2.0, **AT_SAMPLE),
-    "PlannedCollision": lambda: PlannedCollision("Too near.", "self", ("a", "b"), value=-0.01, **AT_SAMPLE),
+    "PlannedCollision": lambda: PlannedCollision(
+        "Too near.", "self", ("a", "b"), value=-0.01, **AT_SAMPLE
+    ),
     "StoppedAtTheEnd": lambda: StoppedAtTheEnd("It was interrupted.", "protective_stop", ("seen",)),
     "TargetOutOfReach": lambda: TargetOutOfReach("Too far.", distance=0.2, angle=0.1, **AT_SAMPLE),
     "UnstableSolver": lambda: UnstableSolver(9.0, 0.5, needed=(1.0, 0.1)),
@@ -83,7 +87,10 @@ def example(kind: type[SimbridgeError]) -> SimbridgeError:
     if kind.__name__ in EXAMPLES:
         return EXAMPLES[kind.__name__]()
     if "__init__" not in {
-        name for base in kind.__mro__[:-1] if issubclass(base, SimbridgeError) for name in vars(base)
+        name
+        for base in kind.__mro__[:-1]
+        if issubclass(base, SimbridgeError)
+        for name in vars(base)
     }:
         return kind("a message")
     parameters = inspect.signature(kind).parameters.values()
@@ -129,7 +136,9 @@ def test_an_error_arrives_from_the_loop_as_it_was_raised(kind: type[SimbridgeErr
     assert facts(received) == facts(error)
 
 
-@pytest.mark.parametrize("argument", [lambda: 0, "x" * 1_000_000], ids=["a function", "a long text"])
+@pytest.mark.parametrize(
+    "argument", [lambda: 0, "x" * 1_000_000], ids=["a function", "a long text"]
+)
 def test_an_argument_that_cannot_be_sent_arrives_as_text(argument: object) -> None:
     facts = error_facts(SimbridgeError(argument))
 
@@ -179,7 +188,9 @@ class Unprintable:
         raise RuntimeError("no text")
 
 
-@pytest.mark.parametrize("value", [10**5000, Unprintable()], ids=["a huge integer", "an object without text"])
+@pytest.mark.parametrize(
+    "value", [10**5000, Unprintable()], ids=["a huge integer", "an object without text"]
+)
 def test_a_value_that_cannot_be_printed_is_refused_like_another(value: object) -> None:
     error = InvalidParameter("speed", value, "a number")
 

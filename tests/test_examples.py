@@ -16,9 +16,12 @@ HEAVY = ("sweep_gain", "emulator_session", "compare_solvers", "noisy_targets", "
 
 
 @pytest.mark.parametrize(
-    "path", [pytest.param(p, id=p.stem, marks=[pytest.mark.soak] * (p.stem in HEAVY)) for p in SCRIPTS]
+    "path",
+    [pytest.param(p, id=p.stem, marks=[pytest.mark.soak] * (p.stem in HEAVY)) for p in SCRIPTS],
 )
-def test_an_example_runs_and_prints_what_it_found(path, tmp_path, monkeypatch, capsys, without_pages):
+def test_an_example_runs_and_prints_what_it_found(
+    path, tmp_path, monkeypatch, capsys, without_pages
+):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.argv", [str(path)])
     runpy.run_path(str(path), run_name="__main__")
@@ -28,7 +31,13 @@ def test_an_example_runs_and_prints_what_it_found(path, tmp_path, monkeypatch, c
 
 
 def test_each_example_is_short_and_listed_with_what_it_shows():
-    rows = re.findall(r"^\| \[(\S+)\]\(\1\) \| (.+) \|$", (CHECKOUT / "examples/README.md").read_text(), re.MULTILINE)
+    rows = re.findall(
+        r"^\| \[(\S+)\]\(\1\) \| (.+) \|$",
+        (CHECKOUT / "examples/README.md").read_text(),
+        re.MULTILINE,
+    )
     texts = {path.name: path.read_text() for path in SCRIPTS}
-    assert dict(rows) == {name: ast.get_docstring(ast.parse(text)).rstrip(".") for name, text in texts.items()}
+    assert dict(rows) == {
+        name: ast.get_docstring(ast.parse(text)).rstrip(".") for name, text in texts.items()
+    }
     assert len(texts) >= 12 and max(len(text.splitlines()) for text in texts.values()) <= 60

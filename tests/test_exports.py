@@ -31,7 +31,10 @@ def test_every_promised_name_can_be_imported():
 
 def test_the_emulators_package_has_what_its_page_names():
     assert simbridge.emulator.__all__ == ["Emulator", "EmulatorError"]
-    assert simbridge.emulator.Emulator is handle.Emulator and simbridge.emulator.EmulatorError is errors.EmulatorError
+    assert (
+        simbridge.emulator.Emulator is handle.Emulator
+        and simbridge.emulator.EmulatorError is errors.EmulatorError
+    )
     with pytest.raises(AttributeError, match="walk"):
         _ = simbridge.emulator.walk
 
@@ -62,8 +65,6 @@ def test_a_subpackage_hides_no_public_function():
 
 def test_importing_simbridge_imports_none_of_its_parts():
     """In a process of its own: numpy alone takes longer than `simbridge --help` may."""
-    code = (
-        "import sys, simbridge; print(*(m for m in sys.modules if m.startswith(('simbridge.', 'numpy', 'pinocchio'))))"
-    )
+    code = "import sys, simbridge; print(*(m for m in sys.modules if m.startswith(('simbridge.', 'numpy', 'pinocchio'))))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == []

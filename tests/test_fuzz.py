@@ -71,12 +71,34 @@ JUNK = [
         b"\0",
         b"'",
     ),
-    *(b'"""', b"''' ", b"&a ", b"*a", b"<<: ", b"!!python/name:os.system ", b"- " * 500, b"<a>" * 500, b"<!DOCTYPE a>"),
-    *(b"\xff" * 4, b"\xff" * 8, b"\x7f" * 8, bytes(8), b"\x01\x00", b"\xef\xbb\xbf", b"../../", b"/dev/zero"),
+    *(
+        b'"""',
+        b"''' ",
+        b"&a ",
+        b"*a",
+        b"<<: ",
+        b"!!python/name:os.system ",
+        b"- " * 500,
+        b"<a>" * 500,
+        b"<!DOCTYPE a>",
+    ),
+    *(
+        b"\xff" * 4,
+        b"\xff" * 8,
+        b"\x7f" * 8,
+        bytes(8),
+        b"\x01\x00",
+        b"\xef\xbb\xbf",
+        b"../../",
+        b"/dev/zero",
+    ),
     *(struct.pack("<I", size) for size in (1, 2**31, 2**32 - 1)),
 ]
 CHANGES = st.lists(
-    st.tuples(st.floats(0.0, 1.0), st.integers(0, 40), st.sampled_from(JUNK) | st.binary(max_size=12)), max_size=4
+    st.tuples(
+        st.floats(0.0, 1.0), st.integers(0, 40), st.sampled_from(JUNK) | st.binary(max_size=12)
+    ),
+    max_size=4,
 )
 
 
@@ -113,11 +135,19 @@ def bounded() -> Iterator[None]:
 # Files: for each a writer of a valid one, or its text; and its reader.
 
 K = np.arange(20)
-MOTION = Trajectory(0.1 * K, np.column_stack([0.7 + 0.01 * K, *np.tile([0.164, 0.3, 1.0, 0.0, 0.0, 0.0], (20, 1)).T]))
+MOTION = Trajectory(
+    0.1 * K,
+    np.column_stack([0.7 + 0.01 * K, *np.tile([0.164, 0.3, 1.0, 0.0, 0.0, 0.0], (20, 1)).T]),
+)
 RECORDING = "timestamp " + " ".join(f"target_q_{i} actual_q_{i}" for i in range(6)) + "\n"
-RECORDING += "".join(" ".join(map(str, [0.002 * k, *np.arange(12) / 7.0])) + "\n" for k in range(20))
+RECORDING += "".join(
+    " ".join(map(str, [0.002 * k, *np.arange(12) / 7.0])) + "\n" for k in range(20)
+)
 CELL = Cell(
-    robot="ur10e", payload=1.0, tcp=(0.0,) * 6, keep_out_boxes=(Box("table", (0.8, 0.0, -0.4), (0.6, 1.2, 0.7)),)
+    robot="ur10e",
+    payload=1.0,
+    tcp=(0.0,) * 6,
+    keep_out_boxes=(Box("table", (0.8, 0.0, -0.4), (0.6, 1.2, 0.7)),),
 )
 DH = nominal_dh(UR10E)
 
@@ -147,7 +177,8 @@ VICON = "Objects\n100\n,,lab:tool\nFrame,Sub Frame,RX,RY,RZ,RW,TX,TY,TZ\n,,,,,,m
     f"{k},0,{row}\n" for k, row in enumerate(ROWS)
 )
 ECHO = "".join(
-    f"1764097182,{k * 10**7},base_link,{','.join(map(repr, row))}\n" for k, row in enumerate(MOTION.poses.tolist())
+    f"1764097182,{k * 10**7},base_link,{','.join(map(repr, row))}\n"
+    for k, row in enumerate(MOTION.poses.tolist())
 )
 WRITERS: dict[str, Callable[[Path], object]] = {
     "robot.toml": lambda path: path.write_bytes((ROBOTS / "ur10e.toml").read_bytes()),
@@ -157,14 +188,18 @@ WRITERS: dict[str, Callable[[Path], object]] = {
         "[servoj]\ngain = 300.0\nlookahead_s = 0.1\n[joint_servo]\nlag_s = 0.001\n"
     ),
     "calibration.yaml": write_yaml,
-    "arm.urdf": lambda path: path.write_text((Path(__file__).parent / "data/urdf/seven_joints.urdf").read_text()),
+    "arm.urdf": lambda path: path.write_text(
+        (Path(__file__).parent / "data/urdf/seven_joints.urdf").read_text()
+    ),
     "poses.csv": lambda path: write_csv(path, MOTION.times, MOTION.poses),
     "recording.csv": lambda path: path.write_text(RECORDING),
     "recording.csv.gz": lambda path: path.write_bytes(gzip.compress(RECORDING.encode())),
     "motive.csv": lambda path: path.write_text(MOTIVE),
     "vicon.csv": lambda path: path.write_text(VICON),
     "echo.csv": lambda path: path.write_text(ECHO),
-    "poses.npz": lambda path: np.savez(path, t=MOTION.times, position=MOTION.poses[:, :3], xyzw=MOTION.poses[:, 3:]),
+    "poses.npz": lambda path: np.savez(
+        path, t=MOTION.times, position=MOTION.poses[:, :3], xyzw=MOTION.poses[:, 3:]
+    ),
     "poses.bag": lambda path: write_bag(path, MOTION),
     "poses.mcap": lambda path: write_bag(path, MOTION),
 }
@@ -249,7 +284,12 @@ def rtde() -> None:
 
 def dashboard() -> None:
     with DashboardClient(HOST) as client:
-        client.polyscope_version(), client.serial_number(), client.is_in_remote_control(), client.loaded_program()
+        (
+            client.polyscope_version(),
+            client.serial_number(),
+            client.is_in_remote_control(),
+            client.loaded_program(),
+        )
         client.stop()
 
 
@@ -331,9 +371,17 @@ def check_datagram(message: dict, changes: list[tuple[float, int, bytes]], cut: 
 
 
 SHORT = settings(
-    max_examples=60, derandomize=True, database=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck)
+    max_examples=60,
+    derandomize=True,
+    database=None,
+    phases=[Phase.generate],
+    suppress_health_check=list(HealthCheck),
 )
-LONG = settings(max_examples=1_500, phases=[Phase.generate, Phase.shrink], suppress_health_check=list(HealthCheck))
+LONG = settings(
+    max_examples=1_500,
+    phases=[Phase.generate, Phase.shrink],
+    suppress_health_check=list(HealthCheck),
+)
 CUT = st.just(1.0) | st.floats(0.0, 1.0)
 
 
@@ -369,7 +417,9 @@ def test_a_damaged_datagram_is_answered(message, changes, cut) -> None:
 @pytest.mark.parametrize("name", READERS)
 @LONG
 @given(changes=CHANGES, cut=CUT)
-def test_a_file_damaged_in_thousands_of_ways_is_read_or_refused(valid, folder, name, changes, cut) -> None:
+def test_a_file_damaged_in_thousands_of_ways_is_read_or_refused(
+    valid, folder, name, changes, cut
+) -> None:
     check_file(name, folder, changed(valid[name], changes, cut))
 
 
@@ -377,7 +427,9 @@ def test_a_file_damaged_in_thousands_of_ways_is_read_or_refused(valid, folder, n
 @pytest.mark.parametrize("name", CLIENTS)
 @LONG
 @given(changes=CHANGES, cut=CUT)
-def test_a_stream_damaged_in_thousands_of_ways_is_read_or_ends_the_connection(name, changes, cut) -> None:
+def test_a_stream_damaged_in_thousands_of_ways_is_read_or_ends_the_connection(
+    name, changes, cut
+) -> None:
     check_port(name, changed(SAID[name], changes, cut))
 
 

@@ -15,7 +15,9 @@ import pytest
 
 from tests.controllers import loopback
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has signals for broken pipes")
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux", reason="only Linux has signals for broken pipes"
+)
 
 TIMEOUT = 60.0  # s; they end at once, but the machine may be busy
 
@@ -215,7 +217,9 @@ def test_a_child_whose_parent_has_gone_before_it_looks_ends_at_once():
     environment = {**os.environ, "SIMBRIDGE_LIFELINE": f"{os.getpid()}:1000000"}
     source = "from simbridge.lifeline import end_with_parent; end_with_parent(); print('goes on')"
 
-    child = subprocess.run([sys.executable, "-c", source], env=environment, capture_output=True, text=True, check=False)
+    child = subprocess.run(
+        [sys.executable, "-c", source], env=environment, capture_output=True, text=True, check=False
+    )
 
     assert (child.returncode, child.stdout) == (-signal.SIGKILL, "")
 
@@ -223,7 +227,9 @@ def test_a_child_whose_parent_has_gone_before_it_looks_ends_at_once():
 def test_a_process_that_a_user_started_is_left_alone():
     source = "from simbridge.lifeline import end_with_parent; end_with_parent(); print('goes on')"
 
-    child = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, check=True)
+    child = subprocess.run(
+        [sys.executable, "-c", source], capture_output=True, text=True, check=True
+    )
 
     assert child.stdout == "goes on\n"
 
@@ -231,7 +237,9 @@ def test_a_process_that_a_user_started_is_left_alone():
 def test_a_fork_of_the_parent_does_not_keep_its_children():
     with parent(CHILD_AND_FORK) as (process, started):
         own_command = Path(f"/proc/{process.pid}/cmdline").read_bytes()
-        (child,) = [pid for pid in started if Path(f"/proc/{pid}/cmdline").read_bytes() != own_command]
+        (child,) = [
+            pid for pid in started if Path(f"/proc/{pid}/cmdline").read_bytes() != own_command
+        ]
         assert len(started) == 2
 
         process.kill()

@@ -25,7 +25,16 @@ CHECKOUT = Path(__file__).parents[1]
 
 def build(kind: str, directory: Path, source: Path = CHECKOUT) -> Path:
     """Build a checkout with the declared back end, without the network, into `directory`."""
-    command = [sys.executable, "-m", "hatchling", "build", "--target", kind, "--directory", str(directory)]
+    command = [
+        sys.executable,
+        "-m",
+        "hatchling",
+        "build",
+        "--target",
+        kind,
+        "--directory",
+        str(directory),
+    ]
     done = subprocess.run(command, cwd=source, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     (built,) = directory.glob("*.tar.gz" if kind == "sdist" else "*.whl")
@@ -47,7 +56,10 @@ def test_the_wheel_carries_every_robot_and_scenario_unchanged(wheel: zipfile.Zip
     sources = [*CHECKOUT.glob("robots/*.toml"), *CHECKOUT.glob("scenarios/*.py")]
     assert {"ur10.toml", "square_tracking.py"} <= {path.name for path in sources}
     for path in sources:
-        assert wheel.read(f"simbridge/_data/{path.relative_to(CHECKOUT).as_posix()}") == path.read_bytes()
+        assert (
+            wheel.read(f"simbridge/_data/{path.relative_to(CHECKOUT).as_posix()}")
+            == path.read_bytes()
+        )
 
 
 def test_the_wheel_carries_every_module_and_the_typing_marker(wheel: zipfile.ZipFile) -> None:
@@ -62,14 +74,25 @@ def test_the_wheel_puts_nothing_next_to_the_package(wheel: zipfile.ZipFile) -> N
 
 def test_the_version_is_written_in_one_place(metadata: Message) -> None:
     assert metadata["Version"] == simbridge.__version__
-    places = [CHECKOUT / name for name in ("pyproject.toml", "CITATION.cff", "docs/conf.py", "README.md")]
-    assert [path.name for path in places if simbridge.__version__ in path.read_text(encoding="utf-8")] == []
+    places = [
+        CHECKOUT / name for name in ("pyproject.toml", "CITATION.cff", "docs/conf.py", "README.md")
+    ]
+    assert [
+        path.name for path in places if simbridge.__version__ in path.read_text(encoding="utf-8")
+    ] == []
     changes = (CHECKOUT / "CHANGELOG.md").read_text(encoding="utf-8")
     assert re.findall(r"^## (\S+)", changes, re.MULTILINE)[0] == simbridge.__version__
 
 
 def test_the_metadata_say_who_what_and_for_whom(metadata: Message) -> None:
-    for name in ("Summary", "Author", "Maintainer", "Keywords", "Requires-Python", "Description-Content-Type"):
+    for name in (
+        "Summary",
+        "Author",
+        "Maintainer",
+        "Keywords",
+        "Requires-Python",
+        "Description-Content-Type",
+    ):
         assert metadata[name], name
     assert "Typing :: Typed" in metadata.get_all("Classifier", [])
     # There is no public address yet, and none is invented.
@@ -96,7 +119,9 @@ def test_the_conda_recipe_has_the_dependencies_of_the_package(metadata: Message)
 
 
 def test_every_issue_template_is_a_form() -> None:
-    forms = [YAML(typ="safe").load(path) for path in (CHECKOUT / ".github/ISSUE_TEMPLATE").glob("*.yml")]
+    forms = [
+        YAML(typ="safe").load(path) for path in (CHECKOUT / ".github/ISSUE_TEMPLATE").glob("*.yml")
+    ]
     assert len(forms) == 3
     for form in forms:
         assert form["name"] and form["description"]
@@ -107,12 +132,16 @@ def test_every_issue_template_is_a_form() -> None:
 
 
 @pytest.mark.soak
-def test_the_source_distribution_builds_the_same_wheel(wheel: zipfile.ZipFile, tmp_path: Path) -> None:
+def test_the_source_distribution_builds_the_same_wheel(
+    wheel: zipfile.ZipFile, tmp_path: Path
+) -> None:
     with tarfile.open(build("sdist", tmp_path)) as archive:
         archive.extractall(tmp_path, filter="data")
     (source,) = (path for path in tmp_path.iterdir() if path.is_dir())
     other = zipfile.ZipFile(build("wheel", tmp_path / "dist", source))
-    assert {name: other.read(name) for name in other.namelist()} == {n: wheel.read(n) for n in wheel.namelist()}
+    assert {name: other.read(name) for name in other.namelist()} == {
+        n: wheel.read(n) for n in wheel.namelist()
+    }
 
 
 def test_the_licence_travels_with_the_wheel(wheel: zipfile.ZipFile, metadata: Message) -> None:
@@ -121,7 +150,9 @@ def test_the_licence_travels_with_the_wheel(wheel: zipfile.ZipFile, metadata: Me
     assert wheel.read(licence) == (CHECKOUT / "LICENSE").read_bytes()
 
 
-def test_an_unpacked_wheel_finds_its_robots_and_scenarios_from_anywhere(wheel: zipfile.ZipFile, tmp_path: Path) -> None:
+def test_an_unpacked_wheel_finds_its_robots_and_scenarios_from_anywhere(
+    wheel: zipfile.ZipFile, tmp_path: Path
+) -> None:
     site_packages, elsewhere = tmp_path / "site-packages", tmp_path / "elsewhere"
     elsewhere.mkdir()
     wheel.extractall(site_packages)
@@ -131,7 +162,11 @@ def test_an_unpacked_wheel_finds_its_robots_and_scenarios_from_anywhere(wheel: z
     )
     environment = {**os.environ, "PYTHONPATH": str(site_packages)}
     done = subprocess.run(
-        [sys.executable, "-c", program], cwd=elsewhere, env=environment, capture_output=True, text=True
+        [sys.executable, "-c", program],
+        cwd=elsewhere,
+        env=environment,
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0, done.stderr
     found = {Path(path) for path in json.loads(done.stdout)}
@@ -147,10 +182,25 @@ def test_an_editable_install_copies_nothing_that_could_go_stale(tmp_path: Path) 
 
 def test_each_python_and_machine_gets_exactly_one_pybullet(metadata: Message) -> None:
     requirements = [Requirement(text) for text in metadata.get_all("Requires-Dist", [])]
-    pybullets = [requirement for requirement in requirements if requirement.name.startswith("pybullet")]
-    pythons, machines, platforms = ("3.10", "3.11", "3.12"), ("x86_64", "aarch64", "arm64"), ("linux", "darwin")
+    pybullets = [
+        requirement for requirement in requirements if requirement.name.startswith("pybullet")
+    ]
+    pythons, machines, platforms = (
+        ("3.10", "3.11", "3.12"),
+        ("x86_64", "aarch64", "arm64"),
+        ("linux", "darwin"),
+    )
     for python, machine, platform in itertools.product(pythons, machines, platforms):
-        environment = {"python_version": python, "platform_machine": machine, "sys_platform": platform, "extra": ""}
-        chosen = [item.name for item in pybullets if item.marker is None or item.marker.evaluate(environment)]
+        environment = {
+            "python_version": python,
+            "platform_machine": machine,
+            "sys_platform": platform,
+            "extra": "",
+        }
+        chosen = [
+            item.name
+            for item in pybullets
+            if item.marker is None or item.marker.evaluate(environment)
+        ]
         with_own_wheel = python != "3.12" and machine == "x86_64" and platform == "linux"
         assert chosen == (["pybullet"] if with_own_wheel else ["pybullet-arm64"]), environment

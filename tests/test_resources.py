@@ -36,7 +36,11 @@ def resources_in(root: Path) -> ModuleType:
 
 
 def test_every_robot_file_of_this_checkout_is_found_under_its_own_name() -> None:
-    expected = {name.removesuffix(".toml") for name in os.listdir(CHECKOUT / "robots") if name.endswith(".toml")}
+    expected = {
+        name.removesuffix(".toml")
+        for name in os.listdir(CHECKOUT / "robots")
+        if name.endswith(".toml")
+    }
     assert "ur10" in expected
     assert set(resources.robot_files()) == expected
     assert all(path.is_file() for path in resources.robot_files().values())
@@ -44,7 +48,11 @@ def test_every_robot_file_of_this_checkout_is_found_under_its_own_name() -> None
 
 def test_every_public_script_of_this_checkout_is_found_as_a_scenario() -> None:
     names = os.listdir(CHECKOUT / "scenarios")
-    expected = {name.removesuffix(".py") for name in names if name.endswith(".py") and not name.startswith("_")}
+    expected = {
+        name.removesuffix(".py")
+        for name in names
+        if name.endswith(".py") and not name.startswith("_")
+    }
     assert "square_tracking" in expected
     assert set(resources.scenario_files()) == expected
 
@@ -54,10 +62,15 @@ def test_a_robot_file_added_to_a_checkout_is_seen_at_the_next_call(tmp_path: Pat
     found = resources_in(checkout)
     assert found.robot_files() == {"ur10": checkout / "robots/ur10.toml"}
     lay(checkout, "robots/mine.toml")
-    assert found.robot_files() == {"mine": checkout / "robots/mine.toml", "ur10": checkout / "robots/ur10.toml"}
+    assert found.robot_files() == {
+        "mine": checkout / "robots/mine.toml",
+        "ur10": checkout / "robots/ur10.toml",
+    }
 
 
-def test_an_installed_package_uses_its_own_data_and_not_another_packages_folder(tmp_path: Path) -> None:
+def test_an_installed_package_uses_its_own_data_and_not_another_packages_folder(
+    tmp_path: Path,
+) -> None:
     site_packages = lay(
         tmp_path,
         "simbridge/_data/robots/ur10.toml",
@@ -71,12 +84,18 @@ def test_an_installed_package_uses_its_own_data_and_not_another_packages_folder(
 
 
 def test_the_checkout_wins_over_data_left_in_the_package(tmp_path: Path) -> None:
-    checkout = lay(tmp_path, "pyproject.toml", "robots/new.toml", "simbridge/_data/robots/stale.toml")
+    checkout = lay(
+        tmp_path, "pyproject.toml", "robots/new.toml", "simbridge/_data/robots/stale.toml"
+    )
     assert list(resources_in(checkout).robot_files()) == ["new"]
 
 
-@pytest.mark.parametrize("other", ["_shared.py", "__init__.py", "notes.md", "data.csv", "__pycache__/step.pyc"])
-def test_only_scripts_without_a_leading_underscore_are_scenarios(tmp_path: Path, other: str) -> None:
+@pytest.mark.parametrize(
+    "other", ["_shared.py", "__init__.py", "notes.md", "data.csv", "__pycache__/step.pyc"]
+)
+def test_only_scripts_without_a_leading_underscore_are_scenarios(
+    tmp_path: Path, other: str
+) -> None:
     checkout = lay(tmp_path, "pyproject.toml", "scenarios/step.py", f"scenarios/{other}")
     assert list(resources_in(checkout).scenario_files()) == ["step"]
 

@@ -9,7 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from simbridge.text import degrees, displayed, fixed, listed, millimetres, milliseconds, significant, table_of
+from simbridge.text import (
+    degrees,
+    displayed,
+    fixed,
+    listed,
+    millimetres,
+    milliseconds,
+    significant,
+    table_of,
+)
 
 
 @given(st.floats(min_value=1e-3, max_value=1e7))
@@ -82,7 +91,9 @@ def test_a_fixed_number_of_decimals_has_no_negative_zero() -> None:
 @pytest.mark.parametrize(("width", "lines"), [(60, 2), (30, 3), (24, 4)])
 def test_a_table_fits_the_terminal_and_no_number_is_cut(monkeypatch, capsys, width, lines):
     monkeypatch.setenv("COLUMNS", f"{width}")
-    Console().print(table_of(("solver", "RMS mm", "median time us"), [("forward-dynamics", "0.00206", "74295")]))
+    Console().print(
+        table_of(("solver", "RMS mm", "median time us"), [("forward-dynamics", "0.00206", "74295")])
+    )
     printed = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
     assert max(map(len, printed)) <= width
     assert sum(bool(line) for line in printed) >= lines

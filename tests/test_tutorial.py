@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 PAGE = (Path(__file__).parents[1] / "docs" / "tutorial.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"(?:Save this as `(\S+)`:\n\n)?^```(sh|python|text)\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+BLOCKS = re.findall(
+    r"(?:Save this as `(\S+)`:\n\n)?^```(sh|python|text)\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL
+)
 
 
 # What makes no further run: the rest of the page is followed by make soak.
@@ -26,10 +28,14 @@ def follow(cli, whole=True):
         elif language == "text":
             shown = [line.split("...")[0].split() for line in text.splitlines()]
             lines = [line.split() for line in printed.splitlines()]
-            assert [words for words in shown if words not in [line[: len(words)] for line in lines]] == []
+            assert [
+                words for words in shown if words not in [line[: len(words)] for line in lines]
+            ] == []
         elif language == "python" and whole:
             exec(compile(text, "tutorial", "exec"), {})
-        for words in (shlex.split(line, comments=True) for line in text.splitlines() if language == "sh"):
+        for words in (
+            shlex.split(line, comments=True) for line in text.splitlines() if language == "sh"
+        ):
             if words[0] == "cp":
                 shutil.copy(*words[1:])
             elif words[0] == "simbridge" and (whole or words[1] in LIGHT or words[-1] == "first"):
@@ -38,7 +44,9 @@ def follow(cli, whole=True):
                 printed = answer.out
 
 
-def test_the_tutorial_works_up_to_the_check_of_a_recording(cli, tmp_path, monkeypatch, without_pages):
+def test_the_tutorial_works_up_to_the_check_of_a_recording(
+    cli, tmp_path, monkeypatch, without_pages
+):
     monkeypatch.chdir(tmp_path)
     follow(cli, whole=False)
 

@@ -12,7 +12,11 @@ from pathlib import Path
 import simbridge
 from tests.chromium import chromium
 
-GRID = {"sample-rate": [20, 50, 125], "solver.kp": [2, 5, 10, 20, 50], "solver.iterations": [1, 3, 10, 30]}
+GRID = {
+    "sample-rate": [20, 50, 125],
+    "solver.kp": [2, 5, 10, 20, 50],
+    "solver.iterations": [1, 3, 10, 30],
+}
 SIZE = {"width": 1200, "height": 1350}
 
 

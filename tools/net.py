@@ -68,7 +68,11 @@ def mask_text(text: str, directory: Path) -> str:
     """Replace paths, dates, durations of computation and hashes by fixed words."""
     text = text.replace(str(directory), "<dir>").replace(str(CHECKOUT), "<checkout>")
     text = re.sub(r"Note: Compiling[^\n]*\n", "", text)
-    text = re.sub(r"\d{4}-\d{2}-\d{2}([_T ]\d{2}[-:]\d{2}([-:]\d{2})?)?(\.\d+)?(Z|[+-]\d{2}:\d{2})?", "<date>", text)
+    text = re.sub(
+        r"\d{4}-\d{2}-\d{2}([_T ]\d{2}[-:]\d{2}([-:]\d{2})?)?(\.\d+)?(Z|[+-]\d{2}:\d{2})?",
+        "<date>",
+        text,
+    )
     text = re.sub(r"/tmp/[\w./-]+", "<tmp>", text)
     text = re.sub(r"\b[0-9a-f]{12,64}\b", "<hash>", text)
     text = re.sub(r"\b(version|simbridge) \d+\.\d+\.\d+\S*", r"\1 <version>", text)
@@ -79,7 +83,9 @@ def mask_values(value: Any, directory: Path) -> Any:
     """Mask the values of a JSON or TOML document by their keys."""
     if isinstance(value, dict):
         return {
-            key: "<masked>" if key in MASKED_KEYS or "host" in key or "wall" in key else mask_values(item, directory)
+            key: "<masked>"
+            if key in MASKED_KEYS or "host" in key or "wall" in key
+            else mask_values(item, directory)
             for key, item in value.items()
         }
     if isinstance(value, list):
@@ -106,7 +112,11 @@ class Text(html.parser.HTMLParser):
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
         self._hidden += tag in ("style", "script")
-        self.lines += [f"[{name}] {value}" for name, value in attributes if name in ("title", "aria-label", "alt")]
+        self.lines += [
+            f"[{name}] {value}"
+            for name, value in attributes
+            if name in ("title", "aria-label", "alt")
+        ]
 
     def handle_endtag(self, tag: str) -> None:
         self._hidden -= tag in ("style", "script")
@@ -181,12 +191,18 @@ def command(record: Record, name: str, *arguments: str) -> None:
 
     output = io.StringIO()
     errors = io.StringIO()
-    with contextlib.redirect_stdout(output), contextlib.redirect_stderr(errors), contextlib.chdir(record.scratch):
+    with (
+        contextlib.redirect_stdout(output),
+        contextlib.redirect_stderr(errors),
+        contextlib.chdir(record.scratch),
+    ):
         try:
             status: Any = main(list(arguments))
         except SystemExit as end:
             status = end.code
-    record.text(name, f"status {status}\n{output.getvalue()}\n---- standard error\n{errors.getvalue()}")
+    record.text(
+        name, f"status {status}\n{output.getvalue()}\n---- standard error\n{errors.getvalue()}"
+    )
 
 
 # ---- the cases
@@ -247,7 +263,18 @@ def exports(record: Record) -> None:
         command(record, f"export_{kind}", "export", str(out), "--to", kind)
     command(record, "figures", "report", str(out), "--figures", str(record.scratch / "figures"))
     second = record.scratch / "second"
-    command(record, "run_2", "run", "square_corners", "--robot", "ur5e", "--feedforward", "on", "--out", str(second))
+    command(
+        record,
+        "run_2",
+        "run",
+        "square_corners",
+        "--robot",
+        "ur5e",
+        "--feedforward",
+        "on",
+        "--out",
+        str(second),
+    )
     compared = record.scratch / "compared"
     command(record, "compare", "compare", str(out), str(second), "--out", str(compared))
     record.page("compare_page", compared / "compare.html")
@@ -347,7 +374,9 @@ def fake_link(record: Record) -> None:
     troubles: dict[str, dict[str, Any]] = {
         "none": {},
         "drift": {"drift": 5e-4},
-        "slider": {"changes": {60: {"target_speed_fraction": 0.3}, 120: {"target_speed_fraction": 1.0}}},
+        "slider": {
+            "changes": {60: {"target_speed_fraction": 0.3}, 120: {"target_speed_fraction": 1.0}}
+        },
         "pause": {"changes": {60: {"runtime_state": 4}, 120: {"runtime_state": 2}}},
         "protective stop": {"changes": {60: {"safety_mode": 3, "runtime_state": 4}}},
         "freeze": {"freezes": {60: 0.05, 90: 0.15}},
@@ -374,7 +403,9 @@ def identify(record: Record) -> None:
 
 
 def experiments(record: Record) -> None:
-    command(record, "homogenization", "experiment", "homogenization", "--out", str(record.scratch / "a"))
+    command(
+        record, "homogenization", "experiment", "homogenization", "--out", str(record.scratch / "a")
+    )
     command(record, "convergence", "experiment", "convergence", "--out", str(record.scratch / "b"))
 
 
@@ -398,7 +429,10 @@ def cases() -> Iterator[tuple[str, Callable[[Record], None]]]:
     for name in SOLVERS:
         yield f"solver_{name}", run_case("step", "--robot", "ur10e", "--solver", name)
         yield f"check_{name}", check_case("figure_eight", "--robot", "ur5e", "--solver", name)
-    yield "feedforward", run_case("circle", "--robot", "ur10e", "--feedforward", "on", "--sample-noise", "0.5")
+    yield (
+        "feedforward",
+        run_case("circle", "--robot", "ur10e", "--feedforward", "on", "--sample-noise", "0.5"),
+    )
     yield "ideal", run_case("circle", "--robot", "ur3e", "--servo", "ideal", "--speed-scale", "0.5")
     yield "planar", run_case("circle", "--robot", "planar3r")
     yield "panda", run_case("circle", "--robot", panda_file(), "--tip", "panda_grasptarget")
@@ -459,7 +493,9 @@ def compare(old: Path, new: Path) -> int:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     commands = parser.add_subparsers(dest="command", required=True)
     recorder = commands.add_parser("record")
     recorder.add_argument("out", type=Path)

@@ -49,7 +49,9 @@ NEEDED = {  # Debian's packages, by the commands and folders in them
 LIMIT = 180.0  # s, of a test or an example
 START_LIMIT = 60.0  # s, of an emulator
 # What an emulator's log must not show in an example; the program bad_code is sent because it is bad.
-ERROR = re.compile(r"^(fault in (?!bad_code[ :])|C\d+A\d+: Protective stop|Traceback)", re.MULTILINE)
+ERROR = re.compile(
+    r"^(fault in (?!bad_code[ :])|C\d+A\d+: Protective stop|Traceback)", re.MULTILINE
+)
 
 
 def parse() -> argparse.Namespace:
@@ -59,7 +61,9 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--robot", default="ur10e")
     parser.add_argument("--only", nargs="*", default=[], help="programs to run, or 'examples'")
     parser.add_argument("--test", default="*", help="a pattern as for --gtest_filter")
-    parser.add_argument("--log", type=Path, default=Path("runs/urcl"), help="folder for everything that was printed")
+    parser.add_argument(
+        "--log", type=Path, default=Path("runs/urcl"), help="folder for everything that was printed"
+    )
     return parser.parse_args()
 
 
@@ -68,10 +72,14 @@ def check(checkout: Path) -> None:
     if not (checkout / "tests/test_rtde_client.cpp").exists():
         raise SystemExit(f"urcl: {checkout} is not a checkout of Universal_Robots_Client_Library.")
     lacking = [
-        name for need, name in NEEDED.items() if not (shutil.which(need) or (need[0] == "/" and Path(need).is_dir()))
+        name
+        for need, name in NEEDED.items()
+        if not (shutil.which(need) or (need[0] == "/" and Path(need).is_dir()))
     ]
     if lacking:
-        raise SystemExit(f"urcl: to build the library and run it, install Debian's packages {' '.join(lacking)} first.")
+        raise SystemExit(
+            f"urcl: to build the library and run it, install Debian's packages {' '.join(lacking)} first."
+        )
 
 
 def build(checkout: Path, log: Path) -> None:
@@ -86,7 +94,9 @@ def build(checkout: Path, log: Path) -> None:
     with log.open("wb") as file:
         for step in steps:
             if subprocess.run(step, stdout=file, stderr=subprocess.STDOUT, check=False).returncode:
-                raise SystemExit(f"urcl: the library cannot be built: {step[0]} failed, and {log} says why.")
+                raise SystemExit(
+                    f"urcl: the library cannot be built: {step[0]} failed, and {log} says why."
+                )
 
 
 @contextmanager
@@ -95,7 +105,9 @@ def namespaces() -> Iterator[tuple[list[str], list[str]]]:
     with ExitStack() as stack:
         ids, keepers = [], []
         for _ in range(2):
-            keeper = subprocess.Popen(["unshare", "--net", "sleep", "infinity"], stderr=subprocess.PIPE)
+            keeper = subprocess.Popen(
+                ["unshare", "--net", "sleep", "infinity"], stderr=subprocess.PIPE
+            )
             stack.callback(keeper.wait)
             stack.callback(keeper.kill)
             ids.append(str(keeper.pid))
@@ -104,13 +116,34 @@ def namespaces() -> Iterator[tuple[list[str], list[str]]]:
         try:
             for keeper in keepers:
                 _await_namespace(keeper)
-            cable = ["ip", "link", "add", "end", "netns", ids[0], "type", "veth", "peer", "name", "end", "netns"]
+            cable = [
+                "ip",
+                "link",
+                "add",
+                "end",
+                "netns",
+                ids[0],
+                "type",
+                "veth",
+                "peer",
+                "name",
+                "end",
+                "netns",
+            ]
             subprocess.run([*cable, ids[1]], check=True, capture_output=True)
             for before, address in zip(enter, (CONTROLLER, CLIENT), strict=True):
-                for command in (f"addr add {address}/24 dev end", "link set end up", "link set lo up"):
-                    subprocess.run([*before, "ip", *command.split()], check=True, capture_output=True)
+                for command in (
+                    f"addr add {address}/24 dev end",
+                    "link set end up",
+                    "link set lo up",
+                ):
+                    subprocess.run(
+                        [*before, "ip", *command.split()], check=True, capture_output=True
+                    )
         except (OSError, subprocess.SubprocessError, TimeoutError) as error:
-            said = getattr(error, "stderr", b"") or b"".join(k.stderr.read() for k in keepers if k.poll() and k.stderr)
+            said = getattr(error, "stderr", b"") or b"".join(
+                k.stderr.read() for k in keepers if k.poll() and k.stderr
+            )
             reason = said.decode().splitlines()[0] if said else str(error)
             raise SystemExit(
                 f"urcl: this system does not allow it to make two network namespaces ({reason}); run it as root, where "
@@ -134,15 +167,34 @@ def emulator(before: list[str], options: argparse.Namespace, log: Path) -> Itera
     """A new emulated controller, powered off."""
     series = "cb3" if options.polyscope.startswith("3") else "e-series"
     programs = options.checkout / "tests/resources/dockerursim/programs" / series
-    command = [*before, sys.executable, "-m", "simbridge", "emulate", "--robot", options.robot, "--host", CONTROLLER]
-    command += ["--polyscope", options.polyscope, "--programs", str(programs), "--start-pose", "ursim"]
+    command = [
+        *before,
+        sys.executable,
+        "-m",
+        "simbridge",
+        "emulate",
+        "--robot",
+        options.robot,
+        "--host",
+        CONTROLLER,
+    ]
+    command += [
+        "--polyscope",
+        options.polyscope,
+        "--programs",
+        str(programs),
+        "--start-pose",
+        "ursim",
+    ]
     with log.open("wb") as file:
         process = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT)
         try:
             deadline = time.monotonic() + START_LIMIT
             while "Ctrl-C ends it" not in log.read_text(errors="replace"):
                 if process.poll() is not None or time.monotonic() > deadline:
-                    raise SystemExit(f"urcl: the emulator did not start: {log.read_text(errors='replace')}")
+                    raise SystemExit(
+                        f"urcl: the emulator did not start: {log.read_text(errors='replace')}"
+                    )
                 time.sleep(0.05)
             yield
         finally:
@@ -154,7 +206,9 @@ def emulator(before: list[str], options: argparse.Namespace, log: Path) -> Itera
                 process.wait()
 
 
-def run(command: list[str], folder: Path, options: argparse.Namespace, log: Path) -> tuple[int, float]:
+def run(
+    command: list[str], folder: Path, options: argparse.Namespace, log: Path
+) -> tuple[int, float]:
     """Exit status (None counts as 124, when it took too long) and duration, s."""
     # By these, UR's tests know which variables and which model to expect.
     version = "latest" if options.polyscope == LATEST else options.polyscope
@@ -174,7 +228,10 @@ def run(command: list[str], folder: Path, options: argparse.Namespace, log: Path
 
 def tests_of(program: Path, pattern: str) -> list[str]:
     listed = subprocess.run(
-        [program, "--gtest_list_tests", f"--gtest_filter={pattern}"], capture_output=True, text=True, check=True
+        [program, "--gtest_list_tests", f"--gtest_filter={pattern}"],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     names, suite = [], ""
     for line in listed.stdout.splitlines():
@@ -194,7 +251,11 @@ def main() -> int:
     with namespaces():
         pass  # where that is not allowed, it is said before anything is built
     build(options.checkout, log / "build.log")
-    examples = sorted(path for path in (folder / "examples").glob("*") if path.is_file() and os.access(path, os.X_OK))
+    examples = sorted(
+        path
+        for path in (folder / "examples").glob("*")
+        if path.is_file() and os.access(path, os.X_OK)
+    )
     passed, total, failed, left_out = 0, 0, [], []
     with namespaces() as (controller, client):
         print("| program | tests | passed |\n|---|---|---|", flush=True)
@@ -204,8 +265,15 @@ def main() -> int:
             good, names = 0, tests_of(folder / "tests" / name, options.test)
             with emulator(controller, options, log / f"{name}.emulator.log"):
                 for test in names:
-                    output = log / f"{test.replace('/', '-')}.log"  # of a test with parameters: Suite.test/0
-                    command = [*client, str(folder / "tests" / name), f"--gtest_filter={test}", *arguments]
+                    output = (
+                        log / f"{test.replace('/', '-')}.log"
+                    )  # of a test with parameters: Suite.test/0
+                    command = [
+                        *client,
+                        str(folder / "tests" / name),
+                        f"--gtest_filter={test}",
+                        *arguments,
+                    ]
                     command += ["--robot_ip", CONTROLLER]
                     status, seconds = run(command, options.checkout / "tests", options, output)
                     skipped = "[  SKIPPED ]" in output.read_text(errors="replace")
@@ -223,7 +291,9 @@ def main() -> int:
             for example in examples:
                 heard, output = log / f"{example.name}.emulator.log", log / f"{example.name}.log"
                 with emulator(controller, options, heard):
-                    status, seconds = run([*client, str(example), CONTROLLER, "5"], options.checkout, options, output)
+                    status, seconds = run(
+                        [*client, str(example), CONTROLLER, "5"], options.checkout, options, output
+                    )
                 errors = ERROR.search(heard.read_text(errors="replace"))
                 if status == 0 and not errors:
                     good += 1

@@ -19,7 +19,9 @@ class Client:
     """One client of the arm at an address."""
 
     def __init__(self, host: str, port: int, token: str = "", name: str = "example") -> None:
-        self.socket = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_DGRAM)
+        self.socket = socket.socket(
+            socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_DGRAM
+        )
         self.socket.connect((host, port))
         # Increases over restarts, too.
         self.name, self.token, self.seq = name, token, time.time_ns() // 1_000_000
@@ -27,7 +29,13 @@ class Client:
     def send(self, kind: str, **fields: object) -> int:
         """Send a message; returns its sequence number."""
         self.seq += 1
-        message = {"type": kind, "client": self.name, "seq": self.seq, "token": self.token, **fields}
+        message = {
+            "type": kind,
+            "client": self.name,
+            "seq": self.seq,
+            "token": self.token,
+            **fields,
+        }
         self.socket.send(json.dumps(message).encode())
         return self.seq
 

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, ClassVar, get_args
 from simbridge.errors import Cause, SimbridgeError
 from simbridge.robot.pose import Array
 
-if TYPE_CHECKING:  # load the solvers; the servo process, which imports this module, must start quickly
+if (
+    TYPE_CHECKING
+):  # load the solvers; the servo process, which imports this module, must start quickly
     from simbridge.planning.options import Options
     from simbridge.robot.robot import Robot
     from simbridge.ur.controller_facts import ControllerFacts
@@ -138,12 +140,16 @@ class Backend(ABC):
     approach_tool_speed: ClassVar[float]
     planned_for: ControllerFacts | None = None
 
-    def __init__(self, robot: Robot, options: Options, *, plan_facts: Facts = (), ask: Ask | None = None) -> None:
+    def __init__(
+        self, robot: Robot, options: Options, *, plan_facts: Facts = (), ask: Ask | None = None
+    ) -> None:
         self.robot, self.options, self._plan_facts, self._ask = robot, options, plan_facts, ask
         self.period = robot.period if options.period is None else options.period
 
     @classmethod
-    def resolve(cls, robot: Robot, options: Options) -> tuple[ControllerFacts | None, Robot, Options]:
+    def resolve(
+        cls, robot: Robot, options: Options
+    ) -> tuple[ControllerFacts | None, Robot, Options]:
         """Determine what a plan has to be made for; nothing moves.
 
         Returns:
@@ -162,7 +168,11 @@ class Backend(ABC):
     @property
     def ending(self) -> Ending | None:
         """What was seen when the last session ended; None if none has. A simulated arm rests when nothing moves it."""
-        return Ending(arm_at_rest=True, script_ended=True) if self.capabilities.simulated_time else None
+        return (
+            Ending(arm_at_rest=True, script_ended=True)
+            if self.capabilities.simulated_time
+            else None
+        )
 
     def __enter__(self) -> Backend:
         return self

@@ -95,7 +95,12 @@ def control_script(
         tool += f"  set_payload({payload!r}, [{_numbers(payload_cog or (0.0, 0.0, 0.0))}])\n"
     goal = ", ".join(f"read_input_float_register({i})" for i in range(6))
     return _SCRIPT.format(
-        watchdog=WATCHDOG_FREQUENCY, number=number, tool=tool, goal=goal, period=period, deceleration=DECELERATION
+        watchdog=WATCHDOG_FREQUENCY,
+        number=number,
+        tool=tool,
+        goal=goal,
+        period=period,
+        deceleration=DECELERATION,
     )
 
 
@@ -126,7 +131,9 @@ class ProgramWatch:
         program: Whose program it was before.
     """
 
-    def __init__(self, number: int, *, uploaded: bool = False, program: Program = Program.UNKNOWN) -> None:
+    def __init__(
+        self, number: int, *, uploaded: bool = False, program: Program = Program.UNKNOWN
+    ) -> None:
         self._number, self._uploaded = number, uploaded
         self._counter: int | None = None
         # For how many states a program has played without a count; since when; and since when with another number.
@@ -170,7 +177,9 @@ class ProgramWatch:
 
     def _paused(self, now: float, named: bool) -> Program:
         """Whose program is paused: ours if it counted until then, or was sent and has hardly begun."""
-        if self.program is Program.OURS and (self._uncounted > _LATE or not (named or self._uploaded)):
+        if self.program is Program.OURS and (
+            self._uncounted > _LATE or not (named or self._uploaded)
+        ):
             # Another may have taken its place, too late to show it.
             return Program.UNKNOWN
         if self.program in (Program.NONE, Program.UNKNOWN):

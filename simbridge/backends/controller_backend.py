@@ -38,7 +38,9 @@ if TYPE_CHECKING:  # loads the solvers
     from simbridge.planning.options import Options
 
 START_TOLERANCE = math.radians(1.0)  # of the arm to a plan's first setpoint when the plan begins
-SCRIPT_ENDS = 0.5  # s for which a control script that is ending may still count as a running program
+SCRIPT_ENDS = (
+    0.5  # s for which a control script that is ending may still count as a running program
+)
 
 
 class ControllerBackend(Backend):
@@ -60,11 +62,15 @@ class ControllerBackend(Backend):
     def resolve(cls, robot: Robot, options: Options) -> tuple[ControllerFacts, Robot, Options]:
         """See `Backend.resolve`: the arm as its controller describes it."""
         host = preflight.controller_host(options, cls.default_host)
-        facts = preflight.identify_controller(host, robot, options.cell, period=options.period, ursim=cls.ursim)
+        facts = preflight.identify_controller(
+            host, robot, options.cell, period=options.period, ursim=cls.ursim
+        )
         arm = preflight.with_calibration(robot, facts, options)
         return facts, arm, preflight.resolve_options(facts, options, cls.tool_speed_limit)
 
-    def __init__(self, robot: Robot, options: Options, *, plan_facts: Facts = (), ask: Ask | None = None) -> None:
+    def __init__(
+        self, robot: Robot, options: Options, *, plan_facts: Facts = (), ask: Ask | None = None
+    ) -> None:
         super().__init__(robot, options, plan_facts=plan_facts, ask=ask)
         self.host = preflight.controller_host(options, self.default_host)
         self._config = preflight.servo_config(self.host, robot, options)
@@ -99,7 +105,9 @@ class ControllerBackend(Backend):
 
     def _identify(self) -> ControllerFacts:
         cell = self.options.cell
-        return preflight.identify_controller(self.host, self.robot, cell, period=self.period, ursim=self.ursim)
+        return preflight.identify_controller(
+            self.host, self.robot, cell, period=self.period, ursim=self.ursim
+        )
 
     def _ready(self) -> ControllerFacts:
         """The controller's facts, once it is identified and ready to move."""
@@ -121,7 +129,9 @@ class ControllerBackend(Backend):
         process = self._connected()
         # The servo lags behind its setpoints: hold the last one until the arm has caught up.
         settling = math.ceil((0.2 + 10.0 * self._config.lookahead) / self.period)
-        for _ in self._replay(process, np.concatenate((path, np.repeat(path[-1:], settling, axis=0)))):
+        for _ in self._replay(
+            process, np.concatenate((path, np.repeat(path[-1:], settling, axis=0)))
+        ):
             pass
         self._check_start(goal)
 
@@ -161,7 +171,9 @@ class ControllerBackend(Backend):
             if isinstance(setpoints, np.ndarray):
                 self._check_start(setpoints[0])
                 # Closed explicitly, not by the garbage collector: closing stops the arm.
-                with contextlib.closing(self._replay(process, setpoints, self._config.feedforward)) as states:
+                with contextlib.closing(
+                    self._replay(process, setpoints, self._config.feedforward)
+                ) as states:
                     for state in states:
                         self._timing.add(state)
                         yield state
@@ -220,11 +232,16 @@ class ControllerBackend(Backend):
         self._config = config = replace(self._config, number=random_number())
         with self._stop_on_error():
             with signals_wait():  # there is never one without the other
-                self._process, self._messages = ServoProcess(config, live), ControllerMessages(self.host)
+                self._process, self._messages = (
+                    ServoProcess(config, live),
+                    ControllerMessages(self.host),
+                )
             for note in self._process.connect()["notes"]:
                 warnings.warn(note, stacklevel=2)
             if config.tcp is not None or config.payload is not None:
-                preflight.check_tool(read_controller(self.host), config.tcp, config.payload, config.payload_cog)
+                preflight.check_tool(
+                    read_controller(self.host), config.tcp, config.payload, config.payload_cog
+                )
         return self._process
 
     def _check_again(self, *, payload_may_change: bool) -> None:
@@ -252,7 +269,9 @@ class ControllerBackend(Backend):
         config, then = self._config, self.planned_for
         if then is not None:
             other_payload = payload_may_change or config.payload is not None
-            preflight.check_unchanged(facts, then, sets_tcp=config.tcp is not None, sets_payload=other_payload)
+            preflight.check_unchanged(
+                facts, then, sets_tcp=config.tcp is not None, sets_payload=other_payload
+            )
         preflight.check_identity(facts, self.robot, self.options.cell, ursim=self.ursim)
         preflight.check_remote_control(facts)
         preflight.check_ready(facts, follow_scaling=config.follow_scaling)
@@ -323,7 +342,12 @@ class ControllerBackend(Backend):
         silent = self._silence.too_long()
         if silent:
             timestamp = 0.0 if self._last is None else self._last.timestamp
-            raise StaleState(self.host, timestamp, silent, said_by="the process on this computer that sends setpoints")
+            raise StaleState(
+                self.host,
+                timestamp,
+                silent,
+                said_by="the process on this computer that sends setpoints",
+            )
 
     @contextlib.contextmanager
     def _stop_on_error(self) -> Iterator[None]:

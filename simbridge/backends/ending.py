@@ -59,7 +59,9 @@ def signals_wait() -> Iterator[None]:
             signal.raise_signal(pending[0])
 
 
-def end_session(host: str, number: int, process: ServoProcess, last_seen: float, ending: Ending) -> None:
+def end_session(
+    host: str, number: int, process: ServoProcess, last_seen: float, ending: Ending
+) -> None:
     """End a session with a controller.
 
     Args:
@@ -90,7 +92,9 @@ def end_session(host: str, number: int, process: ServoProcess, last_seen: float,
 class _Watcher:
     """Follows the controller's states while a session ends, and stops our script if it does not end by itself."""
 
-    def __init__(self, host: str, number: int, process: ServoProcess, last_seen: float, ending: Ending) -> None:
+    def __init__(
+        self, host: str, number: int, process: ServoProcess, last_seen: float, ending: Ending
+    ) -> None:
         self._host, self._number, self._process = host, number, process
         self._last_seen, self._ending = last_seen, ending
         self._watch: ProgramWatch | None = None
@@ -161,7 +165,9 @@ class _Watcher:
         begun = State.READY in reached
         if program is None:
             program = Program.OURS if begun else Program.UNKNOWN
-        return ProgramWatch(self._number, uploaded=State.UPLOADING in reached and not begun, program=program)
+        return ProgramWatch(
+            self._number, uploaded=State.UPLOADING in reached and not begun, program=program
+        )
 
     def until_at_rest(self) -> None:
         """Wait until the arm is at rest and no program of ours is left; ask the dashboard to stop ours if it stays.

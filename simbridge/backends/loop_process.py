@@ -149,7 +149,11 @@ class LoopProcess:
         status = self._wait(STOP_TIMEOUT)
         self._errors.seek(0)
         lines = self._errors.read().decode(errors="replace").strip().splitlines()
-        how = f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
+        how = (
+            f"was killed by {signal.Signals(-status).name}"
+            if status < 0
+            else f"ended with status {status}"
+        )
         return ServoProcessLost(self._name, how, lines[-1][:300] if lines else "")
 
     def ask_to_stop(self) -> None:

@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from simbridge.backends.servo_channel import ServoConfig
-from simbridge.backends.tool_watch import SAME_COG, SAME_MASS, mass_text, position_text, same_tcp, tcp_text
+from simbridge.backends.tool_watch import (
+    SAME_COG,
+    SAME_MASS,
+    mass_text,
+    position_text,
+    same_tcp,
+    tcp_text,
+)
 from simbridge.errors import InvalidParameter
 from simbridge.planning.guard import ArmLimits
 from simbridge.robot.calibration import calibrated, ros_difference
@@ -110,7 +117,10 @@ def with_calibration(robot: Robot, facts: ControllerFacts, options: Options) -> 
                 stacklevel=2,
             )
     if facts.arm.limits is None:
-        warnings.warn("The controller does not report joint limits; those of the model are used.", stacklevel=2)
+        warnings.warn(
+            "The controller does not report joint limits; those of the model are used.",
+            stacklevel=2,
+        )
         return arm
     return arm.with_limits(facts.arm.limits)
 
@@ -180,7 +190,9 @@ def check_identity(facts: ControllerFacts, robot: Robot, cell: Cell | None, *, u
         raise errors.ModelMismatch(facts.host, "model", facts.model, expected, remedy)
     if facts.state.series != robot.series:
         remedy = "Choose the robot with --robot (see `simbridge robots`)."
-        raise errors.ModelMismatch(facts.host, "series", facts.state.series, robot.series or "a UR series", remedy)
+        raise errors.ModelMismatch(
+            facts.host, "series", facts.state.series, robot.series or "a UR series", remedy
+        )
     wanted = None if cell is None else cell.serial_number
     if wanted is not None and facts.dashboard.serial_number != wanted and not ursim:
         remedy = "This is not the arm of the cell file; check host and serial_number there."
@@ -190,7 +202,11 @@ def check_identity(facts: ControllerFacts, robot: Robot, cell: Cell | None, *, u
 
 
 def check_unchanged(
-    facts: ControllerFacts, planned_for: ControllerFacts, *, sets_tcp: bool = False, sets_payload: bool = False
+    facts: ControllerFacts,
+    planned_for: ControllerFacts,
+    *,
+    sets_tcp: bool = False,
+    sets_payload: bool = False,
 ) -> None:
     """Check that the controller and its arm are those for which the plan was made.
 
@@ -213,8 +229,12 @@ def check_unchanged(
     if not sets_payload and not _same(one.payload, other.payload, SAME_MASS):
         compared += (("payload", mass_text(one.payload), mass_text(other.payload)),)
     # Without a mass, the centre of gravity has no effect.
-    elif not sets_payload and one.payload and not _same(one.payload_cog, other.payload_cog, SAME_COG):
-        compared += (("centre of gravity", position_text(one.payload_cog), position_text(other.payload_cog)),)
+    elif (
+        not sets_payload and one.payload and not _same(one.payload_cog, other.payload_cog, SAME_COG)
+    ):
+        compared += (
+            ("centre of gravity", position_text(one.payload_cog), position_text(other.payload_cog)),
+        )
     for what, is_now, was in compared:
         if is_now != was:
             raise errors.ArmChanged(facts.host, what, is_now, was, remedy)
@@ -239,7 +259,9 @@ def check_period(facts: ControllerFacts, period: float | None) -> float:
     """
     if period is not None and abs(period - facts.state.period) > 1e-9:
         remedy = "The period of a run on hardware is the controller's; leave --period out."
-        raise errors.ModelMismatch(facts.host, "control period", f"{facts.state.period:g} s", f"{period:g} s", remedy)
+        raise errors.ModelMismatch(
+            facts.host, "control period", f"{facts.state.period:g} s", f"{period:g} s", remedy
+        )
     return facts.state.period
 
 
@@ -272,7 +294,9 @@ def check_ready(facts: ControllerFacts, *, follow_scaling: bool) -> None:
         SpeedScaled: The speed slider is not at 100 %, and the run requires full speed.
     """
     state = facts.state
-    stop = safety_stop(state.safety_mode) or (errors.ArmNotReady if state.robot_mode != RobotMode.RUNNING else None)
+    stop = safety_stop(state.safety_mode) or (
+        errors.ArmNotReady if state.robot_mode != RobotMode.RUNNING else None
+    )
     if stop is not None:
         raise stop(facts.host, *state.modes)
     if not follow_scaling and state.slider < FULL_SPEED:
@@ -298,18 +322,27 @@ def check_tool(
     remedy = "Set it at the pendant (Installation > {}), or correct the run or its cell file."
     found, mass, cog = facts.arm.tcp_offset, facts.state.payload, facts.state.payload_cog
     if tcp is not None and not same_tcp(found, tcp):
-        raise errors.ModelMismatch(facts.host, "TCP", tcp_text(found), tcp_text(tcp), remedy.format("TCP"))
+        raise errors.ModelMismatch(
+            facts.host, "TCP", tcp_text(found), tcp_text(tcp), remedy.format("TCP")
+        )
     remedy = remedy.format("Payload")
     if payload is not None and mass is not None and abs(mass - payload) > SAME_MASS:
         raise errors.ModelMismatch(facts.host, "payload", f"{mass:g} kg", f"{payload:g} kg", remedy)
     # Without a mass, the centre of gravity has no effect.
-    if payload and payload_cog is not None and cog is not None and not np.allclose(cog, payload_cog, 0.0, SAME_COG):
+    if (
+        payload
+        and payload_cog is not None
+        and cog is not None
+        and not np.allclose(cog, payload_cog, 0.0, SAME_COG)
+    ):
         raise errors.ModelMismatch(
             facts.host, "centre of gravity", position_text(cog), position_text(payload_cog), remedy
         )
 
 
-def _same(one: float | Sequence[float] | None, other: float | Sequence[float] | None, tolerance: float) -> bool:
+def _same(
+    one: float | Sequence[float] | None, other: float | Sequence[float] | None, tolerance: float
+) -> bool:
     """Whether two values are equal within a tolerance; an unknown one equals only an unknown one."""
     if one is None or other is None:
         return one is other
@@ -325,7 +358,14 @@ def docker_command(robot: Robot, host: str = "127.0.0.1") -> str:
     loopback = "127.0.0.1" if host == "localhost" else host
     where = f"{loopback}:" if loopback.startswith("127.") else ""
     image = "ursim_cb3" if robot.series == "CB3" else "ursim_e-series"
-    words = ["docker", "run", "--rm", "-it", "-e", f"ROBOT_MODEL={robot.title.removesuffix('e').upper()}"]
+    words = [
+        "docker",
+        "run",
+        "--rm",
+        "-it",
+        "-e",
+        f"ROBOT_MODEL={robot.title.removesuffix('e').upper()}",
+    ]
     for port in ("5900", "6080", DASHBOARD, f"{PRIMARY}-{RTDE}"):
         words += ["-p", f"{where}{port}:{port}"]
     return shlex.join([*words, f"universalrobots/{image}"])

@@ -77,7 +77,9 @@ def _loaded(robot: Robot, mass: float) -> Robot:
 
 def _without_meshes(robot: Robot) -> Robot:
     """The arm without its meshes."""
-    return replace(robot, base_meshes=(), links=tuple(replace(link, meshes=()) for link in robot.links))
+    return replace(
+        robot, base_meshes=(), links=tuple(replace(link, meshes=()) for link in robot.links)
+    )
 
 
 def _with_mesh_files(robot: Robot, directory: Path) -> Robot:
@@ -90,7 +92,9 @@ def _with_mesh_files(robot: Robot, directory: Path) -> Robot:
         file.write_text("\n".join([*lines, ""]))
         frame = robot.links[drawn.body - 1].placement if drawn.body else pin.SE3.Identity()
         meshes[drawn.body].append(Mesh(file, (1.0, 1.0, 1.0), frame.inverse(), color=drawn.color))
-    links = [replace(link, meshes=tuple(own)) for link, own in zip(robot.links, meshes[1:], strict=True)]
+    links = [
+        replace(link, meshes=tuple(own)) for link, own in zip(robot.links, meshes[1:], strict=True)
+    ]
     return replace(robot, base_meshes=tuple(meshes[0]), links=tuple(links))
 
 
@@ -105,12 +109,16 @@ class PyBulletBackend(Backend):
     approach_joint_speed = 1.0
     approach_tool_speed = 1.0
 
-    def __init__(self, robot: Robot, options: Options, *, plan_facts: Facts = (), ask: Ask | None = None) -> None:
+    def __init__(
+        self, robot: Robot, options: Options, *, plan_facts: Facts = (), ask: Ask | None = None
+    ) -> None:
         super().__init__(robot, options, plan_facts=plan_facts, ask=ask)
         plant = options.plant_model if options.servo == "servoj" else None
         self._steps = round(self.period / PHYSICS_STEP)
         if self._steps < 1 or abs(self._steps * PHYSICS_STEP - self.period) > 1e-9:
-            raise InvalidParameter("period", f"{self.period} s", "a multiple of the physics step of 1 ms")
+            raise InvalidParameter(
+                "period", f"{self.period} s", "a multiple of the physics step of 1 ms"
+            )
         if options.gui and sys.platform == "linux" and not os.environ.get("DISPLAY"):
             # PyBullet itself would terminate the process.
             raise NoDisplay("PyBullet's window (--gui)")
@@ -119,16 +127,24 @@ class PyBulletBackend(Backend):
         bandwidth = 2.0 * np.pi * (IDEAL_BANDWIDTH if plant is None else JOINT_BANDWIDTH)
         self._stiffness, self._damping = bandwidth**2, 2.0 * bandwidth
         cycle = controller_cycle(robot.period, self.period)
-        self._law = None if plant is None else SimulatedJoints(plant, robot.home, self.period, cycle, PHYSICS_STEP)
+        self._law = (
+            None
+            if plant is None
+            else SimulatedJoints(plant, robot.home, self.period, cycle, PHYSICS_STEP)
+        )
         self._inverse = None if plant is None else InverseServoj(plant.law(cycle), robot.home)
         self._feedforward = options.feedforward == "on"
-        self._guard = Guard(robot, self.period, lookahead=LOOKAHEAD if plant is None else plant.lookahead)
+        self._guard = Guard(
+            robot, self.period, lookahead=LOOKAHEAD if plant is None else plant.lookahead
+        )
         self._bullet: Any = None
         self._path: Array = np.empty((0, robot.n))
 
     def __enter__(self) -> PyBulletBackend:
         self._bullet = import_pybullet()
-        self._client = self._bullet.connect(self._bullet.GUI if self.options.gui else self._bullet.DIRECT)
+        self._client = self._bullet.connect(
+            self._bullet.GUI if self.options.gui else self._bullet.DIRECT
+        )
         self._joints = list(range(self.robot.n))
         self._body = self._load()
         self._sequence = self._count = 0
@@ -154,12 +170,19 @@ class PyBulletBackend(Backend):
         b, client = self._bullet, self._client
         b.setGravity(*self.robot.gravity, physicsClientId=client)
         b.setPhysicsEngineParameter(
-            fixedTimeStep=PHYSICS_STEP, numSubSteps=0, deterministicOverlappingPairs=1, physicsClientId=client
+            fixedTimeStep=PHYSICS_STEP,
+            numSubSteps=0,
+            deterministicOverlappingPairs=1,
+            physicsClientId=client,
         )
         with tempfile.TemporaryDirectory() as directory:
             path = Path(directory, "robot.urdf")
             # Meshes are only drawn, and take a while to load.
-            shown = _with_mesh_files(self._real, path.parent) if self.options.gui else _without_meshes(self._real)
+            shown = (
+                _with_mesh_files(self._real, path.parent)
+                if self.options.gui
+                else _without_meshes(self._real)
+            )
             path.write_text(shown.urdf, encoding="utf-8")
             # Without this flag PyBullet derives inertias from the shapes.
             flags = b.URDF_USE_INERTIA_FROM_FILE
@@ -169,7 +192,9 @@ class PyBulletBackend(Backend):
             b.changeDynamics(body, link, **undamped, physicsClientId=client)
         # By default, PyBullet brakes every joint with a velocity motor: switch it off.
         idle = [0.0] * self.robot.n
-        b.setJointMotorControlArray(body, self._joints, b.VELOCITY_CONTROL, forces=idle, physicsClientId=client)
+        b.setJointMotorControlArray(
+            body, self._joints, b.VELOCITY_CONTROL, forces=idle, physicsClientId=client
+        )
         return body
 
     def _measured(self) -> tuple[Array, Array]:
@@ -182,12 +207,20 @@ class PyBulletBackend(Backend):
         limit = self.robot.max_effort
         largest = np.zeros(self.robot.n)
         for wanted, velocity, acceleration in zip(*self._wanted(command), strict=True):
-            pull = acceleration + self._stiffness * (wanted - self._q) + self._damping * (velocity - self._qd)
+            pull = (
+                acceleration
+                + self._stiffness * (wanted - self._q)
+                + self._damping * (velocity - self._qd)
+            )
             torque = pin.rnea(self._model, self._data, self._q, self._qd, pull)
             effort = np.minimum(np.maximum(torque, -limit), limit)
             largest = np.where(np.abs(effort) > np.abs(largest), effort, largest)
             b.setJointMotorControlArray(
-                self._body, self._joints, b.TORQUE_CONTROL, forces=effort, physicsClientId=self._client
+                self._body,
+                self._joints,
+                b.TORQUE_CONTROL,
+                forces=effort,
+                physicsClientId=self._client,
             )
             b.stepSimulation(physicsClientId=self._client)
             self._q, self._qd = self._measured()
@@ -261,7 +294,9 @@ class PyBulletBackend(Backend):
             for index, setpoint in enumerate(setpoints):
                 self._sent = self._guard.check(setpoint, self._q)
                 if self._feedforward and self._inverse is not None:
-                    self._sent = self._guard.check_command(self._inverse.command(self._sent), self._sent)
+                    self._sent = self._guard.check_command(
+                        self._inverse.command(self._sent), self._sent
+                    )
                 self._advance(self._sent)
                 self._sequence = index
                 yield self._state(index * self.period)

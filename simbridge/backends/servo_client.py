@@ -18,7 +18,12 @@ from simbridge.backends.loop_process import LoopProcess
 from simbridge.backends.servo_channel import ROWS, ServoConfig, State, StateRing
 from simbridge.robot.pose import Array
 from simbridge.ur.controller_facts import registers_taken, survey
-from simbridge.ur.errors import ConnectionLost, RegistersInUse, RemoteControlDisabled, ScriptNotStarted
+from simbridge.ur.errors import (
+    ConnectionLost,
+    RegistersInUse,
+    RemoteControlDisabled,
+    ScriptNotStarted,
+)
 from simbridge.ur.tables import REALTIME
 
 # ur_rtde's constructor uploads its script and waits up to five seconds for it to run.
@@ -100,7 +105,9 @@ class ServoProcess(LoopProcess):
             for event in self.events(left):
                 if event["event"] == "ready":
                     return event
-        raise ConnectionLost(self._config.host, REALTIME, f"the control script did not run in {CONNECT_TIMEOUT:g} s")
+        raise ConnectionLost(
+            self._config.host, REALTIME, f"the control script did not run in {CONNECT_TIMEOUT:g} s"
+        )
 
     def replay(self, setpoints: Array, *, feedforward: bool = False) -> StateRing:
         """Send setpoints (T, n), rad, one per period, or with feedforward what makes the arm follow them; the ring in
@@ -108,7 +115,9 @@ class ServoProcess(LoopProcess):
         plan = self.memory("setpoints")
         plan.write_bytes(np.ascontiguousarray(setpoints, dtype=np.float64).tobytes())
         # A controller that scales the speed takes more periods than the plan has.
-        return self._play(4 * len(setpoints) + 4096, do="replay", plan=str(plan), feedforward=feedforward)
+        return self._play(
+            4 * len(setpoints) + 4096, do="replay", plan=str(plan), feedforward=feedforward
+        )
 
     def live(self, first: Array) -> StateRing:
         """Send live setpoints, beginning with this one (n,), rad; the ring to which the next ones are posted, and in
@@ -159,13 +168,21 @@ class LoopTiming:
         A period is the time between two consecutive setpoints. The age of a state is the time from its arrival to a
         setpoint that was sent when it was the newest one.
         """
-        sequence, sent, received = np.array(self._sequence), np.array(self._sent), np.array(self._received)
+        sequence, sent, received = (
+            np.array(self._sequence),
+            np.array(self._sent),
+            np.array(self._received),
+        )
         newest = np.searchsorted(received, sent[1:], side="right") - 1
         counted = (np.diff(sequence) == 1) & (newest >= 0)
         if not counted.any():
             return None
         ages = (sent[1:] - received[newest])[counted]
-        return {**period_figures(np.diff(sent)[counted]), **self._missed, "state_age_mean_s": float(ages.mean())}
+        return {
+            **period_figures(np.diff(sent)[counted]),
+            **self._missed,
+            "state_age_mean_s": float(ages.mean()),
+        }
 
 
 def period_figures(periods: Array) -> dict[str, float]:

@@ -127,7 +127,13 @@ class ServoLoop:
         self.tool = tool or ToolWatch(host)
         self._supply = StateSupply(host, law.cycle)
         self._max_velocity = guard.max_velocity
-        self._link, self._guard, self._host, self._law, self._period = link, guard, host, law, law.cycle
+        self._link, self._guard, self._host, self._law, self._period = (
+            link,
+            guard,
+            host,
+            law,
+            law.cycle,
+        )
         self._inverse: InverseServoj | None = None
         self._feedforward = False
         self._follow, self._wait_in_pause, self._clock = follow_scaling, wait_in_pause, clock
@@ -158,7 +164,9 @@ class ServoLoop:
         """Wait for a state in which the control script runs; older states are skipped."""
         begin = self._clock.monotonic()
         state: Package = {}
-        while (not state or stop_of(state) is ProgramStopped) and self._clock.monotonic() - begin < _FIRST_TIMEOUT:
+        while (
+            not state or stop_of(state) is ProgramStopped
+        ) and self._clock.monotonic() - begin < _FIRST_TIMEOUT:
             state = (self._link.states(STALE) or [state])[-1]
         if not state:
             raise StaleState(self._host, 0.0, self._clock.monotonic() - begin)
@@ -197,7 +205,11 @@ class ServoLoop:
         """
         if self._hold is None:
             self._guard.reset(self.measured)
-            self._q, self._qd, self._command = self.measured, np.zeros_like(self.measured), self.measured
+            self._q, self._qd, self._command = (
+                self.measured,
+                np.zeros_like(self.measured),
+                self.measured,
+            )
         self._inverse, self._feedforward, self._stopped_at = None, feedforward, None
         self._motion, self._samples = motion, Samples(record)
         self._rate, self._sequence, self._position = 1.0, 0, 0.0
@@ -271,7 +283,9 @@ class ServoLoop:
         missed = min(due - self._last_due - 1, _MAX_PREDICTED_CYCLES)
         if missed < 1 or self._last_due < 0:
             return self._q, self._qd
-        motion = self._law.follow(np.repeat(self._command[np.newaxis], missed, axis=0), q=self._q, qd=self._qd)
+        motion = self._law.follow(
+            np.repeat(self._command[np.newaxis], missed, axis=0), q=self._q, qd=self._qd
+        )
         return motion.q[-1], motion.qd[-1]
 
     def _put(self, command: Array, due: int) -> None:
@@ -300,7 +314,9 @@ class ServoLoop:
         now = self._clock.monotonic()
         answered = ahead > 0 and now - self._arrival < self._period
         self._ahead_for = self._ahead_for + 1 if ahead > 0 else 0
-        return answered and (now - self._sent < _CROWDED * self._period or self._ahead_for > self._most_ahead)
+        return answered and (
+            now - self._sent < _CROWDED * self._period or self._ahead_for > self._most_ahead
+        )
 
     def _wait(self) -> None:
         """Sleep until the deadline, which a new state pulls to its phase after it, and set the next one."""
@@ -402,7 +418,11 @@ class ServoLoop:
     @property
     def _reason_known(self) -> bool:
         """Whether the cause of a stop was seen: a safety stop also ends the program."""
-        return self._stopped is not None and stop_of(self._stopped) not in (None, ProgramStopped, ArmNotReady)
+        return self._stopped is not None and stop_of(self._stopped) not in (
+            None,
+            ProgramStopped,
+            ArmNotReady,
+        )
 
     def _check_state(self) -> None:
         """Raise if states are stale, the arm has stopped, or its speed is scaled against the settings."""
@@ -436,7 +456,11 @@ class ServoLoop:
         state = self._stopped or self.state
         paused = state["runtime_state"] in (RuntimeState.PAUSING, RuntimeState.PAUSED)
         kind = stop_of(state) or (ProgramPaused if paused else ProgramStopped)
-        if kind is ProgramStopped and self._unsent and self._clock.monotonic() - self._unsent_until < _CAUSE:
+        if (
+            kind is ProgramStopped
+            and self._unsent
+            and self._clock.monotonic() - self._unsent_until < _CAUSE
+        ):
             return ProgramStopped(self._host, *modes_of(state), self._unsent)
         return kind(self._host, *modes_of(state))
 
@@ -447,10 +471,18 @@ class ServoLoop:
         scaling = scaling_of(self.state)
         due = max(self._tick(self.state), self._last_due) + 1
         # With feedforward the arm moves on for a while when a command is late, so the motion keeps the time.
-        elapsed = min(due - self._last_due, _MAX_PREDICTED_CYCLES) if self._feedforward and self._sequence else 1
+        elapsed = (
+            min(due - self._last_due, _MAX_PREDICTED_CYCLES)
+            if self._feedforward and self._sequence
+            else 1
+        )
         for _ in range(elapsed):
             setpoint, position = self._next(scaling)
-            setpoint = self._guard.joined(setpoint) if isinstance(self._motion, Live) and self._rate else setpoint
+            setpoint = (
+                self._guard.joined(setpoint)
+                if isinstance(self._motion, Live) and self._rate
+                else setpoint
+            )
             checked = command = self._guard.check(setpoint, self.measured)
             if self._feedforward:
                 self._inverse = self._inverse or InverseServoj(self._law, checked)
@@ -460,11 +492,15 @@ class ServoLoop:
         self._put(command, due)
         self._keep_sent(checked, command, due, position, scaling)
 
-    def _keep_sent(self, checked: Array, command: Array, due: int, position: float, scaling: float) -> None:
+    def _keep_sent(
+        self, checked: Array, command: Array, due: int, position: float, scaling: float
+    ) -> None:
         if self._stopped_at is None and not self._way_back:
             self._hold = checked
         if self._motion is not None:
-            self._samples.waiting.append(Sent(due, self._sequence, position, self._sent, command, scaling))
+            self._samples.waiting.append(
+                Sent(due, self._sequence, position, self._sent, command, scaling)
+            )
             self._sequence += 1
             self._position = position
             if self._motion.finished:

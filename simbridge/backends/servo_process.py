@@ -31,7 +31,13 @@ import msgspec
 import numpy as np
 
 from simbridge.backends.control_script import Program, ProgramWatch, control_script
-from simbridge.backends.loop_process import Parent, error_facts, forbid_new_files, minimize_latency, new_files_allowed
+from simbridge.backends.loop_process import (
+    Parent,
+    error_facts,
+    forbid_new_files,
+    minimize_latency,
+    new_files_allowed,
+)
 from simbridge.backends.servo_channel import (
     OPTIONAL_FIELDS,
     STATE_FIELDS,
@@ -96,11 +102,15 @@ class RtdeLink:
         # The newest state of which the program was followed.
         self._followed: Package | None = None
         self._reader = RtdeReader(config.host, STATE_FIELDS, 1.0 / config.period)
-        flags = int(RTDEControlInterface.FLAG_CUSTOM_SCRIPT) | int(RTDEControlInterface.FLAG_NO_WAIT)
+        flags = int(RTDEControlInterface.FLAG_CUSTOM_SCRIPT) | int(
+            RTDEControlInterface.FLAG_NO_WAIT
+        )
         try:
             self._control = RTDEControlInterface(config.host, 1.0 / config.period, flags)
         except Exception as error:  # ur_rtde raises RuntimeError and other types for any failure
-            raise errors.ConnectionLost(config.host, RTDE, f"ur_rtde could not connect: {str(error).strip()}") from None
+            raise errors.ConnectionLost(
+                config.host, RTDE, f"ur_rtde could not connect: {str(error).strip()}"
+            ) from None
         send_without_delay(RTDE)
         forbid_new_files()
 
@@ -126,7 +136,9 @@ class RtdeLink:
     def upload(self) -> None:
         """Upload the control script; raises `ConnectionLost` if ur_rtde could not send it."""
         config = self._config
-        source = control_script(config.number, config.period, config.tcp, config.payload, config.payload_cog)
+        source = control_script(
+            config.number, config.period, config.tcp, config.payload, config.payload_cog
+        )
         with new_files_allowed(), open(os.memfd_create("simbridge-script"), "w") as file:
             file.write(source)
             file.flush()
@@ -134,7 +146,9 @@ class RtdeLink:
             try:
                 self._control.setCustomScriptFile(f"/proc/self/fd/{file.fileno()}")
             except RuntimeError as error:
-                raise errors.ConnectionLost(self._config.host, REALTIME, f"the script was not sent: {error}") from None
+                raise errors.ConnectionLost(
+                    self._config.host, REALTIME, f"the script was not sent: {error}"
+                ) from None
 
     def await_script(self) -> None:
         """Wait until the control script runs.
@@ -185,7 +199,9 @@ class RtdeLink:
     def servo(self, q: Array) -> bool:
         config = self._config
         return self._call(
-            lambda: self._control.servoJ(q.tolist(), 0.0, 0.0, config.period, config.lookahead, config.gain)
+            lambda: self._control.servoJ(
+                q.tolist(), 0.0, 0.0, config.period, config.lookahead, config.gain
+            )
         )
 
     def _call(self, command: Callable[[], Any]) -> bool:
@@ -195,7 +211,9 @@ class RtdeLink:
             # After a connection loss the return value is meaningless.
             if self._control.isConnected():
                 return bool(taken)
-        raise errors.ConnectionLost(self._config.host, RTDE, "the connection for commands has ended")
+        raise errors.ConnectionLost(
+            self._config.host, RTDE, "the connection for commands has ended"
+        )
 
     def stop(self) -> None:
         """End the script, which brings the arm to rest if it still moves."""
@@ -234,7 +252,11 @@ class Session:
         guard = Guard(config.limits, config.period, config.lookahead)
         law = ServojLaw(config.period, config.gain, config.lookahead)
         tool = ToolWatch(
-            config.host, tcp=config.tcp, payload=config.payload, payload_cog=config.payload_cog, before=idle
+            config.host,
+            tcp=config.tcp,
+            payload=config.payload,
+            payload_cog=config.payload_cog,
+            before=idle,
         )
         self._loop = loop = ServoLoop(
             link,
@@ -276,7 +298,11 @@ class Session:
             ring = StateRing(Path(request["ring"]), joints, request["rows"])
             if request["do"] == "replay":
                 # It is in memory, and mapped: to copy an hour's plan would take longer than the script's watchdog.
-                setpoints = np.asarray(np.memmap(request["plan"], mode="r")).view(np.float64).reshape(-1, joints)
+                setpoints = (
+                    np.asarray(np.memmap(request["plan"], mode="r"))
+                    .view(np.float64)
+                    .reshape(-1, joints)
+                )
         motion = Live(ring) if setpoints is None else Replay(setpoints)
         loop.play(motion, ring.write, feedforward=request.get("feedforward", False))
         self._on(Event.PLAY)
@@ -299,7 +325,11 @@ class Session:
 
     def _missed(self) -> dict[str, int]:
         loop = self._loop
-        return {} if loop is None else {"missed_deadlines": loop.missed_deadlines, "missed_states": loop.missed_states}
+        return (
+            {}
+            if loop is None
+            else {"missed_deadlines": loop.missed_deadlines, "missed_states": loop.missed_states}
+        )
 
     def _brake(self) -> None:
         if self._loop is not None:

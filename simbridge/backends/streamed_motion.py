@@ -184,6 +184,17 @@ class Samples:
             if sent.due < tick:
                 self.missed += 1
             elif self._record is not None:
-                modes = (float(state[name]) for name in ("robot_mode", "safety_mode", "runtime_state"))
-                times = (float(sent.sequence), sent.position, sent.sent, arrival, state["timestamp"], sent.scaling)
-                self._record((*times, *modes), (*(np.array(state[name]) for name in _VECTORS), sent.command))
+                modes = (
+                    float(state[name]) for name in ("robot_mode", "safety_mode", "runtime_state")
+                )
+                times = (
+                    float(sent.sequence),
+                    sent.position,
+                    sent.sent,
+                    arrival,
+                    state["timestamp"],
+                    sent.scaling,
+                )
+                self._record(
+                    (*times, *modes), (*(np.array(state[name]) for name in _VECTORS), sent.command)
+                )

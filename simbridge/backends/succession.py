@@ -59,10 +59,14 @@ def check_state(host: str, state: Package) -> None:
     low, high = _SCALING_RANGE
     for field in _SCALINGS:
         if not low <= state[field] <= high:
-            raise ImplausibleState(host, field, f"{state[field]:g}", "which is no share of full speed")
+            raise ImplausibleState(
+                host, field, f"{state[field]:g}", "which is no share of full speed"
+            )
 
 
-def check_succession(host: str, before: Package, state: Package, max_velocity: Sequence[float]) -> None:
+def check_succession(
+    host: str, before: Package, state: Package, max_velocity: Sequence[float]
+) -> None:
     """Check that a state can follow an older one.
 
     Args:
@@ -86,7 +90,9 @@ def check_succession(host: str, before: Package, state: Package, max_velocity: S
             distance = abs(state[field][joint] - before[field][joint])
             if not distance <= MAX_JOINT_STEP + 2.0 * velocity * step:
                 value = f"{state[field][joint]:.3f} rad for joint {joint + 1}"
-                raise ImplausibleState(host, field, value, f"{distance:.3f} rad from the state before")
+                raise ImplausibleState(
+                    host, field, value, f"{distance:.3f} rad from the state before"
+                )
 
     if has_corrupt_number(before, state):
         reason = "although the count of the control script goes on"

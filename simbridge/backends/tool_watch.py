@@ -76,7 +76,9 @@ class ToolWatch:
         self._awaits_tcp = tcp is not None
         self._awaited_payload: Payload | None = None
         if payload is not None:
-            self._awaited_payload = Payload(payload, None if payload_cog is None else tuple(payload_cog), None)
+            self._awaited_payload = Payload(
+                payload, None if payload_cog is None else tuple(payload_cog), None
+            )
         # The tool's variables as they were in the last state: they hardly ever change.
         self._last: tuple[object, ...] = ()
         self.payload = Payload(None, None, None)
@@ -90,7 +92,9 @@ class ToolWatch:
     @property
     def other_payload(self) -> bool:
         """Whether the newest payload is another than that at the begin."""
-        return self._begin is not None and _payload_difference(self.payload, self._begin) is not None
+        return (
+            self._begin is not None and _payload_difference(self.payload, self._begin) is not None
+        )
 
     def follow(self, state: Package, *, payload_may_change: bool) -> None:
         """Compare the tool of the next state.
@@ -177,7 +181,11 @@ def _payload_difference(one: Payload, other: Payload) -> tuple[str, str, str] | 
     # Without a mass, neither its place nor its inertia has an effect.
     if not one.mass:
         return None
-    if one.cog is not None and other.cog is not None and not np.allclose(one.cog, other.cog, 0.0, SAME_COG):
+    if (
+        one.cog is not None
+        and other.cog is not None
+        and not np.allclose(one.cog, other.cog, 0.0, SAME_COG)
+    ):
         return "centre of gravity", position_text(one.cog), position_text(other.cog)
     if one.inertia is None or other.inertia is None:
         return None
@@ -198,7 +206,11 @@ def mass_text(mass: float | None) -> str:
 
 def position_text(position: Sequence[float] | Array | None) -> str:
     """A position (3,), m, as text."""
-    return "unknown" if position is None else f"{' '.join(fixed(value * 1e3, 1) for value in position)} mm"
+    return (
+        "unknown"
+        if position is None
+        else f"{' '.join(fixed(value * 1e3, 1) for value in position)} mm"
+    )
 
 
 def _inertia_text(inertia: Sequence[float]) -> str:

@@ -21,7 +21,13 @@ from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.ur.controller_facts import ControllerFacts, successors
 from simbridge.ur.dashboard import DashboardClient
-from simbridge.ur.errors import ArmNotReady, CommandRefused, ControllerError, ModelMismatch, NotConfirmed
+from simbridge.ur.errors import (
+    ArmNotReady,
+    CommandRefused,
+    ControllerError,
+    ModelMismatch,
+    NotConfirmed,
+)
 
 # URSim may still be booting.
 POWER_TIMEOUT = 30.0  # s
@@ -126,7 +132,13 @@ def unlock(host: str) -> None:
 
 
 def confirm(
-    facts: ControllerFacts, robot: Robot, cell: Cell | None, more: Facts, ask: Ask | None, *, yes: bool
+    facts: ControllerFacts,
+    robot: Robot,
+    cell: Cell | None,
+    more: Facts,
+    ask: Ask | None,
+    *,
+    yes: bool,
 ) -> None:
     """Ask for confirmation that the arm may move.
 
@@ -167,7 +179,10 @@ def confirm_approach(path: Array, period: float, robot: Robot, ask: Ask | None) 
     if travel[joint] <= FAR:
         return
     shown = (
-        ("largest joint motion", f"{robot.joint_names[joint]}: {math.degrees(travel[joint]):.0f} degrees"),
+        (
+            "largest joint motion",
+            f"{robot.joint_names[joint]}: {math.degrees(travel[joint]):.0f} degrees",
+        ),
         ("duration", f"{(len(path) - 1) * period:.0f} s"),
     )
     if ask is None:
@@ -203,9 +218,13 @@ def check_cell_matches(facts: ControllerFacts, cell: Cell | None) -> None:
     number, otherwise = facts.dashboard.serial_number, "leave it out and confirm yourself."
     if number != cell.serial_number:
         remedy = f"--yes needs a controller that reports the cell file's serial number; {otherwise}"
-        raise ModelMismatch(facts.host, "serial number", number or "unknown", str(cell.serial_number), remedy)
+        raise ModelMismatch(
+            facts.host, "serial number", number or "unknown", str(cell.serial_number), remedy
+        )
     if facts.state.payload is None:
-        remedy = f"This software does not report its payload, so --yes cannot compare it; {otherwise}"
+        remedy = (
+            f"This software does not report its payload, so --yes cannot compare it; {otherwise}"
+        )
         raise ModelMismatch(facts.host, "payload", "unknown", f"{cell.payload:g} kg", remedy)
     preflight.check_tool(facts, cell.tcp, cell.payload, cell.centre_of_gravity)
 
@@ -214,9 +233,16 @@ def arm_facts(facts: ControllerFacts, robot: Robot, cell: Cell | None) -> Facts:
     """The facts that the operator sees before confirming."""
     tcp, payload = facts.arm.tcp_offset, facts.state.payload
     model = successors(facts.model) or robot.title
-    mass = "not reported by this software" if payload is None else f"{payload:g} kg (on the controller now)"
+    mass = (
+        "not reported by this software"
+        if payload is None
+        else f"{payload:g} kg (on the controller now)"
+    )
     return (
-        ("arm", f"{model}, serial number {facts.dashboard.serial_number or 'unknown'}, at {facts.host}"),
+        (
+            "arm",
+            f"{model}, serial number {facts.dashboard.serial_number or 'unknown'}, at {facts.host}",
+        ),
         ("PolyScope", ".".join(map(str, facts.state.version))),
         ("TCP", f"{tcp_text(tcp)} (on the controller now)"),
         ("payload", mass),
@@ -229,4 +255,6 @@ def mounting_text(cell: Cell | None) -> str:
     """How the arm is mounted: "ceiling", "floor (assumed)", "rotated by [0.0, 1.5, 0.0] rad"."""
     if cell is None or cell.mounting is None:
         return "floor (assumed)"
-    return cell.mounting if isinstance(cell.mounting, str) else f"rotated by {list(cell.mounting)} rad"
+    return (
+        cell.mounting if isinstance(cell.mounting, str) else f"rotated by {list(cell.mounting)} rad"
+    )

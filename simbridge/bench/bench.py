@@ -12,7 +12,10 @@ from simbridge.console import Terminal
 from simbridge.errors import InvalidParameter
 from simbridge.text import table_of
 
-PARTS: Mapping[Part, str] = {"servo": "simbridge.bench.servo:measure", "live": "simbridge.bench.live:measure"}
+PARTS: Mapping[Part, str] = {
+    "servo": "simbridge.bench.servo:measure",
+    "live": "simbridge.bench.live:measure",
+}
 """The parts, and the function that measures each and returns its rows."""
 
 
@@ -20,7 +23,9 @@ COLUMNS = ("figure", "median", "compared to", "its value")
 """Of the table."""
 
 
-def bench(what: Part | Literal["all"], *, minutes: float | None = None, as_json: bool = False) -> int:
+def bench(
+    what: Part | Literal["all"], *, minutes: float | None = None, as_json: bool = False
+) -> int:
     """Measure one part, or all, and print a table. The arguments are the flags.
 
     Raises:
@@ -34,7 +39,9 @@ def bench(what: Part | Literal["all"], *, minutes: float | None = None, as_json:
     rows: list[Row] = []
     for part in PARTS if what == "all" else (what,):
         with console.status(f"Measuring {part} ..."):
-            rows += pkgutil.resolve_name(PARTS[part])(**({} if minutes is None else {"minutes": minutes}))
+            rows += pkgutil.resolve_name(PARTS[part])(
+                **({} if minutes is None else {"minutes": minutes})
+            )
     if as_json:
         keys = ("figure", "median", "compared_to", "its_value")
         print(json.dumps([dict(zip(keys, row, strict=True)) for row in rows], indent=2))

@@ -46,7 +46,10 @@ _ALLOWED = 0.001
 
 def measure(minutes: float = 0.5) -> list[Row]:
     """The loop's deadlines and the delay of its inputs, for so many minutes at each priority."""
-    return [*_measured("ordinary priority", minutes, 0), *_measured("real-time priority", minutes, PRIORITY)]
+    return [
+        *_measured("ordinary priority", minutes, 0),
+        *_measured("real-time priority", minutes, PRIORITY),
+    ]
 
 
 def emulator() -> Emulator:
@@ -81,11 +84,36 @@ def _rows(title: str, run: RunDirectory, woken: Array) -> list[Row]:
     loop, ended_by = summary["loop"], summary["ended_by"]
     count = round((begun[-1] - begun[0]) / PERIOD)
     rows = [
-        (f"{title}: missed of {count} periods", f"{ours:.2%}", "a bare timer's, and 0.1 %", f"{theirs + _ALLOWED:.2%}"),
-        (f"{title}: longest period", _ms(np.diff(begun).max()), "a bare timer's", _ms(np.diff(woken).max())),
-        (f"{title}: input to command, median", f"{np.median(delays):.2f} ms", "required, at most", "3.00 ms"),
-        (f"{title}: input to command, p99", f"{np.quantile(delays, 0.99):.2f} ms", "the period", "2 ms"),
-        (f"{title}: states missed", str(loop["missed_states"]), "setpoints not sent", str(loop["missed_deadlines"])),
+        (
+            f"{title}: missed of {count} periods",
+            f"{ours:.2%}",
+            "a bare timer's, and 0.1 %",
+            f"{theirs + _ALLOWED:.2%}",
+        ),
+        (
+            f"{title}: longest period",
+            _ms(np.diff(begun).max()),
+            "a bare timer's",
+            _ms(np.diff(woken).max()),
+        ),
+        (
+            f"{title}: input to command, median",
+            f"{np.median(delays):.2f} ms",
+            "required, at most",
+            "3.00 ms",
+        ),
+        (
+            f"{title}: input to command, p99",
+            f"{np.quantile(delays, 0.99):.2f} ms",
+            "the period",
+            "2 ms",
+        ),
+        (
+            f"{title}: states missed",
+            str(loop["missed_states"]),
+            "setpoints not sent",
+            str(loop["missed_deadlines"]),
+        ),
     ]
     if ended_by["cause"] != "completed":
         rows.insert(0, (f"{title}: ended early", ended_by["cause"], "should be", "completed"))
@@ -120,11 +148,18 @@ def _give(host: str, seconds: float, out: str, priority: int) -> None:
     sys.setswitchinterval(1.0)
     ended = threading.Event()
     chance = random.Random(0)
-    with simbridge.live("ursim", robot="ur10e", host=host, out=out, realtime_priority=priority) as session:
+    with simbridge.live(
+        "ursim", robot="ur10e", host=host, out=out, realtime_priority=priority
+    ) as session:
         with warnings.catch_warnings(record=True) as notes:
             warnings.simplefilter("always")
             session.engage()
-        print("refused" if any("real-time priority" in str(note.message) for note in notes) else "engaged", flush=True)
+        print(
+            "refused"
+            if any("real-time priority" in str(note.message) for note in notes)
+            else "engaged",
+            flush=True,
+        )
         holder = threading.Thread(target=_hold_the_lock, args=(ended,))
         holder.start()
         try:
@@ -132,7 +167,10 @@ def _give(host: str, seconds: float, out: str, priority: int) -> None:
             while (elapsed := time.monotonic() - begin) < seconds:
                 angle = _CIRCLING * elapsed
                 session.pose(
-                    centre * pin.SE3(np.eye(3), _RADIUS * np.array([math.cos(angle) - 1.0, math.sin(angle), 0]))
+                    centre
+                    * pin.SE3(
+                        np.eye(3), _RADIUS * np.array([math.cos(angle) - 1.0, math.sin(angle), 0])
+                    )
                 )
                 time.sleep(_INTERVAL + chance.uniform(-_JITTER, _JITTER))
         finally:

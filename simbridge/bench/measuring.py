@@ -39,7 +39,9 @@ def client(module: str, *arguments: object, quiet: bool = False) -> Iterator[sub
         process.wait()
 
 
-def timer(seconds: float, period: float, priority: int = 0) -> contextlib.AbstractContextManager[subprocess.Popen[str]]:
+def timer(
+    seconds: float, period: float, priority: int = 0
+) -> contextlib.AbstractContextManager[subprocess.Popen[str]]:
     """A client that prints `wake_ups` as JSON, scheduled as a control loop is; it shows when the computer was late."""
     return client("simbridge.bench.measuring", seconds, period, priority, quiet=True)
 

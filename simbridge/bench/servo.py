@@ -43,16 +43,27 @@ def measure(seconds: float = SECONDS) -> list[Row]:
         ("parent computing", True, 0),
     ):
         # A real controller is a separate real-time computer: the emulated one must not wait for our loop.
-        with Emulator("ur10e", polyscope="5.12", host=HOST, realtime_priority=CONTROLLER_PRIORITY) as controller:
+        with Emulator(
+            "ur10e", polyscope="5.12", host=HOST, realtime_priority=CONTROLLER_PRIORITY
+        ) as controller:
             # It runs in parallel, at real-time priority where that is granted.
             with timer(seconds, PERIOD, TIMER_PRIORITY) as bare:
                 ours, refused = _ours(seconds, busy, priority)
                 if refused:
-                    rows.append((f"setpoints, {title}", "refused by the system", "how to fix it", "simbridge doctor"))
+                    rows.append(
+                        (
+                            f"setpoints, {title}",
+                            "refused by the system",
+                            "how to fix it",
+                            "simbridge doctor",
+                        )
+                    )
                     continue
                 due, woken = np.array(json.loads(bare.communicate()[0])).T
                 late = woken - due
-            theirs = _theirs(controller.host, min(seconds, 20.0)) if not busy and not priority else None
+            theirs = (
+                _theirs(controller.host, min(seconds, 20.0)) if not busy and not priority else None
+            )
         rows += _rows(title, ours, theirs, required=not busy)
         lateness = f"{np.sum(late > SLACK)} times over {1e3 * SLACK:g} ms, at most {1e3 * late.max():.1f} ms"
         missed = f"{ours['missed_deadlines']} deadlines, {ours['missed_states']} states"
@@ -94,7 +105,9 @@ def _theirs(host: str, seconds: float) -> dict[str, float]:
         return period_figures(np.array(json.loads(streaming.communicate()[0].splitlines()[-1])))
 
 
-def _rows(title: str, ours: dict[str, float | int], theirs: dict[str, float] | None, *, required: bool) -> list[Row]:
+def _rows(
+    title: str, ours: dict[str, float | int], theirs: dict[str, float] | None, *, required: bool
+) -> list[Row]:
     rows = []
     for name, shown, limit in (
         ("rate", lambda found: f"{1.0 / found['period_mean_s']:.2f} Hz", "500.0 +- 0.1 Hz"),
@@ -109,7 +122,9 @@ def _rows(title: str, ours: dict[str, float | int], theirs: dict[str, float] | N
             rows.append((name, shown(ours), "ur_rtde's waitPeriod", shown(theirs)))
         elif not (required and limit):
             rows.append((name, shown(ours), "the period", "2 ms"))
-    rows.append((f"states, {title}: age", f"{1e3 * ours['state_age_mean_s']:.2f} ms", "the period", "2 ms"))
+    rows.append(
+        (f"states, {title}: age", f"{1e3 * ours['state_age_mean_s']:.2f} ms", "the period", "2 ms")
+    )
     return rows
 
 

@@ -77,7 +77,9 @@ class LiveArm:
         errors = tuple(np.linalg.norm(np.diff(way, axis=0), axis=1).tolist())
         left = residual(self.solver.task, goal, tools[-1])
         causes = tuple(cause.text for cause in last.causes)
-        return Sample(self.time, state.q, state.qd, last.solution, last.target, errors, *left, causes)
+        return Sample(
+            self.time, state.q, state.qd, last.solution, last.target, errors, *left, causes
+        )
 
     def describe(self, sample: Sample, goal: pin.SE3, shown: Shown) -> None:
         """Describe a sample of it, on the way to a goal in base_link."""
@@ -88,7 +90,9 @@ class LiveArm:
             shown.figures.append(("iterations a period", str(iterations)))
         if self.setup.options.servo == "servoj":
             # By so much the servo law trails a steady motion.
-            shown.figures.append(("servo delay", f"{1e3 * self.setup.options.plant_model.lookahead:.0f} ms"))
+            shown.figures.append(
+                ("servo delay", f"{1e3 * self.setup.options.plant_model.lookahead:.0f} ms")
+            )
 
     def posture_at(self, pose: pin.SE3, name: str) -> Array:
         """Joint positions (n,), rad, in which the TCP is at a pose in base_link, which the user knows by a name.
@@ -102,7 +106,9 @@ class LiveArm:
             if found.distance <= 1e-3:
                 return found.q
             left = found.distance
-        raise InvalidParameter(name, f"{millimetres(left)} mm out of reach", "within the arm's reach")
+        raise InvalidParameter(
+            name, f"{millimetres(left)} mm out of reach", "within the arm's reach"
+        )
 
     def slow_down(self, share: float) -> None:
         """Move at most at this share of full speed, 0 to 1."""
@@ -191,7 +197,9 @@ class Simulation(LiveArm):
         target, (distance, angle) = goal, self._noise
         if distance or angle:
             shift, turn = self._chance.normal(0.0, 1.0, 3), self._chance.normal(0.0, 1.0, 3)
-            target = pin.SE3(goal.rotation @ pin.exp3(angle * turn), goal.translation + distance * shift)
+            target = pin.SE3(
+                goal.rotation @ pin.exp3(angle * turn), goal.translation + distance * shift
+            )
         self._sent = goal
         try:
             if self.state == "idle":
@@ -279,7 +287,12 @@ class ControlledArm(LiveArm):
     def begin(self, share: float) -> None:
         """It was engaged: from here on a held goal moves it, at most at a share of full speed."""
         self.slow_down(share)
-        self.goal, self._let_go, self._held, self.allowed = self._session.tool, False, -math.inf, True
+        self.goal, self._let_go, self._held, self.allowed = (
+            self._session.tool,
+            False,
+            -math.inf,
+            True,
+        )
 
     def forbid(self) -> None:
         """A held goal moves it no more, until `begin`."""
@@ -338,7 +351,9 @@ class ControlledArm(LiveArm):
         """What is shown now; while no loop runs, the arm where it was seen last."""
         if (found := super().sample()) is not None:
             return found
-        tool, goal = (pin.SE3ToXYZQUAT(pose) for pose in (tool_frame(self.robot, self.q), self.goal))
+        tool, goal = (
+            pin.SE3ToXYZQUAT(pose) for pose in (tool_frame(self.robot, self.q), self.goal)
+        )
         left = residual(self.solver.task, goal, tool)
         errors = (float(np.linalg.norm(goal[:3] - tool[:3])), 0.0, 0.0, 0.0, 0.0)
         return Sample(self.time, self.q, np.zeros(self.robot.n), self.q, tool, errors, *left, ())
@@ -349,5 +364,13 @@ def _session(setup: StudioSetup, ask: Ask) -> tuple[LiveSession, Solver]:
     chosen = {name: getattr(setup.options, name) for name in STUDIO}
     arm = resolve_arm(setup.backend, setup.bare_arm, None, setup.options)[1]
     solver: Solver = setup.solver_settings.build(arm)
-    session = live(setup.backend, robot=arm, solver=solver, timeout=_DEAD_MAN, max_jump=_ANYWHERE, ask=ask, **chosen)
+    session = live(
+        setup.backend,
+        robot=arm,
+        solver=solver,
+        timeout=_DEAD_MAN,
+        max_jump=_ANYWHERE,
+        ask=ask,
+        **chosen,
+    )
     return session, solver

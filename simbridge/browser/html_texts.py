@@ -51,7 +51,9 @@ def table(rows: Sequence[Sequence[str]], head: Sequence[str]) -> Markup:
         head: Headings of the columns.
     """
     headings = _ROW.format(Markup().join(_HEADING.format(name) for name in head))
-    body = Markup().join(_ROW.format(Markup().join(_CELL.format(cell) for cell in row)) for row in rows)
+    body = Markup().join(
+        _ROW.format(Markup().join(_CELL.format(cell) for cell in row)) for row in rows
+    )
     return _TEXT.format(_TABLE.format(headings, body))
 
 

@@ -51,7 +51,9 @@ def one_iteration(setup: StudioSetup) -> Solver:
     return solver
 
 
-def iterates(solver: Solver, start: Array, goal: pin.SE3, settings: IterateSettings | None = None) -> Iterator[Iterate]:
+def iterates(
+    solver: Solver, start: Array, goal: pin.SE3, settings: IterateSettings | None = None
+) -> Iterator[Iterate]:
     """The start, joint positions (n,), rad, and the arm after each iteration of the solver of `one_iteration`.
 
     It ends within the threshold of the goal, a pose in base_link, or at the limit of iterations.
@@ -77,7 +79,9 @@ def iterates(solver: Solver, start: Array, goal: pin.SE3, settings: IterateSetti
         took += time.perf_counter() - begin
 
 
-def iterated(setup: StudioSetup, start: Array, goal: pin.SE3, settings: IterateSettings) -> tuple[list[Iterate], str]:
+def iterated(
+    setup: StudioSetup, start: Array, goal: pin.SE3, settings: IterateSettings
+) -> tuple[list[Iterate], str]:
     """All iterates of a setup's solver, and how it ended, as a sentence. Arguments: see `iterates`."""
     found = list(iterates(one_iteration(setup), start, goal, settings))
     last, least = found[-1], min(one.distance for one in found)
@@ -96,10 +100,16 @@ def iterated(setup: StudioSetup, start: Array, goal: pin.SE3, settings: IterateS
 
 # Whether the error fell in the last iterations, and whether it rose.
 _ENDINGS = {
-    (True, True): "It oscillates: the error fell and rose at the end. Smaller steps or more damping may help.",
+    (
+        True,
+        True,
+    ): "It oscillates: the error fell and rose at the end. Smaller steps or more damping may help.",
     (True, False): "It is still converging: a higher limit may be enough.",
     (False, True): "It moves away from the goal: smaller steps or more damping may help.",
-    (False, False): "It does not come nearer: the pose may be out of reach, or the solver is stuck.",
+    (
+        False,
+        False,
+    ): "It does not come nearer: the pose may be out of reach, or the solver is stuck.",
 }
 
 
@@ -108,11 +118,27 @@ def iterations_csv(robot: Robot, found: Sequence[Iterate]) -> str:
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
     ends = [f"{name}_end_{axis}_m" for name in robot.joint_names for axis in "xyz"]
-    rows.writerow(["iteration", *(f"{name}_rad" for name in robot.joint_names), *ends, "distance_m", "angle_rad"])
+    rows.writerow(
+        [
+            "iteration",
+            *(f"{name}_rad" for name in robot.joint_names),
+            *ends,
+            "distance_m",
+            "angle_rad",
+        ]
+    )
     for one in found:
         # The end of a link is where the next joint is, that of the last one the TCP.
         points = one.points[1:].ravel().tolist()
-        rows.writerow([one.number, *map(repr, one.q.tolist()), *map(repr, points), repr(one.distance), repr(one.angle)])
+        rows.writerow(
+            [
+                one.number,
+                *map(repr, one.q.tolist()),
+                *map(repr, points),
+                repr(one.distance),
+                repr(one.angle),
+            ]
+        )
     return text.getvalue()
 
 

@@ -45,7 +45,9 @@ class EventRefused(Refusal, ValueError):
         self.control = control
         self.value = value
         self.offered = offered
-        super().__init__(f"The control '{control}' does not offer {_SHORT.repr(value)}; it offers {offered}.")
+        super().__init__(
+            f"The control '{control}' does not offer {_SHORT.repr(value)}; it offers {offered}."
+        )
 
 
 class Offer(Protocol):
@@ -179,7 +181,9 @@ def offer_of(handle: Any) -> Offer:
         return Text()
     if isinstance(handle, viser.GuiCheckboxHandle):
         return Switch()
-    raise TypeError(f"What does a {type(handle).__name__} offer? Say so in simbridge/browser/offers.py.")
+    raise TypeError(
+        f"What does a {type(handle).__name__} offer? Say so in simbridge/browser/offers.py."
+    )
 
 
 def check_offered(control: str, value: Any, offer: Offer) -> None:

@@ -93,14 +93,24 @@ class Played:
         settings = directory.complete_settings()
         robot, solver, scenario = settings["robot"], settings["solver"], settings["scenario"]
         if solver["name"] not in SOLVERS:
-            raise InvalidParameter("run", path, f"made with a solver of simbridge, not with {solver['name']}")
-        values = {SOLVER + name: tuple(v) if isinstance(v, list) else v for name, v in solver["parameters"].items()}
+            raise InvalidParameter(
+                "run", path, f"made with a solver of simbridge, not with {solver['name']}"
+            )
+        values = {
+            SOLVER + name: tuple(v) if isinstance(v, list) else v
+            for name, v in solver["parameters"].items()
+        }
         if robot["name"] == shown.arm.name and shown.arm.planar:
             chain = np.array(settings["kinematics"]["placements"]).reshape(-1, 4, 4)
             values["link_lengths"] = tuple(chain[1:, 0, 3].tolist())
         setup = StudioSetup(shown.robot, solver["name"], values, shown.base)
-        if robot["name"] != shown.arm.name or setup.arm.checksum != settings["kinematics"]["checksum"]:
-            needed = f"made with the arm of this studio, {shown.arm.name}, and its TCP and kinematics"
+        if (
+            robot["name"] != shown.arm.name
+            or setup.arm.checksum != settings["kinematics"]["checksum"]
+        ):
+            needed = (
+                f"made with the arm of this studio, {shown.arm.name}, and its TCP and kinematics"
+            )
             raise InvalidParameter("run", f"{path}, made with {robot['name']}", needed)
         setup.compiled()
         return Played._read(setup, None, directory), scenario.get("file") or scenario["name"]
@@ -130,7 +140,9 @@ class Played:
         if self.prepared is None:
             return self.path
         backend = open_backend(self.prepared)
-        finalize(RunDirectory.open(self.path), "completed", self.prepared.options.tolerance, backend)
+        finalize(
+            RunDirectory.open(self.path), "completed", self.prepared.options.tolerance, backend
+        )
         return _copied(self.path, self.prepared.scenario.name)
 
     @property
@@ -148,7 +160,15 @@ class Played:
         """The k-th."""
         errors, left = tuple(self.errors[k].tolist()), float(self.tracking[k])
         return Sample(
-            float(self.times[k]), self.q[k], self.qd[k], self.solution[k], self.target[k], errors, left, 0.0, ()
+            float(self.times[k]),
+            self.q[k],
+            self.qd[k],
+            self.solution[k],
+            self.target[k],
+            errors,
+            left,
+            0.0,
+            (),
         )
 
 
@@ -283,7 +303,9 @@ class Playback:
 
     def _refuse_on_controllers(self) -> None:
         if self._workspace.controlled is not None:
-            raise Refused("On a controller the studio only follows the goal; `simbridge run` runs a scenario.")
+            raise Refused(
+                "On a controller the studio only follows the goal; `simbridge run` runs a scenario."
+            )
 
     def change(self, name: str, value: Any) -> None:
         """Change a setting of iterations; None stands for the default."""
@@ -295,24 +317,37 @@ class Playback:
     def on_iterate(self, animated: bool) -> None:
         self._refuse_on_controllers()
         workspace = self._workspace
-        setup, goal, q, settings = workspace.setup, workspace.goal, workspace.start_q, IterateSettings(**self.iterating)
+        setup, goal, q, settings = (
+            workspace.setup,
+            workspace.goal,
+            workspace.start_q,
+            IterateSettings(**self.iterating),
+        )
         if (left := out_of_reach(workspace.arm.robot, goal.translation)) > 0.0:
-            raise InvalidParameter("goal", f"{millimetres(left)} mm out of reach", "within the arm's reach")
+            raise InvalidParameter(
+                "goal", f"{millimetres(left)} mm out of reach", "within the arm's reach"
+            )
         workspace.shown.iterations = "Iterating ..."
 
         def show(result: tuple[list[Iterate], str]) -> None:
             self._iterates, workspace.shown.iterations = result
             count = len(self._iterates)
-            weights = slow_in_slow_out(count) if settings.slow_in_slow_out == "on" else np.ones(count)
+            weights = (
+                slow_in_slow_out(count) if settings.slow_in_slow_out == "on" else np.ones(count)
+            )
             pauses = settings.frame_time * weights * animated
-            self.player = Player(np.concatenate([[0.0], np.cumsum(pauses)[:-1]]), iterates=self._iterates)
+            self.player = Player(
+                np.concatenate([[0.0], np.cumsum(pauses)[:-1]]), iterates=self._iterates
+            )
 
         workspace.beside("iterate", lambda: iterated(setup, q, goal, settings), show)
 
     def on_save_iterations(self, _: None) -> None:
         if not self._iterates:
             raise InvalidParameter("iterations", "none", "made first: press Iterate")
-        self.downloads.append(("iterations.csv", iterations_csv(self._workspace.arm.robot, self._iterates)))
+        self.downloads.append(
+            ("iterations.csv", iterations_csv(self._workspace.arm.robot, self._iterates))
+        )
 
     def on_scenario(self, name: str) -> None:
         self.scenario, self.player = name, None
@@ -320,12 +355,19 @@ class Playback:
     def on_play(self, _: None) -> None:
         self._refuse_on_controllers()
         setup, scenario, player = self._workspace.setup, self.scenario, self.player
-        if player is not None and player.run is not None and player.run.setup is setup and player.scenario == scenario:
+        if (
+            player is not None
+            and player.run is not None
+            and player.run.setup is setup
+            and player.scenario == scenario
+        ):
             player.now = 0.0 if player.now >= player.duration else player.now
             player.paused = False
             return
         if is_custom_script(scenario) and not self._is_trusted(scenario):
-            raise Refused(f"The studio was not started with {scenario}; simbridge studio {scenario} plays it.")
+            raise Refused(
+                f"The studio was not started with {scenario}; simbridge studio {scenario} plays it."
+            )
         self._count += 1
         out = self._folder / f"run{self._count}"
         self._workspace.shown.playing = f"Running {scenario} ..."
@@ -383,7 +425,9 @@ class Playback:
         def show(path: Path) -> None:
             command = repeat_command(RunDirectory.open(path).complete_settings(), path)
             again = f" `{command}` repeats it to the bit." if command else ""
-            self._workspace.shown.playing = f"Kept: {path}. Its page is {path / 'report.html'}.{again}"
+            self._workspace.shown.playing = (
+                f"Kept: {path}. Its page is {path / 'report.html'}.{again}"
+            )
 
         def end_keeping(path: Path) -> None:
             self._keeping = False

@@ -21,7 +21,9 @@ COLOURS: tuple[Rgb, Rgb] = ((0, 114, 178), (213, 94, 0))
 """Of the first solver and of the second, which colour-blind people can tell apart (Okabe and Ito)."""
 # Points of a path that are kept, and the error at which its colour is the last one, m.
 _PATH, _WORST = 400, 0.02
-_SHADES = (255 * matplotlib.colormaps["viridis"](np.linspace(0.0, 1.0, 256))[:, :3]).astype(np.uint8)
+_SHADES = (255 * matplotlib.colormaps["viridis"](np.linspace(0.0, 1.0, 256))[:, :3]).astype(
+    np.uint8
+)
 _GHOST, _RIVAL = 0.25, 0.55
 # Less apart, rad or m, ghost and arm would only flicker through each other.
 _APART = 5e-3
@@ -41,7 +43,12 @@ class Follower:
 
     def __init__(self, server: viser.ViserServer, robot: Robot, number: int) -> None:
         self._scene, self._robot, self._name = server.scene, robot, f"/follower{number}"
-        links = (robot.placements, robot.prismatic, list(shapes_of(robot).values()), drawing_of(robot).meshes)
+        links = (
+            robot.placements,
+            robot.prismatic,
+            list(shapes_of(robot).values()),
+            drawing_of(robot).meshes,
+        )
         self._root = self._scene.add_frame(self._name, show_axes=False)
         second, colour = number > 0, COLOURS[number]
         self._arm = ArmScene(
@@ -51,9 +58,13 @@ class Follower:
             colour=colour if second else None,
             opacity=_RIVAL if second else 1.0,
         )
-        self._ghost = ArmScene(self._scene, f"{self._name}/ghost", *links, colour=colour, opacity=_GHOST)
+        self._ghost = ArmScene(
+            self._scene, f"{self._name}/ghost", *links, colour=colour, opacity=_GHOST
+        )
         self._marks = [
-            self._scene.add_icosphere(f"{self._name}/limit{i}", _MARK, (230, 60, 40), opacity=0.5, visible=False)
+            self._scene.add_icosphere(
+                f"{self._name}/limit{i}", _MARK, (230, 60, 40), opacity=0.5, visible=False
+            )
             for i in range(robot.n)
         ]
         self._path: deque[tuple[Array, Array]] = deque(maxlen=_PATH)
@@ -87,8 +98,13 @@ class Follower:
             return
         self._grown = False
         points, colours = (np.array(part) for part in zip(*self._path, strict=True))
-        ends, paint = np.stack([points[:-1], points[1:]], axis=1), np.stack([colours[:-1], colours[1:]], axis=1)
-        self._scene.add_line_segments(f"{self._name}/path", ends, paint, thickness=4.0, thickness_units="screen")
+        ends, paint = (
+            np.stack([points[:-1], points[1:]], axis=1),
+            np.stack([colours[:-1], colours[1:]], axis=1),
+        )
+        self._scene.add_line_segments(
+            f"{self._name}/path", ends, paint, thickness=4.0, thickness_units="screen"
+        )
 
     def forget_path(self) -> None:
         """Begin another path."""
@@ -97,12 +113,16 @@ class Follower:
 
     def show_postures(self, postures: list[Array]) -> None:
         """Draw the postures of an iteration (n + 1, 3) each, m, as faint lines, the newest one strong."""
-        lines = np.concatenate([np.stack([p[:-1], p[1:]], axis=1) for p in postures]).astype(np.float32)
+        lines = np.concatenate([np.stack([p[:-1], p[1:]], axis=1) for p in postures]).astype(
+            np.float32
+        )
         links = len(postures[0]) - 1
         shade = np.repeat(np.linspace(215, 150, len(postures)), links).astype(np.uint8)
         colours = np.repeat(np.stack([shade] * 3, axis=1)[:, None], 2, axis=1)
         colours[-links:] = COLOURS[0]
-        self._scene.add_line_segments("/iterations", lines, colours, thickness=2.5, thickness_units="screen")
+        self._scene.add_line_segments(
+            "/iterations", lines, colours, thickness=2.5, thickness_units="screen"
+        )
         self._postures = True
 
     def forget_postures(self) -> None:
@@ -125,10 +145,24 @@ def draw_surroundings(server: viser.ViserServer, robot: Robot, obstacles: Collis
     """The floor and the obstacles; and from where they are seen at first."""
     scene = server.scene
     if obstacles.floor is not None:
-        scene.add_grid("/floor", 4.0, 4.0, cell_size=0.1, section_size=0.5, position=(0.0, 0.0, obstacles.floor))
+        scene.add_grid(
+            "/floor",
+            4.0,
+            4.0,
+            cell_size=0.1,
+            section_size=0.5,
+            position=(0.0, 0.0, obstacles.floor),
+        )
     for number, box in enumerate(obstacles.boxes):
         place = pin.SE3(pin.exp3(np.array(box.rotation)), np.array(box.centre))
-        scene.add_box(f"/obstacle{number}", _GREY, box.size, opacity=0.4, wxyz=wxyz(place), position=place.translation)
+        scene.add_box(
+            f"/obstacle{number}",
+            _GREY,
+            box.size,
+            opacity=0.4,
+            wxyz=wxyz(place),
+            position=place.translation,
+        )
     camera = server.initial_camera
     camera.up, camera.position, camera.look_at = _view(robot, portrait=False)
     scene.configure_default_lights(True, cast_shadow=False)
@@ -153,10 +187,18 @@ def _view(robot: Robot, *, portrait: bool) -> tuple[Array, Array, Array]:
     reach = min(robot.reach, 3.0)
     if robot.planar:
         # From above, x to the right.
-        centre, towards, up = (0.0, 0.0, float(robot.placements[0][2, 3])), (0.0, -1e-3, 1.0), (0.0, 1.0, 0.0)
+        centre, towards, up = (
+            (0.0, 0.0, float(robot.placements[0][2, 3])),
+            (0.0, -1e-3, 1.0),
+            (0.0, 1.0, 0.0),
+        )
         away = (2.9 if portrait else 1.6) * reach
     else:
-        centre, towards, up = (0.3 * reach, 0.06 * reach, 0.25 * reach), (1.15, 0.6, 0.5), (0.0, 0.0, 1.0)
+        centre, towards, up = (
+            (0.3 * reach, 0.06 * reach, 0.25 * reach),
+            (1.15, 0.6, 0.5),
+            (0.0, 0.0, 1.0),
+        )
         away = (1.8 if portrait else 1.0) * reach
     ahead = -np.array(towards) / np.linalg.norm(towards)
     right = np.cross(ahead, up) / np.linalg.norm(np.cross(ahead, up))

@@ -64,7 +64,9 @@ class StudioSetup:
     backend: str = SIMULATION
 
     @staticmethod
-    def of(robot: str | None, solver: str, options: Options, backend: str = SIMULATION) -> StudioSetup:
+    def of(
+        robot: str | None, solver: str, options: Options, backend: str = SIMULATION
+    ) -> StudioSetup:
         """With the options of a run: those that the page changes become values of its controls.
 
         Args:
@@ -76,7 +78,11 @@ class StudioSetup:
         if solver not in SOLVERS:
             raise UnknownName("solver", solver, SOLVERS)
         unset = Options(cell=options.cell)
-        given = {name: getattr(options, name) for name in _OPTIONS if getattr(options, name) != getattr(unset, name)}
+        given = {
+            name: getattr(options, name)
+            for name in _OPTIONS
+            if getattr(options, name) != getattr(unset, name)
+        }
         base = replace(options, **{name: getattr(unset, name) for name in given})
         return StudioSetup(robot or options.robot, solver, given, base, backend)
 
@@ -104,7 +110,11 @@ class StudioSetup:
     @property
     def solver_values(self) -> dict[str, Any]:
         """The solver's settings that differ from their defaults."""
-        return {name.removeprefix(SOLVER): v for name, v in self.values.items() if name.startswith(SOLVER)}
+        return {
+            name.removeprefix(SOLVER): v
+            for name, v in self.values.items()
+            if name.startswith(SOLVER)
+        }
 
     @cached_property
     def solver_settings(self) -> Any:
@@ -146,7 +156,9 @@ class StudioSetup:
     def shown_values(self) -> dict[str, Any]:
         """Of the solver's settings and of what differs from its default; a preset may set several of the former."""
         settings = self.solver_settings
-        return {SOLVER + own.name: getattr(settings, own.name) for own in fields(settings)} | dict(self.values)
+        return {SOLVER + own.name: getattr(settings, own.name) for own in fields(settings)} | dict(
+            self.values
+        )
 
     def command(self, scenario: str) -> str:
         """The command line of a run of a scenario with these settings."""
@@ -164,7 +176,9 @@ class StudioSetup:
             words += _flag(own.name, value)
         for name, value in self.values.items():
             units = _UNITS.get(name, ())
-            words += _flag(name, [v / unit for v, unit in zip(value, units, strict=True)] if units else value)
+            words += _flag(
+                name, [v / unit for v, unit in zip(value, units, strict=True)] if units else value
+            )
         return shlex.join(words)
 
 
@@ -228,7 +242,9 @@ class Control:
             return str(value) or self.blank
         if self.kind == "numbers":
             several = tuple(value or ())
-            return " ".join(f"{v / unit:.6g}" for v, unit in zip(several, self._units(several), strict=True))
+            return " ".join(
+                f"{v / unit:.6g}" for v, unit in zip(several, self._units(several), strict=True)
+            )
         value = value[0] if isinstance(value, tuple) else value
         return round(value) if self.kind == "whole" else value / self.scale[0]
 
@@ -251,7 +267,9 @@ class Control:
         return self.scale if len(self.scale) == len(several) else self.scale[:1] * len(several)
 
 
-def controls_of(setup: StudioSetup, arm: Robot) -> tuple[list[Control], list[Control], list[Control]]:
+def controls_of(
+    setup: StudioSetup, arm: Robot
+) -> tuple[list[Control], list[Control], list[Control]]:
     """Those of a setup's solver, of the arm as it is now, and, without a controller, of iterations."""
     of_solver, of_arm = solver_controls(setup.solver), arm_controls(arm, setup.base)
     if setup.simulated:
@@ -276,7 +294,9 @@ def settings_controls(kind: type, prefix: str) -> list[Control]:
     for own in fields(kind):
         about, scale = own.metadata, own.metadata.get("scale", 1.0)
         default = about.get("default", own.default)
-        choices = about.get("choices") or (get_args(hints[own.name]) if get_origin(hints[own.name]) is Literal else ())
+        choices = about.get("choices") or (
+            get_args(hints[own.name]) if get_origin(hints[own.name]) is Literal else ()
+        )
         slider = about.get("slider")
         if choices:
             form: Kind = "choice"
@@ -291,7 +311,19 @@ def settings_controls(kind: type, prefix: str) -> list[Control]:
         words.append(f"Default: {blank or _plain(default, scale)}.")
         label = own.name.replace("_", " ") + f", {unit}" * bool(unit)
         shown = tuple(dict.fromkeys(choice or blank for choice in choices))
-        found.append(Control(prefix + own.name, label, form, default, " ".join(words), shown, blank, slider, (scale,)))
+        found.append(
+            Control(
+                prefix + own.name,
+                label,
+                form,
+                default,
+                " ".join(words),
+                shown,
+                blank,
+                slider,
+                (scale,),
+            )
+        )
     return found
 
 
@@ -321,12 +353,25 @@ def arm_controls(arm: Robot, base: Options) -> list[Control]:
     units = (1e-3, math.radians(1.0))
     return [
         *found,
-        _option("period", "control period, ms", arm.period, slider=(0.002, 0.02), scale=(1e-3,), step=1.0),
+        _option(
+            "period",
+            "control period, ms",
+            arm.period,
+            slider=(0.002, 0.02),
+            scale=(1e-3,),
+            step=1.0,
+        ),
         _option("sample_rate", "target rate, Hz", TARGET_RATE, slider=(2.0, 125.0)),
         _option("hold", "hold", "linear", choices=("linear", "zero-order")),
         _option("sample_noise", "noise, mm and degrees", (0.0, 0.0), scale=units),
         _option("servo_gain", "servo gain", plant.gain, slider=(100.0, 2000.0)),
-        _option("servo_lookahead", "servo lookahead, ms", plant.lookahead, slider=(0.03, 0.2), scale=(1e-3,)),
+        _option(
+            "servo_lookahead",
+            "servo lookahead, ms",
+            plant.lookahead,
+            slider=(0.03, 0.2),
+            scale=(1e-3,),
+        ),
         _option("feedforward", "feedforward", base.feedforward, choices=("off", "on")),
         _option("payload", "payload, kg", base.payload or 0.0, slider=(0.0, 10.0)),
         _option("unmodelled_payload", "unmodelled payload, kg", 0.0, slider=(0.0, 10.0)),
@@ -336,7 +381,9 @@ def arm_controls(arm: Robot, base: Options) -> list[Control]:
 
 def _option(name: str, label: str, default: Any, **facts: Any) -> Control:
     """The control of an option of a run, or of how its targets are sampled."""
-    known = {own.name: own for own in fields(Options)} | {f"sample_{own.name}": own for own in fields(Sampling)}
+    known = {own.name: own for own in fields(Options)} | {
+        f"sample_{own.name}": own for own in fields(Sampling)
+    }
     unit = facts.get("scale", (1.0,))[0]
     words = [str(known[name].metadata["help"])]
     if "slider" in facts:
@@ -344,11 +391,15 @@ def _option(name: str, label: str, default: Any, **facts: Any) -> Control:
         low, high = facts["slider"] = min(low, default), max(high, default)
         words.append(f"Range: {low / unit:g} to {high / unit:g}.")
     words.append(f"Default: {_plain(default, unit)}.")
-    kind: Kind = "choice" if "choices" in facts else "numbers" if isinstance(default, tuple) else "number"
+    kind: Kind = (
+        "choice" if "choices" in facts else "numbers" if isinstance(default, tuple) else "number"
+    )
     return Control(name, label, kind, default, " ".join(words), **facts)
 
 
 def _plain(value: Any, scale: float = 1.0) -> str:
     if isinstance(value, tuple):
         return " ".join(_plain(part, scale) for part in value)
-    return f"{value / scale:g}" if isinstance(value, float) and not math.isinf(value) else str(value)
+    return (
+        f"{value / scale:g}" if isinstance(value, float) and not math.isinf(value) else str(value)
+    )

@@ -31,7 +31,15 @@ from simbridge.browser.scene import look_over_panel
 from simbridge.browser.setup import StudioSetup
 from simbridge.browser.studio_page import Page
 from simbridge.browser.superseded import without_superseded
-from simbridge.browser.view import BESIDE, NO_PAGE, Access, Event, PortInUse, check_port, on_loopback
+from simbridge.browser.view import (
+    BESIDE,
+    NO_PAGE,
+    Access,
+    Event,
+    PortInUse,
+    check_port,
+    on_loopback,
+)
 from simbridge.browser.workspace import Workspace
 from simbridge.errors import SimbridgeError
 from simbridge.planning.options import Options
@@ -79,7 +87,12 @@ class Studio:
     """
 
     def __init__(
-        self, setup: StudioSetup, *, listen: str = "127.0.0.1", port: int = 8080, scenario: str = "circle"
+        self,
+        setup: StudioSetup,
+        *,
+        listen: str = "127.0.0.1",
+        port: int = 8080,
+        scenario: str = "circle",
     ) -> None:
         check_port(listen, port)
         # Refused now, and not when it is played.
@@ -107,9 +120,13 @@ class Studio:
             self._folder = Path(tempfile.mkdtemp(prefix="simbridge-studio-"))
             stack.callback(shutil.rmtree, self._folder, ignore_errors=True)
             arm = None if self._setup.simulated else ControlledArm(self._setup, self._ask)
-            self.workspace = Workspace(self._setup, arm, self._simulate, self.beside, self._scenario, self._folder)
+            self.workspace = Workspace(
+                self._setup, arm, self._simulate, self.beside, self._scenario, self._folder
+            )
             stack.callback(self.workspace.close)
-            self._server = GuardedViserServer(self._gate, self._listen, self._port, "simbridge studio")
+            self._server = GuardedViserServer(
+                self._gate, self._listen, self._port, "simbridge studio"
+            )
             stack.callback(self._server.stop)
             if self._server.get_port() != self._port:
                 # Somebody took it meanwhile.
@@ -121,7 +138,10 @@ class Studio:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self._closed.set()
         self.workspace.answers.put(False)
@@ -207,7 +227,9 @@ class Studio:
             answers.get_nowait()
         if self._closed.is_set():
             return False
-        self._events.put(Event(BESIDE, "engage", partial(self.workspace.show_question, facts, question)))
+        self._events.put(
+            Event(BESIDE, "engage", partial(self.workspace.show_question, facts, question))
+        )
         try:
             return answers.get(timeout=_PATIENCE)
         except queue.Empty:
@@ -246,7 +268,9 @@ class Studio:
             before, due = now, max(due + TICK, now)
 
     def _say(self, where: str, error: Exception) -> None:
-        words = str(error) if isinstance(error, SimbridgeError) else f"{type(error).__name__}: {error}"
+        words = (
+            str(error) if isinstance(error, SimbridgeError) else f"{type(error).__name__}: {error}"
+        )
         self.workspace.shown.problem[where] = words
 
     def _take_events(self, wait: float) -> None:
@@ -270,7 +294,9 @@ class Studio:
         """The events that wait; where there are none, the first that comes within so long, s."""
         events: list[Event] = []
         with contextlib.suppress(queue.Empty):
-            events.append(self._events.get(timeout=wait) if wait > 0.0 else self._events.get_nowait())
+            events.append(
+                self._events.get(timeout=wait) if wait > 0.0 else self._events.get_nowait()
+            )
             # Those that come meanwhile are taken the next time.
             for _ in range(self._events.qsize()):
                 events.append(self._events.get_nowait())
@@ -289,7 +315,9 @@ class Studio:
             if self.access.drives(event.page):
                 self.access.refused += 1
                 self._say(event.value.control, event.value)
-        elif event.page in (NO_PAGE, BESIDE) or (page is not None and self.access.drives(event.page)):
+        elif event.page in (NO_PAGE, BESIDE) or (
+            page is not None and self.access.drives(event.page)
+        ):
             late = time.monotonic() - event.at > _FRESH and self.workspace.controlled is not None
             if event.name in ("drag", "hold go") and late:
                 # The hand may have let go since; that it did comes next.

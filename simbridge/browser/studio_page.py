@@ -93,7 +93,9 @@ class Page:
             self._arm_folder = self._gui.add_folder("Arm, servo, targets")
         with tabs.add_tab("Iterate"):
             self._iterations = self._gui.add_html(str(_SIMULATED) if controlled else "")
-            self._iterate_folder = self._gui.add_folder("Iterate from the start to the goal", visible=not controlled)
+            self._iterate_folder = self._gui.add_folder(
+                "Iterate from the start to the goal", visible=not controlled
+            )
             if not controlled:
                 self._button("Iterate, a frame each", "iterate", lambda: True)
                 self._button("Iterate at once", "iterate", lambda: False)
@@ -108,7 +110,12 @@ class Page:
             self._joints = self._gui.add_html("")
             self._refused = self._gui.add_html("")
         dark = self._gui.add_checkbox("dark", False, hint="This page alone.")
-        theme = partial(self._gui.configure_theme, control_width="large", show_logo=False, show_share_button=False)
+        theme = partial(
+            self._gui.configure_theme,
+            control_width="large",
+            show_logo=False,
+            show_share_button=False,
+        )
         theme(dark_mode=False)
 
         @dark.on_update
@@ -139,13 +146,21 @@ class Page:
         self._state = self._gui.add_html("")
         self._question = self._gui.add_html("", visible=False)
         self._answers = [
-            self._button("Confirm: the arm may move", "answer", lambda: True, visible=False, color="red"),
+            self._button(
+                "Confirm: the arm may move", "answer", lambda: True, visible=False, color="red"
+            ),
             self._button("Cancel", "answer", lambda: False, visible=False),
         ]
-        self._button("Engage", "engage", hint="Afterwards the arm moves while the goal is dragged, or “Go” is held.")
+        self._button(
+            "Engage",
+            "engage",
+            hint="Afterwards the arm moves while the goal is dragged, or “Go” is held.",
+        )
         self._note("engage")
         self._button("Disengage", "disengage")
-        go = self._button("Go (hold)", "release", hint="The arm goes towards the goal while this is held.")
+        go = self._button(
+            "Go (hold)", "release", hint="The arm goes towards the goal while this is held."
+        )
 
         async def held(_: viser.GuiEvent[Any]) -> None:
             self._inputs.event("hold go")
@@ -155,14 +170,22 @@ class Page:
     def _goal_tab(self) -> None:
         zero = (0.0, 0.0, 0.0)
         hint = "Of full speed, at most; at 0 the arm holds. Default: 100."
-        self._speed = self._field(self._gui.add_slider("speed, %", 0, 100, 5, 100, hint=hint), "speed")
+        self._speed = self._field(
+            self._gui.add_slider("speed, %", 0, 100, 5, 100, hint=hint), "speed"
+        )
         hint = "In base_link. A drag of the frame in the scene does the same."
-        self._place = self._field(self._gui.add_vector3("position, m", zero, step=0.005, hint=hint), "goal")
+        self._place = self._field(
+            self._gui.add_vector3("position, m", zero, step=0.005, hint=hint), "goal"
+        )
         hint = "Rotation vector in base_link, degrees."
-        turn = self._gui.add_vector3("rotation, degrees", zero, step=0.1, hint=hint, visible=not self._planar)
+        turn = self._gui.add_vector3(
+            "rotation, degrees", zero, step=0.1, hint=hint, visible=not self._planar
+        )
         self._turn = self._field(turn, "goal turn")
         hint = "The arm goes there at once, by inverse kinematics, and begins there."
-        self._start = self._field(self._gui.add_vector3("start, m", zero, step=0.005, hint=hint), "start")
+        self._start = self._field(
+            self._gui.add_vector3("start, m", zero, step=0.005, hint=hint), "start"
+        )
         here = self._button("Start here", "here", hint="The start is where the arm is now.")
         home = self._button("Start at home", "home", hint="The arm's posture at the beginning.")
         self._lock_on_controllers(self._start, here, home)
@@ -172,15 +195,21 @@ class Page:
         self._settings.append(self._solver)
         self._solver_folder = self._gui.add_folder("Settings")
         hint = "Follows the same goal, in another colour, at its defaults."
-        self._rival = self._field(self._gui.add_dropdown("second solver", [NONE, *SOLVERS], hint=hint), "rival")
+        self._rival = self._field(
+            self._gui.add_dropdown("second solver", [NONE, *SOLVERS], hint=hint), "rival"
+        )
         self._lock_on_controllers(self._rival)
         self._rivals = self._gui.add_html("")
 
     def _scenario_tab(self, scenario: str) -> None:
         names = list(dict.fromkeys([scenario, *scenario_files()]))
-        self._scenario = self._on(self._gui.add_dropdown("scenario", names, initial_value=scenario), "scenario")
+        self._scenario = self._on(
+            self._gui.add_dropdown("scenario", names, initial_value=scenario), "scenario"
+        )
         self._playing = self._gui.add_html(str(_SIMULATED) if self._controlled else "")
-        self._command = self._gui.add_text("command", "", multiline=True, hint="The command line of the present state.")
+        self._command = self._gui.add_text(
+            "command", "", multiline=True, hint="The command line of the present state."
+        )
         self._copy = self._gui.add_html("")
         if self._controlled:
             return
@@ -198,12 +227,19 @@ class Page:
 
         self._note("play")
         self._scrub = self._on(self._gui.add_slider("time, %", 0.0, 100.0, 0.1, 0.0), "scrub")
-        self._button("Keep this", "keep", hint="Writes a run directory with its report under runs/.")
+        self._button(
+            "Keep this", "keep", hint="Writes a run directory with its report under runs/."
+        )
         self._note("keep")
         kept = self._gui.add_text("kept run", "", hint="Its directory, such as runs/circle-1.")
         self._inputs.handles.append(kept)
         self._inputs.note_offer(kept)
-        self._button("Load", "load", lambda: self._inputs.checked(kept, "load"), hint="Shows a kept run of this arm.")
+        self._button(
+            "Load",
+            "load",
+            lambda: self._inputs.checked(kept, "load"),
+            hint="Shows a kept run of this arm.",
+        )
         self._note("load")
 
     def offer(self, *controls_of: list[Control]) -> None:
@@ -227,21 +263,31 @@ class Page:
         shown = control.shown(control.default)
         facts: dict[str, Any] = {"hint": f"{control.locked} {control.help}".strip()}
         if control.kind == "choice":
-            handle: Any = self._gui.add_dropdown(control.label, list(control.choices), initial_value=shown, **facts)
+            handle: Any = self._gui.add_dropdown(
+                control.label, list(control.choices), initial_value=shown, **facts
+            )
         elif control.kind == "numbers":
             handle = self._gui.add_text(control.label, shown, **facts)
         elif control.slider is not None:
             low, high = (bound / control.scale[0] for bound in control.slider)
             step = control.step or float(f"{(high - low) / 500.0:.1g}")
             whole = control.kind == "whole"
-            span = (int(low), int(high), 1, int(shown)) if whole else (low, high, step, float(shown))
+            span = (
+                (int(low), int(high), 1, int(shown)) if whole else (low, high, step, float(shown))
+            )
             handle = self._gui.add_slider(control.label, *span, **facts)
         else:
             # A field takes as many decimals as its step has.
-            step = 1.0 if control.kind == "whole" else 10.0 ** (math.floor(math.log10(shown or 0.1)) - 2)
+            step = (
+                1.0
+                if control.kind == "whole"
+                else 10.0 ** (math.floor(math.log10(shown or 0.1)) - 2)
+            )
             handle = self._gui.add_number(control.label, shown, step=step, **facts)
         self._on(handle, "change", lambda value: (control.name, value), control=control.name)
-        reset = self._button(f"Reset {control.label}", "change", lambda: (control.name, None), visible=False)
+        reset = self._button(
+            f"Reset {control.label}", "change", lambda: (control.name, None), visible=False
+        )
         self._note(control.name)
         self._controls[control.name] = (control, handle, reset)
         self._settings += [handle, reset]
@@ -303,13 +349,23 @@ class Page:
         """Show texts."""
         for name, note in self._notes.items():
             self._warn(note, [shown.problem.get(name, "")])
-        self._warn(self._problem, [what for name, what in shown.problem.items() if name not in self._notes])
+        self._warn(
+            self._problem, [what for name, what in shown.problem.items() if name not in self._notes]
+        )
         texts = [
             (self._sentence, text(bold(shown.sentence)) if shown.sentence else ""),
             (self._refused, text(f"Refused events: {shown.refused}.") if shown.refused else ""),
             (self._figures, table(shown.figures, ("figure", "now")) if shown.figures else ""),
-            (self._joints, table(shown.joints, ("joint", "position", "of its range", "velocity", "of its limit"))),
-            (self._rivals, table(shown.rivals, ("solver", "error", *SOURCES)) if shown.rivals else ""),
+            (
+                self._joints,
+                table(
+                    shown.joints, ("joint", "position", "of its range", "velocity", "of its limit")
+                ),
+            ),
+            (
+                self._rivals,
+                table(shown.rivals, ("solver", "error", *SOURCES)) if shown.rivals else "",
+            ),
         ]
         if self._controlled:
             state = Markup("The arm is {}.").format(bold(shown.state))
@@ -320,7 +376,10 @@ class Page:
                 self._moving = shown.moving
                 self._disable()
         else:
-            texts += [(self._iterations, text(shown.iterations)), (self._playing, text(shown.playing))]
+            texts += [
+                (self._iterations, text(shown.iterations)),
+                (self._playing, text(shown.playing)),
+            ]
         for handle, content in texts:
             self._set(handle, str(content), "content")
         if self._command.value != shown.command:

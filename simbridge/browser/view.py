@@ -188,13 +188,22 @@ class Shown:
         """Fill in the figures and the joints of an instant, of a solver's task."""
         found = Diagnosis(robot, sample.q, pin.SE3ToXYZQUAT(pin.SE3.Identity()), 0, task)
         self.figures = [
-            *((f"error, {name}", f"{millimetres(v)} mm") for name, v in zip(SOURCES, sample.errors, strict=True)),
+            *(
+                (f"error, {name}", f"{millimetres(v)} mm")
+                for name, v in zip(SOURCES, sample.errors, strict=True)
+            ),
             ("condition number", f"{found.condition:.3g}"),
             ("manipulability", f"{found.manipulability:.3g}"),
         ]
         ranges, limits = (100.0 * share for share in shares_of_limits(robot, sample.q, sample.qd))
         self.joints = [
-            (name, f"{np.degrees(q):.1f}°", f"{of_range:.0f} %", f"{qd:.3f} rad/s", f"{of_limit:.0f} %")
+            (
+                name,
+                f"{np.degrees(q):.1f}°",
+                f"{of_range:.0f} %",
+                f"{qd:.3f} rad/s",
+                f"{of_limit:.0f} %",
+            )
             for name, q, of_range, qd, of_limit in zip(
                 robot.joint_names, sample.q, ranges, sample.qd, limits, strict=True
             )
@@ -259,7 +268,9 @@ class PortInUse(SimbridgeError, OSError):
 
     def __init__(self, address: str, port: int) -> None:
         self.address, self.port = address, port
-        super().__init__(f"Port {port} of {address} is in use; choose another with --port, or end what uses it.")
+        super().__init__(
+            f"Port {port} of {address} is in use; choose another with --port, or end what uses it."
+        )
 
 
 def check_port(address: str, port: int) -> None:

@@ -17,7 +17,15 @@ import pinocchio as pin
 import viser
 from viser import uplot
 
-from simbridge.browser.offers import NOTHING, EventRefused, Offer, UnitQuaternion, Vector, check_offered, offer_of
+from simbridge.browser.offers import (
+    NOTHING,
+    EventRefused,
+    Offer,
+    UnitQuaternion,
+    Vector,
+    check_offered,
+    offer_of,
+)
 from simbridge.browser.view import SOURCES, Curve, Event
 from simbridge.report.arm_scene import wxyz
 from simbridge.robot.pose import Array
@@ -69,7 +77,12 @@ class Inputs:
             send()
 
     def on(
-        self, handle: Any, name: str, value: Callable[[Any], Any] = lambda value: value, *, control: str = ""
+        self,
+        handle: Any,
+        name: str,
+        value: Callable[[Any], Any] = lambda value: value,
+        *,
+        control: str = "",
     ) -> Any:
         """Send what is done at a handle as events; what the studio itself sets there is no event.
 
@@ -98,7 +111,9 @@ class Inputs:
                 self.event(name, value(checked))
                 return
             # Each key that is pressed in such a field arrives: what it holds counts once no other key follows.
-            self._typed[id(handle)] = lambda: self._send(Event(self._page, name, value(checked), time.monotonic()))
+            self._typed[id(handle)] = lambda: self._send(
+                Event(self._page, name, value(checked), time.monotonic())
+            )
             if self._counts is not None:
                 self._counts.cancel()
             self._counts = asyncio.get_running_loop().call_later(_TYPING, self._send_typed)
@@ -128,7 +143,9 @@ class Inputs:
         if handle in self.handles:
             self.handles.remove(handle)
 
-    def button(self, label: str, name: str, value: Callable[[], Any] = lambda: None, **more: Any) -> Any:
+    def button(
+        self, label: str, name: str, value: Callable[[], Any] = lambda: None, **more: Any
+    ) -> Any:
         """Add a button that sends an event; `more` is viser's, and `value` may raise EventRefused."""
         handle = self._gui.add_button(label, **more)
 
@@ -167,7 +184,9 @@ class GoalFrame:
         handle: Viser's.
     """
 
-    def __init__(self, client: viser.ClientHandle, inputs: Inputs, scale: float, height: float | None) -> None:
+    def __init__(
+        self, client: viser.ClientHandle, inputs: Inputs, scale: float, height: float | None
+    ) -> None:
         self._inputs = inputs
         self._dragging = False
         # When and where a first click was, s and m, and where the frame was grasped.
@@ -175,7 +194,11 @@ class GoalFrame:
         self._grasped = np.zeros(3)
         planar = height is not None
         self.handle = client.scene.add_transform_controls(
-            "/goal", scale=scale, disable_rotations=planar, active_axes=(True, True, not planar), depth_test=False
+            "/goal",
+            scale=scale,
+            disable_rotations=planar,
+            active_axes=(True, True, not planar),
+            depth_test=False,
         )
 
         @self.handle.on_update
@@ -221,7 +244,10 @@ class GoalFrame:
     def _double(self, place: Array) -> bool:
         """Whether a click makes a double click, which places the start."""
         before, self._clicked = self._clicked, (time.monotonic(), place)
-        if self._clicked[0] - before[0] > _DOUBLE[0] or np.linalg.norm(place - before[1]) > _DOUBLE[1]:
+        if (
+            self._clicked[0] - before[0] > _DOUBLE[0]
+            or np.linalg.norm(place - before[1]) > _DOUBLE[1]
+        ):
             return False
         self._inputs.event("clicked start", place)
         return True
@@ -232,9 +258,14 @@ class GoalFrame:
             self.handle.position, self.handle.wxyz = goal.translation, wxyz(goal)
 
 
-def _series(names: Sequence[str], colours: Sequence[str], widths: Sequence[float]) -> tuple[uplot.Series, ...]:
+def _series(
+    names: Sequence[str], colours: Sequence[str], widths: Sequence[float]
+) -> tuple[uplot.Series, ...]:
     lines = zip(names, colours, widths, strict=True)
-    return (uplot.Series(label="s"), *(uplot.Series(label=n, stroke=c, width=w) for n, c, w in lines))
+    return (
+        uplot.Series(label="s"),
+        *(uplot.Series(label=n, stroke=c, width=w) for n, c, w in lines),
+    )
 
 
 _ALONE = _series(("error", *SOURCES), _COLOURS, (2.0, *(1.0 for _ in SOURCES)))
@@ -246,11 +277,17 @@ def _scales(curve: Curve, largest: float) -> dict[str, uplot.Scale]:
 
 
 def _add_plot(
-    gui: viser.GuiApi, title: str, data: tuple[Array, ...], series: tuple[uplot.Series, ...], largest: float
+    gui: viser.GuiApi,
+    title: str,
+    data: tuple[Array, ...],
+    series: tuple[uplot.Series, ...],
+    largest: float,
 ) -> Any:
     """An empty plot, without the values under the pointer, which are dashes where there is none."""
     legend, scales = uplot.Legend(live=False), _scales(Curve(), largest)
-    return gui.add_uplot(data, series, title=title, padding=(14, 14, 0, 0), scales=scales, legend=legend, aspect=1.8)
+    return gui.add_uplot(
+        data, series, title=title, padding=(14, 14, 0, 0), scales=scales, legend=legend, aspect=1.8
+    )
 
 
 def _scale(plot: Any, curve: Curve, largest: float) -> None:
@@ -291,10 +328,15 @@ class JointPlots:
 
     def __init__(self, gui: viser.GuiApi, names: Sequence[str]) -> None:
         self._n, self._drawn = len(names), (0, 0)
-        series = _series(names, [_JOINTS[i % len(_JOINTS)] for i in range(self._n)], [1.5] * self._n)
+        series = _series(
+            names, [_JOINTS[i % len(_JOINTS)] for i in range(self._n)], [1.5] * self._n
+        )
         self._plots = [
             _add_plot(gui, title, Curve().joints(self._n)[0], series, 100.0)
-            for title in ("joint positions, % of their ranges", "joint velocities, % of their limits")
+            for title in (
+                "joint positions, % of their ranges",
+                "joint velocities, % of their limits",
+            )
         ]
 
     def show(self, curve: Curve) -> None:

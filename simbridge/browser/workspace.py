@@ -74,7 +74,12 @@ class Workspace:
         scenario: str,
         folder: Path,
     ) -> None:
-        self.setup, self.controlled, self._simulate, self.beside = setup, controlled, simulate, beside
+        self.setup, self.controlled, self._simulate, self.beside = (
+            setup,
+            controlled,
+            simulate,
+            beside,
+        )
         self.share, self.shown, self._busy = 1.0, Shown(), ""
         self.offered_count = 0
         self._wanted = self._rival_wanted = 0
@@ -214,7 +219,9 @@ class Workspace:
             raise Refused(f"{name} only while the arm is at rest: release the goal first.")
 
     def on_start(self, position: ArrayLike) -> None:
-        self._begin_at(self.arm.posture_at(pin.SE3(self.goal.rotation, place_of(position, 3)), "start"))
+        self._begin_at(
+            self.arm.posture_at(pin.SE3(self.goal.rotation, place_of(position, 3)), "start")
+        )
 
     on_clicked_start = on_start
 
@@ -312,7 +319,10 @@ class Workspace:
         with contextlib.ExitStack() as stack:
             new = [self._begun(setup, q)]
             stack.callback(new[0].end)
-            new += [self._begun(setup.with_solver(one.arm.setup.solver), q) for one in self._followed[1:]]
+            new += [
+                self._begun(setup.with_solver(one.arm.setup.solver), q)
+                for one in self._followed[1:]
+            ]
             stack.pop_all()
         self.follower.forget_postures()
         for number, (one, made) in enumerate(zip(self._followed, new, strict=True)):
@@ -353,7 +363,9 @@ class Workspace:
     def begin_another_session(self) -> Simulation | ControlledArm:
         """Go on in a new session, from the same posture; returns the one that has ended."""
         if self.controlled is not None:
-            raise Refused("Every session on a controller is recorded under runs/: there is nothing to keep.")
+            raise Refused(
+                "Every session on a controller is recorded under runs/: there is nothing to keep."
+            )
         ended, self._followed[0].arm = self.arm, self._begun(self.setup, self.arm.q)
         ended.end()
         return ended
@@ -393,7 +405,10 @@ class Workspace:
         for one in self._followed:
             one.follower.show_path()
         self.shown.rivals = [
-            (one.arm.setup.solver, *(millimetres(error) for error in (one.sample.distance, *one.sample.errors)))
+            (
+                one.arm.setup.solver,
+                *(millimetres(error) for error in (one.sample.distance, *one.sample.errors)),
+            )
             for one in self._followed
             if one.sample is not None and len(self._followed) > 1
         ]

@@ -94,16 +94,30 @@ def _answer(given: list[str]) -> int:
         except BrokenPipeError:
             raise
         except Exception as error:
-            if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-                return print_error(OutputError("Standard output or a temporary file", str(error.strerror)))
-            if isinstance(error, OSError) and error.errno in UNUSABLE_PATH and error.filename is not None:
-                return print_error(InputFileError(error.filename, f"it cannot be used: {error.strerror}"))
+            if isinstance(error, OSError) and error.errno in (
+                errno.ENOSPC,
+                errno.EDQUOT,
+                errno.EFBIG,
+            ):
+                return print_error(
+                    OutputError("Standard output or a temporary file", str(error.strerror))
+                )
+            if (
+                isinstance(error, OSError)
+                and error.errno in UNUSABLE_PATH
+                and error.filename is not None
+            ):
+                return print_error(
+                    InputFileError(error.filename, f"it cannot be used: {error.strerror}")
+                )
             return print_bug(error, "".join(traceback.format_exception(error)))
 
 
 def _read(kind: Any, words: list[str]) -> object:
     config = (tyro.conf.FlagCreatePairsOff,)
-    read: object = tyro.cli(kind, args=words, prog="simbridge", description=_DESCRIPTION, config=config)
+    read: object = tyro.cli(
+        kind, args=words, prog="simbridge", description=_DESCRIPTION, config=config
+    )
     return read
 
 
@@ -113,7 +127,9 @@ def _call(name: str, flags: object, given: list[str]) -> int:
         values |= {field: _with_last(values[field])} if field in values else {}
     if isinstance(flags, Plan):
         settings = values.pop("parameters")
-        values["solver_settings"] = {setting: getattr(settings, setting) for setting in given_settings(given)}
+        values["solver_settings"] = {
+            setting: getattr(settings, setting) for setting in given_settings(given)
+        }
     # A halted program could not watch the arm: on a controller Ctrl-Z ends a run, too; nor could it restore a terminal.
     watches = isinstance(flags, Teleop) or (isinstance(flags, Run) and flags.backend != SIMULATION)
     with ended_by_signals(*([signal.SIGTSTP] if watches else [])), reading_line():
@@ -140,7 +156,9 @@ def run_as_script(path: str) -> None:
     from simbridge.planning.scenario import is_being_loaded  # noqa: PLC0415
 
     if is_being_loaded(path):
-        raise ScenarioError(path, 'run_as_script(__file__) must stand under: if __name__ == "__main__":')
+        raise ScenarioError(
+            path, 'run_as_script(__file__) must stand under: if __name__ == "__main__":'
+        )
     sys.exit(main(["run", path, *sys.argv[1:]]))
 
 

@@ -55,9 +55,16 @@ def _prepare(
     if session is not None and not robot:
         arm = session.arm(list(home) or None, options.links)
     else:
-        arm = load_robot(robot or options.robot, home=home or None, lengths=link_lengths or None, **options.links)
+        arm = load_robot(
+            robot or options.robot, home=home or None, lengths=link_lengths or None, **options.links
+        )
     return prepare(
-        scenario, robot=arm, solver_name=solver, solver_changes=solver_settings, options=options, backend=backend
+        scenario,
+        robot=arm,
+        solver_name=solver,
+        solver_changes=solver_settings,
+        options=options,
+        backend=backend,
     )
 
 
@@ -70,7 +77,9 @@ def _options(scenario: str, flags: Mapping[str, Any]) -> Options:
     return Options(**given_options({**flags, "topic": topic}, Options))
 
 
-def run(scenario: str, *, out: str | None, repeat: int, as_json: bool, backend: str, **flags: Any) -> int:
+def run(
+    scenario: str, *, out: str | None, repeat: int, as_json: bool, backend: str, **flags: Any
+) -> int:
     """Run a scenario, show its progress and its result; returns 0, or 1 when the run missed its tolerance."""
     try:
         prepared = _prepare(scenario, backend=backend, **flags)
@@ -155,7 +164,9 @@ def export(run: str, *, to: str, as_json: bool) -> int:
 def _show_reading(trajectory: Trajectory) -> None:
     """In one line how a file was read; nothing for what is from no file."""
     if trajectory.read_as:
-        terminal.say(Terminal(), f"{Path(trajectory.source).name} was read as {trajectory.read_as}.")
+        terminal.say(
+            Terminal(), f"{Path(trajectory.source).name} was read as {trajectory.read_as}."
+        )
 
 
 def _show_check(prepared: Prepared) -> None:
@@ -167,7 +178,10 @@ def _show_check(prepared: Prepared) -> None:
         f"samples of {plan.period * 1e3:g} ms, {plan.duration:.2f} s. Nothing has moved."
     )
     _show_reading(prepared.scenario.trajectory)
-    for unit, scale, joints in (("deg", math.degrees(1.0), ~robot.prismatic), ("mm", 1e3, robot.prismatic)):
+    for unit, scale, joints in (
+        ("deg", math.degrees(1.0), ~robot.prismatic),
+        ("mm", 1e3, robot.prismatic),
+    ):
         rows = [
             (
                 robot.joint_names[i],
@@ -180,7 +194,14 @@ def _show_check(prepared: Prepared) -> None:
             for i in np.flatnonzero(joints)
         ]
         if rows:
-            columns = ("joint", f"from {unit}", f"to {unit}", f"peak {unit}/s", "of limit", f"jump {unit}/s")
+            columns = (
+                "joint",
+                f"from {unit}",
+                f"to {unit}",
+                f"peak {unit}/s",
+                "of limit",
+                f"jump {unit}/s",
+            )
             console.print(table_of(columns, rows))
     for sentence in _check_sentences(prepared):
         terminal.say(console, sentence)
@@ -224,17 +245,28 @@ def _show_inspection(facts: Facts, *, treated: bool) -> None:
     console.print(table)
     if facts.placement is not None:
         # On a line of its own, to be copied.
-        console.print(f"The nearest placement in reach:\n--transform {flag_of(facts.placement)}", soft_wrap=True)
+        console.print(
+            f"The nearest placement in reach:\n--transform {flag_of(facts.placement)}",
+            soft_wrap=True,
+        )
 
 
 def _inspected(facts: Facts, *, treated: bool) -> list[tuple[str, str]]:
     rows = [("samples", f"{facts.samples} over {significant(facts.duration_s, 4)} s")]
     if facts.rate_hz is not None:
-        steady = f", steps deviate by {milliseconds(facts.step_std_s)} ms" if facts.step_std_s is not None else ""
+        steady = (
+            f", steps deviate by {milliseconds(facts.step_std_s)} ms"
+            if facts.step_std_s is not None
+            else ""
+        )
         rows.append(("rate", f"{significant(facts.rate_hz, 4)} Hz{steady}"))
         at = f"the longest {milliseconds(facts.longest_gap_s)} ms, after {significant(facts.longest_gap_at_s, 4)} s"
-        large = "; run and check refuse it without --gaps" if facts.large_gaps and not treated else ""
-        rows.append(("gaps", f"{counted(facts.gaps, 'gap')}, {at}{large}" if facts.gaps else "none"))
+        large = (
+            "; run and check refuse it without --gaps" if facts.large_gaps and not treated else ""
+        )
+        rows.append(
+            ("gaps", f"{counted(facts.gaps, 'gap')}, {at}{large}" if facts.gaps else "none")
+        )
         rows.append(("jumps", named(facts.jumps, "jump") if facts.jumps else "none"))
     rows.append(("length", f"{significant(facts.length_m, 4)} m"))
     if facts.speed_m_s is not None:
@@ -245,14 +277,25 @@ def _inspected(facts: Facts, *, treated: bool) -> list[tuple[str, str]]:
         rows.append((axis, f"{fixed(low, 4)} to {fixed(high, 4)} m"))
     reach = facts.reach
     if reach is not None:
-        of = f"{reach.solved} of them checked" if reach.solved < facts.samples else "all of them checked"
+        of = (
+            f"{reach.solved} of them checked"
+            if reach.solved < facts.samples
+            else "all of them checked"
+        )
         first = ""
         if reach.first_missed is not None:
             first = f"; first not reached: sample {reach.first_missed} at {significant(reach.first_missed_s, 4)} s"
-        rows.append(("reachable", f"{100.0 * reach.share:.3g} % of the samples by {reach.robot}, {of}{first}"))
+        rows.append(
+            (
+                "reachable",
+                f"{100.0 * reach.share:.3g} % of the samples by {reach.robot}, {of}{first}",
+            )
+        )
     return rows
 
 
 def _spread(spread: Spread, factor: float) -> str:
-    mean, p95, largest = (significant(factor * value) for value in (spread.mean, spread.p95, spread.max))
+    mean, p95, largest = (
+        significant(factor * value) for value in (spread.mean, spread.p95, spread.max)
+    )
     return f"mean {mean}, p95 {p95}, max {largest}"

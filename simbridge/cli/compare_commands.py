@@ -19,16 +19,32 @@ from simbridge.cli.run_tables import RUN_COLUMNS, run_cells, show_iso
 from simbridge.cli.terminal import say
 from simbridge.console import Terminal
 from simbridge.errors import InvalidParameter, NotARun, Refusal
-from simbridge.evaluation.comparison import Comparison, Deviations, PredictionError, compare_runs, iso_figures_of
+from simbridge.evaluation.comparison import (
+    Comparison,
+    Deviations,
+    PredictionError,
+    compare_runs,
+    iso_figures_of,
+)
 from simbridge.evaluation.evaluation import Evaluation
-from simbridge.evaluation.external_measurement import external_repeats_result, external_result, measure_externally
+from simbridge.evaluation.external_measurement import (
+    external_repeats_result,
+    external_result,
+    measure_externally,
+)
 from simbridge.evaluation.metrics.samples import statistics
 from simbridge.evaluation.metrics.tracking import ERROR_PARTS
 from simbridge.evaluation.repeatability import common_summary
 from simbridge.evaluation.summary import what_ran
 from simbridge.files.writing import write_file, writing
 from simbridge.recording.run_directory import RunDirectory, is_of_repeats
-from simbridge.report.several_runs import about, compare_page, comparison_headline, mean_headline, write_repeats_page
+from simbridge.report.several_runs import (
+    about,
+    compare_page,
+    comparison_headline,
+    mean_headline,
+    write_repeats_page,
+)
 from simbridge.report.verdict import backend_of, sentence, source_of
 from simbridge.robot import pose
 from simbridge.sweeps.comparison import compare_sweeps, comparison_page, comparison_rows, is_sweep
@@ -49,7 +65,9 @@ def compare(runs: Sequence[str], *, out: str | None, as_json: bool) -> int:
     if any(map(is_sweep, paths)):
         return _compare_sweeps(paths, out, as_json)
     found = compare_runs(paths)
-    path = _write(out, found.runs[0].summary["scenario"], compare_page(found, iso_figures_of(found)))
+    path = _write(
+        out, found.runs[0].summary["scenario"], compare_page(found, iso_figures_of(found))
+    )
     if as_json:
         print(json.dumps({"page": str(path), **found.as_dict()}, indent=2, allow_nan=False))
     else:
@@ -68,15 +86,22 @@ def _write(out: str | None, name: str, page: str) -> Path:
 
 def _compare_sweeps(paths: Sequence[Path], out: str | None, as_json: bool) -> int:
     if len(paths) != 2 or not all(map(is_sweep, paths)):
-        raise Refusal(f"Cannot compare {listed([*map(str, paths)])}: give two sweeps, or only runs.")
+        raise Refusal(
+            f"Cannot compare {listed([*map(str, paths)])}: give two sweeps, or only runs."
+        )
     found = compare_sweeps(*paths)
     page = _write(out, "sweeps", comparison_page(found))
     lines = comparison_rows(found)
     if as_json:
         titles = (*found.varied, "first_m", "second_m")
-        rows = ((*line[:-3], pair.first, pair.second) for line, pair in zip(lines, found.pairs, strict=True))
+        rows = (
+            (*line[:-3], pair.first, pair.second)
+            for line, pair in zip(lines, found.pairs, strict=True)
+        )
         points = [dict(zip(titles, row, strict=True)) for row in rows]
-        print(json.dumps({"page": str(page), "sweeps": list(found.names), "points": points}, indent=2))
+        print(
+            json.dumps({"page": str(page), "sweeps": list(found.names), "points": points}, indent=2)
+        )
         return 0
     console = Terminal()
     console.print(f"[bold]{escape(found.headline)}[/bold]\n", soft_wrap=True)
@@ -101,21 +126,28 @@ def _show(comparison: Comparison, page: Path) -> None:
     console.print()
     for warning in comparison.warnings:
         say(console, f"Note: {warning}")
-    rows = [(f"{number}", backend_of(run.summary), *run_cells(run.summary)) for number, run in runs.items()]
+    rows = [
+        (f"{number}", backend_of(run.summary), *run_cells(run.summary))
+        for number, run in runs.items()
+    ]
     console.print(table_of(("run", "backend", *RUN_COLUMNS), rows, left=("backend",)))
     say(console, "\nParts of the error, RMS in mm; servo law and rest are parts of the plant's:")
     parts = [part for part in ERROR_PARTS if any(run.summary[part.key] for run in comparison.runs)]
     rows = []
     for number, run in runs.items():
         errors = [run.summary[part.key] for part in parts]
-        rms = ("–" if error is None else millimetres(error["position_m"]["rms"]) for error in errors)
+        rms = (
+            "–" if error is None else millimetres(error["position_m"]["rms"]) for error in errors
+        )
         rows.append((f"{number}", *rms))
     console.print(table_of(("run", *(part.name for part in parts)), rows))
     console.print()
     for number, separation in zip(runs, comparison.separation, strict=True):
         if separation is not None:
             distances = statistics(separation[1].distance)
-            amount = f"{millimetres(distances['rms'])} mm RMS (max {millimetres(distances['max'])} mm)"
+            amount = (
+                f"{millimetres(distances['rms'])} mm RMS (max {millimetres(distances['max'])} mm)"
+            )
             say(console, f"The TCP of run {number} was {amount} from that of run 1.")
     if any(comparison.prediction):
         console.print("\nPrediction error, simulated to measured:")
@@ -161,17 +193,27 @@ def evaluate(
         InvalidParameter: The number of recordings does not fit.
     """
     path, files = Path(run), [str(Path(file).resolve()) for file in attained]
-    recordings = [read_trajectory(file, topic=topic, columns=columns, rate=rate) for file in attained]
+    recordings = [
+        read_trajectory(file, topic=topic, columns=columns, rate=rate) for file in attained
+    ]
     repeats = common_summary(path) if is_of_repeats(path) else None
     if repeats is not None:
         directory, facts, show = RunDirectory(path), {**repeats}, _show_external_repeats
-        found = external_repeats_result(_completed_runs(path, repeats), recordings, find_marker=find_marker)
+        found = external_repeats_result(
+            _completed_runs(path, repeats), recordings, find_marker=find_marker
+        )
         result = {"run": str(path), "attained": files, **found}
     elif len(files) != 1:
-        raise InvalidParameter("number of recordings (--attained)", len(files), "1 for a run that is not repeated")
+        raise InvalidParameter(
+            "number of recordings (--attained)", len(files), "1 for a run that is not repeated"
+        )
     else:
         evaluation = Evaluation.read(path)
-        directory, facts, show = evaluation.directory, {**what_ran(evaluation.settings)}, _show_external
+        directory, facts, show = (
+            evaluation.directory,
+            {**what_ran(evaluation.settings)},
+            _show_external,
+        )
         facts["outcome"] = evaluation.outcome
         measured = measure_externally(evaluation, recordings[0], find_marker=find_marker)
         result = {"run": run, "attained": files[0], **external_result(evaluation, measured)}
@@ -190,7 +232,9 @@ def _completed_runs(path: Path, summary: Mapping[str, Any]) -> dict[str, Evaluat
     """The runs in a directory of repeats that completed, by name."""
     completed = [run["run"] for run in summary["runs"] if run["outcome"] == "completed"]
     if not completed:
-        raise NotARun(path, "a run that completed", f"none of {counted(len(summary['runs']), 'run')} did")
+        raise NotARun(
+            path, "a run that completed", f"none of {counted(len(summary['runs']), 'run')} did"
+        )
     return {name: Evaluation.of(RunDirectory.open(path / name)) for name in completed}
 
 
@@ -201,25 +245,41 @@ def _show_external(result: Mapping[str, Any], facts: Mapping[str, Any], find_mar
     say(console, f"{sentence(source, error, facts['scenario'], facts['outcome'])}\n", style="bold")
     console.print(_errors(result))
     console.print(f"\nEstimated from {counted(result['samples'], 'sample')} and removed:")
-    console.print(f"  clock   the recording's is ahead by {_clock_offset(result)} s", soft_wrap=True)
+    console.print(
+        f"  clock   the recording's is ahead by {_clock_offset(result)} s", soft_wrap=True
+    )
     _show_frame(console, result, find_marker)
-    console.print("A constant offset, rotation or delay of the arm cannot be determined from these.")
+    console.print(
+        "A constant offset, rotation or delay of the arm cannot be determined from these."
+    )
 
 
-def _show_external_repeats(result: Mapping[str, Any], facts: Mapping[str, Any], find_marker: bool) -> None:
+def _show_external_repeats(
+    result: Mapping[str, Any], facts: Mapping[str, Any], find_marker: bool
+) -> None:
     console = Terminal()
     errors = [run["tracking_error"]["witness"]["position_m"] for run in result["runs"]]
-    say(console, f"{mean_headline(source_of(facts, externally=True), facts['scenario'], errors)}\n", style="bold")
+    say(
+        console,
+        f"{mean_headline(source_of(facts, externally=True), facts['scenario'], errors)}\n",
+        style="bold",
+    )
     rows = []
     for run in result["runs"]:
-        external, own = (run["tracking_error"][name]["position_m"] for name in ("witness", "self_reported"))
+        external, own = (
+            run["tracking_error"][name]["position_m"] for name in ("witness", "self_reported")
+        )
         numbers = (external["rms"], external["max"], own["rms"])
         rows.append((run["run"], *(millimetres(number) for number in numbers), _clock_offset(run)))
-    console.print(table_of(("run", "RMS mm", "max mm", "self-reported RMS mm", "clock ahead s"), rows))
+    console.print(
+        table_of(("run", "RMS mm", "max mm", "self-reported RMS mm", "clock ahead s"), rows)
+    )
     show_iso(console, result["iso_9283_style"])
     console.print("\nEstimated and removed: the clock of each run, and for all runs together:")
     _show_frame(console, result, find_marker)
-    console.print("An offset, rotation or delay that all runs share cannot be determined from these.")
+    console.print(
+        "An offset, rotation or delay that all runs share cannot be determined from these."
+    )
 
 
 def _clock_offset(result: Mapping[str, Any]) -> str:
@@ -231,14 +291,20 @@ def _show_frame(console: Terminal, result: Mapping[str, Any], find_marker: bool)
     """Where the recording's frame was found to be, and the marker if it was estimated."""
     turn = float(np.linalg.norm(pose.rotation_vectors(np.array(result["transform"][3:]))))
     shift = ", ".join(fixed(value, 4) for value in result["transform"][:3])
-    console.print(f"  frame   at ({shift}) m in base_link, rotated by {degrees(turn)} degrees", soft_wrap=True)
+    console.print(
+        f"  frame   at ({shift}) m in base_link, rotated by {degrees(turn)} degrees", soft_wrap=True
+    )
     if find_marker:
         marker = ", ".join(fixed(value * 1e3, 2) for value in result["marker_m"])
         console.print(f"  marker  at ({marker}) mm from the TCP")
 
 
 def _errors(result: Mapping[str, Any]) -> Table:
-    titles = {"tracking_error": "tracking", "delay_compensated": "delay removed", "contour_error": "contour"}
+    titles = {
+        "tracking_error": "tracking",
+        "delay_compensated": "delay removed",
+        "contour_error": "contour",
+    }
     errors = {}
     for key, title in titles.items():
         if result[key] is not None:

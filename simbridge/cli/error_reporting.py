@@ -42,7 +42,10 @@ def print_error(error: SimbridgeError) -> int:
         return print_bug(error, error.trace)
     if isinstance(error, EmulatorBroken):
         traceback.print_exception(error.__cause__)
-    print_message(" ".join(filter(None, (str(error), error.aftermath))) + _recorded(error, error.run_directory))
+    print_message(
+        " ".join(filter(None, (str(error), error.aftermath)))
+        + _recorded(error, error.run_directory)
+    )
     if isinstance(error, Interrupted):
         return 128 + error.number
     return 1 if isinstance(error, EmulatorBroken) else 2
@@ -70,7 +73,11 @@ def _recorded(error: Exception, run: Path | None) -> str:
     """Where the run is that an error ended; no path is followed by a full stop that could be taken for a part of it."""
     if run is None or (isinstance(error, OutputError) and error.path == run):
         return ""
-    return f" What was recorded until then is in {run}" if run.is_dir() else f" {run} was deleted or moved meanwhile"
+    return (
+        f" What was recorded until then is in {run}"
+        if run.is_dir()
+        else f" {run} was deleted or moved meanwhile"
+    )
 
 
 def _saved(trace: str, run: Path | None) -> str:

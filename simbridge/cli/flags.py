@@ -24,7 +24,9 @@ RunDirectory: TypeAlias = Annotated[
 ]
 Robot: TypeAlias = Annotated[str | None, given("NAME|FILE", "the cell's, else ur10")]
 OutDirectory: TypeAlias = Annotated[str | None, given("DIR", "one under runs/")]
-Arm: TypeAlias = Annotated[str, arg(metavar="|".join(BACKENDS), help="The arm: a simulation, URSim, or a real UR arm.")]
+Arm: TypeAlias = Annotated[
+    str, arg(metavar="|".join(BACKENDS), help="The arm: a simulation, URSim, or a real UR arm.")
+]
 
 
 @dataclass
@@ -97,7 +99,8 @@ class Runs:
     directory: Annotated[Positional[str], arg(metavar="DIR")] = "runs"
     """The directory that holds them."""
     filters: Annotated[
-        UseAppendAction[tuple[str, ...]], arg(name="filter", metavar="COLUMN=VALUE", help_behavior_hint=_REPEATABLE)
+        UseAppendAction[tuple[str, ...]],
+        arg(name="filter", metavar="COLUMN=VALUE", help_behavior_hint=_REPEATABLE),
     ] = ()
     """Only runs with this label, scenario, robot, solver, outcome or kind; * stands for any text."""
     sort: Annotated[str, arg(metavar="COLUMN")] = "age"
@@ -142,7 +145,9 @@ class Report:
 class Compare:
     """Compare runs of one scenario, or two sweeps: a table, and compare.html."""
 
-    runs: Annotated[Positional[tuple[str, ...]], arg(metavar="RUN", help_behavior_hint="(two or more)")]
+    runs: Annotated[
+        Positional[tuple[str, ...]], arg(metavar="RUN", help_behavior_hint="(two or more)")
+    ]
     """Run directories, or last; one made by --repeat stands for its runs. Or two directories of sweeps."""
     out: OutDirectory = None
     """Directory for compare.html."""
@@ -176,7 +181,9 @@ class Identify:
     """A recording of RTDE outputs (CSV with UR's field names), or a run directory, or last."""
     commands: Annotated[str | None, given("FILE", "a run's own")] = None
     """The joint targets that were sent, in order: such a file, or a run directory."""
-    robot: Annotated[str | None, given("NAME|FILE", "the run's, else the one that fits best")] = None
+    robot: Annotated[str | None, given("NAME|FILE", "the run's, else the one that fits best")] = (
+        None
+    )
     """The arm."""
     kinematics: Annotated[str | None, given("FILE", "nominal, else estimated")] = None
     """The arm's own kinematics, as for `run`."""
@@ -224,13 +231,18 @@ class Sweep:
     """Run scenarios for many values of options and settings (docs/sweeps.md)."""
 
     scenarios: Annotated[
-        Positional[tuple[str, ...]], arg(metavar="SCENARIO", help_behavior_hint="(one or more, or a grid's TOML)")
+        Positional[tuple[str, ...]],
+        arg(metavar="SCENARIO", help_behavior_hint="(one or more, or a grid's TOML)"),
     ]
     """Names in scenarios/, scripts, or files of samples; or the sweep.toml of a sweep."""
-    grid: Annotated[UseAppendAction[tuple[str, ...]], arg(metavar="NAME=A,B,...", help_behavior_hint=_REPEATABLE)] = ()
+    grid: Annotated[
+        UseAppendAction[tuple[str, ...]],
+        arg(metavar="NAME=A,B,...", help_behavior_hint=_REPEATABLE),
+    ] = ()
     """Values of an option of `run` or of a setting, as "sample-noise=0 0,1 0.1"; all combinations are run."""
     random: Annotated[
-        UseAppendAction[tuple[str, ...]], arg(metavar="NAME=LOW:HIGH[:log]", help_behavior_hint=_REPEATABLE)
+        UseAppendAction[tuple[str, ...]],
+        arg(metavar="NAME=LOW:HIGH[:log]", help_behavior_hint=_REPEATABLE),
     ] = ()
     """Random values within a range, the same in every call."""
     samples: Annotated[int, arg(metavar="N")] = 0
@@ -258,7 +270,9 @@ class Sweep:
 class Doctor:
     """Check whether a run would work here; nothing moves (docs/hardware.md)."""
 
-    backend: Annotated[str | None, given("|".join(BACKENDS), "the one at the host, else pybullet")] = None
+    backend: Annotated[
+        str | None, given("|".join(BACKENDS), "the one at the host, else pybullet")
+    ] = None
     """The backend to check for."""
     host: Annotated[str | None, given("ADDRESS", "the cell's; 127.0.0.1 for ursim")] = None
     """Address of the controller."""
@@ -291,7 +305,9 @@ class Emulate:
     """The controller's folder of programs (*.urp), which the dashboard loads."""
     start_pose: Annotated[str, arg(metavar="home|ursim|Q")] = "home"
     """Joints at the start: the robot's home, URSim's, or six numbers, rad, separated by commas."""
-    joint_speed_limit: Annotated[str | None, given("V", "0.2 rad/s above the arm's own speeds")] = None
+    joint_speed_limit: Annotated[str | None, given("V", "0.2 rad/s above the arm's own speeds")] = (
+        None
+    )
     """The safety system's, rad/s: one number, or six separated by commas; the default is as on UR's controllers."""
     control_port: Annotated[int, arg(metavar="PORT")] = 30020
     """Port for fault injection and queries."""

@@ -12,7 +12,14 @@ from rich.table import Table
 
 from simbridge.console import Terminal
 from simbridge.errors import InputFileError
-from simbridge.identification.data import Identification, Samples, of_recording, of_run, sent_commands, write_plant
+from simbridge.identification.data import (
+    Identification,
+    Samples,
+    of_recording,
+    of_run,
+    sent_commands,
+    write_plant,
+)
 from simbridge.identification.identification import identify as identify_samples
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.resources import robot_files
@@ -45,11 +52,17 @@ def identify(
     given = kinematics not in (None, "nominal")
     if given:
         if arm is None:
-            raise InputFileError(str(kinematics), "kinematics of one arm need its model; name it with --robot")
+            raise InputFileError(
+                str(kinematics), "kinematics of one arm need its model; name it with --robot"
+            )
         arm = with_kinematics(arm, str(kinematics))
     sent, notes = samples.commands, tuple[str, ...]()
     if commands is not None:
-        sent, notes = (sent_commands(commands), ()) if Path(commands).is_dir() else read_joint_positions(commands)
+        sent, notes = (
+            (sent_commands(commands), ())
+            if Path(commands).is_dir()
+            else read_joint_positions(commands)
+        )
     samples = replace(samples, commands=sent)
     found = identify_samples(samples, robot=arm, others=others, given_kinematics=given)
     found["notes"] += [f"{commands}: {note}" for note in notes]
@@ -74,7 +87,9 @@ def _arms(recording: str, robot: str | None, is_run: bool) -> tuple[Robot | None
     known = RunDirectory.open(recording).settings()["robot"]
     if known["name"] in robot_files():
         return load_robot(known["name"]), others
-    return (load_robot(known["source"]) if Path(known.get("source", "")).is_file() else None), others
+    return (
+        load_robot(known["source"]) if Path(known.get("source", "")).is_file() else None
+    ), others
 
 
 def _show(recording: str, samples: Samples, found: Identification) -> None:
@@ -115,7 +130,9 @@ def _rows(found: Identification) -> list[tuple[str, str, str, str]]:
                 ("calls begin", f"{1e3 * servoj['phase_s']:.4f}", "", "ms after a cycle does"),
                 ("a call lasts", f"{1e3 * servoj['call_s']:.6g}", "", "ms"),
             ]
-        rows.append(("setpoints left", f"{left['median']:.1e}", "", f"rad median, {left['p99']:.1e} p99"))
+        rows.append(
+            ("setpoints left", f"{left['median']:.1e}", "", f"rad median, {left['p99']:.1e} p99")
+        )
     if (predicted := found["prediction"]) is not None:
         remark = f"rad RMS, max {predicted['max_rad']:.1e}, {predicted['restarts']} restarts"
         rows.append(("prediction error", f"{predicted['rms_rad']:.1e}", "", remark))
@@ -135,17 +152,28 @@ def _rows(found: Identification) -> list[tuple[str, str, str, str]]:
                 ("  its rotation vector", "°", slice(3, 6), math.degrees(1.0), 3),
             ):
                 at = ", ".join(fixed(scale * value, decimals) for value in tcp[part])
-                rows.append((name, "", significant(scale * max(deviations[part]), 2), f"({at}) {unit}"))
+                rows.append(
+                    (name, "", significant(scale * max(deviations[part]), 2), f"({at}) {unit}")
+                )
     if (payload := found["payload_kg"]) is not None:
         rows.append(("payload", fixed(payload["value"], 3), f"{payload['uncertainty']:.3f}", "kg"))
     if (friction := found["friction"]) is not None:
         spreads = friction["uncertainty"]
         for name, values, own, unit in (
             ("Coulomb friction", friction["coulomb_a"], spreads["coulomb_a"], "A"),
-            ("viscous friction", friction["viscous_a_s_per_rad"], spreads["viscous_a_s_per_rad"], "A s/rad"),
+            (
+                "viscous friction",
+                friction["viscous_a_s_per_rad"],
+                spreads["viscous_a_s_per_rad"],
+                "A s/rad",
+            ),
         ):
-            rows.append((name, "", "", f"{' '.join(significant(value) for value in values)} {unit}"))
-            rows.append(("", "", "", f"± {' '.join(significant(value, 2) for value in own)} {unit}"))
+            rows.append(
+                (name, "", "", f"{' '.join(significant(value) for value in values)} {unit}")
+            )
+            rows.append(
+                ("", "", "", f"± {' '.join(significant(value, 2) for value in own)} {unit}")
+            )
     return rows
 
 

@@ -73,7 +73,11 @@ def scenarios(*, as_json: bool = False) -> int:
     """List the scenarios; returns the exit status, 0."""
     found = {name: scenario_description(path) for name, path in scenario_files().items()}
     if as_json:
-        print(json.dumps([{"scenario": name, "description": text} for name, text in found.items()], indent=2))
+        print(
+            json.dumps(
+                [{"scenario": name, "description": text} for name, text in found.items()], indent=2
+            )
+        )
         return 0
     table = Table("scenario", "description", box=None, pad_edge=False)
     for name, text in found.items():
@@ -120,7 +124,11 @@ class Listed:
         """What is sorted by: the newest and the smallest come first, and what is unknown last."""
         if column == "age":
             return -self.begun
-        return (math.inf if self.error is None else self.error) if column == "error" else self.shown(column)
+        return (
+            (math.inf if self.error is None else self.error)
+            if column == "error"
+            else self.shown(column)
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -130,7 +138,12 @@ class Listed:
 
 
 def runs(
-    directory: str, *, filters: Sequence[str] = (), sort: str = "age", limit: int = 0, as_json: bool = False
+    directory: str,
+    *,
+    filters: Sequence[str] = (),
+    sort: str = "age",
+    limit: int = 0,
+    as_json: bool = False,
 ) -> int:
     """List what is in a directory of runs; returns the exit status, 0. The arguments are the command's flags.
 
@@ -147,7 +160,11 @@ def runs(
     if limit < 0:
         raise InvalidParameter("limit", limit, "a number of runs, or 0 for all")
     wanted = [_filter(text) for text in filters]
-    found = [each for each in _listed(folder) if all(fnmatch.fnmatch(each.shown(n), value) for n, value in wanted)]
+    found = [
+        each
+        for each in _listed(folder)
+        if all(fnmatch.fnmatch(each.shown(n), value) for n, value in wanted)
+    ]
     found = sorted(found, key=lambda each: each.key(sort))[: limit or None]
     if as_json:
         print(json.dumps([each.as_dict() for each in found], indent=2))
@@ -161,7 +178,9 @@ def runs(
 def _filter(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals:
-        raise InvalidParameter("filter", text, "COLUMN=VALUE, such as robot=ur10e or scenario=circle*")
+        raise InvalidParameter(
+            "filter", text, "COLUMN=VALUE, such as robot=ur10e or scenario=circle*"
+        )
     if name not in (known := (*_NAMES, "outcome", "kind")):
         raise UnknownName("column to filter by", name, known)
     return name, value
@@ -170,16 +189,24 @@ def _filter(text: str) -> tuple[str, str]:
 def _show(found: Sequence[Listed]) -> None:
     """A table; the columns that a narrow terminal has no room for are left out."""
     console = Terminal()
-    names = [name for name in COLUMNS if name != "label" or any(each.shown("label") for each in found)]
+    names = [
+        name for name in COLUMNS if name != "label" or any(each.shown("label") for each in found)
+    ]
     titles = {name: "RMS mm" if name == "error" else name for name in names}
-    widths = {name: 2 + max(len(titles[name]), *(len(each.shown(name)) for each in found)) for name in names}
+    widths = {
+        name: 2 + max(len(titles[name]), *(len(each.shown(name)) for each in found))
+        for name in names
+    }
     room = console.width - min(max(len(each.path.name) for each in found), _NAME_WIDTH)
     missing = []
     for name in _LEFT_OUT:
         if name in names and sum(widths[kept] for kept in names) > room:
             names.remove(name)
             missing.append(name)
-    rows = [tuple(escape(cell) for cell in (each.path.name, *(each.shown(name) for name in names))) for each in found]
+    rows = [
+        tuple(escape(cell) for cell in (each.path.name, *(each.shown(name) for name in names)))
+        for each in found
+    ]
     left = [name for name in names if name not in ("error", "age")]
     console.print(table_of(("run", *(titles[name] for name in names)), rows, left=left))
     if missing:
@@ -225,9 +252,17 @@ def _run(path: Path) -> Listed:
 def _repeats(path: Path, numbered: Sequence[Path]) -> Listed:
     summary = _decoded(path / "summary.json", msgspec.json.decode)
     newest = max(file.stat().st_mtime for file in numbered)
-    errors = [run["tracking_error"]["position_m"]["rms"] for run in summary.get("runs", ()) if run["tracking_error"]]
+    errors = [
+        run["tracking_error"]["position_m"]["rms"]
+        for run in summary.get("runs", ())
+        if run["tracking_error"]
+    ]
     error = math.fsum(errors) / len(errors) if errors else None
-    outcome = f"{summary['completed']} of {counted(summary['repeats'], 'run')}" if summary else Listed.outcome
+    outcome = (
+        f"{summary['completed']} of {counted(summary['repeats'], 'run')}"
+        if summary
+        else Listed.outcome
+    )
     return Listed(path, "repeats", newest, _names(summary, numbered[0]), error, outcome)
 
 
@@ -244,7 +279,9 @@ def _sweep(path: Path) -> Listed:
     scenarios = _decoded(grid, msgspec.toml.decode).get("scenarios", ())
     names = {"scenario": ", ".join(Path(name).stem for name in scenarios)}
     outcome = f"{made} of {counted(len(points), 'point')}"
-    return Listed(path, "sweep", grid.stat().st_mtime, names, min(known_errors, default=None), outcome)
+    return Listed(
+        path, "sweep", grid.stat().st_mtime, names, min(known_errors, default=None), outcome
+    )
 
 
 def _names(summary: Mapping[str, Any], settings: Path) -> dict[str, str]:
@@ -252,7 +289,10 @@ def _names(summary: Mapping[str, Any], settings: Path) -> dict[str, str]:
     if "scenario" in summary:
         return {name: summary.get(name, "") for name in _NAMES}
     given = _decoded(settings, msgspec.toml.decode)
-    return {"label": given.get("label", ""), **{name: given.get(name, {}).get("name", "") for name in _NAMES[1:]}}
+    return {
+        "label": given.get("label", ""),
+        **{name: given.get(name, {}).get("name", "") for name in _NAMES[1:]},
+    }
 
 
 def _decoded(file: Path, decode: Callable[[bytes], Any]) -> Mapping[str, Any]:
@@ -273,10 +313,16 @@ def named_run(given: str) -> str:
     if given != LAST or Path(LAST).exists():
         return given
     here = [path for folder in (Path(RUNS), Path()) if folder.is_dir() for path in folder.iterdir()]
-    begun = {path: [*path.glob("settings.toml"), *_numbered(path)] for path in here if path.is_dir()}
-    found = {path: max(file.stat().st_mtime for file in files) for path, files in begun.items() if files}
+    begun = {
+        path: [*path.glob("settings.toml"), *_numbered(path)] for path in here if path.is_dir()
+    }
+    found = {
+        path: max(file.stat().st_mtime for file in files) for path, files in begun.items() if files
+    }
     if not found:
-        raise NotARun(LAST, "", f"there is no run under {RUNS}/ or in this directory; name a run's directory")
+        raise NotARun(
+            LAST, "", f"there is no run under {RUNS}/ or in this directory; name a run's directory"
+        )
     newest = max(found, key=lambda path: found[path])
     print(f"{LAST}: {newest}", file=sys.stderr)
     return str(newest)
@@ -308,7 +354,9 @@ def view(run: str, *, no_browser: bool = False) -> int:
         raise NoPage(path, advice)
     print(page)
     # Without a screen, Python would open the page in a browser for terminals.
-    screen = sys.platform == "darwin" or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))
+    screen = sys.platform == "darwin" or any(
+        os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
+    )
     if screen and not no_browser:
         webbrowser.open(page.resolve().as_uri())
     return 0

@@ -12,7 +12,13 @@ from tyro.conf import arg, subcommand
 from simbridge.cli.flags import COMMANDS, Plan
 from simbridge.errors import InvalidParameter
 from simbridge.experiments import given, optional
-from simbridge.ik.settings import SOLVERS, FunctionParameters, check_solver, is_function, unknown_setting
+from simbridge.ik.settings import (
+    SOLVERS,
+    FunctionParameters,
+    check_solver,
+    is_function,
+    unknown_setting,
+)
 
 _OPTIONS = "simbridge.planning.options:Options"
 # The options that are flags of each command. They load NumPy and pinocchio: the other commands start without them.
@@ -21,10 +27,17 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "check": (_OPTIONS,),
     "inspect": (_OPTIONS,),
     "studio": (_OPTIONS,),
-    "teleop": ("simbridge.teleop.device:TeleopOptions", "simbridge.sessions.options:LiveOptions", _OPTIONS),
+    "teleop": (
+        "simbridge.teleop.device:TeleopOptions",
+        "simbridge.sessions.options:LiveOptions",
+        _OPTIONS,
+    ),
 }
 # The lists of those fields of `Options` that these commands have in addition.
-_LISTED = {"teleop": "simbridge.sessions.options:LIVE", "studio": "simbridge.sessions.options:STUDIO"}
+_LISTED = {
+    "teleop": "simbridge.sessions.options:LIVE",
+    "studio": "simbridge.sessions.options:STUDIO",
+}
 
 
 def command_type(words: list[str], *, every: bool = False) -> Any:
@@ -55,10 +68,15 @@ def _with_options(name: str, base: type, words: list[str]) -> type:
             if name not in own.metadata["commands"] and own.name not in more:
                 continue
             parts = typed_fields(get_args(kind)[0]) if "prefix" in own.metadata else [(own, kind)]
-            flags += [_flag(own.metadata.get("prefix", "") + part.name, part, its_kind) for part, its_kind in parts]
+            flags += [
+                _flag(own.metadata.get("prefix", "") + part.name, part, its_kind)
+                for part, its_kind in parts
+            ]
     if issubclass(base, Plan):
         settings = _solver_flags(SOLVERS.get(chosen_solver(words), FunctionParameters))
-        flags.append(("parameters", Annotated[settings, arg(name="solver")], field(default_factory=settings)))
+        flags.append(
+            ("parameters", Annotated[settings, arg(name="solver")], field(default_factory=settings))
+        )
     return make_dataclass(base.__name__, flags, bases=(base,), namespace={"__doc__": base.__doc__})
 
 
@@ -73,7 +91,9 @@ def _solver_flags(settings: type) -> Any:
             kind = Annotated[kind, given("NAME" if kind is str else "FLOAT ...", unset)]
         names.append((own.name, kind, field(default=getattr(settings(), own.name))))
     namespace = {"__doc__": settings.__doc__, "__post_init__": lambda _: None}
-    return make_dataclass(settings.__name__, names, bases=(settings,), frozen=True, namespace=namespace)
+    return make_dataclass(
+        settings.__name__, names, bases=(settings,), frozen=True, namespace=namespace
+    )
 
 
 def typed_fields(kind: Any) -> list[tuple[Field[Any], Any]]:
@@ -92,13 +112,19 @@ def _flag(name: str, own: Field[Any], kind: Any) -> tuple[str, Any, Any]:
             # In the flag's unit, in which it is a round number.
             default = round(default / about["units"][0], 9)
         return name, Annotated[kind, arg(help=about["help"], metavar=metavar)], default
-    choices = () if "read" in about else next((get_args(k) for k in get_args(kind) if get_origin(k) is Literal), ())
+    choices = (
+        ()
+        if "read" in about
+        else next((get_args(k) for k in get_args(kind) if get_origin(k) is Literal), ())
+    )
     inside = {part for k in get_args(kind) for part in (k, *get_args(k))}
     numbers = float in inside and "read" not in about
     reading = optional(len((metavar or "").split()) or 1, float if numbers else str, choices)
     unset = f"(default: {about.get('unset', 'none')})"
     metavar = metavar or "|".join(choices)
-    shown = arg(name=about.get("flag"), help=about["help"], metavar=metavar, help_behavior_hint=unset)
+    shown = arg(
+        name=about.get("flag"), help=about["help"], metavar=metavar, help_behavior_hint=unset
+    )
     return name, Annotated[kind | None, reading, shown], None
 
 
@@ -118,7 +144,9 @@ def chosen_solver(words: list[str]) -> str:
     settings = given_settings(words)
     if is_function(name):
         if settings:
-            raise InvalidParameter("solver's settings", ", ".join(settings), f"left out: {name} is a function")
+            raise InvalidParameter(
+                "solver's settings", ", ".join(settings), f"left out: {name} is a function"
+            )
         return name
     known = {own.name for own in fields(SOLVERS[name])}
     for setting in settings:
@@ -148,7 +176,9 @@ def given_options(flags: Mapping[str, Any], options: type) -> dict[str, Any]:
     for own, kind in typed_fields(options):
         if "prefix" in own.metadata:
             part = get_args(kind)[0]
-            values = {inner.name: _read(inner, flags, own.metadata["prefix"]) for inner in fields(part)}
+            values = {
+                inner.name: _read(inner, flags, own.metadata["prefix"]) for inner in fields(part)
+            }
             given = {name: value for name, value in values.items() if value is not None}
             # A seed alone asks for nothing.
             if given and (made := part(**given)) != part(seed=made.seed):
@@ -164,6 +194,8 @@ def _read(own: Any, flags: Mapping[str, Any], prefix: str = "") -> Any:
         return None
     if "units" in about:
         several = isinstance(value, Sequence)
-        scaled = tuple(v * unit for v, unit in zip(value if several else (value,), about["units"], strict=True))
+        scaled = tuple(
+            v * unit for v, unit in zip(value if several else (value,), about["units"], strict=True)
+        )
         return scaled if several else scaled[0]
     return about["read"](value) if "read" in about else value

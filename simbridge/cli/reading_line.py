@@ -34,7 +34,9 @@ class ReadingLine:
             self.erase()
             self._begin = None
         elif now - self._begin >= QUIET_S and sys.stderr.isatty():
-            sys.stderr.write(f"{ERASE_LINE}Reading {unquoted(path, NAME_COLUMNS)}: {100.0 * part:.0f} %")
+            sys.stderr.write(
+                f"{ERASE_LINE}Reading {unquoted(path, NAME_COLUMNS)}: {100.0 * part:.0f} %"
+            )
             sys.stderr.flush()
             self._is_shown = True
 

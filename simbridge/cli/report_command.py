@@ -21,7 +21,9 @@ from simbridge.report.verdict import tolerance_check
 from simbridge.running.signals import number_of
 
 
-def report(run: str, *, figures: str | None = None, format: str = "svg", as_json: bool = False) -> int:
+def report(
+    run: str, *, figures: str | None = None, format: str = "svg", as_json: bool = False
+) -> int:
     """Write report.html and replay.html again; of repeats those of each run and their common page. A summary.json that
     is missing because repeats were killed, or unfinished because an evaluation was interrupted, is written too.
 
@@ -44,7 +46,9 @@ def report(run: str, *, figures: str | None = None, format: str = "svg", as_json
     drawn = None if figures is None else (Path(figures), format)
     try:
         found, pages, status = (
-            _report_repeats(path, drawn) if is_of_repeats(path) else _report_run(path, "The run", drawn)
+            _report_repeats(path, drawn)
+            if is_of_repeats(path)
+            else _report_run(path, "The run", drawn)
         )
     except KeyboardInterrupt as error:
         words = f"The report was interrupted; `simbridge report {shell_quoted(run)}` finishes it."
@@ -53,13 +57,17 @@ def report(run: str, *, figures: str | None = None, format: str = "svg", as_json
     return status
 
 
-def _report_repeats(path: Path, figures: tuple[Path, str] | None) -> tuple[dict[str, Any], list[str], int]:
+def _report_repeats(
+    path: Path, figures: tuple[Path, str] | None
+) -> tuple[dict[str, Any], list[str], int]:
     directory, summary = RunDirectory(path), common_summary(path)
     write_repeats_page(directory, summary, directory.evaluation())
     found: dict[str, Any] = {"run": str(path), "report": str(directory.report_file), **summary}
     runs, pages, status = [], [found["report"]], 0
     if summary["outcome"] != "completed" and summary["runs"][-1]["outcome"] == "completed":
-        print_message(f"{summary['completed']} of {summary['repeats']} runs completed: {summary['outcome']}.")
+        print_message(
+            f"{summary['completed']} of {summary['repeats']} runs completed: {summary['outcome']}."
+        )
         status = 2
     for run in summary["runs"]:
         if run["tracking_error"] is None:
@@ -68,27 +76,37 @@ def _report_repeats(path: Path, figures: tuple[Path, str] | None) -> tuple[dict[
             status = 2
             continue
         drawn = None if figures is None else (figures[0] / run["run"], figures[1])
-        of_run, pages_of_run, status_of_run = _report_run(path / run["run"], f"Run {run['run']}", drawn)
+        of_run, pages_of_run, status_of_run = _report_run(
+            path / run["run"], f"Run {run['run']}", drawn
+        )
         runs.append(of_run)
         pages += pages_of_run
         status = max(status, status_of_run)
     return found | {"runs": runs}, pages, status
 
 
-def _report_run(path: Path, name: str, figures: tuple[Path, str] | None) -> tuple[dict[str, Any], list[str], int]:
+def _report_run(
+    path: Path, name: str, figures: tuple[Path, str] | None
+) -> tuple[dict[str, Any], list[str], int]:
     """Write the pages of one run, and its figures (a directory and their format) if they are wanted.
 
     Returns its facts for --json, the paths of what was written, and the exit status.
     """
     directory = RunDirectory.open(path)
     # The inputs of a session are worth a page also where nothing moved.
-    evaluation = Evaluation.of(directory) if "live" in directory.complete_settings() else Evaluation.read(path)
+    evaluation = (
+        Evaluation.of(directory)
+        if "live" in directory.complete_settings()
+        else Evaluation.read(path)
+    )
     earlier: dict[str, Any] = {}
     if directory.summary_file.exists():
         earlier = directory.summary(Summary)
     loop, tolerance = earlier.get("loop"), evaluation.settings.get("tolerance")
     ended_by = earlier.get("ended_by")
-    summary = summarize(evaluation, evaluation.outcome, ended_by=ended_by, loop=loop, tolerance=tolerance)
+    summary = summarize(
+        evaluation, evaluation.outcome, ended_by=ended_by, loop=loop, tolerance=tolerance
+    )
     if earlier and "samples" not in earlier:
         # Its evaluation was interrupted.
         directory.write_summary(summary)
@@ -97,7 +115,9 @@ def _report_run(path: Path, name: str, figures: tuple[Path, str] | None) -> tupl
         title = f"{summary['scenario']} on {evaluation.settings['robot']['title']}: replay"
         directory.write_replay(replay_page(evaluation, title))
         pages["replay"] = str(directory.replay_file)
-    write_report(evaluation, summary, replay=directory.replay_file.name if evaluation.has_samples else None)
+    write_report(
+        evaluation, summary, replay=directory.replay_file.name if evaluation.has_samples else None
+    )
     drawn = []
     if figures is not None and evaluation.has_samples:
         drawn = [str(file) for file in write_figures(evaluation, summary, *figures)]
@@ -107,7 +127,14 @@ def _report_run(path: Path, name: str, figures: tuple[Path, str] | None) -> tupl
         status = 2
     elif summary["passed"] is False:
         checked = tolerance_check(summary)
-        print_message(f"{name} is beyond the tolerance{'' if checked is None else f': {checked[1]}'}.")
+        print_message(
+            f"{name} is beyond the tolerance{'' if checked is None else f': {checked[1]}'}."
+        )
         status = 1
-    facts = {"run": str(path), **pages, **({} if figures is None else {"figures": drawn}), **summary}
+    facts = {
+        "run": str(path),
+        **pages,
+        **({} if figures is None else {"figures": drawn}),
+        **summary,
+    }
     return facts, [*pages.values(), *drawn], status

@@ -26,7 +26,16 @@ from simbridge.report.verdict import (
     plant_sentences,
 )
 from simbridge.robot.calibration_file import kinematics_words
-from simbridge.text import NO_BREAK, degrees, displayed, fixed, millimetres, milliseconds, significant, table_of
+from simbridge.text import (
+    NO_BREAK,
+    degrees,
+    displayed,
+    fixed,
+    millimetres,
+    milliseconds,
+    significant,
+    table_of,
+)
 
 
 def show_run(summary: Summary, directory: Path) -> None:
@@ -43,7 +52,11 @@ def show_run(summary: Summary, directory: Path) -> None:
     console.print()
     _say_all(console, _error_sentences(summary))
     console.print()
-    console.print(table_of(("metric", "value", "unit"), [row[:3] for row in shown_metrics(summary)], left=("unit",)))
+    console.print(
+        table_of(
+            ("metric", "value", "unit"), [row[:3] for row in shown_metrics(summary)], left=("unit",)
+        )
+    )
     console.print()
     _say_all(console, _remarks(summary))
     _show_judgement(console, summary["passed"], "Within the tolerance.")
@@ -64,12 +77,20 @@ def _show_judgement(console: Terminal, passed: bool | None, kept: str) -> None:
 
 def _budget_table(summary: Summary, *, narrow: bool) -> Table:
     """The error budget; a narrow terminal shows fewer columns instead of truncated numbers."""
-    positions, rotations = (("rms", "max"), ("rms",)) if narrow else (("rms", "p95", "max"), ("rms", "max"))
+    positions, rotations = (
+        (("rms", "max"), ("rms",)) if narrow else (("rms", "p95", "max"), ("rms", "max"))
+    )
     titles = {"rms": "RMS", "p95": "p95", "max": "max"}
-    columns = ("error", *(f"{titles[k]} mm" for k in positions), *(f"{titles[k]} deg" for k in rotations))
+    columns = (
+        "error",
+        *(f"{titles[k]} mm" for k in positions),
+        *(f"{titles[k]} deg" for k in rotations),
+    )
     errors: Mapping[str, Any] = summary
     parts = (*known_parts(summary), TRACKING_ERROR)
-    lines: list[tuple[str, str]] = [(f"  {part.name}" if part.of else part.name, part.key) for part in parts]
+    lines: list[tuple[str, str]] = [
+        (f"  {part.name}" if part.of else part.name, part.key) for part in parts
+    ]
     lines.append(("delay removed" if narrow else "tracking, delay removed", "delay_compensated"))
     rows = []
     for name, key in lines:
@@ -96,9 +117,17 @@ def _remarks(summary: Summary) -> Iterator[str]:
     yield from summary["solver_notes"]
     if summary["limited_samples"]:
         yield f"The limiter changed {summary['limited_samples']} of {summary['samples']} setpoints."
-    duration, trajectory, loop = summary["duration_s"], summary["trajectory_duration_s"], summary["loop"]
+    duration, trajectory, loop = (
+        summary["duration_s"],
+        summary["trajectory_duration_s"],
+        summary["loop"],
+    )
     if is_slowed_down(duration, trajectory, summary["period_s"]):
-        why = slow_down_reason(summary["feedforward"]) if loop is None else "by the plan, the controller or the network"
+        why = (
+            slow_down_reason(summary["feedforward"])
+            if loop is None
+            else "by the plan, the controller or the network"
+        )
         yield f"Slowed down {why}: {trajectory:.2f} s of trajectory took {duration:.2f} s."
     if loop is not None:
         scaling = summary["speed_scaling"]
@@ -108,7 +137,8 @@ def _remarks(summary: Summary) -> Iterator[str]:
         if summary["pauses"]["count"]:
             yield pause_sentence(summary["pauses"])
         mean, deviation, p999, longest = (
-            milliseconds(loop[name]) for name in ("period_mean_s", "period_std_s", "period_p999_s", "period_max_s")
+            milliseconds(loop[name])
+            for name in ("period_mean_s", "period_std_s", "period_p999_s", "period_max_s")
         )
         yield (
             f"Loop period: mean {mean} ms, standard deviation {deviation}, p99.9 {p999}, max {longest} ms; missed: "
@@ -131,9 +161,17 @@ def show_repeats(summary: RepeatsSummary, directory: Path) -> None:
     """Show each run in a line, then the ISO 9283-style figures of all runs."""
     console = Terminal()
     say(console, repeats_headline(summary), style="bold")
-    say(console, f"{summary['completed']} of {summary['repeats']} runs of {summary['scenario']} completed.\n")
-    cells = {run["run"]: ("no sample",) if run["tracking_error"] is None else run_cells(run) for run in summary["runs"]}
-    console.print(table_of(("run", *RUN_COLUMNS), [(name, *of_run) for name, of_run in cells.items()]))
+    say(
+        console,
+        f"{summary['completed']} of {summary['repeats']} runs of {summary['scenario']} completed.\n",
+    )
+    cells = {
+        run["run"]: ("no sample",) if run["tracking_error"] is None else run_cells(run)
+        for run in summary["runs"]
+    }
+    console.print(
+        table_of(("run", *RUN_COLUMNS), [(name, *of_run) for name, of_run in cells.items()])
+    )
     show_iso(console, summary["iso_9283_style"])
     _show_judgement(console, summary["passed"], "All within the tolerance.")
     console.print(f"Runs: {directory}", soft_wrap=True, markup=False)
@@ -147,7 +185,12 @@ def run_cells(run: Mapping[str, Any]) -> tuple[str, ...]:
     position, rotation = run["tracking_error"]["position_m"], run["tracking_error"]["rotation_rad"]
     contour = run["contour_error"]["position_m"]
     lengths = (millimetres(position["rms"]), millimetres(position["max"]))
-    return (*lengths, degrees(rotation["rms"]), milliseconds(run["delay_s"]), millimetres(contour["rms"]))
+    return (
+        *lengths,
+        degrees(rotation["rms"]),
+        milliseconds(run["delay_s"]),
+        millimetres(contour["rms"]),
+    )
 
 
 def show_iso(console: Terminal, iso: Mapping[str, Any]) -> None:
@@ -175,15 +218,33 @@ def _stops(figures: Sequence[Mapping[str, Any]], positions: Sequence[Sequence[fl
         here = {figure["symbol"]: figure for figure in figures if figure["stop"] == number}
         position = ", ".join(fixed(1e3 * value, 0) for value in positions[number - 1])
         accuracy, repeatability = (millimetres(here[symbol]["value"]) for symbol in ("AP", "RP"))
-        time, overshoot = milliseconds(here["stabilisation time"]["value"]), millimetres(here["OV"]["value"])
-        rows.append((f"{number}", position, accuracy, repeatability, time, overshoot, str(here["AP"]["cycles"])))
+        time, overshoot = (
+            milliseconds(here["stabilisation time"]["value"]),
+            millimetres(here["OV"]["value"]),
+        )
+        rows.append(
+            (
+                f"{number}",
+                position,
+                accuracy,
+                repeatability,
+                time,
+                overshoot,
+                str(here["AP"]["cycles"]),
+            )
+        )
     place = f"x,{NO_BREAK}y,{NO_BREAK}z mm"
     return table_of(("stop", place, "AP mm", "RP mm", "stabilisation ms", "OV mm", "cycles"), rows)
 
 
 def _path_figures(figures: Sequence[Mapping[str, Any]]) -> Table:
     rows = [
-        (figure["symbol"], *displayed(figure["value"], figure["unit"]), str(figure["cycles"]), str(figure["asked"]))
+        (
+            figure["symbol"],
+            *displayed(figure["value"], figure["unit"]),
+            str(figure["cycles"]),
+            str(figure["asked"]),
+        )
         for figure in figures
     ]
     return table_of(("figure", "value", "unit", "cycles", "required"), rows, left=("unit",))

@@ -58,7 +58,11 @@ def prepare_streams() -> None:
     sys.stderr = sys.stderr or _text_output(2)
 
     codecs.register_error(ENCODING_ERRORS, nearest_text)
-    for stream, errors in ((sys.stdin, "replace"), (sys.stdout, ENCODING_ERRORS), (sys.stderr, ENCODING_ERRORS)):
+    for stream, errors in (
+        (sys.stdin, "replace"),
+        (sys.stdout, ENCODING_ERRORS),
+        (sys.stderr, ENCODING_ERRORS),
+    ):
         # What replaces a standard stream need not be a TextIOWrapper.
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:

@@ -64,12 +64,17 @@ def sweep(
         raise InvalidParameter("number of jobs", jobs, "1 or more, and left out with --cluster")
     if len(scenarios) == 1 and scenarios[0].endswith(".toml"):
         if grid or random or points or samples or seeds != 1 or plan_only:
-            raise InvalidParameter("grid", scenarios[0], "given alone: the file already says what is swept")
+            raise InvalidParameter(
+                "grid", scenarios[0], "given alone: the file already says what is swept"
+            )
         chosen = read_grid(scenarios[0])
     else:
         chosen = Grid(
             tuple(scenarios),
-            {name: tuple(map(str.strip, text.split(","))) for name, text in listed_values(grid, "grid").items()},
+            {
+                name: tuple(map(str.strip, text.split(",")))
+                for name, text in listed_values(grid, "grid").items()
+            },
             {name: Range.of(name, text) for name, text in listed_values(random, "random").items()},
             samples,
             () if points is None else read_points(points),
@@ -90,28 +95,44 @@ def _progress(as_json: bool) -> Iterator[Callable[[Progress], None] | None]:
     """What is called after each point: it prints a line of JSON, moves the bar, or does nothing without a terminal."""
     console = Terminal(stderr=True)
     if as_json:
-        yield lambda state: print(json.dumps(_plain(state.last)), flush=True) if state.last else None
+        yield (
+            lambda state: print(json.dumps(_plain(state.last)), flush=True) if state.last else None
+        )
         return
     if not console.is_terminal:
         yield None
         return
     bars = [] if console.width < _NARROW else [BarColumn(bar_width=12)]
     words = TextColumn("{task.fields[words]}")
-    with Bar(TextColumn("{task.description}"), *bars, words, console=console, transient=True) as bar:
+    with Bar(
+        TextColumn("{task.description}"), *bars, words, console=console, transient=True
+    ) as bar:
         task = bar.add_task("Points", total=None, words="starting")
 
         def update(state: Progress) -> None:
             if state.keeping is not None:
-                bar.update(task, description="Reports", completed=0, total=None, words=f"{state.keeping} left")
+                bar.update(
+                    task,
+                    description="Reports",
+                    completed=0,
+                    total=None,
+                    words=f"{state.keeping} left",
+                )
                 return
-            bar.update(task, completed=state.known + state.done, total=state.total, words=_words(state))
+            bar.update(
+                task, completed=state.known + state.done, total=state.total, words=_words(state)
+            )
 
         yield update
 
 
 def _words(state: Progress) -> str:
     parts = [f"{state.known + state.done}/{state.total}"]
-    parts += [f"{count} {what}" for count, what in ((state.refused, REFUSED), (state.failed, FAILED)) if count]
+    parts += [
+        f"{count} {what}"
+        for count, what in ((state.refused, REFUSED), (state.failed, FAILED))
+        if count
+    ]
     parts += [f"{state.rate:.1f}/s", f"{state.left / max(state.rate, 1e-9):.0f} s left"]
     if state.best is not None:
         parts.append(f"best {millimetres(state.best[0])} mm")
@@ -131,10 +152,19 @@ def show(made: Sweep) -> None:
     """Show how many points there are, the best and the worst of them, and why others have no figures."""
     console = Terminal()
     rows = made.rows("scenario", *parameters(), *OUTCOME, MAIN_FIGURE, PLANNED_FIGURE)
-    name = MAIN_FIGURE if any(not math.isnan(number(row, MAIN_FIGURE)) for row in rows) else PLANNED_FIGURE
-    ranked = sorted((row for row in rows if not math.isnan(number(row, name))), key=lambda row: number(row, name))
+    name = (
+        MAIN_FIGURE
+        if any(not math.isnan(number(row, MAIN_FIGURE)) for row in rows)
+        else PLANNED_FIGURE
+    )
+    ranked = sorted(
+        (row for row in rows if not math.isnan(number(row, name))),
+        key=lambda row: number(row, name),
+    )
     varied = [
-        key for key in rows[0] if key not in FIXED and not is_figure(key) and len({r.get(key, "") for r in rows}) > 1
+        key
+        for key in rows[0]
+        if key not in FIXED and not is_figure(key) and len({r.get(key, "") for r in rows}) > 1
     ]
     if len({row["scenario"] for row in rows}) > 1:
         varied.insert(0, "scenario")

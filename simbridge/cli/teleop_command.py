@@ -20,13 +20,21 @@ from simbridge.teleop.drive import Driver
 
 
 def teleop(
-    device: str, *, robot: str | None, solver: str | None, backend: str, out: str | None, **flags: object
+    device: str,
+    *,
+    robot: str | None,
+    solver: str | None,
+    backend: str,
+    out: str | None,
+    **flags: object,
 ) -> int:
     """Drive an arm by a device until its operator ends it; returns the exit status, 0."""
     options = TeleopOptions(**given_options(flags, TeleopOptions))
     on_button = None
     if options.on_button is not None:
-        on_button = function_named(options.on_button, "button function", "a button's name and whether it is pressed")
+        on_button = function_named(
+            options.on_button, "button function", "a button's name and whether it is pressed"
+        )
     session_choices = given_options(flags, LiveOptions)
     choices = given_options({name: flags[name] for name in LIVE}, Options)
     # Checked before a device is looked for.
@@ -51,11 +59,21 @@ def teleop(
             from simbridge.sessions.setup import live  # noqa: PLC0415
 
             operator = ask if sys.stdin.isatty() else None
-            made = live(backend, robot=robot, solver=solver, out=out, ask=operator, **session_choices, **choices)
+            made = live(
+                backend,
+                robot=robot,
+                solver=solver,
+                out=out,
+                ask=operator,
+                **session_choices,
+                **choices,
+            )
             made.before_report = release
             line.print(*opened.guide)
             with made as session:
-                driver = Driver(session, opened, options, on_button=on_button, show=line.show, report=line.note)
+                driver = Driver(
+                    session, opened, options, on_button=on_button, show=line.show, report=line.note
+                )
                 try:
                     driver.run()
                 except KeyboardInterrupt as error:

@@ -51,7 +51,9 @@ SLOWED = 0.995
 def say(console: Terminal, text: str, *, style: str = "") -> None:
     """Print sentences: broken between words where the width is known, in one line where a program reads them."""
     broken = console.is_terminal or "COLUMNS" in os.environ
-    console.print(text.replace(NO_BREAK, " "), style=style or None, soft_wrap=not broken, markup=False)
+    console.print(
+        text.replace(NO_BREAK, " "), style=style or None, soft_wrap=not broken, markup=False
+    )
 
 
 def ask(shown: Sequence[tuple[str, str]], question: str) -> bool:
@@ -113,7 +115,9 @@ class ProgressLine:
         )
         self.bar = Progress(*columns, console=console, transient=True, auto_refresh=False)
         total = max(self._plan.duration, self._plan.period)
-        self._task = self.bar.add_task("Approaching", total=total, error="0", history=" " * self._width)
+        self._task = self.bar.add_task(
+            "Approaching", total=total, error="0", history=" " * self._width
+        )
         self._errors: deque[float] = deque(maxlen=HISTORY)
         self._shown = 0.0
         self._run, self._repeats, self._at = 1, repeats, 0.0
@@ -129,12 +133,16 @@ class ProgressLine:
             self._run += 1
             self._shown = 0.0
             self._errors.clear()
-            self.bar.reset(self._task, description=self._tracking, error="0", history=" " * self._width)
+            self.bar.reset(
+                self._task, description=self._tracking, error="0", history=" " * self._width
+            )
         self._at = state.plan_time
         if now - self._shown < REFRESH and state.plan_time < self._plan.duration:
             return
         self._shown = now
-        due = self._plan.targets[min(round(state.plan_time / self._plan.period), self._plan.samples - 1)]
+        due = self._plan.targets[
+            min(round(state.plan_time / self._plan.period), self._plan.samples - 1)
+        ]
         attained = tool_path(self._robot, state.q[None])[0]
         self._errors.append(float(np.linalg.norm(attained[:3] - due[:3])))
         self.bar.update(
@@ -157,7 +165,9 @@ class ProgressLine:
 
 
 @contextmanager
-def progress_line(prepared: Prepared, *, quiet: bool, repeats: int = 1) -> Iterator[ProgressLine | None]:
+def progress_line(
+    prepared: Prepared, *, quiet: bool, repeats: int = 1
+) -> Iterator[ProgressLine | None]:
     """The line, until the last of the repeats ends; None if it is quiet or standard error is no terminal."""
     console = Terminal(stderr=True)
     if quiet or not console.is_terminal:
@@ -195,7 +205,10 @@ class StatusLine:
     def end(self) -> None:
         """Show that the session ends, which takes a second or two."""
         if self._live is not None:
-            self._live.update(Text("ending: the arm brakes, then the report is written", style="bold"), refresh=True)
+            self._live.update(
+                Text("ending: the arm brakes, then the report is written", style="bold"),
+                refresh=True,
+            )
 
     @contextmanager
     def hidden(self) -> Iterator[None]:

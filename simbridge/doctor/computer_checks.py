@@ -158,7 +158,10 @@ def check_governor(computer: ComputerFacts) -> Finding:
     """Whether the processor keeps its frequency between two setpoints."""
     if not computer.governors:
         return passed("governor", "the processor's frequency governor cannot be read here")
-    fix, fast = "sudo cpupower frequency-set --governor performance", computer.governors == ("performance",)
+    fix, fast = (
+        "sudo cpupower frequency-set --governor performance",
+        computer.governors == ("performance",),
+    )
     return warned("governor", ", ".join(computer.governors), fix, unless=fast)
 
 
@@ -171,21 +174,27 @@ def check_cores(computer: ComputerFacts) -> Finding:
 def check_python(version: tuple[int, int] = sys.version_info[:2]) -> Finding:
     """Whether simbridge is tested with this version of Python."""
     seen = f"{platform.python_version()}, {platform.system()} {platform.machine()}"
-    return failed("python", seen, "Use Python 3.10, 3.11 or 3.12.", unless=OLDEST <= version <= NEWEST)
+    return failed(
+        "python", seen, "Use Python 3.10, 3.11 or 3.12.", unless=OLDEST <= version <= NEWEST
+    )
 
 
 def check_packages(versions: dict[str, str]) -> Finding:
     """Whether every required package is installed."""
     missing = [name for name, version in versions.items() if not version]
     if missing:
-        return failed("packages", f"missing: {', '.join(missing)}", f"pip install {' '.join(missing)}")
+        return failed(
+            "packages", f"missing: {', '.join(missing)}", f"pip install {' '.join(missing)}"
+        )
     return passed("packages", ", ".join(f"{name} {version}" for name, version in versions.items()))
 
 
 def check_kernel_cache(directory: Path) -> Finding:
     """Whether compiled kernels can be cached in a directory, which need not exist yet."""
     try:
-        existing = next(path for path in (directory, *directory.absolute().parents) if path.exists())
+        existing = next(
+            path for path in (directory, *directory.absolute().parents) if path.exists()
+        )
         with tempfile.TemporaryFile(dir=existing):
             return passed("kernel cache", str(directory))
     except OSError as error:
@@ -204,7 +213,10 @@ def check_simulation(robot: str) -> Finding:
             (state,) = backend.stream([arm.home])
     except SimbridgeError as error:
         return failed("simulation", f"{error}", "Fix that, then try again.")
-    moved, away = f"moved {arm.name} through {backend.period * 1e3:g} ms", float(abs(state.q - arm.home).max())
+    moved, away = (
+        f"moved {arm.name} through {backend.period * 1e3:g} ms",
+        float(abs(state.q - arm.home).max()),
+    )
     return passed("simulation", f"PyBullet {moved}; joint error {degrees(away)} deg")
 
 
@@ -263,7 +275,9 @@ def _round_trips(request: Callable[[], object]) -> Array:
     return np.array(taken)
 
 
-def network_facts(rtde: Array, dashboard: Array, arrivals: Array, stamps: Array, period: float) -> NetworkFacts:
+def network_facts(
+    rtde: Array, dashboard: Array, arrivals: Array, stamps: Array, period: float
+) -> NetworkFacts:
     """The facts from round-trip times, the arrival times of states by the host's clock, and their timestamps, all s."""
     offsets = arrivals - stamps
     steps = np.rint(np.diff(stamps) / period)
@@ -279,7 +293,8 @@ def check_round_trip(network: NetworkFacts | None) -> Finding:
     if network is None:
         return failed("round trip", _NOT_MEASURED, FIX_PORTS)
     typical, longest, dashboard = (
-        1e3 * float(time) for time in (np.median(network.rtde), network.rtde.max(), np.median(network.dashboard))
+        1e3 * float(time)
+        for time in (np.median(network.rtde), network.rtde.max(), np.median(network.dashboard))
     )
     seen = f"RTDE {typical:.2f} ms (median), {longest:.2f} ms (max); dashboard {dashboard:.2f} ms (median)"
     fix = "Connect this computer to the controller by a dedicated cable: no Wi-Fi, VPN or switch."
@@ -292,10 +307,16 @@ def check_jitter(network: NetworkFacts | None) -> Finding:
     if network is None:
         return failed(name, _NOT_MEASURED, FIX_PORTS)
     if not len(network.lateness):
-        return failed(name, "no state arrived", "The controller's clock stands still: restart it, or unpause URSim.")
+        return failed(
+            name,
+            "no state arrived",
+            "The controller's clock stands still: restart it, or unpause URSim.",
+        )
     late, latest = float(np.percentile(network.lateness, 99.0)), float(network.lateness.max())
     states = f"{len(network.lateness)} states, late by"
-    seen = f"{states} {late * 1e3:.2f} ms (p99), {latest * 1e3:.2f} ms (max); {network.missed} missed"
+    seen = (
+        f"{states} {late * 1e3:.2f} ms (p99), {latest * 1e3:.2f} ms (max); {network.missed} missed"
+    )
     period = f"Delays of more than a period ({network.period * 1e3:g} ms) make the arm jerk"
     fix = f"{period}: use a cable, and close other programs on both computers."
     return warned(name, seen, fix, unless=late <= network.period and not network.missed)
@@ -315,7 +336,11 @@ def check_arrival(network: NetworkFacts | None) -> Finding:
         f"every {interval:.2f} ms on average, up to {longest:.2f} ms apart: no setpoint could be sent in "
         f"{100.0 * unsent:.0f} % of the periods"
     )
-    result = "A run would end (late_states)" if unsent >= MAX_SHARE else "A run would take longer, and jerk"
+    result = (
+        "A run would end (late_states)"
+        if unsent >= MAX_SHARE
+        else "A run would take longer, and jerk"
+    )
     fix = (
         f"{result}: setpoints are sent at most {1e3 * AHEAD:g} ms ahead of the newest state, and where half of the "
         f"periods of {WINDOW:g} s have none, a run ends. Use a cable, no Wi-Fi, VPN or tunnel."

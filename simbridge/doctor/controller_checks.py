@@ -23,7 +23,14 @@ from simbridge.robot.parts import RosCalibration
 from simbridge.robot.robot import Robot
 from simbridge.text import degrees, millimetres, milliradians
 from simbridge.ur import tables
-from simbridge.ur.controller_facts import FULL_SPEED, Survey, is_model, model_name, safety_stop, successors
+from simbridge.ur.controller_facts import (
+    FULL_SPEED,
+    Survey,
+    is_model,
+    model_name,
+    safety_stop,
+    successors,
+)
 from simbridge.ur.errors import ArmNotReady, ConnectionLost, RemoteControlDisabled
 from simbridge.ur.primary import is_ursim
 
@@ -51,7 +58,9 @@ def check_port(survey: Survey, port: int, robot: Robot, *, ursim: bool) -> Findi
 def check_software(survey: Survey) -> Finding:
     """Whether simbridge supports this version, and at which rate."""
     if survey.unsupported is not None:
-        version = f"PolyScope {survey.unsupported.version}" if survey.unsupported.version else "unknown"
+        version = (
+            f"PolyScope {survey.unsupported.version}" if survey.unsupported.version else "unknown"
+        )
         return failed("software", version, survey.unsupported.reason)
     if survey.state is None:
         return unread("software", tables.RTDE)
@@ -72,7 +81,9 @@ def check_kind(survey: Survey, *, ursim: bool) -> Finding:
     if is_ursim(survey.arm.checksum):
         seen = "URSim (kinematics checksum all ones)"
         return warned("arm or URSim", seen, "For URSim use --backend ursim.", unless=ursim)
-    fix = "It is not URSim, so --backend ursim refuses to move it. For a real arm use --backend real."
+    fix = (
+        "It is not URSim, so --backend ursim refuses to move it. For a real arm use --backend real."
+    )
     return failed("arm or URSim", "a real arm (it has its own calibration)", fix, unless=not ursim)
 
 
@@ -117,7 +128,12 @@ def check_safety_mode(survey: Survey) -> Finding:
             "The reduced limits of the safety configuration apply: a fast plan may end in a protective stop. Leave the "
             "trigger plane, or release the input that activates the reduced mode.",
         )
-    return failed("safety mode", seen, "" if stop is None else stop.remedy, unless=mode == tables.SafetyMode.NORMAL)
+    return failed(
+        "safety mode",
+        seen,
+        "" if stop is None else stop.remedy,
+        unless=mode == tables.SafetyMode.NORMAL,
+    )
 
 
 def check_program(survey: Survey) -> Finding:
@@ -173,8 +189,14 @@ def check_model(survey: Survey, robot: Robot) -> Finding:
         )
     known = model.lower().replace(" ", "")
     if not is_model(model, robot.title):
-        remedy = f"use --robot {known}" if known in robot_files() else "describe the arm in a file (robots/README.md)"
-        return failed("model", f"{model}, not {robot.title}", f"If that is the intended arm, {remedy}.")
+        remedy = (
+            f"use --robot {known}"
+            if known in robot_files()
+            else "describe the arm in a file (robots/README.md)"
+        )
+        return failed(
+            "model", f"{model}, not {robot.title}", f"If that is the intended arm, {remedy}."
+        )
     if robot.series != survey.state.series:
         return failed(
             "model",
@@ -190,7 +212,10 @@ def check_serial_number(survey: Survey, expected: str | None) -> Finding:
         return unread("serial number", tables.DASHBOARD)
     found = survey.dashboard.serial_number
     if expected is None:
-        return passed("serial number", found or "not reported by this software (before PolyScope 3.12 and 5.6)")
+        return passed(
+            "serial number",
+            found or "not reported by this software (before PolyScope 3.12 and 5.6)",
+        )
     if found is None:
         fix = "Compare it with the nameplate on the arm's base."
         return warned("serial number", f"not reported; the cell file says {expected}", fix)
@@ -221,7 +246,9 @@ def check_tcp(survey: Survey, expected: tuple[float, ...] | None) -> Finding:
         return unread("TCP", tables.PRIMARY)
     found = survey.arm.tcp_offset
     if expected is None or same_tcp(found, expected):
-        return passed("TCP", tcp_text(found) + ("" if expected is None else ", as in the cell file"))
+        return passed(
+            "TCP", tcp_text(found) + ("" if expected is None else ", as in the cell file")
+        )
     return failed(
         "TCP",
         f"{tcp_text(found)}; the cell file says {tcp_text(expected)}",
@@ -230,7 +257,9 @@ def check_tcp(survey: Survey, expected: tuple[float, ...] | None) -> Finding:
     )
 
 
-def check_payload(survey: Survey, expected: float | None, expected_cog: Sequence[float] | None = None) -> Finding:
+def check_payload(
+    survey: Survey, expected: float | None, expected_cog: Sequence[float] | None = None
+) -> Finding:
     """Whether the controller's payload is that of the cell file (None: any), kg.
 
     Its centre of gravity in the flange (3,), m, is compared where both give one.
@@ -248,7 +277,12 @@ def check_payload(survey: Survey, expected: float | None, expected_cog: Sequence
     seen = _payload_text(found, cog)
     if expected is None:
         return passed("payload", seen)
-    same_cog = not found or cog is None or expected_cog is None or np.allclose(cog, expected_cog, 0.0, SAME_COG)
+    same_cog = (
+        not found
+        or cog is None
+        or expected_cog is None
+        or np.allclose(cog, expected_cog, 0.0, SAME_COG)
+    )
     if abs(found - expected) <= SAME_MASS and same_cog:
         return passed("payload", f"{seen}, as in the cell file")
     return failed(
@@ -260,7 +294,9 @@ def check_payload(survey: Survey, expected: float | None, expected_cog: Sequence
 
 
 def _payload_text(mass: float, cog: Sequence[float] | None) -> str:
-    position = "" if not mass or cog is None else f" at {' '.join(millimetres(part) for part in cog)} mm"
+    position = (
+        "" if not mass or cog is None else f" at {' '.join(millimetres(part) for part in cog)} mm"
+    )
     return f"{mass:.3g} kg{position}"
 
 
@@ -278,8 +314,13 @@ def check_calibration(survey: Survey, robot: Robot) -> Finding:
     seen = f"{kind}; at home the tool deviates from nominal by {millimetres(distance)} mm and {degrees(angle)} deg"
     if arm is robot:
         return passed("calibration", seen)
-    rows = [(part.name, millimetres(part.distance), degrees(part.angle)) for part in deviations(robot, arm)]
-    return Finding("calibration", "pass", seen, table=(("deviation from nominal", "mm", "deg"), *rows))
+    rows = [
+        (part.name, millimetres(part.distance), degrees(part.angle))
+        for part in deviations(robot, arm)
+    ]
+    return Finding(
+        "calibration", "pass", seen, table=(("deviation from nominal", "mm", "deg"), *rows)
+    )
 
 
 def check_calibration_file(survey: Survey, path: Path, checksum: tuple[int, ...]) -> Finding:
@@ -315,4 +356,6 @@ def tool_offset(robot: Robot, other: Robot) -> tuple[float, float]:
     bare = (replace(arm, tcp=pin.SE3.Identity()) for arm in (robot, other))
     nominal, actual = (tool_frame(arm, robot.home) for arm in bare)
     difference = nominal.actInv(actual)
-    return float(np.linalg.norm(difference.translation)), float(np.linalg.norm(pin.log3(difference.rotation)))
+    return float(np.linalg.norm(difference.translation)), float(
+        np.linalg.norm(pin.log3(difference.rotation))
+    )

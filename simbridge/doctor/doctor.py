@@ -81,13 +81,21 @@ def doctor(
     if write_cell is not None:
         written = start_cell(Path(write_cell), survey.complete())
         if not json:
-            print(f"Written: {', '.join(map(str, written))}. Read it, and add what cannot be read from a controller.")
+            print(
+                f"Written: {', '.join(map(str, written))}. Read it, and add what cannot be read from a controller."
+            )
     return 2 if any(finding.status == "fail" for finding in found) else 0
 
 
-def check_controller(survey: Survey, robot: Robot, cell: Cell | None, *, ursim: bool) -> list[Finding]:
+def check_controller(
+    survey: Survey, robot: Robot, cell: Cell | None, *, ursim: bool
+) -> list[Finding]:
     """The checks for a run of this arm on a controller: of the controller, the connection and this computer."""
-    known, here, file = cell or Cell(), computer_checks.read_computer(), None if cell is None else cell.calibration
+    known, here, file = (
+        cell or Cell(),
+        computer_checks.read_computer(),
+        None if cell is None else cell.calibration,
+    )
     taken, measured = None, None
     if survey.state is not None:
         with contextlib.suppress(ControllerError):
@@ -125,7 +133,9 @@ def check_controller(survey: Survey, robot: Robot, cell: Cell | None, *, ursim: 
 
 def _check_calibration_file(survey: Survey, path: Path) -> Finding:
     if is_ros_calibration(path):
-        return controller_checks.check_ros_calibration_file(survey, path, read_ros_calibration(path))
+        return controller_checks.check_ros_calibration_file(
+            survey, path, read_ros_calibration(path)
+        )
     return controller_checks.check_calibration_file(survey, path, read_calibration(path)[1])
 
 
@@ -140,7 +150,9 @@ def start_cell(path: Path, facts: ControllerFacts) -> list[Path]:
     """
     calibration = None if facts.ursim else path.with_suffix(".calibration.toml")
     if calibration is not None and calibration.exists():
-        raise OutputError(calibration, "it exists already and is not overwritten; choose another name")
+        raise OutputError(
+            calibration, "it exists already and is not overwritten; choose another name"
+        )
     model = (facts.model or "").lower().replace(" ", "")
     state = facts.state
     cell = Cell(

@@ -67,7 +67,10 @@ def as_json(title: str, findings: Sequence[Finding]) -> str:
     """What `simbridge doctor --json` prints."""
     failures = sum(f.status == "fail" for f in findings)
     # The keys are stable: the fix stands under "mend".
-    facts = [{"mend" if name == "fix" else name: value for name, value in asdict(f).items()} for f in findings]
+    facts = [
+        {"mend" if name == "fix" else name: value for name, value in asdict(f).items()}
+        for f in findings
+    ]
     return json.dumps({"checked": title, "passed": failures == 0, "findings": facts}, indent=2)
 
 
@@ -78,7 +81,9 @@ def show(title: str, findings: Sequence[Finding], console: Terminal | None = Non
     (_show_narrow if console.width < _NARROW else _show_wide)(console, findings)
     counts = {status: sum(f.status == status for f in findings) for status in _STYLES}
     if counts["fail"]:
-        console.print(f"\n[bold red]{counted(counts['fail'], 'check')} failed.[/bold red] A run would not succeed.")
+        console.print(
+            f"\n[bold red]{counted(counts['fail'], 'check')} failed.[/bold red] A run would not succeed."
+        )
     else:
         warnings = f", with {counted(counts['warn'], 'warning')}" if counts["warn"] else ""
         console.print(f"\n[green]Nothing failed{warnings}.[/green]")

@@ -137,7 +137,9 @@ class Arm:
                 yield q
                 return
             yield None
-        raise Unreachable(f"no joint positions put the tool there; the nearest stay {nearest * 1e3:.1f} mm away")
+        raise Unreachable(
+            f"no joint positions put the tool there; the nearest stay {nearest * 1e3:.1f} mm away"
+        )
 
 
 class Motion(ABC):
@@ -211,13 +213,19 @@ class Trapezoid:
         *, begin: float = 0.0, through: float = 0.0,
     ) -> None:  # fmt: skip
         self.length, self.duration = length, 0.0
-        self._pieces: list[tuple[float, float, float, float]] = []  # begin, distance, speed, acceleration
+        self._pieces: list[
+            tuple[float, float, float, float]
+        ] = []  # begin, distance, speed, acceleration
         if length <= 0.0:
             return
         if duration > 0.0:
             # Half the time to accelerate, half to brake, unless the acceleration allows less.
             root = max(0.0, (acceleration * duration) ** 2 - 4.0 * acceleration * length)
-            speed = 0.5 * (acceleration * duration - math.sqrt(root)) if root > 0.0 else 2.0 * length / duration
+            speed = (
+                0.5 * (acceleration * duration - math.sqrt(root))
+                if root > 0.0
+                else 2.0 * length / duration
+            )
             acceleration = max(acceleration, 4.0 * length / duration**2)
         speed = min(speed, max_speed)
         if through <= 0.0:
@@ -233,11 +241,15 @@ class Trapezoid:
         ramp = abs(peak - begin) / acceleration
         self._add(ramp, begin, math.copysign(acceleration, peak - begin))
         self._add(max(0.0, through - 0.5 * (begin + peak) * ramp) / peak, peak, 0.0)
-        self._add(2.0 * (length - through) / peak, peak, -0.5 * peak**2 / max(length - through, 1e-300))
+        self._add(
+            2.0 * (length - through) / peak, peak, -0.5 * peak**2 / max(length - through, 1e-300)
+        )
 
     def _add(self, duration: float, speed: float, acceleration: float) -> None:
         if duration > 0.0:
-            self._pieces.append((self.duration, self._covered(self.duration)[0], speed, acceleration))
+            self._pieces.append(
+                (self.duration, self._covered(self.duration)[0], speed, acceleration)
+            )
             self.duration += duration
 
     def _covered(self, time: float) -> tuple[float, float]:
@@ -317,7 +329,9 @@ class ToolSpeed(Ramp):
 
     _RENEWED = 0.5  # s
 
-    def __init__(self, arm: Arm, speed: Array, acceleration: float, angular: float, stops: bool = False) -> None:
+    def __init__(
+        self, arm: Arm, speed: Array, acceleration: float, angular: float, stops: bool = False
+    ) -> None:
         super().__init__(speed, stops)
         self._arm, self._accelerations = arm.snapshot(), (acceleration, angular)
         self._left = 0.0

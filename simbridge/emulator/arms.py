@@ -19,7 +19,9 @@ _INTERVAL = 0.1  # s, at which the processes are looked at
 _END_TIMEOUT = 5.0  # s
 
 
-def emulate(count: int, host: str, record: str | None, check: tuple[str, ...], as_json: bool, **options: Any) -> int:
+def emulate(
+    count: int, host: str, record: str | None, check: tuple[str, ...], as_json: bool, **options: Any
+) -> int:
     """Run this many emulated controllers, on this and the next addresses, until SIGINT or SIGTERM, or until one ends.
 
     Args:
@@ -55,7 +57,10 @@ def emulate(count: int, host: str, record: str | None, check: tuple[str, ...], a
                 command += ["--record", str(path.with_name(f"{path.stem}-{address}{path.suffix}"))]
             for name, value in options.items():
                 if value is not None and value is not False:
-                    command += [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]
+                    command += [
+                        f"--{name.replace('_', '-')}",
+                        *([] if value is True else [str(value)]),
+                    ]
             arms[address] = subprocess.Popen(command, env={**os.environ, **lifeline_environment()})
         while not stop.wait(_INTERVAL):
             for address, process in arms.items():
@@ -80,4 +85,6 @@ def _addresses(host: str, count: int) -> list[str]:
         first = ipaddress.ip_address(host)
         return [str(first + i) for i in range(count)]
     except ValueError:
-        raise InvalidParameter("host", host, f"an address with {count - 1} more after it, such as 127.0.0.1") from None
+        raise InvalidParameter(
+            "host", host, f"an address with {count - 1} more after it, such as 127.0.0.1"
+        ) from None

@@ -15,7 +15,15 @@ from simbridge.emulator.builtins import ControllerFunctions
 from simbridge.emulator.drive import ForceMode, Freedrive, JointTorque
 from simbridge.emulator.errors import RuntimeFault
 from simbridge.emulator.state import Event
-from simbridge.emulator.urscript.library import Library, Wait, fraction, not_negative, number, numbers, positive
+from simbridge.emulator.urscript.library import (
+    Library,
+    Wait,
+    fraction,
+    not_negative,
+    number,
+    numbers,
+    positive,
+)
 from simbridge.emulator.urscript.values import short
 from simbridge.errors import InvalidParameter
 from simbridge.robot.pose import Array
@@ -85,10 +93,15 @@ class MotionFunctions(ControllerFunctions):
         here = self._state.target_q
         return here if previous is None else previous.joints(1.0, here)
 
-    def _follow(self, thread: Any, make: Callable[[Array, moves.PathMove | None], moves.PathMove]) -> Wait:
+    def _follow(
+        self, thread: Any, make: Callable[[Array, moves.PathMove | None], moves.PathMove]
+    ) -> Wait:
         """Run a move: `make` gets the joints where its path starts, and the move to blend with."""
         previous = self._previous()
-        if previous is None and np.abs(self._state.target_qd).max() > BRAKING * self._controller.period:
+        if (
+            previous is None
+            and np.abs(self._state.target_qd).max() > BRAKING * self._controller.period
+        ):
             # A move starts at rest, and the joints are too fast to stop within a tick.
             yield from self._until_done(JointSpeed(np.zeros(6), BRAKING, stops=True))
         move = make(self._start(previous), previous)
@@ -103,52 +116,90 @@ class MotionFunctions(ControllerFunctions):
         yield from self._until_done(move)
 
     @_moving
-    def do_movej(self, thread: Any, q: Any, a: float = 1.4, v: float = 1.05, t: float = 0.0, r: float = 0.0) -> Wait:
+    def do_movej(
+        self, thread: Any, q: Any, a: float = 1.4, v: float = 1.05, t: float = 0.0, r: float = 0.0
+    ) -> Wait:
         pace = positive("a", a), positive("v", v), not_negative("t", t), not_negative("r", r)
         c = self._controller
         goal = yield from self._joints(thread, q, self._start(self._previous()))
         if ((goal < c.robot.position_min) | (goal > c.robot.position_max)).any():
-            raise InvalidParameter("movej's q", short(q), "joint positions within the joints' range")
+            raise InvalidParameter(
+                "movej's q", short(q), "joint positions within the joints' range"
+            )
         limits = c.joint_speed_limits
         yield from self._follow(
-            thread, lambda start, previous: moves.JointMove(c.arm, start, goal, limits, *pace, previous)
+            thread,
+            lambda start, previous: moves.JointMove(c.arm, start, goal, limits, *pace, previous),
         )
 
     def _straight(self, thread: Any, kind: str, pose: Any, a: Any, v: Any, t: Any, r: Any) -> Wait:
         goal, c = self._frame("pose", pose), self._controller
-        pace = positive("a", a), positive("v", v), not_negative("t", t), c.joint_speed_limits, not_negative("r", r)
+        pace = (
+            positive("a", a),
+            positive("v", v),
+            not_negative("t", t),
+            c.joint_speed_limits,
+            not_negative("r", r),
+        )
         yield from self._follow(
-            thread, lambda start, previous: moves.ToolMove(c.arm, start, goal, *pace, previous, kind)
+            thread,
+            lambda start, previous: moves.ToolMove(c.arm, start, goal, *pace, previous, kind),
         )
 
     @_moving
-    def do_movel(self, thread: Any, pose: Any, a: float = 1.2, v: float = 0.25, t: float = 0.0, r: float = 0.0) -> Wait:
+    def do_movel(
+        self,
+        thread: Any,
+        pose: Any,
+        a: float = 1.2,
+        v: float = 0.25,
+        t: float = 0.0,
+        r: float = 0.0,
+    ) -> Wait:
         yield from self._straight(thread, "movel", pose, a, v, t, r)
 
     # OptiMove takes its speed and acceleration as fractions of what the arm can do; its profiles are not modelled.
 
     @_moving
-    def do_optimovej(self, thread: Any, goal: Any, a: float = 0.3, v: float = 0.3, r: float = 0.0) -> Wait:
+    def do_optimovej(
+        self, thread: Any, goal: Any, a: float = 0.3, v: float = 0.3, r: float = 0.0
+    ) -> Wait:
         speed = fraction("v", v) * float(self._controller.robot.max_velocity.min())
         yield from self.do_movej(thread, goal, fraction("a", a) * OPTIMOVE_JOINTS, speed, r=r)
 
     @_moving
-    def do_optimovel(self, thread: Any, goal: Any, a: float = 0.3, v: float = 0.3, r: float = 0.0) -> Wait:
-        acceleration, speed = fraction("a", a) * OPTIMOVE_TOOL[0], fraction("v", v) * OPTIMOVE_TOOL[1]
+    def do_optimovel(
+        self, thread: Any, goal: Any, a: float = 0.3, v: float = 0.3, r: float = 0.0
+    ) -> Wait:
+        acceleration, speed = (
+            fraction("a", a) * OPTIMOVE_TOOL[0],
+            fraction("v", v) * OPTIMOVE_TOOL[1],
+        )
         yield from self._straight(thread, "optimovel", goal, acceleration, speed, 0.0, r)
 
     @_moving
-    def do_movep(self, thread: Any, pose: Any, a: float = 1.2, v: float = 0.25, r: float = 0.0) -> Wait:
+    def do_movep(
+        self, thread: Any, pose: Any, a: float = 1.2, v: float = 0.25, r: float = 0.0
+    ) -> Wait:
         yield from self._straight(thread, "movep", pose, a, v, 0.0, r)
 
     @_moving
     def do_movec(
-        self, thread: Any, pose_via: Any, pose_to: Any, a: float = 1.2, v: float = 0.25, r: float = 0.0, mode: int = 0
+        self,
+        thread: Any,
+        pose_via: Any,
+        pose_to: Any,
+        a: float = 1.2,
+        v: float = 0.25,
+        r: float = 0.0,
+        mode: int = 0,
     ) -> Wait:
         via, goal = self._frame("pose_via", pose_via), self._frame("pose_to", pose_to)
         how = positive("a", a), positive("v", v), mode == 1, not_negative("r", r)
         arm = self._controller.arm
-        yield from self._follow(thread, lambda start, previous: moves.CircleMove(arm, start, via, goal, *how, previous))
+        yield from self._follow(
+            thread, lambda start, previous: moves.CircleMove(arm, start, via, goal, *how, previous)
+        )
 
     @_moving
     def do_servoj(
@@ -157,15 +208,21 @@ class MotionFunctions(ControllerFunctions):
     ) -> Wait:  # fmt: skip
         duration = self._controller.period if t is None else max(positive("t", t), SHORTEST_SERVOJ)
         self._controller.servo(numbers("servoj's q", q, 6), duration, lookahead_time, gain)
-        yield from (self._pass if self._controller.settings.servoj_follows_slider else self._wait)(duration)
+        yield from (self._pass if self._controller.settings.servoj_follows_slider else self._wait)(
+            duration
+        )
 
     @_moving
-    def do_servoc(self, _thread: Any, pose: Any, a: float = 1.2, v: float = 0.25, r: float = 0.0) -> Wait:
+    def do_servoc(
+        self, _thread: Any, pose: Any, a: float = 1.2, v: float = 0.25, r: float = 0.0
+    ) -> Wait:
         if r:
             self._controller.without_effect("servoc's r")
         goal = self._frame("pose", pose)
         here = self._controller.arm.tool(self._state.target_q)
-        if np.linalg.norm(goal.translation - here.translation) < 1e-9 and np.allclose(goal.rotation, here.rotation):
+        if np.linalg.norm(goal.translation - here.translation) < 1e-9 and np.allclose(
+            goal.rotation, here.rotation
+        ):
             yield
             return
         yield from self.do_movel(_thread, pose, a, v)
@@ -175,7 +232,9 @@ class MotionFunctions(ControllerFunctions):
         yield from self._speed(JointSpeed(numbers("speedj's qd", qd, 6), positive("a", a)), t)
 
     @_moving
-    def do_speedl(self, _thread: Any, xd: Any, a: float = 1.2, t: float | None = None, aRot: float = 0.0) -> Wait:
+    def do_speedl(
+        self, _thread: Any, xd: Any, a: float = 1.2, t: float | None = None, aRot: float = 0.0
+    ) -> Wait:
         acceleration = positive("a", a)
         angular = positive("aRot", aRot) if aRot else acceleration
         speed = numbers("speedl's xd", xd, 6)
@@ -192,7 +251,12 @@ class MotionFunctions(ControllerFunctions):
 
     @_moving
     def do_direct_torque(
-        self, _thread: Any, torque: Any, friction_comp: Any = True, viscous_scale: Any = None, coulomb_scale: Any = None
+        self,
+        _thread: Any,
+        torque: Any,
+        friction_comp: Any = True,
+        viscous_scale: Any = None,
+        coulomb_scale: Any = None,
     ) -> Wait:
         if coulomb_scale is not None:
             self._controller.without_effect("direct_torque's compensation of Coulomb friction")
@@ -235,7 +299,9 @@ class MotionFunctions(ControllerFunctions):
         stop = ToolSpeed(self._controller.arm, np.zeros(6), deceleration, angular, stops=True)
         yield from self._until_done(stop)
 
-    do_sync = Library.do_sync  # here too, so that it is among the functions that a secondary program may not call
+    do_sync = (
+        Library.do_sync
+    )  # here too, so that it is among the functions that a secondary program may not call
 
     def do_sleep(self, _thread: Any, t: float) -> Wait:
         yield from self._wait(t)
@@ -246,7 +312,13 @@ class MotionFunctions(ControllerFunctions):
     # Force mode, freedrive, the force sensor, contacts
 
     def do_force_mode(
-        self, _thread: Any, task_frame: Any, selection_vector: Any, wrench: Any, type: int, limits: Any
+        self,
+        _thread: Any,
+        task_frame: Any,
+        selection_vector: Any,
+        wrench: Any,
+        type: int,
+        limits: Any,
     ) -> None:
         if type not in (1, 2, 3):
             raise InvalidParameter("force_mode's type", short(type), "1, 2 or 3")

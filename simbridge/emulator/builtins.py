@@ -165,7 +165,12 @@ class ControllerFunctions(FunctionGroup):
             self._state.payload_cog = numbers("centre of gravity", cog, 3)
 
     def do_set_target_payload(
-        self, _thread: Any, m: float, cog: Any = None, inertia: Any = None, transition_time: float = 0.0
+        self,
+        _thread: Any,
+        m: float,
+        cog: Any = None,
+        inertia: Any = None,
+        transition_time: float = 0.0,
     ) -> None:
         self.do_set_payload(_thread, m, cog)
         if transition_time:
@@ -193,7 +198,10 @@ class ControllerFunctions(FunctionGroup):
         self, _thread: Any, variable_name: str, min_frequency: float, action: str = "pause"
     ) -> None:
         self._controller.watchdog.set(
-            str(variable_name), number("min_frequency", min_frequency), str(action), self._state.timestamp
+            str(variable_name),
+            number("min_frequency", min_frequency),
+            str(action),
+            self._state.timestamp,
         )
 
     def do_textmsg(self, thread: Any, s1: Any, s2: Any = "") -> None:
@@ -235,11 +243,18 @@ class ControllerFunctions(FunctionGroup):
     do_read_output_integer_register = _reads_register("output_int")
     do_read_output_float_register = _reads_register("output_double")
     do_read_output_boolean_register = _reads_register("output_bit")
-    do_write_output_integer_register = _writes_register("output_int", lambda value: wrap(int(number("value", value))))
-    do_write_output_float_register = _writes_register("output_double", lambda value: number("value", value))
+    do_write_output_integer_register = _writes_register(
+        "output_int", lambda value: wrap(int(number("value", value)))
+    )
+    do_write_output_float_register = _writes_register(
+        "output_double", lambda value: number("value", value)
+    )
     do_write_output_boolean_register = _writes_register("output_bit", bool)
 
-    do_get_digital_in, do_get_digital_out = _reads_bit("digital_inputs"), _reads_bit("digital_outputs")
+    do_get_digital_in, do_get_digital_out = (
+        _reads_bit("digital_inputs"),
+        _reads_bit("digital_outputs"),
+    )
     do_set_digital_out = _writes_bit()
     do_get_standard_digital_in, do_get_standard_digital_out = do_get_digital_in, do_get_digital_out
     do_set_standard_digital_out = do_set_digital_out
@@ -312,14 +327,18 @@ class ControllerFunctions(FunctionGroup):
         arm = self._controller.arm
         if tcp not in _ACTIVE:
             target = target * self._frame("tcp", tcp).inverse() * frame_of(arm.tcp)
-        return as_list((yield from self._inverse(thread, target, self._q_or_actual(qnear, "qnear"))))
+        return as_list(
+            (yield from self._inverse(thread, target, self._q_or_actual(qnear, "qnear")))
+        )
 
     def do_get_inverse_kin_has_solution(
         self, thread: Any, pose: Any, qnear: Any = None, maxPositionError: float = 1e-10,
         maxOrientationError: float = 1e-10, tcp: Any = None,
     ) -> Wait:  # fmt: skip
         try:
-            yield from self.do_get_inverse_kin(thread, pose, qnear, maxPositionError, maxOrientationError, tcp)
+            yield from self.do_get_inverse_kin(
+                thread, pose, qnear, maxPositionError, maxOrientationError, tcp
+            )
         except Unreachable:
             return False
         return True
@@ -344,7 +363,8 @@ class ControllerFunctions(FunctionGroup):
         joints = self._q_or_actual(q)
         step = 1e-5 * (self._state.actual_qd if qd is None else numbers("qd", qd, 6))
         after, before = (
-            np.array(self.do_get_jacobian(thread, as_list(p), tcp)) for p in (joints + step, joints - step)
+            np.array(self.do_get_jacobian(thread, as_list(p), tcp))
+            for p in (joints + step, joints - step)
         )
         return [as_list(row) for row in (after - before) / 2e-5]
 
@@ -355,11 +375,14 @@ class ControllerFunctions(FunctionGroup):
         mass = pin.crba(model, model.createData(), self._q_or_actual(q))
         return [as_list(row) for row in np.triu(mass) + np.triu(mass, 1).T]
 
-    def do_get_coriolis_and_centrifugal_torques(self, _thread: Any, q: Any = None, qd: Any = None) -> list[float]:
+    def do_get_coriolis_and_centrifugal_torques(
+        self, _thread: Any, q: Any = None, qd: Any = None
+    ) -> list[float]:
         joints = self._q_or_actual(q)
         speeds = self._state.actual_qd if qd is None else numbers("qd", qd, 6)
         model = self._controller.robot.model
         data = model.createData()
         return as_list(
-            pin.nonLinearEffects(model, data, joints, speeds) - pin.computeGeneralizedGravity(model, data, joints)
+            pin.nonLinearEffects(model, data, joints, speeds)
+            - pin.computeGeneralizedGravity(model, data, joints)
         )

@@ -86,7 +86,12 @@ class Client:
 
     def offer(self, package: bytes) -> None:
         """Send a periodic package. A client that has not received the last one misses it, as on a controller."""
-        if not (self.dead or self.port.muted or self.blocked or self.waiting + len(package) > MAX_WAITING):
+        if not (
+            self.dead
+            or self.port.muted
+            or self.blocked
+            or self.waiting + len(package) > MAX_WAITING
+        ):
             self._put(package)
 
     def send(self, answer: bytes) -> None:
@@ -113,7 +118,9 @@ class Client:
         self._exchange("sent", self, data)
         due = 0.0
         if port.delay or port.jitter:
-            due = time.monotonic() + max(0.0, port.delay + port.random.uniform(-port.jitter, port.jitter))
+            due = time.monotonic() + max(
+                0.0, port.delay + port.random.uniform(-port.jitter, port.jitter)
+            )
         if self._queue or due or port.muted:
             self._queue.append((max(due, self._queue[-1][0]) if self._queue else due, data))
             self.waiting += len(data)

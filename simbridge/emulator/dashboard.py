@@ -80,44 +80,65 @@ class Dashboard:
             "load installation": Command(_load_installation, acts=True),
             "play": Command(lambda _: self._play(), acts=True),
             "stop": Command(lambda _: _answer_if(c.stop_program(), "Stopped", "stop"), acts=True),
-            "pause": Command(lambda _: _answer_if(c.pause_program(), "Pausing program", "pause"), acts=True),
+            "pause": Command(
+                lambda _: _answer_if(c.pause_program(), "Pausing program", "pause"), acts=True
+            ),
             "quit": Command(lambda _: "Disconnected"),
             "shutdown": Command(lambda _: _do(c.power_off, "Shutting down"), acts=True),
-            "running": Command(lambda _: f"Program running: {_lower(c.state.runtime_state == RuntimeState.PLAYING)}"),
+            "running": Command(
+                lambda _: (
+                    f"Program running: {_lower(c.state.runtime_state == RuntimeState.PLAYING)}"
+                )
+            ),
             "robotmode": Command(lambda _: f"Robotmode: {RobotMode(c.state.robot_mode).name}"),
             "get loaded program": Command(lambda _: self._loaded()),
             "popup": Command(lambda text: _do(lambda: c.popup(text), "showing popup")),
             "close popup": Command(lambda _: _do(c.close_popup, "closing popup")),
-            "addtolog": Command(lambda text: "Added log message" if text else "No log message to add"),
+            "addtolog": Command(
+                lambda text: "Added log message" if text else "No log message to add"
+            ),
             "isprogramsaved": Command(lambda _: f"{self._is_saved()} {self._program()}"),
             "programstate": Command(lambda _: f"{self._program_state()} {self._program()}"),
             "polyscopeversion": Command(lambda _: f"URSoftware {version} ({c.profile.date})"),
             "version": Command(lambda _: version, ((5, 0), _NOT_ON_CB3)),
             "setuserrole": Command(self._set_user_role, (_NOT_ON_E_SERIES, (3, 1))),
             "getuserrole": Command(lambda _: self.user_role, (_NOT_ON_E_SERIES, (3, 1))),
-            "set operational mode": Command(self._set_operational_mode, ((5, 0), _NOT_ON_CB3), acts=True),
+            "set operational mode": Command(
+                self._set_operational_mode, ((5, 0), _NOT_ON_CB3), acts=True
+            ),
             "get operational mode": Command(lambda _: self.operational_mode, ((5, 6), _NOT_ON_CB3)),
-            "clear operational mode": Command(self._clear_operational_mode, ((5, 0), _NOT_ON_CB3), acts=True),
+            "clear operational mode": Command(
+                self._clear_operational_mode, ((5, 0), _NOT_ON_CB3), acts=True
+            ),
             "power on": Command(lambda _: _do(c.power_on, "Powering on"), acts=True),
             "power off": Command(lambda _: _do(c.power_off, "Powering off"), acts=True),
             "brake release": Command(lambda _: _do(c.brake_release, "Brake releasing"), acts=True),
             "safetymode": Command(lambda _: f"Safetymode: {self._safety()}"),
-            "safetystatus": Command(lambda _: f"Safetystatus: {self._safety()}", ((5, 4), _NOT_ON_CB3)),
-            "unlock protective stop": Command(lambda _: c.unlock_protective_stop(), ((5, 0), (3, 1)), acts=True),
+            "safetystatus": Command(
+                lambda _: f"Safetystatus: {self._safety()}", ((5, 4), _NOT_ON_CB3)
+            ),
+            "unlock protective stop": Command(
+                lambda _: c.unlock_protective_stop(), ((5, 0), (3, 1)), acts=True
+            ),
             "close safety popup": Command(lambda _: "closing safety popup", ((5, 0), (3, 1))),
             "restart safety": Command(lambda _: c.restart_safety(), ((5, 1), (3, 7)), acts=True),
             "is in remote control": Command(self._in_remote_control, ((5, 6), _NOT_ON_CB3)),
             "get serial number": Command(lambda _: c.serial_number, ((5, 6), (3, 12))),
             "get robot model": Command(lambda _: c.model_name, ((5, 6), (3, 12))),
             "generate flight report": Command(
-                lambda kind: f"Flight Report generated with id: {kind or 'system'}-{c.state.tick}", ((5, 8), (3, 13))
+                lambda kind: f"Flight Report generated with id: {kind or 'system'}-{c.state.tick}",
+                ((5, 8), (3, 13)),
             ),
-            "generate support file": Command(lambda path: f"Completed successfully: {path}", ((5, 8), (3, 13))),
+            "generate support file": Command(
+                lambda path: f"Completed successfully: {path}", ((5, 8), (3, 13))
+            ),
             "savelog": Command(lambda _: "Log saved to disk", ((5, 8), (3, 13))),
         }
 
     def _loaded(self) -> str:
-        return f"Loaded program: {self.loaded_program}" if self.loaded_program else "No program loaded"
+        return (
+            f"Loaded program: {self.loaded_program}" if self.loaded_program else "No program loaded"
+        )
 
     def _is_saved(self) -> str:
         # CB3 capitalises it, as ur_rtde expects. The e-Series does not, and ur_rtde reads that as "not saved".
@@ -136,7 +157,10 @@ class Dashboard:
         try:
             path = (folder / inside).resolve()
             return path if path.is_file() and path.is_relative_to(folder.resolve()) else None
-        except (OSError, ValueError):  # a name that no file can have, or a folder that may not be read
+        except (
+            OSError,
+            ValueError,
+        ):  # a name that no file can have, or a folder that may not be read
             return None
 
     def _load(self, name: str) -> str:
@@ -223,7 +247,9 @@ class DashboardConnection:
             if self.finished:
                 break
             if len(line) > MAX_LINE:
-                raise ProtocolViolation("dashboard", f"its line has {len(line)} bytes, at most {MAX_LINE} are read")
+                raise ProtocolViolation(
+                    "dashboard", f"its line has {len(line)} bytes, at most {MAX_LINE} are read"
+                )
             text = line.decode("utf-8", errors="replace").strip()
             if text:
                 answers.append(self._dashboard.answer(text))
@@ -237,7 +263,11 @@ class DashboardConnection:
 
 
 def _load_installation(name: str) -> str:
-    return f"Loading installation: {name}" if name.endswith(".installation") else f"File not found: {name}"
+    return (
+        f"Loading installation: {name}"
+        if name.endswith(".installation")
+        else f"File not found: {name}"
+    )
 
 
 def _do(action: Callable[[], None], answer: str) -> str:

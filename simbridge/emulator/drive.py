@@ -33,7 +33,9 @@ from simbridge.ur.tables import RobotMode, RuntimeState, SafetyMode
 PAUSE_RATE = 4.0  # 1/s: a paused motion comes to rest along its path within a quarter second
 STOPPING_RATE = 6.25  # 1/s: one whose program is stopped, as in URSim (0.0125 in each cycle)
 STOP_RATE = 10.0  # 1/s: one stopped by a safeguard or in an emergency, within a tenth
-PROTECTIVE_STOP_RATE = 384.0  # 1/s: in a protective stop; a recording of URSim has 1, 0.232, 0 in successive cycles
+PROTECTIVE_STOP_RATE = (
+    384.0  # 1/s: in a protective stop; a recording of URSim has 1, 0.232, 0 in successive cycles
+)
 STOP_ACCELERATION = 30.0  # rad/s^2, to stop a motion that has no path
 # Rounding must not count as a joint that is too fast.
 _SLACK = 1.0 + 1e-6
@@ -120,7 +122,9 @@ class Drive:
         s, dt = self._state, self._period
         rate = PAUSE_RATE if s.runtime_state != RuntimeState.STOPPING else STOPPING_RATE
         if s.safety_stop:
-            rate = PROTECTIVE_STOP_RATE if s.safety_mode == SafetyMode.PROTECTIVE_STOP else STOP_RATE
+            rate = (
+                PROTECTIVE_STOP_RATE if s.safety_mode == SafetyMode.PROTECTIVE_STOP else STOP_RATE
+            )
         # Rounded, so that eighty steps of an eightieth end at zero.
         self.rate = min(max(round(self.rate + (-rate if self.halted else rate) * dt, 9), 0.0), 1.0)
         if s.robot_mode != RobotMode.RUNNING:
@@ -134,7 +138,9 @@ class Drive:
             target, stop = s.target_q, Stop(f"{error}", _PATH, _INVALID)
         if stop is not None:
             target, speed = Hold(STOP_ACCELERATION).step(s.target_q, s.target_qd, dt, 1.0), None
-            if stop.code == _NEAR_LIMITS:  # The brakes hold a joint at its limit, whatever its speed.
+            if (
+                stop.code == _NEAR_LIMITS
+            ):  # The brakes hold a joint at its limit, whatever its speed.
                 target = np.clip(target, self._robot.position_min, self._robot.position_max)
         self._set_target(target, speed)
         self.contact.update(settings.table, dt)
@@ -174,7 +180,10 @@ class Drive:
             return Stop(reason, _PATH, _SUDDEN)
         if (target < robot.position_min - 1e-9).any() or (target > robot.position_max + 1e-9).any():
             i = int(np.argmax(np.maximum(robot.position_min - target, target - robot.position_max)))
-            return Stop(f"{robot.joint_names[i]} would leave its range, at {target[i]:.3f} rad", _NEAR_LIMITS)
+            return Stop(
+                f"{robot.joint_names[i]} would leave its range, at {target[i]:.3f} rad",
+                _NEAR_LIMITS,
+            )
         return None
 
     def _excessive_force(self, limit: float) -> Stop | None:
@@ -190,12 +199,16 @@ class Drive:
             return Stop(reason, _DEVIATES, i)
         force = float(np.linalg.norm(wrench[:3]))
         if force > limit:
-            return Stop(f"the force on the tool is {force:.0f} N, its limit is {limit:.0f}", _COLLISION, i)
+            return Stop(
+                f"the force on the tool is {force:.0f} N, its limit is {limit:.0f}", _COLLISION, i
+            )
         return None
 
     def _set_target(self, q: Array, speed: Array | None = None) -> None:
         s, dt = self._state, self._period
-        if not (s.target_qd.any() or s.target_qdd.any()) and (q is s.target_q or np.array_equal(q, s.target_q)):
+        if not (s.target_qd.any() or s.target_qdd.any()) and (
+            q is s.target_q or np.array_equal(q, s.target_q)
+        ):
             return  # at rest: the kinematics below would take most of an idle controller's tick
         mean = (q - s.target_q) / dt
         velocity = mean if speed is None else speed
@@ -229,7 +242,9 @@ class Contact:
         """Push the tool for some seconds; replaces the push before. Six numbers within 1e6; else InvalidParameter."""
         found = np.array(wrench, dtype=float)
         if found.shape != (6,) or not (np.abs(found) <= LARGEST).all():
-            raise InvalidParameter("wrench", list(wrench), f"six numbers from {-LARGEST:g} to {LARGEST:g}, N and N m")
+            raise InvalidParameter(
+                "wrench", list(wrench), f"six numbers from {-LARGEST:g} to {LARGEST:g}, N and N m"
+            )
         if not 0.0 <= seconds < np.inf:
             raise InvalidParameter("seconds", seconds, "a number, not negative")
         self._push, self._left = found, float(seconds)
@@ -314,7 +329,9 @@ class ForceMode:
         self._frame: pin.SE3 | None = None
         self._compliant = np.zeros(6, dtype=bool)
 
-    def aim(self, q: Array, frame: pin.SE3, axes: Array, wrench: Array, limits: Array, gain: float) -> None:
+    def aim(
+        self, q: Array, frame: pin.SE3, axes: Array, wrench: Array, limits: Array, gain: float
+    ) -> None:
         """Set or change its arguments.
 
         Args:
@@ -326,7 +343,11 @@ class ForceMode:
             gain: Its scaling (`force_mode_set_gain_scaling`).
         """
         compliant, self.held = np.array(axes, dtype=bool), False
-        if self._frame is None or not self._frame.isApprox(frame) or (compliant != self._compliant).any():
+        if (
+            self._frame is None
+            or not self._frame.isApprox(frame)
+            or (compliant != self._compliant).any()
+        ):
             self._frame, self._compliant, self._start = frame, compliant, self._arm.tool(q)
             self._place, self._velocity = self._coordinates(self._start), np.zeros(6)
         self._wrench, self._limits, self._gain = wrench, np.abs(limits), gain
@@ -335,7 +356,9 @@ class ForceMode:
         """Position and rotation since the start (6,) of a TCP, along the axes of the task frame."""
         assert self._frame is not None
         turned = pin.log3(tool.rotation @ self._start.rotation.T)
-        return np.concatenate([self._frame.actInv(tool.translation), self._frame.rotation.T @ turned])
+        return np.concatenate(
+            [self._frame.actInv(tool.translation), self._frame.rotation.T @ turned]
+        )
 
     def step(self, q: Array, force: Array, dt: float) -> Array:
         """The joints' next target (n,), rad.

@@ -83,7 +83,9 @@ def emulate(
     if check:
         return check_files(check, known_functions(), as_json)
     if not 0 <= realtime_priority <= 99:
-        raise InvalidParameter("real-time priority", realtime_priority, "from 1 to 99, or 0 for none")
+        raise InvalidParameter(
+            "real-time priority", realtime_priority, "from 1 to 99, or 0 for none"
+        )
     if not 1.0 <= speed <= MAX_SPEED:
         raise InvalidParameter("speed", speed, f"from 1 to {MAX_SPEED:g} times real time")
     arm, software = load_robot(robot), profile(polyscope)
@@ -91,7 +93,9 @@ def emulate(
     dh, checksum = (None, None) if calibration is None else kinematics_of(arm, Path(calibration))
     compiler = warm_up()
     q = start_joints(arm, start_pose)
-    controller = Controller(arm, software, ScriptProgram, boot_time=boot_time, dh=dh, checksum=checksum, q=q)
+    controller = Controller(
+        arm, software, ScriptProgram, boot_time=boot_time, dh=dh, checksum=checksum, q=q
+    )
     if joint_speed_limit is not None:
         limits = speed_limits(arm, joint_speed_limit)
         controller.settings = controller.settings.changed({"joint_speed_limit": limits})
@@ -101,7 +105,9 @@ def emulate(
             raise InputFileError(controller.programs, "it is not a folder of programs")
     stop = _stop_on_signals()
     traffic = Traffic(None if record is None else Path(record), verbose, host)
-    running = RunningController(controller, host, speed=speed, on_exchange=traffic.note if record or verbose else None)
+    running = RunningController(
+        controller, host, speed=speed, on_exchange=traffic.note if record or verbose else None
+    )
     try:
         control = ControlServer(running, host, control_port)
     except OSError as error:
@@ -152,7 +158,9 @@ def reach_warning(address: str) -> str:
     """A warning if others can reach what listens on this address; else empty."""
     if ipaddress.ip_address(address).is_loopback:
         return ""
-    risk = "no password is asked: anyone who reaches it can run programs in the emulator, and end it"
+    risk = (
+        "no password is asked: anyone who reaches it can run programs in the emulator, and end it"
+    )
     return f"Listening on {address}, not only for this computer; {risk}."
 
 
@@ -183,7 +191,9 @@ def _checked(command: Callable[..., Any], given: dict[str, Any]) -> dict[str, An
     types, checked = get_type_hints(command), {}
     for name, value in given.items():
         try:
-            checked[name] = msgspec.convert(value, types.get(name, Any))  # `set` takes any name, and checks it itself
+            checked[name] = msgspec.convert(
+                value, types.get(name, Any)
+            )  # `set` takes any name, and checks it itself
         except msgspec.ValidationError as error:
             raise ValueError(f"{name} is {repr(value)[:100]}: {error}") from None
     return checked
@@ -203,13 +213,24 @@ class Control:
                 raise ValueError('a line is an object such as {"do": "state"}')
             name = request.pop("do")
             if name not in self.commands():
-                return {"ok": False, "error": f"there is no command {name!r}; known: {', '.join(self.commands())}"}
+                return {
+                    "ok": False,
+                    "error": f"there is no command {name!r}; known: {', '.join(self.commands())}",
+                }
             command = getattr(self, name)
             # Nothing is done before all of it is known to be in order.
             return {"ok": True, "value": command(**_checked(command, request))}
         except RecursionError:
             return {"ok": False, "error": "ValueError: too many lists or objects are nested"}
-        except (SimbridgeError, ValueError, LookupError, TypeError, AttributeError, OSError, OverflowError) as error:
+        except (
+            SimbridgeError,
+            ValueError,
+            LookupError,
+            TypeError,
+            AttributeError,
+            OSError,
+            OverflowError,
+        ) as error:
             return {"ok": False, "error": f"{type(error).__name__}: {error}"}
 
     def commands(self) -> list[str]:
@@ -226,7 +247,9 @@ class Control:
     stop_program = _action(Controller.stop_program)
     pause_program = _action(Controller.pause_program)
     play_program = _action(Controller.play_program)
-    unlock_protective_stop = _action(Controller.unlock_protective_stop)  # refused for `unlock_delay`
+    unlock_protective_stop = _action(
+        Controller.unlock_protective_stop
+    )  # refused for `unlock_delay`
     run_script = _action(Controller.load_script)
 
     def push(self, wrench: tuple[float, float, float, float, float, float], seconds: float) -> None:
@@ -261,7 +284,10 @@ class Control:
 
     def delay(self, port: int, seconds: float, jitter: float = 0.0) -> None:
         """Send everything on a port late."""
-        late, spread = _within("seconds", seconds, _MAX_FAULT), _within("jitter", jitter, _MAX_FAULT)
+        late, spread = (
+            _within("seconds", seconds, _MAX_FAULT),
+            _within("jitter", jitter, _MAX_FAULT),
+        )
         self._running.servers.delay(port, late, spread)
 
     def take_registers(self, names: list[str]) -> list[str]:
@@ -320,7 +346,10 @@ class Control:
         """Write the record after a tick as npz; see `_save`."""
         file, record = _new_record(path), self._controller.record
         with self._running.lock:
-            ticks, inputs = record.ticks(after), [entry for entry in record.inputs if entry[0] > after]
+            ticks, inputs = (
+                record.ticks(after),
+                [entry for entry in record.inputs if entry[0] > after],
+            )
         _save(file, ticks, inputs)
 
 
@@ -336,15 +365,24 @@ def _save(file: Path, ticks: dict[str, Any], inputs: list[Any]) -> None:
         time.sleep(_PAUSE)
     input_tick = np.array([tick for tick, *_ in inputs], dtype=np.int64)
     with file.open("xb") as output:
-        np.savez(output, input_tick=input_tick, inputs=np.frombuffer(b",".join(texts), dtype=np.uint8), **ticks)
+        np.savez(
+            output,
+            input_tick=input_tick,
+            inputs=np.frombuffer(b",".join(texts), dtype=np.uint8),
+            **ticks,
+        )
 
 
 def _new_record(path: str) -> Path:
     """The path of a record where one may be written; else a ValueError."""
     file = Path(path)
     folders = [Path(tempfile.gettempdir()).resolve(), Path.cwd().resolve()]
-    if file.suffix != ".npz" or not any(file.resolve().is_relative_to(folder) for folder in folders):
-        raise ValueError(f"path is {path!r}; a record is a new .npz file under {' or '.join(map(str, folders))}")
+    if file.suffix != ".npz" or not any(
+        file.resolve().is_relative_to(folder) for folder in folders
+    ):
+        raise ValueError(
+            f"path is {path!r}; a record is a new .npz file under {' or '.join(map(str, folders))}"
+        )
     return file.resolve()
 
 

@@ -20,7 +20,14 @@ from simbridge.robot.calibration import nominal_dh, with_dh
 from simbridge.robot.parts import DhTable
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
-from simbridge.ur.tables import EMULATOR_SERIAL_NUMBER, ROBOT_TYPES, URSIM_CHECKSUM, RobotMode, RuntimeState, SafetyMode
+from simbridge.ur.tables import (
+    EMULATOR_SERIAL_NUMBER,
+    ROBOT_TYPES,
+    URSIM_CHECKSUM,
+    RobotMode,
+    RuntimeState,
+    SafetyMode,
+)
 
 _LOG = logging.getLogger(__name__)
 BRAKE_RELEASE_TIME = 0.3  # s
@@ -30,7 +37,9 @@ SLIDER_RATE = 2.0  # 1/s, at which the speed scaling follows the slider
 SPEED_MARGIN = 0.2
 # A client that waits for just that delay by its own clock, as a test of UR's library does, may come so much early, s.
 _EARLY = 0.02
-RELEASE_TIME = 0.5  # s from the primary interface's command to unlock it until the arm may move again
+RELEASE_TIME = (
+    0.5  # s from the primary interface's command to unlock it until the arm may move again
+)
 PROTECTIVE_STOP_CODE = 209  # UR's error code: C209A0 is 209 and 0
 _ROBOT_TYPES = {model.lower(): (model, number) for number, model in ROBOT_TYPES.items()}
 
@@ -75,7 +84,9 @@ class Controller:
         self.serial_number, self.remote_control = serial_number, True
         self.programs: Path | None = None
         self.own_ports: dict[tuple[str, int], tuple[str, int]] = {}
-        self.model_name, self.robot_type = _ROBOT_TYPES.get(robot.name.removesuffix("e"), ("UR10", 2))
+        self.model_name, self.robot_type = _ROBOT_TYPES.get(
+            robot.name.removesuffix("e"), ("UR10", 2)
+        )
         table = dh or nominal_dh(robot)
         self.dh = (table.theta, table.a, table.d, table.alpha)
         self.kinematics_checksum = checksum or URSIM_CHECKSUM
@@ -90,7 +101,10 @@ class Controller:
         self.popup_text = ""
         self._said: set[str] = set()
         self.program: Program | None = None
-        self._booted_in, self._release_requested = 0.0, False  # s until the next robot mode; whether it is to run
+        self._booted_in, self._release_requested = (
+            0.0,
+            False,
+        )  # s until the next robot mode; whether it is to run
         self._make_program = make_program
         self._secondary = SecondaryPrograms(self._start, self._fault, self.period)
         self.program_name = ""
@@ -127,7 +141,9 @@ class Controller:
                 self._announced = True
                 self.on_event(Event("started", self.program_name))
             program.tick()
-            if self.program is program:  # otherwise it has ended itself: powerdown(), a protective stop
+            if (
+                self.program is program
+            ):  # otherwise it has ended itself: powerdown(), a protective stop
                 s.script_control_line = program.line
                 if not program.running and not self.drive.motion.blending:
                     self._end_program(stopped=False)
@@ -179,7 +195,9 @@ class Controller:
         self.on_event(Event("error", message, line, column, program=program))
 
     def _start(self, source: str) -> Program:
-        return self._make_program(self, source, functools.partial(self._fault, program=program_name(source)))
+        return self._make_program(
+            self, source, functools.partial(self._fault, program=program_name(source))
+        )
 
     def _end_program(self, *, stopped: bool = True) -> None:
         """End the program, because it is stopped or at its own end. A moving arm first comes to rest along its path."""
@@ -217,14 +235,20 @@ class Controller:
     def play_program(self) -> bool:
         """Resume a paused program."""
         s = self.state
-        if s.runtime_state != RuntimeState.PAUSED or s.safety_stop or s.robot_mode != RobotMode.RUNNING:
+        if (
+            s.runtime_state != RuntimeState.PAUSED
+            or s.safety_stop
+            or s.robot_mode != RobotMode.RUNNING
+        ):
             return False
         s.runtime_state = RuntimeState.PLAYING
         return True
 
     # The safety system
 
-    def protective_stop(self, reason: str = "", code: int = PROTECTIVE_STOP_CODE, argument: int = 0) -> None:
+    def protective_stop(
+        self, reason: str = "", code: int = PROTECTIVE_STOP_CODE, argument: int = 0
+    ) -> None:
         """The safety system stops the arm; the program pauses or stops (`settings`). Its code: C209A0 is 209 and 0."""
         if self.state.safety_mode != SafetyMode.NORMAL:
             return
@@ -335,7 +359,9 @@ class Controller:
             UnknownName, InvalidParameter: There is no such setting, or it cannot have this value.
         """
         changes = state_values(values)
-        self.settings = self.settings.changed({name: values[name] for name in values if name not in changes})
+        self.settings = self.settings.changed(
+            {name: values[name] for name in values if name not in changes}
+        )
         for name, value in changes.items():
             if name == "tcp_offset":
                 self.set_tcp(np.array(value))
@@ -350,7 +376,9 @@ class Controller:
         """Log once that a function of URScript, or an argument, has no effect."""
         if what not in self._said:
             self._said.add(what)
-            _LOG.warning("URScript: %s is accepted without effect: the emulator does not model it.", what)
+            _LOG.warning(
+                "URScript: %s is accepted without effect: the emulator does not model it.", what
+            )
 
     def popup(self, text: str) -> None:
         self.popup_text = text
@@ -371,7 +399,9 @@ class Controller:
         """servoj: a call with a setpoint (n,), rad, that lasts `duration` s."""
         s, motion = self.state, self.drive.motion
         if not isinstance(motion, Servo):
-            motion = Servo(s.target_q, s.target_qd, self.period, self.settings.servoj_follows_slider)
+            motion = Servo(
+                s.target_q, s.target_qd, self.period, self.settings.servoj_follows_slider
+            )
             self.drive.motion = motion
         motion.aim(setpoint, duration, lookahead, gain)
 
@@ -383,8 +413,12 @@ class Controller:
 
     def _check_watchdog(self) -> None:
         s = self.state
-        if s.runtime_state == RuntimeState.PLAYING and (variable := self.watchdog.expired(s.timestamp)):
-            self._fault(f"RTDE watchdog: {variable} was not updated in time", program=self.program_name)
+        if s.runtime_state == RuntimeState.PLAYING and (
+            variable := self.watchdog.expired(s.timestamp)
+        ):
+            self._fault(
+                f"RTDE watchdog: {variable} was not updated in time", program=self.program_name
+            )
             if self.watchdog.action == "pause":
                 self.pause_program()
             else:

@@ -85,13 +85,31 @@ class Emulator:
         traffic: str | Path | None = None,
     ) -> None:
         self.host, self._control_port, self._running = host, control_port, running
-        self._arguments = ["--robot", robot, "--polyscope", polyscope, "--host", host, "--boot-time", str(boot_time)]
-        self._arguments += ["--control-port", str(control_port), "--realtime-priority", str(realtime_priority)]
+        self._arguments = [
+            "--robot",
+            robot,
+            "--polyscope",
+            polyscope,
+            "--host",
+            host,
+            "--boot-time",
+            str(boot_time),
+        ]
+        self._arguments += [
+            "--control-port",
+            str(control_port),
+            "--realtime-priority",
+            str(realtime_priority),
+        ]
         if joint_speed_limit is not None:
             self._arguments += ["--joint-speed-limit", ",".join(map(str, joint_speed_limit))]
         start = start_pose if isinstance(start_pose, str) else ",".join(map(str, start_pose))
         self._arguments += ["--speed", str(speed), "--start-pose", start]
-        for flag, file in (("--calibration", calibration), ("--programs", programs), ("--record", traffic)):
+        for flag, file in (
+            ("--calibration", calibration),
+            ("--programs", programs),
+            ("--record", traffic),
+        ):
             self._arguments += [] if file is None else [flag, str(file)]
         self._process: subprocess.Popen[bytes] | None = None
         self._log: IO[bytes] | None = None
@@ -101,7 +119,9 @@ class Emulator:
         # Into a new file: the process never waits for somebody to read what it prints.
         self._log = tempfile.TemporaryFile()
         environment = {**os.environ, **lifeline_environment()}
-        self._process = subprocess.Popen(command, stdout=self._log, stderr=subprocess.STDOUT, env=environment)
+        self._process = subprocess.Popen(
+            command, stdout=self._log, stderr=subprocess.STDOUT, env=environment
+        )
         try:
             self._await_ready()
             if self._running:
@@ -210,7 +230,9 @@ class Emulator:
             if state[name] == value:
                 return state
             if time.monotonic() > deadline:
-                raise EmulatorError(f"{name} is {state[name]!r} and did not become {value!r} within {timeout:g} s.")
+                raise EmulatorError(
+                    f"{name} is {state[name]!r} and did not become {value!r} within {timeout:g} s."
+                )
             time.sleep(0.01)
 
     def record(self, after: int = -1) -> Recorded:
@@ -219,8 +241,14 @@ class Emulator:
             path = Path(directory) / "record.npz"
             self.do("save_record", path=str(path), after=after)
             with np.load(path) as data:
-                inputs = [(names, values) for names, values in json.loads(b"[%b]" % data["inputs"].tobytes())]
-                arrays = {name: data[name] for name in ("tick", "setpoint", "target_q", "actual_q", "input_tick")}
+                inputs = [
+                    (names, values)
+                    for names, values in json.loads(b"[%b]" % data["inputs"].tobytes())
+                ]
+                arrays = {
+                    name: data[name]
+                    for name in ("tick", "setpoint", "target_q", "actual_q", "input_tick")
+                }
         return Recorded(**arrays, inputs=inputs)
 
     def kill(self) -> None:

@@ -46,7 +46,9 @@ class HandleFunctions(FunctionGroup):
 
     def do_eip_reader_factory(self, _thread: Any, instance_name: Any, data_size: int) -> Assembly:
         if not isinstance(data_size, int) or not 0 <= data_size <= MAX_ELEMENTS:
-            raise InvalidParameter("data_size", short(data_size), f"a whole number from 0 to {MAX_ELEMENTS}")
+            raise InvalidParameter(
+                "data_size", short(data_size), f"a whole number from 0 to {MAX_ELEMENTS}"
+            )
         return Assembly(to_text(instance_name), data_size)
 
     do_eip_writer_factory = do_eip_reader_factory
@@ -64,19 +66,27 @@ class RemoteServer:
         except (OSError, ValueError):
             known = False
         if not known:
-            raise InvalidParameter("url", short(url), "an address such as http://127.0.0.1:8000 (without https)")
+            raise InvalidParameter(
+                "url", short(url), "an address such as http://127.0.0.1:8000 (without https)"
+            )
         self.url = url
 
-    def call(self, _thread: Any, name: str, arguments: tuple[Any, ...]) -> Generator[None, None, Any]:
+    def call(
+        self, _thread: Any, name: str, arguments: tuple[Any, ...]
+    ) -> Generator[None, None, Any]:
         """Call a method of the server and wait for the answer; `closeXMLRPCClientConnection` does nothing."""
         if name == "closeXMLRPCClientConnection":
             return None
         if name.startswith("_"):
-            raise RuntimeFault(f"There is no remote procedure '{name}': its name begins with an underscore.")
+            raise RuntimeFault(
+                f"There is no remote procedure '{name}': its name begins with an underscore."
+            )
         results: list[Any] = []
         transport, deadline = _Transport(), time.monotonic() + TIMEOUT
         request = transport, name, [_sent(argument) for argument in arguments], results
-        threading.Thread(target=self._request, args=request, name="simbridge-rpc", daemon=True).start()
+        threading.Thread(
+            target=self._request, args=request, name="simbridge-rpc", daemon=True
+        ).start()
         failed = f"The remote procedure {name} of {self.url} failed"
         try:
             while not results:
@@ -89,7 +99,9 @@ class RemoteServer:
             raise RuntimeFault(f"{failed}: {short(str(results[0]))}")
         return results[0]
 
-    def _request(self, transport: _Transport, name: str, arguments: list[Any], results: list[Any]) -> None:
+    def _request(
+        self, transport: _Transport, name: str, arguments: list[Any], results: list[Any]
+    ) -> None:
         try:
             with ServerProxy(self.url, transport=transport) as server:
                 results.append(_received(getattr(server, name)(*arguments)))
@@ -163,7 +175,15 @@ def _received(value: Any) -> Any:
     return value
 
 
-_ZEROS = {"bit": False, "uint8": 0, "uint16": 0, "int16": 0, "int32": 0, "float32": 0.0, "string": ""}
+_ZEROS = {
+    "bit": False,
+    "uint8": 0,
+    "uint16": 0,
+    "int16": 0,
+    "int32": 0,
+    "float32": 0.0,
+    "string": "",
+}
 _MAX_LABELS = 1000
 _READ_COST = 10  # of a label, in units of a tick's budget
 _OTHERS = ("clear", "set_watchdog", "start_watchdog", "stop_watchdog", "close")
@@ -179,7 +199,9 @@ class Assembly:
         # Of each label its zero, and how many of them an array has.
         self._labels: dict[str, tuple[Any, int | None]] = {}
 
-    def call(self, thread: Any, name: str, arguments: tuple[Any, ...]) -> Generator[None, None, Any]:
+    def call(
+        self, thread: Any, name: str, arguments: tuple[Any, ...]
+    ) -> Generator[None, None, Any]:
         yield from ()
         word, _, rest = name.partition("_")
         zero = rest.removesuffix("_array")
@@ -197,20 +219,26 @@ class Assembly:
             return None
         if name == "read" and len(arguments) == 1:
             if isinstance(arguments[0], tuple):
-                return Struct({to_text(label): self._value(thread, label) for label in arguments[0]})
+                return Struct(
+                    {to_text(label): self._value(thread, label) for label in arguments[0]}
+                )
             return self._value(thread, arguments[0])
         if name == "write" and len(arguments) == 1 and isinstance(arguments[0], Struct):
             for label in arguments[0].members:
                 self._value(thread, label)
             return None
         if name not in _OTHERS:
-            raise RuntimeFault(f"There is no method '{name}' of an EtherNet/IP handle with these arguments.")
+            raise RuntimeFault(
+                f"There is no method '{name}' of an EtherNet/IP handle with these arguments."
+            )
         return None
 
     def _value(self, thread: Any, label: Any) -> Any:
         thread.charge(_READ_COST)
         if label not in self._labels:
-            raise RuntimeFault(f"The EtherNet/IP instance {self.name} has no label '{short(label)}'.")
+            raise RuntimeFault(
+                f"The EtherNet/IP instance {self.name} has no label '{short(label)}'."
+            )
         zero, length = self._labels[label]
         if length is None:
             return zero

@@ -55,10 +55,17 @@ class PathMove(Motion):
             if self._entry <= self._begin and previous is None:
                 self._entry = 0.5  # no blend to overlap with: the radius is longer than the way
             self.skipped = self._entry <= self._begin
-        rest, through = (1.0 - self._begin) * length, (self._entry - self._begin) * length if radius > 0.0 else 0.0
-        self._profile = Trapezoid(rest, acceleration, speed, duration, max_speed, begin=begin, through=through)
+        rest, through = (
+            (1.0 - self._begin) * length,
+            (self._entry - self._begin) * length if radius > 0.0 else 0.0,
+        )
+        self._profile = Trapezoid(
+            rest, acceleration, speed, duration, max_speed, begin=begin, through=through
+        )
 
-    def share_at(self, distance: float, along: Callable[[float], float] = lambda share: share) -> float:
+    def share_at(
+        self, distance: float, along: Callable[[float], float] = lambda share: share
+    ) -> float:
         """How far along the path, or back from its end, the TCP is so far (m) from where that begins; at most 1."""
         origin, low, high = self.place(along(0.0)), 0.0, 1.0
         if np.linalg.norm(self.place(along(1.0)) - origin) <= distance:
@@ -79,7 +86,9 @@ class PathMove(Motion):
         time = self._time - (self.blend.duration if self.blend is not None else 0.0)
         if time >= self._profile.duration:
             return 1.0, 0.0
-        return self._begin + self._profile.at(time) / self._length, self._profile.speed(time) / self._length
+        return self._begin + self._profile.at(time) / self._length, self._profile.speed(
+            time
+        ) / self._length
 
     def step(self, q: Array, qd: Array, dt: float, scaling: float) -> Array:
         self.speed = None
@@ -129,7 +138,14 @@ class JointMove(PathMove):
         length = float(ways.max())
         max_speed = length / max(float((ways / limits).max()), 1e-300)
         self._plan(
-            length, acceleration, speed, duration, max_speed, corner=self._start, radius=radius, previous=previous
+            length,
+            acceleration,
+            speed,
+            duration,
+            max_speed,
+            corner=self._start,
+            radius=radius,
+            previous=previous,
         )
 
     def joints(self, share: float, q: Array) -> Array:
@@ -185,14 +201,18 @@ class ToolMove(ToolPath):
         self._arm, self._start, self._goal, self.kind = arm.snapshot(), arm.tool(q), goal, kind
         self._rotation = pin.log3(goal.rotation @ self._start.rotation.T)
         self._travel = goal.translation - self._start.translation
-        length = max(float(np.linalg.norm(self._travel)), 0.1 * float(np.linalg.norm(self._rotation)))
+        length = max(
+            float(np.linalg.norm(self._travel)), 0.1 * float(np.linalg.norm(self._rotation))
+        )
         self._limits = limits if duration > 0.0 or kind == "optimovel" else None
         if self._limits is not None and duration > 0.0 and length > 0.0:
             # A first estimate of how long it takes, from the joint speeds at the start; a triangle's peak is 2 / t.
             twist = np.concatenate([self._travel, self._rotation])
             joints = np.linalg.lstsq(arm.jacobian(q), twist, rcond=1e-3)[0]
             duration = max(duration, 2.0 * float((np.abs(joints) / self._limits).max()))
-        self._plan(length, acceleration, speed, duration, corner=q, radius=radius, previous=previous)
+        self._plan(
+            length, acceleration, speed, duration, corner=q, radius=radius, previous=previous
+        )
 
     def step(self, q: Array, qd: Array, dt: float, scaling: float) -> Array:
         target = super().step(q, qd, dt, scaling)
@@ -243,13 +263,19 @@ class CircleMove(ToolPath):
         size = float(np.linalg.norm(normal))
         if size < 1e-9:
             raise Unreachable("start, via point and goal of movec lie on a line")
-        to_centre = (np.dot(ac, ac) * np.cross(normal, ab) + np.dot(ab, ab) * np.cross(ac, normal)) / (2.0 * size**2)
+        to_centre = (
+            np.dot(ac, ac) * np.cross(normal, ab) + np.dot(ab, ab) * np.cross(ac, normal)
+        ) / (2.0 * size**2)
         self._centre, self._radius = a + to_centre, -to_centre
         self._axis = normal / size
         end = c - self._centre
-        angle = math.atan2(np.dot(self._axis, np.cross(self._radius, end)), np.dot(self._radius, end))
+        angle = math.atan2(
+            np.dot(self._axis, np.cross(self._radius, end)), np.dot(self._radius, end)
+        )
         self._angle = angle if angle > 0.0 else angle + 2.0 * math.pi
-        self._rotation = self._angle * self._axis if fixed else pin.log3(goal.rotation @ self._start.rotation.T)
+        self._rotation = (
+            self._angle * self._axis if fixed else pin.log3(goal.rotation @ self._start.rotation.T)
+        )
         length = self._angle * float(np.linalg.norm(to_centre))
         # The tool's acceleration also bends its way: v^2 / r of it.
         speed = min(speed, math.sqrt(acceleration * length / self._angle))
@@ -257,7 +283,9 @@ class CircleMove(ToolPath):
 
     def frame(self, share: float) -> pin.SE3:
         radius = pin.exp3(share * self._angle * self._axis) @ self._radius
-        return pin.SE3(pin.exp3(share * self._rotation) @ self._start.rotation, self._centre + radius)
+        return pin.SE3(
+            pin.exp3(share * self._rotation) @ self._start.rotation, self._centre + radius
+        )
 
     def slope(self, share: float) -> Array:
         radius = pin.exp3(share * self._angle * self._axis) @ self._radius
@@ -286,11 +314,16 @@ class Blend:
         self.end = min(after.share_at(leg), 0.5 * max_rate * self.duration)
         self.end_rate = 2.0 * self.end / self.duration
         self._near, self._origin = after.corner, pin.SE3.Identity()
-        self._arm = before._arm if isinstance(before, ToolPath) and isinstance(after, ToolPath) else None
+        self._arm = (
+            before._arm if isinstance(before, ToolPath) and isinstance(after, ToolPath) else None
+        )
         if self._arm is not None:
             self._origin = before.frame(share)  # type: ignore[attr-defined]
         self._ends = self._place(before, share), self._place(after, self.end)
-        self._speeds = rate * self._slope(before, share), self.end_rate * self._slope(after, self.end)
+        self._speeds = (
+            rate * self._slope(before, share),
+            self.end_rate * self._slope(after, self.end),
+        )
         self._arc: tuple[Array, Array, Array, float] | None = None
         if before.kind == after.kind == "movep":
             self._make_arc(leg)
@@ -300,7 +333,9 @@ class Blend:
         if self._arm is None:
             return move.joints(share, self._near)
         frame = move.frame(share)  # type: ignore[attr-defined]
-        return np.concatenate([frame.translation, pin.log3(frame.rotation @ self._origin.rotation.T)])
+        return np.concatenate(
+            [frame.translation, pin.log3(frame.rotation @ self._origin.rotation.T)]
+        )
 
     def _slope(self, move: PathMove, share: float) -> Array:
         return (self._place(move, share + _STEP) - self._place(move, share - _STEP)) / (2.0 * _STEP)

@@ -15,11 +15,17 @@ from xml.etree.ElementTree import Element, ParseError, TreeBuilder, XMLParser
 
 from simbridge.emulator.errors import UnknownNode
 
-_MAX_BYTES = 1 << 22  # of a file, unpacked: a MiB takes about 0.15 s, in which the controller's clock stands still
+_MAX_BYTES = (
+    1 << 22
+)  # of a file, unpacked: a MiB takes about 0.15 s, in which the controller's clock stands still
 _MAX_DEPTH = 200  # elements in each other
 _PIN = re.compile(r"digital_(?:in|out)\[(\d+)\]")
 # motionParameters' speed and acceleration by motion type, and the function
-_MOVES = {"MoveJ": ("movej", "joint"), "MoveL": ("movel", "cartesian"), "MoveP": ("movep", "cartesian")}
+_MOVES = {
+    "MoveJ": ("movej", "joint"),
+    "MoveL": ("movel", "cartesian"),
+    "MoveP": ("movep", "cartesian"),
+}
 
 # That cannot be a program's name
 _KEYWORDS = frozenset(
@@ -71,7 +77,9 @@ def translate(path: Path) -> str:
         if root.find("children/MainProgram") is None:
             raise ValueError("it has no main program")
         name = re.sub(r"\W", "_", path.stem, flags=re.ASCII)
-        lines = [f"def p_{name}():" if name[:1].isdigit() or name in _KEYWORDS else f"def {name}():"]
+        lines = [
+            f"def p_{name}():" if name[:1].isdigit() or name in _KEYWORDS else f"def {name}():"
+        ]
         for node in root.findall("children/*"):
             lines += [f"  {line}" for line in _translated(node)]
     except UnknownNode as error:
@@ -116,7 +124,9 @@ def _main(node: Element) -> Lines:
 
 
 def _expression(node: Element) -> str:
-    return "".join(part.get("character", "") or part.get("token", "") for part in node.findall("expression/*"))
+    return "".join(
+        part.get("character", "") or part.get("token", "") for part in node.findall("expression/*")
+    )
 
 
 def _pin(node: Element) -> int:
@@ -132,7 +142,9 @@ def _wait(node: Element) -> Lines:
     if kind == "Sleep":
         yield f"sleep({float(node.findtext('waitTime') or 0.0)})"
     elif kind == "DigitalInput":
-        yield from _while(f"get_standard_digital_in({_pin(node)}) != {node.findtext('digitalValue') == '1'}")
+        yield from _while(
+            f"get_standard_digital_in({_pin(node)}) != {node.findtext('digitalValue') == '1'}"
+        )
     elif kind == "Condition":
         yield from _while(f"not ({_expression(node)})")
     elif kind != "NoWait":
@@ -140,7 +152,9 @@ def _wait(node: Element) -> Lines:
 
 
 def _script(node: Element) -> Lines:
-    text = _expression(node) if node.get("type") == "Line" else node.findtext("cachedContents") or ""
+    text = (
+        _expression(node) if node.get("type") == "Line" else node.findtext("cachedContents") or ""
+    )
     yield from text.splitlines()
 
 
@@ -197,7 +211,9 @@ def _move(node: Element) -> Lines:
 def _popup(node: Element) -> Lines:
     message = node.get("message", "")
     if '"' in message or "\n" in message:
-        raise UnknownNode("", "Popup with a quotation mark or several lines, which no text of URScript has")
+        raise UnknownNode(
+            "", "Popup with a quotation mark or several lines, which no text of URScript has"
+        )
     yield f'popup("{message}", blocking=True)'
     if node.get("haltProgram") == "true":
         yield "halt"

@@ -18,7 +18,14 @@ from simbridge.emulator.emulated_controller import Controller
 from simbridge.emulator.errors import ProtocolViolation
 from simbridge.emulator.scripts import ScriptBuffer, is_secondary
 from simbridge.emulator.state import Event
-from simbridge.ur.tables import URSIM_CHECKSUM, Message, PrimaryPackage, RuntimeState, SafetyMode, StatePart
+from simbridge.ur.tables import (
+    URSIM_CHECKSUM,
+    Message,
+    PrimaryPackage,
+    RuntimeState,
+    SafetyMode,
+    StatePart,
+)
 
 PERIOD = 0.1  # s, of the robot state
 MAX_TEXT = 4096
@@ -83,7 +90,13 @@ def _robot_mode(controller: Controller) -> bytes:
 def _joints(controller: Controller) -> bytes:
     s = controller.state
     voltage = 48.0 if s.powered else 0.0
-    joints = zip(s.actual_q.tolist(), s.target_q.tolist(), s.actual_qd.tolist(), s.actual_current.tolist(), strict=True)
+    joints = zip(
+        s.actual_q.tolist(),
+        s.target_q.tolist(),
+        s.actual_qd.tolist(),
+        s.actual_current.tolist(),
+        strict=True,
+    )
     return b"".join(
         struct.pack(">3d4fB", q, target, qd, current, voltage, 30.0, 0.0, s.joint_mode)
         for q, target, qd, current in joints
@@ -92,7 +105,17 @@ def _joints(controller: Controller) -> bytes:
 
 def _tool(controller: Controller) -> bytes:
     s = controller.state
-    return struct.pack(">2B2dfB2fB", 0, 0, *s.analog_inputs[2:], 48.0 if s.powered else 0.0, 0, 0.0, 30.0, s.joint_mode)
+    return struct.pack(
+        ">2B2dfB2fB",
+        0,
+        0,
+        *s.analog_inputs[2:],
+        48.0 if s.powered else 0.0,
+        0,
+        0.0,
+        30.0,
+        s.joint_mode,
+    )
 
 
 def _masterboard(controller: Controller) -> bytes:
@@ -136,9 +159,15 @@ def configuration_data(controller: Controller) -> bytes:
     """Limits, defaults, DH table and robot type."""
     robot = controller.robot
     theta, a, d, alpha = controller.dh
-    ranges = np.clip([(joint.position_min, joint.position_max) for joint in robot.joints], -_ENDLESS, _ENDLESS)
+    ranges = np.clip(
+        [(joint.position_min, joint.position_max) for joint in robot.joints], -_ENDLESS, _ENDLESS
+    )
     limits = ranges.ravel().tolist()
-    speeds = [value for speed in controller.joint_speed_limits for value in (float(speed), robot.max_acceleration)]
+    speeds = [
+        value
+        for speed in controller.joint_speed_limits
+        for value in (float(speed), robot.max_acceleration)
+    ]
     data = struct.pack(">53d", *limits, *speeds, *_DEFAULTS, *a, *d, *alpha, *theta)
     data += struct.pack(">4i", 4, 1, controller.robot_type, 0)
     return data + (bytes(4) if controller.profile.at_least((5, 23), (4, 0)) else b"")
@@ -183,7 +212,9 @@ def message_of(controller: Controller, event: Event) -> bytes:
         case "safety mode":
             # A client that reads the message may look at the state that came last.
             mode = struct.pack(">2iB2I", 0, 0, controller.state.safety_mode, 0, 0)
-            return robot_state(controller) + _message(controller, _CONTROLLER, Message.SAFETY_MODE, mode)
+            return robot_state(controller) + _message(
+                controller, _CONTROLLER, Message.SAFETY_MODE, mode
+            )
     title = _title(f"PROGRAM_XXX_{event.kind.upper()}")  # started or stopped
     return _message(controller, _CONTROLLER, Message.KEY, struct.pack(">2i", 0, 0) + title + text)
 
@@ -201,11 +232,27 @@ def realtime_package(controller: Controller) -> bytes:
     s = controller.state
     with_payload = controller.profile.at_least((5, 10), (3, 15))
     layout = _REALTIME if with_payload else _WITHOUT_PAYLOAD
-    payload = (s.payload, *s.payload_cog.tolist(), *s.payload_inertia.tolist()) if with_payload else ()
+    payload = (
+        (s.payload, *s.payload_cog.tolist(), *s.payload_inertia.tolist()) if with_payload else ()
+    )
     voltage = 48.0 if s.powered else 0.0
-    joints = (s.target_q, s.target_qd, s.target_qdd, s.target_current, s.target_moment, s.actual_q, s.actual_qd)
+    joints = (
+        s.target_q,
+        s.target_qd,
+        s.target_qdd,
+        s.target_current,
+        s.target_moment,
+        s.actual_q,
+        s.actual_qd,
+    )
     currents = (s.actual_current, s.target_current)
-    tool = (s.actual_tcp_pose, s.actual_tcp_speed, s.tcp_force, s.target_tcp_pose, s.target_tcp_speed)
+    tool = (
+        s.actual_tcp_pose,
+        s.actual_tcp_speed,
+        s.tcp_force,
+        s.target_tcp_pose,
+        s.target_tcp_speed,
+    )
     return layout.pack(
         layout.size,
         s.timestamp,
@@ -290,7 +337,12 @@ class ScriptSession:
     def close(self) -> None:
         """An unfinished program is dropped."""
         if rest := self._buffer.rest.strip():
-            self._ignored("the client left before its end (a line end, or the `end` of a block, is missing)", rest)
+            self._ignored(
+                "the client left before its end (a line end, or the `end` of a block, is missing)",
+                rest,
+            )
 
     def _ignored(self, reason: str, data: bytes) -> None:
-        self._controller.on_event(Event("unknown", f"script: a program is ignored: {reason}", data=data))
+        self._controller.on_event(
+            Event("unknown", f"script: a program is ignored: {reason}", data=data)
+        )

@@ -34,9 +34,15 @@ _SHOWN = 200  # characters of a line that cannot be compiled
 WITHOUT_EFFECT: list[tuple[Any, str]] = [
     # Forces, free drive, motion planning
     (None, "force_mode_set_damping screw_driving end_screw_driving"),
-    (None, "tool_wrench_limit_set tool_wrench_limit_disable high_holding_torque_enable high_holding_torque_disable"),
+    (
+        None,
+        "tool_wrench_limit_set tool_wrench_limit_disable high_holding_torque_enable high_holding_torque_disable",
+    ),
     (None, "path_offset_enable path_offset_disable path_offset_set path_offset_set_alpha_filter"),
-    (None, "path_offset_set_max_offset motion_version_set jerk_gain_scaling_set set_base_acceleration set_pos"),
+    (
+        None,
+        "path_offset_set_max_offset motion_version_set jerk_gain_scaling_set set_base_acceleration set_pos",
+    ),
     (None, "position_deviation_warning pause_on_error_code reset_revolution_counter"),
     (None, "set_safety_mode_transition_hardness"),
     (0, "get_freedrive_status"),  # of 0 to 2: as wanted
@@ -48,16 +54,31 @@ WITHOUT_EFFECT: list[tuple[Any, str]] = [
     ((0.0, 0.0, 0.0), "get_base_acceleration get_tool_accelerometer_reading"),
     (30.0, "get_controller_temp get_joint_temp get_tool_temp"),
     # Conveyors
-    (None, "conveyor_pulse_decode encoder_enable_pulse_decode encoder_enable_set_tick_count encoder_set_tick_count"),
-    (None, "set_conveyor_tick_count track_conveyor_linear track_conveyor_circular stop_conveyor_tracking"),
+    (
+        None,
+        "conveyor_pulse_decode encoder_enable_pulse_decode encoder_enable_set_tick_count encoder_set_tick_count",
+    ),
+    (
+        None,
+        "set_conveyor_tick_count track_conveyor_linear track_conveyor_circular stop_conveyor_tracking",
+    ),
     (None, "frame_tracking_enable frame_tracking_disable"),
     (0, "get_conveyor_tick_count encoder_get_tick_count"),
     # The installation: inputs, outputs, tool connector
     (None, "set_analog_inputrange set_standard_analog_input_domain set_tool_analog_input_domain"),
-    (None, "set_input_actions_to_default set_standard_digital_input_action set_configurable_digital_input_action"),
+    (
+        None,
+        "set_input_actions_to_default set_standard_digital_input_action set_configurable_digital_input_action",
+    ),
     (None, "set_tool_digital_input_action set_gp_boolean_input_action set_runstate_outputs"),
-    (None, "set_runstate_configurable_digital_output_to_value set_runstate_gp_boolean_output_to_value"),
-    (None, "set_runstate_standard_analog_output_to_value set_runstate_standard_digital_output_to_value"),
+    (
+        None,
+        "set_runstate_configurable_digital_output_to_value set_runstate_gp_boolean_output_to_value",
+    ),
+    (
+        None,
+        "set_runstate_standard_analog_output_to_value set_runstate_standard_digital_output_to_value",
+    ),
     (None, "set_runstate_tool_digital_output_to_value set_runstate_standard_digital_outputs"),
     (None, "set_runstate_configurable_digital_outputs set_runstate_tool_digital_outputs"),
     (None, "set_runstate_standard_analog_outputs"),
@@ -66,9 +87,18 @@ WITHOUT_EFFECT: list[tuple[Any, str]] = [
     (None, "set_euromap_output set_euromap_runstate_dependent_choice"),
     (False, "get_euromap_input get_euromap_output"),
     # Other interfaces
-    (None, "modbus_delete_signal modbus_send_custom_command modbus_reset_connection modbus_set_digital_input_action"),
-    (None, "modbus_set_runstate_dependent_choice modbus_set_signal_update_frequency modbus_set_signal_watchdog"),
-    (None, "modbus_add_signal modbus_add_rw_signal modbus_set_output_register modbus_set_output_signal"),
+    (
+        None,
+        "modbus_delete_signal modbus_send_custom_command modbus_reset_connection modbus_set_digital_input_action",
+    ),
+    (
+        None,
+        "modbus_set_runstate_dependent_choice modbus_set_signal_update_frequency modbus_set_signal_watchdog",
+    ),
+    (
+        None,
+        "modbus_add_signal modbus_add_rw_signal modbus_set_output_register modbus_set_output_signal",
+    ),
     (None, "modbus_request_update_signal_value write_port_bit write_port_register"),
     (0, "modbus_get_signal_status modbus_get_error read_port_register"),
     (0.0, "modbus_get_time_since_signal_invalid"),
@@ -79,7 +109,11 @@ WITHOUT_EFFECT: list[tuple[Any, str]] = [
 
 def builtin_functions(controller: Controller) -> dict[str, Callable[..., Any]]:
     """Every built-in function by its name in URScript, except those of the library and of sockets."""
-    found = {name: _accept(controller, name, result) for result, names in WITHOUT_EFFECT for name in names.split()}
+    found = {
+        name: _accept(controller, name, result)
+        for result, names in WITHOUT_EFFECT
+        for name in names.split()
+    }
     for group in (HandleFunctions(), MotionFunctions(controller)):
         found |= group.table()
     return found
@@ -109,7 +143,9 @@ class ScriptProgram:
         compilation: Finished when the program can run, or was refused.
     """
 
-    def __init__(self, controller: Controller, source: str, on_fault: Callable[[str, int, int], None]) -> None:
+    def __init__(
+        self, controller: Controller, source: str, on_fault: Callable[[str, int, int], None]
+    ) -> None:
         self.running, self.ready = True, False
         self._sockets = SocketFunctions(controller.period, controller.own_ports)
         functions = {**builtin_functions(controller), **self._sockets.table()}
@@ -129,7 +165,11 @@ class ScriptProgram:
         self._syntax_error = error
 
     def _fault(self, fault: RuntimeFault) -> None:
-        self._on_fault(("SECONDARY_PROGRAM_EXCEPTION_XXX" if self._secondary else "") + fault.reason, fault.line, 0)
+        self._on_fault(
+            ("SECONDARY_PROGRAM_EXCEPTION_XXX" if self._secondary else "") + fault.reason,
+            fault.line,
+            0,
+        )
 
     def _refuse(self, error: ScriptSyntaxError) -> None:
         """Report why it does not compile, as controllers do (docs/emulator.md); a syntax error with its reason."""

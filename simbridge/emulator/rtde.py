@@ -15,7 +15,13 @@ from weakref import WeakValueDictionary
 
 from simbridge.emulator.emulated_controller import Controller
 from simbridge.emulator.errors import ProtocolViolation
-from simbridge.emulator.rtde_variables import Read, Variable, Write, input_variables, output_variables
+from simbridge.emulator.rtde_variables import (
+    Read,
+    Variable,
+    Write,
+    input_variables,
+    output_variables,
+)
 from simbridge.emulator.state import Event
 from simbridge.ur.tables import RTDE_FORMATS, RTDE_HEADER, RtdePackage
 
@@ -34,10 +40,14 @@ class OutputRecipe:
 
     def __init__(self, variables: list[Variable[Read]], recipe_id: int | None) -> None:
         head = "HB" if recipe_id is None else "HBB"
-        self._struct = struct.Struct(">" + head + "".join(RTDE_FORMATS[variable.type] for variable in variables))
+        self._struct = struct.Struct(
+            ">" + head + "".join(RTDE_FORMATS[variable.type] for variable in variables)
+        )
         self.size = self._struct.size
         self._head = [self.size, RtdePackage.DATA] + ([] if recipe_id is None else [recipe_id])
-        self._readers = [(variable.access, variable.type.startswith("VECTOR")) for variable in variables]
+        self._readers = [
+            (variable.access, variable.type.startswith("VECTOR")) for variable in variables
+        ]
         self._tick = -1
         self._package = b""
 
@@ -94,9 +104,13 @@ class Registry:
         self.controller = controller
         self.inputs: dict[str, Any] = {}
         self._owners: dict[str, object] = {}
-        self._recipes: WeakValueDictionary[tuple[tuple[str, ...], int | None], OutputRecipe] = WeakValueDictionary()
+        self._recipes: WeakValueDictionary[tuple[tuple[str, ...], int | None], OutputRecipe] = (
+            WeakValueDictionary()
+        )
 
-    def output_recipe(self, names: tuple[str, ...], recipe_id: int | None) -> tuple[list[str], OutputRecipe | None]:
+    def output_recipe(
+        self, names: tuple[str, ...], recipe_id: int | None
+    ) -> tuple[list[str], OutputRecipe | None]:
         """The type of each name ("NOT_FOUND" for unknown ones), and the recipe when all are known.
 
         Raises:
@@ -115,7 +129,9 @@ class Registry:
             self._recipes[names, recipe_id] = recipe
         return types, recipe
 
-    def input_recipe(self, names: tuple[str, ...], owner: object) -> tuple[list[str], InputRecipe | None]:
+    def input_recipe(
+        self, names: tuple[str, ...], owner: object
+    ) -> tuple[list[str], InputRecipe | None]:
         """The type of each name, or "NOT_FOUND", or "IN_USE" when another client writes it. Claims all or none."""
         known = input_variables(self.controller.profile)
         types = []
@@ -140,7 +156,9 @@ def frame(kind: int, payload: bytes = b"") -> bytes:
     """
     size = RTDE_HEADER.size + len(payload)
     if size > MAX_FRAME:
-        raise ProtocolViolation("RTDE", f"its request needs an answer of {size} bytes, but a frame holds {MAX_FRAME}")
+        raise ProtocolViolation(
+            "RTDE", f"its request needs an answer of {size} bytes, but a frame holds {MAX_FRAME}"
+        )
     return RTDE_HEADER.pack(size, kind) + payload
 
 
@@ -202,7 +220,9 @@ class RtdeConnection:
 
     def _protocol_version(self, payload: bytes) -> bytes:
         if len(payload) != 2:
-            raise ProtocolViolation("RTDE", f"a request for a protocol version has {len(payload)} bytes instead of 2")
+            raise ProtocolViolation(
+                "RTDE", f"a request for a protocol version has {len(payload)} bytes instead of 2"
+            )
         version = int.from_bytes(payload, "big")
         if version not in (1, 2):
             self._unknown(f"version {version} of the protocol is refused", payload)
@@ -211,7 +231,9 @@ class RtdeConnection:
         return frame(RtdePackage.PROTOCOL_VERSION, b"\x01")
 
     def _controller_version(self, payload: bytes) -> bytes:
-        return frame(RtdePackage.CONTROLLER_VERSION, struct.pack(">4I", *self._controller.profile.version))
+        return frame(
+            RtdePackage.CONTROLLER_VERSION, struct.pack(">4I", *self._controller.profile.version)
+        )
 
     def _text(self, payload: bytes) -> bytes:
         self._unknown("a message of the client is not passed on", payload)
@@ -220,11 +242,15 @@ class RtdeConnection:
     def _unknown(self, text: str, payload: bytes) -> None:
         self._controller.on_event(Event("unknown", f"RTDE: {text}", data=payload))
 
-    def _report_missing(self, kind: str, names: tuple[str, ...], types: list[str], payload: bytes) -> None:
+    def _report_missing(
+        self, kind: str, names: tuple[str, ...], types: list[str], payload: bytes
+    ) -> None:
         missing = [name for name, found in zip(names, types, strict=True) if found == "NOT_FOUND"]
         if missing:
             version = self._controller.profile.polyscope
-            self._unknown(f"PolyScope {version} is emulated without the {kind} {', '.join(missing)}", payload)
+            self._unknown(
+                f"PolyScope {version} is emulated without the {kind} {', '.join(missing)}", payload
+            )
 
     def _setup_outputs(self, payload: bytes) -> bytes:
         self._every = 1
@@ -251,7 +277,9 @@ class RtdeConnection:
         if recipe is not None:
             number = len(self._inputs) + 1
             if number > MAX_INPUT_RECIPES:
-                raise ProtocolViolation("RTDE", f"it set up more than {MAX_INPUT_RECIPES} input recipes")
+                raise ProtocolViolation(
+                    "RTDE", f"it set up more than {MAX_INPUT_RECIPES} input recipes"
+                )
             self._inputs[number] = recipe
         return frame(RtdePackage.INPUTS, bytes([number]) + ",".join(types).encode("ascii"))
 

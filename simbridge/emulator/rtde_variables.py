@@ -84,8 +84,12 @@ def _analog_output(i: int) -> Write:
     return write
 
 
-def _external_wrench(state: ControllerState, value: tuple[float, ...], inputs: Mapping[str, Any]) -> None:
-    if all(abs(number) <= LARGEST for number in value):  # NaN is not; as with the slider, what was there is kept
+def _external_wrench(
+    state: ControllerState, value: tuple[float, ...], inputs: Mapping[str, Any]
+) -> None:
+    if all(
+        abs(number) <= LARGEST for number in value
+    ):  # NaN is not; as with the slider, what was there is kept
         state.external_wrench = np.array(value)
 
 
@@ -119,23 +123,39 @@ _INPUTS: list[Variable[Write]] = [
     Variable("external_force_torque", "VECTOR6D", _external_wrench),
     Variable("input_bit_registers0_to_31", "UINT32", _write_bits(0)),
     Variable("input_bit_registers32_to_63", "UINT32", _write_bits(32)),
-    *(Variable(f"input_bit_register_{i}", "BOOL", _write_element("input_bit", i), REGISTERS) for i in range(64, 128)),
-    *(Variable(f"input_int_register_{i}", "INT32", _write_element("input_int", i), _since(i)) for i in range(48)),
     *(
-        Variable(f"input_double_register_{i}", "DOUBLE", _write_element("input_double", i), _since(i))
+        Variable(f"input_bit_register_{i}", "BOOL", _write_element("input_bit", i), REGISTERS)
+        for i in range(64, 128)
+    ),
+    *(
+        Variable(f"input_int_register_{i}", "INT32", _write_element("input_int", i), _since(i))
+        for i in range(48)
+    ),
+    *(
+        Variable(
+            f"input_double_register_{i}", "DOUBLE", _write_element("input_double", i), _since(i)
+        )
         for i in range(48)
     ),
 ]
 
 # Outputs: those that are attributes of the state. Type, since when, names; an attribute of another name after a colon.
 _ATTRIBUTES: list[tuple[str, Since, str]] = [
-    ("DOUBLE", ALWAYS, "timestamp speed_scaling:limiter_scaling target_speed_fraction:speed_scaling"),
+    (
+        "DOUBLE",
+        ALWAYS,
+        "timestamp speed_scaling:limiter_scaling target_speed_fraction:speed_scaling",
+    ),
     (
         "VECTOR6D",
         ALWAYS,
         "target_q target_qd target_qdd target_current target_moment actual_q actual_qd actual_current",
     ),
-    ("VECTOR6D", ALWAYS, "actual_TCP_pose actual_TCP_speed target_TCP_pose target_TCP_speed tcp_offset"),
+    (
+        "VECTOR6D",
+        ALWAYS,
+        "actual_TCP_pose actual_TCP_speed target_TCP_pose target_TCP_speed tcp_offset",
+    ),
     ("VECTOR6D", ALWAYS, "actual_TCP_force:tcp_force joint_control_output:target_current"),
     ("VECTOR6D", ((5, 9), _NO_CB3), "ft_raw_wrench:tcp_force"),
     ("VECTOR6D", ((5, 11), (3, 15)), "payload_inertia"),
@@ -144,7 +164,11 @@ _ATTRIBUTES: list[tuple[str, Since, str]] = [
     ("VECTOR3D", ((5, 5), (3, 11)), "payload_cog"),
     ("DOUBLE", ((5, 5), (3, 11)), "payload"),
     ("UINT64", _RECENT, "control_step:tick"),
-    ("UINT64", ALWAYS, "actual_digital_input_bits:digital_inputs actual_digital_output_bits:digital_outputs"),
+    (
+        "UINT64",
+        ALWAYS,
+        "actual_digital_input_bits:digital_inputs actual_digital_output_bits:digital_outputs",
+    ),
     ("INT32", ALWAYS, "robot_mode safety_mode tool_output_voltage:tool_voltage"),
     # Safety status and mode share their numbers up to 9; the emulator has no others.
     ("INT32", ((5, 4), (3, 10)), "safety_status:safety_mode"),
@@ -154,14 +178,24 @@ _ATTRIBUTES: list[tuple[str, Since, str]] = [
 # Those that do not change here: type, value, since when, names.
 _CONSTANT: list[tuple[str, Any, Since, str]] = [
     ("VECTOR6D", [30.0] * 6, ALWAYS, "joint_temperatures"),
-    ("VECTOR6D", [0.0] * 6, _RECENT, "actual_current_window actual_TCP_acceleration target_TCP_acceleration"),
+    (
+        "VECTOR6D",
+        [0.0] * 6,
+        _RECENT,
+        "actual_current_window actual_TCP_acceleration target_TCP_acceleration",
+    ),
     ("VECTOR6D", [0.0] * 6, _RECENT, "wrench_calc_from_currents"),
     ("VECTOR6D", [0.0] * 6, _RECENT, "target_base_acceleration target_base_wrench"),
     ("VECTOR3D", [0.0] * 3, ((5, 0), (3, 5)), "elbow_position elbow_velocity"),
     ("VECTOR3D", [0.0] * 3, ALWAYS, "actual_tool_accelerometer"),
     ("DOUBLE", 48.0, ALWAYS, "actual_main_voltage"),
     ("DOUBLE", 30.0, ALWAYS, "tool_temperature"),
-    ("DOUBLE", 0.0, ALWAYS, "actual_momentum actual_execution_time actual_robot_current io_current"),
+    (
+        "DOUBLE",
+        0.0,
+        ALWAYS,
+        "actual_momentum actual_execution_time actual_robot_current io_current",
+    ),
     ("DOUBLE", 0.0, ALWAYS, "tool_output_current euromap67_24V_voltage euromap67_24V_current"),
     ("DOUBLE", 0.0, _RECENT, "joint_position_deviation_ratio collision_detection_ratio"),
     ("DOUBLE", 0.0, _RECENT, "actual_robot_energy_consumed actual_robot_braking_energy_dissipated"),
@@ -170,15 +204,23 @@ _CONSTANT: list[tuple[str, Any, Since, str]] = [
     ("UINT8", 0, ALWAYS, "tool_output_mode tool_digital_output0_mode tool_digital_output1_mode"),
 ]
 _OTHERS: list[Variable[Read]] = [
-    Variable("tcp_force_scalar", "DOUBLE", lambda state: float(np.linalg.norm(state.tcp_force[:3]))),
+    Variable(
+        "tcp_force_scalar", "DOUBLE", lambda state: float(np.linalg.norm(state.tcp_force[:3]))
+    ),
     Variable("joint_mode", "VECTOR6INT32", lambda state: [state.joint_mode] * 6),
     Variable("actual_robot_voltage", "DOUBLE", lambda state: 48.0 * state.powered),
     Variable("actual_joint_voltage", "VECTOR6D", lambda state: [48.0 * state.powered] * 6),
     Variable(
-        "actual_configurable_digital_input_bits", "UINT64", lambda state: state.digital_inputs >> 8 & 0xFF, _RECENT
+        "actual_configurable_digital_input_bits",
+        "UINT64",
+        lambda state: state.digital_inputs >> 8 & 0xFF,
+        _RECENT,
     ),
     Variable(
-        "actual_configurable_digital_output_bits", "UINT64", lambda state: state.digital_outputs >> 8 & 0xFF, _RECENT
+        "actual_configurable_digital_output_bits",
+        "UINT64",
+        lambda state: state.digital_outputs >> 8 & 0xFF,
+        _RECENT,
     ),
     Variable("analog_io_types", "UINT32", lambda state: state.analog_output_types << 2),
 ]
@@ -195,7 +237,9 @@ def _constant(value: Any) -> Read:
 
 
 def _bits(name: str, first: int) -> Read:
-    return lambda state: sum(1 << i for i, bit in enumerate(getattr(state, name)[first : first + 32]) if bit)
+    return lambda state: sum(
+        1 << i for i, bit in enumerate(getattr(state, name)[first : first + 32]) if bit
+    )
 
 
 def _element(name: str, i: int) -> Read:
@@ -212,7 +256,9 @@ def _outputs(period: float) -> list[Variable[Read]]:
     for i in range(2):
         found.append(Variable(f"standard_analog_input{i}", "DOUBLE", _element("analog_inputs", i)))
         found.append(Variable(f"tool_analog_input{i}", "DOUBLE", _element("analog_inputs", 2 + i)))
-        found.append(Variable(f"standard_analog_output{i}", "DOUBLE", _element("analog_outputs", i)))
+        found.append(
+            Variable(f"standard_analog_output{i}", "DOUBLE", _element("analog_outputs", i))
+        )
     for way in ("output", "input"):  # the registers of both directions, as clients read them
         found += [
             Variable(f"{way}_bit_registers0_to_31", "UINT32", _bits(f"{way}_bit", 0)),
@@ -221,9 +267,14 @@ def _outputs(period: float) -> list[Variable[Read]]:
                 Variable(f"{way}_bit_register_{i}", "BOOL", _element(f"{way}_bit", i), REGISTERS)
                 for i in range(64, 128)
             ),
-            *(Variable(f"{way}_int_register_{i}", "INT32", _element(f"{way}_int", i), _since(i)) for i in range(48)),
             *(
-                Variable(f"{way}_double_register_{i}", "DOUBLE", _element(f"{way}_double", i), _since(i))
+                Variable(f"{way}_int_register_{i}", "INT32", _element(f"{way}_int", i), _since(i))
+                for i in range(48)
+            ),
+            *(
+                Variable(
+                    f"{way}_double_register_{i}", "DOUBLE", _element(f"{way}_double", i), _since(i)
+                )
                 for i in range(48)
             ),
         ]
@@ -233,7 +284,11 @@ def _outputs(period: float) -> list[Variable[Read]]:
 @cache
 def output_variables(profile: Profile) -> Mapping[str, Variable[Read]]:
     """The outputs of this version, by name."""
-    return {variable.name: variable for variable in _outputs(profile.period) if profile.at_least(*variable.since)}
+    return {
+        variable.name: variable
+        for variable in _outputs(profile.period)
+        if profile.at_least(*variable.since)
+    }
 
 
 @cache

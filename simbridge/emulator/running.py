@@ -32,8 +32,13 @@ _TIMINGS = 200_000
 _FASTEST = 0.002
 _YIELD = 1e-4  # s, for the clients of a controller that is as fast as it can be
 _SPEED_OVER = 1.0  # s, over which the speed reached is measured
-_LOGGED = 1000  # lines that wait to be printed, and different ones about requests that are not supported
-_SHOWN, _LONGEST = 200, 1000  # bytes of the client, and letters of the text, in a line about a request
+_LOGGED = (
+    1000  # lines that wait to be printed, and different ones about requests that are not supported
+)
+_SHOWN, _LONGEST = (
+    200,
+    1000,
+)  # bytes of the client, and letters of the text, in a line about a request
 
 
 class RunningController:
@@ -68,7 +73,9 @@ class RunningController:
         self._program_began = (0.0, 0.0)
         self.lock = threading.RLock()
         self.servers = Servers(controller, self.lock, host, ports, on_exchange)
-        self._thread = threading.Thread(target=self._run, name="simbridge-emulator-tick", daemon=True)
+        self._thread = threading.Thread(
+            target=self._run, name="simbridge-emulator-tick", daemon=True
+        )
         self._stopping = False
         self._bug: Exception | None = None
         self._freeze_time = 0.0
@@ -99,7 +106,9 @@ class RunningController:
         self._thread.join(_TICK_TIMEOUT)
         if self._thread.is_alive():
             # It holds the lock, without which the servers cannot be stopped: they end with the process.
-            raise EmulatorBroken(self.controller.state.tick, TimeoutError("the tick under way did not end"))
+            raise EmulatorBroken(
+                self.controller.state.tick, TimeoutError("the tick under way did not end")
+            )
         try:
             self.servers.stop()
         except Exception as error:
@@ -152,7 +161,9 @@ class RunningController:
         elif self._wanted_speed != 1.0:
             took, real = (end - begin for begin, end in zip(self._program_began, now, strict=True))
             name = self.controller.program_name or "A program"
-            self.log.append(f"{name} took {took:.3f} s, {took / real:.1f} times faster than real time")
+            self.log.append(
+                f"{name} took {took:.3f} s, {took / real:.1f} times faster than real time"
+            )
 
     def _run(self) -> None:
         try:

@@ -27,7 +27,9 @@ _MOVING = frozenset(
 )  # fmt: skip
 
 # What may hide a keyword, then what opens a block and what closes one.
-_TOKENS = re.compile(r'"[^"]*"?|#.*|\b(?P<opens>(?:def|sec|thread)(?=\s+\w)|(?:if|while)\b)|\b(?P<ends>end)\b')
+_TOKENS = re.compile(
+    r'"[^"]*"?|#.*|\b(?P<opens>(?:def|sec|thread)(?=\s+\w)|(?:if|while)\b)|\b(?P<ends>end)\b'
+)
 _SECONDARY = re.compile(r"(?:\s|;|[#$].*\n)*sec\s+\w")
 _NAME = re.compile(r"(?:\s|;|[#$].*\n)*(?:def|sec)\s+(\w+)")
 
@@ -68,9 +70,15 @@ class ScriptBuffer:
         if end >= 0:
             complete = self._rest[:end].decode("utf-8", errors="replace")
             del self._rest[: end + 1]
-            programs = [program for line in complete.split("\n") if (program := self._add_line(line.rstrip("\r")))]
+            programs = [
+                program
+                for line in complete.split("\n")
+                if (program := self._add_line(line.rstrip("\r")))
+            ]
         if self._size + len(self._rest) > MAX_SCRIPT:
-            raise ProtocolViolation("script", f"it sent a program of more than {MAX_SCRIPT} bytes without its end")
+            raise ProtocolViolation(
+                "script", f"it sent a program of more than {MAX_SCRIPT} bytes without its end"
+            )
         return programs
 
     @property
@@ -117,7 +125,9 @@ class SecondaryPrograms:
         on_fault: Called with a sentence about a program that cannot be run.
     """
 
-    def __init__(self, start: Callable[[str], Program], on_fault: Callable[[str], None], period: float) -> None:
+    def __init__(
+        self, start: Callable[[str], Program], on_fault: Callable[[str], None], period: float
+    ) -> None:
         self._start, self._on_fault = start, on_fault
         self._queue: deque[str] = deque()
         self._program: Program | None = None
@@ -126,9 +136,13 @@ class SecondaryPrograms:
 
     def add(self, source: str) -> None:
         if len(source) > MAX_CHARACTERS:
-            self._on_fault(f"A secondary program has {len(source)} characters, at most {MAX_CHARACTERS} are accepted.")
+            self._on_fault(
+                f"A secondary program has {len(source)} characters, at most {MAX_CHARACTERS} are accepted."
+            )
         elif len(self._queue) >= MAX_QUEUED:
-            self._on_fault(f"A secondary program was not run: {MAX_QUEUED} others are waiting already.")
+            self._on_fault(
+                f"A secondary program was not run: {MAX_QUEUED} others are waiting already."
+            )
         else:
             self._queue.append(source)
 
@@ -142,7 +156,9 @@ class SecondaryPrograms:
         program.tick()
         if program.running and self._ticks > self._max_ticks:
             program.stop()
-            self._on_fault(f"A secondary program was ended: it must not take time, and ran for {MAX_DURATION:g} s.")
+            self._on_fault(
+                f"A secondary program was ended: it must not take time, and ran for {MAX_DURATION:g} s."
+            )
         if not program.running:
             self._program = None
 

@@ -125,7 +125,9 @@ class Servers:
                 client.offer(package)
         if self._ports[REALTIME].clients:
             self._offer(REALTIME, primary.realtime_package(self._controller))
-        if tick % self._state_every < passed and (self._ports[PRIMARY].clients or self._ports[SECONDARY].clients):
+        if tick % self._state_every < passed and (
+            self._ports[PRIMARY].clients or self._ports[SECONDARY].clients
+        ):
             state = primary.robot_state(self._controller)
             self._offer(PRIMARY, state)
             self._offer(SECONDARY, state)
@@ -198,7 +200,9 @@ class Servers:
 
     def _port(self, number: int) -> Port:
         if number not in self._ports:
-            raise ValueError(f"the controller has no port {number}; it has {', '.join(map(str, self._ports))}")
+            raise ValueError(
+                f"the controller has no port {number}; it has {', '.join(map(str, self._ports))}"
+            )
         return self._ports[number]
 
     # The I/O thread
@@ -211,7 +215,11 @@ class Servers:
             sock.listen(128)
         except OSError as error:
             sock.close()
-            reason = errno.EADDRNOTAVAIL if isinstance(error, socket.gaierror) else error.errno or errno.EINVAL
+            reason = (
+                errno.EADDRNOTAVAIL
+                if isinstance(error, socket.gaierror)
+                else error.errno or errno.EINVAL
+            )
             raise CannotListen(self._host, self.ports[port.number], reason) from None
         sock.setblocking(False)
         port.listener = sock
@@ -223,7 +231,9 @@ class Servers:
     def _wake(self) -> None:
         if not self._awake:
             self._awake = True
-            with suppress(OSError):  # the pipe is full, so the thread is awake; or the servers have stopped
+            with suppress(
+                OSError
+            ):  # the pipe is full, so the thread is awake; or the servers have stopped
                 self._wake_out.send(b"\x00")
 
     def _run(self) -> None:
@@ -247,11 +257,17 @@ class Servers:
     def _waiting(self) -> list[Client]:
         """The clients with unsent data, and those to be closed."""
         clients = [client for port in self._ports.values() for client in port.clients]
-        return [client for client in clients if client.waiting or client.dead or client.session.finished]
+        return [
+            client for client in clients if client.waiting or client.dead or client.session.finished
+        ]
 
     def _timeout(self) -> float | None:
         with self._lock:
-            due = [client.due for client in self._waiting() if client.due is not None and not client.port.muted]
+            due = [
+                client.due
+                for client in self._waiting()
+                if client.due is not None and not client.port.muted
+            ]
         return max(0.0, min(due) - time.monotonic()) if due else None
 
     def _accept(self, port: Port) -> None:

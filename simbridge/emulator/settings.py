@@ -16,7 +16,12 @@ import numpy as np
 from simbridge.emulator.state import LARGEST, PROFILES, Profile
 from simbridge.errors import InputFileError, InvalidParameter, UnknownName
 from simbridge.robot.calibration import printed_table
-from simbridge.robot.calibration_file import is_ros_calibration, read_calibration, read_ros_calibration, with_kinematics
+from simbridge.robot.calibration_file import (
+    is_ros_calibration,
+    read_calibration,
+    read_ros_calibration,
+    with_kinematics,
+)
 from simbridge.robot.parts import DhTable
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
@@ -70,11 +75,17 @@ class Settings:
         if not 0.0 <= self.unlock_delay < inf:
             raise InvalidParameter("unlock_delay", self.unlock_delay, "a number from 0, s")
         if self.table is not None and not abs(self.table) <= LARGEST:
-            raise InvalidParameter("table", self.table, f"a height from {-LARGEST:g} to {LARGEST:g} m")
+            raise InvalidParameter(
+                "table", self.table, f"a height from {-LARGEST:g} to {LARGEST:g} m"
+            )
         if not self.tool_force_limit > 0.0:
-            raise InvalidParameter("tool_force_limit", self.tool_force_limit, "a positive number, N")
+            raise InvalidParameter(
+                "tool_force_limit", self.tool_force_limit, "a positive number, N"
+            )
         if not all(0.0 < limit < inf for limit in self.joint_speed_limit or ()):
-            raise InvalidParameter("joint_speed_limit", self.joint_speed_limit, "six positive numbers, rad/s")
+            raise InvalidParameter(
+                "joint_speed_limit", self.joint_speed_limit, "six positive numbers, rad/s"
+            )
 
     def changed(self, values: Mapping[str, Any]) -> Settings:
         """These settings with some of them changed by name, all or none, to values as JSON has them.
@@ -111,17 +122,28 @@ def state_values(values: Mapping[str, Any]) -> dict[str, Any]:
         value = found[name]
         numbers = value.values() if isinstance(value, dict) else np.atleast_1d(value)
         if not all(abs(number) <= LARGEST for number in numbers):
-            raise InvalidParameter(name, repr(values[name])[:100], f"{needed}, none above {LARGEST:g}")
+            raise InvalidParameter(
+                name, repr(values[name])[:100], f"{needed}, none above {LARGEST:g}"
+            )
     return found
 
 
-URSIM_START = (-1.6007, -1.7271, -2.203, -0.808, 1.5951, -0.031)  # where URSim's arm stands at the start, rad
+URSIM_START = (
+    -1.6007,
+    -1.7271,
+    -2.203,
+    -0.808,
+    1.5951,
+    -0.031,
+)  # where URSim's arm stands at the start, rad
 
 
 def check_pair(arm: Robot, software: Profile) -> None:
     """Raise InvalidParameter if the robot is not a UR arm, or its controllers do not run this version."""
     if arm.n != 6:
-        raise InvalidParameter("emulated arm", arm.name, f"a UR arm: it has {arm.n} joints, and they have six")
+        raise InvalidParameter(
+            "emulated arm", arm.name, f"a UR arm: it has {arm.n} joints, and they have six"
+        )
     fitting = [name for name, other in PROFILES.items() if other.series == arm.series]
     if fitting and software.series != arm.series:
         *others, last = fitting
@@ -172,5 +194,7 @@ def kinematics_of(arm: Robot, path: Path) -> tuple[DhTable, tuple[int, ...]]:
             raise InputFileError(path, str(error)) from None
     table, checksum = read_calibration(path)
     if tuple(checksum) == URSIM_CHECKSUM:
-        raise InputFileError(path, "all ones say that this is URSim, without a calibration", field="checksum")
+        raise InputFileError(
+            path, "all ones say that this is URSim, without a calibration", field="checksum"
+        )
     return table, checksum

@@ -61,7 +61,9 @@ class SocketFunctions(FunctionGroup):
         own: Where the controller's own ports are, by address and port as on the controller itself (127.0.0.1, 30003).
     """
 
-    def __init__(self, period: float, own: Mapping[tuple[str, int], tuple[str, int]] | None = None) -> None:
+    def __init__(
+        self, period: float, own: Mapping[tuple[str, int], tuple[str, int]] | None = None
+    ) -> None:
         self._period, self._own = period, own or {}
         self._open: dict[str, _Connection] = {}
 
@@ -78,10 +80,14 @@ class SocketFunctions(FunctionGroup):
             yield
             left -= self._period
 
-    def do_socket_open(self, _thread: Any, address: str, port: int, socket_name: str = "socket_0") -> Wait:
+    def do_socket_open(
+        self, _thread: Any, address: str, port: int, socket_name: str = "socket_0"
+    ) -> Wait:
         self.do_socket_close(_thread, socket_name)
         if len(self._open) >= _MAX_SOCKETS:
-            raise InvalidParameter("number of sockets", len(self._open) + 1, f"at most {_MAX_SOCKETS}")
+            raise InvalidParameter(
+                "number of sockets", len(self._open) + 1, f"at most {_MAX_SOCKETS}"
+            )
         sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         sock.setblocking(False)
         code = errno.EINPROGRESS
@@ -161,8 +167,14 @@ class SocketFunctions(FunctionGroup):
     def do_socket_send_int(self, _thread: Any, value: int, socket_name: str = "socket_0") -> Wait:
         return (yield from self._send(socket_name, struct.pack(">i", int(value))))
 
-    def do_socket_set_var(self, thread: Any, name: str, value: int, socket_name: str = "socket_0") -> Wait:
-        return (yield from self._send(socket_name, f"SET {text_of(thread, name)} {int(value)}\n".encode()))
+    def do_socket_set_var(
+        self, thread: Any, name: str, value: int, socket_name: str = "socket_0"
+    ) -> Wait:
+        return (
+            yield from self._send(
+                socket_name, f"SET {text_of(thread, name)} {int(value)}\n".encode()
+            )
+        )
 
     def do_socket_get_var(self, thread: Any, name: str, socket_name: str = "socket_0") -> Wait:
         yield from self._send(socket_name, f"GET {text_of(thread, name)}\n".encode())
@@ -187,10 +199,16 @@ class SocketFunctions(FunctionGroup):
             yield
         return None
 
-    def do_socket_read_line(self, _thread: Any, socket_name: str = "socket_0", timeout: float = 2.0) -> Wait:
+    def do_socket_read_line(
+        self, _thread: Any, socket_name: str = "socket_0", timeout: float = 2.0
+    ) -> Wait:
         def line(connection: _Connection) -> str | None:
             end = connection.received.find(b"\n")
-            return None if end < 0 else connection.take(end + 1).decode(errors="replace").rstrip("\r\n")
+            return (
+                None
+                if end < 0
+                else connection.take(end + 1).decode(errors="replace").rstrip("\r\n")
+            )
 
         return (yield from self._until(socket_name, timeout, line)) or ""
 
@@ -201,7 +219,9 @@ class SocketFunctions(FunctionGroup):
         cost = (len(prefix) + len(suffix)) >> 1
         if interpret_escape and cost > CALL_COST:
             thread.charge(cost)
-        begin, end = (_escaped(text) if interpret_escape else text.encode() for text in (prefix, suffix))
+        begin, end = (
+            _escaped(text) if interpret_escape else text.encode() for text in (prefix, suffix)
+        )
 
         def text(connection: _Connection) -> str | None:
             first = connection.received.find(begin)
@@ -256,7 +276,9 @@ class SocketFunctions(FunctionGroup):
 
 def _count(number: Any) -> int:
     if not isinstance(number, int) or not 1 <= number <= _MAX_NUMBERS:
-        raise InvalidParameter("number to read", short(number), f"a whole number from 1 to {_MAX_NUMBERS}")
+        raise InvalidParameter(
+            "number to read", short(number), f"a whole number from 1 to {_MAX_NUMBERS}"
+        )
     return number
 
 
@@ -269,5 +291,6 @@ def _escaped(text: str) -> bytes:
     """The text with its backslash sequences replaced."""
     named = {"n": b"\n", "r": b"\r", "t": b"\t", "\\": b"\\"}
     return b"".join(
-        named.get(part[1], part.encode()) if part.startswith("\\") else part.encode() for part in _ESCAPES.findall(text)
+        named.get(part[1], part.encode()) if part.startswith("\\") else part.encode()
+        for part in _ESCAPES.findall(text)
     )

@@ -172,11 +172,18 @@ class ControllerState:
     def set_analog_output(self, i: int, ratio: float) -> None:
         """Set a standard analog output, by its type, to this part 0..1 of its range."""
         ratio = min(max(ratio, 0.0), 1.0)
-        self.analog_outputs[i] = 10.0 * ratio if self.analog_output_types >> i & 1 else 4.0 + 16.0 * ratio
+        self.analog_outputs[i] = (
+            10.0 * ratio if self.analog_output_types >> i & 1 else 4.0 + 16.0 * ratio
+        )
 
     @property
     def powered(self) -> bool:
-        return self.robot_mode in (RobotMode.POWER_ON, RobotMode.IDLE, RobotMode.BACKDRIVE, RobotMode.RUNNING)
+        return self.robot_mode in (
+            RobotMode.POWER_ON,
+            RobotMode.IDLE,
+            RobotMode.BACKDRIVE,
+            RobotMode.RUNNING,
+        )
 
     @property
     def joint_mode(self) -> int:
@@ -187,7 +194,10 @@ class ControllerState:
 
     @property
     def emergency_stop(self) -> bool:
-        return self.safety_mode in (SafetyMode.SYSTEM_EMERGENCY_STOP, SafetyMode.ROBOT_EMERGENCY_STOP)
+        return self.safety_mode in (
+            SafetyMode.SYSTEM_EMERGENCY_STOP,
+            SafetyMode.ROBOT_EMERGENCY_STOP,
+        )
 
     @property
     def safety_stop(self) -> bool:
@@ -250,7 +260,9 @@ class Record:
     """
 
     def __init__(self, n: int) -> None:
-        self.inputs: deque[tuple[int, tuple[str, ...], tuple[object, ...]]] = deque(maxlen=RECORD_LENGTH)
+        self.inputs: deque[tuple[int, tuple[str, ...], tuple[object, ...]]] = deque(
+            maxlen=RECORD_LENGTH
+        )
         self._n, self._count = n, 0
         self._rows = np.zeros((RECORD_LENGTH, 1 + 3 * n))
 
@@ -266,7 +278,9 @@ class Record:
         """The actual joints (n,), rad, of an earlier tick: 0 is the latest; InvalidParameter if it is not recorded."""
         most = min(self._count, RECORD_LENGTH) - 1
         if not 0 <= steps <= most:
-            raise InvalidParameter("number of steps back", steps, f"from 0 to {most}: as many are recorded")
+            raise InvalidParameter(
+                "number of steps back", steps, f"from 0 to {most}: as many are recorded"
+            )
         past: Array = self._rows[(self._count - 1 - steps) % RECORD_LENGTH, 2 * self._n + 1 :]
         return past
 
@@ -276,4 +290,9 @@ class Record:
         wanted = min(self._count, RECORD_LENGTH, max(newest - after, 0))
         rows = self._rows[np.arange(self._count - wanted, self._count) % RECORD_LENGTH]
         setpoint, target_q, actual_q = np.split(rows[:, 1:], 3, axis=1)
-        return {"tick": rows[:, 0].astype(np.int64), "setpoint": setpoint, "target_q": target_q, "actual_q": actual_q}
+        return {
+            "tick": rows[:, 0].astype(np.int64),
+            "setpoint": setpoint,
+            "target_q": target_q,
+            "actual_q": actual_q,
+        }

@@ -89,7 +89,9 @@ class Traffic:
         self._queue: queue.SimpleQueue[Exchange | None] = queue.SimpleQueue()
         self._conversations: dict[int, Conversation] = {}
         self._error: OSError | None = None
-        self._thread = threading.Thread(target=self._run, name="simbridge-emulator-traffic", daemon=True)
+        self._thread = threading.Thread(
+            target=self._run, name="simbridge-emulator-traffic", daemon=True
+        )
 
     def note(self, exchange: Exchange) -> None:
         """Keep and show it soon. One thread calls it at a time."""
@@ -101,7 +103,9 @@ class Traffic:
     def __enter__(self) -> Traffic:
         try:
             if self._path is not None:
-                self._file = self._path.open("x", encoding="ascii", buffering=1)  # complete lines, whatever ends us
+                self._file = self._path.open(
+                    "x", encoding="ascii", buffering=1
+                )  # complete lines, whatever ends us
         except OSError as error:
             raise OutputError(str(self._path), error.strerror or "", error.errno) from None
         self._thread.start()
@@ -110,13 +114,20 @@ class Traffic:
     def __exit__(self, kind: type[BaseException] | None, *_exception: object) -> None:
         self._queue.put(None)
         self._thread.join(_END_TIMEOUT)
-        for count, what in ((self.lost, "neither kept nor shown"), (self.not_shown, "not shown: nobody read them")):
+        for count, what in (
+            (self.lost, "neither kept nor shown"),
+            (self.not_shown, "not shown: nobody read them"),
+        ):
             if count:
                 print(f"{count} messages were {what}.", file=sys.stderr)
         if self._thread.is_alive():
-            raise OutputError(str(self._path), f"it did not take what was to be written for {_END_TIMEOUT:g} s")
+            raise OutputError(
+                str(self._path), f"it did not take what was to be written for {_END_TIMEOUT:g} s"
+            )
         if self._error is not None:
-            raise OutputError(str(self._path), self._error.strerror or "", self._error.errno) from None
+            raise OutputError(
+                str(self._path), self._error.strerror or "", self._error.errno
+            ) from None
         with contextlib.suppress(OSError):
             if kind is not None and self._path is not None and not self._path.stat().st_size:
                 self._path.unlink()  # of a controller that did not start; it would be in the way of the next one
@@ -163,9 +174,15 @@ class Traffic:
             return [exchange.event]
         known = self._conversations.setdefault(exchange.client, Conversation(exchange.port))
         try:
-            return known.sent(exchange.bytes) if exchange.event == "sent" else known.received(exchange.bytes)
+            return (
+                known.sent(exchange.bytes)
+                if exchange.event == "sent"
+                else known.received(exchange.bytes)
+            )
         except Exception as error:
-            return [f"{exchange.event} {len(exchange.bytes)} bytes without words ({type(error).__name__}: {error})"]
+            return [
+                f"{exchange.event} {len(exchange.bytes)} bytes without words ({type(error).__name__}: {error})"
+            ]
 
 
 def read_traffic(file: str | Path) -> Iterator[Exchange]:
@@ -179,7 +196,9 @@ def read_traffic(file: str | Path) -> Iterator[Exchange]:
     except OSError as error:
         raise InputFileError(path, error.strerror or "it cannot be read") from None
     except (ValueError, TypeError, KeyError):
-        raise InputFileError(path, "it is not a line of a recording of traffic", line=number or None) from None
+        raise InputFileError(
+            path, "it is not a line of a recording of traffic", line=number or None
+        ) from None
 
 
 class Conversation:
@@ -197,7 +216,10 @@ class Conversation:
     def received(self, data: bytes) -> list[str]:
         """The sentences for the messages that these bytes of the client complete."""
         if self._port == RTDE:
-            return [self._request(kind, payload) for kind, payload in _frames(self._asked, data, RTDE_HEADER)]
+            return [
+                self._request(kind, payload)
+                for kind, payload in _frames(self._asked, data, RTDE_HEADER)
+            ]
         if self._port == DASHBOARD:
             return _lines(self._asked, data)
         try:
@@ -215,7 +237,10 @@ class Conversation:
         elif self._port == REALTIME:
             lines = [self._once(0, f"the first package of {len(data)} bytes")]
         else:
-            lines = [self._package(kind, payload) for kind, payload in _frames(self._answered, data, _PRIMARY_HEADER)]
+            lines = [
+                self._package(kind, payload)
+                for kind, payload in _frames(self._answered, data, _PRIMARY_HEADER)
+            ]
         return [line for line in lines if line]
 
     def _once(self, kind: int, line: str) -> str:
@@ -240,7 +265,11 @@ class Conversation:
             return f"will write: {_text(', '.join(names).encode())}"
         if kind == RtdePackage.DATA:
             return self._data(payload)
-        others: dict[int, str] = {RtdePackage.START: "start", RtdePackage.PAUSE: "pause", RtdePackage.TEXT: "says"}
+        others: dict[int, str] = {
+            RtdePackage.START: "start",
+            RtdePackage.PAUSE: "pause",
+            RtdePackage.TEXT: "says",
+        }
         return f"{others.get(kind, f'package of type {kind}')} {_text(payload)}".strip()
 
     def _data(self, payload: bytes) -> str:
@@ -272,7 +301,9 @@ class Conversation:
 
     def _package(self, kind: int, payload: bytes) -> str:
         if kind == PrimaryPackage.ROBOT_STATE:
-            return self._once(kind, f"the first robot state of {len(payload) + _PRIMARY_HEADER.size} bytes")
+            return self._once(
+                kind, f"the first robot state of {len(payload) + _PRIMARY_HEADER.size} bytes"
+            )
         message, body = payload[9], payload[10:]
         if message == Message.SAFETY_MODE:
             return f"safety mode {SafetyMode(body[8]).name}"
@@ -307,7 +338,9 @@ def _lines(buffer: bytearray, data: bytes) -> list[str]:
 
 def _program(script: str) -> str:
     count = len(script.splitlines())
-    return f"program {program_name(script)} of {count} lines" if count > 1 else _text(script.encode())
+    return (
+        f"program {program_name(script)} of {count} lines" if count > 1 else _text(script.encode())
+    )
 
 
 def _text(data: bytes) -> str:

@@ -103,7 +103,11 @@ class Comparison:
         for run in self.runs[1:]:
             (times, poses), (t, attained) = self.runs[0].by_plan_time, run.by_plan_time
             inside = (t >= times[0]) & (t <= times[-1])
-            found.append(delay(t[inside], sampled(times, poses), attained[inside]) if inside.sum() > 1 else None)
+            found.append(
+                delay(t[inside], sampled(times, poses), attained[inside])
+                if inside.sum() > 1
+                else None
+            )
         return found
 
     @cached_property
@@ -114,7 +118,9 @@ class Comparison:
         for run in self.runs[1:]:
             other = run.evaluation
             pair = (first, other) if first.is_simulated else (other, first)
-            found.append(prediction_error(*pair) if first.is_simulated != other.is_simulated else None)
+            found.append(
+                prediction_error(*pair) if first.is_simulated != other.is_simulated else None
+            )
         return found
 
     def as_dict(self) -> dict[str, Any]:
@@ -133,7 +139,11 @@ class Comparison:
                     "prediction_error": prediction,
                 }
             )
-        return {"scenario": self.runs[0].summary["scenario"], "warnings": list(self.warnings), "runs": runs}
+        return {
+            "scenario": self.runs[0].summary["scenario"],
+            "warnings": list(self.warnings),
+            "runs": runs,
+        }
 
 
 def _separation(first: ComparedRun, other: ComparedRun) -> tuple[Array, PoseError] | None:
@@ -142,7 +152,9 @@ def _separation(first: ComparedRun, other: ComparedRun) -> tuple[Array, PoseErro
     fewer = fewer[(fewer >= max(times[0], t[0])) & (fewer <= min(times[-1], t[-1]))]
     if len(fewer) == 0:
         return None
-    return fewer, PoseError.between(pose.interpolate(times, poses, fewer), pose.interpolate(t, attained, fewer))
+    return fewer, PoseError.between(
+        pose.interpolate(times, poses, fewer), pose.interpolate(t, attained, fewer)
+    )
 
 
 def prediction_error(simulated: Evaluation, measured: Evaluation) -> PredictionError | None:
@@ -214,7 +226,9 @@ def _runs_of(path: Path) -> list[Path]:
     if (path / "settings.toml").is_file() or not path.is_dir():
         return [path]
     inside = [run.path for run in repeats_in(path)]
-    inside = inside or sorted(child for child in path.iterdir() if (child / "settings.toml").is_file())
+    inside = inside or sorted(
+        child for child in path.iterdir() if (child / "settings.toml").is_file()
+    )
     return inside or [path]
 
 
@@ -229,7 +243,9 @@ def _difference(first: ComparedRun, other: ComparedRun) -> str:
     if why is None:
         return ""
     if wanted != scenario:
-        raise InvalidParameter(f"scenario of {other.name}", scenario, f"{wanted}, as in {first.name}: {why}")
+        raise InvalidParameter(
+            f"scenario of {other.name}", scenario, f"{wanted}, as in {first.name}: {why}"
+        )
     return f"{first.name} and {other.name} have the same scenario name, but {why}."
 
 
@@ -254,7 +270,9 @@ def _path_difference(one: Evaluation, two: Evaluation) -> str | None:
 def iso_figures_of(comparison: Comparison) -> IsoFigures | None:
     """ISO 9283-style figures if the runs are cycles of one motion on one arm; None otherwise."""
     names = ("robot", "backend", "emulated", "servo", "feedforward", "period_s")
-    ran = [[run.evaluation.settings["solver"], *map(run.summary.get, names)] for run in comparison.runs]
+    ran = [
+        [run.evaluation.settings["solver"], *map(run.summary.get, names)] for run in comparison.runs
+    ]
     if ran != ran[:1] * len(ran) or comparison.warnings:
         return None
     try:

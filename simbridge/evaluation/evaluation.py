@@ -81,7 +81,11 @@ class Evaluation:
             NotARun, LogReadError: A part is missing or broken.
         """
         settings, log = directory.complete_settings(), directory.log()
-        plan = _recorded_plan(settings, log) if "live" in settings else directory.plan(Plan.from_arrays)
+        plan = (
+            _recorded_plan(settings, log)
+            if "live" in settings
+            else directory.plan(Plan.from_arrays)
+        )
         return Evaluation(directory, settings, plan, log)
 
     @staticmethod
@@ -166,7 +170,11 @@ class Evaluation:
         backend = self.settings["backend"]
         if backend.get("servo") != "servoj" or not self.has_samples:
             return None
-        return ServojLaw(backend.get("cycle", self.plan.period), backend["servo_gain"], backend["servo_lookahead"])
+        return ServojLaw(
+            backend.get("cycle", self.plan.period),
+            backend["servo_gain"],
+            backend["servo_lookahead"],
+        )
 
     @cached_property
     def predicted_joints(self) -> Array | None:
@@ -207,7 +215,9 @@ class Evaluation:
     @cached_property
     def attained(self) -> Array:
         """Tool poses at the measured joint positions."""
-        return self._by_blocks(lambda rows: {"attained": self.tool(self.log.position[rows])})["attained"]
+        return self._by_blocks(lambda rows: {"attained": self.tool(self.log.position[rows])})[
+            "attained"
+        ]
 
     @property
     def budget(self) -> ErrorBudget[PoseError]:
@@ -222,13 +232,17 @@ class Evaluation:
         """How large the tracking error of every sample and its parts are; of long runs a sixth of `budget`'s memory."""
 
         def sizes(rows: slice) -> dict[tuple[str, str], Array]:
-            parts = [(name, part) for name, part in vars(self._budget(rows)).items() if part is not None]
+            parts = [
+                (name, part) for name, part in vars(self._budget(rows)).items() if part is not None
+            ]
             distances = {(name, "distance"): part.distance for name, part in parts}
             return distances | {(name, "angle"): part.angle for name, part in parts}
 
         found = self._by_blocks(sizes)
         parts = dict.fromkeys(name for name, _ in found)
-        return ErrorBudget(**{name: ErrorSize(found[name, "distance"], found[name, "angle"]) for name in parts})
+        return ErrorBudget(
+            **{name: ErrorSize(found[name, "distance"], found[name, "angle"]) for name in parts}
+        )
 
     def _by_blocks(self, values: Callable[[slice], Mapping[Any, Array]]) -> dict[Any, Array]:
         """Arrays of all samples by name, of the values of some samples: memory holds what is in use of them."""
@@ -242,20 +256,28 @@ class Evaluation:
         stamps = self.log.stamp
         # A longer run is compared at evenly spaced samples: more would not change its delays and shares.
         few = slice(None, None, max(1, -(-len(stamps) // MAX_CORRELATED)))
-        delays = pipeline_delays(stamps[few], self.reference_at, [*self._pipeline(few).values()], self._predicted(few))
+        delays = pipeline_delays(
+            stamps[few], self.reference_at, [*self._pipeline(few).values()], self._predicted(few)
+        )
         shares = error_shares(self._budget(few))
-        return errors_and_delays(stamps, self.reference_at, self.attained, self.errors, delays, shares)
+        return errors_and_delays(
+            stamps, self.reference_at, self.attained, self.errors, delays, shares
+        )
 
     @cached_property
     def contour(self) -> ContourError:
         """Contour error and lag along the path of every sample."""
         found = vars(self.contour_of(self.log.stamp, self.attained[:, :3]))
-        return ContourError(**self._by_blocks(lambda rows: {name: values[rows] for name, values in found.items()}))
+        return ContourError(
+            **self._by_blocks(lambda rows: {name: values[rows] for name, values in found.items()})
+        )
 
     def contour_of(self, times: Array, positions: Array) -> ContourError:
         """The contour error of positions (K, 3) at instants (K,) of the log's clock."""
         path, lag = self.plan.trajectory, self.tracking["delay_s"] or 0.0
-        due, expected = (np.interp(times - d, self.log.stamp, self.log.plan_time) for d in (0.0, lag))
+        due, expected = (
+            np.interp(times - d, self.log.stamp, self.log.plan_time) for d in (0.0, lag)
+        )
         return contour_error(path.elapsed, path.poses[:, :3], due, positions, expected=expected)
 
     @property
@@ -266,7 +288,11 @@ class Evaluation:
     def reference_at(self, times: Array) -> Array:
         """The continuous path (K, 7) at instants (K,) of the log's clock, within its range."""
         poses = self.plan.trajectory.reference(np.interp(times, self.log.stamp, self.log.plan_time))
-        return poses if self.task == "pose" else freed(self.task, poses, sampled(self.log.stamp, self.solution)(times))
+        return (
+            poses
+            if self.task == "pose"
+            else freed(self.task, poses, sampled(self.log.stamp, self.solution)(times))
+        )
 
     @cached_property
     def poses(self) -> dict[str, Array]:
@@ -279,10 +305,14 @@ class Evaluation:
         predicted = self._predicted(rows)
         poses = {name: values[rows] for name, values in self.poses.items()}
         parts = vars(error_budget(**poses, predicted=predicted)).items()
-        errors = {part: (error.translation, error.rotation) for part, error in parts if error is not None}
+        errors = {
+            part: (error.translation, error.rotation) for part, error in parts if error is not None
+        }
         log = self.log.part(rows)
         unit = self.settings["backend"]["effort_unit"]
-        return RunSamples(log, poses, errors, joint_origins(*self.chain, log.position), self.chain[1], unit)
+        return RunSamples(
+            log, poses, errors, joint_origins(*self.chain, log.position), self.chain[1], unit
+        )
 
     @cached_property
     def session(self) -> Session | None:
@@ -312,7 +342,9 @@ class Evaluation:
         """Begin and end (P, 2) of each pause of the controller's program, as stamps in s."""
         change = np.diff(self._paused.astype(int), prepend=0, append=0)
         last = len(self.log.stamp) - 1
-        ends = [self.log.stamp[np.minimum(np.flatnonzero(change == sign), last)] for sign in (1, -1)]
+        ends = [
+            self.log.stamp[np.minimum(np.flatnonzero(change == sign), last)] for sign in (1, -1)
+        ]
         return np.column_stack(ends)
 
     @property

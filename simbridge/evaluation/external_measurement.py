@@ -21,7 +21,12 @@ from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.metrics.alignment import Alignment, align, find_cycles, rigid_fit
 from simbridge.evaluation.metrics.path import path_summary
 from simbridge.evaluation.metrics.samples import PoseError, PoseStatistics, interpolated
-from simbridge.evaluation.metrics.tracking import POSE_PARTS, compensated_statistics, delays_compensated, part_delays
+from simbridge.evaluation.metrics.tracking import (
+    POSE_PARTS,
+    compensated_statistics,
+    delays_compensated,
+    part_delays,
+)
 from simbridge.evaluation.repeatability import iso_figures
 from simbridge.robot import pose
 from simbridge.robot.pose import Array
@@ -63,7 +68,9 @@ class ExternalMeasurement:
         return interpolated(stamps, self.times, self.poses[:, :3])
 
 
-def measure_externally(run: Evaluation, recording: Trajectory, *, find_marker: bool = False) -> ExternalMeasurement:
+def measure_externally(
+    run: Evaluation, recording: Trajectory, *, find_marker: bool = False
+) -> ExternalMeasurement:
     """Align an external recording, in its own frame and on its own clock, with a run.
 
     `find_marker` estimates where on the tool the recorded point is; by default it is the TCP.
@@ -71,7 +78,13 @@ def measure_externally(run: Evaluation, recording: Trajectory, *, find_marker: b
     Raises:
         UnusableSamples: The two cannot be aligned; the message says why.
     """
-    found = align(run.log.stamp, run.attained, recording.times, recording.poses[:, :3], find_marker=find_marker)
+    found = align(
+        run.log.stamp,
+        run.attained,
+        recording.times,
+        recording.poses[:, :3],
+        find_marker=find_marker,
+    )
     return _aligned(run, recording, found)
 
 
@@ -87,13 +100,17 @@ def measure_repeats_externally(
     """
     if len(recordings) not in (1, len(runs)):
         raise InvalidParameter(
-            "number of recordings (--attained)", len(recordings), f"1, of all runs, or {len(runs)}, one per run"
+            "number of recordings (--attained)",
+            len(recordings),
+            f"1, of all runs, or {len(runs)}, one per run",
         )
     parts = _cut(runs, recordings[0]) if len(recordings) < len(runs) else list(recordings)
     found = [_align_complete(run, part, find_marker) for run, part in zip(runs, parts, strict=True)]
     rough = [_aligned(*each) for each in zip(runs, parts, found, strict=True)]
     recorded = np.concatenate([_recorded(*each) for each in zip(parts, found, rough, strict=True)])
-    fit = rigid_fit(recorded, np.concatenate([each.self_reported for each in rough]), find_marker=find_marker)
+    fit = rigid_fit(
+        recorded, np.concatenate([each.self_reported for each in rough]), find_marker=find_marker
+    )
     shared = [replace(alignment, transform=fit.transform, marker=fit.marker) for alignment in found]
     return [_aligned(*each) for each in zip(runs, parts, shared, strict=True)]
 
@@ -118,7 +135,9 @@ def _aligned(run: Evaluation, recording: Trajectory, found: Alignment) -> Extern
 def _cut(runs: Sequence[Evaluation], recording: Trajectory) -> list[Trajectory]:
     """The part of each run in a recording of all runs."""
     stamp = runs[0].log.stamp
-    offsets = find_cycles(stamp, runs[0].attained[:, :3], recording.times, recording.poses[:, :3], len(runs))
+    offsets = find_cycles(
+        stamp, runs[0].attained[:, :3], recording.times, recording.poses[:, :3], len(runs)
+    )
     parts = []
     for run, offset in zip(runs, offsets, strict=True):
         at = recording.times - offset
@@ -131,7 +150,9 @@ def _align_complete(run: Evaluation, recording: Trajectory, find_marker: bool) -
     """Align a recording that must cover the whole run, without a gap."""
     stamp, name = run.log.stamp, run.directory.path.name
     try:
-        found = align(stamp, run.attained, recording.times, recording.poses[:, :3], find_marker=find_marker)
+        found = align(
+            stamp, run.attained, recording.times, recording.poses[:, :3], find_marker=find_marker
+        )
     except UnusableSamples as error:
         raise UnusableSamples(f"recording of run {name}", error.reason) from None
     at = recording.times - found.offset
@@ -192,7 +213,9 @@ def external_result(run: Evaluation, measured: ExternalMeasurement) -> dict[str,
             name: path_summary(run.contour_of(measured.times, poses[:, :3]))["contour_error"]
             for name, poses in views.items()
         },
-        "witness_minus_self": known(PoseError.between(measured.poses, measured.self_reported).statistics(), "witness"),
+        "witness_minus_self": known(
+            PoseError.between(measured.poses, measured.self_reported).statistics(), "witness"
+        ),
     }
 
 

@@ -18,7 +18,15 @@ from numpy.typing import NDArray
 from simbridge.errors import LogReadError, NotARun, UnusableSamples
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.metrics import iso9283, samples
-from simbridge.evaluation.metrics.path_features import MIN_REST, Stop, Visit, corners, jumps, rests, stops
+from simbridge.evaluation.metrics.path_features import (
+    MIN_REST,
+    Stop,
+    Visit,
+    corners,
+    jumps,
+    rests,
+    stops,
+)
 from simbridge.evaluation.metrics.samples import derivatives, resample_uniform
 from simbridge.evaluation.summary import Judgement, Summary, WhatRan, summarize, what_ran
 from simbridge.recording.run_directory import RunDirectory, repeats_in
@@ -69,11 +77,15 @@ class IsoFigures(TypedDict):
     witness: Literal["self-reported", "external"]  # who measured the positions
     figures: list[iso9283.Figure]  # figures of the stops, stop by stop, then those of the path
     stops_m: list[list[float]]  # commanded position (3,) of every stop, m
-    limit_band_m: float | None  # radius within which the arm counts as settled, m; None without stops
+    limit_band_m: (
+        float | None
+    )  # radius within which the arm counts as settled, m; None without stops
     missing: list[str]  # sentences about figures that are missing or incomplete, and why
 
 
-def iso_figures(cycles: Iterable[Evaluation], attained: Sequence[Array] | None = None) -> IsoFigures:
+def iso_figures(
+    cycles: Iterable[Evaluation], attained: Sequence[Array] | None = None
+) -> IsoFigures:
     """AP, RP, stabilisation time and OV of every pose at which the target rests; AT and RT of the path; AV, RV and FV
     where it has one speed; CR and CO of its corners.
 
@@ -97,11 +109,17 @@ def iso_figures(cycles: Iterable[Evaluation], attained: Sequence[Array] | None =
         raise UnusableSamples("cycles", "there are none, or one has no sample.")
     path, hold = plans[0]
     for other, other_hold in plans[1:]:
-        same = np.array_equal(other.poses, path.poses) and np.array_equal(other.elapsed, path.elapsed)
+        same = np.array_equal(other.poses, path.poses) and np.array_equal(
+            other.elapsed, path.elapsed
+        )
         if not same or other_hold != hold:
-            raise UnusableSamples("cycles", "they are not runs of one trajectory with one speed scale.")
+            raise UnusableSamples(
+                "cycles", "they are not runs of one trajectory with one speed scale."
+            )
     if attained is not None:
-        runs = [replace(run, positions=positions) for run, positions in zip(runs, attained, strict=True)]
+        runs = [
+            replace(run, positions=positions) for run, positions in zip(runs, attained, strict=True)
+        ]
     resting, found = rests(path, hold), stops(path, hold)
     figures, band, missing = stop_figures(found, runs)
     if not found:
@@ -112,9 +130,15 @@ def iso_figures(cycles: Iterable[Evaluation], attained: Sequence[Array] | None =
             "Where it moves, a pose error is mostly delay."
         )
     if jumps(path, hold):
-        missing.append("No figures of the path: the target jumps between poses, so there is no path.")
+        missing.append(
+            "No figures of the path: the target jumps between poses, so there is no path."
+        )
     else:
-        for part in (_path(path, runs), _velocity(path, runs, resting), _corners(path, runs, resting)):
+        for part in (
+            _path(path, runs),
+            _velocity(path, runs, resting),
+            _corners(path, runs, resting),
+        ):
             figures += part[0]
             missing += part[1]
     return {
@@ -132,13 +156,20 @@ def _path(path: Trajectory, runs: Sequence[Cycle]) -> Found:
     if len(points) == 0:
         return (), ["No figures of the path: its length is zero."]
     crossed = np.array(
-        [iso9283.plane_crossings(points, directions, run.attained_at(times), run.stamp, run.positions) for run in runs]
+        [
+            iso9283.plane_crossings(
+                points, directions, run.attained_at(times), run.stamp, run.positions
+            )
+            for run in runs
+        ]
     )
     through = int(np.isfinite(crossed).all(axis=(0, 2)).sum())
     planes = f"{through} of {POINTS} planes across the path are crossed by every run at about the expected time"
     if through < MIN_CROSSED * POINTS:
         return (), [f"No AT or RT: only {planes}."]
-    return iso9283.path_figures(points, crossed), [] if through == POINTS else [f"AT and RT are incomplete: {planes}."]
+    return iso9283.path_figures(points, crossed), [] if through == POINTS else [
+        f"AT and RT are incomplete: {planes}."
+    ]
 
 
 def _planes(path: Trajectory) -> tuple[Array, Array, Array]:
@@ -159,10 +190,14 @@ def _planes(path: Trajectory) -> tuple[Array, Array, Array]:
 def _velocities(path: Trajectory, times: Array) -> Array:
     """Commanded velocities (K, 3) of the path's segments at instants (K,)."""
     velocity = np.diff(path.poses[:, :3], axis=0) / np.diff(path.elapsed)[:, None]
-    return velocity[np.clip(np.searchsorted(path.elapsed, times, side="right") - 1, 0, len(velocity) - 1)]
+    return velocity[
+        np.clip(np.searchsorted(path.elapsed, times, side="right") - 1, 0, len(velocity) - 1)
+    ]
 
 
-def _velocity(path: Trajectory, runs: Sequence[Cycle], resting: Sequence[tuple[float, float]]) -> Found:
+def _velocity(
+    path: Trajectory, runs: Sequence[Cycle], resting: Sequence[tuple[float, float]]
+) -> Found:
     """AV, RV and FV at the most common speed of the motion; speeds are smoothed derivatives."""
     none = ["No AV, RV or FV: the target keeps one velocity for less than a tenth of the motion."]
     if len(path.poses) < 2:
@@ -206,7 +241,9 @@ def _within(times: Array, resting: Sequence[tuple[float, float]]) -> NDArray[np.
     return inside
 
 
-def _corners(path: Trajectory, runs: Sequence[Cycle], resting: Sequence[tuple[float, float]]) -> Found:
+def _corners(
+    path: Trajectory, runs: Sequence[Cycle], resting: Sequence[tuple[float, float]]
+) -> Found:
     """CR and CO, each of the corner with the largest value, measured between the middles of its legs."""
     every, ambiguous = corners(path.elapsed, path.poses[:, :3])
     found = [corner for corner in every if not _within(np.array([corner.time]), resting).any()]
@@ -214,17 +251,27 @@ def _corners(path: Trajectory, runs: Sequence[Cycle], resting: Sequence[tuple[fl
     for corner in found:
         cut = []
         for run in runs:
-            low, high = np.searchsorted(run.stamp, run.attained_at(np.array([corner.begin, corner.end])))
+            low, high = np.searchsorted(
+                run.stamp, run.attained_at(np.array([corner.begin, corner.end]))
+            )
             cut.append(run.positions[low:high])
         if all(len(positions) for positions in cut):
-            each.append(iso9283.corner_figures(corner.position, corner.arriving, corner.leaving, cut))
+            each.append(
+                iso9283.corner_figures(corner.position, corner.arriving, corner.leaving, cut)
+            )
     reasons = []
     if left_out := len(found) - len(each):
         reasons.append(f"{counted(left_out, 'corner')} without a sample")
     if ambiguous:
-        reasons.append(f"{counted(ambiguous, 'sharp turn')} next to others, as in a coarsely sampled arc or noise")
+        reasons.append(
+            f"{counted(ambiguous, 'sharp turn')} next to others, as in a coarsely sampled arc or noise"
+        )
     if not each:
-        why = f"only {' and '.join(reasons)}" if reasons else "the path has no sharp corner without a stop"
+        why = (
+            f"only {' and '.join(reasons)}"
+            if reasons
+            else "the path has no sharp corner without a stop"
+        )
         return (), [f"No CR or CO: {why}."]
     kinds = zip(*each, strict=True)
     omitted = [f"CR and CO omit {' and '.join(reasons)}."] if reasons else []
@@ -244,7 +291,9 @@ class _Stay:
 
     def at_rest(self, band: float) -> bool:
         """Whether the tool has stopped with its last sample in the limit band: settling is measured up to it."""
-        return self.drift <= band and float(np.linalg.norm(self.positions[-1] - self.attained)) <= band
+        return (
+            self.drift <= band and float(np.linalg.norm(self.positions[-1] - self.attained)) <= band
+        )
 
     @staticmethod
     def of(run: Cycle, visit: Visit) -> _Stay:
@@ -255,13 +304,21 @@ class _Stay:
         stamp, positions = run.stamp[low:high], run.positions[low:high]
         last = positions[stamp >= stamp[-1] - HELD]
         earlier, later = np.array_split(last, 2)
-        drift = float(np.linalg.norm(later.mean(axis=0) - earlier.mean(axis=0))) if len(last) > 1 else 0.0
-        around = np.concatenate([half - half.mean(axis=0) for half in (earlier, later) if len(half)])
+        drift = (
+            float(np.linalg.norm(later.mean(axis=0) - earlier.mean(axis=0)))
+            if len(last) > 1
+            else 0.0
+        )
+        around = np.concatenate(
+            [half - half.mean(axis=0) for half in (earlier, later) if len(half)]
+        )
         scatter = float(np.sqrt(np.mean((around**2).sum(axis=1))))
         return _Stay(stamp, positions, last.mean(axis=0), scatter, drift)
 
 
-def stop_figures(stops: Sequence[Stop], runs: Sequence[Cycle]) -> tuple[list[iso9283.Figure], float | None, list[str]]:
+def stop_figures(
+    stops: Sequence[Stop], runs: Sequence[Cycle]
+) -> tuple[list[iso9283.Figure], float | None, list[str]]:
     """AP, RP, stabilisation time and OV of every stop; each visit in each run is a cycle.
 
     Also the limit band in m, and sentences about stops without figures, because the arm still moved when the target
@@ -270,7 +327,12 @@ def stop_figures(stops: Sequence[Stop], runs: Sequence[Cycle]) -> tuple[list[iso
     stays = [[_Stay.of(run, visit) for run in runs for visit in stop.visits] for stop in stops]
     if not stays:
         return [], None, []
-    settled = [stay.scatter for visits in stays for stay in visits if stay.drift <= LIMIT_BAND + stay.scatter]
+    settled = [
+        stay.scatter
+        for visits in stays
+        for stay in visits
+        if stay.drift <= LIMIT_BAND + stay.scatter
+    ]
     band = max([LIMIT_BAND, *(3.0 * scatter for scatter in settled)])
     figures: list[iso9283.Figure] = []
     unsettled = []
@@ -326,7 +388,9 @@ class RepeatsSummary(WhatRan, Judgement):
     iso_9283_style: IsoFigures
 
 
-def summarize_repeats(whole: RunDirectory, runs: Sequence[RunDirectory], count: int) -> RepeatsSummary:
+def summarize_repeats(
+    whole: RunDirectory, runs: Sequence[RunDirectory], count: int
+) -> RepeatsSummary:
     """Measure runs of one plan together, from their directories, and write the common summary.json.
 
     A run without a summary was killed: it is measured from its log, as far as the log goes. `count` is how many runs
@@ -334,7 +398,11 @@ def summarize_repeats(whole: RunDirectory, runs: Sequence[RunDirectory], count: 
     """
     settings = runs[0].complete_settings()
     summaries = [run_summary(run) for run in runs]
-    completed = [run for run, summary in zip(runs, summaries, strict=True) if summary["outcome"] == "completed"]
+    completed = [
+        run
+        for run, summary in zip(runs, summaries, strict=True)
+        if summary["outcome"] == "completed"
+    ]
     outcome = summaries[-1]["outcome"]
     if outcome == "completed" and len(runs) < count:
         outcome = "no further run was begun: the repeats were ended or killed, or still go on"
@@ -342,7 +410,13 @@ def summarize_repeats(whole: RunDirectory, runs: Sequence[RunDirectory], count: 
         # One run at a time: only what the figures need stays in memory.
         iso = iso_figures(Evaluation.of(run) for run in completed)
     except UnusableSamples as error:
-        iso = {"witness": "self-reported", "figures": [], "stops_m": [], "limit_band_m": None, "missing": [str(error)]}
+        iso = {
+            "witness": "self-reported",
+            "figures": [],
+            "stops_m": [],
+            "limit_band_m": None,
+            "missing": [str(error)],
+        }
     verdicts = [summary["passed"] for summary in summaries]
     common: RepeatsSummary = {
         **what_ran(settings),
@@ -351,7 +425,10 @@ def summarize_repeats(whole: RunDirectory, runs: Sequence[RunDirectory], count: 
         "repeats": count,
         "completed": len(completed),
         "runs": [
-            cast(RepeatedRun, {"run": run.path.name, **{name: summary.get(name) for name in _OF_A_RUN}})
+            cast(
+                RepeatedRun,
+                {"run": run.path.name, **{name: summary.get(name) for name in _OF_A_RUN}},
+            )
             for run, summary in zip(runs, summaries, strict=True)
         ],
         "iso_9283_style": iso,
@@ -372,7 +449,9 @@ def run_summary(run: RunDirectory) -> Mapping[str, Any]:
     tolerance = run.complete_settings().get("tolerance")
     try:
         evaluation = Evaluation.of(run)
-        return summarize(evaluation, evaluation.outcome, loop=earlier.get("loop"), tolerance=tolerance)
+        return summarize(
+            evaluation, evaluation.outcome, loop=earlier.get("loop"), tolerance=tolerance
+        )
     except (NotARun, LogReadError) as error:
         passed = None if tolerance is None else False
         return {"outcome": str(error).rstrip("."), "tolerance": tolerance, "passed": passed}

@@ -43,7 +43,9 @@ class ServoLawCheck(TypedDict):
     reason: str | None
 
 
-def check_servo_law(law: ServojLaw, log: LogColumns, predicted: Callable[[ServojLaw], Array]) -> ServoLawCheck:
+def check_servo_law(
+    law: ServojLaw, log: LogColumns, predicted: Callable[[ServojLaw], Array]
+) -> ServoLawCheck:
     """Compare the servo law of a run on a controller with the configured one.
 
     `predicted` are the poses of the tool (T, 7) that a law makes of the run's commands.
@@ -60,7 +62,11 @@ def check_servo_law(law: ServojLaw, log: LogColumns, predicted: Callable[[Servoj
         "prediction_off_m": None,
         "reason": None,
     }
-    targets = (log.controller_target, log.controller_target_velocity, log.controller_target_acceleration)
+    targets = (
+        log.controller_target,
+        log.controller_target_velocity,
+        log.controller_target_acceleration,
+    )
     if not all(np.isfinite(values).all() for values in targets):
         check["reason"] = "the controller does not report target_q, target_qd and target_qdd"
         return check

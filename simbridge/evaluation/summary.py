@@ -173,7 +173,9 @@ class Metric:
         value: Reads it from a summary; of several numbers, as one per joint, the range is shown.
     """
 
-    unit: str  # of the value in the summary: "m", "m/s", "s", "rad", "share" (0 to 1), or "" for none
+    unit: (
+        str  # of the value in the summary: "m", "m/s", "s", "rad", "share" (0 to 1), or "" for none
+    )
     value: Callable[[Summary], Value]
     meaning: str = ""  # how to read it; shown on the page only
 
@@ -185,15 +187,25 @@ METRICS: dict[str, Metric] = {
     "SPARC of the joints": Metric("", lambda s: s["smoothness"]["joints"]["sparc"], _SMOOTH),
     "LDLJ of the tool": Metric("", lambda s: s["smoothness"]["tool"]["ldlj"], _SMOOTH),
     "Samples near a singularity": Metric(
-        "share", lambda s: s["near_singularity"]["share"], f"smallest singular value below {motion.NEAR_SINGULAR:g}"
+        "share",
+        lambda s: s["near_singularity"]["share"],
+        f"smallest singular value below {motion.NEAR_SINGULAR:g}",
     ),
-    "Smallest singular value": Metric("", lambda s: s["near_singularity"]["smallest_singular_value"], "of all samples"),
+    "Smallest singular value": Metric(
+        "", lambda s: s["near_singularity"]["smallest_singular_value"], "of all samples"
+    ),
     "Samples near a position limit": Metric(
-        "share", lambda s: s["near_limits"]["position"], f"within {100.0 * motion.NEAR_END:g} % of a joint's range"
+        "share",
+        lambda s: s["near_limits"]["position"],
+        f"within {100.0 * motion.NEAR_END:g} % of a joint's range",
     ),
-    "Samples near a velocity limit": Metric("share", lambda s: s["near_limits"]["velocity"], _CLOSE),
+    "Samples near a velocity limit": Metric(
+        "share", lambda s: s["near_limits"]["velocity"], _CLOSE
+    ),
     "Samples near a torque limit": Metric(
-        "share", lambda s: s["near_limits"]["torque"], f"{_CLOSE}; unknown where the controller reports only currents"
+        "share",
+        lambda s: s["near_limits"]["torque"],
+        f"{_CLOSE}; unknown where the controller reports only currents",
     ),
 }
 """The table of metrics in the terminal and on the page, by their names there."""
@@ -201,7 +213,10 @@ METRICS: dict[str, Metric] = {
 
 def shown_metrics(summary: Summary) -> list[tuple[str, str, str, str]]:
     """The lines of the table of metrics: name, value, unit and meaning."""
-    return [(name, *_displayed(metric.value(summary), metric.unit), metric.meaning) for name, metric in METRICS.items()]
+    return [
+        (name, *_displayed(metric.value(summary), metric.unit), metric.meaning)
+        for name, metric in METRICS.items()
+    ]
 
 
 def _displayed(value: Value, unit: str) -> tuple[str, str]:
@@ -240,14 +255,21 @@ def summarize(
         "predicted_lag_s": settings["solver"].get("predicted_lag_s"),
         "solver_notes": settings["solver"].get("notes", []),
         "limited_samples": int(log.limited.sum()),
-        "trajectory_duration_s": float(log.plan_time[-1] - log.plan_time[0]) if run.has_samples else 0.0,
+        "trajectory_duration_s": float(log.plan_time[-1] - log.plan_time[0])
+        if run.has_samples
+        else 0.0,
         "kinematics": kinematics_summary(settings["kinematics"]),
         "inputs": None if session is None else session.input_counts(),
         "latency": None if session is None else session.latency(_command_to_arm(run)),
     }
-    judgement: Judgement = {"tolerance": None if tolerance is None else dict(tolerance), "passed": None}
+    judgement: Judgement = {
+        "tolerance": None if tolerance is None else dict(tolerance),
+        "passed": None,
+    }
     if tolerance is not None:
-        judgement["passed"] = outcome == "completed" and _is_within(run.tracking["tracking_error"], tolerance)
+        judgement["passed"] = outcome == "completed" and _is_within(
+            run.tracking["tracking_error"], tolerance
+        )
     if not run.has_samples:
         return cast(Summary, {**facts, **judgement})
     torque, peak_effort = run.torque, largest(run.column("effort"))
@@ -259,13 +281,20 @@ def summarize(
         "peak_joint_velocity": largest(run.column("velocity")),
         "peak_joint_torque": None if torque is None else peak_effort,
         "peak_joint_current": peak_effort if torque is None else None,
-        "saturated_samples": 0 if torque is None else int(motion.at_limit(torque, run.max_effort).any(axis=1).sum()),
-        "speed_scaling": {"min": float(run.speed_scaling.min()), "mean": float(run.speed_scaling.mean())},
+        "saturated_samples": 0
+        if torque is None
+        else int(motion.at_limit(torque, run.max_effort).any(axis=1).sum()),
+        "speed_scaling": {
+            "min": float(run.speed_scaling.min()),
+            "mean": float(run.speed_scaling.mean()),
+        },
         "pauses": {"count": len(run.pauses), "duration_s": float(np.diff(run.pauses).sum())},
         "servo_law": _servo_law(run),
         "command_lead_rad": _command_lead(run),
         "loop": loop,
-        "smoothness": motion.smoothness_summary(log.stamp, run.attained[:, :3], run.column("velocity")),
+        "smoothness": motion.smoothness_summary(
+            log.stamp, run.attained[:, :3], run.column("velocity")
+        ),
         "joint_effort": _joint_effort(run),
         "near_singularity": motion.near_singularity(
             run.column("position"),
@@ -273,7 +302,9 @@ def summarize(
             motions=movable_directions(*run.chain, run.task),
         ),
         "near_limits": _near_limits(run),
-        **pose_errors.pose_error_summary(run.plan.period, run.reference, run.attained, tracking=run.errors.tracking),
+        **pose_errors.pose_error_summary(
+            run.plan.period, run.reference, run.attained, tracking=run.errors.tracking
+        ),
         **judgement,
     }
     log.arrays.release()
@@ -333,13 +364,17 @@ def _command_to_arm(run: Evaluation) -> CommandToArm:
 def _command_lead(run: Evaluation) -> CommandLead | None:
     """Of a run with feedforward, or a session with lead; None without, where the joints trail the commands."""
     live, scenario = run.settings.get("live"), run.settings["scenario"]
-    if run.predicted_joints is None or not (live["lead"] if live else scenario.get("feedforward") == "on"):
+    if run.predicted_joints is None or not (
+        live["lead"] if live else scenario.get("feedforward") == "on"
+    ):
         return None
     return {"max": float(np.abs(run.column("command") - run.predicted_joints).max())}
 
 
 def _is_within(error: samples.PoseStatistics, tolerance: Mapping[str, float]) -> bool:
-    return all(cast(Mapping[str, Any], error)[part]["rms"] <= limit for part, limit in tolerance.items())
+    return all(
+        cast(Mapping[str, Any], error)[part]["rms"] <= limit for part, limit in tolerance.items()
+    )
 
 
 def _joint_effort(run: Evaluation) -> motion.JointEffort:

@@ -39,7 +39,9 @@ def given(metavar: str, otherwise: str) -> Any:
     return arg(metavar=metavar, help_behavior_hint=f"(default: {otherwise})")
 
 
-def optional(count: int, convert: type, choices: tuple[str, ...] = ()) -> PrimitiveConstructorSpec[Any]:
+def optional(
+    count: int, convert: type, choices: tuple[str, ...] = ()
+) -> PrimitiveConstructorSpec[Any]:
     """How a flag that may be left out is read. Tyro alone would offer None as a value, and report Python's types."""
 
     def read(words: list[str]) -> Any:
@@ -103,7 +105,9 @@ class ExperimentParameters:
 class FromHome(ExperimentParameters):
     """The parameters of experiments that begin in a posture."""
 
-    home: Annotated[tuple[float, ...], given("RAD ...", "the robot's, or another where that is singular")] = ()
+    home: Annotated[
+        tuple[float, ...], given("RAD ...", "the robot's, or another where that is singular")
+    ] = ()
     """Joint positions from which the experiment begins, rad (m for a sliding joint)."""
 
 
@@ -212,5 +216,7 @@ EXPERIMENTS: Mapping[str, type[ExperimentParameters]] = {
 if TYPE_CHECKING:
     Parameters: TypeAlias = ExperimentParameters
 else:
-    Parameters = Union[tuple(Annotated[kind, subcommand(name)] for name, kind in EXPERIMENTS.items())]  # noqa: UP007
+    Parameters = Union[
+        tuple(Annotated[kind, subcommand(name)] for name, kind in EXPERIMENTS.items())
+    ]  # noqa: UP007
 """The parameters of any experiment, as the command line reads them."""

@@ -14,8 +14,23 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from simbridge.experiments import KDL, ConvergenceParameters
-from simbridge.experiments.experiment import Outcome, Plot, Table, arrival, iterations, number, solver_colour, within
-from simbridge.experiments.setup import choose_arm, is_paper_arm, make_solvers, pose_errors, step_target
+from simbridge.experiments.experiment import (
+    Outcome,
+    Plot,
+    Table,
+    arrival,
+    iterations,
+    number,
+    solver_colour,
+    within,
+)
+from simbridge.experiments.setup import (
+    choose_arm,
+    is_paper_arm,
+    make_solvers,
+    pose_errors,
+    step_target,
+)
 from simbridge.ik.solver import Solver
 from simbridge.report.palette import GRID
 from simbridge.robot.pose import Array
@@ -54,7 +69,9 @@ class Step:
     @property
     def residual(self) -> tuple[float, float]:
         """Length of the translation, m, and of the rotation, rad, after the last iteration."""
-        return float(np.linalg.norm(self.errors[-1, :3])), float(np.linalg.norm(self.errors[-1, 3:]))
+        return float(np.linalg.norm(self.errors[-1, :3])), float(
+            np.linalg.norm(self.errors[-1, 3:])
+        )
 
     @property
     def largest_rotation(self) -> float:
@@ -78,7 +95,9 @@ _FIGURES: tuple[tuple[str, str, Callable[[Step], float]], ...] = (
 )
 
 
-def measure(robot: Robot, solvers: Mapping[str, Solver], target: Array, iterations: int = 150) -> dict[str, Step]:
+def measure(
+    robot: Robot, solvers: Mapping[str, Solver], target: Array, iterations: int = 150
+) -> dict[str, Step]:
     """Every solver, one iteration per step, from home to a distant target (7,)."""
     targets = np.tile(target, (iterations, 1))
     steps = {}
@@ -90,7 +109,11 @@ def measure(robot: Robot, solvers: Mapping[str, Solver], target: Array, iteratio
 
 def figures(steps: Mapping[str, Step]) -> dict[str, float]:
     """The figures of every solver."""
-    return {f"{name}, {figure}": value(step) for name, step in steps.items() for figure, _, value in _FIGURES}
+    return {
+        f"{name}, {figure}": value(step)
+        for name, step in steps.items()
+        for figure, _, value in _FIGURES
+    }
 
 
 def run(parameters: ConvergenceParameters) -> Outcome:
@@ -113,7 +136,9 @@ def run(parameters: ConvergenceParameters) -> Outcome:
             "target": target.tolist(),
             "errors": {name: step.errors.tolist() for name, step in steps.items()},
         },
-        tables=[Table(f"One step of the target, {parameters.iterations} iterations", columns, rows)],
+        tables=[
+            Table(f"One step of the target, {parameters.iterations} iterations", columns, rows)
+        ],
         plots={"convergence.png": _plot(steps)},
         notes=[
             "Rotation: the largest component of its error on the way; the target does not rotate.",
@@ -132,11 +157,15 @@ def _plot(steps: Mapping[str, Step]) -> Plot:
             axes.axhline(0.0, color=GRID, linewidth=1.6)
             for name, step in steps.items():
                 axes.plot(step.errors[:, component], color=solver_colour(name), label=name)
-            axes.set_title(f"{'translation' if component < 3 else 'rotation about'} {'xyz'[component % 3]}")
+            axes.set_title(
+                f"{'translation' if component < 3 else 'rotation about'} {'xyz'[component % 3]}"
+            )
         panels[0, 0].set_ylabel("error, m")
         panels[1, 0].set_ylabel("error, rad")
         for axes in panels[1]:
             axes.set_xlabel("iteration")
-        figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=4)
+        figure.legend(
+            *panels[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=4
+        )
 
     return Plot(8.6, 4.6, draw)

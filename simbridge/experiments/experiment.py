@@ -118,7 +118,10 @@ class Plot:
     def save(self, path: Path) -> None:
         """Write a PNG, byte for byte the same every time."""
         with drawing_style(), matplotlib.rc_context(_STYLE):
-            figure = Figure(figsize=(self.width, self.height), layout=ConstrainedLayoutEngine(w_pad=_PAD, h_pad=_PAD))
+            figure = Figure(
+                figsize=(self.width, self.height),
+                layout=ConstrainedLayoutEngine(w_pad=_PAD, h_pad=_PAD),
+            )
             FigureCanvasAgg(figure)
             self.draw(figure)
             figure.savefig(buffer := io.BytesIO(), dpi=_DOTS_PER_INCH, metadata={"Software": None})
@@ -220,7 +223,9 @@ def _results(name: str, parameters: ExperimentParameters, outcome: Outcome) -> d
     known = {
         "experiment": name,
         "simbridge": __version__,
-        "parameters": {key: value for key, value in asdict(parameters).items() if key not in ("out", "json")},
+        "parameters": {
+            key: value for key, value in asdict(parameters).items() if key not in ("out", "json")
+        },
         "figures": outcome.figures,
         "expected": expected,
         **outcome.data,
@@ -243,7 +248,12 @@ def _show(console: Terminal, outcome: Outcome, directory: Path) -> None:
         console.print()
     if outcome.comparisons:
         rows = [
-            (e.figure, number(measured), e.words, "[green]yes[/green]" if e.holds(measured) else "[red]no[/red]")
+            (
+                e.figure,
+                number(measured),
+                e.words,
+                "[green]yes[/green]" if e.holds(measured) else "[red]no[/red]",
+            )
             for e, measured in outcome.comparisons
         ]
         columns = ("figure", "measured", "expected", "holds")

@@ -18,7 +18,15 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from simbridge.experiments import KDL, HomogenizationParameters
-from simbridge.experiments.experiment import Expected, Outcome, Plot, Table, number, within, within_part
+from simbridge.experiments.experiment import (
+    Expected,
+    Outcome,
+    Plot,
+    Table,
+    number,
+    within,
+    within_part,
+)
 from simbridge.experiments.setup import choose_arm, is_paper_arm, make_solver
 from simbridge.ik.forward_dynamics import Twin
 from simbridge.ik.kernels.mathematics import mobility
@@ -37,7 +45,11 @@ SAMPLES = 100_000
 PAPER_ALPHA = 0.7885
 """Equation 19 of the paper as printed."""
 
-_LETTERS = {TRANSPOSE: r"$J\,J^T$", NAIVE: r"$J\,H^{-1}J^T$, naive", CONDITIONED: r"$J\,H^{-1}J^T$, conditioned"}
+_LETTERS = {
+    TRANSPOSE: r"$J\,J^T$",
+    NAIVE: r"$J\,H^{-1}J^T$, naive",
+    CONDITIONED: r"$J\,H^{-1}J^T$, conditioned",
+}
 # A solver's matrix takes six calls per sample; a thousand samples give its mean to a few per cent.
 _MAX_FOR_SOLVERS = 1000
 # Small enough for the response to be linear, large enough for rounding not to matter: m and rad.
@@ -46,7 +58,9 @@ _SMALL = 1e-5
 _KDL = f"{KDL}, 100,000 samples"
 
 
-def _known(name: str, diagonal: Sequence[float], variance: float, margin: float = 0.02) -> list[Expected]:
+def _known(
+    name: str, diagonal: Sequence[float], variance: float, margin: float = 0.02
+) -> list[Expected]:
     entries = zip(AXES, diagonal, strict=True)
     means = [within_part(f"{name}, mean {axis}", value, 0.02, _KDL) for axis, value in entries]
     return [*means, within_part(f"{name}, largest variance", variance, margin, _KDL)]
@@ -101,9 +115,13 @@ def measure(robot: Robot, samples: int = SAMPLES, seed: int = 0) -> dict[str, Sp
     count, mean, squares = 0, np.zeros((len(names), 6, 6)), np.zeros((len(names), 6, 6))
     # Block by block, which are then combined (Chan, Golub and LeVeque, 1983): all matrices would fill 100 MB.
     for first in range(0, samples, _BLOCK):
-        matrices = np.array(mobility(robot.placements, robot.prismatic, q[first : first + _BLOCK], twins))
+        matrices = np.array(
+            mobility(robot.placements, robot.prismatic, q[first : first + _BLOCK], twins)
+        )
         size, own = matrices.shape[1], matrices.mean(axis=1)
-        squares += ((matrices - own[:, None]) ** 2).sum(axis=1) + (own - mean) ** 2 * (count * size / (count + size))
+        squares += ((matrices - own[:, None]) ** 2).sum(axis=1) + (own - mean) ** 2 * (
+            count * size / (count + size)
+        )
         mean += (own - mean) * (size / (count + size))
         count += size
     return {name: Spread(mean[i], squares[i] / count) for i, name in enumerate(names)}
@@ -115,7 +133,9 @@ def response(robot: Robot, solver: Solver, samples: int, seed: int) -> Spread:
     for sample, q in enumerate(configurations(robot, samples, seed)):
         here = tool_path(robot, q[None])[0]
         for axis, shift in enumerate(_SMALL * np.eye(6)):
-            target = np.concatenate([here[:3] + shift[:3], pose.multiply(pose.quaternions(shift[3:]), here[3:])])
+            target = np.concatenate(
+                [here[:3] + shift[:3], pose.multiply(pose.quaternions(shift[3:]), here[3:])]
+            )
             moved = tool_path(robot, solver.track(target[None], q))[0]
             matrices[sample, :, axis] = np.concatenate(pose.error(moved, here)) / _SMALL
     matrices /= np.trace(matrices.mean(axis=0)) / 6.0
@@ -131,7 +151,9 @@ def figures(spreads: Mapping[str, Spread]) -> dict[str, float]:
     """Diagonal means, largest variances, and alpha."""
     found: dict[str, float] = {}
     for name, spread in spreads.items():
-        found |= {f"{name}, mean {axis}": float(v) for axis, v in zip(AXES, spread.diagonal, strict=True)}
+        found |= {
+            f"{name}, mean {axis}": float(v) for axis, v in zip(AXES, spread.diagonal, strict=True)
+        }
         found[f"{name}, largest variance"] = float(spread.variance.max())
     return found | {"alpha": alpha(spreads)}
 
@@ -140,7 +162,9 @@ def run(parameters: HomogenizationParameters) -> Outcome:
     """The command."""
     arm = choose_arm(parameters)
     robot, samples = arm.robot, parameters.samples
-    solvers = {name: make_solver(robot, name, iterations=1) for name in dict.fromkeys(parameters.solver)}
+    solvers = {
+        name: make_solver(robot, name, iterations=1) for name in dict.fromkeys(parameters.solver)
+    }
     measured = measure(robot, samples, parameters.seed)
     spreads = {name: measured[name] for name in (TRANSPOSE, NAIVE, CONDITIONED)}
     for name, solver in solvers.items():
@@ -153,9 +177,13 @@ def run(parameters: HomogenizationParameters) -> Outcome:
     paper_arm, enough = is_paper_arm(robot), samples >= SAMPLES
     notes = [f"alpha = {found['alpha']:.4f} over these joint positions"]
     if paper_arm and enough:
-        notes[0] += f"; the paper prints {PAPER_ALPHA}, which no frame convention we tried reproduces."
+        notes[0] += (
+            f"; the paper prints {PAPER_ALPHA}, which no frame convention we tried reproduces."
+        )
     elif paper_arm:
-        notes.append(f"Figures are known for {SAMPLES} joint positions; fewer are not compared with them.")
+        notes.append(
+            f"Figures are known for {SAMPLES} joint positions; fewer are not compared with them."
+        )
     return Outcome(
         figures=found,
         expected=EXPECTED if paper_arm and enough else (),
@@ -167,7 +195,13 @@ def run(parameters: HomogenizationParameters) -> Outcome:
                 for name, spread in spreads.items()
             },
         },
-        tables=[Table(f"Mean diagonal over {samples} joint positions", ("matrix", *AXES, "largest var."), rows)],
+        tables=[
+            Table(
+                f"Mean diagonal over {samples} joint positions",
+                ("matrix", *AXES, "largest var."),
+                rows,
+            )
+        ],
         plots={"homogenization.png": _plot(spreads)},
         notes=[*notes, *(arm.notes if solvers else ())],
     )
@@ -192,6 +226,8 @@ def _plot(spreads: Mapping[str, Spread]) -> Plot:
                 axes.set_yticks(range(6), AXES)
                 axes.grid(False)
                 axes.set_title(_LETTERS.get(name, name) if row == 0 else "")
-            panels[row][0].set_ylabel({"mean": "Mean", "variance": "Variance", "std": "Standard deviation"}[key])
+            panels[row][0].set_ylabel(
+                {"mean": "Mean", "variance": "Variance", "std": "Standard deviation"}[key]
+            )
 
     return Plot(2.9 * len(spreads), 8.2, draw)

@@ -13,8 +13,25 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from simbridge.experiments import KDL, InterpolationParameters
-from simbridge.experiments.experiment import Outcome, Plot, Table, arrival, iterations, number, solver_colour, within
-from simbridge.experiments.setup import DT, Layout, choose_arm, choose_layout, is_paper_arm, make_solvers, start_posture
+from simbridge.experiments.experiment import (
+    Outcome,
+    Plot,
+    Table,
+    arrival,
+    iterations,
+    number,
+    solver_colour,
+    within,
+)
+from simbridge.experiments.setup import (
+    DT,
+    Layout,
+    choose_arm,
+    choose_layout,
+    is_paper_arm,
+    make_solvers,
+    start_posture,
+)
 from simbridge.ik.solver import Solver
 from simbridge.report.palette import REFERENCE
 from simbridge.robot.kinematics import tool_path
@@ -67,7 +84,9 @@ class Edge:
         return self.iterations * arrival(np.linalg.norm(self.goal - self.points, axis=1), ARRIVED)
 
 
-def measure(robot: Robot, solvers: Mapping[str, Solver], place: Layout, steps: int = 1000) -> dict[str, list[Edge]]:
+def measure(
+    robot: Robot, solvers: Mapping[str, Solver], place: Layout, steps: int = 1000
+) -> dict[str, list[Edge]]:
     """Every solver along the four edges, each from the same posture at the edge's start.
 
     Raises:
@@ -89,7 +108,10 @@ def figures(edges: Mapping[str, list[Edge]]) -> dict[str, float]:
     """Smallest and largest over the four edges of every solver."""
     found: dict[str, float] = {}
     for name, four in edges.items():
-        deviations, arrivals = [1e3 * edge.deviation for edge in four], [edge.arrival for edge in four]
+        deviations, arrivals = (
+            [1e3 * edge.deviation for edge in four],
+            [edge.arrival for edge in four],
+        )
         found[f"{name}, least deviation, mm"] = min(deviations)
         found[f"{name}, largest deviation, mm"] = max(deviations)
         found[f"{name}, first 1 mm, iterations"] = float(np.min(arrivals))
@@ -104,9 +126,18 @@ def run(parameters: InterpolationParameters) -> Outcome:
     solvers = make_solvers(arm.robot, parameters.solver, **settings)
     place = choose_layout(arm.robot)
     edges = measure(arm.robot, solvers, place, parameters.steps)
-    known = is_paper_arm(arm.robot) and (parameters.steps, parameters.iterations, parameters.kp) == (1000, 50, 1.0)
+    known = is_paper_arm(arm.robot) and (
+        parameters.steps,
+        parameters.iterations,
+        parameters.kp,
+    ) == (1000, 50, 1.0)
     rows = [
-        (name if index == 1 else "", str(index), number(1e3 * edge.deviation), iterations(edge.arrival))
+        (
+            name if index == 1 else "",
+            str(index),
+            number(1e3 * edge.deviation),
+            iterations(edge.arrival),
+        )
         for name, four in edges.items()
         for index, edge in enumerate(four, start=1)
     ]
@@ -118,13 +149,21 @@ def run(parameters: InterpolationParameters) -> Outcome:
             "square": place.as_data(),
             "edges": {
                 name: [
-                    {"deviation_m": e.deviation, "iterations_to_1_mm": e.arrival, "points": e.points.tolist()}
+                    {
+                        "deviation_m": e.deviation,
+                        "iterations_to_1_mm": e.arrival,
+                        "points": e.points.tolist(),
+                    }
                     for e in four
                 ]
                 for name, four in edges.items()
             },
         },
-        tables=[Table("Corner to corner", ("solver", "edge", "deviation, mm", "iterations to 1 mm"), rows)],
+        tables=[
+            Table(
+                "Corner to corner", ("solver", "edge", "deviation, mm", "iterations to 1 mm"), rows
+            )
+        ],
         plots={"interpolation.png": _plot(edges)},
         notes=[*arm.notes, place.note],
     )
@@ -139,9 +178,17 @@ def _plot(edges: Mapping[str, list[Edge]]) -> Plot:
             outline = np.array([edge.start for edge in (*four, four[0])])
             axes.plot(outline[:, 0], outline[:, 1], color=REFERENCE, linewidth=3.0, alpha=0.6)
             for edge in four:
-                axes.plot(edge.points[:, 0], edge.points[:, 1], ".", markersize=3.5, color=solver_colour(name))
+                axes.plot(
+                    edge.points[:, 0],
+                    edge.points[:, 1],
+                    ".",
+                    markersize=3.5,
+                    color=solver_colour(name),
+                )
             axes.set_aspect("equal")
-            axes.set_title(f"{name}\nmax deviation {number(1e3 * max(edge.deviation for edge in four))} mm")
+            axes.set_title(
+                f"{name}\nmax deviation {number(1e3 * max(edge.deviation for edge in four))} mm"
+            )
             axes.set_xlabel("x, m")
         panels[0].set_ylabel("y, m")
 

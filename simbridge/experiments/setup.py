@@ -76,7 +76,11 @@ class Arm:
 
     def as_data(self) -> dict[str, Any]:
         """For JSON."""
-        return {"task": self.robot.task, "home": self.robot.home.tolist(), "notes": [*self.robot.notes, *self.notes]}
+        return {
+            "task": self.robot.task,
+            "home": self.robot.home.tolist(),
+            "notes": [*self.robot.notes, *self.notes],
+        }
 
 
 def choose_arm(parameters: ExperimentParameters) -> Arm:
@@ -135,7 +139,9 @@ def make_solver(robot: Robot, name: str, **settings: Any) -> Solver:
     known = {field.name for field in fields(SOLVERS[name])} if name in SOLVERS else set()
     if has_gain(name) and "kp" in settings:
         settings |= {"error_clamp": (math.inf, math.inf), "step_clamp": math.inf}
-    return named_solver(robot, name, {key: value for key, value in settings.items() if key in known})
+    return named_solver(
+        robot, name, {key: value for key, value in settings.items() if key in known}
+    )
 
 
 def has_gain(name: str) -> bool:
@@ -203,7 +209,11 @@ class Layout:
 
     def as_data(self) -> dict[str, Any]:
         """For JSON."""
-        return {"scale": self.scale, "centre_m": self.centre.tolist(), "orientation": self.orientation.tolist()}
+        return {
+            "scale": self.scale,
+            "centre_m": self.centre.tolist(),
+            "orientation": self.orientation.tolist(),
+        }
 
 
 @dataclass(frozen=True)
@@ -229,7 +239,9 @@ class MovingSquare:
         """At `speed` m/s on a UR10, slower on smaller arms; the edges are made a whole number of samples long."""
         scaled = speed * place.scale
         edge = max(1, round(place.side * RATE / scaled))
-        path = square(edge * scaled / RATE, place.centre, scaled, RATE, laps=2, orientation=place.orientation)
+        path = square(
+            edge * scaled / RATE, place.centre, scaled, RATE, laps=2, orientation=place.orientation
+        )
         corners = path.poses[: 4 * edge : edge, :3]
         return MovingSquare(scaled, path.times, path.poses, corners, slice(4 * edge, 8 * edge + 1))
 
@@ -241,7 +253,9 @@ def choose_layout(robot: Robot) -> Layout:
         TargetOutOfReach: It can follow none, not even a small one around its tool.
     """
     size, home = paper_size(robot), tool_path(robot, robot.home[None])[0]
-    paper = Layout(size.scale, np.array(size.centre), home[3:] if robot.planar else np.array(size.orientation))
+    paper = Layout(
+        size.scale, np.array(size.centre), home[3:] if robot.planar else np.array(size.orientation)
+    )
     if _follows(robot, paper, solve_posture(robot, paper.first_target)):
         return paper
     for scale in _scales(size.scale):
@@ -252,7 +266,12 @@ def choose_layout(robot: Robot) -> Layout:
         around = Layout(scale, home[:3], home[3:], note)
         if _follows(robot, around, _near_home(robot, around.first_target)):
             return around
-    raise _no_layout(robot, home, "follow a square, neither in front of its base nor around its tool", _HORIZONTAL)
+    raise _no_layout(
+        robot,
+        home,
+        "follow a square, neither in front of its base nor around its tool",
+        _HORIZONTAL,
+    )
 
 
 def step_target(robot: Robot) -> tuple[Array, str]:
@@ -269,7 +288,12 @@ def step_target(robot: Robot) -> tuple[Array, str]:
         if (solve_posture if full else _near_home)(robot, target) is None:
             continue
         length = significant(1e3 * float(np.linalg.norm(target[:3] - home[:3])))
-        return target, "" if full else f"{robot.name} cannot take a step of full size: this one is {length} mm."
+        return (
+            target,
+            ""
+            if full
+            else f"{robot.name} cannot take a step of full size: this one is {length} mm.",
+        )
     what = "take the experiment's step, (-0.25, -0.75, 0.35) m or a shorter one"
     raise _no_layout(robot, home, what, slice(3 if size.up else 2))
 
@@ -292,7 +316,11 @@ def start_posture(robot: Robot, target: Array) -> Array:
         return q
     found = ForwardDynamics(robot).solve(target)
     past = np.maximum(robot.position_min - found.q, found.q - robot.position_max)
-    if past.max() > 0.0 and found.distance <= START_TOLERANCE[0] and found.angle <= START_TOLERANCE[1]:
+    if (
+        past.max() > 0.0
+        and found.distance <= START_TOLERANCE[0]
+        and found.angle <= START_TOLERANCE[1]
+    ):
         reason = f"only with {robot.joint_names[int(np.argmax(past))]} beyond its limits does it get there"
     else:
         reason = f"the tool stays {pose_residual(found.distance, found.angle)} away"
@@ -308,7 +336,9 @@ def start_posture(robot: Robot, target: Array) -> Array:
 def pose_errors(robot: Robot, targets: Array, joints: Array) -> Array:
     """Target minus tool (T, 6): translation in m, Rodrigues vector in rad, of what the arm's task asks for."""
     attained = tool_path(robot, joints)
-    return np.hstack(pose.error(freed(robot.task, np.broadcast_to(targets, attained.shape), attained), attained))
+    return np.hstack(
+        pose.error(freed(robot.task, np.broadcast_to(targets, attained.shape), attained), attained)
+    )
 
 
 def rms(vectors: Array) -> float:
@@ -335,7 +365,9 @@ def _follows(robot: Robot, place: Layout, start: Array | None) -> bool:
     """Whether the arm can follow the square within its limits and without a jump, from this posture at its start."""
     if start is None:
         return False
-    lap = square(place.side, place.centre, 0.2 * place.scale, RATE, orientation=place.orientation).poses
+    lap = square(
+        place.side, place.centre, 0.2 * place.scale, RATE, orientation=place.orientation
+    ).poses
     joints = ForwardDynamics(robot).track(lap, start)
     errors = np.abs(pose_errors(robot, lap, joints))
     close = errors[:, :3].max() <= _FOLLOWED * place.side and errors[:, 3:].max() <= _FOLLOWED
@@ -345,7 +377,11 @@ def _follows(robot: Robot, place: Layout, start: Array | None) -> bool:
 def _no_layout(robot: Robot, home: Array, what: str, needed: slice) -> TargetOutOfReach:
     """Why an arm cannot do what needs these directions of a position, and what to do."""
     possible = [task for task in TASK_ROWS if len(set(task_directions(robot, task))) == 1]
-    weaker = [task for task in list(TASK_ROWS)[list(TASK_ROWS).index(robot.task) + 1 :] if task in possible]
+    weaker = [
+        task
+        for task in list(TASK_ROWS)[list(TASK_ROWS).index(robot.task) + 1 :]
+        if task in possible
+    ]
     less = f"ask for less with --task {' or '.join(weaker)}"
     if not possible or task_directions(robot, "position", needed)[1] < needed.stop:
         why = "its joints cannot move its tool in all the directions that this needs"
@@ -358,7 +394,11 @@ def _no_layout(robot: Robot, home: Array, what: str, needed: slice) -> TargetOut
         why = f"from its home, tool at ({_coordinates(home)}) m, joint limits or a singular posture block the way"
         advice = "Begin elsewhere with --home" + (f", or {less}." if weaker else ".")
     return TargetOutOfReach(
-        f"{robot.name} cannot {what}: {why}. {advice}", sample=0, time=0.0, distance=math.nan, angle=math.nan
+        f"{robot.name} cannot {what}: {why}. {advice}",
+        sample=0,
+        time=0.0,
+        distance=math.nan,
+        angle=math.nan,
     )
 
 

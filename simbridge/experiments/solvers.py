@@ -110,7 +110,9 @@ def scenario_targets(robot: Robot, scenario: str) -> Array:
 def _sample(robot: Robot, trajectory: Trajectory, hold: Hold) -> Array:
     times = np.arange(int(trajectory.duration / robot.period) + 1) * robot.period
     if len(times) < 3:
-        reason = f"it lasts {trajectory.duration:g} s, less than three control periods of {robot.name}"
+        reason = (
+            f"it lasts {trajectory.duration:g} s, less than three control periods of {robot.name}"
+        )
         raise InvalidTrajectory(reason, source=trajectory.source)
     return trajectory.target(times, hold)
 
@@ -152,7 +154,11 @@ def solve(robot: Robot, solver: Solver, samples: int, seed: int = 0) -> Solved:
         begin = time.perf_counter()
         found = solver.solve(target, start)
         duration = time.perf_counter() - begin
-        solved = within_limits(robot, found.q) and found.distance <= SOLVED[0] and found.angle <= SOLVED[1]
+        solved = (
+            within_limits(robot, found.q)
+            and found.distance <= SOLVED[0]
+            and found.angle <= SOLVED[1]
+        )
         rows.append((solved, found.restarts, found.distance if solved else math.nan, duration))
     success, restarts, errors, times = np.array(rows, dtype=float).T
     error = float(np.nanmedian(errors)) if success.any() else None
@@ -169,10 +175,16 @@ def available_solvers(
     found: dict[str, Solver] = {}
     notes = []
     for name in dict.fromkeys(names or SOLVERS):
-        kinds = jacobians if issubclass(SOLVERS.get(name, FunctionParameters), IterativeParameters) else ("exact",)
+        kinds = (
+            jacobians
+            if issubclass(SOLVERS.get(name, FunctionParameters), IterativeParameters)
+            else ("exact",)
+        )
         try:
             for kind in kinds:
-                found[name if kind == "exact" else f"{name}, {kind}"] = make_solver(robot, name, jacobian=kind)
+                found[name if kind == "exact" else f"{name}, {kind}"] = make_solver(
+                    robot, name, jacobian=kind
+                )
         except NoClosedForm as error:
             if names:
                 raise
@@ -186,8 +198,15 @@ def run(parameters: SolversParameters) -> Outcome:
     robot = arm.robot
     solvers, notes = available_solvers(robot, parameters.solver, parameters.jacobian)
     title, targets, trajectory_notes = choose_trajectory(robot, parameters.scenario)
-    tracked = {} if targets is None else {name: track(robot, solver, targets) for name, solver in solvers.items()}
-    solved = {name: solve(robot, solver, parameters.samples, parameters.seed) for name, solver in solvers.items()}
+    tracked = (
+        {}
+        if targets is None
+        else {name: track(robot, solver, targets) for name, solver in solvers.items()}
+    )
+    solved = {
+        name: solve(robot, solver, parameters.samples, parameters.seed)
+        for name, solver in solvers.items()
+    }
     tables = [_pose_table(parameters.samples, solved)]
     if targets is not None:
         periods = f"{len(targets)} control periods of {1e3 * robot.period:g} ms"
@@ -197,7 +216,10 @@ def run(parameters: SolversParameters) -> Outcome:
         data={
             "arm": arm.as_data(),
             "solvers": {
-                name: {"trajectory": vars(tracked[name]) if name in tracked else None, "poses": vars(found)}
+                name: {
+                    "trajectory": vars(tracked[name]) if name in tracked else None,
+                    "poses": vars(found),
+                }
                 for name, found in solved.items()
             },
         },
@@ -215,10 +237,24 @@ def run(parameters: SolversParameters) -> Outcome:
 
 def _trajectory_table(title: str, tracked: Mapping[str, Tracked]) -> Table:
     rows = [
-        (name, *map(number, (1e3 * t.rms, math.degrees(t.angle), t.peak_speed, t.acceleration, 1e6 * t.step_time)))
+        (
+            name,
+            *map(
+                number,
+                (
+                    1e3 * t.rms,
+                    math.degrees(t.angle),
+                    t.peak_speed,
+                    t.acceleration,
+                    1e6 * t.step_time,
+                ),
+            ),
+        )
         for name, t in tracked.items()
     ]
-    return Table(title, ("solver", "RMS mm", "RMS deg", "peak rad/s", "RMS rad/s²", "µs/step"), rows)
+    return Table(
+        title, ("solver", "RMS mm", "RMS deg", "peak rad/s", "RMS rad/s²", "µs/step"), rows
+    )
 
 
 def _pose_table(samples: int, solved: Mapping[str, Solved]) -> Table:
@@ -247,7 +283,11 @@ def _plot(robot: Robot, tracked: Mapping[str, Tracked], solved: Mapping[str, Sol
         panels += [
             ("trajectory: error,\nmm RMS", [1e3 * t.rms for t in tracked.values()], True),
             ("joint acceleration,\nrad/s² RMS", [t.acceleration for t in tracked.values()], False),
-            ("peak joint speed,\nrad/s (- - limit)", [t.peak_speed for t in tracked.values()], False),
+            (
+                "peak joint speed,\nrad/s (- - limit)",
+                [t.peak_speed for t in tracked.values()],
+                False,
+            ),
         ]
 
     def draw(figure: Figure) -> None:
@@ -261,7 +301,9 @@ def _plot(robot: Robot, tracked: Mapping[str, Tracked], solved: Mapping[str, Sol
             axes.grid(False, axis="y")
             axes.set_xlabel(label)
         if tracked:
-            columns[-1].axvline(float(robot.max_velocity.min()), color=LIMIT, linestyle="--", linewidth=1.0)
+            columns[-1].axvline(
+                float(robot.max_velocity.min()), color=LIMIT, linestyle="--", linewidth=1.0
+            )
         columns[0].set_yticks(range(len(names)), names)
         columns[0].invert_yaxis()
 

@@ -21,7 +21,15 @@ from matplotlib.ticker import NullFormatter, NullLocator
 
 from simbridge.evaluation.metrics.path import contour_error
 from simbridge.experiments import KDL, TrackingParameters
-from simbridge.experiments.experiment import Outcome, Plot, Table, number, solver_colour, within, within_part
+from simbridge.experiments.experiment import (
+    Outcome,
+    Plot,
+    Table,
+    number,
+    solver_colour,
+    within,
+    within_part,
+)
 from simbridge.experiments.setup import (
     DT,
     RATE,
@@ -58,8 +66,14 @@ EXPECTED = (
         for kp, values in _FORWARD_DYNAMICS.items()
         for what, value in zip(("RMS", "largest", "corner miss"), values, strict=True)
     ),
-    *(within(f"forward-dynamics, kp 50, {what}, mm", 0.0026, 5e-5, KDL) for what in ("RMS", "largest", "corner miss")),
-    *(within(f"jacobian-transpose, kp {kp}, RMS, mm", value, 0.05, KDL) for kp, value in _TRANSPOSE.items()),
+    *(
+        within(f"forward-dynamics, kp 50, {what}, mm", 0.0026, 5e-5, KDL)
+        for what in ("RMS", "largest", "corner miss")
+    ),
+    *(
+        within(f"jacobian-transpose, kp {kp}, RMS, mm", value, 0.05, KDL)
+        for kp, value in _TRANSPOSE.items()
+    ),
 )
 """On a UR10 at 0.2 m/s."""
 
@@ -134,7 +148,10 @@ class Lap:
         """The shift in time at which the target fits the tool best, s."""
         square, delays = self.square, np.arange(0.0, _MAX_DELAY, _RESOLUTION)
         instants = square.times[square.second_lap]
-        shifted = (pose.interpolate(square.times, square.poses, instants - delay)[:, :3] for delay in delays)
+        shifted = (
+            pose.interpolate(square.times, square.poses, instants - delay)[:, :3]
+            for delay in delays
+        )
         return float(delays[np.argmin([rms(self.points - points) for points in shifted])])
 
     @property
@@ -143,7 +160,9 @@ class Lap:
         return rms(np.diff(self.joints, 2, axis=0)[self.square.second_lap] * RATE**2)
 
 
-def slow_targets(robot: Robot, true: MovingSquare, rate: float, noise: float, seed: int = 0) -> Array:
+def slow_targets(
+    robot: Robot, true: MovingSquare, rate: float, noise: float, seed: int = 0
+) -> Array:
     """The square's poses (T, 7) as measured at a low rate, Hz, held in between.
 
     The noise along each axis has this standard deviation, m; a planar arm gets none across its plane.
@@ -171,9 +190,14 @@ def sweep(
         for kp in sorted(set(gains)) if has_gain(name) else (None,):
             settings = {} if kp is None else {"dt": DT, "kp": (kp,)}
             solver = make_solver(robot, name, iterations=iterations, **settings)
-            joints = solver.track(true.poses if targets is None else targets, start_posture(robot, true.poses[0]))
+            joints = solver.track(
+                true.poses if targets is None else targets, start_posture(robot, true.poses[0])
+            )
             points = tool_path(robot, joints[second])[:, :3]
-            errors, lag = pose_errors(robot, true.poses[second], joints[second]), solver.lag(1.0 / RATE)
+            errors, lag = (
+                pose_errors(robot, true.poses[second], joints[second]),
+                solver.lag(1.0 / RATE),
+            )
             predicted = None if lag is None else true.speed * lag
             laps.append(Lap(solver.name, kp, true, joints, points, errors, predicted))
     return laps
@@ -189,17 +213,27 @@ def figures(laps: Sequence[Lap]) -> dict[str, float]:
     return {
         f"{lap.name}, {what}, mm": 1e3 * value
         for lap in laps
-        for what, value in (("RMS", lap.rms), ("largest", lap.largest), ("corner miss", lap.corner_miss))
+        for what, value in (
+            ("RMS", lap.rms),
+            ("largest", lap.largest),
+            ("corner miss", lap.corner_miss),
+        )
     }
 
 
 def run(parameters: TrackingParameters) -> Outcome:
     """The command."""
     arm = choose_arm(parameters)
-    place, names, iterations = choose_layout(arm.robot), unique_solvers(parameters.solver), parameters.iterations
+    place, names, iterations = (
+        choose_layout(arm.robot),
+        unique_solvers(parameters.solver),
+        parameters.iterations,
+    )
     square = MovingSquare.of(place, parameters.speed)
     laps = sweep(arm.robot, names, parameters.kp, square, iterations=iterations)
-    targets = slow_targets(arm.robot, square, parameters.target_rate, parameters.noise, parameters.seed)
+    targets = slow_targets(
+        arm.robot, square, parameters.target_rate, parameters.noise, parameters.seed
+    )
     swept = sweep(arm.robot, swept_solvers(names), GAINS, square, targets, iterations)
     known = is_paper_arm(arm.robot) and (iterations, parameters.speed) == (50, 0.2)
     source = f"{parameters.target_rate:g} Hz, held, {1e3 * parameters.noise:g} mm of noise"
@@ -249,14 +283,24 @@ def run(parameters: TrackingParameters) -> Outcome:
                 f"Gain sweep: targets at {source} ({SWEPT_SOLVER})",
                 ("kp", *(label.replace("\n", " ") for label, _ in _SWEPT)),
                 [
-                    (lap.solver if lap.kp is None else plain(lap.kp), *(number(value(lap)) for _, value in _SWEPT))
+                    (
+                        lap.solver if lap.kp is None else plain(lap.kp),
+                        *(number(value(lap)) for _, value in _SWEPT),
+                    )
                     for lap in swept
                     if lap.kp in _TABLED
                 ],
             ),
         ],
-        plots={"tracking.png": plot(laps), "gain_sweep.png": plot_sweep(swept, targets, parameters.noise)},
-        notes=["Predicted: speed times T rho/(1 - rho), rho = (1 - dt^2 kp / 4 m)^N.", *arm.notes, place.note],
+        plots={
+            "tracking.png": plot(laps),
+            "gain_sweep.png": plot_sweep(swept, targets, parameters.noise),
+        },
+        notes=[
+            "Predicted: speed times T rho/(1 - rho), rho = (1 - dt^2 kp / 4 m)^N.",
+            *arm.notes,
+            place.note,
+        ],
     )
 
 
@@ -266,7 +310,10 @@ def plot(laps: Sequence[Lap]) -> Plot:
     gains = sorted({lap.kp for lap in laps if lap.kp is not None})
     # Whole decades, mm.
     shown = np.clip([1e3 * lap.rms for lap in laps], _EXACT, None)
-    scale = 10.0 ** math.floor(np.log10(shown.min())), 10.0 ** math.ceil(np.log10(shown.max()) + 0.01)
+    scale = (
+        10.0 ** math.floor(np.log10(shown.min())),
+        10.0 ** math.ceil(np.log10(shown.max()) + 0.01),
+    )
 
     def draw(figure: Figure) -> None:
         panels = figure.subplots(len(names), 3, squeeze=False, width_ratios=(1.0, 1.0, 1.1))
@@ -292,7 +339,9 @@ def _paths(axes: Axes, laps: Sequence[Lap]) -> None:
         label = "no gain" if lap.kp is None else f"kp {plain(lap.kp)}"
         # The higher the gain, the stronger.
         opacity = rank / len(laps)
-        axes.plot(*1e3 * lap.points[:, :2].T, label=label, color=solver_colour(lap.solver), alpha=opacity)
+        axes.plot(
+            *1e3 * lap.points[:, :2].T, label=label, color=solver_colour(lap.solver), alpha=opacity
+        )
     axes.set(aspect="equal", xlabel="x, mm", ylabel="y, mm")
 
 
@@ -307,22 +356,35 @@ def _zoom_to_corner(axes: Axes, laps: Sequence[Lap]) -> None:
         axis.set_major_formatter(plain_numbers())
 
 
-def _gains(axes: Axes, laps: Sequence[Lap], gains: Sequence[float], scale: tuple[float, float]) -> None:
+def _gains(
+    axes: Axes, laps: Sequence[Lap], gains: Sequence[float], scale: tuple[float, float]
+) -> None:
     """The RMS with every gain; a horizontal line for a solver that has none.
 
     What is exact except for rounding has no place on a logarithmic scale: it is drawn at the bottom, with a label.
     """
     colour = solver_colour(laps[0].solver)
     swept = [(lap.kp, 1e3 * lap.rms) for lap in laps if lap.kp is not None]
-    predicted = [(lap.kp, 1e3 * lap.predicted) for lap in laps if lap.kp is not None and lap.predicted is not None]
+    predicted = [
+        (lap.kp, 1e3 * lap.predicted)
+        for lap in laps
+        if lap.kp is not None and lap.predicted is not None
+    ]
     if swept:
         axes.plot(*zip(*swept, strict=True), "o-", color=colour, markersize=5, label="measured")
     else:
         exact = 1e3 * laps[0].rms < scale[0]
-        axes.axhline(max(1e3 * laps[0].rms, scale[0]), color=colour, linewidth=4.0 if exact else None)
+        axes.axhline(
+            max(1e3 * laps[0].rms, scale[0]), color=colour, linewidth=4.0 if exact else None
+        )
         if exact:
             axes.text(
-                0.5, 0.04, f"below {as_written(scale[0])} mm", transform=axes.transAxes, ha="center", color=colour
+                0.5,
+                0.04,
+                f"below {as_written(scale[0])} mm",
+                transform=axes.transAxes,
+                ha="center",
+                color=colour,
             )
     if predicted:
         axes.plot(*zip(*predicted, strict=True), "k:", label="predicted lag")
@@ -353,14 +415,18 @@ def plot_sweep(laps: Sequence[Lap], targets: Array, noise: float) -> Plot:
         along.set(xlim=(first + 0.8, first + 1.4), ylim=shown, ylabel="x, along the edge, mm")
         along.legend(loc="upper left", ncols=2)
         middle, wide = 1e3 * true.poses[start + 1, 1], 3.5e3 * noise + 0.5
-        across.set(xlim=(first + 0.3, true.times[edge.stop] - 0.1), ylim=(middle - wide, middle + wide))
+        across.set(
+            xlim=(first + 0.3, true.times[edge.stop] - 0.1), ylim=(middle - wide, middle + wide)
+        )
         across.set(xlabel="time, s", ylabel="y, across, mm")
         _against_gain(right, laps)
 
     return Plot(9.4, 5.0, draw)
 
 
-def _edge_over_time(axes: Axes, laps: Sequence[Lap], targets: Array, edge: slice, axis: int) -> None:
+def _edge_over_time(
+    axes: Axes, laps: Sequence[Lap], targets: Array, edge: slice, axis: int
+) -> None:
     times, poses = laps[0].square.times[edge], laps[0].square.poses[edge]
     axes.plot(times, 1e3 * poses[:, axis], color=REFERENCE, linewidth=4.0, alpha=0.5, label="true")
     axes.step(times, targets, where="post", color=INK, linewidth=0.8, label="targets")
@@ -368,17 +434,29 @@ def _edge_over_time(axes: Axes, laps: Sequence[Lap], targets: Array, edge: slice
         if lap.kp in _SHOWN:
             # A setpoint holds until the next.
             setpoints = 1e3 * lap.points[: len(times), axis]
-            axes.step(times, setpoints, where="post", label=f"kp {plain(lap.kp)}", color=_SHOWN[lap.kp], linewidth=1.6)
+            axes.step(
+                times,
+                setpoints,
+                where="post",
+                label=f"kp {plain(lap.kp)}",
+                color=_SHOWN[lap.kp],
+                linewidth=1.6,
+            )
 
 
 def _against_gain(figure: SubFigure, laps: Sequence[Lap]) -> None:
-    gains, fixed = [lap.kp for lap in laps if lap.kp is not None], [lap for lap in laps if lap.kp is None]
+    gains, fixed = (
+        [lap.kp for lap in laps if lap.kp is not None],
+        [lap for lap in laps if lap.kp is None],
+    )
     panels = figure.subplots(3, 1, sharex=True)
     for axes, (label, value) in zip(panels, _SWEPT, strict=True):
         swept = [value(lap) for lap in laps if lap.kp is not None]
         axes.plot(gains, swept, "o-", color=solver_colour(SWEPT_SOLVER), markersize=4)
         for lap in fixed:
-            axes.axhline(value(lap), color=solver_colour(lap.solver), linestyle="--", label=lap.solver)
+            axes.axhline(
+                value(lap), color=solver_colour(lap.solver), linestyle="--", label=lap.solver
+            )
         axes.set(xscale="log", ylabel=label)
         axes.set_ylim(bottom=0.0)
     panels[0].set_title("smoothing  ←  kp  →  exact")

@@ -47,7 +47,9 @@ class Expander:
             yield self.spend(piece)
 
     def zstd(self, data: bytes | BinaryIO) -> bytes:
-        return b"".join(self.pieces(zstandard.ZstdDecompressor().stream_reader(data, read_across_frames=True)))
+        return b"".join(
+            self.pieces(zstandard.ZstdDecompressor().stream_reader(data, read_across_frames=True))
+        )
 
     def lz4(self, data: bytes) -> bytes:
         return b"".join(self.pieces(lz4.frame.open(io.BytesIO(data))))
@@ -66,16 +68,24 @@ class _Bounded:
         return self._file.read(min(length, self._size))
 
 
-def mcap_records(file: BinaryIO, path: Path, decode: Callable[[bytes], Any]) -> Iterator[McapRecord | Any]:
+def mcap_records(
+    file: BinaryIO, path: Path, decode: Callable[[bytes], Any]
+) -> Iterator[McapRecord | Any]:
     """The records of an MCAP file, open at its beginning, in file order, those of its chunks in their places.
 
     `decode` takes the content of each chunk; what it returns is yielded instead of the chunk's records, except None.
     Where chunks are much larger than the file it is InputFileError, where it is damaged or cut off any exception.
     """
     size, expander = os.fstat(file.fileno()).st_size, Expander(path)
-    content_of: dict[str, Callable[[bytes], bytes]] = {"": bytes, "zstd": expander.zstd, "lz4": expander.lz4}
+    content_of: dict[str, Callable[[bytes], bytes]] = {
+        "": bytes,
+        "zstd": expander.zstd,
+        "lz4": expander.lz4,
+    }
     source: Any = _Bounded(file, size)
-    for record in StreamReader(source, emit_chunks=True, validate_crcs=True, record_size_limit=size).records:
+    for record in StreamReader(
+        source, emit_chunks=True, validate_crcs=True, record_size_limit=size
+    ).records:
         if not isinstance(record, Chunk):
             yield record
             continue
@@ -86,6 +96,10 @@ def mcap_records(file: BinaryIO, path: Path, decode: Callable[[bytes], Any]) -> 
         if decoded is not None:
             yield decoded
             continue
-        inside = StreamReader(io.BytesIO(content), skip_magic=True, emit_chunks=True, record_size_limit=len(content))
+        inside = StreamReader(
+            io.BytesIO(content), skip_magic=True, emit_chunks=True, record_size_limit=len(content)
+        )
         with contextlib.suppress(EndOfFile):
-            yield from (part for part in inside.records if isinstance(part, Schema | Channel | Message))
+            yield from (
+                part for part in inside.records if isinstance(part, Schema | Channel | Message)
+            )

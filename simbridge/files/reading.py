@@ -58,7 +58,9 @@ def read_bytes(path: str | Path, largest: int) -> bytes:
 
     if len(content) > largest:
         limit = f"{largest / MIB:g} MiB"
-        raise InputFileError(path, f"it is larger than {limit}, the most that is read of such a file")
+        raise InputFileError(
+            path, f"it is larger than {limit}, the most that is read of such a file"
+        )
     return content
 
 

@@ -74,7 +74,10 @@ class ReadingProcess:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.close()
 
@@ -140,7 +143,12 @@ class ReadingProcess:
             # Ctrl-C reaches only the parent, which then ends the child.
             start_new_session=True,
             # Threads of linear algebra reserve memory that would count against the limit.
-            env={**os.environ, **lifeline_environment(), "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
+            env={
+                **os.environ,
+                **lifeline_environment(),
+                "OPENBLAS_NUM_THREADS": "1",
+                "OMP_NUM_THREADS": "1",
+            },
             bufsize=0,
         )
 
@@ -213,7 +221,9 @@ def serve(answer: Callable[[bytes], bytes]) -> None:
             write_frame(answers, reply)
 
 
-def _answer_within_limits(answer: Callable[[bytes], bytes], request: bytes, limits: Limits) -> bytes:
+def _answer_within_limits(
+    answer: Callable[[bytes], bytes], request: bytes, limits: Limits
+) -> bytes:
     try:
         content = answer(request)
     except MemoryError:

@@ -24,7 +24,13 @@ RESERVED = frozenset({"base_link", "tool0", "tcp", "universe"})
 MAX_NESTING = 32
 
 # msgspec's names of types, as they read in a message.
-_TYPE_NAMES = {"array": "a list", "object": "a table", "float": "a number", "int": "a whole number", "str": "text"}
+_TYPE_NAMES = {
+    "array": "a list",
+    "object": "a table",
+    "float": "a number",
+    "int": "a whole number",
+    "str": "text",
+}
 
 # A string (also one without its end), a comment, or a character that opens, closes, joins or
 # separates.
@@ -113,7 +119,9 @@ class TomlFile:
 
         unknown = re.fullmatch(r"Object contains unknown field `(.+)`", reason, re.DOTALL)
         if unknown:
-            known = [known_field.name for known_field in msgspec.structs.fields(_type_of(kind, field))]
+            known = [
+                known_field.name for known_field in msgspec.structs.fields(_type_of(kind, field))
+            ]
             suggestion = suggest(unknown[1], known)
             unknown_field = f"{field}.{unknown[1]}".lstrip(".")
             self.refuse(unknown_field, f"there is no such field. {suggestion}")

@@ -31,12 +31,17 @@ def writing(path: str | os.PathLike[str], advice: str = "") -> Iterator[None]:
             raise during from None
         number, reason = getattr(error, "errno", None), getattr(error, "strerror", None) or error
         if isinstance(error, FileExistsError):
-            reason, advice = "it exists already, and is never overwritten", advice or "; choose another name"
+            reason, advice = (
+                "it exists already, and is never overwritten",
+                advice or "; choose another name",
+            )
         raise OutputError(Path(path), f"{reason}{advice}", number) from None
 
 
 @contextlib.contextmanager
-def replacing(path: str | os.PathLike[str], *, overwrite: bool = True, follow_links: bool = True) -> Iterator[Path]:
+def replacing(
+    path: str | os.PathLike[str], *, overwrite: bool = True, follow_links: bool = True
+) -> Iterator[Path]:
     """Write a file or directory that replaces an earlier one in one step, when it is complete and stored.
 
     Whatever ends the writing before that (an error, Ctrl-C, a full disk) leaves the earlier one as it was.
@@ -94,7 +99,11 @@ def _exchange(new: Path, target: Path, earlier: Path, *, overwrite: bool) -> Non
 
 
 def write_file(
-    path: str | os.PathLike[str], content: bytes, *, overwrite: bool = True, follow_links: bool = True
+    path: str | os.PathLike[str],
+    content: bytes,
+    *,
+    overwrite: bool = True,
+    follow_links: bool = True,
 ) -> None:
     """Write a file as `replacing` does; the OutputError says how many bytes are missing."""
     with replacing(path, overwrite=overwrite, follow_links=follow_links) as new:
@@ -168,7 +177,9 @@ def _is_special(path: Path, *, follow_links: bool = False) -> bool:
 
 
 def _refuse_special(path: Path) -> NoReturn:
-    raise OutputError(path, "a device, FIFO or socket has this name; remove it, or choose another directory")
+    raise OutputError(
+        path, "a device, FIFO or socket has this name; remove it, or choose another directory"
+    )
 
 
 def _store(path: Path) -> None:

@@ -76,11 +76,15 @@ class Calls:
     def left(self, commands: Array) -> Array:
         """What each row measures minus what it should (T, n), rad, with these commands (K, n)."""
         share = self.share[:, None]
-        expected = (1.0 - share) * commands[self.command[self.call]] + share * commands[self.command[self.call + 1]]
+        expected = (1.0 - share) * commands[self.command[self.call]] + share * commands[
+            self.command[self.call + 1]
+        ]
         return self.seen - expected
 
 
-def find_calls(motion: TargetMotion, commands: Array, tuning: Tuning, index: Array) -> tuple[Calls, Tuning]:
+def find_calls(
+    motion: TargetMotion, commands: Array, tuning: Tuning, index: Array
+) -> tuple[Calls, Tuning]:
     """The command of each call, and the tuning refined.
 
     Args:
@@ -95,7 +99,9 @@ def find_calls(motion: TargetMotion, commands: Array, tuning: Tuning, index: Arr
     part = _busiest(motion)
     few, few_index = motion[part], index[part]
     # What the digits of recording and commands leave of exactly explained setpoints, rad.
-    bound = 10.0 * (motion.digits(1.0 / tuning.gain, tuning.lookahead) + resolution(commands)) + 1e-9
+    bound = (
+        10.0 * (motion.digits(1.0 / tuning.gain, tuning.lookahead) + resolution(commands)) + 1e-9
+    )
     best: _Fit | None = None
     for duration in _durations(few, few_index):
         usual = duration * _begin(few, few_index, duration)
@@ -114,7 +120,10 @@ def find_calls(motion: TargetMotion, commands: Array, tuning: Tuning, index: Arr
     fit = best
     law, timed = fit.calls.law, True
     rounded = round(law.duration / _ROUND) * _ROUND
-    if abs(rounded - law.duration) < max(5.0 * fit.deviation[3], 1e-9) or abs(rounded - law.duration) < 1e-8:
+    if (
+        abs(rounded - law.duration) < max(5.0 * fit.deviation[3], 1e-9)
+        or abs(rounded - law.duration) < 1e-8
+    ):
         law, timed = replace(law, duration=rounded), False
     begin = law.begin + few.times[0] - motion.times[0]
     law = replace(law, begin=_wrapped(begin, law.duration))
@@ -124,7 +133,9 @@ def find_calls(motion: TargetMotion, commands: Array, tuning: Tuning, index: Arr
     left, deviation = float(np.median(residuals)), fit.deviation[:2]
     if left > bound:
         if left > 2.0 * float(np.median(tuning.residuals)):
-            raise NotIdentified(f"no timing of calls explains the motion: {left:.2g} rad are left of the setpoints")
+            raise NotIdentified(
+                f"no timing of calls explains the motion: {left:.2g} rad are left of the setpoints"
+            )
         # Not explained to the last digit: no more certain than what two ways of finding it have in common.
         apart = np.abs(np.array([final.gain - tuning.gain, final.lookahead - tuning.lookahead]))
         deviation = np.hypot(deviation, apart)
@@ -142,20 +153,27 @@ def predict(motion: TargetMotion, calls: Calls, commands: Array) -> tuple[Array,
     """
     try:
         # Rounding may exceed what servoj accepts.
-        gain, lookahead = np.clip(calls.law.gain, *GAIN_RANGE), np.clip(calls.law.lookahead, *LOOKAHEAD_RANGE)
+        gain, lookahead = (
+            np.clip(calls.law.gain, *GAIN_RANGE),
+            np.clip(calls.law.lookahead, *LOOKAHEAD_RANGE),
+        )
         law = ServojLaw(motion.cycle, float(gain), float(lookahead))
     except InvalidParameter as error:
         raise NotIdentified(f"the law found cannot be simulated: {error}".rstrip(".")) from None
     cycles = motion.cycles
     span = np.diff(cycles)
-    starts = np.concatenate([[0], np.flatnonzero((span > _MAX_HOLE) & (span > 1.5 * np.median(span))) + 1])
+    starts = np.concatenate(
+        [[0], np.flatnonzero((span > _MAX_HOLE) & (span > 1.5 * np.median(span))) + 1]
+    )
     errors = np.zeros_like(motion.q)
     for first, end in zip(starts, [*starts[1:], len(motion)], strict=True):
         count = int(cycles[end - 1] - cycles[first])
         if not count:
             continue
         call = int(calls.call[first])
-        begin = calls.law.begin + call * calls.law.duration - (motion.times[first] - motion.times[0])
+        begin = (
+            calls.law.begin + call * calls.law.duration - (motion.times[first] - motion.times[0])
+        )
         taken = commands[calls.command[call + 1 : int(calls.call[end - 1]) + 2]]
         followed = law.follow(
             taken,
@@ -196,7 +214,9 @@ class _Fit:
     residuals: Array
 
 
-def _fitted(motion: TargetMotion, commands: Array, index: Array, law: Law, *, rounds: int, timed: bool) -> _Fit:
+def _fitted(
+    motion: TargetMotion, commands: Array, index: Array, law: Law, *, rounds: int, timed: bool
+) -> _Fit:
     """Decode and fit in turns; `timed` fits the duration of calls, too."""
     moving = np.flatnonzero(motion.moving)
     calls = _decoded(motion, law, commands, index)
@@ -210,7 +230,9 @@ def _fitted(motion: TargetMotion, commands: Array, index: Array, law: Law, *, ro
     return _Fit(calls, cost, deviation, residuals)
 
 
-def _improved(motion: TargetMotion, calls: Calls, commands: Array, rows: Counts, timed: bool) -> tuple[Law, Array]:
+def _improved(
+    motion: TargetMotion, calls: Calls, commands: Array, rows: Counts, timed: bool
+) -> tuple[Law, Array]:
     """One step of Gauss and Newton with Cauchy weights, and one standard deviation of what it fits (4,)."""
     law = calls.law
 
@@ -233,7 +255,9 @@ def _improved(motion: TargetMotion, calls: Calls, commands: Array, rows: Counts,
     normal = slopes.T @ (weights[:, None] * slopes)
     # Each column by its own size: they differ by many powers of ten.
     size = np.sqrt(np.maximum(np.diag(normal), 1e-300))
-    inverse = np.linalg.pinv(normal / np.outer(size, size), rcond=1e-12, hermitian=True) / np.outer(size, size)
+    inverse = np.linalg.pinv(normal / np.outer(size, size), rcond=1e-12, hermitian=True) / np.outer(
+        size, size
+    )
     step = -inverse @ (slopes.T @ (weights * here.ravel()))
     # Residuals of neighbouring rows are not independent: the spread of what blocks of them ask for (sandwich).
     pulls = slopes * (weights * (here.ravel() + slopes @ step))[:, None]
@@ -241,7 +265,9 @@ def _improved(motion: TargetMotion, calls: Calls, commands: Array, rows: Counts,
     spread = inverse @ (blocks.T @ blocks) @ inverse
     units = np.array([law.gain * _STEPS[0], law.lookahead * _STEPS[1], *_STEPS[2:]])[: len(step)]
     # Within the range in which the formulas are about linear.
-    bound = np.array([0.1 * law.gain, 0.1 * law.lookahead, 0.25 * motion.cycle, 1e-3 * law.duration])[: len(step)]
+    bound = np.array(
+        [0.1 * law.gain, 0.1 * law.lookahead, 0.25 * motion.cycle, 1e-3 * law.duration]
+    )[: len(step)]
     change = np.clip(step * units, -bound, bound)
     deviation = np.zeros(4)
     deviation[: len(step)] = np.sqrt(np.diag(spread)) * units
@@ -270,12 +296,16 @@ def _durations(motion: TargetMotion, index: Array) -> list[float]:
     usual = apart * float(np.median(np.diff(motion.times)))
     pairs = moving[apart:] & moving[:-apart] & (span < 1.5 * usual) & (advance > 0.0)
     if pairs.sum() < 20:
-        raise NotIdentified("the setpoints do not advance along the commands, or not for long enough")
+        raise NotIdentified(
+            "the setpoints do not advance along the commands, or not for long enough"
+        )
     rate = float(np.median(advance[pairs] / span[pairs]))
     time, at = (motion.times - motion.times[0])[moving], index[moving]
     tried = np.arange(0.6 * rate, 1.7 * rate, 0.2 / time[-1])
     agreement = np.array([abs(np.exp(2j * np.pi * (at - one * time)).mean()) for one in tried])
-    peaks = np.flatnonzero((agreement[1:-1] >= agreement[:-2]) & (agreement[1:-1] >= agreement[2:])) + 1
+    peaks = (
+        np.flatnonzero((agreement[1:-1] >= agreement[:-2]) & (agreement[1:-1] >= agreement[2:])) + 1
+    )
     # Rows at multiples of the cycle agree with several rates; the mean one is not far off.
     worth = agreement[peaks] - np.abs(np.log(tried[peaks] / rate))
     likely = peaks[np.argsort(-worth)[:_CANDIDATES]]
@@ -330,7 +360,9 @@ def _decoded(motion: TargetMotion, law: Law, commands: Array, index: Array) -> C
 def _candidates(call: Counts, index: Array, last: int) -> tuple[Counts, Counts]:
     """The lowest and highest index of a command that each call may have taken, the one before the first included."""
     # A path may come back to where it was; the commands do not.
-    index = np.median(np.lib.stride_tricks.sliding_window_view(np.pad(index, 2, mode="edge"), 5), axis=1)
+    index = np.median(
+        np.lib.stride_tricks.sliding_window_view(np.pad(index, 2, mode="edge"), 5), axis=1
+    )
     low, high = (np.full(int(call[-1]) + 2, sign * np.inf) for sign in (1.0, -1.0))
     for shift in (0, 1):
         np.minimum.at(low, call + shift, np.floor(index))
@@ -344,7 +376,14 @@ def _candidates(call: Counts, index: Array, last: int) -> tuple[Counts, Counts]:
 
 
 def _search(
-    commands: Array, seen: Array, share: Array, first: Counts, low: Counts, high: Counts, width: int, command: Counts
+    commands: Array,
+    seen: Array,
+    share: Array,
+    first: Counts,
+    low: Counts,
+    high: Counts,
+    width: int,
+    command: Counts,
 ) -> None:
     """Viterbi over the calls; `command` (M,) is the result."""
     calls = len(low)
@@ -368,7 +407,9 @@ def _search(
                 for row in range(begin, end):
                     square = 0.0
                     for i in range(joints):
-                        at = commands[previous, i] + share[row] * (commands[current, i] - commands[previous, i])
+                        at = commands[previous, i] + share[row] * (
+                            commands[current, i] - commands[previous, i]
+                        )
                         square += (seen[row, i] - at) ** 2
                     total += np.log(1.0 + square / _SCALE**2)
                 if total < cost[m, j]:

@@ -56,7 +56,9 @@ class Samples:
         """Columns; raises `NotIdentified` where one was not recorded."""
         missing = [name for name in names if name not in self.columns]
         if missing:
-            raise NotIdentified(f"{listed(missing)} {'was' if len(missing) == 1 else 'were'} not recorded")
+            raise NotIdentified(
+                f"{listed(missing)} {'was' if len(missing) == 1 else 'were'} not recorded"
+            )
         return [self.columns[name] for name in names]
 
     def check_joints(self, robot: Robot | None) -> None:
@@ -71,11 +73,15 @@ class Samples:
                 continue
             if robot is not None and q.shape[1] != robot.n:
                 joints = f"{counted(q.shape[1], 'joint')}, but the {robot.title or robot.name} has {robot.n}"
-                raise UnusableSamples(what, f"it is of an arm with {joints}; name the robot that it is of.")
+                raise UnusableSamples(
+                    what, f"it is of an arm with {joints}; name the robot that it is of."
+                )
             # The last joint of some arms turns without end.
             if q.shape[1] > 1 and (largest := float(np.abs(q[:, :-1]).max(initial=0.0))) > _LARGEST:
                 reason = f"joint positions reach {largest:.4g}, more than a full turn in radians: they are in degrees"
-                raise UnusableSamples(f"joint positions of the {what}", f"{reason}; give them in radians.")
+                raise UnusableSamples(
+                    f"joint positions of the {what}", f"{reason}; give them in radians."
+                )
 
 
 def of_recording(path: str | Path) -> Samples:
@@ -204,9 +210,15 @@ def write_plant(path: str | Path, found: Identification, recording: str) -> None
     """
     servoj = found["servoj"]
     if servoj is None:
-        raise OutputError(path, f"servoj's tuning was not identified: {found['not_identified']['servoj']}")
+        raise OutputError(
+            path, f"servoj's tuning was not identified: {found['not_identified']['servoj']}"
+        )
     tables: dict[str, Any] = {
-        "servoj": {"gain": servoj["gain"], "lookahead_s": servoj["lookahead_s"], "phase_s": servoj["phase_s"] or 0.0}
+        "servoj": {
+            "gain": servoj["gain"],
+            "lookahead_s": servoj["lookahead_s"],
+            "phase_s": servoj["phase_s"] or 0.0,
+        }
     }
     uncertainty: dict[str, Any] = {**servoj["uncertainty"]}
     if (joints := found["joint_servo"]) is not None:
@@ -216,7 +228,10 @@ def write_plant(path: str | Path, found: Identification, recording: str) -> None
         tables["payload"] = {"mass_kg": payload["value"]}
         uncertainty["mass_kg"] = payload["uncertainty"]
     if (friction := found["friction"]) is not None:
-        values = {"coulomb_a": friction["coulomb_a"], "viscous_a_s_per_rad": friction["viscous_a_s_per_rad"]}
+        values = {
+            "coulomb_a": friction["coulomb_a"],
+            "viscous_a_s_per_rad": friction["viscous_a_s_per_rad"],
+        }
         tables["friction"] = {name: _numbers(row) for name, row in values.items()}
         uncertainty |= {name: _numbers(row) for name, row in friction["uncertainty"].items()}
     tables["uncertainty"] = uncertainty

@@ -82,7 +82,10 @@ def _delay(velocity: Array, behind: Array) -> tuple[float, float]:
     """The delay (s) that explains by how much joints are behind (rad), and one standard deviation."""
     lag = _robust_ratio(velocity, behind)
     blocks = [part for part in np.array_split(np.arange(len(velocity)), _LAG_BLOCKS) if len(part)]
-    others = [_robust_ratio(np.delete(velocity, part, axis=0), np.delete(behind, part, axis=0), lag) for part in blocks]
+    others = [
+        _robust_ratio(np.delete(velocity, part, axis=0), np.delete(behind, part, axis=0), lag)
+        for part in blocks
+    ]
     return lag, float(np.sqrt(jackknife(others)))
 
 
@@ -91,7 +94,10 @@ def _robust_ratio(velocity: Array, behind: Array, start: float | None = None) ->
     weights = np.ones_like(behind) if start is None else _weights(behind - start * velocity)
     lag = np.inf
     for _ in range(_LAG_ROUNDS):
-        before, lag = lag, float((weights * velocity * behind).sum() / max((weights * velocity**2).sum(), 1e-30))
+        before, lag = (
+            lag,
+            float((weights * velocity * behind).sum() / max((weights * velocity**2).sum(), 1e-30)),
+        )
         if abs(lag - before) < _CONVERGED:
             break
         weights = _weights(behind - lag * velocity)
@@ -135,7 +141,9 @@ def fit_payload(
 def moment_misfit(robot: Robot, q: Array, qd: Array, qdd: Array, moment: Array) -> float:
     """What the model of an arm, upright, with the payload that fits best leaves of target_moment, RMS, N m."""
     down = np.array([0.0, 0.0, -1.0])
-    return min(_misfit(model, *_some(_COMPARED, q, qd, qdd, moment))[0] for model in _models(robot, down))
+    return min(
+        _misfit(model, *_some(_COMPARED, q, qd, qdd, moment))[0] for model in _models(robot, down)
+    )
 
 
 def _some(most: int, *columns: Array) -> list[Array]:
@@ -159,13 +167,20 @@ def _torques(model: pin.Model, q: Array, qd: Array, qdd: Array) -> tuple[Array, 
     """
     data, n = model.createData(), q.shape[1]
     arm = np.array([pin.rnea(model, data, *sample) for sample in zip(q, qd, qdd, strict=True)])
-    last = np.array([pin.computeJointTorqueRegressor(model, data, *s)[:, -10:] for s in zip(q, qd, qdd, strict=True)])
+    last = np.array(
+        [
+            pin.computeJointTorqueRegressor(model, data, *s)[:, -10:]
+            for s in zip(q, qd, qdd, strict=True)
+        ]
+    )
     rotors = np.zeros((len(q), n, n))
     rotors[:, np.arange(n), np.arange(n)] = qdd
     return arm, np.concatenate([last[:, :, :4], rotors], axis=2), last[:, :, 4:]
 
 
-def _misfit(model: pin.Model, q: Array, qd: Array, qdd: Array, moment: Array) -> tuple[float, float, float]:
+def _misfit(
+    model: pin.Model, q: Array, qd: Array, qdd: Array, moment: Array
+) -> tuple[float, float, float]:
     """What the model with the best payload leaves, RMS, N m; its mass (nan where others fit as well) and its standard
     deviation, kg."""
     arm, columns, inertias = _torques(model, q, qd, qdd)
@@ -192,10 +207,14 @@ def _solved(normal: Array, right: Array) -> tuple[Array, bool]:
     values, directions = np.linalg.eigh(normal / np.outer(size, size))
     kept = values > 1e-11 * values[-1]
     inverse = (directions[:, kept] / values[kept]) @ directions[:, kept].T
-    return inverse @ (right / size) / size, bool(np.abs(directions[0, ~kept]).max(initial=0.0) < 1e-3)
+    return inverse @ (right / size) / size, bool(
+        np.abs(directions[0, ~kept]).max(initial=0.0) < 1e-3
+    )
 
 
-def gravity_direction(robot: Robot, q: Array, still: Array, accelerometer: Array | None) -> Array | None:
+def gravity_direction(
+    robot: Robot, q: Array, still: Array, accelerometer: Array | None
+) -> Array | None:
     """The direction of gravity (3,) in base_link; None: upright, or not known.
 
     It is what actual_tool_accelerometer (T, 3), m/s^2, which is -R^T g in the flange's frame, feels in the rows (T,) in
@@ -204,7 +223,9 @@ def gravity_direction(robot: Robot, q: Array, still: Array, accelerometer: Array
     if accelerometer is None or still.sum() < 10:
         return None
     flange = tool_poses(
-        np.array([*(j.placement.homogeneous for j in robot.joints), robot.tool0.homogeneous]), robot.prismatic, q[still]
+        np.array([*(j.placement.homogeneous for j in robot.joints), robot.tool0.homogeneous]),
+        robot.prismatic,
+        q[still],
     )
     felt = -np.mean(pose.rotate(flange[:, 3:], accelerometer[still]), axis=0)
     size = float(np.linalg.norm(felt))
@@ -240,22 +261,33 @@ def fit_friction(velocity: Array, moment: Array, current: Array) -> FrictionResu
         left = float(np.mean((right - matrix @ found) ** 2))
         # Where all blocks agree, from what is left.
         blocks = np.array_split(np.arange(len(right)), _BLOCKS)
-        others = jackknife([_robust(np.delete(matrix, b, axis=0), np.delete(right, b)) for b in blocks])
+        others = jackknife(
+            [_robust(np.delete(matrix, b, axis=0), np.delete(right, b)) for b in blocks]
+        )
         formal = left * np.diag(np.linalg.pinv(matrix.T @ matrix, rcond=1e-18, hermitian=True))
         terms = _TWO_TERMS * abs(found[1]) * np.array([1.0, 1.0 / np.ptp(speed[slides])])
         deviation = np.sqrt(np.maximum(others, formal)[1:] + terms**2)
-        if left > (1.0 - _EXPLAINED) * np.mean(right**2) or (found[1:] < -_NEGATIVE * deviation - _ROUNDED).any():
+        if (
+            left > (1.0 - _EXPLAINED) * np.mean(right**2)
+            or (found[1:] < -_NEGATIVE * deviation - _ROUNDED).any()
+        ):
             unexplained = True
             continue
-        bounds = [part[0] + part[1] * abs(f) for part, f in zip((_COULOMB, _VISCOUS), found[1:], strict=True)]
+        bounds = [
+            part[0] + part[1] * abs(f)
+            for part, f in zip((_COULOMB, _VISCOUS), found[1:], strict=True)
+        ]
         if (deviation < bounds).all():
             values[:, j], deviations[:, j] = found[1:], deviation
     if np.isnan(values).all():
         if unexplained:
             raise NotIdentified("the current is not what torque and friction ask for")
-        raise NotIdentified("no joint moves at enough different speeds to tell Coulomb from viscous friction")
+        raise NotIdentified(
+            "no joint moves at enough different speeds to tell Coulomb from viscous friction"
+        )
     coulomb_a, viscous_a, *uncertain = (
-        [None if np.isnan(value) else float(value) for value in row] for row in (*values, *deviations)
+        [None if np.isnan(value) else float(value) for value in row]
+        for row in (*values, *deviations)
     )
     return {
         "coulomb_a": coulomb_a,

@@ -79,7 +79,9 @@ def fit_to_held_commands(motion: TargetMotion) -> Tuning:
     if not found:
         if not motion.moving.any():
             raise NotIdentified("the arm does not move")
-        raise NotIdentified("no command was held while the arm moved, which is needed without the commands")
+        raise NotIdentified(
+            "no command was held while the arm moved, which is needed without the commands"
+        )
     # The best windows show how exact the file is; in others the setpoint may still have crept.
     exact = np.array(scales) < 3.0 * min(scales) + 1e-13
     middle = np.median(np.array(tunings)[exact], axis=0)
@@ -96,7 +98,9 @@ def _confirmed(motion: TargetMotion, tuning: Tuning, times: Array) -> Tuning:
     spans, held, obeying = [], [], []
     for rows in np.split(used, np.flatnonzero(np.diff(used) > 4) + 1):
         # The setpoint that most others are near to.
-        near = [(np.linalg.norm(setpoints[rows] - one, axis=1) < bound).sum() for one in setpoints[rows]]
+        near = [
+            (np.linalg.norm(setpoints[rows] - one, axis=1) < bound).sum() for one in setpoints[rows]
+        ]
         command = setpoints[rows[int(np.argmax(near))]]
         still = rows[np.linalg.norm(setpoints[rows] - command, axis=1) < bound]
         if len(still) > 2:
@@ -110,7 +114,9 @@ def _confirmed(motion: TargetMotion, tuning: Tuning, times: Array) -> Tuning:
             return confirmed
         if np.mean(np.concatenate(obeying)) > _OBEYING:
             return tuning
-    raise NotIdentified("commands were held while the arm moved, but too many cycles were split by the ends of calls")
+    raise NotIdentified(
+        "commands were held while the arm moved, but too many cycles were split by the ends of calls"
+    )
 
 
 def _windows(motion: TargetMotion, size: int) -> Counts:
@@ -138,7 +144,9 @@ def _constant(
     for _ in range(rounds):
         share = weights / weights.sum(axis=1, keepdims=True)
         right, x, y = (z - np.einsum("wr,wrj->wj", share, z)[:, None] for z in (-q, a, v))
-        xx, xy, yy = (np.einsum("wr,wrj,wrj->w", weights, m, n) for m, n in ((x, x), (x, y), (y, y)))
+        xx, xy, yy = (
+            np.einsum("wr,wrj,wrj->w", weights, m, n) for m, n in ((x, x), (x, y), (y, y))
+        )
         xr, yr = (np.einsum("wr,wrj,wrj->w", weights, m, right) for m in (x, y))
         determinant = xx * yy - xy * xy
         solvable = determinant > 1e-9 * xx * yy
@@ -149,7 +157,10 @@ def _constant(
         scale = np.maximum(np.percentile(left, 30.0, axis=1), 1e-15)
         weights = cauchy(left, scale[:, None])
     scale = np.maximum(np.median(left, axis=1), 1e-15)
-    low, high = np.array([1.0 / GAIN_RANGE[1], LOOKAHEAD_RANGE[0]]), np.array([1.0 / GAIN_RANGE[0], LOOKAHEAD_RANGE[1]])
+    low, high = (
+        np.array([1.0 / GAIN_RANGE[1], LOOKAHEAD_RANGE[0]]),
+        np.array([1.0 / GAIN_RANGE[0], LOOKAHEAD_RANGE[1]]),
+    )
     accepted = ((found > 0.95 * low) & (found < 1.05 * high)).all(axis=1)
     # How far the arm moves in the rows that count: those that do not may be the only ones in which it does.
     moved = np.sqrt(np.einsum("wr,wrj,wrj->w", weights, right, right) / weights.sum(axis=1))
@@ -208,14 +219,18 @@ def _reweighted(
         basis = np.ones_like(time)
         for _ in range(1 + creeping):
             size = np.bincount(group, weights * basis**2)
-            share = np.stack([np.bincount(group, weights * basis * column) / size for column in z.T], axis=1)
+            share = np.stack(
+                [np.bincount(group, weights * basis * column) / size for column in z.T], axis=1
+            )
             z = z - basis[:, None] * share[group]
             basis = time - (np.bincount(group, weights * time) / np.bincount(group, weights))[group]
         return z
 
     for _ in range(_ROUNDS):
         right, x, y = free(-rows.q_before), free(rows.qdd), free(rows.qd_before)
-        products = np.stack([(m * n).sum(axis=1) for m, n in ((x, x), (x, y), (y, y), (x, right), (y, right))])
+        products = np.stack(
+            [(m * n).sum(axis=1) for m, n in ((x, x), (x, y), (y, y), (x, right), (y, right))]
+        )
         pair = solved_pair(*(products @ weights))
         distance = np.linalg.norm(right - pair[0] * x - pair[1] * y, axis=1)
         weights = _exact(distance)
@@ -227,7 +242,9 @@ def _seen_split(motion: TargetMotion) -> Flags:
 
     None, where the file is not exact enough or no row follows in the next cycle.
     """
-    one = np.concatenate([[False], np.abs(np.diff(motion.times) - motion.cycle) < 0.1 * motion.cycle])
+    one = np.concatenate(
+        [[False], np.abs(np.diff(motion.times) - motion.cycle) < 0.1 * motion.cycle]
+    )
     off = np.zeros(len(motion))
     off[1:] = np.abs(np.diff(motion.q, axis=0) - motion.cycle * motion.qd[1:]).max(axis=1)
     share = off / np.maximum(motion.cycle**2 * np.abs(motion.qdd).max(axis=1), 1e-12)
@@ -237,7 +254,9 @@ def _seen_split(motion: TargetMotion) -> Flags:
     return known & (share > _VISIBLE)
 
 
-def _unsplit(motion: TargetMotion, tuning: Tuning, spans: Sequence[slice], held: Sequence[Array]) -> Tuning | None:
+def _unsplit(
+    motion: TargetMotion, tuning: Tuning, spans: Sequence[slice], held: Sequence[Array]
+) -> Tuning | None:
     """The tuning, confirmed or corrected by how rows follow one another; None where they do not tell.
 
     It was found as if cycles were whole, from spans of rows in which one command (n,), rad, was held each.
@@ -245,8 +264,13 @@ def _unsplit(motion: TargetMotion, tuning: Tuning, spans: Sequence[slice], held:
     units = float(np.sqrt(tuning.gain))
     rough = min(max(_ALIKE * float(np.median(tuning.residuals)), _EXACT_STEP), _ROUGH_STEP)
     # In units in which both are about equal.
-    states = [np.stack([motion.q[s] - c, motion.qd[s] / units], axis=2) for s, c in zip(spans, held, strict=True)]
-    cycles = [np.round((motion.times[s] - motion.times[0]) / motion.cycle).astype(int) for s in spans]
+    states = [
+        np.stack([motion.q[s] - c, motion.qd[s] / units], axis=2)
+        for s, c in zip(spans, held, strict=True)
+    ]
+    cycles = [
+        np.round((motion.times[s] - motion.times[0]) / motion.cycle).astype(int) for s in spans
+    ]
     for apart in range(1, _LONGEST + 1):
         # Rows so many cycles apart are all related alike if that is a multiple of a call, and if they begin alike.
         pairs = [
@@ -273,7 +297,8 @@ def _unsplit(motion: TargetMotion, tuning: Tuning, spans: Sequence[slice], held:
             for period in (p for p in range(1, apart + 1) if apart % p == 0)
             for first in range(period)
             for share in (0.2, 0.5, 0.8)
-            if (found := _matched(matrix, tuning, motion.cycle, apart, period, first, share, units)) is not None
+            if (found := _matched(matrix, tuning, motion.cycle, apart, period, first, share, units))
+            is not None
             and found[0] < bound
         ]
         if corrected:
@@ -302,11 +327,19 @@ def _transition(before: Array, after: Array) -> tuple[Array, float]:
         matrix = np.linalg.lstsq(before * root, after * root, rcond=None)[0].T
         left = np.linalg.norm(after - before @ matrix.T, axis=1)
         weights = cauchy(left, max(float(np.median(left)), 1e-15))
-    return matrix, float(np.median(left) / max(float(np.median(np.linalg.norm(before, axis=1))), 1e-15))
+    return matrix, float(
+        np.median(left) / max(float(np.median(np.linalg.norm(before, axis=1))), 1e-15)
+    )
 
 
 def _product(
-    gain: float, lookahead: float, cycle: float, count: int, split: Counts | None, second: float, units: float
+    gain: float,
+    lookahead: float,
+    cycle: float,
+    count: int,
+    split: Counts | None,
+    second: float,
+    units: float,
 ) -> Array:
     """The matrix of `count` cycles; those in `split` are two steps, of which the last lasts `second` s."""
 
@@ -323,7 +356,14 @@ def _product(
 
 
 def _matched(
-    matrix: Array, tuning: Tuning, cycle: float, count: int, period: int, first: int, share: float, units: float
+    matrix: Array,
+    tuning: Tuning,
+    cycle: float,
+    count: int,
+    period: int,
+    first: int,
+    share: float,
+    units: float,
 ) -> tuple[float, Tuning] | None:
     """The tuning with which split cycles give the matrix (Gauss-Newton), and how far they miss it.
 
@@ -339,7 +379,9 @@ def _matched(
 
     for _ in range(25):
         now = product(*values)
-        slopes = np.stack([(product(*(values + step)) - now).ravel() for step in np.diag(steps)], axis=1)
+        slopes = np.stack(
+            [(product(*(values + step)) - now).ravel() for step in np.diag(steps)], axis=1
+        )
         change = np.linalg.lstsq(slopes, (matrix - now).ravel(), rcond=1e-10)[0] * steps
         values = values + np.clip(change, -limit, limit)
         if not 0.01 * cycle < values[2] < 0.99 * cycle or values[:2].min() <= 0.0:

@@ -28,7 +28,12 @@ from simbridge.identification.dynamics import (
     moment_misfit,
 )
 from simbridge.identification.held import fit_to_held_commands
-from simbridge.identification.kinematics import OTHER_ARM, OtherArm, fit_kinematics, nominal_residual
+from simbridge.identification.kinematics import (
+    OTHER_ARM,
+    OtherArm,
+    fit_kinematics,
+    nominal_residual,
+)
 from simbridge.identification.servoj import NotIdentified, TargetMotion, Tuning, along, fit_to_path
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
@@ -49,7 +54,11 @@ _STRETCH = 25
 
 
 def identify(
-    samples: Samples, *, robot: Robot | None, others: Sequence[Robot] = (), given_kinematics: bool = False
+    samples: Samples,
+    *,
+    robot: Robot | None,
+    others: Sequence[Robot] = (),
+    given_kinematics: bool = False,
 ) -> Identification:
     """Everything that a recording can show.
 
@@ -86,7 +95,9 @@ def identify(
     if servoj is None:
         reasons.setdefault("prediction", "it needs the tuning of servoj")
     joint_servo = attempt("joint_servo", lambda: _joint_servo(samples, motion, missing))
-    kinematics = attempt("kinematics", lambda: _kinematics(samples, chosen, others, given_kinematics, reasons))
+    kinematics = attempt(
+        "kinematics", lambda: _kinematics(samples, chosen, others, given_kinematics, reasons)
+    )
     checked = kinematics is not None
     payload = attempt("payload_kg", lambda: _payload(samples, chosen, others, checked, reasons))
     friction = attempt("friction", lambda: _friction(samples, missing))
@@ -136,24 +147,36 @@ def _motion(samples: Samples, robot: Robot | None) -> TargetMotion:
             samples.need("target_qd", "target_qdd")
         steps = np.diff(q, axis=0) / np.diff(times)[:, None]
         velocity = np.concatenate([steps[:1], steps])
-        acceleration = np.concatenate([np.zeros_like(q[:1]), np.diff(velocity, axis=0) / np.diff(times)[:, None]])
-        times, q, velocity, acceleration = (column[2:] for column in (times, q, velocity, acceleration))
+        acceleration = np.concatenate(
+            [np.zeros_like(q[:1]), np.diff(velocity, axis=0) / np.diff(times)[:, None]]
+        )
+        times, q, velocity, acceleration = (
+            column[2:] for column in (times, q, velocity, acceleration)
+        )
     motion = TargetMotion(times, q, velocity, acceleration, cycle)
     moving = motion.moving
     if moving.sum() < 10:
         raise NotIdentified("the arm does not move")
     if not acceleration[moving].any():
-        raise NotIdentified("target_qdd is zero while the arm moves: it was led by hand (freedrive), not by servoj")
+        raise NotIdentified(
+            "target_qdd is zero while the arm moves: it was led by hand (freedrive), not by servoj"
+        )
     span = np.diff(times)
     near = moving[1:] & moving[:-1] & (span < 1.5 * np.median(span))
     step = np.diff(q, axis=0)[near]
     off = step - (0.5 * (velocity[1:] + velocity[:-1]) * span[:, None])[near]
-    if np.median(np.linalg.norm(off, axis=1)) > _INCONSISTENT * np.median(np.linalg.norm(step, axis=1)):
-        raise NotIdentified("target_qd is not the rate of target_q: the recording is noise, or in other units")
+    if np.median(np.linalg.norm(off, axis=1)) > _INCONSISTENT * np.median(
+        np.linalg.norm(step, axis=1)
+    ):
+        raise NotIdentified(
+            "target_qd is not the rate of target_q: the recording is noise, or in other units"
+        )
     return motion
 
 
-def _cycle(times: Array, velocity: Array | None, acceleration: Array | None, robot: Robot | None) -> float:
+def _cycle(
+    times: Array, velocity: Array | None, acceleration: Array | None, robot: Robot | None
+) -> float:
     """The controller's cycle, s: 2 ms, or 8 ms of a CB3, whose velocity then changes by 8 ms of acceleration a row."""
     span = np.diff(times)
     if span.min() < 0.0079:
@@ -161,7 +184,11 @@ def _cycle(times: Array, velocity: Array | None, acceleration: Array | None, rob
     if velocity is not None and acceleration is not None:
         # Where the acceleration changes: with a constant one it holds for any cycle.
         jerk = np.abs(np.diff(acceleration, axis=0)).max(axis=1)
-        rows = (np.abs(span - CB3) < 1e-4) & (jerk > 1e-2 * np.abs(acceleration[1:]).max(axis=1)) & (jerk > 1e-6)
+        rows = (
+            (np.abs(span - CB3) < 1e-4)
+            & (jerk > 1e-2 * np.abs(acceleration[1:]).max(axis=1))
+            & (jerk > 1e-6)
+        )
         if rows.sum() > 10:
             change = np.diff(velocity, axis=0)[rows]
             off = float(np.median(np.linalg.norm(change - CB3 * acceleration[1:][rows], axis=1)))
@@ -187,7 +214,9 @@ def _servoj(
         # Split cycles and skipped commands may mislead the path; but it may be all there is.
         for by_path in (False, True) if held is not None else (True,):
             try:
-                fit = _with_commands(motion, commands.astype(np.float32).astype(float), held, by_path)
+                fit = _with_commands(
+                    motion, commands.astype(np.float32).astype(float), held, by_path
+                )
                 break
             except NotIdentified as reason:
                 failed.append(missing := str(reason))
@@ -209,7 +238,9 @@ def _servoj(
     servoj, size = _servoj_result(refined, phase, float(calls.law.duration)), np.abs(errors)
     left = float(np.sqrt(np.mean(size**2)))
     span = float(np.median(np.diff(obeying.times)))
-    if span > 1.01 * calls.law.duration and left > max(_UNSEEN, 10.0 * servoj["residual_rad"]["p99"]):
+    if span > 1.01 * calls.law.duration and left > max(
+        _UNSEEN, 10.0 * servoj["residual_rad"]["p99"]
+    ):
         reasons["prediction"] = (
             f"rows are {1e3 * span:.3g} ms apart and calls last {1e3 * calls.law.duration:.3g} ms: which commands the "
             f"calls between rows took is not recorded (with the likeliest ones it is off by {left:.1e} rad)"
@@ -244,13 +275,17 @@ def _agreeing(one: Tuning, other: Tuning) -> Tuning:
         NotIdentified: They differ by more than their uncertainty.
     """
     apart = np.abs([one.gain - other.gain, one.lookahead - other.lookahead])
-    allowed = 10.0 * np.hypot(one.deviation, other.deviation) + 1e-4 * np.array([one.gain, one.lookahead])
+    allowed = 10.0 * np.hypot(one.deviation, other.deviation) + 1e-4 * np.array(
+        [one.gain, one.lookahead]
+    )
     if (apart > allowed).any():
         raise NotIdentified(
             f"the commands lead to a gain of {other.gain:.6g}, moments in which one was held to {one.gain:.6g}: too "
             "many calls were not recorded"
         )
-    return replace(other, deviation=np.hypot(other.deviation, np.maximum(apart - one.deviation, 0.0)))
+    return replace(
+        other, deviation=np.hypot(other.deviation, np.maximum(apart - one.deviation, 0.0))
+    )
 
 
 def _obeying(motion: TargetMotion, off: Array, tuning: Tuning) -> slice:
@@ -271,13 +306,18 @@ def _obeying(motion: TargetMotion, off: Array, tuning: Tuning) -> slice:
     return slice(int(first), int(last))
 
 
-def _servoj_result(tuning: Tuning, phase: float | None = None, call: float | None = None) -> ServojResult:
+def _servoj_result(
+    tuning: Tuning, phase: float | None = None, call: float | None = None
+) -> ServojResult:
     return {
         "gain": float(tuning.gain),
         "lookahead_s": float(tuning.lookahead),
         "phase_s": phase,
         "call_s": call,
-        "uncertainty": {"gain": float(tuning.deviation[0]), "lookahead_s": float(tuning.deviation[1])},
+        "uncertainty": {
+            "gain": float(tuning.deviation[0]),
+            "lookahead_s": float(tuning.deviation[1]),
+        },
         "residual_rad": {
             "median": float(np.median(tuning.residuals)),
             "p99": float(np.percentile(tuning.residuals, 99.0)),
@@ -285,7 +325,9 @@ def _servoj_result(tuning: Tuning, phase: float | None = None, call: float | Non
     }
 
 
-def _joint_servo(samples: Samples, motion: TargetMotion | None, missing: str | None) -> JointServoResult:
+def _joint_servo(
+    samples: Samples, motion: TargetMotion | None, missing: str | None
+) -> JointServoResult:
     target, actual = samples.need("target_q", "actual_q")
     if motion is None:
         raise NotIdentified(missing or "")
@@ -302,13 +344,23 @@ def _friction(samples: Samples, missing: str | None) -> FrictionResult:
     # The controller's own current has its friction without noise; the measured one has the arm's.
     current = columns.get("target_current", columns.get("actual_current"))
     if velocity is None or current is None:
-        samples.need(*(name for name, there in (("target_qd", velocity), ("target_current", current)) if there is None))
+        samples.need(
+            *(
+                name
+                for name, there in (("target_qd", velocity), ("target_current", current))
+                if there is None
+            )
+        )
     assert velocity is not None and current is not None
     return fit_friction(velocity, moment, current)
 
 
 def _kinematics(
-    samples: Samples, robot: Robot | None, others: Sequence[Robot], given: bool, reasons: dict[str, str]
+    samples: Samples,
+    robot: Robot | None,
+    others: Sequence[Robot],
+    given: bool,
+    reasons: dict[str, str],
 ) -> KinematicsResult:
     q, poses = samples.need("actual_q", "actual_TCP_pose")
     if robot is None:
@@ -339,7 +391,11 @@ def _kinematics(
 
 
 def _payload(
-    samples: Samples, robot: Robot | None, others: Sequence[Robot], checked: bool, reasons: Mapping[str, str]
+    samples: Samples,
+    robot: Robot | None,
+    others: Sequence[Robot],
+    checked: bool,
+    reasons: Mapping[str, str],
 ) -> Measured:
     q, qd, qdd, moment = samples.need("target_q", "target_qd", "target_qdd", "target_moment")
     if robot is None:

@@ -72,7 +72,10 @@ def fit_kinematics(robot: Robot, q: Array, poses: Array, *, given: bool = False)
             "this is a recording of another arm"
         )
     if given or residual < _NOMINAL:
-        scatter = np.std([_as_vector(_tool(chain, robot, q[[i]], measured[[i]])) for i in spread(len(q), 50)], axis=0)
+        scatter = np.std(
+            [_as_vector(_tool(chain, robot, q[[i]], measured[[i]])) for i in spread(len(q), 50)],
+            axis=0,
+        )
         return Kinematics(residual, _as_vector(tool), scatter, "given" if given else "nominal")
     few = spread(len(q), _CALIBRATING)
     q, measured = q[few], measured[few]
@@ -82,7 +85,9 @@ def fit_kinematics(robot: Robot, q: Array, poses: Array, *, given: bool = False)
         held_out = (np.arange(len(q)) * 20 // len(q)) % 2 == fold
         own, _ = _calibrated(chain, tool, robot, q[~held_out], measured[~held_out])
         attained = tool_poses(own, robot.prismatic, q[held_out])
-        left = np.concatenate([left, np.linalg.norm(attained[:, :3] - measured[held_out, :3], axis=1)])
+        left = np.concatenate(
+            [left, np.linalg.norm(attained[:, :3] - measured[held_out, :3], axis=1)]
+        )
     best = float(np.sqrt(np.mean(left**2)))
     whole, deviation = _calibrated(chain, tool, robot, q, measured)
     # What of the last frame is flange and what tool cannot be told apart: the nominal flange is kept.
@@ -113,12 +118,16 @@ def _check_motion(q: Array) -> None:
 
 
 def _chain(robot: Robot) -> Array:
-    return np.array([*(joint.placement.homogeneous for joint in robot.joints), robot.tool0.homogeneous])
+    return np.array(
+        [*(joint.placement.homogeneous for joint in robot.joints), robot.tool0.homogeneous]
+    )
 
 
 def _in_base_link(poses: Array) -> Array:
     """A controller's poses (T, 6) in the pendant's base as poses (T, 7) in base_link."""
-    return pose.compose(_BASE, np.concatenate([poses[:, :3], pose.quaternions(poses[:, 3:])], axis=1))
+    return pose.compose(
+        _BASE, np.concatenate([poses[:, :3], pose.quaternions(poses[:, 3:])], axis=1)
+    )
 
 
 def _with_tool(chain: Array, tool: Array) -> Array:
@@ -139,7 +148,9 @@ def _rms(chain: Array, robot: Robot, q: Array, measured: Array, tool: Array) -> 
     return float(np.sqrt(np.mean(np.sum((attained[:, :3] - measured[:, :3]) ** 2, axis=1))))
 
 
-def _calibrated(chain: Array, tool: Array, robot: Robot, q: Array, measured: Array) -> tuple[Array, Array]:
+def _calibrated(
+    chain: Array, tool: Array, robot: Robot, q: Array, measured: Array
+) -> tuple[Array, Array]:
     """The chain with its tool (n + 1, 4, 4), each frame displaced so that the poses fit: least squares with a prior.
 
     Also one standard deviation (6,) of the tool in the flange: x y z (m) and its rotation vector (rad).
@@ -150,13 +161,21 @@ def _calibrated(chain: Array, tool: Array, robot: Robot, q: Array, measured: Arr
     names = ("x", "y", "z", "rx", "ry", "rz")
     usual, little = np.repeat([_OFFSET, _ROTATION], 3), np.repeat(_LITTLE, 3)
     prior = np.concatenate(
-        [np.where(np.isin(names, _DISPLACED[min(i, 5)].split()), usual, little) for i in range(count)]
+        [
+            np.where(np.isin(names, _DISPLACED[min(i, 5)].split()), usual, little)
+            for i in range(count)
+        ]
     )
     # The tool is not known beforehand.
     prior[-6:] = 1.0
     noise = np.array(_NOISE)
     for _ in range(5):
-        now = np.array([p @ pin.exp6(pin.Motion(m)).homogeneous for p, m in zip(placements, moved, strict=True)])
+        now = np.array(
+            [
+                p @ pin.exp6(pin.Motion(m)).homogeneous
+                for p, m in zip(placements, moved, strict=True)
+            ]
+        )
         attained = tool_poses(now, robot.prismatic, q)
         offset, turn = pose.error(measured, attained)
         each = np.repeat(noise, 3)
@@ -167,7 +186,9 @@ def _calibrated(chain: Array, tool: Array, robot: Robot, q: Array, measured: Arr
         moved += step.reshape(count, 6)
         left = (right - matrix @ step).reshape(-1, 2, 3) * noise[:, None]
         noise = np.maximum(np.sqrt(np.mean(left**2, axis=(0, 2))), _LEAST_NOISE)
-    whole = np.array([p @ pin.exp6(pin.Motion(m)).homogeneous for p, m in zip(placements, moved, strict=True)])
+    whole = np.array(
+        [p @ pin.exp6(pin.Motion(m)).homogeneous for p, m in zip(placements, moved, strict=True)]
+    )
     own = np.linalg.inv(normal)[-6:, -6:]
     turned = np.linalg.inv(chain[-1])[:3, :3] @ whole[-1][:3, :3]
     to_flange = np.zeros((6, 6))

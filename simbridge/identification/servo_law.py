@@ -72,7 +72,9 @@ class LawNotFound(ValueError):
         self.residuals = np.zeros(0) if residuals is None else residuals
 
 
-def find_servo_law(law: ServojLaw, cycles: Counts, commands: Array, q: Array, qd: Array, qdd: Array) -> FoundLaw:
+def find_servo_law(
+    law: ServojLaw, cycles: Counts, commands: Array, q: Array, qd: Array, qdd: Array
+) -> FoundLaw:
     """The servo law by which commands became joint targets.
 
     Args:
@@ -136,9 +138,18 @@ def find_servo_law(law: ServojLaw, cycles: Counts, commands: Array, q: Array, qd
             f"{1.0 / rivals[0].tuning[0]:.4g} with {rivals[0].tuning[1]:.3g} s explain it about equally"
         )
     if reason is not None:
-        raise LawNotFound(reason, many.left(many.fitted(expected.tuning, expected.phase, expected.window))[0])
+        raise LawNotFound(
+            reason, many.left(many.fitted(expected.tuning, expected.phase, expected.window))[0]
+        )
     uncertain = float(deviations[0] * gain), float(deviations[1] * lookahead)
-    return FoundLaw(float(gain), float(lookahead), uncertain, float(late.mean() * law.cycle), best.phase, residuals)
+    return FoundLaw(
+        float(gain),
+        float(lookahead),
+        uncertain,
+        float(late.mean() * law.cycle),
+        best.phase,
+        residuals,
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,8 +158,12 @@ class _Fit:
 
     tuning: Array  # X = 1 / gain and Y = lookahead (2,)
     phase: float
-    window: tuple[int, int]  # how many commands before and after that of a row's cycle it may have taken
-    taken: Counts  # commands (2, K) of the call before, and of the one at the end of each row's cycle
+    window: tuple[
+        int, int
+    ]  # how many commands before and after that of a row's cycle it may have taken
+    taken: (
+        Counts  # commands (2, K) of the call before, and of the one at the end of each row's cycle
+    )
     cost: float  # of the rows with these commands, mean
     score: float  # the largest residual of most rows, rad
 
@@ -156,7 +171,9 @@ class _Fit:
     def accepted(self) -> bool:
         tuning = np.array([1.0 / self.tuning[0], self.tuning[1]])
         low, high = np.transpose([GAIN_RANGE, LOOKAHEAD_RANGE])
-        return bool(((1.0 - _BEYOND) * low <= tuning).all() and (tuning <= (1.0 + _BEYOND) * high).all())
+        return bool(
+            ((1.0 - _BEYOND) * low <= tuning).all() and (tuning <= (1.0 + _BEYOND) * high).all()
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,7 +189,9 @@ class _Rows:
     def _seen(self, tuning: Array, phase: float) -> tuple[Array, float]:
         """Points between the commands of two calls (K, n), rad, and the share of the last one's command in them."""
         rest, gain, lookahead = self.cycle - phase, 1.0 / tuning[0], tuning[1]
-        seen, weight = observe_setpoints(self.motion, self.cycle, gain, lookahead, np.full(len(self.number), rest))
+        seen, weight = observe_setpoints(
+            self.motion, self.cycle, gain, lookahead, np.full(len(self.number), rest)
+        )
         return seen, float(weight[0]) * rest / self.cycle
 
     def fitted(self, tuning: Array, phase: float, window: tuple[int, int]) -> _Fit:
@@ -212,7 +231,11 @@ class _Rows:
             x = self._newton(fit, tuned, share)
             # Before a cycle's begin is after that of the one before.
             better = self.fitted(x[:2], float(x[2] % self.cycle), fit.window)
-            failed = failed + 1 if better.cost > fit.cost - 0.01 and better.score > 0.9 * fit.score else 0
+            failed = (
+                failed + 1
+                if better.cost > fit.cost - 0.01 and better.score > 0.9 * fit.score
+                else 0
+            )
             fit = min(fit, better, key=lambda each: each.cost)
             if failed == 2:
                 break
@@ -245,13 +268,17 @@ class _Rows:
             if known.sum() < _FEWEST:
                 break
             distance = np.linalg.norm(at[known], axis=1)
-            weights = 1.0 / (1.0 + (distance / max(float(np.quantile(distance, share)), 1e-13)) ** 2)
+            weights = 1.0 / (
+                1.0 + (distance / max(float(np.quantile(distance, share)), 1e-13)) ** 2
+            )
             change = np.zeros(3)
             change[free] = -_solved(self._slopes(x, at, free, fit.taken)[known], at[known], weights)
             x = x + change
             x[0] = np.clip(x[0], 0.5 / GAIN_RANGE[1], 2.0 / GAIN_RANGE[0])
             x[1] = np.clip(x[1], 0.5 * LOOKAHEAD_RANGE[0], 2.0 * LOOKAHEAD_RANGE[1])
-            settled = np.abs(change[:2] / x[:2]).max() < 1e-10 and abs(change[2]) < 1e-10 * self.cycle
+            settled = (
+                np.abs(change[:2] / x[:2]).max() < 1e-10 and abs(change[2]) < 1e-10 * self.cycle
+            )
             if settled or (fit.phase > 0.0 and not 0.0 < x[2] < self.cycle):
                 break
         return x
@@ -291,7 +318,9 @@ class _Rows:
         at = self._residual(fit.tuning, fit.phase, fit.taken)
         # Rows whose residuals are beyond those of most do not count.
         kept = np.linalg.norm(at, axis=1) <= 3.0 * float(np.median(residuals))
-        columns, scale = _scaled(self._slopes(x, at, [0, 1] + [2] * (fit.phase > 0.0), fit.taken)[kept])
+        columns, scale = _scaled(
+            self._slopes(x, at, [0, 1] + [2] * (fit.phase > 0.0), fit.taken)[kept]
+        )
         inverse = np.linalg.pinv(np.einsum("kni,knj->ij", columns, columns))
         return np.asarray(np.sqrt(float(np.mean(at[kept] ** 2)) * np.diag(inverse))[:2] / scale[:2])
 
@@ -308,11 +337,15 @@ def _solved(columns: Array, wanted: Array, weights: Array) -> Array:
     columns, scale = _scaled(columns)
     weighted = columns * weights[:, np.newaxis, np.newaxis]
     normal = np.einsum("kni,knj->ij", weighted, columns)
-    x: Array = np.linalg.lstsq(normal, np.einsum("kni,kn->i", weighted, wanted), rcond=1e-14)[0] / scale
+    x: Array = (
+        np.linalg.lstsq(normal, np.einsum("kni,kn->i", weighted, wanted), rcond=1e-14)[0] / scale
+    )
     return x
 
 
-def _take(sent: Array, seen: Array, number: Counts, share: float, oldest: int, newest: int, taken: Counts) -> float:
+def _take(
+    sent: Array, seen: Array, number: Counts, share: float, oldest: int, newest: int, taken: Counts
+) -> float:
     """The commands that fit best, by dynamic programming over the rows: the index of the one taken never goes back.
 
     Args:

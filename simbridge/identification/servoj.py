@@ -40,7 +40,10 @@ _WHOLE = 4_000_000
 # Points of a long recording that are followed along the path together, and how far beyond them the path is looked at.
 _PART, _BEYOND = 250, 120
 # Of the search: a little more than servoj accepts.
-_X_RANGE, _Y_RANGE = (0.8 / GAIN_RANGE[1], 1.25 / GAIN_RANGE[0]), (0.8 * LOOKAHEAD_RANGE[0], 1.25 * LOOKAHEAD_RANGE[1])
+_X_RANGE, _Y_RANGE = (
+    (0.8 / GAIN_RANGE[1], 1.25 / GAIN_RANGE[0]),
+    (0.8 * LOOKAHEAD_RANGE[0], 1.25 * LOOKAHEAD_RANGE[1]),
+)
 
 
 class NotIdentified(Exception):
@@ -61,7 +64,9 @@ class TargetMotion:
         return len(self.times)
 
     def __getitem__(self, rows: Flags | Counts | slice) -> TargetMotion:
-        return TargetMotion(self.times[rows], self.q[rows], self.qd[rows], self.qdd[rows], self.cycle)
+        return TargetMotion(
+            self.times[rows], self.q[rows], self.qd[rows], self.qdd[rows], self.cycle
+        )
 
     @property
     def qd_before(self) -> Array:
@@ -100,7 +105,9 @@ class Tuning:
     gain: float  # 1/s^2
     lookahead: float  # s
     deviation: Array  # one standard deviation of both (2,)
-    residuals: Array  # of the rows that were fitted (R,), rad: the Euclidean distance over all joints
+    residuals: (
+        Array  # of the rows that were fitted (R,), rad: the Euclidean distance over all joints
+    )
 
     def checked(self) -> Tuning:
         """The same, as somebody may have set it.
@@ -127,7 +134,9 @@ class Tuning:
             self,
             gain=_within(self.gain, GAIN_RANGE, self.deviation[0]),
             # The controller's is single precision: the shortest number that it stands for.
-            lookahead=_within(float(str(np.float32(self.lookahead))), LOOKAHEAD_RANGE, self.deviation[1]),
+            lookahead=_within(
+                float(str(np.float32(self.lookahead))), LOOKAHEAD_RANGE, self.deviation[1]
+            ),
             deviation=np.maximum(self.deviation, SINGLE * np.array([self.gain, self.lookahead])),
         )
 
@@ -159,9 +168,13 @@ class Path:
     def nearest(self, points: Array, around: Counts | None = None, reach: int = _WINDOW) -> Counts:
         """The segment (R,) nearest to each point (R, n); only those within `reach` of `around` (R,) if it is given."""
         if around is not None:
-            window = np.clip(around[:, None] + np.arange(-reach, reach + 1), 0, len(self.length) - 1)
+            window = np.clip(
+                around[:, None] + np.arange(-reach, reach + 1), 0, len(self.length) - 1
+            )
             off = points[:, None] - self.start[window]
-            share = np.clip(np.einsum("ijk,ijk->ij", off, self.step[window]) / self.length[window], 0.0, 1.0)
+            share = np.clip(
+                np.einsum("ijk,ijk->ij", off, self.step[window]) / self.length[window], 0.0, 1.0
+            )
             distance = ((off - share[..., None] * self.step[window]) ** 2).sum(axis=2)
             return np.take_along_axis(window, distance.argmin(axis=1)[:, None], axis=1)[:, 0]
         stride = 1 + len(self.length) // _COARSE
@@ -170,7 +183,9 @@ class Path:
             coarse = Path.of(self.start[::stride])
             guess = coarse.index[coarse.nearest(points)] * stride + stride // 2
             batches = (slice(first, first + 2000) for first in range(0, len(points), 2000))
-            return np.concatenate([self.nearest(points[rows], guess[rows], 2 * stride) for rows in batches])
+            return np.concatenate(
+                [self.nearest(points[rows], guess[rows], 2 * stride) for rows in batches]
+            )
         block = max(1, 500_000 // len(self.length))
         parts = (points[first : first + block] for first in range(0, len(points), block))
         return np.concatenate([self._squared_distances(part).argmin(axis=1) for part in parts])
@@ -217,7 +232,9 @@ class Path:
         along = np.einsum("rj,sj->rs", points, self.step) - offset
         share = np.clip(along / self.length, 0.0, 1.0)
         squared = (
-            square - 2.0 * np.einsum("rj,sj->rs", points, self.start) + share * (share * self.length - 2.0 * along)
+            square
+            - 2.0 * np.einsum("rj,sj->rs", points, self.start)
+            + share * (share * self.length - 2.0 * along)
         )
         return np.asarray(squared + (points * points).sum(axis=1)[:, None])
 
@@ -240,7 +257,11 @@ def fit_to_path(motion: TargetMotion, commands: Array) -> Tuning:
         raise NotIdentified("the arm does not move")
     path, coarse = Path.of(commands), Path.of(commands[:: 1 + len(commands) // _COARSE])
     few = rows[spread(len(rows), _SEARCHED)]
-    tried = [(1.0 / gain, y) for gain in np.geomspace(*GAIN_RANGE, 5) for y in np.geomspace(*LOOKAHEAD_RANGE, 5)]
+    tried = [
+        (1.0 / gain, y)
+        for gain in np.geomspace(*GAIN_RANGE, 5)
+        for y in np.geomspace(*LOOKAHEAD_RANGE, 5)
+    ]
 
     def median_distance(xy: tuple[float, float]) -> float:
         s = few.setpoints(1.0 / xy[0], xy[1])
@@ -301,10 +322,13 @@ def _iterated(
         foot, _ = path.project(s, segments)
         unit = path.step[segments] / np.sqrt(path.length[segments])[:, None]
         x, y, right = (
-            z - (z * unit).sum(axis=1)[:, None] * unit for z in (rows.qdd, rows.qd_before, foot - rows.q_before)
+            z - (z * unit).sum(axis=1)[:, None] * unit
+            for z in (rows.qdd, rows.qd_before, foot - rows.q_before)
         )
         if np.abs(y).max() < 1e-6 * np.abs(rows.qd_before).max():
-            raise NotIdentified("the commands lie on one straight line, as of one joint that moves alone")
+            raise NotIdentified(
+                "the commands lie on one straight line, as of one joint that moves alone"
+            )
         before = xy
         xy, deviation, residuals = _robust_pair(x, y, right, xy, percentile)
         # A step beyond what servoj accepts would not come back.

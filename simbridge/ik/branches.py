@@ -67,7 +67,9 @@ class Buffers(NamedTuple):
 def allocate_buffers(out: Array, notes: Counts) -> Buffers:
     """Buffers around the arrays for solutions and their singularities."""
     goal, bends, wanted, turned = np.zeros((3, 4)), np.zeros((2, 2)), np.zeros(12), np.zeros((3, 3))
-    return Buffers(out, notes, np.zeros(out.shape[1]), goal, bends, wanted, turned, np.zeros(7), np.zeros(3))
+    return Buffers(
+        out, notes, np.zeros(out.shape[1]), goal, bends, wanted, turned, np.zeros(7), np.zeros(3)
+    )
 
 
 def accept(flags: int, joints: Array, near: Array, k: int, buffers: Buffers) -> int:
@@ -105,7 +107,9 @@ def accept(flags: int, joints: Array, near: Array, k: int, buffers: Buffers) -> 
     return k + 1
 
 
-def ur_branches(lengths: Array, joints: Array, near: Array, slack: float, at_boundary: bool, buffers: Buffers) -> int:
+def ur_branches(
+    lengths: Array, joints: Array, near: Array, slack: float, at_boundary: bool, buffers: Buffers
+) -> int:
     """The number of solutions for `buffers.goal`, the last joint's frame, turned by its angle; with the pan and wrist 3
     turned within rounding, so that the arm reaches, if `at_boundary`."""
     goal, q, bends = buffers.goal, buffers.q, buffers.bends
@@ -144,13 +148,17 @@ def ur_branches(lengths: Array, joints: Array, near: Array, slack: float, at_bou
                 wrist_3 = math.atan2(yz, -xz)
             if sine < FREE or at_boundary:
                 s6, c6 = math.sin(wrist_3), math.cos(wrist_3)
-                turn = reachable_turn(wx, pz, -d5 * (s6 * xx + c6 * yx), -d5 * (s6 * xy + c6 * yy), a2, a3)
+                turn = reachable_turn(
+                    wx, pz, -d5 * (s6 * xx + c6 * yx), -d5 * (s6 * xy + c6 * yy), a2, a3
+                )
                 wrist_3 -= math.copysign(1.0, zz) * turn_within_rounding(turn, sine)
             # The axis of wrist 2 lies in the plane whatever the flip, so that it gives the arm's lean accurately.
             s6, c6 = math.sin(wrist_3), math.cos(wrist_3)
             vx, vy = -(s6 * xx + c6 * yx), -(s6 * xy + c6 * yy)
             lean = math.atan2(vx, -vy)
-            found, stretched = elbow(wx - d5 * vx, pz - d5 * vy, a2, a3, near[1] + joints[0, 1], slack, bends)
+            found, stretched = elbow(
+                wx - d5 * vx, pz - d5 * vy, a2, a3, near[1] + joints[0, 1], slack, bends
+            )
             for bend in range(found):
                 q[0], q[1], q[2] = pan, bends[bend, 0], bends[bend, 1]
                 q[3], q[4], q[5] = lean - q[1] - q[2], wrist_2, wrist_3
@@ -158,13 +166,17 @@ def ur_branches(lengths: Array, joints: Array, near: Array, slack: float, at_bou
     return k
 
 
-def planar_branches(lengths: Array, joints: Array, near: Array, slack: float, buffers: Buffers) -> int:
+def planar_branches(
+    lengths: Array, joints: Array, near: Array, slack: float, buffers: Buffers
+) -> int:
     """The number of solutions for `buffers.goal`: the target from the structure's base; its position is read."""
     goal = buffers.goal
     if abs(goal[2, 3] - lengths[2]) > slack:
         return 0
     first = near[0] + joints[0, 0]
-    found, flags = elbow(goal[0, 3], goal[1, 3], lengths[0], lengths[1], first, slack, buffers.bends)
+    found, flags = elbow(
+        goal[0, 3], goal[1, 3], lengths[0], lengths[1], first, slack, buffers.bends
+    )
     k = 0
     for bend in range(found):
         buffers.q[0], buffers.q[1] = buffers.bends[bend, 0], buffers.bends[bend, 1]
@@ -172,7 +184,9 @@ def planar_branches(lengths: Array, joints: Array, near: Array, slack: float, bu
     return k
 
 
-def elbow(x: float, y: float, a: float, b: float, near: float, slack: float, out: Array) -> tuple[int, int]:
+def elbow(
+    x: float, y: float, a: float, b: float, near: float, slack: float, out: Array
+) -> tuple[int, int]:
     """Both postures of two links a and b in a plane for the goal x, y: rows of `out` (2, 2) are the two joint angles.
 
     Args:
@@ -189,7 +203,8 @@ def elbow(x: float, y: float, a: float, b: float, near: float, slack: float, out
     stretched, folded = (a + b + r) * max(0.0, a + b - r), max(0.0, r - a + b) * max(0.0, r + a - b)
     bend = 2.0 * math.atan2(math.sqrt(stretched), math.sqrt(folded))
     inner = 2.0 * math.atan2(
-        math.sqrt(max(0.0, a + b - r) * max(0.0, r - a + b)), math.sqrt((a + b + r) * max(0.0, r + a - b))
+        math.sqrt(max(0.0, a + b - r) * max(0.0, r - a + b)),
+        math.sqrt((a + b + r) * max(0.0, r + a - b)),
     )
     direction = near + inner if distance < FREE else math.atan2(y, x)
     out[0, 0], out[0, 1] = direction - inner, bend
@@ -198,7 +213,9 @@ def elbow(x: float, y: float, a: float, b: float, near: float, slack: float, out
     return (1, ELBOW) if one else (2, 0)
 
 
-def in_plane(goal: Array, pan: float) -> tuple[float, float, float, float, float, float, float, float]:
+def in_plane(
+    goal: Array, pan: float
+) -> tuple[float, float, float, float, float, float, float, float]:
     """The goal's x and y axes, the component of its z axis along the parallel axes, and the distance ahead of its
     origin, in the plane of the arm: x ahead, y up, z along the parallel axes."""
     s1, c1 = math.sin(pan), math.cos(pan)
@@ -272,13 +289,18 @@ def pan_within_rounding(lengths: Array, goal: Array, pan: float, ahead: float, f
             # The smallest of those that reach.
             if max(missing, _NEAR) < least or (missing <= _NEAR and abs(turn) < abs(best)):
                 least, best = max(missing, _NEAR), turn
-                low, high = centre + 0.5 * min(away, 4.0 * away), centre + 0.5 * max(away, 4.0 * away)
+                low, high = (
+                    centre + 0.5 * min(away, 4.0 * away),
+                    centre + 0.5 * max(away, 4.0 * away),
+                )
     if least > _NEAR:
         # Reached at one angle only, or nowhere: the least is between its neighbours.
         low, high = max(low, -most), min(high, most)
         for _ in range(_SECTIONS):
             left, right = high - _LARGER_PART * (high - low), low + _LARGER_PART * (high - low)
-            if missing_reach(lengths, goal, pan + left, flip) < missing_reach(lengths, goal, pan + right, flip):
+            if missing_reach(lengths, goal, pan + left, flip) < missing_reach(
+                lengths, goal, pan + right, flip
+            ):
                 high = right
             else:
                 low = left
@@ -291,7 +313,13 @@ def pan_within_rounding(lengths: Array, goal: Array, pan: float, ahead: float, f
 def find_goal(frames: Array, target: Array, buffers: Buffers) -> bool:
     """Base^-1 target tool^-1 into `buffers.goal`; False for a target (7,) that is no pose."""
     base, tool = frames[0], frames[1]
-    wanted, turned, unit, shift, goal = buffers.wanted, buffers.turned, buffers.unit, buffers.shift, buffers.goal
+    wanted, turned, unit, shift, goal = (
+        buffers.wanted,
+        buffers.turned,
+        buffers.unit,
+        buffers.shift,
+        buffers.goal,
+    )
     norm = 0.0
     for i in range(3, 7):
         norm += target[i] * target[i]
@@ -305,7 +333,9 @@ def find_goal(frames: Array, target: Array, buffers: Buffers) -> bool:
     for i in range(3):
         for j in range(3):
             k = 3 + 3 * i
-            turned[i, j] = wanted[k] * tool[j, 0] + wanted[k + 1] * tool[j, 1] + wanted[k + 2] * tool[j, 2]
+            turned[i, j] = (
+                wanted[k] * tool[j, 0] + wanted[k + 1] * tool[j, 1] + wanted[k + 2] * tool[j, 2]
+            )
     for i in range(3):
         moved = turned[i, 0] * tool[0, 3] + turned[i, 1] * tool[1, 3] + turned[i, 2] * tool[2, 3]
         shift[i] = target[i] - moved - base[i, 3]
@@ -313,13 +343,21 @@ def find_goal(frames: Array, target: Array, buffers: Buffers) -> bool:
             return False
     for i in range(3):
         for j in range(3):
-            goal[i, j] = base[0, i] * turned[0, j] + base[1, i] * turned[1, j] + base[2, i] * turned[2, j]
+            goal[i, j] = (
+                base[0, i] * turned[0, j] + base[1, i] * turned[1, j] + base[2, i] * turned[2, j]
+            )
         goal[i, 3] = base[0, i] * shift[0] + base[1, i] * shift[1] + base[2, i] * shift[2]
     return True
 
 
 def find_branches(
-    lengths: Array, joints: Array, frames: Array, target: Array, near: Array, slack: float, buffers: Buffers
+    lengths: Array,
+    joints: Array,
+    frames: Array,
+    target: Array,
+    near: Array,
+    slack: float,
+    buffers: Buffers,
 ) -> int:
     """As `branches`."""
     n = near.shape[0]
@@ -339,7 +377,14 @@ def find_branches(
 
 
 def branches(
-    lengths: Array, joints: Array, frames: Array, target: Array, near: Array, slack: float, out: Array, notes: Counts
+    lengths: Array,
+    joints: Array,
+    frames: Array,
+    target: Array,
+    near: Array,
+    slack: float,
+    out: Array,
+    notes: Counts,
 ) -> int:
     """All solutions, nearest first, into `out` (8, n), and the singularities of each into `notes` (8,).
 
@@ -356,7 +401,14 @@ def branches(
 
 
 def follow(
-    lengths: Array, joints: Array, frames: Array, targets: Array, q: Array, path: Array, attained: Flags, met: Counts
+    lengths: Array,
+    joints: Array,
+    frames: Array,
+    targets: Array,
+    q: Array,
+    path: Array,
+    attained: Flags,
+    met: Counts,
 ) -> None:
     """For each target (T, 7) the solution nearest to the one before, at first to q (n,), which is updated; where there
     is none, the nearest of those that point to it, or else the one before.

@@ -46,11 +46,18 @@ class CallableSolver(Solver):
     tries = 5
 
     def __init__(
-        self, robot: Robot, function: StepFunction, *, name: str | None = None, task: str | None = None
+        self,
+        robot: Robot,
+        function: StepFunction,
+        *,
+        name: str | None = None,
+        task: str | None = None,
     ) -> None:
         super().__init__(robot)
         if not callable(function):
-            raise InvalidParameter("solver", function, "a Solver, or a function of joint positions and a target")
+            raise InvalidParameter(
+                "solver", function, "a Solver, or a function of joint positions and a target"
+            )
         self._function = function
         self.name = name or str(getattr(function, "__name__", type(function).__name__))
         self.task = task_of(robot, task)
@@ -59,7 +66,10 @@ class CallableSolver(Solver):
     def parameters(self) -> dict[str, Any]:
         function = self._function
         place = getattr(function, "__module__", None) or ""
-        return {"function": f"{place}.{getattr(function, '__qualname__', type(function).__name__)}", "task": self.task}
+        return {
+            "function": f"{place}.{getattr(function, '__qualname__', type(function).__name__)}",
+            "task": self.task,
+        }
 
     def _call(self, q: Array, target: pin.SE3) -> Array:
         try:
@@ -74,7 +84,9 @@ class CallableSolver(Solver):
         for t, target in enumerate(poses):
             memory[:] = out[t] = self._call(memory, pin.XYZQUATToSE3(target))
 
-    def _try(self, goal: Array, q: Array, tolerance: tuple[float, float]) -> tuple[Array, float, float, int]:
+    def _try(
+        self, goal: Array, q: Array, tolerance: tuple[float, float]
+    ) -> tuple[Array, float, float, int]:
         """Calls the function repeatedly, at most a hundred times."""
         frame, calls, distance, angle = pin.XYZQUATToSE3(goal), 0, np.inf, np.inf
         while calls < _CALLS and (distance > tolerance[0] or angle > tolerance[1]):
@@ -87,7 +99,9 @@ class RecordedSolver(CallableSolver):
     """The custom solver of an earlier run, as its settings.toml records it: a replay calls no solver."""
 
     def __init__(self, robot: Robot, recorded: Mapping[str, Any]) -> None:
-        super().__init__(robot, lambda q, target: q, name=recorded["name"], task=recorded.get("task"))
+        super().__init__(
+            robot, lambda q, target: q, name=recorded["name"], task=recorded.get("task")
+        )
         self._recorded = recorded
 
     @property
@@ -107,7 +121,9 @@ def named_solver(robot: Robot, name: str, settings: Mapping[str, Any] | None = N
     return SOLVERS[name](**settings or {}).build(robot)
 
 
-def function_named(name: str, what: str = "solver", takes: str = "joint positions and a target") -> Callable[..., Any]:
+def function_named(
+    name: str, what: str = "solver", takes: str = "joint positions and a target"
+) -> Callable[..., Any]:
     """The function that `module:function` names; `module:object.method` works too.
 
     A module is looked up in the working directory and then as Python does; a name that ends in .py is a file. Messages
@@ -132,13 +148,19 @@ def function_named(name: str, what: str = "solver", takes: str = "joint position
         raise
     except BaseException as error:
         if isinstance(error, FileNotFoundError) and error.filename == place:
-            raise ForeignSolverError(place, "cannot be used: there is no such file", what=what) from error
+            raise ForeignSolverError(
+                place, "cannot be used: there is no such file", what=what
+            ) from error
         reason = f"cannot be used: importing {place} failed with {type(error).__name__}: {as_text(error)}"
         raise ForeignSolverError(name, reason, what=what) from error
     try:
         found = reduce(getattr, path.split("."), cast(Any, module))
     except AttributeError:
-        known = [own for own, value in vars(module).items() if callable(value) and not own.startswith("_")]
+        known = [
+            own
+            for own, value in vars(module).items()
+            if callable(value) and not own.startswith("_")
+        ]
         raise UnknownName("function", path, known, where=f"in {place}") from None
     if not callable(found):
         raise InvalidParameter(what, name, f"a function of {takes}, not {type(found).__name__}")

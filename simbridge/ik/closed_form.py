@@ -130,7 +130,9 @@ class ClosedForm(Solver):
     def _solve(self, goal: Array, start: Array) -> Solution:
         """The solution nearest to the start; out of reach what `step` would do, not converged."""
         path, residuals, attained = self._solve_each(goal[None], start)
-        return Solution(path[0], bool(attained[0]), float(residuals[0, 0]), float(residuals[0, 1]), 1, 0)
+        return Solution(
+            path[0], bool(attained[0]), float(residuals[0, 0]), float(residuals[0, 1]), 1, 0
+        )
 
     def _solve_each(self, poses: Array, start: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
         path, found, self._met = self._follow(poses, start)
@@ -194,7 +196,9 @@ def structure_of(robot: Robot) -> Structure:
     """
     slides = bool(np.any(robot.prismatic))
     if slides or robot.n not in (2, 6):
-        raise NoClosedForm(robot.name, f"it has {robot.n} joints{', of which some slide' if slides else ''}")
+        raise NoClosedForm(
+            robot.name, f"it has {robot.n} joints{', of which some slide' if slides else ''}"
+        )
     return _ur(robot) if robot.n == 6 else _planar(robot)
 
 
@@ -208,7 +212,9 @@ def _ur(robot: Robot) -> Structure:
     wrist = _crossing(chain[4], 1.0, robot, names[3:5])
     last = _crossing(chain[5], -1.0, robot, names[4:6])
     if min(upper.a, fore.a) < _ON_AXIS:
-        raise NoClosedForm(robot.name, f"of the axes of {names[1]}, {names[2]} and {names[3]} two are one line")
+        raise NoClosedForm(
+            robot.name, f"of the axes of {names[1]}, {names[2]} and {names[3]} two are one line"
+        )
     joinings = (pan, upper, fore, wrist, last)
     before = [0.0, *(j.psi for j in joinings)]
     after = [*(j.phi for j in joinings), 0.0]
@@ -230,7 +236,9 @@ def _planar(robot: Robot) -> Structure:
     return Structure(
         task="position",
         lengths=np.array([link.a, second, link.d + link.e + z]),
-        joints=np.array([[link.phi, link.psi + math.atan2(y, x)], robot.position_min, robot.position_max]),
+        joints=np.array(
+            [[link.phi, link.psi + math.atan2(y, x)], robot.position_min, robot.position_max]
+        ),
         frames=np.array([robot.placements[0], np.eye(4)]),
     )
 
@@ -250,7 +258,9 @@ def _crossing(placement: Array, direction: float, robot: Robot, names: tuple[str
     rotation, shift = placement[:3, :3], placement[:3, 3]
     x, y, cosine = direction * rotation[:, 2]
     if abs(cosine) > PARALLEL:
-        raise NoClosedForm(robot.name, f"the axes of {names[0]} and {names[1]} are not at a right angle")
+        raise NoClosedForm(
+            robot.name, f"the axes of {names[0]} and {names[1]} are not at a right angle"
+        )
     phi = math.atan2(x, -y)
     common = np.array([math.cos(phi), math.sin(phi), 0.0])
     if abs(float(common @ shift)) > _ON_AXIS:

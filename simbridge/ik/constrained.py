@@ -72,7 +72,9 @@ class Rows:
             raise InvalidParameter("shape of a solver's rows", shapes, f"(k, {len(q)}) and (k,)")
         largest = np.concatenate([np.abs(matrix).ravel(), np.abs(values)]).max(initial=0.0)
         if not largest <= _LARGEST:
-            raise InvalidParameter("largest number in a solver's rows", largest, f"finite, and at most {_LARGEST:g}")
+            raise InvalidParameter(
+                "largest number in a solver's rows", largest, f"finite, and at most {_LARGEST:g}"
+            )
         return matrix, values
 
 
@@ -95,7 +97,10 @@ class SoftRows(Rows):
         """
         matrix, values = self.at(q)
         weights = numbers("weights of a solver's rows", self.weights, "numbers")
-        if weights.shape not in ((), values.shape) or not ((weights > 0.0) & (weights <= _LARGEST)).all():
+        if (
+            weights.shape not in ((), values.shape)
+            or not ((weights > 0.0) & (weights <= _LARGEST)).all()
+        ):
             needed = f"one positive number, at most {_LARGEST:g}, or {len(values)}"
             raise InvalidParameter("weights of a solver's rows", self.weights, needed)
         root = np.sqrt(weights * np.ones(len(values)))
@@ -134,7 +139,9 @@ class Constrained(IterativeSolver):
     ) -> None:
         posture = [name for name in ("posture", "weights", "pull") if changes.get(name) is not None]
         if soft is not None and posture:
-            raise InvalidParameter("solver's soft rows", f"given with {' and '.join(posture)}", "given without")
+            raise InvalidParameter(
+                "solver's soft rows", f"given with {' and '.join(posture)}", "given without"
+            )
         self._soft, self._strict = soft, strict
         super().__init__(robot, settings, **changes)
         if soft is not None or strict is not None:
@@ -154,7 +161,11 @@ class Constrained(IterativeSolver):
 
     @property
     def _posture(self) -> Array:
-        return self.for_each_joint("posture", self.settings.posture) if self.settings.posture else self.robot.home
+        return (
+            self.for_each_joint("posture", self.settings.posture)
+            if self.settings.posture
+            else self.robot.home
+        )
 
     def compiled_step(self) -> CompiledStep:
         s = self.settings
@@ -168,7 +179,9 @@ class Constrained(IterativeSolver):
             return CompiledStep(constrained_step, soft, drifts=True)
         strict, values = (np.array(part) for part in self._strict.at(self.robot.home))
         if len(strict) > MAX_STRICT:
-            raise InvalidParameter("number of a solver's strict rows", len(strict), f"at most {MAX_STRICT}")
+            raise InvalidParameter(
+                "number of a solver's strict rows", len(strict), f"at most {MAX_STRICT}"
+            )
         return CompiledStep(strict_rows_step, (strict, values, *soft), drifts=True)
 
     def _strict_rows(self) -> Array | None:
@@ -198,7 +211,9 @@ class Constrained(IterativeSolver):
             if self._strict is not None:
                 rows, values = (np.array(part) for part in self._strict.at(at))
                 if rows.shape != strict[0].shape:
-                    raise InvalidParameter("number of a solver's strict rows", len(rows), "the same everywhere")
+                    raise InvalidParameter(
+                        "number of a solver's strict rows", len(rows), "the same everywhere"
+                    )
                 strict = (rows, values)
             self._loop((*strict, *soft), 1, pose[None], at, out)
         return at
@@ -225,7 +240,9 @@ def constrained_step(settings: tuple[Array, Array, float, float], buffers: Buffe
     solve_constraints(buffers.rows, rank, hessian, buffers.motion, buffers)
 
 
-def strict_rows_step(settings: tuple[Array, Array, Array, Array, float, float], buffers: Buffers) -> None:
+def strict_rows_step(
+    settings: tuple[Array, Array, Array, Array, float, float], buffers: Buffers
+) -> None:
     """Custom strict rows come first; of the task remains what they leave free, so the arm comes to rest in conflicts.
 
     Their motion and what compensates for it at the tool belong together: if they exceed the clamp, both are shortened.
@@ -292,7 +309,9 @@ def independent_rows(jacobian: Array, rows: int, cutoff: float, buffers: Buffers
     return rank
 
 
-def solve_constraints(rows: int, rank: int, hessian: Array, gradient: Array, buffers: Buffers) -> None:
+def solve_constraints(
+    rows: int, rank: int, hessian: Array, gradient: Array, buffers: Buffers
+) -> None:
     """Three motions whose sum satisfies the strict rows and, of those that do, has the smallest soft cost.
 
     `dq` attains one part of what the rows demand and `held` the other, each without any motion in the null space;
@@ -321,7 +340,11 @@ def solve_constraints(rows: int, rank: int, hessian: Array, gradient: Array, buf
     for j in range(n):
         sides[0, j], sides[1, j], sides[2, j] = 0.0, gradient[j], 0.0
     for i in range(rank):
-        sides[0, n + i], sides[1, n + i], sides[2, n + i] = along(i, 0, rows, buffers), 0.0, along(i, 1, rows, buffers)
+        sides[0, n + i], sides[1, n + i], sides[2, n + i] = (
+            along(i, 0, rows, buffers),
+            0.0,
+            along(i, 1, rows, buffers),
+        )
         for j in range(n):
             kkt[n + i, j] = buffers.joints[i, j]
             kkt[j, n + i] = buffers.joints[i, j]

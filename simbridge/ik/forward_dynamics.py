@@ -86,7 +86,9 @@ class Twin:
         for name, value in asdict(self).items():
             light = name.startswith("tool") and value == 0.0
             if not (math.isfinite(value) and (value > 0.0 or light)):
-                raise InvalidParameter(f"twin's {name}", value, "a positive number (of the tool also 0)")
+                raise InvalidParameter(
+                    f"twin's {name}", value, "a positive number (of the tool also 0)"
+                )
 
     @classmethod
     def naive(cls, n: int) -> Twin:
@@ -141,18 +143,35 @@ class ForwardDynamics(Solver):
         self.twin = Twin(*(getattr(given, name) for name in _MASSES))
         self.error_clamp, self.step_clamp = given.error_clamp, given.step_clamp
         if not _SHORTEST_STEP <= self.dt <= _LONGEST_STEP:
-            raise InvalidParameter("solver's dt", given.dt, f"from {_SHORTEST_STEP:g} to {_LONGEST_STEP:g} s")
+            raise InvalidParameter(
+                "solver's dt", given.dt, f"from {_SHORTEST_STEP:g} to {_LONGEST_STEP:g} s"
+            )
         super().__init__(robot)
         self.task = task_of(robot, given.task or None)
         self._masses = effective_masses(self.twin, robot)
         if self.scheme != "paper":
             if self.dt != _RELEASED_STEP:
-                raise InvalidParameter("solver's dt", self.dt, f"{_RELEASED_STEP} s for velocity accumulation")
+                raise InvalidParameter(
+                    "solver's dt", self.dt, f"{_RELEASED_STEP} s for velocity accumulation"
+                )
             if math.isfinite(self.step_clamp):
-                raise InvalidParameter("solver's step_clamp", self.step_clamp, "none (inf) for velocity accumulation")
+                raise InvalidParameter(
+                    "solver's step_clamp", self.step_clamp, "none (inf) for velocity accumulation"
+                )
         self._check_stability()
-        clamp, masses, kp, kd = map(np.array, (self.error_clamp, self.twin.numbers, self.kp, self.kd))
-        self._settings = (self.dt, self.step_clamp, clamp, masses, kp, kd, self.kappa, _BALLAST * self._masses[0])
+        clamp, masses, kp, kd = map(
+            np.array, (self.error_clamp, self.twin.numbers, self.kp, self.kd)
+        )
+        self._settings = (
+            self.dt,
+            self.step_clamp,
+            clamp,
+            masses,
+            kp,
+            kd,
+            self.kappa,
+            _BALLAST * self._masses[0],
+        )
         self._placements = np.array(robot.placements)
         self._limits = np.array([robot.position_min, robot.position_max])
         self._kernels = loops.kernels(structure_of(robot.placements, robot.prismatic), self.task)
@@ -188,11 +207,16 @@ class ForwardDynamics(Solver):
         worst = int(np.argmax(np.maximum((kappa + 2.0 * damping) / 8.0, damping / 4.0)))
         if kappa[worst] + 2.0 * damping[worst] >= 8.0 or damping[worst] >= 4.0:
             # Mass (kg) and inertia (kg m^2) at the tool above which the gains are stable.
-            kp, kd = np.reshape(self.kp, (2, 3)).max(axis=1), np.reshape(self.kd, (2, 3)).max(axis=1)
+            kp, kd = (
+                np.reshape(self.kp, (2, 3)).max(axis=1),
+                np.reshape(self.kd, (2, 3)).max(axis=1),
+            )
             least = np.maximum((self.dt**2 * kp + 2.0 * self.dt * kd) / 8.0, self.dt * kd / 4.0)
             bare = 0.0 in (self.twin.tool_mass, self.twin.tool_inertia)
             needed = (float(least[0]), float(least[1]))
-            raise UnstableSolver(float(kappa[worst]), float(damping[worst]), needed=needed, bare=bare)
+            raise UnstableSolver(
+                float(kappa[worst]), float(damping[worst]), needed=needed, bare=bare
+            )
         if self.kappa > 4.0:
             warnings.warn(
                 f"kappa = dt^2 kp/m is {self.kappa:.3g}: above 4 iterations overshoot (8 is the stability bound).",
@@ -229,7 +253,9 @@ class ForwardDynamics(Solver):
         q, residuals, _ = self._solve_compiled(poses, start, TOLERANCE, self._restarts)
         return q, residuals, np.all(residuals <= TOLERANCE, axis=1)
 
-    def _try(self, goal: Array, q: Array, tolerance: tuple[float, float]) -> tuple[Array, float, float, int]:
+    def _try(
+        self, goal: Array, q: Array, tolerance: tuple[float, float]
+    ) -> tuple[Array, float, float, int]:
         found, residuals, used = self._solve_compiled(goal[None], q, tolerance, self._restarts[:0])
         return found[0], float(residuals[0, 0]), float(residuals[0, 1]), int(used[0])
 
@@ -245,11 +271,33 @@ class ForwardDynamics(Solver):
         # In virtual time of 1 s, kappa is kp/m.
         gains, none = np.repeat(_KAPPA * np.array(self._masses), 3), np.zeros(6)
         twin = np.array(self.twin.numbers)
-        settings = (1.0, _SOLVE_STEP_CLAMP, np.array(_SOLVE_ERROR_CLAMP), twin, gains, none, 0.0, 0.0)
+        settings = (
+            1.0,
+            _SOLVE_STEP_CLAMP,
+            np.array(_SOLVE_ERROR_CLAMP),
+            twin,
+            gains,
+            none,
+            0.0,
+            0.0,
+        )
         total = len(poses)
-        q, residuals, used = np.empty((total, self.robot.n)), np.empty((total, 2)), np.empty(total, np.int64)
+        q, residuals, used = (
+            np.empty((total, self.robot.n)),
+            np.empty((total, 2)),
+            np.empty(total, np.int64),
+        )
         self._kernels.solve(
-            self._placements, start, restarts, poses, settings, _ITERATIONS, np.array(tolerance), q, residuals, used
+            self._placements,
+            start,
+            restarts,
+            poses,
+            settings,
+            _ITERATIONS,
+            np.array(tolerance),
+            q,
+            residuals,
+            used,
         )
         return q, residuals, used
 
@@ -279,12 +327,17 @@ def effective_masses(twin: Twin, robot: Robot) -> tuple[float, float]:
     if not math.isfinite(distance):
         return 0.0, 0.0
     # Perpendicular to r the compliance is [[1/m + r^2/I, r/I], [r/I, 1/I]].
-    compliance = [[1.0 / mass + distance**2 / inertia, distance / inertia], [distance / inertia, 1.0 / inertia]]
+    compliance = [
+        [1.0 / mass + distance**2 / inertia, distance / inertia],
+        [distance / inertia, 1.0 / inertia],
+    ]
     least = 1.0 / float(np.linalg.eigvalsh(compliance)[-1])
     return max(least, twin.tool_mass), max(least, twin.tool_inertia)
 
 
-def loads(dt: float, kp: Sequence[float], kd: Sequence[float], masses: tuple[float, float]) -> tuple[Array, Array]:
+def loads(
+    dt: float, kp: Sequence[float], kd: Sequence[float], masses: tuple[float, float]
+) -> tuple[Array, Array]:
     """kappa = dt^2 kp/m (6,), and dt kd/m (6,), translation first."""
     six = np.maximum(np.repeat(masses, 3), np.finfo(float).tiny)
     with np.errstate(over="ignore"):
@@ -298,7 +351,9 @@ def accumulated_radius(kappa: float, damping: float) -> float:
     stable for kappa below 1/9.
     """
     step = [[1.0, -1.0, 0.0], [0.9 * kappa, 0.9, -0.9 * damping], [0.0, 1.0, 0.0]]
-    return float(np.abs(np.linalg.eigvals(step)).max()) if math.isfinite(kappa + damping) else math.inf
+    return (
+        float(np.abs(np.linalg.eigvals(step)).max()) if math.isfinite(kappa + damping) else math.inf
+    )
 
 
 class JacobianTranspose(IterativeSolver):
@@ -320,7 +375,9 @@ class JacobianTranspose(IterativeSolver):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        return super().parameters | ({"alpha": self.alpha} if self.settings.step_length == "paper" else {})
+        return super().parameters | (
+            {"alpha": self.alpha} if self.settings.step_length == "paper" else {}
+        )
 
     def compiled_step(self) -> CompiledStep:
         if self.settings.step_length == "buss-kim":
@@ -349,7 +406,8 @@ def _alpha(placements: bytes, prismatic: tuple[bool, ...]) -> float:
     q = np.random.default_rng(0).uniform(-math.pi, math.pi, (_SAMPLES, len(slides)))
     # Contiguous along the samples: that fixes the order in which they are summed.
     plain, conditioned = (
-        np.ascontiguousarray(np.moveaxis(m, 0, -1)) for m in mobility(chain, slides, q, [Twin().numbers])
+        np.ascontiguousarray(np.moveaxis(m, 0, -1))
+        for m in mobility(chain, slides, q, [Twin().numbers])
     )
     return float(np.trace(conditioned).mean() / np.trace(plain).mean())
 

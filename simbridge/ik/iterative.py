@@ -60,7 +60,9 @@ class IterativeSolver(Solver):
         self._buffers: Any = descent.allocate_buffers(robot.n)
         self._buffers["placements"] = robot.placements
         self._buffers["rows"] = TASK_ROWS[self.task]
-        self._buffers["translation_clamp"], self._buffers["rotation_clamp"] = self.settings.error_clamp
+        self._buffers["translation_clamp"], self._buffers["rotation_clamp"] = (
+            self.settings.error_clamp
+        )
         self._buffers["step_clamp"] = self.settings.step_clamp
         self._buffers["rotation_weight"] = self.rotation_weight()
         self._buffers["difference_step"] = self.settings.difference_step
@@ -90,7 +92,9 @@ class IterativeSolver(Solver):
         """
         given = np.array(as_numbers(name, values))
         if len(given) not in (1, self.robot.n) or not np.all(np.isfinite(given)):
-            raise InvalidParameter(f"solver's {name}", values, f"one finite number, or {self.robot.n}")
+            raise InvalidParameter(
+                f"solver's {name}", values, f"one finite number, or {self.robot.n}"
+            )
         return given * np.ones(self.robot.n)
 
     def _lag_of(self, rho: float, period: float) -> float:
@@ -104,7 +108,10 @@ class IterativeSolver(Solver):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        return {name: list(v) if isinstance(v, tuple) else v for name, v in asdict(self.settings).items()}
+        return {
+            name: list(v) if isinstance(v, tuple) else v
+            for name, v in asdict(self.settings).items()
+        }
 
     def _advance(self, poses: Array, memory: Array, out: Array) -> None:
         self._loop(self._step_settings, self.iterations, poses, memory, out)
@@ -120,10 +127,14 @@ class IterativeSolver(Solver):
     ) -> list[float]:
         """The compiled loop: see `descent.track`. Returns distance, angle and iterations at the last pose."""
         last = np.zeros(3)
-        self._track_compiled(settings, self._buffers.copy(), iterations, tolerance, poses, q, out, last)
+        self._track_compiled(
+            settings, self._buffers.copy(), iterations, tolerance, poses, q, out, last
+        )
         return last.tolist()
 
-    def _try(self, goal: Array, q: Array, tolerance: tuple[float, float]) -> tuple[Array, float, float, int]:
+    def _try(
+        self, goal: Array, q: Array, tolerance: tuple[float, float]
+    ) -> tuple[Array, float, float, int]:
         out = np.empty((1, self.robot.n))
         most = self.max_start_iterations
         distance, angle, used = self._loop(self._step_settings, most, goal[None], q, out, tolerance)

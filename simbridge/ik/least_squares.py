@@ -71,7 +71,9 @@ def pseudoinverse_step(settings: tuple[float, float], buffers: Buffers) -> None:
     """
     alpha, cutoff = settings
     n, dq = buffers.n, buffers.dq
-    count = decompose(buffers.jacobian, n, buffers.rows, buffers.joints, buffers.singular, buffers.tool)
+    count = decompose(
+        buffers.jacobian, n, buffers.rows, buffers.joints, buffers.singular, buffers.tool
+    )
     for j in range(n):
         dq[j] = 0.0
     for i in range(count):
@@ -111,14 +113,21 @@ class DampedLeastSquares(IterativeSolver):
 
     @property
     def _bias(self) -> Array:
-        return self.robot.home if not self.settings.bias else self.for_each_joint("bias", self.settings.bias)
+        return (
+            self.robot.home
+            if not self.settings.bias
+            else self.for_each_joint("bias", self.settings.bias)
+        )
 
     def compiled_step(self) -> CompiledStep:
         stiffness = self.for_each_joint("stiffness", self.settings.stiffness)
         damping, bias, none = self.settings.damping, np.array(self._bias), np.zeros(self.robot.n)
         if not stiffness.any():
             return CompiledStep(damped_step, (damping, none))
-        printed, exact = self.settings.bias_term == "printed", bool(np.isfinite(self.settings.step_clamp))
+        printed, exact = (
+            self.settings.bias_term == "printed",
+            bool(np.isfinite(self.settings.step_clamp)),
+        )
         settings = (damping, stiffness, bias, printed, exact, none, np.zeros(6))
         return CompiledStep(stiff_step, settings, drifts=True)
 
@@ -129,7 +138,9 @@ def damped_step(settings: tuple[float, Array], buffers: Buffers) -> None:
     damped_motion(buffers, buffers.error, damping, no_stiffness, buffers.q, False, buffers.dq)
 
 
-def stiff_step(settings: tuple[float, Array, Array, bool, bool, Array, Array], buffers: Buffers) -> None:
+def stiff_step(
+    settings: tuple[float, Array, Array, bool, bool, Array, Array], buffers: Buffers
+) -> None:
     """The motion of the task, and that of the stiffness as a drift.
 
     Settings: lambda; beta and the bias angles (n,); whether z is as printed; whether it acts in the true null space;
@@ -144,7 +155,13 @@ def stiff_step(settings: tuple[float, Array, Array, bool, bool, Array, Array], b
 
 
 def damped_motion(
-    buffers: Buffers, error: Array, damping: float, stiffness: Array, posture: Array, printed: bool, dq: Array
+    buffers: Buffers,
+    error: Array,
+    damping: float,
+    stiffness: Array,
+    posture: Array,
+    printed: bool,
+    dq: Array,
 ) -> None:
     """The motion that minimizes |J dq - e|^2 + lambda^2 |dq|^2, with a pull towards a posture in the damped null space.
 
@@ -183,7 +200,9 @@ def null_space_pull(buffers: Buffers, stiffness: Array, posture: Array, printed:
     """The pull towards the posture alone, in the true null space: (J^+ J - I) z, with z as in `damped_motion`."""
     n, drift = buffers.n, buffers.drift
     posture_gradient(buffers, stiffness, posture, printed, buffers.motion)
-    count = decompose(buffers.jacobian, n, buffers.rows, buffers.joints, buffers.singular, buffers.tool)
+    count = decompose(
+        buffers.jacobian, n, buffers.rows, buffers.joints, buffers.singular, buffers.tool
+    )
     for j in range(n):
         drift[j] = -buffers.motion[j]
     for i in range(count):
@@ -196,7 +215,9 @@ def null_space_pull(buffers: Buffers, stiffness: Array, posture: Array, printed:
             drift[j] += along * buffers.joints[i, j]
 
 
-def posture_gradient(buffers: Buffers, stiffness: Array, posture: Array, printed: bool, z: Array) -> None:
+def posture_gradient(
+    buffers: Buffers, stiffness: Array, posture: Array, printed: bool, z: Array
+) -> None:
     """z (n,): 2 beta_i (q_i - posture_i), the gradient of beta_i (q_i - posture_i)^2, or this itself as printed."""
     for j in range(buffers.n):
         off = buffers.q[j] - posture[j]

@@ -32,7 +32,13 @@ PRESETS: dict[str, dict[str, Any]] = {
     "accurate": {"kp": (50.0,)},
     "smooth": {"kp": (5.0,)},
     "near-singular": {"link_mass": 0.1},
-    "one-shot": {"dt": 1.0, "kp": (2.0,) * 6, "iterations": 200, "error_clamp": (0.5, 1.0), "step_clamp": 0.5},
+    "one-shot": {
+        "dt": 1.0,
+        "kp": (2.0,) * 6,
+        "iterations": 200,
+        "error_clamp": (0.5, 1.0),
+        "step_clamp": 0.5,
+    },
     "released": {
         "scheme": "velocity-accumulation",
         "dt": 0.02,
@@ -86,7 +92,9 @@ def as_number(name: str, value: Any) -> float:
 
 def as_numbers(name: str, value: Any) -> tuple[float, ...]:
     """One number, or those of a sequence or an array."""
-    several = isinstance(value, Iterable) and not isinstance(value, str) and getattr(value, "ndim", 1) > 0
+    several = (
+        isinstance(value, Iterable) and not isinstance(value, str) and getattr(value, "ndim", 1) > 0
+    )
     try:
         return tuple(as_number(name, part) for part in (value if several else (value,)))
     except InvalidParameter as error:
@@ -137,10 +145,16 @@ _numbers = Check(as_numbers, "one number, or several")
 _gains = Check(_as_gains, "one number, or six, none of them negative")
 _step_clamp = Check(as_number, _CLAMP, lambda clamp: clamp > 0.0)
 _below_one = Check(
-    as_numbers, "from 0 to below 1, where joints swing", lambda v: len(v) > 0 and all(0.0 <= beta < 1.0 for beta in v)
+    as_numbers,
+    "from 0 to below 1, where joints swing",
+    lambda v: len(v) > 0 and all(0.0 <= beta < 1.0 for beta in v),
 )
-_below_two = Check(as_number, "above 0 and below 2, where steps diverge", lambda alpha: 0.0 < alpha < 2.0)
-_one_or_six = Check(as_numbers, "one positive number, or six", lambda v: len(v) in (1, 6) and _positive(v))
+_below_two = Check(
+    as_number, "above 0 and below 2, where steps diverge", lambda alpha: 0.0 < alpha < 2.0
+)
+_one_or_six = Check(
+    as_numbers, "one positive number, or six", lambda v: len(v) in (1, 6) and _positive(v)
+)
 _two = Check(as_numbers, "two numbers: m and rad", lambda clamps: len(clamps) == 2)
 _error_clamp = Check(_two, _CLAMP, lambda clamps: all(clamp > 0.0 for clamp in clamps))
 
@@ -207,7 +221,9 @@ class ForwardDynamicsParameters(SolverParameters):
     """The error is clamped to this, m and rad; inf inf is the paper's plain algorithm."""
     step_clamp: float = unless_preset(0.1, _step_clamp, slider=(0.005, 1.0), unit="rad")
     """Largest joint motion in an iteration, rad (m if sliding); without (inf) steps may increase the error."""
-    scheme: Literal["paper", "velocity-accumulation"] = unless_preset("paper", one_of("paper", "velocity-accumulation"))
+    scheme: Literal["paper", "velocity-accumulation"] = unless_preset(
+        "paper", one_of("paper", "velocity-accumulation")
+    )
     """Integration scheme: as printed in the paper, or as in the released controller (dt 0.02, no step clamp)."""
     task: str = setting("", unset="the robot's", choices=TASKS)
     """Part of the target to attain: pose, axis (position and the tool's z axis) or position."""
@@ -249,7 +265,9 @@ class JacobianTransposeParameters(IterativeParameters):
     iterations: int = setting(50, whole, slider=(1, 200))
     step_length: Literal["paper", "buss-kim"] = setting("paper", one_of("paper", "buss-kim"))
     """paper: a constant gain, comparable to forward dynamics; buss-kim: the length that reduces the error most."""
-    alpha: float = setting(0.0, Check(as_number, "a positive number, or 0 to compute it", _not_negative))
+    alpha: float = setting(
+        0.0, Check(as_number, "a positive number, or 0 to compute it", _not_negative)
+    )
     """For step length paper: the constant that replaces the twin's inverse mass matrix; 0 computes it."""
     dt: float = setting(0.1, positive, unit="s")
     """For step length paper: virtual time step, s."""
@@ -316,7 +334,9 @@ class ConstrainedParameters(IterativeParameters):
     """The natural posture, rad."""
     weights: tuple[float, ...] = setting((1.0,), Check(as_numbers, "positive numbers", _positive))
     """Weights of the joints' distances from the natural posture: one number, or one per joint; positive."""
-    pull: float = setting(0.05, Check(as_number, "from 0 to 1", lambda pull: 0.0 <= pull <= 1.0), slider=(0.0, 1.0))
+    pull: float = setting(
+        0.05, Check(as_number, "from 0 to 1", lambda pull: 0.0 <= pull <= 1.0), slider=(0.0, 1.0)
+    )
     """Fraction of that distance that an iteration covers where no strict row prevents it, 0 to 1."""
     cutoff: float = setting(1e-6, positive)
     """Rows whose singular value is up to this fraction of the largest count as dependent."""
@@ -347,7 +367,9 @@ SOLVERS: dict[str, type[SolverParameters]] = {
 """Every solver by its name at the command line."""
 
 
-def resolved(kind: type[_Settings], settings: _Settings | None, changes: Mapping[str, Any]) -> _Settings:
+def resolved(
+    kind: type[_Settings], settings: _Settings | None, changes: Mapping[str, Any]
+) -> _Settings:
     """Settings (None: the defaults) with changes by name: a value of None is not given, and a preset among them applies
     to what is not among them.
 
@@ -358,7 +380,9 @@ def resolved(kind: type[_Settings], settings: _Settings | None, changes: Mapping
     known = {own.name for own in fields(kind)}
     for name in changes:
         if name not in known:
-            raise unknown_setting(next(solver for solver, other in SOLVERS.items() if other is kind), name)
+            raise unknown_setting(
+                next(solver for solver, other in SOLVERS.items() if other is kind), name
+            )
     given = {name: value for name, value in changes.items() if value is not None}
     if preset := given.get("preset"):
         given = {**_preset(preset), **given, "preset": ""}
@@ -390,6 +414,8 @@ def check_solver(name: str) -> None:
 def unknown_setting(solver: str, setting: str) -> UnknownName:
     """The error that a solver has no such setting, with the solvers that have it."""
     known = [own.name for own in fields(SOLVERS[solver])]
-    others = [name for name, kind in SOLVERS.items() if setting in {own.name for own in fields(kind)}]
+    others = [
+        name for name, kind in SOLVERS.items() if setting in {own.name for own in fields(kind)}
+    ]
     hint = f"{setting} is a setting of {listed(others)}: choose it with --solver." if others else ""
     return UnknownName("setting", setting, known, hint, where=f"of {solver}")

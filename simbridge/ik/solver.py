@@ -14,7 +14,12 @@ from numpy.typing import NDArray
 
 from simbridge.ik.faults import check_path, named_failures
 from simbridge.ik.targets import Target, as_joints, as_pose, as_poses, residual, wrap_into_limits
-from simbridge.robot.kinematics import movable_directions, restart_postures, task_jacobian, tool_path
+from simbridge.robot.kinematics import (
+    movable_directions,
+    restart_postures,
+    task_jacobian,
+    tool_path,
+)
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 
@@ -76,7 +81,9 @@ class Diagnosis:
     def _singular_values(self) -> Array:
         """Of the task's Jacobian, as many as there are directions in which the arm can move at all."""
         singular = np.linalg.svd(task_jacobian(self.robot, self.q, self.task), compute_uv=False)
-        return np.pad(singular, (0, 6))[: movable_directions(self.robot.placements, self.robot.prismatic, self.task)]
+        return np.pad(singular, (0, 6))[
+            : movable_directions(self.robot.placements, self.robot.prismatic, self.task)
+        ]
 
     @cached_property
     def dependent_rows(self) -> int:
@@ -88,7 +95,10 @@ class Diagnosis:
             own = directions[sizes > self.cutoff * sizes.max(initial=0.0)]
             task = task_jacobian(self.robot, self.q, self.task)
             left = task - task @ own.T @ own
-            singular, counted = np.linalg.svd(np.vstack([left, own]), compute_uv=False), counted + len(self.strict)
+            singular, counted = (
+                np.linalg.svd(np.vstack([left, own]), compute_uv=False),
+                counted + len(self.strict),
+            )
         return counted - int(np.sum(singular > self.cutoff * singular.max(initial=0.0)))
 
     @cached_property
@@ -147,7 +157,12 @@ class Solver(ABC):
         """Residual, iterations, manipulability and nearest limit after the last step; None before the first."""
         if self._last is None and self._stepped is not None:
             self._last = Diagnosis(
-                self.robot, *self._stepped, self.iterations, self.task, self.cutoff, self._strict_rows()
+                self.robot,
+                *self._stepped,
+                self.iterations,
+                self.task,
+                self.cutoff,
+                self._strict_rows(),
             )
         return self._last
 
@@ -222,11 +237,16 @@ class Solver(ABC):
         Raises:
             InvalidParameter: The target is no pose, or the start is not n finite numbers.
         """
-        goal, start = as_pose(target), as_joints(self.robot.home if q0 is None else q0, self.robot.n)
+        goal, start = (
+            as_pose(target),
+            as_joints(self.robot.home if q0 is None else q0, self.robot.n),
+        )
         with named_failures(self):
             return self._solve(goal, start)
 
-    def solve_each(self, poses: Array, q0: Array | Sequence[float]) -> tuple[Array, Array, NDArray[np.bool_]]:
+    def solve_each(
+        self, poses: Array, q0: Array | Sequence[float]
+    ) -> tuple[Array, Array, NDArray[np.bool_]]:
         """Solve many targets (T, 7), each from the solution of the one before.
 
         Returns:
@@ -282,7 +302,9 @@ class Solver(ABC):
     def _restarts(self) -> Array:
         return restart_postures(self.robot, self.tries)
 
-    def _try(self, goal: Array, q: Array, tolerance: tuple[float, float]) -> tuple[Array, float, float, int]:
+    def _try(
+        self, goal: Array, q: Array, tolerance: tuple[float, float]
+    ) -> tuple[Array, float, float, int]:
         """One try of `solve` from q (n,), which it may change: joint positions (n,), what remains in m and rad, and the
         number of iterations."""
         raise NotImplementedError

@@ -44,7 +44,11 @@ def as_pose(target: Target) -> Array:
     Raises:
         InvalidParameter: It is neither, or not finite, or its quaternion is zero.
     """
-    given = pin.SE3ToXYZQUAT(target) if isinstance(target, pin.SE3) else numbers("target", target, _TARGET).copy()
+    given = (
+        pin.SE3ToXYZQUAT(target)
+        if isinstance(target, pin.SE3)
+        else numbers("target", target, _TARGET).copy()
+    )
     if given.shape == (7,):
         # In plain Python: a dozen calls of numpy would take longer than an iteration of a solver.
         px, py, pz, x, y, z, w = given.tolist()

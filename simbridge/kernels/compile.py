@@ -76,7 +76,9 @@ def kernel_of(function: Callable[..., Any], purpose: str) -> Kernel:
     return kernel(module_text(function), function.__name__, purpose)
 
 
-def module_text(*functions: Callable[..., Any], given: Mapping[str, Generated | Callable[..., Any]] = {}) -> str:
+def module_text(
+    *functions: Callable[..., Any], given: Mapping[str, Generated | Callable[..., Any]] = {}
+) -> str:
     """The text of a module with plain functions and all that they use: functions, numbers and named tuples.
 
     Args:
@@ -114,7 +116,9 @@ def module_text(*functions: Callable[..., Any], given: Mapping[str, Generated | 
         add(function.__name__, function)
         # A kernel is compiled for the arguments of its first call.
         parts[function.__name__] = parts[function.__name__].removeprefix(_COMPILED)
-    names = {name: other.__name__ for name, other in given.items() if not isinstance(other, Generated)}
+    names = {
+        name: other.__name__ for name, other in given.items() if not isinstance(other, Generated)
+    }
     aliases = [f"{name} = {own}\n" for name, own in names.items() if own != name]
     return _HEADER + "\n\n".join([*parts.values(), *aliases])
 
@@ -178,7 +182,10 @@ def _compiled(text: str, name: str, purpose: str, arguments: tuple[Any, ...]) ->
 @lru_cache(maxsize=256)
 def _module(text: str) -> ModuleType:
     """The module, under a name that numba finds again in the next process."""
-    versions = [platform.python_version(), *map(importlib.metadata.version, ("numba", "llvmlite", "numpy"))]
+    versions = [
+        platform.python_version(),
+        *map(importlib.metadata.version, ("numba", "llvmlite", "numpy")),
+    ]
     content = "\0".join([text, *versions]).encode()
     module = ModuleType(f"simbridge_kernel_{hashlib.sha256(content).hexdigest()[:24]}")
     path = _written(f"{module.__name__}.py", text)

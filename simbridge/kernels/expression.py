@@ -39,7 +39,11 @@ class Trace:
 
     def index(self, value: Scalar) -> int:
         """The index of an operand; numbers become part of the trace here."""
-        return value.index if isinstance(value, Expression) else self.add("name", repr(float(value))).index
+        return (
+            value.index
+            if isinstance(value, Expression)
+            else self.add("name", repr(float(value))).index
+        )
 
 
 @dataclass(frozen=True)

@@ -104,7 +104,15 @@ def check_setpoints(
     what = "{joint} would move at {value:.3f} rad/s, past its limit of {limit:.3f} rad/s; the worst of the plan is "
     what += f"{worst:.2f} times a limit"
     remedy = remedies.advice(slower, "keep away from singularities")
-    refuse("velocity", speed > robot.max_velocity * _SLACK, speed, robot.max_velocity, what, remedy, before=1)
+    refuse(
+        "velocity",
+        speed > robot.max_velocity * _SLACK,
+        speed,
+        robot.max_velocity,
+        what,
+        remedy,
+        before=1,
+    )
 
     what = "the velocity of {joint} would jump by {value:.3f} rad/s within one period; {limit:.3f} rad/s are allowed"
     remedy = remedies.advice("Slow it down", "round the corner", "lower the solver's kp")
@@ -116,7 +124,9 @@ def check_setpoints(
         acceleration = np.abs(np.diff(velocity[:-1], axis=0)) / period
         # Stretched time passes at a rate that changes: that adds to what the limiter allows.
         allowed = max_acceleration + CLOCK_SLOPE * np.maximum(speed[1:-1], speed[:-2])
-        what = "{joint} would accelerate at {value:.1f} rad/s^2, past the limit of {limit:.1f} rad/s^2"
+        what = (
+            "{joint} would accelerate at {value:.1f} rad/s^2, past the limit of {limit:.1f} rad/s^2"
+        )
         remedy = "Slow it down (--speed-scale)."
         excess = acceleration > allowed * _SLACK
         refuse("acceleration", excess, acceleration, max_acceleration, what, remedy, before=1)
@@ -129,7 +139,9 @@ def check_setpoints(
 
     what = "the tool would move at {value:.3f} m/s; {limit:.3f} m/s are allowed"
     remedy = remedies.advice(slower, "allow more (--max-tool-speed)")
-    refuse("tool speed", tool > max_tool_speed * _SLACK, tool, max_tool_speed, what, remedy, before=1)
+    refuse(
+        "tool speed", tool > max_tool_speed * _SLACK, tool, max_tool_speed, what, remedy, before=1
+    )
     return Peaks(
         velocity=speed.max(axis=0, initial=0.0),
         velocity_jump=jumps.max(axis=0),
@@ -147,16 +159,25 @@ def check_positions(robot: Robot, joints: Array, period: float) -> None:
     """
     low, high = joints < robot.position_min - 1e-9, joints > robot.position_max + 1e-9
     limits = np.where(low, robot.position_min, robot.position_max)
-    what = (
-        "{joint} would be at {value:.3f} rad{value_degrees}, {excess} past its limit of {limit:.3f} rad{limit_degrees}"
-    )
+    what = "{joint} would be at {value:.3f} rad{value_degrees}, {excess} past its limit of {limit:.3f} rad{limit_degrees}"
     unknown = "{joint} would be at {value}, which is no position"
-    _refuse_first(robot, period, "position", np.isnan(joints), joints, limits, unknown, "Use another --solver.")
+    _refuse_first(
+        robot,
+        period,
+        "position",
+        np.isnan(joints),
+        joints,
+        limits,
+        unknown,
+        "Use another --solver.",
+    )
     remedy = "Begin from another posture (--home) or move the trajectory."
     _refuse_first(robot, period, "position", low | high, joints, limits, what, remedy)
 
 
-def check_predicted_velocity(robot: Robot, velocity: Array, cycle: float, period: float, remedies: Remedies) -> None:
+def check_predicted_velocity(
+    robot: Robot, velocity: Array, cycle: float, period: float, remedies: Remedies
+) -> None:
     """Refuse setpoints, one a period, s, for which the servo law predicts velocities of the arm past a limit.
 
     Args:
@@ -189,7 +210,9 @@ def check_predicted_distance(
         LimitExceeded: Names sample, time, joint, value and limit.
     """
     ends = np.arange(len(setpoints)) * period - _SEEN_LATE
-    seen = np.concatenate([setpoints[:1], q])[np.maximum(np.floor(ends / cycle + 1e-6), 0.0).astype(int)]
+    seen = np.concatenate([setpoints[:1], q])[
+        np.maximum(np.floor(ends / cycle + 1e-6), 0.0).astype(int)
+    ]
     distance = np.abs(setpoints - seen)
     what = "servoj would leave {joint} {value:.3f} rad behind its setpoint, and the guard stops it at {limit:.3f} rad"
     remedy = "Slow it down (--speed-scale), or use a higher gain (--servo-gain)."
@@ -232,7 +255,9 @@ def _refuse_first(
         f"{name}_degrees": "" if slides else f" ({math.degrees(each):.1f} degrees)"
         for name, each in (("value", value), ("limit", limit))
     }
-    excess_text = " ".join(displayed(abs(value - limit), "m" if slides else "rad")).replace(" °", "°")
+    excess_text = " ".join(displayed(abs(value - limit), "m" if slides else "rad")).replace(
+        " °", "°"
+    )
     said = what.format(joint=joint, value=value, limit=limit, excess=excess_text, **in_degrees)
     raise LimitExceeded(
         f"The plan was refused: at sample {k} ({k * period:.3f} s) {said}. {remedy}",
@@ -272,7 +297,9 @@ def plan_approach(
     while (fastest := float(tool_speeds(robot, setpoints, period).max())) > max_tool_speed:
         duration = max(duration * fastest / max_tool_speed, duration + period)
         setpoints = _profile(start, goal, duration, period)
-    check_setpoints(robot, setpoints, period, max_tool_speed, CollisionModel(robot, collision_scene))
+    check_setpoints(
+        robot, setpoints, period, max_tool_speed, CollisionModel(robot, collision_scene)
+    )
     return setpoints
 
 

@@ -38,7 +38,13 @@ class Feedforward(NamedTuple):
 
 
 def feedforward(
-    robot: Robot, setpoints: Array, period: float, plant: Plant, corner_tolerance: float, *, slow_down: bool
+    robot: Robot,
+    setpoints: Array,
+    period: float,
+    plant: Plant,
+    corner_tolerance: float,
+    *,
+    slow_down: bool,
 ) -> Feedforward:
     """The commands with which the arm follows setpoints without lag.
 
@@ -96,12 +102,16 @@ def _attempt(
     # The arm rests for a sample before it moves, and after it until first its velocity and then its command rest.
     left, arrived = (np.flatnonzero((wanted != wanted[end]).any(axis=1)) for end in (0, -1))
     first = min(int(left[0]) - 1, rest) if len(left) else rest
-    last = max(int(arrived[-1]) + 4, rest + len(setpoints)) if len(arrived) else rest + len(setpoints)
+    last = (
+        max(int(arrived[-1]) + 4, rest + len(setpoints)) if len(arrived) else rest + len(setpoints)
+    )
     wanted = wanted[first:last]
     return Feedforward(rest - first, last - rest - len(setpoints), wanted, law.commands_for(wanted))
 
 
-def _rounding(robot: Robot, period: float, ahead: Array, wanted: Array, tolerance: float) -> Excess | None:
+def _rounding(
+    robot: Robot, period: float, ahead: Array, wanted: Array, tolerance: float
+) -> Excess | None:
     """Where a motion (T, n) leaves the setpoints' tool path by most, if by more than the tolerance, m."""
     changed = np.flatnonzero((ahead != wanted).any(axis=1))
     if not len(changed):
@@ -113,7 +123,9 @@ def _rounding(robot: Robot, period: float, ahead: Array, wanted: Array, toleranc
     distances = []
     for k in changed.tolist():
         part = slice(max(k - near, 0), k + near)
-        share = np.clip(((rounded[k] - begin[part]) * way[part]).sum(axis=1) / length[part], 0.0, 1.0)
+        share = np.clip(
+            ((rounded[k] - begin[part]) * way[part]).sum(axis=1) / length[part], 0.0, 1.0
+        )
         nearest = begin[part] + share[:, np.newaxis] * way[part]
         distances.append(float(np.linalg.norm(rounded[k] - nearest, axis=1).min()))
     worst = int(np.argmax(distances))
@@ -126,16 +138,16 @@ def _refusal(robot: Robot, law: ServojLaw, excess: Excess, speed: float) -> Limi
     """The error for an excess; at this share of its speed the motion is within the limits; 0 if at none."""
     k, name = excess.sample, None if excess.joint is None else robot.joint_names[excess.joint]
     # Solved again at that speed, the motion has other samples at its corners: some room is left for that.
-    slower = f"slow it down to {math.floor(95.0 * speed) / 100.0:g} of its speed (--speed-scale), " if speed else ""
+    slower = (
+        f"slow it down to {math.floor(95.0 * speed) / 100.0:g} of its speed (--speed-scale), "
+        if speed
+        else ""
+    )
     if excess.quantity == "rounding":
-        what = (
-            f"feedforward would round the path by {1e3 * excess.value:.2f} mm; {1e3 * excess.limit:.2f} mm are allowed"
-        )
+        what = f"feedforward would round the path by {1e3 * excess.value:.2f} mm; {1e3 * excess.limit:.2f} mm are allowed"
         remedy = "round the corner, allow more (--corner-tolerance)"
     elif excess.quantity == "acceleration":
-        what = (
-            f"{name} would accelerate at {excess.value:.1f} rad/s^2, and smoothing cannot bring it to {excess.limit:g}"
-        )
+        what = f"{name} would accelerate at {excess.value:.1f} rad/s^2, and smoothing cannot bring it to {excess.limit:g}"
         remedy = "round the corner"
     else:
         what = (

@@ -19,7 +19,9 @@ from simbridge.errors import GuardViolation
 from simbridge.robot.pose import Array
 from simbridge.servo.feedforward import MAX_ACCELERATION, MAX_LEAD, SCALING_RAMP
 
-if TYPE_CHECKING:  # loads pinocchio; the servo process, which imports this module, must start quickly
+if (
+    TYPE_CHECKING
+):  # loads pinocchio; the servo process, which imports this module, must start quickly
     from simbridge.robot.robot import Robot
 
 # Setpoints planned to a limit may exceed it by rounding.
@@ -49,7 +51,9 @@ class ArmLimits:
     def of(robot: Robot) -> ArmLimits:
         arrays = robot.position_min, robot.position_max, robot.max_velocity
         low, high, velocity = (tuple(values.tolist()) for values in arrays)
-        return ArmLimits(robot.name, tuple(robot.joint_names), low, high, velocity, robot.max_velocity_jump)
+        return ArmLimits(
+            robot.name, tuple(robot.joint_names), low, high, velocity, robot.max_velocity_jump
+        )
 
 
 def allowed_distance(velocity: Array, lookahead: float) -> Array:
@@ -105,14 +109,21 @@ class Guard:
         """
         if self._violated:
             raise GuardViolation(
-                "An earlier setpoint was refused and the arm has been stopped; call recover() first.", rule="latched"
+                "An earlier setpoint was refused and the arm has been stopped; call recover() first.",
+                rule="latched",
             )
         q, at = self._numbers(setpoint, "setpoint"), self._numbers(measured, "measured position")
         self._check_range(q)
         velocity = (q - (at if self._previous is None else self._previous)) / self._period
         self._check("velocity", velocity, self._max_velocity, "its velocity", "rad/s")
         jump = velocity - (velocity if self._velocity is None else self._velocity)
-        self._check("velocity jump", jump, self._max_jump, "the change of its velocity within a period", "rad/s")
+        self._check(
+            "velocity jump",
+            jump,
+            self._max_jump,
+            "the change of its velocity within a period",
+            "rad/s",
+        )
         allowed = allowed_distance(velocity, self._lookahead)
         self._check("distance", q - at, allowed, "its distance from the measured arm", "rad", 1.0)
         # The first setpoint is where the motion begins, from rest: the step to it is no velocity.
@@ -135,7 +146,11 @@ class Guard:
         near = np.clip(velocity, -self._max_velocity, self._max_velocity)
         near = np.clip(near, self._velocity - self._jump, self._velocity + self._jump)
         far = not (np.abs(velocity) <= 2.0 * self._max_velocity).all()
-        return setpoint if far or (near == velocity).all() else self.within_range(self._previous + near * self._period)
+        return (
+            setpoint
+            if far or (near == velocity).all()
+            else self.within_range(self._previous + near * self._period)
+        )
 
     def check_command(self, command: Array, wanted: Array) -> Array:
         """Check what is sent to bring the arm to a checked setpoint, with feedforward.
@@ -152,7 +167,9 @@ class Guard:
         """
         q = self._numbers(command, "command")
         self._check_range(q)
-        self._check("lead", q - wanted, np.full(len(q), MAX_LEAD), "the lead of its command", "rad", 1.0)
+        self._check(
+            "lead", q - wanted, np.full(len(q), MAX_LEAD), "the lead of its command", "rad", 1.0
+        )
         return q
 
     def check_predicted(self, qd: Array) -> None:
@@ -171,7 +188,9 @@ class Guard:
             GuardViolation: One is beyond the limit: the motion asks for it, or commands were late for too long.
         """
         limits = np.full_like(qdd, MAX_ACCELERATION)
-        self._check("acceleration", qdd, limits, "its predicted acceleration", "rad/s^2", _PREDICTED_SLACK)
+        self._check(
+            "acceleration", qdd, limits, "its predicted acceleration", "rad/s^2", _PREDICTED_SLACK
+        )
 
     def towards(self, q: Array) -> Array:
         """The setpoint (n,), rad, that is nearest to q (n,), rad, and within one step of the last one, from rest."""
@@ -189,13 +208,17 @@ class Guard:
             q = np.array(given, dtype=float)
         except Exception:  # conversion of an arbitrary object may fail in any way
             kind = type(given).__name__
-            raise self._violation(f"A {name} must be numbers, not {kind}; the arm was stopped.", rule="shape") from None
+            raise self._violation(
+                f"A {name} must be numbers, not {kind}; the arm was stopped.", rule="shape"
+            ) from None
         refused = "was refused and the arm stopped"
         if q.shape != (len(self._low),):
             has = f"{self._robot.name} has {len(self._low)} joints"
             raise self._violation(f"A {name} of shape {q.shape} {refused}: {has}.", rule="shape")
         if not np.isfinite(q).all():
-            raise self._violation(f"A {name} that is not finite {refused}: {q.tolist()}.", rule="finite")
+            raise self._violation(
+                f"A {name} that is not finite {refused}: {q.tolist()}.", rule="finite"
+            )
         q.setflags(write=False)
         return q
 
@@ -206,14 +229,18 @@ class Guard:
             bound = self._low[i] if q[i] < self._low[i] else self._high[i]
             raise self._past_limit("position", i, q[i], bound, "its position", "rad")
 
-    def _check(self, rule: str, values: Array, limits: Array, what: str, unit: str, slack: float = _SLACK) -> None:
+    def _check(
+        self, rule: str, values: Array, limits: Array, what: str, unit: str, slack: float = _SLACK
+    ) -> None:
         shares = np.abs(values) / limits
         # Written so that a step from an unknown position (nan) is refused, too.
         if not (shares <= slack).all():
             i = int(np.argmax(shares))
             raise self._past_limit(rule, i, abs(values[i]), limits[i], what, unit)
 
-    def _past_limit(self, rule: str, i: int, value: float, limit: float, what: str, unit: str) -> GuardViolation:
+    def _past_limit(
+        self, rule: str, i: int, value: float, limit: float, what: str, unit: str
+    ) -> GuardViolation:
         name = self._robot.joint_names[i]
         return self._violation(
             f"A setpoint was refused and the arm stopped: {name}: {what} would be {value:.4g} {unit}, "

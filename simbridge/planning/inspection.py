@@ -95,7 +95,9 @@ class Facts:
         return asdict(self)
 
 
-def inspect(trajectory: Trajectory, solver: Solver | None = None) -> tuple[Facts, NDArray[np.bool_] | None]:
+def inspect(
+    trajectory: Trajectory, solver: Solver | None = None
+) -> tuple[Facts, NDArray[np.bool_] | None]:
     """Measure a trajectory in base_link, and what the solver's arm can attain of it; None to leave that out.
 
     Returns:
@@ -145,7 +147,9 @@ def _spread(travelled: Array, steps: Array) -> Spread | None:
 def _reach(trajectory: Trajectory, solver: Solver) -> tuple[Reach, NDArray[np.bool_]]:
     count = len(trajectory.times)
     chosen = np.unique(np.linspace(0, count - 1, min(count, MAX_SOLVED)).round().astype(int))
-    _, _, converged = reaching_solver(solver).solve_each(trajectory.poses[chosen], solver.robot.home)
+    _, _, converged = reaching_solver(solver).solve_each(
+        trajectory.poses[chosen], solver.robot.home
+    )
     missed = chosen[~converged]
     first = int(missed[0]) if len(missed) else None
     nearest = np.searchsorted(0.5 * (chosen[1:] + chosen[:-1]), np.arange(count))
@@ -159,7 +163,9 @@ def _reach(trajectory: Trajectory, solver: Solver) -> tuple[Reach, NDArray[np.bo
     return reach, np.asarray(converged[nearest], dtype=bool)
 
 
-def check_reach(solver: Solver, trajectory: Trajectory, times: Array, targets: Array, start: Array) -> None:
+def check_reach(
+    solver: Solver, trajectory: Trajectory, times: Array, targets: Array, start: Array
+) -> None:
     """Refuse targets (T, 7), at instants of their trajectory (T,), s, that no posture attains.
 
     Each is solved to a tolerance, starting at the solution before it, the first at joint positions `start` (n,), rad.
@@ -176,11 +182,19 @@ def check_reach(solver: Solver, trajectory: Trajectory, times: Array, targets: A
         q, residuals, converged = solver.solve_each(poses[chunk], start)
         if not np.all(converged):
             first = int(np.argmin(converged))
-            _refuse(solver, trajectory, float(instants[chunk[first]]), poses[chunk[first]], residuals[first])
+            _refuse(
+                solver,
+                trajectory,
+                float(instants[chunk[first]]),
+                poses[chunk[first]],
+                residuals[first],
+            )
         start = q[-1]
 
 
-def _refuse(solver: Solver, trajectory: Trajectory, time: float, target: Array, residual: Array) -> NoReturn:
+def _refuse(
+    solver: Solver, trajectory: Trajectory, time: float, target: Array, residual: Array
+) -> NoReturn:
     """Refuse for the first target that is out of reach."""
     sample = int(trajectory.sample_at(time))
     distance, angle = float(residual[0]), float(residual[1])
@@ -209,7 +223,9 @@ def _refuse(solver: Solver, trajectory: Trajectory, time: float, target: Array, 
     if trajectory.read_as:
         message += f" The file was read as {trajectory.read_as}."
     message = f"The plan was refused: {message}"
-    raise TargetOutOfReach(message, sample=sample, time=time, distance=distance, angle=angle, every=every)
+    raise TargetOutOfReach(
+        message, sample=sample, time=time, distance=distance, angle=angle, every=every
+    )
 
 
 def in_another_unit(trajectory: Trajectory, robot: Robot) -> bool:
@@ -235,7 +251,11 @@ class AttainableSpace(NamedTuple):
         # A few at a time: a target out of reach takes as long as a hundred in reach, and one is enough.
         for k in range(0, len(placed), 4):
             q, _, converged = self.solver.solve_each(placed[k : k + 4], start)
-            if not np.all(converged) or (q < robot.position_min).any() or (q > robot.position_max).any():
+            if (
+                not np.all(converged)
+                or (q < robot.position_min).any()
+                or (q > robot.position_max).any()
+            ):
                 return False
             start = q[-1]
             found.append(q)
@@ -252,7 +272,13 @@ class AttainableSpace(NamedTuple):
         x, y = middle[:2] if np.hypot(*middle[:2]) > 1e-9 else home[:2]
         outwards = np.array([x, y]) / max(math.hypot(x, y), 1e-9)
         rings = itertools.product(_DISTANCES, _HEIGHTS)
-        return [*(robot.reach * np.array([*(distance * outwards), height]) for distance, height in rings), home]
+        return [
+            *(
+                robot.reach * np.array([*(distance * outwards), height])
+                for distance, height in rings
+            ),
+            home,
+        ]
 
 
 def placements(trajectory: Trajectory, space: AttainableSpace) -> Iterator[Array]:
@@ -264,7 +290,9 @@ def placements(trajectory: Trajectory, space: AttainableSpace) -> Iterator[Array
         turned = pose.rotate(rotation, middle)
         whole = [place - turned for place in space.places(turned)]
         whole = [shift for shift in whole if space.holds(few, rotation, shift)][:_TRIED]
-        short = sorted((_shortened(space, few, rotation, shift) for shift in whole), key=np.linalg.norm)
+        short = sorted(
+            (_shortened(space, few, rotation, shift) for shift in whole), key=np.linalg.norm
+        )
         # Close to the edge of the reach joints are fast: where the nearest is refused for that, a whole shift may do.
         for shift in (*short[:2], *whole[:2]):
             rounded = np.round(shift, 3)
@@ -273,7 +301,9 @@ def placements(trajectory: Trajectory, space: AttainableSpace) -> Iterator[Array
 
 
 def _some_of(poses: Array, count: int) -> Array:
-    return poses[np.unique(np.linspace(0, len(poses) - 1, min(count, len(poses))).round().astype(int))]
+    return poses[
+        np.unique(np.linspace(0, len(poses) - 1, min(count, len(poses))).round().astype(int))
+    ]
 
 
 def _shortened(space: AttainableSpace, poses: Array, rotation: Array, shift: Array) -> Array:

@@ -59,7 +59,9 @@ class Limiter:
         self._margin = margin
         acceleration = robot.max_acceleration if max_acceleration is None else max_acceleration
         self._robot, self._period, self._max_tool_speed = robot, period, max_tool_speed
-        self._max_velocity = (robot.max_velocity if max_velocity is None else max_velocity) * _INSIDE
+        self._max_velocity = (
+            robot.max_velocity if max_velocity is None else max_velocity
+        ) * _INSIDE
         self._max_step = acceleration * period * _INSIDE
         self._otg = ruckig.Ruckig(n, period)
         self._acceleration = [0.0] * n
@@ -110,7 +112,9 @@ class Limiter:
     def brake(self) -> Array:
         """The setpoint (n,) of this period on the way to rest, all joints in proportion; one near its end first."""
         fastest = float(np.abs(self._velocity).max())
-        velocity = max(0.0, 1.0 - self._max_step / fastest) * self._velocity if fastest else self._velocity
+        velocity = (
+            max(0.0, 1.0 - self._max_step / fastest) * self._velocity if fastest else self._velocity
+        )
         up = self._stoppable(self._high - self._position)
         velocity = np.clip(velocity, -self._stoppable(self._position - self._low), up)
         self._before, self._position = self._position, self._position + velocity * self._period
@@ -119,7 +123,9 @@ class Limiter:
         self._acceleration = [0.0] * self._robot.n
         return self._position.copy()
 
-    def next(self, desired: Array, speed: float = 1.0, approach: Approach | None = None) -> tuple[Array, bool]:
+    def next(
+        self, desired: Array, speed: float = 1.0, approach: Approach | None = None
+    ) -> tuple[Array, bool]:
         """The setpoint (n,), rad, of this period, and whether it differs from the desired one.
 
         `speed` is the share of the limits of velocity and tool speed that may be used, above 0.
@@ -145,7 +151,10 @@ class Limiter:
         if slower is not position:
             position = slower
             last_velocity = (position - self._position) / self._period
-        self._velocity, self._last_velocity = (position - self._position) / self._period, last_velocity
+        self._velocity, self._last_velocity = (
+            (position - self._position) / self._period,
+            last_velocity,
+        )
         self._goal_step, self._goal = goal - self._goal, goal
         self._before, self._position = self._position, position
         return position.copy(), not np.array_equal(position, desired)
@@ -183,7 +192,9 @@ class Limiter:
         fastest = 0.99 * self._speed * self._max_velocity
         arrival = np.clip((goal - self._goal) / self._period, -fastest, fastest)
         # To arrive with the velocity of a leap would take a run-up, away from the goal.
-        arrival[np.abs(goal - self._goal - self._goal_step) > _LEAP * self._max_step * self._period] = 0.0
+        arrival[
+            np.abs(goal - self._goal - self._goal_step) > _LEAP * self._max_step * self._period
+        ] = 0.0
         self._input.max_velocity = (self._speed * self._max_velocity).tolist()
         self._input.current_position = self._position.tolist()
         self._input.current_velocity = self._last_velocity.tolist()
@@ -197,7 +208,9 @@ class Limiter:
         position = np.array(self._output.new_position)
         velocity = (position - self._position) / self._period
         if np.all((lowest <= velocity) & (velocity <= highest)):
-            return position, np.clip(self._output.new_velocity, -self._max_velocity, self._max_velocity)
+            return position, np.clip(
+                self._output.new_velocity, -self._max_velocity, self._max_velocity
+            )
         position = self._moved(velocity, lowest, highest)
         return position, (position - self._position) / self._period
 
@@ -224,7 +237,9 @@ class Limiter:
         low, high = 0.0, 1.0
         for _ in range(_BISECTIONS):
             middle = 0.5 * (low + high)
-            slow = self._tool_speed(braked + middle * (position - braked), self._position) <= allowed
+            slow = (
+                self._tool_speed(braked + middle * (position - braked), self._position) <= allowed
+            )
             low, high = (middle, high) if slow else (low, middle)
         return braked + low * (position - braked)
 
@@ -234,7 +249,9 @@ class Limiter:
     def _tool(self, q: Array) -> Array:
         """Position (3,) of the TCP, m: by pinocchio, a hundred times faster than `tool_path` for one posture."""
         pin.forwardKinematics(self._robot.model, self._data, q)
-        position: Array = pin.updateFramePlacement(self._robot.model, self._data, self._tcp).translation.copy()
+        position: Array = pin.updateFramePlacement(
+            self._robot.model, self._data, self._tcp
+        ).translation.copy()
         return position
 
 

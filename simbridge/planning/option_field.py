@@ -7,7 +7,9 @@ from functools import partial
 from typing import Any, Literal, get_args
 
 
-def option(default: Any, help: str = "", metavar: str = "", unset: str = "", **metadata: Any) -> Any:
+def option(
+    default: Any, help: str = "", metavar: str = "", unset: str = "", **metadata: Any
+) -> Any:
     """A field of `Options`.
 
     Args:
@@ -39,7 +41,9 @@ teleop_option = partial(option, commands=("teleop",))
 def literal_choices(kind: Any) -> tuple[str, ...]:
     """The values of a `Literal`, also of one that may be None; () for another type."""
     parts = (kind, *get_args(kind))
-    return next((get_args(part) for part in parts if getattr(part, "__origin__", None) is Literal), ())
+    return next(
+        (get_args(part) for part in parts if getattr(part, "__origin__", None) is Literal), ()
+    )
 
 
 def recorded_options(options: Any) -> dict[str, dict[str, Any]]:

@@ -18,7 +18,13 @@ import numpy as np
 import pinocchio as pin
 
 from simbridge.errors import InvalidParameter, UnknownName
-from simbridge.planning.option_field import literal_choices, option, planned_option, run_option, shared_option
+from simbridge.planning.option_field import (
+    literal_choices,
+    option,
+    planned_option,
+    run_option,
+    shared_option,
+)
 from simbridge.planning.plan import OnLimits
 from simbridge.resources import AnyPath
 from simbridge.robot.calibration_file import with_kinematics
@@ -66,7 +72,8 @@ class Options:
     """
 
     frame: Frame = planned_option(
-        "base_link", "Frame of the poses: base_link (x forward, as in ROS) or base (as on the pendant)."
+        "base_link",
+        "Frame of the poses: base_link (x forward, as in ROS) or base (as on the pendant).",
     )
     transform: tuple[float, ...] = planned_option(
         (),
@@ -75,7 +82,9 @@ class Options:
         "none",
     )
     anchor: Anchor | None = planned_option(
-        None, "start: move the motion of a file so that it begins at the tool's pose at home.", unset="none"
+        None,
+        "start: move the motion of a file so that it begins at the tool's pose at home.",
+        unset="none",
     )
     topic: str | None = planned_option(
         None,
@@ -96,7 +105,9 @@ class Options:
         "ROLE[UNIT]=NAME,...",
         "by their names",
     )
-    rate: float | None = planned_option(None, "Samples per second of a file without times.", "HZ", "none")
+    rate: float | None = planned_option(
+        None, "Samples per second of a file without times.", "HZ", "none"
+    )
     gaps: Gaps | None = planned_option(
         None,
         "Gaps of more than 10 sample periods in a file: refuse, hold the last pose, interpolate, or split (only the "
@@ -117,7 +128,10 @@ class Options:
         read=load_cell,
     )
     host: str | None = run_option(
-        None, "Address of the controller, for ursim and real.", "ADDRESS", "the cell's; 127.0.0.1 for ursim"
+        None,
+        "Address of the controller, for ursim and real.",
+        "ADDRESS",
+        "the cell's; 127.0.0.1 for ursim",
     )
     tcp: Sequence[float] = option(
         (),
@@ -132,12 +146,17 @@ class Options:
         "the cell's, else none",
     )
     unmodelled_payload: float = run_option(
-        0.0, "Mass at the TCP that is not configured on the controller, kg (simulation only).", "KG", table="backend"
+        0.0,
+        "Mass at the TCP that is not configured on the controller, kg (simulation only).",
+        "KG",
+        table="backend",
     )
     sampling: Sampling | None = option(None, prefix="sample_")
     period: float | None = option(None, "Control period.", "S", "the robot's")
     hold: Hold | None = option(
-        None, "Target between two samples: interpolated, or the last sample held.", unset="the scenario's"
+        None,
+        "Target between two samples: interpolated, or the last sample held.",
+        unset="the scenario's",
     )
     on_limits: OnLimits | None = option(
         None,
@@ -150,10 +169,18 @@ class Options:
         "Where the plan begins: home's branch of the inverse kinematics, or (auto) another where home's is refused.",
         unset="auto in simulation; home on ursim and real",
     )
-    speed_scale: float = option(1.0, "Playback speed: 0.2 is a fifth of the trajectory's.", "FACTOR", table="scenario")
-    max_tool_speed: float | None = option(None, "Largest speed of the TCP.", "M/S", "the robot's; 0.25 on real")
+    speed_scale: float = option(
+        1.0, "Playback speed: 0.2 is a fifth of the trajectory's.", "FACTOR", table="scenario"
+    )
+    max_tool_speed: float | None = option(
+        None, "Largest speed of the TCP.", "M/S", "the robot's; 0.25 on real"
+    )
     floor: Floor | None = option(
-        None, "Height of the floor in base_link, m; none for no floor.", "M|none", "the cell's, else 0", read=read_floor
+        None,
+        "Height of the floor in base_link, m; none for no floor.",
+        "M|none",
+        "the cell's, else 0",
+        read=read_floor,
     )
     realtime: bool = run_option(False, "Pace the simulation by the wall clock.", table="backend")
     gui: bool = run_option(False, "Open the simulator's window (paced by the wall clock).")
@@ -195,8 +222,12 @@ class Options:
         "PLANT.TOML",
         "none",
     )
-    base: str | None = shared_option(None, "Link of a URDF where the arm begins.", "LINK", "base_link, else the root")
-    tip: str | None = shared_option(None, "Link of a URDF that is the tool.", "LINK", "tool0, else the only end")
+    base: str | None = shared_option(
+        None, "Link of a URDF where the arm begins.", "LINK", "base_link, else the root"
+    )
+    tip: str | None = shared_option(
+        None, "Link of a URDF that is the tool.", "LINK", "tool0, else the only end"
+    )
     package: tuple[str, ...] = shared_option(
         (),
         "Where a package of a URDF's meshes or of $(find NAME) is; several separated by commas.",
@@ -210,7 +241,11 @@ class Options:
         unset="the cell's, else off",
     )
     corner_tolerance: float | None = planned_option(
-        None, "With feedforward: how far the tool's path may be rounded at corners.", "MM", "0.5", units=(1e-3,)
+        None,
+        "With feedforward: how far the tool's path may be rounded at corners.",
+        "MM",
+        "0.5",
+        units=(1e-3,),
     )
     on_scaling: OnScaling = run_option(
         "follow", "When the controller scales the speed: follow it in time, or stop the arm."
@@ -219,10 +254,14 @@ class Options:
         "wait", "When the program is paused at the pendant: wait and go on from rest, or end."
     )
     realtime_priority: int = run_option(
-        0, "Priority of the process that sends setpoints to a controller, 1 to 99; 0 for the ordinary scheduler.", "N"
+        0,
+        "Priority of the process that sends setpoints to a controller, 1 to 99; 0 for the ordinary scheduler.",
+        "N",
     )
     label: str = run_option("", "A name for the run, for lists and its page.", "TEXT", "none")
-    yes: bool = run_option(False, "Do not ask before a real arm moves if the cell file matches the controller.")
+    yes: bool = run_option(
+        False, "Do not ask before a real arm moves if the cell file matches the controller."
+    )
 
     def __post_init__(self) -> None:
         for name, choices in _choices().items():
@@ -288,7 +327,11 @@ class Options:
     def collision_scene(self) -> CollisionScene:
         """The obstacles that the arm must not touch."""
         floor = 0.0 if self.floor is None else None if self.floor == "none" else self.floor
-        return CollisionScene(floor) if self.cell is None else replace(self.cell.collision_scene, floor=floor)
+        return (
+            CollisionScene(floor)
+            if self.cell is None
+            else replace(self.cell.collision_scene, floor=floor)
+        )
 
     @property
     def links(self) -> dict[str, Any]:
@@ -309,7 +352,9 @@ class Options:
             x, y, z, *rotation = (float(v) for v in self.tcp)
             robot = robot.with_tcp(pin.SE3(pin.exp3(np.array(rotation)), np.array([x, y, z])))
         if self.payload is not None:
-            robot = robot.with_payload(self.payload, None if self.cell is None else self.cell.payload_cog)
+            robot = robot.with_payload(
+                self.payload, None if self.cell is None else self.cell.payload_cog
+            )
         if self.cell is None:
             return robot
         self.cell.resolve("robot", robot.name)
@@ -327,22 +372,61 @@ class Options:
             )
 
     def _check_values(self) -> None:
-        period, speed, host, priority = self.period, self.max_tool_speed, self.host, self.realtime_priority
+        period, speed, host, priority = (
+            self.period,
+            self.max_tool_speed,
+            self.host,
+            self.realtime_priority,
+        )
         mass = "a mass in kg, not negative"
         checks: list[tuple[str, Any, bool, str | None]] = [
-            ("period", f"{period} s", period is None or 1e-4 <= period <= 1.0, "from 0.0001 to 1 s"),
+            (
+                "period",
+                f"{period} s",
+                period is None or 1e-4 <= period <= 1.0,
+                "from 0.0001 to 1 s",
+            ),
             ("label", repr(self.label), self.label.isprintable(), "one line of text"),
-            ("speed scale", self.speed_scale, 0.0 < self.speed_scale < math.inf, "a positive number"),
-            ("largest tool speed", speed, speed is None or 0.0 < speed < math.inf, "a positive number of m/s"),
+            (
+                "speed scale",
+                self.speed_scale,
+                0.0 < self.speed_scale < math.inf,
+                "a positive number",
+            ),
+            (
+                "largest tool speed",
+                speed,
+                speed is None or 0.0 < speed < math.inf,
+                "a positive number of m/s",
+            ),
             ("payload", self.payload, 0.0 <= (self.payload or 0.0) < math.inf, mass),
-            ("unmodelled payload", self.unmodelled_payload, 0.0 <= self.unmodelled_payload < math.inf, mass),
+            (
+                "unmodelled payload",
+                self.unmodelled_payload,
+                0.0 <= self.unmodelled_payload < math.inf,
+                mass,
+            ),
             ("real-time priority", priority, 0 <= priority <= 99, "from 1 to 99, or 0 for none"),
-            ("host", host, host is None or bool(host.strip()), "the address of a controller, such as 192.168.1.10"),
+            (
+                "host",
+                host,
+                host is None or bool(host.strip()),
+                "the address of a controller, such as 192.168.1.10",
+            ),
         ]
         rounding = self.corner_tolerance or 0.0
-        checks.append(("corner tolerance", rounding, 0.0 <= rounding < math.inf, "a length in m, not negative"))
+        checks.append(
+            (
+                "corner tolerance",
+                rounding,
+                0.0 <= rounding < math.inf,
+                "a length in m, not negative",
+            )
+        )
         for part in self.tolerance or ():
-            checks.append(("tolerance", part, 0.0 <= part < math.inf, "two numbers, none of them negative"))
+            checks.append(
+                ("tolerance", part, 0.0 <= part < math.inf, "two numbers, none of them negative")
+            )
         for name, given in (("tcp", self.tcp if len(self.tcp) else None), ("floor", self.floor)):
             needed = None if given is None else requirement(name, given)
             shown = given if name == "floor" else np.asarray(self.tcp).tolist()
@@ -352,7 +436,9 @@ class Options:
                 raise InvalidParameter(name, value, str(needed))
 
     def _check_ideal_servo(self) -> None:
-        tuning = (f"--{name.replace('_', '-')}" for name in ("servo_gain", "servo_lookahead", "plant"))
+        tuning = (
+            f"--{name.replace('_', '-')}" for name in ("servo_gain", "servo_lookahead", "plant")
+        )
         values = (self.servo_gain, self.servo_lookahead, self.plant)
         given = [flag for flag, value in zip(tuning, values, strict=True) if value is not None]
         given += ["--feedforward on"] if self.feedforward == "on" else []
@@ -364,5 +450,9 @@ class Options:
 @cache
 def _choices() -> dict[str, tuple[str, ...]]:
     """The values of the options that have a list of them; a floor may be a height instead."""
-    listed = {name: literal_choices(kind) for name, kind in get_type_hints(Options).items() if name != "floor"}
+    listed = {
+        name: literal_choices(kind)
+        for name, kind in get_type_hints(Options).items()
+        if name != "floor"
+    }
     return {name: choices for name, choices in listed.items() if choices}

@@ -136,10 +136,19 @@ class Plan:
         setpoints = arrays["setpoints"]
         count, joints = setpoints.shape
         shapes = {"trajectory_times": (count,), "limited": (count,)}
-        for name, shape in (shapes | dict.fromkeys(("solution", "setpoints"), (count, joints))).items():
+        for name, shape in (
+            shapes | dict.fromkeys(("solution", "setpoints"), (count, joints))
+        ).items():
             array = arrays[name]
-            if count == 0 or array.shape != shape or array.dtype.kind not in "fb" or not np.isfinite(array).all():
-                raise ValueError(f"{name} must be finite numbers of the shape {shape}, and not empty")
+            if (
+                count == 0
+                or array.shape != shape
+                or array.dtype.kind not in "fb"
+                or not np.isfinite(array).all()
+            ):
+                raise ValueError(
+                    f"{name} must be finite numbers of the shape {shape}, and not empty"
+                )
         source = str(arrays["trajectory_source"])
         given = None
         if "given_poses" in arrays:
@@ -147,15 +156,21 @@ class Plan:
         return Plan(
             checksum=str(arrays["checksum"]),
             period=float(arrays["period"]),
-            trajectory=Trajectory(arrays["trajectory_stamps"], arrays["trajectory_poses"], source=source),
+            trajectory=Trajectory(
+                arrays["trajectory_stamps"], arrays["trajectory_poses"], source=source
+            ),
             hold="zero-order" if str(arrays["hold"]) == "zero-order" else "linear",
             trajectory_times=arrays["trajectory_times"],
             # Equal where nothing was limited: of an hour, 0.1 GB.
-            solution=setpoints if np.array_equal(arrays["solution"], setpoints) else arrays["solution"],
+            solution=setpoints
+            if np.array_equal(arrays["solution"], setpoints)
+            else arrays["solution"],
             setpoints=setpoints,
             limited=arrays["limited"],
             given=given,
-            start=Start(arrays["start"], str(arrays["start_reason"])) if "start" in arrays else None,
+            start=Start(arrays["start"], str(arrays["start_reason"]))
+            if "start" in arrays
+            else None,
         )
 
     def check_made_for(self, checksum: str, period: float) -> None:
@@ -168,7 +183,9 @@ class Plan:
             needed = f"made for this robot and TCP (kinematics {checksum[:12]}; --kinematics RUN takes those of a run)"
             raise InvalidParameter("plan", self.checksum[:12], needed)
         if not abs(self.period - period) <= 1e-12:
-            raise InvalidParameter("plan's period", f"{self.period} s", f"the run's, {period} s (--period)")
+            raise InvalidParameter(
+                "plan's period", f"{self.period} s", f"the run's, {period} s (--period)"
+            )
 
 
 def slow_down_reason(feedforward: bool) -> str:

@@ -33,7 +33,13 @@ from simbridge.planning.check import (
 )
 from simbridge.planning.feedforward import CORNER_TOLERANCE, Feedforward, at_speed, feedforward
 from simbridge.planning.guard import allowed_distance
-from simbridge.planning.inspection import AttainableSpace, check_reach, flag_of, in_another_unit, placements
+from simbridge.planning.inspection import (
+    AttainableSpace,
+    check_reach,
+    flag_of,
+    in_another_unit,
+    placements,
+)
 from simbridge.planning.limiter import Timed, limited, stretched
 from simbridge.planning.options import Options, StartChoice
 from simbridge.planning.plan import Plan, Start, home_flag
@@ -91,7 +97,11 @@ def make_plan(
     except PlanRefused as refusal:
         if replay is not None or not _depends_on_start(refusal, solver):
             raise
-        trajectory = scenario.trajectory if scenario.sampling is None else scenario.sampling.of(scenario.trajectory)
+        trajectory = (
+            scenario.trajectory
+            if scenario.sampling is None
+            else scenario.sampling.of(scenario.trajectory)
+        )
         for joints in _other_starts(robot, trajectory.start, reaching_solver(solver)):
             with contextlib.suppress(PlanRefused):
                 other = Start(joints, str(refusal))
@@ -100,7 +110,9 @@ def make_plan(
                     warnings.warn(other.words, stacklevel=2)
                     return found
                 flag = home_flag(joints)
-                refusal.args = (f"{refusal} The branch at {flag} would pass: choose it so, or by --start auto.",)
+                refusal.args = (
+                    f"{refusal} The branch at {flag} would pass: choose it so, or by --start auto.",
+                )
                 break
         raise
 
@@ -127,7 +139,9 @@ def plan_or_suggestion(
         raise
 
 
-def nearest_placement(robot: Robot, scenario: Scenario, solver: Solver, options: Options) -> Array | None:
+def nearest_placement(
+    robot: Robot, scenario: Scenario, solver: Solver, options: Options
+) -> Array | None:
     """The smallest rotation about z, and with it the smallest shift found, that bring all of a recording in reach.
 
     Rotations are multiples of 45 degrees. Of the first few placements the one that passes the whole plan check is
@@ -141,7 +155,9 @@ def nearest_placement(robot: Robot, scenario: Scenario, solver: Solver, options:
     # An anchored motion begins in reach.
     if options.anchor is not None or in_another_unit(scenario.trajectory, robot):
         return None
-    own = np.array(options.transform or (PENDANT_BASE if options.frame == "base" else pose.IDENTITY))
+    own = np.array(
+        options.transform or (PENDANT_BASE if options.frame == "base" else pose.IDENTITY)
+    )
     placeable = replace(options, transform=(), frame="base_link")
     space = AttainableSpace(reaching_solver(solver), CollisionModel(robot, options.collision_scene))
     found = None
@@ -156,7 +172,12 @@ def nearest_placement(robot: Robot, scenario: Scenario, solver: Solver, options:
 
 
 def _planned(
-    robot: Robot, scenario: Scenario, solver: Solver, options: Options, replay: Plan | None, start: Start | None = None
+    robot: Robot,
+    scenario: Scenario,
+    solver: Solver,
+    options: Options,
+    replay: Plan | None,
+    start: Start | None = None,
 ) -> tuple[Plan, Peaks]:
     """A plan from one start, or home's branch for None, and its peaks."""
     period = options.period or robot.period
@@ -180,7 +201,9 @@ def _planned(
     joints, max_acceleration = plan.setpoints, robot.max_acceleration if limiting else None
     lead = None
     if options.feedforward == "on" and predicted is not None:
-        tolerance = CORNER_TOLERANCE if options.corner_tolerance is None else options.corner_tolerance
+        tolerance = (
+            CORNER_TOLERANCE if options.corner_tolerance is None else options.corner_tolerance
+        )
         slow_down = limiting and replay is None
         ahead = feedforward(robot, plan.setpoints, period, plant, tolerance, slow_down=slow_down)
         check_positions(robot, ahead.commands, period)
@@ -189,7 +212,9 @@ def _planned(
         joints, max_acceleration = predicted(ahead.commands).q[: plan.samples], MAX_ACCELERATION
         lead = float(np.abs(ahead.commands - joints).max())
     remedies = Remedies(held=held, limited=limiting, replayed=replay is not None)
-    peaks = check_setpoints(robot, joints, period, max_tool_speed, collisions, remedies, max_acceleration)
+    peaks = check_setpoints(
+        robot, joints, period, max_tool_speed, collisions, remedies, max_acceleration
+    )
     if lagging is not None:
         motion = lagging(plan.setpoints)
         check_predicted_velocity(robot, motion.qd, cycle, period, remedies)
@@ -204,7 +229,9 @@ def _rested(plan: Plan, ahead: Feedforward) -> Plan:
 
     def rested(values: Array) -> Array:
         paced = at_speed(values, ahead.speed) if ahead.speed < 1.0 else values
-        return np.pad(paced, ((ahead.before, ahead.after), *((0, 0),) * (values.ndim - 1)), mode="edge")
+        return np.pad(
+            paced, ((ahead.before, ahead.after), *((0, 0),) * (values.ndim - 1)), mode="edge"
+        )
 
     return replace(
         plan,
@@ -238,9 +265,22 @@ def _solve(
     solution = solver.track(targets, begin)
     setpoints, changed = solution, np.zeros(count, dtype=bool)
     if max_tool_speed is not None:
-        solution, setpoints, changed, times = _limited(robot, solution, times, period, max_tool_speed, servo)
+        solution, setpoints, changed, times = _limited(
+            robot, solution, times, period, max_tool_speed, servo
+        )
     sampled = None if given is trajectory else given
-    return Plan(robot.checksum, period, trajectory, hold, times, solution, setpoints, changed, sampled, start=start)
+    return Plan(
+        robot.checksum,
+        period,
+        trajectory,
+        hold,
+        times,
+        solution,
+        setpoints,
+        changed,
+        sampled,
+        start=start,
+    )
 
 
 def _home_start(robot: Robot, trajectory: Trajectory, solver: Solver) -> Array:
@@ -258,7 +298,9 @@ def _home_start(robot: Robot, trajectory: Trajectory, solver: Solver) -> Array:
     away = pose_residual(solution.distance, solution.angle)
     reason = f"the nearest posture found to the first target stays {away} away"
     if attained:
-        beyond = listed([f"{robot.joint_names[i]} at {degrees(solution.q[i])} degrees" for i in outside])
+        beyond = listed(
+            [f"{robot.joint_names[i]} at {degrees(solution.q[i])} degrees" for i in outside]
+        )
         reason = f"the first target can only be attained outside of the joint limits ({beyond})"
     raise TargetOutOfReach(
         f"The plan was refused: {reason}. Move the trajectory, or begin from another posture (--home).",
@@ -279,7 +321,9 @@ def _depends_on_start(refusal: PlanRefused, solver: Solver) -> bool:
         return refusal.distance <= TOLERANCE[0] and refusal.angle <= TOLERANCE[1]
     if isinstance(refusal, LimitExceeded):
         redundant = solver.robot.n > TASK_ROWS[solver.task]
-        return refusal.quantity == "position" or (redundant and refusal.quantity in {"velocity", "velocity jump"})
+        return refusal.quantity == "position" or (
+            redundant and refusal.quantity in {"velocity", "velocity jump"}
+        )
     return isinstance(refusal, PlannedCollision)
 
 
@@ -294,7 +338,11 @@ def _other_starts(robot: Robot, target: Array, solver: Solver) -> Iterator[Array
     except NoClosedForm:
         seeds = restart_postures(robot, _SEEDS)
         seeds = seeds[np.argsort(np.linalg.norm(seeds - robot.home, axis=1), kind="stable")]
-        found = [solution.q for solution in (solver.solve(target, seed) for seed in seeds) if solution.converged]
+        found = [
+            solution.q
+            for solution in (solver.solve(target, seed) for seed in seeds)
+            if solution.converged
+        ]
     known = [home]
     for joints in sorted(found, key=lambda q: float(np.linalg.norm(q - robot.home))):
         if len(known) <= _TRIED and all(np.abs(joints - other).max() > _APART for other in known):
@@ -318,7 +366,15 @@ def _limited(
         setpoints, changed = limited(robot, solution, period, robot.max_velocity / gain)
         rest = (0, len(setpoints) - len(solution))
         held = np.pad(solution, (rest, (0, 0)), mode="edge")
-        found = stretched(robot, held, setpoints, changed, np.pad(times, rest, mode="edge"), period, max_tool_speed)
+        found = stretched(
+            robot,
+            held,
+            setpoints,
+            changed,
+            np.pad(times, rest, mode="edge"),
+            period,
+            max_tool_speed,
+        )
         if servo is None:
             break
         late = servo[1].late * np.abs(np.diff(found[1], axis=0)).max(axis=0, initial=0.0) / period

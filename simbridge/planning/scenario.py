@@ -69,8 +69,14 @@ class Scenario:
                 or (callable(self.solver) and not isinstance(self.solver, type)),
                 "settings, as of ForwardDynamicsParameters, or a function",
             ),
-            "sampling": (self.sampling is None or isinstance(self.sampling, Sampling), "a Sampling, or None"),
-            "name": (isinstance(self.name, str) and os.sep not in self.name, "text without a slash"),
+            "sampling": (
+                self.sampling is None or isinstance(self.sampling, Sampling),
+                "a Sampling, or None",
+            ),
+            "name": (
+                isinstance(self.name, str) and os.sep not in self.name,
+                "text without a slash",
+            ),
         }
         for name, (right, what) in needed.items():
             if not right:
@@ -78,7 +84,11 @@ class Scenario:
 
 
 def load_scenario(
-    given: str | os.PathLike[str], robot: Robot, reading: ReadOptions | None = None, *, any_frame: bool = False
+    given: str | os.PathLike[str],
+    robot: Robot,
+    reading: ReadOptions | None = None,
+    *,
+    any_frame: bool = False,
 ) -> Scenario:
     """Find a scenario by its name, or make it from a script or from a file of samples or a controller's recording.
 
@@ -101,12 +111,12 @@ def load_scenario(
     text = os.fspath(given)
     path = files.get(text) or Path(text)
     if path.suffix != ".py" and not path.suffix and os.sep not in text and not path.exists():
-        raise UnknownName("scenario", text, files, "A custom script or file is given by its path: ./mine.py.")
+        raise UnknownName(
+            "scenario", text, files, "A custom script or file is given by its path: ./mine.py."
+        )
     if path.suffix == ".py":
         if not reading.plain:
-            needed = (
-                "a file of poses for --transform, --anchor, --topic, --frames, --from, --columns, --rate and --gaps"
-            )
+            needed = "a file of poses for --transform, --anchor, --topic, --frames, --from, --columns, --rate and --gaps"
             raise InvalidParameter("scenario", text, needed)
         scenario = _from_script(path, robot)
         if reading.frame == "base":
@@ -118,12 +128,16 @@ def load_scenario(
             raise InputFileError(path, reason)
         if path.is_file() and reading.columns is None and is_rtde_recording(path):
             if reading.topic or reading.frames or reading.rate:
-                raise InputFileError(path, "this is a controller's recording; omit --topic, --frames and --rate")
+                raise InputFileError(
+                    path, "this is a controller's recording; omit --topic, --frames and --rate"
+                )
             recorded = _of_controller(path, robot, reading.column or "actual_TCP_pose")
             # The controller's poses are in the pendant's base, whatever else is given.
             reading = replace(reading, frame="base_link")
         elif reading.column is not None:
-            raise InputFileError(path, "this is not a controller's recording, so that it has no columns for --from")
+            raise InputFileError(
+                path, "this is not a controller's recording, so that it has no columns for --from"
+            )
         else:
             recorded, said = read_recording(path, reading)
             if not any_frame:
@@ -147,9 +161,13 @@ def _of_controller(path: Path, robot: Robot, column: Column) -> Trajectory:
     values = recording.columns[column]
     if column.endswith("_q"):
         if robot.n != values.shape[1]:
-            raise InputFileError(path, f"its {values.shape[1]} joints are not those of {robot.name}", field=column)
+            raise InputFileError(
+                path, f"its {values.shape[1]} joints are not those of {robot.name}", field=column
+            )
         if np.abs(values[:, :-1]).max() > 6.5:
-            raise InputFileError(path, "joint positions of more than a turn: are they in degrees?", field=column)
+            raise InputFileError(
+                path, "joint positions of more than a turn: are they in degrees?", field=column
+            )
         moved = Trajectory(recording.times, tool_path(robot, values), source=str(path))
         return described(moved, f"a controller's {column}")
     poses = np.concatenate([values[:, :3], quaternions(values[:, 3:])], axis=1)
@@ -174,9 +192,13 @@ def _from_script(path: Path, robot: Robot) -> Scenario:
     finally:
         sys.modules.pop(name, None)
     if not callable(build):
-        raise ScenarioError(path, "it must define a function scenario(robot) that returns a simbridge.Scenario")
+        raise ScenarioError(
+            path, "it must define a function scenario(robot) that returns a simbridge.Scenario"
+        )
     if not isinstance(made, Scenario):
-        raise ScenarioError(path, f"scenario(robot) returned {type(made).__name__}, not a simbridge.Scenario")
+        raise ScenarioError(
+            path, f"scenario(robot) returned {type(made).__name__}, not a simbridge.Scenario"
+        )
     return made
 
 
@@ -191,7 +213,9 @@ def _module_name(path: Path) -> str:
 
 def _script_error(path: Path, error: BaseException) -> ScenarioError:
     location = os.path.abspath(path)
-    inside = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == location]
+    inside = [
+        frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == location
+    ]
     line = inside[-1].lineno if inside else None
     reason = as_text(error)
     if isinstance(error, SyntaxError):

@@ -101,7 +101,9 @@ SEPARATOR = "=" * 80 + "\n"
 DEFINITIONS = {
     "sensor_msgs/msg/JointState": SEPARATOR.join([JOINT_STATE, HEADER, TIME]),
     "simbridge_msgs/msg/JointAcceleration": SEPARATOR.join([JOINT_ACCELERATION, HEADER, TIME]),
-    "geometry_msgs/msg/PoseStamped": SEPARATOR.join([POSE_STAMPED, HEADER, TIME, POSE, POINT, QUATERNION]),
+    "geometry_msgs/msg/PoseStamped": SEPARATOR.join(
+        [POSE_STAMPED, HEADER, TIME, POSE, POINT, QUATERNION]
+    ),
     "simbridge_msgs/msg/Status": SEPARATOR.join([STATUS, HEADER, TIME]),
     "simbridge_msgs/msg/Live": SEPARATOR.join([LIVE, HEADER, TIME]),
 }
@@ -117,11 +119,16 @@ class Records:
     """
 
     def __init__(
-        self, template: bytes, columns: Mapping[str, tuple[np.dtype[Any], int]], varying: Sequence[slice] = ()
+        self,
+        template: bytes,
+        columns: Mapping[str, tuple[np.dtype[Any], int]],
+        varying: Sequence[slice] = (),
     ) -> None:
         kinds, offsets = zip(*columns.values(), strict=True)
         size = len(template)
-        self._kind = np.dtype({"names": list(columns), "formats": kinds, "offsets": offsets, "itemsize": size})
+        self._kind = np.dtype(
+            {"names": list(columns), "formats": kinds, "offsets": offsets, "itemsize": size}
+        )
         self._mask = np.full(size, 0xFF, np.uint8)
         for part in (*(slice(at, at + kind.itemsize) for kind, at in columns.values()), *varying):
             self._mask[part] = 0
@@ -181,7 +188,9 @@ class Layout:
         for name, code in codes.items():
             kind = np.dtype(f"<{code}")
             gap = self._align(kind.itemsize)
-            start, form = (start, f"{form}{gap}x{code}") if start else (len(self.template), form + code)
+            start, form = (
+                (start, f"{form}{gap}x{code}") if start else (len(self.template), form + code)
+            )
             self.columns[name] = (kind, len(self.template))
             self.template += bytes(kind.itemsize)
         self._groups.append((struct.Struct(form), start, tuple(codes)))
@@ -209,7 +218,9 @@ class Layout:
     def pack_record(self, stamp: tuple[int, int], record: object) -> bytes:
         """One message with a stamp, s and ns, and the numbers of a record's attributes, named as in the layout."""
         groups = ([getattr(record, name) for name in names] for _, _, names in self._groups[1:])
-        return self.pack(stamp, *(np.ravel(group[0]).tolist() if len(group) == 1 else group for group in groups))
+        return self.pack(
+            stamp, *(np.ravel(group[0]).tolist() if len(group) == 1 else group for group in groups)
+        )
 
     @cached_property
     def _records(self) -> Records:
@@ -229,7 +240,11 @@ class Layout:
 
 
 def joint_state(
-    frame_id: str, joint_names: Sequence[str], position: str, velocity: str | None = None, effort: str | None = None
+    frame_id: str,
+    joint_names: Sequence[str],
+    position: str,
+    velocity: str | None = None,
+    effort: str | None = None,
 ) -> Layout:
     """sensor_msgs/JointState: groups (sec, nanosec), position (n,), and velocity (n,) and effort (n,) where named."""
     return _joints("sensor_msgs/msg/JointState", frame_id, joint_names, position, velocity, effort)
@@ -240,7 +255,9 @@ def joint_acceleration(frame_id: str, joint_names: Sequence[str], acceleration: 
     return _joints("simbridge_msgs/msg/JointAcceleration", frame_id, joint_names, acceleration)
 
 
-def _joints(message_type: str, frame_id: str, joint_names: Sequence[str], *columns: str | None) -> Layout:
+def _joints(
+    message_type: str, frame_id: str, joint_names: Sequence[str], *columns: str | None
+) -> Layout:
     layout = Layout(message_type, frame_id)
     layout.length(len(joint_names))
     for name in joint_names:

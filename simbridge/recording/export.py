@@ -55,7 +55,9 @@ def export_bag(folder: Path, samples: Samples) -> list[Path]:
     """
     run, target = samples(ALL), folder / BAG
     with replacing(target, follow_links=False) as new:
-        _write(new.with_name("samples"), _topics(run), run.log.stamp, StoragePlugin.SQLITE3).rename(new)
+        _write(new.with_name("samples"), _topics(run), run.log.stamp, StoragePlugin.SQLITE3).rename(
+            new
+        )
     return [target]
 
 
@@ -93,7 +95,9 @@ def _write(path: Path, topics: Iterator[_Topic], stamps: Array, storage: Storage
         for k, time in enumerate(times):
             stamp = divmod(time, 10**9)
             for connection, layout, groups in connections:
-                writer.write(connection, time, layout.pack(stamp, *(group[k].tolist() for group in groups)))
+                writer.write(
+                    connection, time, layout.pack(stamp, *(group[k].tolist() for group in groups))
+                )
     return path
 
 
@@ -121,7 +125,8 @@ def export_parquet(folder: Path, samples: Samples) -> list[Path]:
     metadata names joints and units.
     """
     arrow, parquet = (
-        optional_package(module, "pyarrow", "--to parquet", "parquet") for module in ("pyarrow", "pyarrow.parquet")
+        optional_package(module, "pyarrow", "--to parquet", "parquet")
+        for module in ("pyarrow", "pyarrow.parquet")
     )
     run, path = samples(ALL), folder / "samples.parquet"
     log = run.log
@@ -136,7 +141,9 @@ def export_parquet(folder: Path, samples: Samples) -> list[Path]:
     }
     units = {name: run.units(name) for name in ("position", "velocity", "effort")}
     about = {**log.metadata, "joint_names": list(log.joint_names), "units": units}
-    table = arrow.table({**columns, **run.table()}).replace_schema_metadata({"simbridge": json.dumps(about)})
+    table = arrow.table({**columns, **run.table()}).replace_schema_metadata(
+        {"simbridge": json.dumps(about)}
+    )
     with replacing(path, follow_links=False) as new:
         parquet.write_table(table, new)
     return [path]
@@ -148,7 +155,11 @@ def export_mat(folder: Path, samples: Samples) -> list[Path]:
     `stamp_s`, `plan_time_s`, `joint_names`; `joints` by quantity and unit (T, n); `poses` (T, 7), x y z in m and a
     quaternion x y z w; `errors`, `NAME_m` and `NAME_rad` (T, 3).
     """
-    io, run, path = optional_package("scipy.io", "scipy", "--to mat", "mat"), samples(ALL), folder / "samples.mat"
+    io, run, path = (
+        optional_package("scipy.io", "scipy", "--to mat", "mat"),
+        samples(ALL),
+        folder / "samples.mat",
+    )
     log = run.log
     names = ("solution", "setpoint", "command", "position", "velocity", "effort")
     errors = {f"{name}_m": translation for name, (translation, _) in run.errors.items()}
@@ -178,12 +189,25 @@ def export_rerun(folder: Path, samples: Samples) -> list[Path]:
     log, target, attained = run.log, folder / "samples.rrd", run.poses["attained"]
     time = [rr.TimeColumn("run", duration=log.stamp)]
     moved = rr.Transform3D.columns(translation=attained[:, :3], quaternion=attained[:, 3:])
-    arm = np.concatenate([np.zeros((len(attained), 1, 3)), run.origins, attained[:, None, :3]], axis=1)
-    curves = {f"error/{name}_mm": 1e3 * np.linalg.norm(part, axis=1) for name, (part, _) in run.errors.items()}
-    curves |= {f"error/{name}_deg": np.degrees(np.linalg.norm(part, axis=1)) for name, (_, part) in run.errors.items()}
+    arm = np.concatenate(
+        [np.zeros((len(attained), 1, 3)), run.origins, attained[:, None, :3]], axis=1
+    )
+    curves = {
+        f"error/{name}_mm": 1e3 * np.linalg.norm(part, axis=1)
+        for name, (part, _) in run.errors.items()
+    }
+    curves |= {
+        f"error/{name}_deg": np.degrees(np.linalg.norm(part, axis=1))
+        for name, (_, part) in run.errors.items()
+    }
     for quantity in ("setpoint", "position", "velocity", "effort"):
-        columns = zip(log.joint_names, getattr(log, quantity).T, run.prismatic.tolist(), strict=True)
-        curves |= {f"joints/{joint}/{quantity}_{run.unit(quantity, slides)}": v for joint, v, slides in columns}
+        columns = zip(
+            log.joint_names, getattr(log, quantity).T, run.prismatic.tolist(), strict=True
+        )
+        curves |= {
+            f"joints/{joint}/{quantity}_{run.unit(quantity, slides)}": v
+            for joint, v, slides in columns
+        }
     recording = rr.RecordingStream("simbridge")
     # Rerun's own writer of files waits forever for a disk that is full.
     stream = recording.binary_stream()

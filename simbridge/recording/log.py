@@ -73,16 +73,24 @@ class Sample:
     command: Array  # the joints (n,) actually sent, in rad: the setpoint, except with feedforward
     position: Array  # measured joints (n,) in rad
     velocity: Array  # measured joint velocities (n,) in rad/s
-    effort: Array  # joint torques (n,) in N m, or currents in A where the controller gives only those
+    effort: (
+        Array  # joint torques (n,) in N m, or currents in A where the controller gives only those
+    )
     controller_target: Array  # the controller's own target joints (n,) in rad
-    controller_target_velocity: Array  # their velocities (n,) in rad/s; nan if it does not report them
-    controller_target_acceleration: Array  # their accelerations (n,) in rad/s^2; nan if it does not report them
+    controller_target_velocity: (
+        Array  # their velocities (n,) in rad/s; nan if it does not report them
+    )
+    controller_target_acceleration: (
+        Array  # their accelerations (n,) in rad/s^2; nan if it does not report them
+    )
     speed_scaling: float  # the controller's speed scaling, 0 to 1
     robot_mode: int  # the controller's robot mode
     safety_mode: int  # the controller's safety mode
     runtime_state: int  # the state of the controller's program
     limited: bool  # whether the limiter changed this setpoint
-    host_monotonic: float  # the host's monotonic clock in s: the only field that depends on the host
+    host_monotonic: (
+        float  # the host's monotonic clock in s: the only field that depends on the host
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,7 +110,9 @@ class LiveSample(Sample):
     causes: Array
 
 
-LIVE_FIELDS = tuple(name for name in LiveSample.__annotations__ if name not in Sample.__annotations__)
+LIVE_FIELDS = tuple(
+    name for name in LiveSample.__annotations__ if name not in Sample.__annotations__
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,7 +157,11 @@ class LogColumns:
     def part(self, rows: slice) -> LogColumns:
         """The log of these samples."""
         live = {name: column[rows] for name, column in self.live.items()}
-        return replace(self, live=live, **{each.name: getattr(self, each.name)[rows] for each in fields(Sample)})
+        return replace(
+            self,
+            live=live,
+            **{each.name: getattr(self, each.name)[rows] for each in fields(Sample)},
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,11 +173,15 @@ class RunSamples:
     """
 
     log: LogColumns
-    poses: Mapping[str, Array]  # reference, target, solution, setpoint and attained (T, 7) in base_link
+    poses: Mapping[
+        str, Array
+    ]  # reference, target, solution, setpoint and attained (T, 7) in base_link
     errors: Mapping[str, tuple[Array, Array]]
     origins: Array  # of the joints' frames (T, n, 3) in base_link, m
     prismatic: NDArray[np.bool_]  # which joints are prismatic (n,)
-    effort_unit: str = "N m"  # of revolute joints: "N m", or "A" where the controller reports currents
+    effort_unit: str = (
+        "N m"  # of revolute joints: "N m", or "A" where the controller reports currents
+    )
 
     def unit(self, quantity: str, prismatic: bool) -> str:
         """The unit of a joint's position, velocity or effort, as at the end of a column's name."""
@@ -173,7 +191,9 @@ class RunSamples:
 
     def units(self, quantity: str) -> str:
         """That of all joints: "rad", or "rad_or_m" where there are joints of both kinds."""
-        return "_or_".join(sorted({self.unit(quantity, each) for each in self.prismatic.tolist()}, reverse=True))
+        return "_or_".join(
+            sorted({self.unit(quantity, each) for each in self.prismatic.tolist()}, reverse=True)
+        )
 
     def table(self) -> dict[str, Array]:
         """Columns (T,) by name. Each name ends in its unit; components of quaternions, shares and flags have none.
@@ -186,14 +206,23 @@ class RunSamples:
         for name, values in self.poses.items():
             columns |= {f"{name}_{axis}": values[:, i] for i, axis in enumerate(_POSE)}
         for name, (translation, rotation) in self.errors.items():
-            columns |= {f"{name}_error_{axis}_m": translation[:, i] for i, axis in enumerate(_VECTOR)}
-            columns |= {f"{name}_error_r{axis}_rad": rotation[:, i] for i, axis in enumerate(_VECTOR)}
+            columns |= {
+                f"{name}_error_{axis}_m": translation[:, i] for i, axis in enumerate(_VECTOR)
+            }
+            columns |= {
+                f"{name}_error_r{axis}_rad": rotation[:, i] for i, axis in enumerate(_VECTOR)
+            }
         joints = [*enumerate(zip(log.joint_names, self.prismatic.tolist(), strict=True))]
         for name in ("solution", "setpoint", "position", "velocity", "effort"):
             values = getattr(log, name)
-            columns |= {f"{joint}_{name}_{self.unit(name, slides)}": values[:, i] for i, (joint, slides) in joints}
+            columns |= {
+                f"{joint}_{name}_{self.unit(name, slides)}": values[:, i]
+                for i, (joint, slides) in joints
+            }
         for i, joint in enumerate(log.joint_names):
-            columns |= {f"{joint}_origin_{axis}_m": self.origins[:, i, k] for k, axis in enumerate(_VECTOR)}
+            columns |= {
+                f"{joint}_origin_{axis}_m": self.origins[:, i, k] for k, axis in enumerate(_VECTOR)
+            }
         columns["limited"] = log.limited.astype(float)
         columns["speed_scaling"] = log.speed_scaling
         columns["host_monotonic_s"] = log.host_monotonic
@@ -312,7 +341,9 @@ class LogWriter:
             raise
         schemas: dict[str, int] = {}
         for name in dict.fromkeys(layout.message_type for layout in self._layouts.values()):
-            schemas[name] = self._mcap.register_schema(name, "ros2msg", cdr.DEFINITIONS[name].encode())
+            schemas[name] = self._mcap.register_schema(
+                name, "ros2msg", cdr.DEFINITIONS[name].encode()
+            )
         self._channels = [
             self._mcap.register_channel(topic, "cdr", schemas[layout.message_type])
             for topic, layout in self._layouts.items()
@@ -333,13 +364,19 @@ class LogWriter:
         if self._file.failure is not None:
             raise self._file.failure
         if not 0.0 <= sample.stamp < MAX_STAMP:
-            raise InvalidParameter(f"stamp of sample {sample.index}", sample.stamp, "from 0 to 2^31 s")
+            raise InvalidParameter(
+                f"stamp of sample {sample.index}", sample.stamp, "from 0 to 2^31 s"
+            )
         time = round(sample.stamp * 1e9)
         try:
             # All of them before the first is added: a sample that does not fit leaves nothing behind.
-            messages = [layout.pack_record(divmod(time, 10**9), sample) for layout in self._layouts.values()]
+            messages = [
+                layout.pack_record(divmod(time, 10**9), sample) for layout in self._layouts.values()
+            ]
         except (ValueError, TypeError) as error:
-            raise ValueError(f"sample {sample.index} does not fit the log {self._file.path}: {error}") from error
+            raise ValueError(
+                f"sample {sample.index} does not fit the log {self._file.path}: {error}"
+            ) from error
         for channel, message in zip(self._channels, messages, strict=True):
             self._mcap.add_message(channel, time, message, time)
         self._count += 1
@@ -369,7 +406,9 @@ class LogWriter:
                 raise
 
 
-def layouts(joint_names: Sequence[str], frame_id: str, *, live: bool = False) -> dict[str, cdr.Layout]:
+def layouts(
+    joint_names: Sequence[str], frame_id: str, *, live: bool = False
+) -> dict[str, cdr.Layout]:
     """The layout of each topic's messages, in the order in which a sample writes them, named as in `Sample`."""
     joints = partial(cdr.joint_state, frame_id, joint_names)
     topics = {

@@ -22,7 +22,15 @@ from simbridge.files.decompression import mcap_records
 from simbridge.files.mapped_arrays import MappedArrays
 from simbridge.files.reading import open_file
 from simbridge.recording import cdr
-from simbridge.recording.log import LAYOUT, LAYOUT_VERSION, LIVE_FIELDS, METADATA, LogColumns, Sample, layouts
+from simbridge.recording.log import (
+    LAYOUT,
+    LAYOUT_VERSION,
+    LIVE_FIELDS,
+    METADATA,
+    LogColumns,
+    Sample,
+    layouts,
+)
 
 # Samples after which what was read is no longer in use.
 RELEASED = 50_000
@@ -56,7 +64,9 @@ def read_log(path: str | Path) -> LogColumns:
         except LogReadError:
             raise
         except ValueError as error:
-            raise LogReadError(path, f"its messages are not those of a simbridge log: {error}.") from error
+            raise LogReadError(
+                path, f"its messages are not those of a simbridge log: {error}."
+            ) from error
     found = decoder.samples.columns()
     columns = {field.name: found[field.name] for field in fields(Sample) if field.name in found}
     more = {name: found[name] for name in LIVE_FIELDS if name in found}
@@ -161,7 +171,9 @@ class _Decoder:
                 self._topics[record.id] = record.topic
                 channels = {topic: number for number, topic in self._topics.items()}
                 if channels.keys() == self.layouts.keys():
-                    self._own = OwnChunks({channels[topic]: layout for topic, layout in self.layouts.items()})
+                    self._own = OwnChunks(
+                        {channels[topic]: layout for topic, layout in self.layouts.items()}
+                    )
         elif isinstance(record, Footer):
             self.complete = True
 
@@ -199,10 +211,14 @@ class OwnChunks(cdr.Records):
         sample, columns, varying = b"", {}, []
         for channel, layout in channels.items():
             varying.append(slice(len(sample) + _BEGIN.size, len(sample) + _HEAD))
-            sample += _BEGIN.pack(Opcode.MESSAGE, _HEAD - 9 + len(layout.template), channel).ljust(_HEAD, b"\0")
+            sample += _BEGIN.pack(Opcode.MESSAGE, _HEAD - 9 + len(layout.template), channel).ljust(
+                _HEAD, b"\0"
+            )
             for name, (kind, offset) in layout.columns.items():
                 if name in {"sec", "nanosec"}:
-                    varying.append(slice(len(sample) + offset, len(sample) + offset + kind.itemsize))
+                    varying.append(
+                        slice(len(sample) + offset, len(sample) + offset + kind.itemsize)
+                    )
                 else:
                     columns[name] = (kind, len(sample) + offset)
             sample += layout.template
@@ -244,7 +260,9 @@ def _read_header(
     layout = header[LAYOUT]
     version = layout.get("version", "")
     if version != LAYOUT_VERSION:
-        reason = f"it has layout {version}, and this version of simbridge reads layout {LAYOUT_VERSION}."
+        reason = (
+            f"it has layout {version}, and this version of simbridge reads layout {LAYOUT_VERSION}."
+        )
         raise LogReadError(path, reason)
     try:
         names = msgspec.json.decode(layout["joint_names"], type=tuple[str, ...])

@@ -93,11 +93,17 @@ class RunDirectory:
             raise NotARun(path, "", "there is no such directory")
         if is_of_repeats(directory.path):
             one = repeats_in(directory.path)[0].path
-            raise NotARun(path, "settings.toml", f"it is a directory of repeats; name one of its runs, such as {one}")
+            raise NotARun(
+                path,
+                "settings.toml",
+                f"it is a directory of repeats; name one of its runs, such as {one}",
+            )
         if not directory.settings_file.is_file():
             if (directory.path / "sweep.toml").is_file():
                 raise NotARun(
-                    path, "settings.toml", f"it is a sweep; name one of its runs, in {directory.path / 'runs'}"
+                    path,
+                    "settings.toml",
+                    f"it is a sweep; name one of its runs, in {directory.path / 'runs'}",
                 )
             raise NotARun(path, "settings.toml")
         return directory
@@ -141,7 +147,11 @@ class RunDirectory:
 
     def meshes(self) -> Drawing:
         """Read meshes.npz; nothing is drawn without it."""
-        return self._arrays(self.meshes_file, Drawing.from_arrays) if self.meshes_file.exists() else Drawing()
+        return (
+            self._arrays(self.meshes_file, Drawing.from_arrays)
+            if self.meshes_file.exists()
+            else Drawing()
+        )
 
     def _arrays(self, path: Path, decode: Callable[[Mapping[str, Any]], T]) -> T:
         try:
@@ -153,7 +163,9 @@ class RunDirectory:
             raise NotARun(self.path, path.name, error.reason) from None
         except Exception as error:
             # Damaged bytes can fail anywhere in zipfile, zlib and numpy.
-            raise NotARun(self.path, path.name, f"it cannot be read ({error or type(error).__name__})") from None
+            raise NotARun(
+                self.path, path.name, f"it cannot be read ({error or type(error).__name__})"
+            ) from None
 
     def new_log_file(self) -> Path:
         """The path of log.mcap, under which there is nothing any more: it is new when it is opened."""
@@ -198,7 +210,11 @@ class RunDirectory:
         except (NotARun, KeyError, TypeError):
             if not complete:
                 return "the log was not closed: the run was killed, or still goes on"
-            return "completed" if arrived else "the log ends before the plan does, and the reason was not recorded"
+            return (
+                "completed"
+                if arrived
+                else "the log ends before the plan does, and the reason was not recorded"
+            )
 
     def write_report(self, page: str) -> None:
         write_file(self.report_file, page.encode(), follow_links=False)
@@ -229,9 +245,14 @@ def _check_arrays(file: BinaryIO) -> None:
             raise ValueError("its arrays are much larger than the file")
         for member in members:
             with archive.open(member) as array:
-                header = {(1, 0): read_array_header_1_0, (2, 0): read_array_header_2_0}[read_magic(array)]
+                header = {(1, 0): read_array_header_1_0, (2, 0): read_array_header_2_0}[
+                    read_magic(array)
+                ]
                 shape, _, dtype = header(array)
-                if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize > member.file_size:
+                if (
+                    min(shape, default=0) < 0
+                    or math.prod(shape) * dtype.itemsize > member.file_size
+                ):
                     raise ValueError(f"{member.filename} claims the shape {shape}, and is shorter")
     file.seek(0)
 

@@ -218,7 +218,9 @@ def check_complete(settings: Mapping[str, Any]) -> None:
 
     count = len(typed.kinematics.prismatic)
     if len(typed.kinematics.placements) != count + 1:
-        raise ValueError(f"kinematics.placements: {count + 1} are needed, one per joint and the tool's")
+        raise ValueError(
+            f"kinematics.placements: {count + 1} are needed, one per joint and the tool's"
+        )
     for field in PER_JOINT:
         if len(settings["robot"][field]) != count:
             raise ValueError(f"robot.{field}: {count} values are needed, one per joint")
@@ -248,7 +250,9 @@ def _refuse_numbers(value: object, name: str = "") -> None:
         reason = f"is {value:g}; no quantity is larger than {MAX_QUANTITY:g}"
         raise ValueError(f"{unquoted(name, LONGEST_VALUE)} {reason}")
     if isinstance(value, int) and not -MAX_INTEGER <= value < MAX_INTEGER:
-        raise ValueError(f"{unquoted(name, LONGEST_VALUE)} is {unquoted(value)}, which is no integer of TOML")
+        raise ValueError(
+            f"{unquoted(name, LONGEST_VALUE)} is {unquoted(value)}, which is no integer of TOML"
+        )
     if isinstance(value, Mapping):
         for key, part in value.items():
             _refuse_numbers(part, f"{name}.{key}" if name else key)

@@ -46,25 +46,43 @@ class ArmScene:
         colour: Rgb | None = None,
         opacity: float = 1.0,
     ) -> None:
-        self._placements, self._prismatic = [pin.SE3(placement) for placement in placements], list(prismatic)
-        self._scene, self._colour, self._opacity = scene, colour, None if opacity >= 1.0 else opacity
+        self._placements, self._prismatic = (
+            [pin.SE3(placement) for placement in placements],
+            list(prismatic),
+        )
+        self._scene, self._colour, self._opacity = (
+            scene,
+            colour,
+            None if opacity >= 1.0 else opacity,
+        )
         self.frame = scene.add_frame(name, show_axes=False)
         links = list(shapes) if any(shapes) or meshes else _sticks(placements)
         self._joints, bodies = [], [name]
         for number, placement in enumerate(self._placements[:-1], start=1):
             bodies.append(f"{bodies[-1]}/joint{number}")
-            self._joints.append(scene.add_frame(bodies[-1], show_axes=False, position=placement.translation))
+            self._joints.append(
+                scene.add_frame(bodies[-1], show_axes=False, position=placement.translation)
+            )
         for body, link in zip(bodies, links, strict=False):
             for number, shape in enumerate(link):
                 self._draw(f"{body}/shape{number}", shape)
         for number, mesh in enumerate(meshes):
             place, painted = f"{bodies[mesh.body]}/mesh{number}", colour or _rgb(mesh.color)
             scene.add_mesh_simple(
-                place, mesh.vertices, mesh.triangles, color=painted, opacity=self._opacity, side="double"
+                place,
+                mesh.vertices,
+                mesh.triangles,
+                color=painted,
+                opacity=self._opacity,
+                side="double",
             )
         end = self._placements[-1]
         scene.add_frame(
-            f"{bodies[-1]}/tcp", axes_length=0.08, axes_radius=0.004, wxyz=wxyz(end), position=end.translation
+            f"{bodies[-1]}/tcp",
+            axes_length=0.08,
+            axes_radius=0.004,
+            wxyz=wxyz(end),
+            position=end.translation,
         )
 
     def _draw(self, name: str, shape: dict[str, Any]) -> None:
@@ -75,16 +93,24 @@ class ArmScene:
             # The axis of viser's cylinder is z.
             turn = pin.Quaternion.FromTwoVectors(np.array([0.0, 0.0, 1.0]), (end - start) / length)
             at = {"wxyz": np.roll(turn.coeffs(), 1), "position": 0.5 * (start + end)}
-            self._scene.add_cylinder(name, shape["radius"], length, colour, opacity=self._opacity, **at)
+            self._scene.add_cylinder(
+                name, shape["radius"], length, colour, opacity=self._opacity, **at
+            )
         if shape["kind"] == "capsule":
             for end_number, place in enumerate((start, end)):
                 ball, radius = f"{name}_end{end_number}", shape["radius"]
-                self._scene.add_icosphere(ball, radius, colour, subdivisions=2, position=place, opacity=self._opacity)
+                self._scene.add_icosphere(
+                    ball, radius, colour, subdivisions=2, position=place, opacity=self._opacity
+                )
 
     def move(self, q: Array) -> None:
         """Show it at joint positions (n,), rad."""
         for frame, placement, slides, value in zip(
-            self._joints, self._placements[:-1], self._prismatic, np.asarray(q).tolist(), strict=True
+            self._joints,
+            self._placements[:-1],
+            self._prismatic,
+            np.asarray(q).tolist(),
+            strict=True,
         ):
             turned, slid = (0.0, value) if slides else (value, 0.0)
             moved = placement * pin.SE3(pin.utils.rotate("z", turned), np.array([0.0, 0.0, slid]))

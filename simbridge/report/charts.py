@@ -72,13 +72,21 @@ class Panel:
         ranges = []
         for line in self.lines:
             known = line.values[np.isfinite(line.values)]
-            shown = f"{significant(known.min())} to {significant(known.max())}" if len(known) else "no data"
+            shown = (
+                f"{significant(known.min())} to {significant(known.max())}"
+                if len(known)
+                else "no data"
+            )
             ranges.append(f"{line.name} {shown}")
         return f"{self.title}: {', '.join(ranges) or 'zero'}."
 
     def visible(self, line: Line) -> Array:
         """The line's values; what a logarithmic axis cannot show is a gap."""
-        return np.where(line.values >= self.shown[0], line.values, np.nan) if self.logarithmic else line.values
+        return (
+            np.where(line.values >= self.shown[0], line.values, np.nan)
+            if self.logarithmic
+            else line.values
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +119,9 @@ class Chart:
 
     def svg(self, name: str, label: str, width: int) -> Markup:
         """The drawing; see `Drawing.svg` for `name` and `label`, to which the range of each curve is added."""
-        return self.drawn(width).svg(name, f"{label}. {' '.join(panel.spoken() for panel in self.panels)}")
+        return self.drawn(width).svg(
+            name, f"{label}. {' '.join(panel.spoken() for panel in self.panels)}"
+        )
 
     def drawn(self, width: int, head: int = 0) -> drawing.Drawing:
         """The drawing, with room for a legend above it; both in pixels."""
@@ -137,7 +147,9 @@ class Chart:
             axes.yaxis.set_major_formatter(drawing.plain_numbers())
         bars = [(begin, end - begin) for begin, end in self.bands]
         across = axes.get_xaxis_transform()
-        axes.broken_barh(bars, (0.0, 1.0), transform=across, facecolors=LIMITER, alpha=0.15, linewidth=0.0)
+        axes.broken_barh(
+            bars, (0.0, 1.0), transform=across, facecolors=LIMITER, alpha=0.15, linewidth=0.0
+        )
         for line in panel.lines:
             values = panel.visible(line)
             kept = decimated(values, width)
@@ -170,7 +182,9 @@ class Chart:
             kept = decimated(values, self.columns)
             style = {"name": line.name, "colour": on_page(line.colour), "width": line.width}
             style["dash"] = " ".join(f"{length:g}" for length in DASHES[line.dash])
-            lines.append({**style, "t": _numbers(line.times[kept], 6), "y": _numbers(values[kept], 4)})
+            lines.append(
+                {**style, "t": _numbers(line.times[kept], 6), "y": _numbers(values[kept], 4)}
+            )
         facts = {
             "title": panel.title,
             "remark": panel.remark,
@@ -206,13 +220,17 @@ def path_map(drawn: Markup, places: Array, times: Array, columns: Mapping[str, A
         "x": _numbers(places[:, 0], 5),
         "y": _numbers(places[:, 1], 5),
         "t": _numbers(times, 6),
-        "columns": [{"name": name, "values": _numbers(values, 5)} for name, values in columns.items()],
+        "columns": [
+            {"name": name, "values": _numbers(values, 5)} for name, values in columns.items()
+        ],
     }
     return Markup('<div class="map" data-map="{}">{}</div>').format(_compact(content), drawn)
 
 
 def _numbers(values: Array, digits: int) -> list[float | None]:
-    return [float(f"{value:.{digits}g}") if math.isfinite(value) else None for value in values.tolist()]
+    return [
+        float(f"{value:.{digits}g}") if math.isfinite(value) else None for value in values.tolist()
+    ]
 
 
 def _compact(content: dict[str, Any]) -> str:
@@ -258,7 +276,9 @@ def decimated_path(points: Array, pieces: int) -> NDArray[np.intp]:
     return np.union1d(decimated(points[:, 0], pieces), decimated(points[:, 1], pieces))
 
 
-def intervals(marked: NDArray[np.bool_], stamps: Array, gap: float = 0.0) -> list[tuple[float, float]]:
+def intervals(
+    marked: NDArray[np.bool_], stamps: Array, gap: float = 0.0
+) -> list[tuple[float, float]]:
     """From when to when samples are marked.
 
     Args:
@@ -271,7 +291,9 @@ def intervals(marked: NDArray[np.bool_], stamps: Array, gap: float = 0.0) -> lis
     """
     edges = np.flatnonzero(np.diff(np.concatenate([[False], marked, [False]]).astype(np.int8)))
     merged: list[tuple[float, float]] = []
-    for begin, end in zip(stamps[edges[::2]].tolist(), stamps[edges[1::2] - 1].tolist(), strict=True):
+    for begin, end in zip(
+        stamps[edges[::2]].tolist(), stamps[edges[1::2] - 1].tolist(), strict=True
+    ):
         if merged and begin - merged[-1][1] < gap:
             merged[-1] = (merged[-1][0], end)
         else:

@@ -81,7 +81,9 @@ _LONG_NUMBER = re.compile(r"(\.\d\d)\d+")
 
 def drawing_style(*, paper: bool = False) -> AbstractContextManager[None]:
     """The style of the pages' figures, or of the same on paper, independent of the user's matplotlib settings."""
-    style: dict[Any, Any] = {k: v for k, v in matplotlib.rcParamsDefault.items() if not k.startswith("backend")}
+    style: dict[Any, Any] = {
+        k: v for k, v in matplotlib.rcParamsDefault.items() if not k.startswith("backend")
+    }
     style |= _STYLE
     if paper:
         style |= {name: _PAPER_TEXT for name, value in _STYLE.items() if value == _TEXT}
@@ -127,7 +129,13 @@ class Drawing:
             if dash:
                 handle.set_dashes(DASHES[dash])
         names = [name for name, *_ in entries]
-        legend = {"ncols": columns, "frameon": False, "borderaxespad": 0.0, "handlelength": 2.0, "columnspacing": 1.0}
+        legend = {
+            "ncols": columns,
+            "frameon": False,
+            "borderaxespad": 0.0,
+            "handlelength": 2.0,
+            "columnspacing": 1.0,
+        }
         self._figure.legend(handles, names, loc="upper left", **legend)
 
     def save(self, new: str | Path, kind: str) -> None:
@@ -198,7 +206,9 @@ def as_written(value: float) -> str:
     return text.replace("-", MINUS) if text != "-0" else "0"
 
 
-def prepare_time_axis(axes: Axes, begin: float, end: float, ticks: int, label: str = "Time (s)") -> None:
+def prepare_time_axis(
+    axes: Axes, begin: float, end: float, ticks: int, label: str = "Time (s)"
+) -> None:
     """Seconds from begin to end."""
     axes.set_xlim(begin, end)
     axes.xaxis.set_major_locator(few_ticks(ticks))
@@ -217,7 +227,9 @@ def prepare_logarithmic(axes: Axes, bottom: float, top: float) -> None:
     # All in one line with gaps: one tick each would take ten times as long.
     across, gap = np.tile([0.0, 1.0, np.nan], len(finer)), np.full(len(finer), np.nan)
     up = np.stack([finer, finer, gap], axis=1).ravel()
-    axes.plot(across, up, color=GRID, linewidth=0.4, transform=axes.get_yaxis_transform(), zorder=0.5)
+    axes.plot(
+        across, up, color=GRID, linewidth=0.4, transform=axes.get_yaxis_transform(), zorder=0.5
+    )
 
 
 def _power(exponent: int) -> str:

@@ -32,7 +32,9 @@ WIDTH = 343
 _LEGEND = 44
 
 
-def draw_trajectory(path: str | Path, trajectory: Trajectory, attained: NDArray[np.bool_] | None, title: str) -> None:
+def draw_trajectory(
+    path: str | Path, trajectory: Trajectory, attained: NDArray[np.bool_] | None, title: str
+) -> None:
     """Write a picture: from above, from the side or the front, and the speed over time; in the format of its suffix.
 
     Args:
@@ -60,9 +62,17 @@ def draw_trajectory(path: str | Path, trajectory: Trajectory, attained: NDArray[
     seen = "from the side" if wide == 0 else "from the front"
     for axes, (across, up), name in ((above, (0, 1), "from above"), (side, (wide, 2), seen)):
         axes.plot(points[:, across], points[:, up], color=SETPOINT, linewidth=1.2)
-        axes.plot(*points[0, [across, up]], "o", color=SETPOINT, markersize=6, label="start", zorder=3)
+        axes.plot(
+            *points[0, [across, up]], "o", color=SETPOINT, markersize=6, label="start", zorder=3
+        )
         if missed.any():
-            axes.plot(*points[missed][:, [across, up]].T, ".", color=ATTAINED, markersize=5, label="out of reach")
+            axes.plot(
+                *points[missed][:, [across, up]].T,
+                ".",
+                color=ATTAINED,
+                markersize=5,
+                label="out of reach",
+            )
         axes.set(title=name, xlabel=f"{'xy'[across]} (m)", ylabel=f"{'xyz'[up]} (m)")
         axes.set_aspect("equal", adjustable="datalim")
         axes.margins(0.1)
@@ -71,7 +81,9 @@ def draw_trajectory(path: str | Path, trajectory: Trajectory, attained: NDArray[
     if len(steps):
         speeds = np.linalg.norm(np.diff(trajectory.poses[:, :3], axis=0), axis=1) / steps
         chosen = np.unique(np.linspace(0, len(steps) - 1, _MAX_POINTS).astype(int))
-        speed.step(trajectory.elapsed[chosen], speeds[chosen], where="post", color=SETPOINT, linewidth=1.0)
+        speed.step(
+            trajectory.elapsed[chosen], speeds[chosen], where="post", color=SETPOINT, linewidth=1.0
+        )
         speed.set_ylim(0.0, 1.1 * max(float(speeds.max()), 1e-3))
     speed.set(xlabel="time (s)", ylabel="speed (m/s)")
 
@@ -109,12 +121,22 @@ def write_figures(evaluation: Evaluation, summary: Summary, folder: Path, kind: 
 def _drawings(evaluation: Evaluation, summary: Summary) -> dict[str, Drawing]:
     stamps, error = evaluation.log.stamp, evaluation.budget.tracking.distance * 1e3
     shown = worth_showing(error_panels(evaluation, summary))
-    panels = [replace(panel, lines=[line for line in panel.lines if line.values.max() > ROUNDING]) for panel in shown]
+    panels = [
+        replace(panel, lines=[line for line in panel.lines if line.values.max() > ROUNDING])
+        for panel in shown
+    ]
     errors = Chart(panels, stamps, 60 + 160 * len(panels)).drawn(WIDTH, _LEGEND)
     lines = {line.name: line for panel in panels for line in panel.lines}.values()
     errors.legend([(line.name, line.colour, line.dash) for line in lines])
-    styles = {"reference": (REFERENCE, 4.0), "setpoint": (SETPOINT, 2.0), "attained": (ATTAINED, 1.0)}
-    curves = [Curve(name, getattr(evaluation, name)[:, :3] * 1e3, *style) for name, style in styles.items()]
+    styles = {
+        "reference": (REFERENCE, 4.0),
+        "setpoint": (SETPOINT, 2.0),
+        "attained": (ATTAINED, 1.0),
+    }
+    curves = [
+        Curve(name, getattr(evaluation, name)[:, :3] * 1e3, *style)
+        for name, style in styles.items()
+    ]
     reference = curves[0].positions
     mapped, _, best, _ = draw_error_map(reference, error, WIDTH, 280)
     contour = Chart(contour_panels(evaluation), stamps, 300).drawn(WIDTH)

@@ -86,7 +86,9 @@ class Quantity:
     def near(self) -> bool:
         """Whether a limit came near: by a twentieth of the range of positions, by a tenth of any other limit."""
         if self.name == "position":
-            return self.margin is not None and self.margin < 0.5 * (1.0 - NEAR) * (self.upper - self.lower)
+            return self.margin is not None and self.margin < 0.5 * (1.0 - NEAR) * (
+                self.upper - self.lower
+            )
         return self.share is not None and self.share >= NEAR
 
     @property
@@ -131,13 +133,17 @@ def joints(evaluation: Evaluation) -> list[Joint]:
         scale, unit = (1e3, "mm") if prismatic[i] else (math.degrees(1.0), "°")
         lower, upper, fastest, strongest = (
             limit if abs(limit) < NO_LIMIT else math.copysign(math.inf, limit)
-            for limit in (robot[key][i] for key in ("position_min", "position_max", "max_velocity", "max_effort"))
+            for limit in (
+                robot[key][i]
+                for key in ("position_min", "position_max", "max_velocity", "max_effort")
+            )
         )
         # The limit is a torque: a current cannot be compared with it.
         strongest = math.inf if effort_unit == "A" else strongest
         kind = "current" if effort_unit == "A" else "force" if prismatic[i] else "torque"
         position, setpoint, velocity = (
-            partial(_column, evaluation, column, i, scale) for column in ("position", "setpoint", "velocity")
+            partial(_column, evaluation, column, i, scale)
+            for column in ("position", "setpoint", "velocity")
         )
         effort = partial(_column, evaluation, "effort", i, 1.0)
         found.append(
@@ -146,7 +152,9 @@ def joints(evaluation: Evaluation) -> list[Joint]:
                 bool(prismatic[i]),
                 Quantity("position", unit, position, lower * scale, upper * scale, setpoint),
                 Quantity("velocity", f"{unit}/s", velocity, -fastest * scale, fastest * scale),
-                Quantity(kind, "N" if kind == "force" else effort_unit, effort, -strongest, strongest),
+                Quantity(
+                    kind, "N" if kind == "force" else effort_unit, effort, -strongest, strongest
+                ),
                 statistics(np.abs(evaluation.column("setpoint")[:, i] - log.position[:, i])),
                 statistics(displacements[:, i]),
                 statistics(rotations[:, i]),
@@ -166,7 +174,9 @@ def joint_contributions(evaluation: Evaluation) -> tuple[Array, Array]:
     To first order the joints' displacements add up, as vectors, to the plant's part of the error budget.
     """
     chosen = slice(None, None, -(-len(evaluation.log.stamp) // MAX_JACOBIANS))
-    setpoint, position = (evaluation.column(name)[chosen].copy() for name in ("setpoint", "position"))
+    setpoint, position = (
+        evaluation.column(name)[chosen].copy() for name in ("setpoint", "position")
+    )
     moved = task_jacobians(*evaluation.chain, setpoint, "pose") * (setpoint - position)[:, None, :]
     return np.linalg.norm(moved[:, :3], axis=1), np.linalg.norm(moved[:, 3:], axis=1)
 
@@ -185,7 +195,9 @@ def largest_contributor(joints: Sequence[Joint]) -> str:
 def joint_chart(joint: Joint, stamps: Array, number: int) -> Markup:
     """Position, velocity and torque over time, with the limits that come near."""
     quantities = (joint.position, joint.velocity, joint.effort)
-    chart = Chart([_panel(quantity, stamps) for quantity in quantities], stamps, HEIGHT, columns=500)
+    chart = Chart(
+        [_panel(quantity, stamps) for quantity in quantities], stamps, HEIGHT, columns=500
+    )
     label = f"{joint.name}: {', '.join(f'{q.name} in {q.unit}' for q in quantities)} over time"
     return chart.html(chart.svg(f"joint{number}", label, WIDTH))
 
@@ -228,7 +240,11 @@ def _remark(quantity: Quantity) -> str:
         return "no data"
     if quantity.name == "position":
         margin = quantity.margin
-        return "no limit" if margin is None else f"{with_unit(significant(margin), quantity.unit)} to limit"
+        return (
+            "no limit"
+            if margin is None
+            else f"{with_unit(significant(margin), quantity.unit)} to limit"
+        )
     if quantity.share is None:
         return f"peak {with_unit(significant(quantity.peak), quantity.unit)}"
     return quantity.limit_used.replace("of ", "of ±")

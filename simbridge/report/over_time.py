@@ -14,7 +14,16 @@ from simbridge.evaluation.metrics import tracking
 from simbridge.evaluation.metrics.samples import rms
 from simbridge.evaluation.summary import Summary
 from simbridge.report.charts import Chart, Line, Panel, decimated, intervals
-from simbridge.report.palette import ATTAINED, ERROR_DASHES, ERRORS, LIMITER, PLANT, SETPOINT, SOLVER, TRACKING
+from simbridge.report.palette import (
+    ATTAINED,
+    ERROR_DASHES,
+    ERRORS,
+    LIMITER,
+    PLANT,
+    SETPOINT,
+    SOLVER,
+    TRACKING,
+)
 from simbridge.report.rendering import LegendEntry
 from simbridge.robot.pose import Array
 from simbridge.text import NO_BREAK, SMALLEST
@@ -44,7 +53,9 @@ def errors_over_time(evaluation: Evaluation, summary: Summary) -> tuple[list[Leg
     panels = error_panels(evaluation, summary)
     position = evaluation.errors.tracking.distance * 1e3
     worst = int(np.argmax(position))
-    marks = [(0, float(stamps[worst]), float(position[worst]))] if position[worst] > ROUNDING else []
+    marks = (
+        [(0, float(stamps[worst]), float(position[worst]))] if position[worst] > ROUNDING else []
+    )
     # Gaps of less than two pixels are not seen.
     gap = 2.0 * float(stamps[-1] - stamps[0]) / WIDE + 1.5 * period
     bands = [(begin, end + period) for begin, end in intervals(evaluation.log.limited, stamps, gap)]
@@ -54,10 +65,19 @@ def errors_over_time(evaluation: Evaluation, summary: Summary) -> tuple[list[Leg
         for lines in zip(*(panel.lines for panel in panels), strict=True)
     ]
     entries += [LegendEntry("setpoints limited", LIMITER, "band")] if bands else []
-    shown = [replace(panel, lines=[line for line in panel.lines if line.values.max() > ROUNDING]) for panel in panels]
+    shown = [
+        replace(panel, lines=[line for line in panel.lines if line.values.max() > ROUNDING])
+        for panel in panels
+    ]
     chart = Chart(shown, stamps, 480 if len(shown) > 1 else 300, bands, marks)
-    what = "Position error in mm and rotation error in degrees" if len(shown) > 1 else "Position error in mm"
-    label = f"{what} over time, logarithmic: tracking and its parts. Largest at {stamps[worst]:.2f} s"
+    what = (
+        "Position error in mm and rotation error in degrees"
+        if len(shown) > 1
+        else "Position error in mm"
+    )
+    label = (
+        f"{what} over time, logarithmic: tracking and its parts. Largest at {stamps[worst]:.2f} s"
+    )
     drawn = at_both_widths(lambda width: chart.svg(f"time{width}", label, width))
     return [*entries, LegendEntry("worst sample", "", "cross")], chart.html(drawn)
 
@@ -65,7 +85,9 @@ def errors_over_time(evaluation: Evaluation, summary: Summary) -> tuple[list[Leg
 def at_both_widths(draw: Callable[[int], Markup]) -> Markup:
     """A drawing for wide screens and for phones, of which the page shows one; `draw` is given its width in pixels."""
     element = Markup('<div class="{}">{}</div>')
-    return Markup("\n").join(element.format(kind, draw(width)) for kind, width in (("wide", WIDE), ("narrow", NARROW)))
+    return Markup("\n").join(
+        element.format(kind, draw(width)) for kind, width in (("wide", WIDE), ("narrow", NARROW))
+    )
 
 
 def error_panels(evaluation: Evaluation, summary: Summary) -> list[Panel]:
@@ -80,11 +102,19 @@ def error_panels(evaluation: Evaluation, summary: Summary) -> list[Panel]:
     rest, panels = _without_delay(evaluation, summary), []
     for number, (title, unit, kind, scale) in enumerate(ERROR_PANELS):
         lines, levels = [], []
-        for part in (tracking.TRACKING_ERROR, *(part for part in tracking.ERROR_PARTS if not part.of)):
+        for part in (
+            tracking.TRACKING_ERROR,
+            *(part for part in tracking.ERROR_PARTS if not part.of),
+        ):
             values = getattr(getattr(errors, part.name), kind) * scale
-            width, dash = 2.4 if part is tracking.TRACKING_ERROR else 1.4, ERROR_DASHES.get(part.name, "")
+            width, dash = (
+                2.4 if part is tracking.TRACKING_ERROR else 1.4,
+                ERROR_DASHES.get(part.name, ""),
+            )
             kept = decimated(values, MAX_COLUMNS)
-            lines.append(Line(part.name, ERRORS[part.name], stamps[kept], values[kept], width, dash))
+            lines.append(
+                Line(part.name, ERRORS[part.name], stamps[kept], values[kept], width, dash)
+            )
             levels.append(peak_and_rms(values))
         for line in rest[number : number + 1]:
             lines.append(line)
@@ -105,15 +135,21 @@ def _without_delay(evaluation: Evaluation, summary: Summary) -> list[Line]:
     """The tracking error in mm and degrees with its delays removed; nothing if that changes little."""
     stamps, error = evaluation.log.stamp, evaluation.errors.tracking
     lags = {part: tracking.part_delays(summary, part).total for part in tracking.POSE_PARTS}
-    rest = tracking.delays_compensated(stamps, evaluation.reference_at, evaluation.attained, lags, before=error)
+    rest = tracking.delays_compensated(
+        stamps, evaluation.reference_at, evaluation.attained, lags, before=error
+    )
     moved, turned = rest["position"], rest["rotation"]
     shown = moved.kept & turned.kept
     distance, angle = moved.error[shown[moved.kept]], turned.error[shown[turned.kept]]
     worth = 1.0 - WORTH_COMPENSATING
-    if not shown.any() or (rms(distance) >= worth * rms(error.distance) and rms(angle) >= worth * rms(error.angle)):
+    if not shown.any() or (
+        rms(distance) >= worth * rms(error.distance) and rms(angle) >= worth * rms(error.angle)
+    ):
         return []
     scaled = (distance * 1e3, np.degrees(angle))
-    return [Line("delay removed", TRACKING, stamps[shown], values, 1.0, "dotted") for values in scaled]
+    return [
+        Line("delay removed", TRACKING, stamps[shown], values, 1.0, "dotted") for values in scaled
+    ]
 
 
 def _legend_name(lines: Sequence[Line], panels: Sequence[Panel]) -> str:
@@ -155,7 +191,10 @@ def broad(name: str, label: str, chart: Chart) -> Markup:
     return chart.html(Markup('<div class="broad">{}</div>').format(chart.svg(name, label, WIDE)))
 
 
-CONTOUR_PANELS = (("Contour error (mm)", "distance", ATTAINED), ("Lag along the path (mm)", "lag", PLANT))
+CONTOUR_PANELS = (
+    ("Contour error (mm)", "distance", ATTAINED),
+    ("Lag along the path (mm)", "lag", PLANT),
+)
 """Title, the attribute of `ContourError`, and the colour of the curve."""
 
 
@@ -193,4 +232,8 @@ def loop_chart(evaluation: Evaluation) -> Markup:
             f"{NO_BREAK}%",
         ),
     ]
-    return broad("loop", "Period of the control loop and speed scaling over time", Chart(panels, log.stamp, 330))
+    return broad(
+        "loop",
+        "Period of the control loop and speed scaling over time",
+        Chart(panels, log.stamp, 330),
+    )

@@ -42,7 +42,13 @@ STATES = {
 }
 """Of a live session, by the names in `simbridge.sessions.inputs`: ColorBrewer's PRGn and PuOr."""
 
-DASHES = {"": (), "long": (9.0, 3.0), "short": (4.0, 3.0), "mixed": (9.0, 3.0, 2.0, 3.0), "dotted": (2.0, 3.0)}
+DASHES = {
+    "": (),
+    "long": (9.0, 3.0),
+    "short": (4.0, 3.0),
+    "mixed": (9.0, 3.0, 2.0, 3.0),
+    "dotted": (2.0, 3.0),
+}
 """Of lines that share axes: lengths of dash and gap, in pixels, by the name of their swatch in page.css."""
 
 ERROR_DASHES = {"sampling": "short", "solver": "long", "limiter": "mixed"}
@@ -57,7 +63,13 @@ GRID = "#e4e4e4"
 GROUND = "#ffffff"
 ALARM = "#b3261e"
 
-_VARIABLES = {TRACKING: "--ink", INK: "--label", GRID: "--grid", GROUND: "--ground", ALARM: "--alarm"}
+_VARIABLES = {
+    TRACKING: "--ink",
+    INK: "--label",
+    GRID: "--grid",
+    GROUND: "--ground",
+    ALARM: "--alarm",
+}
 _OF_THE_PAGE = re.compile(f"({'|'.join(_VARIABLES)})")
 
 

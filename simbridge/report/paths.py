@@ -62,7 +62,11 @@ class View(NamedTuple):
     letters: str
 
 
-VIEWS = (View("From above", [0, 1], "xy"), View("From the side", [0, 2], "xz"), View("From the front", [1, 2], "yz"))
+VIEWS = (
+    View("From above", [0, 1], "xy"),
+    View("From the side", [0, 2], "xz"),
+    View("From the front", [1, 2], "yz"),
+)
 
 
 Limits: TypeAlias = tuple[tuple[float, float], tuple[float, float]]
@@ -131,7 +135,8 @@ def prepare_axes(axes: Axes, view: View, frame: Frame) -> None:
         axis.set_major_locator(few_ticks(5))
         axis.set_major_formatter(plain_numbers())
     right, up = (
-        f"{'Δ' if origin else ''}{letter} (mm)" for letter, origin in zip(view.letters, frame.origin, strict=True)
+        f"{'Δ' if origin else ''}{letter} (mm)"
+        for letter, origin in zip(view.letters, frame.origin, strict=True)
     )
     axes.set_xlabel(right)
     # At the side of the axis it would overlap long numbers.
@@ -159,7 +164,9 @@ def three_views(
         seen = last.positions[:, view.pick] - frame.origin
         kept = decimated_path(seen, PIECES)
         # Those of the last path.
-        values = {f"{last.name} {'xyz'[i]}|{NO_BREAK}mm": last.positions[kept, i] for i in view.pick}
+        values = {
+            f"{last.name} {'xyz'[i]}|{NO_BREAK}mm": last.positions[kept, i] for i in view.pick
+        }
         values |= {name: column[kept] for name, column in (columns or {}).items()}
         label = f"{', '.join(path.name for path in paths)}: path {view.title.lower()}, the {view.letters} plane in mm"
         for i, letter in zip(view.pick, view.letters, strict=True):
@@ -174,15 +181,23 @@ def three_views(
 
 def extremes(paths: Sequence[Path]) -> Array:
     """The smallest and largest coordinates of each path (2 K, 3)."""
-    return np.concatenate([[path.positions.min(axis=0), path.positions.max(axis=0)] for path in paths])
+    return np.concatenate(
+        [[path.positions.min(axis=0), path.positions.max(axis=0)] for path in paths]
+    )
 
 
 def draw_view(
-    view: View, paths: Sequence[Path], marks: Sequence[tuple[Array, str]], head: int = 0, width: int = WIDTH
+    view: View,
+    paths: Sequence[Path],
+    marks: Sequence[tuple[Array, str]],
+    head: int = 0,
+    width: int = WIDTH,
 ) -> tuple[Drawing, Axes, Frame]:
     """One of the views, with room for a legend of height `head` above it, both in pixels; arguments as above."""
     left, bottom, right, top = MARGINS
-    frame = framed(view, extremes(paths), paths[0].positions[0], width - left - right, HEIGHT - bottom - top)
+    frame = framed(
+        view, extremes(paths), paths[0].positions[0], width - left - right, HEIGHT - bottom - top
+    )
     drawing = Drawing(width, HEIGHT + head)
     axes = drawing.axes(left, bottom, right, top + head)
     prepare_axes(axes, view, frame)
@@ -206,7 +221,12 @@ def error_map(reference: Array, error: Array, stamps: Array) -> Figure:
     )
     columns = {f"error|{NO_BREAK}mm": error[kept]}
     columns |= {f"{'xyz'[i]}|{NO_BREAK}mm": reference[kept, i] for i in range(3)}
-    mapped = path_map(drawing.svg("map", label, paper=True), drawing.places(axes, places[kept]), stamps[kept], columns)
+    mapped = path_map(
+        drawing.svg("map", label, paper=True),
+        drawing.places(axes, places[kept]),
+        stamps[kept],
+        columns,
+    )
     return Figure(f"Tracking error along the path, {view.title.lower()}", mapped, frame.notes)
 
 
@@ -261,7 +281,10 @@ def _piecewise_largest(error: Array) -> Array:
 
 def colours(edges: Array) -> list[tuple[float, ...]]:
     """Red, green, blue and opacity, 0 to 1, of every step between two edges."""
-    return [tuple(shade) for shade in matplotlib.colormaps["viridis_r"](np.linspace(0.06, 1.0, len(edges) - 1))]
+    return [
+        tuple(shade)
+        for shade in matplotlib.colormaps["viridis_r"](np.linspace(0.06, 1.0, len(edges) - 1))
+    ]
 
 
 def colour_steps(error: Array) -> Array:
@@ -273,7 +296,9 @@ def colour_steps(error: Array) -> Array:
     if worst < SMALLEST:
         return np.array([0.0, SMALLEST])
     if worst <= 20.0 * usual:
-        inner = np.array(MaxNLocator(LEVELS, steps=(1.0, 2.0, 2.5, 5.0, 10.0)).tick_values(0.0, worst)[1:])
+        inner = np.array(
+            MaxNLocator(LEVELS, steps=(1.0, 2.0, 2.5, 5.0, 10.0)).tick_values(0.0, worst)[1:]
+        )
     else:
         least = max(float(np.percentile(error, 10.0)), 1e-5 * worst, SMALLEST)
         for mantissas in ((1.0, 2.0, 5.0), (1.0, 3.0), (1.0,)):
@@ -290,7 +315,9 @@ def edge_names(edges: Array) -> list[str]:
     return [as_written(float(f"{edge:.3g}")) for edge in edges]
 
 
-def worst_sample(evaluation: Evaluation, reference: Array, setpoint: Array, attained: Array) -> Figure:
+def worst_sample(
+    evaluation: Evaluation, reference: Array, setpoint: Array, attained: Array
+) -> Figure:
     """The neighbourhood of the worst sample, a few errors wide, in the view that shows the error best.
 
     Args:
@@ -301,7 +328,10 @@ def worst_sample(evaluation: Evaluation, reference: Array, setpoint: Array, atta
     error = reference[k] - attained[k]
     length = float(np.linalg.norm(error))
     # The window shows the error, and no more than the whole path.
-    least, whole = max(length, 1e-4), float(max(np.ptp(reference, axis=0).max(), np.ptp(attained, axis=0).max()))
+    least, whole = (
+        max(length, 1e-4),
+        float(max(np.ptp(reference, axis=0).max(), np.ptp(attained, axis=0).max())),
+    )
     half_height = max(min(0.5 * ERRORS_HIGH * least, 0.6 * whole), 0.7 * least)
     left, bottom, right, top = MARGINS
     half = half_height * np.array([(HALF_WIDTH - left - right) / (HALF_HEIGHT - bottom - top), 1.0])
@@ -317,14 +347,36 @@ def worst_sample(evaluation: Evaluation, reference: Array, setpoint: Array, atta
     axes.plot(*(_continuous(evaluation, span)[:, pick] - due).T, color=REFERENCE, linewidth=8.0)
     dotted = "." if span.stop - span.start <= MAX_DOTS else None
     for curve, colour, width in zip(curves[1:], (SETPOINT, ATTAINED), (4.5, 2.0), strict=True):
-        axes.plot(*curve[span].T, color=colour, linewidth=width, marker=dotted, markersize=6.0 + 1.5 * width)
-    axes.plot([0.0, -error[pick[0]]], [0.0, -error[pick[1]]], color=TRACKING, linewidth=1.0, linestyle=(0, (4, 2)))
+        axes.plot(
+            *curve[span].T,
+            color=colour,
+            linewidth=width,
+            marker=dotted,
+            markersize=6.0 + 1.5 * width,
+        )
+    axes.plot(
+        [0.0, -error[pick[0]]],
+        [0.0, -error[pick[1]]],
+        color=TRACKING,
+        linewidth=1.0,
+        linestyle=(0, (4, 2)),
+    )
     for curve, colour in zip(curves, (REFERENCE, SETPOINT, ATTAINED), strict=True):
-        axes.plot(*curve[k], marker="o", markersize=8.0, color=colour, markeredgecolor=TRACKING, markeredgewidth=1.3)
+        axes.plot(
+            *curve[k],
+            marker="o",
+            markersize=8.0,
+            color=colour,
+            markeredgecolor=TRACKING,
+            markeredgewidth=1.3,
+        )
 
     caption = f"Worst sample: {millimetres(length * 1e-3)}{NO_BREAK}mm at {evaluation.log.stamp[k]:.3f}{NO_BREAK}s, "
     label = f"{caption}{view.title.lower()}: reference, setpoint and attained path around it, in mm"
-    places = (f"{letter} = {significant(v, 7, 3)}{NO_BREAK}mm" for letter, v in zip(view.letters, due, strict=True))
+    places = (
+        f"{letter} = {significant(v, 7, 3)}{NO_BREAK}mm"
+        for letter, v in zip(view.letters, due, strict=True)
+    )
     notes = [
         f"Sample {k} of {len(reference)}. Circles: the same instant on each curve; dashed: the error.",
         f"Δ is relative to the reference at that instant: {', '.join(places)}.",
@@ -332,7 +384,9 @@ def worst_sample(evaluation: Evaluation, reference: Array, setpoint: Array, atta
     if (visible := float(np.linalg.norm(error[pick]))) < 0.97 * length:
         notes.append(f"{millimetres(visible * 1e-3)}{NO_BREAK}mm of the error are in this plane.")
     if dotted is not None:
-        notes.append(f"One dot per sample, every {plain(evaluation.plan.period * 1e3)}{NO_BREAK}ms.")
+        notes.append(
+            f"One dot per sample, every {plain(evaluation.plan.period * 1e3)}{NO_BREAK}ms."
+        )
     return Figure(caption + view.title.lower(), drawing.svg("worst", label), notes)
 
 
@@ -349,7 +403,9 @@ def _nearby(curves: list[Array], k: int, centre: Array, half: Array) -> slice:
     inside = np.any([np.all(np.abs(curve - centre) <= half, axis=1) for curve in curves], axis=0)
     outside = np.flatnonzero(~inside)
     before, after = outside[outside < k], outside[outside > k]
-    return slice(int(before[-1]) if len(before) else 0, int(after[0]) + 1 if len(after) else len(inside))
+    return slice(
+        int(before[-1]) if len(before) else 0, int(after[0]) + 1 if len(after) else len(inside)
+    )
 
 
 def _continuous(evaluation: Evaluation, span: slice) -> Array:

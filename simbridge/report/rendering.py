@@ -16,7 +16,17 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from simbridge.report.palette import on_page
-from simbridge.text import counted, degrees, displayed, fixed, millimetres, milliseconds, plain, significant, with_unit
+from simbridge.text import (
+    counted,
+    degrees,
+    displayed,
+    fixed,
+    millimetres,
+    milliseconds,
+    plain,
+    significant,
+    with_unit,
+)
 
 _HERE = Path(__file__).parent
 
@@ -51,9 +61,13 @@ def with_heads(rows: str, heads: Sequence[str], groups: Sequence[tuple[str, int]
     """
     labels = []
     for name, columns in groups or [("", len(heads))]:
-        group, size = (f' data-group="{escape(name)}"', f' data-of="{columns}"') if name else ("", "")
+        group, size = (
+            (f' data-group="{escape(name)}"', f' data-of="{columns}"') if name else ("", "")
+        )
         labels += [f"{group}{size}", *[size] * (columns - 1)]
-    names = [f'{label} data-head="{escape(head)}"' for label, head in zip(labels, heads, strict=True)]
+    names = [
+        f'{label} data-head="{escape(head)}"' for label, head in zip(labels, heads, strict=True)
+    ]
     row = iter(names)
 
     def named(tag: re.Match[str]) -> str:

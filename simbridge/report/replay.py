@@ -75,7 +75,9 @@ def _viser() -> Iterator[viser.ViserServer]:
 
 def _draw_paths(server: viser.ViserServer, evaluation: Evaluation) -> Array:
     """Draw the floor, the reference, and the attained path coloured by its error; returns the colour steps, mm."""
-    server.scene.add_grid("/floor", 4.0, 4.0, cell_size=0.1, section_size=0.5, position=(0.0, 0.0, _floor(evaluation)))
+    server.scene.add_grid(
+        "/floor", 4.0, 4.0, cell_size=0.1, section_size=0.5, position=(0.0, 0.0, _floor(evaluation))
+    )
     reference, attained = evaluation.reference[:, :3], evaluation.attained[:, :3]
     error = evaluation.errors.tracking.distance * 1e3
     edges = colour_steps(error)
@@ -102,11 +104,18 @@ def _kept(points: Array) -> NDArray[np.intp]:
 
 
 def _lines(
-    server: viser.ViserServer, name: str, begin: Array, end: Array, colour: tuple[int, int, int], width: float
+    server: viser.ViserServer,
+    name: str,
+    begin: Array,
+    end: Array,
+    colour: tuple[int, int, int],
+    width: float,
 ) -> None:
     if len(begin):
         ends = np.stack([begin, end], axis=1).astype(np.float32)
-        server.scene.add_line_segments(name, ends, colour, thickness=width, thickness_units="screen")
+        server.scene.add_line_segments(
+            name, ends, colour, thickness=width, thickness_units="screen"
+        )
 
 
 def _set_view(server: viser.ViserServer, evaluation: Evaluation) -> None:
@@ -120,16 +129,22 @@ def _set_view(server: viser.ViserServer, evaluation: Evaluation) -> None:
     server.scene.configure_default_lights(True, cast_shadow=False)
 
 
-def _record_motion(server: viser.ViserServer, recorder: Any, evaluation: Evaluation, arm: ArmScene) -> None:
+def _record_motion(
+    server: viser.ViserServer, recorder: Any, evaluation: Evaluation, arm: ArmScene
+) -> None:
     """Record the arm's motion at its original speed."""
     log, tracking = evaluation.log, evaluation.errors.tracking
     count = max(1, min(round(float(log.stamp[-1] - log.stamp[0]) * FRAME_RATE), MAX_FRAMES))
-    samples = np.unique(np.searchsorted(log.stamp, np.linspace(log.stamp[0], log.stamp[-1], count + 1)))
+    samples = np.unique(
+        np.searchsorted(log.stamp, np.linspace(log.stamp[0], log.stamp[-1], count + 1))
+    )
     samples = np.minimum(samples, len(log.stamp) - 1)
     distances, angles = tracking.distance[samples].tolist(), tracking.angle[samples].tolist()
     target = server.scene.add_icosphere("/reference_point", 0.008, _rgb(REFERENCE))
     label = server.scene.add_label("/error", "", anchor="bottom-left")
-    for (k, following), distance, angle in zip(pairwise([*samples.tolist(), None]), distances, angles, strict=True):
+    for (k, following), distance, angle in zip(
+        pairwise([*samples.tolist(), None]), distances, angles, strict=True
+    ):
         arm.move(log.position[k])
         target.position = evaluation.reference[k, :3]
         label.position = evaluation.attained[k, :3] + np.array([0.0, 0.0, 0.04])

@@ -7,7 +7,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from simbridge.evaluation.evaluation import Evaluation
-from simbridge.evaluation.metrics.tracking import POSE_PARTS, TRACKING_ERROR, known_parts, part_delays
+from simbridge.evaluation.metrics.tracking import (
+    POSE_PARTS,
+    TRACKING_ERROR,
+    known_parts,
+    part_delays,
+)
 from simbridge.evaluation.summary import Summary, shown_metrics
 from simbridge.report import verdict
 from simbridge.report.drawing import drawing_style
@@ -79,7 +84,9 @@ def report_page(evaluation: Evaluation, summary: Summary, *, replay: str | None 
             "parts_of_error": [(part, ERRORS[part.name]) for part in parts],
             "whole": TRACKING_ERROR,
             "tracking_colour": TRACKING,
-            "largest": max(errors[part.key]["position_m"]["rms"] for part in (*parts, TRACKING_ERROR)),
+            "largest": max(
+                errors[part.key]["position_m"]["rms"] for part in (*parts, TRACKING_ERROR)
+            ),
             "delays": {part: part_delays(summary, part) for part in POSE_PARTS},
             "advice": verdict.advice(summary),
             "plant_model": verdict.plant_sentences(summary),
@@ -107,12 +114,20 @@ def _figures(evaluation: Evaluation, summary: Summary) -> dict[str, Any]:
         "largest_contributor": largest_contributor(found),
         "largest_contribution": max(max(joint.moved["rms"] for joint in found), 1e-15),
         "joint_legend": _JOINT_LEGEND,
-        "joint_figures": [Figure(joint.name, joint_chart(joint, stamps, i)) for i, joint in enumerate(found)],
+        "joint_figures": [
+            Figure(joint.name, joint_chart(joint, stamps, i)) for i, joint in enumerate(found)
+        ],
         "effort_name": kinds.pop() if len(kinds) == 1 else "torque or force",
-        "effort_groups": [(f"{kind}, {_EFFORT[kind]}", 2) for kind, used in summary["joint_effort"].items() if used],
+        "effort_groups": [
+            (f"{kind}, {_EFFORT[kind]}", 2)
+            for kind, used in summary["joint_effort"].items()
+            if used
+        ],
         "degrees_per_radian": math.degrees(1.0),
         "plant_colour": PLANT,
-        "loop_chart": loop_chart(evaluation) if summary.get("loop") and summary["samples"] > 1 else "",
+        "loop_chart": loop_chart(evaluation)
+        if summary.get("loop") and summary["samples"] > 1
+        else "",
     }
 
 
@@ -131,5 +146,8 @@ def _paths(evaluation: Evaluation) -> dict[str, Any]:
     return {
         "path_legend": _PATH_LEGEND,
         "views": three_views(paths, stamps, {f"tracking error|{NO_BREAK}mm": distance}, marks),
-        "worst": [worst_sample(evaluation, reference, setpoint, attained), error_map(reference, distance, stamps)],
+        "worst": [
+            worst_sample(evaluation, reference, setpoint, attained),
+            error_map(reference, distance, stamps),
+        ],
     }

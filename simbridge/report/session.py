@@ -74,7 +74,9 @@ def session_part(session: Session) -> dict[str, Any]:
         words = ", ".join(f"{why} ({number})" for why, number in reasons.most_common())
         sentences.append(f"Rejected inputs: {words}.")
     if missing := session.missing_periods:
-        sentences.append(f"The log lacks {counted(missing, 'control period')}: their states never arrived.")
+        sentences.append(
+            f"The log lacks {counted(missing, 'control period')}: their states never arrived."
+        )
     return {
         "sentences": sentences,
         "hindrances": [_row(each) for each in hindrances],
@@ -88,13 +90,19 @@ def session_part(session: Session) -> dict[str, Any]:
 
 def _states(phases: Sequence[Phase]) -> str:
     times = _durations(phases)
-    parts = [f"{shown} {times[shown]:.2f}{NO_BREAK}s" for shown in sorted(times, key=times.__getitem__, reverse=True)]
+    parts = [
+        f"{shown} {times[shown]:.2f}{NO_BREAK}s"
+        for shown in sorted(times, key=times.__getitem__, reverse=True)
+    ]
     return f"Its states: {', '.join(parts)}."
 
 
 def _durations(phases: Sequence[Phase]) -> dict[str, float]:
     """Of each state, s, in the order in which they first came."""
-    return {name: sum(end - begin for begin, end, phase in phases if phase == name) for *_, name in phases}
+    return {
+        name: sum(end - begin for begin, end, phase in phases if phase == name)
+        for *_, name in phases
+    }
 
 
 def _reason(why: str) -> str:
@@ -114,7 +122,10 @@ def _row(found: Hindrance) -> tuple[str, str, str, str, str, str]:
 def _events(session: Session) -> list[tuple[str, str]]:
     listed = [event for event in session.events if event["event"] not in ("began", "ended")]
     stamps = session.stamps([event["at"] for event in listed])
-    rows = [(f"{stamp:.2f}", _words(event)) for stamp, event in zip(stamps.tolist(), listed, strict=True)]
+    rows = [
+        (f"{stamp:.2f}", _words(event))
+        for stamp, event in zip(stamps.tolist(), listed, strict=True)
+    ]
     more = len(rows) - _EVENTS
     return [*rows[:_EVENTS], ("", f"and {more} more in events.jsonl")] if more > 0 else rows
 
@@ -134,18 +145,28 @@ def _words(event: Mapping[str, Any]) -> str:
 def _legend(session: Session, phases: Sequence[Phase]) -> list[LegendEntry]:
     shown = {phase for _, _, phase in phases}
     fates = {record.fate for record in session.inputs}
-    states = [LegendEntry(name, colour, "state") for name, colour in STATES.items() if name in shown]
-    given = [LegendEntry(f"input {name}", colour, "tick") for fate, (colour, name) in _FATES.items() if fate in fates]
+    states = [
+        LegendEntry(name, colour, "state") for name, colour in STATES.items() if name in shown
+    ]
+    given = [
+        LegendEntry(f"input {name}", colour, "tick")
+        for fate, (colour, name) in _FATES.items()
+        if fate in fates
+    ]
     return [*states, *given]
 
 
 def _time_line(session: Session, phases: Sequence[Phase], shown: Sequence[Hindrance]) -> Markup:
     label = "States of the session, its inputs, and what hindered it, over time: "
     label += ", ".join(f"{name} {seconds:.2f} s" for name, seconds in _durations(phases).items())
-    return at_both_widths(lambda width: _drawn(session, phases, shown, width).svg(f"session{width}", label))
+    return at_both_widths(
+        lambda width: _drawn(session, phases, shown, width).svg(f"session{width}", label)
+    )
 
 
-def _drawn(session: Session, phases: Sequence[Phase], shown: Sequence[Hindrance], width: int) -> drawing.Drawing:
+def _drawn(
+    session: Session, phases: Sequence[Phase], shown: Sequence[Hindrance], width: int
+) -> drawing.Drawing:
     rows = 2 + len(shown)
     canvas = drawing.Drawing(width, rows * _ROW + BOTTOM)
     axes = canvas.axes(LEFT, BOTTOM, RIGHT, 0)
@@ -156,24 +177,35 @@ def _drawn(session: Session, phases: Sequence[Phase], shown: Sequence[Hindrance]
     drawing.prepare_time_axis(axes, begin, end, 10 if width > 600 else 5)
     per_pixel = (end - begin) / (width - LEFT - RIGHT)
     bottoms = [(rows - 1 - row) * _ROW + 3.0 for row in range(rows)]
-    for bottom, title in zip(bottoms, ("State", "Inputs", *(found.worst.text for found in shown)), strict=True):
+    for bottom, title in zip(
+        bottoms, ("State", "Inputs", *(found.worst.text for found in shown)), strict=True
+    ):
         axes.text(begin, bottom + _BAR + 4.0, title, fontsize=11.0, va="bottom", ha="left")
 
-    def bars(spans: Sequence[tuple[float, float]], pixels: float, bottom: float, colour: str) -> None:
+    def bars(
+        spans: Sequence[tuple[float, float]], pixels: float, bottom: float, colour: str
+    ) -> None:
         wide = [(b, max(e - b, pixels * per_pixel)) for b, e in spans]
         axes.broken_barh(wide, (bottom, _BAR), facecolors=colour, linewidth=0.0)
 
     for name, colour in STATES.items():
         bars([(b, e) for b, e, phase in phases if phase == name], 1.0, bottoms[0], colour)
-    stamps = session.stamps([each.sent if each.received is None else each.received for each in session.inputs])
+    stamps = session.stamps(
+        [each.sent if each.received is None else each.received for each in session.inputs]
+    )
     for fate, (colour, _) in _FATES.items():
         times = stamps[[record.fate == fate for record in session.inputs]]
         # One tick a pixel; those before and after the log belong to its ends.
-        places = begin + np.unique(np.round((np.clip(times, begin, end) - begin) / per_pixel)) * per_pixel
+        places = (
+            begin
+            + np.unique(np.round((np.clip(times, begin, end) - begin) / per_pixel)) * per_pixel
+        )
         tall = 1.0 if fate in ("rejected", "late") else 0.7
         axes.vlines(places, bottoms[1], bottoms[1] + tall * _BAR, colors=colour, linewidth=1.0)
         if fate == "rejected" and len(places):
-            axes.plot(places, np.full(len(places), bottoms[1] + _BAR), "x", color=colour, markersize=5.0)
+            axes.plot(
+                places, np.full(len(places), bottoms[1] + _BAR), "x", color=colour, markersize=5.0
+            )
     for bottom, found in zip(bottoms[2:], shown, strict=True):
         bars(found.spans.tolist(), 2.0, bottom, INK)
     return canvas
@@ -186,4 +218,6 @@ def _speed(session: Session) -> Markup:
         Line("controller's speed factor", SETPOINT, stamps, live["rate"] * 100.0, 1.8),
     ]
     panel = linear_panel("Speed (%)", f"{NO_BREAK}%", lines)
-    return broad("speed", "Speed factor and share of the wanted step over time", Chart([panel], stamps, 170))
+    return broad(
+        "speed", "Speed factor and share of the wanted step over time", Chart([panel], stamps, 170)
+    )

@@ -21,10 +21,20 @@ _COMMON = ("python", "simbridge", "numpy", "pin", "pybullet", "pybullet-arm64")
 
 def important_settings(settings: Mapping[str, Any], samples: int) -> list[tuple[str, str]]:
     """The short list: names and values."""
-    scenario, robot, solver, backend = (settings[key] for key in ("scenario", "robot", "solver", "backend"))
-    hold = {"linear": "interpolated between samples", "zero-order": "the last sample, held (zero-order)"}
+    scenario, robot, solver, backend = (
+        settings[key] for key in ("scenario", "robot", "solver", "backend")
+    )
+    hold = {
+        "linear": "interpolated between samples",
+        "zero-order": "the last sample, held (zero-order)",
+    }
     on_limits = {"refuse": "refuse the plan", "limit": "limit the setpoints"}
-    rows = [("Robot", f"{robot['title']} ({robot['name']}), {counted(len(robot['joint_names']), 'joint')}")]
+    rows = [
+        (
+            "Robot",
+            f"{robot['title']} ({robot['name']}), {counted(len(robot['joint_names']), 'joint')}",
+        )
+    ]
     if "cell" in settings:
         rows.append(("Cell", settings["cell"]["file"] or "defined by the calling program"))
     rows.append(("Kinematics", kinematics_words(kinematics_summary(settings["kinematics"]))))
@@ -32,11 +42,19 @@ def important_settings(settings: Mapping[str, Any], samples: int) -> list[tuple[
         rows.append(("Plan", f"replayed from {scenario['plan']}"))
     rows += [
         ("Solver", f"{solver['name']}: {_parameters(solver['parameters'])}"),
-        ("Backend", f"{backend['name']}, in {'simulated' if backend['simulated_time'] else 'real'} time"),
+        (
+            "Backend",
+            f"{backend['name']}, in {'simulated' if backend['simulated_time'] else 'real'} time",
+        ),
     ]
     if "controller" in settings:
         rows += [("Controller", _controller(settings["controller"])), ("Servo", _servo(backend))]
-    rows += [("Control period", f"{plain(1e3 * backend['period'])}{NO_BREAK}ms, {counted(samples, 'sample')}")]
+    rows += [
+        (
+            "Control period",
+            f"{plain(1e3 * backend['period'])}{NO_BREAK}ms, {counted(samples, 'sample')}",
+        )
+    ]
     if "live" in settings:
         rows.append(("Inputs", _parameters(settings["live"])))
     else:
@@ -47,8 +65,14 @@ def important_settings(settings: Mapping[str, Any], samples: int) -> list[tuple[
         ]
     rows += [
         ("TCP in tool0", _tcp(robot["tcp"])),
-        ("Payload", f"{plain(robot['payload'])}{NO_BREAK}kg configured on the controller, {_unmodelled(backend)}"),
-        ("Versions", ", ".join(f"{k} {v}" for k, v in settings["versions"].items() if k in _COMMON)),
+        (
+            "Payload",
+            f"{plain(robot['payload'])}{NO_BREAK}kg configured on the controller, {_unmodelled(backend)}",
+        ),
+        (
+            "Versions",
+            ", ".join(f"{k} {v}" for k, v in settings["versions"].items() if k in _COMMON),
+        ),
     ]
     return rows
 
@@ -76,7 +100,10 @@ def _servo(backend: Mapping[str, Any]) -> str:
 
 
 def _parameters(parameters: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} {_value(value)}" for name, value in parameters.items()) or "no parameters"
+    return (
+        ", ".join(f"{name} {_value(value)}" for name, value in parameters.items())
+        or "no parameters"
+    )
 
 
 def _tcp(tcp: Sequence[float]) -> str:
@@ -104,9 +131,13 @@ def _value(value: Any) -> str:
     return str(value)
 
 
-def all_settings(settings: Mapping[str, Any], name: str = "") -> list[tuple[str, list[tuple[str, str]]]]:
+def all_settings(
+    settings: Mapping[str, Any], name: str = ""
+) -> list[tuple[str, list[tuple[str, str]]]]:
     """Every table of settings.toml, by its full name such as "solver.parameters", with names and values as text."""
-    own = [(key, _value(value)) for key, value in settings.items() if not isinstance(value, Mapping)]
+    own = [
+        (key, _value(value)) for key, value in settings.items() if not isinstance(value, Mapping)
+    ]
     found = [(name, own)] if own else []
     for key, value in settings.items():
         if isinstance(value, Mapping):
@@ -116,7 +147,11 @@ def all_settings(settings: Mapping[str, Any], name: str = "") -> list[tuple[str,
 
 def flattened(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Every setting under its full name, such as "robot.tcp", as text."""
-    return [(f"{table}.{key}" if table else key, text) for table, rows in all_settings(settings) for key, text in rows]
+    return [
+        (f"{table}.{key}" if table else key, text)
+        for table, rows in all_settings(settings)
+        for key, text in rows
+    ]
 
 
 def repeat_command(settings: Mapping[str, Any], run: Path) -> str | None:
@@ -127,9 +162,13 @@ def repeat_command(settings: Mapping[str, Any], run: Path) -> str | None:
     by then, or was another one already.
     """
     scenario, robot, backend = settings["scenario"], settings["robot"], settings["backend"]
-    built_in = robot["name"] in robot_files() and Path(robot["source"]).name == f"{robot['name']}.toml"
+    built_in = (
+        robot["name"] in robot_files() and Path(robot["source"]).name == f"{robot['name']}.toml"
+    )
     arm = robot["name"] if built_in else robot["source"]
-    path = scenario.get("file") or (scenario["name"] if scenario["name"] in scenario_files() else "")
+    path = scenario.get("file") or (
+        scenario["name"] if scenario["name"] in scenario_files() else ""
+    )
     cell, run = settings.get("cell"), run.resolve()
     path = str(run) if "live" in settings else path
     if not path or not arm or (cell is not None and not cell["file"]):
@@ -164,7 +203,9 @@ def repeat_command(settings: Mapping[str, Any], run: Path) -> str | None:
         "servo-lookahead": None if ideal else backend.get("servo_lookahead"),
         "plant": Path(backend["plant_file"]).resolve() if "plant_file" in backend else None,
         "feedforward": scenario.get("feedforward"),
-        "corner-tolerance": 1e3 * scenario["corner_tolerance"] if "corner_tolerance" in scenario else None,
+        "corner-tolerance": 1e3 * scenario["corner_tolerance"]
+        if "corner_tolerance" in scenario
+        else None,
     }
     for flag, value in given.items():
         if value is not None:

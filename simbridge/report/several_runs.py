@@ -16,7 +16,13 @@ from markupsafe import Markup
 
 from simbridge.evaluation.comparison import Comparison
 from simbridge.evaluation.metrics.samples import Statistics, statistics
-from simbridge.evaluation.metrics.tracking import ERROR_PARTS, POSE_PARTS, TRACKING_ERROR, Delays, part_delays
+from simbridge.evaluation.metrics.tracking import (
+    ERROR_PARTS,
+    POSE_PARTS,
+    TRACKING_ERROR,
+    Delays,
+    part_delays,
+)
 from simbridge.evaluation.repeatability import IsoFigures, RepeatsSummary
 from simbridge.evaluation.summary import Summary
 from simbridge.recording.run_directory import RunDirectory
@@ -36,12 +42,24 @@ from simbridge.report.palette import ERRORS, REFERENCE, RUN_DASHES, RUNS, TRACKI
 from simbridge.report.paths import Path, three_views
 from simbridge.report.rendering import LegendEntry, render
 from simbridge.report.settings_list import flattened
-from simbridge.report.verdict import SMALL_LENGTH, backend_of, error_words, is_small, source_of, with_deviation
+from simbridge.report.verdict import (
+    SMALL_LENGTH,
+    backend_of,
+    error_words,
+    is_small,
+    source_of,
+    with_deviation,
+)
 from simbridge.robot.pose import Array
 from simbridge.text import NO_BREAK, counted, millimetres
 
 # Settings that differ between any two runs.
-_ALWAYS_DIFFERENT = ("versions.", "shapes", "kinematics.placements", "controller.kinematics_checksum")
+_ALWAYS_DIFFERENT = (
+    "versions.",
+    "shapes",
+    "kinematics.placements",
+    "controller.kinematics_checksum",
+)
 
 
 def compare_page(comparison: Comparison, figures: IsoFigures | None = None) -> str:
@@ -52,11 +70,23 @@ def compare_page(comparison: Comparison, figures: IsoFigures | None = None) -> s
         figures: ISO 9283-style figures, when the runs are cycles of one motion on one arm.
     """
     scenario = comparison.runs[0].summary["scenario"]
-    legend = [LegendEntry(run.name, _colour(number), _dash(number)) for number, run in enumerate(comparison.runs)]
+    legend = [
+        LegendEntry(run.name, _colour(number), _dash(number))
+        for number, run in enumerate(comparison.runs)
+    ]
     # Those of the plant's part as far as a run has them.
-    parts = [part for part in (TRACKING_ERROR, *ERROR_PARTS) if any(run.summary[part.key] for run in comparison.runs)]
-    delays = [[delay for part in POSE_PARTS for delay in part_delays(run.summary, part)] for run in comparison.runs]
-    columns = [f"{part}, {source.replace('_', ' ')}" for part in POSE_PARTS for source in Delays._fields]
+    parts = [
+        part
+        for part in (TRACKING_ERROR, *ERROR_PARTS)
+        if any(run.summary[part.key] for run in comparison.runs)
+    ]
+    delays = [
+        [delay for part in POSE_PARTS for delay in part_delays(run.summary, part)]
+        for run in comparison.runs
+    ]
+    columns = [
+        f"{part}, {source.replace('_', ' ')}" for part in POSE_PARTS for source in Delays._fields
+    ]
     # A motion that does not turn has no delay of its rotation.
     known = [any(of_run[i] is not None for of_run in delays) for i in range(len(columns))]
     delays, columns = [[*compress(of_run, known)] for of_run in delays], [*compress(columns, known)]
@@ -72,7 +102,13 @@ def compare_page(comparison: Comparison, figures: IsoFigures | None = None) -> s
             "prediction": prediction,
         }
         for number, (run, separation, lag, prediction) in enumerate(
-            zip(comparison.runs, comparison.separation, comparison.lag, comparison.prediction, strict=True)
+            zip(
+                comparison.runs,
+                comparison.separation,
+                comparison.lag,
+                comparison.prediction,
+                strict=True,
+            )
         )
     ]
     with drawing_style():
@@ -91,13 +127,20 @@ def compare_page(comparison: Comparison, figures: IsoFigures | None = None) -> s
         runs=runs,
         parts_of_error=[(part, ERRORS[part.name]) for part in parts],
         largest=max(
-            error["position_m"]["rms"] for run in comparison.runs for part in parts if (error := run.summary[part.key])
+            error["position_m"]["rms"]
+            for run in comparison.runs
+            for part in parts
+            if (error := run.summary[part.key])
         ),
         longest=max((abs(delay or 0.0) for of_run in delays for delay in of_run), default=0.0),
         tracking_colour=TRACKING,
         legend=legend,
         path_legend=[LegendEntry("reference", REFERENCE, "thick"), *legend],
-        known=[entry for entry, found in zip(legend, comparison.separation, strict=True) if found is not None],
+        known=[
+            entry
+            for entry, found in zip(legend, comparison.separation, strict=True)
+            if found is not None
+        ],
         delay_columns=columns,
         iso=figures,
         differences=_differences(comparison),
@@ -108,8 +151,13 @@ def compare_page(comparison: Comparison, figures: IsoFigures | None = None) -> s
 def comparison_headline(comparison: Comparison) -> str:
     """What was compared, and the range of the errors."""
     runs = comparison.runs
-    errors = sorted((run.summary["tracking_error"]["position_m"] for run in runs), key=itemgetter("rms"))
-    ends = [f"below {SMALL_LENGTH:g}" if is_small(error) else millimetres(error["rms"]) for error in errors]
+    errors = sorted(
+        (run.summary["tracking_error"]["position_m"] for run in runs), key=itemgetter("rms")
+    )
+    ends = [
+        f"below {SMALL_LENGTH:g}" if is_small(error) else millimetres(error["rms"])
+        for error in errors
+    ]
     size = error_words(errors, f"{' to '.join(dict.fromkeys((ends[0], ends[-1])))}{NO_BREAK}mm")
     return f"{runs[0].summary['scenario']}, {len(runs)} runs: {size}."
 
@@ -117,7 +165,12 @@ def comparison_headline(comparison: Comparison) -> str:
 def about(summary: Summary) -> str:
     """What a run is, in one line: its label, arm, solver, and what followed its commands."""
     servo = f"{summary['servo']}{' and feedforward' if summary['feedforward'] else ''}"
-    words = (summary["label"], summary["robot"], summary["solver"], f"{servo} ({backend_of(summary)})")
+    words = (
+        summary["label"],
+        summary["robot"],
+        summary["solver"],
+        f"{servo} ({backend_of(summary)})",
+    )
     return ", ".join(filter(None, words))
 
 
@@ -130,7 +183,9 @@ def _dash(number: int) -> str:
 
 
 def _paths(comparison: Comparison) -> list[Any]:
-    paths = [Path("reference", comparison.runs[0].evaluation.reference[:, :3] * 1e3, REFERENCE, 8.0)]
+    paths = [
+        Path("reference", comparison.runs[0].evaluation.reference[:, :3] * 1e3, REFERENCE, 8.0)
+    ]
     for number, run in enumerate(comparison.runs):
         positions = run.evaluation.attained[:, :3] * 1e3
         paths.append(Path(run.name, positions, _colour(number), max(1.4, 4.5 - 1.6 * number)))
@@ -144,14 +199,23 @@ def _chart(comparison: Comparison, name: str, label: str, panels: Sequence[Panel
     clock = np.array([min(float(t[0]) for t in times), max(float(t[-1]) for t in times)])
     height = 330 if len(panels) > 1 else 220
     return broad(
-        name, f"{label}, in {' and '.join(units)}", Chart(panels, clock, height, axis="Time on the trajectory (s)")
+        name,
+        f"{label}, in {' and '.join(units)}",
+        Chart(panels, clock, height, axis="Time on the trajectory (s)"),
     )
 
 
 def _lines(comparison: Comparison, values: Sequence[Array]) -> list[Line]:
     # The first is the widest, so that it shows on both sides of one that lies on it.
     return [
-        Line(run.name, _colour(i), run.evaluation.log.plan_time, value, 2.6 if i == 0 else 1.5, _dash(i))
+        Line(
+            run.name,
+            _colour(i),
+            run.evaluation.log.plan_time,
+            value,
+            2.6 if i == 0 else 1.5,
+            _dash(i),
+        )
         for i, (run, value) in enumerate(zip(comparison.runs, values, strict=True))
     ]
 
@@ -161,8 +225,12 @@ def _error_chart(comparison: Comparison) -> Markup:
     for title, unit, kind, scale in ERROR_PANELS:
         errors = [getattr(run.evaluation.errors.tracking, kind) * scale for run in comparison.runs]
         lines = [line for line in _lines(comparison, errors) if line.values.max() > ROUNDING]
-        panels.append(Panel(title, lines, shown_range(map(peak_and_rms, errors)), unit, logarithmic=True))
-    return _chart(comparison, "time", "Tracking error of every run over time", worth_showing(panels))
+        panels.append(
+            Panel(title, lines, shown_range(map(peak_and_rms, errors)), unit, logarithmic=True)
+        )
+    return _chart(
+        comparison, "time", "Tracking error of every run over time", worth_showing(panels)
+    )
 
 
 def _contour_chart(comparison: Comparison) -> Markup:
@@ -182,11 +250,15 @@ def _separation_chart(comparison: Comparison) -> Markup:
     for title, (_, unit, kind, scale) in zip(titles, ERROR_PANELS, strict=True):
         lines = [
             Line(run.name, _colour(i), found[0], getattr(found[1], kind) * scale, 1.5, _dash(i))
-            for i, (run, found) in enumerate(zip(comparison.runs, comparison.separation, strict=True))
+            for i, (run, found) in enumerate(
+                zip(comparison.runs, comparison.separation, strict=True)
+            )
             if found is not None
         ]
         panels.append(linear_panel(title, unit, lines, 1e-6))
-    return _chart(comparison, "separation", "Separation from the first run over time", worth_showing(panels))
+    return _chart(
+        comparison, "separation", "Separation from the first run over time", worth_showing(panels)
+    )
 
 
 def _differences(comparison: Comparison) -> list[tuple[str, list[str]]]:
@@ -257,5 +329,7 @@ def missing_figures(views: Sequence[IsoFigures]) -> list[str]:
     sentences = []
     for sentence in dict.fromkeys(sentence for view in views for sentence in view["missing"]):
         sources = [view["witness"] for view in views if sentence in view["missing"]]
-        sentences.append(sentence if len(sources) == len(views) else f"{sources[0].capitalize()}: {sentence}")
+        sentences.append(
+            sentence if len(sources) == len(views) else f"{sources[0].capitalize()}: {sentence}"
+        )
     return sentences

@@ -16,14 +16,30 @@ from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.metrics import motion_figures as motion
 from simbridge.evaluation.metrics.delays import PosePart
 from simbridge.evaluation.metrics.samples import Statistics
-from simbridge.evaluation.metrics.tracking import NOTHING, ErrorPart, known_parts, part_delays, rotation_delay_differs
+from simbridge.evaluation.metrics.tracking import (
+    NOTHING,
+    ErrorPart,
+    known_parts,
+    part_delays,
+    rotation_delay_differs,
+)
 from simbridge.evaluation.servo_law import servo_law_sentence
 from simbridge.evaluation.summary import Pauses, Summary
 from simbridge.ik.settings import SOLVERS, FunctionParameters
 from simbridge.planning.plan import is_slowed_down, slow_down_reason
 from simbridge.report.charts import intervals
 from simbridge.sessions.figures import Inputs, Latency
-from simbridge.text import NO_BREAK, counted, degrees, fixed, listed, millimetres, milliseconds, plain, significant
+from simbridge.text import (
+    NO_BREAK,
+    counted,
+    degrees,
+    fixed,
+    listed,
+    millimetres,
+    milliseconds,
+    plain,
+    significant,
+)
 
 # Smaller errors, in degrees and mm, are not worth a number in a sentence: no arm repeats its motions that well.
 SMALL_ANGLE = SMALL_LENGTH = 0.01
@@ -55,19 +71,37 @@ def headline(summary: Summary) -> str:
         return f"The {summary['robot_title']} tracked nothing of {subject_of(summary)}: no sample was recorded."
     uncertainty = summary["uncertainty"]
     deviation = None if uncertainty is None else uncertainty["position_m"]
-    return sentence(source_of(summary), summary["tracking_error"], subject_of(summary), summary["outcome"], deviation)
+    return sentence(
+        source_of(summary),
+        summary["tracking_error"],
+        subject_of(summary),
+        summary["outcome"],
+        deviation,
+    )
 
 
-def sentence(source: str, error: Mapping[str, Any], subject: str, outcome: str, deviation: float | None = None) -> str:
+def sentence(
+    source: str,
+    error: Mapping[str, Any],
+    subject: str,
+    outcome: str,
+    deviation: float | None = None,
+) -> str:
     """A sentence on an error by its source (`source_of`), by what was tracked, and by how the run ended."""
     position, rotation = error["position_m"], error["rotation_rad"]
     early = "" if outcome == "completed" else " until the run ended early"
-    size = error_words([position], with_deviation(position["rms"], deviation), f" (max {_mm(position['max'])})")
+    size = error_words(
+        [position], with_deviation(position["rms"], deviation), f" (max {_mm(position['max'])})"
+    )
     text = f"{source}: {size} on {subject}{early}"
     # An external recording may have no rotations.
     if rotation is not None and rotation["max"] > NOTHING:
         known = math.degrees(rotation["max"]) >= SMALL_ANGLE
-        angles = f"{_deg(rotation['rms'])} RMS (max {_deg(rotation['max'])})" if known else f"below {SMALL_ANGLE:g}°"
+        angles = (
+            f"{_deg(rotation['rms'])} RMS (max {_deg(rotation['max'])})"
+            if known
+            else f"below {SMALL_ANGLE:g}°"
+        )
         text += f"; rotation {angles}"
     return f"{text}."
 
@@ -94,7 +128,9 @@ def source_of(facts: Mapping[str, Any], *, externally: bool = False) -> str:
         return f"Predicted for {arm}"
     if facts.get("emulated"):
         return f"Measured by the emulator for {arm}"
-    return f"Measured by {'URSim for' if facts['backend'] == 'ursim' else 'the controller of'} {arm}"
+    return (
+        f"Measured by {'URSim for' if facts['backend'] == 'ursim' else 'the controller of'} {arm}"
+    )
 
 
 def backend_of(facts: Mapping[str, Any]) -> str:
@@ -186,10 +222,20 @@ def _options(summary: Summary, part: ErrorPart) -> str:
         return "--hold and --sample-rate affect it"
     if part.name == "solver":
         known = {own.name for own in fields(SOLVERS.get(summary["solver"], FunctionParameters))}
-        settings = [f"--solver.{name}" for name in ("kp", "gain", "damping", "iterations") if name in known]
-        return f"{listed([*settings, 'another --solver'])} affect it" if settings else "another --solver affects it"
+        settings = [
+            f"--solver.{name}" for name in ("kp", "gain", "damping", "iterations") if name in known
+        ]
+        return (
+            f"{listed([*settings, 'another --solver'])} affect it"
+            if settings
+            else "another --solver affects it"
+        )
     if part.name == "limiter":
-        return "the limits of the session affect it" if summary["inputs"] else "--speed-scale below 1 reduces it"
+        return (
+            "the limits of the session affect it"
+            if summary["inputs"]
+            else "--speed-scale below 1 reduces it"
+        )
     if part.name != "servo law" and summary["saturated_samples"]:
         return "--speed-scale below 1 reduces it"
     if check is not None and check["holds"] is False and check["gain"] is not None:
@@ -197,8 +243,16 @@ def _options(summary: Summary, part: ErrorPart) -> str:
     if part.name == "servo law":
         if summary["inputs"] is not None:
             return "--lead, --servo-gain and --servo-lookahead affect it"
-        return "--speed-scale below 1 reduces it" if summary["feedforward"] else "--feedforward on compensates for it"
-    hint = "" if summary["backend"] == SIMULATION else "; `simbridge identify RUN` shows what the run says of the arm"
+        return (
+            "--speed-scale below 1 reduces it"
+            if summary["feedforward"]
+            else "--feedforward on compensates for it"
+        )
+    hint = (
+        ""
+        if summary["backend"] == SIMULATION
+        else "; `simbridge identify RUN` shows what the run says of the arm"
+    )
     return f"no option affects it{hint}"
 
 
@@ -207,7 +261,11 @@ def delay_sentences(summary: Summary) -> str:
     if summary["delay_of"] == "rotation":
         return _delay(summary, "rotation", "The arm turned in place and")
     position = _delay(summary, "position", "The arm")
-    return f"{position} {_delay(summary, 'rotation', 'The rotation')}" if rotation_delay_differs(summary) else position
+    return (
+        f"{position} {_delay(summary, 'rotation', 'The rotation')}"
+        if rotation_delay_differs(summary)
+        else position
+    )
 
 
 def _delay(summary: Summary, part: PosePart, subject: str) -> str:
@@ -228,13 +286,17 @@ def _delay(summary: Summary, part: PosePart, subject: str) -> str:
         causes.append(f"{_ms(delays.plant)} from the plant")
     why = f": {listed(causes)}" if causes else ""
     if delays.total is None:
-        return f"The delay of the {part} could not be measured{why.replace(': ', '; of its parts: ')}."
+        return (
+            f"The delay of the {part} could not be measured{why.replace(': ', '; of its parts: ')}."
+        )
     if delays.total == 0.0:
         return f"No time shift reduces the {part} error, so its delay counts as 0{why}."
     relation = "lagged" if delays.total > 0.0 else "led"
     rest = summary["delay_compensated"]
     assert rest is not None, "there is a delay"
-    left = _mm(rest["position_m"]["rms"]) if part == "position" else _deg(rest["rotation_rad"]["rms"])
+    left = (
+        _mm(rest["position_m"]["rms"]) if part == "position" else _deg(rest["rotation_rad"]["rms"])
+    )
     text = f"{subject} {relation} the reference by {_ms(abs(delays.total))}{why}."
     return f"{text} With this delay removed, {left} RMS would remain."
 
@@ -242,10 +304,15 @@ def _delay(summary: Summary, part: PosePart, subject: str) -> str:
 def plant_sentences(summary: Summary) -> str:
     """What followed the commands, and whether a controller's servo law is the configured one."""
     text, check = summary["plant_model"], summary["servo_law"]
-    sentences = [f"{text[:1].upper()}{text[1:]}.", "" if check is None else servo_law_sentence(check)]
+    sentences = [
+        f"{text[:1].upper()}{text[1:]}.",
+        "" if check is None else servo_law_sentence(check),
+    ]
     if summary["uncertainty"] is not None:
         amount = _mm(summary["uncertainty"]["position_m"])
-        sentences.append(f"Its gain and lookahead are known to a standard deviation that is {amount} of the RMS error.")
+        sentences.append(
+            f"Its gain and lookahead are known to a standard deviation that is {amount} of the RMS error."
+        )
     return " ".join(filter(None, sentences))
 
 
@@ -272,7 +339,9 @@ def tolerance_check(summary: Summary) -> tuple[bool, str] | None:
         (error["rotation_rad"]["rms"], tolerance["rotation_rad"], "°", degrees, math.degrees(1.0)),
     ):
         relation = "is within" if rms <= limit else "exceeds"
-        parts.append(f"{text(rms)}{unit} RMS {relation} {plain(float(f'{limit * scale:.6g}'))}{unit}")
+        parts.append(
+            f"{text(rms)}{unit} RMS {relation} {plain(float(f'{limit * scale:.6g}'))}{unit}"
+        )
     return bool(passed), ", ".join(parts)
 
 
@@ -305,7 +374,11 @@ def notices(evaluation: Evaluation, summary: Summary) -> list[Notice]:
     found = []
     samples, planned = summary["samples"], evaluation.plan.samples
     # A session has no plan.
-    amount = f"{samples} of {planned} planned samples" if summary["inputs"] is None else counted(samples, "sample")
+    amount = (
+        f"{samples} of {planned} planned samples"
+        if summary["inputs"] is None
+        else counted(samples, "sample")
+    )
     recorded = f"{amount} {'was' if amount == '1 sample' else 'were'}"
     if summary["outcome"] != "completed":
         text = f"The run did not complete: {summary['outcome']}"
@@ -372,7 +445,9 @@ def _saturated(evaluation: Evaluation) -> list[str]:
 def _when(marked: NDArray[np.bool_], evaluation: Evaluation) -> str:
     found = intervals(marked, evaluation.log.stamp, GAP)
     texts = [
-        f"at {begin:.2f}{NO_BREAK}s" if f"{begin:.2f}" == f"{end:.2f}" else f"from {begin:.2f} to {end:.2f}{NO_BREAK}s"
+        f"at {begin:.2f}{NO_BREAK}s"
+        if f"{begin:.2f}" == f"{end:.2f}"
+        else f"from {begin:.2f} to {end:.2f}{NO_BREAK}s"
         for begin, end in found[:MAX_INTERVALS]
     ]
     more = len(found) - len(texts)

@@ -6,7 +6,8 @@ import lazy_loader
 
 # Imported on first use: pinocchio takes most of the time to start, and listing the robots does not need it.
 __getattr__, __dir__, __all__ = lazy_loader.attach(
-    __name__, submod_attrs={"load": ["load_robot"], "parts": ["Joint", "Link", "Shape"], "robot": ["Robot"]}
+    __name__,
+    submod_attrs={"load": ["load_robot"], "parts": ["Joint", "Link", "Shape"], "robot": ["Robot"]},
 )
 
 # Of plain values in files, flags and arms.

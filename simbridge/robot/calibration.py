@@ -80,10 +80,14 @@ def calibrated(robot: Robot, calibration: DhTable | RosCalibration) -> Robot:
         raise InvalidParameter("robot", "calibrated already", "given with its nominal kinematics")
     rows = len(calibration.d if isinstance(calibration, DhTable) else calibration.frames)
     if rows != robot.n or robot.prismatic.any():
-        raise InvalidParameter("kinematic table", f"for {rows} joints", f"for the {robot.n} joints of {robot.name}")
+        raise InvalidParameter(
+            "kinematic table", f"for {rows} joints", f"for the {robot.n} joints of {robot.name}"
+        )
     if isinstance(calibration, DhTable) and all(
         np.allclose(row, nominal, rtol=0.0, atol=_SAME)
-        for row, nominal in zip(vars(calibration).values(), vars(nominal_dh(robot)).values(), strict=True)
+        for row, nominal in zip(
+            vars(calibration).values(), vars(nominal_dh(robot)).values(), strict=True
+        )
     ):
         return robot
     first, *others = calibrated_chain(calibration)
@@ -112,7 +116,10 @@ def chain_deviations(
     found = []
     for name, one, frame in zip(names, nominal, other, strict=True):
         apart = one.actInv(frame)
-        distance, angle = np.linalg.norm(apart.translation), np.linalg.norm(pin.log3(apart.rotation))
+        distance, angle = (
+            np.linalg.norm(apart.translation),
+            np.linalg.norm(pin.log3(apart.rotation)),
+        )
         found.append(Deviation(name, float(distance), float(angle)))
     return tuple(found)
 
@@ -145,7 +152,9 @@ def joint_frames(calibration: RosCalibration, *, as_printed: bool = False) -> li
     return frames
 
 
-def largest_difference(one: Sequence[pin.SE3], other: Sequence[pin.SE3], tcp: pin.SE3) -> tuple[float, float]:
+def largest_difference(
+    one: Sequence[pin.SE3], other: Sequence[pin.SE3], tcp: pin.SE3
+) -> tuple[float, float]:
     """How far two chains of revolute joints place the same tool apart, at worst over 4000 random joint positions.
 
     The chains are n + 1 frames each, as of `calibrated_chain`, the tool centre point is in tool0. Distance in m and
@@ -175,7 +184,9 @@ def ros_difference(calibration: RosCalibration, table: DhTable) -> tuple[float, 
     The file is read as it was printed or as ROS's URDF reads it, whichever is nearer.
     """
     flange, reported = pin.SE3.Identity(), calibrated_chain(table)
-    readings = [[*joint_frames(calibration, as_printed=printed), flange] for printed in (True, False)]
+    readings = [
+        [*joint_frames(calibration, as_printed=printed), flange] for printed in (True, False)
+    ]
     return min(largest_difference(chain, reported, flange) for chain in readings)
 
 
@@ -211,7 +222,9 @@ def printed_table(calibration: RosCalibration) -> DhTable:
         turn = pin.utils.rotate("z", theta)
         here = here * pin.SE3(turn @ pin.utils.rotate("x", alpha), turn @ np.array([a, 0.0, d]))
     last = here.actInv(actual)
-    rows.append((np.arctan2(last.rotation[1, 0], last.rotation[0, 0]), 0.0, last.translation[2], 0.0))
+    rows.append(
+        (np.arctan2(last.rotation[1, 0], last.rotation[0, 0]), 0.0, last.translation[2], 0.0)
+    )
     return DhTable(*(tuple(map(float, column)) for column in zip(*rows, strict=True)))
 
 
@@ -226,7 +239,9 @@ def _chain(robot: Robot) -> list[pin.SE3]:
 
 
 def _with_chain(robot: Robot, chain: list[pin.SE3]) -> Robot:
-    joints = tuple(replace(joint, placement=p) for joint, p in zip(robot.joints, chain[:-1], strict=True))
+    joints = tuple(
+        replace(joint, placement=p) for joint, p in zip(robot.joints, chain[:-1], strict=True)
+    )
     return replace(robot, joints=joints, tool0=chain[-1])
 
 

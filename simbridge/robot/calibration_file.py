@@ -101,7 +101,9 @@ def read_calibration(path: Path) -> tuple[DhTable, tuple[int, ...]]:
 def write_calibration(path: Path, table: DhTable, checksum: Sequence[int]) -> None:
     """Write a calibration file that reads back to the last bit; OutputError if it cannot be written."""
     lines = [f"{name} = {list(map(float, values))!r}\n" for name, values in asdict(table).items()]
-    write_file(path, "".join([_HEADER, *lines, f"checksum = {[int(w) for w in checksum]}\n"]).encode())
+    write_file(
+        path, "".join([_HEADER, *lines, f"checksum = {[int(w) for w in checksum]}\n"]).encode()
+    )
 
 
 def is_ros_calibration(path: Path) -> bool:
@@ -123,7 +125,9 @@ def read_ros_calibration(path: Path) -> RosCalibration:
     for link in LINKS:
         table = tables.get(link)
         if not isinstance(table, Mapping):
-            reason = f"missing: a table of {', '.join(FIELDS)} is needed for each of {', '.join(LINKS)}"
+            reason = (
+                f"missing: a table of {', '.join(FIELDS)} is needed for each of {', '.join(LINKS)}"
+            )
             raise InputFileError(path, reason, field=f"kinematics.{link}")
         x, y, z, roll, pitch, yaw = (_number(path, table, link, name) for name in FIELDS)
         frames.append((x, y, z, roll, pitch, yaw))
@@ -155,7 +159,9 @@ def with_kinematics(robot: Robot, source: str | os.PathLike[str]) -> Robot:
     """
     if source == "nominal":
         if robot.calibration is not None:
-            raise InvalidParameter("robot", "calibrated already", "given with its nominal kinematics")
+            raise InvalidParameter(
+                "robot", "calibrated already", "given with its nominal kinematics"
+            )
         return robot
     path = Path(source)
     path = path / "settings.toml" if path.is_dir() else path
@@ -190,10 +196,14 @@ def _read(path: Path, robot: Robot) -> DhTable | RosCalibration | None:
     file = TomlFile(path)
     data = file.decode(_Recorded)
     if data.robot.name != robot.name:
-        file.refuse("robot.name", f"that run is of a {data.robot.name}, this one is for a {robot.name}")
+        file.refuse(
+            "robot.name", f"that run is of a {data.robot.name}, this one is for a {robot.name}"
+        )
     if data.kinematics.ros is not None:
         return data.kinematics.ros.checked(file)
-    return None if data.kinematics.dh is None else data.kinematics.dh.checked(file, "kinematics.dh.")
+    return (
+        None if data.kinematics.dh is None else data.kinematics.dh.checked(file, "kinematics.dh.")
+    )
 
 
 def _model_hint(calibration: DhTable | RosCalibration) -> str:
@@ -225,7 +235,9 @@ class KinematicsSummary(TypedDict):
     controller_difference: dict[str, float] | None
 
 
-def kinematics_settings(robot: Robot, source: AnyPath | None, reported: DhTable | None) -> dict[str, Any]:
+def kinematics_settings(
+    robot: Robot, source: AnyPath | None, reported: DhTable | None
+) -> dict[str, Any]:
     """The table `kinematics` of settings.toml: the chain, its source, and how far the controller's own is from it.
 
     `source` is as given (see `with_kinematics`), `reported` the table of the run's controller. What does not apply is
@@ -234,16 +246,24 @@ def kinematics_settings(robot: Robot, source: AnyPath | None, reported: DhTable 
     file = None if source is None or source == "nominal" else str(Path(source).resolve())
     own, difference = robot.calibration, None
     if reported is not None:
-        distance, angle = largest_difference(chain_from_base(robot), calibrated_chain(reported), robot.tcp)
+        distance, angle = largest_difference(
+            chain_from_base(robot), calibrated_chain(reported), robot.tcp
+        )
         difference = {"position_m": distance, "rotation_rad": angle}
     return {
         "checksum": robot.checksum,
         "placements": robot.placements.reshape(-1, 16).tolist(),
         "prismatic": robot.prismatic.tolist(),
-        "source": "given" if file else "nominal" if reported is None or source == "nominal" else "controller",
+        "source": "given"
+        if file
+        else "nominal"
+        if reported is None or source == "nominal"
+        else "controller",
         "file": file,
         "dh": asdict(own) if isinstance(own, DhTable) else None,
-        "ros": {"hash": own.hash, "frames": list(map(list, own.frames))} if isinstance(own, RosCalibration) else None,
+        "ros": {"hash": own.hash, "frames": list(map(list, own.frames))}
+        if isinstance(own, RosCalibration)
+        else None,
         "controller_difference": difference,
     }
 
@@ -263,7 +283,11 @@ def kinematics_summary(recorded: Mapping[str, Any]) -> KinematicsSummary:
 def kinematics_words(kinematics: Mapping[str, Any]) -> str:
     """A `KinematicsSummary` as terminal and pages show it."""
     words = "calibrated for this arm" if kinematics["calibrated"] else "nominal"
-    named = [name for name in (kinematics["file"] and Path(kinematics["file"]).name, kinematics["hash"]) if name]
+    named = [
+        name
+        for name in (kinematics["file"] and Path(kinematics["file"]).name, kinematics["hash"])
+        if name
+    ]
     words += f" ({', '.join(named)})" if named and kinematics["calibrated"] else ""
     apart = kinematics["controller_difference"]
     if apart is None or kinematics["source"] == "controller":

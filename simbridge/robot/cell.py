@@ -56,19 +56,30 @@ class Cell:
 
     host: str | None = _value("name", "192.168.1.10", "address of the controller")
     robot: str | None = _value("name", "ur10e", "the arm's model, as `simbridge robots` lists them")
-    serial_number: str | None = _value("name", "20195500123", "of the arm, as its controller reports it")
+    serial_number: str | None = _value(
+        "name", "20195500123", "of the arm, as its controller reports it"
+    )
     tcp: Six | None = _value("tcp", (0.0,) * 6, "tool centre point in tool0: x y z rx ry rz")
     payload: float | None = _value("payload", 0.0, "mass of the tool and what it holds")
     payload_cog: Vector | None = _value(
         "tool point", (0.0, 0.0, 0.0), "its centre of gravity, in tool0; default: at the TCP"
     )
     mounting: str | Vector | None = _value(
-        "mounting", "floor", 'how base_link is mounted: "floor", "ceiling", "wall" (its y points down), or a rotation'
+        "mounting",
+        "floor",
+        'how base_link is mounted: "floor", "ceiling", "wall" (its y points down), or a rotation',
     )
-    floor: Floor | None = _value("floor", 0.0, 'height in base_link of the surface the arm is mounted on, or "none"')
+    floor: Floor | None = _value(
+        "floor", 0.0, 'height in base_link of the surface the arm is mounted on, or "none"'
+    )
     keep_out_boxes: tuple[Box, ...] = _tables(
         {"name": "name", "centre": "point", "size": "size", "rotation": "rotation"},
-        {"name": "table", "centre": (0.8, 0.0, -0.4), "size": (0.6, 1.2, 0.7), "rotation": (0.0, 0.0, 0.0)},
+        {
+            "name": "table",
+            "centre": (0.8, 0.0, -0.4),
+            "size": (0.6, 1.2, 0.7),
+            "rotation": (0.0, 0.0, 0.0),
+        },
         "Boxes that no link may come near, in base_link",
     )
     keep_out_planes: tuple[Plane, ...] = _tables(
@@ -85,7 +96,9 @@ class Cell:
         "path", "calibration.toml", "kinematics of this individual arm, relative to this file"
     )
     feedforward: str | None = _value(
-        "switch", "off", 'whether commands are sent ahead, so that the arm does not lag: "on" or "off"'
+        "switch",
+        "off",
+        'whether commands are sent ahead, so that the arm does not lag: "on" or "off"',
     )
     source: Path | None = field(default=None, compare=False)
 
@@ -102,12 +115,19 @@ class Cell:
             if value is not None and (needed := requirement(kind, value)) is not None:
                 raise InvalidParameter(name, value, needed)
         if self.payload_cog is not None and self.payload is None:
-            raise InvalidParameter("payload_cog", self.payload_cog, "given together with payload, whose centre it is")
+            raise InvalidParameter(
+                "payload_cog", self.payload_cog, "given together with payload, whose centre it is"
+            )
         for name in ("keep_out_boxes", "keep_out_planes", "tool_capsules"):
             if len(getattr(self, name)) > _MAX_OBSTACLES:
                 raise InvalidParameter(name, len(getattr(self, name)), f"at most {_MAX_OBSTACLES}")
-        zones = [(f"keep_out_boxes[{i}].name", box.name) for i, box in enumerate(self.keep_out_boxes)]
-        zones += [(f"keep_out_planes[{i}].name", plane.name) for i, plane in enumerate(self.keep_out_planes)]
+        zones = [
+            (f"keep_out_boxes[{i}].name", box.name) for i, box in enumerate(self.keep_out_boxes)
+        ]
+        zones += [
+            (f"keep_out_planes[{i}].name", plane.name)
+            for i, plane in enumerate(self.keep_out_planes)
+        ]
         repeated = first_repeated([name for _, name in zones])
         if repeated is not None:
             raise InvalidParameter(*zones[repeated], "a name that is used once")
@@ -125,7 +145,11 @@ class Cell:
     @property
     def gravity(self) -> Array:
         """Gravitational acceleration (3,) in base_link, m/s^2."""
-        turn = MOUNTINGS[self.mounting] if isinstance(self.mounting, str) else self.mounting or (0.0, 0.0, 0.0)
+        turn = (
+            MOUNTINGS[self.mounting]
+            if isinstance(self.mounting, str)
+            else self.mounting or (0.0, 0.0, 0.0)
+        )
         return np.asarray(snapped(pin.exp3(np.array(turn))).T @ np.array([0.0, 0.0, -G]))
 
     @property
@@ -158,7 +182,11 @@ _MAX_TOOL, _MAX_DISTANCE, _FULL_TURN = 10.0, 100.0, 2.0 * math.pi + 1e-3
 
 
 def _is_vector(values: Sequence[float], longest: float, shortest: float = 0.0) -> bool:
-    return len(values) == 3 and all(map(math.isfinite, values)) and shortest <= math.hypot(*values) <= longest
+    return (
+        len(values) == 3
+        and all(map(math.isfinite, values))
+        and shortest <= math.hypot(*values) <= longest
+    )
 
 
 def _point(longest: float, frame: str) -> tuple[Callable[[Any], bool], str]:
@@ -180,7 +208,9 @@ RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "switch": (lambda switch: switch in ("on", "off"), "on or off"),
     "payload": (lambda mass: 0.0 <= mass < math.inf, "a mass in kg, not negative"),
     "mounting": (
-        lambda given: given in MOUNTINGS if isinstance(given, str) else _is_vector(given, _FULL_TURN),
+        lambda given: (
+            given in MOUNTINGS if isinstance(given, str) else _is_vector(given, _FULL_TURN)
+        ),
         f"{', '.join(MOUNTINGS)}, or a rotation vector up to a full turn in rad (not degrees)",
     ),
     "floor": (
@@ -197,9 +227,15 @@ RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
         "a rotation vector of three finite numbers, at most a full turn, in rad (not degrees)",
     ),
     # A vector may be too long, or too short, to be normalised.
-    "direction": (lambda normal: _is_vector(normal, 1e6, 1e-6), "three finite numbers, not all of them zero"),
+    "direction": (
+        lambda normal: _is_vector(normal, 1e6, 1e-6),
+        "three finite numbers, not all of them zero",
+    ),
     "tool point": _point(_MAX_TOOL, "tool0"),
-    "radius": (lambda radius: 0.0 < radius <= _MAX_TOOL, f"a positive length up to {_MAX_TOOL:g} m, in m (not mm)"),
+    "radius": (
+        lambda radius: 0.0 < radius <= _MAX_TOOL,
+        f"a positive length up to {_MAX_TOOL:g} m, in m (not mm)",
+    ),
 }
 
 
@@ -247,7 +283,9 @@ def load_cell(path: str | os.PathLike[str]) -> Cell:
 def cell_values(cell: Cell) -> dict[str, Any]:
     """The fields of a cell that are given, under the names of its file."""
     found = msgspec.to_builtins(cell, enc_hook=str)
-    return {name: value for name, value in found.items() if value not in (None, ()) and name != "source"}
+    return {
+        name: value for name, value in found.items() if value not in (None, ()) and name != "source"
+    }
 
 
 def write_cell(path: str | os.PathLike[str], cell: Cell) -> None:
@@ -256,7 +294,9 @@ def write_cell(path: str | os.PathLike[str], cell: Cell) -> None:
     if cell.calibration is not None:
         # Relative if it is in the cell file's folder or below it, so that they can be moved together.
         whole, folder = Path(os.path.abspath(cell.calibration)), Path(os.path.abspath(path)).parent
-        values["calibration"] = str(whole.relative_to(folder) if whole.is_relative_to(folder) else whole)
+        values["calibration"] = str(
+            whole.relative_to(folder) if whole.is_relative_to(folder) else whole
+        )
     write_file(path, "\n".join([_HEAD, *_lines(values), ""]).encode(), overwrite=False)
 
 
@@ -270,11 +310,20 @@ def _lines(values: Mapping[str, Any]) -> list[str]:
     """Every field with its meaning, then every table; one that is not given is an example behind a comment mark."""
     lines, tables = [], []
     for own in fields(Cell):
-        name, mark, meaning = own.name, "" if own.name in values else "# ", own.metadata.get("meaning")
+        name, mark, meaning = (
+            own.name,
+            "" if own.name in values else "# ",
+            own.metadata.get("meaning"),
+        )
         if "rule" in own.metadata:
-            lines.append(f"{mark}{name} = {_text(values.get(name, own.metadata['example']))}  # {meaning}")
+            lines.append(
+                f"{mark}{name} = {_text(values.get(name, own.metadata['example']))}  # {meaning}"
+            )
         elif "rules" in own.metadata:
             tables += ["", f"# {meaning}."]
             for row in values.get(name, [own.metadata["example"]]):
-                tables += [f"{mark}[[{name}]]", *(f"{mark}{key} = {_text(value)}" for key, value in row.items())]
+                tables += [
+                    f"{mark}[[{name}]]",
+                    *(f"{mark}{key} = {_text(value)}" for key, value in row.items()),
+                ]
     return lines + tables

@@ -88,9 +88,21 @@ def frames(
         px = px + (x0 * t0 + y0 * t1 + z0 * t2)
         py = py + (x1 * t0 + y1 * t1 + z1 * t2)
         pz = pz + (x2 * t0 + y2 * t1 + z2 * t2)
-        u0, u1, u2 = x0 * a0 + y0 * a1 + z0 * a2, x1 * a0 + y1 * a1 + z1 * a2, x2 * a0 + y2 * a1 + z2 * a2
-        v0, v1, v2 = x0 * b0 + y0 * b1 + z0 * b2, x1 * b0 + y1 * b1 + z1 * b2, x2 * b0 + y2 * b1 + z2 * b2
-        z0, z1, z2 = x0 * c0 + y0 * c1 + z0 * c2, x1 * c0 + y1 * c1 + z1 * c2, x2 * c0 + y2 * c1 + z2 * c2
+        u0, u1, u2 = (
+            x0 * a0 + y0 * a1 + z0 * a2,
+            x1 * a0 + y1 * a1 + z1 * a2,
+            x2 * a0 + y2 * a1 + z2 * a2,
+        )
+        v0, v1, v2 = (
+            x0 * b0 + y0 * b1 + z0 * b2,
+            x1 * b0 + y1 * b1 + z1 * b2,
+            x2 * b0 + y2 * b1 + z2 * b2,
+        )
+        z0, z1, z2 = (
+            x0 * c0 + y0 * c1 + z0 * c2,
+            x1 * c0 + y1 * c1 + z1 * c2,
+            x2 * c0 + y2 * c1 + z2 * c2,
+        )
         x0, x1, x2, y0, y1, y2 = u0, u1, u2, v0, v1, v2
         if i == len(q):
             break
@@ -155,7 +167,9 @@ def cosine_and_sine(angle: float) -> tuple[float, float]:
 
 def cosine_and_sine_of_remainder(angle: Scalar, quarters: Scalar) -> tuple[Scalar, Scalar]:
     """Cosine and sine of an angle less so many quarter turns, which is at most an eighth of a turn."""
-    x = ((angle - quarters * 1.5707963267341256) - quarters * 6.077100506303966e-11) - quarters * 2.0222662487959506e-21
+    x = (
+        (angle - quarters * 1.5707963267341256) - quarters * 6.077100506303966e-11
+    ) - quarters * 2.0222662487959506e-21
     x2 = x * x
     x4 = x2 * x2
     sine = x + (x * x2) * (

@@ -131,13 +131,18 @@ class CollisionModel:
         self._geometry = pin.GeometryModel()
         self._bodies: list[_Body] = []
         self._add_zones(collision_scene)
-        self._add_link("base_link", _BASE_OWNER, robot.base_shapes, robot.base_meshes, pin.SE3.Identity())
+        self._add_link(
+            "base_link", _BASE_OWNER, robot.base_shapes, robot.base_meshes, pin.SE3.Identity()
+        )
         for index, link in enumerate(robot.links):
             self._add_link(link.name, index, link.shapes, link.meshes, link.placement)
         # A rod from the flange to the TCP represents a tool of unknown shape.
         tip = tuple(robot.tcp.translation.tolist())
         rod = (Capsule((0.0, 0.0, 0.0), tip, TOOL_RADIUS),) if any(tip) else ()
-        tool = tuple(Shape("capsule", part.start, part.end, part.radius) for part in collision_scene.tool or rod)
+        tool = tuple(
+            Shape("capsule", part.start, part.end, part.radius)
+            for part in collision_scene.tool or rod
+        )
         self._add_link(TOOL, robot.n - 1, tool, (), robot.tool0)
         self._pairs = self._find_pairs()
         self._create_buffers()
@@ -155,7 +160,9 @@ class CollisionModel:
             self._add(_Body(FLOOR, _FLOOR_OWNER), below)
         for box in collision_scene.boxes:
             at = pin.SE3(pin.exp3(np.array(box.rotation)), np.array(box.centre))
-            self._add(_Body(f"the box '{box.name}'", _ZONE_OWNER, zone=box.name), coal.Box(*box.size), at)
+            self._add(
+                _Body(f"the box '{box.name}'", _ZONE_OWNER, zone=box.name), coal.Box(*box.size), at
+            )
         for plane in collision_scene.planes:
             normal = np.array(plane.normal) / np.linalg.norm(plane.normal)
             behind = coal.Halfspace(normal, float(normal @ np.array(plane.point)))
@@ -164,14 +171,23 @@ class CollisionModel:
     def _add(self, body: _Body, shape: coal.ShapeBase, placement: pin.SE3 | None = None) -> None:
         joint = max(body.owner, _BASE_OWNER) + 1
         at = pin.SE3.Identity() if placement is None else placement
-        self._geometry.addGeometryObject(pin.GeometryObject(f"{len(self._bodies)}", joint, at, shape))
+        self._geometry.addGeometryObject(
+            pin.GeometryObject(f"{len(self._bodies)}", joint, at, shape)
+        )
         self._bodies.append(body)
 
     def _add_link(
-        self, name: str, owner: int, shapes: tuple[Shape, ...], meshes: tuple[Mesh, ...], frame: pin.SE3
+        self,
+        name: str,
+        owner: int,
+        shapes: tuple[Shape, ...],
+        meshes: tuple[Mesh, ...],
+        frame: pin.SE3,
     ) -> None:
         def body(points: Array, thickness: float) -> _Body:
-            extent, radius = (float(np.linalg.norm(part, axis=1).max()) for part in (points, points[:, :2]))
+            extent, radius = (
+                float(np.linalg.norm(part, axis=1).max()) for part in (points, points[:, :2])
+            )
             return _Body(name, owner, extent + thickness, radius + thickness)
 
         for shape in shapes:
@@ -190,10 +206,14 @@ class CollisionModel:
         for first, second in itertools.combinations(range(len(self._bodies)), 2):
             owner = self._bodies[first].owner
             # The base and the first link may touch the floor; the base never moves.
-            if self._bodies[second].owner > {_FLOOR_OWNER: 0, _ZONE_OWNER: _BASE_OWNER}.get(owner, owner + 1):
+            if self._bodies[second].owner > {_FLOOR_OWNER: 0, _ZONE_OWNER: _BASE_OWNER}.get(
+                owner, owner + 1
+            ):
                 self._geometry.addCollisionPair(pin.CollisionPair(first, second))
         self._create_buffers()
-        at_home = self.distances(self.robot.home if self.robot.file_home is None else self.robot.file_home)
+        at_home = self.distances(
+            self.robot.home if self.robot.file_home is None else self.robot.file_home
+        )
         found = [(pair.first, pair.second) for pair in self._geometry.collisionPairs]
         self._geometry.removeAllCollisionPairs()
         kept = []
@@ -274,7 +294,9 @@ class CollisionModel:
                 elif joint == last:
                     row[joint] = second.radius
                 else:
-                    row[joint] = radial[joint + 1] + steps[joint + 2 : last + 1].sum() + second.extent
+                    row[joint] = (
+                        radial[joint + 1] + steps[joint + 2 : last + 1].sum() + second.extent
+                    )
         return levers
 
 
@@ -290,7 +312,9 @@ def _first_near(setpoints: Array, anchor: int, levers: Array, free: Array) -> in
 
 def _refusal(found: Clearance, sample: int, time: float) -> PlannedCollision:
     kind: CollisionKind = "self"
-    remedy = "Move the trajectory away from the arm's own body, or begin from another posture (--home)."
+    remedy = (
+        "Move the trajectory away from the arm's own body, or begin from another posture (--home)."
+    )
     bodies = found.bodies
     if found.zone is not None:
         kind, bodies = "keep-out", (bodies[0], found.zone)
@@ -301,5 +325,7 @@ def _refusal(found: Clearance, sample: int, time: float) -> PlannedCollision:
             "Raise the trajectory, or set the floor's height with --floor HEIGHT (base_link's plane, 0, by default; "
             "none for no floor)."
         )
-    message = f"The plan was refused: at sample {sample} ({time:.3f} s) {found.description}. {remedy}"
+    message = (
+        f"The plan was refused: at sample {sample} ({time:.3f} s) {found.description}. {remedy}"
+    )
     return PlannedCollision(message, kind, bodies, value=found.distance, sample=sample, time=time)

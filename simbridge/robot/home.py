@@ -32,7 +32,10 @@ from simbridge.text import counted
 
 # Distance from the vertical through the base to the flange at home, as a share of the span, on UR's arms.
 _HELD = 0.575
-TASK_WORDS = {"axis": "the position and the direction of its z axis", "position": "the position alone"}
+TASK_WORDS = {
+    "axis": "the position and the direction of its z axis",
+    "position": "the position alone",
+}
 """What is left of a pose for a task."""
 # Corners of the ready-made motions of scale 1, from their centre, m: of the square, and of the cube.
 _CUBE = np.array([[x, y, z] for z in (0.0, -0.2, 0.2) for x in (-0.2, 0.2) for y in (-0.2, 0.2)])
@@ -41,7 +44,9 @@ _CORNER_SPEED = 0.2 * math.sqrt(2.0)
 _SIDES = (0.0, 0.5 * math.pi, -0.5 * math.pi, math.pi)
 _YAWS = 4
 # The tool downwards, turned by quarters about its axis.
-_DOWNWARDS = [pose.multiply(TOOL_DOWN, pose.quaternions([0.0, 0.0, 0.5 * math.pi * k])) for k in range(_YAWS)]
+_DOWNWARDS = [
+    pose.multiply(TOOL_DOWN, pose.quaternions([0.0, 0.0, 0.5 * math.pi * k])) for k in range(_YAWS)
+]
 # Of the search: postures that it begins from, iterations, their damping, the pull to the middle of the ranges, what
 # counts as attained (m and rad), and how many of the postures that are found are looked at.
 _SEEDS, _ITERATIONS, _DAMPING, _DRAWN, _NEAR, _TRIED = 48, 50, 1e-4, 0.1, 1e-4, 8
@@ -52,13 +57,13 @@ def with_found_home(robot: Robot) -> Robot:
     task = controllable_task(robot)
     notes = robot.notes
     if task != robot.task:
-        notes += (f"With {counted(robot.n, 'joint')} it attains only part of each target: {TASK_WORDS[task]}.",)
+        notes += (
+            f"With {counted(robot.n, 'joint')} it attains only part of each target: {TASK_WORDS[task]}.",
+        )
     robot = replace(robot, task=task)
     found = _search(robot)
     if found is None:
-        note = (
-            "The file has no home, and none was found with room around it: home is the middle of the ranges (--home)."
-        )
+        note = "The file has no home, and none was found with room around it: home is the middle of the ranges (--home)."
         return replace(robot, notes=(*notes, note))
     home, workspace = found
     x, y, z = workspace.centre
@@ -98,7 +103,9 @@ def _as_they_are(robot: Robot) -> list[Workspace]:
     """Around the tool in postures that are good homes, in the tool's orientation there; large, then smaller."""
     # Slides in the middle, where they have room both ways.
     postures = np.where(robot.prismatic, _middle(robot), restart_postures(robot, POSTURES))
-    best = tool_path(robot, postures[np.argsort(-_score(robot, postures), kind="stable")[: 3 * _YAWS]])
+    best = tool_path(
+        robot, postures[np.argsort(-_score(robot, postures), kind="stable")[: 3 * _YAWS]]
+    )
     whole = _HELD * span(robot)
     return [
         Workspace(whole_scale(shrunk * whole), tuple(tool[:3].tolist()), tuple(tool[3:].tolist()))
@@ -134,7 +141,9 @@ def _found(
     """
     centres = np.array([[*workspace.centre, *workspace.orientation] for workspace in workspaces])
     targets, group = np.repeat(centres, count, axis=0), np.repeat(np.arange(len(centres)), count)
-    q, attained = _solved(robot, np.tile(restart_postures(robot, count), (len(centres), 1)), targets)
+    q, attained = _solved(
+        robot, np.tile(restart_postures(robot, count), (len(centres), 1)), targets
+    )
     q, group = _unwound(robot, q[attained]), group[attained]
     if not len(q):
         return None
@@ -146,7 +155,10 @@ def _found(
         if len(like) < _TRIED and all(np.abs(posture - other).max() > 0.1 for other in like):
             chosen.append((index, posture))
     cube = _CUBE * ([1.0, 1.0, 0.0] if robot.planar else [1.0, 1.0, 1.0])
-    corners = [centres[index] + np.pad(workspaces[index].scale * cube, ((0, 0), (0, 4))) for index, _ in chosen]
+    corners = [
+        centres[index] + np.pad(workspaces[index].scale * cube, ((0, 0), (0, 4)))
+        for index, _ in chosen
+    ]
     begin = np.repeat([posture for _, posture in chosen], len(cube), axis=0)
     reached, attained = _solved(robot, begin, np.concatenate(corners))
     near = attained & (np.abs(reached - begin).max(axis=1) < 0.5 * math.pi)
@@ -163,9 +175,13 @@ def _found(
     if not fits.any():
         return None
     best = chosen[int(np.argmax(fits))][0]
-    fitting = [posture for (index, posture), fit in zip(chosen, fits, strict=True) if fit and index == best]
+    fitting = [
+        posture for (index, posture), fit in zip(chosen, fits, strict=True) if fit and index == best
+    ]
     # The fewest links that touch; the first of these is the best.
-    home = max(fitting, key=lambda posture: CollisionModel(replace(robot, home=read_only(posture))).pairs)
+    home = max(
+        fitting, key=lambda posture: CollisionModel(replace(robot, home=read_only(posture))).pairs
+    )
     exact, _ = _solved(robot, home[None], centres[best : best + 1], near=1e-10, drawing=0.0)
     return exact[0], workspaces[best]
 
@@ -189,7 +205,11 @@ def _solved(
         rows = _jacobians(robot, q[left])
         across = rows.transpose(0, 2, 1)
         inverse = across @ np.linalg.inv(rows @ across + _DAMPING * np.eye(rows.shape[1]))
-        drawn = drawing * (_middle(robot) - q[left]) if robot.n > rows.shape[1] else np.zeros_like(q[left])
+        drawn = (
+            drawing * (_middle(robot) - q[left])
+            if robot.n > rows.shape[1]
+            else np.zeros_like(q[left])
+        )
         step = np.clip(error, -0.3, 0.3) - (rows @ drawn[:, :, None])[:, :, 0]
         q[left] = np.clip(q[left] + drawn + (inverse @ step[:, :, None])[:, :, 0], low, high)
     return q, np.abs(_errors(robot, q, targets)).max(axis=1) <= near
@@ -206,7 +226,9 @@ def _jacobians(robot: Robot, q: Array) -> Array:
 
 
 def _middle(robot: Robot) -> Array:
-    low, high = (np.clip(limit, -math.pi, math.pi) for limit in (robot.position_min, robot.position_max))
+    low, high = (
+        np.clip(limit, -math.pi, math.pi) for limit in (robot.position_min, robot.position_max)
+    )
     return 0.5 * (low + high)
 
 
@@ -219,7 +241,12 @@ def _score(robot: Robot, q: Array) -> Array:
     singular = np.linalg.svd(_jacobians(robot, q), compute_uv=False)
     singular = singular[:, : min(robot.n, singular.shape[1])]
     height = origins[:, :, 2].mean(axis=1) / size
-    return height - 0.3 * away + np.minimum(room, 0.3) + np.minimum(singular[:, -1] / singular[:, 0], 0.1)
+    return (
+        height
+        - 0.3 * away
+        + np.minimum(room, 0.3)
+        + np.minimum(singular[:, -1] / singular[:, 0], 0.1)
+    )
 
 
 def _errors(robot: Robot, q: Array, targets: Array) -> Array:

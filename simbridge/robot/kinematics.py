@@ -41,9 +41,13 @@ def tool_poses(placements: Array, prismatic: Flags, joints: ArrayLike) -> Array:
     for part, at in _frames(placements, prismatic, q):
         for i in range(3):
             poses[part, i] = at.position[i]
-        poses[part, 3:] = _quaternions([entry for row in at.rotation for entry in row], len(poses[part]))
+        poses[part, 3:] = _quaternions(
+            [entry for row in at.rotation for entry in row], len(poses[part])
+        )
     # The sign nearer to that of the sample before; of the first sample the one with positive w.
-    turned = np.concatenate([poses[:1, 6], np.einsum("ij,ij->i", poses[1:, 3:], poses[:-1, 3:])]) < 0.0
+    turned = (
+        np.concatenate([poses[:1, 6], np.einsum("ij,ij->i", poses[1:, 3:], poses[:-1, 3:])]) < 0.0
+    )
     poses[:, 3:] *= np.cumprod(np.where(turned, -1.0, 1.0))[:, None]
     return poses
 
@@ -101,7 +105,9 @@ def cosines_and_sines(angles: Array) -> tuple[Array, Array]:
     quadrant = quarters.astype(np.int64)
     odd = (quadrant & 1).astype(bool)
     a, b = np.where(odd, sine, cosine), np.where(odd, cosine, sine)
-    return np.where((quadrant + 1) & 2, np.negative(a), a), np.where(quadrant & 2, np.negative(b), b)
+    return np.where((quadrant + 1) & 2, np.negative(a), a), np.where(
+        quadrant & 2, np.negative(b), b
+    )
 
 
 def _frames(placements: Array, prismatic: Flags, q: Array) -> Iterator[tuple[slice, chain.Frames]]:
@@ -112,7 +118,12 @@ def _frames(placements: Array, prismatic: Flags, q: Array) -> Iterator[tuple[sli
         return
     for first in range(0, len(q), _BLOCK):
         part = slice(first, first + _BLOCK)
-        yield part, chain.frames(fixed, prismatic, list(np.ascontiguousarray(q[part].T)), cosines_and_sines)
+        yield (
+            part,
+            chain.frames(
+                fixed, prismatic, list(np.ascontiguousarray(q[part].T)), cosines_and_sines
+            ),
+        )
 
 
 def _quaternions(rotation: list[chain.Scalar], count: int) -> Array:
@@ -160,12 +171,18 @@ def _used_range(least: float, most: float, slides: bool) -> tuple[float, float]:
     if low <= high:
         return low, high
     # Wholly beyond half a turn.
-    return (least, min(most, least + 2.0 * math.pi)) if least > 0.0 else (max(least, most - 2.0 * math.pi), most)
+    return (
+        (least, min(most, least + 2.0 * math.pi))
+        if least > 0.0
+        else (max(least, most - 2.0 * math.pi), most)
+    )
 
 
 def task_directions(robot: Robot, task: str, rows: slice = slice(6)) -> tuple[int, int]:
     """The number of directions of a task (of these rows of it) that the tool can move in, overall and at a time."""
-    jacobians = task_jacobians(robot.placements, robot.prismatic, restart_postures(robot, 8), task)[:, rows]
+    jacobians = task_jacobians(robot.placements, robot.prismatic, restart_postures(robot, 8), task)[
+        :, rows
+    ]
     overall = np.linalg.matrix_rank(np.concatenate(list(jacobians), axis=1), tol=1e-9)
     return int(overall), int(np.linalg.matrix_rank(jacobians, tol=1e-9).max())
 

@@ -16,7 +16,13 @@ import msgspec
 import numpy as np
 import pinocchio as pin
 
-from simbridge.errors import InputFileError, InvalidHome, InvalidParameter, MissingPackage, UnknownName
+from simbridge.errors import (
+    InputFileError,
+    InvalidHome,
+    InvalidParameter,
+    MissingPackage,
+    UnknownName,
+)
 from simbridge.files.toml_file import TomlFile
 from simbridge.resources import robot_files
 from simbridge.robot.home import with_found_home
@@ -62,16 +68,25 @@ def load_robot(
     if path.suffix.lower() == ".toml":
         if base or tip or packages:
             given = ", ".join(filter(None, (base, tip, *packages)))
-            raise InvalidParameter("base, tip or package", given, f"left out for {text}, which is not a URDF")
+            raise InvalidParameter(
+                "base, tip or package", given, f"left out for {text}, which is not a URDF"
+            )
         arm = read_toml(path, lengths)
     elif path.suffix.lower() in _URDF or os.sep in text or text.endswith("_description"):
         if lengths is not None:
-            raise InvalidParameter("link lengths", list(lengths), "left out for a URDF, which defines its own links")
+            raise InvalidParameter(
+                "link lengths", list(lengths), "left out for a URDF, which defines its own links"
+            )
         if path.suffix.lower() not in _URDF and os.sep not in text:
             path, found = _described(text)
             known = found | known
         arm = with_found_home(read_urdf(path, base=base, tip=tip, packages=known))
-        arm = replace(arm, base=base, tip=tip, packages=tuple(f"{name}={place}" for name, place in known.items()))
+        arm = replace(
+            arm,
+            base=base,
+            tip=tip,
+            packages=tuple(f"{name}={place}" for name, place in known.items()),
+        )
         for note in arm.notes:
             warnings.warn(note, stacklevel=2)
     else:
@@ -82,11 +97,17 @@ def load_robot(
 
 def _checked_home(arm: Robot, home: Sequence[float]) -> Array:
     if len(home) != arm.n:
-        raise InvalidHome(arm.name, "home", f"{arm.n} joint positions are needed, but there are {len(home)}")
+        raise InvalidHome(
+            arm.name, "home", f"{arm.n} joint positions are needed, but there are {len(home)}"
+        )
     for i, (q, joint) in enumerate(zip(home, arm.joints, strict=True)):
         low, high = joint.position_min, joint.position_max
         if not (np.isfinite(q) and low <= q <= high):
-            raise InvalidHome(arm.name, f"home[{i}]", f"{q} is outside of the range of {joint.name}, {low} to {high}")
+            raise InvalidHome(
+                arm.name,
+                f"home[{i}]",
+                f"{q} is outside of the range of {joint.name}, {low} to {high}",
+            )
     return read_only(home)
 
 
@@ -97,9 +118,12 @@ def _described(name: str) -> tuple[Path, dict[str, Path]]:
     if importlib.util.find_spec(f"robot_descriptions.{name}") is None:
         hint = "Its names are listed by: robot_descriptions list. A custom arm is given by its path: ./arm.urdf."
         raise UnknownName("robot", name, (), hint, where="in robot_descriptions")
-    cache = Path(os.environ.get("ROBOT_DESCRIPTIONS_CACHE", "~/.cache/robot_descriptions")).expanduser()
+    cache = Path(
+        os.environ.get("ROBOT_DESCRIPTIONS_CACHE", "~/.cache/robot_descriptions")
+    ).expanduser()
     warnings.warn(
-        f"{name} comes from robot_descriptions; unless it is already in {cache}, it is downloaded now.", stacklevel=3
+        f"{name} comes from robot_descriptions; unless it is already in {cache}, it is downloaded now.",
+        stacklevel=3,
     )
     try:
         # It reports a download on standard output, which belongs to results.
@@ -107,7 +131,9 @@ def _described(name: str) -> tuple[Path, dict[str, Path]]:
             module = importlib.import_module(f"robot_descriptions.{name}")
     except Exception as error:  # whatever git and the network bring about
         reason = f"robot_descriptions could not get it: {type(error).__name__}: {error}".strip()
-        raise InputFileError(cache, f"{reason}\nWithout a network give the path of a URDF.", field=name) from None
+        raise InputFileError(
+            cache, f"{reason}\nWithout a network give the path of a URDF.", field=name
+        ) from None
     file = getattr(module, "URDF_PATH", None) or getattr(module, "XACRO_PATH", None)
     if file is None:
         raise InputFileError(cache, "robot_descriptions has no URDF of it", field=name)
@@ -133,8 +159,12 @@ def read_toml(path: Path, lengths: Sequence[float] | None = None) -> Robot:
     bounds = (limits.position_min, limits.position_max, limits.velocity, limits.effort)
     placement = pin.SE3(snapped(pin.rpy.rpyToMatrix(np.array(kinematics.base_rpy))), np.zeros(3))
     joints, links = [], []
-    for i, (d, a, alpha) in enumerate(zip(kinematics.d, kinematics.a, kinematics.alpha, strict=True)):
-        joints.append(Joint(kinematics.joint_names[i], "revolute", placement, *(bound[i] for bound in bounds)))
+    for i, (d, a, alpha) in enumerate(
+        zip(kinematics.d, kinematics.a, kinematics.alpha, strict=True)
+    ):
+        joints.append(
+            Joint(kinematics.joint_names[i], "revolute", placement, *(bound[i] for bound in bounds))
+        )
         # Published masses and shapes are given where Rz(theta_i) Tz(d_i) leads: the link frame of the ROS descriptions.
         link = data.links[i]
         in_joint = pin.SE3(np.eye(3), np.array([0.0, 0.0, d]))

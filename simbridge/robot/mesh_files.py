@@ -75,7 +75,9 @@ def mesh_hull(file: Path, points: Array) -> Array:
     reason = points_fault(points)
     if reason is not None:
         raise InputFileError(file, reason)
-    _, content = _ask(file, {"task": "hull"}, np.ascontiguousarray(points, dtype=np.float64).tobytes())
+    _, content = _ask(
+        file, {"task": "hull"}, np.ascontiguousarray(points, dtype=np.float64).tobytes()
+    )
     return np.frombuffer(content, dtype=np.float64).reshape(-1, 3)
 
 

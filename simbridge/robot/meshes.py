@@ -59,7 +59,9 @@ class Drawing(NamedTuple):
         """The drawing of such arrays; KeyError or ValueError if they are none."""
         meshes = []
         for k in range(int(arrays["count"])):
-            body, vertices, triangles, color = (arrays[f"{own.name}_{k}"] for own in fields(DrawnMesh))
+            body, vertices, triangles, color = (
+                arrays[f"{own.name}_{k}"] for own in fields(DrawnMesh)
+            )
             within = triangles.min(initial=0) >= 0 and triangles.max(initial=0) < len(vertices)
             if vertices.shape[1:] != (3,) or triangles.shape[1:] != (3,) or not within:
                 raise ValueError(f"mesh {k} is none")
@@ -75,15 +77,22 @@ def shapes_of(robot: Robot) -> dict[str, Any]:
     for name, shapes, placement in bodies:
         found[name] = []
         for shape in (shape for shape in shapes if shape.drawn):
-            ends = {end: placement.act(np.array(getattr(shape, end))).round(9).tolist() for end in ("start", "end")}
-            found[name].append({"kind": shape.kind, **ends, "radius": shape.radius, "color": list(shape.color)})
+            ends = {
+                end: placement.act(np.array(getattr(shape, end))).round(9).tolist()
+                for end in ("start", "end")
+            }
+            found[name].append(
+                {"kind": shape.kind, **ends, "radius": shape.radius, "color": list(shape.color)}
+            )
     return found
 
 
 def drawing_of(robot: Robot) -> Drawing:
     """The meshes of an arm, with at most about MAX_TRIANGLES together; of a file that is gone, its hull."""
     meshes = [(0, mesh, pin.SE3.Identity()) for mesh in robot.base_meshes]
-    meshes += [(i, mesh, link.placement) for i, link in enumerate(robot.links, 1) for mesh in link.meshes]
+    meshes += [
+        (i, mesh, link.placement) for i, link in enumerate(robot.links, 1) for mesh in link.meshes
+    ]
     with reading_meshes():
         found = [_drawn(body, mesh, frame) for body, mesh, frame in meshes if mesh.drawn]
     whole = [mesh for mesh in found if mesh is not None]
@@ -95,8 +104,12 @@ def drawing_of(robot: Robot) -> Drawing:
     reduced = []
     for mesh in whole:
         wanted = max(12, len(mesh.triangles) * MAX_TRIANGLES // total)
-        vertices, triangles = fast_simplification.simplify(mesh.vertices, mesh.triangles, target_count=wanted)
-        reduced.append(replace(mesh, vertices=vertices, triangles=np.asarray(triangles, dtype=np.int32)))
+        vertices, triangles = fast_simplification.simplify(
+            mesh.vertices, mesh.triangles, target_count=wanted
+        )
+        reduced.append(
+            replace(mesh, vertices=vertices, triangles=np.asarray(triangles, dtype=np.int32))
+        )
     return Drawing(reduced, total)
 
 
@@ -114,5 +127,7 @@ def _drawn(body: int, mesh: Mesh, frame: pin.SE3) -> DrawnMesh | None:
             return None
         hull = coal_hull(mesh.hull)
         vertices = placed(np.array(hull.points()), (1.0, 1.0, 1.0), frame)
-        triangles = np.array([[hull.polygons(k)[i] for i in range(3)] for k in range(hull.num_polygons)], np.int32)
+        triangles = np.array(
+            [[hull.polygons(k)[i] for i in range(3)] for k in range(hull.num_polygons)], np.int32
+        )
     return DrawnMesh(body, vertices.astype(np.float32), triangles, mesh.color)

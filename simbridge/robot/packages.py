@@ -34,7 +34,9 @@ def named(packages: tuple[str, ...]) -> dict[str, Path]:
     for package in packages:
         name, equals, directory = package.partition("=")
         if not (name and equals and Path(directory).expanduser().is_dir()):
-            raise InvalidParameter("package", package, "NAME=DIR, a package's name and a directory that exists")
+            raise InvalidParameter(
+                "package", package, "NAME=DIR, a package's name and a directory that exists"
+            )
         table[name] = Path(directory).expanduser().resolve()
     return table
 

@@ -165,7 +165,9 @@ def coal_hull(vertices: NDArray[np.float64]) -> coal.ConvexBase:
     return coal.Convex.convexHull(points, True, "Qt")
 
 
-def inertia_tensor(xx: float, xy: float, xz: float, yy: float, yz: float, zz: float) -> NDArray[np.float64]:
+def inertia_tensor(
+    xx: float, xy: float, xz: float, yy: float, yz: float, zz: float
+) -> NDArray[np.float64]:
     """The symmetric matrix (3, 3) of six moments of inertia."""
     return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
@@ -204,19 +206,27 @@ def _inertial(inertia: pin.Inertia) -> str:
     )
 
 
-def _visuals(shapes: tuple[Shape, ...], meshes: tuple[Mesh, ...], placement: pin.SE3, link: str) -> list[str]:
+def _visuals(
+    shapes: tuple[Shape, ...], meshes: tuple[Mesh, ...], placement: pin.SE3, link: str
+) -> list[str]:
     parts: list[str] = []
 
     def add(at: pin.SE3, geometry: str, name: str, color: tuple[float, float, float]) -> None:
-        material = f"<material name={quoteattr(name)}><color rgba={_numbers((*color, 1.0))}/></material>"
-        parts.append(f"<visual>{_origin(placement * at)}<geometry>{geometry}</geometry>{material}</visual>")
+        material = (
+            f"<material name={quoteattr(name)}><color rgba={_numbers((*color, 1.0))}/></material>"
+        )
+        parts.append(
+            f"<visual>{_origin(placement * at)}<geometry>{geometry}</geometry>{material}</visual>"
+        )
 
     for number, shape in enumerate(shapes):
         if shape.drawn:
             name, (frame, length) = f"{link}_{number}", shape.axis_frame()
             # A capsule is written as a cylinder with a sphere at each end: URDF itself knows no capsule.
             if length > 0.0:
-                cylinder = f"<cylinder radius={_numbers((shape.radius,))} length={_numbers((length,))}/>"
+                cylinder = (
+                    f"<cylinder radius={_numbers((shape.radius,))} length={_numbers((length,))}/>"
+                )
                 add(frame, cylinder, name, shape.color)
             for end in (shape.start, shape.end) if shape.kind == "capsule" else ():
                 ball = f"<sphere radius={_numbers((shape.radius,))}/>"

@@ -110,7 +110,9 @@ def error(desired: ArrayLike, attained: ArrayLike) -> tuple[Array, Array]:
     if d.ndim == 2 and len(d) > BLOCK:
         translation, rotation = np.empty((len(d), 3)), np.empty((len(d), 3))
         for part in _blocks(len(d)):
-            translation[part], rotation[part] = error(d[part], a[part] if a.ndim == 2 and len(a) == len(d) else a)
+            translation[part], rotation[part] = error(
+                d[part], a[part] if a.ndim == 2 and len(a) == len(d) else a
+            )
         return translation, rotation
     return d[..., :3] - a[..., :3], rotation_vectors(multiply(d[..., 3:], conjugate(a[..., 3:])))
 
@@ -123,7 +125,9 @@ def compose(a: ArrayLike, b: ArrayLike) -> Array:
     """The poses (..., 7) a b: b expressed in a's frame, brought into the frame in which a is given."""
     a = np.asarray(a, dtype=float)
     b = np.asarray(b, dtype=float)
-    return np.concatenate([a[..., :3] + rotate(a[..., 3:], b[..., :3]), multiply(a[..., 3:], b[..., 3:])], axis=-1)
+    return np.concatenate(
+        [a[..., :3] + rotate(a[..., 3:], b[..., :3]), multiply(a[..., 3:], b[..., 3:])], axis=-1
+    )
 
 
 def inverse(poses: ArrayLike) -> Array:

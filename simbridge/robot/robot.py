@@ -184,7 +184,12 @@ class Robot:
         The TCP at joint positions q is the product of `placements[i] Rz(q[i])` over the joints, times `placements[n]`
         (`Tz(q[i])` for a prismatic joint).
         """
-        return read_only([frame.homogeneous for frame in (*(j.placement for j in self.joints), self.tool0 * self.tcp)])
+        return read_only(
+            [
+                frame.homogeneous
+                for frame in (*(j.placement for j in self.joints), self.tool0 * self.tcp)
+            ]
+        )
 
     @cached_property
     def prismatic(self) -> NDArray[np.bool_]:
@@ -196,7 +201,9 @@ class Robot:
     @cached_property
     def planar(self) -> bool:
         """Whether every joint turns about a vertical axis, so that the tool stays in one horizontal plane."""
-        return not self.prismatic.any() and bool(np.all(np.abs(self.placements[: self.n, 2, 2]) > 1.0 - 1e-9))
+        return not self.prismatic.any() and bool(
+            np.all(np.abs(self.placements[: self.n, 2, 2]) > 1.0 - 1e-9)
+        )
 
     @cached_property
     def checksum(self) -> str:
@@ -207,7 +214,11 @@ class Robot:
     def reach(self) -> float:
         """An upper bound on the distance from the first joint to the TCP, m; infinite with an unlimited slide."""
         lengths = float(np.linalg.norm(self.placements[1:, :3, 3], axis=1).sum())
-        slides = sum(max(abs(j.position_min), abs(j.position_max)) for j in self.joints if j.kind == "prismatic")
+        slides = sum(
+            max(abs(j.position_min), abs(j.position_max))
+            for j in self.joints
+            if j.kind == "prismatic"
+        )
         return lengths + slides
 
     @cached_property
@@ -217,7 +228,10 @@ class Robot:
         model = pin.Model()
         model.name = self.name
         model.gravity = pin.Motion(self.gravity, np.zeros(3))
-        parent, frame = 0, model.addFrame(pin.Frame("base_link", 0, 0, pin.SE3.Identity(), pin.FrameType.BODY))
+        parent, frame = (
+            0,
+            model.addFrame(pin.Frame("base_link", 0, 0, pin.SE3.Identity(), pin.FrameType.BODY)),
+        )
         for joint, link, inertia in zip(self.joints, self.links, self.link_inertias, strict=True):
             kind = pin.JointModelPZ() if joint.kind == "prismatic" else pin.JointModelRZ()
             parent = model.addJoint(parent, kind, joint.placement, joint.name)
@@ -232,7 +246,9 @@ class Robot:
             model.appendBodyToJoint(parent, inertia, pin.SE3.Identity())
             frame = model.addBodyFrame(link.name, parent, link.placement, frame)
         model.addFrame(pin.Frame("tool0", parent, frame, self.tool0, pin.FrameType.OP_FRAME))
-        model.addFrame(pin.Frame("tcp", parent, frame, self.tool0 * self.tcp, pin.FrameType.OP_FRAME))
+        model.addFrame(
+            pin.Frame("tcp", parent, frame, self.tool0 * self.tcp, pin.FrameType.OP_FRAME)
+        )
         return model
 
     @cached_property
@@ -246,7 +262,11 @@ class Robot:
         """The inertia of every link in its joint's frame, the payload included in the last."""
         inertias = [link.inertia for link in self.links]
         if self.payload:
-            at = (self.tool0 * self.tcp).translation if self.payload_cog is None else self.tool0.act(self.payload_cog)
+            at = (
+                (self.tool0 * self.tcp).translation
+                if self.payload_cog is None
+                else self.tool0.act(self.payload_cog)
+            )
             inertias[-1] = inertias[-1] + pin.Inertia(self.payload, at, np.zeros((3, 3)))
         return tuple(inertias)
 
@@ -275,7 +295,9 @@ class Robot:
         home, are InvalidParameter.
         """
         if len(limits.position_min) != self.n:
-            raise InvalidParameter("limits", f"{len(limits.position_min)} joints", f"for {self.n} joints")
+            raise InvalidParameter(
+                "limits", f"{len(limits.position_min)} joints", f"for {self.n} joints"
+            )
         joints = []
         for i, joint in enumerate(self.joints):
             low = max(joint.position_min, float(limits.position_min[i]))
@@ -289,9 +311,15 @@ class Robot:
                     "range at the pendant",
                 )
             if not velocity > 0.0:
-                raise InvalidParameter(f"controller's speed limit of {joint.name}", f"{velocity:g} rad/s", "above 0")
-            joints.append(replace(joint, position_min=low, position_max=high, max_velocity=velocity))
+                raise InvalidParameter(
+                    f"controller's speed limit of {joint.name}", f"{velocity:g} rad/s", "above 0"
+                )
+            joints.append(
+                replace(joint, position_min=low, position_max=high, max_velocity=velocity)
+            )
         acceleration = float(min(self.max_acceleration, *limits.max_acceleration))
         if not acceleration > 0.0:
-            raise InvalidParameter("controller's acceleration limit", f"{acceleration:g} rad/s^2", "above 0")
+            raise InvalidParameter(
+                "controller's acceleration limit", f"{acceleration:g} rad/s^2", "above 0"
+            )
         return replace(self, joints=tuple(joints), max_acceleration=acceleration)

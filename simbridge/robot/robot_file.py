@@ -139,9 +139,14 @@ def check_robot(file: TomlFile, data: RobotFile) -> None:
         file.check_positive(f"limits.effort[{i}]", limits.effort[i])
         low, high, q = limits.position_min[i], limits.position_max[i], data.home[i]
         if not low < high:
-            file.refuse(f"limits.position_min[{i}]", f"{low} is not below the upper limit of {joint}, {high}")
+            file.refuse(
+                f"limits.position_min[{i}]",
+                f"{low} is not below the upper limit of {joint}, {high}",
+            )
         if not low <= q <= high:
-            file.refuse(f"home[{i}]", f"{q} rad is outside of the range of {joint}, {low} to {high}")
+            file.refuse(
+                f"home[{i}]", f"{q} rad is outside of the range of {joint}, {low} to {high}"
+            )
     file.check_length("links", data.links, n)
     file.check_names([f"links[{i}].name" for i in range(n)], [link.name for link in data.links])
     _check_shapes(file, "base.shapes", data.base.shapes)
@@ -151,7 +156,9 @@ def check_robot(file: TomlFile, data: RobotFile) -> None:
         file.check_finite(f"links[{i}].inertia_rpy", link.inertia_rpy)
         for name, moment in msgspec.structs.asdict(link.inertia).items():
             if not math.isfinite(moment):
-                file.refuse(f"links[{i}].inertia.{name}", f"this must be a finite number, not {moment}")
+                file.refuse(
+                    f"links[{i}].inertia.{name}", f"this must be a finite number, not {moment}"
+                )
         _check_shapes(file, f"links[{i}].shapes", link.shapes)
 
 
@@ -174,12 +181,19 @@ def with_lengths(data: RobotFile, lengths: Sequence[float]) -> RobotFile:
     """
     kinematics = data.kinematics
     if any(kinematics.alpha) or any(kinematics.d) or not all(a > 0.0 for a in kinematics.a):
-        raise InvalidParameter("link lengths", list(lengths), f"left out: {data.title} is not a planar arm")
-    if len(lengths) != len(kinematics.a) or not all(math.isfinite(length) and length > 0.0 for length in lengths):
+        raise InvalidParameter(
+            "link lengths", list(lengths), f"left out: {data.title} is not a planar arm"
+        )
+    if len(lengths) != len(kinematics.a) or not all(
+        math.isfinite(length) and length > 0.0 for length in lengths
+    ):
         needed = f"{len(kinematics.a)} positive numbers in m, one per link"
         raise InvalidParameter("link lengths", list(lengths), needed)
     new = [float(length) for length in lengths]
-    links = [_scaled(link, length / a) for link, length, a in zip(data.links, new, kinematics.a, strict=True)]
+    links = [
+        _scaled(link, length / a)
+        for link, length, a in zip(data.links, new, kinematics.a, strict=True)
+    ]
     return replace(data, kinematics=replace(kinematics, a=new), links=links)
 
 
@@ -203,5 +217,7 @@ def _scaled(link: LinkTable, s: float) -> LinkTable:
             iyz=old.iyz * s,
             izz=transverse(old.izz),
         ),
-        shapes=[replace(shape, start=along(shape.start), end=along(shape.end)) for shape in link.shapes],
+        shapes=[
+            replace(shape, start=along(shape.start), end=along(shape.end)) for shape in link.shapes
+        ],
     )

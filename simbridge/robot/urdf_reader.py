@@ -46,7 +46,11 @@ Color = tuple[float, float, float]
 
 @reading_meshes()
 def read_urdf(
-    path: Path, *, base: str | None = None, tip: str | None = None, packages: Mapping[str, Path] | None = None
+    path: Path,
+    *,
+    base: str | None = None,
+    tip: str | None = None,
+    packages: Mapping[str, Path] | None = None,
 ) -> Robot:
     """Read one arm from a URDF or xacro file, whose home is the middle of its joints' ranges (see `with_found_home`).
 
@@ -93,11 +97,20 @@ def read_urdf(
         with _collected(faults):
             body = bodies.of(child(element))
             if body.inertia.mass <= 0.0 or np.linalg.eigvalsh(body.inertia.inertia)[0] <= 0.0:
-                tree.links[child(element)].refuse("a link that moves needs mass and inertia: add <inertial>")
+                tree.links[child(element)].refuse(
+                    "a link that moves needs mass and inertia: add <inertial>"
+                )
             inertia = placement.act(body.inertia)
-            links.append(replace(body, name=_name(child(element), tree), placement=placement, inertia=inertia))
+            links.append(
+                replace(
+                    body, name=_name(child(element), tree), placement=placement, inertia=inertia
+                )
+            )
     _refuse_all(path, faults)
-    if len(at_base.shapes) + sum(len(link.shapes) + len(link.meshes) for link in links) > MAX_SHAPES:
+    if (
+        len(at_base.shapes) + sum(len(link.shapes) + len(link.meshes) for link in links)
+        > MAX_SHAPES
+    ):
         top.refuse(f"its links have more than {MAX_SHAPES} shapes together")
     tilt = pin.SE3.Identity()
     for element in tree.path(base, None) or []:
@@ -134,10 +147,13 @@ def _refuse_all(path: Path, faults: list[InputFileError]) -> None:
         raise faults[0]
     if faults:
         each = [
-            ", ".join(filter(None, (f"line {fault.line}" if fault.line else "", fault.field))) + f": {fault.reason}"
+            ", ".join(filter(None, (f"line {fault.line}" if fault.line else "", fault.field)))
+            + f": {fault.reason}"
             for fault in faults
         ]
-        raise InputFileError(path, f"{len(faults)} things are wrong. " + "; ".join(each), line=faults[0].line)
+        raise InputFileError(
+            path, f"{len(faults)} things are wrong. " + "; ".join(each), line=faults[0].line
+        )
 
 
 def _middle(joint: Joint) -> float:
@@ -179,7 +195,10 @@ def _frame_along(z: Array) -> pin.SE3:
 def _joint(element: Element, placement: pin.SE3) -> Joint:
     kind, name = element.text("type"), element.text("name")
     if kind not in {"revolute", "continuous", "prismatic"}:
-        element.refuse(f"a joint of type {quoted(kind)}; known are revolute, continuous, prismatic and fixed", "type")
+        element.refuse(
+            f"a joint of type {quoted(kind)}; known are revolute, continuous, prismatic and fixed",
+            "type",
+        )
     if (leader := element.first("mimic")) is not None:
         element.refuse(
             f"the joint mimics {quoted(leader.text('joint'))}, and the joints of an arm's chain must move "
@@ -189,13 +208,20 @@ def _joint(element: Element, placement: pin.SE3) -> Joint:
     if name in RESERVED:
         element.refuse(f"the name {quoted(name)} is reserved: every arm has it already")
     endless = kind == "continuous"
-    limit = element.need("limit", "with velocity and effort" if endless else "with its range, velocity and effort")
+    limit = element.need(
+        "limit", "with velocity and effort" if endless else "with its range, velocity and effort"
+    )
     low, high = (-np.inf, np.inf) if endless else (limit.number("lower"), limit.number("upper"))
     if not low < high:
-        limit.refuse(f"the lower limit {low} of joint {quoted(name)} is not below its upper limit {high}", "lower")
+        limit.refuse(
+            f"the lower limit {low} of joint {quoted(name)} is not below its upper limit {high}",
+            "lower",
+        )
     if none := [bound for bound in ("velocity", "effort") if limit.number(bound) <= 0.0]:
         values = " and ".join(f"{limit.number(bound)}" for bound in none)
-        limit.refuse(f"a limit of {values} does not let the joint {quoted(name)} move", " and ".join(none))
+        limit.refuse(
+            f"a limit of {values} does not let the joint {quoted(name)} move", " and ".join(none)
+        )
     return Joint(
         name=name,
         kind="prismatic" if kind == "prismatic" else "revolute",
@@ -255,7 +281,9 @@ class _Bodies:
         if mass < 0.0:
             inertial.need("mass").refuse(f"a mass of {mass} kg", "value")
         given = inertial.need("inertia")
-        matrix = inertia_tensor(*(given.number(f"i{pair}") for pair in ("xx", "xy", "xz", "yy", "yz", "zz")))
+        matrix = inertia_tensor(
+            *(given.number(f"i{pair}") for pair in ("xx", "xy", "xz", "yy", "yz", "zz"))
+        )
         if fault := inertia_fault(matrix):
             low, middle, high = np.linalg.eigvalsh(matrix)
             # Up to here it is one that another program rounded or rotated, and simulators take it, too.
@@ -265,7 +293,9 @@ class _Bodies:
         at = origin(inertial)
         return pin.Inertia(mass, at.translation, at.rotation @ matrix @ at.rotation.T)
 
-    def _parts(self, elements: Iterator[Element], placement: pin.SE3, *, solid: bool) -> Iterator[Shape | Mesh]:
+    def _parts(
+        self, elements: Iterator[Element], placement: pin.SE3, *, solid: bool
+    ) -> Iterator[Shape | Mesh]:
         for element in elements:
             at = placement * origin(element)
             geometry = element.need("geometry")
@@ -286,7 +316,9 @@ class _Bodies:
                 start, end = (tuple(float(v) for v in at.act(end)) for end in (-axis, axis))
                 yield Shape(kind, start, end, radius, color, solid)  # type: ignore[arg-type]
 
-    def _mesh(self, element: Element, at: pin.SE3, *, solid: bool, required: bool, color: Color) -> Mesh | None:
+    def _mesh(
+        self, element: Element, at: pin.SE3, *, solid: bool, required: bool, color: Color
+    ) -> Mesh | None:
         """A mesh, with its hull if it is solid; None, with a note, for a file that is missing.
 
         A file that holds no mesh is refused where it is required, in <collision>, and noted elsewhere. A mesh of
@@ -308,13 +340,17 @@ class _Bodies:
             vertices, _ = read_mesh(file)
         except InputFileError as error:
             if required:
-                element.refuse(f"the mesh {reference} cannot take part in collision checks: {error.reason}")
+                element.refuse(
+                    f"the mesh {reference} cannot take part in collision checks: {error.reason}"
+                )
             self._missing.setdefault(reference, f"{error}.")
             return None
         try:
             hull = mesh_hull(file, placed(vertices, (x, y, z), at))
         except InputFileError as error:
-            element.refuse(f"the mesh {reference} cannot take part in collision checks: {error.reason}")
+            element.refuse(
+                f"the mesh {reference} cannot take part in collision checks: {error.reason}"
+            )
         return Mesh(file, (x, y, z), at, hull, color)
 
     def _describe_missing(self, reference: str) -> str:
@@ -322,7 +358,11 @@ class _Bodies:
         package = reference.partition("://")[2].partition("/")[0]
         directory = self._packages.named.get(package)
         where = f" in {directory}, as --package says" if directory else ""
-        advice = f"; say where its package is with --package {package}=DIR" if package and not directory else ""
+        advice = (
+            f"; say where its package is with --package {package}=DIR"
+            if package and not directory
+            else ""
+        )
         return f"there is no such file{where}{advice}."
 
 
@@ -346,4 +386,8 @@ def _measures(shape: Element) -> tuple[ShapeKind, Array, float]:
     if not np.all(size > 0.0):
         shape.refuse(f"these must be positive, not {size.tolist()}", "size")
     longest = int(np.argmax(size))
-    return "capsule", np.eye(3)[longest] * 0.5 * size[longest], float(0.5 * np.hypot(*np.delete(size, longest)))
+    return (
+        "capsule",
+        np.eye(3)[longest] * 0.5 * size[longest],
+        float(0.5 * np.hypot(*np.delete(size, longest))),
+    )

@@ -49,7 +49,9 @@ class Element:
 
     def need(self, tag: str, purpose: str = "") -> Element:
         """The first child of that name, which is required."""
-        return self.first(tag) or self.refuse(f"<{tag}> is missing{f', {purpose}' if purpose else ''}")
+        return self.first(tag) or self.refuse(
+            f"<{tag}> is missing{f', {purpose}' if purpose else ''}"
+        )
 
     def text(self, name: str) -> str:
         """An attribute, which is required and must not be empty."""
@@ -68,7 +70,10 @@ class Element:
         except ValueError:
             values = np.array([])
         if len(values) != count or not np.all(np.isfinite(values)):
-            self.refuse(f"{quoted(text)} is not {f'{count} finite numbers' if count > 1 else 'a finite number'}", name)
+            self.refuse(
+                f"{quoted(text)} is not {f'{count} finite numbers' if count > 1 else 'a finite number'}",
+                name,
+            )
         return values
 
     def number(self, name: str, default: float | None = None) -> float:
@@ -106,7 +111,9 @@ def read_xml(path: Path, packages: Packages) -> Element:
         parser.Parse(expand_xacro(path, text, packages) if is_xacro else text, True)
     except xml.parsers.expat.ExpatError as error:
         reason = xml.parsers.expat.ErrorString(error.code)
-        raise InputFileError(path, f"this is not well-formed XML: {reason}", line=error.lineno) from None
+        raise InputFileError(
+            path, f"this is not well-formed XML: {reason}", line=error.lineno
+        ) from None
     return top.children[0]
 
 
@@ -116,7 +123,9 @@ def origin(element: Element) -> pin.SE3:
     if given is None:
         return pin.SE3.Identity()
     zero = (0.0, 0.0, 0.0)
-    return pin.SE3(snapped(pin.rpy.rpyToMatrix(given.numbers("rpy", 3, zero))), given.numbers("xyz", 3, zero))
+    return pin.SE3(
+        snapped(pin.rpy.rpyToMatrix(given.numbers("rpy", 3, zero))), given.numbers("xyz", 3, zero)
+    )
 
 
 def movable(joint: Element) -> bool:
@@ -156,7 +165,9 @@ class Tree:
                     element.refuse(f"there is another {kind} of this name")
                 known[element.text("name")] = element
         if not 0 < len(self.links) <= MAX_LINKS:
-            robot.refuse(f"it has more than {MAX_LINKS} links" if self.links else "there is no <link>")
+            robot.refuse(
+                f"it has more than {MAX_LINKS} links" if self.links else "there is no <link>"
+            )
         self.below: dict[str, list[Element]] = {name: [] for name in self.links}
         self.above: dict[str, Element] = {}
         for joint in self.joints.values():
@@ -165,7 +176,9 @@ class Tree:
                 if name not in self.links:
                     joint.refuse(f"there is no link {quoted(name)}")
             if end in self.above:
-                joint.refuse(f"link {quoted(end)} is already the child of joint {quoted(self.above[end].text('name'))}")
+                joint.refuse(
+                    f"link {quoted(end)} is already the child of joint {quoted(self.above[end].text('name'))}"
+                )
             self.above[end] = joint
             self.below[parent].append(joint)
         roots = [name for name in self.links if name not in self.above]
@@ -177,7 +190,9 @@ class Tree:
             reached += [child(joint) for joint in self.below[link]]
         loop = next((name for name in self.links if name not in reached), None)
         if loop is not None:
-            self.above[loop].refuse(f"link {quoted(loop)} is its own ancestor: the joints form a loop")
+            self.above[loop].refuse(
+                f"link {quoted(loop)} is its own ancestor: the joints form a loop"
+            )
 
     def chain(self, base: str | None, tip: str | None) -> tuple[str, str, list[Element]]:
         """The names of base and tip, and the joints between them; both by default as `read_urdf` says."""
@@ -201,9 +216,7 @@ class Tree:
         end = tip or ("tool0" if "tool0" in self.links else ends[0])
         joints = self.path(end, begin)
         if joints is None:
-            reason = (
-                f"no chain of joints leads from {quoted(begin)} to {quoted(end)}: choose others with --base and --tip"
-            )
+            reason = f"no chain of joints leads from {quoted(begin)} to {quoted(end)}: choose others with --base and --tip"
             self.robot.refuse(reason)
         return begin, end, joints
 
@@ -235,7 +248,9 @@ class Tree:
             return origin(joint)
         axis = axis_of(joint) * value
         slides = joint.text("type") == "prismatic"
-        return origin(joint) * (pin.SE3(np.eye(3), axis) if slides else pin.SE3(pin.exp3(axis), np.zeros(3)))
+        return origin(joint) * (
+            pin.SE3(np.eye(3), axis) if slides else pin.SE3(pin.exp3(axis), np.zeros(3))
+        )
 
     def resting_value(self, joint: Element, depth: int = 0) -> float:
         """Where a joint off the chain is fixed, rad or m: at zero, or at its limit that is nearest; a joint that mimics
@@ -244,7 +259,9 @@ class Tree:
         if mimic is not None:
             leader = self.joints.get(mimic.text("joint"))
             if leader is None or depth > len(self.joints):
-                mimic.refuse(f"there is no joint {quoted(mimic.text('joint'))} that it could follow", "joint")
+                mimic.refuse(
+                    f"there is no joint {quoted(mimic.text('joint'))} that it could follow", "joint"
+                )
             value = self.resting_value(leader, depth + 1)
             return mimic.number("multiplier", 1.0) * value + mimic.number("offset", 0.0)
         limit = joint.first("limit")

@@ -18,7 +18,9 @@ LIMITS = Limits(cpu=10, memory=1024 * MIB, output=4 * MIB)
 ADVICE = "if it needs arguments, expand it first: xacro FILE NAME:=VALUE > arm.urdf"
 
 
-def expand_xacro(path: Path, text: str, packages: Packages, arguments: Mapping[str, str] | None = None) -> str:
+def expand_xacro(
+    path: Path, text: str, packages: Packages, arguments: Mapping[str, str] | None = None
+) -> str:
     """The URDF that a xacro file stands for, by the package xacro alone.
 
     Args:
@@ -39,7 +41,9 @@ def expand_xacro(path: Path, text: str, packages: Packages, arguments: Mapping[s
         "named": {name: str(directory) for name, directory in packages.named.items()},
         "arguments": dict(arguments),
         "own": [str(directory) for directory in _own_directories(path)],
-        "configured": [str(directory) for directory in _configured_directories(packages, arguments)],
+        "configured": [
+            str(directory) for directory in _configured_directories(packages, arguments)
+        ],
     }
     with ReadingProcess("simbridge.robot.xacro_process", LIMITS) as process:
         try:
@@ -59,7 +63,9 @@ def _own_directories(path: Path) -> Iterator[Path]:
     """The directories that a file may read around itself: its package, else its own directory and the one above."""
     # The file's name may be a link, as in an installed workspace: both places count.
     for file in (Path(os.path.abspath(path)), path.resolve()):
-        package = next((folder for folder in file.parents if (folder / PACKAGE_FILE).is_file()), None)
+        package = next(
+            (folder for folder in file.parents if (folder / PACKAGE_FILE).is_file()), None
+        )
         if package is not None:
             yield package
             continue
@@ -83,7 +89,10 @@ def _missing_packages(names: Sequence[str], text: str, packages: Packages) -> st
     # xacro ends at the first one: the others are looked for here.
     without_comments = re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)
     others = re.findall(r"\$\(find ([\w.-]+)\)", without_comments)
-    missing = [*names, *(name for name in others if not any(map(Path.is_dir, packages.places(name))))]
+    missing = [
+        *names,
+        *(name for name in others if not any(map(Path.is_dir, packages.places(name)))),
+    ]
     unique = list(dict.fromkeys(missing))
     listed = ", nor ".join(f"'{name}' for $(find {name})" for name in unique)
     flag = ",".join(f"{name}=DIR" for name in unique)

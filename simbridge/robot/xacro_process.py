@@ -127,7 +127,11 @@ class Reads:
             elif event not in READING_EVENTS:
                 self._forbid(event)
             elif not self._may_read(event, arguments):
-                path = os.fsdecode(arguments[0]) if isinstance(arguments[0], str | bytes) else str(arguments[0])
+                path = (
+                    os.fsdecode(arguments[0])
+                    if isinstance(arguments[0], str | bytes)
+                    else str(arguments[0])
+                )
                 self.refused.append(path)
                 raise ReadRefused(errno.EACCES, "it must not be read", path)
 
@@ -174,7 +178,9 @@ class Reads:
         for directory in self._own:
             if _contains(directory, real):
                 inside = os.path.relpath(real, directory)
-                return inside == "." or not any(part.startswith(".") for part in inside.split(os.sep))
+                return inside == "." or not any(
+                    part.startswith(".") for part in inside.split(os.sep)
+                )
         return False
 
 
@@ -255,7 +261,9 @@ def _refusal(error: BaseException | None, missing: list[str], reads: Reads) -> d
     if reads.refused:
         return {"refused": reads.refused[0]}
     if reads.forbidden:
-        return {"reason": f"an expression uses {reads.forbidden[0]}, which no description of an arm needs"}
+        return {
+            "reason": f"an expression uses {reads.forbidden[0]}, which no description of an arm needs"
+        }
     kind = type(error).__name__
     if reads.data:
         # An expression of what was read, and the error of a file that is not YAML, may quote it.

@@ -76,7 +76,10 @@ class LiveArm:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         try:
             self._end_stream()
@@ -120,7 +123,9 @@ class LiveArm:
             GuardViolation: The setpoint was refused and the arm was stopped; call `recover()` to start again.
         """
         if self._refused:
-            raise GuardViolation("The arm was stopped before a collision; call recover() first.", rule="latched")
+            raise GuardViolation(
+                "The arm was stopped before a collision; call recover() first.", rule="latched"
+            )
         setpoint, _ = self._limiter.next(self._solver.step(target))
         found = self._collisions.clearance(setpoint) if np.isfinite(setpoint).all() else None
         if found is not None and found.distance < MARGIN:
@@ -177,7 +182,9 @@ def connect(
         InvalidParameter: An argument is invalid or contradicts the cell.
         ControllerError: One of its subclasses: the controller cannot be used.
     """
-    controller, arm, options = resolve_arm(backend, None if solver is not None else robot, solver, Options(**choices))
+    controller, arm, options = resolve_arm(
+        backend, None if solver is not None else robot, solver, Options(**choices)
+    )
     if options.feedforward == "on":
         warnings.warn(
             "Feedforward is off in this live session: it needs to know where the targets go next. A trajectory that is "

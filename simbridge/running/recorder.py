@@ -62,7 +62,11 @@ class Samples:
         below, part = math.floor(at), at - math.floor(at)
 
         def between(values: Array) -> Array:
-            return values[below] if not part else (1.0 - part) * values[below] + part * values[below + 1]
+            return (
+                values[below]
+                if not part
+                else (1.0 - part) * values[below] + part * values[below + 1]
+            )
 
         time = float(between(plan.trajectory_times))
         return Sample(

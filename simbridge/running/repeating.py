@@ -113,13 +113,17 @@ def repeat(
                     runs.append(finish(prepared, arm, directories[-1]))
     except BaseException as error:
         # The error that ended the runs is the one to report, whatever else fails.
-        add_aftermath(error, f"The same command with `--out {shell_quoted(whole.path)}` continues the repeats.")
+        add_aftermath(
+            error,
+            f"The same command with `--out {shell_quoted(whole.path)}` continues the repeats.",
+        )
         try:
             with contextlib.suppress(Exception):
                 _summarize(whole, directories, count)
         except KeyboardInterrupt:
             add_aftermath(
-                error, f"The evaluation was interrupted; `simbridge report {shell_quoted(whole.path)}` finishes it."
+                error,
+                f"The evaluation was interrupted; `simbridge report {shell_quoted(whole.path)}` finishes it.",
             )
         if isinstance(error, Exception):
             error.run_directory = whole.path  # type: ignore[attr-defined]
@@ -138,12 +142,17 @@ def _check_same(prepared: Prepared, arm: Backend, earlier: RunDirectory) -> None
         for settings in (resolved_settings(prepared, arm.capabilities), earlier.complete_settings())
     )
     names = [name for name in own | theirs if own.get(name) != theirs.get(name)]
-    shown = [f"{name} (there {theirs.get(name, 'none')}, now {own.get(name, 'none')})" for name in names[:_SHOWN]]
+    shown = [
+        f"{name} (there {theirs.get(name, 'none')}, now {own.get(name, 'none')})"
+        for name in names[:_SHOWN]
+    ]
     if len(names) > _SHOWN:
         shown.append(f"{len(names) - _SHOWN} more")
     if not names:
         plan, other = prepared.plan.as_arrays(), earlier.plan(dict)
-        shown = [] if all(np.array_equal(plan[name], other[name]) for name in plan) else ["their plan"]
+        shown = (
+            [] if all(np.array_equal(plan[name], other[name]) for name in plan) else ["their plan"]
+        )
     if shown:
         reason = f"its repeats differ in {listed(shown)}; choose another directory with --out"
         raise OutputError(earlier.path.parent, reason)
@@ -152,7 +161,10 @@ def _check_same(prepared: Prepared, arm: Backend, earlier: RunDirectory) -> None
 def _set_aside(ended: Sequence[RunDirectory]) -> None:
     """Rename runs that did not complete: they are kept, and no longer count."""
     for run in ended:
-        places = (run.path.with_name(f"{run.path.name}.ended{suffix}") for suffix in ("", *map(str, range(2, 1000))))
+        places = (
+            run.path.with_name(f"{run.path.name}.ended{suffix}")
+            for suffix in ("", *map(str, range(2, 1000)))
+        )
         place = next(place for place in places if not place.exists())
         with writing(place):
             run.path.rename(place)
@@ -165,9 +177,13 @@ def _summarize(whole: RunDirectory, runs: list[RunDirectory], count: int) -> Rep
     return summary
 
 
-def _begin_run(prepared: Prepared, arm: Backend, whole: RunDirectory, number: int, count: int) -> RunDirectory:
+def _begin_run(
+    prepared: Prepared, arm: Backend, whole: RunDirectory, number: int, count: int
+) -> RunDirectory:
     with whole.needed():
-        directory = RunDirectory.create(whole.path / f"{number:02}", prepared.scenario.name, parents=False)
+        directory = RunDirectory.create(
+            whole.path / f"{number:02}", prepared.scenario.name, parents=False
+        )
     begin(prepared, arm, directory, repeats={"number": number, "count": count})
     return directory
 
@@ -181,7 +197,9 @@ def _return_facts(prepared: Prepared, count: int) -> Facts:
     joint = int(np.argmax(travel))
     if not backend.capabilities.simulated_time and travel[joint] > math.pi:
         rotation = f"{robot.joint_names[joint]} ends {degrees(float(travel[joint]))} degrees from where it began"
-        raise InvalidParameter("return between repeats", rotation, "less than half a turn of every joint")
+        raise InvalidParameter(
+            "return between repeats", rotation, "less than half a turn of every joint"
+        )
     path = plan_approach(
         robot,
         plan.setpoints[-1],
@@ -194,4 +212,7 @@ def _return_facts(prepared: Prepared, count: int) -> Facts:
     seconds = (len(path) - 1) * plan.period
     times = "once" if count == 2 else f"{count - 1} times"
     farthest = f"{robot.joint_names[joint]} by {degrees(float(travel[joint]))} degrees"
-    return (("runs", f"{count}"), ("between them", f"straight back to the start, {times}: {farthest}, {seconds:.1f} s"))
+    return (
+        ("runs", f"{count}"),
+        ("between them", f"straight back to the start, {times}: {farthest}, {seconds:.1f} s"),
+    )

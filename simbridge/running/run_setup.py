@@ -31,7 +31,11 @@ from simbridge.planning.planner import plan_or_suggestion
 from simbridge.planning.scenario import Scenario, load_scenario
 from simbridge.quoting import unquoted
 from simbridge.recording.run_directory import RunDirectory
-from simbridge.robot.calibration_file import KinematicsSummary, kinematics_settings, kinematics_summary
+from simbridge.robot.calibration_file import (
+    KinematicsSummary,
+    kinematics_settings,
+    kinematics_summary,
+)
 from simbridge.robot.cell import cell_values
 from simbridge.robot.load import load_robot
 from simbridge.robot.meshes import shapes_of
@@ -58,7 +62,9 @@ class Prepared:
     peaks: Peaks
     options: Options = field(default_factory=Options)
     backend: str = SIMULATION  # the name of the backend it was planned for
-    controller: ControllerFacts | None = None  # what that backend's controller says of itself; None in simulation
+    controller: ControllerFacts | None = (
+        None  # what that backend's controller says of itself; None in simulation
+    )
 
     @property
     def solver_notes(self) -> tuple[str, ...]:
@@ -82,11 +88,18 @@ class Prepared:
         if self.controller is None and self.options.servo != "servoj":
             return {"servo": "ideal"}
         cycle = controller_cycle(self.robot.period, self.plan.period)
-        tuning: dict[str, Any] = {"servo": "servoj", "servo_lookahead": plant.lookahead, "servo_gain": plant.gain}
+        tuning: dict[str, Any] = {
+            "servo": "servoj",
+            "servo_lookahead": plant.lookahead,
+            "servo_gain": plant.gain,
+        }
         tuning |= {"cycle": cycle, "phase": plant.phase, "joint_lag": plant.joint_lag}
         if plant.source:
             tuning |= {"plant_file": plant.source, "plant_not_simulated": plant.not_simulated}
-            tuning |= {"gain_deviation": plant.gain_deviation, "lookahead_deviation": plant.lookahead_deviation}
+            tuning |= {
+                "gain_deviation": plant.gain_deviation,
+                "lookahead_deviation": plant.lookahead_deviation,
+            }
             tuning |= {"plant_replaced": list(plant.replaced)} if plant.replaced else {}
         return tuning
 
@@ -140,7 +153,9 @@ def prepare(
         scenario = load_scenario(scenario, arm, options.reading)
     earlier = None
     if options.plan is not None:
-        changes = {"solver": solver_name, **(solver_changes or {})} if solver_name else solver_changes
+        changes = (
+            {"solver": solver_name, **(solver_changes or {})} if solver_name else solver_changes
+        )
         earlier, own, options = replayed(scenario, arm, own, changes, options)
     chosen = own or chosen_solver(scenario, arm, solver_name, solver_changes or {})
     if session is not None and earlier is None:
@@ -171,16 +186,22 @@ def check_facts(prepared: Prepared) -> dict[str, Any]:
         "command_lead_rad": None if peaks.command_lead is None else {"max": peaks.command_lead},
         "solver_notes": list(prepared.solver_notes),
         "robot_notes": list(robot.notes),
-        "start": None if plan.start is None else {"joints": plan.start.joints.tolist(), "reason": plan.start.reason},
+        "start": None
+        if plan.start is None
+        else {"joints": plan.start.joints.tolist(), "reason": plan.start.reason},
         "peak_joint_velocity": peaks.velocity.tolist(),
         "peak_velocity_jump": peaks.velocity_jump.tolist(),
         "peak_tool_speed": peaks.tool_speed,
-        "clearance": clearance and {"distance_m": clearance.distance, "bodies": list(clearance.bodies)},
+        "clearance": clearance
+        and {"distance_m": clearance.distance, "bodies": list(clearance.bodies)},
     }
 
 
 def resolve_arm(
-    backend: str, robot: Robot | str | os.PathLike[str] | None, solver: Solver | None, options: Options
+    backend: str,
+    robot: Robot | str | os.PathLike[str] | None,
+    solver: Solver | None,
+    options: Options,
 ) -> tuple[ControllerFacts | None, Robot, Options]:
     """The arm behind a backend.
 
@@ -200,14 +221,18 @@ def resolve_arm(
     controller, described, options = kind.resolve(arm, options)
     if options.servo == "servoj":
         # Refuses what is unstable at this controller's cycle.
-        options.plant_model.law(controller_cycle(described.period, options.period or described.period))
+        options.plant_model.law(
+            controller_cycle(described.period, options.period or described.period)
+        )
     if solver is not None and described.checksum != arm.checksum:
         needed = "made for exactly this arm: leave the solver out, or run with nominal kinematics (--kinematics)"
         raise InvalidParameter("solver", solver.name, needed)
     return controller, described, options
 
 
-def chosen_solver(scenario: Scenario, robot: Robot, name: str = "", changes: Mapping[str, Any] | None = None) -> Solver:
+def chosen_solver(
+    scenario: Scenario, robot: Robot, name: str = "", changes: Mapping[str, Any] | None = None
+) -> Solver:
     """The solver of a run: the scenario's or the named one (in `SOLVERS`, or module:function), some settings changed.
 
     Raises:
@@ -221,7 +246,9 @@ def chosen_solver(scenario: Scenario, robot: Robot, name: str = "", changes: Map
         settings = SOLVERS[name]()
     if is_function(name) or not is_dataclass(settings):
         if changes:
-            raise InvalidParameter("solver's settings", ", ".join(changes), "left out: the solver is a function")
+            raise InvalidParameter(
+                "solver's settings", ", ".join(changes), "left out: the solver is a function"
+            )
         if name:
             return named_solver(robot, name)
         return CallableSolver(robot, cast(StepFunction, settings))
@@ -229,22 +256,32 @@ def chosen_solver(scenario: Scenario, robot: Robot, name: str = "", changes: Map
     return resolved(type(chosen), chosen, changes or {}).build(robot)
 
 
-def equipped_arm(robot: Robot | str | os.PathLike[str] | None, solver: Solver | None, options: Options) -> Robot:
+def equipped_arm(
+    robot: Robot | str | os.PathLike[str] | None, solver: Solver | None, options: Options
+) -> Robot:
     """The arm with its TCP and payload, mounted as in its cell: the solver's own, when there is one.
 
     Raises:
         InvalidParameter: The solver was made for another arm or TCP, or the cell is another arm's.
     """
     if solver is None:
-        arm = robot if isinstance(robot, Robot) else load_robot(robot or options.robot, **options.links)
+        arm = (
+            robot
+            if isinstance(robot, Robot)
+            else load_robot(robot or options.robot, **options.links)
+        )
         return options.equipped(arm)
     if robot is not None:
         named = robot if isinstance(robot, Robot) else load_robot(robot, **options.links)
         if (described := options.equipped(named)).checksum == solver.robot.checksum:
             return described
-        if named.name != solver.robot.name or (named is robot and named.checksum != solver.robot.checksum):
+        if named.name != solver.robot.name or (
+            named is robot and named.checksum != solver.robot.checksum
+        ):
             given = f"{solver.name} for {solver.robot.name}"
-            raise InvalidParameter("solver", given, f"made for the same robot and TCP, {named.name}")
+            raise InvalidParameter(
+                "solver", given, f"made for the same robot and TCP, {named.name}"
+            )
     arm = options.equipped(solver.robot)
     flags = options.cell is None and (options.tcp or options.payload)
     if flags or arm.checksum != solver.robot.checksum:
@@ -254,12 +291,18 @@ def equipped_arm(robot: Robot | str | os.PathLike[str] | None, solver: Solver | 
 
 
 def replayed(
-    scenario: Scenario, robot: Robot, solver: Solver | None, changes: Mapping[str, Any] | None, options: Options
+    scenario: Scenario,
+    robot: Robot,
+    solver: Solver | None,
+    changes: Mapping[str, Any] | None,
+    options: Options,
 ) -> tuple[Plan, Solver, Options]:
     """The plan of an earlier run, its solver, and the options, completed from its settings."""
     assert options.plan is not None
     if given := [*planning_flags(options), *(["settings of the solver"] if changes else [])]:
-        raise InvalidParameter("plan", options.plan, f"replayed as it is, without {' and '.join(given)}")
+        raise InvalidParameter(
+            "plan", options.plan, f"replayed as it is, without {' and '.join(given)}"
+        )
     run = RunDirectory.open(Path(options.plan))
     session = RecordedSession.at(run.path)
     plan = run.plan(Plan.from_arrays) if session is None else session.recorded_plan(robot)
@@ -271,11 +314,16 @@ def replayed(
         # A session's targets depend on how its inputs were solved.
         scenario = replace(scenario, trajectory=plan.trajectory)
     wanted = scenario.trajectory.time_scaled(made["speed_scale"])
-    if not (_alike(plan.trajectory.poses, wanted.poses) and _alike(plan.trajectory.elapsed, wanted.elapsed)):
+    if not (
+        _alike(plan.trajectory.poses, wanted.poses)
+        and _alike(plan.trajectory.elapsed, wanted.elapsed)
+    ):
         raise InvalidParameter("plan", options.plan, f"made for this scenario, {scenario.name}")
     if not _alike(np.array(settings["robot"]["home"]), robot.home):
         raise InvalidParameter("plan", options.plan, "made from the same home (--home)")
-    options = replace(options, speed_scale=made["speed_scale"], hold=made["hold"], on_limits=made["on_limits"])
+    options = replace(
+        options, speed_scale=made["speed_scale"], hold=made["hold"], on_limits=made["on_limits"]
+    )
     if "sampling" in made:
         with _naming_table(run, "scenario.sampling"):
             options = replace(options, sampling=Sampling(**made["sampling"]))
@@ -298,7 +346,9 @@ def _naming_table(run: RunDirectory, table: str) -> Iterator[None]:
     try:
         yield
     except (TypeError, AttributeError, OverflowError) as error:
-        raise NotARun(run.path, "settings.toml", f"its table [{table}]: {unquoted(error, LONGEST_VALUE)}") from None
+        raise NotARun(
+            run.path, "settings.toml", f"its table [{table}]: {unquoted(error, LONGEST_VALUE)}"
+        ) from None
 
 
 def _alike(one: NDArray[np.float64], other: NDArray[np.float64]) -> bool:
@@ -313,12 +363,20 @@ def versions() -> dict[str, str]:
 
 def installed(names: Iterable[str]) -> dict[str, str]:
     """The version of each package; "" if it is not installed."""
-    return {name: next((each.version for each in metadata.distributions(name=name)), "") for name in names}
+    return {
+        name: next((each.version for each in metadata.distributions(name=name)), "")
+        for name in names
+    }
 
 
 def resolved_settings(prepared: Prepared, capabilities: Capabilities) -> dict[str, Any]:
     """The content of settings.toml (SI units)."""
-    robot, scenario, options, plan = prepared.robot, prepared.scenario, prepared.options, prepared.plan
+    robot, scenario, options, plan = (
+        prepared.robot,
+        prepared.scenario,
+        prepared.options,
+        prepared.plan,
+    )
     solver, facts, cell = prepared.solver, prepared.controller, options.cell
     sampling = options.sampling or scenario.sampling
     settings: dict[str, Any] = {
@@ -328,11 +386,14 @@ def resolved_settings(prepared: Prepared, capabilities: Capabilities) -> dict[st
             "file": None if scenario.file is None else str(scenario.file),
             "description": scenario.description,
             "source": plan.trajectory.source,
-            "start": plan.start and {"joints": plan.start.joints.tolist(), "reason": plan.start.reason},
+            "start": plan.start
+            and {"joints": plan.start.joints.tolist(), "reason": plan.start.reason},
             "hold": plan.hold,
             "on_limits": options.on_limits or scenario.on_limits,
             "floor": options.collision_scene.floor,
-            "sampling": None if sampling is None else asdict(sampling) | {"noise": list(sampling.noise)},
+            "sampling": None
+            if sampling is None
+            else asdict(sampling) | {"noise": list(sampling.noise)},
         },
         "robot": {
             "name": robot.name,
@@ -354,7 +415,9 @@ def resolved_settings(prepared: Prepared, capabilities: Capabilities) -> dict[st
             "gravity": robot.gravity.tolist(),
             "payload_cog": None if robot.payload_cog is None else robot.payload_cog.tolist(),
         },
-        "kinematics": kinematics_settings(robot, options.kinematics_source, prepared.reported_kinematics),
+        "kinematics": kinematics_settings(
+            robot, options.kinematics_source, prepared.reported_kinematics
+        ),
         "solver": {
             "name": solver.name,
             "task": solver.task,
@@ -372,7 +435,8 @@ def resolved_settings(prepared: Prepared, capabilities: Capabilities) -> dict[st
             "on_pause": None if facts is None else options.on_pause,
         },
         "versions": versions(),
-        "tolerance": options.tolerance and dict(zip(("position_m", "rotation_rad"), options.tolerance, strict=True)),
+        "tolerance": options.tolerance
+        and dict(zip(("position_m", "rotation_rad"), options.tolerance, strict=True)),
         "shapes": shapes_of(robot) if any(link.shapes for link in robot.links) else None,
         "controller": facts
         and {
@@ -383,7 +447,8 @@ def resolved_settings(prepared: Prepared, capabilities: Capabilities) -> dict[st
             "ursim": facts.ursim,
             "kinematics_checksum": [int(word) for word in facts.arm.checksum],
         },
-        "cell": cell and {"file": str(cell.source.resolve() if cell.source else ""), **cell_values(cell)},
+        "cell": cell
+        and {"file": str(cell.source.resolve() if cell.source else ""), **cell_values(cell)},
     }
     for table, values in recorded_options(options).items():
         settings[table] |= values
@@ -393,4 +458,7 @@ def resolved_settings(prepared: Prepared, capabilities: Capabilities) -> dict[st
 def _without_none(table: dict[str, Any]) -> dict[str, Any]:
     """A table without the values that are None, which TOML does not have."""
     kept = {name: value for name, value in table.items() if value is not None}
-    return {name: _without_none(value) if isinstance(value, dict) else value for name, value in kept.items()}
+    return {
+        name: _without_none(value) if isinstance(value, dict) else value
+        for name, value in kept.items()
+    }

@@ -63,7 +63,9 @@ class EndNotVerified(SimbridgeError, RuntimeError):
     def __init__(self, ending: Ending) -> None:
         self.arm_at_rest, self.script_ended = ending.arm_at_rest, ending.script_ended
         seen = f" ({'; '.join(ending.evidence)})" if ending.evidence else ""
-        super().__init__(f"The run is complete, but its end on the controller could not be verified{seen}.")
+        super().__init__(
+            f"The run is complete, but its end on the controller could not be verified{seen}."
+        )
 
 
 class StoppedAtTheEnd(SimbridgeError, RuntimeError):
@@ -141,7 +143,9 @@ def execute(
 def open_backend(prepared: Prepared, *, more_facts: Facts = (), ask: Ask | None = None) -> Backend:
     """The backend of a prepared run, not yet entered; it displays facts about the plan before a real arm moves."""
     facts = (*plan_facts(prepared), *more_facts)
-    arm = backend_class(prepared.backend)(prepared.robot, prepared.options, plan_facts=facts, ask=ask)
+    arm = backend_class(prepared.backend)(
+        prepared.robot, prepared.options, plan_facts=facts, ask=ask
+    )
     arm.planned_for = prepared.controller
     return arm
 
@@ -150,15 +154,21 @@ def plan_facts(prepared: Prepared) -> Facts:
     """Facts about the plan, displayed before a real arm moves."""
     plan, peaks = prepared.plan, prepared.peaks
     joint = int(np.argmax(peaks.velocity))
-    fastest = f"{degrees(float(peaks.velocity[joint]))} degrees/s ({prepared.robot.joint_names[joint]})"
+    fastest = (
+        f"{degrees(float(peaks.velocity[joint]))} degrees/s ({prepared.robot.joint_names[joint]})"
+    )
     nearest = "no shapes to check"
     if peaks.clearance is not None:
         one, other = peaks.clearance.bodies
         nearest = f"{one} to {other}, {peaks.clearance.distance * 1e3:.0f} mm"
     feedforward: Facts = ()
     if peaks.command_lead is not None:
-        lead = f"on: commands lead the arm by up to {peaks.command_lead:.3f} rad, and step at corners"
-        feedforward = (("feedforward", f"{lead}. simbridge has not been tried with them on a real controller"),)
+        lead = (
+            f"on: commands lead the arm by up to {peaks.command_lead:.3f} rad, and step at corners"
+        )
+        feedforward = (
+            ("feedforward", f"{lead}. simbridge has not been tried with them on a real controller"),
+        )
     read_as = prepared.scenario.trajectory.read_as
     return (
         ("plan", f"{prepared.scenario.name}, {plan.duration:.1f} s"),
@@ -172,7 +182,11 @@ def plan_facts(prepared: Prepared) -> Facts:
 
 
 def begin(
-    prepared: Prepared, arm: Backend, directory: RunDirectory, *, repeats: Mapping[str, int] | None = None
+    prepared: Prepared,
+    arm: Backend,
+    directory: RunDirectory,
+    *,
+    repeats: Mapping[str, int] | None = None,
 ) -> None:
     """Write settings, plan and meshes; for one of several runs also its `number` and the `count` of all."""
     settings = resolved_settings(prepared, arm.capabilities)
@@ -181,7 +195,9 @@ def begin(
     directory.write_meshes(drawing_of(prepared.robot))
 
 
-def stream_plan(prepared: Prepared, arm: Backend, directory: RunDirectory, progress: Progress | None) -> None:
+def stream_plan(
+    prepared: Prepared, arm: Backend, directory: RunDirectory, progress: Progress | None
+) -> None:
     """Move an entered arm to the plan's start and through the plan, and log every state."""
     plan, samples = prepared.plan, Samples(prepared.plan)
     log = LogWriter(
@@ -218,7 +234,10 @@ def finish(prepared: Prepared, arm: Backend, directory: RunDirectory, *, page: b
     """
     ending = arm.ending or Ending()
     try:
-        run = Run(directory.path, finalize(directory, "completed", prepared.options.tolerance, arm, page=page))
+        run = Run(
+            directory.path,
+            finalize(directory, "completed", prepared.options.tolerance, arm, page=page),
+        )
         if not (ending.arm_at_rest and ending.script_ended):
             raise EndNotVerified(ending)
         return run
@@ -230,7 +249,9 @@ def finish(prepared: Prepared, arm: Backend, directory: RunDirectory, *, page: b
 
 
 @contextlib.contextmanager
-def record_early_end(prepared: Prepared, arm: Backend, unfinished: Callable[[], RunDirectory | None]) -> Iterator[None]:
+def record_early_end(
+    prepared: Prepared, arm: Backend, unfinished: Callable[[], RunDirectory | None]
+) -> Iterator[None]:
     """Record in the summary what ended a run early, and name its directory in the error; the arm has been left by then.
 
     `unfinished` gives the directory of the run that has not completed; None if there is none.
@@ -249,7 +270,9 @@ def record_early_end(prepared: Prepared, arm: Backend, unfinished: Callable[[], 
             with contextlib.suppress(Exception):
                 finalize(directory, outcome, prepared.options.tolerance, arm, error)
         except KeyboardInterrupt:
-            add_aftermath(reported, f"The evaluation was interrupted; {_finish_words(directory.path)}")
+            add_aftermath(
+                reported, f"The evaluation was interrupted; {_finish_words(directory.path)}"
+            )
 
     try:
         yield
@@ -262,7 +285,11 @@ def record_early_end(prepared: Prepared, arm: Backend, unfinished: Callable[[], 
             if stop is not None:
                 record(f"{type(stop).__name__}: {stop}", stop, stop)
                 raise stop from None
-        words = f"The run was {ended_words(error)}." if first is None else f"{first} Then it was {ended_words(error)}."
+        words = (
+            f"The run was {ended_words(error)}."
+            if first is None
+            else f"{first} Then it was {ended_words(error)}."
+        )
         interrupted = Interrupted(f"{words} {rest_words(arm.ending)}", number_of(error))
         interrupted.cause = cause_of(first or error, None)
         outcome = interrupted.cause if first is None else f"{type(first).__name__}: {first}"
@@ -287,12 +314,15 @@ def add_aftermath(error: BaseException, sentence: str) -> None:
     error.aftermath = f"{getattr(error, 'aftermath', '')} {sentence}".lstrip()  # type: ignore[attr-defined]
 
 
-def evaluation_interrupted(error: KeyboardInterrupt, arm: Backend, path: Path, subject: str = "run is") -> Interrupted:
+def evaluation_interrupted(
+    error: KeyboardInterrupt, arm: Backend, path: Path, subject: str = "run is"
+) -> Interrupted:
     """The error for Ctrl-C while what has completed (subject) is evaluated: how to finish it."""
     rest = rest_words(arm.ending or Ending())
     seen = " and the arm is at rest." if rest == _AT_REST else f". {rest}"
     interrupted = Interrupted(
-        f"The {subject} complete{seen} Only the evaluation was interrupted; {_finish_words(path)}", number_of(error)
+        f"The {subject} complete{seen} Only the evaluation was interrupted; {_finish_words(path)}",
+        number_of(error),
     )
     interrupted.cause, interrupted.run_directory = "completed", path
     return interrupted
@@ -320,7 +350,9 @@ def rest_words(ending: Ending | None) -> str:
     return _AT_REST
 
 
-def record_end(directory: RunDirectory, outcome: str, arm: Backend, error: BaseException | None = None) -> EndedBy:
+def record_end(
+    directory: RunDirectory, outcome: str, arm: Backend, error: BaseException | None = None
+) -> EndedBy:
     """Write a summary.json that says how a run ended, which is kept whatever becomes of its evaluation.
 
     Args:
@@ -363,7 +395,9 @@ def finalize(
         OutputError: A file cannot be written, or the directory was deleted while the run went on.
     """
     ended_by = record_end(directory, outcome, arm, error)
-    limits = None if tolerance is None else {"position_m": tolerance[0], "rotation_rad": tolerance[1]}
+    limits = (
+        None if tolerance is None else {"position_m": tolerance[0], "rotation_rad": tolerance[1]}
+    )
     with directory.needed():
         evaluation = Evaluation.of(directory)
         if evaluation.has_samples and arm.capabilities.simulated_time:

@@ -12,7 +12,10 @@ from typing import TypeGuard
 from simbridge.errors import SimbridgeError
 
 _CAUSES = {signal.SIGTERM: "terminated", signal.SIGHUP: "hangup"}
-_WORDS = {signal.SIGTERM: "terminated", signal.SIGHUP: "ended by SIGHUP (usually a closed terminal)"}
+_WORDS = {
+    signal.SIGTERM: "terminated",
+    signal.SIGHUP: "ended by SIGHUP (usually a closed terminal)",
+}
 
 
 class SignalReceived(KeyboardInterrupt):
@@ -79,7 +82,11 @@ def ended_by_signals(*more: signal.Signals) -> Iterator[None]:
             raise SignalReceived(number)
 
     before = {number: signal.getsignal(number) for number in numbers}
-    ours = [number for number, handler in before.items() if handler in (signal.SIG_DFL, signal.default_int_handler)]
+    ours = [
+        number
+        for number, handler in before.items()
+        if handler in (signal.SIG_DFL, signal.default_int_handler)
+    ]
     for number in ours:
         signal.signal(number, end)
     try:

@@ -181,7 +181,9 @@ def _average(q: Array, half: Array) -> Array:
 
     first = edges[:-1] - half
     last = edges[:-1] + 1.0 + half
-    columns = [np.interp(last, edges, joint) - np.interp(first, edges, joint) for joint in integral.T]
+    columns = [
+        np.interp(last, edges, joint) - np.interp(first, edges, joint) for joint in integral.T
+    ]
     mean = q[0] + np.stack(columns, axis=1) / (2.0 * half + 1.0)[:, np.newaxis]
 
     is_averaged = (half > 0.0)[:, np.newaxis]

@@ -23,7 +23,9 @@ class ServojJoints:
         law: May be replaced between two cycles.
     """
 
-    def __init__(self, law: ServojLaw, q: Array, phase: float = 0.0, *, compiled: bool = True) -> None:
+    def __init__(
+        self, law: ServojLaw, q: Array, phase: float = 0.0, *, compiled: bool = True
+    ) -> None:
         self.law = law
         self._phase = phase
         self._integrate = compiled_integrate() if compiled else integrate
@@ -44,7 +46,9 @@ class ServojJoints:
     @property
     def motion(self) -> JointMotion:
         """Joint targets after the last cycle, with velocities and mean accelerations, each (n,)."""
-        return JointMotion(q=self._motion.q[0].copy(), qd=self._motion.qd[0].copy(), qdd=self._motion.qdd[0].copy())
+        return JointMotion(
+            q=self._motion.q[0].copy(), qd=self._motion.qd[0].copy(), qdd=self._motion.qdd[0].copy()
+        )
 
     def reset(self, q: Array, qd: Array | None = None) -> None:
         """Continue from a position, which counts as the last command.

@@ -200,7 +200,9 @@ class ServojLaw:
         setpoint: Array = before + qdd / self.gain + lookahead * velocity
         return setpoint
 
-    def integration_constants(self, call: float, begin: float) -> tuple[float, float, float, float, float]:
+    def integration_constants(
+        self, call: float, begin: float
+    ) -> tuple[float, float, float, float, float]:
         """Return the scalar arguments of `integrate`: call, begin, cycle, gain and lookahead."""
         # Compiled for floats: whole numbers would make integers of all later calls' values.
         lookahead = float(np.float32(self.lookahead))

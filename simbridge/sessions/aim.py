@@ -99,7 +99,11 @@ class HeldInput:
         """The target (m,) at an instant, s, after an input; it moves on for no longer than `timeout`, s."""
         assert self._value is not None
         age = now - self._at
-        if self._hold == "zero-order" or self._velocity is None or not 0.0 < age <= min(self._input_period, timeout):
+        if (
+            self._hold == "zero-order"
+            or self._velocity is None
+            or not 0.0 < age <= min(self._input_period, timeout)
+        ):
             return self._value
         return self._space.moved(self._value, age * self._velocity)
 
@@ -113,7 +117,9 @@ class Chunk:
         received: s.
     """
 
-    def __init__(self, begin: Array, rows: Array, received: float, space: PoseSpace | JointSpace) -> None:
+    def __init__(
+        self, begin: Array, rows: Array, received: float, space: PoseSpace | JointSpace
+    ) -> None:
         lead_in = rows[0, 0] > 0.0
         self._times = rows[:, 0] if not lead_in else np.concatenate([[0.0], rows[:, 0]])
         self._values = rows[:, 1:] if not lead_in else np.vstack([begin, rows[:, 1:]])
@@ -126,12 +132,16 @@ class Chunk:
         if not 0 <= k < len(self._times) - 1:
             return np.asarray(self._values[0 if k < 0 else -1])
         share = (elapsed - self._times[k]) / (self._times[k + 1] - self._times[k])
-        return self._space.moved(self._values[k], share * self._space.difference(self._values[k], self._values[k + 1]))
+        return self._space.moved(
+            self._values[k], share * self._space.difference(self._values[k], self._values[k + 1])
+        )
 
 
 def filter_delay(kind: Filter, cutoff: float) -> float:
     """How much later a slow motion comes out of a filter of this cutoff, Hz, in s; of one-euro at rest."""
-    return {"none": 0.0, "one-euro": 1.0, "butterworth": math.sqrt(2.0)}[kind] / (2.0 * math.pi * cutoff)
+    return {"none": 0.0, "one-euro": 1.0, "butterworth": math.sqrt(2.0)}[kind] / (
+        2.0 * math.pi * cutoff
+    )
 
 
 class InputFilter:
@@ -143,7 +153,9 @@ class InputFilter:
     The cutoff is in Hz, the control period in s.
     """
 
-    def __init__(self, kind: Filter, cutoff: float, period: float, space: PoseSpace | JointSpace) -> None:
+    def __init__(
+        self, kind: Filter, cutoff: float, period: float, space: PoseSpace | JointSpace
+    ) -> None:
         self._kind, self._cutoff, self._period, self._space = kind, cutoff, period, space
         self._value: Array | None = None
         self._velocity = np.empty(0)
@@ -161,7 +173,11 @@ class InputFilter:
 
     def _butterworth(self, before: Array, value: Array) -> Array:
         a = math.sqrt(2.0) * math.pi * self._cutoff
-        fade, s, c = math.exp(-a * self._period), math.sin(a * self._period), math.cos(a * self._period)
+        fade, s, c = (
+            math.exp(-a * self._period),
+            math.sin(a * self._period),
+            math.cos(a * self._period),
+        )
         error = self._space.difference(value, before)
         after = fade * ((c + s) * error + s / a * self._velocity)
         self._velocity = fade * (-2.0 * a * s * error + (c - s) * self._velocity)
@@ -170,10 +186,19 @@ class InputFilter:
     def _one_euro(self, before: Array, value: Array) -> Array:
         error = self._space.difference(before, value)
         distance, angle = self._space.size(self._velocity)
-        shares = [self._share(self._cutoff + _RISE[0] * distance), self._share(self._cutoff + _RISE[1] * angle)]
-        parts = np.repeat(shares, 3) if isinstance(self._space, PoseSpace) else np.full(len(error), shares[1])
+        shares = [
+            self._share(self._cutoff + _RISE[0] * distance),
+            self._share(self._cutoff + _RISE[1] * angle),
+        ]
+        parts = (
+            np.repeat(shares, 3)
+            if isinstance(self._space, PoseSpace)
+            else np.full(len(error), shares[1])
+        )
         # The speed is that of the filtered value: inputs leap, and between them they rest.
-        self._velocity = self._velocity + self._share(_SPEED_CUTOFF) * (parts * error / self._period - self._velocity)
+        self._velocity = self._velocity + self._share(_SPEED_CUTOFF) * (
+            parts * error / self._period - self._velocity
+        )
         return self._space.moved(before, parts * error)
 
     def _share(self, cutoff: float) -> float:
@@ -237,7 +262,9 @@ class Aim:
 class _Followed(Aim):
     """Poses or joint positions, one at a time or a chunk."""
 
-    def __init__(self, options: LiveOptions, period: float, engaged_at: Array, space: PoseSpace | JointSpace) -> None:
+    def __init__(
+        self, options: LiveOptions, period: float, engaged_at: Array, space: PoseSpace | JointSpace
+    ) -> None:
         self._space, self._engaged_at = space, pin.XYZQUATToSE3(engaged_at)
         self.in_joints = space is JOINTS
         self._held = HeldInput(options.hold, space)
@@ -282,7 +309,10 @@ class _Followed(Aim):
         asked = self._held.at(now, timeout) if self._chunk is None else self._chunk.at(now)
         self._newest = self._filter.next(asked)
         tried = self._tried
-        self.changed = tried is None or max(self._space.size(self._space.difference(tried, self._newest))) > _SAME
+        self.changed = (
+            tried is None
+            or max(self._space.size(self._space.difference(tried, self._newest))) > _SAME
+        )
         if self.changed:
             self._watch(self._newest)
         return self._newest
@@ -309,7 +339,9 @@ class _Followed(Aim):
         return nearest if self._stuck else solution
 
     def out_of_reach(self) -> float | None:
-        return self._best[1] if self._stuck and self._best is not None and self._left > 1.0 else None
+        return (
+            self._best[1] if self._stuck and self._best is not None and self._left > 1.0 else None
+        )
 
 
 class _Jog(Aim):
@@ -347,7 +379,9 @@ class _Twist(Aim):
     def target(self, now: float, rate: float, timeout: float) -> Array:
         share = 1.0
         if self._waits:
-            share = max(0.0, 1.0 - sum(np.multiply(POSES.size(self._ahead), (1.0, _LEVER))) / _LEASH)
+            share = max(
+                0.0, 1.0 - sum(np.multiply(POSES.size(self._ahead), (1.0, _LEVER))) / _LEASH
+            )
         self._target = POSES.moved(self._target, rate * share * self._period * self._in_base_link())
         return self._target
 
@@ -382,4 +416,6 @@ def make_aim(given: Input, options: LiveOptions, period: float, engaged_at: Arra
         return _Twist(period)
     if given.kind == "jog":
         return _Jog(period)
-    return _Followed(options, period, engaged_at, POSES if given.kind in ("pose", "follow") else JOINTS)
+    return _Followed(
+        options, period, engaged_at, POSES if given.kind in ("pose", "follow") else JOINTS
+    )

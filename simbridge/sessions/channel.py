@@ -16,7 +16,16 @@ import numpy as np
 
 from simbridge.backends.loop_process import mapped
 from simbridge.robot.pose import Array
-from simbridge.sessions.inputs import Cause, Fate, Input, Order, Phase, cause_of_row, cause_row, longest_row
+from simbridge.sessions.inputs import (
+    Cause,
+    Fate,
+    Input,
+    Order,
+    Phase,
+    cause_of_row,
+    cause_row,
+    longest_row,
+)
 
 if TYPE_CHECKING:  # loads the solvers, which the process of a replay does without
     from simbridge.sessions.motion import Step
@@ -141,7 +150,18 @@ class LiveChannel:
         causes += [_NO_CAUSE] * (_CAUSES - len(causes))
         row = self._rows[count % _ROWS]
         k = len(_SCALARS)
-        row[:k] = (index, now, rate, engagement, order, step.number, step.fate, step.phase, step.speed, solver)
+        row[:k] = (
+            index,
+            now,
+            rate,
+            engagement,
+            order,
+            step.number,
+            step.fate,
+            step.phase,
+            step.speed,
+            solver,
+        )
         row[k : k + 3 * _CAUSES] = [number for cause in causes for number in cause]
         row[k + 3 * _CAUSES :] = np.concatenate([step.target, step.solution, step.setpoint])
         self._counts[1] = count + 1
@@ -166,8 +186,14 @@ class LiveChannel:
 
     def _period(self, row: Array, subjects: tuple[str, ...]) -> Period:
         k, n = len(_SCALARS), self._n
-        fields = {name: kind(value) for (name, kind), value in zip(_SCALARS.items(), row[:k].tolist(), strict=True)}
-        found = (cause_of_row((a, b, c), subjects) for a, b, c in row[k : k + 3 * _CAUSES].reshape(-1, 3).tolist())
+        fields = {
+            name: kind(value)
+            for (name, kind), value in zip(_SCALARS.items(), row[:k].tolist(), strict=True)
+        }
+        found = (
+            cause_of_row((a, b, c), subjects)
+            for a, b, c in row[k : k + 3 * _CAUSES].reshape(-1, 3).tolist()
+        )
         target, solution, setpoint = np.split(row[k + 3 * _CAUSES :], (7, 7 + n))
         causes = tuple(cause for cause in found if cause is not None)
         return Period(**fields, causes=causes, target=target, solution=solution, setpoint=setpoint)

@@ -108,7 +108,13 @@ class LiveDriver(ABC):
 
 
 def driver_for(
-    backend: str, arm: Robot, options: Options, setup: LiveSetup, controller: Any, ask: Ask | None, realtime: bool
+    backend: str,
+    arm: Robot,
+    options: Options,
+    setup: LiveSetup,
+    controller: Any,
+    ask: Ask | None,
+    realtime: bool,
 ) -> LiveDriver:
     """Where the loop of a session with this backend runs.
 
@@ -116,9 +122,13 @@ def driver_for(
         InvalidParameter: realtime is False, and the backend is a controller.
     """
     if backend == SIMULATION:
-        return SimulationDriver(setup, options.realtime_priority) if realtime else SteppedDriver(setup)
+        return (
+            SimulationDriver(setup, options.realtime_priority) if realtime else SteppedDriver(setup)
+        )
     if not realtime:
-        raise InvalidParameter("realtime", False, f"left out: a controller ({backend}) has a clock of its own")
+        raise InvalidParameter(
+            "realtime", False, f"left out: a controller ({backend}) has a clock of its own"
+        )
     lead = replace(options, feedforward="on" if setup.options.lead else "off")
     chosen = cast(ControllerBackend, backend_class(backend)(arm, lead, ask=ask))
     chosen.planned_for = controller
@@ -203,7 +213,9 @@ class SimulationDriver(LiveDriver):
             return
         self.subjects = ()
         pickled, n = self.setup.pickled(), self.setup.robot.n
-        self._process = process = LoopProcess("simbridge.sessions.process", "the simulation", "simulation")
+        self._process = process = LoopProcess(
+            "simbridge.sessions.process", "the simulation", "simulation"
+        )
         setup, channel, ring = (process.memory(name) for name in ("setup", "channel", "states"))
         setup.write_bytes(pickled)
         self.channel, self.ring = LiveChannel.create(channel, n), StateRing.create(ring, n, ROWS)
@@ -220,7 +232,9 @@ class SimulationDriver(LiveDriver):
                 if time.monotonic() > deadline:
                     # It would not answer a request to stop.
                     process.kill()
-                    raise StaleState("", 0.0, _START_TIMEOUT, said_by="the process of the simulation")
+                    raise StaleState(
+                        "", 0.0, _START_TIMEOUT, said_by="the process of the simulation"
+                    )
         except BaseException:
             self.end()
             raise
@@ -239,7 +253,9 @@ class SimulationDriver(LiveDriver):
             if silent:
                 # It would not answer a request to stop.
                 self._process.kill()
-                raise self._silence_error(StaleState("", self._newest, silent, said_by="the process of the simulation"))
+                raise self._silence_error(
+                    StaleState("", self._newest, silent, said_by="the process of the simulation")
+                )
             for event in self._process.events():
                 if event["event"] == "refused":
                     found = reconstruct_error(event)
@@ -274,7 +290,11 @@ class SteppedDriver(LiveDriver):
         if self._arm is not None:
             return
         motion, n = self.setup.motion(), self.setup.robot.n
-        self.channel, self.ring, self.subjects = LiveChannel(None, n), StateRing(None, n, ROWS), motion.subjects
+        self.channel, self.ring, self.subjects = (
+            LiveChannel(None, n),
+            StateRing(None, n, ROWS),
+            motion.subjects,
+        )
         self._arm = SimulatedArm(self.setup, motion, self.channel, self.ring).__enter__()
 
     def advance(self) -> None:

@@ -94,7 +94,9 @@ class Session:
             return 0
         live, steps = self.log.live, np.diff(self.log.live["period"])
         # Idle periods are not logged; an engagement and a pause begin at the measured joints, whatever was before.
-        anew = np.isin(live["order"][1:], (Order.ENGAGE, Order.PAUSE)) | (live["phase"][:-1] == Phase.IDLE)
+        anew = np.isin(live["order"][1:], (Order.ENGAGE, Order.PAUSE)) | (
+            live["phase"][:-1] == Phase.IDLE
+        )
         return int((steps[~anew & (steps > 1)] - 1).sum())
 
     @property
@@ -103,7 +105,9 @@ class Session:
         found: list[tuple[float, float, str]] = []
         if not len(self.log.stamp):
             return found
-        for stamp, phase in zip(self.log.stamp.tolist(), self.log.live["phase"].tolist(), strict=True):
+        for stamp, phase in zip(
+            self.log.stamp.tolist(), self.log.live["phase"].tolist(), strict=True
+        ):
             shown, end = Phase(phase).shown, stamp + self.period
             if found and stamp - found[-1][1] > 0.5 * self.period:
                 found.append((found[-1][1], stamp, Phase.IDLE.shown))
@@ -119,11 +123,15 @@ class Session:
         if not len(self.log.stamp):
             return []
         names, subjects, values = np.moveaxis(self.log.live["causes"].reshape(-1, 3, 3), 2, 0)
-        began: Mapping[str, Any] = next((event for event in self.events if event["event"] == "began"), {})
+        began: Mapping[str, Any] = next(
+            (event for event in self.events if event["event"] == "began"), {}
+        )
         # The names behind the numbers of the log.
         causes, known = began.get("causes") or NAMES, began.get("subjects", ())
         found = []
-        for name, subject in sorted(set(zip(names[names >= 0].tolist(), subjects[names >= 0].tolist(), strict=True))):
+        for name, subject in sorted(
+            set(zip(names[names >= 0].tolist(), subjects[names >= 0].tolist(), strict=True))
+        ):
             here = (names == name) & (subjects == subject)
             word = causes[int(name)]
             worst = float((np.min if word in _LEAST else np.max)(values[here]))
@@ -143,7 +151,9 @@ class Session:
         now, stamp = self.log.live.get("now", np.empty(0)), self.log.stamp
         if not len(now):
             return times - times[:1]
-        ends = np.where(times < now[0], times - now[0], np.where(times > now[-1], times - now[-1], 0.0))
+        ends = np.where(
+            times < now[0], times - now[0], np.where(times > now[-1], times - now[-1], 0.0)
+        )
         return np.asarray(np.interp(times, now, stamp) + ends)
 
     def input_counts(self) -> Inputs:

@@ -84,7 +84,9 @@ def pose_values(target: Any) -> Array:
     """
     pose = as_pose(target)
     if not np.abs(pose[:3]).max() <= MAX_INPUT:
-        raise InvalidParameter("target", pose.tolist(), f"at most {MAX_INPUT:g} m away along each axis")
+        raise InvalidParameter(
+            "target", pose.tolist(), f"at most {MAX_INPUT:g} m away along each axis"
+        )
     return pose
 
 
@@ -112,7 +114,9 @@ def jog_values(velocity: Any, n: int) -> Array:
 def _velocities(name: str, values: Any, length: int) -> Array:
     velocities = vector(name, values, length)
     if not np.abs(velocities).max() <= MAX_INPUT:
-        raise InvalidParameter(name, velocities.tolist(), f"{length} finite numbers, none beyond {MAX_INPUT:g}")
+        raise InvalidParameter(
+            name, velocities.tolist(), f"{length} finite numbers, none beyond {MAX_INPUT:g}"
+        )
     return velocities
 
 
@@ -129,7 +133,9 @@ def chunk_kind(targets: Any, n: int) -> Kind:
     return "follow_joints" if shape == (n,) else "follow"
 
 
-def chunk_values(times: Any, targets: Any, n: int, max_jump: tuple[float, float] = (np.inf, np.inf)) -> Array:
+def chunk_values(
+    times: Any, targets: Any, n: int, max_jump: tuple[float, float] = (np.inf, np.inf)
+) -> Array:
     """A chunk (K, 1 + 7) or (K, 1 + n): a time in s after the input, and a pose or joint positions (`chunk_kind`).
 
     Raises:
@@ -162,7 +168,10 @@ def chunk_values(times: Any, targets: Any, n: int, max_jump: tuple[float, float]
 def _check_steps(rows: Array, joints: bool, max_jump: tuple[float, float]) -> None:
     """Refuse rows (K, n) or (K, 7) of which one is too far from the one before; the loop checks the first."""
     if joints:
-        distance, angle = np.zeros(len(rows) - 1), np.abs(np.diff(rows, axis=0)).max(axis=1, initial=0.0)
+        distance, angle = (
+            np.zeros(len(rows) - 1),
+            np.abs(np.diff(rows, axis=0)).max(axis=1, initial=0.0),
+        )
     else:
         distance, angle = (np.linalg.norm(part, axis=1) for part in error(rows[1:], rows[:-1]))
     far = np.flatnonzero((distance > max_jump[0]) | (angle > max_jump[1]))

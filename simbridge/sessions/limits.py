@@ -51,7 +51,9 @@ class Margins(NamedTuple):
     tool_speed: float
 
 
-def margins(robot: Robot, law: ServojLaw | None, tool_speed: float, phase: float, lead: bool) -> Margins:
+def margins(
+    robot: Robot, law: ServojLaw | None, tool_speed: float, phase: float, lead: bool
+) -> Margins:
     """The limits of setpoints within which what the servo law makes of them keeps the arm's own limits.
 
     The law is None for an ideal servo; `tool_speed` is in m/s, `phase` as for `LiveMotion`, and with `lead` the inverse
@@ -65,11 +67,17 @@ def margins(robot: Robot, law: ServojLaw | None, tool_speed: float, phase: float
         most = _OF_LEAD * MAX_LEAD
         acceleration = min(acceleration, 0.5 * most * law.gain)
         most -= acceleration / law.gain
-        return Margins(np.minimum(_OF_VELOCITY * velocity, most / law.lookahead), acceleration, tool_speed)
+        return Margins(
+            np.minimum(_OF_VELOCITY * velocity, most / law.lookahead), acceleration, tool_speed
+        )
     # By linearity no setpoints within these limits make the arm exceed its own.
     gain = law.velocity_gain(phase).any
     acceleration /= gain
-    return Margins(np.minimum(velocity / gain, _kept_up_with(law, acceleration)), acceleration, tool_speed / gain)
+    return Margins(
+        np.minimum(velocity / gain, _kept_up_with(law, acceleration)),
+        acceleration,
+        tool_speed / gain,
+    )
 
 
 def _kept_up_with(law: ServojLaw, acceleration: float) -> float:
@@ -78,7 +86,12 @@ def _kept_up_with(law: ServojLaw, acceleration: float) -> float:
     The distance of the arm from its setpoints is their velocity times the lag, which the guard allows for, and a share
     of each acceleration so far. Where the sum of these shares is too large, it is a share of each velocity that counts.
     """
-    behind = 1.0 - law.follow(np.ones((1, 1)), previous=np.zeros(1), cycles=round(_MEMORY / law.cycle)).q[:, 0]
+    behind = (
+        1.0
+        - law.follow(np.ones((1, 1)), previous=np.zeros(1), cycles=round(_MEMORY / law.cycle)).q[
+            :, 0
+        ]
+    )
     of_acceleration = law.cycle**2 * float(np.abs(behind[::-1].cumsum()).sum())
     allowed = _OF_DISTANCE * float(allowed_distance(np.zeros(1), law.lookahead)[0])
     if acceleration * of_acceleration <= allowed:
@@ -95,7 +108,9 @@ class Approach:
         braking: How long the fastest joint takes to brake, s.
     """
 
-    def __init__(self, robot: Robot, collisions: CollisionModel, period: float, task: str, braking: float) -> None:
+    def __init__(
+        self, robot: Robot, collisions: CollisionModel, period: float, task: str, braking: float
+    ) -> None:
         self._robot, self._collisions = robot, collisions
         self._share = period / max(TIME, _OF_BRAKING * braking)
         self._data, self._tcp = robot.model.createData(), robot.model.getFrameId("tcp")
@@ -110,7 +125,9 @@ class Approach:
         """The names that pairs of bodies have in causes."""
         return tuple(self._collisions.names(i) for i in range(self._collisions.pairs))
 
-    def speed(self, q: Array, proposed: Array, *, cartesian: bool) -> tuple[float, tuple[Cause, ...]]:
+    def speed(
+        self, q: Array, proposed: Array, *, cartesian: bool
+    ) -> tuple[float, tuple[Cause, ...]]:
         """By which factor, 0 to 1, the step from q to the proposed joint positions (n,), rad, is to be shortened.
 
         Singularities count where the motion is cartesian, and not given in joints.
@@ -128,7 +145,10 @@ class Approach:
             factors = np.where(lost > allowed + _NOISE, allowed / lost, 1.0)
         slow = np.flatnonzero(factors < _UNNAMED).tolist()
         self._named = {i for i in slow if factors[i] < _NAMED or i in self._named}
-        causes = tuple(self._cause(i, float(before[i]), q) for i in sorted(self._named, key=lambda i: factors[i]))
+        causes = tuple(
+            self._cause(i, float(before[i]), q)
+            for i in sorted(self._named, key=lambda i: factors[i])
+        )
         return float(factors.min()), causes
 
     def _numbers(self, q: Array) -> Array:
@@ -141,7 +161,9 @@ class Approach:
 
     def _singular_values(self, q: Array) -> tuple[Array, Array]:
         frame = pin.ReferenceFrame.LOCAL
-        jacobian = pin.computeFrameJacobian(self._robot.model, self._data, q, self._tcp, frame)[: self._rows]
+        jacobian = pin.computeFrameJacobian(self._robot.model, self._data, q, self._tcp, frame)[
+            : self._rows
+        ]
         _, values, directions = np.linalg.svd(jacobian)
         return values, directions
 

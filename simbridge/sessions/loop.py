@@ -103,12 +103,16 @@ class LiveSetup:
 
     def motion(self) -> LiveMotion:
         """The motion, compiled: its first period takes no longer than the others."""
-        solver = named_solver(self.robot, self.solver) if isinstance(self.solver, str) else self.solver
+        solver = (
+            named_solver(self.robot, self.solver) if isinstance(self.solver, str) else self.solver
+        )
         made = self._made(solver)
         made.order(Order.ENGAGE, engagement=1)
         home = made.step(0.0).target
         turn = np.zeros(6)
-        for k, (kind, values) in enumerate((("pose", home), ("twist", turn), ("joints", self.robot.home))):
+        for k, (kind, values) in enumerate(
+            (("pose", home), ("twist", turn), ("joints", self.robot.home))
+        ):
             given = Input(kind, values, k + 1, 1)  # type: ignore[arg-type]
             for _ in range(3):
                 made.step(0.1 * k, 1.0, given)
@@ -159,7 +163,9 @@ class Request(NamedTuple):
     @classmethod
     def received(cls, request: dict[str, Any]) -> Request:
         """As it has arrived there."""
-        return cls(Order(request["order"]), request["engagement"], request["upto"], request["value"])
+        return cls(
+            Order(request["order"]), request["engagement"], request["upto"], request["value"]
+        )
 
 
 class LiveLoop:
@@ -193,7 +199,13 @@ class LiveLoop:
     ) -> None:
         self._other_payload = other_payload
         self._late, self._waiting = late, WaitingTime()
-        self._motion, self._channel, self._period, self._clock, self._timed = motion, channel, period, clock, timed
+        self._motion, self._channel, self._period, self._clock, self._timed = (
+            motion,
+            channel,
+            period,
+            clock,
+            timed,
+        )
         motion.solving = channel.solving
         # When the last period began, s.
         self._begun_at: float | None = None
@@ -208,14 +220,18 @@ class LiveLoop:
 
     def next(self, rate: float) -> tuple[Array, float]:
         """See `Motion`: the setpoint (n,), rad, of the next period, and its index."""
-        return self._stepped(rate, self.requests.popleft() if self.requests else Request(Order.NONE))
+        return self._stepped(
+            rate, self.requests.popleft() if self.requests else Request(Order.NONE)
+        )
 
     def _stepped(self, rate: float, request: Request) -> tuple[Array, float]:
         waited, begun, now = self._waiting.seconds(), time.perf_counter(), self._clock()
         if request.order is Order.SPEED:
             self._wanted_share = request.value
         elif request.order is not Order.NONE:
-            self._motion.order(request.order, engagement=request.engagement, upto=request.upto, took=self._slowest)
+            self._motion.order(
+                request.order, engagement=request.engagement, upto=request.upto, took=self._slowest
+            )
         change = SCALING_RAMP * self._period
         self._share = min(max(self._wanted_share, self._share - change), self._share + change)
         rate *= self._share
@@ -236,12 +252,16 @@ class LiveLoop:
             self._slow = 0
         if any(cause.name == "speed_slider" for cause in step.causes) and self._late():
             late = Cause("late_commands", "", rate)
-            step = step._replace(causes=tuple(late if c.name == "speed_slider" else c for c in step.causes))
+            step = step._replace(
+                causes=tuple(late if c.name == "speed_slider" else c for c in step.causes)
+            )
         payload = self._other_payload()
         if payload is not None:
             step = step._replace(causes=(*step.causes, Cause("payload", "", payload)))
         engagement = self._motion.engagement
-        self._channel.write(self._index, now, rate, engagement, request.order, step, took, self._subjects)
+        self._channel.write(
+            self._index, now, rate, engagement, request.order, step, took, self._subjects
+        )
         self._index += 1
         return step.setpoint, float(self._index - 1)
 
@@ -322,9 +342,25 @@ class SimulatedArm:
             raise
         unknown = state.q * math.nan
         modes = (state.robot_mode, state.safety_mode, state.runtime_state)
-        times = (state.sequence, self._position, self._sent, self._clock(), self._count * self._backend.period)
-        targets = (state.controller_target, state.controller_target_velocity, state.controller_target_acceleration)
+        times = (
+            state.sequence,
+            self._position,
+            self._sent,
+            self._clock(),
+            self._count * self._backend.period,
+        )
+        targets = (
+            state.controller_target,
+            state.controller_target_velocity,
+            state.controller_target_acceleration,
+        )
         self._ring.write(
             (*times, 1.0, *modes),
-            (state.q, state.qd, state.effort, *(unknown if v is None else v for v in targets), state.command),
+            (
+                state.q,
+                state.qd,
+                state.effort,
+                *(unknown if v is None else v for v in targets),
+                state.command,
+            ),
         )

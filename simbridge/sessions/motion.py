@@ -104,9 +104,13 @@ class LiveMotion:
         self._most = most = margins(robot, law, tool_speed, phase, options.lead)
         # What stops at the end of a joint's range must not carry the arm beyond it.
         kept = 0.0 if law is None or options.lead else _OVERSHOOT * law.overshoot(most.acceleration)
-        self._limiter = Limiter(robot, period, most.tool_speed, most.velocity, most.acceleration, kept)
+        self._limiter = Limiter(
+            robot, period, most.tool_speed, most.velocity, most.acceleration, kept
+        )
         braking = float(most.velocity.max()) / most.acceleration
-        self._approach = Approach(robot, collisions or CollisionModel(robot), period, solver.task, braking)
+        self._approach = Approach(
+            robot, collisions or CollisionModel(robot), period, solver.task, braking
+        )
         self._data, self._tcp = robot.model.createData(), robot.model.getFrameId("tcp")
         self.solving = np.zeros(1)
         self.engagement, self.phase = 0, Phase.IDLE
@@ -190,7 +194,11 @@ class LiveMotion:
         elif number:
             self._refusal = None
         # Long enough to be seen by who gives inputs.
-        refused = self._refusal[1] if self._refusal is not None and now - self._refusal[0] < _REFUSED else None
+        refused = (
+            self._refusal[1]
+            if self._refusal is not None and now - self._refusal[0] < _REFUSED
+            else None
+        )
         if self.phase is Phase.TRACKING and self._input is not None:
             age = now - self._input_end
             if age > self._options.timeout_of(self._input.kind):
@@ -205,7 +213,9 @@ class LiveMotion:
         elif self.phase is not Phase.ENGAGED and self._stopped_by is not None:
             causes = (self._held_by(now),)
         causes = causes if refused is None else (refused, *causes)
-        return Step(self._setpoint, self._solution, self._target, self.phase, causes, speed, number, fate)
+        return Step(
+            self._setpoint, self._solution, self._target, self.phase, causes, speed, number, fate
+        )
 
     def _take(self, now: float, given: Input | None) -> tuple[int, Fate, Cause | None]:
         """The number and fate of a new input, and why it was refused."""
@@ -216,15 +226,25 @@ class LiveMotion:
             return given.number, Fate.NOT_ENGAGED, Cause("not_engaged")
         # A new kind, and the first after a stop, go on from the setpoint.
         aim = self._aim
-        fresh = self.phase is not Phase.TRACKING or self._input is None or self._input.kind != given.kind
+        fresh = (
+            self.phase is not Phase.TRACKING
+            or self._input is None
+            or self._input.kind != given.kind
+        )
         if fresh or aim is None:
             aim = make_aim(given, self._options, self._period, self._engaged_at)
             aim.begin(self._setpoint, self._pose(self._setpoint))
         jump = aim.jump(given)
         if jump[0] > self._options.max_jump[0] or jump[1] > self._options.max_jump[1]:
             far = jump[0] > self._options.max_jump[0]
-            return given.number, Fate.TOO_FAR, Cause("max_jump", "", jump[0]) if far else Cause("max_turn", "", jump[1])
-        late = self._input is not None and now - self._input_end > self._options.timeout_of(self._input.kind)
+            return (
+                given.number,
+                Fate.TOO_FAR,
+                Cause("max_jump", "", jump[0]) if far else Cause("max_turn", "", jump[1]),
+            )
+        late = self._input is not None and now - self._input_end > self._options.timeout_of(
+            self._input.kind
+        )
         if aim is not self._aim:
             self._solver.reset(self._setpoint)
         aim.take(now, given)
@@ -254,11 +274,15 @@ class LiveMotion:
             self._slow_causes, self._factor = (), 1.0
             self._setpoint, limited = self._limiter.next(wanted, rate, self._slower)
             # Otherwise the arm might slide on along an obstacle, or along singular postures, for a long time.
-            self._blocked = aim.given_up if wanted is aim.given_up and self._factor < _BLOCKED else None
+            self._blocked = (
+                aim.given_up if wanted is aim.given_up and self._factor < _BLOCKED else None
+            )
         if aim.is_twist and aim.attained(self._pose(self._setpoint), limited, self._factor < 1.0):
             self._solver.reset(self._setpoint)
         asked = float(np.abs(wanted - before).max())
-        made = 1.0 if asked < 1e-12 else min(1.0, float(np.abs(self._setpoint - before).max()) / asked)
+        made = (
+            1.0 if asked < 1e-12 else min(1.0, float(np.abs(self._setpoint - before).max()) / asked)
+        )
         return made, self._causes(now, wanted, limited, rate, aim)
 
     def _solved(self, aim: Aim, now: float) -> Array:
@@ -295,10 +319,14 @@ class LiveMotion:
 
     def _slower(self, q: Array, proposed: Array) -> float:
         assert self._aim is not None
-        self._factor, self._slow_causes = self._approach.speed(q, proposed, cartesian=not self._aim.in_joints)
+        self._factor, self._slow_causes = self._approach.speed(
+            q, proposed, cartesian=not self._aim.in_joints
+        )
         return self._factor
 
-    def _causes(self, now: float, wanted: Array, limited: bool, rate: float, aim: Aim) -> tuple[Cause, ...]:
+    def _causes(
+        self, now: float, wanted: Array, limited: bool, rate: float, aim: Aim
+    ) -> tuple[Cause, ...]:
         causes = list(self._slow_causes)
         if limited:
             shares = np.abs(self._limiter.velocity) / (rate * self._most.velocity)
@@ -323,12 +351,18 @@ class LiveMotion:
         braking = _BRAKES * 0.5 * self._limiter.velocity**2 / self._most.acceleration + _END
         at_end = (np.maximum(low - wanted, wanted - high) > 0.0) & (room <= braking)
         names = self._robot.joint_names
-        return [Cause("joint_limit", names[i], float(room[i])) for i in np.flatnonzero(at_end).tolist()]
+        return [
+            Cause("joint_limit", names[i], float(room[i])) for i in np.flatnonzero(at_end).tolist()
+        ]
 
     def _steady(self, now: float, found: list[Cause]) -> tuple[Cause, ...]:
         """What was found, and what was found a moment ago: where a limit is just reached, its name must not flicker."""
         known = {(cause.name, cause.subject) for cause in found}
-        past = [(at, cause) for at, cause in self._found if now - at < _LINGER and cause[:2] not in known]
+        past = [
+            (at, cause)
+            for at, cause in self._found
+            if now - at < _LINGER and cause[:2] not in known
+        ]
         self._found = [*((now, cause) for cause in found), *past]
         return tuple(cause for _, cause in self._found)
 
@@ -350,11 +384,16 @@ class LiveMotion:
 
     def _pose(self, q: Array) -> Array:
         pin.forwardKinematics(self._robot.model, self._data, q)
-        pose: Array = pin.SE3ToXYZQUAT(pin.updateFramePlacement(self._robot.model, self._data, self._tcp))
+        pose: Array = pin.SE3ToXYZQUAT(
+            pin.updateFramePlacement(self._robot.model, self._data, self._tcp)
+        )
         return pose
 
     def _residual(self, q: Array, target: Array) -> tuple[float, float]:
         pose = self._pose(q)
-        there, goal = pin.XYZQUATToSE3(pose), pin.XYZQUATToSE3(freed(self._solver.task, target, pose))
+        there, goal = (
+            pin.XYZQUATToSE3(pose),
+            pin.XYZQUATToSE3(freed(self._solver.task, target, pose)),
+        )
         angle = float(np.linalg.norm(pin.log3(goal.rotation @ there.rotation.T)))
         return float(np.linalg.norm(goal.translation - there.translation)), angle

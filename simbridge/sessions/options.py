@@ -14,7 +14,14 @@ LiveHold = Literal["continue", "zero-order"]
 Filter = Literal["none", "one-euro", "butterworth"]
 
 # Without an input for this long, s, the arm brakes and holds.
-TIMEOUTS = {"twist": 0.2, "jog": 0.2, "pose": 0.5, "joints": 0.5, "follow": 0.5, "follow_joints": 0.5}
+TIMEOUTS = {
+    "twist": 0.2,
+    "jog": 0.2,
+    "pose": 0.5,
+    "joints": 0.5,
+    "follow": 0.5,
+    "follow_joints": 0.5,
+}
 
 LIVE = (
     "cell", "host", "tcp", "payload", "unmodelled_payload", "period", "max_tool_speed", "floor", "gui", "kinematics",
@@ -56,9 +63,12 @@ class LiveOptions:
     filter: Filter = teleop_option(
         "none", "Filter of poses and joint positions: one-euro or butterworth (second order)."
     )
-    filter_cutoff: float = teleop_option(5.0, "Cutoff frequency of the filter; one-euro: at rest.", "HZ")
+    filter_cutoff: float = teleop_option(
+        5.0, "Cutoff frequency of the filter; one-euro: at rest.", "HZ"
+    )
     lead: bool = teleop_option(
-        False, "Send the inverse of the servo law, so that the arm does not trail the setpoints; without preview."
+        False,
+        "Send the inverse of the servo law, so that the arm does not trail the setpoints; without preview.",
     )
 
     def __post_init__(self) -> None:
@@ -68,10 +78,14 @@ class LiveOptions:
         if self.timeout is not None and not 0.0 < self.timeout <= 10.0:
             raise InvalidParameter("timeout", f"{self.timeout} s", "more than 0 and at most 10 s")
         if not 0.1 <= self.filter_cutoff <= 100.0:
-            raise InvalidParameter("filter cutoff", f"{self.filter_cutoff} Hz", "from 0.1 to 100 Hz")
+            raise InvalidParameter(
+                "filter cutoff", f"{self.filter_cutoff} Hz", "from 0.1 to 100 Hz"
+            )
         jump = np.ravel(self.max_jump)
         if jump.size != 2 or not ((jump > 0.0) & np.isfinite(jump)).all():
-            raise InvalidParameter("largest jump", self.max_jump, "a distance in m and an angle in rad, both positive")
+            raise InvalidParameter(
+                "largest jump", self.max_jump, "a distance in m and an angle in rad, both positive"
+            )
 
     def timeout_of(self, kind: str) -> float:
         """After how long without an input of this kind the arm brakes, s."""

@@ -96,7 +96,9 @@ def _simulate(parent: Parent, request: dict[str, Any], setup: LiveSetup) -> None
         while not parent.gone:
             for request in parent.requests():
                 if request["do"] == "stop":
-                    parent.report(event="stopped", program="none", missed_deadlines=missed, missed_states=0)
+                    parent.report(
+                        event="stopped", program="none", missed_deadlines=missed, missed_states=0
+                    )
                     return
                 arm.loop.requests.append(Request.received(request))
             parent.check_alive()

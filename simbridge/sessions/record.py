@@ -26,7 +26,9 @@ class InputRecord(msgspec.Struct, omit_defaults=True):
     kind: str  # what it is; "" if it could not be recognised
     sent: float  # when it was given, s of the host's monotonic clock
     values: list[Any] | None = None
-    number: int = 0  # counts the inputs of a session from 1; 0 for one that was refused when it was given
+    number: int = (
+        0  # counts the inputs of a session from 1; 0 for one that was refused when it was given
+    )
     engagement: int = 0  # the one to which it belongs
     frame: str = "base_link"  # the axes of a twist
     relative: bool = False  # whether a pose is relative to that at the engagement
@@ -34,7 +36,9 @@ class InputRecord(msgspec.Struct, omit_defaults=True):
     why: str = ""  # of a rejection
     received: float | None = None  # when the loop took it, s of the loop's clock
     index: int | None = None  # the log's sample of the period that used it first
-    command: float | None = None  # when the command of that period was sent, s of the host's monotonic clock
+    command: float | None = (
+        None  # when the command of that period was sent, s of the host's monotonic clock
+    )
 
 
 class JsonLines:
@@ -122,10 +126,14 @@ def _decoded(decoder: msgspec.json.Decoder[Any], directory: Path, line: bytes) -
     try:
         return decoder.decode(line)
     except (msgspec.MsgspecError, RecursionError) as error:
-        raise NotARun(directory, INPUTS if decoder.type is InputRecord else EVENTS, str(error)) from None
+        raise NotARun(
+            directory, INPUTS if decoder.type is InputRecord else EVENTS, str(error)
+        ) from None
 
 
 def latencies(inputs: list[InputRecord]) -> list[float]:
     """From giving an input to sending the command of the period that used it first, s."""
-    found = [r.command - r.sent for r in inputs if r.command is not None and math.isfinite(r.command)]
+    found = [
+        r.command - r.sent for r in inputs if r.command is not None and math.isfinite(r.command)
+    ]
     return [latency for latency in found if latency >= 0.0]

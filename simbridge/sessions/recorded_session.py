@@ -90,14 +90,22 @@ class RecordedSession:
             InvalidParameter: The calling program had defined it, or it has no links to choose.
         """
         robot = self.settings["robot"]
-        built_in = robot["name"] in robot_files() and Path(robot["source"]).name == f"{robot['name']}.toml"
+        built_in = (
+            robot["name"] in robot_files() and Path(robot["source"]).name == f"{robot['name']}.toml"
+        )
         if not built_in and not Path(robot["source"]).is_file():
             needed = f"given: the arm of {self.path} was defined by a program, or its file is gone"
             raise InvalidParameter("robot", robot["name"], needed)
-        own = {"base": robot.get("base"), "tip": robot.get("tip"), "packages": robot.get("package", ())}
+        own = {
+            "base": robot.get("base"),
+            "tip": robot.get("tip"),
+            "packages": robot.get("package", ()),
+        }
         chosen = {name: value for name, value in (links or {}).items() if value}
         return load_robot(
-            robot["name"] if built_in else robot["source"], home=home or robot["home"], **{**own, **chosen}
+            robot["name"] if built_in else robot["source"],
+            home=home or robot["home"],
+            **{**own, **chosen},
         )
 
     def options(self, options: Options, backend: str) -> Options:
@@ -107,23 +115,37 @@ class RecordedSession:
             InvalidParameter: One of them does not apply to a session.
             InputFileError: The session's cell cannot be read.
         """
-        scenario, robot, arm = self.settings["scenario"], self.settings["robot"], self.settings["backend"]
+        scenario, robot, arm = (
+            self.settings["scenario"],
+            self.settings["robot"],
+            self.settings["backend"],
+        )
         reading = ["options of reading a file"] if options.reading != ReadOptions() else []
         if given := [*planning_flags(options), *reading]:
-            raise InvalidParameter("session", self.path, f"repeated as it was, without {' and '.join(given)}")
+            raise InvalidParameter(
+                "session", self.path, f"repeated as it was, without {' and '.join(given)}"
+            )
         file = self.settings.get("cell", {}).get("file")
         if options.cell is None and file:
             options = replace(options, cell=load_cell(file))
         found: dict[str, Any] = {"period": arm["period"], "floor": scenario.get("floor", "none")}
         if options.cell is None:
-            found |= {"tcp": tuple(robot["tcp"]) if any(robot["tcp"]) else (), "payload": robot["payload"] or None}
+            found |= {
+                "tcp": tuple(robot["tcp"]) if any(robot["tcp"]) else (),
+                "payload": robot["payload"] or None,
+            }
         if backend != _SLOW:
             found["max_tool_speed"] = robot["max_tool_speed"]
-        if options.kinematics_source is None and kinematics_summary(self.settings["kinematics"])["calibrated"]:
+        if (
+            options.kinematics_source is None
+            and kinematics_summary(self.settings["kinematics"])["calibrated"]
+        ):
             found["kinematics"] = self.path
         if (options.plant, options.servo_gain, options.servo_lookahead) == (None, None, None):
             found |= _servo(arm, options)
-        missing = {name: value for name, value in found.items() if getattr(options, name) in (None, ())}
+        missing = {
+            name: value for name, value in found.items() if getattr(options, name) in (None, ())
+        }
         return replace(options, **missing, servo=found.get("servo", options.servo))
 
     @property
@@ -174,17 +196,26 @@ class RecordedSession:
             SimbridgeError: It was never engaged.
         """
         log, motion, period = self.run.log, self._motion(solver, options), self.run.plan.period
-        live, inputs = log.live, {record.number: record for record in read_inputs(self.path) if record.number}
+        live, inputs = (
+            log.live,
+            {record.number: record for record in read_inputs(self.path) if record.number},
+        )
         stamps: list[float] = []
         steps: list[Step] = []
         for k, stamp in enumerate(log.stamp.tolist()):
-            order, placed, now = Order(int(live["order"][k])), log.setpoint[k], float(live["now"][k])
+            order, placed, now = (
+                Order(int(live["order"][k])),
+                log.setpoint[k],
+                float(live["now"][k]),
+            )
             if order is Order.ENGAGE:
                 # Another solver may need longer to come to rest.
                 while motion.phase is Phase.DISENGAGING and stamps[-1] + 1.5 * period < stamp:
                     stamps.append(stamps[-1] + period)
                     steps.append(motion.step(now))
-            moved = order is Order.ENGAGE and (k == 0 or not np.array_equal(placed, log.setpoint[k - 1]))
+            moved = order is Order.ENGAGE and (
+                k == 0 or not np.array_equal(placed, log.setpoint[k - 1])
+            )
             if moved or order in (Order.PAUSE, Order.RESUME) or live["phase"][k] == Phase.PAUSED:
                 motion.rest_at(placed)
             if order is not Order.NONE:
@@ -197,10 +228,23 @@ class RecordedSession:
             given = _input(inputs[number]) if number else None
             stamps.append(stamp)
             steps.append(motion.step(now, float(live["rate"][k]), given))
-        solution, setpoints = (np.array([getattr(step, name) for step in steps]) for name in ("solution", "setpoint"))
-        targets = Trajectory(np.array(stamps), np.array([step.target for step in steps]), source="live inputs")
+        solution, setpoints = (
+            np.array([getattr(step, name) for step in steps]) for name in ("solution", "setpoint")
+        )
+        targets = Trajectory(
+            np.array(stamps), np.array([step.target for step in steps]), source="live inputs"
+        )
         limited, times = (solution != setpoints).any(axis=1), targets.elapsed.copy()
-        plan = Plan(solver.robot.checksum, period, targets, "zero-order", times, solution, setpoints, limited)
+        plan = Plan(
+            solver.robot.checksum,
+            period,
+            targets,
+            "zero-order",
+            times,
+            solution,
+            setpoints,
+            limited,
+        )
         return _to_rest(plan, solver.robot)
 
     def recorded_plan(self, robot: Robot) -> Plan:
@@ -215,10 +259,16 @@ class RecordedSession:
     def _motion(self, solver: Solver, options: Options) -> LiveMotion:
         live, period = self.settings["live"], self.settings["backend"]["period"]
         if options.period != period:
-            raise InvalidParameter("period", f"{options.period} s", f"the session's, {period} s (--period)")
+            raise InvalidParameter(
+                "period", f"{options.period} s", f"the session's, {period} s (--period)"
+            )
         own = {field.name: live[field.name] for field in fields(LiveOptions) if field.name in live}
         plant = options.plant_model
-        law = plant.law(controller_cycle(solver.robot.period, period)) if options.servo == "servoj" else None
+        law = (
+            plant.law(controller_cycle(solver.robot.period, period))
+            if options.servo == "servoj"
+            else None
+        )
         return LiveMotion(
             solver,
             period,
@@ -234,14 +284,22 @@ class RecordedSession:
 def planning_flags(options: Options) -> list[str]:
     """The options given that make a plan another one, as flags: what replays a plan refuses them."""
     flags: dict[str, Any] = {"--speed-scale": options.speed_scale != 1.0, "--hold": options.hold}
-    flags |= {"--on-limits": options.on_limits, "sampling": options.sampling is not None, "--start": options.start}
+    flags |= {
+        "--on-limits": options.on_limits,
+        "sampling": options.sampling is not None,
+        "--start": options.start,
+    }
     return [flag for flag, given in flags.items() if given]
 
 
 def _to_rest(plan: Plan, robot: Robot) -> Plan:
     """A plan that ends at rest: a record may end in motion, as that of a session that was killed."""
     setpoints, step = [plan.setpoints[-1]], _OF_ACCELERATION * robot.max_acceleration * plan.period
-    velocity = (plan.setpoints[-1] - plan.setpoints[-2]) / plan.period if plan.samples > 1 else np.zeros(robot.n)
+    velocity = (
+        (plan.setpoints[-1] - plan.setpoints[-2]) / plan.period
+        if plan.samples > 1
+        else np.zeros(robot.n)
+    )
     while (fastest := float(np.abs(velocity).max())) > 0.0:
         velocity = max(0.0, 1.0 - step / fastest) * velocity
         setpoints.append(setpoints[-1] + velocity * plan.period)
@@ -250,7 +308,9 @@ def _to_rest(plan: Plan, robot: Robot) -> Plan:
     poses = np.concatenate([path.poses, np.repeat(path.poses[-1:], len(more), axis=0)])
     return replace(
         plan,
-        trajectory=replace(path, times=np.concatenate([path.times, path.times[-1] + later]), poses=poses),
+        trajectory=replace(
+            path, times=np.concatenate([path.times, path.times[-1] + later]), poses=poses
+        ),
         trajectory_times=np.concatenate([plan.trajectory_times, plan.trajectory_times[-1] + later]),
         solution=np.concatenate([plan.solution, more]),
         setpoints=np.concatenate([plan.setpoints, more]),
@@ -262,11 +322,16 @@ def _servo(recorded: Mapping[str, Any], options: Options) -> dict[str, Any]:
     """The options of the servo that a session's table [backend] records."""
     if recorded.get("servo") == "ideal":
         return {} if options.feedforward == "on" else {"servo": "ideal"}
-    plant, tuning = recorded.get("plant_file", ""), {name: recorded[name] for name in ("servo_gain", "servo_lookahead")}
+    plant, tuning = (
+        recorded.get("plant_file", ""),
+        {name: recorded[name] for name in ("servo_gain", "servo_lookahead")},
+    )
     return tuning | {"plant": plant if Path(plant).is_file() else None}
 
 
 def _input(record: InputRecord) -> Input:
     kind, frame = cast(Kind, record.kind), cast(TwistFrame, record.frame)
     values = np.array(record.values, dtype=float)
-    return Input(kind, values, record.number, record.engagement, frame, record.relative, record.sent)
+    return Input(
+        kind, values, record.number, record.engagement, frame, record.relative, record.sent
+    )

@@ -25,7 +25,12 @@ MAX_WAITING_INPUTS = 32_768
 LATENCY_WINDOW = 100
 
 # The fate of an input, as it is recorded.
-_FATES = {Fate.ACCEPTED: "accepted", Fate.LATE: "late", Fate.NOT_ENGAGED: "rejected", Fate.TOO_FAR: "rejected"}
+_FATES = {
+    Fate.ACCEPTED: "accepted",
+    Fate.LATE: "late",
+    Fate.NOT_ENGAGED: "rejected",
+    Fate.TOO_FAR: "rejected",
+}
 
 
 class LiveRecorder:
@@ -38,11 +43,19 @@ class LiveRecorder:
     """
 
     def __init__(
-        self, directory: RunDirectory, joint_names: tuple[str, ...], period: float, metadata: Mapping[str, str]
+        self,
+        directory: RunDirectory,
+        joint_names: tuple[str, ...],
+        period: float,
+        metadata: Mapping[str, str],
     ) -> None:
         self._period = period
         self._log = LogWriter(
-            directory.new_log_file(), joint_names=joint_names, period=period, metadata=metadata, live=True
+            directory.new_log_file(),
+            joint_names=joint_names,
+            period=period,
+            metadata=metadata,
+            live=True,
         )
         self._inputs = JsonLines(directory.path / INPUTS)
         self._events = JsonLines(directory.path / EVENTS)
@@ -110,7 +123,11 @@ class LiveRecorder:
             self._waiting[period.index] = period
         if period.phase is not self.phase:
             self.event(
-                period.now, "state", before=self.phase.shown, after=period.phase.shown, cause=_cause_of_change(period)
+                period.now,
+                "state",
+                before=self.phase.shown,
+                after=period.phase.shown,
+                cause=_cause_of_change(period),
             )
             self.phase = period.phase
             self.paused |= period.phase is Phase.PAUSED
@@ -120,7 +137,9 @@ class LiveRecorder:
             if record.number == period.number:
                 record.fate, record.received = _FATES[period.fate], period.now
                 if record.fate == "rejected":
-                    record.why = period.causes[0].text if period.causes else period.fate.name.lower()
+                    record.why = (
+                        period.causes[0].text if period.causes else period.fate.name.lower()
+                    )
                 else:
                     self._used[period.index] = record
                 record.index = -1
@@ -146,10 +165,14 @@ class LiveRecorder:
     def _sample(self, period: Period, state: ArmState) -> LiveSample:
         if self._first is None:
             # A loop that begins anew may be on another clock: its samples follow those before by the host's.
-            self._host_first = state.host_monotonic if self._host_first is None else self._host_first
+            self._host_first = (
+                state.host_monotonic if self._host_first is None else self._host_first
+            )
             passed = round((state.host_monotonic - self._host_first) / self._period) * self._period
             self._base, self._first = max(passed, self._stamp + self._period), state.timestamp
-        self._stamp = self._base + round((state.timestamp - self._first) / self._period) * self._period
+        self._stamp = (
+            self._base + round((state.timestamp - self._first) / self._period) * self._period
+        )
         causes = [cause_row(cause, self._subjects) for cause in period.causes]
         causes += [(-1.0, -1.0, 0.0)] * (3 - len(causes))
         return LiveSample(
@@ -176,7 +199,11 @@ class LiveRecorder:
 
     def _flush_inputs(self, *, final: bool) -> None:
         """Write the inputs whose fate is known, in order; those before one that was taken are superseded."""
-        settled = [i for i, record in enumerate(self._open) if record.received is not None or not record.number]
+        settled = [
+            i
+            for i, record in enumerate(self._open)
+            if record.received is not None or not record.number
+        ]
         count = len(self._open) if final else (settled[-1] + 1 if settled else 0)
         for _ in range(count):
             record = self._open[0]
@@ -210,7 +237,13 @@ def _cause_of_change(period: Period) -> str:
 def input_record(given: Input) -> InputRecord:
     """The record of an input, before its fate is known."""
     return InputRecord(
-        given.kind, given.sent, given.values.tolist(), given.number, given.engagement, given.frame, given.relative
+        given.kind,
+        given.sent,
+        given.values.tolist(),
+        given.number,
+        given.engagement,
+        given.frame,
+        given.relative,
     )
 
 
@@ -221,4 +254,6 @@ def plain_numbers(given: Any) -> Any:
     except ValueError:
         return None
     finite = numbers.ndim in (1, 2) and numbers.size <= 4096
-    return [None if not math.isfinite(v) else v for v in numbers.ravel().tolist()] if finite else None
+    return (
+        [None if not math.isfinite(v) else v for v in numbers.ravel().tolist()] if finite else None
+    )

@@ -25,7 +25,13 @@ from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.running.recorder import log_facts
 from simbridge.running.runner import StoppedAtTheEnd, rest_words, stop_at_the_end
-from simbridge.running.signals import SignalReceived, ended_by_signals, ended_words, is_interrupt, number_of
+from simbridge.running.signals import (
+    SignalReceived,
+    ended_by_signals,
+    ended_words,
+    is_interrupt,
+    number_of,
+)
 from simbridge.sessions.channel import Period
 from simbridge.sessions.driver import LiveDriver, SteppedDriver
 from simbridge.sessions.inputs import (
@@ -107,7 +113,13 @@ class LiveSession:
         report: bool,
     ) -> None:
         self.robot, self.period, self.begins_at = robot, driver.period, begins_at
-        self._driver, self._settings, self._finish, self._out, self._report = driver, settings, finish, out, report
+        self._driver, self._settings, self._finish, self._out, self._report = (
+            driver,
+            settings,
+            finish,
+            out,
+            report,
+        )
         # Begins and ends the loop; nothing waits for a disk under it. The record has its own. Inputs take neither.
         self._control, self._recording = threading.RLock(), threading.RLock()
         # Between the caller's threads only.
@@ -133,7 +145,9 @@ class LiveSession:
     @property
     def _recorder(self) -> LiveRecorder:
         if self._record is None:
-            raise NotEngaged("the session has not begun: use it as in `with simbridge.live(...) as session:`")
+            raise NotEngaged(
+                "the session has not begun: use it as in `with simbridge.live(...) as session:`"
+            )
         return self._record
 
     def __enter__(self) -> LiveSession:
@@ -155,7 +169,9 @@ class LiveSession:
             self._record = LiveRecorder(self._directory, names, self.period, log_facts(settings))
             stack.pop_all()
         if not isinstance(self._driver, SteppedDriver):
-            self._thread = threading.Thread(target=self._record_on, name="simbridge-recorder", daemon=True)
+            self._thread = threading.Thread(
+                target=self._record_on, name="simbridge-recorder", daemon=True
+            )
             self._thread.start()
         return self
 
@@ -175,7 +191,9 @@ class LiveSession:
             except SignalReceived as later:
                 # One that had ended the session is known by then.
                 if error is None:
-                    raise self._interrupted(later, "The session is complete.", "completed") from None
+                    raise self._interrupted(
+                        later, "The session is complete.", "completed"
+                    ) from None
 
             if isinstance(self._ended_by, StoppedAtTheEnd):
                 raise self._ended_by from None
@@ -183,7 +201,9 @@ class LiveSession:
                 words = f"The session was {ended_words(error)}."
                 if self._ended_by is not error:
                     words = f"{self._ended_by} Then it was {ended_words(error)}."
-                raise self._interrupted(error, words, cause_of(self._ended_by, self._driver.ending)) from None
+                raise self._interrupted(
+                    error, words, cause_of(self._ended_by, self._driver.ending)
+                ) from None
             if error is None and self._failure is not None:
                 raise self._failure
 
@@ -199,7 +219,11 @@ class LiveSession:
     def _close_record(self) -> None:
         """Record what is left, and close the files."""
         # A record that failed has said so, and holds what was recorded until then.
-        with contextlib.suppress(SimbridgeError) if self._failure is not None else contextlib.nullcontext():
+        with (
+            contextlib.suppress(SimbridgeError)
+            if self._failure is not None
+            else contextlib.nullcontext()
+        ):
             self._drain()
             self._recorder.event(self._clock(), "ended", lost_in_log=self._recorder.lost)
             self._recorder.close()
@@ -257,7 +281,9 @@ class LiveSession:
                 self._driver.order(Order.SPEED, value=self._share)
             self._driver.order(Order.ENGAGE, self._engagement, self._number)
         try:
-            self._await(lambda: self._phase() is not Phase.IDLE, _ENGAGE_TIMEOUT, "the loop did not answer")
+            self._await(
+                lambda: self._phase() is not Phase.IDLE, _ENGAGE_TIMEOUT, "the loop did not answer"
+            )
         except NotEngaged:
             # It may answer later, and must not move then.
             self._order(Order.DISENGAGE)
@@ -267,7 +293,9 @@ class LiveSession:
         """Brake within limits, and return when the arm is at rest. Nothing moves until `engage`."""
         self._order(Order.DISENGAGE)
         if self._driver.channel is not None:
-            self._await(lambda: self._phase() is Phase.IDLE, _REST_TIMEOUT, "the arm did not come to rest")
+            self._await(
+                lambda: self._phase() is Phase.IDLE, _REST_TIMEOUT, "the arm did not come to rest"
+            )
 
     def halt(self, cause: str = "") -> None:
         """Brake within limits and hold; the next input of this engagement goes on. The record names the cause."""
@@ -296,7 +324,9 @@ class LiveSession:
 
     def _phase(self) -> Phase:
         last = self.newest
-        return last.phase if last is not None and last.engagement == self._engagement else Phase.IDLE
+        return (
+            last.phase if last is not None and last.engagement == self._engagement else Phase.IDLE
+        )
 
     def _await(self, reached: Callable[[], bool], timeout: float, reason: str) -> None:
         """Wait for the loop; on a clock of the caller's it answers in the next period."""
@@ -340,7 +370,14 @@ class LiveSession:
                 values = checked()
             except SimbridgeError as error:
                 self._recorder.given(
-                    InputRecord(kind, sent, plain_numbers(given), fate="rejected", why=str(error), received=sent)
+                    InputRecord(
+                        kind,
+                        sent,
+                        plain_numbers(given),
+                        fate="rejected",
+                        why=str(error),
+                        received=sent,
+                    )
                 )
                 raise
             self._number, self._sent = self._number + 1, sent
@@ -360,10 +397,14 @@ class LiveSession:
         """
         driver = self._driver
         if not isinstance(driver, SteppedDriver):
-            raise InvalidParameter("clock", "the wall's", "the session's own to be advanced: live(..., realtime=False)")
+            raise InvalidParameter(
+                "clock", "the wall's", "the session's own to be advanced: live(..., realtime=False)"
+            )
         count = round(seconds / self.period)
         if not seconds > 0.0 or abs(count * self.period - seconds) > 1e-9:
-            raise InvalidParameter("time", f"{seconds} s", f"a multiple of the control period, {self.period:g} s")
+            raise InvalidParameter(
+                "time", f"{seconds} s", f"a multiple of the control period, {self.period:g} s"
+            )
         if driver.channel is None:
             self._now += count * self.period
             return
@@ -443,7 +484,10 @@ class LiveSession:
             periods, states, stopped, failed = [], [], None, False
             if channel is not None and ring is not None and subjects:
                 # States first: the period of each was written before it arrived.
-                states, periods = list(ring.new_states(self.period)), list(channel.periods(subjects))
+                states, periods = (
+                    list(ring.new_states(self.period)),
+                    list(channel.periods(subjects)),
+                )
                 try:
                     stopped = None if self._ended else self._driver.poll(states)
                 except SimbridgeError as error:
@@ -457,8 +501,12 @@ class LiveSession:
         with self._recording:
             self._recorder.take(periods, states)
             while self._driver.payload_changes:
-                self._recorder.event(self._clock(), "payload", **self._driver.payload_changes.pop(0))
+                self._recorder.event(
+                    self._clock(), "payload", **self._driver.payload_changes.pop(0)
+                )
             if failed:
                 self._recorder.phase = Phase.IDLE
             if stopped is not None:
-                self._recorder.event(self._clock(), "stopped", cause=stopped.cause, message=str(stopped))
+                self._recorder.event(
+                    self._clock(), "stopped", cause=stopped.cause, message=str(stopped)
+                )

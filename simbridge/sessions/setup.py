@@ -74,7 +74,9 @@ def live(
     live_options = LiveOptions(**{name: choices.pop(name) for name in list(choices) if name in own})
     for name in choices.keys() - {*LIVE, *MORE}:
         if name in {field.name for field in fields(Options)}:
-            raise InvalidParameter(name, choices[name], "left out: it concerns a scenario, which a live session is not")
+            raise InvalidParameter(
+                name, choices[name], "left out: it concerns a scenario, which a live session is not"
+            )
         raise UnknownName("option", name, {*own, *LIVE, *MORE}, where="of a live session")
     if start is not None and backend != SIMULATION:
         raise InvalidParameter("start", start, "left out: a controller's arm begins where it is")
@@ -87,7 +89,9 @@ def live(
     period = options.period or arm.period
     plant, cycle = options.plant_model, controller_cycle(arm.period, period)
     if live_options.lead and options.servo != "servoj":
-        raise InvalidParameter("lead", "on", "used with servoj: the ideal servo has no lag to compensate")
+        raise InvalidParameter(
+            "lead", "on", "used with servoj: the ideal servo has no lag to compensate"
+        )
     setup = LiveSetup(
         robot=arm,
         solver=chosen,
@@ -99,7 +103,9 @@ def live(
         max_tool_speed=options.max_tool_speed,
         preview=options.feedforward == "on",
         start=None if start is None else as_joints(start, arm.n),
-        run_options=replace(options, feedforward="on" if live_options.lead else "off", realtime=False),
+        run_options=replace(
+            options, feedforward="on" if live_options.lead else "off", realtime=False
+        ),
     )
     setup.pickled()
     driver = driver_for(backend, arm, options, setup, controller, ask, realtime)
@@ -109,7 +115,9 @@ def live(
         partial(session_settings, arm, setup, options, backend, controller, driver.capabilities),
         partial(finish_session, driver),
         None if out is None else Path(out),
-        begins_at=(arm.home if setup.start is None else setup.start) if controller is None else controller.state.q,
+        begins_at=(arm.home if setup.start is None else setup.start)
+        if controller is None
+        else controller.state.q,
         report=report,
     )
 
@@ -126,9 +134,13 @@ def session_settings(
     home = robot.home[None]
     rest = Trajectory(np.zeros(1), tool_path(robot, home), source="live inputs")
     still = np.zeros(1)
-    plan = Plan(robot.checksum, setup.period, rest, "zero-order", still, home, home, np.zeros(1, dtype=bool))
+    plan = Plan(
+        robot.checksum, setup.period, rest, "zero-order", still, home, home, np.zeros(1, dtype=bool)
+    )
     nothing = Peaks(np.zeros(robot.n), np.zeros(robot.n), np.zeros(robot.n), 0.0, None)
-    solver = setup.solver if isinstance(setup.solver, Solver) else fallback_solver(robot, robot.task)
+    solver = (
+        setup.solver if isinstance(setup.solver, Solver) else fallback_solver(robot, robot.task)
+    )
     scenario = Scenario(rest, "A live session.", hold="zero-order", on_limits="limit", name="live")
     prepared = Prepared(robot, scenario, solver, plan, nothing, options, backend, controller)
     settings = resolved_settings(prepared, capabilities)
@@ -137,11 +149,18 @@ def session_settings(
     live = {name: value for name, value in asdict(setup.options).items() if value is not None}
     delay = filter_delay(setup.options.filter, setup.options.filter_cutoff)
     return settings | {
-        "live": live | {"max_jump": list(setup.options.max_jump), "filter_delay_s": delay, "preview": setup.preview}
+        "live": live
+        | {
+            "max_jump": list(setup.options.max_jump),
+            "filter_delay_s": delay,
+            "preview": setup.preview,
+        }
     }
 
 
-def finish_session(driver: LiveDriver, directory: RunDirectory, error: BaseException | None, report: bool) -> None:
+def finish_session(
+    driver: LiveDriver, directory: RunDirectory, error: BaseException | None, report: bool
+) -> None:
     """Write summary.json and report.html of a session that has ended.
 
     Args:
@@ -155,7 +174,11 @@ def finish_session(driver: LiveDriver, directory: RunDirectory, error: BaseExcep
     """
     outcome, arm, ending = "completed", cast(Backend, driver), driver.ending
     if error is not None:
-        outcome = f"{type(error).__name__}: {error}" if isinstance(error, SimbridgeError) else cause_of(error, ending)
+        outcome = (
+            f"{type(error).__name__}: {error}"
+            if isinstance(error, SimbridgeError)
+            else cause_of(error, ending)
+        )
     if report:
         finalize(directory, outcome, None, arm, error)
     else:

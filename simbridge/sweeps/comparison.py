@@ -110,14 +110,18 @@ def compare_sweeps(first: Path, second: Path) -> SweepComparison:
 
 def comparison_page(comparison: SweepComparison) -> str:
     """The whole page as HTML."""
-    first, second = (np.array([getattr(p, name) for p in comparison.pairs]) for name in ("first", "second"))
+    first, second = (
+        np.array([getattr(p, name) for p in comparison.pairs]) for name in ("first", "second")
+    )
     scale = comparison.quantity.scale
     with drawing_style():
         drawing = Drawing(540, 420)
         axes = drawing.axes(62, 48, 16, 12)
         ends = scale * np.array([min(first.min(), second.min()), max(first.max(), second.max())])
         axes.plot(ends, ends, color=REFERENCE, linewidth=1.0)
-        axes.plot(scale * first, scale * second, linestyle="", marker="o", markersize=5.0, color=RUNS[0])
+        axes.plot(
+            scale * first, scale * second, linestyle="", marker="o", markersize=5.0, color=RUNS[0]
+        )
         axes.set(xlabel=comparison.names[0], ylabel=comparison.names[1])
         axes.yaxis.set_label_coords(-0.1, 0.5)
         for axis in (axes.xaxis, axes.yaxis):
@@ -145,5 +149,7 @@ def comparison_rows(comparison: SweepComparison) -> list[tuple[str, ...]]:
     for pair in comparison.pairs:
         values = {**pair.point.values, "scenario": pair.point.scenario}
         cells = (values.get(name) or "–" for name in comparison.varied)
-        found.append((*cells, millimetres(pair.first), millimetres(pair.second), f"{pair.ratio:.3g}"))
+        found.append(
+            (*cells, millimetres(pair.first), millimetres(pair.second), f"{pair.ratio:.3g}")
+        )
     return found

@@ -6,7 +6,14 @@ import os
 import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    CancelledError,
+    Executor,
+    Future,
+    wait,
+)
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -86,14 +93,22 @@ class Cores:
         self.workers = jobs or len(os.sched_getaffinity(0))
         self._executor: Any = None
         # A worker that is ended in the middle of a run leaves its log.
-        self._scratch = tempfile.TemporaryDirectory(prefix="simbridge-sweep-", ignore_cleanup_errors=True)
+        self._scratch = tempfile.TemporaryDirectory(
+            prefix="simbridge-sweep-", ignore_cleanup_errors=True
+        )
 
     def open(self) -> Executor:
         """An executor of `concurrent.futures`, anew where the last one broke."""
         self._end()
-        environment = {**dict.fromkeys(_THREADS, "1"), **lifeline_environment(), "TMPDIR": self._scratch.name}
+        environment = {
+            **dict.fromkeys(_THREADS, "1"),
+            **lifeline_environment(),
+            "TMPDIR": self._scratch.name,
+        }
         # A worker waits for work without end (no timeout), but not longer than this process lives.
-        self._executor = ProcessPoolExecutor(self.workers, timeout=None, env=environment, initializer=end_with_parent)
+        self._executor = ProcessPoolExecutor(
+            self.workers, timeout=None, env=environment, initializer=end_with_parent
+        )
         executor: Executor = self._executor
         return executor
 
@@ -133,7 +148,9 @@ class Cluster:
         self._address = address
         try:
             # Its own limit does not hold for a server that takes the connection and says nothing.
-            self._client: Any = self._within(PATIENCE, lambda: distributed.Client(address, timeout=PATIENCE))
+            self._client: Any = self._within(
+                PATIENCE, lambda: distributed.Client(address, timeout=PATIENCE)
+            )
         except ClusterUnreachable:
             raise
         except (OSError, ValueError) as error:
@@ -185,7 +202,9 @@ class Cluster:
             raise self.lost()
 
     def lost(self) -> SimbridgeError:
-        return ClusterUnreachable(self._address, "the connection was lost in the middle of the sweep")
+        return ClusterUnreachable(
+            self._address, "the connection was lost in the middle of the sweep"
+        )
 
     def close(self, running: Iterable[Future[Result]] = ()) -> None:
         for future in running:
@@ -214,7 +233,9 @@ def results(
     try:
         while True:
             suspects = []
-            while len(running) < behind * engine.workers and (task := next(waiting, None)) is not None:
+            while (
+                len(running) < behind * engine.workers and (task := next(waiting, None)) is not None
+            ):
                 if task.refused:
                     yield task.identity, Result(REFUSED, task.refused), 0
                     continue
@@ -239,7 +260,11 @@ def results(
                 running.clear()
                 executor = engine.open()
             for task in suspects:
-                if (result := _result_of(executor.submit(work, task.packed, versions, task.out), engine)) is None:
+                if (
+                    result := _result_of(
+                        executor.submit(work, task.packed, versions, task.out), engine
+                    )
+                ) is None:
                     executor = engine.open()
                     result = Result(FAILED, "Its worker was killed, or died, twice.")
                 yield task.identity, result, TWICE
@@ -255,5 +280,7 @@ def _result_of(future: Future[Result], engine: Engine) -> Result | None:
         return None
     except CancelledError:
         raise engine.lost() from None
-    except Exception as error:  # a worker of a cluster was lost with this point, or the result could not be sent
+    except (
+        Exception
+    ) as error:  # a worker of a cluster was lost with this point, or the result could not be sent
         return Result(FAILED, f"{type(error).__name__}: {error}")

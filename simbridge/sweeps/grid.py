@@ -78,7 +78,9 @@ class Range:
     def drawn(self, share: float, of: Parameter) -> str:
         """The value at a share of the range, 0 to 1, as text."""
         if self.log:
-            value = math.exp(math.log(self.low) + share * (math.log(self.high) - math.log(self.low)))
+            value = math.exp(
+                math.log(self.low) + share * (math.log(self.high) - math.log(self.low))
+            )
         else:
             value = self.low + share * (self.high - self.low)
         return of.plain(str(round(value)) if of.kind == "whole number" else f"{value:.6g}")
@@ -114,7 +116,9 @@ class Grid:
 
     def __post_init__(self) -> None:
         grid = {
-            (one := parameter(name)).name: tuple(dict.fromkeys(one.plain(text) if text else "" for text in texts))
+            (one := parameter(name)).name: tuple(
+                dict.fromkeys(one.plain(text) if text else "" for text in texts)
+            )
             for name, texts in self.grid.items()
         }
         points = tuple(
@@ -122,7 +126,9 @@ class Grid:
             for point in self.points
         )
         object.__setattr__(self, "grid", grid)
-        object.__setattr__(self, "random", {parameter(name).name: range_ for name, range_ in self.random.items()})
+        object.__setattr__(
+            self, "random", {parameter(name).name: range_ for name, range_ in self.random.items()}
+        )
         object.__setattr__(self, "points", points)
         self._check()
 
@@ -130,19 +136,25 @@ class Grid:
         if not self.scenarios:
             raise InvalidParameter("number of scenarios", 0, "one or more")
         if self.points and (self.grid or self.random):
-            raise InvalidParameter("sweep", "points and a grid", "one of them: --points, or --grid and --random")
+            raise InvalidParameter(
+                "sweep", "points and a grid", "one of them: --points, or --grid and --random"
+            )
         if bool(self.random) != (self.samples > 0):
             needed = "positive with --random, and left out without it"
             raise InvalidParameter("number of samples", self.samples, needed)
         if twice := set(self.grid) & set(self.random):
             raise InvalidParameter("parameter", min(twice), "either listed or random, not both")
         for name in self.random:
-            if parameter(name).kind not in ("number", "whole number") and not name.startswith(SOLVER):
+            if parameter(name).kind not in ("number", "whole number") and not name.startswith(
+                SOLVER
+            ):
                 raise InvalidParameter("random parameter", name, "a number")
         if self.seeds < 1:
             raise InvalidParameter("number of seeds", self.seeds, "1 or more")
         if self.seeds > 1 and SEED in self.parameters:
-            raise InvalidParameter("number of seeds", self.seeds, f"left out where {SEED} is a parameter")
+            raise InvalidParameter(
+                "number of seeds", self.seeds, f"left out where {SEED} is a parameter"
+            )
         if self.count > LARGEST:
             raise InvalidParameter("number of points", self.count, f"at most {LARGEST}")
         # Each value by itself: a combination that makes no sense is a refused point.
@@ -151,7 +163,9 @@ class Grid:
                 for solver in self.grid.get("solver", ("",)) if name.startswith(SOLVER) else ("",):
                     choices({"solver": solver, name: text})
         if self.seeds > 1 and not any(is_random(point.values) for point in self):
-            needed = "1 where no target is random: give sample-noise, sample-jitter or sample-dropout"
+            needed = (
+                "1 where no target is random: give sample-noise, sample-jitter or sample-dropout"
+            )
             raise InvalidParameter("number of seeds", self.seeds, needed)
 
     @property
@@ -167,14 +181,19 @@ class Grid:
         return len(self.scenarios) * inner * self.seeds
 
     def __iter__(self) -> Iterator[Point]:
-        for scenario, values, seed in itertools.product(self.scenarios, self._values(), range(self.seeds)):
+        for scenario, values, seed in itertools.product(
+            self.scenarios, self._values(), range(self.seeds)
+        ):
             given = {name: text for name, text in values.items() if text}
             yield Point(scenario, given | ({SEED: str(seed)} if self.seeds > 1 else {}))
 
     def _values(self) -> list[Mapping[str, str]]:
         if self.points:
             return list(self.points)
-        listed = [dict(zip(self.grid, texts, strict=True)) for texts in itertools.product(*self.grid.values())]
+        listed = [
+            dict(zip(self.grid, texts, strict=True))
+            for texts in itertools.product(*self.grid.values())
+        ]
         # Drawn one after the other: more samples begin with the same ones.
         shares = np.random.default_rng(0).random((self.samples, len(self.random)))
         drawn = [
@@ -213,13 +232,17 @@ class _File(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 def read_grid(path: str | Path) -> Grid:
     """The grid of a TOML file, as each sweep writes it. Errors: see `Grid`, and InputFileError."""
     data = TomlFile(Path(path)).decode(_File)
-    listed = {name: value if isinstance(value, list) else [value] for name, value in data.grid.items()}
+    listed = {
+        name: value if isinstance(value, list) else [value] for name, value in data.grid.items()
+    }
     return Grid(
         **msgspec.structs.asdict(data)
         | {
             "grid": {name: tuple(map(text_of, values)) for name, values in listed.items()},
             "random": {name: Range.of(name, text) for name, text in data.random.items()},
-            "points": tuple({name: text_of(value) for name, value in point.items()} for point in data.points),
+            "points": tuple(
+                {name: text_of(value) for name, value in point.items()} for point in data.points
+            ),
         }
     )
 
@@ -239,21 +262,27 @@ def read_points(path: str | Path) -> tuple[Mapping[str, str], ...]:
     Raises:
         InputFileError: It cannot be read, or a line has another number of cells.
     """
-    reader = csv.reader(io.StringIO(read_text(Path(path), MAX_SAMPLES_TEXT), newline=""), strict=True)
+    reader = csv.reader(
+        io.StringIO(read_text(Path(path), MAX_SAMPLES_TEXT), newline=""), strict=True
+    )
     rows: list[tuple[int, list[str]]] = []
     try:
         for cells in reader:
             if any(cell.strip() for cell in cells):
                 rows.append((reader.line_num, [cell.strip() for cell in cells]))
     except csv.Error as error:
-        raise InputFileError(path, f"this is not a row of cells: {error}", line=reader.line_num) from None
+        raise InputFileError(
+            path, f"this is not a row of cells: {error}", line=reader.line_num
+        ) from None
     if len(rows) < 2:
         raise InputFileError(path, "it has no header with a line below it")
 
     (_, header), *points = rows
     for line, cells in points:
         if len(cells) != len(header):
-            raise InputFileError(path, f"it has {len(cells)} cells, and the header {len(header)}", line=line)
+            raise InputFileError(
+                path, f"it has {len(cells)} cells, and the header {len(header)}", line=line
+            )
     return tuple(dict(zip(header, cells, strict=True)) for _, cells in points)
 
 
@@ -268,6 +297,8 @@ def listed_values(given: Sequence[str], flag: str) -> dict[str, str]:
         name, equals, text = word.partition("=")
         name = name.strip().replace("_", "-")
         if not equals or not name or not text.strip() or name in found:
-            raise InvalidParameter(f"value of --{flag}", quoted(word), "NAME=VALUES, each name once")
+            raise InvalidParameter(
+                f"value of --{flag}", quoted(word), "NAME=VALUES, each name once"
+            )
         found[name] = text
     return found

@@ -116,10 +116,17 @@ def job_of(point: Point, *, plan_only: bool = False) -> Job:
     if chosen.options.kinematics_source is not None:
         robot = with_kinematics(robot, chosen.options.kinematics_source)
     carried = _carried(chosen.options)
-    context, hashed, scenario = _context(point.scenario, pickle.dumps(robot), pickle.dumps(carried), carried.reading)
+    context, hashed, scenario = _context(
+        point.scenario, pickle.dumps(robot), pickle.dumps(carried), carried.reading
+    )
     solver, what = _solver(chosen, scenario)
     # The plant as it is, whether file or flags describe it.
-    described = {"servo_gain": None, "servo_lookahead": None, "plant": None, "plant_model": carried.plant_model}
+    described = {
+        "servo_gain": None,
+        "servo_lookahead": None,
+        "plant": None,
+        "plant_model": carried.plant_model,
+    }
     identity = digest(made_by(), hashed, what, vars(carried) | described, plan_only)
     return Job(identity, context, solver, chosen.settings, carried, plan_only)
 
@@ -136,7 +143,9 @@ def _carried(options: Options) -> Options:
 
 
 @functools.lru_cache(maxsize=64)
-def _context(name: str, robot: bytes, options: bytes, reading: ReadOptions) -> tuple[bytes, str, Scenario]:
+def _context(
+    name: str, robot: bytes, options: bytes, reading: ReadOptions
+) -> tuple[bytes, str, Scenario]:
     """An arm and the scenario that is loaded for it, pickled; their hash; and the scenario."""
     bare, chosen = pickle.loads(robot), pickle.loads(options)
     arm = chosen.equipped(bare)
@@ -157,8 +166,14 @@ def _solver(chosen: Choices, scenario: Scenario) -> tuple[str | Callable[..., An
         settings = SOLVERS[chosen.solver]()
     custom = is_function(chosen.solver)
     if chosen.settings and (custom or callable(settings)):
-        words = f"{chosen.solver} is a function" if custom else f"the solver of {scenario.name} is a function"
-        raise InvalidParameter("solver's settings", ", ".join(chosen.settings), f"left out: {words}")
+        words = (
+            f"{chosen.solver} is a function"
+            if custom
+            else f"the solver of {scenario.name} is a function"
+        )
+        raise InvalidParameter(
+            "solver's settings", ", ".join(chosen.settings), f"left out: {words}"
+        )
     if custom:
         function, code = _function(chosen.solver)
         return function, (chosen.solver, code)
@@ -203,7 +218,11 @@ def _plain(value: Any) -> Any:
     if isinstance(value, (float, np.floating)):
         return float(value).hex()
     if isinstance(value, np.ndarray):
-        return [str(value.dtype), list(value.shape), hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()]
+        return [
+            str(value.dtype),
+            list(value.shape),
+            hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest(),
+        ]
     if isinstance(value, pin.SE3):
         return _plain(value.homogeneous)
     if isinstance(value, pin.Inertia):
@@ -214,15 +233,23 @@ def _plain(value: Any) -> Any:
         return [_plain(part) for part in value]
     if isinstance(value, msgspec.Struct):
         parts = msgspec.structs.asdict(value)
-        return [type(value).__name__, _plain({name: part for name, part in parts.items() if name not in _PLACES})]
+        return [
+            type(value).__name__,
+            _plain({name: part for name, part in parts.items() if name not in _PLACES}),
+        ]
     if is_dataclass(value) and not isinstance(value, type):
-        parts = {own.name: getattr(value, own.name) for own in fields(value) if own.name not in _PLACES}
+        parts = {
+            own.name: getattr(value, own.name) for own in fields(value) if own.name not in _PLACES
+        }
         return [type(value).__name__, _plain(parts)]
     if isinstance(value, np.generic):
         return _plain(value.item())
     if callable(value):
         # Of an object that is called like a function its state counts, too.
-        name = getattr(value, "__qualname__", "") or hashlib.sha256(cloudpickle.dumps(value)).hexdigest()
+        name = (
+            getattr(value, "__qualname__", "")
+            or hashlib.sha256(cloudpickle.dumps(value)).hexdigest()
+        )
         return [name, *(source for _, source in sorted(_sources_of(value).items()))]
     raise TypeError(f"{type(value).__name__} has no identity")
 
@@ -241,7 +268,9 @@ def modules_of(function: Callable[..., Any]) -> list[ModuleType]:
     try:
         own = Path(inspect.getsourcefile(inner) or "").resolve()
     except TypeError:
-        own = Path(getattr(sys.modules.get(type(inner).__module__), "__file__", None) or "").resolve()
+        own = Path(
+            getattr(sys.modules.get(type(inner).__module__), "__file__", None) or ""
+        ).resolve()
     if not own.is_file() or _is_installed(own):
         return []
     found = []
@@ -260,7 +289,11 @@ def _innermost(function: Any) -> Any:
 
 def _is_installed(path: Path) -> bool:
     package = Path(simbridge.__file__).parent
-    return "site-packages" in path.parts or package in path.parents or Path(os.__file__).parent in path.parents
+    return (
+        "site-packages" in path.parts
+        or package in path.parents
+        or Path(os.__file__).parent in path.parents
+    )
 
 
 @functools.cache
@@ -270,7 +303,9 @@ def made_by() -> str:
     code = hashlib.sha256()
     for path in sorted(package.rglob("*.py")):
         code.update(path.relative_to(package).as_posix().encode() + path.read_bytes())
-    libraries = " ".join(f"{name} {version}" for name, version in (versions() | installed(["coal"])).items())
+    libraries = " ".join(
+        f"{name} {version}" for name, version in (versions() | installed(["coal"])).items()
+    )
     return f"{libraries} ({code.hexdigest()[:8]}) {platform.machine()}"
 
 
@@ -292,7 +327,9 @@ def work(packed: bytes, versions: str, out: Path | None = None) -> Result:
 
 def _result(packed: bytes, versions: str, out: Path | None) -> Result:
     if made_by() != versions:
-        return Result(FAILED, f"The worker has other versions ({made_by()}) than the sweep ({versions}).")
+        return Result(
+            FAILED, f"The worker has other versions ({made_by()}) than the sweep ({versions})."
+        )
     try:
         job: Job = pickle.loads(packed)
         robot, scenario = _unpacked(job.context)
@@ -301,7 +338,12 @@ def _result(packed: bytes, versions: str, out: Path | None) -> Result:
     function, name = (job.solver, "") if callable(job.solver) else (None, job.solver)
     try:
         prepared = prepare(
-            scenario, robot=robot, solver=function, solver_name=name, solver_changes=job.settings, options=job.options
+            scenario,
+            robot=robot,
+            solver=function,
+            solver_name=name,
+            solver_changes=job.settings,
+            options=job.options,
         )
     except SimbridgeError as error:
         return Result(REFUSED, str(error))
@@ -342,7 +384,9 @@ def planned_figures(prepared: Prepared) -> dict[str, float]:
     setpoint = solution if plan.setpoints is plan.solution else tool_path(robot, plan.setpoints)
     reference = plan.trajectory.reference(plan.trajectory_times)
     budget = error_budget(reference, plan.targets, solution, setpoint, setpoint)
-    parts: dict[str, Any] = {part.key: getattr(budget, part.attribute).statistics() for part in ERROR_PARTS[:3]}
+    parts: dict[str, Any] = {
+        part.key: getattr(budget, part.attribute).statistics() for part in ERROR_PARTS[:3]
+    }
     return figures_of(check_facts(prepared)) | figures_of(parts)
 
 

@@ -77,7 +77,9 @@ class Parameter:
         if self.kind in ("text", "choice"):
             return text if self.reader is None else self.reader(text)
         numbers = self._numbers(self.plain(text))
-        scaled = tuple(n * unit for n, unit in zip(numbers, self.units or [1] * len(numbers), strict=True))
+        scaled = tuple(
+            n * unit for n, unit in zip(numbers, self.units or [1] * len(numbers), strict=True)
+        )
         return scaled if self.kind == "numbers" else scaled[0]
 
     def _numbers(self, text: str) -> list[float]:
@@ -85,7 +87,9 @@ class Parameter:
         if not numbers or (self.kind != "numbers" and len(numbers) > 1):
             raise self._wrong(text)
         if self.units and len(numbers) != len(self.units):
-            raise InvalidParameter(self.name, text, f"{len(self.units)} numbers, separated by blanks")
+            raise InvalidParameter(
+                self.name, text, f"{len(self.units)} numbers, separated by blanks"
+            )
         return numbers
 
     def _number(self, word: str) -> float:
@@ -116,14 +120,17 @@ def parameters() -> dict[str, Parameter]:
         about = own.metadata
         if "prefix" in about:
             found += [
-                _parameter(about["prefix"] + part.name, sampling[part.name], part.metadata) for part in fields(Sampling)
+                _parameter(about["prefix"] + part.name, sampling[part.name], part.metadata)
+                for part in fields(Sampling)
             ]
         else:
             made = _parameter(about.get("flag") or own.name, hints[own.name], about)
             found.append(replace(made, planned="check" in about["commands"]))
     for kind in SOLVERS.values():
         hints = get_type_hints(kind)
-        found += [_parameter(SOLVER + own.name, hints[own.name], own.metadata) for own in fields(kind)]
+        found += [
+            _parameter(SOLVER + own.name, hints[own.name], own.metadata) for own in fields(kind)
+        ]
     return {one.name: one for one in found if one.name not in NOT_SWEPT}
 
 
@@ -156,7 +163,9 @@ def parameter(name: str) -> Parameter:
         raise InvalidParameter("sweep's parameter", name, f"another one: {reason}")
     known = parameters()
     if name not in known:
-        near = difflib.get_close_matches(name, known) or [other for other in known if other.endswith(f".{name}")]
+        near = difflib.get_close_matches(name, known) or [
+            other for other in known if other.endswith(f".{name}")
+        ]
         hint = "Parameters are the flags of `simbridge run`; a solver's settings are called solver.NAME."
         raise UnknownName("parameter", name, near, hint)
     return known[name]
@@ -191,14 +200,20 @@ def choices(values: Mapping[str, str]) -> Choices:
     """
     given = {name: parameter(name).read(text) for name, text in values.items() if text}
     settings = {
-        name.removeprefix(SOLVER).replace("-", "_"): given.pop(name) for name in [*given] if name.startswith(SOLVER)
+        name.removeprefix(SOLVER).replace("-", "_"): given.pop(name)
+        for name in [*given]
+        if name.startswith(SOLVER)
     }
     solver = given.pop("solver", "")
     if solver:
         check_solver(solver)
     if solver in SOLVERS:
         resolved(SOLVERS[solver], None, settings)
-    robot, home, lengths = given.pop("robot", None), given.pop("home", ()), given.pop("link-lengths", ())
+    robot, home, lengths = (
+        given.pop("robot", None),
+        given.pop("home", ()),
+        given.pop("link-lengths", ()),
+    )
     sampling, options = {}, {}
     for own in fields(Options):
         flag = (own.metadata.get("flag") or own.name).replace("_", "-")
@@ -217,5 +232,9 @@ def choices(values: Mapping[str, str]) -> Choices:
 
 def is_random(values: Mapping[str, str]) -> bool:
     """Whether the seed of a point's samples matters."""
-    sampling = choices({name: text for name, text in values.items() if name.startswith("sample-")}).options.sampling
-    return sampling is not None and (sampling.jitter > 0.0 or sampling.dropout > 0.0 or any(sampling.noise))
+    sampling = choices(
+        {name: text for name, text in values.items() if name.startswith("sample-")}
+    ).options.sampling
+    return sampling is not None and (
+        sampling.jitter > 0.0 or sampling.dropout > 0.0 or any(sampling.noise)
+    )

@@ -89,7 +89,8 @@ def reasons(rows: Sequence[Row], outcome: str) -> list[str]:
             kinds[_NUMBER.sub("", row["reason"])].append(row["reason"])
     frequent = sorted(kinds.values(), key=len, reverse=True)[:_REASONS]
     return [
-        f"{counted(len(same), 'point')} {outcome}{', such as' * (len({*same}) > 1)}: {same[0]}" for same in frequent
+        f"{counted(len(same), 'point')} {outcome}{', such as' * (len({*same}) > 1)}: {same[0]}"
+        for same in frequent
     ]
 
 
@@ -122,7 +123,9 @@ class Results:
         identity_place = columns.index("identity")
         outcome_place = columns.index("outcome")
         number_places = [
-            (place, name) for place, name in enumerate(columns) if name in NUMBERS_OF_A_ROW or is_figure(name)
+            (place, name)
+            for place, name in enumerate(columns)
+            if name in NUMBERS_OF_A_ROW or is_figure(name)
         ]
 
         for line, cells in rows:
@@ -142,14 +145,22 @@ class Results:
         missing = [name for name in FIXED if name not in columns]
         if missing:
             separated = len(columns) == 1 and any(mark in columns[0] for mark in (";", "\t"))
-            advice = ". Its cells are not separated by commas: save it as CSV with commas" if separated else ""
+            advice = (
+                ". Its cells are not separated by commas: save it as CSV with commas"
+                if separated
+                else ""
+            )
             reason = f"these are not the results of a sweep: columns are missing ({listed(missing)}){advice}"
             raise InputFileError(self.path, reason, line=line)
         if "" in columns:
-            raise InputFileError(self.path, f"column {columns.index('') + 1} has no name", line=line)
+            raise InputFileError(
+                self.path, f"column {columns.index('') + 1} has no name", line=line
+            )
         repeated = first_repeated(columns)
         if repeated is not None:
-            raise InputFileError(self.path, f"there are two columns {quoted(columns[repeated])}", line=line)
+            raise InputFileError(
+                self.path, f"there are two columns {quoted(columns[repeated])}", line=line
+            )
 
     @property
     def columns(self) -> Sequence[str]:
@@ -161,10 +172,20 @@ class Results:
         cells = next(decode_rows([self._lines[identity]]))
         return dict(zip(self._columns, cells, strict=True))
 
-    def rows(self, names: Iterable[str] | None = None, identities: Iterable[str] | None = None) -> list[Row]:
+    def rows(
+        self, names: Iterable[str] | None = None, identities: Iterable[str] | None = None
+    ) -> list[Row]:
         """Rows with only some columns, to save memory: of these points, or all."""
-        places = [(name, self._columns.index(name)) for name in names or self._columns if name in self._columns]
-        lines = self._lines.values() if identities is None else (self._lines[identity] for identity in identities)
+        places = [
+            (name, self._columns.index(name))
+            for name in names or self._columns
+            if name in self._columns
+        ]
+        lines = (
+            self._lines.values()
+            if identities is None
+            else (self._lines[identity] for identity in identities)
+        )
         return [{name: cells[place] for name, place in places} for cells in decode_rows(lines)]
 
     def begin(self, names: Sequence[str]) -> None:
@@ -185,7 +206,10 @@ class Results:
     def point(self, identity: str) -> Point:
         """The point of a row."""
         row = self.row(identity)
-        return Point(row["scenario"], {name: text for name, text in row.items() if text and name in parameters()})
+        return Point(
+            row["scenario"],
+            {name: text for name, text in row.items() if text and name in parameters()},
+        )
 
     def add(self, identity: str, point: Point, result: Result, attempts: int, made_by: str) -> Row:
         """Add a row; it is in the file when this returns."""
@@ -224,7 +248,10 @@ class Results:
     def write_parquet(self) -> None:
         """Write results.parquet with the same columns, numbers as such, where pyarrow is installed."""
         try:
-            reader, parquet = importlib.import_module("pyarrow.csv"), importlib.import_module("pyarrow.parquet")
+            reader, parquet = (
+                importlib.import_module("pyarrow.csv"),
+                importlib.import_module("pyarrow.parquet"),
+            )
         except ImportError:
             return
         # Without the apostrophes that protect texts from spreadsheets.
@@ -246,7 +273,10 @@ class Results:
             rows = {identity: self.row(identity) for identity in self._lines}
             known = [*self._columns, *new]
             given = [name for name in known if name in parameters()]
-            figures = sorted(filter(is_figure, known), key=lambda name: (not name.startswith("tracking_error"), name))
+            figures = sorted(
+                filter(is_figure, known),
+                key=lambda name: (not name.startswith("tracking_error"), name),
+            )
             self._columns = [*FIRST, *given, *OUTCOME, *figures, *LAST]
             for identity, row in rows.items():
                 self._set(identity, row)
@@ -299,7 +329,9 @@ QUANTITIES = (
 )
 """What the page draws over the parameters; the first that there is, is what points are ranked by."""
 RIVALS = {
-    "smoothness": Quantity("smoothness.tool.sparc", "Roughness: -SPARC of the tool (less is smoother)", -1.0),
+    "smoothness": Quantity(
+        "smoothness.tool.sparc", "Roughness: -SPARC of the tool (less is smoother)", -1.0
+    ),
     "effort": Quantity("joint_effort.torque.rms", "Largest RMS torque of a joint (N m)"),
 }
 """What a small error may cost, of which less is better."""
@@ -326,9 +358,14 @@ class Points:
     @staticmethod
     def of(rows: Sequence[Row]) -> Points:
         """The points of rows, some of which may have no figures."""
-        error = next((one for one in QUANTITIES if any(not math.isnan(one.of(row)) for row in rows)), ERROR)
+        error = next(
+            (one for one in QUANTITIES if any(not math.isnan(one.of(row)) for row in rows)), ERROR
+        )
         ranked = sorted((row for row in rows if not math.isnan(error.of(row))), key=error.of)
-        names = ("scenario", *(name for name in (ranked[0] if ranked else ()) if name in parameters()))
+        names = (
+            "scenario",
+            *(name for name in (ranked[0] if ranked else ()) if name in parameters()),
+        )
         varied = [name for name in names if len({row[name] for row in ranked}) > 1]
         numeric = [
             name
@@ -354,7 +391,9 @@ class Points:
         found: dict[tuple[str, ...], list[Row]] = defaultdict(list)
         for row in self.rows:
             found[tuple(row[name] for name in self.other)].append(row)
-        return dict(sorted(found.items(), key=lambda item: [(_float(text), text) for text in item[0]]))
+        return dict(
+            sorted(found.items(), key=lambda item: [(_float(text), text) for text in item[0]])
+        )
 
     def fronts(self) -> dict[str, list[Row]]:
         """The points that no other point beats both in the error and in smoothness, or effort."""

@@ -60,7 +60,9 @@ def encode_row(cells: Iterable[object]) -> bytes:
     """
     protected = (protect(str(cell)) for cell in cells)
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerow([" ".join(cell.splitlines()) for cell in protected])
+    csv.writer(text, lineterminator="\n").writerow(
+        [" ".join(cell.splitlines()) for cell in protected]
+    )
     return text.getvalue().replace("\0", "\\x00").encode(errors="backslashreplace")
 
 
@@ -93,7 +95,9 @@ def read_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
             except csv.Error as error:
                 if lines.is_cut and first_line == lines.number:
                     return
-                raise InputFileError(path, f"this is not a row of cells: {error}", line=first_line) from None
+                raise InputFileError(
+                    path, f"this is not a row of cells: {error}", line=first_line
+                ) from None
 
             if not any(cell.strip() for cell in cells):
                 continue
@@ -131,14 +135,18 @@ class _TextLines:
         self.number += 1
         self.is_cut = not line.endswith(b"\n")
         if len(line) > MAX_LINE:
-            raise InputFileError(self._path, f"a line is longer than {MAX_LINE} bytes", line=self.number)
+            raise InputFileError(
+                self._path, f"a line is longer than {MAX_LINE} bytes", line=self.number
+            )
 
         try:
             text = line.decode("utf-8-sig" if self.number == 1 else "utf-8")
         except UnicodeDecodeError as error:
             if self.is_cut and self.number > 1:
                 raise StopIteration from None
-            raise InputFileError(self._path, f"it is not text in UTF-8: {error}", line=self.number) from None
+            raise InputFileError(
+                self._path, f"it is not text in UTF-8: {error}", line=self.number
+            ) from None
         if "\0" in text:
             if self.is_cut and self.number > 1:
                 raise StopIteration

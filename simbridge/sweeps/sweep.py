@@ -29,7 +29,17 @@ from simbridge.running.signals import ended_by_signals, ended_words, number_of
 from simbridge.sweeps.engine import Cluster, Cores, Engine, Task, results
 from simbridge.sweeps.grid import Grid, Point, Range, text_of
 from simbridge.sweeps.job import CannotTravel, digest, forget_files, job_of, made_by
-from simbridge.sweeps.results import FAILED, GRID, MAIN_FIGURE, PLANNED_FIGURE, REFUSED, RESULTS, Results, Row, number
+from simbridge.sweeps.results import (
+    FAILED,
+    GRID,
+    MAIN_FIGURE,
+    PLANNED_FIGURE,
+    REFUSED,
+    RESULTS,
+    Results,
+    Row,
+    number,
+)
 from simbridge.sweeps.sweep_page import write_page
 
 Keep = Literal["none", "worst", "all"]
@@ -193,7 +203,9 @@ def make(
                 rows = found.rows(("identity", MAIN_FIGURE), dict.fromkeys(order))
                 completed = [row for row in rows if not math.isnan(number(row, MAIN_FIGURE))]
                 worst = sorted(completed, key=lambda row: -number(row, MAIN_FIGURE))[:WORST]
-                _keep(completed if keep == "all" else worst, found, directory, jobs, state, progress)
+                _keep(
+                    completed if keep == "all" else worst, found, directory, jobs, state, progress
+                )
         except KeyboardInterrupt as error:
             made = state.known + state.done
             words = f"The sweep was {ended_words(error)}: {made} of {state.total} points are in {directory}"
@@ -228,7 +240,9 @@ def _alone(directory: Path) -> Iterator[None]:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise OutputError(directory, "another sweep is writing into it; wait for it, or end it") from None
+            raise OutputError(
+                directory, "another sweep is writing into it; wait for it, or end it"
+            ) from None
         yield
     finally:
         os.close(descriptor)
@@ -241,7 +255,9 @@ def _resolved(point: Point, plan_only: bool) -> Task:
     except CannotTravel:
         raise
     except SimbridgeError as error:
-        return Task(digest(made_by(), point.scenario, point.values, plan_only), b"", refused=str(error))
+        return Task(
+            digest(made_by(), point.scenario, point.values, plan_only), b"", refused=str(error)
+        )
     return Task(job.identity, job.packed())
 
 

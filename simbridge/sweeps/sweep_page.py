@@ -73,17 +73,24 @@ def sweep_page(rows: Sequence[Row], sweep: str) -> str:
     points = Points.of([row for row in current if row["outcome"] not in (REFUSED, FAILED)])
     fronts = points.fronts()
     with drawing_style():
-        figures = [*_over_parameters(points), *(_pareto(points, name, front) for name, front in fronts.items())]
+        figures = [
+            *_over_parameters(points),
+            *(_pareto(points, name, front) for name, front in fronts.items()),
+        ]
     named: dict[str, list[str]] = defaultdict(list)
     for name, front in fronts.items():
         for row in front:
             named[row["identity"]].append(name)
     shown = [
-        row for place, row in enumerate(points.rows) if place < LISTED or row["directory"] or row["identity"] in named
+        row
+        for place, row in enumerate(points.rows)
+        if place < LISTED or row["directory"] or row["identity"] in named
     ]
     notices = [sentence for outcome in (REFUSED, FAILED) for sentence in reasons(current, outcome)]
     if others := len(rows) - len(current):
-        notices.append(f"{counted(others, 'row')} of results.csv made by other versions are left out.")
+        notices.append(
+            f"{counted(others, 'row')} of results.csv made by other versions are left out."
+        )
     scenarios = ", ".join(dict.fromkeys(row["scenario"] for row in current))
     return render(
         "sweep.html",
@@ -126,7 +133,9 @@ def _legend(points: Points) -> list[LegendEntry]:
 def _listed(row: Row, fronts: Sequence[str]) -> Mapping[str, Any]:
     values = {name: text for name, text in row.items() if text and name in parameters()}
     command = Point(row["scenario"], values).command(plan_only=row["outcome"] == PLANNED)
-    shown = {one.column: significant(one.of(row)) if row.get(one.column) else "–" for one in QUANTITIES}
+    shown = {
+        one.column: significant(one.of(row)) if row.get(one.column) else "–" for one in QUANTITIES
+    }
     report = f"{row['directory']}/report.html" if row["directory"] else ""
     return {**row, **shown, "command": command, "report": report, "fronts": ", ".join(fronts)}
 
@@ -169,7 +178,9 @@ def _axis(axes: Axes, name: str, values: Iterable[float], *, vertical: bool = Fa
     axis = axes.yaxis if vertical else axes.xaxis
     if known[0] > 0.0 and known[-1] / known[0] > _LOGARITHMIC:
         (axes.set_yscale if vertical else axes.set_xscale)("log")
-        axis.set_major_locator(FixedLocator(known) if len(known) <= _TICKS else LogLocator(subs=(1, 2, 5)))
+        axis.set_major_locator(
+            FixedLocator(known) if len(known) <= _TICKS else LogLocator(subs=(1, 2, 5))
+        )
         axis.set_minor_locator(NullLocator())
     else:
         axis.set_major_locator(few_ticks(_TICKS))
@@ -199,7 +210,9 @@ def _lines(points: Points, quantity: Quantity, place: int) -> Figure:
         for row in rows:
             values[number(row, name, 0.0)].append(quantity.of(row))
         xs = sorted(values)
-        low, middle, high = ([pick(values[x]) for x in xs] for pick in (min, statistics.median, max))
+        low, middle, high = (
+            [pick(values[x]) for x in xs] for pick in (min, statistics.median, max)
+        )
         drawn += low + high
         axes.fill_between(xs, low, high, color=colour, alpha=0.2, linewidth=0)
         axes.plot(xs, middle, color=colour, marker="o", markersize=4.0, linewidth=1.6)
@@ -223,15 +236,25 @@ def _maps(points: Points) -> list[Figure]:
     across, up = points.numeric
     xs, ys = (sorted({number(row, name) for row in points.rows}) for name in points.numeric)
     least, most = (points.error.of(points.rows[k]) for k in (0, -1))
-    norm = (LogNorm if least > 0.0 and most / least > _LOGARITHMIC else Normalize)(*_not_magnified((least, most)))
+    norm = (LogNorm if least > 0.0 and most / least > _LOGARITHMIC else Normalize)(
+        *_not_magnified((least, most))
+    )
     found = []
     for place, (family, rows) in enumerate(list(points.families().items())[:MAPS]):
         cells: dict[tuple[float, float], list[float]] = defaultdict(list)
         for row in rows:
             cells[number(row, across), number(row, up)].append(points.error.of(row))
-        values = np.array([[statistics.median(cells[x, y]) if (x, y) in cells else math.nan for x in xs] for y in ys])
+        values = np.array(
+            [
+                [statistics.median(cells[x, y]) if (x, y) in cells else math.nan for x in xs]
+                for y in ys
+            ]
+        )
         drawing = _map(points, xs, ys, values, norm)
-        words = ", ".join(f"{name} {value or 'by default'}" for name, value in zip(points.other, family, strict=True))
+        words = ", ".join(
+            f"{name} {value or 'by default'}"
+            for name, value in zip(points.other, family, strict=True)
+        )
         title = points.error.title + (f": {words}" if words else "")
         notes = ["White: refused, failed, or not asked for."] * bool(np.isnan(values).any())
         low, high = (significant(pick(values)) for pick in (np.nanmin, np.nanmax))
@@ -240,18 +263,27 @@ def _maps(points: Points) -> list[Figure]:
     return found
 
 
-def _map(points: Points, xs: list[float], ys: list[float], values: Array, norm: Normalize) -> Drawing:
+def _map(
+    points: Points, xs: list[float], ys: list[float], values: Array, norm: Normalize
+) -> Drawing:
     drawing = Drawing(540, 110 + 26 * min(len(ys), 20))
     axes = drawing.axes(70, 44, 16, 12)
     axes.grid(False)
-    axes.pcolormesh(np.ma.masked_invalid(values), cmap="cividis_r", norm=norm, edgecolors="white", linewidth=1.0)
+    axes.pcolormesh(
+        np.ma.masked_invalid(values), cmap="cividis_r", norm=norm, edgecolors="white", linewidth=1.0
+    )
     for (row, column), value in np.ndenumerate(values):
         if values.size <= 120 and not math.isnan(value):
             colour = "#1a1a1a" if norm(value) < 0.5 else "white"
-            axes.text(column + 0.5, row + 0.5, significant(value), ha="center", va="center", color=colour)
+            axes.text(
+                column + 0.5, row + 0.5, significant(value), ha="center", va="center", color=colour
+            )
     for axis, numbers in ((axes.xaxis, xs), (axes.yaxis, ys)):
         step = math.ceil(len(numbers) / 12)
-        axis.set_ticks([k + 0.5 for k in range(0, len(numbers), step)], [as_written(v) for v in numbers[::step]])
+        axis.set_ticks(
+            [k + 0.5 for k in range(0, len(numbers), step)],
+            [as_written(v) for v in numbers[::step]],
+        )
     axes.set(xlabel=points.numeric[0], ylabel=points.numeric[1])
     axes.yaxis.set_label_coords(-0.11, 0.5)
     return drawing
@@ -285,14 +317,18 @@ def _parallel(points: Points) -> Figure:
         axes.plot(places, line, color=colour, linewidth=0.8, alpha=0.7)
     for place, texts in enumerate(labels):
         axes.axvline(place, color=REFERENCE, linewidth=0.8)
-        for height, text in zip(np.linspace(0.0, 1.0, len(texts)) if len(texts) > 1 else [0.5], texts, strict=True):
+        for height, text in zip(
+            np.linspace(0.0, 1.0, len(texts)) if len(texts) > 1 else [0.5], texts, strict=True
+        ):
             axes.text(place + 0.015, height, text, va="center", fontsize=10, bbox=_ON_LINES)
     axes.set_xticks(places, [*names, points.error.title])
     axes.set_yticks([])
     axes.spines[["left", "bottom"]].set_visible(False)
     notes = ["Each line is a point; dark lines have a large error."]
     if step > 1:
-        notes.append(f"One point in {step} is drawn, evenly by its error, so that the page opens quickly.")
+        notes.append(
+            f"One point in {step} is drawn, evenly by its error, so that the page opens quickly."
+        )
     title = f"{points.error.title} over {len(names)} parameters"
     label = f"{title}: {significant(errors[0])} to {significant(errors[-1])}"
     return Figure(title, drawing.svg("parallel", label, paper=True), notes)
@@ -312,7 +348,14 @@ def _pareto(points: Points, name: str, front: Sequence[Row]) -> Figure:
     drawing = Drawing(540, 300)
     axes = drawing.axes(58, 44, 16, 12)
     errors = [ERROR.of(row) for row in rows]
-    axes.plot([rival.of(row) for row in rows], errors, linestyle="", marker="o", markersize=4.0, color=REFERENCE)
+    axes.plot(
+        [rival.of(row) for row in rows],
+        errors,
+        linestyle="",
+        marker="o",
+        markersize=4.0,
+        color=REFERENCE,
+    )
     best = [rival.of(row) for row in front], [ERROR.of(row) for row in front]
     axes.step(*best, where="pre", color=RUNS[0], linewidth=1.2, marker="o", markersize=5.0)
     _axis(axes, "", errors, vertical=True)

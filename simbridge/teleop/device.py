@@ -131,7 +131,9 @@ class Device:
 
 def read_lock(text: str) -> tuple[str, ...]:
     """Axes separated by commas; "translation" and "rotation" stand for three each."""
-    return tuple(axis for name in text.split(",") for axis in _GROUPS.get(name.strip(), (name.strip(),)))
+    return tuple(
+        axis for name in text.split(",") for axis in _GROUPS.get(name.strip(), (name.strip(),))
+    )
 
 
 @dataclass(frozen=True)
@@ -145,8 +147,12 @@ class TeleopOptions:
     dead_band: float = teleop_option(
         0.08, "Part of the travel of a stick or cap that counts as rest, 0 to 0.9.", "SHARE"
     )
-    translation_speed: float = teleop_option(0.1, "Speed of the TCP at full deflection, or of a held key.", "M/S")
-    rotation_speed: float = teleop_option(0.5, "Rotation at full deflection, or of a held key.", "RAD/S")
+    translation_speed: float = teleop_option(
+        0.1, "Speed of the TCP at full deflection, or of a held key.", "M/S"
+    )
+    rotation_speed: float = teleop_option(
+        0.5, "Rotation at full deflection, or of a held key.", "RAD/S"
+    )
     frame: TwistFrame = teleop_option(
         "base_link",
         "Axes in which the device moves the TCP: base_link (x forward, as in ROS), base (as on the pendant), or tool.",
@@ -161,7 +167,9 @@ class TeleopOptions:
     step: float = teleop_option(
         0.005, "Step of a key press, where the terminal reports no release.", "MM", units=(1e-3,)
     )
-    step_angle: float = teleop_option(math.radians(2.0), "The same, for rotations.", "DEG", units=(math.radians(1.0),))
+    step_angle: float = teleop_option(
+        math.radians(2.0), "The same, for rotations.", "DEG", units=(math.radians(1.0),)
+    )
     dead_man_button: int | None = teleop_option(
         None, "Number of the button to hold while the arm moves.", "N", "spacemouse 1, gamepad 6"
     )
@@ -175,7 +183,9 @@ class TeleopOptions:
         "none",
     )
     listen: str = teleop_option(
-        LOOPBACK, "network: address to listen on; other than loopback needs --token-file.", "ADDRESS"
+        LOOPBACK,
+        "network: address to listen on; other than loopback needs --token-file.",
+        "ADDRESS",
     )
     port: int = teleop_option(PORT, "network: UDP port.", "PORT")
     # Not shown where options are printed.
@@ -203,10 +213,20 @@ class TeleopOptions:
             ("translation speed", self.translation_speed, " m/s", 0.0, 5.0, "from 0 to 5 m/s"),
             ("rotation speed", self.rotation_speed, " rad/s", 0.0, 10.0, "from 0 to 10 rad/s"),
             ("step", self.step, " m", 0.0, 0.05, "from 0 to 0.05 m (50 mm)"),
-            ("step angle", self.step_angle, " rad", 0.0, math.radians(20.0) + 1e-9, "from 0 to 0.349 rad (20 degrees)"),
+            (
+                "step angle",
+                self.step_angle,
+                " rad",
+                0.0,
+                math.radians(20.0) + 1e-9,
+                "from 0 to 0.349 rad (20 degrees)",
+            ),
             *(
                 (name, number, "", 1, 64, "the number of a button, from 1 to 64")
-                for name, number in (("dead-man button", self.dead_man_button), ("engage button", self.engage_button))
+                for name, number in (
+                    ("dead-man button", self.dead_man_button),
+                    ("engage button", self.engage_button),
+                )
                 if number is not None
             ),
             ("port", self.port, "", 0, 65535, "from 0 to 65535"),
@@ -219,7 +239,9 @@ class TeleopOptions:
         try:
             address = ipaddress.ip_address(self.listen)
         except ValueError:
-            needed = f"an IP address of this computer, such as {LOOPBACK}, or 0.0.0.0 for all of them"
+            needed = (
+                f"an IP address of this computer, such as {LOOPBACK}, or 0.0.0.0 for all of them"
+            )
             raise InvalidParameter("address to listen on", self.listen, needed) from None
         if self.token and len(self.token.encode()) < _SHORTEST_TOKEN:
             # Not shown: it may be the beginning of one that is in use.

@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING
 import pinocchio as pin
 
 from simbridge.errors import ForeignSolverError, InvalidParameter, SimbridgeError
-from simbridge.teleop.device import MOVABLE, NO_STEP, Device, DeviceError, Reading, Request, TeleopOptions
+from simbridge.teleop.device import (
+    MOVABLE,
+    NO_STEP,
+    Device,
+    DeviceError,
+    Reading,
+    Request,
+    TeleopOptions,
+)
 
 if TYPE_CHECKING:  # loads the backends; a driver is given its session
     from simbridge.sessions.session import LiveSession, LiveStatus
@@ -153,7 +161,9 @@ class Driver:
                 elif command.kind == "twist":
                     self._session.twist(command.values, command.frame)
                 else:
-                    (self._session.jog if command.kind == "jog" else self._session.joints)(command.values)
+                    (self._session.jog if command.kind == "jog" else self._session.joints)(
+                        command.values
+                    )
             except InvalidParameter as error:
                 self._device.refused(command, error)
         if reading.steps != NO_STEP:

@@ -24,7 +24,19 @@ from simbridge.teleop.device import AT_REST, Device, DeviceError, Reading, Reque
 VENDOR = 0x256F
 # Logitech sold them before, next to ordinary mice: these are their products.
 _LOGITECH = 0x046D
-_LOGITECH_PRODUCTS = (0xC603, 0xC605, 0xC606, 0xC621, 0xC623, 0xC625, 0xC626, 0xC627, 0xC628, 0xC629, 0xC62B)
+_LOGITECH_PRODUCTS = (
+    0xC603,
+    0xC605,
+    0xC606,
+    0xC621,
+    0xC623,
+    0xC625,
+    0xC626,
+    0xC627,
+    0xC628,
+    0xC629,
+    0xC62B,
+)
 # HID usage of a multi-axis controller, which distinguishes a SpaceMouse from a CadMouse; 0 where it is unknown.
 _MULTI_AXIS = 8
 
@@ -51,7 +63,9 @@ _LEFT_X, _LEFT_Y, _RIGHT_X, _RIGHT_Y = 0, 1, 3, 4
 _ROTATE = 5
 _DEAD_MAN, _ENGAGE = 6, 8
 
-GAMEPAD_RULE = 'SUBSYSTEM=="input", KERNEL=="event*", ENV{ID_INPUT_JOYSTICK}=="1", MODE="0660", TAG+="uaccess"'
+GAMEPAD_RULE = (
+    'SUBSYSTEM=="input", KERNEL=="event*", ENV{ID_INPUT_JOYSTICK}=="1", MODE="0660", TAG+="uaccess"'
+)
 GAMEPAD_RULE_FILE = "/etc/udev/rules.d/70-simbridge-gamepad.rules"
 
 
@@ -82,7 +96,9 @@ class Cap:
 
 
 def _axes(data: bytes) -> tuple[float, float, float]:
-    right, back, down = (max(-1.0, min(1.0, count / FULL_SCALE)) for count in struct.unpack("<3h", data))
+    right, back, down = (
+        max(-1.0, min(1.0, count / FULL_SCALE)) for count in struct.unpack("<3h", data)
+    )
     return -back, -right, -down
 
 
@@ -127,7 +143,9 @@ class SpaceMouse(Device):
         hid = optional_package("hid", "hidapi", "A SpaceMouse", "teleop")
         found = [one for one in hid.enumerate() if _is_spacemouse(one)]
         if not found:
-            raise DeviceError(cls.name, "none is connected. Connect one, or its receiver, and start again.")
+            raise DeviceError(
+                cls.name, "none is connected. Connect one, or its receiver, and start again."
+            )
         device = hid.device()
         try:
             device.open_path(found[0]["path"])
@@ -153,7 +171,11 @@ class SpaceMouse(Device):
                 requests = ("toggle",)
             self._cap = after
         silent = self._clock() - self._heard > SILENCE and self._cap.axes != AT_REST
-        others = {n for n in range(1, 65) if n not in (self._dead_man, self._engage) and self._is_down(self._cap, n)}
+        others = {
+            n
+            for n in range(1, 65)
+            if n not in (self._dead_man, self._engage) and self._is_down(self._cap, n)
+        }
         return Reading(
             axes=self._cap.axes,
             held=self._is_down(self._cap, self._dead_man) and not silent,
@@ -209,7 +231,10 @@ class Gamepad(Device):
     name = "gamepad"
 
     def __init__(
-        self, pad: Callable[[], Pad], options: TeleopOptions, close: Callable[[], object] = lambda: None
+        self,
+        pad: Callable[[], Pad],
+        options: TeleopOptions,
+        close: Callable[[], object] = lambda: None,
     ) -> None:
         self._pad, self._close = pad, close
         self._dead_man, self._engage = options.buttons(_DEAD_MAN, _ENGAGE)

@@ -21,14 +21,24 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from simbridge.teleop.device import AT_REST, NO_STEP, Device, DeviceError, Reading, Request, TeleopOptions
+from simbridge.teleop.device import (
+    AT_REST,
+    NO_STEP,
+    Device,
+    DeviceError,
+    Reading,
+    Request,
+    TeleopOptions,
+)
 
 # For each axis the keys that move along it, or about it, forwards and backwards.
 _PAIRS = (
     *((0, "w", "s"), (1, "a", "d"), (2, "r", "f"), (3, "l", "j"), (4, "i", "k"), (5, "u", "o")),
     *((0, "up", "down"), (1, "left", "right"), (2, "page up", "page down")),
 )
-_MOTIONS = {key: (axis, sign) for axis, *keys in _PAIRS for key, sign in zip(keys, (1, -1), strict=True)}
+_MOTIONS = {
+    key: (axis, sign) for axis, *keys in _PAIRS for key, sign in zip(keys, (1, -1), strict=True)
+}
 _REQUESTS: dict[str, Request] = {"enter": "engage", "x": "disengage", "space": "halt", "q": "quit"}
 _BUTTONS = frozenset("123456789")
 
@@ -104,9 +114,13 @@ class Keyboard(Device):
             DeviceError: Standard input or output is no terminal.
         """
         if not (sys.stdin.isatty() and sys.stderr.isatty()):
-            raise DeviceError(cls.name, "it is read from a terminal, and standard input or error is none.")
+            raise DeviceError(
+                cls.name, "it is read from a terminal, and standard input or error is none."
+            )
         with Terminal(sys.stdin.fileno(), sys.stderr.fileno()) as terminal:
-            yield cls(terminal.receive, options, releases=terminal.releases, suspended=terminal.suspended)
+            yield cls(
+                terminal.receive, options, releases=terminal.releases, suspended=terminal.suspended
+            )
 
     def read(self) -> Reading:
         keys = self._keys()
@@ -157,7 +171,9 @@ class Keyboard(Device):
 
     def engaged(self) -> None:
         """What was typed meanwhile is dropped, except a stop."""
-        self._kept = tuple(_REQUESTS[key.name] for key in self._keys() if _is_request(key) and key.name != "enter")
+        self._kept = tuple(
+            _REQUESTS[key.name] for key in self._keys() if _is_request(key) and key.name != "enter"
+        )
 
     def suspended(self) -> contextlib.AbstractContextManager[None]:
         return self._suspended()
@@ -299,7 +315,9 @@ def _sequence(parameters: str, final: str) -> list[Key]:
     number = code.partition(":")[0]
     name = _NUMBERED.get(number + final) or (_FINAL.get(final) if number in ("", "1") else None)
     if name is None and final == "u" and number.isdecimal() and len(number) < 8:
-        name = _CODES.get(int(number)) or (chr(int(number)).lower() if 32 < int(number) < 127 else None)
+        name = _CODES.get(int(number)) or (
+            chr(int(number)).lower() if 32 < int(number) < 127 else None
+        )
     if name is None or happened is None:
         return []
     if modifiers.isdecimal() and (int(modifiers[:4]) - 1) & _CONTROL:

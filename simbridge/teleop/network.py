@@ -24,7 +24,15 @@ import pinocchio as pin
 
 from simbridge.errors import InvalidParameter, SimbridgeError
 from simbridge.sessions.inputs import TwistFrame
-from simbridge.teleop.device import MOVABLE, Command, Device, DeviceError, Reading, Request, TeleopOptions
+from simbridge.teleop.device import (
+    MOVABLE,
+    Command,
+    Device,
+    DeviceError,
+    Reading,
+    Request,
+    TeleopOptions,
+)
 
 if TYPE_CHECKING:  # loads the backends; a device is only given its session
     from simbridge.sessions.session import LiveSession
@@ -47,7 +55,9 @@ _Number = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 _Joints = Annotated[tuple[float, ...], msgspec.Meta(min_length=1, max_length=16)]
 
 
-class Message(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, tag_field="type", tag=str.lower):
+class Message(
+    msgspec.Struct, kw_only=True, forbid_unknown_fields=True, tag_field="type", tag=str.lower
+):
     """What every datagram has: who sends it, a number that increases from each datagram of a client to its next, over
     restarts too, and the token that `simbridge teleop network` was given."""
 
@@ -132,7 +142,9 @@ def parse(data: bytes) -> AnyMessage:
         message = _DECODER.decode(data)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise InvalidParameter("datagram", f"not usable ({str(error)[:200]})", needed) from None
-    if isinstance(message, (Pose, Twist, Jog, Joints)) and not all(map(math.isfinite, message.values)):
+    if isinstance(message, (Pose, Twist, Jog, Joints)) and not all(
+        map(math.isfinite, message.values)
+    ):
         raise InvalidParameter("datagram", "not usable (a value is not finite)", needed)
     return message
 
@@ -207,7 +219,9 @@ class Exchange:
         else:
             self._newest[client] = message.seq
             if len(self._newest) > _MOST_CLIENTS:
-                del self._newest[next(one for one in self._newest if one not in (client, self._driver))]
+                del self._newest[
+                    next(one for one in self._newest if one not in (client, self._driver))
+                ]
             self._take(message, client, reply, now)
 
     def _take(self, message: Message, client: Client, reply: _Reply, now: float) -> None:
@@ -220,12 +234,22 @@ class Exchange:
             pass  # its reply is all it asks for
         elif self._driver is not None and not drives:
             self._drop("driver", reply, self._refusal)
-        elif isinstance(message, Motion) and (not self.engagement or message.engagement != self.engagement):
-            self._drop("engagement", reply, "Dropped: it belongs to no present engagement; send engage first.")
+        elif isinstance(message, Motion) and (
+            not self.engagement or message.engagement != self.engagement
+        ):
+            self._drop(
+                "engagement",
+                reply,
+                "Dropped: it belongs to no present engagement; send engage first.",
+            )
         elif isinstance(message, (Pose, Twist, Jog, Joints)):
             self._commands.append(command_of(message))
         elif isinstance(message, Button):
-            changed = self._buttons | {message.button} if message.pressed else self._buttons - {message.button}
+            changed = (
+                self._buttons | {message.button}
+                if message.pressed
+                else self._buttons - {message.button}
+            )
             self._buttons = changed if len(changed) <= _MOST_BUTTONS else self._buttons
         elif isinstance(message, Disengage) and drives:
             self._end()
@@ -259,7 +283,9 @@ class Exchange:
 
     def take(self) -> Reading:
         """The requests and commands since the last call."""
-        reading = Reading(buttons=self._buttons, requests=tuple(self._requests), commands=tuple(self._commands))
+        reading = Reading(
+            buttons=self._buttons, requests=tuple(self._requests), commands=tuple(self._commands)
+        )
         self._requests.clear()
         self._commands.clear()
         return reading
@@ -273,7 +299,10 @@ class Exchange:
         """The session refused a command."""
         self.dropped["value"] += 1
         for reply in self._replies:
-            if (reply.client, reply.seq) == (command.source.client, command.source.seq) and not reply.error:
+            if (reply.client, reply.seq) == (
+                command.source.client,
+                command.source.seq,
+            ) and not reply.error:
                 reply.error = str(error)
 
     def replies(self, session: LiveSession, problem: str) -> list[tuple[bytes, Any]]:
@@ -286,8 +315,15 @@ class Exchange:
         state: dict[str, Any] = {}
         sent = []
         for reply in self._replies:
-            error = reply.error or (reply.engages and not self.engagement and (problem or "Not engaged."))
-            said = {"ok": not error, "client": reply.client, "seq": reply.seq, **({"error": error} if error else {})}
+            error = reply.error or (
+                reply.engages and not self.engagement and (problem or "Not engaged.")
+            )
+            said = {
+                "ok": not error,
+                "client": reply.client,
+                "seq": reply.seq,
+                **({"error": error} if error else {}),
+            }
             if reply.trusted:
                 state = state or {
                     "state": status.state,
@@ -310,12 +346,19 @@ class Network(Device):
     name = "network"
 
     def __init__(
-        self, listener: socket.socket, options: TeleopOptions, clock: Callable[[], float] = time.monotonic
+        self,
+        listener: socket.socket,
+        options: TeleopOptions,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._socket, self._clock = listener, clock
         self.exchange = Exchange(options.token)
         address = _written(listener.getsockname())
-        guarded = "with the token of --token-file" if options.token else "without a token, from this computer only"
+        guarded = (
+            "with the token of --token-file"
+            if options.token
+            else "without a token, from this computer only"
+        )
         self.guide = (
             f"Network: UDP datagrams of JSON at {address}, {guarded} (docs/teleop.md).",
             "  A client engages, and drives; any client can stop the arm.",
@@ -336,7 +379,9 @@ class Network(Device):
         except OSError as error:
             listener.close()
             place = f"UDP port {options.port} of {options.listen}"
-            raise DeviceError(cls.name, f"{place} cannot be used: {error.strerror}. Choose another one.") from error
+            raise DeviceError(
+                cls.name, f"{place} cannot be used: {error.strerror}. Choose another one."
+            ) from error
         listener.setblocking(False)
         return cls(listener, options)
 

@@ -25,7 +25,9 @@ def read_token(path: str) -> str:
     file = Path(path)
     token = read_text(file, MAX_TOKEN_FILE).strip()
     if not token:
-        raise InputFileError(file, "it is empty; write a token of your own into it, or omit --token-file")
+        raise InputFileError(
+            file, "it is empty; write a token of your own into it, or omit --token-file"
+        )
     if len(token.splitlines()) > 1:
         raise InputFileError(file, "it has several lines; a token is one line", line=2)
 

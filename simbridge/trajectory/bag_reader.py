@@ -47,7 +47,9 @@ class Connection(NamedTuple):
 class Bag:
     """An open bag: its topics (connections), and the messages (read) and their content (decode)."""
 
-    def __init__(self, path: Path, read: Callable[[], Iterator[_Item]], decode: Callable[[bytes, str], Any]) -> None:
+    def __init__(
+        self, path: Path, read: Callable[[], Iterator[_Item]], decode: Callable[[bytes, str], Any]
+    ) -> None:
         self.path, self._read, self._decode = path, read, decode
         counts: dict[tuple[str, str], int] = {}
         for topic, kind, _, message in read():
@@ -58,7 +60,9 @@ class Bag:
         """The content of a message as an object."""
         return self._decode(message, msgtype)
 
-    def messages(self, *, topic: str = "", kinds: Collection[str] = ()) -> Iterator[tuple[str, int, int, Any]]:
+    def messages(
+        self, *, topic: str = "", kinds: Collection[str] = ()
+    ) -> Iterator[tuple[str, int, int, Any]]:
         """Topic, number on it from 1, time of recording (ns) and content of each message of a topic or of some types,
         in the order of the file."""
         numbers: dict[str, int] = {}
@@ -84,7 +88,9 @@ def open_bag(path: Path) -> Iterator[Bag]:
     if not path.exists():
         raise InputFileError(path, "there is no such file")
     if path.is_dir() and not (path / "metadata.yaml").exists():
-        raise InputFileError(path, "this is a directory without the metadata.yaml of a ROS 2 bag; name a file in it")
+        raise InputFileError(
+            path, "this is a directory without the metadata.yaml of a ROS 2 bag; name a file in it"
+        )
     if suffix in _BEGINNINGS and not path.is_dir():
         with open_file(path) as file:
             first = file.read(16)
@@ -111,7 +117,9 @@ def open_bag(path: Path) -> Iterator[Bag]:
     except Exception as problem:
         # A broken bag can fail anywhere in the reader: struct, sqlite, decompression.
         reason = str(problem).strip() or type(problem).__name__
-        raise InputFileError(path, f"cannot be read as a ROS bag: {reason.rstrip('.')}") from problem
+        raise InputFileError(
+            path, f"cannot be read as a ROS bag: {reason.rstrip('.')}"
+        ) from problem
 
 
 def _mcap(path: Path) -> Iterator[_Item]:
@@ -136,7 +144,11 @@ def _kind(name: str, encoding: str) -> str:
 def _ros1(path: Path) -> Iterator[_Item]:
     topics: dict[bytes, tuple[str, str]] = {}
     expander = Expander(path)
-    content_of: dict[bytes, Callable[[bytes], bytes]] = {b"none": bytes, b"lz4": expander.lz4, b"bz2": expander.bz2}
+    content_of: dict[bytes, Callable[[bytes], bytes]] = {
+        b"none": bytes,
+        b"lz4": expander.lz4,
+        b"bz2": expander.bz2,
+    }
     with open_file(path) as file:
         if file.readline(64) != b"#ROSBAG V2.0\n":
             raise ValueError("only bags of version 2.0 are read")
@@ -180,16 +192,24 @@ def _ros1_fields(header: bytes) -> Iterator[tuple[bytes, bytes]]:
 def _sqlite(path: Path) -> Iterator[_Item]:
     open_file(path).close()
     expander = Expander(path)
-    with contextlib.closing(sqlite3.connect(f"{path.absolute().as_uri()}?immutable=1", uri=True)) as database:
+    with contextlib.closing(
+        sqlite3.connect(f"{path.absolute().as_uri()}?immutable=1", uri=True)
+    ) as database:
         for kind, sql in database.execute("SELECT type, sql FROM sqlite_master"):
             # Only what is stored: a view or a computed column has no end.
-            if kind not in ("table", "index") or re.search(r"\b(AS|VIRTUAL)\b", sql or "", re.IGNORECASE):
+            if kind not in ("table", "index") or re.search(
+                r"\b(AS|VIRTUAL)\b", sql or "", re.IGNORECASE
+            ):
                 raise ValueError(f"it has a {kind} that is computed")
         topics = {}
-        for number, name, kind, encoding in database.execute("SELECT id, name, type, serialization_format FROM topics"):
+        for number, name, kind, encoding in database.execute(
+            "SELECT id, name, type, serialization_format FROM topics"
+        ):
             topics[number] = (str(name), _kind(str(kind), encoding))
             yield *topics[number], 0, None
-        for number, when, data in database.execute("SELECT topic_id, timestamp, data FROM messages ORDER BY timestamp"):
+        for number, when, data in database.execute(
+            "SELECT topic_id, timestamp, data FROM messages ORDER BY timestamp"
+        ):
             yield *topics[number], int(when), expander.spend(bytes(data))
 
 
@@ -198,16 +218,27 @@ def _directory(path: Path) -> Iterator[Callable[[], Iterator[_Item]]]:
     """The messages of a directory of ROS 2 with its metadata.yaml."""
     metadata = path / "metadata.yaml"
     about = read_yaml(metadata)["rosbag2_bagfile_information"]
-    mode, codec = (str(about.get(f"compression_{name}") or "").lower() for name in ("mode", "format"))
+    mode, codec = (
+        str(about.get(f"compression_{name}") or "").lower() for name in ("mode", "format")
+    )
     if mode in ("file", "message") and codec != "zstd":
-        raise InputFileError(metadata, f"the compression {quoted(codec)} is not known, only zstd is")
+        raise InputFileError(
+            metadata, f"the compression {quoted(codec)} is not known, only zstd is"
+        )
     read_file = {"sqlite3": _sqlite, "mcap": _mcap}[about["storage_identifier"]]
     files = []
     for name in map(PurePath, map(str, about["relative_file_paths"])):
         # Up to version 3 a name begins with that of the directory.
         file = path / name.name
-        if name.is_absolute() or ".." in name.parts or not 0 < len(name.parts) <= 2 or file.is_symlink():
-            raise InputFileError(metadata, f"it names {quoted(name)}, which is not a file in its directory")
+        if (
+            name.is_absolute()
+            or ".." in name.parts
+            or not 0 < len(name.parts) <= 2
+            or file.is_symlink()
+        ):
+            raise InputFileError(
+                metadata, f"it names {quoted(name)}, which is not a file in its directory"
+            )
         if file in files:
             raise InputFileError(metadata, f"it names {quoted(name)} twice")
         files.append(file)
@@ -220,7 +251,12 @@ def _directory(path: Path) -> Iterator[Callable[[], Iterator[_Item]]]:
             for file in files:
                 expander = Expander(file)
                 for topic, kind, when, data in read_file(file):
-                    yield topic, kind, when, expander.zstd(data) if data is not None and mode == "message" else data
+                    yield (
+                        topic,
+                        kind,
+                        when,
+                        expander.zstd(data) if data is not None and mode == "message" else data,
+                    )
 
         yield read
 

@@ -23,7 +23,11 @@ if TYPE_CHECKING:
 
 POSE_ARRAY, PATH = "geometry_msgs/msg/PoseArray", "nav_msgs/msg/Path"
 # Messages with one pose; those without a stamp are at the times when they were recorded.
-_STAMPLESS = ("geometry_msgs/msg/Pose", "geometry_msgs/msg/PoseWithCovariance", "geometry_msgs/msg/Transform")
+_STAMPLESS = (
+    "geometry_msgs/msg/Pose",
+    "geometry_msgs/msg/PoseWithCovariance",
+    "geometry_msgs/msg/Transform",
+)
 _SINGLE = (
     *_STAMPLESS,
     "geometry_msgs/msg/PoseStamped",
@@ -38,7 +42,9 @@ _TFS = ("tf2_msgs/msg/TFMessage", "tf/msg/tfMessage")
 _MAX_POSES = 10_000_000
 
 
-def bag_recording(bag: Bag, topic: str | None, frames: Sequence[str], rate: float | None) -> tuple[Trajectory, str]:
+def bag_recording(
+    bag: Bag, topic: str | None, frames: Sequence[str], rate: float | None
+) -> tuple[Trajectory, str]:
     """The motion in a bag, and the frame of its poses; see `simbridge.trajectory.files.read_bag`."""
     if frames:
         found, name = _chained(bag, *frames), f"tf from {frames[0]} to {frames[1]}"
@@ -50,10 +56,14 @@ def bag_recording(bag: Bag, topic: str | None, frames: Sequence[str], rate: floa
     if rate is not None and not stampless and stamps.any():
         raise InputFileError(bag.path, f"the poses of {name} have stamps; omit --rate")
     if rate is None and stampless and len(stamps) > 1:
-        reason = f"the {len(stamps)} poses of the one message of {name} have no stamps: add --rate HZ"
+        reason = (
+            f"the {len(stamps)} poses of the one message of {name} have no stamps: add --rate HZ"
+        )
         raise InputFileError(bag.path, reason, field="stamp")
     if rate is not None:
-        found.stamps = array("q", (np.arange(len(stamps)) * 1e9 / rate).round().astype(np.int64).tolist())
+        found.stamps = array(
+            "q", (np.arange(len(stamps)) * 1e9 / rate).round().astype(np.int64).tolist()
+        )
         found.recorded = found.stamps
     motion = _trajectory(bag.path, name, found)
     clock = "" if rate is not None or any(found.stamps) else ", times of recording"
@@ -79,16 +89,16 @@ class _Poses:
         if not self.stamps:
             self.frame = frame
         elif frame != self.frame:
-            reason = (
-                f"{self.name}, message {number} is in the frame {quoted(frame)}, those before in {quoted(self.frame)}"
-            )
+            reason = f"{self.name}, message {number} is in the frame {quoted(frame)}, those before in {quoted(self.frame)}"
             raise InputFileError(self._path, reason + self._advice, field="frame_id")
         self.stamps.append(header.stamp.sec * 1_000_000_000 + header.stamp.nanosec)
         self.recorded.append(recorded)
         self.values.extend((translation.x, translation.y, translation.z))
         self.values.extend((rotation.x, rotation.y, rotation.z, rotation.w))
         if len(self.stamps) > _MAX_POSES:
-            raise InputFileError(self._path, f"{self.name} has more than {_MAX_POSES:,} poses; split the bag")
+            raise InputFileError(
+                self._path, f"{self.name} has more than {_MAX_POSES:,} poses; split the bag"
+            )
 
 
 def candidate_topics(bag: Bag) -> tuple[list[str], _Poses | None]:
@@ -119,7 +129,9 @@ def _only(bag: Bag) -> _Poses:
     """The poses of the only topic of poses."""
     candidates, found = candidate_topics(bag)
     if len(candidates) != 1:
-        found_text = f"it has {len(candidates)} topics of poses" if candidates else "it has no poses"
+        found_text = (
+            f"it has {len(candidates)} topics of poses" if candidates else "it has no poses"
+        )
         raise _topic_error(bag, found_text, candidates)
     return _collected(bag, candidates[0].partition(":")[0]) if found is None else found
 
@@ -143,8 +155,14 @@ MAX_TOPIC = 1000
 def _topic_error(bag: Bag, reason: str, candidates: list[str] | None = None) -> InputFileError:
     found = candidate_topics(bag)[0] if candidates is None else candidates
     if found:
-        chained = ". Frames of tf are chained by --frames PARENT CHILD" if any(">" in name for name in found) else ""
-        listed = f"{reason}; choose one with --topic: {quoted_list(found, longest=MAX_TOPIC)}{chained}"
+        chained = (
+            ". Frames of tf are chained by --frames PARENT CHILD"
+            if any(">" in name for name in found)
+            else ""
+        )
+        listed = (
+            f"{reason}; choose one with --topic: {quoted_list(found, longest=MAX_TOPIC)}{chained}"
+        )
         return InputFileError(bag.path, listed, field="topic")
     types = sorted({f"{c.topic} ({c.msgtype})" for c in bag.connections})
     held = f"it has {quoted_list(types, 8)}" if types else "it has no topics at all"
@@ -157,7 +175,11 @@ def _collected(bag: Bag, name: str, wanted: str = "") -> _Poses:
     of Path those of its last message."""
     kind = next(c.msgtype for c in bag.connections if c.topic == name)
     parent, _, child = wanted.rpartition(">")
-    found = _Poses(bag, name, f"; choose one with --topic {shell_quoted(f'{name}:parent>child')}" if wanted else "")
+    found = _Poses(
+        bag,
+        name,
+        f"; choose one with --topic {shell_quoted(f'{name}:parent>child')}" if wanted else "",
+    )
     several, messages = False, 0
     for _, number, when, message in bag.messages(topic=name):
         messages += 1
@@ -165,7 +187,9 @@ def _collected(bag: Bag, name: str, wanted: str = "") -> _Poses:
             found = _Poses(bag, name)
         for end, header, translation, rotation in _poses(message):
             several |= end == "1" and kind == POSE_ARRAY
-            if (end == _bare(child) or not wanted) and (not parent or _bare(header.frame_id) == _bare(parent)):
+            if (end == _bare(child) or not wanted) and (
+                not parent or _bare(header.frame_id) == _bare(parent)
+            ):
                 found.add(number, when, header, translation, rotation)
     if not found.stamps and wanted:
         what = "pose" if kind == POSE_ARRAY else "transform to the frame"
@@ -184,7 +208,12 @@ def _poses(message: Any) -> Iterator[tuple[str, Any, Any, Any]]:
     """Child frame of tf or index of a PoseArray (else ""), header, position and rotation of each pose of a message."""
     if hasattr(message, "transforms"):
         for each in message.transforms:
-            yield _bare(each.child_frame_id), each.header, each.transform.translation, each.transform.rotation
+            yield (
+                _bare(each.child_frame_id),
+                each.header,
+                each.transform.translation,
+                each.transform.rotation,
+            )
     elif hasattr(message, "poses"):
         for index, each in enumerate(message.poses):
             one, header = getattr(each, "pose", each), getattr(each, "header", message.header)
@@ -196,7 +225,11 @@ def _poses(message: Any) -> Iterator[tuple[str, Any, Any, Any]]:
         # With a covariance, the pose is one level deeper.
         one = getattr(message, "transform", getattr(message, "pose", message))
         one = getattr(one, "pose", one)
-        place, turn = ("translation", "rotation") if hasattr(one, "translation") else ("position", "orientation")
+        place, turn = (
+            ("translation", "rotation")
+            if hasattr(one, "translation")
+            else ("position", "orientation")
+        )
         yield "", getattr(message, "header", _UNSTAMPED), getattr(one, place), getattr(one, turn)
 
 
@@ -210,7 +243,9 @@ def _chained(bag: Bag, parent: str, child: str) -> _Poses:
     for topic, number, when, message in bag.messages(kinds=_TFS):
         for end, header, translation, rotation in _poses(message):
             key = (_bare(header.frame_id), end)
-            links.setdefault(key, _Poses(bag, topic)).add(number, when, header, translation, rotation)
+            links.setdefault(key, _Poses(bag, topic)).add(
+                number, when, header, translation, rotation
+            )
     if not links:
         raise _topic_error(bag, "it has no tf for --frames")
     edges = {}
@@ -229,11 +264,15 @@ def _chained(bag: Bag, parent: str, child: str) -> _Poses:
 
 
 def _trajectory(path: Path, name: str, found: _Poses) -> Trajectory:
-    stamps, recorded = (np.frombuffer(values, dtype=np.int64) for values in (found.stamps, found.recorded))
+    stamps, recorded = (
+        np.frombuffer(values, dtype=np.int64) for values in (found.stamps, found.recorded)
+    )
     poses = np.frombuffer(found.values).reshape(-1, 7)
     bad = np.flatnonzero(~np.isfinite(poses).all(axis=1))
     if len(bad):
-        raise InputFileError(path, f"{name}, message {bad[0] + 1} has a number that is not finite", field="pose")
+        raise InputFileError(
+            path, f"{name}, message {bad[0] + 1} has a number that is not finite", field="pose"
+        )
     times = stamps if stamps.any() else recorded
     order = np.argsort(times, kind="stable")
     late = int((times < np.maximum.accumulate(times)).sum())
@@ -243,11 +282,17 @@ def _trajectory(path: Path, name: str, found: _Poses) -> Trajectory:
     if len(differ):
         first, second = sorted((int(order[differ[0] - 1]) + 1, int(order[differ[0]]) + 1))
         at = float(times[differ[0]]) / 1e9
-        advice = "" if stamps.any() else "; they have no stamps: with --rate HZ they are evenly spaced"
+        advice = (
+            "" if stamps.any() else "; they have no stamps: with --rate HZ they are evenly spaced"
+        )
         reason = f"{name}, messages {first} and {second} have two poses for one instant, {at!r} s{advice}"
         raise InputFileError(path, reason, field="stamp")
     if late or len(again):
-        notes = [f"sorted by their stamps, as {counted(late, 'message')} came after later ones"] if late else []
+        notes = (
+            [f"sorted by their stamps, as {counted(late, 'message')} came after later ones"]
+            if late
+            else []
+        )
         notes += [f"{counted(len(again), 'repetition')} dropped"] if len(again) else []
         warnings.warn(f"{path}, {name}: {'; '.join(notes)}.", stacklevel=4)
         kept = np.ones(len(times), dtype=bool)

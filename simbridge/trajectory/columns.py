@@ -27,10 +27,22 @@ NO_ROTATION = (
     "Rotations are read as quaternions, rotation vectors or matrices only: convert roll, pitch and yaw first (with "
     "scipy: Rotation.from_euler('xyz', angles).as_quat()), and give positions alone a constant quaternion"
 )
-NEEDED = "'t x y z qx qy qz qw' or 't x y z rx ry rz' (s, m, unit quaternion or rotation vector in rad)"
+NEEDED = (
+    "'t x y z qx qy qz qw' or 't x y z rx ry rz' (s, m, unit quaternion or rotation vector in rad)"
+)
 
 # Units per one of ours (s, m, rad).
-UNITS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9, "m": 1.0, "cm": 1e2, "mm": 1e3, "rad": 1.0, "deg": 180.0 / math.pi}
+UNITS = {
+    "s": 1.0,
+    "ms": 1e3,
+    "us": 1e6,
+    "ns": 1e9,
+    "m": 1.0,
+    "cm": 1e2,
+    "mm": 1e3,
+    "rad": 1.0,
+    "deg": 180.0 / math.pi,
+}
 UNIT_NAMES = {
     **{name: name for name in UNITS},
     **dict.fromkeys(("sec", "secs", "second", "seconds"), "s"),
@@ -54,7 +66,10 @@ _WITH_UNIT = re.compile(rf"(.*?)(?:\s+\[(.*)\]|\[(\D.*)\]|\s*\((.*)\)|_({'|'.joi
 
 # The end of a name, after which fields it is one of: "field.pose.position.x", "/tool/pose/position/x", "pos_x", "px".
 _BEFORE = r"(?:.*\.)?"
-_PLACE, _TURN = "position|pos|translation|trans|location", "orientation|orient|rotation|rot|quaternion|quat|attitude"
+_PLACE, _TURN = (
+    "position|pos|translation|trans|location",
+    "orientation|orient|rotation|rot|quaternion|quat|attitude",
+)
 _TOOL = r"tcp|tool0?|flange|eef?|end\.effector|pose|cart(?:esian)?"
 _NAMES = (
     (re.compile(rf"{_BEFORE}(?:{_PLACE}|p|t)\.?([xyz])|([xyz])"), "{}"),
@@ -177,19 +192,33 @@ class Choice:
         for item in (text or "").split(",") if text else ():
             found = re.fullmatch(r"\s*(\w+)\s*(?:\[(\w+)\])?\s*(?:=(.*))?", item)
             role, unit, name = found.groups() if found else ("", None, None)
-            if role not in ROLES or (unit is None and not name) or (unit and unit not in _ALLOWED.get(role, ())):
+            if (
+                role not in ROLES
+                or (unit is None and not name)
+                or (unit and unit not in _ALLOWED.get(role, ()))
+            ):
                 known = f"known are {', '.join(ROLES)}, and the units {', '.join(UNITS)}"
-                raise InvalidParameter("choice of columns", text, f"like t[ns]=stamp,x=px or x[mm]; {known}")
+                raise InvalidParameter(
+                    "choice of columns", text, f"like t[ns]=stamp,x=px or x[mm]; {known}"
+                )
             if name:
                 columns[role] = name.strip()
             if unit:
-                same = next((group for group in (POSITION, ROTATION_VECTOR) if role in group), (role,))
+                same = next(
+                    (group for group in (POSITION, ROTATION_VECTOR) if role in group), (role,)
+                )
                 units |= {each: unit for each in same if each not in units} | {role: unit}
         return cls(columns, units)
 
 
 def known_columns(
-    path: str | Path, names: Sequence[str], choice: Choice, *, where: str, rate: float | None, line: int | None = None
+    path: str | Path,
+    names: Sequence[str],
+    choice: Choice,
+    *,
+    where: str,
+    rate: float | None,
+    line: int | None = None,
 ) -> Columns:
     """The columns of a table with these names, in any order and among others; a quaternion is preferred.
 
@@ -237,7 +266,10 @@ def known_columns(
         )
         raise InputFileError(path, reason, line=line)
     if twice := [role for role in (*timed, *roles) if len(found[role]) > 1]:
-        same = "; ".join(f"{role}: {quoted_list(names[place].strip() for place in found[role])}" for role in twice)
+        same = "; ".join(
+            f"{role}: {quoted_list(names[place].strip() for place in found[role])}"
+            for role in twice
+        )
         flag = ",".join(f"{role}=NAME" for role in twice)
         times = [_normal(names[place]) for place in found.get("t", ())]
         joined = "join them if parts of one, " if any(map(_FRACTIONS.fullmatch, times)) else ""
@@ -245,7 +277,10 @@ def known_columns(
         raise InputFileError(path, reason, line=line)
     indices = tuple(found[role][0] for role in roles)
     time_indices = pair or tuple(found["t"][:1] if timed else ())
-    units = tuple(_unit(path, line, role, names[place], choice) for role, place in zip(roles, indices, strict=True))
+    units = tuple(
+        _unit(path, line, role, names[place], choice)
+        for role, place in zip(roles, indices, strict=True)
+    )
     time_unit = _unit(path, line, "t", names[time_indices[0]], choice) if timed else ""
     frames = [place for place, name in enumerate(names) if _FRAME.fullmatch(_normal(name))]
     return Columns(
@@ -293,10 +328,22 @@ def roles_named(names: Sequence[str], rate: float | None = None) -> set[str]:
 
 def _found(names: Sequence[str], rate: float | None = None) -> dict[str, list[int]]:
     """The places of the columns that names tell to be of a role."""
-    words = [_normal(name) + ("[]" if re.search(r"\[\d+\]$", name) else "") for name, _ in map(_name_and_unit, names)]
+    words = [
+        _normal(name) + ("[]" if re.search(r"\[\d+\]$", name) else "")
+        for name, _ in map(_name_and_unit, names)
+    ]
     found = _matched(words, _NAMES, _NUMBERED)
-    angles = [place for role in ROTATION_VECTOR for place in found.get(role, ()) if _name_and_unit(names[place])[1]]
-    if {"rw", *ROTATION_VECTOR} <= found.keys() and not set(QUATERNION) & found.keys() and not angles:
+    angles = [
+        place
+        for role in ROTATION_VECTOR
+        for place in found.get(role, ())
+        if _name_and_unit(names[place])[1]
+    ]
+    if (
+        {"rw", *ROTATION_VECTOR} <= found.keys()
+        and not set(QUATERNION) & found.keys()
+        and not angles
+    ):
         # "rx ry rz rw", as of Vicon, is no rotation vector.
         found |= {f"q{axis}": found.pop(f"r{axis}") for axis in "xyzw"}
     further = _matched(words, _FURTHER, _FURTHER_NUMBERED)
@@ -307,7 +354,9 @@ def _found(names: Sequence[str], rate: float | None = None) -> dict[str, list[in
         known = [words[place] for role in group for place in found.get(role, ())]
         # Beside tcp_x, tx may be a torque: then both are candidates.
         if all(map(_TRANSLATION_OR_TORQUE.fullmatch, known)):
-            found |= {role: [*found.get(role, ()), *further[role]] for role in group if role in further}
+            found |= {
+                role: [*found.get(role, ()), *further[role]] for role in group if role in further
+            }
     for pattern in _TIMES:
         if times := [place for place, word in enumerate(words) if pattern.fullmatch(word)]:
             found["t"] = times
@@ -315,11 +364,15 @@ def _found(names: Sequence[str], rate: float | None = None) -> dict[str, list[in
     times = [place for place, word in enumerate(words) if _FURTHER_TIMES.fullmatch(word)]
     if times and rate is None:
         # Beside sec, usec may be its fraction: then both are candidates.
-        found["t"] = times + [place for place, word in enumerate(words) if _FRACTIONS.fullmatch(word)]
+        found["t"] = times + [
+            place for place, word in enumerate(words) if _FRACTIONS.fullmatch(word)
+        ]
     return found
 
 
-def _matched(words: Sequence[str], patterns: _Patterns, numbered: _Patterns) -> dict[str, list[int]]:
+def _matched(
+    words: Sequence[str], patterns: _Patterns, numbered: _Patterns
+) -> dict[str, list[int]]:
     """The places by roles of the words that match a pattern, or are one of exactly three, numbered from 0, that do."""
     found: dict[str, list[int]] = {}
     for place, word in enumerate(words):
@@ -329,7 +382,9 @@ def _matched(words: Sequence[str], patterns: _Patterns, numbered: _Patterns) -> 
                 found.setdefault(role.format(axis), []).append(place)
                 break
     for pattern, role in numbered:
-        matches = [(place, match) for place, word in enumerate(words) if (match := pattern.fullmatch(word))]
+        matches = [
+            (place, match) for place, word in enumerate(words) if (match := pattern.fullmatch(word))
+        ]
         numbers: dict[str, set[str]] = {}
         for _, match in matches:
             numbers.setdefault(match[1], set()).add(match[2])
@@ -372,7 +427,9 @@ def _place(path: str | Path, wanted: str, names: Sequence[str], line: int | None
     if wanted.isdecimal() and 1 <= int(wanted) <= len(names):
         return int(wanted) - 1
     listed = quoted_list(name.strip() for name in names)
-    raise InputFileError(path, f"there is no column {quoted(wanted)} (--columns); there are {listed}", line=line)
+    raise InputFileError(
+        path, f"there is no column {quoted(wanted)} (--columns); there are {listed}", line=line
+    )
 
 
 def _unit(path: str | Path, line: int | None, role: str, name: str, choice: Choice) -> str:
@@ -386,7 +443,9 @@ def _unit(path: str | Path, line: int | None, role: str, name: str, choice: Choi
         return ""
     if unit not in allowed:
         units = f"known for {role} are {', '.join(allowed)}" if allowed else f"{role} has none"
-        raise InputFileError(path, f"{quoted(name.strip())} has the unit {unquoted(unit)}; {units}", line=line)
+        raise InputFileError(
+            path, f"{quoted(name.strip())} has the unit {unquoted(unit)}; {units}", line=line
+        )
     return unit
 
 
@@ -398,7 +457,9 @@ def columns_flag(roles: Sequence[str], names: Sequence[str], numbers: Sequence[s
     """The flag --columns that chooses these columns, to be copied: by their names, or where one of them would have to
     be quoted, by their numbers."""
     chosen = names if all(map(_PLAIN_NAME.fullmatch, names)) else numbers
-    return "--columns " + ",".join(f"{role}={name}" for role, name in zip(roles, chosen, strict=True))
+    return "--columns " + ",".join(
+        f"{role}={name}" for role, name in zip(roles, chosen, strict=True)
+    )
 
 
 def bare(word: str) -> str:

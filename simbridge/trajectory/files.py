@@ -46,15 +46,23 @@ BAGS = (".bag", ".db3", ".mcap")
 ARRAYS = (".parquet", ".npz")
 # Files that are met here, and what to do instead.
 _INSTEAD = {
-    **dict.fromkeys((".urdf", ".xacro", ".toml"), "it describes an arm or a cell: --robot FILE or --cell FILE"),
-    **dict.fromkeys((".npy", ".mat", ".xlsx", ".json", ".h5", ".pkl"), "unsupported: save CSV, Parquet or npz"),
-    **dict.fromkeys((".gz", ".zip", ".bz2", ".xz", ".zst"), "it is compressed: decompress it first"),
+    **dict.fromkeys(
+        (".urdf", ".xacro", ".toml"), "it describes an arm or a cell: --robot FILE or --cell FILE"
+    ),
+    **dict.fromkeys(
+        (".npy", ".mat", ".xlsx", ".json", ".h5", ".pkl"), "unsupported: save CSV, Parquet or npz"
+    ),
+    **dict.fromkeys(
+        (".gz", ".zip", ".bz2", ".xz", ".zst"), "it is compressed: decompress it first"
+    ),
 }
 # Of arrays; ten million poses: some 640 MB.
 _MAX_VALUES = 100_000_000
 _Arrays = Mapping[str, "NDArray[np.generic]"]
 # Names of arrays: of rotation matrices, and of joints.
-_ROTATIONS = re.compile(r"(?:.*[._])?(?:r|(?:rot|rotation|orientation)s?)(?:_?mat(?:rix|rices|s)?)?", re.IGNORECASE)
+_ROTATIONS = re.compile(
+    r"(?:.*[._])?(?:r|(?:rot|rotation|orientation)s?)(?:_?mat(?:rix|rices|s)?)?", re.IGNORECASE
+)
 _JOINTS = re.compile(r"(?:.*[._])?q[a-z]{0,3}(?:[._].*)?|.*joint.*", re.IGNORECASE)
 # Where pandas writes an index that has no name.
 _INDEX = "__index_level_0__"
@@ -95,7 +103,9 @@ class ReadOptions:
         if self.rate is not None and not 0.0 < self.rate < math.inf:
             raise InvalidParameter("rate", self.rate, "a positive number of samples per second")
         if self.frames and (len(self.frames) != 2 or self.topic is not None):
-            raise InvalidParameter("choice of frames", list(self.frames), "PARENT and CHILD of tf, without --topic")
+            raise InvalidParameter(
+                "choice of frames", list(self.frames), "PARENT and CHILD of tf, without --topic"
+            )
         for name, value, known in (
             ("treatment of gaps", self.gaps, Gaps),
             ("column", self.column, Column),
@@ -106,7 +116,11 @@ class ReadOptions:
                 raise UnknownName(name, str(value), get_args(known))
         if self.transform:
             values = np.asarray(self.transform, dtype=float)
-            if values.shape != (7,) or not np.isfinite(values).all() or abs(np.linalg.norm(values[3:]) - 1.0) > 1e-3:
+            if (
+                values.shape != (7,)
+                or not np.isfinite(values).all()
+                or abs(np.linalg.norm(values[3:]) - 1.0) > 1e-3
+            ):
                 needed = "seven finite numbers x y z qx qy qz qw, the quaternion of unit length"
                 raise InvalidParameter("transform", list(self.transform), needed)
             if self.frame == "base" or self.anchor is not None:
@@ -141,7 +155,12 @@ def read_recording(path: str | Path, reading: ReadOptions | None = None) -> Reco
         InputFileError: As `read_trajectory`.
     """
     file, reading = Path(path), reading or ReadOptions()
-    topic, frames, rate, choice = reading.topic, reading.frames, reading.rate, Choice.of(reading.columns)
+    topic, frames, rate, choice = (
+        reading.topic,
+        reading.frames,
+        reading.rate,
+        Choice.of(reading.columns),
+    )
     if is_bag(file):
         if reading.columns is not None:
             raise InputFileError(file, "a bag has no columns; omit --columns")
@@ -164,7 +183,11 @@ def read_recording(path: str | Path, reading: ReadOptions | None = None) -> Reco
 
 
 def read_bag(
-    path: str | Path, topic: str | None = None, *, frames: Sequence[str] = (), rate: float | None = None
+    path: str | Path,
+    topic: str | None = None,
+    *,
+    frames: Sequence[str] = (),
+    rate: float | None = None,
 ) -> tuple[Trajectory, str]:
     """Read messages of Pose, PoseWithCovariance or Transform, stamped or not, of Odometry, Path, PoseArray or tf.
 
@@ -253,21 +276,39 @@ def _read_arrays(path: Path, choice: Choice, rate: float | None = None) -> Table
     if not (matrices or roles_named(list(flat))):
         tables: dict[str, Any] = {name: array for name, array in found.items() if array.dtype.names}
         for name, array in tables.items():
-            alone = len(tables) == 1 and sum(len(other) == len(array) for other in found.values()) == 1
-            found |= {field if alone else f"{name}.{field}": array[field] for field in array.dtype.names}
+            alone = (
+                len(tables) == 1 and sum(len(other) == len(array) for other in found.values()) == 1
+            )
+            found |= {
+                field if alone else f"{name}.{field}": array[field] for field in array.dtype.names
+            }
         flat = _flat(found)
     # Durations, and an index of times without a name, are the time only beside no plain name of one, or if asked for.
     if "t" in choice.columns or (rate is None and "t" not in roles_named(list(flat), rate=1.0)):
-        later = {"index time" if name == _INDEX else name: array for name, array in found.items() if array.ndim == 1}
-        later = {name: array for name, array in later.items() if array.dtype.kind in "Mm" and name not in flat}
+        later = {
+            "index time" if name == _INDEX else name: array
+            for name, array in found.items()
+            if array.ndim == 1
+        }
+        later = {
+            name: array
+            for name, array in later.items()
+            if array.dtype.kind in "Mm" and name not in flat
+        }
         flat |= {name: array for name, array in later.items() if roles_named([name]) == {"t"}}
     count = max(map(len, flat.values()), default=0)
     flat = {name: array for name, array in flat.items() if len(array) == count}
     named = roles_named(list(flat)) | choice.columns.keys()
-    turns = [name for name, array in found.items() if array.shape == (count, 3, 3) and _ROTATIONS.fullmatch(name)]
+    turns = [
+        name
+        for name, array in found.items()
+        if array.shape == (count, 3, 3) and _ROTATIONS.fullmatch(name)
+    ]
     if matrices and not choice.columns:
         turns = matrices[:1]
-        flat |= {f"{turns[0]}.p{axis}": found[turns[0]][:, row, 3] for row, axis in enumerate("xyz")}
+        flat |= {
+            f"{turns[0]}.p{axis}": found[turns[0]][:, row, 3] for row, axis in enumerate("xyz")
+        }
     elif len(turns) > 1 or named & {*QUATERNION, *ROTATION_VECTOR}:
         turns = []
     arrays = list(flat.values())
@@ -282,7 +323,10 @@ def _read_arrays(path: Path, choice: Choice, rate: float | None = None) -> Table
             units=columns.units[:3] + ("",) * 9,
             understood=f"matrices {turns[0]}",
         )
-        parts = [*(arrays[i] for i in columns.indices[:3]), found[turns[0]][:, :3, :3].reshape(-1, 9)]
+        parts = [
+            *(arrays[i] for i in columns.indices[:3]),
+            found[turns[0]][:, :3, :3].reshape(-1, 9),
+        ]
     else:
         _refuse_whole_poses(path, list(flat), choice, rate)
         columns = known_columns(path, list(flat), choice, where="table", rate=rate)
@@ -292,12 +336,18 @@ def _read_arrays(path: Path, choice: Choice, rate: float | None = None) -> Table
     if len(bad):
         row, column = bad[0]
         reason = f"row {row + 1}: {values[row, column]} is not a finite number"
-        raise InputFileError(path, reason, field=[*columns.names, ""][min(column, len(columns.names))])
+        raise InputFileError(
+            path, reason, field=[*columns.names, ""][min(column, len(columns.names))]
+        )
     stamps = [arrays[i] for i in columns.time_indices]
     if len(stamps) == 1 and stamps[0].dtype.kind in "Mm":
         return Table(columns, stamps[0].astype(f"{stamps[0].dtype.kind}8[ns]"), values, ())
-    if len(stamps) == 2 or (stamps and stamps[0].dtype.kind in "iu" and np.abs(stamps[0]).max(initial=0) >= LONG):
-        words = [tuple(map(str, row)) for row in zip(*(each.tolist() for each in stamps), strict=True)]
+    if len(stamps) == 2 or (
+        stamps and stamps[0].dtype.kind in "iu" and np.abs(stamps[0]).max(initial=0) >= LONG
+    ):
+        words = [
+            tuple(map(str, row)) for row in zip(*(each.tolist() for each in stamps), strict=True)
+        ]
         return Table(columns, words, values, ())
     return Table(columns, stamps[0].astype(float) if stamps else np.zeros(0), values, ())
 
@@ -314,23 +364,35 @@ def _flat(found: _Arrays) -> dict[str, NDArray[np.generic]]:
 
 def _parquet(path: Path) -> dict[str, NDArray[np.generic]]:
     arrow, parquet = (
-        optional_package(module, "pyarrow", "Reading Parquet", "parquet") for module in ("pyarrow", "pyarrow.parquet")
+        optional_package(module, "pyarrow", "Reading Parquet", "parquet")
+        for module in ("pyarrow", "pyarrow.parquet")
     )
     types = arrow.types
     times = (types.is_timestamp, types.is_duration)
     kinds = (types.is_floating, types.is_integer, *times, types.is_list, types.is_fixed_size_list)
     try:
         file = parquet.ParquetFile(path)
-        names = [own.name for own in file.schema_arrow if any(is_kind(own.type) for is_kind in kinds)]
-        size = sum(file.metadata.row_group(k).total_byte_size for k in range(file.metadata.num_row_groups))
-        if size > expansion(path.stat().st_size) or file.metadata.num_rows * len(names) > _MAX_VALUES:
-            raise InputFileError(path, f"it holds more than {_MAX_VALUES:,} values, or 50 times its size")
+        names = [
+            own.name for own in file.schema_arrow if any(is_kind(own.type) for is_kind in kinds)
+        ]
+        size = sum(
+            file.metadata.row_group(k).total_byte_size for k in range(file.metadata.num_row_groups)
+        )
+        if (
+            size > expansion(path.stat().st_size)
+            or file.metadata.num_rows * len(names) > _MAX_VALUES
+        ):
+            raise InputFileError(
+                path, f"it holds more than {_MAX_VALUES:,} values, or 50 times its size"
+            )
         table = file.read(columns=names)
     except InputFileError:
         raise
     except Exception as problem:
         # A broken file can fail anywhere in pyarrow.
-        raise InputFileError(path, f"cannot be read as Parquet: {str(problem).rstrip('.')}") from problem
+        raise InputFileError(
+            path, f"cannot be read as Parquet: {str(problem).rstrip('.')}"
+        ) from problem
     found = {}
     for name in table.column_names:
         column = table.column(name).to_numpy()
@@ -349,28 +411,40 @@ def _npz(path: Path) -> dict[str, NDArray[np.generic]]:
         with zipfile.ZipFile(path) as archive:
             size = sum(item.file_size for item in archive.infolist())
         if size > expansion(path.stat().st_size):
-            raise InputFileError(path, "it holds more than 50 times its size when it is decompressed")
+            raise InputFileError(
+                path, "it holds more than 50 times its size when it is decompressed"
+            )
         with np.load(path, allow_pickle=False) as arrays:
             return {name: arrays[name] for name in arrays.files if arrays[name].ndim}
     except InputFileError:
         raise
     except Exception as problem:
         # A broken archive can fail anywhere in zipfile and numpy; arrays of objects are not unpickled.
-        raise InputFileError(path, f"cannot be read as npz: {str(problem).rstrip('.')}") from problem
+        raise InputFileError(
+            path, f"cannot be read as npz: {str(problem).rstrip('.')}"
+        ) from problem
 
 
-def _refuse_whole_poses(path: Path, names: Sequence[str], choice: Choice, rate: float | None) -> None:
+def _refuse_whole_poses(
+    path: Path, names: Sequence[str], choice: Choice, rate: float | None
+) -> None:
     """Refuse an array of 7 numbers a row, or of 8 with the time, where nothing else is a pose: it has two readings."""
     named = roles_named(names)
     sizes = Counter(name.rpartition("[")[0] for name in names)
-    for array in (name[:-3] for name in names if name.endswith("[6]") and not _JOINTS.fullmatch(name[:-3])):
+    for array in (
+        name[:-3] for name in names if name.endswith("[6]") and not _JOINTS.fullmatch(name[:-3])
+    ):
         size = sizes[array]
         if size not in (7, 8) or choice.columns or named - {"t"}:
             continue
         columns = [str(names.index(f"{array}[{i}]") + 1) for i in range(size)]
         orders = ([*["t"][: size - 7], *POSITION, *QUATERNION[k:], *QUATERNION[:k]] for k in (0, 3))
-        xyzw, wxyz = (columns_flag(order, [f"{array}[{i}]" for i in range(size)], columns) for order in orders)
-        more = "" if size == 8 or "t" in named or rate else "; without a time it needs --rate HZ, too"
+        xyzw, wxyz = (
+            columns_flag(order, [f"{array}[{i}]" for i in range(size)], columns) for order in orders
+        )
+        more = (
+            "" if size == 8 or "t" in named or rate else "; without a time it needs --rate HZ, too"
+        )
         reason = (
             f"{array} has {size} numbers a row, and which of them is w is not stated. If they end in qx qy qz qw, add "
             f"{xyzw}; if in qw qx qy qz, {wxyz}{more}"

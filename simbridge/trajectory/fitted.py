@@ -128,7 +128,9 @@ def shoulder_line(robot: Robot, length: float, near: float = 0.05) -> tuple[Arra
     return _centred(tool_path(robot, q[None])[0], _across(origins[5] - origins[0]), length)
 
 
-def elbow_line(robot: Robot, length: float, near: float = 0.1, raised: float = 0.6) -> tuple[Array, Array]:
+def elbow_line(
+    robot: Robot, length: float, near: float = 0.1, raised: float = 0.6
+) -> tuple[Array, Array]:
     """A line outwards to the elbow singularity, where upper arm and forearm are stretched out.
 
     `length` is that of the line, m, `near` joint 3 at its end, rad, and `raised` the elevation of the stretched arm

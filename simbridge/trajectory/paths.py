@@ -85,7 +85,12 @@ def line(start: ArrayLike, end: ArrayLike) -> Path:
 def polyline(points: Sequence[ArrayLike], *, closed: bool = False) -> Path:
     """Straight lines through two or more points (P, 3) in m, no two equal in a row; back to the first if closed."""
     vertices = np.array(points, dtype=float)
-    if vertices.ndim != 2 or vertices.shape[1] != 3 or len(vertices) < 2 or not np.isfinite(vertices).all():
+    if (
+        vertices.ndim != 2
+        or vertices.shape[1] != 3
+        or len(vertices) < 2
+        or not np.isfinite(vertices).all()
+    ):
         raise InvalidParameter("points", points, "two points or more, of three finite numbers each")
     if closed:
         vertices = np.concatenate([vertices, vertices[:1]])
@@ -102,11 +107,16 @@ def polyline(points: Sequence[ArrayLike], *, closed: bool = False) -> Path:
     def position(travelled: Array) -> Array:
         return np.stack([np.interp(travelled, ends, axis) for axis in vertices.T], axis=1)
 
-    return Path(float(ends[-1]), position, lambda s: directions[leg(s)], tuple(ends[1:-1].tolist()), closed)
+    return Path(
+        float(ends[-1]), position, lambda s: directions[leg(s)], tuple(ends[1:-1].tolist()), closed
+    )
 
 
 def circle(
-    radius: float, centre: ArrayLike, normal: ArrayLike = (0.0, 0.0, 1.0), start: ArrayLike = (-1.0, 0.0, 0.0)
+    radius: float,
+    centre: ArrayLike,
+    normal: ArrayLike = (0.0, 0.0, 1.0),
+    start: ArrayLike = (-1.0, 0.0, 0.0),
 ) -> Path:
     """A circle around a centre (3,) in base_link, m, counter-clockwise seen from where the normal (3,) points.
 
@@ -132,10 +142,19 @@ def helix(
     check_positive(radius=radius, turns=turns)
     if not math.isfinite(pitch):
         raise InvalidParameter("pitch", pitch, "a finite number")
-    return _arc_about(vector("centre", centre, 3), radius, axis, start, 2.0 * math.pi * turns, pitch / (2.0 * math.pi))
+    return _arc_about(
+        vector("centre", centre, 3),
+        radius,
+        axis,
+        start,
+        2.0 * math.pi * turns,
+        pitch / (2.0 * math.pi),
+    )
 
 
-def _arc_about(centre: Array, radius: float, normal: ArrayLike, start: ArrayLike, angle: float, rise: float) -> Path:
+def _arc_about(
+    centre: Array, radius: float, normal: ArrayLike, start: ArrayLike, angle: float, rise: float
+) -> Path:
     n = direction("normal", normal)
     u = direction("start", start)
     u = u - (u @ n) * n
@@ -185,7 +204,10 @@ def rounded_square(side: float, centre: ArrayLike, radius: float) -> Path:
     def turned(along: Array, left: Array, travelled: Array) -> Array:
         k = np.floor(travelled / quarter).astype(int) % 4
         cosine, sine = np.array([1.0, 0.0, -1.0, 0.0])[k], np.array([0.0, 1.0, 0.0, -1.0])[k]
-        return np.stack([cosine * along - sine * left, sine * along + cosine * left, np.zeros_like(along)], axis=1)
+        return np.stack(
+            [cosine * along - sine * left, sine * along + cosine * left, np.zeros_like(along)],
+            axis=1,
+        )
 
     def position(travelled: Array) -> Array:
         along, left, _, _ = on_quarter(travelled)
@@ -207,7 +229,9 @@ def figure_eight(width: float, height: float, centre: ArrayLike) -> Path:
     return lissajous((0.5 * width, 0.5 * height, 0.0), (1, 2, 1), (0.0, 0.0, 0.0), centre)
 
 
-def lissajous(amplitudes: ArrayLike, frequencies: Sequence[int], phases: ArrayLike, centre: ArrayLike) -> Path:
+def lissajous(
+    amplitudes: ArrayLike, frequencies: Sequence[int], phases: ArrayLike, centre: ArrayLike
+) -> Path:
     """A Lissajous curve: on each axis, amplitude * sin(frequency u + phase), for u from 0 to 2 pi.
 
     Args:
@@ -251,7 +275,9 @@ def along(curve: Curve, derivative: Curve, end: float, *, closed: bool = False) 
 
     speeds = rate(nodes)
     if not (np.isfinite(speeds).all() and speeds.min() > 1e-9 * speeds.max()):
-        raise InvalidParameter("curve", "given by a parameter", "finite, with a derivative that is nowhere zero")
+        raise InvalidParameter(
+            "curve", "given by a parameter", "finite, with a derivative that is nowhere zero"
+        )
     ends = np.concatenate([[0.0], np.cumsum(measured(nodes[:-1], nodes[1:]))])
 
     def parameter(travelled: Array) -> Array:

@@ -83,35 +83,57 @@ def read_rtde(path: str | Path, needed: Sequence[str] = ()) -> RtdeRecording:
     """
     table = _Table(Path(path))
     time = next((name for name in _TIMES if name in table.scalars), None)
-    known = {name: table.vectors[name] for name in FIELDS if len(table.vectors.get(name, ())) == FIELDS[name]}
+    known = {
+        name: table.vectors[name]
+        for name in FIELDS
+        if len(table.vectors.get(name, ())) == FIELDS[name]
+    }
     missing = [name for name in (*needed, *(() if known else ("target_q",))) if name not in known]
     if time is None or missing:
         wanted = ["timestamp"] if time is None else []
         wanted += [f"{name}_0 to {name}_{FIELDS[name] - 1}" for name in missing]
         others: list[str] = [
-            name for name in ("actual_TCP_pose", "target_TCP_pose", "actual_q", "target_q") if name in known
+            name
+            for name in ("actual_TCP_pose", "target_TCP_pose", "actual_q", "target_q")
+            if name in known
         ]
         advice = f"; it has {listed(others)}: choose one with --from" if missing and others else ""
-        table.refuse(f"it has no column{'s' if missing else ''} {listed(wanted)}, which UR's recordings have{advice}")
-    values, lines = table.rows([table.scalars[time], *(i for indices in known.values() for i in indices)])
-    parts = np.split(values, np.cumsum([1, *(len(indices) for indices in known.values())])[:-1], axis=1)
-    columns = {name: part for name, part in zip(known, parts[1:], strict=True) if np.isfinite(part).any()}
-    whole = np.isfinite(values[:, 0]) & np.all([np.isfinite(part).all(axis=1) for part in columns.values()], axis=0)
+        table.refuse(
+            f"it has no column{'s' if missing else ''} {listed(wanted)}, which UR's recordings have{advice}"
+        )
+    values, lines = table.rows(
+        [table.scalars[time], *(i for indices in known.values() for i in indices)]
+    )
+    parts = np.split(
+        values, np.cumsum([1, *(len(indices) for indices in known.values())])[:-1], axis=1
+    )
+    columns = {
+        name: part for name, part in zip(known, parts[1:], strict=True) if np.isfinite(part).any()
+    }
+    whole = np.isfinite(values[:, 0]) & np.all(
+        [np.isfinite(part).all(axis=1) for part in columns.values()], axis=0
+    )
     times = values[whole, 0]
     notes = list(table.notes)
     if not whole.all():
         notes.append(f"{counted(int((~whole).sum()), 'row')} with a missing value left out")
     new = np.concatenate([[True], np.diff(times) != 0.0]) if len(times) else np.zeros(0, dtype=bool)
     if not new.all():
-        notes.append(f"{counted(int((~new).sum()), 'row')} with the stamp of the row before left out")
+        notes.append(
+            f"{counted(int((~new).sum()), 'row')} with the stamp of the row before left out"
+        )
     times = times[new]
     if len(times) < 2:
         table.refuse(f"it has {counted(len(times), 'sample')}; two are needed at least")
     back = np.flatnonzero(np.diff(times) < 0.0)
     if len(back):
         line = int(np.array(lines)[whole][new][back[0] + 1])
-        raise InputFileError(table.path, "the clock goes back here; cut the file in two", line=line, field=time)
-    return RtdeRecording(times, {name: part[whole][new] for name, part in columns.items()}, tuple(notes))
+        raise InputFileError(
+            table.path, "the clock goes back here; cut the file in two", line=line, field=time
+        )
+    return RtdeRecording(
+        times, {name: part[whole][new] for name, part in columns.items()}, tuple(notes)
+    )
 
 
 def read_joint_positions(path: str | Path) -> tuple[Array, tuple[str, ...]]:
@@ -122,7 +144,9 @@ def read_joint_positions(path: str | Path) -> tuple[Array, tuple[str, ...]]:
     table = _Table(Path(path))
     name = next((name for name in JOINT_POSITIONS if len(table.vectors.get(name, ())) == 6), None)
     if name is None:
-        table.refuse("it has no six columns of joint positions: target_q_0 to target_q_5 (or q_0 to q_5)")
+        table.refuse(
+            "it has no six columns of joint positions: target_q_0 to target_q_5 (or q_0 to q_5)"
+        )
     values, _ = table.rows(table.vectors[name])
     values = values[np.isfinite(values).all(axis=1)]
     if not len(values):
@@ -146,9 +170,13 @@ class _Table:
         if data.startswith(_GZIP):
             data, whole = _decompressed(data, MAX_SAMPLES_TEXT + 1)
             if len(data) > MAX_SAMPLES_TEXT:
-                self.refuse(f"it is larger than {MAX_SAMPLES_TEXT / MIB:g} MiB when it is decompressed; cut it in two")
+                self.refuse(
+                    f"it is larger than {MAX_SAMPLES_TEXT / MIB:g} MiB when it is decompressed; cut it in two"
+                )
             if not whole:
-                self.notes.append("the compressed file is cut off or damaged: only what is before that is used")
+                self.notes.append(
+                    "the compressed file is cut off or damaged: only what is before that is used"
+                )
         if b"\0" in data[:10_000]:
             self.refuse("this is a binary file (or UTF-16), not a text file in UTF-8")
         self._lines = lines_of(data.decode("utf-8-sig", "replace"))
@@ -160,7 +188,10 @@ class _Table:
         names = _fields(header, self._separator)
         if all(map(is_number, names)):
             needed = "timestamp, target_q_0 to target_q_5, target_qd_0 ..., target_qdd_0 ..., actual_q_0 ..."
-            self.refuse(f"it has no header: the first line must name the columns, such as {needed}", line=first + 1)
+            self.refuse(
+                f"it has no header: the first line must name the columns, such as {needed}",
+                line=first + 1,
+            )
         self._width, self._first = len(names), first + 1
         self.scalars = {name.lower(): i for i, name in reversed(list(enumerate(names)))}
         self.vectors = _elements(names)
@@ -181,13 +212,19 @@ class _Table:
             words = _fields(self._lines[i], self._separator)
             if i == len(self._lines) - 1:
                 where = f"line {i + 1}, which has no line end"
-                self.notes.append(f"the file may be cut off in {where}: the rows before it are used")
+                self.notes.append(
+                    f"the file may be cut off in {where}: the rows before it are used"
+                )
                 break
             if len(words) != self._width and i == last:
-                self.notes.append(f"the file is cut off in line {i + 1}: the rows before it are used")
+                self.notes.append(
+                    f"the file is cut off in line {i + 1}: the rows before it are used"
+                )
                 break
             if len(words) != self._width:
-                self.refuse(f"{len(words)} columns where the header names {self._width}", line=i + 1)
+                self.refuse(
+                    f"{len(words)} columns where the header names {self._width}", line=i + 1
+                )
             try:
                 values.extend([float(words[k] or "nan") for k in indices])
             except ValueError:
@@ -202,7 +239,9 @@ def _decompressed(data: bytes, largest: int) -> tuple[bytes, bool]:
     content = bytearray()
     with gzip.open(io.BytesIO(data)) as file:
         try:
-            while len(content) < largest and (piece := file.read1(min(1 << 16, largest - len(content)))):
+            while len(content) < largest and (
+                piece := file.read1(min(1 << 16, largest - len(content)))
+            ):
                 content += piece
         except (OSError, EOFError, zlib.error):
             return bytes(content), False

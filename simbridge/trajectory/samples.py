@@ -34,7 +34,14 @@ from simbridge.quoting import quoted
 from simbridge.robot import pose
 from simbridge.robot.pose import Array, Counts
 from simbridge.text import counted, displayed, plain, significant
-from simbridge.trajectory.columns import OF_DAY, QUATERNION, ROTATION_VECTOR, UNITS, WALL_CLOCK, Table
+from simbridge.trajectory.columns import (
+    OF_DAY,
+    QUATERNION,
+    ROTATION_VECTOR,
+    UNITS,
+    WALL_CLOCK,
+    Table,
+)
 from simbridge.trajectory.trajectory import Trajectory, described
 
 Gaps = Literal["refuse", "hold", "interpolate", "split"]
@@ -71,7 +78,9 @@ def recording_of(path: str | Path, table: Table, rate: float | None = None) -> R
     columns = table.columns
     for part in (slice(3), slice(3, None)):
         if any(units := columns.units[part]) and not all(units) and len(units) == 3:
-            raise InputFileError(path, f"some of these have a unit, others none: {', '.join(columns.names[part])}")
+            raise InputFileError(
+                path, f"some of these have a unit, others none: {', '.join(columns.names[part])}"
+            )
     if rate not in (None, columns.rate):
         raise InputFileError(path, f"it has times ({', '.join(columns.times)}); omit --rate")
     exact = Path(path).suffix.lower() == ".tum"
@@ -157,12 +166,16 @@ def _of_matrices(path: str | Path, table: Table) -> tuple[Array, str]:
     bad = np.flatnonzero((off > 1e-2) | (np.linalg.det(matrices) < 0.0))
     if len(bad):
         line = table.line(bad[0])
-        raise InputFileError(path, "its 12 numbers are not a rotation matrix and a translation", line=line)
+        raise InputFileError(
+            path, "its 12 numbers are not a rotation matrix and a translation", line=line
+        )
     turns = [pin.Quaternion(matrix).normalized().coeffs() for matrix in matrices]
     return np.array(turns).reshape(-1, 4), "rotation matrices"
 
 
-def _times(path: str | Path, table: Table, positions: Array, rotations: Array, exact: bool) -> tuple[Array, int, str]:
+def _times(
+    path: str | Path, table: Table, positions: Array, rotations: Array, exact: bool
+) -> tuple[Array, int, str]:
     """Stamps (T,) in s, their zero in ns, and the clock in words."""
     columns, stamps = table.columns, table.stamps
     if columns.rate is not None and not columns.time_indices:
@@ -174,8 +187,16 @@ def _times(path: str | Path, table: Table, positions: Array, rotations: Array, e
         unit = columns.time_unit or _time_unit(path, own, positions, rotations, exact)
         return own / UNITS[unit], 0, f"time in {unit}"
     unit = columns.time_unit
-    if not unit and isinstance(stamps, list) and stamps and len(stamps[0]) == 1 and stamps[0][0].isdecimal():
-        numbers = np.array([float(words[0]) if words[0].isdecimal() else np.nan for words in stamps])
+    if (
+        not unit
+        and isinstance(stamps, list)
+        and stamps
+        and len(stamps[0]) == 1
+        and stamps[0][0].isdecimal()
+    ):
+        numbers = np.array(
+            [float(words[0]) if words[0].isdecimal() else np.nan for words in stamps]
+        )
         unit = _time_unit(path, numbers, positions, rotations, exact)
     whole, clock = _nanoseconds(path, table, unit)
     first = int(whole[0]) if len(whole) else 0
@@ -204,13 +225,21 @@ def _nanoseconds(path: str | Path, table: Table, unit: str) -> tuple[Counts, str
         except (ValueError, KeyError, OverflowError):
             other = f" as in the first row, {quoted(' '.join(stamps[0]))}" if row else f"; {OF_DAY}"
             last = table.columns.times[-1]
-            other += f"; if {last} counts seconds: --columns t={last}" if table.columns.date_and_time else ""
+            other += (
+                f"; if {last} counts seconds: --columns t={last}"
+                if table.columns.date_and_time
+                else ""
+            )
             reason = f"{quoted(' '.join(words))} is not a time{other}"
-            raise InputFileError(path, reason, line=table.line(row), field=table.columns.times[0]) from None
+            raise InputFileError(
+                path, reason, line=table.line(row), field=table.columns.times[0]
+            ) from None
     try:
         return np.array(found, dtype=np.int64), clock
     except OverflowError:
-        raise InputFileError(path, "its stamps are later than 2262; state their unit: --columns t[ns]") from None
+        raise InputFileError(
+            path, "its stamps are later than 2262; state their unit: --columns t[ns]"
+        ) from None
 
 
 def _of_day(word: str) -> int:
@@ -231,12 +260,16 @@ def _of_day(word: str) -> int:
     return int(np.datetime64(text, "ns").astype(np.int64)) - minutes * 60 * NS
 
 
-def _time_unit(path: str | Path, stamps: Array, positions: Array, rotations: Array, exact: bool) -> str:
+def _time_unit(
+    path: str | Path, stamps: Array, positions: Array, rotations: Array, exact: bool
+) -> str:
     """The unit of stamps (T,) that nothing states, by the rules in the module's text."""
     units, dated = ("s", "ms", "us", "ns"), None
     if len(stamps) and not exact:
         # In which the first stamp is a date.
-        dated = next((unit for unit in units if _DATES[0] <= stamps[0] / UNITS[unit] <= _DATES[1]), None)
+        dated = next(
+            (unit for unit in units if _DATES[0] <= stamps[0] / UNITS[unit] <= _DATES[1]), None
+        )
     if len(stamps) < _FEWEST:
         return dated or "s"
     step = float(np.median(np.diff(stamps)))
@@ -244,7 +277,11 @@ def _time_unit(path: str | Path, stamps: Array, positions: Array, rotations: Arr
         return "s"
     motion = _moves(stamps, positions, rotations)
     possible = [unit for unit in units if _STEPS[0] <= step / UNITS[unit] <= _STEPS[1]]
-    moving = [unit for unit in possible if any(low <= value * UNITS[unit] <= high for value, (low, high) in motion)]
+    moving = [
+        unit
+        for unit in possible
+        if any(low <= value * UNITS[unit] <= high for value, (low, high) in motion)
+    ]
     found = moving or possible
     if dated in found:
         return dated
@@ -261,11 +298,15 @@ def _time_unit(path: str | Path, stamps: Array, positions: Array, rotations: Arr
         return found[0] if found else "s"
     readings = " or ".join(f"{significant(step / UNITS[unit], 3)} s ({unit})" for unit in found)
     flags = " or ".join(f"--columns t[{unit}]" for unit in found)
-    reason = f"the unit of its times is not stated: samples may be {readings} apart. Say which: {flags}"
+    reason = (
+        f"the unit of its times is not stated: samples may be {readings} apart. Say which: {flags}"
+    )
     raise InputFileError(path, reason, field="time")
 
 
-def _moves(stamps: Array, positions: Array, rotations: Array) -> list[tuple[float, tuple[float, float]]]:
+def _moves(
+    stamps: Array, positions: Array, rotations: Array
+) -> list[tuple[float, tuple[float, float]]]:
     """95th percentiles of speed and turn rate per unit of time, each with its plausible range in s."""
     steps = np.diff(stamps)
     forward = steps > 0.0
@@ -275,9 +316,17 @@ def _moves(stamps: Array, positions: Array, rotations: Array) -> list[tuple[floa
     # A quaternion of length zero is refused later, by its line.
     zero = ~rotations.any(axis=1, keepdims=True)
     with np.errstate(over="ignore", invalid="ignore"):
-        poses = np.column_stack([positions, pose.normalized(np.where(zero, pose.IDENTITY[3:], rotations))])
-        ways, turns = (np.linalg.norm(each, axis=1)[forward] / steps for each in pose.error(poses[1:], poses[:-1]))
-        return [(float(np.percentile(each, 95)), bounds) for each, bounds in ((ways, _SPEEDS), (turns, _TURNS))]
+        poses = np.column_stack(
+            [positions, pose.normalized(np.where(zero, pose.IDENTITY[3:], rotations))]
+        )
+        ways, turns = (
+            np.linalg.norm(each, axis=1)[forward] / steps
+            for each in pose.error(poses[1:], poses[:-1])
+        )
+        return [
+            (float(np.percentile(each, 95)), bounds)
+            for each, bounds in ((ways, _SPEEDS), (turns, _TURNS))
+        ]
 
 
 @dataclass(frozen=True)
@@ -290,7 +339,11 @@ class Fault:
     unit: str
 
     def __str__(self) -> str:
-        number, unit = (significant(self.size, 3), "s") if self.unit == "s" else displayed(self.size, self.unit)
+        number, unit = (
+            (significant(self.size, 3), "s")
+            if self.unit == "s"
+            else displayed(self.size, self.unit)
+        )
         return f"{number} {unit}".replace(" °", "°") + f" after {significant(self.at, 4)} s"
 
 
@@ -299,7 +352,9 @@ def gaps(trajectory: Trajectory, periods: float = GAP) -> list[Fault]:
     steps = np.diff(trajectory.elapsed)
     if trajectory.duration < _SHORTEST or len(trajectory.times) < _FEWEST:
         return []
-    return _faults(trajectory, steps, np.flatnonzero(steps > periods * np.median(steps) * (1.0 + 1e-9)), "s")
+    return _faults(
+        trajectory, steps, np.flatnonzero(steps > periods * np.median(steps) * (1.0 + 1e-9)), "s"
+    )
 
 
 def jumps(trajectory: Trajectory) -> list[Fault]:
@@ -349,8 +404,12 @@ def without_gaps(trajectory: Trajectory, treatment: Gaps | None) -> Trajectory:
         treated, done = replace(trajectory, times=times, poses=poses), "held"
     elif treatment == "split":
         bounds = [0, *(gap.sample + 1 for gap in large), len(trajectory.times)]
-        begin, end = max(itertools.pairwise(bounds), key=lambda piece: np.ptp(trajectory.elapsed[slice(*piece)]))
-        treated = replace(trajectory, times=trajectory.times[begin:end], poses=trajectory.poses[begin:end])
+        begin, end = max(
+            itertools.pairwise(bounds), key=lambda piece: np.ptp(trajectory.elapsed[slice(*piece)])
+        )
+        treated = replace(
+            trajectory, times=trajectory.times[begin:end], poses=trajectory.poses[begin:end]
+        )
         start = float(treated.times[0] - trajectory.times[0])
         done = f"the longest piece is used, {significant(treated.duration, 4)} s from {significant(start, 4)} s on"
     warnings.warn(f"{trajectory.source}: {named(large, 'gap')}, {done}.", stacklevel=2)

@@ -20,7 +20,14 @@ from simbridge.robot.pose import Array
 from simbridge.robot.robot import CENTRE, TOOL_DOWN, Robot
 from simbridge.trajectory import paths
 from simbridge.trajectory.paths import Path, check_laps, check_not_negative, check_positive, vector
-from simbridge.trajectory.trace import ConstantOrientation, ConstantSpeed, MotionLaw, concatenate, move, trace
+from simbridge.trajectory.trace import (
+    ConstantOrientation,
+    ConstantSpeed,
+    MotionLaw,
+    concatenate,
+    move,
+    trace,
+)
 from simbridge.trajectory.trace import dwell as dwell_at
 from simbridge.trajectory.trajectory import Trajectory
 
@@ -29,7 +36,11 @@ CORNERS = np.array([[-1.0, -1.0, 0.0], [1.0, -1.0, 0.0], [1.0, 1.0, 0.0], [-1.0,
 
 # The test cube's corners in units of half an edge: C1 to C4 are the upper face, C5 to C8 are below them.
 _CUBE_CORNERS = np.array(
-    [[x, y, z] for z in (1.0, -1.0) for x, y in ((1.0, -1.0), (1.0, 1.0), (-1.0, 1.0), (-1.0, -1.0))]
+    [
+        [x, y, z]
+        for z in (1.0, -1.0)
+        for x, y in ((1.0, -1.0), (1.0, 1.0), (-1.0, 1.0), (-1.0, -1.0))
+    ]
 )
 # The plane C1-C2-C7-C8 rises away from the base, from the lower near edge to the upper far one.
 _CUBE_PLANE = [0, 1, 6, 7]
@@ -66,9 +77,18 @@ def square(
     check_not_negative(corner_radius=corner_radius)
     if corner_radius > 0.0:
         rounded = paths.rounded_square(side, centre, corner_radius)
-        return trace(rounded, ConstantSpeed(speed), rate, ConstantOrientation(orientation), laps, source="square")
+        return trace(
+            rounded,
+            ConstantSpeed(speed),
+            rate,
+            ConstantOrientation(orientation),
+            laps,
+            source="square",
+        )
     if speed > rate * side:
-        raise InvalidParameter("rate", rate, f"at least speed / side = {speed / side:g} Hz, a sample on every edge")
+        raise InvalidParameter(
+            "rate", rate, f"at least speed / side = {speed / side:g} Hz, a sample on every edge"
+        )
     last = float(_whole(4 * laps * side * rate / speed))
     k = np.append(np.arange(math.ceil(last), dtype=float), last)
     travelled = _whole(k * speed / (rate * side))
@@ -81,7 +101,11 @@ def square(
 
 
 def corners(
-    side: float = 0.4, centre: ArrayLike = CENTRE, dwell: float = 4.0, laps: int = 1, orientation: ArrayLike = TOOL_DOWN
+    side: float = 0.4,
+    centre: ArrayLike = CENTRE,
+    dwell: float = 4.0,
+    laps: int = 1,
+    orientation: ArrayLike = TOOL_DOWN,
 ) -> Trajectory:
     """The corners of the square alone, one every `dwell` seconds: sparse targets for a zero-order hold (experiment C).
 
@@ -92,7 +116,11 @@ def corners(
     check_laps(laps)
     visits = np.append(np.arange(4 * laps + 1), 0)
     positions = _corner_points(side, centre)[visits % 4]
-    return Trajectory(dwell * np.arange(len(visits), dtype=float), _oriented(positions, orientation), source="corners")
+    return Trajectory(
+        dwell * np.arange(len(visits), dtype=float),
+        _oriented(positions, orientation),
+        source="corners",
+    )
 
 
 def step(
@@ -113,15 +141,24 @@ def step(
     """
     check_positive(at=at, duration=duration)
     if duration <= at:
-        raise InvalidParameter("duration", duration, f"longer than the instant of the step, {at:g} s")
+        raise InvalidParameter(
+            "duration", duration, f"longer than the instant of the step, {at:g} s"
+        )
     start = vector("start pose", start_pose, 7)
-    turned = pose.multiply(pose.quaternions(vector("rotation vector", rotation_vector, 3)), start[3:])
+    turned = pose.multiply(
+        pose.quaternions(vector("rotation vector", rotation_vector, 3)), start[3:]
+    )
     end = np.concatenate([start[:3] + vector("offset", offset, 3), turned])
     return Trajectory(np.array([0.0, at, duration]), np.stack([start, end, end]), source="step")
 
 
 def pick_and_place(
-    pick: ArrayLike, place: ArrayLike, lift: float, law: MotionLaw, dwell: float = 0.5, rate: float = 100.0
+    pick: ArrayLike,
+    place: ArrayLike,
+    lift: float,
+    law: MotionLaw,
+    dwell: float = 0.5,
+    rate: float = 100.0,
 ) -> Trajectory:
     """One cycle from above the pick pose, to both poses, and back.
 
@@ -201,7 +238,12 @@ class IsoCube:
         return paths.circle(0.5 * share * self.edge, self.centre, self.normal)
 
     def cycle(
-        self, law: MotionLaw, dwell: float, rate: float = 100.0, orientation: ArrayLike = TOOL_DOWN, laps: int = 1
+        self,
+        law: MotionLaw,
+        dwell: float,
+        rate: float = 100.0,
+        orientation: ArrayLike = TOOL_DOWN,
+        laps: int = 1,
     ) -> Trajectory:
         """The cycle for pose accuracy: from a stop at P1 to P5, P4, P3, P2 and P1, repeated, with a stop at each.
 
@@ -222,7 +264,10 @@ class PoseSolver(Protocol):
 
 
 def largest_cube(
-    solver: PoseSolver, centre: ArrayLike, orientation: ArrayLike = TOOL_DOWN, tolerance: float = 0.005
+    solver: PoseSolver,
+    centre: ArrayLike,
+    orientation: ArrayLike = TOOL_DOWN,
+    tolerance: float = 0.005,
 ) -> IsoCube:
     """The largest cube around a point all of whose corners can be attained.
 
@@ -241,7 +286,9 @@ def largest_cube(
         corners = IsoCube(middle, edge).corners
         poses = np.column_stack([corners, np.tile(vector("orientation", orientation, 4), (8, 1))])
         # One after the other: the first that cannot be attained, which takes the longest, is the last.
-        return all(bool(solver.solve_each(target[None], solver.robot.home)[2][0]) for target in poses)
+        return all(
+            bool(solver.solve_each(target[None], solver.robot.home)[2][0]) for target in poses
+        )
 
     if not fits(tolerance):
         raise InvalidParameter("centre", middle, "within reach, with room around it")
@@ -257,7 +304,9 @@ def _corner_points(side: float, centre: ArrayLike) -> Array:
 
 
 def _oriented(positions: Array, orientation: ArrayLike) -> Array:
-    return np.column_stack([positions, np.tile(vector("orientation", orientation, 4), (len(positions), 1))])
+    return np.column_stack(
+        [positions, np.tile(vector("orientation", orientation, 4), (len(positions), 1))]
+    )
 
 
 def _whole(values: ArrayLike) -> Array:

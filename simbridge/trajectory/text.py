@@ -76,7 +76,9 @@ def parse_text(
             table = _table(path, [line.replace("\t", ";") for line in lines], None, choice, rate)
         except InputFileError as other:
             # Of the reading that came further, or names the field.
-            raise max(fault, other, key=lambda each: (each.line or 0, each.field is not None)) from None
+            raise max(
+                fault, other, key=lambda each: (each.line or 0, each.field is not None)
+            ) from None
     columns = table.columns
     if columns.understood == _SEVEN and columns.rate is None and len(table.values) > 1:
         norms = np.linalg.norm(table.values[:, 2:], axis=1)
@@ -112,7 +114,9 @@ def _separator(line: str) -> str | None:
     return next((separator for separator in ";," if separator in line), None)
 
 
-def _layout(path: str | Path, lines: Sequence[str], choice: Choice, rate: float | None) -> tuple[Columns, int]:
+def _layout(
+    path: str | Path, lines: Sequence[str], choice: Choice, rate: float | None
+) -> tuple[Columns, int]:
     """The columns, and the index of the first line with numbers."""
     header: Columns | None = None
     remark: Columns | None = None
@@ -125,13 +129,17 @@ def _layout(path: str | Path, lines: Sequence[str], choice: Choice, rate: float 
             if len(words) in BARE_HEADER_LENGTHS and possible_headers < MAX_POSSIBLE_HEADERS:
                 possible_headers += 1
                 if is_bare_header(words):
-                    remark = known_columns(path, words, choice, where="comment", line=number, rate=rate)
+                    remark = known_columns(
+                        path, words, choice, where="comment", line=number, rate=rate
+                    )
             continue
         fields = content.split(_separator(content))
         if header is None and not any(field.strip().startswith(DIGITS) for field in fields):
             header = known_columns(path, fields, choice, where="header", line=number, rate=rate)
         else:
-            return header or remark or _without_header(path, number, fields, choice, rate), number - 1
+            return header or remark or _without_header(
+                path, number, fields, choice, rate
+            ), number - 1
     raise InputFileError(path, f"it has no samples; it needs lines of {NEEDED}")
 
 
@@ -151,7 +159,9 @@ _ROS2 = {
 }
 
 
-def _without_header(path: str | Path, line: int, fields: Sequence[str], choice: Choice, rate: float | None) -> Columns:
+def _without_header(
+    path: str | Path, line: int, fields: Sequence[str], choice: Choice, rate: float | None
+) -> Columns:
     """The columns by the number of fields and the words among them."""
     count = len(fields)
     words = tuple(i for i, field in enumerate(fields) if not field.strip().startswith(DIGITS))
@@ -198,7 +208,11 @@ def _without_header(path: str | Path, line: int, fields: Sequence[str], choice: 
 
 
 def _table(
-    path: str | Path, lines: Sequence[str], found: tuple[Columns, int] | None, choice: Choice, rate: float | None
+    path: str | Path,
+    lines: Sequence[str],
+    found: tuple[Columns, int] | None,
+    choice: Choice,
+    rate: float | None,
 ) -> Table:
     """The numbers in canonical order, and the line of each row; `found` are columns that are known already."""
     columns, first = found or _layout(path, lines, choice, rate)
@@ -253,7 +267,14 @@ def _table(
         reason = f"the frame is {quoted(other)} here, {quoted(one)} before; cut the file in two"
         raise InputFileError(path, reason, line=frames[other], field="frame_id")
     frame = next(iter(frames), columns.frame)
-    return Table(columns, table[:, 0] if plain else stamps, table[:, 1:] if plain else table, numbers, frame, left_out)
+    return Table(
+        columns,
+        table[:, 0] if plain else stamps,
+        table[:, 1:] if plain else table,
+        numbers,
+        frame,
+        left_out,
+    )
 
 
 def _is_long_or_a_date(line: str, separator: str | None, place: int) -> bool:
@@ -272,11 +293,15 @@ def is_number(word: str) -> bool:
     return "_" not in word
 
 
-def _word(path: str | Path, number: int, names: Sequence[str], fields: Sequence[str]) -> InputFileError:
+def _word(
+    path: str | Path, number: int, names: Sequence[str], fields: Sequence[str]
+) -> InputFileError:
     """The error about the first field that is not a number."""
     name, word = next(pair for pair in zip(names, fields, strict=True) if not is_number(pair[1]))
     word = word.strip()
-    reason = f"{quoted(word)} is not a number" if word else "a number is missing; leave such rows out"
+    reason = (
+        f"{quoted(word)} is not a number" if word else "a number is missing; leave such rows out"
+    )
     if is_number(word.replace(",", ".", 1)):
         reason += "; write it with a decimal point"
     elif ":" in word:
@@ -297,9 +322,14 @@ def _motion_capture(
     kind, start = lines[0].split(",")[0].strip().lower(), 0
     rate = lines[1].rstrip(", ") if len(lines) > 1 else ""
     if kind in _VICON_OTHERS and rate.replace(".", "", 1).isdecimal():
-        start = next((i for i, line in enumerate(lines) if line.split(",")[0].strip().lower() in _VICON), -1)
+        start = next(
+            (i for i, line in enumerate(lines) if line.split(",")[0].strip().lower() in _VICON), -1
+        )
         if start < 0:
-            raise InputFileError(path, f"Vicon's export has {kind} only: export objects or segments, which have poses")
+            raise InputFileError(
+                path,
+                f"Vicon's export has {kind} only: export objects or segments, which have poses",
+            )
     begin = [[cell.strip() for cell in line.split(",")] for line in lines[start : start + 12]]
     if kind == "format version":
         return _motive(path, begin, choice, body)
@@ -309,7 +339,9 @@ def _motion_capture(
     return None
 
 
-def _motive(path: str | Path, begin: Sequence[Sequence[str]], choice: Choice, body: str | None) -> tuple[Columns, int]:
+def _motive(
+    path: str | Path, begin: Sequence[Sequence[str]], choice: Choice, body: str | None
+) -> tuple[Columns, int]:
     about = dict(zip(begin[0][::2], begin[0][1::2], strict=False))
     kind = about.get("Rotation Type", "Quaternion")
     if kind != "Quaternion":
@@ -323,12 +355,16 @@ def _motive(path: str | Path, begin: Sequence[Sequence[str]], choice: Choice, bo
     found: dict[str, dict[str, int]] = {}
     for i, (what, name, group, axis) in enumerate(zip(types, names, groups, axes, strict=False)):
         if what in ("Rigid Body", "Bone") and group in ("Rotation", "Position"):
-            found.setdefault(name, {})[axis.lower() if group == "Position" else f"q{axis.lower()}"] = i
+            found.setdefault(name, {})[
+                axis.lower() if group == "Position" else f"q{axis.lower()}"
+            ] = i
     name = _chosen(path, found, body)
     units = dict.fromkeys(POSITION, UNIT_NAMES.get(about.get("Length Units", "Meters").lower(), ""))
     places = [found[name].get(role) for role in POSITION + QUATERNION]
     # y is up there: the frame must be placed.
-    return _captured(path, places, QUATERNION, choice, units, f"Motive, '{name}'", "OptiTrack"), last + 1
+    return _captured(
+        path, places, QUATERNION, choice, units, f"Motive, '{name}'", "OptiTrack"
+    ), last + 1
 
 
 def _vicon(
@@ -337,7 +373,9 @@ def _vicon(
     rate = float(begin[1][0])
     last = next((i for i, cells in enumerate(begin) if cells[0] == "Frame"), None)
     if last is None or last + 1 >= len(begin):
-        raise InputFileError(path, "its header has no line 'Frame,Sub Frame,...', as Vicon's exports have")
+        raise InputFileError(
+            path, "its header has no line 'Frame,Sub Frame,...', as Vicon's exports have"
+        )
     found: dict[str, dict[str, int]] = {}
     name = ""
     titles = [*begin[last - 1], *[""] * len(begin[last])]
@@ -354,13 +392,19 @@ def _vicon(
         )
         raise InputFileError(path, reason, line=start + last + 1)
     roles = ROTATION_VECTOR if vector else QUATERNION
-    places = [own.get(name) for name in ("tx", "ty", "tz", "rx", "ry", "rz", *([] if vector else ["rw"]))]
-    written = [UNIT_NAMES.get(unit.lower(), "") for unit in begin[last + 1]] + [""] * len(begin[last])
+    places = [
+        own.get(name) for name in ("tx", "ty", "tz", "rx", "ry", "rz", *([] if vector else ["rw"]))
+    ]
+    written = [UNIT_NAMES.get(unit.lower(), "") for unit in begin[last + 1]] + [""] * len(
+        begin[last]
+    )
     units = {
         **dict.fromkeys(POSITION, written[places[2] or 0]),
         **dict.fromkeys(ROTATION_VECTOR, written[places[3] or 0]),
     }
-    return _captured(path, places, roles, choice, units, f"Vicon, '{name}'", "Vicon", rate), last + 2
+    return _captured(
+        path, places, roles, choice, units, f"Vicon, '{name}'", "Vicon", rate
+    ), last + 2
 
 
 def _chosen(path: str | Path, found: dict[str, dict[str, int]], body: str | None) -> str:
@@ -368,7 +412,11 @@ def _chosen(path: str | Path, found: dict[str, dict[str, int]], body: str | None
     if body is None and len(found) == 1:
         return next(iter(found))
     if body not in found:
-        what = f"it has {len(found)} rigid bodies" if body is None else f"there is no rigid body {quoted(body)}"
+        what = (
+            f"it has {len(found)} rigid bodies"
+            if body is None
+            else f"there is no rigid body {quoted(body)}"
+        )
         raise InputFileError(path, f"{what}; choose one with --topic: {names}", field="topic")
     return body
 

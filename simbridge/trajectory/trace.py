@@ -142,7 +142,9 @@ class SlowInSlowOut(MotionLaw):
 
         def first_half(t: Array) -> Array:
             grown = slow * np.exp(growth * (np.clip(t, leave, level) - leave))
-            return np.where(t < leave, lowest * t, np.where(t < level, grown, rise + self.speed * (t - level)))
+            return np.where(
+                t < leave, lowest * t, np.where(t < level, grown, rise + self.speed * (t - level))
+            )
 
         def travelled(t: Array) -> Array:
             return np.where(t <= half, first_half(t), length - first_half(2.0 * half - t))
@@ -208,7 +210,9 @@ class LookAt(Orientation):
         z = away / distance
         upright = direction("upright", self.upright)
         x = upright - (z @ upright)[:, None] * z
-        return _frames(x, z, "upright", self.upright, "nowhere along the line from the path to the point")
+        return _frames(
+            x, z, "upright", self.upright, "nowhere along the line from the path to the point"
+        )
 
 
 def _frames(x: Array, z: Array, name: str, given: ArrayLike, needed: str) -> Array:
@@ -256,25 +260,35 @@ def trace(
     positions = path.position(within)
     if path.closed:
         positions[-1] = path.position(np.zeros(1))[0]
-    turning = orientation if isinstance(orientation, Orientation) else ConstantOrientation(orientation)
+    turning = (
+        orientation if isinstance(orientation, Orientation) else ConstantOrientation(orientation)
+    )
     rotations = turning.of(positions, path.tangent(within))
     return Trajectory(times, np.column_stack([positions, rotations]), source=source)
 
 
-def move(start: ArrayLike, end: ArrayLike, law: MotionLaw, rate: float = 100.0, source: str = "move") -> Trajectory:
+def move(
+    start: ArrayLike, end: ArrayLike, law: MotionLaw, rate: float = 100.0, source: str = "move"
+) -> Trajectory:
     """A straight line between poses (7,) at different positions; the tool rotates in proportion to the distance."""
-    ends = Trajectory(np.array([0.0, 1.0]), np.stack([vector("start", start, 7), vector("end", end, 7)]), source)
+    ends = Trajectory(
+        np.array([0.0, 1.0]), np.stack([vector("start", start, 7), vector("end", end, 7)]), source
+    )
     path = line(ends.poses[0, :3], ends.poses[1, :3])
     straight = trace(path, law, rate, ConstantOrientation(ends.start[3:]), source=source)
     share = np.linalg.norm(straight.poses[:, :3] - ends.start[:3], axis=1) / path.length
     rotations = pose.interpolate(ends.times, ends.poses, share)[:, 3:]
-    return Trajectory(straight.times, np.column_stack([straight.poses[:, :3], rotations]), source=source)
+    return Trajectory(
+        straight.times, np.column_stack([straight.poses[:, :3], rotations]), source=source
+    )
 
 
 def dwell(at: ArrayLike, duration: float) -> Trajectory:
     """Stay at one pose `at` (7,) for `duration` s."""
     check_positive(duration=duration)
-    return Trajectory(np.array([0.0, duration]), np.tile(vector("pose", at, 7), (2, 1)), source="still")
+    return Trajectory(
+        np.array([0.0, duration]), np.tile(vector("pose", at, 7), (2, 1)), source="still"
+    )
 
 
 def concatenate(*parts: Trajectory, source: str = "joined") -> Trajectory:

@@ -116,17 +116,23 @@ class Trajectory:
         An instant within 1e-9 s before a sample, or within the resolution of the stamps if that is coarser (0.5 us for
         seconds since 1970), counts as the sample's.
         """
-        after = np.searchsorted(self.elapsed, np.asarray(t, dtype=float) + self._instant_tolerance, side="right")
+        after = np.searchsorted(
+            self.elapsed, np.asarray(t, dtype=float) + self._instant_tolerance, side="right"
+        )
         return np.asarray(np.maximum(after - 1, 0))
 
     def transformed(self, frame: ArrayLike) -> Trajectory:
         """The same motion in an outer frame: every pose premultiplied by the pose `frame` (7,)."""
-        outer = Trajectory(np.zeros(1), np.atleast_2d(np.asarray(frame, dtype=float)), source="the frame").start
+        outer = Trajectory(
+            np.zeros(1), np.atleast_2d(np.asarray(frame, dtype=float)), source="the frame"
+        ).start
         return replace(self, poses=pose.compose(outer, self.poses))
 
     def anchored(self, start: ArrayLike) -> Trajectory:
         """The same motion moved as a whole so that its first pose is `start` (7,)."""
-        return replace(self, poses=pose.compose(pose.inverse(self.start), self.poses)).transformed(start)
+        return replace(self, poses=pose.compose(pose.inverse(self.start), self.poses)).transformed(
+            start
+        )
 
     def from_pendant_base(self) -> Trajectory:
         """This trajectory of the pendant's "base" in base_link: rotated by exactly pi about z."""
@@ -145,7 +151,9 @@ class Trajectory:
         # Never so large that a sample would count as the next one.
         return min(tolerance, 0.5 * float(np.diff(self.elapsed).min(initial=np.inf)))
 
-    def _fault(self, reason: str, sample: int | None = None, field: str | None = None) -> InvalidTrajectory:
+    def _fault(
+        self, reason: str, sample: int | None = None, field: str | None = None
+    ) -> InvalidTrajectory:
         return InvalidTrajectory(reason, sample=sample, field=field, source=self.source)
 
     def _floats(self, values: ArrayLike, field: str) -> Array:
@@ -182,7 +190,9 @@ def described(trajectory: Trajectory, understood: str, frame: str = "") -> Traje
     understood += f", in the frame {frame}" if frame else ""
     steps = np.diff(trajectory.elapsed)
     rate = f"{1.0 / float(np.median(steps)):.4g} Hz, " if len(steps) else ""
-    return replace(trajectory, read_as=f"{counted(len(trajectory.times), 'pose')}, {rate}{understood}")
+    return replace(
+        trajectory, read_as=f"{counted(len(trajectory.times), 'pose')}, {rate}{understood}"
+    )
 
 
 def _field(default: Any, help: str, **metadata: Any) -> Any:
@@ -208,8 +218,12 @@ class Sampling:
         metavar="HZ",
         unset="the trajectory's",
     )
-    jitter: float = _field(0.0, "Standard deviation of the instants at which samples are taken, s.", metavar="S")
-    dropout: float = _field(0.0, "Probability that a sample is lost, from 0 to below 1.", metavar="P")
+    jitter: float = _field(
+        0.0, "Standard deviation of the instants at which samples are taken, s.", metavar="S"
+    )
+    dropout: float = _field(
+        0.0, "Probability that a sample is lost, from 0 to below 1.", metavar="P"
+    )
     noise: tuple[float, float] = _field(
         (0.0, 0.0),
         "Standard deviation of the samples along and about each axis.",
@@ -217,7 +231,10 @@ class Sampling:
         units=(1e-3, math.radians(1.0)),
     )
     quantisation: float = _field(
-        0.0, "Round the positions of samples to multiples of this; 0 for none.", metavar="MM", units=(1e-3,)
+        0.0,
+        "Round the positions of samples to multiples of this; 0 for none.",
+        metavar="MM",
+        units=(1e-3,),
     )
     seed: int = _field(0, "Seed of jitter, dropout and noise.", metavar="N")
 
@@ -226,9 +243,13 @@ class Sampling:
             check_positive(sample_rate=self.rate)
         check_not_negative(sample_jitter=self.jitter, sample_quantisation=self.quantisation)
         if not 0.0 <= self.dropout < 1.0:
-            raise InvalidParameter("sample dropout", self.dropout, "a probability from 0 to below 1")
+            raise InvalidParameter(
+                "sample dropout", self.dropout, "a probability from 0 to below 1"
+            )
         if len(self.noise) != 2:
-            raise InvalidParameter("sample noise", self.noise, "two numbers, for position and rotation")
+            raise InvalidParameter(
+                "sample noise", self.noise, "two numbers, for position and rotation"
+            )
         for deviation in self.noise:
             check_not_negative(sample_noise=deviation)
         if not isinstance(self.seed, (int, np.integer)) or self.seed < 0:
@@ -238,19 +259,25 @@ class Sampling:
         """The samples that such a source gives of a path; more than ten million are InvalidParameter."""
         if self == Sampling(seed=self.seed):
             return path
-        for_jitter, for_dropout, for_noise = (np.random.default_rng([self.seed, stream]) for stream in range(3))
+        for_jitter, for_dropout, for_noise = (
+            np.random.default_rng([self.seed, stream]) for stream in range(3)
+        )
         times, poses = path.times, path.poses
         if self.rate is not None:
             duration, periods = path.duration, path.duration * self.rate
             if periods > 1e7:
-                raise InvalidParameter("sample rate", self.rate, f"at most {1e7 / duration:g} Hz for {duration:g} s")
+                raise InvalidParameter(
+                    "sample rate", self.rate, f"at most {1e7 / duration:g} Hz for {duration:g} s"
+                )
             # k / rate up to the path's duration, and its end.
             instants = np.append(np.arange(math.ceil(periods - 1e-9)) / self.rate, duration)
             times, poses = path.times[0] + instants, path.reference(instants)
         if self.jitter:
             moves = for_jitter.normal(0.0, self.jitter, len(times))
             gaps = np.diff(times)
-            moves = np.clip(moves, -_MAX_MOVE * np.append(0.0, gaps), _MAX_MOVE * np.append(gaps, 0.0))
+            moves = np.clip(
+                moves, -_MAX_MOVE * np.append(0.0, gaps), _MAX_MOVE * np.append(gaps, 0.0)
+            )
             moves[0] = 0.0
             times = times + moves
             poses = path.reference(times - path.times[0])
@@ -262,8 +289,13 @@ class Sampling:
         sampled = replace(path, times=times, poses=poses)
         positions, rotations = sampled.poses[:, :3], sampled.poses[:, 3:]
         if any(self.noise):
-            shift, turn = (deviation * for_noise.normal(size=(len(times), 3)) for deviation in self.noise)
-            positions, rotations = positions + shift, pose.multiply(pose.quaternions(turn), rotations)
+            shift, turn = (
+                deviation * for_noise.normal(size=(len(times), 3)) for deviation in self.noise
+            )
+            positions, rotations = (
+                positions + shift,
+                pose.multiply(pose.quaternions(turn), rotations),
+            )
         if self.quantisation:
             positions = self.quantisation * np.round(positions / self.quantisation)
         return replace(sampled, poses=np.column_stack([positions, rotations]))

@@ -18,7 +18,9 @@ from simbridge.trajectory.trajectory import Trajectory
 POSE = "geometry_msgs/msg/PoseStamped"
 
 
-def write_tum(path: str | Path, times: ArrayLike, poses: ArrayLike, *, follow_links: bool = True) -> None:
+def write_tum(
+    path: str | Path, times: ArrayLike, poses: ArrayLike, *, follow_links: bool = True
+) -> None:
     """Write a TUM file: one line `t x y z qx qy qz qw` a sample; read_trajectory and evo read it back bit for bit.
 
     Args:
@@ -37,7 +39,9 @@ def write_csv(path: str | Path, times: ArrayLike, poses: ArrayLike) -> None:
     write_file(path, (header + _lines(path, times, poses, separator=",")).encode())
 
 
-def write_table(path: Path, blocks: Iterable[Mapping[str, Array]], *, follow_links: bool = True) -> None:
+def write_table(
+    path: Path, blocks: Iterable[Mapping[str, Array]], *, follow_links: bool = True
+) -> None:
     """Write a table as CSV: a header, and a line a row; each number reads back bit for bit.
 
     Args:
@@ -53,7 +57,9 @@ def write_table(path: Path, blocks: Iterable[Mapping[str, Array]], *, follow_lin
             if not len(rows):
                 continue
             # Twenty times as fast as `repr`, and as exact; what JSON has no number for is null.
-            text = orjson.dumps(rows, option=orjson.OPT_SERIALIZE_NUMPY)[2:-2].replace(b"],[", b"\n")
+            text = orjson.dumps(rows, option=orjson.OPT_SERIALIZE_NUMPY)[2:-2].replace(
+                b"],[", b"\n"
+            )
             file.write(text if np.isfinite(rows).all() else text.replace(b"null", b"nan"))
             file.write(b"\n")
 
@@ -62,14 +68,20 @@ def _lines(path: str | Path, times: ArrayLike, poses: ArrayLike, separator: str)
     """A line `t x y z qx qy qz qw` for each sample; the path names the samples in a refusal."""
     t, p = np.asarray(times, dtype=float), np.asarray(poses, dtype=float)
     if t.ndim != 1 or p.shape != (len(t), 7):
-        reason = f"times of shape (T,) and poses of shape (T, 7) are needed; got {t.shape} and {p.shape}"
+        reason = (
+            f"times of shape (T,) and poses of shape (T, 7) are needed; got {t.shape} and {p.shape}"
+        )
         raise InvalidTrajectory(reason, source=str(path))
     rows = np.column_stack([t, p]).tolist()
     return "".join(separator.join(map(repr, row)) + "\n" for row in rows)
 
 
 def write_bag(
-    path: str | Path, trajectory: Trajectory, *, topic: str = "/target_pose", frame_id: str = "base_link"
+    path: str | Path,
+    trajectory: Trajectory,
+    *,
+    topic: str = "/target_pose",
+    frame_id: str = "base_link",
 ) -> None:
     """Write PoseStamped messages; the format follows from the name.
 
@@ -87,7 +99,9 @@ def write_bag(
         raise OutputError(path, f"a bag ends in .bag, .mcap or nothing, not in {file.suffix}")
     stamps = trajectory.epoch_ns + np.round(trajectory.times * 1e9).astype(np.int64)
     if stamps[0] < 0:
-        raise InvalidTrajectory("ROS has no negative time", sample=0, field="time", source=trajectory.source)
+        raise InvalidTrajectory(
+            "ROS has no negative time", sample=0, field="time", source=trajectory.source
+        )
     with replacing(path, overwrite=False) as new:
         # The writer of MCAP makes a directory with the file in it.
         target = new.with_suffix("") if file.suffix == ".mcap" else new
@@ -96,21 +110,30 @@ def write_bag(
             (target / new.name).rename(new)
 
 
-def _write_messages(path: Path, suffix: str, trajectory: Trajectory, stamps: Counts, topic: str, frame_id: str) -> None:
+def _write_messages(
+    path: Path, suffix: str, trajectory: Trajectory, stamps: Counts, topic: str, frame_id: str
+) -> None:
     from rosbags import rosbag1, rosbag2, typesys  # noqa: PLC0415 (start-up time: 0.1 s)
 
     ros1 = suffix == ".bag"
-    store = typesys.get_typestore(typesys.Stores.ROS1_NOETIC if ros1 else typesys.Stores.ROS2_HUMBLE)
+    store = typesys.get_typestore(
+        typesys.Stores.ROS1_NOETIC if ros1 else typesys.Stores.ROS2_HUMBLE
+    )
     time, header = store.types["builtin_interfaces/msg/Time"], store.types["std_msgs/msg/Header"]
     stamped, pose_type, point, turn = (
-        store.types[f"geometry_msgs/msg/{name}"] for name in ("PoseStamped", "Pose", "Point", "Quaternion")
+        store.types[f"geometry_msgs/msg/{name}"]
+        for name in ("PoseStamped", "Pose", "Point", "Quaternion")
     )
     plugin = rosbag2.StoragePlugin.MCAP if suffix == ".mcap" else rosbag2.StoragePlugin.SQLITE3
-    writer: Any = rosbag1.Writer(path) if ros1 else rosbag2.Writer(path, version=9, storage_plugin=plugin)
+    writer: Any = (
+        rosbag1.Writer(path) if ros1 else rosbag2.Writer(path, version=9, storage_plugin=plugin)
+    )
     encode = store.serialize_ros1 if ros1 else store.serialize_cdr
     with writer:
         connection = writer.add_connection(topic, POSE, typestore=store)
-        for number, (stamp, values) in enumerate(zip(stamps.tolist(), trajectory.poses.tolist(), strict=True)):
+        for number, (stamp, values) in enumerate(
+            zip(stamps.tolist(), trajectory.poses.tolist(), strict=True)
+        ):
             when = time(*divmod(stamp, 1_000_000_000))
             head = header(number, when, frame_id) if ros1 else header(when, frame_id)
             message = stamped(head, pose_type(point(*values[:3]), turn(*values[3:])))

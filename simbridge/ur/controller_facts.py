@@ -156,7 +156,9 @@ def model_name(robot_type: int | None, major: int) -> str | None:
     """The model of a robot type, None for an unknown one; UR10 and UR10e share theirs, and differ in the version."""
     if robot_type not in tables.ROBOT_TYPES:
         return None
-    return tables.ROBOT_TYPES[robot_type] + ("e" if major >= 5 and robot_type in tables.E_SERIES_TYPES else "")
+    return tables.ROBOT_TYPES[robot_type] + (
+        "e" if major >= 5 and robot_type in tables.E_SERIES_TYPES else ""
+    )
 
 
 def successors(model: str | None) -> str:
@@ -222,7 +224,9 @@ def survey(host: str, timeout: float = 2.0) -> Survey:
 
     with ThreadPoolExecutor(len(readers)) as pool:
         state, dashboard, arm, _ = pool.map(read, readers)
-    return Survey(host, {port: lost[port] for port in readers if port in lost}, state, dashboard, arm)
+    return Survey(
+        host, {port: lost[port] for port in readers if port in lost}, state, dashboard, arm
+    )
 
 
 def registers_taken(host: str) -> tuple[str, ...]:
@@ -246,7 +250,9 @@ def registers_taken(host: str) -> tuple[str, ...]:
 def _refused(host: str) -> tuple[str, ...]:
     with RtdeConnection(host) as connection:
         types = connection.input_types(WRITTEN_BY_THE_BRIDGE)
-    return tuple(name for name, kind in zip(WRITTEN_BY_THE_BRIDGE, types, strict=False) if kind == "IN_USE")
+    return tuple(
+        name for name, kind in zip(WRITTEN_BY_THE_BRIDGE, types, strict=False) if kind == "IN_USE"
+    )
 
 
 def _read_state(host: str, timeout: float) -> StateFacts:
@@ -255,7 +261,9 @@ def _read_state(host: str, timeout: float) -> StateFacts:
     missing = [name for name in _NEEDED if name not in state]
     if missing:
         named = ".".join(map(str, version))
-        raise UnsupportedController(host, named, f"Its RTDE does not have {', '.join(missing)}; update PolyScope.")
+        raise UnsupportedController(
+            host, named, f"Its RTDE does not have {', '.join(missing)}; update PolyScope."
+        )
     q = np.array(state["actual_q"])
     q.setflags(write=False)
     return StateFacts(
@@ -327,7 +335,11 @@ def safety_stop(safety_mode: int, safety_status_bits: int = 0) -> type[errors.Ar
         return errors.ProtectiveStop
     if safety_status_bits >> 4 & 1:
         return errors.SafeguardStop
-    return None if safety_mode in (tables.SafetyMode.NORMAL, tables.SafetyMode.REDUCED) else errors.SafetyFault
+    return (
+        None
+        if safety_mode in (tables.SafetyMode.NORMAL, tables.SafetyMode.REDUCED)
+        else errors.SafetyFault
+    )
 
 
 def stop_of(state: Mapping[str, Any]) -> type[errors.ArmStopped] | None:

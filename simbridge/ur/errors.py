@@ -31,8 +31,14 @@ class ConnectionLost(ControllerError, ConnectionError):
         self.port, self.reason = port, reason
         where = host if port is None else f"{host}, port {port} ({PORT_NAMES.get(port, 'a port')})"
         refused = reason.removeprefix("no connection (")
-        what, why = ("Lost", reason) if refused == reason else ("No connection to", refused.removesuffix(")"))
-        super().__init__(host, f"{what} the controller at {where}: {why}. {hint or _LOOK_AT_CONNECTION}")
+        what, why = (
+            ("Lost", reason)
+            if refused == reason
+            else ("No connection to", refused.removesuffix(")"))
+        )
+        super().__init__(
+            host, f"{what} the controller at {where}: {why}. {hint or _LOOK_AT_CONNECTION}"
+        )
 
 
 class StaleState(ControllerError, TimeoutError):
@@ -68,7 +74,9 @@ class LateStates(ControllerError, TimeoutError):
 
     cause = "late_states"
 
-    def __init__(self, host: str, share: float, window: float, interval: float, longest: float, period: float) -> None:
+    def __init__(
+        self, host: str, share: float, window: float, interval: float, longest: float, period: float
+    ) -> None:
         self.share = share
         self.window = window
         self.interval = interval
@@ -150,7 +158,9 @@ class ServoProcessLost(ControllerError):
     def __init__(self, host: str, how: str, last: str = "") -> None:
         self.how, self.last = how, last
         printed = f" Its last output: {last}" if last else ""
-        super().__init__(host, f"The process that sends setpoints to the controller at {host} {how}.{printed}")
+        super().__init__(
+            host, f"The process that sends setpoints to the controller at {host} {how}.{printed}"
+        )
 
 
 class NotURSim(Refusal, ControllerError):
@@ -184,7 +194,8 @@ class ModelMismatch(Refusal, ControllerError, ValueError):
     def __init__(self, host: str, what: str, found: object, expected: object, remedy: str) -> None:
         self.what, self.found, self.expected = what, found, expected
         super().__init__(
-            host, f"The {what} of the controller at {host} is {found}, and {expected} was expected. {remedy}"
+            host,
+            f"The {what} of the controller at {host} is {found}, and {expected} was expected. {remedy}",
         )
 
 
@@ -205,7 +216,8 @@ class RemoteControlDisabled(ControllerError, PermissionError):
 
     def __init__(self, host: str) -> None:
         super().__init__(
-            host, f"The controller at {host} is in local control, so it ignores programs from outside. {self.remedy}"
+            host,
+            f"The controller at {host} is in local control, so it ignores programs from outside. {self.remedy}",
         )
 
 
@@ -284,7 +296,11 @@ class ArmStopped(ControllerError):
     remedy = "Clear it at the pendant."
 
     def __init__(self, host: str, robot_mode: int, safety_mode: int, runtime_state: int) -> None:
-        self.robot_mode, self.safety_mode, self.runtime_state = robot_mode, safety_mode, runtime_state
+        self.robot_mode, self.safety_mode, self.runtime_state = (
+            robot_mode,
+            safety_mode,
+            runtime_state,
+        )
         super().__init__(
             host,
             f"{self.what} at {host} (robot mode {robot_mode}, safety mode {safety_mode}, runtime state "
@@ -308,7 +324,9 @@ class EmergencyStop(ArmStopped):
 
     cause = "emergency_stop"
     what = "Emergency stop"
-    remedy = "Make the cell safe, release the button, power the arm on at the pendant, then start again."
+    remedy = (
+        "Make the cell safe, release the button, power the arm on at the pendant, then start again."
+    )
 
 
 class SafeguardStop(ArmStopped):
@@ -367,7 +385,9 @@ class ProgramStopped(ArmStopped):
         "or the script had an error."
     )
 
-    def __init__(self, host: str, robot_mode: int, safety_mode: int, runtime_state: int, unsent: float = 0.0) -> None:
+    def __init__(
+        self, host: str, robot_mode: int, safety_mode: int, runtime_state: int, unsent: float = 0.0
+    ) -> None:
         self.unsent = unsent
         if unsent:
             self.remedy = (

@@ -92,7 +92,9 @@ class DescriptionReader:
     @property
     def complete(self) -> bool:
         """Whether everything has come that this controller can be expected to send."""
-        return not self.missing and (StatePart.CONFIGURATION in self._parts or self._states >= _STATES_AWAITED)
+        return not self.missing and (
+            StatePart.CONFIGURATION in self._parts or self._states >= _STATES_AWAITED
+        )
 
     def receive(self, data: bytes) -> None:
         """Process the next bytes.
@@ -142,7 +144,9 @@ def read_arm_description(host: str, timeout: float = 2.0, port: int = PRIMARY) -
             raise ConnectionLost(host, port, ended)
         return reader.description()
     except MalformedPackage as error:
-        raise ConnectionLost(host, port, f"what it sends is not UR's primary interface: {error.reason}") from None
+        raise ConnectionLost(
+            host, port, f"what it sends is not UR's primary interface: {error.reason}"
+        ) from None
 
 
 def _listen(reader: DescriptionReader, host: str, port: int, timeout: float) -> str:
@@ -184,7 +188,9 @@ def _finite(numbers: Sequence[float], what: str) -> Array:
 
 
 def _limits(content: bytes) -> JointLimits:
-    ranges, rates = _finite(_unpack(">24d", content, 0, "joint limits"), "joint limits").reshape(2, 6, 2)
+    ranges, rates = _finite(_unpack(">24d", content, 0, "joint limits"), "joint limits").reshape(
+        2, 6, 2
+    )
     return JointLimits(ranges[:, 0], ranges[:, 1], rates[:, 0], rates[:, 1])
 
 
@@ -240,7 +246,9 @@ class ControllerMessages:
                     if not data:
                         return
                     for kind, content in packages.feed(data):
-                        words = message_words(content) if kind == PrimaryPackage.ROBOT_MESSAGE else None
+                        words = (
+                            message_words(content) if kind == PrimaryPackage.ROBOT_MESSAGE else None
+                        )
                         if words is not None:
                             self._words.append(words)
 

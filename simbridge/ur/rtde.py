@@ -26,10 +26,17 @@ _LARGEST = 1e9
 _MAX_STATES = 1000
 # Types other than these would be read as another quantity, or not at all.
 _TYPES = {
-    **dict.fromkeys(("timestamp", "speed_scaling", "target_speed_fraction", "payload"), ("DOUBLE",)),
-    **dict.fromkeys(("actual_q", "actual_qd", "actual_current", "target_q", "target_qd", "target_qdd"), ("VECTOR6D",)),
+    **dict.fromkeys(
+        ("timestamp", "speed_scaling", "target_speed_fraction", "payload"), ("DOUBLE",)
+    ),
+    **dict.fromkeys(
+        ("actual_q", "actual_qd", "actual_current", "target_q", "target_qd", "target_qdd"),
+        ("VECTOR6D",),
+    ),
     **dict.fromkeys(("tcp_offset", "payload_inertia"), ("VECTOR6D",)),
-    **dict.fromkeys(("robot_mode", "safety_mode", "safety_status_bits", "runtime_state"), ("INT32", "UINT32")),
+    **dict.fromkeys(
+        ("robot_mode", "safety_mode", "safety_status_bits", "runtime_state"), ("INT32", "UINT32")
+    ),
     "payload_cog": ("VECTOR3D",),
 }
 
@@ -44,7 +51,10 @@ class Recipe:
 
     def __init__(self, names: Sequence[str], types: Sequence[str]) -> None:
         formats = [RTDE_FORMATS[type_] for type_ in types]
-        self._fields = [(n, int(code[:-1] or 1), code[-1] == "d") for n, code in zip(names, formats, strict=True)]
+        self._fields = [
+            (n, int(code[:-1] or 1), code[-1] == "d")
+            for n, code in zip(names, formats, strict=True)
+        ]
         self._struct = struct.Struct(">" + "".join(formats))
 
     def unpack(self, payload: bytes) -> Package:
@@ -109,9 +119,13 @@ class RtdeConnection:
 
     def _set_up(self) -> None:
         if self.request(RtdePackage.PROTOCOL_VERSION, struct.pack(">H", 2)) != b"\x01":
-            raise UnsupportedController(self.host, "", "It does not support RTDE protocol version 2; update PolyScope.")
+            raise UnsupportedController(
+                self.host, "", "It does not support RTDE protocol version 2; update PolyScope."
+            )
         try:
-            self.version: tuple[int, int, int, int] = struct.unpack(">4I", self.request(RtdePackage.CONTROLLER_VERSION))
+            self.version: tuple[int, int, int, int] = struct.unpack(
+                ">4I", self.request(RtdePackage.CONTROLLER_VERSION)
+            )
         except struct.error:
             raise self._lost("the answer to the version request is malformed") from None
 
@@ -186,7 +200,11 @@ class RtdeReader(RtdeConnection):
     """
 
     def __init__(
-        self, host: str, variables: Iterable[str], frequency: float | None = None, timeout: float = 2.0
+        self,
+        host: str,
+        variables: Iterable[str],
+        frequency: float | None = None,
+        timeout: float = 2.0,
     ) -> None:
         self.variables, self._frequency = tuple(variables), frequency
         super().__init__(host, timeout)
@@ -196,7 +214,9 @@ class RtdeReader(RtdeConnection):
         self.frequency = self._frequency or 1.0 / series_and_period(self.version[0])[1]
         types = self.output_types(self.variables, self.frequency)
         if len(types) == len(self.variables) and "NOT_FOUND" in types:
-            self.variables = tuple(n for n, t in zip(self.variables, types, strict=True) if t != "NOT_FOUND")
+            self.variables = tuple(
+                n for n, t in zip(self.variables, types, strict=True) if t != "NOT_FOUND"
+            )
             types = self.output_types(self.variables, self.frequency)
         if len(types) != len(self.variables) or not set(types) <= set(RTDE_FORMATS):
             raise self._lost(f"the answer to the list of variables is {','.join(types)[:200]}")
@@ -218,7 +238,9 @@ class RtdeReader(RtdeConnection):
         deadline = time.monotonic() + timeout
         while True:
             packages = self.receive(0.0 if states else deadline - time.monotonic())
-            states += [self._state(payload) for kind, payload in packages if kind == RtdePackage.DATA]
+            states += [
+                self._state(payload) for kind, payload in packages if kind == RtdePackage.DATA
+            ]
 
             no_more = bool(states) and not packages
             in_vain = not states and time.monotonic() >= deadline
@@ -230,7 +252,9 @@ class RtdeReader(RtdeConnection):
         try:
             return self._recipe.unpack(payload[1:])
         except MalformedNumber as error:
-            raise ImplausibleState(self.host, error.field, error.value, "which no arm has") from None
+            raise ImplausibleState(
+                self.host, error.field, error.value, "which no arm has"
+            ) from None
         except struct.error as error:
             raise self._lost(f"a state is malformed: {error}") from None
 

@@ -73,7 +73,12 @@ class RuntimeState(IntEnum):
     RESUMING = 5
 
 
-PROGRAM_RUNS = (RuntimeState.PLAYING, RuntimeState.PAUSING, RuntimeState.PAUSED, RuntimeState.RESUMING)
+PROGRAM_RUNS = (
+    RuntimeState.PLAYING,
+    RuntimeState.PAUSING,
+    RuntimeState.PAUSED,
+    RuntimeState.RESUMING,
+)
 
 _SPELLING = {
     "immi": "IMMI", "profisafe": "PROFIsafe", "safety api": "safety API", "three position": "three-position",

@@ -142,7 +142,9 @@ class FakeLink:
         if self.sent and playing:
             q = self.sent[-1].setpoint
             if self._joints is not None:
-                arrived = (sent.setpoint for sent in reversed(self.sent) if sent.tick + self._lag < tick)
+                arrived = (
+                    sent.setpoint for sent in reversed(self.sent) if sent.tick + self._lag < tick
+                )
                 self._joints.command(next(arrived, self._joints.q))
                 q = self._joints.step()
                 self.motions.append(self._joints.motion)

@@ -9,7 +9,14 @@ import pytest
 
 import simbridge
 from simbridge.backends.backend import Ending, cause_of
-from simbridge.errors import GuardViolation, LogWriteError, MissingPackage, OutputError, PlanRefused, SimbridgeError
+from simbridge.errors import (
+    GuardViolation,
+    LogWriteError,
+    MissingPackage,
+    OutputError,
+    PlanRefused,
+    SimbridgeError,
+)
 from simbridge.recording.log import LogWriter
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.running.signals import SignalReceived
@@ -49,7 +56,11 @@ class ForeignInterrupt(KeyboardInterrupt):
         (OutputError("run", "it was deleted"), "refused", "unknown"),
         (LogWriteError("log.mcap", 100, errno.ENOSPC), "disk_full", "disk_full"),
         # What was seen.
-        (errors.ConnectionLost(HOST, 30004, "the connection has ended"), "connection_lost", "connection_lost"),
+        (
+            errors.ConnectionLost(HOST, 30004, "the connection has ended"),
+            "connection_lost",
+            "connection_lost",
+        ),
         (errors.ArmChanged(HOST, "payload", "1 kg", "2 kg", ""), "arm_changed", "arm_changed"),
         (SignalReceived(signal.SIGTERM), "terminated", "terminated"),
         (KeyboardInterrupt(), "interrupted", "interrupted"),
@@ -58,7 +69,9 @@ class ForeignInterrupt(KeyboardInterrupt):
         (ForeignInterrupt(), "interrupted", "interrupted"),
     ],
 )
-def test_the_cause_is_what_the_error_proves_and_refused_only_where_nothing_was_sent(error, before, in_motion):
+def test_the_cause_is_what_the_error_proves_and_refused_only_where_nothing_was_sent(
+    error, before, in_motion
+):
     assert (cause_of(error, None), cause_of(error, SENT)) == (before, in_motion)
 
 
@@ -67,7 +80,9 @@ def test_what_the_controller_showed_comes_before_our_error():
     assert cause_of(Foreign(), shown) == "emergency_stop"
 
 
-def test_a_disk_that_fails_in_motion_is_an_unknown_cause_whose_evidence_is_the_error(line, tmp_path, monkeypatch):
+def test_a_disk_that_fails_in_motion_is_an_unknown_cause_whose_evidence_is_the_error(
+    line, tmp_path, monkeypatch
+):
     def fail(log, _sample):
         raise LogWriteError(tmp_path / "log.mcap", 0, errno.EIO)
 
@@ -76,4 +91,7 @@ def test_a_disk_that_fails_in_motion_is_an_unknown_cause_whose_evidence_is_the_e
         simbridge.run(line, out=tmp_path / "run")
     ended_by = RunDirectory.open(tmp_path / "run").summary()["ended_by"]
     assert ended_by["cause"] == "unknown"
-    assert ended_by["evidence"][0].startswith("LogWriteError: The log") and "EIO" in ended_by["evidence"][0]
+    assert (
+        ended_by["evidence"][0].startswith("LogWriteError: The log")
+        and "EIO" in ended_by["evidence"][0]
+    )

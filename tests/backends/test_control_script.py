@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simbridge.backends.control_script import COUNTER, NUMBER, Program, ProgramWatch, control_script, random_number
+from simbridge.backends.control_script import (
+    COUNTER,
+    NUMBER,
+    Program,
+    ProgramWatch,
+    control_script,
+    random_number,
+)
 
 OURS, OTHER = 4711, 815
 STOPPED, PLAYING, PAUSED = 1, 2, 4
@@ -18,7 +25,12 @@ def states(*parts, period=0.002):
     for runtime, number, step, cycles in parts:
         for _ in range(cycles):
             count, counter = count + 1, counter + step
-            yield {"runtime_state": runtime, "timestamp": count * period, NUMBER: number, COUNTER: counter}
+            yield {
+                "runtime_state": runtime,
+                "timestamp": count * period,
+                NUMBER: number,
+                COUNTER: counter,
+            }
 
 
 def seen(*parts, uploaded=False):
@@ -60,8 +72,14 @@ def test_what_is_paused_before_its_first_cycle_is_ours_right_after_the_upload():
 
 
 def test_what_played_with_another_number_for_long_and_is_paused_is_not_taken_for_ours_after_an_upload():
-    assert seen((STOPPED, 0, 0, 5), (PLAYING, OTHER, 0, 100), (PAUSED, OTHER, 0, 50), uploaded=True) is Program.UNKNOWN
-    assert seen((STOPPED, 0, 0, 5), (PLAYING, 0, 0, 5), (PAUSED, 0, 0, 50), uploaded=True) is Program.OURS
+    assert (
+        seen((STOPPED, 0, 0, 5), (PLAYING, OTHER, 0, 100), (PAUSED, OTHER, 0, 50), uploaded=True)
+        is Program.UNKNOWN
+    )
+    assert (
+        seen((STOPPED, 0, 0, 5), (PLAYING, 0, 0, 5), (PAUSED, 0, 0, 50), uploaded=True)
+        is Program.OURS
+    )
 
 
 def test_what_is_paused_when_nobody_can_say_more_is_ours_if_it_was_ours_and_has_our_number():
@@ -72,7 +90,12 @@ def test_what_is_paused_when_nobody_can_say_more_is_ours_if_it_was_ours_and_has_
 
 @given(
     st.lists(
-        st.tuples(st.sampled_from([STOPPED, PLAYING, PAUSED]), st.just(OTHER), st.integers(0, 1), st.integers(1, 40))
+        st.tuples(
+            st.sampled_from([STOPPED, PLAYING, PAUSED]),
+            st.just(OTHER),
+            st.integers(0, 1),
+            st.integers(1, 40),
+        )
     ),
     st.sampled_from(Program),
 )

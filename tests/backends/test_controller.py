@@ -47,9 +47,20 @@ class Recording:
         setpoints = []
         for names, values in self.record.inputs:
             registers = dict(zip(names, values, strict=True))
-            command = next((value for name, value in registers.items() if name.startswith("input_int_register")), None)
+            command = next(
+                (
+                    value
+                    for name, value in registers.items()
+                    if name.startswith("input_int_register")
+                ),
+                None,
+            )
             if command == SERVOJ:
-                numbers = [value for name, value in registers.items() if name.startswith("input_double_register")]
+                numbers = [
+                    value
+                    for name, value in registers.items()
+                    if name.startswith("input_double_register")
+                ]
                 setpoints.append(numbers[:6])
         array = np.array(setpoints)
         moving = np.flatnonzero((np.diff(array, axis=0) != 0.0).any(axis=1))
@@ -88,12 +99,22 @@ def test_the_square_is_completed_and_the_controllers_time_only_goes_forward(reco
     summary = RunDirectory.open(recording.directory).summary()
     log = RunDirectory.open(recording.directory).log()
     assert summary["outcome"] == "completed" and summary["backend"] == "ursim"
-    assert log.complete and (np.diff(log.stamp) > 0.0).all() and (np.diff(log.host_monotonic) >= 0.0).all()
+    assert (
+        log.complete
+        and (np.diff(log.stamp) > 0.0).all()
+        and (np.diff(log.host_monotonic) >= 0.0).all()
+    )
     loop = summary["loop"]
     assert 0 <= loop["missed_states"] <= 0.01 * summary["samples"]
     assert len(log.index) + loop["missed_states"] == log.index[-1] + 1
     assert loop["period_mean_s"] >= summary["period_s"] * 0.99
-    assert loop["period_max_s"] >= loop["period_p999_s"] >= loop["period_mean_s"] > loop["period_std_s"] > 0.0
+    assert (
+        loop["period_max_s"]
+        >= loop["period_p999_s"]
+        >= loop["period_mean_s"]
+        > loop["period_std_s"]
+        > 0.0
+    )
     assert 0.0 < loop["state_age_mean_s"] < 0.1
 
 
@@ -109,7 +130,9 @@ def test_every_setpoint_arrives_in_order_and_the_plan_is_the_same_as_in_simulati
     position = positions(log, here.period)
     whole = np.abs(position - np.round(position)) < 1e-6
     # A millionth of a sample beside it is, at the speed limit of 3.3 rad/s, less than 1e-8 rad.
-    assert log.setpoint[whole] == pytest.approx(plan.setpoints[np.round(position[whole]).astype(int)], abs=1e-8)
+    assert log.setpoint[whole] == pytest.approx(
+        plan.setpoints[np.round(position[whole]).astype(int)], abs=1e-8
+    )
     assert (np.diff(position) <= np.diff(log.index) + 1e-6).all()
     assert position[-1] == pytest.approx(len(plan.setpoints) - 1, abs=1e-6)
     undisturbed = log.speed_scaling.min() == 1.0 and sent == len(plan.setpoints)
@@ -142,12 +165,24 @@ def test_the_settings_name_the_controller_and_the_tuning_of_servoj(recording):
     controller = settings["controller"]
     assert controller["model"].lower() == recording.robot and controller["ursim"]
     assert controller["polyscope"].startswith({"ur10e": "5.12", "ur10": "3.15"}[recording.robot])
-    assert settings["backend"]["servo_gain"] == 2000.0 and settings["backend"]["servo_lookahead"] == 0.03
+    assert (
+        settings["backend"]["servo_gain"] == 2000.0
+        and settings["backend"]["servo_lookahead"] == 0.03
+    )
 
 
 def test_the_tool_and_the_load_are_set_on_the_controller(cli, e_series, tmp_path, without_pages):
     given = ["--tcp", "0.01", "0", "0.15", "0", "0", "0.3", "--payload", "1.25"]
-    flags = ["--backend", "ursim", "--robot", "ur10e", "--host", e_series.host, *REALTIME_FLAGS, *given]
+    flags = [
+        "--backend",
+        "ursim",
+        "--robot",
+        "ur10e",
+        "--host",
+        e_series.host,
+        *REALTIME_FLAGS,
+        *given,
+    ]
     answer = cli("run", line(tmp_path, 0.5), *flags, "--out", tmp_path / "run")
     assert answer.status == 0, answer.err
     state = e_series.state()
@@ -159,7 +194,10 @@ def test_the_tool_and_the_load_are_set_on_the_controller(cli, e_series, tmp_path
 def test_a_live_arm_follows_targets_and_keeps_the_controllers_time(e_series):
     first = tick(e_series)
     robot = simbridge.load_robot("ur10e")
-    with simbridge.connect("ursim", robot=robot, host=e_series.host, **realtime_options()) as arm, realtime():
+    with (
+        simbridge.connect("ursim", robot=robot, host=e_series.host, **realtime_options()) as arm,
+        realtime(),
+    ):
         states = [arm.read()]
         target = tool_path(robot, states[0].q[None])[0]
         for _ in range(500):

@@ -77,9 +77,13 @@ def nothing_moves(controller, seconds=0.3):
         time.sleep(0.02)
 
 
-@pytest.mark.parametrize("delay", [pytest.param(0.0, marks=SOAK), 0.05, pytest.param(0.15, marks=SOAK)])
+@pytest.mark.parametrize(
+    "delay", [pytest.param(0.0, marks=SOAK), 0.05, pytest.param(0.15, marks=SOAK)]
+)
 @pytest.mark.parametrize(("stop", "cause"), STOPS)
-def test_a_stop_while_the_script_starts_is_named_and_no_script_is_left(e_series, tmp_path, stop, cause, delay):
+def test_a_stop_while_the_script_starts_is_named_and_no_script_is_left(
+    e_series, tmp_path, stop, cause, delay
+):
     with trial(e_series, tmp_path) as run:
         run.connecting()
         plays(e_series)
@@ -98,7 +102,10 @@ def test_a_stop_while_the_dashboard_is_mute_leaves_no_script(e_series, tmp_path)
         e_series.do("protective_stop")
         try:
             ended_by = check_end(run, "protective_stop")
-            assert any("the dashboard did not stop the control script" in line for line in ended_by["evidence"])
+            assert any(
+                "the dashboard did not stop the control script" in line
+                for line in ended_by["evidence"]
+            )
         finally:
             e_series.do("mute", port=DASHBOARD, muted=False)
 
@@ -155,10 +162,16 @@ def other_calibration(directory):
 
 
 @pytest.mark.parametrize("what", ["calibration", pytest.param("software", marks=SOAK)])
-def test_a_controller_restarted_with_another_arm_after_the_plan_was_made_moves_nothing(what, controllers, tmp_path):
+def test_a_controller_restarted_with_another_arm_after_the_plan_was_made_moves_nothing(
+    what, controllers, tmp_path
+):
     controllers.close()  # so that one runs at a time
     before, after, backend = {
-        "calibration": ({"calibration": CALIBRATION}, {"calibration": other_calibration(tmp_path)}, "real"),
+        "calibration": (
+            {"calibration": CALIBRATION},
+            {"calibration": other_calibration(tmp_path)},
+            "real",
+        ),
         "software": ({"polyscope": "5.12"}, {"polyscope": "5.25"}, "ursim"),
     }[what]
     host = loopback(70)
@@ -182,7 +195,9 @@ def set_up(controller, function, field, value):
         ("payload", "set_payload({})", "payload", 1.5),
     ],
 )
-def test_a_tool_set_after_the_plan_was_made_moves_nothing(what, function, field, value, e_series, tmp_path):
+def test_a_tool_set_after_the_plan_was_made_moves_nothing(
+    what, function, field, value, e_series, tmp_path
+):
     prepared, before = planned(e_series, tmp_path, "ursim"), e_series.state()[field]
     set_up(e_series, function.format(np.max(value)), field, value)
     check_refused_for(what, prepared, e_series, tmp_path)
@@ -201,18 +216,26 @@ def test_a_tool_set_after_a_live_session_was_connected_moves_nothing(e_series):
 
 AFTER_THE_STOP = {
     "Ctrl-C": lambda run: run.signal(signal.SIGINT),
-    "a second Ctrl-C": lambda run: (run.signal(signal.SIGINT), time.sleep(0.1), run.signal(signal.SIGINT)),
+    "a second Ctrl-C": lambda run: (
+        run.signal(signal.SIGINT),
+        time.sleep(0.1),
+        run.signal(signal.SIGINT),
+    ),
     "the states' connection dropped": lambda run: run.controller.do("drop", port=30004, client=0),
     "both connections dropped": lambda run: run.controller.do("drop", port=30004),
     "frozen": lambda run: run.controller.do("freeze", seconds=0.25),
 }
 
 
-@pytest.mark.parametrize("stop", ["protective_stop", pytest.param("protective_stop that stops", marks=SOAK)])
+@pytest.mark.parametrize(
+    "stop", ["protective_stop", pytest.param("protective_stop that stops", marks=SOAK)]
+)
 @pytest.mark.parametrize(
     "then", [pytest.param(name, marks=() if name == "Ctrl-C" else SOAK) for name in AFTER_THE_STOP]
 )
-def test_after_a_protective_stop_whatever_follows_our_script_is_stopped(e_series, tmp_path, then, stop):
+def test_after_a_protective_stop_whatever_follows_our_script_is_stopped(
+    e_series, tmp_path, then, stop
+):
     with trial(e_series, tmp_path) as run:
         run.streaming()
         stop_by(e_series, stop)
@@ -232,13 +255,17 @@ def start_another_program(controller):
         client.sendall(OTHER)
         deadline = time.monotonic() + PATIENCE
         while np.isfinite(controller.record(after=tick(controller) - 2).setpoint).any():
-            assert time.monotonic() < deadline, "setpoints still arrive: our program was not replaced"
+            assert time.monotonic() < deadline, (
+                "setpoints still arrive: our program was not replaced"
+            )
             time.sleep(0.005)
         controller.wait_for("runtime_state", "PLAYING")
 
 
 @pytest.mark.parametrize("delay", [pytest.param(delay, marks=SOAK) for delay in (0.01, 0.03, 0.1)])
-def test_on_a_stop_right_after_another_program_replaced_ours_that_is_left_alone(e_series, tmp_path, delay):
+def test_on_a_stop_right_after_another_program_replaced_ours_that_is_left_alone(
+    e_series, tmp_path, delay
+):
     with trial(e_series, tmp_path) as run:
         run.streaming()
         start_another_program(e_series)
@@ -253,7 +280,9 @@ def test_on_a_stop_right_after_another_program_replaced_ours_that_is_left_alone(
 
 
 @pytest.mark.soak
-def test_another_program_that_was_paused_while_our_connection_was_made_is_left_alone(e_series, tmp_path):
+def test_another_program_that_was_paused_while_our_connection_was_made_is_left_alone(
+    e_series, tmp_path
+):
     with trial(e_series, tmp_path) as run:
         run.connecting()
         os.kill(run.servo, signal.SIGSTOP)
@@ -304,7 +333,9 @@ def test_with_on_pause_stop_a_pause_ends_the_run(e_series, tmp_path):
 
 
 @SOAK  # below from Python, and Ctrl-C and Ctrl-Z in test_controller_faults
-@pytest.mark.parametrize(("number", "cause"), [(signal.SIGHUP, "hangup"), (signal.SIGTERM, "terminated")])
+@pytest.mark.parametrize(
+    ("number", "cause"), [(signal.SIGHUP, "hangup"), (signal.SIGTERM, "terminated")]
+)
 def test_signals_end_a_run_as_ctrl_c_does(e_series, tmp_path, number, cause):
     with trial(e_series, tmp_path) as run:
         run.streaming()
@@ -330,14 +361,17 @@ def run_from_python(host, directory):
     before = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)]
     options = Options(cell=Cell(host=host, robot="ur10e"), **realtime_options())
     try:
-        simbridge.run(line(directory), robot="ur10e", backend="ursim", out=directory / "run", options=options)
+        simbridge.run(
+            line(directory), robot="ur10e", backend="ursim", out=directory / "run", options=options
+        )
     except Interrupted as error:
         assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)] == before
         return 128 + error.number
 
 
 @pytest.mark.parametrize(
-    ("number", "cause"), [(signal.SIGTERM, "terminated"), pytest.param(signal.SIGHUP, "hangup", marks=SOAK)]
+    ("number", "cause"),
+    [(signal.SIGTERM, "terminated"), pytest.param(signal.SIGHUP, "hangup", marks=SOAK)],
 )
 def test_signals_end_a_run_of_a_python_program_as_ctrl_c_does(e_series, tmp_path, number, cause):
     program = functools.partial(run_from_python, directory=tmp_path)
@@ -365,7 +399,9 @@ def test_ctrl_c_while_the_servo_process_starts_ends_the_run(e_series, tmp_path, 
 
 
 @pytest.mark.soak
-def test_what_came_while_the_program_was_held_up_is_read_before_it_counts_as_silence(e_series, tmp_path, monkeypatch):
+def test_what_came_while_the_program_was_held_up_is_read_before_it_counts_as_silence(
+    e_series, tmp_path, monkeypatch
+):
     read, held_up = StateRing.new_states, iter([1.0])
 
     def new_states(ring, period):

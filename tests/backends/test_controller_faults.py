@@ -62,7 +62,9 @@ def stop_and_end(trial):
                      "was killed by SIGSEGV", id="ur_rtde crashed", marks=SOAK),
     ],
 )  # fmt: skip
-def test_a_fault_ends_the_run_in_its_own_error_with_the_arm_at_rest(fault, outcome, message_part, e_series, tmp_path):
+def test_a_fault_ends_the_run_in_its_own_error_with_the_arm_at_rest(
+    fault, outcome, message_part, e_series, tmp_path
+):
     with Trial(e_series, tmp_path, line(tmp_path), *ON_E_SERIES) as trial:
         trial.streaming()
         fault(trial)
@@ -79,9 +81,12 @@ def test_a_fault_ends_the_run_in_its_own_error_with_the_arm_at_rest(fault, outco
 
 
 @pytest.mark.parametrize(
-    ("call", "what"), [("set_tcp(p[0, 0, 0.05, 0, 0, 0])", "TCP"), ("set_payload(2.5, [0, 0, 0.1])", "payload")]
+    ("call", "what"),
+    [("set_tcp(p[0, 0, 0.05, 0, 0, 0])", "TCP"), ("set_payload(2.5, [0, 0, 0.1])", "payload")],
 )
-def test_a_tool_that_a_secondary_program_changes_ends_the_run_by_name(call, what, e_series, tmp_path):
+def test_a_tool_that_a_secondary_program_changes_ends_the_run_by_name(
+    call, what, e_series, tmp_path
+):
     with Trial(e_series, tmp_path, line(tmp_path), *ON_E_SERIES, "--payload", "1.0") as trial:
         trial.streaming()
         run_secondary_program(trial.controller, call)
@@ -94,7 +99,9 @@ def test_a_tool_that_a_secondary_program_changes_ends_the_run_by_name(call, what
     assert trial.summary()["ended_by"]["cause"] == "tool_changed"
 
 
-def test_a_controller_frozen_for_long_ends_the_run_at_once_and_does_not_resume_it(e_series, tmp_path):
+def test_a_controller_frozen_for_long_ends_the_run_at_once_and_does_not_resume_it(
+    e_series, tmp_path
+):
     with Trial(e_series, tmp_path, line(tmp_path), *ON_E_SERIES) as trial:
         trial.streaming()
         tick = trial.tick()
@@ -154,7 +161,9 @@ def test_ctrl_c_stops_the_arm_and_keeps_the_run(moment, cb3, tmp_path):
 
 
 @pytest.mark.soak
-def test_ctrl_z_stops_the_arm_like_ctrl_c_because_a_suspended_run_would_watch_nothing(cb3, tmp_path):
+def test_ctrl_z_stops_the_arm_like_ctrl_c_because_a_suspended_run_would_watch_nothing(
+    cb3, tmp_path
+):
     with ProcessTrial(cb3, tmp_path, line(tmp_path), *ON_CB3) as trial:
         trial.streaming()
         trial.signal(signal.SIGTSTP)
@@ -188,7 +197,10 @@ def test_the_plan_follows_the_speed_slider_down_and_up_again_with_the_same_lag(e
     # At any speed, the error at the plan's time is speed times delay. The delay is the servo's; in either part of the
     # run, transport may add one period.
     steady = (log.plan_time > 0.3) & (log.plan_time < 1.9)
-    full, slow = (np.median(error[steady & (np.abs(log.speed_scaling - s) < 1e-6)]) / (0.1 * s) for s in (1.0, 0.3))
+    full, slow = (
+        np.median(error[steady & (np.abs(log.speed_scaling - s) < 1e-6)]) / (0.1 * s)
+        for s in (1.0, 0.3)
+    )
     assert slow == pytest.approx(full, abs=1.2 * 0.002)
     # A sample now and then waits for the tests that run at the same time.
     assert np.quantile(error[steady], 0.98) < 0.1 * (full + 0.005)
@@ -212,7 +224,9 @@ def test_a_run_that_requires_full_speed_is_stopped_by_the_speed_slider(cb3, tmp_
 def follow_live_targets(host):
     """Move the tool down for ever; the error that ends it is printed."""
     try:
-        with simbridge.connect("ursim", cell=Cell(host=host, robot="ur10e"), **realtime_options()) as arm:
+        with simbridge.connect(
+            "ursim", cell=Cell(host=host, robot="ur10e"), **realtime_options()
+        ) as arm:
             target = tool_path(simbridge.load_robot("ur10e"), arm.read().q[None])[0]
             while True:
                 target[2] -= 0.1 * arm.period
@@ -222,7 +236,9 @@ def follow_live_targets(host):
         return 1
 
 
-def test_when_a_live_source_stops_the_arm_comes_to_rest_and_the_servo_process_ends(e_series, tmp_path):
+def test_when_a_live_source_stops_the_arm_comes_to_rest_and_the_servo_process_ends(
+    e_series, tmp_path
+):
     with ProcessTrial(e_series, tmp_path, program=follow_live_targets) as trial:
         trial.streaming()
         trial.signal(signal.SIGSTOP)
@@ -232,5 +248,7 @@ def test_when_a_live_source_stops_the_arm_comes_to_rest_and_the_servo_process_en
         trial.check_rest(tick, logged=False)
         trial.signal(signal.SIGCONT)
         status, message = trial.end()
-        assert status == 1 and message.startswith("TargetsStopped: ") and "once per period" in message
+        assert (
+            status == 1 and message.startswith("TargetsStopped: ") and "once per period" in message
+        )
         trial.check_nothing_is_left()

@@ -39,7 +39,9 @@ def circle(tmp_path_factory):
 
 def run(circle, controller, directory, *flags):
     """The summary of a run on the controller."""
-    with Trial(controller, directory, circle, "--robot", "ur10e", "--backend", "ursim", *flags) as trial:
+    with Trial(
+        controller, directory, circle, "--robot", "ur10e", "--backend", "ursim", *flags
+    ) as trial:
         assert trial.end() == (0, "")
     return trial.summary()
 
@@ -55,7 +57,9 @@ def accelerations(controller, begin):
 def test_the_controllers_arm_trails_as_the_simulated_one_and_the_law_holds(
     circle, e_series, cli, tmp_path, without_pages
 ):
-    simulated = json.loads(cli("run", circle, "--robot", "ur10e", "--out", tmp_path / "simulated", "--json").out)
+    simulated = json.loads(
+        cli("run", circle, "--robot", "ur10e", "--out", tmp_path / "simulated", "--json").out
+    )
     measured = run(circle, e_series, tmp_path)
     assert measured["plant_error"]["position_m"]["rms"] == pytest.approx(
         simulated["plant_error"]["position_m"]["rms"], rel=0.03
@@ -63,7 +67,10 @@ def test_the_controllers_arm_trails_as_the_simulated_one_and_the_law_holds(
     assert measured["plant_delay_s"] == pytest.approx(simulated["plant_delay_s"], abs=0.001)
     law = measured["servo_law"]
     assert law["holds"] is True
-    assert (law["gain"], law["lookahead_s"]) == (pytest.approx(2000.0, rel=0.02), pytest.approx(0.03, rel=0.02))
+    assert (law["gain"], law["lookahead_s"]) == (
+        pytest.approx(2000.0, rel=0.02),
+        pytest.approx(0.03, rel=0.02),
+    )
     assert law["residual_rad"]["p99"] < 1e-4
 
 

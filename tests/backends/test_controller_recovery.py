@@ -11,7 +11,13 @@ from simbridge.planning.options import Options
 from simbridge.robot.kinematics import tool_path
 from simbridge.running.run_setup import prepare
 from simbridge.running.runner import open_backend
-from simbridge.ur.errors import ArmChanged, ConnectionLost, EmergencyStop, ProtectiveStop, SafeguardStop
+from simbridge.ur.errors import (
+    ArmChanged,
+    ConnectionLost,
+    EmergencyStop,
+    ProtectiveStop,
+    SafeguardStop,
+)
 from tests.backends.trial import line
 from tests.controllers import loopback, never_moved, realtime_options
 
@@ -22,20 +28,36 @@ PERIOD = 0.008
     ("fault", "kind", "release"),
     [
         # Released by a person; the protective stop below is unlocked.
-        pytest.param({"command": "safeguard_stop"}, SafeguardStop, "release_safety", marks=pytest.mark.soak),
-        pytest.param({"command": "emergency_stop"}, EmergencyStop, "release_safety", marks=pytest.mark.soak),
-        pytest.param({"command": "drop", "port": 30004}, ConnectionLost, None, marks=pytest.mark.soak),
+        pytest.param(
+            {"command": "safeguard_stop"}, SafeguardStop, "release_safety", marks=pytest.mark.soak
+        ),
+        pytest.param(
+            {"command": "emergency_stop"}, EmergencyStop, "release_safety", marks=pytest.mark.soak
+        ),
+        pytest.param(
+            {"command": "drop", "port": 30004}, ConnectionLost, None, marks=pytest.mark.soak
+        ),
         # URSim is unlocked from here, but not before its controller allows it (`UNLOCK_DELAY`).
         ({"command": "protective_stop"}, ProtectiveStop, None),
         pytest.param(
-            {"command": "protective_stop", "on_protective_stop": "stop"}, ProtectiveStop, None, marks=pytest.mark.soak
+            {"command": "protective_stop", "on_protective_stop": "stop"},
+            ProtectiveStop,
+            None,
+            marks=pytest.mark.soak,
         ),
     ],
 )
-def test_after_a_stop_nothing_moves_until_recover_and_then_by_a_new_approach(fault, kind, release, cb3, tmp_path):
+def test_after_a_stop_nothing_moves_until_recover_and_then_by_a_new_approach(
+    fault, kind, release, cb3, tmp_path
+):
     controller, fault = cb3, dict(fault)
     controller.set(on_protective_stop=fault.pop("on_protective_stop", "pause"))
-    ready = prepare(line(tmp_path), robot="ur10", options=Options(host=cb3.host, **realtime_options()), backend="ursim")
+    ready = prepare(
+        line(tmp_path),
+        robot="ur10",
+        options=Options(host=cb3.host, **realtime_options()),
+        backend="ursim",
+    )
     plan = ready.plan.setpoints
     with open_backend(ready) as arm:
         arm.move_to(plan[0])
@@ -65,7 +87,9 @@ def test_after_a_stop_nothing_moves_until_recover_and_then_by_a_new_approach(fau
 
 
 @pytest.mark.soak
-def test_a_live_arm_on_a_controller_restarted_with_other_software_does_not_move_after_recover(controllers):
+def test_a_live_arm_on_a_controller_restarted_with_other_software_does_not_move_after_recover(
+    controllers,
+):
     controllers.close()  # so that one runs at a time
     host = loopback(71)
     with Emulator("ur10e", host=host, polyscope="5.12", boot_time=0.1) as controller:

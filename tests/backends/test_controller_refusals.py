@@ -30,7 +30,15 @@ from simbridge.ur.errors import (
 )
 from tests import ros_calibration
 from tests.backends.trial import line
-from tests.controllers import HOME, REALTIME_FLAGS, loopback, move, never_moved, realtime_options, tick
+from tests.controllers import (
+    HOME,
+    REALTIME_FLAGS,
+    loopback,
+    move,
+    never_moved,
+    realtime_options,
+    tick,
+)
 from tests.ur.registers import take
 
 NOBODY = loopback(45)
@@ -46,7 +54,9 @@ def refused(cli, monkeypatch, tmp_path):
     """Runs `simbridge run`, which must refuse, and returns the error that it reported."""
     errors: list[SimbridgeError] = []
     report = command_line.print_error
-    monkeypatch.setattr(command_line, "print_error", lambda error: errors.append(error) or report(error))
+    monkeypatch.setattr(
+        command_line, "print_error", lambda error: errors.append(error) or report(error)
+    )
 
     def run(*arguments: object) -> SimbridgeError:
         answer = cli("run", line(tmp_path), *arguments, "--out", tmp_path / "run")
@@ -78,14 +88,22 @@ BUSY = "def busy():\nwhile True:\nsync()\nend\nend\n"
             id="local control",
         ),
         pytest.param(
-            lambda controller: controller.do("mute", port=29999), ConnectionLost, "port 29999", id="dashboard silent"
+            lambda controller: controller.do("mute", port=29999),
+            ConnectionLost,
+            "port 29999",
+            id="dashboard silent",
         ),
         pytest.param(
-            lambda controller: controller.do("mute", port=30004), ConnectionLost, "port 30004", id="RTDE silent"
+            lambda controller: controller.do("mute", port=30004),
+            ConnectionLost,
+            "port 30004",
+            id="RTDE silent",
         ),
     ],
 )
-def test_what_prevents_a_run_is_reported_and_the_arm_has_not_moved(fault, kind, message_part, e_series, refused):
+def test_what_prevents_a_run_is_reported_and_the_arm_has_not_moved(
+    fault, kind, message_part, e_series, refused
+):
     begin = tick(e_series)
     fault(e_series)
     error = refused("--robot", "ur10e", "--backend", "ursim", "--host", e_series.host)
@@ -94,7 +112,9 @@ def test_what_prevents_a_run_is_reported_and_the_arm_has_not_moved(fault, kind, 
     assert e_series.state()["runtime_state"] == "STOPPED"
 
 
-@pytest.mark.parametrize(("command", "state"), [("play_program", "PLAYING"), ("pause_program", "PAUSED")])
+@pytest.mark.parametrize(
+    ("command", "state"), [("play_program", "PLAYING"), ("pause_program", "PAUSED")]
+)
 def test_a_program_that_runs_already_is_left_alone(command, state, e_series, refused):
     e_series.do("run_script", source=BUSY)
     e_series.wait_for("runtime_state", "PLAYING")
@@ -116,7 +136,11 @@ def test_another_model_is_refused_with_the_right_flag(e_series, refused):
 def test_where_nothing_listens_the_error_names_the_port_and_how_to_start_ursim(refused):
     error = refused("--robot", "ur10e", "--backend", "ursim", "--host", NOBODY)
     assert type(error) is ConnectionLost and error.port == 30004
-    assert "docker run" in str(error) and "ROBOT_MODEL=UR10" in str(error) and "ursim_e-series" in str(error)
+    assert (
+        "docker run" in str(error)
+        and "ROBOT_MODEL=UR10" in str(error)
+        and "ursim_e-series" in str(error)
+    )
 
 
 @pytest.mark.parametrize("port", [pytest.param(29999, marks=pytest.mark.soak), 30004])
@@ -138,9 +162,16 @@ def test_a_port_that_falls_silent_before_the_first_motion_is_named_within_the_co
 
 def cell(directory, **changes):
     """A cell file that matches the emulator except for the changes."""
-    facts = {"serial_number": '"20261234567"', "tcp": "[0, 0, 0, 0, 0, 0]", "payload": "0.0", "mounting": '"floor"'}
+    facts = {
+        "serial_number": '"20261234567"',
+        "tcp": "[0, 0, 0, 0, 0, 0]",
+        "payload": "0.0",
+        "mounting": '"floor"',
+    }
     path = directory / "cell.toml"
-    path.write_text("".join(f"{name} = {value}\n" for name, value in (facts | changes).items() if value))
+    path.write_text(
+        "".join(f"{name} = {value}\n" for name, value in (facts | changes).items() if value)
+    )
     return path
 
 
@@ -166,10 +197,20 @@ def test_a_real_arm_does_not_move_without_an_operator_to_ask(calibrated, refused
         ({"payload": "1.5"}, "payload"),
     ],
 )
-def test_a_cell_file_of_another_arm_tool_or_load_does_not_confirm(changes, what, calibrated, refused, tmp_path):
+def test_a_cell_file_of_another_arm_tool_or_load_does_not_confirm(
+    changes, what, calibrated, refused, tmp_path
+):
     begin = tick(calibrated)
     error = refused(
-        "--robot", "ur10e", "--backend", "real", "--host", calibrated.host, "--yes", "--cell", cell(tmp_path, **changes)
+        "--robot",
+        "ur10e",
+        "--backend",
+        "real",
+        "--host",
+        calibrated.host,
+        "--yes",
+        "--cell",
+        cell(tmp_path, **changes),
     )
     assert type(error) is ModelMismatch and error.what == what
     assert never_moved(calibrated, begin)
@@ -180,31 +221,60 @@ def test_a_calibration_file_of_ros_of_another_arm_is_refused(calibrated, refused
     table = nominal_dh(ROBOT)
     rows = ros_calibration.printed(table.theta, (0.0, -0.6137, *table.a[2:]), table.d, table.alpha)
     file = ros_calibration.write(tmp_path / "my_robot_calibration.yaml", rows)
-    words = ("--robot", "ur10e", "--backend", "real", "--host", calibrated.host, "--kinematics", file)
+    words = (
+        "--robot",
+        "ur10e",
+        "--backend",
+        "real",
+        "--host",
+        calibrated.host,
+        "--kinematics",
+        file,
+    )
     error = refused(*words, "--yes", "--cell", cell(tmp_path))
     assert type(error) is ModelMismatch and error.what == "calibration"
-    assert "mm and" in error.found and "mrad at the flange" in error.found and "calib_1234" in error.expected
+    assert (
+        "mm and" in error.found
+        and "mrad at the flange" in error.found
+        and "calib_1234" in error.expected
+    )
     assert never_moved(calibrated, begin)
 
 
 def test_a_cell_file_without_the_mounting_does_not_confirm(calibrated, refused, tmp_path):
     begin = tick(calibrated)
     given = cell(tmp_path, mounting="")
-    error = refused("--robot", "ur10e", "--backend", "real", "--host", calibrated.host, "--yes", "--cell", given)
+    error = refused(
+        "--robot", "ur10e", "--backend", "real", "--host", calibrated.host, "--yes", "--cell", given
+    )
     assert type(error) is NotConfirmed and "mounting" in str(error)
     assert never_moved(calibrated, begin)
 
 
-def test_with_the_cell_file_of_this_arm_a_real_arm_runs_and_never_fast(calibrated, cli, tmp_path, without_pages):
+def test_with_the_cell_file_of_this_arm_a_real_arm_runs_and_never_fast(
+    calibrated, cli, tmp_path, without_pages
+):
     move(calibrated, HOME + np.array([0.05, 0.0, 0.0, 0.0, 0.0, 0.0]))
     begin = tick(calibrated)
     given = (*REALTIME_FLAGS, "--yes", "--cell", cell(tmp_path), "--out", tmp_path / "run")
-    answer = cli("run", line(tmp_path, 1.0), "--robot", "ur10e", "--backend", "real", "--host", calibrated.host, *given)
+    answer = cli(
+        "run",
+        line(tmp_path, 1.0),
+        "--robot",
+        "ur10e",
+        "--backend",
+        "real",
+        "--host",
+        calibrated.host,
+        *given,
+    )
     assert answer.status == 0, answer.err
     summary = RunDirectory.open(tmp_path / "run").summary()
     assert summary["outcome"] == "completed" and summary["samples"] >= 501
     # With this arm's own kinematics, the plan and the arm start more than 1 mm from where nominal ones would.
-    assert RunDirectory.open(tmp_path / "run").settings()["kinematics"]["placements"] != ROBOT.checksum
+    assert (
+        RunDirectory.open(tmp_path / "run").settings()["kinematics"]["placements"] != ROBOT.checksum
+    )
     q = calibrated.record(after=begin - 1).actual_q
     assert np.abs(np.diff(q, axis=0)).max() <= 0.25 * 1.02 * ROBOT.period
     steps = np.linalg.norm(np.diff(tool_path(ROBOT, q)[:, :3], axis=0), axis=1)
@@ -263,7 +333,10 @@ def test_a_program_started_while_the_operator_was_deciding_is_left_alone(calibra
         return True
 
     begin = tick(calibrated)
-    with RealBackend(ROBOT, options(calibrated), ask=operator) as arm, pytest.raises(ProgramRunning):
+    with (
+        RealBackend(ROBOT, options(calibrated), ask=operator) as arm,
+        pytest.raises(ProgramRunning),
+    ):
         arm.move_to(HOME + 0.01)
     assert calibrated.state()["runtime_state"] == "PLAYING"
     assert never_moved(calibrated, begin)

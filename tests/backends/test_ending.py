@@ -31,7 +31,13 @@ AT_REST = {
 class FakeProcess:
     """A servo process that can fail in each of its steps."""
 
-    def __init__(self, asking=lambda: None, stopping=lambda: None, program=Program.NONE, reached=frozenset(State)):
+    def __init__(
+        self,
+        asking=lambda: None,
+        stopping=lambda: None,
+        program=Program.NONE,
+        reached=frozenset(State),
+    ):
         self.failures, self.program, self.reached = [], program, reached
         self.ask_to_stop, self.stop = asking, stopping
 
@@ -150,9 +156,13 @@ def test_a_paused_program_that_may_be_anothers_is_left_alone(controller, dashboa
     assert dashboard.asked == [] and found.script_ended is not True
 
 
-def test_a_program_that_takes_the_place_of_ours_while_the_dashboard_answers_is_left_alone(controller, dashboard):
+def test_a_program_that_takes_the_place_of_ours_while_the_dashboard_answers_is_left_alone(
+    controller, dashboard
+):
     reader = controller(**PAUSED_OURS)
-    dashboard.connecting = staticmethod(lambda: reader.changes.update({"runtime_state": 2, NUMBER: 5}))
+    dashboard.connecting = staticmethod(
+        lambda: reader.changes.update({"runtime_state": 2, NUMBER: 5})
+    )
     found = ended(FakeProcess(program=Program.OURS))
     assert dashboard.asked == [] and found.script_ended is True
 
@@ -166,11 +176,16 @@ def test_one_failed_attempt_to_stop_the_script_is_not_the_last(controller, dashb
             raise ConnectionLost(HOST, 29999, "no connection (Connection refused)")
 
     dashboard.connecting = staticmethod(connecting)
-    monkeypatch.setattr(ending.socket, "create_connection", lambda *_args, **_named: failing("refused")())
+    monkeypatch.setattr(
+        ending.socket, "create_connection", lambda *_args, **_named: failing("refused")()
+    )
     found = ended(FakeProcess(program=Program.OURS))
     assert set(dashboard.asked) == {"stop"}
     assert any("the dashboard did not stop the control script" in line for line in found.evidence)
-    assert any("no program could be sent in place of the control script: refused" in line for line in found.evidence)
+    assert any(
+        "no program could be sent in place of the control script: refused" in line
+        for line in found.evidence
+    )
 
 
 def test_a_program_that_ran_before_ours_was_sent_has_not_replaced_it(controller):

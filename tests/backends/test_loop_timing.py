@@ -18,7 +18,9 @@ def timed(sent, received, sequence=None):
     timing = LoopTiming()
     for k, (leaving, arrived) in enumerate(zip(sent, received, strict=True)):
         number = k if sequence is None else sequence[k]
-        timing.add(dataclasses.replace(STATE, sequence=number, host_sent=leaving, host_monotonic=arrived))
+        timing.add(
+            dataclasses.replace(STATE, sequence=number, host_sent=leaving, host_monotonic=arrived)
+        )
     return timing
 
 
@@ -61,7 +63,9 @@ def test_setpoints_that_run_ahead_of_late_states_rely_on_an_older_state():
 
 
 def test_a_sample_that_was_missed_makes_no_period():
-    found = timed([0.0, 0.008, 0.024, 0.032], [0.006, 0.014, 0.030, 0.038], sequence=[0, 1, 3, 4]).summary()
+    found = timed(
+        [0.0, 0.008, 0.024, 0.032], [0.006, 0.014, 0.030, 0.038], sequence=[0, 1, 3, 4]
+    ).summary()
     assert found["period_mean_s"] == found["period_max_s"] == pytest.approx(0.008)
     assert found["state_age_mean_s"] == pytest.approx(0.002)
 

@@ -61,7 +61,9 @@ def test_scaled_setpoints_lie_on_the_plan_where_the_position_says_and_never_go_b
     on_plan = np.array([np.interp(positions, np.arange(40), joint) for joint in PLAN.T]).T
     assert np.allclose(setpoints, on_plan, atol=1e-12)
     assert (np.diff(positions) >= 0.0).all() and positions[-1] <= 39.0
-    assert np.diff(positions) == pytest.approx(np.minimum(rates[: len(positions) - 1], 39.0 - positions[:-1]))
+    assert np.diff(positions) == pytest.approx(
+        np.minimum(rates[: len(positions) - 1], 39.0 - positions[:-1])
+    )
 
 
 @given(st.floats(1e-3, 1.0))

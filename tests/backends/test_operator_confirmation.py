@@ -15,7 +15,13 @@ from simbridge.running.runner import plan_facts
 from simbridge.ur.errors import ModelMismatch, NotConfirmed
 from tests.backends.test_preflight import FACTS, TCP, UR10E
 
-CELL = Cell(serial_number="20261234567", tcp=TCP, payload=1.5, payload_cog=(0.0, 0.0, 0.05), mounting="floor")
+CELL = Cell(
+    serial_number="20261234567",
+    tcp=TCP,
+    payload=1.5,
+    payload_cog=(0.0, 0.0, 0.05),
+    mounting="floor",
+)
 LONG = np.outer([0.0, 0.5, 1.0], np.pi / 2.0 * np.eye(6)[2])
 PLAN = (("plan", "square, 16.0 s"),)
 
@@ -56,7 +62,9 @@ def test_the_operator_sees_that_commands_are_sent_ahead(line):
 def test_what_the_software_does_not_report_is_shown_as_such():
     operator = Operator(True)
     unreported = replace(
-        FACTS, state=replace(FACTS.state, payload=None), dashboard=replace(FACTS.dashboard, serial_number=None)
+        FACTS,
+        state=replace(FACTS.state, payload=None),
+        dashboard=replace(FACTS.dashboard, serial_number=None),
     )
     confirm(unreported, UR10E, None, (), operator, yes=False)
     assert "not reported" in operator.shown["payload"] and "unknown" in operator.shown["arm"]
@@ -106,7 +114,14 @@ def test_a_cell_file_does_not_confirm_a_long_approach():
 @pytest.mark.parametrize("name", ["serial_number", "tcp", "payload", "mounting"])
 def test_an_incomplete_cell_file_does_not_confirm(name):
     with pytest.raises(NotConfirmed, match=name):
-        confirm(FACTS, UR10E, replace(CELL, **{"payload_cog": None, name: None}), PLAN, Operator(True), yes=True)
+        confirm(
+            FACTS,
+            UR10E,
+            replace(CELL, **{"payload_cog": None, name: None}),
+            PLAN,
+            Operator(True),
+            yes=True,
+        )
 
 
 def test_yes_without_a_cell_file_confirms_nothing():

@@ -45,7 +45,11 @@ FACTS = ControllerFacts(
     StateFacts((5, 12, 6), 10.0, 7, 1, 1, 1.0, np.zeros(6), 1.5, (0.0, 0.0, 0.05)),
     DashboardFacts("5.12.6.1102099", "20261234567", True, "lift.urp"),
     ArmDescription(
-        kinematics=nominal_dh(UR10E), checksum=(1, 2, 3, 4, 5, 6), limits=None, robot_type=2, tcp_offset=np.array(TCP)
+        kinematics=nominal_dh(UR10E),
+        checksum=(1, 2, 3, 4, 5, 6),
+        limits=None,
+        robot_type=2,
+        tcp_offset=np.array(TCP),
     ),
 )
 URSIM = replace(FACTS, arm=replace(FACTS.arm, checksum=(0xFFFFFFFF,) * 6))
@@ -68,7 +72,9 @@ def test_a_calibration_file_of_ros_must_be_that_of_the_real_arm(tmp_path):
     own = replace(FACTS, arm=replace(FACTS.arm, kinematics=table, checksum=checksum))
     with pytest.warns(UserWarning, match="joint limits"):
         assert with_calibration(arm, own, options).checksum == arm.checksum
-    with pytest.raises(ModelMismatch, match=r"calibration .* up to .* mm and .* mrad at the flange") as refused:
+    with pytest.raises(
+        ModelMismatch, match=r"calibration .* up to .* mm and .* mrad at the flange"
+    ) as refused:
         with_calibration(arm, FACTS, options)
     assert refused.value.what == "calibration" and "calib_1234" in refused.value.expected
     # URSim stands for any arm.
@@ -100,7 +106,11 @@ def test_without_a_model_the_series_must_match():
     preflight.check_identity(unknown, UR10E, None, ursim=False)
     with pytest.raises(ModelMismatch) as refused:
         preflight.check_identity(unknown, UR10, None, ursim=False)
-    assert (refused.value.what, refused.value.found, refused.value.expected) == ("series", "e-Series", "CB3")
+    assert (refused.value.what, refused.value.found, refused.value.expected) == (
+        "series",
+        "e-Series",
+        "CB3",
+    )
 
 
 @pytest.mark.parametrize("serial_number", ["20269999999", None])
@@ -129,7 +139,9 @@ def test_ursim_may_be_used_with_the_cell_of_any_arm():
     ],
 )
 def test_a_controller_that_has_changed_since_the_plan_was_made_is_refused(changed, what):
-    now = replace(FACTS, **{part: replace(getattr(FACTS, part), **values) for part, values in changed.items()})
+    now = replace(
+        FACTS, **{part: replace(getattr(FACTS, part), **values) for part, values in changed.items()}
+    )
     with pytest.raises(ArmChanged, match="since it was first read") as raised:
         preflight.check_unchanged(now, FACTS)
     assert (raised.value.what, raised.value.cause) == (what, "arm_changed")
@@ -147,7 +159,9 @@ def test_a_payload_that_was_unknown_is_compared_and_one_of_no_mass_has_no_centre
 
 def test_a_tool_that_the_run_sets_may_have_changed():
     arm = replace(FACTS.arm, tcp_offset=np.array([0.0, 0.0, 0.1, 0.0, 0.0, 0.0]))
-    now = replace(FACTS, arm=arm, state=replace(FACTS.state, payload=1.0, payload_cog=(0.0, 0.0, 0.1)))
+    now = replace(
+        FACTS, arm=arm, state=replace(FACTS.state, payload=1.0, payload_cog=(0.0, 0.0, 0.1))
+    )
     preflight.check_unchanged(now, FACTS, sets_tcp=True, sets_payload=True)
 
 
@@ -174,12 +188,18 @@ def test_the_period_is_the_controllers():
 
 def test_local_control_is_refused_and_a_controller_without_that_setting_is_not():
     preflight.check_remote_control(FACTS)
-    preflight.check_remote_control(replace(FACTS, dashboard=replace(FACTS.dashboard, remote_control=None)))
+    preflight.check_remote_control(
+        replace(FACTS, dashboard=replace(FACTS.dashboard, remote_control=None))
+    )
     with pytest.raises(RemoteControlDisabled, match="Remote Control"):
-        preflight.check_remote_control(replace(FACTS, dashboard=replace(FACTS.dashboard, remote_control=False)))
+        preflight.check_remote_control(
+            replace(FACTS, dashboard=replace(FACTS.dashboard, remote_control=False))
+        )
 
 
-@pytest.mark.parametrize(("runtime_state", "word"), [(2, "running"), (3, "pausing"), (4, "paused"), (5, "resuming")])
+@pytest.mark.parametrize(
+    ("runtime_state", "word"), [(2, "running"), (3, "pausing"), (4, "paused"), (5, "resuming")]
+)
 def test_a_running_program_is_refused_and_named(runtime_state, word):
     with pytest.raises(ProgramRunning, match=rf"lift\.urp\) is {word}"):
         preflight.check_idle(state(runtime_state=runtime_state))
@@ -256,7 +276,9 @@ def test_another_payload_is_refused():
 def test_another_centre_of_gravity_is_refused_if_there_is_a_mass():
     facts = state(payload=1.5, payload_cog=(0.0, 0.0, 0.06))
     preflight.check_tool(facts, None, 1.5, (0.0, 0.0005, 0.06))
-    preflight.check_tool(state(payload=0.0, payload_cog=(0.0, 0.0, 0.0)), None, 0.0, (0.0, 0.0, 0.06))
+    preflight.check_tool(
+        state(payload=0.0, payload_cog=(0.0, 0.0, 0.0)), None, 0.0, (0.0, 0.0, 0.06)
+    )
     with pytest.raises(ModelMismatch, match=r"0\.0 0\.0 60\.0 mm") as refused:
         preflight.check_tool(facts, None, 1.5, (0.0, 0.02, 0.06))
     assert refused.value.what == "centre of gravity"
@@ -267,7 +289,11 @@ def test_another_centre_of_gravity_is_refused_if_there_is_a_mass():
 
 @pytest.mark.parametrize(
     ("robot", "image", "model"),
-    [(UR10, "ursim_cb3", "UR10"), (UR10E, "ursim_e-series", "UR10"), (UR5E, "ursim_e-series", "UR5")],
+    [
+        (UR10, "ursim_cb3", "UR10"),
+        (UR10E, "ursim_e-series", "UR10"),
+        (UR5E, "ursim_e-series", "UR5"),
+    ],
 )
 def test_the_docker_command_names_the_image_the_model_and_every_port(robot, image, model):
     words = shlex.split(preflight.docker_command(robot))
@@ -276,7 +302,11 @@ def test_the_docker_command_names_the_image_the_model_and_every_port(robot, imag
     assert {"127.0.0.1:29999:29999", "127.0.0.1:30001-30004:30001-30004"} <= set(words)
 
 
-@pytest.mark.parametrize(("host", "where"), [("localhost", "127.0.0.1:"), ("127.0.0.7", "127.0.0.7:"), ("lab", "")])
-def test_ursim_is_published_at_the_requested_address_and_to_a_network_only_for_another_computer(host, where):
+@pytest.mark.parametrize(
+    ("host", "where"), [("localhost", "127.0.0.1:"), ("127.0.0.7", "127.0.0.7:"), ("lab", "")]
+)
+def test_ursim_is_published_at_the_requested_address_and_to_a_network_only_for_another_computer(
+    host, where
+):
     words = shlex.split(preflight.docker_command(UR10, host))
     assert f"{where}30001-30004:30001-30004" in words

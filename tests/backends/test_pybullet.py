@@ -67,7 +67,10 @@ def test_an_unmodelled_payload_makes_the_error_visibly_larger(plan, states):
     loaded = tracked(plan, unmodelled_payload=5.0)
     assert rms(plant_error(plan, loaded)) > 5.0 * rms(plant_error(plan, states))
     # 5 kg pull the tool down: the error is where gravity points.
-    heights = tool_path(UR10, np.array([s.q for s in loaded]))[:, 2] - tool_path(UR10, plan.setpoints)[:, 2]
+    heights = (
+        tool_path(UR10, np.array([s.q for s in loaded]))[:, 2]
+        - tool_path(UR10, plan.setpoints)[:, 2]
+    )
     assert heights.mean() < -1e-3
 
 
@@ -93,7 +96,10 @@ def test_a_wrong_mounting_in_the_servos_model_costs_millimetres(plan, states):
         mistaken = list(arm.stream(plan.setpoints))
     assert rms(plant_error(plan, mistaken)) > 20.0 * rms(plant_error(plan, states))
     # The servo compensates a weight in the wrong direction, so the tool is too high in its own frame.
-    heights = tool_path(UR10, np.array([s.q for s in mistaken]))[:, 2] - tool_path(UR10, plan.setpoints)[:, 2]
+    heights = (
+        tool_path(UR10, np.array([s.q for s in mistaken]))[:, 2]
+        - tool_path(UR10, plan.setpoints)[:, 2]
+    )
     assert heights.mean() > 2e-3
 
 
@@ -117,7 +123,9 @@ def test_torques_at_rest_are_those_of_gravity(plan):
         with simulation(UR10, unmodelled_payload=payload) as arm:
             arm.move_to(plan.setpoints[0])
             state = arm.read()
-        gravity = pin.computeGeneralizedGravity(carrying.model, carrying.model.createData(), state.q)
+        gravity = pin.computeGeneralizedGravity(
+            carrying.model, carrying.model.createData(), state.q
+        )
         assert np.allclose(state.effort, gravity, atol=0.05)
 
 
@@ -125,7 +133,10 @@ def test_a_torque_beyond_the_limit_saturates():
     """30 kg far out are more than half of the torque limits can hold: no more is given, and the arm sags."""
     from dataclasses import replace
 
-    weak = replace(UR10, joints=tuple(replace(joint, max_effort=0.5 * joint.max_effort) for joint in UR10.joints))
+    weak = replace(
+        UR10,
+        joints=tuple(replace(joint, max_effort=0.5 * joint.max_effort) for joint in UR10.joints),
+    )
     stretched = np.array([0.0, -0.3, 0.3, -1.5, -1.57, 0.0])
     with simulation(replace(weak, home=stretched), unmodelled_payload=30.0) as arm:
         peak = np.max([np.abs(s.effort) for s in arm.stream(np.tile(stretched, (10, 1)))], axis=0)
@@ -166,9 +177,13 @@ def test_the_dynamics_are_pinocchios():
         b, body, client = arm._bullet, arm._body, arm._client
         for joint in range(6):
             b.resetJointState(body, joint, q[joint], physicsClientId=client)
-        b.setJointMotorControlArray(body, range(6), b.TORQUE_CONTROL, forces=[0.0] * 6, physicsClientId=client)
+        b.setJointMotorControlArray(
+            body, range(6), b.TORQUE_CONTROL, forces=[0.0] * 6, physicsClientId=client
+        )
         b.stepSimulation(physicsClientId=client)
-        velocity = np.array([s[1] for s in b.getJointStates(body, range(6), physicsClientId=client)])
+        velocity = np.array(
+            [s[1] for s in b.getJointStates(body, range(6), physicsClientId=client)]
+        )
     expected = pin.aba(UR10.model, UR10.model.createData(), q, np.zeros(6), np.zeros(6))
     assert np.allclose(velocity / PHYSICS_STEP, expected, rtol=1e-3, atol=1e-3)
 
@@ -224,7 +239,11 @@ def test_a_window_without_a_display_is_refused_before_anything_is_written(monkey
     monkeypatch.delenv("DISPLAY", raising=False)
     monkeypatch.setattr("sys.platform", "linux")
     with pytest.raises(NoDisplay, match="DISPLAY"):
-        run(Scenario(square(side=0.05), name="small"), out=tmp_path / "run", options=Options(gui=True))
+        run(
+            Scenario(square(side=0.05), name="small"),
+            out=tmp_path / "run",
+            options=Options(gui=True),
+        )
     assert not (tmp_path / "run").exists()
 
 
@@ -239,13 +258,20 @@ def joint_motion(robot, speed=1.0):
 
 @pytest.mark.parametrize(
     ("name", "payload", "left_rad"),
-    [("ur10e", 0.0, 0.02e-3), ("ur10", 0.0, 0.1e-3), ("ur10e", 2.0, 0.25e-3), ("ur10", 2.0, 0.25e-3)],
+    [
+        ("ur10e", 0.0, 0.02e-3),
+        ("ur10", 0.0, 0.1e-3),
+        ("ur10e", 2.0, 0.25e-3),
+        ("ur10", 2.0, 0.25e-3),
+    ],
 )
 def test_the_joints_are_where_their_targets_were_half_a_millisecond_ago(name, payload, left_rad):
     robot = load_robot(name)
     with simulation(robot, servo="servoj", unmodelled_payload=payload) as arm:
         states = list(arm.stream(joint_motion(robot)))
-    target, attained = (np.array([getattr(s, of) for s in states]) for of in ("controller_target", "q"))
+    target, attained = (
+        np.array([getattr(s, of) for s in states]) for of in ("controller_target", "q")
+    )
     velocity = np.gradient(target, robot.period, axis=0)
     lag = float(((target - attained) * velocity).sum() / (velocity**2).sum())
     # A load that the controller does not know pulls the joints off in proportion to their posture, not their speed.
@@ -278,7 +304,10 @@ def test_a_stream_that_is_closed_in_motion_brakes_within_the_acceleration_limit(
     fastest = int(np.argmax(np.abs(np.diff(motion, axis=0)).max(axis=1)))
     with simulation(robot, servo="servoj", feedforward="on" if feedforward else "off") as arm:
         targets, advance = [], arm._advance
-        arm._advance = lambda command: (advance(command), targets.append(arm.read().controller_target))
+        arm._advance = lambda command: (
+            advance(command),
+            targets.append(arm.read().controller_target),
+        )
         with contextlib.closing(arm.stream(motion)) as stream:
             list(itertools.islice(stream, fastest))
         at_rest = arm.read()
@@ -289,7 +318,12 @@ def test_a_stream_that_is_closed_in_motion_brakes_within_the_acceleration_limit(
 
 
 def test_after_a_stream_that_ended_in_motion_the_next_one_begins_at_rest():
-    fast = UR10.home + np.cumsum(np.minimum(np.arange(30) * 0.1, 2.0))[:, np.newaxis] * UR10.period * np.eye(6)[5]
+    fast = (
+        UR10.home
+        + np.cumsum(np.minimum(np.arange(30) * 0.1, 2.0))[:, np.newaxis]
+        * UR10.period
+        * np.eye(6)[5]
+    )
     with simulation(UR10) as arm:
         stream = arm.stream(fast)
         for _ in range(25):

@@ -49,12 +49,20 @@ class Bench:
         law = controller.get("law") or ServojLaw(period)
         guard = Guard(UR10, period, law.lookahead)
         self.loop = ServoLoop(
-            self.link, guard, "arm", law, follow_scaling=follow, wait_in_pause=wait_in_pause, clock=self.clock
+            self.link,
+            guard,
+            "arm",
+            law,
+            follow_scaling=follow,
+            wait_in_pause=wait_in_pause,
+            clock=self.clock,
         )
         self.states = []
 
     def play(self, motion, **options):
-        self.loop.play(motion, lambda scalars, vectors: self.states.append((scalars, vectors)), **options)
+        self.loop.play(
+            motion, lambda scalars, vectors: self.states.append((scalars, vectors)), **options
+        )
 
     def run(self, motion, slots=None, **options):
         """Play a motion for so many periods, or to its end."""
@@ -82,10 +90,28 @@ class Bench:
         return np.array([sent.time for sent in self.link.sent])
 
     def recorded(self, name):
-        names = ["sequence", "position", "sent", "received", "timestamp", "scaling", "robot", "safety", "runtime"]
+        names = [
+            "sequence",
+            "position",
+            "sent",
+            "received",
+            "timestamp",
+            "scaling",
+            "robot",
+            "safety",
+            "runtime",
+        ]
         if name in names:
             return np.array([scalars[names.index(name)] for scalars, _ in self.states])
-        vectors = ["q", "qd", "effort", "controller_target", "target velocity", "target acceleration", "setpoint"]
+        vectors = [
+            "q",
+            "qd",
+            "effort",
+            "controller_target",
+            "target velocity",
+            "target acceleration",
+            "setpoint",
+        ]
         return np.array([v[vectors.index(name)] for _, v in self.states])
 
 
@@ -190,7 +216,11 @@ def check_wire(bench):
 @example(
     steps=[[0.1] * 6],
     odd={},
-    controller={"changes": {1: {"runtime_state": 4}, 2: {"runtime_state": 2}}, "freezes": {}, "drift": 0.0},
+    controller={
+        "changes": {1: {"runtime_state": 4}, 2: {"runtime_state": 2}},
+        "freezes": {},
+        "drift": 0.0,
+    },
     seed=0,
     lost=0.0,
     jitter=0.0,
@@ -203,7 +233,9 @@ def test_no_setpoint_outside_the_limits_not_finite_or_too_far_from_the_last_reac
     bench = Bench(
         period,
         clock=VirtualClock(lambda: late * chance.random() ** 8),
-        delay=lambda tick: None if tick > 3 and chance.random() < lost else jitter * chance.random() ** 4,
+        delay=lambda tick: (
+            None if tick > 3 and chance.random() < lost else jitter * chance.random() ** 4
+        ),
         **controller,
     )
     carelessly(bench, Whatever(wandering(period, steps, odd)))
@@ -219,7 +251,9 @@ def test_no_plan_sends_a_setpoint_that_the_guard_refuses(period, steps, controll
     check_wire(bench)
 
 
-@pytest.mark.parametrize("odd", [[float("nan")] * 6, [float("inf")] * 6, [0.0] * 5, [[0.0] * 6], None, HOME + 0.5])
+@pytest.mark.parametrize(
+    "odd", [[float("nan")] * 6, [float("inf")] * 6, [0.0] * 5, [[0.0] * 6], None, HOME + 0.5]
+)
 def test_after_an_invalid_setpoint_nothing_more_is_sent(odd):
     bench = Bench()
     bench.ends_in(GuardViolation, Whatever([HOME, HOME, odd, HOME, HOME]))
@@ -299,17 +333,25 @@ def test_at_thirty_percent_the_plan_is_replayed_at_that_speed():
     ],
     ids=["slider", "scaling"],
 )
-def test_while_the_controller_stands_still_the_plan_holds_and_then_resumes_with_a_ramp(period, halt, braking):
+def test_while_the_controller_stands_still_the_plan_holds_and_then_resumes_with_a_ramp(
+    period, halt, braking
+):
     stop, go = round(1.0 / period), round(1.5 / period)
-    bench = Bench(period, changes={stop: halt[0], go: halt[1]}).run(Replay(glide(round(3.0 / period), period=period)))
+    bench = Bench(period, changes={stop: halt[0], go: halt[1]}).run(
+        Replay(glide(round(3.0 / period), period=period))
+    )
     ticks = np.array([sent.tick for sent in bench.link.sent])[1:]
     speed = speeds(bench)
     held = stop + round(braking / period)
     assert (speed[(ticks >= held) & (ticks < go)] == 0.0).all()
-    assert np.diff(speed[(ticks >= stop) & (ticks < held)]) == pytest.approx(-0.3 * SCALING_RAMP * period, rel=1e-3)
+    assert np.diff(speed[(ticks >= stop) & (ticks < held)]) == pytest.approx(
+        -0.3 * SCALING_RAMP * period, rel=1e-3
+    )
     ramp = speed[ticks >= go][: round(0.25 / period)]
     assert np.diff(ramp) == pytest.approx(0.3 * SCALING_RAMP * period, rel=1e-3)
-    assert ramp[0] == pytest.approx(0.3 * SCALING_RAMP * period, rel=1e-3) and speed.max() == pytest.approx(0.3)
+    assert ramp[0] == pytest.approx(
+        0.3 * SCALING_RAMP * period, rel=1e-3
+    ) and speed.max() == pytest.approx(0.3)
     assert bench.recorded("position")[-1] == round(3.0 / period) - 1
     assert bench.recorded("scaling").min() == 0.0
 
@@ -370,7 +412,9 @@ def test_after_a_standstill_the_plan_resumes_with_a_ramp_where_it_was(period):
     assert np.diff(bench.sent_at)[gap] > 0.05
     speed = speeds(bench)
     assert speed[gap] == pytest.approx(0.3 * SCALING_RAMP * period, rel=1e-2)
-    assert np.diff(speed[gap : gap + round(0.2 / period)]) == pytest.approx(0.3 * SCALING_RAMP * period, rel=1e-2)
+    assert np.diff(speed[gap : gap + round(0.2 / period)]) == pytest.approx(
+        0.3 * SCALING_RAMP * period, rel=1e-2
+    )
     assert bench.recorded("position")[-1] == round(3.0 / period) - 1
     assert bench.loop.missed_deadlines >= 0.05 / period
 
@@ -379,20 +423,26 @@ def test_after_a_standstill_the_plan_resumes_with_a_ramp_where_it_was(period):
 @pytest.mark.parametrize("length", [0.004, 0.01, 0.05, 0.09])
 def test_after_a_standstill_samples_belong_to_the_next_state_again(period, length):
     begin = round(1.0 / period)
-    bench = Bench(period, freezes={begin: length}).run(Replay(glide(round(3.0 / period), period=period)))
+    bench = Bench(period, freezes={begin: length}).run(
+        Replay(glide(round(3.0 / period), period=period))
+    )
     timestamps = bench.recorded("timestamp")
     assert bench.loop.missed_states == 0 and (np.diff(timestamps) > 0.0).all()
     # During the standstill a few more were sent, and the controller uses only the last of them.
     apart = np.flatnonzero((bench.recorded("q") != bench.recorded("setpoint")).any(axis=1))
     assert len(apart) <= AHEAD / period
-    assert ((timestamps[apart] >= 1.0 - period / 2) & (timestamps[apart] <= 1.0 + AHEAD + period)).all()
+    assert (
+        (timestamps[apart] >= 1.0 - period / 2) & (timestamps[apart] <= 1.0 + AHEAD + period)
+    ).all()
 
 
 @PERIODS
 @pytest.mark.parametrize("every", [7, 50])
 def test_a_missing_state_is_counted_and_the_plan_continues(period, every):
     plan = glide(500, period=period)
-    bench = Bench(period, delay=lambda tick: None if tick % every == every - 1 else 0.0).run(Replay(plan))
+    bench = Bench(period, delay=lambda tick: None if tick % every == every - 1 else 0.0).run(
+        Replay(plan)
+    )
     assert np.array_equal(bench.wire[:500], plan)
     sequence = bench.recorded("sequence").astype(int)
     assert bench.loop.missed_states == 500 - len(sequence) > 0
@@ -411,10 +461,14 @@ def test_states_that_arrive_in_bursts_are_all_matched_to_their_setpoints():
 
 def test_a_few_late_states_do_not_cost_a_punctual_loop_a_period():
     plan = glide(500, period=0.002)
-    bench = Bench(0.002, delay=lambda tick: 0.001 if tick in (200, 201, 202, 300) else 0.0).run(Replay(plan))
+    bench = Bench(0.002, delay=lambda tick: 0.001 if tick in (200, 201, 202, 300) else 0.0).run(
+        Replay(plan)
+    )
     assert bench.loop.missed_deadlines == bench.loop.missed_states == 0
     assert np.abs(np.diff(bench.sent_at[:500]) - 0.002).max() < 1e-4
-    assert np.array_equal(bench.recorded("setpoint"), plan) and np.array_equal(bench.recorded("q"), plan)
+    assert np.array_equal(bench.recorded("setpoint"), plan) and np.array_equal(
+        bench.recorded("q"), plan
+    )
 
 
 def test_the_counts_are_those_of_the_current_motion():
@@ -485,7 +539,9 @@ class Nap:
 
 
 @PERIODS
-@pytest.mark.parametrize(("slept", "missed"), [(0.3, 0), (0.7, 0), (0.8, 1), (0.98, 1), (1.3, 1), (3.6, 3)])
+@pytest.mark.parametrize(
+    ("slept", "missed"), [(0.3, 0), (0.7, 0), (0.8, 1), (0.98, 1), (1.3, 1), (3.6, 3)]
+)
 def test_missed_deadlines_are_counted_and_the_plan_continues_without_a_jump(period, slept, missed):
     plan = glide(500, period=period)
     bench = Bench(period, clock=VirtualClock(Nap(slept * period))).run(Replay(plan))
@@ -506,7 +562,9 @@ def test_after_any_delay_a_sample_is_measured_when_its_setpoint_is_in_force(peri
     assert len(sequence) >= 198
     at = np.minimum(bench.recorded("position"), len(plan) - 1.0)
     index = at.astype(int)
-    due = plan[index] + (at - index)[:, None] * (plan[np.minimum(index + 1, len(plan) - 1)] - plan[index])
+    due = plan[index] + (at - index)[:, None] * (
+        plan[np.minimum(index + 1, len(plan) - 1)] - plan[index]
+    )
     assert np.allclose(bench.recorded("setpoint"), due, rtol=0.0, atol=1e-12)
     assert np.array_equal(bench.recorded("q"), bench.recorded("setpoint"))
     assert nap > 0.9 * FORGET or np.array_equal(bench.recorded("setpoint"), plan[sequence])
@@ -555,13 +613,20 @@ def test_a_stop_ends_the_stream_in_the_error_of_its_name(seen, kind):
     bench = Bench(changes={100: seen})
     error = bench.ends_in(kind, Replay(glide(400)))
     assert (error.host, error.robot_mode) == ("arm", seen.get("robot_mode", 7))
-    assert (error.safety_mode, error.runtime_state) == (seen.get("safety_mode", 1), seen.get("runtime_state", 2))
+    assert (error.safety_mode, error.runtime_state) == (
+        seen.get("safety_mode", 1),
+        seen.get("runtime_state", 2),
+    )
     assert all(sent.tick < 100 for sent in bench.link.sent)
 
 
 @pytest.mark.parametrize(
     ("later", "kind"),
-    [({"safety_mode": 3}, ProtectiveStop), ({"safety_mode": 7}, EmergencyStop), ({"safety_mode": 5}, SafeguardStop)],
+    [
+        ({"safety_mode": 3}, ProtectiveStop),
+        ({"safety_mode": 7}, EmergencyStop),
+        ({"safety_mode": 5}, SafeguardStop),
+    ],
 )
 @pytest.mark.parametrize("first", [{"runtime_state": 1}, {"robot_mode": 5}])
 def test_a_safety_stop_is_named_even_if_its_effects_are_seen_first(first, later, kind):
@@ -580,13 +645,18 @@ def test_after_a_refused_setpoint_no_other_is_sent_and_later_states_give_the_cau
 
 def test_a_stop_that_is_over_in_the_next_state_is_still_a_stop():
     # Three states arrive at once, and only the first of them shows it.
-    bench = Bench(delay=lambda tick: 0.008 * (2 - tick % 3), changes={99: {"safety_mode": 5}, 100: {"safety_mode": 1}})
+    bench = Bench(
+        delay=lambda tick: 0.008 * (2 - tick % 3),
+        changes={99: {"safety_mode": 5}, 100: {"safety_mode": 1}},
+    )
     bench.ends_in(SafeguardStop, Replay(glide(400)))
 
 
 def test_a_reduced_safety_mode_is_no_stop():
     plan = glide(200)
-    assert np.array_equal(Bench(changes={100: {"safety_mode": 2}}).run(Replay(plan)).wire[:200], plan)
+    assert np.array_equal(
+        Bench(changes={100: {"safety_mode": 2}}).run(Replay(plan)).wire[:200], plan
+    )
 
 
 def test_an_arm_that_is_not_where_its_setpoints_are_is_stopped():
@@ -595,7 +665,8 @@ def test_an_arm_that_is_not_where_its_setpoints_are_is_stopped():
 
 
 @pytest.mark.parametrize(
-    ("nap", "cause"), [(0.095, "No setpoint had been sent"), (0.0, "The log at the pendant says why")]
+    ("nap", "cause"),
+    [(0.095, "No setpoint had been sent"), (0.0, "The log at the pendant says why")],
 )
 def test_a_program_ended_by_its_watchdog_is_distinguished_from_one_that_was_stopped(nap, cause):
     bench = Bench(0.002, clock=VirtualClock(Nap(nap, at=100)), changes={170: {"runtime_state": 1}})
@@ -634,11 +705,19 @@ PAUSES = st.tuples(st.floats(0.3, 2.0), st.floats(0.0, 1.0))
 
 @few_examples(4)
 @given(st.sampled_from([0.008, 0.002]), PAUSES, st.booleans())
-def test_after_a_pause_the_plan_goes_on_from_rest_where_the_controller_stopped_the_arm(period, pause, feedforward):
+def test_after_a_pause_the_plan_goes_on_from_rest_where_the_controller_stopped_the_arm(
+    period, pause, feedforward
+):
     stop, go = round(pause[0] / period), round((pause[0] + 0.2 + pause[1]) / period)
     u = np.arange(round(2.5 / period))[:, np.newaxis] * period / 2.5
-    plan = HOME + 0.4 * u**3 * (10.0 - 15.0 * u + 6.0 * u**2) * np.array([1.0, 0.5, -0.5, 0.3, -0.8, 0.6])
-    bench = Bench(period, law=ServojLaw(period), changes={stop: {"runtime_state": 4}, go: {"runtime_state": 2}})
+    plan = HOME + 0.4 * u**3 * (10.0 - 15.0 * u + 6.0 * u**2) * np.array(
+        [1.0, 0.5, -0.5, 0.3, -0.8, 0.6]
+    )
+    bench = Bench(
+        period,
+        law=ServojLaw(period),
+        changes={stop: {"runtime_state": 4}, go: {"runtime_state": 2}},
+    )
     bench.run(Replay(plan), feedforward=feedforward)
     position, stamp = bench.recorded("position"), np.round(bench.recorded("timestamp") / period)
     assert position[-1] == len(plan) - 1 and (np.diff(position) >= 0.0).all()
@@ -686,7 +765,10 @@ def test_the_guard_refuses_no_plan_that_the_check_accepts_whatever_the_speed_sli
     changes = {tick: {"target_speed_fraction": fraction} for tick, fraction in slider.items()}
     for tick, length in pauses.items():
         changes[tick] = changes.get(tick, {}) | {"runtime_state": 4}
-        changes[tick + length] = changes.get(tick + length, {}) | {"runtime_state": 2, "target_speed_fraction": 1.0}
+        changes[tick + length] = changes.get(tick + length, {}) | {
+            "runtime_state": 2,
+            "target_speed_fraction": 1.0,
+        }
     check_setpoints(UR10, plan, period, 10.0, NO_FLOOR)
     bench = Bench(
         period,
@@ -730,7 +812,9 @@ class Late:
 
 @pytest.mark.parametrize("speed", [0.8, 1.29, 2.5])
 @pytest.mark.parametrize("late", [{200}, {200, 201, 202}, set(range(200, 260, 2))])
-def test_a_live_caller_that_is_late_does_not_let_velocities_jump_by_more_than_their_limit(speed, late):
+def test_a_live_caller_that_is_late_does_not_let_velocities_jump_by_more_than_their_limit(
+    speed, late
+):
     period = 0.002
     bench = Bench(period, law=ServojLaw(period))
     bench.run(Live(Late(speed, period, late), clock=lambda: 0.0), 300)

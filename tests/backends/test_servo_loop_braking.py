@@ -60,17 +60,25 @@ def test_without_it_the_arm_trails_by_the_lag_of_the_law():
 @few_examples(6)
 @given(
     changes=st.dictionaries(
-        st.integers(20, 500), st.sampled_from([{"target_speed_fraction": f} for f in (0.0, 0.3, 0.7, 1.0)]), max_size=4
+        st.integers(20, 500),
+        st.sampled_from([{"target_speed_fraction": f} for f in (0.0, 0.3, 0.7, 1.0)]),
+        max_size=4,
     )
 )
 def test_with_feedforward_the_arm_stays_on_its_path_at_any_slider(changes):
-    bench = arm(changes={**changes, 700: {"target_speed_fraction": 1.0}}).run(Replay(PLAN), feedforward=True)
+    bench = arm(changes={**changes, 700: {"target_speed_fraction": 1.0}}).run(
+        Replay(PLAN), feedforward=True
+    )
     assert np.abs(bench.recorded("controller_target") - wanted_at(bench)).max() < 1e-6
     assert accelerations(bench).max() <= MAX_ACCELERATION
 
 
 @pytest.mark.parametrize(
-    ("seen", "kind"), [({"runtime_state": 4}, ProgramPaused), ({"safety_mode": 3, "runtime_state": 4}, ProtectiveStop)]
+    ("seen", "kind"),
+    [
+        ({"runtime_state": 4}, ProgramPaused),
+        ({"safety_mode": 3, "runtime_state": 4}, ProtectiveStop),
+    ],
 )
 def test_where_a_pause_or_a_stop_ends_feedforward_nothing_more_is_sent(seen, kind):
     bench = arm(changes={250: seen}, wait_in_pause=False)
@@ -92,7 +100,9 @@ def test_commands_that_come_late_do_not_bend_the_path():
 @FEEDFORWARD
 @few_examples(30)
 @given(slots=st.integers(60, 560), amplitude=st.floats(-1.0, 1.0), lag=st.integers(0, 4))
-def test_a_stop_brakes_within_the_acceleration_limit_whatever_the_links_delay(feedforward, slots, amplitude, lag):
+def test_a_stop_brakes_within_the_acceleration_limit_whatever_the_links_delay(
+    feedforward, slots, amplitude, lag
+):
     bench = arm(lag=lag)
     bench.run(Replay(from_rest_to_rest(amplitude)), slots, feedforward=feedforward)
     before = bench.link.motions[-1]
@@ -105,7 +115,10 @@ def test_a_stop_brakes_within_the_acceleration_limit_whatever_the_links_delay(fe
     assert np.abs(after.qd).max() < 1e-4
     # Joints brake in proportion: straight on, by no more than it takes at 30 rad/s^2 and what was on its way.
     way = after.q - before.q
-    assert np.abs(way).max() <= np.abs(before.qd).max() ** 2 / 60.0 + 0.02 * np.abs(before.qd).max() + 1e-4
+    assert (
+        np.abs(way).max()
+        <= np.abs(before.qd).max() ** 2 / 60.0 + 0.02 * np.abs(before.qd).max() + 1e-4
+    )
 
 
 @pytest.mark.parametrize("lag", [0, 3])
@@ -123,7 +136,9 @@ def test_a_stop_brakes_as_gently_with_a_long_lookahead(tuning, lag):
 
 def test_a_corner_that_was_not_smoothed_is_refused_before_it_is_sent():
     plan = PLAN.copy()
-    plan[300:] += 0.0003 * np.arange(len(plan) - 300)[:, None].clip(max=30) * np.array([1.0, 0, 0, 0, 0, 0])
+    plan[300:] += (
+        0.0003 * np.arange(len(plan) - 300)[:, None].clip(max=30) * np.array([1.0, 0, 0, 0, 0, 0])
+    )
     bench = arm()
     with pytest.raises(GuardViolation, match="acceleration") as refused:
         bench.run(Replay(plan), feedforward=True)

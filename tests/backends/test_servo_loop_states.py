@@ -12,7 +12,13 @@ from simbridge.backends.streamed_motion import Live, Replay
 from simbridge.servo import law as servo_law
 from simbridge.servo.feedforward import BRAKING
 from simbridge.servo.law import ServojLaw
-from simbridge.ur.errors import ImplausibleState, LateStates, ProtectiveStop, StaleState, ToolChanged
+from simbridge.ur.errors import (
+    ImplausibleState,
+    LateStates,
+    ProtectiveStop,
+    StaleState,
+    ToolChanged,
+)
 from tests.backends.fake_link import VirtualClock
 from tests.backends.test_servo_loop import HOME, Bench, Nap, glide, speeds
 
@@ -96,7 +102,9 @@ def test_a_live_motion_in_short_bursts_does_not_come_to_rest():
 
 def test_a_gap_takes_from_a_live_motion_its_share_of_the_speed_that_it_has():
     motion = Moving()
-    bench = Bench(PERIOD, changes={100: {"target_speed_fraction": 0.5}}, freezes={600: 0.008 + FORGET / 2.0})
+    bench = Bench(
+        PERIOD, changes={100: {"target_speed_fraction": 0.5}}, freezes={600: 0.008 + FORGET / 2.0}
+    )
 
     bench.run(motion, 1000)
 
@@ -149,7 +157,9 @@ IMPOSSIBLE = [
     ("speed_scaling", -3.0),
     ("target_speed_fraction", 1e5),
 ]
-IMPOSSIBLE_CASES = pytest.mark.parametrize(("field", "value"), IMPOSSIBLE, ids=lambda it: str(it)[:24])
+IMPOSSIBLE_CASES = pytest.mark.parametrize(
+    ("field", "value"), IMPOSSIBLE, ids=lambda it: str(it)[:24]
+)
 
 
 @IMPOSSIBLE_CASES
@@ -185,7 +195,9 @@ def test_the_arm_is_braked_without_any_further_state_that_can_be():
 
 
 def test_a_stop_that_was_seen_is_named_although_states_that_cannot_be_follow():
-    bench = Bench(PERIOD, changes={BAD: {"safety_mode": 3}}, corrupted={BAD + 1: {"timestamp": 5000.0}})
+    bench = Bench(
+        PERIOD, changes={BAD: {"safety_mode": 3}}, corrupted={BAD + 1: {"timestamp": 5000.0}}
+    )
     bench.link._delay = lambda tick: PERIOD if tick == BAD else 0.0
 
     bench.ends_in(ProtectiveStop, Replay(PLAN))
@@ -266,7 +278,12 @@ def test_the_loop_compiles_nothing_however_long_it_was_suspended(feedforward, mo
 
 # ---- the tool
 
-NO_TOOL = {"tcp_offset": (0.0,) * 6, "payload": 1.0, "payload_cog": (0.0, 0.0, 0.1), "payload_inertia": (0.0,) * 6}
+NO_TOOL = {
+    "tcp_offset": (0.0,) * 6,
+    "payload": 1.0,
+    "payload_cog": (0.0, 0.0, 0.1),
+    "payload_inertia": (0.0,) * 6,
+}
 OTHER_TCP = {"tcp_offset": (0.0, 0.0, 0.05, 0.0, 0.0, 0.0)}
 
 

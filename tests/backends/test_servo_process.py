@@ -18,15 +18,22 @@ HOST = "192.0.2.7"
 
 
 @pytest.mark.soak
-@pytest.mark.skipif(not REALTIME, reason="this system refuses real-time priorities (docs/hardware.md)")
-def test_on_one_core_at_real_time_priority_ur_rtdes_threads_have_precedence_over_the_loop(cb3, tmp_path):
+@pytest.mark.skipif(
+    not REALTIME, reason="this system refuses real-time priorities (docs/hardware.md)"
+)
+def test_on_one_core_at_real_time_priority_ur_rtdes_threads_have_precedence_over_the_loop(
+    cb3, tmp_path
+):
     core = max(os.sched_getaffinity(0))
     run = ("--robot", "ur10", "--backend", "ursim")
     with ProcessTrial(cb3, tmp_path, line(tmp_path), *run) as trial:
         os.sched_setaffinity(trial.pid, {core})
         trial.streaming()
         policies = {
-            int(thread): (os.sched_getscheduler(int(thread)), os.sched_getparam(int(thread)).sched_priority)
+            int(thread): (
+                os.sched_getscheduler(int(thread)),
+                os.sched_getparam(int(thread)).sched_priority,
+            )
             for thread in os.listdir(f"/proc/{trial.servo}/task")
         }
         assert os.sched_getaffinity(trial.servo) == {core}
@@ -38,7 +45,10 @@ def test_on_one_core_at_real_time_priority_ur_rtdes_threads_have_precedence_over
 
 
 def test_commands_do_not_wait_for_the_acknowledgement_of_the_one_before():
-    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_server(("127.0.0.1", 0)) as other:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        socket.create_server(("127.0.0.1", 0)) as other,
+    ):
         port = server.getsockname()[1]
         with (
             socket.create_connection(("127.0.0.1", port)) as commands,
@@ -56,7 +66,9 @@ def test_commands_do_not_wait_for_the_acknowledgement_of_the_one_before():
 
 
 def test_a_second_ctrl_c_while_the_arm_is_being_stopped_leaves_no_traceback(cb3, tmp_path):
-    with ProcessTrial(cb3, tmp_path, line(tmp_path), "--robot", "ur10", "--backend", "ursim") as trial:
+    with ProcessTrial(
+        cb3, tmp_path, line(tmp_path), "--robot", "ur10", "--backend", "ursim"
+    ) as trial:
         trial.streaming()
         for _ in range(4):
             trial.signal(signal.SIGINT)

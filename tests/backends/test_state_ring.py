@@ -63,8 +63,10 @@ def is_whole(state):
     )
     return (
         all((row == 10.0 * number + k).all() for k, row in enumerate(rows))
-        and (state.host_sent, state.host_monotonic, state.timestamp) == (10.0 + number, 11.0 + number, 100.0 + number)
-        and (state.speed_scaling, state.robot_mode, state.safety_mode, state.runtime_state) == (0.3, 7, 1, 4)
+        and (state.host_sent, state.host_monotonic, state.timestamp)
+        == (10.0 + number, 11.0 + number, 100.0 + number)
+        and (state.speed_scaling, state.robot_mode, state.safety_mode, state.runtime_state)
+        == (0.3, 7, 1, 4)
         and state.plan_time == 0.5 * number * PERIOD
     )
 
@@ -171,7 +173,9 @@ def test_the_newest_setpoint_is_given_until_another_is_posted(pair):
     assert parent.taken == second
 
 
-@pytest.mark.parametrize("odd", [np.zeros(5), np.zeros((2, 6)), np.zeros(1), 0.0, "q", None, [[0.0], [0.0, 1.0]]])
+@pytest.mark.parametrize(
+    "odd", [np.zeros(5), np.zeros((2, 6)), np.zeros(1), 0.0, "q", None, [[0.0], [0.0, 1.0]]]
+)
 def test_an_invalid_setpoint_is_refused_and_the_previous_one_stays(pair, odd):
     parent, process = pair()
     first = parent.post(np.arange(6.0))
@@ -231,7 +235,9 @@ def take_all(ring, writer, deadline=30.0):
 
 
 @pytest.mark.parametrize(("rows", "all_of_them"), [(20_000, True), (16, False)])
-def test_states_from_another_process_come_whole_and_in_order_and_from_a_large_ring_all(tmp_path, rows, all_of_them):
+def test_states_from_another_process_come_whole_and_in_order_and_from_a_large_ring_all(
+    tmp_path, rows, all_of_them
+):
     path, count = tmp_path / "ring", 10_000
     ring = StateRing.create(path, N, rows)
     writer = SPAWN.Process(target=write_states, args=(path, rows, count))

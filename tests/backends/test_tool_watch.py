@@ -9,7 +9,12 @@ from simbridge.backends.tool_watch import ToolWatch, same_tcp
 from simbridge.ur.errors import ToolChanged
 
 TCP = (0.01, 0.0, 0.15, 0.0, 0.0, 0.5)
-BARE = {"tcp_offset": (0.0,) * 6, "payload": 0.0, "payload_cog": (0.0,) * 3, "payload_inertia": (0.0,) * 6}
+BARE = {
+    "tcp_offset": (0.0,) * 6,
+    "payload": 0.0,
+    "payload_cog": (0.0,) * 3,
+    "payload_inertia": (0.0,) * 6,
+}
 GRIPPER = {
     "tcp_offset": TCP,
     "payload": 1.2,

@@ -93,7 +93,16 @@ class Trial:
         self.controller, self.directory, self.out = controller, directory, directory / "run"
         state = controller.state()
         self._begin, self._first_tick = np.array(state["target_q"]), state["tick"]
-        words = ("simbridge", "run", *arguments, *REALTIME_FLAGS, "--host", controller.host, "--out", self.out)
+        words = (
+            "simbridge",
+            "run",
+            *arguments,
+            *REALTIME_FLAGS,
+            "--host",
+            controller.host,
+            "--out",
+            self.out,
+        )
         self._arguments = [str(word) for word in words]
         self._start()
 
@@ -116,7 +125,10 @@ class Trial:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self._thread.join(PATIENCE)
 
@@ -143,7 +155,10 @@ class Trial:
     def moving(self, by: float = 0.01) -> None:
         """Wait until a joint has moved that far, rad."""
         self.connecting()
-        self._until(lambda: np.abs(np.array(self.controller.state()["target_q"]) - self._begin).max() > by, "motion")
+        self._until(
+            lambda: np.abs(np.array(self.controller.state()["target_q"]) - self._begin).max() > by,
+            "motion",
+        )
 
     def streaming(self) -> None:
         """Wait until the plan has been streamed for more than half a second."""
@@ -200,7 +215,11 @@ class ProcessTrial(Trial):
     """
 
     def __init__(
-        self, controller: Emulator, directory: Path, *arguments: str | Path, program: Callable[[str], int] | None = None
+        self,
+        controller: Emulator,
+        directory: Path,
+        *arguments: str | Path,
+        program: Callable[[str], int] | None = None,
     ) -> None:
         self._program = program
         super().__init__(controller, directory, *arguments)
@@ -209,14 +228,23 @@ class ProcessTrial(Trial):
         self._error_file = self.directory.parent / f"{self.directory.name}.stderr"
         self._process = _PROCESSES.Process(
             target=_run_in_process,
-            args=(self._arguments, self.controller.host, self.directory, self._error_file, self._program),
+            args=(
+                self._arguments,
+                self.controller.host,
+                self.directory,
+                self._error_file,
+                self._program,
+            ),
         )
         self._process.start()
         assert self._process.pid is not None
         self.pid = self._process.pid
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         if self._process.is_alive():
             self._process.kill()
@@ -240,7 +268,11 @@ def _no_report(*_: object) -> None:
 
 
 def _run_in_process(
-    arguments: list[str], host: str, directory: Path, errors: Path, program: Callable[[str], int] | None
+    arguments: list[str],
+    host: str,
+    directory: Path,
+    errors: Path,
+    program: Callable[[str], int] | None,
 ) -> None:
     with errors.open("wb") as file:
         os.dup2(file.fileno(), 2)

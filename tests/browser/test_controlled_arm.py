@@ -107,10 +107,15 @@ def test_the_arm_moves_only_after_engage_and_while_go_is_held(e_series, opened, 
     page.studio.close()
     (run,) = (tmp_path / "runs").iterdir()
     assert (run / "report.html").is_file()
-    assert any(event.get("note") == "halt" and event["facts"] == {"cause": "released"} for event in read_events(run))
+    assert any(
+        event.get("note") == "halt" and event["facts"] == {"cause": "released"}
+        for event in read_events(run)
+    )
 
 
-def test_a_page_that_says_nothing_for_a_fifth_of_a_second_has_let_go_and_must_grasp_again(e_series, opened, tmp_path):
+def test_a_page_that_says_nothing_for_a_fifth_of_a_second_has_let_go_and_must_grasp_again(
+    e_series, opened, tmp_path
+):
     page = opened(e_series)
     page.engages()
     begin, rotation = tick(e_series), page.workspace.arm.sample().target[[6, 3, 4, 5]]
@@ -135,11 +140,15 @@ def test_a_page_that_says_nothing_for_a_fifth_of_a_second_has_let_go_and_must_gr
     page.studio.close()
     (run,) = (tmp_path / "runs").iterdir()
     last = read_inputs(run)[-1].sent
-    braked = next(event["at"] for event in read_events(run) if event.get("after") in ("braking", "holding"))
+    braked = next(
+        event["at"] for event in read_events(run) if event.get("after") in ("braking", "holding")
+    )
     assert braked - last < 0.25
 
 
-def test_a_page_that_does_not_drive_moves_nothing_and_one_that_takes_control_halts(e_series, opened):
+def test_a_page_that_does_not_drive_moves_nothing_and_one_that_takes_control_halts(
+    e_series, opened
+):
     page = opened(e_series)
     studio = page.studio
     studio._pages |= {number: MagicMock() for number in (1, 2)}
@@ -166,7 +175,9 @@ def test_a_page_that_does_not_drive_moves_nothing_and_one_that_takes_control_hal
     assert any("halted" in cause for cause in page.workspace.arm.sample().causes)
 
 
-def test_a_frame_that_is_grasped_where_it_was_drawn_before_moves_the_goal_from_the_arm(e_series, opened):
+def test_a_frame_that_is_grasped_where_it_was_drawn_before_moves_the_goal_from_the_arm(
+    e_series, opened
+):
     page = opened(e_series)
     page.engages()
     page.types_a_goal(0.0, 0.5, 0.0)
@@ -178,7 +189,12 @@ def test_a_frame_that_is_grasped_where_it_was_drawn_before_moves_the_goal_from_t
     page.shows(lambda _: np.allclose(page.workspace.goal.translation, page.tool(), atol=1e-3))
     assert np.linalg.norm(drawn - page.tool()) > 0.1
     stopped = tick(e_series)
-    for phase, metres in (("start", 0.0), ("update", 0.0), ("update", 0.005), *([("update", 0.01)] * 10)):
+    for phase, metres in (
+        ("start", 0.0),
+        ("update", 0.0),
+        ("update", 0.005),
+        *([("update", 0.01)] * 10),
+    ):
         page.does("drag", (phase, np.concatenate([drawn + np.array([0.0, metres, 0.0]), rotation])))
         time.sleep(0.05)
     page.does("drag", ("end", np.concatenate([drawn, rotation])))
@@ -192,7 +208,10 @@ def test_settings_change_only_at_rest_and_then_the_arm_is_engaged_anew(e_series,
     page.engages()
     page.types_a_goal(0.0, 0.3, 0.0)
     page.holds(0.3)
-    for wish, name in ((("change", ("solver.iterations", 7)), "solver.iterations"), (("speed", 100), "speed")):
+    for wish, name in (
+        (("change", ("solver.iterations", 7)), "solver.iterations"),
+        (("speed", 100), "speed"),
+    ):
         page.does("speed", 10)
         page.does("hold go")
         page.shows(lambda shown: shown.state == "tracking")
@@ -214,7 +233,9 @@ def test_settings_change_only_at_rest_and_then_the_arm_is_engaged_anew(e_series,
     page.holds(0.5)
     assert moved(e_series, stopped) > 0.01
     page.does("hold go")
-    page.shows(lambda _: any("speed_slider 0.10" in cause for cause in page.workspace.arm.sample().causes))
+    page.shows(
+        lambda _: any("speed_slider 0.10" in cause for cause in page.workspace.arm.sample().causes)
+    )
 
 
 def test_a_real_arm_engages_only_once_the_page_confirms_what_was_found(calibrated, opened):

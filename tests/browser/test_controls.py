@@ -28,7 +28,9 @@ ARM = arm_controls(simbridge.load_robot("ur10"), Options())
 
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_each_setting_of_a_solver_is_a_control(solver):
-    assert [one.name for one in solver_controls(solver)] == [f"solver.{own.name}" for own in fields(SOLVERS[solver])]
+    assert [one.name for one in solver_controls(solver)] == [
+        f"solver.{own.name}" for own in fields(SOLVERS[solver])
+    ]
 
 
 @pytest.mark.parametrize("control", [*EVERY, *ARM], ids=lambda control: control.name)
@@ -38,7 +40,9 @@ def test_each_control_says_what_it_means_and_its_default(control):
     assert default or control.kind == "numbers"
 
 
-@pytest.mark.parametrize("control", [one for one in [*EVERY, *ARM] if one.kind != "choice"], ids=lambda one: one.name)
+@pytest.mark.parametrize(
+    "control", [one for one in [*EVERY, *ARM] if one.kind != "choice"], ids=lambda one: one.name
+)
 def test_a_default_that_is_shown_and_given_back_is_the_default(control):
     shown = control.shown(control.default)
     assert control.given(shown) == pytest.approx(control.default)
@@ -52,13 +56,18 @@ def test_a_slider_contains_its_default():
 
 def test_a_choice_has_each_option_once_and_its_default_is_one_of_them():
     for control in (one for one in [*EVERY, *ARM] if one.kind == "choice"):
-        assert len(set(control.choices)) == len(control.choices) and "" not in control.choices, control.name
+        assert len(set(control.choices)) == len(control.choices) and "" not in control.choices, (
+            control.name
+        )
         assert control.shown(control.default) in control.choices
 
 
 def test_a_preset_shows_the_values_that_it_sets():
     setup = StudioSetup(values={"solver.preset": "one-shot"})
-    assert setup.shown_values["solver.iterations"] == 200 and setup.shown_values["solver.preset"] == "one-shot"
+    assert (
+        setup.shown_values["solver.iterations"] == 200
+        and setup.shown_values["solver.preset"] == "one-shot"
+    )
 
 
 def test_stiffness_and_bias_are_locked_on_a_controller_and_there_is_nothing_to_iterate():
@@ -93,7 +102,9 @@ def test_the_command_line_is_that_of_the_present_state_and_is_accepted(cli):
     assert words[:3] == ["simbridge", "run", "circle"]
     assert words[words.index("--sample-noise") + 1 :][:2] == ["1", "0"]
     checked = cli("check", *words[2:], "--json")
-    assert checked.status == 0 or "beyond" in checked.message or "limit" in checked.message, checked.message
+    assert checked.status == 0 or "beyond" in checked.message or "limit" in checked.message, (
+        checked.message
+    )
 
 
 def test_the_command_line_names_the_links_and_packages_of_a_urdf():

@@ -113,12 +113,20 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory with an arm, a cell and a scenario, all with hostile names."""
     directory = tmp_path_factory.mktemp("hostile") / FOLDER
     directory.mkdir()
-    names = {"robot": ROBOT, "joint": JOINT, "link": LINK, "tip": f"tip {LINK}", "second": f"second {JOINT}"}
+    names = {
+        "robot": ROBOT,
+        "joint": JOINT,
+        "link": LINK,
+        "tip": f"tip {LINK}",
+        "second": f"second {JOINT}",
+    }
     urdf = URDF.format(**{name: quoteattr(text) for name, text in names.items()})
     (directory / "arm.urdf").write_text(urdf, encoding="utf-8")
     box = {"name": OBSTACLE, "centre": [0.1, 0.52, 0.0], "size": [0.1, 0.1, 0.1]}
     (directory / "cell.toml").write_text(tomli_w.dumps({"keep_out_boxes": [box]}), encoding="utf-8")
-    script = SCRIPT_FILE.format(raised=RAISED, name=SCENARIO, solver=SOLVER, description=DESCRIPTION)
+    script = SCRIPT_FILE.format(
+        raised=RAISED, name=SCENARIO, solver=SOLVER, description=DESCRIPTION
+    )
     (directory / f"{SCRIPT}.py").write_text(script, encoding="utf-8")
     return directory
 
@@ -126,10 +134,19 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def pages(folder: Path) -> dict[str, Path]:
     """Every page that is a file, by its kind."""
-    arm = ["--robot", str(folder / "arm.urdf"), "--floor", "none", "--cell", str(folder / "cell.toml")]
+    arm = [
+        "--robot",
+        str(folder / "arm.urdf"),
+        "--floor",
+        "none",
+        "--cell",
+        str(folder / "cell.toml"),
+    ]
     repeats = folder / "repeats"
     script = str(folder / f"{SCRIPT}.py")
-    assert main(["run", script, *arm, "--label", LABEL, "--repeat", "2", "--out", str(repeats)]) == 0
+    assert (
+        main(["run", script, *arm, "--label", LABEL, "--repeat", "2", "--out", str(repeats)]) == 0
+    )
     first, second = repeats / "01", repeats / SCRIPT
     shutil.copytree(first, second)
     assert main(["report", str(second)]) == 0
@@ -154,7 +171,13 @@ def _record_session(folder: Path, out: Path) -> None:
     robot = load_robot(folder / "arm.urdf")
     options = {"cell": load_cell(folder / "cell.toml"), "floor": "none"}
     with live(
-        "pybullet", robot=robot, solver="damped-least-squares", out=out, realtime=False, start=START, **options
+        "pybullet",
+        robot=robot,
+        solver="damped-least-squares",
+        out=out,
+        realtime=False,
+        start=START,
+        **options,
     ) as session:
         session.engage()
         session.note(NOTE, fact=hostile("fact"))
@@ -198,7 +221,9 @@ class Visit:
         self.requests: list[str] = []
         self.dialogs: list[str] = []
         self.page.on("request", lambda request: self.requests.append(request.url))
-        self.page.on("dialog", lambda dialog: (self.dialogs.append(dialog.message), dialog.dismiss()))
+        self.page.on(
+            "dialog", lambda dialog: (self.dialogs.append(dialog.message), dialog.dismiss())
+        )
         self.page.goto(address)
 
     @property
@@ -211,7 +236,10 @@ class Visit:
         assert self.page.evaluate("window.pwned") is None
         assert self.dialogs == []
         assert [url for url in self.requests if url.endswith(("/x", "x.png"))] == []
-        assert self.page.locator("body [onerror], body img[src='x'], body img[src='x.png']").count() == 0
+        assert (
+            self.page.locator("body [onerror], body img[src='x'], body img[src='x.png']").count()
+            == 0
+        )
         assert self.page.locator("a[href^='javascript:'], a[href*='www.x.org']").count() == 0
 
 
@@ -274,7 +302,9 @@ def test_the_studio_shows_hostile_texts_literally(visit: Any, folder: Path) -> N
 
         # What limits the arm, in the sentence at the top.
         page.page.get_by_role("tab", name="Goal").click()
-        place = page.page.locator("xpath=//label[text()='position, m']/ancestor::div[.//input][1]//input").first
+        place = page.page.locator(
+            "xpath=//label[text()='position, m']/ancestor::div[.//input][1]//input"
+        ).first
         place.fill("-0.4")
         place.press("Enter")
         wait_for(lambda: f"velocity limit: {JOINT}" in page.text, "the joint that limits the arm")
@@ -290,7 +320,9 @@ def test_the_studio_shows_hostile_texts_literally(visit: Any, folder: Path) -> N
         (folder / "fail").rename(folder / "collide")
         page.page.get_by_role("button", name="Play").click()
         wait_for(lambda: f"tip {LINK}" in page.text, "the link that collides")
-        missing = page.page.locator("xpath=//label[text()='kept run']/ancestor::div[.//input][1]//input").first
+        missing = page.page.locator(
+            "xpath=//label[text()='kept run']/ancestor::div[.//input][1]//input"
+        ).first
         missing.fill(f"missing {SCRIPT}")
         page.page.get_by_role("button", name="Load").click()
         wait_for(lambda: f"missing {SCRIPT}" in page.text, "the run that is not there")

@@ -9,7 +9,13 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from simbridge.browser.iterate import iterated, iterates, iterations_csv, one_iteration, slow_in_slow_out
+from simbridge.browser.iterate import (
+    iterated,
+    iterates,
+    iterations_csv,
+    one_iteration,
+    slow_in_slow_out,
+)
 from simbridge.browser.setup import IterateSettings, StudioSetup
 from simbridge.errors import InvalidParameter
 from simbridge.robot.kinematics import tool_frame
@@ -23,7 +29,9 @@ def goal(x, y):
 
 
 def test_it_ends_within_the_threshold_and_each_iterate_is_the_solvers_step():
-    found = list(iterates(one_iteration(PLANAR), START, goal(-0.6, 0.7), IterateSettings(threshold=1e-4)))
+    found = list(
+        iterates(one_iteration(PLANAR), START, goal(-0.6, 0.7), IterateSettings(threshold=1e-4))
+    )
     assert found[0].number == 0 and np.array_equal(found[0].q, START)
     assert found[-1].distance <= 1e-4 < found[-2].distance
     solver = one_iteration(PLANAR)
@@ -46,7 +54,9 @@ def test_the_largest_change_of_a_joint_holds_in_each_iteration():
 def test_at_the_limit_of_iterations_a_sentence_says_what_is_left_and_how_it_ends(setup, ending):
     found, words = iterated(setup, START, goal(-0.6, 0.7), IterateSettings(iteration_limit=12))
     assert [one.number for one in found] == list(range(13))
-    assert "Not attained after 12 iterations" in words and f"{1e3 * found[-1].distance:.3g}" in words
+    assert (
+        "Not attained after 12 iterations" in words and f"{1e3 * found[-1].distance:.3g}" in words
+    )
     assert ending in words
 
 
@@ -71,4 +81,8 @@ def test_the_file_holds_joint_positions_and_the_end_points_of_the_links():
 def test_slow_in_slow_out_shows_the_ends_longer_and_takes_as_long():
     weights = slow_in_slow_out(41)
     assert weights.mean() == pytest.approx(1.0)
-    assert weights[0] == weights.max() and weights[20] == weights.min() and weights[0] > 4.0 * weights[20]
+    assert (
+        weights[0] == weights.max()
+        and weights[20] == weights.min()
+        and weights[0] > 4.0 * weights[20]
+    )

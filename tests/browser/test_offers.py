@@ -61,7 +61,10 @@ def test_anything_else_is_refused(offer, value):
     ("handle", "offer"),
     [
         (MagicMock(spec=viser.GuiDropdownHandle, options=("circle", "line")), CHOICE),
-        (MagicMock(spec=viser.GuiButtonGroupHandle, options=("Play", "Stop")), Choice(("Play", "Stop"))),
+        (
+            MagicMock(spec=viser.GuiButtonGroupHandle, options=("Play", "Stop")),
+            Choice(("Play", "Stop")),
+        ),
         (MagicMock(spec=viser.GuiSliderHandle, min=0, max=100), SPEED),
         (MagicMock(spec=viser.GuiNumberHandle, min=None, max=None), Number()),
         (MagicMock(spec=viser.GuiNumberHandle, min=1, max=None), Number(low=1)),

@@ -59,8 +59,14 @@ def test_what_is_kept_repeats_to_the_bit(tmp_path, cli, short_pages):
         arm.goal = moved(arm, [0.0, 0.05, 0.0])
         arm.advance(0.6)
     arm.report()
-    assert cli("run", tmp_path / "run", "--plan", tmp_path / "run", "--out", tmp_path / "again").status == 0
-    before, after = read_log(tmp_path / "run" / "log.mcap"), read_log(tmp_path / "again" / "log.mcap")
+    assert (
+        cli("run", tmp_path / "run", "--plan", tmp_path / "run", "--out", tmp_path / "again").status
+        == 0
+    )
+    before, after = (
+        read_log(tmp_path / "run" / "log.mcap"),
+        read_log(tmp_path / "again" / "log.mcap"),
+    )
     count = len(before.setpoint)
     assert np.array_equal(before.setpoint, after.setpoint[:count])
 

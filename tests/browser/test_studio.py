@@ -50,7 +50,9 @@ def opened():
     made = []
 
     def one(robot="ur10", solver="damped-least-squares", options=None):
-        studio = Studio(StudioSetup.of(robot, solver, options or Options()), port=free_port()).__enter__()
+        studio = Studio(
+            StudioSetup.of(robot, solver, options or Options()), port=free_port()
+        ).__enter__()
         made.append(studio)
         return Events(studio)
 
@@ -82,7 +84,9 @@ def test_a_value_that_the_session_refuses_is_said_at_its_control_and_the_arm_goe
     events("goal", events.workspace.goal.translation + np.array([0.0, 0.05, 0.0]))
     while not events.workspace.resting:
         events.workspace.advance(0.1)
-    assert np.allclose(tool_frame(before.robot, before.q).translation, events.workspace.goal.translation, atol=1e-4)
+    assert np.allclose(
+        tool_frame(before.robot, before.q).translation, events.workspace.goal.translation, atol=1e-4
+    )
     assert events("change", ("period", 4.0)).problem == {}
 
 
@@ -100,7 +104,9 @@ def test_whatever_an_event_asks_for_the_studio_goes_on(opened, event):
 
 
 @pytest.mark.parametrize("event", ["start", "clicked start"])
-def test_a_start_out_of_reach_gives_a_sentence_with_the_distance_until_something_else_is_done(opened, event):
+def test_a_start_out_of_reach_gives_a_sentence_with_the_distance_until_something_else_is_done(
+    opened, event
+):
     events = opened("planar3r")
     before = events.workspace.arm.q
     words = events(event, (1.7, 0.0, 0.0)).problem[event]
@@ -131,7 +137,10 @@ def test_the_start_can_be_where_a_drag_has_taken_the_arm_and_iterations_halt_the
     assert np.allclose(player.iterates[0].points[-1], start, atol=1e-9)
     assert player.iterates[-1].distance <= 5e-3 < player.iterates[-2].distance
     assert f"{player.iterates[-1].number} iterations" in events.workspace.shown.iterations
-    assert "must be a positive number" in events("change", ("iterate.threshold", -1.0)).problem["iterate.threshold"]
+    assert (
+        "must be a positive number"
+        in events("change", ("iterate.threshold", -1.0)).problem["iterate.threshold"]
+    )
 
 
 def test_stiffness_draws_a_joint_towards_its_bias_angle(opened):
@@ -146,14 +155,37 @@ def test_stiffness_draws_a_joint_towards_its_bias_angle(opened):
         return arm.q[1]
 
     assert elbow() > 1.3
-    assert elbow(("solver.stiffness", "0 0.4 0"), ("solver.bias", "0 1 0")) == pytest.approx(1.0, abs=1e-3)
+    assert elbow(("solver.stiffness", "0 0.4 0"), ("solver.bias", "0 1 0")) == pytest.approx(
+        1.0, abs=1e-3
+    )
 
 
-def test_options_of_the_command_line_are_the_values_of_the_controls_and_stand_in_the_command(opened, tmp_path):
+def test_options_of_the_command_line_are_the_values_of_the_controls_and_stand_in_the_command(
+    opened, tmp_path
+):
     cell = tmp_path / "lab.toml"
     cell.write_text('payload = 1.5\nmounting = "floor"\n')
-    given = ("--cell", cell, "--servo-gain", "300", "--tcp", "0", "0", "0.1", "0", "0", "0", "--max-tool-speed", "0.5")
-    options = Options(cell=load_cell(cell), servo_gain=300.0, tcp=(0.0, 0.0, 0.1, 0.0, 0.0, 0.0), max_tool_speed=0.5)
+    given = (
+        "--cell",
+        cell,
+        "--servo-gain",
+        "300",
+        "--tcp",
+        "0",
+        "0",
+        "0.1",
+        "0",
+        "0",
+        "0",
+        "--max-tool-speed",
+        "0.5",
+    )
+    options = Options(
+        cell=load_cell(cell),
+        servo_gain=300.0,
+        tcp=(0.0, 0.0, 0.1, 0.0, 0.0, 0.0),
+        max_tool_speed=0.5,
+    )
     events = opened(options=options)
     words = shlex.split(events("home").command)
     for word in map(str, given):
@@ -235,7 +267,10 @@ def test_noise_without_bound_is_said_and_ends_nothing(opened):
     events = opened()
     events("change", ("sample_noise", "1e160 0"))
     events.workspace.advance(0.2)
-    assert "finite" in events("goal", events.workspace.goal.translation).sentence or events.workspace.arm.error
+    assert (
+        "finite" in events("goal", events.workspace.goal.translation).sentence
+        or events.workspace.arm.error
+    )
     events("change", ("sample_noise", None))
     events.workspace.advance(0.2)
     assert events("goal", events.workspace.goal.translation).problem == {}
@@ -251,7 +286,10 @@ def test_thousands_of_changes_make_one_new_arm_for_the_newest_values(opened):
     events.studio._take_events(0.0)
     events.until(lambda: events.workspace.arm.setup is events.workspace.setup)
 
-    assert events.workspace.arm.setup.values == {"servo_gain": 1299.0, "speed_scale": pytest.approx(1.499)}
+    assert events.workspace.arm.setup.values == {
+        "servo_gain": 1299.0,
+        "speed_scale": pytest.approx(1.499),
+    }
     assert events.studio._sessions == sessions + 1
 
 
@@ -259,7 +297,9 @@ def test_changes_that_come_one_by_one_are_compiled_only_while_they_are_wanted(op
     events = opened("planar3r")
     compiled = []
     real_compiled = StudioSetup.compiled
-    monkeypatch.setattr(StudioSetup, "compiled", lambda setup: compiled.append(setup) or real_compiled(setup))
+    monkeypatch.setattr(
+        StudioSetup, "compiled", lambda setup: compiled.append(setup) or real_compiled(setup)
+    )
     events.studio._work.submit(time.sleep, 0.5)
 
     for value in range(100):
@@ -327,7 +367,11 @@ def test_a_script_that_a_kept_run_names_is_not_run(opened, cli, tmp_path, short_
     script = tmp_path / "holiday.py"
     script.write_text(f"open({str(proof)!r}, 'w')\ndef scenario(robot):\n    raise SystemExit\n")
     events = opened("planar3r")
-    events.until(lambda: events.workspace.playback.player, "load", str(loaded_run(script, tmp_path / "run", cli)))
+    events.until(
+        lambda: events.workspace.playback.player,
+        "load",
+        str(loaded_run(script, tmp_path / "run", cli)),
+    )
     assert events.workspace.playback.scenario == str(script)
 
     # The loaded run is played; with another setting it would be made anew.

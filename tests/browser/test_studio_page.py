@@ -37,7 +37,9 @@ class Opened:
 
     def __init__(self, browser: Any, made: Any, size: tuple[int, int] = SIZE) -> None:
         self.made, self.size = made, size
-        self.context = browser.new_context(viewport=dict(zip(("width", "height"), size, strict=True)))
+        self.context = browser.new_context(
+            viewport=dict(zip(("width", "height"), size, strict=True))
+        )
         self.page = self.context.new_page()
         self.errors: list[str] = []
         self.page.on("console", lambda m: self.errors.append(m.text) if m.type == "error" else None)
@@ -53,7 +55,10 @@ class Opened:
         self.page.get_by_role("button", name=name).first.click()
 
     def says(self, words: str) -> None:
-        wait_for(lambda: words in self.page.inner_text("body"), f"{words!r} in {self.page.inner_text('body')}")
+        wait_for(
+            lambda: words in self.page.inner_text("body"),
+            f"{words!r} in {self.page.inner_text('body')}",
+        )
 
     def field(self, label: str) -> Any:
         """The field of a control; viser does not connect all of them with their labels."""
@@ -74,7 +79,9 @@ class Opened:
 
     def on_screen(self, point):
         """Where a point in base_link is seen, in pixels, by the page's camera."""
-        camera = next(c for c in self.made._server.get_clients().values() if c.client_id == self.number).camera
+        camera = next(
+            c for c in self.made._server.get_clients().values() if c.client_id == self.number
+        ).camera
         w, x, y, z = camera.wxyz
         rotation = np.array([
             [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
@@ -83,7 +90,9 @@ class Opened:
         ])  # fmt: skip
         seen = rotation.T @ (np.asarray(point) - camera.position)
         focal = 0.5 * self.size[1] / np.tan(0.5 * camera.fov)
-        return self.size[0] / 2 + focal * seen[0] / seen[2], self.size[1] / 2 + focal * seen[1] / seen[2]
+        return self.size[0] / 2 + focal * seen[0] / seen[2], self.size[1] / 2 + focal * seen[
+            1
+        ] / seen[2]
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +105,9 @@ def ur10():
 
 @pytest.fixture(scope="module")
 def planar():
-    made = studio("square_corners", robot="planar3r", solver="damped-least-squares", port=free_port())
+    made = studio(
+        "square_corners", robot="planar3r", solver="damped-least-squares", port=free_port()
+    )
     yield made
     made.close()
 
@@ -140,10 +151,14 @@ def test_a_drag_of_the_goal_takes_the_arm_there(open_page, ur10):
         page.page.mouse.move(*(tip + share * (tip - centre)))
     page.page.mouse.up()
     moved = wait_for(
-        lambda: np.linalg.norm(ur10.workspace.goal.translation - goal.translation) > 0.05, "the goal moved"
+        lambda: np.linalg.norm(ur10.workspace.goal.translation - goal.translation) > 0.05,
+        "the goal moved",
     )
     assert moved
-    wait_for(lambda: np.linalg.norm(tool(ur10) - ur10.workspace.goal.translation) < 1e-3, "the arm is there")
+    wait_for(
+        lambda: np.linalg.norm(tool(ur10) - ur10.workspace.goal.translation) < 1e-3,
+        "the arm is there",
+    )
     assert page.errors == []
 
 
@@ -163,21 +178,30 @@ def test_a_setting_changes_what_follows_the_goal_and_can_be_reset(open_page, ur1
     page = open_page(ur10)
     page.tab("Solver")
     page.fill("error clamp, m and rad", "0.1 0.25")
-    wait_for(lambda: ur10.workspace.arm.setup.solver_settings.error_clamp == (0.1, 0.25), "the setting")
+    wait_for(
+        lambda: ur10.workspace.arm.setup.solver_settings.error_clamp == (0.1, 0.25), "the setting"
+    )
     assert "--solver.error-clamp 0.1 0.25" in ur10.workspace.setup.command("circle")
     page.press("Reset error clamp, m and rad")
-    wait_for(lambda: ur10.workspace.arm.setup.solver_settings.error_clamp == (0.2, 0.5), "the default")
+    wait_for(
+        lambda: ur10.workspace.arm.setup.solver_settings.error_clamp == (0.2, 0.5), "the default"
+    )
 
 
 @pytest.mark.soak
-def test_a_value_that_makes_no_sense_is_refused_with_a_sentence_and_the_studio_goes_on(open_page, ur10):
+def test_a_value_that_makes_no_sense_is_refused_with_a_sentence_and_the_studio_goes_on(
+    open_page, ur10
+):
     page = open_page(ur10)
     page.tab("Solver")
     for wrong in ("-1 1", "fast"):
         page.fill("error clamp, m and rad", wrong)
         wait_for(lambda: "solver.error_clamp" in ur10.workspace.shown.problem, wrong)
         field = page.field("error clamp, m and rad")
-        wait_for(lambda field=field: field.input_value() == "0.2 0.5", "the control shows the value before")
+        wait_for(
+            lambda field=field: field.input_value() == "0.2 0.5",
+            "the control shows the value before",
+        )
         said = page.page.get_by_text("⚠").bounding_box()
         below = said["y"] - field.bounding_box()["y"] - field.bounding_box()["height"]
         assert 0.0 < below < 40.0, "the sentence is at the control"
@@ -201,7 +225,9 @@ def test_two_solvers_follow_the_same_goal_and_a_table_shows_both(open_page, ur10
 
 
 @pytest.mark.soak
-def test_a_kept_session_is_a_run_that_repeats_to_the_bit(open_page, ur10, cli, short_pages, tmp_path, monkeypatch):
+def test_a_kept_session_is_a_run_that_repeats_to_the_bit(
+    open_page, ur10, cli, short_pages, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     page = open_page(ur10)
     page.tab("Scenario")
@@ -229,7 +255,9 @@ def test_a_browser_that_leaves_and_comes_back_finds_its_state(open_page, ur10):
     wait_for(lambda: ur10.workspace.playback.iterating == {"threshold": 2.5e-3}, "the threshold")
     page.page.reload()
     page.page.get_by_role("tab", name="Iterate").wait_for(timeout=1e3 * PATIENCE)
-    page.number = max(wait_for(lambda: set(ur10._pages) - {page.number}, "the page has arrived again"))
+    page.number = max(
+        wait_for(lambda: set(ur10._pages) - {page.number}, "the page has arrived again")
+    )
     page.tab("Iterate")
     wait_for(lambda: page.field("threshold, mm").input_value() == "2.5", "the threshold is shown")
     page.press("Reset threshold, mm")
@@ -245,7 +273,10 @@ def test_a_phone_shows_the_arm_above_the_panel(open_page, ur10):
     page.says("The arm is at the goal.")
     panel = page.page.get_by_text("simbridge studio").bounding_box()["y"]
     origins = np.zeros(3), tool(ur10)
-    wait_for(lambda: all(0.0 < page.on_screen(place)[1] < panel for place in origins), "the arm is above the panel")
+    wait_for(
+        lambda: all(0.0 < page.on_screen(place)[1] < panel for place in origins),
+        "the arm is above the panel",
+    )
     assert all(0.0 < page.on_screen(place)[0] < 390.0 for place in origins)
 
 
@@ -337,11 +368,15 @@ def test_the_plots_are_drawn_and_within_the_page_light_and_dark(open_page, ur10,
             return { right, colour: title && getComputedStyle(title).color };
         }""")
 
-    light = wait_for(lambda: (found := panel())["colour"] and len(found["right"]) == 3 and found, "the plots")
+    light = wait_for(
+        lambda: (found := panel())["colour"] and len(found["right"]) == 3 and found, "the plots"
+    )
     assert max(light["right"]) <= size[0]
     page.page.get_by_text("dark", exact=True).click()
     wait_for(lambda: panel()["colour"] != light["colour"], "words in another colour")
-    assert page.page.evaluate("document.documentElement.scrollWidth") <= size[0] and page.errors == []
+    assert (
+        page.page.evaluate("document.documentElement.scrollWidth") <= size[0] and page.errors == []
+    )
 
 
 def test_a_port_in_use_is_refused_and_no_other_is_taken(ur10, cli):

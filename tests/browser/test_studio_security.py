@@ -87,7 +87,9 @@ def test_the_page_of_the_studio_itself_gets_its_web_socket_in_a_browser(browser,
     page = browser.new_page()
     page.goto(opened_studio.url)
 
-    assert page.evaluate(OPEN_SOCKET, [f"ws://{location.netloc}{location.path}", VERSION]) == "served"
+    assert (
+        page.evaluate(OPEN_SOCKET, [f"ws://{location.netloc}{location.path}", VERSION]) == "served"
+    )
     page.close()
 
 
@@ -117,7 +119,9 @@ class BareClient:
 
     def __init__(self, url):
         location = urlsplit(url)
-        self.socket = connect(f"ws://{location.netloc}{location.path}", subprotocols=[VERSION], max_size=None)
+        self.socket = connect(
+            f"ws://{location.netloc}{location.path}", subprotocols=[VERSION], max_size=None
+        )
         self.controls = {}
         self.send("ViewerCameraMessage", **CAMERA)
 
@@ -162,7 +166,9 @@ def wait_for(reached, event):
     [("scenario", "/tmp/evil.py"), ("solver", "os:system"), ("speed, %", 500), ("servo gain", float("nan")),
      ("position, m", [float("nan")] * 3), ("link lengths, m", "1" * 100_000), ("motion", "Exit")],
 )  # fmt: skip
-def test_a_value_that_is_not_offered_is_refused_and_the_state_stays(bare_client, opened_studio, label, value):
+def test_a_value_that_is_not_offered_is_refused_and_the_state_stays(
+    bare_client, opened_studio, label, value
+):
     workspace = opened_studio.workspace
     before = workspace.setup, workspace.playback.scenario, workspace.share, workspace.goal.copy()
     refused = opened_studio.access.refused
@@ -176,7 +182,10 @@ def test_a_value_that_is_not_offered_is_refused_and_the_state_stays(bare_client,
 
 @pytest.mark.parametrize(
     "fields",
-    [{"position": [float("nan")] * 3, "wxyz": [1.0, 0.0, 0.0, 0.0]}, {"position": [0.5] * 3, "wxyz": [0.0] * 4}],
+    [
+        {"position": [float("nan")] * 3, "wxyz": [1.0, 0.0, 0.0, 0.0]},
+        {"position": [0.5] * 3, "wxyz": [0.0] * 4},
+    ],
 )
 def test_a_transform_that_is_none_is_refused(bare_client, opened_studio, fields):
     refused = opened_studio.access.refused
@@ -186,7 +195,9 @@ def test_a_transform_that_is_none_is_refused(bare_client, opened_studio, fields)
     wait_for(lambda: opened_studio.access.refused > refused, "the event is refused")
 
 
-@pytest.mark.parametrize(("listen", "host"), [("127.0.0.1", "127.0.0.1"), ("::1", "[::1]"), ("0.0.0.0", "0.0.0.0")])
+@pytest.mark.parametrize(
+    ("listen", "host"), [("127.0.0.1", "127.0.0.1"), ("::1", "[::1]"), ("0.0.0.0", "0.0.0.0")]
+)
 def test_each_start_has_a_token_of_its_own_in_its_address(listen, host):
     setup = studio_module.StudioSetup.of("planar3r", "damped-least-squares", simbridge.Options())
     first = studio_module.Studio(setup, listen=listen, port=free_port())

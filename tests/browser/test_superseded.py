@@ -10,7 +10,10 @@ from simbridge.browser.view import BESIDE, Event
 
 def left(*events):
     """What is left of the events of one page, each a name and a value."""
-    return [(event.name, event.value) for event in without_superseded([Event(1, *event) for event in events])]
+    return [
+        (event.name, event.value)
+        for event in without_superseded([Event(1, *event) for event in events])
+    ]
 
 
 def test_of_the_values_of_a_control_the_newest_counts():
@@ -19,14 +22,18 @@ def test_of_the_values_of_a_control_the_newest_counts():
     assert left(*events) == [("change", ("gain", 999)), ("change", ("period", 999))]
 
 
-@pytest.mark.parametrize("name", ["goal", "goal turn", "clicked goal", "speed", "solver", "rival", "scenario", "scrub"])
+@pytest.mark.parametrize(
+    "name", ["goal", "goal turn", "clicked goal", "speed", "solver", "rival", "scenario", "scrub"]
+)
 def test_each_control_is_coalesced_for_itself(name):
     other = ("change", ("gain", 1.0))
 
     assert left((name, 1), other, (name, 2)) == [other, (name, 2)]
 
 
-@pytest.mark.parametrize("action", ["play", "pause", "stop", "iterate", "keep", "load", "release", "engage", "answer"])
+@pytest.mark.parametrize(
+    "action", ["play", "pause", "stop", "iterate", "keep", "load", "release", "engage", "answer"]
+)
 def test_what_an_action_depends_on_is_done_before_it(action):
     events = [("change", ("gain", 1.0)), (action, None), ("change", ("gain", 2.0)), (action, None)]
 
@@ -57,6 +64,11 @@ def test_a_start_needs_the_rotation_of_the_goal_before():
 
 
 def test_pages_and_what_was_done_beside_the_loop_are_kept_apart():
-    events = [Event(1, "speed", 1), Event(2, "speed", 2), Event(BESIDE, "rival", print), Event(BESIDE, "rival", print)]
+    events = [
+        Event(1, "speed", 1),
+        Event(2, "speed", 2),
+        Event(BESIDE, "rival", print),
+        Event(BESIDE, "rival", print),
+    ]
 
     assert without_superseded(events) == events

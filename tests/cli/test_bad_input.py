@@ -60,14 +60,23 @@ def written(tmp_path):
     [
         ("run sqare_tracking", ["no scenario 'sqare_tracking'", "Did you mean 'square_tracking'"]),
         ("run square_tracking --robot ur1", ["no robot 'ur1'", "Did you mean 'ur10'"]),
-        ("run square_tracking --solver forward", ["no solver 'forward'", "Did you mean 'forward-dynamics'"]),
-        ("run square_tracking --backend pybulet", ["no backend 'pybulet'", "Did you mean 'pybullet'"]),
+        (
+            "run square_tracking --solver forward",
+            ["no solver 'forward'", "Did you mean 'forward-dynamics'"],
+        ),
+        (
+            "run square_tracking --backend pybulet",
+            ["no backend 'pybulet'", "Did you mean 'pybullet'"],
+        ),
         ("run ./nowhere.py", ["nowhere.py", "no such file"]),
         ("run nowhere.tum", ["nowhere.tum", "no such file"]),
         ("run square_tracking --robot ./nowhere.urdf", ["nowhere.urdf", "no such file"]),
         ("run square_tracking --robot ./nowhere.toml", ["nowhere.toml", "no such file"]),
         ("run .", ["directory"]),
-        ("check sqare_tracking", ["no scenario 'sqare_tracking'", "Did you mean 'square_tracking'"]),
+        (
+            "check sqare_tracking",
+            ["no scenario 'sqare_tracking'", "Did you mean 'square_tracking'"],
+        ),
         ("export nowhere --to csv", ["nowhere is not a run", "no such directory"]),
         ("export . --to tum", ["is not a run", "settings.toml"]),
         ("run square_tracking --plan nowhere", ["nowhere is not a run"]),
@@ -153,19 +162,32 @@ def test_a_way_through_the_arm_itself_is_refused(refused, tmp_path, tum):
 
 def test_a_speed_beyond_a_joints_is_refused_with_a_speed_scale_that_helps(refused, lines):
     message = refused("run", lines([[0.6, 0.164, 0.3], [0.9, 0.164, 0.3]], [0.0, 0.15]))
-    assert "would move at" in message and "past its limit of 2.094 rad/s" in message and "--speed-scale" in message
+    assert (
+        "would move at" in message
+        and "past its limit of 2.094 rad/s" in message
+        and "--speed-scale" in message
+    )
     assert "at sample 1 (0.008 s) shoulder_lift_joint" in message
 
 
 def test_a_corner_too_sharp_is_refused(refused, lines):
-    message = refused("run", lines([[0.7, 0.164, 0.3], [0.9, 0.164, 0.3], [0.7, 0.164, 0.3]], [0.0, 0.4, 0.8]))
-    assert "at sample 50 (0.400 s)" in message and "would jump by" in message and "--on-limits limit" in message
+    message = refused(
+        "run", lines([[0.7, 0.164, 0.3], [0.9, 0.164, 0.3], [0.7, 0.164, 0.3]], [0.0, 0.4, 0.8])
+    )
+    assert (
+        "at sample 50 (0.400 s)" in message
+        and "would jump by" in message
+        and "--on-limits limit" in message
+    )
 
 
 def test_a_tool_too_fast_is_refused(refused, lines):
     given = lines([[0.7, 0.164, 0.3], [0.9, 0.164, 0.3]], [0.0, 2.0])
     message = refused("run", given, "--max-tool-speed", "0.05")
-    assert "the tool would move at 0.100 m/s; 0.050 m/s are allowed" in message and "--max-tool-speed" in message
+    assert (
+        "the tool would move at 0.100 m/s; 0.050 m/s are allowed" in message
+        and "--max-tool-speed" in message
+    )
 
 
 def test_a_turn_past_a_joints_end_is_refused(refused, tmp_path, tum):
@@ -176,7 +198,11 @@ def test_a_turn_past_a_joints_end_is_refused(refused, tmp_path, tum):
     rotations = np.column_stack([np.cos(half), np.sin(half), zero, zero])
     tum(tmp_path / "turn.tum", Trajectory(angle, np.column_stack([np.tile(z, (71, 1)), rotations])))
     message = refused("run", "turn.tum", "--start", "home")
-    assert "wrist_3_joint would be at" in message and "past its limit of" in message and "6.283 rad" in message
+    assert (
+        "wrist_3_joint would be at" in message
+        and "past its limit of" in message
+        and "6.283 rad" in message
+    )
     assert re.search(r"[0-9.]+° past its limit", message)
 
 
@@ -223,7 +249,10 @@ def test_a_turn_past_a_joints_end_is_refused(refused, tmp_path, tum):
         ("--solver.kp 1 2", "one number, or six"),
         ("--solver.kp", "one number, or six"),
         ("--solver.kp nan", "one number, or six"),
-        ("--solver.kd -1", "The solver's kd is -1.0; it must be one number, or six, none of them negative"),
+        (
+            "--solver.kd -1",
+            "The solver's kd is -1.0; it must be one number, or six, none of them negative",
+        ),
         ("--solver.dt 0", "The solver's dt is 0.0"),
         ("--solver.dt nan", "The solver's dt is nan"),
         ("--solver.tool-mass=-1", "tool_mass is -1.0"),
@@ -258,7 +287,9 @@ def test_a_value_that_makes_no_sense_is_refused(refused, line, flags, part):
     ],
     ids=lambda value: value if isinstance(value, str) and value.startswith("--") else "",
 )
-def test_a_flag_that_cannot_be_read_is_named_with_what_it_takes(cli, line, tmp_path, monkeypatch, flags, parts):
+def test_a_flag_that_cannot_be_read_is_named_with_what_it_takes(
+    cli, line, tmp_path, monkeypatch, flags, parts
+):
     monkeypatch.chdir(tmp_path)
     answer = cli("run", line, "--out", "out", *flags.split())
     assert answer.status == 2
@@ -269,7 +300,9 @@ def test_a_flag_that_cannot_be_read_is_named_with_what_it_takes(cli, line, tmp_p
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("command", [["run"], ["check"], ["export"], ["export", "."], ["nosuch"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "command", [["run"], ["check"], ["export"], ["export", "."], ["nosuch"]], ids=" ".join
+)
 def test_a_command_that_lacks_something_says_so(cli, command):
     answer = cli(*command)
     assert answer.status == 2
@@ -286,7 +319,9 @@ def test_a_command_that_lacks_something_says_so(cli, command):
         ("[controller]", "[controller", ["not TOML", "line"]),
     ],
 )
-def test_a_malformed_robot_toml_is_named_by_field_and_line(refused, tmp_path, line, old, new, parts):
+def test_a_malformed_robot_toml_is_named_by_field_and_line(
+    refused, tmp_path, line, old, new, parts
+):
     text = (ROBOTS / "ur10.toml").read_text()
     assert old in text
     (tmp_path / "mine.toml").write_text(text.replace(old, new, 1))
@@ -311,7 +346,10 @@ SCRIPT = "from simbridge import Scenario\nfrom simbridge.trajectory import squar
         ("def scenario(robot:\n    pass\n", ["line 3", "SyntaxError"]),
         ("x = 1\n", ["must define a function scenario(robot)"]),
         ("def scenario(robot):\n    return 5\n", ["returned int"]),
-        ("def scenario(robot):\n    return Scenario(None)\n", ["line 4", "must be a simbridge.Trajectory"]),
+        (
+            "def scenario(robot):\n    return Scenario(None)\n",
+            ["line 4", "must be a simbridge.Trajectory"],
+        ),
         ("def scenario(robot):\n    raise SystemExit(0)\n", ["line 4", "SystemExit"]),
     ],
 )
@@ -372,7 +410,9 @@ def program(*arguments, largest_file=None, **options):
     command = [sys.executable, "-m", "simbridge", *map(str, arguments)]
     checkout = Path(__file__).parents[2]
     environment = {**os.environ, "PYTHONPATH": str(checkout)}
-    return subprocess.run(command, capture_output=True, text=True, preexec_fn=limit, env=environment, **options)
+    return subprocess.run(
+        command, capture_output=True, text=True, preexec_fn=limit, env=environment, **options
+    )
 
 
 @pytest.mark.soak
@@ -385,7 +425,10 @@ def test_a_full_disk_while_logging_stops_the_run_and_keeps_what_was_logged(squar
     assert ended.returncode == 2
     assert "Traceback" not in ended.stderr
     message = " ".join(ended.stderr.split())
-    assert f"The log {tmp_path / 'out' / 'log.mcap'} cannot be written" in message and "EFBIG" in message
+    assert (
+        f"The log {tmp_path / 'out' / 'log.mcap'} cannot be written" in message
+        and "EFBIG" in message
+    )
     kept, whole = (read_log(run / "log.mcap") for run in (tmp_path / "out", square_run))
     assert not kept.complete
     # All but the chunk of a quarter of a second that no longer fitted, and the part of one before it.

@@ -64,7 +64,9 @@ def started(*command, **options):
     """A program in a process of its own that Ctrl-C reaches."""
     environment = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    return subprocess.Popen([sys.executable, *map(str, command)], env=environment, **pipes, **options)
+    return subprocess.Popen(
+        [sys.executable, *map(str, command)], env=environment, **pipes, **options
+    )
 
 
 @pytest.fixture
@@ -92,7 +94,12 @@ def test_a_run_leaves_settings_plan_log_summary_and_report(square_run):
 
 def test_the_summary_has_all_it_promises(square_run):
     summary = json.loads((square_run / "summary.json").read_text())
-    expected = {"scenario": "square_tracking", "robot": "ur10", "solver": "forward-dynamics", "backend": "pybullet"}
+    expected = {
+        "scenario": "square_tracking",
+        "robot": "ur10",
+        "solver": "forward-dynamics",
+        "backend": "pybullet",
+    }
     assert summary.items() >= expected.items()
     assert summary["outcome"] == "completed"
     # Two laps of 1.6 m at 0.2 m/s.
@@ -106,7 +113,9 @@ def test_the_summary_has_all_it_promises(square_run):
             assert all(isinstance(value, float) for value in numbers.values())
             assert 0.0 <= numbers["mean"] <= numbers["rms"] <= numbers["max"]
             assert numbers["p95"] <= numbers["max"]
-    assert all(isinstance(summary[name], float) for name in ("delay_s", "solver_delay_s", "plant_delay_s"))
+    assert all(
+        isinstance(summary[name], float) for name in ("delay_s", "solver_delay_s", "plant_delay_s")
+    )
     assert isinstance(summary["predicted_lag_s"], float)
     assert set(summary["delay_compensated"]) == {"position_m", "rotation_rad"}
     assert len(summary["peak_joint_velocity"]) == 6
@@ -160,21 +169,29 @@ def test_without_a_directory_a_run_goes_under_runs(cli, without_pages, line, tmp
     printed = [json.loads(cli("run", line, "--json").out)["run"] for _ in range(2)]
     assert len(set(printed)) == 2
     assert all(
-        Path(run).parent == Path("runs") and "line" in run and (Path(run) / "log.mcap").is_file() for run in printed
+        Path(run).parent == Path("runs") and "line" in run and (Path(run) / "log.mcap").is_file()
+        for run in printed
     )
 
 
 def test_the_tolerance_sets_the_status(cli, without_pages, line, line_run, tmp_path):
     error = summary_of(line_run)["tracking_error"]
     reached = 1e3 * error["position_m"]["rms"], np.degrees(error["rotation_rad"]["rms"])
-    for share, expected in (((1.01, 1.01), 0), ((0.99, 1.01), 1), ((1.01, 0.99), 1), ((0.0, 0.0), 1)):
+    for share, expected in (
+        ((1.01, 1.01), 0),
+        ((0.99, 1.01), 1),
+        ((1.01, 0.99), 1),
+        ((0.0, 0.0), 1),
+    ):
         out = tmp_path / f"{share}"
         limits = [repr(float(s * r)) for s, r in zip(share, reached, strict=True)]
         answer = cli("run", line, "--out", out, "--tolerance", *limits)
         assert answer.status == expected
         assert ("Within the tolerance." if expected == 0 else "Beyond the tolerance.") in answer.out
         assert summary_of(out)["passed"] is (expected == 0)
-        assert summary_of(out)["tolerance"]["position_m"] == pytest.approx(1e-3 * float(limits[0]), rel=1e-12)
+        assert summary_of(out)["tolerance"]["position_m"] == pytest.approx(
+            1e-3 * float(limits[0]), rel=1e-12
+        )
 
 
 def test_two_runs_log_the_same_samples(run, line, line_run):
@@ -199,7 +216,10 @@ def test_a_name_a_script_and_a_file_are_the_same_code_with_the_same_flags(run, t
     simbridge.trajectory.write_tum(recording, trajectory.times, trajectory.poses)
     by_file = run(recording, *flags)
     assert_same_samples(by_path, by_file)
-    assert (summary_of(by_path)["scenario"], summary_of(by_file)["scenario"]) == ("mine", "recording")
+    assert (summary_of(by_path)["scenario"], summary_of(by_file)["scenario"]) == (
+        "mine",
+        "recording",
+    )
 
 
 @pytest.mark.soak
@@ -229,7 +249,9 @@ def test_a_plan_is_replayed_bit_for_bit(run, tmp_path):
     assert_same_samples(earlier, replayed)
     first, second = (RunDirectory(path).settings() for path in (earlier, replayed))
     assert first["solver"] == second["solver"]
-    assert first["scenario"] == {key: value for key, value in second["scenario"].items() if key != "plan"}
+    assert first["scenario"] == {
+        key: value for key, value in second["scenario"].items() if key != "plan"
+    }
     assert summary_of(earlier) == summary_of(replayed)
 
 
@@ -260,7 +282,9 @@ def test_a_plan_is_not_replayed_under_the_name_of_another_scenario(cli, line_run
 
 def test_half_the_speed_takes_twice_as_long(run, line, line_run):
     slow = run(line, "--speed-scale", "0.5")
-    assert summary_of(slow)["duration_s"] == pytest.approx(2.0 * summary_of(line_run)["duration_s"], rel=1e-12)
+    assert summary_of(slow)["duration_s"] == pytest.approx(
+        2.0 * summary_of(line_run)["duration_s"], rel=1e-12
+    )
     fast, slow = (read_log(path / "log.mcap") for path in (line_run, slow))
     assert slow.target[::2] == pytest.approx(fast.target, abs=1e-12)
 
@@ -269,7 +293,9 @@ def test_poses_of_the_pendant_are_the_same_motion(run, line, line_run, tmp_path,
     # Half a turn about z is its own inverse.
     pendant = tum(tmp_path / "line.tum", read_trajectory(line).from_pendant_base())
     assert read_trajectory(pendant).poses[0, 0] == pytest.approx(-0.7, abs=1e-12)
-    turned, own = (read_log(path / "log.mcap") for path in (run(pendant, "--frame", "base"), line_run))
+    turned, own = (
+        read_log(path / "log.mcap") for path in (run(pendant, "--frame", "base"), line_run)
+    )
     assert turned.target[:, :3] == pytest.approx(own.target[:, :3], abs=1e-12)
     assert turned.setpoint == pytest.approx(own.setpoint, abs=1e-9)
     assert turned.position == pytest.approx(own.position, abs=1e-6)
@@ -342,7 +368,9 @@ def test_check_prints_the_peaks_and_writes_nothing(cli, line, tmp_path, monkeypa
     answer = cli("check", line)
     assert (answer.status, answer.err) == (0, "")
     text = " ".join(answer.out.split())
-    assert text.startswith("The plan passed: line on ur10, 51 samples of 8 ms, 0.40 s. Nothing has moved.")
+    assert text.startswith(
+        "The plan passed: line on ur10, 51 samples of 8 ms, 0.40 s. Nothing has moved."
+    )
     assert all(name in text for name in load_robot("ur10").joint_names)
     assert "Tool speed: at most 0.100 m/s." in text
     assert "Smallest clearance:" in text
@@ -431,7 +459,9 @@ def test_the_table_has_a_line_a_sample_and_the_numbers_of_the_log(samples, squar
         unit = {"velocity": "rad_per_s", "effort": "n_m"}.get(kind, "rad")
         columns = stacked(samples, *(f"{joint}_{kind}_{unit}" for joint in log.joint_names))
         assert np.array_equal(columns, getattr(log, kind)), kind
-    pose = stacked(samples, *(f"target_{axis}" for axis in ("x_m", "y_m", "z_m", "qx", "qy", "qz", "qw")))
+    pose = stacked(
+        samples, *(f"target_{axis}" for axis in ("x_m", "y_m", "z_m", "qx", "qy", "qz", "qw"))
+    )
     assert np.array_equal(pose, log.target)
 
 
@@ -442,7 +472,9 @@ def test_the_parts_of_the_error_add_up_at_every_sample(samples):
     difference = stacked(samples, *(f"reference_{axis}_m" for axis in "xyz"))
     difference -= stacked(samples, *(f"attained_{axis}_m" for axis in "xyz"))
     assert np.abs(difference - stacked(samples, *names["tracking"])).max() < 1e-12
-    vectors = {part: stacked(samples, *(f"{part}_error_r{axis}_rad" for axis in "xyz")) for part in PARTS}
+    vectors = {
+        part: stacked(samples, *(f"{part}_error_r{axis}_rad" for axis in "xyz")) for part in PARTS
+    }
     for k in range(0, len(samples["stamp_s"]), 7):
         product = np.eye(3)
         for part in ("sampling", "solver", "limiter", "plant"):
@@ -453,9 +485,15 @@ def test_the_parts_of_the_error_add_up_at_every_sample(samples):
 def test_the_table_gives_the_numbers_of_the_summary(samples, square_run):
     summary = summary_of(square_run)
     for part in PARTS:
-        distance = np.linalg.norm(stacked(samples, *(f"{part}_error_{axis}_m" for axis in "xyz")), axis=1)
-        assert summary[f"{part}_error"]["position_m"]["rms"] == pytest.approx(np.sqrt(np.mean(distance**2)), abs=1e-12)
-        assert summary[f"{part}_error"]["position_m"]["max"] == pytest.approx(distance.max(), abs=1e-12)
+        distance = np.linalg.norm(
+            stacked(samples, *(f"{part}_error_{axis}_m" for axis in "xyz")), axis=1
+        )
+        assert summary[f"{part}_error"]["position_m"]["rms"] == pytest.approx(
+            np.sqrt(np.mean(distance**2)), abs=1e-12
+        )
+        assert summary[f"{part}_error"]["position_m"]["max"] == pytest.approx(
+            distance.max(), abs=1e-12
+        )
 
 
 def test_evo_finds_the_summarys_error_in_the_exported_trajectories(cli, square_run):
@@ -464,7 +502,8 @@ def test_evo_finds_the_summarys_error_in_the_exported_trajectories(cli, square_r
     names = ("reference", "target", "setpoint", "attained")
     assert answer.out.split() == [str(square_run / f"{name}.tum") for name in names]
     reference, attained = (
-        file_interface.read_tum_trajectory_file(square_run / f"{name}.tum") for name in ("reference", "attained")
+        file_interface.read_tum_trajectory_file(square_run / f"{name}.tum")
+        for name in ("reference", "attained")
     )
     summary = summary_of(square_run)["tracking_error"]
     relations = {
@@ -503,10 +542,14 @@ def wait_for_samples(directory, count, deadline=60.0):
     raise AssertionError(f"{directory} did not come to {count} samples")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.soak)])
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.soak)]
+)
 def test_ctrl_c_and_sigterm_end_a_run_in_one_line_and_keep_it(cli, tmp_path, number):
     out = tmp_path / "out"
-    going = started("-m", "simbridge", "run", "square_tracking", "--realtime", "--out", "out", cwd=tmp_path)
+    going = started(
+        "-m", "simbridge", "run", "square_tracking", "--realtime", "--out", "out", cwd=tmp_path
+    )
     wait_for_samples(out, 31)
     going.send_signal(number)
     printed, errors = going.communicate(timeout=60)
@@ -562,7 +605,9 @@ def test_ctrl_c_before_anything_moves_is_reported_as_such(cli, tmp_path, monkeyp
     assert not (tmp_path / "out").exists()
 
 
-def test_a_run_interrupted_on_its_way_to_the_start_has_no_samples_and_says_so(cli, line, tmp_path, monkeypatch):
+def test_a_run_interrupted_on_its_way_to_the_start_has_no_samples_and_says_so(
+    cli, line, tmp_path, monkeypatch
+):
     from simbridge.backends.pybullet import PyBulletBackend
 
     def interrupted(self, q):
@@ -597,16 +642,25 @@ def test_a_fault_while_measuring_does_not_hide_what_ended_the_run(cli, line, tmp
 def test_a_solver_of_another_arm_is_refused_rather_than_taken_for_this_one(line, tmp_path):
     ours, other = load_robot("ur10"), load_robot("ur10e")
     with pytest.raises(InvalidParameter, match="same robot and TCP"):
-        simbridge.run(line, robot=other, solver=simbridge.ForwardDynamics(ours), out=tmp_path / "out")
-    for options in (simbridge.Options(tcp=(0.0, 0.0, 0.1, 0.0, 0.0, 0.0)), simbridge.Options(payload=2.0)):
+        simbridge.run(
+            line, robot=other, solver=simbridge.ForwardDynamics(ours), out=tmp_path / "out"
+        )
+    for options in (
+        simbridge.Options(tcp=(0.0, 0.0, 0.1, 0.0, 0.0, 0.0)),
+        simbridge.Options(payload=2.0),
+    ):
         with pytest.raises(InvalidParameter, match="TCP and payload"):
-            simbridge.run(line, solver=simbridge.ForwardDynamics(ours), options=options, out=tmp_path / "out")
+            simbridge.run(
+                line, solver=simbridge.ForwardDynamics(ours), options=options, out=tmp_path / "out"
+            )
     assert not (tmp_path / "out").exists()
 
 
 def test_a_custom_solver_runs_its_own_arm(line, line_run, without_pages, tmp_path):
     solver = simbridge.ForwardDynamics(load_robot("ur10"))
-    assert_same_samples(simbridge.run(line, solver=solver, out=tmp_path / "out").directory, line_run)
+    assert_same_samples(
+        simbridge.run(line, solver=solver, out=tmp_path / "out").directory, line_run
+    )
 
 
 @pytest.mark.parametrize(

@@ -32,16 +32,28 @@ def test_help_shows_the_flags_of_the_named_solver_and_no_others(cli, name):
         assert (f"--solver.{setting.replace('_', '-')} " in shown) == (setting in own)
 
 
-@pytest.mark.parametrize("name", variants(sorted(SOLVERS), "forward-dynamics", "closed-form", "constrained"))
+@pytest.mark.parametrize(
+    "name", variants(sorted(SOLVERS), "forward-dynamics", "closed-form", "constrained")
+)
 def test_every_solver_tracks_the_square(cli, name, short, tmp_path):
-    answer = cli("run", short["square_tracking"], "--solver", name, "--out", tmp_path / "run", "--json")
+    answer = cli(
+        "run", short["square_tracking"], "--solver", name, "--out", tmp_path / "run", "--json"
+    )
     assert answer.status == 0, answer.err
     summary = json.loads(answer.out)
     assert summary["solver"] == name
-    assert summary["solver_error"]["position_m"]["rms"] < (2e-3 if name == "jacobian-transpose" else 5e-6)
+    assert summary["solver_error"]["position_m"]["rms"] < (
+        2e-3 if name == "jacobian-transpose" else 5e-6
+    )
     settings = RunDirectory.open(tmp_path / "run").settings()["solver"]
-    assert set(settings["parameters"]) == {field.name for field in fields(SOLVERS[name])} or name == "forward-dynamics"
-    assert SOLVERS[name](**settings["parameters"]).build(load_robot("ur10")).parameters == settings["parameters"]
+    assert (
+        set(settings["parameters"]) == {field.name for field in fields(SOLVERS[name])}
+        or name == "forward-dynamics"
+    )
+    assert (
+        SOLVERS[name](**settings["parameters"]).build(load_robot("ur10")).parameters
+        == settings["parameters"]
+    )
 
 
 def test_a_flag_of_another_solver_is_refused_and_that_solver_named(cli, line):
@@ -53,10 +65,14 @@ def test_a_flag_of_another_solver_is_refused_and_that_solver_named(cli, line):
     assert "Did you mean 'gain'?" in answer.message
     # It has no settings that could be suggested.
     answer = cli("check", line, "--solver=closed-form", "--solver.kp", "1")
-    assert answer.message.startswith("There is no setting 'kp' of closed-form. kp is a setting of forward-dynamics")
+    assert answer.message.startswith(
+        "There is no setting 'kp' of closed-form. kp is a setting of forward-dynamics"
+    )
 
 
-@pytest.mark.parametrize("command", [("check", "square_tracking", "--solver.kp"), ("experiment", "tracking", "--kp")])
+@pytest.mark.parametrize(
+    "command", [("check", "square_tracking", "--solver.kp"), ("experiment", "tracking", "--kp")]
+)
 def test_a_refused_value_is_reported_in_one_paragraph_like_every_error(cli, command):
     answer = cli(*command, -1)
     assert (answer.status, answer.out) == (2, "")
@@ -77,7 +93,9 @@ def test_an_unknown_solver_is_refused_with_the_known_ones(cli, line):
 
 def test_a_scenarios_settings_hold_only_for_its_own_solver():
     robot = load_robot("ur10")
-    scenario = simbridge.Scenario(square(side=0.1), solver=DampedLeastSquaresParameters(damping=0.2, iterations=7))
+    scenario = simbridge.Scenario(
+        square(side=0.1), solver=DampedLeastSquaresParameters(damping=0.2, iterations=7)
+    )
     assert chosen_solver(scenario, robot).parameters["damping"] == 0.2
     same = chosen_solver(scenario, robot, "damped-least-squares", {"iterations": 3})
     assert (same.parameters["damping"], same.iterations) == (0.2, 3)

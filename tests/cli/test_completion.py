@@ -27,9 +27,17 @@ def test_bash_completes_commands_and_flags(cli, tmp_path):
     script = tmp_path / "simbridge"
     script.write_text(cli("completion", "bash").out)
 
-    done = subprocess.run(["bash", "-c", f"source {script}\n{TAB}"], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["bash", "-c", f"source {script}\n{TAB}"], capture_output=True, text=True, check=True
+    )
 
-    words = ["identify inspect", "--servo-gain --servo-lookahead", "--on-limits", "solvers", "--solver.kp --solver.kd"]
+    words = [
+        "identify inspect",
+        "--servo-gain --servo-lookahead",
+        "--on-limits",
+        "solvers",
+        "--solver.kp --solver.kd",
+    ]
     assert done.stdout.splitlines() == words
 
 

@@ -38,7 +38,9 @@ def edited(original, tmp_path):
         path = shutil.copytree(original, tmp_path / "run")
         target = path / file
         is_toml = file.endswith(".toml")
-        content = msgspec.toml.decode(target.read_text()) if is_toml else json.loads(target.read_text())
+        content = (
+            msgspec.toml.decode(target.read_text()) if is_toml else json.loads(target.read_text())
+        )
         set_field(content, keys, value)
         target.write_text(tomli_w.dumps(content) if is_toml else json.dumps(content))
         return path
@@ -72,7 +74,11 @@ def fields_of(content, keys=()):
 EDITS = [
     ("summary.json", ["loop"], True),
     ("summary.json", ["ended_by"], 3),
-    ("summary.json", ["ended_by"], {"cause": "boredom", "evidence": [], "at_s": None, "arm_at_rest": None}),
+    (
+        "summary.json",
+        ["ended_by"],
+        {"cause": "boredom", "evidence": [], "at_s": None, "arm_at_rest": None},
+    ),
     ("summary.json", ["samples"], "many"),
     ("settings.toml", ["backend", "period"], 0.0),
     ("settings.toml", ["backend", "period"], math.nan),
@@ -102,7 +108,9 @@ def test_report_refuses_an_edit_by_its_file(cli, edited, file, keys, value):
     assert [key for key in keys if isinstance(key, str)][-1] in answer.message
 
 
-@pytest.mark.parametrize("command", [["compare"], ["identify"], ["export", "--to", "csv"], ["run", "step", "--plan"]])
+@pytest.mark.parametrize(
+    "command", [["compare"], ["identify"], ["export", "--to", "csv"], ["run", "step", "--plan"]]
+)
 def test_other_commands_refuse_it_too(cli, edited, original, command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run = edited("settings.toml", ["kinematics", "prismatic"], [1, 2])
@@ -122,7 +130,9 @@ def test_other_commands_refuse_it_too(cli, edited, original, command, tmp_path, 
         (["scenario", "sampling"], {"rate": "often"}),
     ],
 )
-def test_a_replay_refuses_a_setting_that_there_is_not(cli, edited, keys, value, tmp_path, monkeypatch):
+def test_a_replay_refuses_a_setting_that_there_is_not(
+    cli, edited, keys, value, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
 
     answer = cli("run", "step", "--plan", edited("settings.toml", keys, value))
@@ -162,7 +172,9 @@ def test_a_list_of_runs_does_not_wait_for_a_fifo(cli, original, tmp_path):
 
 
 def test_what_is_only_shown_may_be_anything(cli, edited, short_pages):
-    assert cli("report", edited("settings.toml", ["robot", "notes"], {"mine": [1, "two"]})).status == 0
+    assert (
+        cli("report", edited("settings.toml", ["robot", "notes"], {"mine": [1, "two"]})).status == 0
+    )
 
 
 def test_every_field_is_checked_without_another_error(original):

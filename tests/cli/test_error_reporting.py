@@ -65,12 +65,18 @@ def test_where_no_file_can_be_written_the_traceback_is_printed(cli, monkeypatch,
     monkeypatch.setattr(error_reporting.tempfile, "tempdir", str(tmp_path / "nowhere"))
     monkeypatch.setattr(listing, "robots", broken)
     answer = cli("robots")
-    assert answer.status == 1 and "Traceback" in answer.err and "The traceback is above" in answer.message
+    assert (
+        answer.status == 1
+        and "Traceback" in answer.err
+        and "The traceback is above" in answer.message
+    )
 
 
 def test_a_bug_in_the_servo_process_is_reported_with_its_own_traceback(capsys, tmp_path):
     trace = "Traceback (most recent call last):\n  somewhere\nIndexError: 7\n"
-    error = reconstruct_error({"event": "error", "error": "IndexError", "message": "7", "fields": {}, "trace": trace})
+    error = reconstruct_error(
+        {"event": "error", "error": "IndexError", "message": "7", "fields": {}, "trace": trace}
+    )
     assert type(error) is InternalError
     error.run_directory = tmp_path
     assert error_reporting.print_error(error) == 1
@@ -80,7 +86,9 @@ def test_a_bug_in_the_servo_process_is_reported_with_its_own_traceback(capsys, t
 
 def test_ctrl_c_while_the_program_is_being_imported_shows_no_traceback(tmp_path):
     # An import that takes so long that Ctrl-C surely comes during it.
-    (tmp_path / "tyro.py").write_text("import time\nprint('importing', flush=True)\ntime.sleep(60.0)\n")
+    (tmp_path / "tyro.py").write_text(
+        "import time\nprint('importing', flush=True)\ntime.sleep(60.0)\n"
+    )
     program = f"import sys; sys.path[:0] = [{str(tmp_path)!r}, {str(CHECKOUT)!r}]\n"
     program += "from simbridge.__main__ import main\nsys.exit(main())"
     with subprocess.Popen(

@@ -24,7 +24,9 @@ from tests.controllers import REALTIME_FLAGS, realtime_options
 
 
 def mount(*arguments):
-    return subprocess.run(["mount", *map(str, arguments)], capture_output=True, text=True, check=False)
+    return subprocess.run(
+        ["mount", *map(str, arguments)], capture_output=True, text=True, check=False
+    )
 
 
 @pytest.fixture
@@ -36,7 +38,9 @@ def disk(tmp_path):
     def make(size):
         made = mount("-t", "tmpfs", "-o", f"size={size}", "none", folder)
         if made.returncode:
-            pytest.skip(f"a small file system cannot be mounted: {made.stderr.strip() or 'only root can'}")
+            pytest.skip(
+                f"a small file system cannot be mounted: {made.stderr.strip() or 'only root can'}"
+            )
         return folder
 
     yield make
@@ -60,30 +64,49 @@ def sizes(run):
     return {path.name: path.stat().st_size for path in run.iterdir()}
 
 
-def test_a_disk_that_is_full_by_the_log_ends_the_run_with_a_readable_log_and_no_other_file(cli, disk, square_run):
+def test_a_disk_that_is_full_by_the_log_ends_the_run_with_a_readable_log_and_no_other_file(
+    cli, disk, square_run
+):
     of = sizes(square_run)
     folder = disk(of["settings.toml"] + of["plan.npz"] + of["log.mcap"] // 2)
     answer = cli("run", "square_tracking", "--out", folder / "out")
     assert (answer.status, answer.out) == (2, "")
     log = folder / "out" / "log.mcap"
-    assert answer.message.startswith(f"The log {log} cannot be written: No space left on device (ENOSPC); ")
+    assert answer.message.startswith(
+        f"The log {log} cannot be written: No space left on device (ENOSPC); "
+    )
     assert f"the {log.stat().st_size} bytes before can be read" in answer.message
     assert sorted(sizes(folder / "out")) == ["log.mcap", "plan.npz", "settings.toml"]
     assert_whole(folder / "out")
     kept, whole = read_log(log), read_log(square_run / "log.mcap")
-    assert len(kept.stamp) > 100 and np.array_equal(kept.position, whole.position[: len(kept.stamp)])
+    assert len(kept.stamp) > 100 and np.array_equal(
+        kept.position, whole.position[: len(kept.stamp)]
+    )
 
 
-def test_a_disk_that_is_full_after_the_log_names_the_file_and_what_is_missing(cli, disk, line, line_run):
+def test_a_disk_that_is_full_after_the_log_names_the_file_and_what_is_missing(
+    cli, disk, line, line_run
+):
     of = sizes(line_run)
-    pages = sum(-(-of[name] // 4096) * 4096 for name in ("settings.toml", "plan.npz", "log.mcap", "summary.json"))
+    pages = sum(
+        -(-of[name] // 4096) * 4096
+        for name in ("settings.toml", "plan.npz", "log.mcap", "summary.json")
+    )
     folder = disk(pages + 8 * 4096)
     answer = cli("run", line, "--out", folder / "out")
     assert answer.status == 2
     page = folder / "out" / "report.html"
     assert answer.message.startswith(f"{page} cannot be written: No space left on device; ")
-    assert "bytes are missing. The arm is at rest. What was recorded until then is in" in answer.message
-    assert sorted(sizes(folder / "out")) == ["log.mcap", "plan.npz", "settings.toml", "summary.json"]
+    assert (
+        "bytes are missing. The arm is at rest. What was recorded until then is in"
+        in answer.message
+    )
+    assert sorted(sizes(folder / "out")) == [
+        "log.mcap",
+        "plan.npz",
+        "settings.toml",
+        "summary.json",
+    ]
     assert_whole(folder / "out")
     assert RunDirectory(folder / "out").summary()["outcome"] == "completed"
     # With space again, nothing of the run is lost.
@@ -92,7 +115,9 @@ def test_a_disk_that_is_full_after_the_log_names_the_file_and_what_is_missing(cl
 
 
 @pytest.mark.parametrize("reason", ["No space left on device", "Read-only file system"])
-def test_pages_and_exports_that_cannot_be_written_leave_the_earlier_ones(cli, disk, line_run, reason):
+def test_pages_and_exports_that_cannot_be_written_leave_the_earlier_ones(
+    cli, disk, line_run, reason
+):
     full = reason.startswith("No")
     folder = disk("20m")
     run = folder / "run"
@@ -117,7 +142,9 @@ def test_pages_and_exports_that_cannot_be_written_leave_the_earlier_ones(cli, di
         assert answer.status == 2, (command, answer.out)
         assert f"{run / name} cannot be written: " in answer.message
         # sqlite has words of its own.
-        assert reason in answer.message or (full and name == "rosbag2" and "disk is full" in answer.message)
+        assert reason in answer.message or (
+            full and name == "rosbag2" and "disk is full" in answer.message
+        )
         assert sizes(run) == before
 
 
@@ -162,7 +189,9 @@ def test_a_directory_that_is_deleted_while_the_operator_is_asked_is_named_before
     cli, line, tmp_path, monkeypatch
 ):
     moved = []
-    monkeypatch.setattr(PyBulletBackend, "__enter__", lambda self: (shutil.rmtree(tmp_path / "out"), self)[1])
+    monkeypatch.setattr(
+        PyBulletBackend, "__enter__", lambda self: (shutil.rmtree(tmp_path / "out"), self)[1]
+    )
     monkeypatch.setattr(PyBulletBackend, "__exit__", lambda *_: None)
     monkeypatch.setattr(PyBulletBackend, "move_to", lambda *_: moved.append(True))
     answer = cli("run", line, "--out", tmp_path / "out")
@@ -183,7 +212,11 @@ def test_repeats_whose_directory_is_deleted_end_there_and_do_not_make_it_again(
             return run
 
         monkeypatch.setattr(repeating, "finish", deleting)
-    progress = (lambda _: shutil.rmtree(tmp_path / "out", ignore_errors=True)) if when == "in a run" else None
+    progress = (
+        (lambda _: shutil.rmtree(tmp_path / "out", ignore_errors=True))
+        if when == "in a run"
+        else None
+    )
     with pytest.raises(OutputError, match="deleted or moved while the run went on"):
         repeating.repeat(prepared, 3, out=tmp_path / "out", progress=progress)
     assert list(tmp_path.iterdir()) == []
@@ -199,22 +232,33 @@ def test_output_that_does_not_fit_is_no_bug(tmp_path):
     )
 
 
-def test_on_a_controller_a_full_disk_leaves_the_arm_at_rest_and_no_program(cli, disk, line, e_series):
+def test_on_a_controller_a_full_disk_leaves_the_arm_at_rest_and_no_program(
+    cli, disk, line, e_series
+):
     flags = ("--backend", "ursim", "--robot", "ur10e", "--host", e_series.host, *REALTIME_FLAGS)
     # Settings and plan of this slow line take 68 kB, its log 190 kB.
     folder = disk("172k")
     answer = cli("run", line, "--out", folder / "out", "--speed-scale", "0.4", *flags)
     assert answer.status == 2
     log = folder / "out" / "log.mcap"
-    assert answer.message.startswith(f"The log {log} cannot be written: No space left on device (ENOSPC)")
+    assert answer.message.startswith(
+        f"The log {log} cannot be written: No space left on device (ENOSPC)"
+    )
     state = e_series.state()
     assert not state["moving"] and state["runtime_state"] == "STOPPED"
     assert len(read_log(log).stamp) > 0
     assert_whole(folder / "out")
 
 
-def test_on_a_controller_a_deleted_directory_is_the_cause_and_the_arm_is_at_rest(line, e_series, tmp_path):
-    prepared = prepare(line, robot="ur10e", options=Options(host=e_series.host, **realtime_options()), backend="ursim")
+def test_on_a_controller_a_deleted_directory_is_the_cause_and_the_arm_is_at_rest(
+    line, e_series, tmp_path
+):
+    prepared = prepare(
+        line,
+        robot="ur10e",
+        options=Options(host=e_series.host, **realtime_options()),
+        backend="ursim",
+    )
     out = tmp_path / "out"
     with pytest.raises(OutputError, match="deleted or moved while the run went on") as caught:
         runner.execute(prepared, out=out, progress=lambda _: shutil.rmtree(out, ignore_errors=True))

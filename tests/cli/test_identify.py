@@ -27,11 +27,20 @@ def servoj(tmp_path_factory) -> tuple[Path, Path]:
     commands = wandering(300, 0.01, random)
     rows = recorded(commands, sender.taken(300, random), sender, gain=300.0, lookahead=0.1)
     rows["actual_q"] = rows["target_q"] - 0.0005 * rows["target_qd"]
-    names = ["timestamp"] + [f"{name}_{i}" for name in rows if name != "timestamp" for i in range(6)]
+    names = ["timestamp"] + [
+        f"{name}_{i}" for name in rows if name != "timestamp" for i in range(6)
+    ]
     table = np.column_stack([rows[name] for name in rows])[::4]
     recording, sent = folder / "recording.csv", folder / "commands.csv"
     np.savetxt(recording, table, fmt="%.17g", header=" ".join(names), comments="")
-    np.savetxt(sent, commands, fmt="%.17g", delimiter=",", header=",".join(f"q_{i}" for i in range(6)), comments="")
+    np.savetxt(
+        sent,
+        commands,
+        fmt="%.17g",
+        delimiter=",",
+        header=",".join(f"q_{i}" for i in range(6)),
+        comments="",
+    )
     return recording, sent
 
 
@@ -93,7 +102,10 @@ def test_plant_toml_holds_what_was_identified_and_its_source(cli, servoj, tmp_pa
 def test_a_recording_without_servoj_makes_no_plant(cli, tmp_path):
     answer = cli("identify", RECORDING, "--robot", "ur3e", "--out", tmp_path / "plant.toml")
     assert answer.status == 2
-    assert "servoj's tuning was not identified: no command was held while the arm moved" in answer.message
+    assert (
+        "servoj's tuning was not identified: no command was held while the arm moved"
+        in answer.message
+    )
     assert not (tmp_path / "plant.toml").exists()
 
 
@@ -112,7 +124,9 @@ def test_what_cannot_be_read_is_refused(cli, arguments, reason):
     assert reason in answer.message
 
 
-@pytest.mark.skipif("SIMBRIDGE_RECORDINGS" not in os.environ, reason="SIMBRIDGE_RECORDINGS names no recordings")
+@pytest.mark.skipif(
+    "SIMBRIDGE_RECORDINGS" not in os.environ, reason="SIMBRIDGE_RECORDINGS names no recordings"
+)
 @pytest.mark.parametrize(
     ("file", "robot", "name", "low", "high"),
     [

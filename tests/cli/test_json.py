@@ -34,7 +34,9 @@ def test_exports_name_the_files_that_they_wrote(cli, line, tmp_path):
     run = tmp_path / "run"
     printed(cli("run", line, "--out", run, "--json"))
     written = printed(cli("export", run, "--to", "tum", "--json"))["written"]
-    assert written == [str(run / f"{name}.tum") for name in ("reference", "target", "setpoint", "attained")]
+    assert written == [
+        str(run / f"{name}.tum") for name in ("reference", "target", "setpoint", "attained")
+    ]
 
 
 def test_a_missed_tolerance_is_in_the_json_too(cli, line, tmp_path):

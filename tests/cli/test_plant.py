@@ -31,14 +31,21 @@ def run(cli, tmp_path, without_pages):
     return run
 
 
-@pytest.mark.parametrize("scenario", [pytest.param(name, marks=MORE.get(name, ())) for name in TRAILS])
+@pytest.mark.parametrize(
+    "scenario", [pytest.param(name, marks=MORE.get(name, ())) for name in TRAILS]
+)
 def test_the_simulated_arm_trails_as_the_law_says(run, scenario):
     summary, _ = run(scenario)
-    assert summary["plant_error"]["position_m"]["rms"] == pytest.approx(1e-3 * TRAILS[scenario], rel=0.01)
+    assert summary["plant_error"]["position_m"]["rms"] == pytest.approx(
+        1e-3 * TRAILS[scenario], rel=0.01
+    )
     # The lookahead less a cycle, and half a millisecond of the joints.
     assert summary["servo_law_delay_s"] == pytest.approx(0.028, abs=1e-4)
     assert summary["plant_delay_s"] == pytest.approx(0.0285, abs=1e-4)
-    assert "gain 2000, lookahead 0.03 s; the law was verified on a real UR5e at gain 300" in summary["plant_model"]
+    assert (
+        "gain 2000, lookahead 0.03 s; the law was verified on a real UR5e at gain 300"
+        in summary["plant_model"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -51,7 +58,9 @@ def test_the_simulated_arm_trails_as_the_law_says(run, scenario):
         ("circle", (300, 0.1), 0.02),
     ],
 )
-def test_with_feedforward_the_arm_is_where_its_setpoints_are(run, short, scenario, tuning, error_mm):
+def test_with_feedforward_the_arm_is_where_its_setpoints_are(
+    run, short, scenario, tuning, error_mm
+):
     flags = ("--servo-gain", tuning[0], "--servo-lookahead", tuning[1])
     summary, log = run(short[scenario], "--feedforward", "on", *flags)
     assert summary["plant_error"]["position_m"]["rms"] < 1e-3 * error_mm
@@ -61,7 +70,9 @@ def test_with_feedforward_the_arm_is_where_its_setpoints_are(run, short, scenari
     assert np.abs(log.controller_target_acceleration).max() <= 40.0
     # From rest to rest, as far as commands in single precision can.
     assert np.abs(log.controller_target_velocity[[0, -1]]).max() < 1e-5
-    assert np.abs(np.diff(log.command, axis=0)).max() > 0.0 and not np.array_equal(log.command, log.setpoint)
+    assert np.abs(np.diff(log.command, axis=0)).max() > 0.0 and not np.array_equal(
+        log.command, log.setpoint
+    )
 
 
 @pytest.mark.parametrize(
@@ -76,7 +87,9 @@ def test_feedforward_takes_off_the_delay_of_the_plants_phase(
     run, cli, short, tmp_path, tuning, phase, scenario, error_mm
 ):
     plant = tmp_path / "plant.toml"
-    plant.write_text(f"[servoj]\ngain = {tuning[0]}.0\nlookahead_s = {tuning[1]}\nphase_s = {phase}\n")
+    plant.write_text(
+        f"[servoj]\ngain = {tuning[0]}.0\nlookahead_s = {tuning[1]}\nphase_s = {phase}\n"
+    )
     flags = ("--feedforward", "on", "--plant", plant)
     summary, log = run(short[scenario], *flags)
     assert summary["plant_error"]["position_m"]["rms"] < 1e-3 * error_mm
@@ -84,11 +97,23 @@ def test_feedforward_takes_off_the_delay_of_the_plants_phase(
     assert np.abs(log.controller_target_acceleration).max() <= 40.0
     # The check predicts the joint targets that the run then finds in its log.
     checked = json.loads(cli("check", short[scenario], "--robot", "ur10e", *flags, "--json").out)
-    assert checked["command_lead_rad"]["max"] == pytest.approx(summary["command_lead_rad"]["max"], abs=1e-4)
+    assert checked["command_lead_rad"]["max"] == pytest.approx(
+        summary["command_lead_rad"]["max"], abs=1e-4
+    )
     assert (checked["feedforward"], checked["plant_model"]) == (True, summary["plant_model"])
 
 
-SOFT = ("square_tracking", "--robot", "ur10e", "--feedforward", "on", "--servo-gain", 300, "--servo-lookahead", 0.1)
+SOFT = (
+    "square_tracking",
+    "--robot",
+    "ur10e",
+    "--feedforward",
+    "on",
+    "--servo-gain",
+    300,
+    "--servo-lookahead",
+    0.1,
+)
 
 
 def test_corners_that_feedforward_cannot_keep_are_refused_with_a_speed_that_it_can(cli, short):
@@ -104,7 +129,8 @@ def test_such_a_plan_is_slowed_down_where_limits_slow_plans_down(cli):
     assert slowed.status == 0
     assert "Slowed down to respect the limits of tool speed and feedforward: 16.00 s" in slowed.out
     assert (
-        "Simulated arm: UR's servoj, gain 300" in slowed.out and "Feedforward: commands lead the arm by" in slowed.out
+        "Simulated arm: UR's servoj, gain 300" in slowed.out
+        and "Feedforward: commands lead the arm by" in slowed.out
     )
 
 
@@ -119,7 +145,10 @@ def test_such_a_plan_is_slowed_down_where_limits_slow_plans_down(cli):
         (("circle", "--corner-tolerance", "nan"), ("corner tolerance is nan",)),
         (("circle", "--corner-tolerance", -1), ("corner tolerance is -0.001",)),
         (("circle", "--period", 0.004), ("the controller's cycle of 0.002 s",)),
-        (("circle", "--speed-scale", 2, "--servo-lookahead", 0.2), ("would lead the arm by", "may move at 0.5 rad/s")),
+        (
+            ("circle", "--speed-scale", 2, "--servo-lookahead", 0.2),
+            ("would lead the arm by", "may move at 0.5 rad/s"),
+        ),
     ],
 )
 def test_what_feedforward_cannot_do_is_refused_with_the_reason(cli, flags, reasons):
@@ -129,7 +158,9 @@ def test_what_feedforward_cannot_do_is_refused_with_the_reason(cli, flags, reaso
         assert reason in answer.message
 
 
-def test_a_plant_file_sets_gain_lookahead_phase_and_lag_and_a_flag_beside_it_wins(run, cli, short, tmp_path):
+def test_a_plant_file_sets_gain_lookahead_phase_and_lag_and_a_flag_beside_it_wins(
+    run, cli, short, tmp_path
+):
     plant = tmp_path / "plant.toml"
     plant.write_text(
         "[servoj]\ngain = 300.0\nlookahead_s = 0.1\nphase_s = 0.0005\n[joint_servo]\nlag_s = 0.001\n"
@@ -139,20 +170,39 @@ def test_a_plant_file_sets_gain_lookahead_phase_and_lag_and_a_flag_beside_it_win
     # For calls of one cycle h that begin at a phase p, the law's two steps a cycle add 3 p - 2 p^2 / h.
     assert summary["servo_law_delay_s"] == pytest.approx(0.098 + 0.00125, abs=5e-5)
     assert summary["rest_delay_s"] == pytest.approx(0.001, abs=1e-4)
-    assert f"gain 300, lookahead 0.1 s ({plant}; not simulated: payload 1.00 kg)" in summary["plant_model"]
-    answer = cli("check", short["circle"], "--robot", "ur10e", "--plant", plant, "--servo-gain", 500)
-    assert answer.status == 0 and f"--servo-gain 500 replaces the gain of {plant}, 300" in answer.message
-    assert f"gain 500, lookahead 0.1 s ({plant}, except the gain; not simulated: payload 1.00 kg)" in answer.out
+    assert (
+        f"gain 300, lookahead 0.1 s ({plant}; not simulated: payload 1.00 kg)"
+        in summary["plant_model"]
+    )
+    answer = cli(
+        "check", short["circle"], "--robot", "ur10e", "--plant", plant, "--servo-gain", 500
+    )
+    assert (
+        answer.status == 0
+        and f"--servo-gain 500 replaces the gain of {plant}, 300" in answer.message
+    )
+    assert (
+        f"gain 500, lookahead 0.1 s ({plant}, except the gain; not simulated: payload 1.00 kg)"
+        in answer.out
+    )
 
 
-def test_the_uncertainty_of_a_plant_is_that_of_its_tracking_error(cli, line, tmp_path, without_pages):
+def test_the_uncertainty_of_a_plant_is_that_of_its_tracking_error(
+    cli, line, tmp_path, without_pages
+):
     plant = tmp_path / "plant.toml"
-    plant.write_text("[servoj]\ngain = 300.0\nlookahead_s = 0.1\n[uncertainty]\ngain = 0.0\nlookahead_s = 0.004\n")
+    plant.write_text(
+        "[servoj]\ngain = 300.0\nlookahead_s = 0.1\n[uncertainty]\ngain = 0.0\nlookahead_s = 0.004\n"
+    )
 
     def summary(name, *flags):
-        answer = cli("run", line, "--robot", "ur10e", "--plant", plant, *flags, "--out", tmp_path / name)
+        answer = cli(
+            "run", line, "--robot", "ur10e", "--plant", plant, *flags, "--out", tmp_path / name
+        )
         assert answer.status == 0, answer.err
-        return json.loads((tmp_path / name / "summary.json").read_text()), answer.out.splitlines()[0]
+        return json.loads((tmp_path / name / "summary.json").read_text()), answer.out.splitlines()[
+            0
+        ]
 
     known, first = summary("known")
     faster, other = summary("faster", "--servo-lookahead", 0.096)
@@ -186,12 +236,18 @@ def test_a_run_records_its_corner_tolerance(run, line, tmp_path):
 
 def test_an_unstable_tuning_is_refused_with_its_bound(cli):
     answer = cli("run", "circle", "--robot", "ur10", "--servo-lookahead", 0.13)
-    assert answer.status == 2 and "below 0.121 with a gain of 2000 at a cycle of 8 ms" in answer.message
+    assert (
+        answer.status == 2
+        and "below 0.121 with a gain of 2000 at a cycle of 8 ms" in answer.message
+    )
 
 
 def test_a_period_at_which_no_lookahead_is_stable_is_refused_with_what_would_do(cli):
     answer = cli("check", "circle", "--robot", "ur10", "--period", 0.05)
-    assert answer.status == 2 and "The control period is 50 ms; it must be below 23.9 ms" in answer.message
+    assert (
+        answer.status == 2
+        and "The control period is 50 ms; it must be below 23.9 ms" in answer.message
+    )
     assert "a multiple of the controller's own cycle" in answer.message
 
 
@@ -200,7 +256,9 @@ def test_an_ideal_servo_needs_no_stable_tuning(cli, line, tmp_path, without_page
     assert cli("run", line, *flags, "--out", tmp_path / "run").status == 0
 
 
-@pytest.mark.parametrize("flag", [("--servo-gain", 300), ("--servo-lookahead", 0.1), ("--plant", "plant.toml")])
+@pytest.mark.parametrize(
+    "flag", [("--servo-gain", 300), ("--servo-lookahead", 0.1), ("--plant", "plant.toml")]
+)
 def test_a_tuning_given_with_the_ideal_servo_is_refused(cli, tmp_path, monkeypatch, flag):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "plant.toml").write_text("[servoj]\ngain = 300.0\nlookahead_s = 0.1\n")
@@ -212,10 +270,15 @@ def test_a_tuning_given_with_the_ideal_servo_is_refused(cli, tmp_path, monkeypat
 def test_the_ideal_servo_is_refused_on_a_controller_before_it_is_contacted(cli, backend):
     # An address of documentation: nothing answers there.
     answer = cli("run", "circle", "--servo", "ideal", "--backend", backend, "--host", "192.0.2.1")
-    assert answer.status == 2 and f"which the controller runs with --backend {backend}" in answer.message
+    assert (
+        answer.status == 2
+        and f"which the controller runs with --backend {backend}" in answer.message
+    )
 
 
 def test_the_ideal_servo_trails_by_less_than_a_tenth_of_a_millisecond(run, short):
     summary, _ = run(short["circle"], "--servo", "ideal", "--speed-scale", 2)
     assert abs(summary["plant_delay_s"]) < 1e-4
-    assert summary["servo_law_error"] is None and "an ideal servo, not UR's" in summary["plant_model"]
+    assert (
+        summary["servo_law_error"] is None and "an ideal servo, not UR's" in summary["plant_model"]
+    )

@@ -36,7 +36,12 @@ def test_the_fields_of_an_error_hold_the_whole_input():
 
 @pytest.mark.parametrize(
     "words",
-    [["run", LONG], ["run", "circle", "--solver", LONG], ["sweep", "circle", "--grid", LONG], ["runs", "--sort", LONG]],
+    [
+        ["run", LONG],
+        ["run", "circle", "--solver", LONG],
+        ["sweep", "circle", "--grid", LONG],
+        ["runs", "--sort", LONG],
+    ],
 )
 def test_the_command_line_shortens_what_was_given(cli, tmp_path, monkeypatch, words):
     monkeypatch.chdir(tmp_path)
@@ -66,7 +71,9 @@ def test_cells_of_a_file_are_shortened(tmp_path):
 
 
 def test_many_names_of_a_file_are_shortened(tmp_path):
-    (tmp_path / "poses.csv").write_text(",".join(f"name{k}{LONG[:90]}" for k in range(5000)) + "\n1\n")
+    (tmp_path / "poses.csv").write_text(
+        ",".join(f"name{k}{LONG[:90]}" for k in range(5000)) + "\n1\n"
+    )
 
     with pytest.raises(InputFileError) as refusal:
         read_trajectory(tmp_path / "poses.csv", columns="t=missing")
@@ -77,7 +84,9 @@ def test_many_names_of_a_file_are_shortened(tmp_path):
 def test_a_command_to_be_copied_stays_in_one_line(capsys):
     command = "`simbridge report '/tmp/" + "a directory with blanks/" * 8 + "'`"
 
-    print_message(f"The report was interrupted; {command} finishes it. " + "More words follow. " * 10)
+    print_message(
+        f"The report was interrupted; {command} finishes it. " + "More words follow. " * 10
+    )
 
     assert command in capsys.readouterr().err
 

@@ -18,7 +18,12 @@ def here(tmp_path, monkeypatch, line_run, live_run):
     """A directory with a run, repeats, a session and a sweep under runs/, the oldest first, and two that are none."""
     monkeypatch.chdir(tmp_path)
     runs = tmp_path / "runs"
-    places = {"2026-01-02_03-04-05_line": line_run, "many/01": line_run, "many/02": line_run, "hand": live_run}
+    places = {
+        "2026-01-02_03-04-05_line": line_run,
+        "many/01": line_run,
+        "many/02": line_run,
+        "hand": live_run,
+    }
     for number, (name, source) in enumerate(places.items()):
         shutil.copytree(source, runs / name)
         os.utime(runs / name / "settings.toml", (1e9 + number, 1e9 + number))
@@ -65,7 +70,11 @@ def test_the_list_fits_the_terminal_and_says_what_it_leaves_out(cli, here, monke
 
 def test_a_list_is_filtered_sorted_and_cut(cli, here):
     lines = listed(cli, "--filter", "robot=ur10", "--filter", "scenario=line")
-    assert set(lines) == {"many", "2026-01-02_03-04-05_line"} == set(listed(cli, "--filter", "scenario=lin*"))
+    assert (
+        set(lines)
+        == {"many", "2026-01-02_03-04-05_line"}
+        == set(listed(cli, "--filter", "scenario=lin*"))
+    )
     errors = [run["error_m"] for run in listed(cli, "--sort", "error").values()]
     known = [error for error in errors if error is not None]
     assert known == sorted(known) and errors[: len(known)] == known
@@ -124,7 +133,9 @@ def test_a_label_is_in_settings_summary_list_report_and_comparison(cli, line, li
     assert next(iter(json.loads(cli("runs", tmp_path, "--json").out)))["label"] == "stiff [gripper]"
     assert "stiff [gripper]" in cli("runs", tmp_path).out
     assert "simbridge: tracking report: stiff [gripper]" in (out / "report.html").read_text()
-    assert "stiff [gripper], ur10, " in " ".join(cli("compare", out, line_run, "--out", tmp_path / "page").out.split())
+    assert "stiff [gripper], ur10, " in " ".join(
+        cli("compare", out, line_run, "--out", tmp_path / "page").out.split()
+    )
 
 
 def test_a_label_of_several_lines_is_refused(cli, line):
@@ -157,7 +168,9 @@ def test_before_the_first_run_the_list_is_empty(cli, tmp_path, monkeypatch):
 def test_without_a_run_last_says_where_runs_are_looked_for(cli, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     answer = cli("report", "last")
-    assert answer.status == 2 and "there is no run under runs/ or in this directory" in answer.message
+    assert (
+        answer.status == 2 and "there is no run under runs/ or in this directory" in answer.message
+    )
 
 
 def test_a_page_is_opened_where_there_is_a_screen(cli, here, monkeypatch):
@@ -178,12 +191,21 @@ def test_a_page_is_opened_where_there_is_a_screen(cli, here, monkeypatch):
 def test_a_run_without_a_page_says_what_writes_it(cli, here):
     (here / "runs/hand/report.html").unlink()
     answer = cli("view", "runs/hand")
-    assert answer.status == 2 and answer.message == "runs/hand has no page: `simbridge report runs/hand` writes it."
+    assert (
+        answer.status == 2
+        and answer.message == "runs/hand has no page: `simbridge report runs/hand` writes it."
+    )
     assert "it is not the directory of a run or a sweep" in cli("view", "runs/compare_line").message
 
 
 def test_an_age_has_one_unit():
-    assert [age(seconds) for seconds in (0.2, 59.0, 90.0, 7200.0, 2e6)] == ["0 s", "59 s", "2 min", "2 h", "23 d"]
+    assert [age(seconds) for seconds in (0.2, 59.0, 90.0, 7200.0, 2e6)] == [
+        "0 s",
+        "59 s",
+        "2 min",
+        "2 h",
+        "23 d",
+    ]
 
 
 def test_a_run_in_place_of_a_scenario_is_refused_with_the_flag_that_repeats_its_plan(cli, here):

@@ -26,7 +26,10 @@ def test_report_writes_the_pages_again(cli: Any, session: Path) -> None:
     answer = cli("report", session, "--json")
     assert answer.status == 0
     assert (session / "report.html").is_file() and (session / "replay.html").is_file()
-    assert json.loads(answer.out)["inputs"] == json.loads((session / "summary.json").read_text())["inputs"]
+    assert (
+        json.loads(answer.out)["inputs"]
+        == json.loads((session / "summary.json").read_text())["inputs"]
+    )
 
 
 def test_export_writes_samples(cli: Any, session: Path) -> None:
@@ -35,7 +38,9 @@ def test_export_writes_samples(cli: Any, session: Path) -> None:
         assert (session / name).is_file()
 
 
-def test_evaluate_compares_with_an_external_recording(cli: Any, session: Path, tmp_path: Path) -> None:
+def test_evaluate_compares_with_an_external_recording(
+    cli: Any, session: Path, tmp_path: Path
+) -> None:
     assert cli("export", session, "--to", "tum").status == 0
     rows = np.loadtxt(session / "attained.tum")
     rows[:, 0] += 100.0
@@ -52,7 +57,9 @@ def test_identify_finds_the_servo_law(cli: Any, session: Path) -> None:
 
 
 @pytest.mark.soak
-def test_run_solves_the_inputs_again_and_compare_finds_the_same_motion(cli: Any, session: Path, tmp_path: Path) -> None:
+def test_run_solves_the_inputs_again_and_compare_finds_the_same_motion(
+    cli: Any, session: Path, tmp_path: Path
+) -> None:
     assert cli("run", session, "--out", tmp_path / "again").status == 0
     answer = cli("compare", session, tmp_path / "again", "--out", tmp_path / "page", "--json")
     assert answer.status == 0, answer.err
@@ -61,7 +68,9 @@ def test_run_solves_the_inputs_again_and_compare_finds_the_same_motion(cli: Any,
     assert second["from_the_first"]["position_m"]["rms"] < 1e-3
 
 
-def test_run_shows_how_the_arm_followed_and_check_moves_nothing(cli: Any, session: Path, tmp_path: Path) -> None:
+def test_run_shows_how_the_arm_followed_and_check_moves_nothing(
+    cli: Any, session: Path, tmp_path: Path
+) -> None:
     assert " on live" in cli("run", session, "--plan", session, "--out", tmp_path / "replay").out
     assert cli("check", session, "--solver", "pseudoinverse").status == 0
 
@@ -108,4 +117,6 @@ def test_a_directory_without_its_inputs_is_refused(cli: Any, session: Path) -> N
     (session / "inputs.jsonl").unlink()
     answer = cli("report", session)
     assert answer.status == 2
-    assert answer.message == f"{session} is not a run that can be read: inputs.jsonl: it is not there."
+    assert (
+        answer.message == f"{session} is not a run that can be read: inputs.jsonl: it is not there."
+    )

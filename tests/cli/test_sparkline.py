@@ -21,4 +21,6 @@ def test_the_last_values_fill_the_width_and_larger_values_have_higher_bars(value
     shown = values[-width:]
     heights = [BARS.index(bar) for bar in line.strip()]
     assert len(heights) == len(shown)
-    assert all(heights[i] <= heights[j] for i, a in enumerate(shown) for j, b in enumerate(shown) if a <= b)
+    assert all(
+        heights[i] <= heights[j] for i, a in enumerate(shown) for j, b in enumerate(shown) if a <= b
+    )

@@ -17,11 +17,17 @@ def shell(command, **environment):
     """Run a shell command; a command that does not end fails the test."""
     kept = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
     return subprocess.run(
-        ["bash", "-c", command], env={**kept, **environment}, capture_output=True, timeout=120, check=False
+        ["bash", "-c", command],
+        env={**kept, **environment},
+        capture_output=True,
+        timeout=120,
+        check=False,
     )
 
 
-@pytest.mark.parametrize("redirection", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-", "1</dev/null", "0>/dev/null"])
+@pytest.mark.parametrize(
+    "redirection", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-", "1</dev/null", "0>/dev/null"]
+)
 def test_a_closed_stream_is_like_dev_null(redirection):
     answer = shell(f"{PROGRAM} robots {redirection}")
 
@@ -63,7 +69,14 @@ def test_a_locale_without_utf_8_is_enough():
 
 @pytest.mark.parametrize(
     ("text", "plain"),
-    [("\u22125.3 mm", b"-5.3 mm"), ("µm", b"um"), ("5°", b"5deg"), ("é", b"e"), ("机", b"?"), ("\udce9", b"\xe9")],
+    [
+        ("\u22125.3 mm", b"-5.3 mm"),
+        ("µm", b"um"),
+        ("5°", b"5deg"),
+        ("é", b"e"),
+        ("机", b"?"),
+        ("\udce9", b"\xe9"),
+    ],
 )
 def test_a_character_that_is_missing_becomes_the_nearest(text, plain):
     prepare_streams()
@@ -122,7 +135,10 @@ def closed_pipe():
 @pytest.mark.parametrize("command", [["robots"], ["--version"], ["run", "--help"]])
 def test_a_reader_that_went_away_ends_the_command_without_a_word(command, closed_pipe):
     answer = subprocess.run(
-        [sys.executable, "-m", "simbridge", *command], stdout=closed_pipe, stderr=subprocess.PIPE, check=False
+        [sys.executable, "-m", "simbridge", *command],
+        stdout=closed_pipe,
+        stderr=subprocess.PIPE,
+        check=False,
     )
 
     assert answer.returncode == 141
@@ -130,6 +146,8 @@ def test_a_reader_that_went_away_ends_the_command_without_a_word(command, closed
 
 
 def test_an_error_that_nobody_reads_ends_the_command(closed_pipe):
-    answer = subprocess.run([sys.executable, "-m", "simbridge", "report", "nowhere"], stderr=closed_pipe, check=False)
+    answer = subprocess.run(
+        [sys.executable, "-m", "simbridge", "report", "nowhere"], stderr=closed_pipe, check=False
+    )
 
     assert answer.returncode == 141

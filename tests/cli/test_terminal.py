@@ -34,7 +34,9 @@ def seen_on_a_terminal(*arguments: object, answer: str = "") -> str:
     ours, theirs = pty.openpty()
     environment = {**os.environ, "COLUMNS": "80", "TERM": "xterm", "PYTHONUTF8": "1"}
     command = [sys.executable, "-c", PROGRAM, "run", *map(str, arguments)]
-    running = subprocess.Popen(command, stdin=theirs, stdout=subprocess.DEVNULL, stderr=theirs, env=environment)
+    running = subprocess.Popen(
+        command, stdin=theirs, stdout=subprocess.DEVNULL, stderr=theirs, env=environment
+    )
     os.close(theirs)
     seen = b""
     while True:
@@ -70,13 +72,19 @@ def test_a_run_shows_the_tracking_error_in_a_line_that_fits(line: Path, tmp_path
 
 
 @pytest.mark.soak
-def test_for_repeats_the_line_names_the_run_and_restarts_with_each(line: Path, tmp_path: Path) -> None:
+def test_for_repeats_the_line_names_the_run_and_restarts_with_each(
+    line: Path, tmp_path: Path
+) -> None:
     states = drawn(
-        seen_on_a_terminal(line, "--repeat", 2, "--realtime", "--speed-scale", 0.5, "--out", tmp_path / "run")
+        seen_on_a_terminal(
+            line, "--repeat", 2, "--realtime", "--speed-scale", 0.5, "--out", tmp_path / "run"
+        )
     )
     # Colours and cursor movements.
     states = [re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", state) for state in states]
-    first, second = ([state for state in states if f"Tracking {number}/2" in state] for number in (1, 2))
+    first, second = (
+        [state for state in states if f"Tracking {number}/2" in state] for number in (1, 2)
+    )
     assert first and second and max(map(len, first + second)) <= 80
     shown = [sum(state.count(bar) for bar in BARS) for state in (first[-1], *second[:2])]
     # The errors of the first run are gone.
@@ -85,9 +93,13 @@ def test_for_repeats_the_line_names_the_run_and_restarts_with_each(line: Path, t
     assert clocks[1] == "0:00:00" < clocks[0]
 
 
-def test_on_a_real_arm_the_line_continues_after_the_answer(calibrated: Emulator, tmp_path: Path) -> None:
+def test_on_a_real_arm_the_line_continues_after_the_answer(
+    calibrated: Emulator, tmp_path: Path
+) -> None:
     flags = ("--robot", "ur10e", "--backend", "real", "--host", calibrated.host, *REALTIME_FLAGS)
-    text = seen_on_a_terminal(line_from_home(tmp_path, 0.5), *flags, "--out", tmp_path / "run", answer="yes")
+    text = seen_on_a_terminal(
+        line_from_home(tmp_path, 0.5), *flags, "--out", tmp_path / "run", answer="yes"
+    )
     before, after = text.split("Type yes to confirm: ")
     # The line is hidden while the operator answers.
     assert after.startswith("yes\r\n")

@@ -42,11 +42,21 @@ def statuses(answer):
 
 
 def test_an_arm_that_is_ready_passes_with_status_0(cli, controller):
-    answer = cli("doctor", "--backend", "real", "--host", controller.host, "--robot", "ur10e", "--json")
+    answer = cli(
+        "doctor", "--backend", "real", "--host", controller.host, "--robot", "ur10e", "--json"
+    )
     assert answer.status == 0
     assert json.loads(answer.out)["passed"]
     found = statuses(answer)
-    measured_here = {"round trip", "jitter", "arrival of states", "kernel", "priority", "governor", "cores"}
+    measured_here = {
+        "round trip",
+        "jitter",
+        "arrival of states",
+        "kernel",
+        "priority",
+        "governor",
+        "cores",
+    }
     assert {status for check, status in found.items() if check not in measured_here} == {"pass"}
     assert "fail" not in found.values()
 
@@ -67,14 +77,25 @@ def test_a_failed_check_gives_status_2_and_says_how_to_fix_it(cli, controller):
 def test_a_silent_port_affects_only_the_checks_that_need_it(cli, controller):
     controller.do("mute", port=29999)
     try:
-        answer = cli("doctor", "--backend", "real", "--host", controller.host, "--robot", "ur10e", "--json")
+        answer = cli(
+            "doctor", "--backend", "real", "--host", controller.host, "--robot", "ur10e", "--json"
+        )
     finally:
         controller.do("mute", port=29999, muted=False)
     assert answer.status == 2
     found = statuses(answer)
-    blind = {"port 29999", "serial number", "remote control", "round trip", "jitter", "arrival of states"}
+    blind = {
+        "port 29999",
+        "serial number",
+        "remote control",
+        "round trip",
+        "jitter",
+        "arrival of states",
+    }
     assert {check for check, status in found.items() if status == "fail"} == blind
-    assert {found[check] for check in ("model", "robot mode", "registers", "TCP", "calibration")} == {"pass"}
+    assert {
+        found[check] for check in ("model", "robot mode", "registers", "TCP", "calibration")
+    } == {"pass"}
 
 
 def test_registers_of_another_client_fail(cli, controller):
@@ -83,7 +104,9 @@ def test_registers_of_another_client_fail(cli, controller):
         answer = cli("doctor", "--host", controller.host, "--robot", "ur10e", "--json")
     finally:
         controller.do("release_registers")
-    assert [check for check, status in statuses(answer).items() if status == "fail"] == ["registers"]
+    assert [check for check, status in statuses(answer).items() if status == "fail"] == [
+        "registers"
+    ]
 
 
 def test_it_writes_no_input_runs_no_script_and_moves_nothing(cli, controller):
@@ -102,7 +125,9 @@ def test_it_loads_neither_ur_rtdes_control_interface_nor_the_emulator(controller
         f"doctor('real', host={controller.host!r}, json=True); "
         "print([name for name in sys.modules if name.startswith(('rtde_', 'simbridge.emulator'))])"
     )
-    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
     assert ended.stdout.splitlines()[-1] == "[]"
 
 
@@ -131,9 +156,17 @@ def test_a_real_arm_needs_an_address(cli):
 
 def test_a_started_cell_file_can_be_read_and_matches(cli, controller, tmp_path):
     file = tmp_path / "lab.toml"
-    assert cli("doctor", "--host", controller.host, "--robot", "ur10e", "--write-cell", file).status == 0
+    assert (
+        cli("doctor", "--host", controller.host, "--robot", "ur10e", "--write-cell", file).status
+        == 0
+    )
     cell = load_cell(file)
-    assert (cell.host, cell.robot, cell.tcp, cell.payload) == (controller.host, "ur10e", (0.0,) * 6, 0.0)
+    assert (cell.host, cell.robot, cell.tcp, cell.payload) == (
+        controller.host,
+        "ur10e",
+        (0.0,) * 6,
+        0.0,
+    )
     assert cell.mounting is None
     assert read_calibration(cell.calibration) == read_calibration(CALIBRATION)
     answer = cli("doctor", "--backend", "real", "--cell", file, "--json")
@@ -150,7 +183,11 @@ def test_a_cell_file_that_differs_from_the_controller_fails(cli, controller, tmp
     )
     answer = cli("doctor", "--cell", file, "--json")
     assert answer.status == 2
-    assert [c for c, status in statuses(answer).items() if status == "fail"] == ["serial number", "TCP", "payload"]
+    assert [c for c, status in statuses(answer).items() if status == "fail"] == [
+        "serial number",
+        "TCP",
+        "payload",
+    ]
 
 
 def test_an_existing_cell_file_is_not_overwritten(cli, controller, tmp_path):
@@ -162,7 +199,15 @@ def test_an_existing_cell_file_is_not_overwritten(cli, controller, tmp_path):
     other = tmp_path / "other.calibration.toml"
     other.write_text("# mine too\n")
     assert (
-        cli("doctor", "--host", controller.host, "--robot", "ur10e", "--write-cell", tmp_path / "other.toml").status
+        cli(
+            "doctor",
+            "--host",
+            controller.host,
+            "--robot",
+            "ur10e",
+            "--write-cell",
+            tmp_path / "other.toml",
+        ).status
         == 2
     )
     assert sorted(tmp_path.iterdir()) == [file, other]
@@ -185,7 +230,11 @@ FINDINGS = [
         "calibrated; at home the tool deviates from nominal by 3.37 mm and 0.101 deg",
         table=TABLE,
     ),
-    warned("kernel", "6.8.0-generic #42-Ubuntu SMP PREEMPT_DYNAMIC, not real-time", "sudo pro enable realtime-kernel"),
+    warned(
+        "kernel",
+        "6.8.0-generic #42-Ubuntu SMP PREEMPT_DYNAMIC, not real-time",
+        "sudo pro enable realtime-kernel",
+    ),
     failed("payload", "[not known] while port 30004 does not answer", "Fix the ports first."),
     failed("program", "not known while port 30004 does not answer", "Fix the ports first."),
 ]
@@ -194,7 +243,9 @@ FINDINGS = [
 @given(st.integers(40, 200))
 def test_the_checklist_fits_any_terminal_and_loses_no_word(width):
     out = io.StringIO()
-    show("The controller at 192.168.1.10", FINDINGS, Console(file=out, width=width, highlight=False))
+    show(
+        "The controller at 192.168.1.10", FINDINGS, Console(file=out, width=width, highlight=False)
+    )
     text = out.getvalue()
     assert max(map(len, text.splitlines())) <= width
     words = text.split()

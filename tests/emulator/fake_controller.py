@@ -27,7 +27,9 @@ UR10_ALPHA = (np.pi / 2, 0.0, 0.0, np.pi / 2, -np.pi / 2, 0.0)
 def write_program(path: Path, *nodes: str, once: bool = True) -> Path:
     """Write a program of the pendant, with these nodes in its main program."""
     main = f'<MainProgram runOnlyOnce="{str(once).lower()}"><children>{"".join(nodes)}</children></MainProgram>'
-    text = f'<URProgram name="{path.stem}"><children><InitVariablesNode/>{main}</children></URProgram>'
+    text = (
+        f'<URProgram name="{path.stem}"><children><InitVariablesNode/>{main}</children></URProgram>'
+    )
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(gzip.compress(text.encode()))
     return path
@@ -71,13 +73,17 @@ class FakeController:
         return done
 
     def stop_program(self) -> bool:
-        return self._change("stop_program", (RuntimeState.PLAYING, RuntimeState.PAUSED), RuntimeState.STOPPED)
+        return self._change(
+            "stop_program", (RuntimeState.PLAYING, RuntimeState.PAUSED), RuntimeState.STOPPED
+        )
 
     def pause_program(self) -> bool:
         return self._change("pause_program", (RuntimeState.PLAYING,), RuntimeState.PAUSED)
 
     def play_program(self) -> bool:
-        return self._change("play_program", (RuntimeState.PAUSED, RuntimeState.STOPPED), RuntimeState.PLAYING)
+        return self._change(
+            "play_program", (RuntimeState.PAUSED, RuntimeState.STOPPED), RuntimeState.PLAYING
+        )
 
     def power_on(self) -> None:
         self.calls.append(("power_on",))
@@ -170,7 +176,9 @@ def stand(
     controller: Controller | None = None,
 ) -> Iterator[Stand]:
     """Servers on free ports by default, with a clock if `run` is set; a bug in the emulator fails the test."""
-    served = Stand(controller or FakeController(polyscope), host, ANY_PORTS if ports is None else ports)
+    served = Stand(
+        controller or FakeController(polyscope), host, ANY_PORTS if ports is None else ports
+    )
     served.servers.start()
     if run:
         served.run()

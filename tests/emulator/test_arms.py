@@ -23,14 +23,30 @@ SECOND = str(ipaddress.ip_address(FIRST) + 1)
 def arms(tmp_path):
     """Two arms, ready, and the file with what they print."""
     log = tmp_path / "log"
-    command = [sys.executable, "-m", "simbridge", "emulate", "--count", "2", "--host", FIRST, "--verbose"]
+    command = [
+        sys.executable,
+        "-m",
+        "simbridge",
+        "emulate",
+        "--count",
+        "2",
+        "--host",
+        FIRST,
+        "--verbose",
+    ]
     with log.open("wb") as file:
         process = subprocess.Popen(
-            [*command, "--record", str(tmp_path / "all.jsonl")], stdout=file, stderr=subprocess.STDOUT
+            [*command, "--record", str(tmp_path / "all.jsonl")],
+            stdout=file,
+            stderr=subprocess.STDOUT,
         )
     try:
         deadline = time.monotonic() + 120.0
-        while log.read_text().count(READY) < 2 and time.monotonic() < deadline and process.poll() is None:
+        while (
+            log.read_text().count(READY) < 2
+            and time.monotonic() < deadline
+            and process.poll() is None
+        ):
             time.sleep(0.05)
         assert log.read_text().count(READY) == 2, log.read_text()
         yield process, log
@@ -40,14 +56,19 @@ def arms(tmp_path):
 
 
 def ask(host: str, line: str) -> str:
-    with socket.create_connection((host, 29999), timeout=10.0) as client, client.makefile("rw") as file:
+    with (
+        socket.create_connection((host, 29999), timeout=10.0) as client,
+        client.makefile("rw") as file,
+    ):
         file.readline()
         file.write(f"{line}\n")
         file.flush()
         return file.readline().strip()
 
 
-def test_each_arm_is_on_an_address_of_its_own_with_its_own_record_and_ctrl_c_ends_all(arms, tmp_path):
+def test_each_arm_is_on_an_address_of_its_own_with_its_own_record_and_ctrl_c_ends_all(
+    arms, tmp_path
+):
     process, log = arms
     assert ask(FIRST, "power on") == "Powering on"
     assert ask(SECOND, "robotmode") == "Robotmode: POWER_OFF"
@@ -56,7 +77,9 @@ def test_each_arm_is_on_an_address_of_its_own_with_its_own_record_and_ctrl_c_end
     for host in (FIRST, SECOND):
         with pytest.raises(ConnectionRefusedError):
             socket.create_connection((host, 29999))
-    (request,) = (e for e in read_traffic(tmp_path / f"all-{SECOND}.jsonl") if e.event == "received")
+    (request,) = (
+        e for e in read_traffic(tmp_path / f"all-{SECOND}.jsonl") if e.event == "received"
+    )
     assert (request.port, request.client, request.bytes) == (29999, 1, b"robotmode\n")
     for words in (
         f"{FIRST} client 1 -> dashboard: power on", f"{SECOND} client 1 -> dashboard: robotmode",

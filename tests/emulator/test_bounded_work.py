@@ -85,7 +85,9 @@ class Caller:
         controller = self.bench.controller
         sockets = SocketFunctions(controller.period, controller.own_ports)
         self.functions = {**LIBRARY, **builtin_functions(controller), **sockets.table()}
-        self.interpreter = Interpreter(compile_script("sync()", describe({})), self.functions, lambda fault: None)
+        self.interpreter = Interpreter(
+            compile_script("sync()", describe({})), self.functions, lambda fault: None
+        )
         for name in self.functions:
             # What is said once is not part of what a call costs.
             controller.without_effect(name)
@@ -124,10 +126,18 @@ class Caller:
         home = tuple(self.bench.state.target_q.tolist())
         parameters = self.parameters(name)
         plausible = [
-            home if each.name in ("q", "qd") else POSE if each.default is each.empty else each.default
+            home
+            if each.name in ("q", "qd")
+            else POSE
+            if each.default is each.empty
+            else each.default
             for each in parameters
         ]
-        return [[*plausible[:i], value, *plausible[i + 1 :]] for i in range(len(parameters)) for value in VALUES]
+        return [
+            [*plausible[:i], value, *plausible[i + 1 :]]
+            for i in range(len(parameters))
+            for value in VALUES
+        ]
 
     def excessive(self, name: str, arguments: list[object]) -> str:
         """What a call works beyond what it costs; "" for nothing."""
@@ -138,7 +148,11 @@ class Caller:
             "fails": MAX_LINES,
         }[outcome]
         shown = ", ".join(str(value)[:20] for value in arguments)
-        return "" if lines <= most else f"{name}({shown}) {outcome} after {lines} lines at a cost of {cost}"
+        return (
+            ""
+            if lines <= most
+            else f"{name}({shown}) {outcome} after {lines} lines at a cost of {cost}"
+        )
 
 
 @pytest.fixture(scope="module")
@@ -156,7 +170,9 @@ def test_every_call_costs_what_it_works(caller):
 
 @pytest.mark.soak
 def test_every_call_with_one_hostile_argument_costs_what_it_works(caller):
-    calls = [(name, arguments) for name in caller.functions for arguments in caller.one_hostile(name)]
+    calls = [
+        (name, arguments) for name in caller.functions for arguments in caller.one_hostile(name)
+    ]
 
     excesses = [caller.excessive(name, arguments) for name, arguments in calls]
 
@@ -169,7 +185,9 @@ def run_motion(name: str, arguments: list[object]) -> None:
     if None in texts:
         return
     bench = Bench(boot_time=0.0).running()
-    bench.controller.load_script(f"def test():\n  nan = inf - inf\n  {name}({', '.join(texts)})\nend\n")
+    bench.controller.load_script(
+        f"def test():\n  nan = inf - inf\n  {name}({', '.join(texts)})\nend\n"
+    )
     bench.controller.program.compilation.join()
     with LineCount(LINES_PER_TICK):
         bench.tick(0.02)
@@ -240,7 +258,9 @@ PREPARED = """
 )
 def test_a_loop_of_one_statement_leaves_each_tick_bounded(statement):
     bench = Bench().running()
-    define = "def expensive(a=get_jacobian_time_derivative(), b=get_jacobian_time_derivative()):\nend"
+    define = (
+        "def expensive(a=get_jacobian_time_derivative(), b=get_jacobian_time_derivative()):\nend"
+    )
     bench.load(define, PREPARED, "movej(q)", "while True:", f"  {statement}", "end")
     with LineCount(10 * LINES_PER_TICK):
         bench.tick(0.1)
@@ -258,7 +278,14 @@ def test_a_loop_of_one_statement_leaves_each_tick_bounded(statement):
 def targets(duration: str) -> np.ndarray:
     """The joint targets that a stream of servoj calls of this duration makes (K, n), rad."""
     bench = Bench().running()
-    bench.load("i = 0", "while i < 20:", "  q[0] = q[0] + 0.0001", f"  servoj(q, t={duration})", "  i = i + 1", "end")
+    bench.load(
+        "i = 0",
+        "while i < 20:",
+        "  q[0] = q[0] + 0.0001",
+        f"  servoj(q, t={duration})",
+        "  i = i + 1",
+        "end",
+    )
     with LineCount(10 * LINES_PER_TICK):
         bench.tick(0.1)
     return np.array(bench.q)
@@ -270,7 +297,11 @@ def test_a_servoj_below_a_tenth_of_a_millisecond_lasts_as_long(duration):
 
 
 def test_a_statement_that_would_hold_a_tick_is_refused():
-    source = "def f():\n  x = 1\n  y = [" + ", ".join(["get_jacobian_time_derivative()"] * 200) + "]\nend\n"
+    source = (
+        "def f():\n  x = 1\n  y = ["
+        + ", ".join(["get_jacobian_time_derivative()"] * 200)
+        + "]\nend\n"
+    )
     functions = describe({"get_jacobian_time_derivative": lambda thread: 0})
 
     with pytest.raises(ScriptSyntaxError, match="split it") as refusal:
@@ -281,7 +312,13 @@ def test_a_statement_that_would_hold_a_tick_is_refused():
 
 def test_a_program_that_names_watchdogs_without_end_takes_no_memory():
     bench = Bench().running()
-    bench.load("i = 0", "while True:", '  rtde_set_watchdog(str_cat("input_", i), 0.001)', "  i = i + 1", "end")
+    bench.load(
+        "i = 0",
+        "while True:",
+        '  rtde_set_watchdog(str_cat("input_", i), 0.001)',
+        "  i = i + 1",
+        "end",
+    )
 
     bench.tick(0.1)
 
@@ -306,7 +343,9 @@ STUCK = """
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_an_emulator_whose_tick_never_ends(number):
     command = [sys.executable, "-c", textwrap.dedent(STUCK), loopback(63)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as emulator:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as emulator:
         try:
             assert "Ctrl-C ends it" in emulator.stdout.readline()
             emulator.send_signal(number)

@@ -19,7 +19,19 @@ from tests.controllers import loopback
 
 pytestmark = pytest.mark.xdist_group("emulator/test_browser_guard")
 
-METHODS = ["GET", "POST", "PUT", "HEAD", "OPTIONS", "PATCH", "DELETE", "CONNECT", "PRI", "get", "X-OWN"]
+METHODS = [
+    "GET",
+    "POST",
+    "PUT",
+    "HEAD",
+    "OPTIONS",
+    "PATCH",
+    "DELETE",
+    "CONNECT",
+    "PRI",
+    "get",
+    "X-OWN",
+]
 HELLO = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\n\n\n"
 # What other clients send first.
 FIRST_WORDS = [
@@ -68,7 +80,9 @@ def test_what_other_clients_send_first_is_not(words):
 
 @pytest.mark.parametrize("request_line", [b"POST / HTTP/1.1\r\n", HELLO])
 def test_a_beginning_is_undecided_until_it_is_known(request_line):
-    verdicts = [is_browser_request(request_line[:length]) for length in range(1, len(request_line) + 1)]
+    verdicts = [
+        is_browser_request(request_line[:length]) for length in range(1, len(request_line) + 1)
+    ]
 
     decided = [verdict for verdict in verdicts if verdict is not None]
     assert decided and all(decided)
@@ -100,7 +114,10 @@ def test_only_the_beginning_is_judged():
 def is_disconnected(host: str, port: int, pieces: list[bytes]) -> bool:
     """Whether a client that sends these pieces is disconnected."""
     deadline = time.monotonic() + 10.0
-    with socket.create_connection((host, port), timeout=10.0) as client, contextlib.suppress(ConnectionError):
+    with (
+        socket.create_connection((host, port), timeout=10.0) as client,
+        contextlib.suppress(ConnectionError),
+    ):
         for piece in pieces:
             client.sendall(piece)
             time.sleep(0.002)
@@ -123,7 +140,9 @@ def test_the_lines_of_a_pages_request_are_not_carried_out(emulator, port, size):
     head = f"POST / HTTP/1.1\r\nHost: {emulator.host}:{port}\r\nContent-Length: {len(body)}\r\n\r\n"
     request = head.encode() + body
 
-    closed = is_disconnected(emulator.host, port, [request[i : i + size] for i in range(0, len(request), size)])
+    closed = is_disconnected(
+        emulator.host, port, [request[i : i + size] for i in range(0, len(request), size)]
+    )
 
     state = emulator.state()
     assert closed

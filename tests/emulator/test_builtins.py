@@ -104,7 +104,9 @@ def test_inverse_kinematics_find_the_nearby_joints(call):
     q = np.array([0.1, -1.2, 1.3, -1.4, -1.5, 0.6])
     found = call("get_inverse_kin", Pose(pose_of(flange(q)).tolist()), (q + 0.05).tolist())
     assert found == pytest.approx(q, abs=1e-7)
-    assert call("get_inverse_kin_has_solution", Pose(pose_of(flange(q)).tolist()), q.tolist()) is True
+    assert (
+        call("get_inverse_kin_has_solution", Pose(pose_of(flange(q)).tolist()), q.tolist()) is True
+    )
 
 
 def test_a_pose_out_of_reach_has_no_solution(call):
@@ -118,7 +120,9 @@ def test_the_jacobian_is_pinocchios_in_the_pendants_base(call):
         change = np.zeros(6)
         change[i] = step
         before, after = flange(q - change), flange(q + change)
-        assert found[:3, i] == pytest.approx((after.translation - before.translation) / (2 * step), abs=1e-6)
+        assert found[:3, i] == pytest.approx(
+            (after.translation - before.translation) / (2 * step), abs=1e-6
+        )
         turned = pin.log3(after.rotation @ before.rotation.T)
         assert found[3:, i] == pytest.approx(turned / (2 * step), abs=1e-6)
 
@@ -148,9 +152,13 @@ def test_pose_sub_undoes_pose_add(call, a, b):
 def test_an_interpolated_pose_divides_translation_and_rotation_evenly(call, a, b, alpha):
     start, end = frame_of(np.array(a)), frame_of(np.array(b))
     here = frame_of(np.array(call("interpolate_pose", a, b, alpha)))
-    assert here.translation == pytest.approx(start.translation + alpha * (end.translation - start.translation))
+    assert here.translation == pytest.approx(
+        start.translation + alpha * (end.translation - start.translation)
+    )
     turn = np.linalg.norm(pin.log3(end.rotation @ start.rotation.T))
-    assert np.linalg.norm(pin.log3(here.rotation @ start.rotation.T)) == pytest.approx(alpha * turn, abs=1e-6)
+    assert np.linalg.norm(pin.log3(here.rotation @ start.rotation.T)) == pytest.approx(
+        alpha * turn, abs=1e-6
+    )
 
 
 def test_distances_are_of_the_positions(call):
@@ -245,8 +253,12 @@ def test_flags_and_the_tool_voltage_are_kept(controller, call):
 
 def test_the_jacobians_time_derivative_times_a_time_is_its_change(call):
     q, qd = np.array([0.1, -1.2, 1.3, -0.5, 0.7, 0.2]), np.array([0.3, -0.2, 0.5, 0.1, -0.4, 0.6])
-    change = np.array(call("get_jacobian", tuple(q + 1e-3 * qd))) - call("get_jacobian", tuple(q - 1e-3 * qd))
-    assert np.allclose(call("get_jacobian_time_derivative", tuple(q), tuple(qd)), change / 2e-3, atol=1e-6)
+    change = np.array(call("get_jacobian", tuple(q + 1e-3 * qd))) - call(
+        "get_jacobian", tuple(q - 1e-3 * qd)
+    )
+    assert np.allclose(
+        call("get_jacobian_time_derivative", tuple(q), tuple(qd)), change / 2e-3, atol=1e-6
+    )
 
 
 def run(source: str, ticks: int) -> Controller:
@@ -264,7 +276,9 @@ def test_a_torque_accelerates_the_arm_as_its_model_and_without_one_it_holds():
     source = f"def f():\n i = 0\n while i < 50:\n  direct_torque({torque})\n  i = i + 1\n end\n sleep(1)\nend\n"
     moving, ended = run(source, 40), run(source, 200)
     mass = pin.crba(ROBOT.model, ROBOT.model.createData(), ROBOT.home)
-    mass = np.triu(mass) + np.triu(mass, 1).T + np.diag([6.03, 6.05, 1.94, 0.61, 0.61, 0.61])  # the rotors
+    mass = (
+        np.triu(mass) + np.triu(mass, 1).T + np.diag([6.03, 6.05, 1.94, 0.61, 0.61, 0.61])
+    )  # the rotors
     expected = np.linalg.solve(mass, torque)
     # Friction takes its part, though it is compensated.
     reached = COMPENSATED_TIME * (1.0 - np.exp(-0.08 / COMPENSATED_TIME))
@@ -290,7 +304,9 @@ def test_optimovej_goes_where_movej_goes():
 def test_a_remote_procedure_gets_and_returns_urscripts_values():
     asked = []
     with SimpleXMLRPCServer(("127.0.0.118", 0), logRequests=False, allow_none=True) as server:
-        server.register_function(lambda *values: asked.append(values) or {**values[0], "x": 2.5}, "shift")
+        server.register_function(
+            lambda *values: asked.append(values) or {**values[0], "x": 2.5}, "shift"
+        )
         server.timeout = 10
         thread = threading.Thread(target=server.handle_request)
         thread.start()
@@ -306,7 +322,9 @@ def test_a_remote_procedure_gets_and_returns_urscripts_values():
         while not controller.state.output_double[0] and time.monotonic() < deadline:
             controller.tick()
     assert controller.state.output_double[0] == 4.5
-    assert asked == [({"x": 1.0, "y": 2.0, "z": 3.0, "rx": 0.0, "ry": 0.0, "rz": 0.0}, [1, True], {"a": 1})]
+    assert asked == [
+        ({"x": 1.0, "y": 2.0, "z": 3.0, "rx": 0.0, "ry": 0.0, "rz": 0.0}, [1, True], {"a": 1})
+    ]
 
 
 def test_a_remote_procedure_that_answers_too_much_ends_the_program():
@@ -315,7 +333,9 @@ def test_a_remote_procedure_that_answers_too_much_ends_the_program():
         server.timeout = 10
         thread = threading.Thread(target=server.handle_request)
         thread.start()
-        controller, messages = fault_of(f'h = rpc_factory("xmlrpc", "127.0.0.118:{server.server_address[1]}")\nh.f()\n')
+        controller, messages = fault_of(
+            f'h = rpc_factory("xmlrpc", "127.0.0.118:{server.server_address[1]}")\nh.f()\n'
+        )
         thread.join()
         deadline = time.monotonic() + 10.0
         while not messages and time.monotonic() < deadline:
@@ -346,7 +366,9 @@ def fault_of(source: str) -> tuple[Controller, list[tuple[str, str, int]]]:
     controller = Controller(ROBOT, profile("5.12"), ScriptProgram)
     controller.state.robot_mode = RobotMode.RUNNING
     messages: list[tuple[str, str, int]] = []
-    controller.on_event = lambda event: event.kind == "error" and messages.append((event.kind, event.text, event.line))
+    controller.on_event = lambda event: (
+        event.kind == "error" and messages.append((event.kind, event.text, event.line))
+    )
     controller.load_script(source)
     controller.program.compilation.join()
     for _ in range(50):
@@ -379,7 +401,12 @@ def test_an_invalid_call_ends_the_program_and_is_reported_with_its_line(call_tex
 
 def test_the_manual_lists_every_function_as_what_it_is(controller):
     manual = (Path(__file__).parents[2] / "docs" / "emulator.md").read_text()
-    rows = manual.split("## The URScript it runs")[1].split("| for | functions |")[1].split("\n\n")[0].splitlines()
+    rows = (
+        manual.split("## The URScript it runs")[1]
+        .split("| for | functions |")[1]
+        .split("\n\n")[0]
+        .splitlines()
+    )
     listed = {"executed": [], "accepted without effect": [], "unknown": []}
     for row in rows[2:]:
         kind = row.strip("| ").split(" | ")[0].split(":")[0]
@@ -402,13 +429,17 @@ def test_the_manual_lists_every_function_as_what_it_is(controller):
      'str_sub(src="abc", index=1, len=1)', 'str_empty(str="")'],
 )  # fmt: skip
 def test_arguments_have_the_manuals_names(call_text):
-    start = "p0 = p[0, 0, 0, 0, 0, 0]\nq = get_target_joint_positions()\npose = get_target_tcp_pose()\n"
+    start = (
+        "p0 = p[0, 0, 0, 0, 0, 0]\nq = get_target_joint_positions()\npose = get_target_tcp_pose()\n"
+    )
     controller, messages = fault_of(f"{start}x = {call_text}\nset_flag(0, True)\n")
     assert messages == [] and controller.state.flags[0]
 
 
 def test_a_function_without_effect_says_so_once_in_the_log(caplog):
-    fault_of("def f():\n  set_tool_output_mode(0)\n  set_tool_output_mode(1)\n  set_tcp(p[0, 0, 0, 0, 0, 0])\nend\n")
+    fault_of(
+        "def f():\n  set_tool_output_mode(0)\n  set_tool_output_mode(1)\n  set_tcp(p[0, 0, 0, 0, 0, 0])\nend\n"
+    )
     assert [record.getMessage() for record in caplog.records] == [
         "URScript: set_tool_output_mode is accepted without effect: the emulator does not model it."
     ]
@@ -420,11 +451,17 @@ SIX = "[0, 0, 0, 0, 0, 0]"
 @pytest.mark.parametrize(
     ("call_text", "said"),
     [
-        ("ft_rtde_input_enable(True, 0.5, [0, 0, 0], [0, 0, 0])", "the mass and place of an external force sensor"),
+        (
+            "ft_rtde_input_enable(True, 0.5, [0, 0, 0], [0, 0, 0])",
+            "the mass and place of an external force sensor",
+        ),
         ("set_target_payload(1.0, transition_time=0.5)", "set_target_payload's transition_time"),
         (f"force_mode(p{SIX}, {SIX}, {SIX}, 1, {SIX})", "force_mode's type 1 (it is taken for 2)"),
         ("servoc(get_target_tcp_pose(), r=0.1)", "servoc's r"),
-        (f"direct_torque({SIX}, coulomb_scale={SIX})", "direct_torque's compensation of Coulomb friction"),
+        (
+            f"direct_torque({SIX}, coulomb_scale={SIX})",
+            "direct_torque's compensation of Coulomb friction",
+        ),
         ('popup("a", title="b")', "a popup's title and kind"),
         ("x = get_tool_current()", "get_tool_current"),
         ("x = get_freedrive_status()", "get_freedrive_status"),
@@ -441,6 +478,8 @@ def test_an_argument_without_effect_says_so_once_in_the_log(caplog, call_text, s
 def test_a_call_of_servoj_lasts_one_cycle_unless_it_says_more(monkeypatch, polyscope, robot):
     found = Controller(load_robot(robot), profile(polyscope), ScriptProgram)
     durations = []
-    monkeypatch.setattr(found, "servo", lambda setpoint, duration, lookahead, gain: durations.append(duration))
+    monkeypatch.setattr(
+        found, "servo", lambda setpoint, duration, lookahead, gain: durations.append(duration)
+    )
     finished(builtin_functions(found)["servoj"](Thread(), [0.0] * 6))
     assert durations == [found.period]

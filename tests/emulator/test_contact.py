@@ -62,7 +62,8 @@ def test_a_push_is_measured_for_its_time_and_does_not_move_the_arm(bench):
 
 
 @pytest.mark.parametrize(
-    ("wrench", "seconds"), [([1.0] * 5, 1.0), ([float("nan")] * 6, 1.0), ([1e300] * 6, 1.0), ([0.0] * 6, -1.0)]
+    ("wrench", "seconds"),
+    [([1.0] * 5, 1.0), ([float("nan")] * 6, 1.0), ([1e300] * 6, 1.0), ([0.0] * 6, -1.0)],
 )
 def test_a_push_that_is_not_one_is_refused(bench, wrench, seconds):
     with pytest.raises(InvalidParameter):
@@ -99,7 +100,9 @@ def test_a_wrench_of_a_client_that_is_no_number_is_ignored(bench, number):
 
 def test_a_tool_that_touches_the_table_feels_a_spring(bench):
     height = bench.table(0.02)
-    bench.load("p0 = get_target_tcp_pose()", "movel(pose_add(p0, p[0, 0, -0.022, 0, 0, 0]), v=0.05)")
+    bench.load(
+        "p0 = get_target_tcp_pose()", "movel(pose_add(p0, p[0, 0, -0.022, 0, 0, 0]), v=0.05)"
+    )
     bench.finish()
     bench.tick(0.1)
     assert bench.place[2] == pytest.approx(height - 0.002, abs=1e-6)
@@ -116,7 +119,10 @@ def test_a_contact_is_seen_against_the_direction_of_motion_with_the_time_since_i
     bench.finish()
     bench.tick(0.1)
     # 5 N are 0.25 mm, 12.5 ms at 20 mm/s.
-    assert bench.state.output_int[0] == pytest.approx(0.0125 / DT, abs=2) and bench.state.output_int[1] == 0
+    assert (
+        bench.state.output_int[0] == pytest.approx(0.0125 / DT, abs=2)
+        and bench.state.output_int[1] == 0
+    )
     assert bench.place[2] == pytest.approx(height, abs=5e-5)
 
 
@@ -133,7 +139,9 @@ def test_a_push_is_a_contact_in_any_direction(bench):
 # Force mode
 
 
-def force_mode(wrench: str = "[0, 0, -20, 0, 0, 0]", limit: float = 0.03, frame: str = f"p{SIX}") -> str:
+def force_mode(
+    wrench: str = "[0, 0, -20, 0, 0, 0]", limit: float = 0.03, frame: str = f"p{SIX}"
+) -> str:
     return f"force_mode({frame}, [0, 0, 1, 0, 0, 0], {wrench}, 2, [0.05, 0.05, {limit}, 0.1, 0.1, 0.1])"
 
 
@@ -170,7 +178,9 @@ def test_a_move_goes_on_along_the_other_axes_while_the_tool_presses(bench):
 
 def test_the_axes_of_force_mode_are_those_of_the_task_frame(bench):
     start = bench.place.copy()
-    bench.load(force_mode("[0, 0, 20, 0, 0, 0]", frame="p[0, 0, 0, 0, 1.5707963267948966, 0]"), "sleep(1)")
+    bench.load(
+        force_mode("[0, 0, 20, 0, 0, 0]", frame="p[0, 0, 0, 0, 1.5707963267948966, 0]"), "sleep(1)"
+    )
     bench.tick(0.9)
     moved = bench.place - start
     assert moved[0] > 0.01 and moved[1:] == pytest.approx([0.0, 0.0], abs=1e-6)
@@ -249,7 +259,10 @@ def test_a_force_above_its_limit_stops_the_arm_as_a_collision(bench):
     # The joint that the force loads most, of what it can hold: the torque is the force times its lever about the axis.
     force, step = np.array([0.0, 0.0, 151.0]), 1e-6
     arm, q = bench.controller.arm, bench.state.actual_q
-    levers = [(arm.tool(q + step * e).translation - arm.tool(q - step * e).translation) / (2 * step) for e in np.eye(6)]
+    levers = [
+        (arm.tool(q + step * e).translation - arm.tool(q - step * e).translation) / (2 * step)
+        for e in np.eye(6)
+    ]
     joint = int(np.argmax(np.abs(np.array(levers) @ force) / ROBOT.max_effort))
     assert bench.codes == [(157, joint)] and "151 N" in bench.texts("safety")
 
@@ -282,9 +295,15 @@ def test_a_line_through_a_place_that_no_joints_reach_ends_with_urs_code_for_it(b
 @pytest.mark.parametrize(
     ("program", "code"),
     [
-        ("servoj([q[0] + 1.0, q[1], q[2], q[3], q[4], q[5]], gain=2000, lookahead_time=0.03)\nsleep(1)", (204, 1)),
+        (
+            "servoj([q[0] + 1.0, q[1], q[2], q[3], q[4], q[5]], gain=2000, lookahead_time=0.03)\nsleep(1)",
+            (204, 1),
+        ),
         ("speedj([0, 0, 0, 0, 0, 3.0], 10.0, 60)", (150, 0)),
-        ("p0 = get_target_tcp_pose()\nmovel(pose_add(p0, p[0, 0, 3, 0, 0, 0]), a=2.0, v=1.0)", (204, 1)),
+        (
+            "p0 = get_target_tcp_pose()\nmovel(pose_add(p0, p[0, 0, 3, 0, 0, 0]), a=2.0, v=1.0)",
+            (204, 1),
+        ),
         ("protective_stop()\nsleep(1)", (209, 0)),
     ],
 )
@@ -307,7 +326,10 @@ def test_a_secondary_program_neither_starts_nor_ends_motions_by_forces(bench, ca
     bench.controller._secondary._program.compilation.join()
     bench.finish()
     assert "A secondary program must not move the arm" in bench.texts("error")
-    moved = bench.controller.arm.tool(bench.q[-1]).translation - bench.controller.arm.tool(bench.q[0]).translation
+    moved = (
+        bench.controller.arm.tool(bench.q[-1]).translation
+        - bench.controller.arm.tool(bench.q[0]).translation
+    )
     assert moved == pytest.approx([0, 0.1, 0], abs=1e-8)
 
 
@@ -328,7 +350,9 @@ def test_another_thread_that_ends_force_mode_does_not_end_the_move(bench, move):
     # Where force mode had come to after half a second; it is not pressed on, and nothing jumps.
     assert 0.005 < places[-1][2] - places[0][2] < 0.02
     assert np.abs(np.diff(places, 2, axis=0)).max() / DT < 0.01
-    assert bench.state.safety_mode == SafetyMode.NORMAL and bench.controller.drive.force_mode is None
+    assert (
+        bench.state.safety_mode == SafetyMode.NORMAL and bench.controller.drive.force_mode is None
+    )
 
 
 def test_a_stream_of_servoj_goes_on_to_its_setpoints_after_force_mode(bench):

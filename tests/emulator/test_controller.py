@@ -31,10 +31,14 @@ class Bench:
     """A controller, and its messages."""
 
     def __init__(self, boot_time: float = 0.5, dh: DhTable | None = None) -> None:
-        self.controller = Controller(ROBOT, profile("5.12"), ScriptProgram, boot_time=boot_time, dh=dh)
+        self.controller = Controller(
+            ROBOT, profile("5.12"), ScriptProgram, boot_time=boot_time, dh=dh
+        )
         self.state = self.controller.state
         self.messages: list[tuple[str, str, int]] = []
-        self.controller.on_event = lambda event: self.messages.append((event.kind, event.text, event.line))
+        self.controller.on_event = lambda event: self.messages.append(
+            (event.kind, event.text, event.line)
+        )
         self.q: list[np.ndarray] = []
 
     def tick(self, seconds: float = DT) -> None:
@@ -61,7 +65,9 @@ class Bench:
             if self.state.runtime_state == RuntimeState.STOPPED:
                 return
             self.tick()
-        raise AssertionError(f"the program is still running after {most} s; messages: {self.messages}")
+        raise AssertionError(
+            f"the program is still running after {most} s; messages: {self.messages}"
+        )
 
     def speeds(self) -> np.ndarray:
         return np.diff(np.array(self.q), axis=0) / DT
@@ -218,7 +224,9 @@ def test_two_threads_that_move_the_arm_at_the_same_time_end_the_program(bench):
 
 
 def test_after_a_thread_was_killed_others_can_move_the_arm(bench):
-    bench.load("thread t():", f"movej({AHEAD})", "end", "h = run t()", "sleep(0.5)", "kill h", "movej(q)")
+    bench.load(
+        "thread t():", f"movej({AHEAD})", "end", "h = run t()", "sleep(0.5)", "kill h", "movej(q)"
+    )
     bench.finish()
     assert not bench.texts("error")
     assert bench.q[-1] == pytest.approx(ROBOT.home)
@@ -229,10 +237,14 @@ def test_a_new_tcp_does_not_affect_a_running_tool_move(bench):
     bench.load("p0 = get_target_tcp_pose()", "thread t():", "sleep(0.3)", "set_tcp(p[0, 0, 0.2, 0, 0, 0])", "end",
                "h = run t()", "movel(pose_add(p0, p[0.02, 0.05, -0.1, 0, 0, 0]), a=1.0, v=0.1)")  # fmt: skip
     bench.finish()
-    flange = [bench.controller.arm.tool(q) * frame_of(bench.state.tcp_offset).inverse() for q in bench.q]
+    flange = [
+        bench.controller.arm.tool(q) * frame_of(bench.state.tcp_offset).inverse() for q in bench.q
+    ]
     points = np.array([f.translation for f in flange]) - start.translation
     assert bench.state.tcp_offset[2] == 0.2
-    assert np.linalg.norm(np.diff(points, axis=0), axis=1).max() / DT == pytest.approx(0.1, rel=1e-4)
+    assert np.linalg.norm(np.diff(points, axis=0), axis=1).max() / DT == pytest.approx(
+        0.1, rel=1e-4
+    )
     assert points[-1] == pytest.approx([0.02, 0.05, -0.1], abs=1e-8)
 
 
@@ -252,14 +264,19 @@ def test_stopl_slows_the_tool_along_its_line(bench):
 
 def test_movel_is_straight_and_has_the_given_tool_speed(bench):
     start = bench.controller.arm.tool(ROBOT.home)
-    bench.load("p0 = get_target_tcp_pose()", "movel(pose_add(p0, p[0.02, 0.05, -0.1, 0, 0, 0]), a=1.0, v=0.1)")
+    bench.load(
+        "p0 = get_target_tcp_pose()",
+        "movel(pose_add(p0, p[0.02, 0.05, -0.1, 0, 0, 0]), a=1.0, v=0.1)",
+    )
     bench.finish()
     frames = [bench.controller.arm.tool(q) for q in bench.q]
     points = np.array([f.translation for f in frames]) - start.translation
     along = np.array([0.02, 0.05, -0.1]) / np.linalg.norm([0.02, 0.05, -0.1])
     assert np.linalg.norm(points - np.outer(points @ along, along), axis=1).max() < 1e-7
     assert max(np.abs(f.rotation - start.rotation).max() for f in frames) < 1e-7
-    assert np.linalg.norm(np.diff(points, axis=0), axis=1).max() / DT == pytest.approx(0.1, rel=1e-4)
+    assert np.linalg.norm(np.diff(points, axis=0), axis=1).max() / DT == pytest.approx(
+        0.1, rel=1e-4
+    )
     assert points[-1] == pytest.approx([0.02, 0.05, -0.1], abs=1e-8)
 
 
@@ -268,7 +285,11 @@ def test_an_arm_at_rest_costs_no_kinematics(bench, monkeypatch):
     monkeypatch.setattr(Arm, "pose", None)
     monkeypatch.setattr(Arm, "jacobian", None)
     bench.tick(1.0)
-    assert not (bench.state.target_qd.any() or bench.state.target_qdd.any() or bench.state.target_tcp_speed.any())
+    assert not (
+        bench.state.target_qd.any()
+        or bench.state.target_qdd.any()
+        or bench.state.target_tcp_speed.any()
+    )
     np.testing.assert_array_equal(bench.state.actual_tcp_pose, before)
 
 
@@ -278,7 +299,9 @@ def test_actual_follows_target_half_a_millisecond_later(bench):
     before = bench.state.target_q
     bench.tick()
     target = bench.state.target_q
-    assert bench.state.actual_q == pytest.approx(target - 0.0005 / DT * (target - before), abs=1e-12)
+    assert bench.state.actual_q == pytest.approx(
+        target - 0.0005 / DT * (target - before), abs=1e-12
+    )
 
 
 def test_when_a_program_stops_the_arm_slows_down_and_rests(bench):
@@ -341,7 +364,14 @@ def test_the_speed_scaling_ramps_to_the_slider_and_a_move_takes_the_same_path_sl
 def test_timed_speeds_last_longer_at_a_lower_slider_and_cover_the_same_way(bench, fraction):
     bench.controller.set_speed_slider(fraction)
     bench.tick(1.0)
-    bench.load("i = 0", "while i < 100:", "speedj([0.2, 0, 0, 0, 0, 0], 40, 0.002)", "i = i + 1", "end", "stopj(40)")
+    bench.load(
+        "i = 0",
+        "while i < 100:",
+        "speedj([0.2, 0, 0, 0, 0, 0], 40, 0.002)",
+        "i = i + 1",
+        "end",
+        "stopj(40)",
+    )
     bench.finish()
     assert bench.state.tick * DT - 2.0 == pytest.approx(0.2 / fraction, abs=0.03)
     assert bench.joint()[-1] - bench.joint()[0] == pytest.approx(0.2 * 0.2, abs=2e-3)
@@ -349,10 +379,16 @@ def test_timed_speeds_last_longer_at_a_lower_slider_and_cover_the_same_way(bench
 
 def test_servoj_keeps_to_real_time_unless_it_is_set_to_follow_the_slider(bench):
     def answer(follows: bool) -> np.ndarray:
-        bench.controller.settings = bench.controller.settings.changed({"servoj_follows_slider": follows})
+        bench.controller.settings = bench.controller.settings.changed(
+            {"servoj_follows_slider": follows}
+        )
         bench.load(f"movej({ROBOT.home.tolist()}, a=20, v=2)")
         bench.finish()
-        bench.load("while True:", f"servoj({AHEAD.replace('1.0', '0.02')}, t=0.002, lookahead_time=0.03)", "end")
+        bench.load(
+            "while True:",
+            f"servoj({AHEAD.replace('1.0', '0.02')}, t=0.002, lookahead_time=0.03)",
+            "end",
+        )
         bench.tick(0.8)
         bench.controller.stop_program()
         return np.trim_zeros(bench.joint() - ROBOT.home[0], "f")
@@ -385,7 +421,9 @@ def test_a_pause_stops_on_the_path_and_resuming_continues_to_the_goal(bench):
     assert path(bench) == pytest.approx(whole, abs=1e-9)
 
 
-@pytest.mark.parametrize("motion", ["speedj([0.5, 0, 0, 0, 0, 0], 0.1, 60)", "speedl([0, 0, 0.05, 0, 0, 0], 0.05, 60)"])
+@pytest.mark.parametrize(
+    "motion", ["speedj([0.5, 0, 0, 0, 0, 0], 0.1, 60)", "speedl([0, 0, 0.05, 0, 0, 0], 0.05, 60)"]
+)
 def test_a_pause_stops_a_motion_without_a_path_and_resuming_ramps_it_up_again(bench, motion):
     bench.load(motion)
     bench.tick(2.0)
@@ -439,10 +477,14 @@ def test_a_servoj_jump_beyond_the_joint_speed_limit_causes_a_protective_stop(str
 
 
 @pytest.mark.parametrize("gain", [2000.0, 100.0])
-def test_a_limited_turn_of_the_tool_at_full_speed_is_no_reason_to_stop_even_with_late_commands(strict, gain):
+def test_a_limited_turn_of_the_tool_at_full_speed_is_no_reason_to_stop_even_with_late_commands(
+    strict, gain
+):
     bench = strict
     t = np.arange(0.0, 2.0, 0.01)
-    angles = np.minimum(6.0 * np.minimum(t, 1.0), 2.5) - np.minimum(6.0 * np.maximum(t - 1.0, 0.0), 2.5)
+    angles = np.minimum(6.0 * np.minimum(t, 1.0), 2.5) - np.minimum(
+        6.0 * np.maximum(t - 1.0, 0.0), 2.5
+    )
     turns = [pin.SE3(pin.rpy.rpyToMatrix(0.0, 0.0, angle), np.zeros(3)) for angle in angles]
     start = pin.XYZQUATToSE3(tool_path(ROBOT, ROBOT.home[None])[0])
     trajectory = Trajectory(t, np.array([pin.SE3ToXYZQUAT(start * turn) for turn in turns]))
@@ -472,7 +514,9 @@ def test_a_servoj_stream_within_the_limits_is_followed_and_ends_at_its_last_setp
 
 
 @pytest.mark.parametrize(("settings", "delay"), [({}, 5.0), ({"unlock_delay": 0.5}, 0.5)])
-def test_an_unlock_is_refused_for_five_seconds_unless_set_and_resuming_continues_the_motion(bench, settings, delay):
+def test_an_unlock_is_refused_for_five_seconds_unless_set_and_resuming_continues_the_motion(
+    bench, settings, delay
+):
     bench.controller.set(settings)
     bench.load(f"movej({AHEAD})")
     bench.tick(0.5)
@@ -497,7 +541,10 @@ def test_an_emergency_stop_cuts_the_power_and_nothing_moves_until_it_is_released
     bench.controller.emergency_stop()
     bench.tick(0.1)
     assert bench.at_rest
-    assert (bench.state.safety_mode, bench.state.robot_mode) == (SafetyMode.ROBOT_EMERGENCY_STOP, RobotMode.POWER_OFF)
+    assert (bench.state.safety_mode, bench.state.robot_mode) == (
+        SafetyMode.ROBOT_EMERGENCY_STOP,
+        RobotMode.POWER_OFF,
+    )
     assert bench.state.runtime_state == RuntimeState.PAUSED
     bench.controller.brake_release()
     bench.tick(2.0)
@@ -506,7 +553,10 @@ def test_an_emergency_stop_cuts_the_power_and_nothing_moves_until_it_is_released
     bench.controller.brake_release()
     bench.tick(1.0)
     resting = bench.state.target_q
-    assert (bench.state.safety_mode, bench.state.robot_mode) == (SafetyMode.NORMAL, RobotMode.RUNNING)
+    assert (bench.state.safety_mode, bench.state.robot_mode) == (
+        SafetyMode.NORMAL,
+        RobotMode.RUNNING,
+    )
     bench.tick(1.0)
     assert (bench.state.target_q == resting).all()
     assert bench.controller.play_program()
@@ -520,7 +570,10 @@ def test_a_safeguard_stop_pauses_until_it_is_closed_and_the_operator_resumes(ben
     bench.controller.safeguard_stop()
     bench.tick(0.5)
     assert bench.at_rest and bench.state.robot_mode == RobotMode.RUNNING
-    assert (bench.state.safety_mode, bench.state.runtime_state) == (SafetyMode.SAFEGUARD_STOP, RuntimeState.PAUSED)
+    assert (bench.state.safety_mode, bench.state.runtime_state) == (
+        SafetyMode.SAFEGUARD_STOP,
+        RuntimeState.PAUSED,
+    )
     assert not bench.controller.play_program()
     bench.controller.release_safety()
     bench.tick(1.0)
@@ -561,7 +614,11 @@ def test_registers_outlive_the_program(bench):
     bench.state.input_int[0] = 11
     bench.load("write_output_integer_register(0, 2)", "write_output_float_register(3, 0.5)")
     bench.finish()
-    assert (bench.state.input_int[0], bench.state.output_int[0], bench.state.output_double[3]) == (11, 2, 0.5)
+    assert (bench.state.input_int[0], bench.state.output_int[0], bench.state.output_double[3]) == (
+        11,
+        2,
+        0.5,
+    )
 
 
 def test_a_program_is_not_started_in_a_protective_stop(bench):
@@ -574,9 +631,14 @@ def test_a_program_is_not_started_in_a_protective_stop(bench):
 # Watchdog and record
 
 
-@pytest.mark.parametrize(("action", "state"), [("stop", RuntimeState.STOPPED), ("pause", RuntimeState.PAUSED)])
+@pytest.mark.parametrize(
+    ("action", "state"), [("stop", RuntimeState.STOPPED), ("pause", RuntimeState.PAUSED)]
+)
 def test_the_watchdog_acts_only_when_inputs_stop(bench, action, state):
-    bench.load(f'rtde_set_watchdog("input_int_register_0", 10, "{action}")', "speedj([0.2, 0, 0, 0, 0, 0], 1.0, 60)")
+    bench.load(
+        f'rtde_set_watchdog("input_int_register_0", 10, "{action}")',
+        "speedj([0.2, 0, 0, 0, 0, 0], 1.0, 60)",
+    )
     for _ in range(20):
         bench.tick(0.08)
         bench.controller.record_input(("input_int_register_0",), (1,))
@@ -589,14 +651,22 @@ def test_the_watchdog_acts_only_when_inputs_stop(bench, action, state):
 
 
 def test_the_record_holds_setpoints_joints_and_inputs_by_tick(bench):
-    bench.load("i = 0", "while i < 10:", "i = i + 1", f"servoj({AHEAD}, t=0.002, lookahead_time=0.2, gain=100)", "end")
+    bench.load(
+        "i = 0",
+        "while i < 10:",
+        "i = i + 1",
+        f"servoj({AHEAD}, t=0.002, lookahead_time=0.2, gain=100)",
+        "end",
+    )
     bench.tick()
     bench.controller.record_input(("input_int_register_0",), (7,))
     tick = bench.state.tick
     ticks = bench.controller.record.ticks(after=tick - 1)
     assert ticks["tick"].tolist() == [tick]
     assert ticks["setpoint"][0] == pytest.approx(ROBOT.home + np.array([1.0, 0, 0, 0, 0, 0]))
-    assert (ticks["target_q"][0] == bench.state.target_q).all() and (ticks["actual_q"][0] == bench.state.actual_q).all()
+    assert (ticks["target_q"][0] == bench.state.target_q).all() and (
+        ticks["actual_q"][0] == bench.state.actual_q
+    ).all()
     assert bench.controller.record.inputs[-1] == (tick, ("input_int_register_0",), (7,))
     bench.finish()
     assert np.isnan(bench.controller.record.ticks()["setpoint"][-1]).all()
@@ -604,7 +674,9 @@ def test_the_record_holds_setpoints_joints_and_inputs_by_tick(bench):
 
 def test_a_program_reads_the_joints_of_earlier_ticks(bench):
     ask = "write_output_float_register({}, get_actual_joint_positions_history({})[0])"
-    bench.load("speedj([0.5, 0, 0, 0, 0, 0], 2.0, 0.2)", ask.format(0, 0), ask.format(1, 5), "sleep(9)")
+    bench.load(
+        "speedj([0.5, 0, 0, 0, 0, 0], 2.0, 0.2)", ask.format(0, 0), ask.format(1, 5), "sleep(9)"
+    )
     bench.tick(0.5)
     newest, earlier = bench.state.output_double[:2]
     seen = bench.controller.record.ticks()["actual_q"][:, 0]
@@ -623,7 +695,9 @@ def test_the_record_is_bounded():
 
 
 def test_a_tool_target_out_of_reach_causes_a_protective_stop(bench):
-    bench.load("p0 = get_target_tcp_pose()", "movel(pose_add(p0, p[0, 0, 3, 0, 0, 0]), a=2.0, v=1.0)")
+    bench.load(
+        "p0 = get_target_tcp_pose()", "movel(pose_add(p0, p[0, 0, 3, 0, 0, 0]), a=2.0, v=1.0)"
+    )
     bench.tick(4.0)
     assert bench.state.safety_mode == SafetyMode.PROTECTIVE_STOP
     assert bench.at_rest
@@ -668,7 +742,9 @@ def near() -> dict[str, list[float]]:
 def product(dh: dict[str, list[float]], q: np.ndarray) -> np.ndarray:
     """The flange (4, 4) in the pendant's base: Rz(q + theta) Tz(d) Tx(a) Rx(alpha), joint by joint."""
     frame = np.eye(4)
-    for angle, a, d, alpha in zip(q + np.array(dh["theta"]), dh["a"], dh["d"], dh["alpha"], strict=True):
+    for angle, a, d, alpha in zip(
+        q + np.array(dh["theta"]), dh["a"], dh["d"], dh["alpha"], strict=True
+    ):
         c, s, ca, sa = np.cos(angle), np.sin(angle), np.cos(alpha), np.sin(alpha)
         frame = frame @ np.array(
             [[c, -s * ca, s * sa, a * c], [s, c * ca, -c * sa, a * s], [0, sa, ca, d], [0, 0, 0, 1]]

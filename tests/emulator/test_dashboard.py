@@ -77,7 +77,9 @@ def test_commands_have_their_documented_answers(line: str, answer: str) -> None:
     ],
 )
 def test_a_command_is_understood_from_its_first_version_on(line: str, known: set[str]) -> None:
-    understood = {name for name in PROFILES if "could not understand" not in ask(line, FakeController(name))}
+    understood = {
+        name for name in PROFILES if "could not understand" not in ask(line, FakeController(name))
+    }
     assert understood == known
 
 
@@ -85,20 +87,39 @@ def test_a_command_is_understood_from_its_first_version_on(line: str, known: set
 def test_the_version_is_the_profiles(polyscope: str) -> None:
     controller = FakeController(polyscope)
     version = ".".join(str(part) for part in controller.profile.version)
-    assert ask("PolyscopeVersion", controller) == f"URSoftware {version} ({controller.profile.date})"
+    assert (
+        ask("PolyscopeVersion", controller) == f"URSoftware {version} ({controller.profile.date})"
+    )
 
 
-@pytest.mark.parametrize("name", ["a.urp", "sub/b.urp", "/programs/a.urp", "/ursim/programs/sub/b.urp"])
-def test_a_program_is_loaded_from_the_folder_whatever_it_is_called(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "name", ["a.urp", "sub/b.urp", "/programs/a.urp", "/ursim/programs/sub/b.urp"]
+)
+def test_a_program_is_loaded_from_the_folder_whatever_it_is_called(
+    name: str, tmp_path: Path
+) -> None:
     controller = FakeController()
     controller.programs = tmp_path
     write_program(tmp_path / "a.urp")
     write_program(tmp_path / "sub" / "b.urp")
-    assert ask(f"load {name}", controller) == f"Loading program: {name if name[0] == '/' else f'/programs/{name}'}"
+    assert (
+        ask(f"load {name}", controller)
+        == f"Loading program: {name if name[0] == '/' else f'/programs/{name}'}"
+    )
 
 
 @pytest.mark.parametrize(
-    "name", ["none.urp", "../outside.urp", "a.script", "/etc/a.urp", "sub", "", f"{'a' * 300}.urp", "a\0b.urp"]
+    "name",
+    [
+        "none.urp",
+        "../outside.urp",
+        "a.script",
+        "/etc/a.urp",
+        "sub",
+        "",
+        f"{'a' * 300}.urp",
+        "a\0b.urp",
+    ],
 )
 def test_a_program_outside_of_the_folder_is_not_found(name: str, tmp_path: Path) -> None:
     controller = FakeController()
@@ -119,7 +140,10 @@ def test_a_program_whose_file_has_changed_is_played_as_changed(tmp_path, monkeyp
         load(source)
 
     monkeypatch.setattr(controller, "load_script", note)
-    file, connection = write_program(tmp_path / "weld.urp"), DashboardConnection(Dashboard(controller))
+    file, connection = (
+        write_program(tmp_path / "weld.urp"),
+        DashboardConnection(Dashboard(controller)),
+    )
     connection.receive(b"load weld.urp\n")
     assert connection.receive(b"play\nstop\n") == b"Starting program\nStopped\n"
     write_program(file, '<Wait type="Sleep"><waitTime>1</waitTime></Wait>')
@@ -136,7 +160,10 @@ def test_a_client_that_floods_play_starts_one_program_a_piece(tmp_path, monkeypa
     monkeypatch.setattr(controller, "load_script", lambda source: started.append(load(source)))
     connection.receive(b"load weld.urp\n")
     answers = connection.receive(b"play\nstop\n" * 40).decode().splitlines()
-    assert answers[:3] == ["Starting program", "Stopped", "Failed to execute: play"] and len(answers) == 80
+    assert (
+        answers[:3] == ["Starting program", "Stopped", "Failed to execute: play"]
+        and len(answers) == 80
+    )
     assert len(started) == 1
     assert connection.receive(b"play\nstop\n") == b"Starting program\nStopped\n"
 
@@ -146,7 +173,15 @@ def test_a_program_is_loaded_played_paused_and_stopped(tmp_path: Path) -> None:
     controller.programs = tmp_path
     write_program(tmp_path / "weld.urp")
     dashboard = Dashboard(controller)
-    lines = ["load weld.urp", "get loaded program", "isProgramSaved", "play", "running", "programState", "pause"]
+    lines = [
+        "load weld.urp",
+        "get loaded program",
+        "isProgramSaved",
+        "play",
+        "running",
+        "programState",
+        "pause",
+    ]
     lines += ["programState", "running", "play", "stop", "programState"]
     assert [dashboard.answer(line) for line in lines] == [
         "Loading program: /programs/weld.urp",
@@ -164,7 +199,9 @@ def test_a_program_is_loaded_played_paused_and_stopped(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize(("polyscope", "answer"), [("3.15", "False <unnamed>"), ("5.12", "false <unnamed>")])
+@pytest.mark.parametrize(
+    ("polyscope", "answer"), [("3.15", "False <unnamed>"), ("5.12", "false <unnamed>")]
+)
 def test_without_a_program_nothing_is_saved(polyscope: str, answer: str) -> None:
     assert ask("isProgramSaved", FakeController(polyscope)) == answer
 
@@ -278,11 +315,15 @@ def test_a_line_that_does_not_end_is_a_violation(data: bytes) -> None:
 
 
 @few_examples(100)
-@given(st.lists(st.one_of(st.binary(max_size=60), st.text(max_size=30).map(str.encode)), max_size=8))
+@given(
+    st.lists(st.one_of(st.binary(max_size=60), st.text(max_size=30).map(str.encode)), max_size=8)
+)
 def test_any_bytes_get_one_answer_for_each_line_that_is_not_empty(chunks: list[bytes]) -> None:
     connection = DashboardConnection(Dashboard(FakeController("5.12")))
     answers = b"".join(connection.receive(chunk) for chunk in chunks)
-    lines = [line for line in b"".join(chunks).split(b"\n")[:-1] if line.decode(errors="replace").strip()]
+    lines = [
+        line for line in b"".join(chunks).split(b"\n")[:-1] if line.decode(errors="replace").strip()
+    ]
     said_goodbye = [line.decode(errors="replace").strip().lower() == "quit" for line in lines]
     heard = said_goodbye.index(True) + 1 if True in said_goodbye else len(lines)
     assert answers.count(b"\n") == heard

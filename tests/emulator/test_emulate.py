@@ -46,7 +46,14 @@ def test_a_controller_that_does_not_exist_is_refused(cli, name, polyscope, remed
 def test_the_arm_starts_at_home_where_urs_simulator_does_or_at_given_joints():
     robot = load_robot("ur10e")
     assert start_joints(robot, "home").tolist() == robot.home.tolist()
-    assert start_joints(robot, "ursim").tolist() == [-1.6007, -1.7271, -2.203, -0.808, 1.5951, -0.031]
+    assert start_joints(robot, "ursim").tolist() == [
+        -1.6007,
+        -1.7271,
+        -2.203,
+        -0.808,
+        1.5951,
+        -0.031,
+    ]
     assert start_joints(robot, "0.1,-1,1,-1, -1 ,0").tolist() == [0.1, -1.0, 1.0, -1.0, -1.0, 0.0]
 
 
@@ -56,7 +63,9 @@ def test_a_start_pose_that_is_none_or_out_of_range_is_refused(given):
         start_joints(load_robot("ur10e"), given)
 
 
-@pytest.mark.parametrize(("given", "limits"), [("3.14", (3.14,) * 6), ("2,2,3,3,3,4", (2.0, 2.0, 3.0, 3.0, 3.0, 4.0))])
+@pytest.mark.parametrize(
+    ("given", "limits"), [("3.14", (3.14,) * 6), ("2,2,3,3,3,4", (2.0, 2.0, 3.0, 3.0, 3.0, 4.0))]
+)
 def test_joint_speed_limits_are_one_number_or_one_a_joint(given, limits):
     assert speed_limits(load_robot("ur10e"), given) == limits
 
@@ -87,5 +96,7 @@ def test_the_emulator_starts_and_moves_without_numba_and_scipy():
         assert controller.state.target_qd.any()
         print([name for name in ("numba", "scipy", "matplotlib") if name in sys.modules])
     """
-    ended = subprocess.run([sys.executable, "-c", textwrap.dedent(source)], capture_output=True, text=True, timeout=60)
+    ended = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(source)], capture_output=True, text=True, timeout=60
+    )
     assert ended.stdout == "[]\n", ended.stderr

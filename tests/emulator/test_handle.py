@@ -88,8 +88,12 @@ def emulator(shared):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_it_starts_powered_off_if_asked_and_a_signal_ends_it_with_status_0_and_frees_the_ports(number):
-    with Emulator("ur10", polyscope="3.15", host=OTHER, running=False, boot_time=0.05) as controller:
+def test_it_starts_powered_off_if_asked_and_a_signal_ends_it_with_status_0_and_frees_the_ports(
+    number,
+):
+    with Emulator(
+        "ur10", polyscope="3.15", host=OTHER, running=False, boot_time=0.05
+    ) as controller:
         assert controller.state()["robot_mode"] == "POWER_OFF"
         controller.do("power_on_and_release")
         assert controller.wait_for("robot_mode", "RUNNING")["safety_mode"] == "NORMAL"
@@ -104,7 +108,10 @@ def test_the_robot_is_running_when_the_block_begins(emulator):
 
 
 def test_a_script_runs_and_is_recorded(emulator):
-    emulator.do("run_script", source="def f():\nmovej([0.1, -1.5, 1.5, -1.5, -1.5, 0.2], a=5, v=2)\nsleep(60)\nend\n")
+    emulator.do(
+        "run_script",
+        source="def f():\nmovej([0.1, -1.5, 1.5, -1.5, -1.5, 0.2], a=5, v=2)\nsleep(60)\nend\n",
+    )
     emulator.wait_for("target_q", [0.1, -1.5, 1.5, -1.5, -1.5, 0.2])
     record = emulator.record()
     assert record.target_q[-1] == pytest.approx([0.1, -1.5, 1.5, -1.5, -1.5, 0.2])
@@ -132,7 +139,10 @@ def test_a_dropped_client_is_cut_and_can_reconnect(emulator):
 def test_a_muted_port_accepts_and_sends_nothing(emulator):
     emulator.do("mute", port=29999)
     try:
-        with socket.create_connection((HOST, 29999), timeout=0.3) as client, pytest.raises(TimeoutError):
+        with (
+            socket.create_connection((HOST, 29999), timeout=0.3) as client,
+            pytest.raises(TimeoutError),
+        ):
             client.recv(100)
     finally:
         emulator.do("mute", port=29999, muted=False)
@@ -167,7 +177,9 @@ def test_claimed_registers_are_in_use_until_they_are_released(emulator):
 def test_registers_that_a_client_has_cannot_be_claimed(emulator):
     with Rtde(HOST) as client:
         assert client.inputs("input_int_register_9") == "INT32"
-        assert emulator.do("take_registers", names=["input_int_register_9"]) == ["input_int_register_9"]
+        assert emulator.do("take_registers", names=["input_int_register_9"]) == [
+            "input_int_register_9"
+        ]
 
 
 @pytest.mark.parametrize(
@@ -183,7 +195,9 @@ def test_registers_that_a_client_has_cannot_be_claimed(emulator):
         ("take_registers", {"names": ["input_soup"]}, "input_soup"),
     ],
 )
-def test_an_invalid_command_is_answered_with_the_reason_and_changes_nothing(emulator, command, arguments, named):
+def test_an_invalid_command_is_answered_with_the_reason_and_changes_nothing(
+    emulator, command, arguments, named
+):
     with pytest.raises(EmulatorError, match=named):
         emulator.do(command, **arguments)
     tick = emulator.state()["tick"]
@@ -252,7 +266,9 @@ def test_the_manual_lists_every_command_and_no_other(emulator):
     listed = re.findall(r"^\| `(\w+)` \|", section, flags=re.MULTILINE)
     assert sorted(listed) == emulator.do("commands")
     settings = manual.split("## Settings")[1].split("\n## ")[0]
-    assert re.findall(r"^\| `(\w+)` \|", settings, flags=re.MULTILINE) == list(emulator.state()["settings"])
+    assert re.findall(r"^\| `(\w+)` \|", settings, flags=re.MULTILINE) == list(
+        emulator.state()["settings"]
+    )
     parts = manual.split("## Payload, TCP, inputs and outputs")[1].split("\n## ")[0]
     assert re.findall(r"^\| `(\w+)` \|", parts, flags=re.MULTILINE) == list(STATE)
 

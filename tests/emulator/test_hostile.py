@@ -42,7 +42,11 @@ class Stream:
         self.ticks: list[int] = []
         self._socket = connect(RTDE)
         self._file = self._socket.makefile("rb")
-        for kind, payload in ((86, b"\x00\x02"), (79, struct.pack(">d", 500.0) + b"timestamp"), (83, b"")):
+        for kind, payload in (
+            (86, b"\x00\x02"),
+            (79, struct.pack(">d", 500.0) + b"timestamp"),
+            (83, b""),
+        ):
             self._socket.sendall(struct.pack(">HB", 3 + len(payload), kind) + payload)
             assert self._package()[0] == kind
         self._grown = threading.Condition()
@@ -65,7 +69,9 @@ class Stream:
         """Wait for more ticks, and check that none was missed since the stream began."""
         with self._grown:
             wanted = len(self.ticks) + count
-            assert self._grown.wait_for(lambda: len(self.ticks) >= wanted, timeout=30.0), "the stream has ended"
+            assert self._grown.wait_for(lambda: len(self.ticks) >= wanted, timeout=30.0), (
+                "the stream has ended"
+            )
             ticks = list(self.ticks)
         assert ticks == list(range(ticks[0], ticks[0] + len(ticks)))
 
@@ -151,7 +157,9 @@ def test_truncated_frames_do_not_disturb_the_stream(stream: Stream, port: int) -
     ],
     ids=["size-2", "unknown-kind", "many-outputs", "many-inputs", "long-line", "endless-line"],
 )
-def test_a_client_that_sends_an_oversized_frame_is_disconnected(stream: Stream, port: int, data: bytes) -> None:
+def test_a_client_that_sends_an_oversized_frame_is_disconnected(
+    stream: Stream, port: int, data: bytes
+) -> None:
     assert dropped(send(port, data))
 
 
@@ -160,7 +168,13 @@ def test_a_script_over_a_mebibyte_has_its_client_disconnected(stream: Stream) ->
 
 
 @settings(max_examples=30, deadline=None)
-@given(st.lists(st.tuples(st.sampled_from(ALL_PORTS), st.binary(min_size=1, max_size=300)), min_size=1, max_size=5))
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(ALL_PORTS), st.binary(min_size=1, max_size=300)),
+        min_size=1,
+        max_size=5,
+    )
+)
 def test_random_bytes_on_every_port_do_not_disturb_the_stream(
     long_stream: Stream, attack: list[tuple[int, bytes]]
 ) -> None:
@@ -182,7 +196,9 @@ def long_stream(emulator: Emulator) -> Iterator[Stream]:
 
 
 @pytest.mark.parametrize("port", ALL_PORTS)
-def test_half_open_connections_do_not_disturb_the_stream_or_other_clients(stream: Stream, port: int) -> None:
+def test_half_open_connections_do_not_disturb_the_stream_or_other_clients(
+    stream: Stream, port: int
+) -> None:
     clients = [send(port, FRAMES[port][:5]) for _ in range(30)]
     stream.goes_on()
     with connect(DASHBOARD) as dashboard:
@@ -226,14 +242,19 @@ def test_an_endless_loop_without_sync_does_not_disturb_the_stream_and_can_be_rep
     ("body", "words"),
     [
         ("def f(n):\n  return f(n + 1)\nend\nx = f(0)", b"deep"),
-        ("thread t():\n  run t()\n  while True:\n    sync()\n  end\nend\nrun t()\nsleep(100)", b"threads"),
+        (
+            "thread t():\n  run t()\n  while True:\n    sync()\n  end\nend\nrun t()\nsleep(100)",
+            b"threads",
+        ),
         ("x = " + "[" * 5000 + "]" * 5000, b"deep"),
         ("if True:\n" * 5000 + "x = 1\n" + "end\n" * 5000, b"deep"),
         ('s = "ab"\nwhile True:\n  s = str_cat(s, s)\nend', b"characters"),
     ],
     ids=["recursion", "threads", "brackets", "blocks", "string"],
 )
-def test_a_greedy_program_is_ended_and_the_reason_reported(stream: Stream, body: str, words: bytes) -> None:
+def test_a_greedy_program_is_ended_and_the_reason_reported(
+    stream: Stream, body: str, words: bytes
+) -> None:
     with connect(PRIMARY) as watcher, send(SECONDARY, script("greedy", body)):
         assert message_received(watcher, words)
 
@@ -243,7 +264,9 @@ def heavy(name: str) -> bytes:
     return script(name, "f()" * 330_000)
 
 
-def test_a_script_that_takes_long_to_compile_does_not_disturb_the_stream_and_can_be_replaced(stream: Stream) -> None:
+def test_a_script_that_takes_long_to_compile_does_not_disturb_the_stream_and_can_be_replaced(
+    stream: Stream,
+) -> None:
     with send(SECONDARY, heavy("f")):
         stream.goes_on(400)
         with connect(PRIMARY) as watcher, send(REALTIME, script("next", '  textmsg("it runs")')):
@@ -333,7 +356,8 @@ def test_a_record_is_written_only_to_a_new_file_in_the_temporary_or_the_working_
     (tmp_path / "link.npz").symlink_to("/var/lib/record.npz")
     path = Path("/var/lib/record.npz") if name == "elsewhere" else tmp_path / name
     with pytest.raises(
-        EmulatorError, match=r"refused save_record: (ValueError: path is .*a new .npz file under|FileEx)"
+        EmulatorError,
+        match=r"refused save_record: (ValueError: path is .*a new .npz file under|FileEx)",
     ):
         emulator.do("save_record", path=str(path))
     assert (tmp_path / "exists.npz").read_text() == "mine"
@@ -343,7 +367,9 @@ def test_a_record_is_written_only_to_a_new_file_in_the_temporary_or_the_working_
 
 
 def test_idle_clients_of_the_control_socket_keep_nobody_out(emulator: Emulator) -> None:
-    crowd = [socket.create_connection((HOST, CONTROL), timeout=10.0) for _ in range(MAX_CLIENTS + 20)]
+    crowd = [
+        socket.create_connection((HOST, CONTROL), timeout=10.0) for _ in range(MAX_CLIENTS + 20)
+    ]
     assert emulator.state()["robot_mode"] == "RUNNING"
     assert all(dropped(client) for client in crowd[:20])
     for client in crowd[20:]:

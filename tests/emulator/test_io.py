@@ -39,7 +39,9 @@ class Plug:
     """A plain TCP client."""
 
     def __init__(self, served: Stand, port: int) -> None:
-        self.sock = socket.create_connection((served.host, served.servers.ports[port]), timeout=10.0)
+        self.sock = socket.create_connection(
+            (served.host, served.servers.ports[port]), timeout=10.0
+        )
 
     def __enter__(self) -> Plug:
         return self
@@ -108,7 +110,12 @@ def test_every_tick_is_streamed_once_and_in_order() -> None:
 
 
 def test_clients_of_different_frequencies_get_their_share_of_the_ticks() -> None:
-    with stand("5.12") as served, rtde(served) as fast, rtde(served, frequency=125.0) as slow, rtde(served) as third:
+    with (
+        stand("5.12") as served,
+        rtde(served) as fast,
+        rtde(served, frequency=125.0) as slow,
+        rtde(served) as third,
+    ):
         served.tick(100)
         assert len(timestamps(fast, 100)) == len(timestamps(third, 100)) == 100
         assert timestamps(slow, 25) == [pytest.approx(0.008 * tick) for tick in range(1, 26)]
@@ -134,14 +141,19 @@ def test_primary_and_secondary_send_the_version_and_then_the_state_ten_times_per
         for plug in (one, two):
             states = [plug.package() for _ in range(2)]
             assert [state[4] for state in states] == [16, 16]
-            assert [struct.unpack_from(">Q", state, 10)[0] for state in states] == [100_000, 200_000]
+            assert [struct.unpack_from(">Q", state, 10)[0] for state in states] == [
+                100_000,
+                200_000,
+            ]
 
 
 def test_messages_go_to_the_primary_interface_only() -> None:
     with stand("5.12") as served, Plug(served, PRIMARY) as one, Plug(served, SECONDARY) as two:
         one.package(), two.package()
         with served.lock:
-            served.servers.broadcast_message(message_of(served.controller, Event("error", "what", 1, 2)))
+            served.servers.broadcast_message(
+                message_of(served.controller, Event("error", "what", 1, 2))
+            )
         served.tick(50)
         assert [one.package()[4] for _ in range(2)] == [20, 16]
         assert two.package()[4] == 16
@@ -178,7 +190,11 @@ def test_a_program_runs_whose_client_leaves_at_once_without_reading() -> None:
 
 
 def test_an_e_series_in_local_control_ignores_scripts() -> None:
-    with stand("5.12") as served, Plug(served, DASHBOARD) as dashboard, Plug(served, SECONDARY) as plug:
+    with (
+        stand("5.12") as served,
+        Plug(served, DASHBOARD) as dashboard,
+        Plug(served, SECONDARY) as plug,
+    ):
         served.controller.remote_control = False
         plug.sock.sendall(b"stopj(2.0)\n")
         plug.sock.shutdown(socket.SHUT_WR)
@@ -213,7 +229,11 @@ def test_a_port_in_use_is_named_with_the_remedy_and_nothing_stays_open() -> None
             stand(ports={**ANY_PORTS, RTDE: taken}),
         ):
             pass
-    assert (caught.value.host, caught.value.port, caught.value.reason) == ("127.0.0.1", taken, errno.EADDRINUSE)
+    assert (caught.value.host, caught.value.port, caught.value.reason) == (
+        "127.0.0.1",
+        taken,
+        errno.EADDRINUSE,
+    )
 
 
 def test_an_address_of_another_machine_is_refused() -> None:
@@ -229,11 +249,16 @@ def test_an_address_of_another_machine_is_refused() -> None:
 def test_a_dropped_port_closes_its_connections_and_takes_new_ones(port: int) -> None:
     with stand() as served, Plug(served, port) as plug, Plug(served, DASHBOARD) as other:
         connected = 2 if port == DASHBOARD else 1
-        assert eventually(lambda: served.servers.clients(port) == connected)  # drop() leaves those not yet accepted
+        assert eventually(
+            lambda: served.servers.clients(port) == connected
+        )  # drop() leaves those not yet accepted
         served.servers.drop(port)
         assert plug.closed()
         if port != DASHBOARD:
-            assert other.ask(b"running\n", len(GREETING) + 23) == GREETING + b"Program running: false\n"
+            assert (
+                other.ask(b"running\n", len(GREETING) + 23)
+                == GREETING + b"Program running: false\n"
+            )
         with Plug(served, port):
             assert eventually(lambda: served.servers.clients(port) == 1)
 
@@ -263,7 +288,9 @@ def test_a_client_of_a_muted_port_without_a_greeting_is_not_read_until_unmuted()
             time.sleep(0.2)
             assert served.controller.calls == []
             served.servers.mute(REALTIME, False)
-            assert eventually(lambda: [name for name, *_ in served.controller.calls] == ["load_script"])
+            assert eventually(
+                lambda: [name for name, *_ in served.controller.calls] == ["load_script"]
+            )
 
 
 def test_a_muted_stream_pauses() -> None:
@@ -314,7 +341,9 @@ def test_inputs_can_be_claimed_as_by_another_client() -> None:
             served.servers.release_inputs()
         assert plug.ask(request, 9) == frame(RtdePackage.INPUTS, b"\x01INT32")
         with served.lock:
-            assert served.servers.take_inputs(("input_int_register_0",)) == ("input_int_register_0",)
+            assert served.servers.take_inputs(("input_int_register_0",)) == (
+                "input_int_register_0",
+            )
             with pytest.raises(UnknownName, match="input_int_register_99"):
                 served.servers.take_inputs(("input_int_register_99",))
 
@@ -396,7 +425,8 @@ def test_a_client_that_asks_without_reading_is_disconnected() -> None:
 
 
 @pytest.mark.parametrize(
-    ("port", "flood"), [(RTDE, frame(118)), (DASHBOARD, b"robotmode\n"), (PRIMARY, b"x = 1\n"), (REALTIME, b"end\n")]
+    ("port", "flood"),
+    [(RTDE, frame(118)), (DASHBOARD, b"robotmode\n"), (PRIMARY, b"x = 1\n"), (REALTIME, b"end\n")],
 )
 def test_a_flood_on_a_port_does_not_disturb_a_stream(port: int, flood: bytes) -> None:
     with stand() as served, rtde(served) as stream, Plug(served, port) as flooder:
@@ -424,7 +454,10 @@ def test_of_programs_that_arrive_together_the_last_one_runs_and_so_do_secondary_
     with stand("5.12") as served, Plug(served, SECONDARY) as plug:
         plug.sock.sendall(("stopj(1.0)\n" * 20 + secondary + "stopj(2.0)\n").encode())
         assert eventually(
-            lambda: served.controller.calls[-2:] == [("load_script", secondary), ("load_script", "stopj(2.0)\n")]
+            lambda: (
+                served.controller.calls[-2:]
+                == [("load_script", secondary), ("load_script", "stopj(2.0)\n")]
+            )
         )
 
 
@@ -445,7 +478,13 @@ def test_half_open_connections_are_cleaned_up() -> None:
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.lists(st.tuples(st.sampled_from(ALL_PORTS), st.binary(min_size=1, max_size=200)), min_size=1, max_size=6))
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(ALL_PORTS), st.binary(min_size=1, max_size=200)),
+        min_size=1,
+        max_size=6,
+    )
+)
 def test_random_bytes_on_any_port_do_not_disturb_a_stream(attack: list[tuple[int, bytes]]) -> None:
     with stand() as served, rtde(served) as stream:
         plugs = []
@@ -479,13 +518,16 @@ def test_a_bug_in_the_emulator_disconnects_the_client_and_is_raised_at_the_end()
 
 
 def run(code: str) -> list[str]:
-    result = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=60)
+    result = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=60
+    )
     assert result.returncode == 0, result.stderr
     return result.stdout.split("\n")[:-1]
 
 
 @pytest.mark.parametrize(
-    ("polyscope", "newer"), [("3.15", "getPayloadInertia"), ("5.12", "getFtRawWrench"), ("5.25", "getFtRawWrench")]
+    ("polyscope", "newer"),
+    [("3.15", "getPayloadInertia"), ("5.12", "getFtRawWrench"), ("5.25", "getFtRawWrench")],
 )
 def test_ur_rtde_receives(polyscope: str, newer: str) -> None:
     with stand(polyscope, HOST, {}, run=True) as served:
@@ -560,7 +602,9 @@ def test_ur_rtde_understands_the_dashboard(polyscope: str, tmp_path: Path) -> No
             "False",
         ]
         assert output[8] == str(polyscope != "3.15")
-        assert output[9:] == ["Loaded program: /programs/weld.urp"] + ["20261234567"] * (polyscope != "3.15")
+        assert output[9:] == ["Loaded program: /programs/weld.urp"] + ["20261234567"] * (
+            polyscope != "3.15"
+        )
         names = "play_program pause_program stop_program power_off power_on brake_release unlock_protective_stop"
         assert [call[0] for call in served.controller.calls] == [
             *names.split(),

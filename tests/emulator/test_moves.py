@@ -47,7 +47,10 @@ def test_a_blend_passes_its_corner_without_stopping_and_leaves_the_lines_at_its_
     inside = speeds(points)[corner[1:] < 0.02]
     # A parabola is slowest at its middle, by the cosine of half the angle; movep keeps its speed.
     slowest = 0.1 if move == "movep" else 0.1 * np.cos(np.pi / 4)
-    assert (inside.min(), inside.max()) == (pytest.approx(slowest, rel=6e-3), pytest.approx(0.1, rel=6e-3))
+    assert (inside.min(), inside.max()) == (
+        pytest.approx(slowest, rel=6e-3),
+        pytest.approx(0.1, rel=6e-3),
+    )
 
 
 def test_a_parabola_is_evenly_accelerated(bench):
@@ -58,7 +61,9 @@ def test_a_parabola_is_evenly_accelerated(bench):
     acceleration = np.diff(points, 2, axis=0) / DT**2
     inside = np.linalg.norm(points[1:-1] - CORNER, axis=1) < 0.019
     # From one speed to the other along 2 r, in 2 r / v.
-    assert acceleration[inside] == pytest.approx(np.tile([0.25, -0.25, 0.0], (inside.sum(), 1)), abs=1e-3)
+    assert acceleration[inside] == pytest.approx(
+        np.tile([0.25, -0.25, 0.0], (inside.sum(), 1)), abs=1e-3
+    )
 
 
 def test_an_arc_of_movep_is_a_circle(bench):
@@ -67,10 +72,14 @@ def test_an_arc_of_movep_is_a_circle(bench):
     bench.finish()
     points = places(bench)
     inside = np.linalg.norm(points - CORNER, axis=1) < 0.0199
-    assert np.linalg.norm(points[inside] - [0.02, 0.08, 0.0], axis=1) == pytest.approx(0.02, abs=2e-4)
+    assert np.linalg.norm(points[inside] - [0.02, 0.08, 0.0], axis=1) == pytest.approx(
+        0.02, abs=2e-4
+    )
 
 
-@pytest.mark.parametrize("goal", ["[q[0] + 0.3, q[1] + 0.2, q[2], q[3], q[4], q[5]]", f"{pose(0.05, 0.1, -0.05)}"])
+@pytest.mark.parametrize(
+    "goal", ["[q[0] + 0.3, q[1] + 0.2, q[2], q[3], q[4], q[5]]", f"{pose(0.05, 0.1, -0.05)}"]
+)
 def test_a_blend_from_movej_is_smooth_and_ends_at_the_goal(bench, goal):
     move = "movej" if goal.startswith("[") else "movel"
     bench.load("p0 = get_target_tcp_pose()", "movej([q[0] + 0.3, q[1], q[2], q[3], q[4], q[5]], a=1.0, v=0.4, r=0.05)",
@@ -87,7 +96,9 @@ def test_a_blend_from_movej_is_smooth_and_ends_at_the_goal(bench, goal):
 
 
 def test_a_radius_without_a_move_after_it_ends_at_the_goal(bench):
-    bench.load("p0 = get_target_tcp_pose()", f"movel({pose(0, 0.1)}, a=1.0, v=0.1, r=0.02)", "sleep(1)")
+    bench.load(
+        "p0 = get_target_tcp_pose()", f"movel({pose(0, 0.1)}, a=1.0, v=0.1, r=0.02)", "sleep(1)"
+    )
     bench.finish()
     assert places(bench)[-1] == pytest.approx(CORNER, abs=1e-8)
     bench.load("p0 = get_target_tcp_pose()", f"movel({pose(0.1, 0)}, a=1.0, v=0.1, r=0.02)")
@@ -104,19 +115,25 @@ def test_a_waypoint_whose_blend_overlaps_is_skipped_with_a_warning(bench):
     assert points[:, 1].max() < 0.101 and points[-1] == pytest.approx(ACROSS, abs=1e-8)
 
 
-@pytest.mark.parametrize("more", ["", "movel(pose_add(p0, p[0, 0.03, 0.1, 0, 0, 0]), a=1.0, v=0.1)"])
+@pytest.mark.parametrize(
+    "more", ["", "movel(pose_add(p0, p[0, 0.03, 0.1, 0, 0, 0]), a=1.0, v=0.1)"]
+)
 def test_a_move_that_is_shorter_than_its_radius_is_made(bench, more):
     bench.load("p0 = get_target_tcp_pose()", f"movel({pose(0, 0.03)}, a=1.0, v=0.1, r=0.05)", more)
     bench.finish()
     assert not bench.texts("safety")
     points = places(bench)
     assert points[-1] == pytest.approx([0, 0.03, 0.1 if more else 0], abs=1e-8)
-    assert points[:, 1].max() > 0.0225  # the middle of a parabola that begins and ends 15 mm from the corner
+    assert (
+        points[:, 1].max() > 0.0225
+    )  # the middle of a parabola that begins and ends 15 mm from the corner
     assert np.linalg.norm(np.diff(points, 2, axis=0), axis=1).max() / DT**2 < 1.01
 
 
 def test_a_turn_of_the_wrist_with_a_radius_is_made(bench):
-    bench.load("movej([q[0], q[1], q[2], q[3], q[4], q[5] + 0.5], a=1.0, v=0.5, r=0.02)", "sleep(0.1)")
+    bench.load(
+        "movej([q[0], q[1], q[2], q[3], q[4], q[5] + 0.5], a=1.0, v=0.5, r=0.02)", "sleep(0.1)"
+    )
     bench.finish()
     assert bench.q[-1] - ROBOT.home == pytest.approx([0, 0, 0, 0, 0, 0.5], abs=1e-12)
     assert not bench.texts("safety")
@@ -145,7 +162,10 @@ def test_a_pause_in_a_blend_stops_on_it_and_resuming_continues(bench):
 
 @pytest.mark.parametrize("mode", [0, 1])
 def test_movec_follows_the_circle_and_in_mode_1_keeps_its_orientation_to_the_tangent(bench, mode):
-    bench.load("p0 = get_target_tcp_pose()", f"movec({pose(0.05, 0.05)}, {pose(0, 0.1)}, a=1.0, v=0.1, mode={mode})")
+    bench.load(
+        "p0 = get_target_tcp_pose()",
+        f"movec({pose(0.05, 0.05)}, {pose(0, 0.1)}, a=1.0, v=0.1, mode={mode})",
+    )
     bench.finish()
     frames = [bench.controller.arm.tool(q) for q in bench.q]
     turned = np.linalg.norm(pin.log3(frames[-1].rotation @ frames[0].rotation.T))
@@ -155,7 +175,9 @@ def test_movec_follows_the_circle_and_in_mode_1_keeps_its_orientation_to_the_tan
 
 
 def test_on_a_circle_the_tool_is_no_faster_than_its_acceleration_can_bend_its_way(bench):
-    bench.load("p0 = get_target_tcp_pose()", f"movec({pose(0.05, 0.05)}, {pose(0, 0.1)}, a=1.0, v=1.0)")
+    bench.load(
+        "p0 = get_target_tcp_pose()", f"movec({pose(0.05, 0.05)}, {pose(0, 0.1)}, a=1.0, v=1.0)"
+    )
     bench.finish()
     assert speeds(places(bench)).max() == pytest.approx(np.sqrt(1.0 * 0.05), rel=1e-3)
     assert places(bench)[-1] == pytest.approx([0, 0.1, 0], abs=1e-8)
@@ -176,7 +198,9 @@ def test_movec_blends_into_a_line(bench):
 
 @pytest.mark.parametrize("rotation", [0.05, 0.2])
 def test_the_rotation_of_speedl_and_stopl_has_an_acceleration_of_its_own(bench, rotation):
-    bench.load(f"speedl([0.1, 0, 0, 0, 0, {rotation}], a=0.5, t=1.0, aRot={rotation / 0.4})", "stopl(1.0)")
+    bench.load(
+        f"speedl([0.1, 0, 0, 0, 0, {rotation}], a=0.5, t=1.0, aRot={rotation / 0.4})", "stopl(1.0)"
+    )
     bench.tick(0.1)
     frames = [bench.controller.arm.tool(q) for q in (bench.q[0], bench.q[-1])]
     ticks = len(bench.q) - 1
@@ -188,13 +212,17 @@ def test_the_rotation_of_speedl_and_stopl_has_an_acceleration_of_its_own(bench, 
     )
 
 
-@pytest.mark.parametrize("call", ["speedj([0.5, 0, 0, 0, 0, 0], 2.0)", "speedl([0.05, 0, 0, 0, 0, 0], a=0.2)"])
+@pytest.mark.parametrize(
+    "call", ["speedj([0.5, 0, 0, 0, 0, 0], 2.0)", "speedl([0.05, 0, 0, 0, 0, 0], a=0.2)"]
+)
 def test_without_a_time_a_speed_returns_when_it_is_reached(bench, call):
     bench.load(call, "set_flag(0, True)", "sleep(0.1)")
     ticks = next(i for i in range(1000) if bench.tick() or bench.state.flags[0])
     assert ticks * DT == pytest.approx(0.25, abs=2 * DT)
     goal = call[call.index("[") + 1 : call.index(",")]
-    reached = bench.state.target_qd[0] if call.startswith("speedj") else bench.state.target_tcp_speed[0]
+    reached = (
+        bench.state.target_qd[0] if call.startswith("speedj") else bench.state.target_tcp_speed[0]
+    )
     assert reached == pytest.approx(float(goal), rel=1e-3)
 
 
@@ -215,7 +243,10 @@ def test_a_trapezoid_that_begins_moving_and_keeps_its_speed_covers_its_length():
         way = np.array([shape.at(t) for t in times])
         speed = np.array([shape.speed(t) for t in times])
         assert way[0] == 0.0 and way[-1] == 0.7 and (np.diff(way) >= -1e-12).all()
-        assert speed[0] == pytest.approx(begin, abs=1e-9) and np.diff(way).max() / times[1] < max(0.6, begin) + 1e-6
+        assert (
+            speed[0] == pytest.approx(begin, abs=1e-9)
+            and np.diff(way).max() / times[1] < max(0.6, begin) + 1e-6
+        )
         assert np.diff(way) == pytest.approx(0.5 * (speed[1:] + speed[:-1]) * times[1], abs=1e-7)
         assert way[-2] == pytest.approx(0.7, abs=1e-4)
 

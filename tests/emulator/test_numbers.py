@@ -25,7 +25,10 @@ def bench() -> Bench:
         (f"set_tcp({HUGE})", "movel(pose_add(get_target_tcp_pose(), p[0, 0, 0.1, 0, 0, 0]))"),
         (f"movel({HUGE})",),
         (f"force_mode({HUGE}, [0, 0, 1, 0, 0, 0], {ZEROS}, 2, {ZEROS})", "sleep(1)"),
-        (f"force_mode(p{ZEROS}, [0, 0, 1, 0, 0, 0], [0, 0, 1e308, 0, 0, 0], 2, [0, 0, 1e308, 0, 0, 0])", "sleep(1)"),
+        (
+            f"force_mode(p{ZEROS}, [0, 0, 1, 0, 0, 0], [0, 0, 1e308, 0, 0, 0], 2, [0, 0, 1e308, 0, 0, 0])",
+            "sleep(1)",
+        ),
         ("movej([1e400, 0, 0, 0, 0, 0])",),
         (f"set_tcp(pose_trans({HUGE}, {HUGE}))",),
     ],
@@ -55,7 +58,9 @@ def test_a_motion_that_yields_no_number_stops_the_arm_protectively(bench):
     bench.tick(0.1)
     assert bench.state.safety_mode == SafetyMode.PROTECTIVE_STOP
     assert "next target is not a number" in bench.texts("safety")
-    assert np.isfinite(bench.state.target_q).all() and np.isfinite(bench.state.actual_tcp_pose).all()
+    assert (
+        np.isfinite(bench.state.target_q).all() and np.isfinite(bench.state.actual_tcp_pose).all()
+    )
 
 
 def test_a_tcp_that_is_too_far_away_cannot_be_set(bench):

@@ -36,7 +36,10 @@ def expression(text: str) -> str:
 
 def body(folder: Path, *nodes: str) -> list[str]:
     """The URScript lines of a program with these nodes, without the frame around them."""
-    return [line.strip() for line in translate(write_program(folder / "p.urp", *nodes)).splitlines()[1:-1]]
+    return [
+        line.strip()
+        for line in translate(write_program(folder / "p.urp", *nodes)).splitlines()[1:-1]
+    ]
 
 
 @pytest.mark.parametrize(
@@ -47,11 +50,17 @@ def body(folder: Path, *nodes: str) -> list[str]:
         ('<Comment comment="hello"/>', []),
         (f'<Wait type="Condition">{expression("x")}</Wait>', ["while not (x):", "sync()", "end"]),
         (f'<Script type="Line">{expression("sync()")}</Script>', ["sync()"]),
-        ('<Script type="File"><cachedContents>a = 1\nsync()</cachedContents></Script>', ["a = 1", "sync()"]),
+        (
+            '<Script type="File"><cachedContents>a = 1\nsync()</cachedContents></Script>',
+            ["a = 1", "sync()"],
+        ),
         (f'<Assignment><variable name="n"/>{expression("2")}</Assignment>', ["global n = 2"]),
         (SET.format(3), ["set_standard_digital_out(3, True)"]),
         (f"<Folder><children>{SLEEP}</children></Folder>", ["sleep(0.01)"]),
-        (f'<Loop type="Always"><children>{SLEEP}</children></Loop>', ["while True:", "sleep(0.01)", "sync()", "end"]),
+        (
+            f'<Loop type="Always"><children>{SLEEP}</children></Loop>',
+            ["while True:", "sleep(0.01)", "sync()", "end"],
+        ),
         ("<Halt/>", ["halt"]),
         (
             '<Move motionType="MoveJ" speed="1.0" acceleration="1.4"><children>'
@@ -104,13 +113,17 @@ def test_a_main_program_that_runs_more_than_once_is_a_loop(tmp_path: Path) -> No
         (f"<Folder><children>{CAP}</children></Folder>", "Grip, of the URCap Gripper"),
     ],
 )
-def test_a_program_with_an_unknown_node_is_refused_by_that_nodes_name(node: str, named: str, tmp_path: Path) -> None:
+def test_a_program_with_an_unknown_node_is_refused_by_that_nodes_name(
+    node: str, named: str, tmp_path: Path
+) -> None:
     with pytest.raises(UnknownNode) as error:
         translate(write_program(tmp_path / "p.urp", SLEEP, node))
     assert (error.value.file, error.value.node) == ("p.urp", named)
 
 
-@pytest.mark.parametrize("name", ["größe", "end", "True", "1st", "my program", "sec", "пуск", "plain"])
+@pytest.mark.parametrize(
+    "name", ["größe", "end", "True", "1st", "my program", "sec", "пуск", "plain"]
+)
 def test_a_program_compiles_whatever_its_files_name(name: str, tmp_path: Path) -> None:
     text = translate(write_program(tmp_path / f"{name}.urp", SLEEP))
     assert compile_script(text, LIBRARY_DESCRIPTIONS).main
@@ -138,7 +151,9 @@ def test_a_file_that_is_no_program_is_refused(content: bytes, tmp_path: Path) ->
     ],
     ids=["entity", "depth", "empty"],
 )
-def test_a_program_that_could_grow_without_limit_or_is_none_is_refused(text: str, reason: str, tmp_path: Path) -> None:
+def test_a_program_that_could_grow_without_limit_or_is_none_is_refused(
+    text: str, reason: str, tmp_path: Path
+) -> None:
     (tmp_path / "p.urp").write_bytes(gzip.compress(text.encode()))
     with pytest.raises(UnknownNode, match=reason):
         translate(tmp_path / "p.urp")
@@ -146,7 +161,9 @@ def test_a_program_that_could_grow_without_limit_or_is_none_is_refused(text: str
 
 def test_a_number_that_is_none_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UnknownNode, match="soon"):
-        translate(write_program(tmp_path / "p.urp", '<Wait type="Sleep"><waitTime>soon</waitTime></Wait>'))
+        translate(
+            write_program(tmp_path / "p.urp", '<Wait type="Sleep"><waitTime>soon</waitTime></Wait>')
+        )
 
 
 def test_the_dashboard_runs_a_program_to_its_end(tmp_path: Path) -> None:

@@ -29,11 +29,15 @@ def parts(package: bytes) -> dict[int, bytes]:
     return found
 
 
-@pytest.mark.parametrize(("polyscope", "configuration"), [("3.15", 445), ("5.9", 445), ("5.12", 445), ("5.25", 449)])
+@pytest.mark.parametrize(
+    ("polyscope", "configuration"), [("3.15", 445), ("5.9", 445), ("5.12", 445), ("5.25", 449)]
+)
 def test_sub_packages_have_the_sizes_that_urs_documents_and_client_library_give(
     polyscope: str, configuration: int
 ) -> None:
-    sizes = {kind: len(data) + 5 for kind, data in parts(robot_state(FakeController(polyscope))).items()}
+    sizes = {
+        kind: len(data) + 5 for kind, data in parts(robot_state(FakeController(polyscope))).items()
+    }
     assert sizes == {0: 47, 1: 251, 2: 37, 3: 75, 4: 101, 5: 225, 6: configuration}
 
 
@@ -45,7 +49,14 @@ def test_the_robot_mode_holds_power_stops_program_and_speed() -> None:
     time, *flags, mode, control, fraction, scaling, limit, _ = struct.unpack(
         ">Q7?bB3dB", parts(robot_state(controller))[0]
     )
-    assert (time, mode, control, fraction, scaling, limit) == (2_500_000, RobotMode.RUNNING, 0, 0.5, 0.25, 1.0)
+    assert (time, mode, control, fraction, scaling, limit) == (
+        2_500_000,
+        RobotMode.RUNNING,
+        0,
+        0.5,
+        0.25,
+        1.0,
+    )
     assert flags == [False, True, True, False, True, False, True]
 
 
@@ -70,11 +81,16 @@ def test_the_cartesian_info_holds_pose_and_tcp() -> None:
     controller = FakeController("5.12")
     controller.state.actual_tcp_pose = np.arange(6.0)
     controller.state.tcp_offset = np.arange(6.0) / 10
-    assert struct.unpack(">12d", parts(robot_state(controller))[4]) == (*np.arange(6.0), *(np.arange(6.0) / 10))
+    assert struct.unpack(">12d", parts(robot_state(controller))[4]) == (
+        *np.arange(6.0),
+        *(np.arange(6.0) / 10),
+    )
 
 
 @pytest.mark.parametrize(("checksum", "status"), [((0xFFFFFFFF,) * 6, 1), ((1, 2, 3, 4, 5, 6), 0)])
-def test_the_kinematics_info_holds_the_table_of_the_arm(checksum: tuple[int, ...], status: int) -> None:
+def test_the_kinematics_info_holds_the_table_of_the_arm(
+    checksum: tuple[int, ...], status: int
+) -> None:
     controller = FakeController("5.12")
     controller.kinematics_checksum = checksum
     values = struct.unpack(">6I24dI", parts(robot_state(controller))[5])
@@ -104,14 +120,20 @@ def test_the_version_message_names_the_software(polyscope: str) -> None:
     controller = FakeController(polyscope)
     _, kind, output = message(primary.version_message(controller))
     major, minor, bugfix, build = struct.unpack_from(">2B2i", output, 10)
-    assert (kind, output[:10], (major, minor, bugfix, build)) == (3, b"\x09URControl", controller.profile.version)
+    assert (kind, output[:10], (major, minor, bugfix, build)) == (
+        3,
+        b"\x09URControl",
+        controller.profile.version,
+    )
     assert output[20:].decode() == controller.profile.date
 
 
 def test_a_runtime_exception_has_line_column_and_text() -> None:
     controller = FakeController("5.12")
     controller.state.timestamp = 1.5
-    time, kind, output = message(primary.message_of(controller, Event("error", "name 'x' is not defined", 12, 3)))
+    time, kind, output = message(
+        primary.message_of(controller, Event("error", "name 'x' is not defined", 12, 3))
+    )
     assert (time, kind, struct.unpack_from(">2i", output), output[8:]) == (
         1_500_000,
         10,
@@ -122,7 +144,10 @@ def test_a_runtime_exception_has_line_column_and_text() -> None:
 
 def test_text_and_key_messages_contain_their_texts() -> None:
     controller = FakeController("5.12")
-    assert message(primary.message_of(controller, Event("text", "höllo")))[1:] == (0, "höllo".encode())
+    assert message(primary.message_of(controller, Event("text", "höllo")))[1:] == (
+        0,
+        "höllo".encode(),
+    )
     key = primary.message_of(controller, Event("started", "servo"))
     assert message(key)[1:] == (7, struct.pack(">2iB", 0, 0, 19) + b"PROGRAM_XXX_STARTEDservo")
 
@@ -133,7 +158,12 @@ def test_the_real_time_package_has_its_values_at_their_documented_places(polysco
     s = controller.state
     s.timestamp, s.target_q, s.actual_tcp_pose = 3.25, np.arange(6.0), np.arange(6.0) + 10
     s.target_tcp_speed, s.digital_inputs, s.digital_outputs = np.arange(6.0) + 20, 5, 9
-    s.speed_scaling, s.limiter_scaling, s.runtime_state, s.payload = 0.5, 0.75, RuntimeState.PLAYING, 1.5
+    s.speed_scaling, s.limiter_scaling, s.runtime_state, s.payload = (
+        0.5,
+        0.75,
+        RuntimeState.PLAYING,
+        1.5,
+    )
     s.payload_inertia = np.arange(6.0) + 30
     package = realtime_package(controller)
     size = 1140 if polyscope == "5.9" else 1220
@@ -224,7 +254,12 @@ def test_a_program_that_never_ends_is_a_violation(line: bytes) -> None:
 
 @settings(max_examples=200, deadline=None)
 @given(
-    st.lists(st.one_of(st.binary(max_size=50), st.sampled_from([b"def a():\n", b"end\n", b"if x:", b'"'])), max_size=9)
+    st.lists(
+        st.one_of(
+            st.binary(max_size=50), st.sampled_from([b"def a():\n", b"end\n", b"if x:", b'"'])
+        ),
+        max_size=9,
+    )
 )
 def test_no_byte_of_a_program_is_lost_or_duplicated(chunks: list[bytes]) -> None:
     buffer = ScriptBuffer()

@@ -30,7 +30,9 @@ class Bench:
 
     def __init__(self) -> None:
         self.controller = Controller(ROBOT, profile("5.25"), ScriptProgram)
-        running = RunningController(self.controller, ports=dict.fromkeys((29999, 30001, 30002, 30003, 30004), 0))
+        running = RunningController(
+            self.controller, ports=dict.fromkeys((29999, 30001, 30002, 30003, 30004), 0)
+        )
         self._sent: list[bytes] = []
         running.servers.broadcast_message = self._sent.append  # type: ignore[method-assign]
         self.session = ScriptSession(self.controller)
@@ -57,12 +59,17 @@ class Bench:
         return found
 
     def messages(self, kind: int) -> list[bytes]:
-        return [content[1:] for package, content in self.packages() if package == MESSAGE and content[0] == kind]
+        return [
+            content[1:]
+            for package, content in self.packages()
+            if package == MESSAGE and content[0] == kind
+        ]
 
     def keys(self) -> list[tuple[str, str]]:
         """Title and text of the key messages."""
         return [
-            (content[9 : 9 + content[8]].decode(), content[9 + content[8] :].decode()) for content in self.messages(KEY)
+            (content[9 : 9 + content[8]].decode(), content[9 + content[8] :].decode())
+            for content in self.messages(KEY)
         ]
 
 
@@ -82,7 +89,10 @@ def test_the_speed_slider_is_moved_by_words(bench: Bench) -> None:
 def test_a_program_runs_whose_client_sent_words_in_the_same_piece(bench: Bench, words: str) -> None:
     bench.send(f"{RUNS}{words}")
     bench.tick()
-    assert bench.state.runtime_state == RuntimeState.PLAYING and bench.controller.program_name == "moves"
+    assert (
+        bench.state.runtime_state == RuntimeState.PLAYING
+        and bench.controller.program_name == "moves"
+    )
 
 
 def test_words_act_in_their_order_on_the_programs_of_the_same_piece(bench: Bench) -> None:
@@ -197,7 +207,9 @@ def test_the_end_of_a_program_that_another_one_replaces_is_reported(bench: Bench
     bench.send("def next():\n  sync()\nend")
     bench.tick()
     titles = ["STARTED", "STOPPED", "STARTED"]
-    assert bench.keys() == [(f"PROGRAM_XXX_{t}", n) for t, n in zip(titles, ["moves", "moves", "next"], strict=True)]
+    assert bench.keys() == [
+        (f"PROGRAM_XXX_{t}", n) for t, n in zip(titles, ["moves", "moves", "next"], strict=True)
+    ]
 
 
 def test_a_missing_function_is_reported_with_its_name_line_and_column(bench: Bench) -> None:
@@ -212,7 +224,9 @@ def test_a_missing_function_is_reported_with_its_name_line_and_column(bench: Ben
     "lines", ["  movej([0, -1.5, 1.5, -1.5, -1.5, 0])\n  reticulate()", "  if False:\n    reticulate()\n  end",
               "  sync()\n  run reticulate()", "  thread t():\n    x = reticulate()\n  end"]
 )  # fmt: skip
-def test_a_program_that_calls_a_missing_function_anywhere_does_not_start(bench: Bench, lines: str) -> None:
+def test_a_program_that_calls_a_missing_function_anywhere_does_not_start(
+    bench: Bench, lines: str
+) -> None:
     before = bench.controller.state.target_q.copy()
     bench.send(f"def illegal():\n{lines}\nend")
     bench.tick(0.5)
@@ -230,7 +244,9 @@ def test_a_fault_of_a_secondary_program_is_called_one(bench: Bench) -> None:
     assert content[8:] == b"SECONDARY_PROGRAM_EXCEPTION_XXXDivision by zero."
 
 
-def test_a_syntax_error_is_reported_with_its_place_and_the_program_does_not_start(bench: Bench) -> None:
+def test_a_syntax_error_is_reported_with_its_place_and_the_program_does_not_start(
+    bench: Bench,
+) -> None:
     bench.send("def broken():\n  x = = 1\nend")
     bench.tick()
     (content,) = bench.messages(RUNTIME_EXCEPTION)
@@ -248,8 +264,13 @@ def test_a_fault_in_the_log_has_the_name_of_its_program(bench: Bench) -> None:
     bench.send("def late():\n  sync()\nend")
     bench.send("stopj(1)")
     fault, stop, late, nameless = bench.log
-    assert fault.startswith("fault in other (line 2, column 3): ") and stop == "C209A0: Protective stop"
-    assert late.startswith("fault in late: A program was received, but") and nameless.startswith("fault in a program: ")
+    assert (
+        fault.startswith("fault in other (line 2, column 3): ")
+        and stop == "C209A0: Protective stop"
+    )
+    assert late.startswith("fault in late: A program was received, but") and nameless.startswith(
+        "fault in a program: "
+    )
 
 
 # Messages about stops
@@ -259,11 +280,15 @@ def test_a_protective_stop_is_reported_after_a_state_that_shows_it(bench: Bench)
     bench.controller.protective_stop()
     kinds = [content[0] if kind == MESSAGE else "state" for kind, content in bench.packages()]
     assert kinds == ["state", SAFETY_MODE, ERROR_CODE]
-    assert struct.unpack_from(">2iB", bench.messages(SAFETY_MODE)[0])[2] == SafetyMode.PROTECTIVE_STOP
+    assert (
+        struct.unpack_from(">2iB", bench.messages(SAFETY_MODE)[0])[2] == SafetyMode.PROTECTIVE_STOP
+    )
     code, argument, level = struct.unpack_from(">3i", bench.messages(ERROR_CODE)[0])
     assert (code, argument, level) == (209, 0, 2)  # "A protective stop was triggered", a warning
     robot_mode = bench.packages()[0][1]
-    assert robot_mode[4] == 0 and robot_mode[5 + 8 + 4] == 1  # isProtectiveStopped, the fifth flag behind the time
+    assert (
+        robot_mode[4] == 0 and robot_mode[5 + 8 + 4] == 1
+    )  # isProtectiveStopped, the fifth flag behind the time
 
 
 def test_every_change_of_the_safety_mode_is_reported_and_nothing_else(bench: Bench) -> None:
@@ -326,7 +351,9 @@ def test_an_unreachable_movel_stops_protectively_with_an_error_code(bench: Bench
     assert bench.messages(RUNTIME_EXCEPTION) == []
 
 
-def test_a_stop_is_not_repeated_after_its_unlocking_while_the_program_is_paused(bench: Bench) -> None:
+def test_a_stop_is_not_repeated_after_its_unlocking_while_the_program_is_paused(
+    bench: Bench,
+) -> None:
     bench.send("def far():\n  movel(p[10, 0, 0, 0, 0, 0], a=5, v=5)\nend")
     bench.tick(3.0)
     bench.send("set unlock protective stop")
@@ -335,7 +362,9 @@ def test_a_stop_is_not_repeated_after_its_unlocking_while_the_program_is_paused(
 
 
 def test_a_movel_with_too_short_a_time_takes_longer(bench: Bench) -> None:
-    bench.send("def fast():\n  movel(pose_add(get_target_tcp_pose(), p[0, 0, 0.2, 0, 0, 0]), t=0.02)\nend")
+    bench.send(
+        "def fast():\n  movel(pose_add(get_target_tcp_pose(), p[0, 0, 0.2, 0, 0, 0]), t=0.02)\nend"
+    )
     begin, speeds = bench.state.target_tcp_pose.copy(), []
     for _ in range(1500):
         bench.tick()
@@ -347,7 +376,9 @@ def test_a_movel_with_too_short_a_time_takes_longer(bench: Bench) -> None:
 
 def test_an_optimovel_is_no_faster_than_the_joints(bench: Bench) -> None:
     turn = "p[0, 0, 0.1, 0, 0, 2.5]"
-    bench.send(f"def turn():\n  optimovel(pose_trans(get_target_tcp_pose(), {turn}), a=1.0, v=1.0)\nend")
+    bench.send(
+        f"def turn():\n  optimovel(pose_trans(get_target_tcp_pose(), {turn}), a=1.0, v=1.0)\nend"
+    )
     fastest = np.zeros(6)
     for _ in range(1500):
         bench.tick()

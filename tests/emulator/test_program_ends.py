@@ -15,14 +15,21 @@ def bench() -> Bench:
     return Bench().running()
 
 
-@pytest.mark.parametrize(("call", "setting"), [("powerdown()", "pause"), ("protective_stop()", "stop")])
+@pytest.mark.parametrize(
+    ("call", "setting"), [("powerdown()", "pause"), ("protective_stop()", "stop")]
+)
 @pytest.mark.parametrize("inside", ["{}", "thread t():\n  {}\nend\nrun t()\nsleep(10)"])
-def test_a_program_that_ends_itself_ends_and_nothing_that_follows_is_run(bench, call, setting, inside):
+def test_a_program_that_ends_itself_ends_and_nothing_that_follows_is_run(
+    bench, call, setting, inside
+):
     bench.controller.set({"on_protective_stop": setting})
     bench.load(inside.format(f"{call}\n{SPEED}\nset_flag(0, True)"))
     bench.tick(0.5)
     assert bench.controller.program is None and bench.state.runtime_state == RuntimeState.STOPPED
-    assert [text for kind, text, _ in bench.messages if kind in ("started", "stopped")] == ["test", "test"]
+    assert [text for kind, text, _ in bench.messages if kind in ("started", "stopped")] == [
+        "test",
+        "test",
+    ]
     assert not bench.state.flags[0] and not bench.texts("error")
     if call == "powerdown()":
         assert bench.state.robot_mode == RobotMode.POWER_OFF

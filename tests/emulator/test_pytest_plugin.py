@@ -23,7 +23,9 @@ INSTALLED = any(entry.value == PLUGIN for entry in entry_points(group="pytest11"
 
 def run(pytester, *options):
     named = () if INSTALLED else ("-p", PLUGIN)
-    return pytester.runpytest_subprocess(*named, "-p", "no:cacheprovider", "--strict-markers", *options, timeout=120)
+    return pytester.runpytest_subprocess(
+        *named, "-p", "no:cacheprovider", "--strict-markers", *options, timeout=120
+    )
 
 
 def test_the_fixture_is_a_running_controller_of_the_test_alone(pytester):
@@ -67,7 +69,9 @@ def test_the_plugin_alone_imports_next_to_nothing():
         print(*sorted(set(sys.modules) - before))
     """
     lines = "\n".join(line.strip() for line in source.splitlines())
-    imported = subprocess.run([sys.executable, "-c", lines], capture_output=True, text=True, timeout=60).stdout.split()
+    imported = subprocess.run(
+        [sys.executable, "-c", lines], capture_output=True, text=True, timeout=60
+    ).stdout.split()
     assert PLUGIN in imported
     assert {name for name in imported if name.startswith("simbridge")} <= {
         "simbridge", "simbridge.emulator", PLUGIN,

@@ -56,7 +56,9 @@ def test_a_large_integer_is_wrapped_to_32_bits(monkeypatch):
 
 def drip(connection: socket.socket) -> None:
     try:
-        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/xml\r\nContent-Length: 1000000\r\n\r\n")
+        connection.sendall(
+            b"HTTP/1.1 200 OK\r\nContent-Type: text/xml\r\nContent-Length: 1000000\r\n\r\n"
+        )
         while True:
             connection.sendall(b"<")
             time.sleep(0.01)
@@ -68,7 +70,9 @@ def calls() -> list[threading.Thread]:
     return [thread for thread in threading.enumerate() if thread.name == "simbridge-rpc"]
 
 
-@pytest.mark.parametrize("ended", [False, True], ids=["answers too slowly", "the program is stopped"])
+@pytest.mark.parametrize(
+    "ended", [False, True], ids=["answers too slowly", "the program is stopped"]
+)
 def test_a_server_that_never_finishes_does_not_keep_the_call(monkeypatch, ended):
     if not ended:
         monkeypatch.setattr(handles, "TIMEOUT", 0.3)

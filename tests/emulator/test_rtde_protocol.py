@@ -42,11 +42,15 @@ class Client:
         assert self.connection.receive(PREAMBLE) == frame(RtdePackage.PROTOCOL_VERSION, b"\x01")
 
     def outputs(self, names: str, frequency: float = 500.0) -> tuple[int, str]:
-        reply = self.connection.receive(frame(RtdePackage.OUTPUTS, struct.pack(">d", frequency) + names.encode()))
+        reply = self.connection.receive(
+            frame(RtdePackage.OUTPUTS, struct.pack(">d", frequency) + names.encode())
+        )
         return self._setup(reply, RtdePackage.OUTPUTS)
 
     def inputs(self, names: str) -> tuple[int, str]:
-        return self._setup(self.connection.receive(frame(RtdePackage.INPUTS, names.encode())), RtdePackage.INPUTS)
+        return self._setup(
+            self.connection.receive(frame(RtdePackage.INPUTS, names.encode())), RtdePackage.INPUTS
+        )
 
     @staticmethod
     def _setup(reply: bytes, kind: int) -> tuple[int, str]:
@@ -60,7 +64,12 @@ class Client:
         return bool(reply[3])
 
     def send(self, recipe: int, layout: str, *values: object) -> None:
-        assert self.connection.receive(frame(RtdePackage.DATA, bytes([recipe]) + struct.pack(layout, *values))) == b""
+        assert (
+            self.connection.receive(
+                frame(RtdePackage.DATA, bytes([recipe]) + struct.pack(layout, *values))
+            )
+            == b""
+        )
 
     def read(self, layout: str, tick: int = 0) -> tuple[object, ...]:
         package = self.connection.output(tick)
@@ -80,21 +89,28 @@ def client(controller: FakeController) -> Client:
 
 def test_versions_one_and_two_are_accepted_and_others_refused(controller: FakeController) -> None:
     connection = RtdeConnection(controller, Registry(controller))
-    answers = [connection.receive(frame(RtdePackage.PROTOCOL_VERSION, bytes([0, v])))[-1] for v in (1, 2, 3, 0)]
+    answers = [
+        connection.receive(frame(RtdePackage.PROTOCOL_VERSION, bytes([0, v])))[-1]
+        for v in (1, 2, 3, 0)
+    ]
     assert answers == [1, 1, 0, 0]
 
 
 @pytest.mark.parametrize("polyscope", PROFILES)
 def test_the_controller_reports_its_version(polyscope: str) -> None:
     controller = FakeController(polyscope)
-    reply = RtdeConnection(controller, Registry(controller)).receive(frame(RtdePackage.CONTROLLER_VERSION))
+    reply = RtdeConnection(controller, Registry(controller)).receive(
+        frame(RtdePackage.CONTROLLER_VERSION)
+    )
     assert reply == b"\x00\x13v" + struct.pack(">4I", *controller.profile.version)
 
 
 @pytest.mark.parametrize("polyscope", PROFILES)
 def test_every_version_has_the_variables_that_ur_rtde_always_requests(polyscope: str) -> None:
     controller = FakeController(polyscope)
-    recipe, types = Client(controller, Registry(controller)).outputs(",".join(UR_RTDE_RECEIVE) + ",")
+    recipe, types = Client(controller, Registry(controller)).outputs(
+        ",".join(UR_RTDE_RECEIVE) + ","
+    )
     assert (recipe, types.split(",")) == (1, list(UR_RTDE_RECEIVE.values()))
 
 
@@ -110,7 +126,9 @@ def test_every_version_has_the_variables_that_ur_rtde_always_requests(polyscope:
         ("output_int_register_48", "", set()),
     ],
 )
-def test_a_variable_is_found_from_its_first_version_on(variable: str, kind: str, known: set[str]) -> None:
+def test_a_variable_is_found_from_its_first_version_on(
+    variable: str, kind: str, known: set[str]
+) -> None:
     for polyscope in PROFILES:
         controller = FakeController(polyscope)
         recipe, types = Client(controller, Registry(controller)).outputs(f"timestamp,{variable}")
@@ -133,8 +151,12 @@ def test_a_client_that_only_writes_can_start(client: Client) -> None:
     assert client.connection.output(0) == b""
 
 
-def test_the_package_holds_the_state_in_the_requested_order(client: Client, controller: FakeController) -> None:
-    controller.state.output_bit[3] = controller.state.output_bit[31] = controller.state.output_bit[64] = True
+def test_the_package_holds_the_state_in_the_requested_order(
+    client: Client, controller: FakeController
+) -> None:
+    controller.state.output_bit[3] = controller.state.output_bit[31] = controller.state.output_bit[
+        64
+    ] = True
     controller.state.safety_mode = SafetyMode.PROTECTIVE_STOP
     controller.state.runtime_state = RuntimeState.PAUSED
     controller.state.output_int[7] = -5
@@ -145,7 +167,9 @@ def test_the_package_holds_the_state_in_the_requested_order(client: Client, cont
     )
     client.start()
     controller.state.timestamp = 12.5
-    *q, time, bits, bit, safety, runtime, register, digital, status, mode = client.read(">6ddI?IIiQIi")
+    *q, time, bits, bit, safety, runtime, register, digital, status, mode = client.read(
+        ">6ddI?IIiQIi"
+    )
     assert q == [0.1, -1.2, 1.3, -1.4, -1.5, 0.6]
     assert (time, bits, bit, register, digital) == (12.5, 1 << 3 | 1 << 31, True, -5, 1 << 17)
     assert (safety, runtime, status, mode) == (1 << 2 | 1 << 10, 4, 3, RobotMode.RUNNING)
@@ -160,7 +184,9 @@ def test_every_variable_packs_as_its_type_and_all_of_them_fit_a_package(polyscop
     assert recipe == 1
     assert types.split(",") == [variable.type for variable in known.values()]
     client.start()
-    size = struct.calcsize(">" + "".join(RTDE_FORMATS[variable.type] for variable in known.values()))
+    size = struct.calcsize(
+        ">" + "".join(RTDE_FORMATS[variable.type] for variable in known.values())
+    )
     assert len(client.connection.output(0)) == 4 + size < MAX_PACKAGE
 
 
@@ -193,7 +219,9 @@ def test_nothing_is_sent_before_start_and_after_pause(client: Client) -> None:
         ("3.15", 60.0, 63),  # floor(125 / 60) = 2
     ],
 )
-def test_the_frequency_divides_the_controllers(polyscope: str, frequency: float, packages: int) -> None:
+def test_the_frequency_divides_the_controllers(
+    polyscope: str, frequency: float, packages: int
+) -> None:
     controller = FakeController(polyscope)
     client = Client(controller, Registry(controller))
     client.outputs("timestamp", frequency)
@@ -205,7 +233,11 @@ def test_the_frequency_divides_the_controllers(polyscope: str, frequency: float,
 def test_clients_with_the_same_recipe_get_the_same_bytes(controller: FakeController) -> None:
     registry = Registry(controller)
     one, two, three = (Client(controller, registry) for _ in range(3))
-    for client, names in ((one, "timestamp,actual_q"), (two, "timestamp,actual_q"), (three, "actual_q")):
+    for client, names in (
+        (one, "timestamp,actual_q"),
+        (two, "timestamp,actual_q"),
+        (three, "actual_q"),
+    ):
         client.outputs(names)
         client.start()
     for tick in range(3):
@@ -215,14 +247,20 @@ def test_clients_with_the_same_recipe_get_the_same_bytes(controller: FakeControl
         assert three.read(">6d", tick) == one.read(">d6d", tick)[1:]
 
 
-def test_version_one_has_neither_a_frequency_nor_recipe_numbers_of_outputs(controller: FakeController) -> None:
+def test_version_one_has_neither_a_frequency_nor_recipe_numbers_of_outputs(
+    controller: FakeController,
+) -> None:
     connection = RtdeConnection(controller, Registry(controller))
-    assert connection.receive(frame(RtdePackage.OUTPUTS, b"timestamp")) == frame(RtdePackage.OUTPUTS, b"DOUBLE")
+    assert connection.receive(frame(RtdePackage.OUTPUTS, b"timestamp")) == frame(
+        RtdePackage.OUTPUTS, b"DOUBLE"
+    )
     connection.receive(frame(RtdePackage.START))
     assert connection.output(5) == frame(RtdePackage.DATA, struct.pack(">d", 0.0))
 
 
-def test_inputs_are_written_at_once_and_recorded(client: Client, controller: FakeController) -> None:
+def test_inputs_are_written_at_once_and_recorded(
+    client: Client, controller: FakeController
+) -> None:
     names = "input_int_register_0,input_double_register_5,input_bit_register_64,input_bit_registers0_to_31,"
     assert client.inputs(names) == (1, "INT32,DOUBLE,BOOL,UINT32")
     client.send(1, ">id?I", -11, 0.25, True, 0x80000001)
@@ -240,7 +278,9 @@ def test_inputs_can_be_read_back(client: Client) -> None:
     assert client.read(">i") == (42,)
 
 
-def test_recipes_are_numbered_from_one_and_may_share_variables_of_one_client(client: Client) -> None:
+def test_recipes_are_numbered_from_one_and_may_share_variables_of_one_client(
+    client: Client,
+) -> None:
     assert client.inputs("input_int_register_0,input_double_register_0") == (1, "INT32,DOUBLE")
     assert client.inputs("input_int_register_0,input_double_register_1") == (2, "INT32,DOUBLE")
 
@@ -249,7 +289,10 @@ def test_an_input_belongs_to_one_client_until_it_leaves(controller: FakeControll
     registry = Registry(controller)
     one, two = Client(controller, registry), Client(controller, registry)
     one.inputs("input_int_register_0")
-    assert two.inputs("input_int_register_1,input_int_register_0,nonsense") == (0, "INT32,IN_USE,NOT_FOUND")
+    assert two.inputs("input_int_register_1,input_int_register_0,nonsense") == (
+        0,
+        "INT32,IN_USE,NOT_FOUND",
+    )
     # A refused recipe has claimed nothing.
     assert one.inputs("input_int_register_1") == (2, "INT32")
     one.connection.close()
@@ -264,12 +307,20 @@ def test_data_for_an_unknown_recipe_is_ignored(client: Client, controller: FakeC
 
 def test_the_speed_slider_needs_its_mask(client: Client, controller: FakeController) -> None:
     client.inputs("speed_slider_fraction,speed_slider_mask")
-    for value, mask, expected in ((0.4, 0, 1.0), (0.5, 1, 0.5), (7.0, 1, 1.0), (0.3, 1, 0.3), (float("nan"), 1, 0.3)):
+    for value, mask, expected in (
+        (0.4, 0, 1.0),
+        (0.5, 1, 0.5),
+        (7.0, 1, 1.0),
+        (0.3, 1, 0.3),
+        (float("nan"), 1, 0.3),
+    ):
         client.send(1, ">dI", value, mask)
         assert controller.state.speed_slider == expected
 
 
-def test_digital_outputs_change_only_where_masked(client: Client, controller: FakeController) -> None:
+def test_digital_outputs_change_only_where_masked(
+    client: Client, controller: FakeController
+) -> None:
     controller.state.digital_outputs = 0b1111
     client.inputs("standard_digital_output,standard_digital_output_mask")
     client.inputs("configurable_digital_output_mask,configurable_digital_output")
@@ -280,21 +331,33 @@ def test_digital_outputs_change_only_where_masked(client: Client, controller: Fa
     assert controller.state.digital_outputs == 0b10_00000001_10001101
 
 
-def test_analog_outputs_are_ratios_of_a_current_or_a_voltage(client: Client, controller: FakeController) -> None:
+def test_analog_outputs_are_ratios_of_a_current_or_a_voltage(
+    client: Client, controller: FakeController
+) -> None:
     client.inputs(
         "standard_analog_output_mask,standard_analog_output_type,standard_analog_output_0,standard_analog_output_1"
     )
     client.send(1, ">BBdd", 0b11, 0b10, 0.5, 0.25)
-    assert (controller.state.analog_outputs, controller.state.analog_output_types) == ([12.0, 2.5], 0b10)
+    assert (controller.state.analog_outputs, controller.state.analog_output_types) == (
+        [12.0, 2.5],
+        0b10,
+    )
     client.send(1, ">BBdd", 0b00, 0b00, 1.0, 1.0)
     assert controller.state.analog_outputs == [12.0, 2.5]
 
 
-def test_of_several_ticks_at_once_those_that_were_due_are_sent_as_one_package(client: Client) -> None:
+def test_of_several_ticks_at_once_those_that_were_due_are_sent_as_one_package(
+    client: Client,
+) -> None:
     client.outputs("timestamp", 125.0)
     client.start()
     assert [bool(client.connection.output(tick, 10)) for tick in (10, 20, 30)] == [True] * 3
-    assert [bool(client.connection.output(tick, 2)) for tick in (2, 4, 6, 8)] == [False, True, False, True]
+    assert [bool(client.connection.output(tick, 2)) for tick in (2, 4, 6, 8)] == [
+        False,
+        True,
+        False,
+        True,
+    ]
 
 
 def test_an_external_wrench_reaches_the_state(client: Client, controller: FakeController) -> None:
@@ -315,7 +378,9 @@ def test_text_messages_are_taken_without_an_answer(client: Client) -> None:
         frame(1),  # no such type
         frame(RtdePackage.PROTOCOL_VERSION, b"\x02"),
         frame(RtdePackage.OUTPUTS, b"1234567"),  # no frequency
-        frame(RtdePackage.OUTPUTS, struct.pack(">d", 1.0) + b"actual_q," * 500),  # packages of 24 kB
+        frame(
+            RtdePackage.OUTPUTS, struct.pack(">d", 1.0) + b"actual_q," * 500
+        ),  # packages of 24 kB
         frame(RtdePackage.INPUTS, b"," * 30000),  # an answer of 300 kB
         frame(RtdePackage.INPUTS, b"input_int_register_0") * 256,
     ],
@@ -343,7 +408,10 @@ def test_an_input_package_that_does_not_fit_its_recipe_is_ignored_and_reported(
     ("request_", "named"),
     [
         (frame(RtdePackage.PROTOCOL_VERSION, b"\x00\x03"), "version 3"),
-        (frame(RtdePackage.OUTPUTS, struct.pack(">d", 1.0) + b"actual_q,coffee"), "without the outputs coffee"),
+        (
+            frame(RtdePackage.OUTPUTS, struct.pack(">d", 1.0) + b"actual_q,coffee"),
+            "without the outputs coffee",
+        ),
         (frame(RtdePackage.INPUTS, b"sugar"), "without the inputs sugar"),
         (frame(RtdePackage.DATA, b"\x07\x00"), "was not set up"),
         (frame(RtdePackage.TEXT, b"\x02hi\x02me\x03"), "message"),
@@ -370,15 +438,23 @@ def test_frames_may_arrive_in_any_pieces(controller: FakeController) -> None:
 
 
 _NAMES = st.lists(
-    st.sampled_from([*output_variables(PROFILES["5.25"]), *input_variables(PROFILES["5.25"]), "nonsense", ""]),
+    st.sampled_from(
+        [*output_variables(PROFILES["5.25"]), *input_variables(PROFILES["5.25"]), "nonsense", ""]
+    ),
     max_size=6,
 ).map(lambda names: ",".join(names).encode())
 _FRAMES = st.one_of(
     st.binary(max_size=40),
     st.builds(frame, st.sampled_from(b"VvMOISPU"), st.binary(max_size=40)),
-    st.builds(lambda f, n: frame(RtdePackage.OUTPUTS, struct.pack(">d", f) + n), st.floats(), _NAMES),
+    st.builds(
+        lambda f, n: frame(RtdePackage.OUTPUTS, struct.pack(">d", f) + n), st.floats(), _NAMES
+    ),
     st.builds(lambda n: frame(RtdePackage.INPUTS, n), _NAMES),
-    st.builds(lambda n, rest: struct.pack(">HB", n, 79) + rest, st.integers(0, 65535), st.binary(max_size=40)),
+    st.builds(
+        lambda n, rest: struct.pack(">HB", n, 79) + rest,
+        st.integers(0, 65535),
+        st.binary(max_size=40),
+    ),
     st.just(frame(RtdePackage.START)),
     st.just(PREAMBLE),
 )

@@ -57,7 +57,9 @@ def test_a_request_that_is_not_supported_is_logged_once_with_the_bytes() -> None
     controller.on_event(Event("unknown", "RTDE: that", data=b"y" * 1000))
     first, second = running.log
     assert first == r"RTDE: this: b'\x01\xff'"
-    assert second.startswith("RTDE: that: b'yyyy") and second.endswith("' ...") and len(second) < 300
+    assert (
+        second.startswith("RTDE: that: b'yyyy") and second.endswith("' ...") and len(second) < 300
+    )
 
 
 def test_of_requests_that_are_not_supported_1000_are_logged_and_then_that_there_are_more() -> None:
@@ -68,8 +70,15 @@ def test_of_requests_that_are_not_supported_1000_are_logged_and_then_that_there_
         controller.on_event(Event("unknown", f"RTDE: {i} {'x' * 60_000}", data=b"y"))
         lines += running.log
         running.log.clear()
-    assert len(lines) == 1001 and max(map(len, lines)) < 1200 and lines[999].startswith("RTDE: 999 xxx")
-    assert lines[1000] == "1000 requests that the emulator does not support were logged; further ones are not"
+    assert (
+        len(lines) == 1001
+        and max(map(len, lines)) < 1200
+        and lines[999].startswith("RTDE: 999 xxx")
+    )
+    assert (
+        lines[1000]
+        == "1000 requests that the emulator does not support were logged; further ones are not"
+    )
 
 
 def test_a_frozen_controller_ends_at_once() -> None:
@@ -89,7 +98,9 @@ def test_a_client_of_the_control_socket_may_leave_before_its_answer(monkeypatch)
     with ControlServer(RunningController(controller, HOST, ANY_PORTS), HOST, 0) as server:
         client = socket.create_connection(server.server_address)
         client.sendall(b"{}\n{}\n")
-        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # its end is a reset
+        client.setsockopt(
+            socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)
+        )  # its end is a reset
         client.close()
         left.set()
         assert over.wait(30.0) and not errors
@@ -111,7 +122,12 @@ class Clock:
 
 @pytest.mark.parametrize(
     ("polyscope", "speed", "ticks", "sent"),
-    [("5.12", 1.0, 1000, 1000), ("5.12", 10.0, 10000, 1000), ("3.15", 10.0, 2500, 1000), ("3.15", 2.0, 500, 500)],
+    [
+        ("5.12", 1.0, 1000, 1000),
+        ("5.12", 10.0, 10000, 1000),
+        ("3.15", 10.0, 2500, 1000),
+        ("3.15", 2.0, 500, 500),
+    ],
 )
 def test_the_controllers_time_runs_faster_and_packages_are_sent_500_times_a_second_at_most(
     monkeypatch, polyscope: str, speed: float, ticks: int, sent: int
@@ -159,9 +175,13 @@ def test_how_fast_a_program_ran_is_logged(monkeypatch) -> None:
     assert list(running.log) == ["moves took 12.000 s, 8.0 times faster than real time"]
 
 
-def test_a_program_reaches_its_own_controller_at_127_0_0_1_whatever_the_controllers_address() -> None:
+def test_a_program_reaches_its_own_controller_at_127_0_0_1_whatever_the_controllers_address() -> (
+    None
+):
     controller = Controller(load_robot("ur10e"), profile("5.12"), ScriptProgram)
-    calls = 'socket_open("127.0.0.1", 30003)\n  socket_send_line("set speed 0.25")\n  socket_close()'
+    calls = (
+        'socket_open("127.0.0.1", 30003)\n  socket_send_line("set speed 0.25")\n  socket_close()'
+    )
     with RunningController(controller, HOST, ANY_PORTS) as running:
         with running.lock:
             controller.load_script(f"sec s():\n  {calls}\nend\n")
@@ -184,7 +204,9 @@ def test_the_process_ends_with_status_1_a_traceback_and_a_paragraph() -> None:
         Controller.tick = failing
         sys.exit(main(["emulate", "--host", "{HOST}"]))
     """
-    ended = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=60)
+    ended = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=60
+    )
     assert ended.returncode == 1
     assert ended.stderr.startswith("Traceback")
     assert 'raise KeyError("a mistake")' not in ended.stdout
@@ -214,7 +236,9 @@ def test_a_real_time_priority_stays_although_the_thread_of_the_ticks_begins_late
                 time.sleep(0.01)
             print({{os.sched_getscheduler(thread) for thread in threads()}} == {{os.SCHED_FIFO}})
     """
-    ended = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=60)
+    ended = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=60
+    )
     assert ended.stdout == "True\n", ended.stderr
 
 
@@ -275,7 +299,9 @@ def fake(tmp_path, monkeypatch):
     return make
 
 
-def test_output_never_blocks_the_process_and_its_last_lines_are_reported_when_it_has_ended(fake) -> None:
+def test_output_never_blocks_the_process_and_its_last_lines_are_reported_when_it_has_ended(
+    fake,
+) -> None:
     with fake(9) as controller:
         # It could not end if nobody read its output.
         assert controller._process.wait(30.0) == 9

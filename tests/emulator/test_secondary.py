@@ -85,7 +85,10 @@ def test_it_runs_also_while_the_program_is_paused_by_a_stop(bench: Bench) -> Non
     bench.controller.load_script(f"sec s():\n  {COUNT}\nend\n")
     bench.tick(10)
     assert bench.state.output_int[0] == 1
-    assert (bench.state.runtime_state, bench.state.safety_mode) == (RuntimeState.PAUSED, SafetyMode.PROTECTIVE_STOP)
+    assert (bench.state.runtime_state, bench.state.safety_mode) == (
+        RuntimeState.PAUSED,
+        SafetyMode.PROTECTIVE_STOP,
+    )
 
 
 def test_several_run_in_the_order_in_which_they_came(bench: Bench) -> None:

@@ -19,7 +19,9 @@ from simbridge.robot import load_robot
 
 @pytest.fixture(scope="module")
 def control() -> Control:
-    return Control(RunningController(Controller(load_robot("ur10e"), profile("5.12"), ScriptProgram)))
+    return Control(
+        RunningController(Controller(load_robot("ur10e"), profile("5.12"), ScriptProgram))
+    )
 
 
 def ask(control: Control, **request: object) -> dict:
@@ -67,8 +69,14 @@ def test_the_delay_of_unlocking_is_a_number_from_zero(value):
 @pytest.mark.parametrize(
     ("values", "expected"),
     [
-        ({"payload": 2.5, "payload_cog": [0.0, 0.1, 0.2]}, {"payload": 2.5, "payload_cog": [0.0, 0.1, 0.2]}),
-        ({"payload_inertia": [1, 2, 3, 4, 5, 6]}, {"payload_inertia": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]}),
+        (
+            {"payload": 2.5, "payload_cog": [0.0, 0.1, 0.2]},
+            {"payload": 2.5, "payload_cog": [0.0, 0.1, 0.2]},
+        ),
+        (
+            {"payload_inertia": [1, 2, 3, 4, 5, 6]},
+            {"payload_inertia": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]},
+        ),
         ({"tcp_offset": [0, 0, 0.1, 0, 0, 0]}, {"tcp_offset": [0.0, 0.0, 0.1, 0.0, 0.0, 0.0]}),
     ],
 )
@@ -81,11 +89,21 @@ def test_payload_and_tcp_are_set_and_read(control, values, expected):
 def test_single_inputs_and_outputs_are_set_and_reach_programs_and_clients(control):
     state, controller = control._controller.state, control._controller
     state.digital_inputs = 0b101
-    assert ask(control, do="set", digital_inputs={"0": False, "17": True}, analog_inputs={"1": 0.004, "2": 5.5})["ok"]
-    assert [i for i, on in enumerate(ask(control, do="state")["value"]["digital_inputs"]) if on] == [2, 17]
+    assert ask(
+        control,
+        do="set",
+        digital_inputs={"0": False, "17": True},
+        analog_inputs={"1": 0.004, "2": 5.5},
+    )["ok"]
+    assert [
+        i for i, on in enumerate(ask(control, do="state")["value"]["digital_inputs"]) if on
+    ] == [2, 17]
     functions = builtin_functions(controller)
     assert functions["get_digital_in"](None, 2) and functions["get_tool_digital_in"](None, 1)
-    assert functions["get_standard_analog_in"](None, 1) == 0.004 and functions["get_tool_analog_in"](None, 0) == 5.5
+    assert (
+        functions["get_standard_analog_in"](None, 1) == 0.004
+        and functions["get_tool_analog_in"](None, 0) == 5.5
+    )
     variables = output_variables(controller.profile)
     assert variables["actual_digital_input_bits"].access(state) == 0b100 | 1 << 17
     assert variables["standard_analog_input1"].access(state) == 0.004
@@ -108,8 +126,14 @@ def test_single_inputs_and_outputs_are_set_and_reach_programs_and_clients(contro
         {"analog_inputs": {"0": float("nan")}},
     ],
 )
-def test_a_part_of_the_state_that_is_not_possible_is_refused_by_name_and_nothing_is_set(control, values):
+def test_a_part_of_the_state_that_is_not_possible_is_refused_by_name_and_nothing_is_set(
+    control, values
+):
     before = ask(control, do="state")["value"]
     answer = ask(control, do="set", digital_outputs={"5": True}, **values)
-    assert not answer["ok"] and next(iter(values)) in answer["error"] and "Expected" not in answer["error"]
+    assert (
+        not answer["ok"]
+        and next(iter(values)) in answer["error"]
+        and "Expected" not in answer["error"]
+    )
     assert ask(control, do="state")["value"] == before

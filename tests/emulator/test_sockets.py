@@ -125,7 +125,9 @@ def test_a_name_is_resolved_without_delaying_a_tick(monkeypatch):
 @pytest.mark.parametrize("name", ["nowhere.invalid", "a\0b", "\u00fc" * 100, ""])
 def test_a_host_that_is_not_found_is_a_failed_connection(monkeypatch, name):
     if name == "nowhere.invalid":
-        monkeypatch.setattr(socket, "gethostbyname", lambda name: (_ for _ in ()).throw(socket.gaierror(name)))
+        monkeypatch.setattr(
+            socket, "gethostbyname", lambda name: (_ for _ in ()).throw(socket.gaierror(name))
+        )
     assert finished(SocketFunctions(PERIOD).do_socket_open(None, name, 9)) is False
 
 

@@ -17,7 +17,15 @@ from simbridge.emulator.rtde import Registry, RtdeConnection, frame
 from simbridge.emulator.state import Event
 from simbridge.emulator.traffic import Conversation, Exchange, Traffic, read_traffic
 from simbridge.errors import InputFileError, OutputError
-from simbridge.ur.tables import DASHBOARD, PORT_NAMES, PRIMARY, REALTIME, RTDE, SECONDARY, RtdePackage
+from simbridge.ur.tables import (
+    DASHBOARD,
+    PORT_NAMES,
+    PRIMARY,
+    REALTIME,
+    RTDE,
+    SECONDARY,
+    RtdePackage,
+)
 from tests.emulator.fake_controller import FakeController
 
 EXCHANGES = [
@@ -34,12 +42,17 @@ def test_what_was_kept_is_read_back(tmp_path):
             traffic.note(exchange)
     assert list(read_traffic(tmp_path / "traffic.jsonl")) == EXCHANGES
     first = (tmp_path / "traffic.jsonl").read_text().splitlines()[1]
-    assert first == '{"clock":0.502,"port":29999,"client":1,"event":"received","bytes":"706c61790a"}'
+    assert (
+        first == '{"clock":0.502,"port":29999,"client":1,"event":"received","bytes":"706c61790a"}'
+    )
 
 
 def test_an_existing_file_is_not_overwritten(tmp_path):
     (tmp_path / "traffic.jsonl").write_text("mine")
-    with pytest.raises(OutputError, match=r"traffic\.jsonl"), Traffic(tmp_path / "traffic.jsonl", False):
+    with (
+        pytest.raises(OutputError, match=r"traffic\.jsonl"),
+        Traffic(tmp_path / "traffic.jsonl", False),
+    ):
         pass
     assert (tmp_path / "traffic.jsonl").read_text() == "mine"
 
@@ -71,11 +84,17 @@ def test_what_the_disk_cannot_take_is_lost_and_counted(monkeypatch, capfd, tmp_p
 def ascii_pipe():
     """Standard output is a pipe that takes ASCII; the end to read from."""
     read, write = os.pipe()
-    with open(read) as reader, open(write, "w", encoding="ascii") as output, contextlib.redirect_stdout(output):
+    with (
+        open(read) as reader,
+        open(write, "w", encoding="ascii") as output,
+        contextlib.redirect_stdout(output),
+    ):
         yield reader
 
 
-def test_a_standard_output_that_nobody_reads_holds_up_neither_the_file_nor_the_end(monkeypatch, tmp_path):
+def test_a_standard_output_that_nobody_reads_holds_up_neither_the_file_nor_the_end(
+    monkeypatch, tmp_path
+):
     monkeypatch.setattr("simbridge.emulator.traffic._PATIENCE", 0.01)
     with ascii_pipe(), Traffic(tmp_path / "traffic.jsonl", True) as traffic:
         for _ in range(3000):
@@ -91,7 +110,9 @@ def test_letters_that_the_terminal_does_not_have_are_escaped():
         assert reader.readline() == "    0.500 127.0.0.1 client 1 -> dashboard: popup \\xfc\n"
 
 
-def test_a_message_that_has_no_words_is_named_and_the_next_ones_are_shown(monkeypatch, capfd, tmp_path):
+def test_a_message_that_has_no_words_is_named_and_the_next_ones_are_shown(
+    monkeypatch, capfd, tmp_path
+):
     def received(self, data):
         raise KeyError("a mistake")
 
@@ -105,7 +126,9 @@ def test_a_message_that_has_no_words_is_named_and_the_next_ones_are_shown(monkey
     assert list(read_traffic(tmp_path / "traffic.jsonl")) == EXCHANGES
 
 
-@pytest.mark.parametrize("line", ["{}", "[]", "no", '{"clock":1,"port":1,"client":1,"event":"sent","bytes":"xy"}'])
+@pytest.mark.parametrize(
+    "line", ["{}", "[]", "no", '{"clock":1,"port":1,"client":1,"event":"sent","bytes":"xy"}']
+)
 def test_a_line_of_something_else_is_named(tmp_path, line):
     with Traffic(tmp_path / "traffic.jsonl", False) as traffic:
         traffic.note(EXCHANGES[0])
@@ -117,7 +140,10 @@ def test_a_line_of_something_else_is_named(tmp_path, line):
 
 def test_each_message_is_printed_in_words(capfd):
     with Traffic(None, True) as traffic:
-        for exchange in (*EXCHANGES[:2], Exchange(0.504, DASHBOARD, 1, "sent", b"Starting program\n")):
+        for exchange in (
+            *EXCHANGES[:2],
+            Exchange(0.504, DASHBOARD, 1, "sent", b"Starting program\n"),
+        ):
             traffic.note(exchange)
     assert capfd.readouterr().out.splitlines() == [
         "    0.500 127.0.0.1 client 1 -> dashboard: connected",
@@ -166,7 +192,9 @@ def test_scripts_and_messages_in_words():
         primary.version_message(controller),
         primary.robot_state(controller),
         primary.robot_state(controller),
-        primary.message_of(controller, Event("safety mode"))[len(primary.robot_state(controller)) :],
+        primary.message_of(controller, Event("safety mode"))[
+            len(primary.robot_state(controller)) :
+        ],
         primary.message_of(controller, Event("safety", "too fast", code=153, argument=2)),
         primary.message_of(controller, Event("started", "go")),
         primary.message_of(controller, Event("error", "no such name", 3, 4)),
@@ -185,7 +213,10 @@ def test_recipes_of_any_length_are_understood(count):
     connection = RtdeConnection(FakeController("5.12"), Registry(FakeController("5.12")))
     words = Conversation(RTDE)
     names = ",".join(["input_int_register_0"] * count).encode()
-    for request in (frame(RtdePackage.PROTOCOL_VERSION, b"\x00\x02"), frame(RtdePackage.INPUTS, names)):
+    for request in (
+        frame(RtdePackage.PROTOCOL_VERSION, b"\x00\x02"),
+        frame(RtdePackage.INPUTS, names),
+    ):
         words.received(request)
         words.sent(connection.receive(request))
     (line,) = words.received(frame(RtdePackage.DATA, b"\x01" + struct.pack(">i", 7) * count))
@@ -195,7 +226,13 @@ def test_recipes_of_any_length_are_understood(count):
 PIECES = st.one_of(
     st.binary(max_size=40),
     st.sampled_from(
-        [b"input_int_register_0,", b"timestamp,", b"input_double_register_1\n", "ü".encode(), b"def f():\n"]
+        [
+            b"input_int_register_0,",
+            b"timestamp,",
+            b"input_double_register_1\n",
+            "ü".encode(),
+            b"def f():\n",
+        ]
     ),
 )
 CONTENTS = st.builds(lambda piece, times: (piece * times)[:65532], PIECES, st.integers(1, 2000))

@@ -37,7 +37,11 @@ class Seen:
         niceness = -15 if REALTIME else 0
         command = [sys.executable, session.__file__, host, polyscope, str(file), str(niceness)]
         with Emulator(
-            name, polyscope=polyscope, host=host, realtime_priority=EMULATOR_PRIORITY, boot_time=0.05
+            name,
+            polyscope=polyscope,
+            host=host,
+            realtime_priority=EMULATOR_PRIORITY,
+            boot_time=0.05,
         ) as emulator:
             emulator.set(unlock_delay=session.UNLOCK_DELAY)
             ended = subprocess.run(command, capture_output=True, text=True, timeout=150)
@@ -70,7 +74,9 @@ def every_session(tmp_path_factory):
     """All versions at once: most of a session is waiting for the arm."""
     directory, versions = Path(tmp_path_factory.mktemp("ur_rtde")), [*SETUPS, *NEWEST]
     with ThreadPoolExecutor(len(versions)) as pool:
-        return dict(zip(versions, pool.map(lambda version: Seen(version, directory), versions), strict=True))
+        return dict(
+            zip(versions, pool.map(lambda version: Seen(version, directory), versions), strict=True)
+        )
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +123,9 @@ def test_movel_takes_the_tool_straight_to_its_goal(seen):
 
 def tool_path(seen, moved):
     """Where the tool was in these ticks (K, 3), m."""
-    return np.array([seen.tool(q).translation for q in seen.record.target_q[seen.between(moved["ticks"])]])
+    return np.array(
+        [seen.tool(q).translation for q in seen.record.target_q[seen.between(moved["ticks"])]]
+    )
 
 
 def off(path, way):
@@ -131,7 +139,9 @@ def off_line(seen, moved):
 
 
 def test_speedj_moves_the_joints_at_that_speed(seen):
-    speeds = np.diff(seen.record.actual_q[seen.between(seen["speedJ"]["ticks"])], axis=0) / seen.period
+    speeds = (
+        np.diff(seen.record.actual_q[seen.between(seen["speedJ"]["ticks"])], axis=0) / seen.period
+    )
     assert len(speeds) and np.allclose(speeds, session.SPEED_J, atol=1e-9)
 
 
@@ -139,8 +149,12 @@ def test_speedl_moves_the_tool_at_that_speed(seen):
     q = seen.record.actual_q[seen.between(seen["speedL"]["ticks"])]
     first, last = seen.tool(q[0]), seen.tool(q[-1])
     time = (len(q) - 1) * seen.period
-    assert np.allclose((last.translation - first.translation) / time, session.SPEED_L[:3], atol=2e-4)
-    assert np.allclose(pin.log3(last.rotation @ first.rotation.T) / time, session.SPEED_L[3:], atol=2e-3)
+    assert np.allclose(
+        (last.translation - first.translation) / time, session.SPEED_L[:3], atol=2e-4
+    )
+    assert np.allclose(
+        pin.log3(last.rotation @ first.rotation.T) / time, session.SPEED_L[3:], atol=2e-3
+    )
 
 
 def test_servoj_follows_the_servo_law_exactly(seen):
@@ -173,7 +187,9 @@ def test_servoc_takes_the_tool_to_its_pose_at_its_speed_and_acceleration(seen):
     assert seen.away(servoed["q"], servoed["goal"]) < 1e-7
     speeds = np.linalg.norm(np.diff(tool_path(seen, servoed), axis=0), axis=1) / seen.period
     assert speeds.max() == pytest.approx(session.SERVOC_SPEED, rel=1e-4)
-    assert np.diff(speeds).max() / seen.period == pytest.approx(session.SERVOC_ACCELERATION, rel=1e-3)
+    assert np.diff(speeds).max() / seen.period == pytest.approx(
+        session.SERVOC_ACCELERATION, rel=1e-3
+    )
     assert off_line(seen, servoed) < 1e-7
 
 
@@ -230,7 +246,9 @@ def test_stopl_slows_the_tool_at_its_deceleration_straight_on(seen):
         np.linalg.norm(path[-1] - path[begin]), abs=speed[begin] * seen.period
     )
     assert off(path[begin:], path[begin + 1] - path[begin]) < 1e-6
-    first, last = (seen.tool(seen.record.target_q[seen.record.tick == tick][0]) for tick in stopped["ticks"])
+    first, last = (
+        seen.tool(seen.record.target_q[seen.record.tick == tick][0]) for tick in stopped["ticks"]
+    )
     assert np.linalg.norm(pin.log3(first.rotation.T @ last.rotation)) < 1e-6
 
 
@@ -297,7 +315,10 @@ def moves_again(went_on):
 def test_a_servoj_left_in_the_registers_is_executed_by_the_next_script(seen):
     left = seen["left behind"]
     ticks = servoed_ticks(seen, "left behind")
-    assert len(ticks) and (seen.record.setpoint[np.isin(seen.record.tick, ticks)] == left["setpoint"]).all()
+    assert (
+        len(ticks)
+        and (seen.record.setpoint[np.isin(seen.record.tick, ticks)] == left["setpoint"]).all()
+    )
     assert np.allclose(left["q"], left["setpoint"], atol=1e-6)
 
 
@@ -314,7 +335,9 @@ def test_a_protective_stop_pauses_the_program_and_rests_the_arm(seen):
 
 def test_an_unlock_is_refused_until_its_delay_has_passed(seen):
     stopped = seen["protective stop"]
-    assert stopped["refusals"] and all(f"until {session.UNLOCK_DELAY:g}s" in refusal for refusal in stopped["refusals"])
+    assert stopped["refusals"] and all(
+        f"until {session.UNLOCK_DELAY:g}s" in refusal for refusal in stopped["refusals"]
+    )
     # The controller's clock may be a few ticks ahead of ours.
     assert stopped["seconds"] >= session.UNLOCK_DELAY - 0.02
 
@@ -349,11 +372,17 @@ def test_the_newest_version_gives_the_jacobian_and_the_mass_matrix_of_the_presen
     mass = np.triu(pin.crba(model, data, q))
     assert np.allclose(np.triu(found["getMassMatrix"].reshape(6, 6)), mass, atol=1e-9)
     # At rest.
-    assert not found["getJacobianTimeDerivative"].any() and not found["getCoriolisAndCentrifugalTorques"].any()
+    assert (
+        not found["getJacobianTimeDerivative"].any()
+        and not found["getCoriolisAndCentrifugalTorques"].any()
+    )
 
 
 def test_an_older_version_does_not_have_the_matrices(seen):
-    answers = [seen["matrices"][name] for name in ("getJacobian", "getMassMatrix", "getJacobianTimeDerivative")]
+    answers = [
+        seen["matrices"][name]
+        for name in ("getJacobian", "getMassMatrix", "getJacobianTimeDerivative")
+    ]
     assert all("unable to get state data" in answer for answer in answers)
 
 

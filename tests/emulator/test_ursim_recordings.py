@@ -29,7 +29,9 @@ class Recording:
     def __init__(self, name: str) -> None:
         if "SIMBRIDGE_RECORDINGS" not in os.environ:
             pytest.skip("SIMBRIDGE_RECORDINGS names no folder with recordings of URSim")
-        with gzip.open(Path(os.environ["SIMBRIDGE_RECORDINGS"]) / "ursim_ur5e" / f"{name}.csv.gz", "rt") as file:
+        with gzip.open(
+            Path(os.environ["SIMBRIDGE_RECORDINGS"]) / "ursim_ur5e" / f"{name}.csv.gz", "rt"
+        ) as file:
             names = file.readline().split()
             self._columns = dict(zip(names, np.loadtxt(file).T, strict=True))
 
@@ -49,7 +51,9 @@ class Bench:
     """A UR5e at these joints; its ticks are called directly."""
 
     def __init__(self, q: np.ndarray) -> None:
-        self.controller = Controller(load_robot("ur5e"), profile("5.12"), ScriptProgram, boot_time=0.0, q=q)
+        self.controller = Controller(
+            load_robot("ur5e"), profile("5.12"), ScriptProgram, boot_time=0.0, q=q
+        )
         self.state = self.controller.state
         self.controller.brake_release()
         while self.state.robot_mode != 7:
@@ -88,7 +92,9 @@ def test_a_movej_is_the_recorded_one():
     bench.load(f"movej({goal.tolist()}, a={a}, v={v})")
     bench.rows(100, late=ROW - round(speed[first] / a / DT))
     for name in ("target_qd", "target_qdd"):
-        assert getattr(bench.state, name) == pytest.approx(recording.joints(name)[first + 99], abs=1e-6)
+        assert getattr(bench.state, name) == pytest.approx(
+            recording.joints(name)[first + 99], abs=1e-6
+        )
     assert (mine[last - first] == mine[-1]).all() and (mine[last - first - 1] != mine[-1]).any()
 
 
@@ -165,7 +171,10 @@ def test_a_protective_stop_is_the_recorded_one():
     for row, late in ((stop, ROW - 1), (stop + 1, 0)):
         assert np.abs(bench.rows(1, late) - q[row]).max() < 2e-3
         state = bench.state
-        assert (state.runtime_state, state.limiter_scaling) == (runtime[row], pytest.approx(scaling[row], abs=1e-3))
+        assert (state.runtime_state, state.limiter_scaling) == (
+            runtime[row],
+            pytest.approx(scaling[row], abs=1e-3),
+        )
     assert not state.target_qd.any()
 
 

@@ -34,9 +34,13 @@ robot.close()
 def test_urx_reads_joints_and_tool_and_starts_moves():
     with Emulator("ur10e", polyscope="5.12", host=HOST, boot_time=0.05) as controller:
         state = controller.state()
-        ended = subprocess.run([sys.executable, "-c", CLIENT, HOST], capture_output=True, text=True, timeout=60)
+        ended = subprocess.run(
+            [sys.executable, "-c", CLIENT, HOST], capture_output=True, text=True, timeout=60
+        )
         assert ended.returncode == 0, ended.stderr
-        joints, pose = (np.fromstring(line.strip("[]"), sep=",") for line in ended.stdout.splitlines())
+        joints, pose = (
+            np.fromstring(line.strip("[]"), sep=",") for line in ended.stdout.splitlines()
+        )
         assert np.allclose(joints, state["target_q"], atol=1e-6)
         assert np.allclose(pose, state["tcp_pose"], atol=1e-6)
         controller.wait_for("target_q", [0.2, -1.3, 1.9, -2.2, -1.5, 0.1])

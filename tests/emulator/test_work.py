@@ -34,7 +34,9 @@ def most_calls(bench: Bench, monkeypatch: pytest.MonkeyPatch, owner: object, nam
     return most
 
 
-@pytest.mark.parametrize("call", [f"get_inverse_kin_has_solution({FAR})", f"is_within_safety_limits({FAR})"])
+@pytest.mark.parametrize(
+    "call", [f"get_inverse_kin_has_solution({FAR})", f"is_within_safety_limits({FAR})"]
+)
 def test_a_search_for_joints_continues_in_the_next_tick(bench, monkeypatch, call):
     bench.load(f"while not {call}:", "  i = 1", "end")
     assert 1 <= most_calls(bench, monkeypatch, Arm, "_search") <= 3
@@ -60,11 +62,21 @@ def test_a_movej_to_a_pose_out_of_reach_ends_the_program_without_holding_a_tick(
 
 @pytest.mark.parametrize(
     ("call", "most"),
-    [("get_jacobian()", 21), ("get_forward_kin(q)", 51), ("get_actual_joint_positions_history(9)", 501)],
+    [
+        ("get_jacobian()", 21),
+        ("get_forward_kin(q)", 51),
+        ("get_actual_joint_positions_history(9)", 501),
+    ],
 )
 def test_kinematics_are_charged(bench, monkeypatch, call, most):
     bench.load("while True:", f"  x = {call}", "end")
-    owner, name = (Arm, "jacobian") if "jacobian" in call else (Arm, "pose") if "kin" in call else (Record, "past_q")
+    owner, name = (
+        (Arm, "jacobian")
+        if "jacobian" in call
+        else (Arm, "pose")
+        if "kin" in call
+        else (Record, "past_q")
+    )
     assert 1 <= most_calls(bench, monkeypatch, owner, name) <= most
 
 

@@ -102,20 +102,31 @@ class Session:
         begin, pose = self.tick(), self.receive.getActualTCPPose()
         goal = [pose[0] + 0.05, pose[1] - 0.1, pose[2] + 0.06, *pose[3:]]
         returned = self.control.moveL(goal, 0.25, 1.2)
-        self.seen["moveL"] = {"returned": returned, "goal": goal, "q": self.rest(), "ticks": [begin, self.tick()]}
+        self.seen["moveL"] = {
+            "returned": returned,
+            "goal": goal,
+            "q": self.rest(),
+            "ticks": [begin, self.tick()],
+        }
         self.home()
 
     def speeds(self) -> None:
         self.control.speedJ(SPEED_J, 1.0)
         self.let_pass(0.3)
         end = self.tick()
-        self.seen["speedJ"] = {"ticks": [end - round(0.15 / self.period), end], "stopped": self.control.speedStop()}
+        self.seen["speedJ"] = {
+            "ticks": [end - round(0.15 / self.period), end],
+            "stopped": self.control.speedStop(),
+        }
         self.rest()
         self.home()
         self.control.speedL(SPEED_L, 0.5)
         self.let_pass(0.4)
         end = self.tick()
-        self.seen["speedL"] = {"ticks": [end - round(0.15 / self.period), end], "stopped": self.control.speedStop()}
+        self.seen["speedL"] = {
+            "ticks": [end - round(0.15 / self.period), end],
+            "stopped": self.control.speedStop(),
+        }
         self.rest()
 
     def servos(self) -> None:
@@ -130,13 +141,22 @@ class Session:
             self.control.waitPeriod(period)
         self.let_pass(0.5)
         reached, end = self.receive.getActualQ(), self.tick()
-        self.seen["servoJ"] = {"ticks": [begin, end], "sent": sent, "q": reached, "stopped": self.control.servoStop()}
+        self.seen["servoJ"] = {
+            "ticks": [begin, end],
+            "sent": sent,
+            "q": reached,
+            "stopped": self.control.servoStop(),
+        }
         self.home()
         pose = self.receive.getActualTCPPose()
         goal = [pose[0], pose[1] + 0.004, pose[2] - 0.003, *pose[3:]]
         self.control.servoL(goal, 0.0, 0.0, self.period, LOOKAHEAD, GAIN)
         self.let_pass(0.5)
-        self.seen["servoL"] = {"goal": goal, "q": self.receive.getActualQ(), "stopped": self.control.servoStop()}
+        self.seen["servoL"] = {
+            "goal": goal,
+            "q": self.receive.getActualQ(),
+            "stopped": self.control.servoStop(),
+        }
 
     def asynchronous(self) -> None:
         self.home()
@@ -145,7 +165,12 @@ class Session:
         self.control.moveJ(goal, 2.0, 8.0, True)
         during = self.receive.getActualQ()
         progress = [before, *self.progress()]
-        self.seen["asynchronous"] = {"progress": progress, "during": during, "goal": goal, "q": self.rest()}
+        self.seen["asynchronous"] = {
+            "progress": progress,
+            "during": during,
+            "goal": goal,
+            "q": self.rest(),
+        }
         self.home()
         begin = self.tick()
         self.control.moveJ([[*q, 1.0, 8.0, 0.0] for q in WAYPOINTS], True)
@@ -171,20 +196,26 @@ class Session:
         self.let_pass(0.4)
         self.seen["stopJ"] = self.stopped(lambda: self.control.stopJ(STOPJ_DECELERATION))
         self.begin_line()
-        self.seen["stopL, synchronous"] = self.stopped(lambda: self.control.stopL(STOPL_DECELERATION))
+        self.seen["stopL, synchronous"] = self.stopped(
+            lambda: self.control.stopL(STOPL_DECELERATION)
+        )
         self.begin_line()
         self.seen["stopL"] = self.stopped(lambda: self.control.stopL(STOPL_DECELERATION, True))
 
     def begin_line(self) -> None:
         self.home()
         pose = self.receive.getActualTCPPose()
-        self.control.moveL([pose[0] + 0.12, pose[1] - 0.24, pose[2] + 0.15, *pose[3:]], 0.25, 1.2, True)
+        self.control.moveL(
+            [pose[0] + 0.12, pose[1] - 0.24, pose[2] + 0.15, *pose[3:]], 0.25, 1.2, True
+        )
         self.let_pass(0.35)
 
     def stopped(self, stop: Callable[[], None]) -> dict[str, Any]:
         begin = self.tick()
         stop()
-        self.until(lambda: self.control.getAsyncOperationProgress() < 0, "the asynchronous stop's end")
+        self.until(
+            lambda: self.control.getAsyncOperationProgress() < 0, "the asynchronous stop's end"
+        )
         return {"q": self.rest(), "ticks": [begin, self.tick()]}
 
     def kinematics(self) -> None:
@@ -195,7 +226,10 @@ class Session:
         self.seen["setTcp"] = {"pose": pose, "offset": self.control.getTCPOffset()}
         self.seen["getForwardKinematics"] = self.control.getForwardKinematics()
         goal = [pose[0] + 0.1, pose[1] - 0.1, pose[2] + 0.05, *pose[3:]]
-        self.seen["getInverseKinematics"] = {"goal": goal, "q": self.control.getInverseKinematics(goal)}
+        self.seen["getInverseKinematics"] = {
+            "goal": goal,
+            "q": self.control.getInverseKinematics(goal),
+        }
         self.seen["has_solution"] = [
             self.control.getInverseKinematicsHasSolution(goal),
             self.control.getInverseKinematicsHasSolution([3.0, 0.0, 0.5, 0.0, 0.0, 0.0]),
@@ -210,7 +244,10 @@ class Session:
         self.seen["payload"] = [self.receive.getPayload(), *self.receive.getPayloadCog()]
         self.control.sendCustomScriptFunction("custom", CUSTOM)
         self.let_pass(4 * self.period)
-        self.seen["custom"] = [self.receive.getOutputIntRegister(13), self.receive.getOutputDoubleRegister(14)]
+        self.seen["custom"] = [
+            self.receive.getOutputIntRegister(13),
+            self.receive.getOutputDoubleRegister(14),
+        ]
         self.until(self.control.isProgramRunning, "the control script after the custom one")
 
     def stream(self, seconds: float) -> list[float]:
@@ -224,7 +261,10 @@ class Session:
         return q
 
     def ended(self) -> None:
-        self.until(lambda: not self.control.isProgramRunning() and self.receive.getRuntimeState() == 1, "the end")
+        self.until(
+            lambda: not self.control.isProgramRunning() and self.receive.getRuntimeState() == 1,
+            "the end",
+        )
 
     def upload_again(self) -> bool:
         returned = self.control.reuploadScript()
@@ -237,7 +277,12 @@ class Session:
         self.let_pass(0.2)
         returned, begin = self.upload_again(), self.tick()
         moved = self.control.moveJ(WAYPOINTS[0], 3.0, 10.0)
-        return {"uploaded": returned, "moved": moved, "q": self.rest(), "ticks": [begin, self.tick()]}
+        return {
+            "uploaded": returned,
+            "moved": moved,
+            "q": self.rest(),
+            "ticks": [begin, self.tick()],
+        }
 
     def watchdog(self) -> None:
         self.home()
@@ -264,7 +309,11 @@ class Session:
         begin = self.tick()
         self.upload_again()
         self.until(lambda: near(self.receive.getActualQ(), setpoint), "the setpoint")
-        self.seen["left behind"] = {"setpoint": setpoint, "ticks": [begin, self.tick()], "q": self.rest()}
+        self.seen["left behind"] = {
+            "setpoint": setpoint,
+            "ticks": [begin, self.tick()],
+            "q": self.rest(),
+        }
         self.control.servoStop()
 
     def protective_stop(self) -> None:
@@ -301,7 +350,12 @@ class Session:
         goal = [pose[0] + 0.05, pose[1] - 0.1, pose[2] + 0.06, *pose[3:]]
         returned = self.control.servoC(goal, SERVOC_SPEED, SERVOC_ACCELERATION)
         self.let_pass(1.0)
-        self.seen["servoC"] = {"returned": returned, "goal": goal, "q": self.rest(), "ticks": [begin, self.tick()]}
+        self.seen["servoC"] = {
+            "returned": returned,
+            "goal": goal,
+            "q": self.rest(),
+            "ticks": [begin, self.tick()],
+        }
         # servoC leaves the script's handshake at "done", so that no other command comes through.
         self.dashboard.stop()
         self.ended()
@@ -321,8 +375,14 @@ class Session:
             )
         }
         before = self.receive.getActualQ()
-        self.seen["directTorque"] = [self.answered(lambda: [self.control.directTorque([0.0] * 6)]), before, self.rest()]
-        self.seen["getForwardKinematics, TCP"] = self.control.getForwardKinematics(WAYPOINTS[0], TCP)
+        self.seen["directTorque"] = [
+            self.answered(lambda: [self.control.directTorque([0.0] * 6)]),
+            before,
+            self.rest(),
+        ]
+        self.seen["getForwardKinematics, TCP"] = self.control.getForwardKinematics(
+            WAYPOINTS[0], TCP
+        )
         self.seen["setExternalForceTorque"] = [
             self.control.setExternalForceTorque([1.0] * 6),
             self.control.isConnected(),
@@ -346,7 +406,10 @@ class Session:
         self.ask(do="set", table=None)
 
     def ask(self, **request: Any) -> None:
-        with socket.create_connection((self.host, 30020)) as control, control.makefile("rw") as file:
+        with (
+            socket.create_connection((self.host, 30020)) as control,
+            control.makefile("rw") as file,
+        ):
             file.write(json.dumps(request) + "\n")
             file.flush()
             assert json.loads(file.readline())["ok"]

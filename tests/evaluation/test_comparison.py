@@ -56,7 +56,9 @@ def test_runs_of_different_periods_are_compared_at_the_samples_of_the_slower(lin
     assert np.allclose(separation.distance[rows], expected, atol=1e-12)
 
 
-def test_the_table_fits_80_columns_and_names_every_run(cli, line_run, slower, tmp_path, monkeypatch):
+def test_the_table_fits_80_columns_and_names_every_run(
+    cli, line_run, slower, tmp_path, monkeypatch
+):
     monkeypatch.setenv("COLUMNS", "80")
     answer = cli("compare", line_run, slower, "--out", tmp_path / "out")
     assert answer.status == 0
@@ -78,7 +80,9 @@ def test_json_has_the_numbers_of_both_summaries(cli, line_run, slower, tmp_path)
     assert answer["runs"][1]["from_the_first"]["position_m"]["max"] > 0.0
 
 
-def test_runs_of_different_scenarios_are_refused_with_the_reason(cli, line_run, square_run, tmp_path):
+def test_runs_of_different_scenarios_are_refused_with_the_reason(
+    cli, line_run, square_run, tmp_path
+):
     answer = cli("compare", line_run, square_run, "--out", tmp_path / "out")
     assert answer.status == 2
     expected = "The scenario of square is square_tracking; it must be line, as in line: one takes 0.4 s and the other"
@@ -94,15 +98,22 @@ def test_runs_are_named_once_with_arm_solver_and_servo_and_numbered_in_tables(
     lines = cli("compare", line_run, slower, "--out", tmp_path / "out").out.splitlines()
     assert re.match(r"line, 2 runs: [\d.]+ to [\d.]+ mm RMS tracking error\.$", lines[0])
     known = " ".join(" ".join(lines).split())
-    assert f"2 {slower.name}: ur10, forward-dynamics, servoj at gain 2000, lookahead 0.03 s (pybullet)." in known
+    assert (
+        f"2 {slower.name}: ur10, forward-dynamics, servoj at gain 2000, lookahead 0.03 s (pybullet)."
+        in known
+    )
     assert sum(line.startswith("2  ") for line in lines) == 3  # its name, and its row in each table
     assert max(len(line) for line in lines if not line.startswith("Page:")) <= width
 
 
 def test_one_scenario_at_another_speed_is_compared_with_a_warning(cli, line, line_run, tmp_path):
-    assert cli("run", line, "--speed-scale", "0.5", "--out", tmp_path / "half", "--json").status == 0
+    assert (
+        cli("run", line, "--speed-scale", "0.5", "--out", tmp_path / "half", "--json").status == 0
+    )
     found = compare_runs([line_run, tmp_path / "half"])
-    assert found.warnings == ("line and half have the same scenario name, but one takes 0.4 s and the other 0.8 s.",)
+    assert found.warnings == (
+        "line and half have the same scenario name, but one takes 0.4 s and the other 0.8 s.",
+    )
     assert cli("compare", line_run, tmp_path / "half", "--out", tmp_path / "out").status == 0
 
 
@@ -113,8 +124,12 @@ def test_a_comparison_needs_two_different_runs(cli, line_run, tmp_path, runs, re
     assert reason in answer.message
 
 
-def test_repeats_of_one_motion_have_iso_figures_that_are_self_reported(cli, line_run, same, slower, tmp_path):
-    assert {figure["symbol"] for figure in iso_figures_of(compare_runs([line_run, same]))["figures"]} >= {"AT", "RT"}
+def test_repeats_of_one_motion_have_iso_figures_that_are_self_reported(
+    cli, line_run, same, slower, tmp_path
+):
+    assert {
+        figure["symbol"] for figure in iso_figures_of(compare_runs([line_run, same]))["figures"]
+    } >= {"AT", "RT"}
     assert iso_figures_of(compare_runs([line_run, slower])) is None
     for setting, other in (
         ("servo_gain = 2000.0", "servo_gain = 500.0"),
@@ -124,7 +139,10 @@ def test_repeats_of_one_motion_have_iso_figures_that_are_self_reported(cli, line
         replaced(changed / "settings.toml", setting, other)
         assert iso_figures_of(compare_runs([line_run, changed])) is None
     cli("compare", line_run, same, "--out", tmp_path / "out")
-    assert "Self-reported: these positions are computed from" in (tmp_path / "out" / "compare.html").read_text()
+    assert (
+        "Self-reported: these positions are computed from"
+        in (tmp_path / "out" / "compare.html").read_text()
+    )
 
 
 def test_a_directory_of_repeats_is_compared_run_by_run(line_run, tmp_path):
@@ -144,12 +162,17 @@ def test_a_run_that_ended_early_is_named_once(line_run, same, tmp_path, place):
     ended = shutil.copytree(same, tmp_path / "ended")
     replaced(ended / "summary.json", '"completed"', '"interrupted"')
     runs = [line_run, same]
-    assert compare_runs([*runs[:place], ended, *runs[place:]]).warnings == ("ended did not complete: interrupted.",)
+    assert compare_runs([*runs[:place], ended, *runs[place:]]).warnings == (
+        "ended did not complete: interrupted.",
+    )
 
 
 @pytest.mark.parametrize(
     ("first", "words"),
-    [(2.87e-3, "below 0.01 to 2.87\u00a0mm RMS tracking error"), (3e-6, "tracking error below 0.01\u00a0mm")],
+    [
+        (2.87e-3, "below 0.01 to 2.87\u00a0mm RMS tracking error"),
+        (3e-6, "tracking error below 0.01\u00a0mm"),
+    ],
 )
 def test_an_error_that_no_arm_keeps_is_not_given_as_a_number(line_run, same, first, words):
     found = compare_runs([line_run, same])
@@ -172,7 +195,9 @@ def test_what_ran_on_the_emulator_is_named_so(cli, measured, tmp_path):
     replaced(measured / "settings.toml", 'name = "pybullet"', 'name = "ursim"')
     other = shutil.copytree(measured, tmp_path / "other")
     replaced(
-        other / "settings.toml", "[versions]", f'[controller]\nserial_number = "{EMULATOR_SERIAL_NUMBER}"\n\n[versions]'
+        other / "settings.toml",
+        "[versions]",
+        f'[controller]\nserial_number = "{EMULATOR_SERIAL_NUMBER}"\n\n[versions]',
     )
     shown = " ".join(cli("compare", measured, other, "--out", tmp_path / "out").out.split())
     assert shown.count("(ursim).") == 1 and shown.count("(emulator).") == 1
@@ -187,7 +212,9 @@ def measured(same):
     return same
 
 
-def test_of_simulated_and_measured_runs_the_prediction_error_is_given(cli, line_run, measured, slower, tmp_path):
+def test_of_simulated_and_measured_runs_the_prediction_error_is_given(
+    cli, line_run, measured, slower, tmp_path
+):
     answer = cli("compare", line_run, measured, slower, "--out", tmp_path / "out", "--json")
     first, other, simulated = (run["prediction_error"] for run in json.loads(answer.out)["runs"])
     assert first is None and simulated is None
@@ -202,7 +229,11 @@ def test_a_measured_arm_that_is_late_shows_as_delay_with_nothing_left(line_run):
     late = 3
     q = simulated.log.position
     position = np.concatenate([np.repeat(q[:1], late, axis=0), q[:-late]])
-    found = prediction_error(simulated, replace(simulated, log=replace(simulated.log, position=position)))
+    found = prediction_error(
+        simulated, replace(simulated, log=replace(simulated.log, position=position))
+    )
     assert found["delay_s"] == pytest.approx(late * 0.008, abs=2e-4)
-    assert found["joints_rad"]["rms"] == pytest.approx(np.sqrt(np.mean((position - q) ** 2)), rel=1e-9)
+    assert found["joints_rad"]["rms"] == pytest.approx(
+        np.sqrt(np.mean((position - q) ** 2)), rel=1e-9
+    )
     assert found["delay_removed"]["position_m"]["rms"] < 0.05 * found["position_m"]["rms"]

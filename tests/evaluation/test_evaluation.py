@@ -55,11 +55,15 @@ def test_a_run_whose_arrays_are_mapped_has_the_same_numbers_and_samples(
         np.testing.assert_array_equal(mapped_table[name], values)
 
 
-def test_evo_computes_the_errors_of_the_summary_from_the_exports_of_a_run(cli: Any, run: Path, tmp_path: Path) -> None:
+def test_evo_computes_the_errors_of_the_summary_from_the_exports_of_a_run(
+    cli: Any, run: Path, tmp_path: Path
+) -> None:
     copy = shutil.copytree(run, tmp_path / "run")
     assert cli("export", copy, "--to", "tum").status == 0
     files = [copy / f"{name}.tum" for name in ("reference", "attained")]
-    theirs = sync.associate_trajectories(*(file_interface.read_tum_trajectory_file(file) for file in files))
+    theirs = sync.associate_trajectories(
+        *(file_interface.read_tum_trajectory_file(file) for file in files)
+    )
     ours = [read_trajectory(file) for file in files]
     pairs = associate(ours[0].times, ours[1].times)
     assert len(pairs[0]) == len(theirs[0].timestamps)
@@ -71,16 +75,26 @@ def same_as_evo(summary: dict[str, Any], reference: Any, attained: Any) -> None:
     """Every statistic of APE and RPE in a summary equals that of evo for the same poses, to 1e-9."""
     delta = summary["relative_pose_error"]["delta_samples"]
     relations = evo_metrics.PoseRelation
-    for name, relation in (("position_m", relations.translation_part), ("rotation_rad", relations.rotation_angle_rad)):
+    for name, relation in (
+        ("position_m", relations.translation_part),
+        ("rotation_rad", relations.rotation_angle_rad),
+    ):
         for kind, metric in (
             ("absolute_pose_error", evo_metrics.APE(relation)),
-            ("relative_pose_error", evo_metrics.RPE(relation, delta, evo_metrics.Unit.frames, all_pairs=True)),
+            (
+                "relative_pose_error",
+                evo_metrics.RPE(relation, delta, evo_metrics.Unit.frames, all_pairs=True),
+            ),
         ):
             metric.process_data((reference, attained))
-            assert summary[kind][name] == pytest.approx(metric.get_all_statistics(), rel=1e-9, abs=1e-9)
+            assert summary[kind][name] == pytest.approx(
+                metric.get_all_statistics(), rel=1e-9, abs=1e-9
+            )
 
 
-def test_the_absolute_error_is_the_tracking_error_and_the_relative_one_names_its_span(run: Path) -> None:
+def test_the_absolute_error_is_the_tracking_error_and_the_relative_one_names_its_span(
+    run: Path,
+) -> None:
     summary = json.loads((run / "summary.json").read_text())
     for part in ("position_m", "rotation_rad"):
         assert summary["absolute_pose_error"][part]["rmse"] == pytest.approx(
@@ -95,7 +109,12 @@ def test_the_absolute_error_is_the_tracking_error_and_the_relative_one_names_its
 def test_the_summary_has_path_smoothness_and_effort(run: Path) -> None:
     summary = json.loads((run / "summary.json").read_text())
     contour, lag = summary["contour_error"]["position_m"], summary["along_path_lag"]
-    assert 0.0 <= contour["rms"] <= contour["max"] <= summary["tracking_error"]["position_m"]["max"] + 1e-9
+    assert (
+        0.0
+        <= contour["rms"]
+        <= contour["max"]
+        <= summary["tracking_error"]["position_m"]["max"] + 1e-9
+    )
     assert lag["length_m"]["min"] <= lag["length_m"]["mean"] <= lag["length_m"]["max"]
     assert set(summary["smoothness"]) == {"tool", "joints"}
     assert summary["smoothness"]["tool"]["sparc"] < 0.0

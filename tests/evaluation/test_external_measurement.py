@@ -48,7 +48,9 @@ def tracker(run: Path, tmp_path: Path) -> Path:
     return tmp_path / "tracker.tum"
 
 
-def test_the_external_measurement_shows_what_the_arm_does_not_report(cli: Any, run: Path, tracker: Path) -> None:
+def test_the_external_measurement_shows_what_the_arm_does_not_report(
+    cli: Any, run: Path, tracker: Path
+) -> None:
     answer = cli("evaluate", run, "--attained", tracker, "--json")
     assert answer.status == 0
     result = json.loads(answer.out)
@@ -69,19 +71,27 @@ def test_the_external_measurement_shows_what_the_arm_does_not_report(cli: Any, r
     assert error["witness"]["rotation_rad"]["rms"] < 1e-3
 
 
-def test_position_and_rotation_errors_are_each_given_without_their_own_delay(cli: Any, tmp_path: Path) -> None:
+def test_position_and_rotation_errors_are_each_given_without_their_own_delay(
+    cli: Any, tmp_path: Path
+) -> None:
     # The solver turns the tool 9 ms later than it moves it.
     t = np.arange(101) * 0.02
-    positions = np.column_stack([0.75 + 0.03 * np.sin(2.0 * t), 0.164 + 0.03 * np.sin(3.0 * t), 0.3 + 0.0 * t])
+    positions = np.column_stack(
+        [0.75 + 0.03 * np.sin(2.0 * t), 0.164 + 0.03 * np.sin(3.0 * t), 0.3 + 0.0 * t]
+    )
     turns = pose.quaternions(np.outer(np.sin(2.5 * t), [0.0, 0.0, 0.3]))
     down = np.array([np.sqrt(0.5), -np.sqrt(0.5), 0.0, 0.0])
     write_tum(tmp_path / "weave.tum", t, np.hstack([positions, pose.multiply(turns, down)]))
     run = tmp_path / "run"
     printed = cli("run", tmp_path / "weave.tum", "--out", run).out
-    assert re.search(r"The arm lagged the reference by .*\. The rotation lagged the reference by .*\.\n", printed)
+    assert re.search(
+        r"The arm lagged the reference by .*\. The rotation lagged the reference by .*\.\n", printed
+    )
     evaluation = Evaluation.of(RunDirectory.open(run))
     write_tum(
-        tmp_path / "seen.tum", evaluation.log.stamp, outside(evaluation.attained[:, :3], evaluation.attained[:, 3:])
+        tmp_path / "seen.tum",
+        evaluation.log.stamp,
+        outside(evaluation.attained[:, :3], evaluation.attained[:, 3:]),
     )
     result = json.loads(cli("evaluate", run, "--attained", tmp_path / "seen.tum", "--json").out)
     summary = json.loads((run / "summary.json").read_text())
@@ -91,24 +101,37 @@ def test_position_and_rotation_errors_are_each_given_without_their_own_delay(cli
     ]
     for name in ("self_reported", "witness"):
         for part in ("position_m", "rotation_rad"):
-            left, error = (result[key][name][part]["rms"] for key in ("delay_compensated", "tracking_error"))
-            assert left == pytest.approx(summary["delay_compensated"][part]["rms"], rel=0.05, abs=1e-7)
+            left, error = (
+                result[key][name][part]["rms"] for key in ("delay_compensated", "tracking_error")
+            )
+            assert left == pytest.approx(
+                summary["delay_compensated"][part]["rms"], rel=0.05, abs=1e-7
+            )
             assert left <= error
         assert left < 0.1 * error
 
 
-def test_the_offset_of_a_bag_is_that_of_its_own_clock_to_the_microsecond(cli: Any, run: Path, tmp_path: Path) -> None:
+def test_the_offset_of_a_bag_is_that_of_its_own_clock_to_the_microsecond(
+    cli: Any, run: Path, tmp_path: Path
+) -> None:
     evaluation = Evaluation.of(RunDirectory.open(run))
     ahead, attained = 1_700_000_000_500_000_000, evaluation.attained
-    seen = Trajectory(evaluation.log.stamp, outside(attained[:, :3], attained[:, 3:]), epoch_ns=ahead)
+    seen = Trajectory(
+        evaluation.log.stamp, outside(attained[:, :3], attained[:, 3:]), epoch_ns=ahead
+    )
     write_bag(tmp_path / "seen.mcap", seen)
     out = cli("evaluate", run, "--attained", tmp_path / "seen.mcap").out
     result = json.loads((run / "evaluation.json").read_text())
     assert abs(result["time_offset_ns"] - ahead) < 20_000
     assert result["time_offset_s"] == result["time_offset_ns"] / 1e9
     first = " ".join(out.split()).partition(": ")
-    assert first[0].startswith("Measured externally for a UR10 with servoj at gain 2000, lookahead 0.03 s")
-    assert re.match(r"\S+ mm RMS tracking error \(max \S+ mm\) on square_tracking; rotation below 0\.01°\.", first[2])
+    assert first[0].startswith(
+        "Measured externally for a UR10 with servoj at gain 2000, lookahead 0.03 s"
+    )
+    assert re.match(
+        r"\S+ mm RMS tracking error \(max \S+ mm\) on square_tracking; rotation below 0\.01°\.",
+        first[2],
+    )
     shown = re.search(r"ahead by (\d+\.\d{6}) s", out)
     assert shown is not None and abs(Decimal(shown[1]) * 10**9 - result["time_offset_ns"]) <= 500
 
@@ -120,7 +143,9 @@ def test_the_first_line_says_that_the_run_ended_early(cli: Any, run: Path, track
     assert " on square_tracking until the run ended early; rotation " in first
 
 
-def test_the_result_is_written_into_the_run_and_the_summary_does_not_change(cli: Any, run: Path, tracker: Path) -> None:
+def test_the_result_is_written_into_the_run_and_the_summary_does_not_change(
+    cli: Any, run: Path, tracker: Path
+) -> None:
     before = (run / "summary.json").read_bytes()
     printed = json.loads(cli("evaluate", run, "--attained", tracker, "--json").out)
     assert json.loads((run / "evaluation.json").read_text()) == printed
@@ -139,7 +164,9 @@ def test_the_table_fits_80_columns_and_shows_what_was_estimated(
         assert word in out
 
 
-def test_without_recorded_orientations_only_positions_are_evaluated(cli: Any, run: Path, tmp_path: Path) -> None:
+def test_without_recorded_orientations_only_positions_are_evaluated(
+    cli: Any, run: Path, tmp_path: Path
+) -> None:
     evaluation = Evaluation.of(RunDirectory.open(run))
     attained = evaluation.attained
     poses = outside(attained[:, :3], attained[:, 3:])
@@ -161,7 +188,9 @@ def test_a_recording_of_something_at_rest_is_refused(cli: Any, run: Path, tmp_pa
     assert not (run / "evaluation.json").exists()
 
 
-def test_a_run_or_a_file_that_is_missing_is_named(cli: Any, run: Path, tracker: Path, tmp_path: Path) -> None:
+def test_a_run_or_a_file_that_is_missing_is_named(
+    cli: Any, run: Path, tracker: Path, tmp_path: Path
+) -> None:
     answer = cli("evaluate", tmp_path / "none", "--attained", tracker)
     assert (answer.status, "none" in answer.message) == (2, True)
     answer = cli("evaluate", run, "--attained", tmp_path / "nothing.tum")

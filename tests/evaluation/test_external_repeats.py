@@ -26,10 +26,18 @@ RUNS = ("01", "02", "03")
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory, tum: Any, through: Any, run_without_page: Any) -> Path:
+def made(
+    tmp_path_factory: pytest.TempPathFactory, tum: Any, through: Any, run_without_page: Any
+) -> Path:
     """Three runs with a corner, a rest and a turn in space."""
     directory = tmp_path_factory.mktemp("repeats")
-    points = [[0.7, 0.164, 0.3], [0.75, 0.164, 0.3], [0.75, 0.214, 0.3], [0.75, 0.214, 0.35], [0.75, 0.214, 0.35]]
+    points = [
+        [0.7, 0.164, 0.3],
+        [0.75, 0.164, 0.3],
+        [0.75, 0.214, 0.3],
+        [0.75, 0.214, 0.35],
+        [0.75, 0.214, 0.35],
+    ]
     file = tum(directory / "bent.tum", through(points, [0.0, 0.5, 1.0, 1.5, 2.0]))
     assert run_without_page(file, "--repeat", 3, "--out", directory / "out") == 0
     return directory / "out"
@@ -93,7 +101,9 @@ def test_an_external_recording_yields_external_figures_that_the_joints_do_not_sh
     assert figures(own)["RP"] == pytest.approx(0.0, abs=1e-6)
     assert (repeated / "summary.json").read_bytes() == before
     page = (repeated / "report.html").read_text()
-    assert "External: from an external recording" in page and "Self-reported: these positions" in page
+    assert (
+        "External: from an external recording" in page and "Self-reported: these positions" in page
+    )
 
 
 def test_the_tables_fit_80_columns_and_name_their_source(
@@ -101,12 +111,21 @@ def test_the_tables_fit_80_columns_and_name_their_source(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     out = cli("evaluate", repeated, "--attained", in_one_file(repeated, tmp_path / "all.tum")).out
-    for word in ("3 runs", "1000.25", "ISO 9283-style figures, external", "RP mm", "stabilisation ms", "removed"):
+    for word in (
+        "3 runs",
+        "1000.25",
+        "ISO 9283-style figures, external",
+        "RP mm",
+        "stabilisation ms",
+        "removed",
+    ):
         assert word in out
     assert max(len(line) for line in out.splitlines() if "evaluation.json" not in line) <= 80
 
 
-def test_the_offsets_in_a_bag_of_all_runs_are_those_of_its_own_clock(cli: Any, repeated: Path, tmp_path: Path) -> None:
+def test_the_offsets_in_a_bag_of_all_runs_are_those_of_its_own_clock(
+    cli: Any, repeated: Path, tmp_path: Path
+) -> None:
     ahead = 1_700_000_000_000_000_000
     together = read_trajectory(in_one_file(repeated, tmp_path / "all.tum"))
     write_bag(tmp_path / "all.bag", replace(together, epoch_ns=ahead))
@@ -136,7 +155,9 @@ def test_a_recording_of_fewer_runs_or_with_a_gap_is_refused_with_the_run_named(
     assert not (repeated / "evaluation.json").exists()
 
 
-def test_two_recordings_of_three_runs_or_of_one_run_are_refused(cli: Any, repeated: Path, tmp_path: Path) -> None:
+def test_two_recordings_of_three_runs_or_of_one_run_are_refused(
+    cli: Any, repeated: Path, tmp_path: Path
+) -> None:
     twice = ("--attained", in_one_file(repeated, tmp_path / "all.tum")) * 2
     answer = cli("evaluate", repeated, *twice)
     assert answer.status == 2 and "1, of all runs, or 3, one per run" in answer.message

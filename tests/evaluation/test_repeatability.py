@@ -31,9 +31,17 @@ def square(square_run: Path) -> Evaluation:
 
 
 @pytest.fixture(scope="module")
-def resting(tmp_path_factory: pytest.TempPathFactory, tum: Any, through: Any, run_without_page: Any) -> Evaluation:
+def resting(
+    tmp_path_factory: pytest.TempPathFactory, tum: Any, through: Any, run_without_page: Any
+) -> Evaluation:
     """A run along x to a rest of 0.5 s, then along y to another."""
-    points = [[0.7, 0.164, 0.3], [0.75, 0.164, 0.3], [0.75, 0.164, 0.3], [0.75, 0.214, 0.3], [0.75, 0.214, 0.3]]
+    points = [
+        [0.7, 0.164, 0.3],
+        [0.75, 0.164, 0.3],
+        [0.75, 0.164, 0.3],
+        [0.75, 0.214, 0.3],
+        [0.75, 0.214, 0.3],
+    ]
     directory = tmp_path_factory.mktemp("resting")
     file = tum(directory / "resting.tum", through(points, [0.0, 0.5, 1.0, 1.5, 2.0]))
     assert run_without_page(file, "--out", directory / "run") == 0
@@ -51,7 +59,9 @@ def of_path(found: IsoFigures) -> dict[str, Figure]:
 def test_cycles_with_a_bias_and_a_spread_have_exactly_these_figures(square: Evaluation) -> None:
     reference = square.reference[:, :3]
     # The square lies in a horizontal plane: a shift along z is normal to all of its path.
-    found = iso_figures([square] * 4, [reference + UP * (1e-3 + side * 2e-4) for side in (-1.0, 1.0, -1.0, 1.0)])
+    found = iso_figures(
+        [square] * 4, [reference + UP * (1e-3 + side * 2e-4) for side in (-1.0, 1.0, -1.0, 1.0)]
+    )
     figures = of_path(found)
     assert {symbol: figures[symbol]["value"] for symbol in ("AT", "RT")} == pytest.approx(
         {"AT": 1e-3, "RT": 2e-4}, abs=2e-6
@@ -64,21 +74,36 @@ def test_cycles_with_a_bias_and_a_spread_have_exactly_these_figures(square: Eval
     assert (found["witness"], at_stop(found, 1)) == ("external", {})
 
 
-def test_poses_are_measured_where_the_target_rests_so_that_a_delay_is_no_error_of_them(resting: Evaluation) -> None:
+def test_poses_are_measured_where_the_target_rests_so_that_a_delay_is_no_error_of_them(
+    resting: Evaluation,
+) -> None:
     t = resting.log.stamp
-    late = [resting.reference_at(np.maximum(t - 0.08, 0.0))[:, :3] + UP * b for b in (6e-4, 1e-3, 1.4e-3)]
+    late = [
+        resting.reference_at(np.maximum(t - 0.08, 0.0))[:, :3] + UP * b
+        for b in (6e-4, 1e-3, 1.4e-3)
+    ]
     found = iso_figures([resting] * 3, late)
-    np.testing.assert_allclose(found["stops_m"], [[0.75, 0.164, 0.3], [0.75, 0.214, 0.3]], atol=1e-9)
+    np.testing.assert_allclose(
+        found["stops_m"], [[0.75, 0.164, 0.3], [0.75, 0.214, 0.3]], atol=1e-9
+    )
     for number in (1, 2):
         figures = at_stop(found, number)
         lengths = np.array([4e-4, 0.0, 4e-4])
-        assert figures["AP"] == {**figure("AP", pytest.approx(1e-3, abs=1e-9), "m", 3, 30), "stop": number}
+        assert figures["AP"] == {
+            **figure("AP", pytest.approx(1e-3, abs=1e-9), "m", 3, 30),
+            "stop": number,
+        }
         spread = lengths.mean() + 3.0 * lengths.std(ddof=1)
-        assert figures["RP"] == {**figure("RP", pytest.approx(spread, abs=1e-9), "m", 3, 30), "stop": number}
+        assert figures["RP"] == {
+            **figure("RP", pytest.approx(spread, abs=1e-9), "m", 3, 30),
+            "stop": number,
+        }
         assert (figures["stabilisation time"]["value"], figures["OV"]["value"]) == (0.0, 0.0)
 
 
-def test_an_oscillation_of_known_height_and_length_is_found_at_its_stop_only(resting: Evaluation) -> None:
+def test_an_oscillation_of_known_height_and_length_is_found_at_its_stop_only(
+    resting: Evaluation,
+) -> None:
     t = resting.log.stamp
     # A swing of 2 mm along z, 50 ms after the arrival at 0.5 s; gone 0.2 s later.
     swing = np.where((t > 0.55) & (t < 0.75), 2e-3 * np.sin(np.pi * (t - 0.55) / 0.2), 0.0)
@@ -92,7 +117,9 @@ def test_an_oscillation_of_known_height_and_length_is_found_at_its_stop_only(res
     assert (second["OV"]["value"], second["stabilisation time"]["value"]) == (0.0, 0.0)
 
 
-def test_noise_of_an_external_recording_widens_the_band_and_its_mean_is_the_pose(resting: Evaluation) -> None:
+def test_noise_of_an_external_recording_widens_the_band_and_its_mean_is_the_pose(
+    resting: Evaluation,
+) -> None:
     noise = np.random.default_rng(2).normal(0.0, 2e-4, (len(resting.log.stamp), 3))
     found = iso_figures([resting], [resting.reference[:, :3] + noise])
     assert found["limit_band_m"] == pytest.approx(3.0 * np.sqrt(3.0) * 2e-4, rel=0.35)
@@ -100,13 +127,18 @@ def test_noise_of_an_external_recording_widens_the_band_and_its_mean_is_the_pose
     assert accuracy is not None and accuracy < 3e-4
 
 
-def test_an_arm_that_still_moves_at_the_end_of_a_rest_has_no_figures_there(resting: Evaluation) -> None:
+def test_an_arm_that_still_moves_at_the_end_of_a_rest_has_no_figures_there(
+    resting: Evaluation,
+) -> None:
     t = resting.log.stamp
     crawling = resting.reference[:, :3] + UP * (0.02 * np.maximum(1.0 - t, 0.0))[:, None]
     found = iso_figures([resting] * 2, [crawling, resting.reference[:, :3]])
-    assert at_stop(found, 1) == {} and at_stop(found, 2)["AP"]["value"] == pytest.approx(0.0, abs=1e-9)
-    assert "No figures of stop 1: the arm still moved at the end of the rest in 1 of 2 cycles." in " ".join(
-        found["missing"]
+    assert at_stop(found, 1) == {} and at_stop(found, 2)["AP"]["value"] == pytest.approx(
+        0.0, abs=1e-9
+    )
+    assert (
+        "No figures of stop 1: the arm still moved at the end of the rest in 1 of 2 cycles."
+        in " ".join(found["missing"])
     )
 
 
@@ -114,7 +146,9 @@ def test_a_path_without_rests_has_no_pose_figures(square: Evaluation) -> None:
     found = iso_figures([square, square])
     assert "AP" not in {figure["symbol"] for figure in found["figures"]} and found["stops_m"] == []
     assert any(
-        sentence.startswith("No AP, RP, stabilisation time or OV: the target does not rest anywhere")
+        sentence.startswith(
+            "No AP, RP, stabilisation time or OV: the target does not rest anywhere"
+        )
         for sentence in found["missing"]
     )
 
@@ -140,8 +174,9 @@ def test_two_corners_at_consecutive_waypoints_have_figures_and_an_octagon_has_no
         found[name] = iso_figures([Evaluation.of(RunDirectory.open(tmp_path / name))])
     assert 0.0 < (of_path(found["bent"])["CR"]["value"] or 1.0) < 2e-3
     assert "CR" not in of_path(found["octagon"])
-    assert "No CR or CO: only 3 sharp turns next to others, as in a coarsely sampled arc" in " ".join(
-        found["octagon"]["missing"]
+    assert (
+        "No CR or CO: only 3 sharp turns next to others, as in a coarsely sampled arc"
+        in " ".join(found["octagon"]["missing"])
     )
 
 
@@ -161,7 +196,9 @@ def test_the_velocity_accuracy_of_a_faster_motion_is_its_excess(square: Evaluati
     assert figures["RV"]["value"] == pytest.approx(300.0 * np.std([0.01, 0.03], ddof=1), abs=1e-6)
 
 
-def test_rounded_and_overshot_corners_of_a_whole_square_are_found_to_the_sample(square: Evaluation) -> None:
+def test_rounded_and_overshot_corners_of_a_whole_square_are_found_to_the_sample(
+    square: Evaluation,
+) -> None:
     radius, beyond = 0.02, 3e-3
     t, reference = square.log.stamp, square.reference[:, :3].copy()
     side = 0.4
@@ -207,11 +244,15 @@ def test_a_target_that_jumps_has_stops_and_no_path(tum: Any, through: Any, tmp_p
     )
     assert main(["run", str(script), "--out", str(tmp_path / "run"), "--json"]) == 0
     found = iso_figures([Evaluation.of(RunDirectory.open(tmp_path / "run"))])
-    assert set(at_stop(found, 1)) == {"AP", "RP", "stabilisation time", "OV"} and of_path(found) == {}
+    assert (
+        set(at_stop(found, 1)) == {"AP", "RP", "stabilisation time", "OV"} and of_path(found) == {}
+    )
     assert any("jumps between poses" in sentence for sentence in found["missing"])
 
 
-def test_no_runs_and_runs_of_different_trajectories_are_refused(square: Evaluation, line_run: Path) -> None:
+def test_no_runs_and_runs_of_different_trajectories_are_refused(
+    square: Evaluation, line_run: Path
+) -> None:
     with pytest.raises(UnusableSamples, match="there are none"):
         iso_figures([])
     other = Evaluation.of(RunDirectory.open(line_run))

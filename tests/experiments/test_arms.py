@@ -10,7 +10,14 @@ import pytest
 
 from simbridge.errors import TargetOutOfReach
 from simbridge.experiments import InterpolationParameters
-from simbridge.experiments.setup import SINGULAR, choose_arm, choose_layout, dexterity, make_solver, step_target
+from simbridge.experiments.setup import (
+    SINGULAR,
+    choose_arm,
+    choose_layout,
+    dexterity,
+    make_solver,
+    step_target,
+)
 from simbridge.ik.closed_form import ClosedForm
 from simbridge.resources import robot_files
 from simbridge.robot.kinematics import tool_path
@@ -63,7 +70,9 @@ def test_an_upright_arm_begins_in_another_posture_and_follows_a_square_of_useful
     chosen = choose_arm(InterpolationParameters(robot=SEVEN))
     robot, place = chosen.robot, choose_layout(chosen.robot)
     middle = 0.5 * (robot.position_min + robot.position_max)
-    assert dexterity(robot, middle[None])[0] < 1e-9 < SINGULAR <= dexterity(robot, robot.home[None])[0]
+    assert (
+        dexterity(robot, middle[None])[0] < 1e-9 < SINGULAR <= dexterity(robot, robot.home[None])[0]
+    )
     assert "--home" in robot.notes[-1]
     assert place.side > 0.1
     assert_corners_within_reach(robot, place)
@@ -93,7 +102,9 @@ def test_an_arm_with_few_joints_gets_a_task_that_its_joints_control():
     assert_corners_within_reach(chosen.robot, choose_layout(chosen.robot))
     with pytest.raises(TargetOutOfReach, match="--task position"):
         choose_layout(
-            choose_arm(InterpolationParameters(robot=ODD, task="pose", home=(0.0, -0.5, 0.15, 0.0, 0.0))).robot
+            choose_arm(
+                InterpolationParameters(robot=ODD, task="pose", home=(0.0, -0.5, 0.15, 0.0, 0.0))
+            ).robot
         )
 
 
@@ -109,12 +120,16 @@ def test_the_experiments_run_on_a_custom_arm_and_report_its_start(cli, tmp_path,
         assert written["square"]["scale"] > 0.25
 
 
-def test_an_arm_that_can_follow_no_square_is_refused_with_the_reason_and_compared_on_poses_only(cli, tmp_path):
+def test_an_arm_that_can_follow_no_square_is_refused_with_the_reason_and_compared_on_poses_only(
+    cli, tmp_path
+):
     refused = cli("experiment", "tracking", "--robot", FLAT, "--out", tmp_path / "out")
     assert refused.status == 2
     assert "cannot move its tool in all the directions that this needs" in refused.message
     some = ("--samples", 3, "--solver", "forward-dynamics")
-    answer = cli("experiment", "solvers", "--robot", FLAT, *some, "--out", tmp_path / "out", "--json")
+    answer = cli(
+        "experiment", "solvers", "--robot", FLAT, *some, "--out", tmp_path / "out", "--json"
+    )
     assert answer.status == 0, answer.message
     found = json.loads(answer.out)["solvers"]["forward-dynamics"]
     assert found["trajectory"] is None
@@ -134,7 +149,9 @@ def test_the_experiment_begins_at_a_given_home_and_a_singular_one_is_reported(cl
 
 def test_link_lengths_tool_and_task_follow_the_flags():
     robot = choose_arm(
-        InterpolationParameters(robot="planar2r", link_lengths=(0.3, 0.2), tcp=(0.1, 0.0, 0.0, 0.0, 0.0, 0.0))
+        InterpolationParameters(
+            robot="planar2r", link_lengths=(0.3, 0.2), tcp=(0.1, 0.0, 0.0, 0.0, 0.0, 0.0)
+        )
     ).robot
     assert robot.reach == pytest.approx(0.6)
     assert choose_layout(robot).side == pytest.approx(0.4 * paper_size(robot).scale)

@@ -37,7 +37,9 @@ def without_plots(monkeypatch):
 
 
 @pytest.mark.parametrize("name", QUICK)
-def test_an_experiment_prints_its_tables_and_writes_numbers_and_plots(cli, tmp_path, monkeypatch, name):
+def test_an_experiment_prints_its_tables_and_writes_numbers_and_plots(
+    cli, tmp_path, monkeypatch, name
+):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
     answer = cli("experiment", name, "--out", "out", *QUICK[name])
@@ -45,7 +47,14 @@ def test_an_experiment_prints_its_tables_and_writes_numbers_and_plots(cli, tmp_p
     lines = answer.out.splitlines()
     assert max(len(line) for line in lines) <= 80
     # In a table that is too wide, cells wrap, and the end of a column's name is alone on a line.
-    assert not {line.strip() for line in lines} & {"mm", "rad", "degrees", "iterations", "variance", "miss, mm"}
+    assert not {line.strip() for line in lines} & {
+        "mm",
+        "rad",
+        "degrees",
+        "iterations",
+        "variance",
+        "miss, mm",
+    }
     assert "Results: out/results.json" in lines
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"results.json", *PICTURES[name]}
     written = json.loads((tmp_path / "out" / "results.json").read_text())
@@ -65,14 +74,20 @@ def test_json_prints_the_content_of_the_file_and_its_directory(cli, tmp_path, wi
     assert printed == json.loads((out / "results.json").read_text())
 
 
-def test_on_the_papers_arm_figures_are_compared_with_the_expected_ones(cli, tmp_path, without_plots):
+def test_on_the_papers_arm_figures_are_compared_with_the_expected_ones(
+    cli, tmp_path, without_plots
+):
     answer = cli("experiment", "convergence", "--out", tmp_path / "out")
-    row = next(line for line in answer.out.splitlines() if line.startswith("forward-dynamics, below 10 mm"))
+    row = next(
+        line for line in answer.out.splitlines() if line.startswith("forward-dynamics, below 10 mm")
+    )
     assert row.split()[-3:] == ["16", "16", "yes"]
 
 
 @pytest.mark.parametrize("other", [("--robot", "ur5e"), ("--iterations", "100")])
-def test_on_another_arm_or_with_other_settings_nothing_is_expected(cli, tmp_path, other, without_plots):
+def test_on_another_arm_or_with_other_settings_nothing_is_expected(
+    cli, tmp_path, other, without_plots
+):
     answer = cli("experiment", "convergence", "--out", tmp_path / "out", "--json", *other)
     assert json.loads(answer.out)["expected"] == []
 
@@ -89,7 +104,9 @@ def test_a_figure_out_of_its_expected_range_is_marked(cli, tmp_path, monkeypatch
 
 
 @pytest.mark.parametrize(("samples", "compared"), [(300, False), (100_000, True)])
-def test_few_samples_are_not_compared_and_a_note_gives_the_reason(cli, tmp_path, samples, compared, without_plots):
+def test_few_samples_are_not_compared_and_a_note_gives_the_reason(
+    cli, tmp_path, samples, compared, without_plots
+):
     answer = cli("experiment", "homogenization", "--samples", samples, "--out", tmp_path / "out")
     assert answer.status == 0
     assert ("holds" in answer.out) == compared
@@ -98,13 +115,17 @@ def test_few_samples_are_not_compared_and_a_note_gives_the_reason(cli, tmp_path,
 
 
 def test_what_never_happened_is_null(cli, tmp_path):
-    answer = cli("experiment", "convergence", "--iterations", 3, "--out", tmp_path / "out", "--json")
+    answer = cli(
+        "experiment", "convergence", "--iterations", 3, "--out", tmp_path / "out", "--json"
+    )
     assert json.loads(answer.out)["figures"]["forward-dynamics, below 10 mm at iteration"] is None
 
 
 def test_each_named_solver_is_compared_once_in_the_order_given(cli, tmp_path, without_plots):
     chosen = ("feedback", "closed-form", "feedback")
-    answer = cli("experiment", "convergence", "--solver", *chosen, "--out", tmp_path / "out", "--json")
+    answer = cli(
+        "experiment", "convergence", "--solver", *chosen, "--out", tmp_path / "out", "--json"
+    )
     assert list(json.loads(answer.out)["errors"]) == ["feedback", "closed-form"]
 
 
@@ -153,7 +174,12 @@ def test_a_custom_solver_takes_part_in_every_experiment(cli, custom_solver, name
         assert [place["solver"] for place in places] == [custom_solver, "closed-form"]
         assert places[0]["off_path_rms_m"] == pytest.approx(places[1]["off_path_rms_m"], rel=1e-6)
         return
-    part = {"homogenization": "matrices", "convergence": "errors", "interpolation": "edges", "solvers": "solvers"}[name]
+    part = {
+        "homogenization": "matrices",
+        "convergence": "errors",
+        "interpolation": "edges",
+        "solvers": "solvers",
+    }[name]
     own, exact = (found[part][solver] for solver in (custom_solver, "closed-form"))
     if name == "homogenization":
         assert np.allclose(own["mean"], exact["mean"], atol=1e-9)
@@ -185,7 +211,10 @@ def test_a_custom_solver_is_in_the_tables_and_plots(cli, custom_solver, tmp_path
         (("homogenization", "--samples", "1"), "samples"),
         (("tracking", "--kp", "0"), "kp"),
         (("tracking", "--target-rate", "500"), "target-rate"),
-        (("tracking", "--solver", "no_module_for_tests:step"), "importing no_module_for_tests failed"),
+        (
+            ("tracking", "--solver", "no_module_for_tests:step"),
+            "importing no_module_for_tests failed",
+        ),
         (("tracking", "--solver", "json:dump"), "The solver json:dump failed with"),
         (("solvers", "--scenario", "squar_tracking"), "square_tracking"),
         (("solvers", "--robot", "planar3r", "--solver", "closed-form"), "planar3r"),
@@ -206,7 +235,9 @@ def test_a_directory_that_exists_is_never_overwritten(cli, tmp_path):
 
 
 @pytest.mark.parametrize("given", [("one={0},other={0}",), ("one={0}", "other={0}")])
-def test_packages_are_given_as_to_run_or_separated_by_blanks(cli, tmp_path, monkeypatch, without_plots, given):
+def test_packages_are_given_as_to_run_or_separated_by_blanks(
+    cli, tmp_path, monkeypatch, without_plots, given
+):
     """What a refusal suggests, with commas, is taken as it is."""
     monkeypatch.chdir(tmp_path)
     Path("arm.urdf").write_text(load_robot("ur10").urdf)

@@ -10,7 +10,13 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from simbridge.experiments import PAPER_SOLVERS, convergence, homogenization, interpolation, tracking
+from simbridge.experiments import (
+    PAPER_SOLVERS,
+    convergence,
+    homogenization,
+    interpolation,
+    tracking,
+)
 from simbridge.experiments.homogenization import CONDITIONED, NAIVE, TRANSPOSE
 from simbridge.experiments.setup import MovingSquare, choose_layout, make_solver, step_target
 from simbridge.robot import load_robot
@@ -52,7 +58,9 @@ def spread_by_pinocchio(robot, q, link_mass, link_inertia, tool_mass, tool_inert
     for joint in range(1, model.njoints):
         model.inertias[joint] = pin.Inertia(link_mass, np.zeros(3), link_inertia * np.eye(3))
     at = robot.tool0 * robot.tcp
-    model.inertias[model.njoints - 1] += at.act(pin.Inertia(tool_mass, np.zeros(3), tool_inertia * np.eye(3)))
+    model.inertias[model.njoints - 1] += at.act(
+        pin.Inertia(tool_mass, np.zeros(3), tool_inertia * np.eye(3))
+    )
     data, frame = model.createData(), model.getFrameId("tcp")
     jacobian = pin.computeFrameJacobian(model, data, q, frame, pin.LOCAL_WORLD_ALIGNED)
     mass = np.triu(pin.crba(model, data, q))
@@ -61,7 +69,9 @@ def spread_by_pinocchio(robot, q, link_mass, link_inertia, tool_mass, tool_inert
 
 
 def test_a_gives_the_known_means_variances_and_alpha():
-    assert_expected(homogenization.figures(homogenization.measure(UR10, 100_000)), homogenization.EXPECTED)
+    assert_expected(
+        homogenization.figures(homogenization.measure(UR10, 100_000)), homogenization.EXPECTED
+    )
 
 
 @pytest.mark.parametrize("name", ["ur10", *OTHERS])
@@ -83,7 +93,9 @@ def test_a_agrees_with_pinocchio(name):
 
 
 def test_the_same_seed_gives_the_same_numbers_and_another_seed_others():
-    one, again, other = (homogenization.measure(UR10, 50, seed)[TRANSPOSE].mean for seed in (1, 1, 2))
+    one, again, other = (
+        homogenization.measure(UR10, 50, seed)[TRANSPOSE].mean for seed in (1, 1, 2)
+    )
     assert one.tobytes() == again.tobytes() != other.tobytes()
 
 
@@ -107,7 +119,9 @@ def test_b_converges_as_known():
 
 
 def test_c_is_as_straight_as_known():
-    edges = interpolation.measure(UR10, papers_solvers(UR10, dt=0.1, iterations=50, kp=(1.0,)), choose_layout(UR10))
+    edges = interpolation.measure(
+        UR10, papers_solvers(UR10, dt=0.1, iterations=50, kp=(1.0,)), choose_layout(UR10)
+    )
     assert_expected(interpolation.figures(edges), interpolation.EXPECTED)
 
 
@@ -129,9 +143,17 @@ def test_a_solver_without_gain_shares_the_axes_of_the_sweep_and_no_axis_has_an_o
     FigureCanvasAgg(figure).draw()
     panels = np.reshape(figure.axes, (2, 3))
     fixed, swept = panels[:, 2]
-    assert (fixed.get_xscale(), fixed.get_xlim(), fixed.get_ylim()) == ("log", swept.get_xlim(), swept.get_ylim())
+    assert (fixed.get_xscale(), fixed.get_xlim(), fixed.get_ylim()) == (
+        "log",
+        swept.get_xlim(),
+        swept.get_ylim(),
+    )
     assert [label.get_text() for label in fixed.get_xticklabels()] == ["5", "50"]
-    offsets = [axis.get_offset_text().get_text() for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)]
+    offsets = [
+        axis.get_offset_text().get_text()
+        for axes in figure.axes
+        for axis in (axes.xaxis, axes.yaxis)
+    ]
     assert not any(offsets)
 
 
@@ -190,7 +212,12 @@ def test_any_solver_can_be_compared_with_the_gain_sweep_on_any_robot(name):
     robot = load_robot(name)
     (kp, fixed) = slow_sweep(robot, [50.0], ["feedback", "jacobian-transpose"])
     # The transpose has a gain, so it is not compared; an exact solver is like the highest gain.
-    assert (kp.solver, kp.kp, fixed.solver, fixed.kp) == ("forward-dynamics", 50.0, "feedback", None)
+    assert (kp.solver, kp.kp, fixed.solver, fixed.kp) == (
+        "forward-dynamics",
+        50.0,
+        "feedback",
+        None,
+    )
     assert fixed.path_error == pytest.approx(kp.path_error, rel=0.02)
     assert fixed.delay == pytest.approx(kp.delay, abs=0.005)
 

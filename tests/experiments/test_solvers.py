@@ -30,9 +30,13 @@ def test_all_solvers_are_compared_unless_some_are_named(cli, tmp_path):
 @pytest.mark.parametrize("name", ["damped-least-squares", pytest.param("", marks=pytest.mark.soak)])
 def test_the_solvers_that_use_the_jacobian_are_compared_with_both(cli, tmp_path, name):
     chosen = ("--solver", "closed-form", name) if name else ()
-    answer = cli("experiment", "solvers", *chosen, "--samples", 2, "--out", tmp_path / "out", "--json")
+    answer = cli(
+        "experiment", "solvers", *chosen, "--samples", 2, "--out", tmp_path / "out", "--json"
+    )
     compared = json.loads(answer.out)["solvers"]
-    for solver in [name] if name else [n for n in SOLVERS if issubclass(SOLVERS[n], IterativeParameters)]:
+    for solver in (
+        [name] if name else [n for n in SOLVERS if issubclass(SOLVERS[n], IterativeParameters)]
+    ):
         exact, other = (compared[kind]["trajectory"] for kind in (solver, f"{solver}, difference"))
         # The same motion, since each step begins where the one before has led; not to the last bit.
         assert other["acceleration"] == pytest.approx(exact["acceleration"], rel=0.01)
@@ -42,7 +46,9 @@ def test_the_solvers_that_use_the_jacobian_are_compared_with_both(cli, tmp_path,
 
 def test_a_solver_that_does_not_support_the_arm_is_left_out_and_named(cli, tmp_path, monkeypatch):
     # Two of all solvers: each is compiled for this arm.
-    monkeypatch.setattr(solvers, "SOLVERS", {name: SOLVERS[name] for name in ("feedback", "closed-form")})
+    monkeypatch.setattr(
+        solvers, "SOLVERS", {name: SOLVERS[name] for name in ("feedback", "closed-form")}
+    )
     chosen = ("--robot", "planar3r", "--jacobian", "exact", "--samples", 2)
     answer = cli("experiment", "solvers", *chosen, "--out", tmp_path / "out")
     assert answer.status == 0

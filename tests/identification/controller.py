@@ -27,7 +27,13 @@ class Sender:
         order = [0]
         while order[-1] < count - 1:
             chance = random.random()
-            step = 0 if chance < self.held else 2 + random.integers(2) if chance > 1.0 - self.skipped else 1
+            step = (
+                0
+                if chance < self.held
+                else 2 + random.integers(2)
+                if chance > 1.0 - self.skipped
+                else 1
+            )
             order.append(min(order[-1] + int(step), count - 1))
         return order
 
@@ -82,12 +88,18 @@ def recorded(
     return {name: np.array(values) for name, values in rows.items()}
 
 
-def wandering(count: int, interval: float, random: np.random.Generator, joints: int = 6) -> np.ndarray:
+def wandering(
+    count: int, interval: float, random: np.random.Generator, joints: int = 6
+) -> np.ndarray:
     """A smooth motion (count, 6), rad, sampled at an interval, s: sums of slow sines that begin and end at rest."""
     time = np.arange(count) * interval
     motion = np.zeros((count, 6))
     for j in range(joints):
         for _ in range(3):
-            amplitude, rate, shift = random.uniform(0.05, 0.25), random.uniform(1.0, 4.0), random.uniform(0.0, 6.3)
+            amplitude, rate, shift = (
+                random.uniform(0.05, 0.25),
+                random.uniform(1.0, 4.0),
+                random.uniform(0.0, 6.3),
+            )
             motion[:, j] += amplitude * np.sin(rate * time + shift)
     return np.array([0.3, -1.4, 1.7, -1.9, -1.5, 0.4]) + motion

@@ -53,7 +53,12 @@ def moving(count: int = 400) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.nda
     time = np.arange(count)[:, None] * 0.008
     rate, shift = np.array([0.9, 1.1, 1.3, 1.7, 2.1, 2.3]), np.arange(6.0)
     q = np.array([0.3, -1.4, 1.7, -1.9, -1.5, 0.4]) + 0.5 * np.sin(rate * time + shift)
-    return time[:, 0], q, 0.5 * rate * np.cos(rate * time + shift), -0.5 * rate**2 * np.sin(rate * time + shift)
+    return (
+        time[:, 0],
+        q,
+        0.5 * rate * np.cos(rate * time + shift),
+        -0.5 * rate**2 * np.sin(rate * time + shift),
+    )
 
 
 def test_the_lag_is_that_of_all_joints_and_null_for_joints_that_hardly_move():
@@ -100,7 +105,9 @@ def test_kinematics_nominal_given_and_estimated():
     _, q, _, _ = moving()
     nominal = fit_kinematics(robot, q, poses_in_pendant_base(robot.with_tcp(TOOL), q))
     assert (nominal.source, nominal.residual) == ("nominal", pytest.approx(0.0, abs=1e-12))
-    assert nominal.tcp == pytest.approx(np.concatenate([TOOL.translation, pin.log3(TOOL.rotation)]), abs=1e-9)
+    assert nominal.tcp == pytest.approx(
+        np.concatenate([TOOL.translation, pin.log3(TOOL.rotation)]), abs=1e-9
+    )
     own = own_arm(robot)
     poses = poses_in_pendant_base(own.with_tcp(TOOL), q)
     estimated = fit_kinematics(robot, q, poses)
@@ -137,7 +144,9 @@ def test_an_estimated_tool_is_within_a_few_deviations(name, share):
     )
     q = moving()[1]
     q = q[0] + share * (q - q[0])
-    poses = poses_in_pendant_base(calibrated(robot, replace(nominal, a=a, d=d, alpha=alpha)).with_tcp(TOOL), q)
+    poses = poses_in_pendant_base(
+        calibrated(robot, replace(nominal, a=a, d=d, alpha=alpha)).with_tcp(TOOL), q
+    )
     found = fit_kinematics(robot, q, poses)
     off = found.tcp - np.concatenate([TOOL.translation, pin.log3(TOOL.rotation)])
     assert found.source == "estimated"
@@ -146,7 +155,10 @@ def test_an_estimated_tool_is_within_a_few_deviations(name, share):
     time = moving()[0]
     reported = identify(Samples(time, {"actual_q": q, "actual_TCP_pose": poses}), robot=robot)
     if name == "ur10e":
-        assert reported["kinematics"]["tcp"] is None and reported["kinematics"]["uncertainty"]["tcp"] is None
+        assert (
+            reported["kinematics"]["tcp"] is None
+            and reported["kinematics"]["uncertainty"]["tcp"] is None
+        )
         assert "give the arm's own kinematics" in reported["not_identified"]["kinematics.tcp"]
     else:
         assert reported["kinematics"]["tcp"] == pytest.approx(found.tcp)
@@ -157,10 +169,16 @@ def test_a_short_motion_of_a_real_arm_does_not_determine_the_tool():
     """This UR3e's tool is 150 mm long; 30 rows of one move gave 0.3 mm across its axis."""
     whole = of_recording(RECORDING)
     found = identify(whole, robot=arm("ur3e"))["kinematics"]
-    assert np.abs(np.array(found["tcp"][:3]) - [0.0, 0.0, 0.15]).max() < 2.0 * max(found["uncertainty"]["tcp"][:3])
+    assert np.abs(np.array(found["tcp"][:3]) - [0.0, 0.0, 0.15]).max() < 2.0 * max(
+        found["uncertainty"]["tcp"][:3]
+    )
     q = whole.columns["actual_q"]
-    short = next(slice(i, i + 30) for i in range(len(q)) if (np.ptp(q[i : i + 30], axis=0) > 0.1).sum() > 2)
-    samples = Samples(whole.times[short], {name: part[short] for name, part in whole.columns.items()})
+    short = next(
+        slice(i, i + 30) for i in range(len(q)) if (np.ptp(q[i : i + 30], axis=0) > 0.1).sum() > 2
+    )
+    samples = Samples(
+        whole.times[short], {name: part[short] for name, part in whole.columns.items()}
+    )
     found = identify(samples, robot=arm("ur3e"))
     assert found["kinematics"]["tcp"] is None
     assert "the tool is only determined to" in found["not_identified"]["kinematics.tcp"]
@@ -181,7 +199,12 @@ def with_torques(robot: Robot, payload: float, *, rest: bool = False) -> dict[st
     _, q, qd, qdd = moving()
     if rest:
         q, qd, qdd = np.repeat(q[:1], len(q), axis=0), 0.0 * qd, 0.0 * qdd
-    model = robot.with_tcp(TOOL).with_payload(payload, [0.01, 0.0, 0.07]).with_gravity([0.0, 0.0, -9.82]).model
+    model = (
+        robot.with_tcp(TOOL)
+        .with_payload(payload, [0.01, 0.0, 0.07])
+        .with_gravity([0.0, 0.0, -9.82])
+        .model
+    )
     data = model.createData()
     moment = np.array([pin.rnea(model, data, *sample) for sample in zip(q, qd, qdd, strict=True)])
     moment += np.array([1.9, 1.9, 1.9, 0.2, 0.2, 0.2]) * qdd
@@ -214,7 +237,10 @@ def test_no_friction_where_currents_are_not_those_of_torque_and_friction():
     for current in (noise, negative):
         found = identify(Samples(time, {**rows, "target_current": current}), robot=arm("ur5e"))
         assert found["friction"] is None
-        assert found["not_identified"]["friction"] == "the current is not what torque and friction ask for"
+        assert (
+            found["not_identified"]["friction"]
+            == "the current is not what torque and friction ask for"
+        )
     parts = ("target_q", "target_qd", "target_qdd", "target_moment", "target_current")
     found = identify(Samples(time, dict.fromkeys(parts, 0.1 * noise)), robot=arm("ur5e"))
     assert found["friction"] is None
@@ -226,7 +252,10 @@ def test_friction_s_uncertainty_covers_what_parts_of_a_real_recording_differ_by(
     whole = of_recording(RECORDING)
     halves = np.array_split(np.arange(len(whole.times)), 2)
     found = [
-        identify(Samples(whole.times[rows], {k: v[rows] for k, v in whole.columns.items()}), robot=arm("ur3e"))
+        identify(
+            Samples(whole.times[rows], {k: v[rows] for k, v in whole.columns.items()}),
+            robot=arm("ur3e"),
+        )
         for rows in halves
     ]
     compared = 0
@@ -251,7 +280,9 @@ def test_a_payload_is_also_seen_at_rest_but_not_another_arm_s():
 
 
 def test_the_wrong_robot_is_named_with_the_one_that_fits():
-    found = identify(Samples(moving()[0], with_torques(arm("ur5e"), 1.5)), robot=arm("ur10e"), others=arms())
+    found = identify(
+        Samples(moving()[0], with_torques(arm("ur5e"), 1.5)), robot=arm("ur10e"), others=arms()
+    )
     assert found["kinematics"] is None and found["payload_kg"] is None
     for name in ("kinematics", "payload_kg"):
         assert "a UR5e fits within 0 mm" in found["not_identified"][name]
@@ -283,32 +314,52 @@ def of_servoj(sender: Sender | None = None) -> Samples:
 
 def test_degrees_are_refused():
     samples = of_servoj()
-    in_degrees = Samples(samples.times, {name: np.degrees(part) for name, part in samples.columns.items()})
-    with pytest.raises(UnusableSamples, match=r"the recording cannot be evaluated: .* they are in degrees"):
+    in_degrees = Samples(
+        samples.times, {name: np.degrees(part) for name, part in samples.columns.items()}
+    )
+    with pytest.raises(
+        UnusableSamples, match=r"the recording cannot be evaluated: .* they are in degrees"
+    ):
         identify(in_degrees, robot=None, others=arms())
-    with pytest.raises(UnusableSamples, match=r"of the commands cannot be evaluated: .* they are in degrees"):
+    with pytest.raises(
+        UnusableSamples, match=r"of the commands cannot be evaluated: .* they are in degrees"
+    ):
         identify(replace(samples, commands=np.degrees(samples.commands)), robot=None, others=arms())
 
 
 def test_a_robot_with_another_number_of_joints_is_refused_in_one_sentence():
-    still = Samples(np.arange(3) * 0.008, {"target_q": np.zeros((3, 6)), "actual_q": np.zeros((3, 6))})
-    with pytest.raises(UnusableSamples, match=r"^The recording cannot .* 6 joints, but the Planar 2R has 2; [^.]*\.$"):
+    still = Samples(
+        np.arange(3) * 0.008, {"target_q": np.zeros((3, 6)), "actual_q": np.zeros((3, 6))}
+    )
+    with pytest.raises(
+        UnusableSamples,
+        match=r"^The recording cannot .* 6 joints, but the Planar 2R has 2; [^.]*\.$",
+    ):
         identify(still, robot=load_robot("planar2r"))
     run = Samples(np.arange(3) * 0.002, {"target_q": np.zeros((3, 2))})
-    with pytest.raises(UnusableSamples, match=r"^The commands cannot .* 6 joints, but the Planar 2R has 2"):
+    with pytest.raises(
+        UnusableSamples, match=r"^The commands cannot .* 6 joints, but the Planar 2R has 2"
+    ):
         identify(replace(run, commands=np.zeros((3, 6))), robot=load_robot("planar2r"))
 
 
 def test_missing_columns_are_listed():
-    found = identify(Samples(np.arange(3) * 0.008, {"target_q": np.zeros((3, 6))}), robot=arm("ur5e"))
-    assert found["not_identified"]["payload_kg"] == "target_qd, target_qdd and target_moment were not recorded"
+    found = identify(
+        Samples(np.arange(3) * 0.008, {"target_q": np.zeros((3, 6))}), robot=arm("ur5e")
+    )
+    assert (
+        found["not_identified"]["payload_kg"]
+        == "target_qd, target_qdd and target_moment were not recorded"
+    )
 
 
 def test_commands_of_calls_that_no_row_saw_make_no_prediction():
     """25 Hz of rows, 100 Hz of calls; some commands are held or skipped unseen."""
     samples = of_servoj()
     rows = {name: part[::20] for name, part in samples.columns.items()}
-    found = identify(Samples(samples.times[::20], rows, commands=samples.commands), robot=arm("ur5e"))
+    found = identify(
+        Samples(samples.times[::20], rows, commands=samples.commands), robot=arm("ur5e")
+    )
     assert found["servoj"]["gain"] == pytest.approx(300.0, rel=1e-5)
     assert found["prediction"] is None
     assert "rows are 40 ms apart and calls last 10 ms" in found["not_identified"]["prediction"]
@@ -317,8 +368,13 @@ def test_commands_of_calls_that_no_row_saw_make_no_prediction():
 def test_noise_and_freedrive_have_nothing_to_show():
     random = np.random.default_rng(0)
     times = np.arange(1000) * 0.002
-    noise = {name: random.normal(scale=0.1, size=(1000, 6)) for name in ("target_q", "target_qd", "target_qdd")}
-    found = identify(Samples(times, {**noise, "actual_q": noise["target_q"]}), robot=None, others=arms())
+    noise = {
+        name: random.normal(scale=0.1, size=(1000, 6))
+        for name in ("target_q", "target_qd", "target_qdd")
+    }
+    found = identify(
+        Samples(times, {**noise, "actual_q": noise["target_q"]}), robot=None, others=arms()
+    )
     assert found["servoj"] is None and found["joint_servo"] is None
     assert "the recording is noise" in found["not_identified"]["servoj"]
     time, q, qd, _ = moving()
@@ -342,15 +398,17 @@ def test_positions_alone_are_enough_where_every_cycle_was_recorded():
     assert found["prediction"]["rms_rad"] < 1e-9
 
 
-@pytest.mark.skipif("SIMBRIDGE_RECORDINGS" not in os.environ, reason="SIMBRIDGE_RECORDINGS names no recordings")
+@pytest.mark.skipif(
+    "SIMBRIDGE_RECORDINGS" not in os.environ, reason="SIMBRIDGE_RECORDINGS names no recordings"
+)
 def test_the_tuning_of_a_real_arm_is_within_two_deviations():
     """Its program asked for a gain of 300 and a lookahead of 0.1 s."""
     folder = Path(os.environ["SIMBRIDGE_RECORDINGS"]) / "ur5e_servoj"
     commands, _ = read_joint_positions(folder / "recorded_in_freedrive.csv.gz")
     for sent in (commands, None):
-        found = identify(replace(of_recording(folder / "replay_begin.csv.gz"), commands=sent), robot=arm("ur5e"))[
-            "servoj"
-        ]
+        found = identify(
+            replace(of_recording(folder / "replay_begin.csv.gz"), commands=sent), robot=arm("ur5e")
+        )["servoj"]
         assert abs(found["gain"] - 300.0) < 2.0 * found["uncertainty"]["gain"] < 1e-3
         assert abs(found["lookahead_s"] - 0.1) < 2.0 * found["uncertainty"]["lookahead_s"] < 1e-7
 
@@ -369,4 +427,6 @@ def test_a_motion_before_servoj_is_left_out():
     found = identify(Samples(times, columns, commands=samples.commands), robot=arm("ur5e"))
     assert found["servoj"]["gain"] == pytest.approx(300.0, rel=1e-6)
     assert found["prediction"]["rms_rad"] < 2e-5
-    assert "servoj ran from 1.5" in found["notes"][-1] or "servoj ran from 1.4" in found["notes"][-1]
+    assert (
+        "servoj ran from 1.5" in found["notes"][-1] or "servoj ran from 1.4" in found["notes"][-1]
+    )

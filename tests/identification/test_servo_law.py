@@ -27,7 +27,9 @@ def motion(cycles: int = CYCLES, speed: float = 1.0) -> Array:
     """Commands of six joints, at rest first."""
     t = H * np.arange(cycles)[:, None]
     grow = np.clip(t - 0.1, 0.0, None) ** 2 / (1.0 + np.clip(t - 0.1, 0.0, None) ** 2)
-    return np.array([0.3, -1.2, 1.7, -2.0, -1.5, 0.4]) + grow * 0.2 * speed * np.sin(t * (1.0 + 0.4 * np.arange(6)))
+    return np.array([0.3, -1.2, 1.7, -2.0, -1.5, 0.4]) + grow * 0.2 * speed * np.sin(
+        t * (1.0 + 0.4 * np.arange(6))
+    )
 
 
 def controller(
@@ -42,7 +44,11 @@ def controller(
     for k in range(len(commands)):
         before = v.copy()
         new = sent[max(taken[k], 0)]
-        steps = [(phase, old), (H - phase, old + (H - phase) / H * (new - old))] if phase else [(H, new)]
+        steps = (
+            [(phase, old), (H - phase, old + (H - phase) / H * (new - old))]
+            if phase
+            else [(H, new)]
+        )
         for length, s in steps:
             v = v + length * (gain * (s - q) - gain * lookahead * v)
             q = q + length * v
@@ -65,19 +71,30 @@ def jitter(cycles: int, around: int, seed: int = 0) -> NDArray[np.int64]:
     [(2000.0, 0.03, 5), (300.0, 0.1, 0), (700.0, 0.06, 2)]
     + [
         pytest.param(gain, lookahead, delay, marks=SOAK)
-        for gain, lookahead, others in ((2000.0, 0.03, (0, 2)), (300.0, 0.1, (2, 5)), (700.0, 0.06, (0, 5)))
+        for gain, lookahead, others in (
+            (2000.0, 0.03, (0, 2)),
+            (300.0, 0.1, (2, 5)),
+            (700.0, 0.06, (0, 5)),
+        )
         for delay in others
     ],
 )
-def test_tuning_and_delay_are_found_where_the_link_jitters(gain: float, lookahead: float, delay: int) -> None:
+def test_tuning_and_delay_are_found_where_the_link_jitters(
+    gain: float, lookahead: float, delay: int
+) -> None:
     commands = motion()
     taken = jitter(len(commands), delay)
     found = find_servo_law(
-        ServojLaw(H), np.arange(len(commands)), commands, *controller(commands, gain, lookahead, taken)
+        ServojLaw(H),
+        np.arange(len(commands)),
+        commands,
+        *controller(commands, gain, lookahead, taken),
     )
     assert found.gain == pytest.approx(gain, rel=1e-6)
     assert found.lookahead == pytest.approx(lookahead, rel=1e-6)
-    assert found.delay == pytest.approx(H * np.mean((np.arange(len(commands)) - taken)[60:]), abs=1e-4)
+    assert found.delay == pytest.approx(
+        H * np.mean((np.arange(len(commands)) - taken)[60:]), abs=1e-4
+    )
     assert found.phase == 0.0 and np.percentile(found.residuals, 99) < 1e-9
 
 
@@ -114,8 +131,12 @@ def test_the_configured_law_is_seen_where_calls_begin_inside_and_the_link_jitter
     taken = varied(len(commands), delays)
     targets = controller(commands, 2000.0, 0.03, taken, phase)
     found = find_servo_law(ServojLaw(H), np.arange(len(commands)), commands, *targets)
-    assert (found.gain, found.lookahead, found.phase) == pytest.approx((2000.0, 0.03, phase), rel=1e-6)
-    assert found.delay == pytest.approx(H * np.mean((np.arange(len(commands)) - taken)[60:]), abs=1e-4)
+    assert (found.gain, found.lookahead, found.phase) == pytest.approx(
+        (2000.0, 0.03, phase), rel=1e-6
+    )
+    assert found.delay == pytest.approx(
+        H * np.mean((np.arange(len(commands)) - taken)[60:]), abs=1e-4
+    )
     assert np.percentile(found.residuals, 99) < 1e-6
 
 
@@ -125,7 +146,9 @@ def test_no_phase_is_missed_where_most_calls_skip_or_hold_commands() -> None:
     taken = np.clip(np.maximum.accumulate(np.arange(len(commands)) - late), 0, None)
     targets = controller(commands, 300.0, 0.1, taken, 0.0007)
     found = find_servo_law(ServojLaw(H, 300.0, 0.1), np.arange(len(commands)), commands, *targets)
-    assert (found.gain, found.lookahead, found.phase) == pytest.approx((300.0, 0.1, 0.0007), rel=1e-6)
+    assert (found.gain, found.lookahead, found.phase) == pytest.approx(
+        (300.0, 0.1, 0.0007), rel=1e-6
+    )
 
 
 @pytest.mark.parametrize(
@@ -160,7 +183,9 @@ def test_cycles_whose_command_was_not_recorded_do_not_count() -> None:
     commands = motion()
     targets = controller(commands, 2000.0, 0.03, varied(len(commands), MANY), 0.0012)
     kept = np.flatnonzero(np.random.default_rng(1).random(len(commands)) > 0.1)
-    found = find_servo_law(ServojLaw(H), kept, commands[kept], *(values[kept] for values in targets))
+    found = find_servo_law(
+        ServojLaw(H), kept, commands[kept], *(values[kept] for values in targets)
+    )
     assert (found.gain, found.lookahead) == pytest.approx((2000.0, 0.03), rel=1e-6)
     assert np.percentile(found.residuals, 99) < 1e-6
 
@@ -169,7 +194,9 @@ def test_missing_rows_do_not_matter() -> None:
     commands = motion()
     targets = controller(commands, 2000.0, 0.03, jitter(len(commands), 1))
     kept = np.flatnonzero(np.random.default_rng(1).random(len(commands)) > 0.1)
-    found = find_servo_law(ServojLaw(H), kept, commands[kept], *(values[kept] for values in targets))
+    found = find_servo_law(
+        ServojLaw(H), kept, commands[kept], *(values[kept] for values in targets)
+    )
     assert (found.gain, found.lookahead) == pytest.approx((2000.0, 0.03), rel=1e-6)
 
 
@@ -191,7 +218,9 @@ def on_controller(tmp_path: Path) -> Any:
             "servo_gain": 2000.0,
             "servo_lookahead": 0.03,
         }
-        run = MadeUp(samples=CYCLES, joints=6, period=H, settings={"backend": backend}).evaluation(tmp_path)
+        run = MadeUp(samples=CYCLES, joints=6, period=H, settings={"backend": backend}).evaluation(
+            tmp_path
+        )
         commands = motion()
         q, qd, qdd = controller(commands, gain, lookahead, np.arange(len(commands)) - 1)
         columns = {
@@ -216,13 +245,18 @@ def test_the_configured_law_holds_and_the_link_is_separate(on_controller: Any) -
     check = checked(on_controller())
     assert check["holds"] is True
     assert check["delay_s"] == pytest.approx(H) and check["prediction_off_m"] is None
-    assert "is the configured one" in servo_law_sentence(check) and "2.00 ms" in servo_law_sentence(check)
+    assert "is the configured one" in servo_law_sentence(check) and "2.00 ms" in servo_law_sentence(
+        check
+    )
 
 
 @pytest.mark.parametrize(
-    ("gain", "lookahead", "holds"), [(2030.0, 0.03, True), (2050.0, 0.03, False), (2000.0, 0.031, False)]
+    ("gain", "lookahead", "holds"),
+    [(2030.0, 0.03, True), (2050.0, 0.03, False), (2000.0, 0.031, False)],
 )
-def test_the_law_holds_within_two_percent(on_controller: Any, gain: float, lookahead: float, holds: bool) -> None:
+def test_the_law_holds_within_two_percent(
+    on_controller: Any, gain: float, lookahead: float, holds: bool
+) -> None:
     check = checked(on_controller(gain, lookahead))
     assert check["holds"] is holds
     assert (check["gain"], check["lookahead_s"]) == pytest.approx((gain, lookahead), rel=1e-6)
@@ -234,8 +268,12 @@ def test_another_tuning_is_named_with_how_far_the_prediction_is_off(on_controlle
     assert check["prediction_off_m"] is not None
     # The tool trails by 20 ms more.
     speed = np.linalg.norm(np.gradient(run.setpoint[:, :3], H, axis=0), axis=1)
-    assert check["prediction_off_m"]["rms"] == pytest.approx(0.020 * np.sqrt(np.mean(speed**2)), rel=0.05)
-    assert "is not the configured one" in servo_law_sentence(check) and "off by" in servo_law_sentence(check)
+    assert check["prediction_off_m"]["rms"] == pytest.approx(
+        0.020 * np.sqrt(np.mean(speed**2)), rel=0.05
+    )
+    assert "is not the configured one" in servo_law_sentence(
+        check
+    ) and "off by" in servo_law_sentence(check)
 
 
 def test_a_controller_that_follows_no_such_law_is_named(on_controller: Any) -> None:
@@ -277,10 +315,14 @@ def test_simulation_has_no_check_and_an_ideal_servo_no_prediction(tmp_path: Path
     assert run.predicted is None and run.tracking["rest_error"] is None
 
 
-def test_prediction_is_the_controllers_target_where_the_link_has_no_delay(on_controller: Any) -> None:
+def test_prediction_is_the_controllers_target_where_the_link_has_no_delay(
+    on_controller: Any,
+) -> None:
     commands = motion()
     q, qd, qdd = controller(commands, 2000.0, 0.03, np.arange(len(commands)))
-    run = on_controller(controller_target=q, controller_target_velocity=qd, controller_target_acceleration=qdd)
+    run = on_controller(
+        controller_target=q, controller_target_velocity=qd, controller_target_acceleration=qdd
+    )
     assert np.abs(run.predicted_joints - q).max() < 1e-12
     # A missing row: the command before it holds.
     taken = np.arange(len(commands))
@@ -289,7 +331,8 @@ def test_prediction_is_the_controllers_target_where_the_link_has_no_delay(on_con
     kept = np.delete(np.arange(len(commands)), [1500, 1501, 1502])
     log = run.log
     rows = {
-        name: getattr(log, name)[kept] for name in ("command", "stamp", "position", "setpoint", "solution", "target")
+        name: getattr(log, name)[kept]
+        for name in ("command", "stamp", "position", "setpoint", "solution", "target")
     }
     rows |= {"controller_target": q[kept], "controller_target_velocity": qd[kept]}
     assert np.abs(replace(run, log=replace(log, **rows)).predicted_joints - q[kept]).max() < 1e-12

@@ -34,8 +34,17 @@ def made(name: str) -> tuple[TargetMotion, np.ndarray, tuple[float, ...]]:
     random = np.random.default_rng(7)
     sender = Sender(duration, phase, held, skipped)
     commands = wandering(round(5.0 / duration), duration, random)
-    rows = recorded(commands, sender.taken(len(commands), random), sender, gain=gain, lookahead=lookahead, cycle=cycle)
-    motion = TargetMotion(rows["timestamp"], rows["target_q"], rows["target_qd"], rows["target_qdd"], cycle)
+    rows = recorded(
+        commands,
+        sender.taken(len(commands), random),
+        sender,
+        gain=gain,
+        lookahead=lookahead,
+        cycle=cycle,
+    )
+    motion = TargetMotion(
+        rows["timestamp"], rows["target_q"], rows["target_qd"], rows["target_qdd"], cycle
+    )
     return motion[slice(0, None, every)], commands.astype(np.float32).astype(float), CASES[name]
 
 
@@ -43,7 +52,9 @@ def timed(motion: TargetMotion, commands: np.ndarray, tuning: Tuning) -> tuple[C
     return find_calls(motion, commands, tuning, along(motion, tuning, commands)[0])
 
 
-@pytest.mark.parametrize("name", variants(CASES, "every cycle is split", "as the real UR5e", "CB3, split"))
+@pytest.mark.parametrize(
+    "name", variants(CASES, "every cycle is split", "as the real UR5e", "CB3, split")
+)
 def test_tuning_timing_and_prediction_with_the_commands(name):
     motion, commands, (gain, lookahead, duration, phase, cycle, *_) = made(name)
     calls, tuning = timed(motion, commands, fit_to_path(motion, commands))
@@ -58,7 +69,9 @@ def test_tuning_timing_and_prediction_with_the_commands(name):
     assert restarts == 0
 
 
-@pytest.mark.parametrize("name", [name for name in CASES if name not in ("25 Hz", "no multiple of the cycle")])
+@pytest.mark.parametrize(
+    "name", [name for name in CASES if name not in ("25 Hz", "no multiple of the cycle")]
+)
 def test_tuning_without_the_commands(name):
     """At the end the last command is held while the arm settles."""
     motion, _, (gain, lookahead, *_) = made(name)
@@ -85,7 +98,9 @@ def test_commands_that_creep_to_a_standstill_are_no_held_command():
         commands = np.concatenate(
             [commands, commands[-1] + creep[:, None] * np.array([0.7, -0.5, 0.3, 0.3, -0.2, 0.1])]
         )
-        rows = recorded(commands, list(range(len(commands))), Sender(), gain=300.0, lookahead=0.1, rest=0.0)
+        rows = recorded(
+            commands, list(range(len(commands))), Sender(), gain=300.0, lookahead=0.1, rest=0.0
+        )
         rounded = (rows[name].round(6) for name in ("target_q", "target_qd", "target_qdd"))
         with pytest.raises(NotIdentified, match="not exactly as under a command that servoj holds"):
             fit_to_held_commands(TargetMotion(rows["timestamp"], *rounded, 0.002))
@@ -93,7 +108,9 @@ def test_commands_that_creep_to_a_standstill_are_no_held_command():
 
 def test_what_rounding_of_the_file_leaves_is_within_a_few_deviations():
     motion, commands, (gain, lookahead, *_) = made("as the real UR5e")
-    rounded = TargetMotion(motion.times, motion.q.round(6), motion.qd.round(6), motion.qdd.round(6), motion.cycle)
+    rounded = TargetMotion(
+        motion.times, motion.q.round(6), motion.qd.round(6), motion.qdd.round(6), motion.cycle
+    )
     _, tuning = timed(rounded, commands, fit_to_path(rounded, commands))
     assert abs(tuning.gain - gain) < 5.0 * tuning.deviation[0] < 5e-4 * gain
     assert abs(tuning.lookahead - lookahead) < 5.0 * tuning.deviation[1] < 5e-4 * lookahead
@@ -115,7 +132,9 @@ def test_one_joint_alone_shows_its_tuning_only_where_a_command_is_held():
     sender = Sender(0.008, 0.0)
     commands = wandering(500, 0.008, random, joints=1).astype(np.float32).astype(float)
     rows = recorded(commands, sender.taken(500, random), sender, gain=500.0, lookahead=0.1)
-    motion = TargetMotion(rows["timestamp"], rows["target_q"], rows["target_qd"], rows["target_qdd"], 0.002)
+    motion = TargetMotion(
+        rows["timestamp"], rows["target_q"], rows["target_qd"], rows["target_qdd"], 0.002
+    )
     with pytest.raises(NotIdentified, match="one straight line"):
         fit_to_path(motion, commands)
     assert fit_to_held_commands(motion).gain == pytest.approx(500.0, rel=1e-6)
@@ -128,7 +147,9 @@ def test_one_joint_alone_shows_its_tuning_only_where_a_command_is_held():
 def test_motion_of_another_law_has_no_tuning():
     """Smooth joint moves, with commands that have nothing to do with them."""
     time = np.arange(3000) * 0.002
-    q = np.array([0.3, -1.4, 1.7, -1.9, -1.5, 0.4]) + 0.4 * np.sin(np.outer(time, np.arange(1.0, 7.0) * 0.7))
+    q = np.array([0.3, -1.4, 1.7, -1.9, -1.5, 0.4]) + 0.4 * np.sin(
+        np.outer(time, np.arange(1.0, 7.0) * 0.7)
+    )
     rate = np.gradient(q, 0.002, axis=0)
     motion = TargetMotion(time, q, rate, np.gradient(rate, 0.002, axis=0), 0.002)
     with pytest.raises(NotIdentified, match="no command was held"):
@@ -137,15 +158,26 @@ def test_motion_of_another_law_has_no_tuning():
         fit_to_path(motion, wandering(500, 0.01, np.random.default_rng(1)))
 
 
-@pytest.mark.skipif("SIMBRIDGE_RECORDINGS" not in os.environ, reason="SIMBRIDGE_RECORDINGS names no recordings")
+@pytest.mark.skipif(
+    "SIMBRIDGE_RECORDINGS" not in os.environ, reason="SIMBRIDGE_RECORDINGS names no recordings"
+)
 def test_a_real_arm_obeys_the_law():
     from simbridge.trajectory.rtde_recording import read_joint_positions, read_rtde
 
     folder = Path(os.environ["SIMBRIDGE_RECORDINGS"]) / "ur5e_servoj"
     found = read_rtde(folder / "replay_begin.csv.gz")
-    motion = TargetMotion(found.times, *(found.columns[n] for n in ("target_q", "target_qd", "target_qdd")), 0.002)
-    commands = read_joint_positions(folder / "recorded_in_freedrive.csv.gz")[0].astype(np.float32).astype(float)
-    for tuning in (timed(motion, commands, fit_to_path(motion, commands))[1], fit_to_held_commands(motion)):
+    motion = TargetMotion(
+        found.times, *(found.columns[n] for n in ("target_q", "target_qd", "target_qdd")), 0.002
+    )
+    commands = (
+        read_joint_positions(folder / "recorded_in_freedrive.csv.gz")[0]
+        .astype(np.float32)
+        .astype(float)
+    )
+    for tuning in (
+        timed(motion, commands, fit_to_path(motion, commands))[1],
+        fit_to_held_commands(motion),
+    ):
         assert tuning.gain == pytest.approx(300.0, rel=1e-6)
         assert tuning.lookahead == pytest.approx(0.1, rel=1e-6)
         assert np.median(tuning.residuals) < 1e-8

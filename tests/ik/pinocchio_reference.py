@@ -19,7 +19,9 @@ def with_pinocchio(robot: Robot, solver: ForwardDynamics, poses: Array, start: A
     for joint in range(1, model.njoints):
         model.inertias[joint] = pin.Inertia(twin.link_mass, np.zeros(3), twin.link_inertia * eye)
     at = robot.tool0 * robot.tcp
-    model.inertias[model.njoints - 1] += at.act(pin.Inertia(twin.tool_mass, np.zeros(3), twin.tool_inertia * eye))
+    model.inertias[model.njoints - 1] += at.act(
+        pin.Inertia(twin.tool_mass, np.zeros(3), twin.tool_inertia * eye)
+    )
     data, frame = model.createData(), model.getFrameId("tcp")
     gain, scale = np.array(solver.kp), 0.25 * solver.dt**2
     error = np.empty(6)

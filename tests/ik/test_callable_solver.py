@@ -27,7 +27,9 @@ def newton(q, target):
     """Three Newton iterations, as a user would write them."""
     for _ in range(3):
         at = pin.XYZQUATToSE3(tool_path(UR10, q[None])[0])
-        error = np.concatenate([target.translation - at.translation, pin.log3(target.rotation @ at.rotation.T)])
+        error = np.concatenate(
+            [target.translation - at.translation, pin.log3(target.rotation @ at.rotation.T)]
+        )
         q = q + np.linalg.solve(task_jacobian(UR10, q, "pose"), error)
     return q
 
@@ -60,7 +62,9 @@ def test_any_exception_but_ctrl_c_is_named_as_the_functions(error):
 
 
 def test_a_function_runs_a_scenario_and_its_name_is_recorded(tmp_path):
-    run = simbridge.run(simbridge.Scenario(SMALL, name="small"), solver=newton, out=tmp_path / "run")
+    run = simbridge.run(
+        simbridge.Scenario(SMALL, name="small"), solver=newton, out=tmp_path / "run"
+    )
     assert run.summary["solver"] == "newton"
     assert run.summary["solver_error"]["position_m"]["max"] < 1e-9
     assert "newton" in (tmp_path / "run" / "settings.toml").read_text()
@@ -103,7 +107,9 @@ def test_an_exception_of_a_function_is_reported_with_its_message_and_place():
     def mine(q, target):
         raise np.linalg.LinAlgError("Singular matrix")
 
-    with pytest.raises(ForeignSolverError, match=r"mine failed with LinAlgError: Singular .*test_callable") as caught:
+    with pytest.raises(
+        ForeignSolverError, match=r"mine failed with LinAlgError: Singular .*test_callable"
+    ) as caught:
         simbridge.CallableSolver(UR10, mine).step(SMALL.poses[0])
     assert caught.value.name == "mine"
     assert isinstance(caught.value.__cause__, np.linalg.LinAlgError)
@@ -152,7 +158,9 @@ def test_a_function_is_named_at_the_command_line(cli, own_module, line, name):
 
 def test_a_method_of_an_object_is_named_too(own_module):
     solver = CallableSolver(
-        UR10, function_named("own_solver_for_tests:half.step"), name="own_solver_for_tests:half.step"
+        UR10,
+        function_named("own_solver_for_tests:half.step"),
+        name="own_solver_for_tests:half.step",
     )
     target = tool_path(UR10, (UR10.home + 0.1)[None])[0]
     assert solver.step(target) == pytest.approx(UR10.home + 0.05, abs=1e-9)
@@ -162,9 +170,15 @@ def test_a_method_of_an_object_is_named_too(own_module):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("own_solver_for_tests:hole", "There is no function 'hole' in own_solver_for_tests. Did you mean 'whole'?"),
+        (
+            "own_solver_for_tests:hole",
+            "There is no function 'hole' in own_solver_for_tests. Did you mean 'whole'?",
+        ),
         ("own_solver_for_tests:number", "not int"),
-        ("no_module_for_tests:step", "importing no_module_for_tests failed with ModuleNotFoundError"),
+        (
+            "no_module_for_tests:step",
+            "importing no_module_for_tests failed with ModuleNotFoundError",
+        ),
         ("./no_script.py:step", "there is no such file"),
         ("newton", "A custom function is given as module:function."),
         (":newton", "There is no solver ':newton'"),
@@ -177,6 +191,8 @@ def test_a_missing_function_is_reported(cli, own_module, name, message):
 
 
 def test_a_function_has_no_settings(cli, own_module):
-    answer = cli("check", "square_tracking", "--solver", "own_solver_for_tests:whole", "--solver.kp", 3)
+    answer = cli(
+        "check", "square_tracking", "--solver", "own_solver_for_tests:whole", "--solver.kp", 3
+    )
     assert answer.status == 2
     assert "kp; it must be left out" in answer.message

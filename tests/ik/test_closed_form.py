@@ -417,7 +417,11 @@ def test_both_elbows_of_a_planar_arm_obey_the_law_of_cosines():
     assert np.abs(branches - [[direction - inner, bend], [direction + inner, -bend]]).max() < 1e-12
 
 
-@given(q=st.tuples(angles, angles), lengths=st.tuples(st.floats(0.1, 2.0), st.floats(0.1, 2.0)), bend=tiny)
+@given(
+    q=st.tuples(angles, angles),
+    lengths=st.tuples(st.floats(0.1, 2.0), st.floats(0.1, 2.0)),
+    bend=tiny,
+)
 def test_a_planar_arm_attains_every_position_stretched_and_folded_too(q, lengths, bend):
     robot = load_robot("planar2r", lengths=lengths)
     solver = ClosedForm(robot)
@@ -451,7 +455,11 @@ def test_a_planar_arm_of_equal_links_folded_onto_its_base_keeps_its_first_joint(
 def test_a_planar_arm_points_to_an_unreachable_target_and_reports_the_distance():
     solver = ClosedForm(PLANAR)
     height = tool(PLANAR, [0.0, 0.0])[0, 2]
-    for target, missing in (([0.6, 0.8, height], 0.2), ([0.06, 0.08, height], 0.1), ([0.36, 0.48, height + 0.5], 0.5)):
+    for target, missing in (
+        ([0.6, 0.8, height], 0.2),
+        ([0.06, 0.08, height], 0.1),
+        ([0.36, 0.48, height + 0.5], 0.5),
+    ):
         outcome = solver.solve([*target, 0.0, 0.0, 0.0, 1.0])
         assert solver.branches([*target, 0.0, 0.0, 0.0, 1.0]).shape == (0, 2)
         assert not outcome.converged
@@ -466,11 +474,18 @@ def test_a_urdf_of_a_ur_arm_is_recognised_by_its_chain():
     assert misses(robot, target, branches) < 1e-7
 
 
-@given(turns=st.lists(angles, min_size=6, max_size=6), shifts=st.lists(st.floats(-1.0, 1.0), min_size=6, max_size=6))
+@given(
+    turns=st.lists(angles, min_size=6, max_size=6),
+    shifts=st.lists(st.floats(-1.0, 1.0), min_size=6, max_size=6),
+)
 def test_however_a_chains_frames_are_chosen_the_branches_attain_the_target(turns, shifts):
-    frames = [pin.SE3(pin.utils.rotate("z", t), np.array([0.0, 0.0, s])) for t, s in zip(turns, shifts, strict=True)]
+    frames = [
+        pin.SE3(pin.utils.rotate("z", t), np.array([0.0, 0.0, s]))
+        for t, s in zip(turns, shifts, strict=True)
+    ]
     joints = [
-        replace(joint, placement=joint.placement * frame) for joint, frame in zip(UR10.joints, frames, strict=True)
+        replace(joint, placement=joint.placement * frame)
+        for joint, frame in zip(UR10.joints, frames, strict=True)
     ]
     for i in range(1, 6):
         joints[i] = replace(joints[i], placement=frames[i - 1].inverse() * joints[i].placement)
@@ -486,7 +501,9 @@ def test_other_arms_are_refused_with_the_reason_and_another_solver():
     arms = {
         "right angle": calibrated(load_robot("ur10e"), table),
         "3 joints": load_robot("planar3r"),
-        "slide": replace(PLANAR, joints=(PLANAR.joints[0], replace(PLANAR.joints[1], kind="prismatic"))),
+        "slide": replace(
+            PLANAR, joints=(PLANAR.joints[0], replace(PLANAR.joints[1], kind="prismatic"))
+        ),
     }
     for reason, robot in arms.items():
         with pytest.raises(NoClosedForm, match=reason) as refusal:
@@ -528,7 +545,9 @@ from simbridge.robot import load_robot
 solver = ClosedForm(load_robot("ur10"))
 solver.step({target}), solver.step({far}), solver.solve({target})
 """
-    later = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    later = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
     assert later.stderr == ""
 
 

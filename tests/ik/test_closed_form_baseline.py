@@ -12,7 +12,9 @@ from simbridge.ik.closed_form import ClosedForm
 from simbridge.robot import load_robot
 from tests.ik.test_closed_form import SOLVER, UR10, farthest_apart, misses, shoulder_singular, tool
 
-ur_analytic_ik = pytest.importorskip("ur_analytic_ik", reason="ur-analytic-ik has no wheel for this Python")
+ur_analytic_ik = pytest.importorskip(
+    "ur_analytic_ik", reason="ur-analytic-ik has no wheel for this Python"
+)
 
 # Their base frame is the pendant's.
 BASE = np.diag([-1.0, -1.0, 1.0, 1.0])

@@ -40,7 +40,9 @@ def chain(seed, n):
         # A link's mass stays where its joint begins, wherever a slide has gone: there it is q behind the joint's frame.
         origin = np.array([0.0, 0.0, -q[i] if slides[i] else 0.0])
         model.inertias[parent] = pin.Inertia(twin[2], origin, twin[3] * np.eye(3))
-    model.inertias[parent] += placements[-1].act(pin.Inertia(twin[0], np.zeros(3), twin[1] * np.eye(3)))
+    model.inertias[parent] += placements[-1].act(
+        pin.Inertia(twin[0], np.zeros(3), twin[1] * np.eye(3))
+    )
     model.addFrame(pin.Frame("tool", parent, 0, placements[-1], pin.FrameType.OP_FRAME))
     return np.array([p.homogeneous for p in placements]), slides, q, twin, model
 
@@ -48,7 +50,11 @@ def chain(seed, n):
 def expected(model, q):
     """Tool frame, Jacobian (6, n) and mass matrix (n, n) by pinocchio."""
     data, frame, n = model.createData(), model.getFrameId("tool"), len(q)
-    jacobian = pin.computeFrameJacobian(model, data, q, frame, pin.LOCAL_WORLD_ALIGNED).reshape(6, n).copy()
+    jacobian = (
+        pin.computeFrameJacobian(model, data, q, frame, pin.LOCAL_WORLD_ALIGNED)
+        .reshape(6, n)
+        .copy()
+    )
     tool = data.oMf[frame].copy()
     mass = np.triu(pin.crba(model, model.createData(), q).reshape(n, n))
     return tool, jacobian, mass + np.triu(mass, 1).T
@@ -69,9 +75,16 @@ def moved(move, placements, q, twin, target, kp):
     return error, motion
 
 
-@given(st.one_of(st.floats(-1e6, 1e6), st.integers(-60_000, 60_000).map(lambda quarters: quarters * np.pi / 2)))
+@given(
+    st.one_of(
+        st.floats(-1e6, 1e6),
+        st.integers(-60_000, 60_000).map(lambda quarters: quarters * np.pi / 2),
+    )
+)
 def test_cosine_and_sine_are_the_c_librarys_to_two_units_in_the_last_place(angle):
-    for ours, theirs in zip(mathematics.cosine_and_sine(angle), (np.cos(angle), np.sin(angle)), strict=True):
+    for ours, theirs in zip(
+        mathematics.cosine_and_sine(angle), (np.cos(angle), np.sin(angle)), strict=True
+    ):
         assert abs(ours - theirs) <= 2.0 * np.spacing(abs(theirs))
 
 
@@ -79,7 +92,9 @@ def test_cosine_and_sine_are_the_c_librarys_to_two_units_in_the_last_place(angle
 def test_the_mathematics_over_floats_equals_pinocchio(seed, n):
     placements, slides, q, twin, model = chain(seed, n)
     tool, jacobian, mass = expected(model, q)
-    at = kinematics.frames(placements[:, :3].tolist(), slides, q.tolist(), kinematics.cosine_and_sine)
+    at = kinematics.frames(
+        placements[:, :3].tolist(), slides, q.tolist(), kinematics.cosine_and_sine
+    )
     assert np.abs(np.array(at.rotation) - tool.rotation).max() < 1e-12
     assert np.abs(np.array(at.position) - tool.translation).max() < 1e-12
     twists = kinematics.jacobian(at, slides)
@@ -98,7 +113,9 @@ def test_the_generated_source_equals_pinocchio(seed, n):
     target = pin.SE3(pin.exp3(rng.uniform(-1.0, 1.0, 3)) @ tool.rotation, rng.uniform(-1.0, 1.0, 3))
     kp = rng.uniform(0.5, 2.0, 6)
     error, motion = moved(generated_move(placements, slides), placements, q, twin, target, kp)
-    wanted = np.concatenate([target.translation - tool.translation, pin.log3(target.rotation @ tool.rotation.T)])
+    wanted = np.concatenate(
+        [target.translation - tool.translation, pin.log3(target.rotation @ tool.rotation.T)]
+    )
     assert np.abs(error - wanted).max() < 1e-12
     torque = jacobian.T @ (kp * wanted)
     # The residual, so that a badly conditioned mass matrix cannot blur the comparison.
@@ -137,7 +154,9 @@ def test_zeros_and_ones_fold_away_and_nothing_is_computed_twice():
 @given(st.lists(st.floats(-3.0, 3.0), min_size=4, max_size=4))
 def test_a_trace_computes_what_the_function_does(values):
     def function(a, b, c, d):
-        return (a - b) * (c - (d - a)) / (1.0 + b * b) - -(a / (2.0 + half(c)[0])) + (b - (c - d)) * -d
+        return (
+            (a - b) * (c - (d - a)) / (1.0 + b * b) - -(a / (2.0 + half(c)[0])) + (b - (c - d)) * -d
+        )
 
     trace = Trace()
     lines = statements(trace, [("out", function(*(trace.name(name) for name in "abcd")))])

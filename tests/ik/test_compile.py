@@ -97,7 +97,11 @@ def filled(tmp_path_factory):
 
 
 def contents(directory):
-    return {path.name: (path.stat().st_mtime_ns, path.read_bytes()) for path in directory.rglob("*") if path.is_file()}
+    return {
+        path.name: (path.stat().st_mtime_ns, path.read_bytes())
+        for path in directory.rglob("*")
+        if path.is_file()
+    }
 
 
 def test_a_second_process_compiles_nothing_and_prints_nothing(filled):
@@ -120,9 +124,15 @@ def finished_with(caches):
 
 @pytest.mark.soak
 def test_a_damaged_file_is_replaced(filled, tmp_path):
-    damages = {"empty": lambda content: b"", "other": lambda content: b"damaged", "cut": lambda content: content[:-9]}
+    damages = {
+        "empty": lambda content: b"",
+        "other": lambda content: b"damaged",
+        "cut": lambda content: content[:-9],
+    }
     cases = [(pattern, damage) for pattern in ("*.py", "*.nbi", "*.nbc") for damage in damages]
-    caches = [shutil.copytree(filled, tmp_path / f"{pattern[2:]}_{damage}") for pattern, damage in cases]
+    caches = [
+        shutil.copytree(filled, tmp_path / f"{pattern[2:]}_{damage}") for pattern, damage in cases
+    ]
     for cache, (pattern, damage) in zip(caches, cases, strict=True):
         (path,) = cache.rglob(pattern)
         path.write_bytes(damages[damage](path.read_bytes()))

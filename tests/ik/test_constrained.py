@@ -37,7 +37,9 @@ def test_custom_soft_rows_replace_the_natural_posture():
 def test_heavier_soft_rows_win_over_lighter_ones():
     both = np.array([[0.0, 0.0, 1.0], [0.0, 0.0, 1.0]])
     ends = [
-        settled(Constrained(PLANAR3R, soft=SoftRows(both, lambda q: 0.3 * ([0.9, 0.3] - q[2]), weights)))[2]
+        settled(
+            Constrained(PLANAR3R, soft=SoftRows(both, lambda q: 0.3 * ([0.9, 0.3] - q[2]), weights))
+        )[2]
         for weights in ([1.0, 1.0], [3.0, 1.0])
     ]
     assert ends == pytest.approx([0.6, 0.75], abs=2e-3)
@@ -66,8 +68,14 @@ def test_an_iteration_with_custom_rows_solves_the_lectures_system(task):
     rng = np.random.default_rng(7)
     q = UR10.home
     target = tool_path(UR10, (q + 1e-7 * rng.normal(size=6))[None])[0]
-    soft, wanted, weights = rng.normal(size=(8, 6)), 1e-6 * rng.normal(size=8), rng.uniform(0.5, 2.0, 8)
-    solver = Constrained(UR10, soft=SoftRows(soft, wanted, weights), task=task, iterations=1, **PLAIN)
+    soft, wanted, weights = (
+        rng.normal(size=(8, 6)),
+        1e-6 * rng.normal(size=8),
+        rng.uniform(0.5, 2.0, 8),
+    )
+    solver = Constrained(
+        UR10, soft=SoftRows(soft, wanted, weights), task=task, iterations=1, **PLAIN
+    )
     moved = solver.track(target[None], q)[0] - q
     strict = task_jacobian(UR10, q, task)
     reached = strict @ moved
@@ -138,7 +146,9 @@ def test_how_large_strict_rows_are_written_makes_none_of_them_dependent(scale):
 
 def test_one_solver_may_be_used_by_several_threads():
     """`track` leaves the solver alone, and lets other threads run."""
-    solver = Constrained(UR10, strict=Rows(np.eye(6)[4:5], lambda q: 0.2 * (0.3 - q[4:5])), task="position")
+    solver = Constrained(
+        UR10, strict=Rows(np.eye(6)[4:5], lambda q: 0.2 * (0.3 - q[4:5])), task="position"
+    )
     constant = Constrained(UR10, strict=Rows(np.eye(6)[4:5], [0.0]), task="position")
     targets = tool_path(UR10, UR10.home + np.linspace(0.0, 0.3, 50)[:, None] * np.ones(6))
     for each in (solver, constant):
@@ -201,11 +211,14 @@ def test_the_rows_of_the_present_posture_that_depend_on_others_are_counted():
 
 
 def test_the_threshold_of_dependent_rows_is_the_solvers_own():
-    singular = np.linalg.svd(task_jacobian(PLANAR2R, np.array([0.2, 0.01]), "position"), compute_uv=False)
+    singular = np.linalg.svd(
+        task_jacobian(PLANAR2R, np.array([0.2, 0.01]), "position"), compute_uv=False
+    )
     share = singular[1] / singular[0]
     for kind, settings in ((Constrained, {"iterations": 1}), (Pseudoinverse, {})):
         below, above = (
-            stepped(kind(PLANAR2R, cutoff=factor * share, **settings), [0.2, 0.01]) for factor in (0.5, 2.0)
+            stepped(kind(PLANAR2R, cutoff=factor * share, **settings), [0.2, 0.01])
+            for factor in (0.5, 2.0)
         )
         assert (below.dependent_rows, above.dependent_rows) == (0, 1)
         assert above.cutoff == pytest.approx(2.0 * share)

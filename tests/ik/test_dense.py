@@ -54,9 +54,18 @@ def same_decomposition(a):
         assert np.abs(vectors @ vectors.T - np.eye(used.sum())).max(initial=0.0) < 1e-13
 
 
-@given(SEEDS, st.integers(1, 12), st.integers(1, 12), st.integers(0, 12), st.floats(0, 18), st.floats(-30, 30))
+@given(
+    SEEDS,
+    st.integers(1, 12),
+    st.integers(1, 12),
+    st.integers(0, 12),
+    st.floats(0, 18),
+    st.floats(-30, 30),
+)
 @example(0, 6, 6, 6, 0.0, 0.0)
-def test_the_decomposition_equals_lapacks_for_any_shape_rank_and_scale(seed, p, q, rank, decades, scale):
+def test_the_decomposition_equals_lapacks_for_any_shape_rank_and_scale(
+    seed, p, q, rank, decades, scale
+):
     same_decomposition(matrix_of(seed, p, q, rank, decades, scale))
 
 
@@ -93,13 +102,17 @@ def test_the_same_matrix_gives_the_same_decomposition_bit_for_bit(seed, p, q):
 
 
 @given(SEEDS, st.integers(1, 12), st.floats(0, 4), st.floats(-6, 6))
-def test_a_positive_definite_system_is_solved_from_its_lower_triangle_alone(seed, n, decades, scale):
+def test_a_positive_definite_system_is_solved_from_its_lower_triangle_alone(
+    seed, n, decades, scale
+):
     root = matrix_of(seed, n, n, n, decades, scale)
     a = root @ root.T
     b = np.random.default_rng(seed).normal(size=n)
     lower, x = np.tril(a) + np.triu(np.full((n, n), np.nan), 1), b.copy()
     solve_positive_definite(lower, x, n)
-    assert np.linalg.norm(a @ x - b) <= 1e-13 * (np.linalg.norm(a) * np.linalg.norm(x) + np.linalg.norm(b))
+    assert np.linalg.norm(a @ x - b) <= 1e-13 * (
+        np.linalg.norm(a) * np.linalg.norm(x) + np.linalg.norm(b)
+    )
     condition = np.linalg.cond(a)
     assert np.linalg.norm(x - np.linalg.solve(a, b)) <= 1e-13 * condition * np.linalg.norm(x)
 
@@ -124,7 +137,9 @@ def test_any_regular_system_is_solved_as_lapack_does(seed, n, scale):
     x = b.copy()
     assert rank_revealed(a.copy(), x) == n
     assert np.linalg.norm(a @ x - b) <= 1e-12 * np.linalg.norm(a) * np.linalg.norm(x)
-    assert np.linalg.norm(x - np.linalg.solve(a, b)) <= 1e-13 * np.linalg.cond(a) * np.linalg.norm(x)
+    assert np.linalg.norm(x - np.linalg.solve(a, b)) <= 1e-13 * np.linalg.cond(a) * np.linalg.norm(
+        x
+    )
 
 
 @given(SEEDS, st.integers(1, 12), st.integers(0, 12))

@@ -15,7 +15,13 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from simbridge.errors import InvalidParameter, UnknownName, UnstableSolver
-from simbridge.experiments.homogenization import CONDITIONED, NAIVE, TRANSPOSE, configurations, measure
+from simbridge.experiments.homogenization import (
+    CONDITIONED,
+    NAIVE,
+    TRANSPOSE,
+    configurations,
+    measure,
+)
 from simbridge.ik.forward_dynamics import ForwardDynamics, Twin, effective_masses
 from simbridge.ik.kernels import forward_dynamics as loops
 from simbridge.ik.kernels.mathematics import mobility, rotation_vector, structure_of
@@ -27,7 +33,13 @@ from tests.ik.pinocchio_reference import with_pinocchio
 from tests.properties import few_examples
 
 DATA = Path(__file__).parents[1] / "data"
-REFERENCES = ["square_kp5", "square_kp50", "square_kp10_kd", "step_translation", "step_translation_rotation"]
+REFERENCES = [
+    "square_kp5",
+    "square_kp50",
+    "square_kp10_kd",
+    "step_translation",
+    "step_translation_rotation",
+]
 UR10 = load_robot("ur10")
 CHAIN = UR10.placements, UR10.prismatic
 
@@ -44,7 +56,12 @@ def reference(name):
     s = data["settings"]
     twin = Twin(tool_mass=s["m"], tool_inertia=s["I"], link_mass=s["m0"], link_inertia=s["i0"])
     solver = plain(dt=s["dt"], iterations=s["N"], kp=s["kp"], kd=s["kd"], twin=twin)
-    return solver, np.array(data["targets"]), np.array(data["q0"]), np.array(data["joint_positions"])
+    return (
+        solver,
+        np.array(data["targets"]),
+        np.array(data["q0"]),
+        np.array(data["joint_positions"]),
+    )
 
 
 @pytest.mark.parametrize("name", REFERENCES)
@@ -65,32 +82,50 @@ def test_stepping_equals_tracking_to_the_last_bit(name):
 def test_the_default_clamps_leave_ordinary_tracking_alone(name):
     """Steps of metres are clamped on purpose; what moves at 0.2 m/s never meets a clamp."""
     solver, targets, q0, expected = reference(name)
-    clamped = ForwardDynamics(UR10, **{**_settings(solver), "error_clamp": (0.2, 0.5), "step_clamp": 0.1})
+    clamped = ForwardDynamics(
+        UR10, **{**_settings(solver), "error_clamp": (0.2, 0.5), "step_clamp": 0.1}
+    )
     difference = np.abs(clamped.track(targets, q0) - expected).max()
     assert difference < 1e-9 if name.startswith("square") else difference > 1e-3
 
 
 def _settings(solver):
-    return {"dt": solver.dt, "iterations": solver.iterations, "kp": solver.kp, "kd": solver.kd, "twin": solver.twin}
+    return {
+        "dt": solver.dt,
+        "iterations": solver.iterations,
+        "kp": solver.kp,
+        "kd": solver.kd,
+        "twin": solver.twin,
+    }
 
 
 def test_it_equals_the_same_algorithm_on_pinocchio():
     solver = plain(kp=20.0)
     poses = square().poses[:6]
     start = solver.solve(poses[0]).q
-    assert np.abs(solver.track(poses, start)[-1] - with_pinocchio(UR10, solver, poses, start)).max() < 1e-9
+    assert (
+        np.abs(solver.track(poses, start)[-1] - with_pinocchio(UR10, solver, poses, start)).max()
+        < 1e-9
+    )
 
 
 @pytest.mark.parametrize(
     ("kp", "rms_mm", "max_mm", "formula_tolerance"),
-    [(5.0, 2.285, 2.297, 0.02), (10.0, 0.789, 0.791, 0.02), (20.0, 0.168, 0.169, 0.02), (50.0, 0.0026, 0.0026, 0.04)],
+    [
+        (5.0, 2.285, 2.297, 0.02),
+        (10.0, 0.789, 0.791, 0.02),
+        (20.0, 0.168, 0.169, 0.02),
+        (50.0, 0.0026, 0.0026, 0.04),
+    ],
 )
 def test_experiment_d_second_lap(kp, rms_mm, max_mm, formula_tolerance):
     """Table D: the square at 0.2 m/s, stepped at 100 Hz; and its closed formula v T rho/(1 - rho)."""
     solver = plain(kp=kp)
     trajectory = square(speed=0.2, rate=100.0, laps=2)
     joints = solver.track(trajectory.poses, solver.solve(trajectory.start).q)
-    off = np.linalg.norm(trajectory.poses[:, :3] - tool_path(UR10, joints)[:, :3], axis=1)[801:] * 1e3
+    off = (
+        np.linalg.norm(trajectory.poses[:, :3] - tool_path(UR10, joints)[:, :3], axis=1)[801:] * 1e3
+    )
     rms = math.sqrt(np.mean(off**2))
     # The table has two to four digits: half a unit of its last one on top.
     assert rms == pytest.approx(rms_mm, rel=0.02, abs=0.00005 if kp == 50.0 else 0.0005)
@@ -131,7 +166,9 @@ def test_the_error_shrinks_by_one_minus_a_quarter_kappa(kappa, seed):
     """Near the target, away from singularities: e+ = (1 - kappa/4) e for translation along each axis."""
     rng = np.random.default_rng(seed)
     q = UR10.home + rng.uniform(-0.3, 0.3, 6)
-    solver = plain(dt=1.0, iterations=1, kp=(kappa,) * 6, twin=Twin(link_mass=1e-9, link_inertia=1e-12))
+    solver = plain(
+        dt=1.0, iterations=1, kp=(kappa,) * 6, twin=Twin(link_mass=1e-9, link_inertia=1e-12)
+    )
     start = tool_path(UR10, q[None])[0]
     target = start.copy()
     target[:3] += 1e-5 * rng.uniform(-1.0, 1.0, 3)
@@ -199,7 +236,10 @@ def test_a_twin_without_mass_is_refused():
 
 def with_ranges(ranges):
     joints = zip(UR10.joints, ranges, strict=True)
-    return replace(UR10, joints=tuple(replace(j, position_min=low, position_max=high) for j, (low, high) in joints))
+    return replace(
+        UR10,
+        joints=tuple(replace(j, position_min=low, position_max=high) for j, (low, high) in joints),
+    )
 
 
 @given(st.integers(0, 2**32 - 1))
@@ -207,7 +247,9 @@ def test_solve_goes_on_until_the_solution_is_within_narrow_limits(seed):
     rng = np.random.default_rng(seed)
     goal = rng.uniform(-1.0, 1.0, 6) + UR10.home
     arm = with_ranges([(float(h) - 1.0, float(h) + 1.0) for h in UR10.home])
-    jacobian = pin.computeFrameJacobian(UR10.model, UR10.model.createData(), goal, UR10.model.getFrameId("tcp"))
+    jacobian = pin.computeFrameJacobian(
+        UR10.model, UR10.model.createData(), goal, UR10.model.getFrameId("tcp")
+    )
     assume(np.linalg.svd(jacobian, compute_uv=False)[-1] > 0.05)
     solution = ForwardDynamics(arm).solve(tool_path(UR10, goal[None])[0], rng.uniform(-3.0, 3.0, 6))
     assert solution.converged
@@ -215,7 +257,14 @@ def test_solve_goes_on_until_the_solution_is_within_narrow_limits(seed):
 
 
 def test_restarts_lie_within_any_joints_range():
-    ranges = [(3.5, 6.0), (-6.0, -3.5), (-math.inf, math.inf), (-0.1, 0.2), (4.0, math.inf), (-math.inf, -4.0)]
+    ranges = [
+        (3.5, 6.0),
+        (-6.0, -3.5),
+        (-math.inf, math.inf),
+        (-0.1, 0.2),
+        (4.0, math.inf),
+        (-math.inf, -4.0),
+    ]
     arm = with_ranges(ranges)
     postures = restart_postures(arm, 100)
     assert (postures >= arm.position_min).all() and (postures <= arm.position_max).all()
@@ -232,7 +281,9 @@ def test_solve_finds_reachable_poses_from_anywhere(seed):
     target = tool_path(UR10, goal[None])[0]
     solution = ForwardDynamics(UR10).solve(target, start)
     # At a singular goal no first-order method attains 1e-10; there it must say so.
-    jacobian = pin.computeFrameJacobian(UR10.model, UR10.model.createData(), goal, UR10.model.getFrameId("tcp"))
+    jacobian = pin.computeFrameJacobian(
+        UR10.model, UR10.model.createData(), goal, UR10.model.getFrameId("tcp")
+    )
     assume(np.linalg.svd(jacobian, compute_uv=False)[-1] > 0.03)
     assert solution.converged
     translation, rotation = pose.error(target, tool_path(UR10, solution.q[None])[0])
@@ -244,7 +295,9 @@ def test_solve_finds_reachable_poses_from_anywhere(seed):
 
 @given(st.floats(1.5, 50.0), st.floats(0.0, 2.0 * math.pi))
 def test_solve_reports_the_distance_to_an_unreachable_target(distance, bearing):
-    target = np.array([distance * math.cos(bearing), distance * math.sin(bearing), 0.3, *square().start[3:]])
+    target = np.array(
+        [distance * math.cos(bearing), distance * math.sin(bearing), 0.3, *square().start[3:]]
+    )
     solution = ForwardDynamics(UR10).solve(target)
     assume(distance > UR10.reach)
     assert not solution.converged
@@ -274,7 +327,9 @@ def test_a_redundant_arm_that_is_stretched_out_is_solved_from_the_first_posture(
     """Its mass matrix is singular except for the ballast, within the task and outside it."""
     robot = load_robot("planar3r")
     for reach in (np.zeros(3), np.array([1.0, 1e-4, -1e-5])):
-        solution = ForwardDynamics(robot).solve(tool_path(robot, reach[None])[0], np.array([0.3, 0.5, 0.7]))
+        solution = ForwardDynamics(robot).solve(
+            tool_path(robot, reach[None])[0], np.array([0.3, 0.5, 0.7])
+        )
         assert solution.converged and solution.restarts == 0
 
 
@@ -286,7 +341,9 @@ def test_solve_is_the_same_every_time():
 
 def unreachable(rng, distance):
     direction = rng.normal(size=3)
-    return np.concatenate([distance * direction / np.linalg.norm(direction), pose.normalized(rng.normal(size=4))])
+    return np.concatenate(
+        [distance * direction / np.linalg.norm(direction), pose.normalized(rng.normal(size=4))]
+    )
 
 
 @few_examples(20)
@@ -315,7 +372,9 @@ def test_a_held_target_never_lets_the_pull_grow(seed, iterations, kd):
     target = unreachable(rng, rng.uniform(0.2, 3.0))
     path = tool_path(UR10, solver.track(np.tile(target, (100, 1)), rng.uniform(-3.0, 3.0, 6)))
     level = np.zeros(100)
-    for error, clamp, stiffness in zip(pose.error(target, path), (0.2, 0.5), (50.0, 5.0), strict=True):
+    for error, clamp, stiffness in zip(
+        pose.error(target, path), (0.2, 0.5), (50.0, 5.0), strict=True
+    ):
         size = np.linalg.norm(error, axis=1)
         level += stiffness * np.where(size < clamp, 0.5 * size**2, clamp * (size - 0.5 * clamp))
     assert np.diff(level).max() < 1e-9
@@ -345,7 +404,9 @@ def test_given_settings_override_those_of_a_preset():
     assert ForwardDynamics(UR10, smooth, kp=50.0).kp[0] == 50.0
     assert ForwardDynamics(UR10, smooth, kp=None).kp[0] == 5.0
     assert ForwardDynamics.preset(UR10, "smooth", link_mass=0.001).twin.link_mass == 0.001
-    assert resolved(ForwardDynamicsParameters, ForwardDynamicsParameters(kp=7.0), {"preset": "smooth"}).kp == (5.0,)
+    assert resolved(
+        ForwardDynamicsParameters, ForwardDynamicsParameters(kp=7.0), {"preset": "smooth"}
+    ).kp == (5.0,)
     other = resolved(ForwardDynamicsParameters, smooth, {"preset": "near-singular"})
     assert (other.kp, other.link_mass) == ((50.0,), 0.1)
     with pytest.raises(UnknownName, match="smooth"):
@@ -353,7 +414,9 @@ def test_given_settings_override_those_of_a_preset():
     with pytest.raises(UnknownName, match="smooth"):
         ForwardDynamicsParameters(preset="smoth")
     for unknown in ({"mass": 1.0}, {"damping": 0.1}):
-        with pytest.raises(UnknownName, match=r"There is no setting '(mass|damping)' of forward-dynamics"):
+        with pytest.raises(
+            UnknownName, match=r"There is no setting '(mass|damping)' of forward-dynamics"
+        ):
             ForwardDynamics.preset(UR10, "smooth", **unknown)
 
 
@@ -436,13 +499,17 @@ def test_experiment_a_has_the_published_diagonals():
         [0.576, 0.577, 0.829, 3.52, 3.51, 3.25],
     ]
     assert np.allclose([spread.diagonal for spread in spreads], expected, rtol=0.02)
-    assert np.allclose([spread.variance.max() for spread in spreads], [1.04, 0.017, 1.76], rtol=0.05)
+    assert np.allclose(
+        [spread.variance.max() for spread in spreads], [1.04, 0.017, 1.76], rtol=0.05
+    )
 
 
 def test_experiment_a_has_the_mean_and_std_of_single_configurations():
     # More than a block of them.
     found = measure(UR10, 2500)
-    single = mobility(*CHAIN, configurations(UR10, 2500, 0), [Twin().numbers, Twin.naive(6).numbers])
+    single = mobility(
+        *CHAIN, configurations(UR10, 2500, 0), [Twin().numbers, Twin.naive(6).numbers]
+    )
     for name, matrices in zip((TRANSPOSE, CONDITIONED, NAIVE), single, strict=True):
         assert np.allclose(found[name].mean, matrices.mean(axis=0))
         assert np.allclose(found[name].std, matrices.std(axis=0))
@@ -451,7 +518,18 @@ def test_experiment_a_has_the_mean_and_std_of_single_configurations():
 def test_the_rotation_error_is_exact_from_tiny_to_half_a_turn():
     """The logarithm that solvers share against the axis and angle that the rotation is made of."""
     rng = np.random.default_rng(0)
-    for angle in [1e-12, 1e-9, 1e-7, 1e-4, 0.1, 1.0, 3.0, math.pi - 1e-4, math.pi - 1e-7, math.pi - 1e-10]:
+    for angle in [
+        1e-12,
+        1e-9,
+        1e-7,
+        1e-4,
+        0.1,
+        1.0,
+        3.0,
+        math.pi - 1e-4,
+        math.pi - 1e-7,
+        math.pi - 1e-10,
+    ]:
         for _ in range(50):
             axis = rng.normal(size=3)
             axis /= np.linalg.norm(axis)
@@ -469,10 +547,14 @@ def test_the_diagnosis_of_the_last_step_agrees_with_pinocchio():
     last = solver.last
     data, frame = UR10.model.createData(), UR10.model.getFrameId("tcp")
     jacobian = pin.computeFrameJacobian(UR10.model, data, solver.q, frame, pin.LOCAL_WORLD_ALIGNED)
-    assert last.manipulability == pytest.approx(math.sqrt(np.linalg.det(jacobian @ jacobian.T)), rel=1e-9)
+    assert last.manipulability == pytest.approx(
+        math.sqrt(np.linalg.det(jacobian @ jacobian.T)), rel=1e-9
+    )
     assert last.iterations == 50
     pin.framesForwardKinematics(UR10.model, data, solver.q)
-    assert last.residual[0] == pytest.approx(np.linalg.norm(target[:3] - data.oMf[frame].translation), abs=1e-12)
+    assert last.residual[0] == pytest.approx(
+        np.linalg.norm(target[:3] - data.oMf[frame].translation), abs=1e-12
+    )
     joint, room = last.nearest_limit
     limits = np.minimum(solver.q - UR10.position_min, UR10.position_max - solver.q)
     assert joint == UR10.joint_names[int(np.argmin(limits))]
@@ -494,7 +576,9 @@ def test_a_target_may_be_a_pinocchio_pose_and_nonsense_is_refused():
 
 
 def test_the_tcp_is_moved_to_the_target():
-    robot = UR10.with_tcp(pin.SE3(pin.exp3(np.array([0.1, -0.2, 0.3])), np.array([0.02, 0.0, 0.15])))
+    robot = UR10.with_tcp(
+        pin.SE3(pin.exp3(np.array([0.1, -0.2, 0.3])), np.array([0.02, 0.0, 0.15]))
+    )
     target = square().start
     q = ForwardDynamics(robot).solve(target).q
     data = UR10.model.createData()
@@ -504,7 +588,9 @@ def test_the_tcp_is_moved_to_the_target():
 
 
 def test_parameters_name_every_setting_and_rebuild_the_solver():
-    solver = ForwardDynamics(UR10, dt=0.2, iterations=7, kp=3.0, kd=0.1, error_clamp=None, step_clamp=None)
+    solver = ForwardDynamics(
+        UR10, dt=0.2, iterations=7, kp=3.0, kd=0.1, error_clamp=None, step_clamp=None
+    )
     settings = dict(solver.parameters)
     settings["error_clamp"] = tuple(settings["error_clamp"]) or (math.inf, math.inf)
     again = ForwardDynamicsParameters(**settings).build(UR10)

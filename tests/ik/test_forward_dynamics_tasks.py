@@ -36,16 +36,27 @@ def on_pinocchio(robot, solver, target, q, count):
     """As many iterations towards one target (7,): joint positions (n,)."""
     twin, model = solver.twin, robot.model.copy()
     for joint in range(1, robot.n + 1):
-        model.inertias[joint] = pin.Inertia(twin.link_mass, np.zeros(3), twin.link_inertia * np.eye(3))
+        model.inertias[joint] = pin.Inertia(
+            twin.link_mass, np.zeros(3), twin.link_inertia * np.eye(3)
+        )
     # A tool whose rotation is free is a point.
     inertia = 0.0 if solver.task == "position" else twin.tool_inertia
-    model.inertias[robot.n] += robot.tool0.act(pin.Inertia(twin.tool_mass, np.zeros(3), inertia * np.eye(3)))
-    data, frame, wanted, last = model.createData(), model.getFrameId("tcp"), pin.XYZQUATToSE3(target), None
+    model.inertias[robot.n] += robot.tool0.act(
+        pin.Inertia(twin.tool_mass, np.zeros(3), inertia * np.eye(3))
+    )
+    data, frame, wanted, last = (
+        model.createData(),
+        model.getFrameId("tcp"),
+        pin.XYZQUATToSE3(target),
+        None,
+    )
     for _ in range(count):
         jacobian = pin.computeFrameJacobian(model, data, q, frame, pin.LOCAL_WORLD_ALIGNED)
         tool = data.oMf[frame]
         rotation = (
-            np.zeros(3) if solver.task == "position" else turn_between(tool.rotation[:, 2], wanted.rotation[:, 2])
+            np.zeros(3)
+            if solver.task == "position"
+            else turn_between(tool.rotation[:, 2], wanted.rotation[:, 2])
         )
         error = np.concatenate([wanted.translation - tool.translation, rotation])
         slope = (error - (error if last is None else last)) / solver.dt
@@ -57,12 +68,16 @@ def on_pinocchio(robot, solver, target, q, count):
     return q
 
 
-@pytest.mark.parametrize(("robot", "task"), [(UR10, "axis"), (UR10, "position"), (PLANAR3R, "position")])
+@pytest.mark.parametrize(
+    ("robot", "task"), [(UR10, "axis"), (UR10, "position"), (PLANAR3R, "position")]
+)
 @settings(max_examples=30)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_it_equals_the_same_algorithm_on_pinocchio(robot, task, seed):
     rng = np.random.default_rng(seed)
-    solver = plain(robot, task, iterations=10, kp=20.0, kd=0.2, twin=Twin(link_mass=1e-2, link_inertia=1e-4))
+    solver = plain(
+        robot, task, iterations=10, kp=20.0, kd=0.2, twin=Twin(link_mass=1e-2, link_inertia=1e-4)
+    )
     q = robot.home + rng.uniform(-0.3, 0.3, robot.n)
     target = tool_path(robot, (q + rng.uniform(-0.3, 0.3, robot.n))[None])[0]
     expected = on_pinocchio(robot, solver, target, q, 10)
@@ -92,7 +107,9 @@ def test_constrained_components_shrink_by_one_minus_a_quarter_kappa(task, kappa,
     left = 1.0 - kappa / 4.0
     assert np.abs(target[:3] - after[:3] - left * (target[:3] - start[:3])).max() < 2e-8
     if task == "axis":
-        assert axis_angle(target, after) == pytest.approx(left * axis_angle(target, start), abs=2e-8)
+        assert axis_angle(target, after) == pytest.approx(
+            left * axis_angle(target, start), abs=2e-8
+        )
 
 
 def test_components_that_the_task_leaves_free_are_ignored():
@@ -107,13 +124,20 @@ def test_components_that_the_task_leaves_free_are_ignored():
         for turn in turns:
             other = target.copy()
             other[3:] = pose.multiply(target[3:], pose.quaternions(turn))
-            assert np.abs(ForwardDynamics(UR10, task=task).track(other[None], start) - joints).max() < 1e-12
+            assert (
+                np.abs(ForwardDynamics(UR10, task=task).track(other[None], start) - joints).max()
+                < 1e-12
+            )
 
 
 def test_a_tool_that_points_the_opposite_way_is_turned():
     """Half a turn about any perpendicular axis would do; it is the same one each time."""
     target = tool_path(UR10, UR10.home[None])[0]
-    for half in (pose.quaternions([math.pi, 0.0, 0.0]), np.array([1.0, 0.0, 0.0, 0.0]), np.array([0.0, 1.0, 0.0, 0.0])):
+    for half in (
+        pose.quaternions([math.pi, 0.0, 0.0]),
+        np.array([1.0, 0.0, 0.0, 0.0]),
+        np.array([0.0, 1.0, 0.0, 0.0]),
+    ):
         opposite = target.copy()
         opposite[3:] = pose.multiply(target[3:], half)
         solution = ForwardDynamics(UR10, task="axis").solve(opposite)

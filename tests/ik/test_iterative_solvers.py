@@ -35,7 +35,9 @@ def finite_differences(robot, q, task, step=1e-6):
     """The task's Jacobian by central differences of the poses: the oracle."""
     out = np.empty((6, robot.n))
     for j in range(robot.n):
-        ends = tool_path(robot, np.array([q - step * np.eye(robot.n)[j], q + step * np.eye(robot.n)[j]]))
+        ends = tool_path(
+            robot, np.array([q - step * np.eye(robot.n)[j], q + step * np.eye(robot.n)[j]])
+        )
         out[:, j] = np.concatenate(pose.error(ends[1], ends[0])) / (2.0 * step)
     if task == "axis":
         x, y = (pose.rotate(tool_path(robot, q[None])[0, 3:], axis) for axis in np.eye(3)[:2])
@@ -65,7 +67,9 @@ def test_the_jacobian_of_every_task_agrees_with_finite_differences(seed, task, r
 @given(st.integers(0, 2**32 - 1), st.sampled_from(list(TASK_ROWS)))
 def test_what_a_task_leaves_free_costs_nothing(seed, task):
     rng = np.random.default_rng(seed)
-    at, target = (np.concatenate([rng.normal(size=3), pose.normalized(rng.normal(size=4))]) for _ in range(2))
+    at, target = (
+        np.concatenate([rng.normal(size=3), pose.normalized(rng.normal(size=4))]) for _ in range(2)
+    )
     masked = freed(task, target, at)
     distance, angle = residual(task, target, at)
     assert distance == pytest.approx(np.linalg.norm(target[:3] - at[:3]))
@@ -90,7 +94,9 @@ def formula(name, jacobian, error, q):
         return jacobian.T @ np.linalg.solve(jacobian @ jacobian.T + s.damping**2 * np.eye(m), error)
     if name == "feedback":
         q_gain = s.gain[0] * np.eye(m)
-        return jacobian.T @ q_gain @ np.linalg.solve(jacobian @ jacobian.T @ q_gain + np.eye(m), error)
+        return (
+            jacobian.T @ q_gain @ np.linalg.solve(jacobian @ jacobian.T @ q_gain + np.eye(m), error)
+        )
     assert name == "constrained"
     weights = 2.0 * np.eye(n)
     kkt = np.block([[weights, jacobian.T], [jacobian, np.zeros((m, m))]])
@@ -120,7 +126,12 @@ def test_alpha_is_that_of_the_paper():
 def test_the_length_of_buss_and_kim_reduces_the_error_most():
     q = UR10.home
     target = tool_path(UR10, (q + 1e-5)[None])[0]
-    moved = made("jacobian-transpose", step_length="buss-kim", iterations=1, **PLAIN).track(target[None], q)[0] - q
+    moved = (
+        made("jacobian-transpose", step_length="buss-kim", iterations=1, **PLAIN).track(
+            target[None], q
+        )[0]
+        - q
+    )
     jacobian, error = finite_differences(UR10, q, "pose"), task_rows(UR10, q, target, "pose")
     direction = jacobian.T @ error
     lengths = np.linspace(0.0, 3.0, 3001) * np.linalg.norm(moved) / np.linalg.norm(direction)
@@ -134,7 +145,9 @@ def lag_of_the_square(kp):
     start = simbridge.ForwardDynamics(UR10).solve(trajectory.poses[0]).q
     joints = solver.track(trajectory.poses, start)
     half = len(joints) // 2
-    off = np.linalg.norm(trajectory.poses[half:, :3] - tool_path(UR10, joints[half:])[:, :3], axis=1)
+    off = np.linalg.norm(
+        trajectory.poses[half:, :3] - tool_path(UR10, joints[half:])[:, :3], axis=1
+    )
     return 1e3 * math.sqrt(np.mean(off**2))
 
 
@@ -168,7 +181,9 @@ def test_a_reliable_solver_finds_reachable_poses(name):
 
 @settings(max_examples=30)
 @given(st.integers(0, 2**32 - 1), st.sampled_from(ITERATIVE), st.sampled_from(list(TASK_ROWS)))
-def test_nothing_is_nan_at_singular_postures_and_the_same_input_gives_the_same_output(seed, name, task):
+def test_nothing_is_nan_at_singular_postures_and_the_same_input_gives_the_same_output(
+    seed, name, task
+):
     rng = np.random.default_rng(seed)
     q = rng.choice([0.0, math.pi / 2.0, math.pi, -math.pi / 2.0], 6)
     target = np.concatenate([rng.normal(size=3), pose.normalized(rng.normal(size=4))])
@@ -187,10 +202,25 @@ def settled(solver, target, start, targets):
 
 
 @few_examples(20)
-@given(st.sampled_from(ITERATIVE), st.sampled_from([PLANAR2R, PLANAR3R]), st.floats(1.05, 10.0), st.floats(-3.1, 3.1))
+@given(
+    st.sampled_from(ITERATIVE),
+    st.sampled_from([PLANAR2R, PLANAR3R]),
+    st.floats(1.05, 10.0),
+    st.floats(-3.1, 3.1),
+)
 def test_a_planar_arm_stretches_to_a_goal_out_of_its_reach_and_rests(name, robot, far, bearing):
     """The jitter of the tutorial: a goal out of the arm's reach."""
-    target = np.array([far * robot.reach * math.cos(bearing), far * robot.reach * math.sin(bearing), 0, 0, 0, 0, 1.0])
+    target = np.array(
+        [
+            far * robot.reach * math.cos(bearing),
+            far * robot.reach * math.sin(bearing),
+            0,
+            0,
+            0,
+            0,
+            1.0,
+        ]
+    )
     solver = made(name, robot)
     q, moving = settled(solver, target, robot.home, 2000)
     solver.reset(q)
@@ -212,7 +242,9 @@ def test_without_clamps_the_arm_jitters(name):
 def test_a_ur10_rests_before_a_pose_out_of_its_reach(seed, name, far):
     rng = np.random.default_rng(seed)
     direction = rng.normal(size=3)
-    target = np.concatenate([far * direction / np.linalg.norm(direction), pose.normalized(rng.normal(size=4))])
+    target = np.concatenate(
+        [far * direction / np.linalg.norm(direction), pose.normalized(rng.normal(size=4))]
+    )
     solver = made(name)
     _, moving = settled(solver, target, UR10.home, 1500)
     # At least no joint moves as far in twenty periods as in one at full speed.
@@ -223,14 +255,19 @@ def test_a_ur10_rests_before_a_pose_out_of_its_reach(seed, name, far):
 @pytest.mark.parametrize("stiffness", [0.05, 0.5, 0.9])
 @given(st.integers(0, 2**32 - 1))
 @settings(max_examples=10)
-def test_joint_stiffness_ends_where_the_task_leaves_the_bias_nearest_and_costs_no_accuracy(stiffness, seed):
+def test_joint_stiffness_ends_where_the_task_leaves_the_bias_nearest_and_costs_no_accuracy(
+    stiffness, seed
+):
     """The same least distance, subject to the task, that the constrained step solves for."""
     rng = np.random.default_rng(seed)
     target = tool_path(PLANAR3R, (PLANAR3R.home + rng.uniform(-0.5, 0.5, 3))[None])
     start = PLANAR3R.home + rng.uniform(-0.3, 0.3, 3)
     ends = [
         solver.track(np.tile(target, (600, 1)), start)[-1]
-        for solver in (made("damped-least-squares", PLANAR3R, stiffness=(stiffness,)), made("constrained", PLANAR3R))
+        for solver in (
+            made("damped-least-squares", PLANAR3R, stiffness=(stiffness,)),
+            made("constrained", PLANAR3R),
+        )
     ]
     assert np.abs(ends[0] - ends[1]).max() < 1e-6
     assert residual("position", target[0], tool_path(PLANAR3R, ends[0][None])[0])[0] < 1e-9
@@ -251,7 +288,9 @@ def test_joint_stiffness_pulls_to_the_bias_from_both_sides_as_the_gradient_and_t
         bias = tuple(start + away)
         ends = {}
         for term in ("gradient", "printed"):
-            solver = made("damped-least-squares", PLANAR3R, stiffness=(0.05,), bias=bias, bias_term=term)
+            solver = made(
+                "damped-least-squares", PLANAR3R, stiffness=(0.05,), bias=bias, bias_term=term
+            )
             ends[term] = solver.track(np.tile(target, (30, 1)), start)[-1]
             assert residual("position", target, tool_path(PLANAR3R, ends[term][None])[0])[0] < 1e-6
         off = {term: np.linalg.norm(q - bias) for term, q in ends.items()}
@@ -289,7 +328,9 @@ def test_the_last_step_reports_dependent_rows():
     flat.step(tool_path(PLANAR3R, PLANAR3R.home[None])[0])
     assert flat.last.dependent_rows == 0
     jacobian = finite_differences(PLANAR3R, flat.q, "position")[:2]
-    assert flat.last.manipulability == pytest.approx(math.sqrt(np.linalg.det(jacobian @ jacobian.T)), rel=1e-6)
+    assert flat.last.manipulability == pytest.approx(
+        math.sqrt(np.linalg.det(jacobian @ jacobian.T)), rel=1e-6
+    )
 
 
 @pytest.mark.parametrize(("name", "period"), [("pseudoinverse", 0.002), ("constrained", 0.008)])
@@ -333,13 +374,16 @@ def test_a_solver_is_made_again_from_its_recorded_parameters(name):
 
 
 def test_the_notice_about_compiling_explains_the_solver_that_was_not_chosen():
-    chosen, start = (made(name).description for name in ("damped-least-squares", "selectively-damped"))
+    chosen, start = (
+        made(name).description for name in ("damped-least-squares", "selectively-damped")
+    )
     assert chosen == "damped-least-squares solver"
     assert start == "selectively-damped solver (it also finds the start for other solvers)"
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=[pytest.mark.soak] * (n != "damped-least-squares")) for n in ITERATIVE]
+    "name",
+    [pytest.param(n, marks=[pytest.mark.soak] * (n != "damped-least-squares")) for n in ITERATIVE],
 )
 def test_with_a_jacobian_by_differences_a_step_is_off_the_exact_one_as_the_difference_step_is(name):
     target = tool_path(UR10, UR10.home[None] + 0.02)[0]
@@ -349,13 +393,16 @@ def test_with_a_jacobian_by_differences_a_step_is_off_the_exact_one_as_the_diffe
 
     exact = step()
     assert np.array_equal(exact, step(difference_step=0.1))
-    off = [np.abs(step(jacobian="difference", difference_step=h) - exact).max() for h in (1e-2, 1e-3)]
+    off = [
+        np.abs(step(jacobian="difference", difference_step=h) - exact).max() for h in (1e-2, 1e-3)
+    ]
     assert 0.0 < off[0] < 0.1 * np.abs(exact - UR10.home).max()
     assert off[0] == pytest.approx(10.0 * off[1], rel=0.2)
 
 
 @pytest.mark.parametrize(
-    ("settings", "words"), [({"jacobian": "analytic"}, "exact or difference"), ({"difference_step": 0.0}, "positive")]
+    ("settings", "words"),
+    [({"jacobian": "analytic"}, "exact or difference"), ({"difference_step": 0.0}, "positive")],
 )
 def test_a_jacobian_or_a_step_that_cannot_be_is_refused(settings, words):
     with pytest.raises(InvalidParameter, match=words):

@@ -62,7 +62,9 @@ class Chain:
         self.structure = mathematics.structure_of(self.frames, np.array(self.slides))
         self.move = compiled(moved, move=mathematics.generate_move(self.structure, "pose"))
         self.linearize = {
-            task: compiled(linearized, linearize=mathematics.generate_linearize(self.structure, task))
+            task: compiled(
+                linearized, linearize=mathematics.generate_linearize(self.structure, task)
+            )
             for task in TASK_ROWS
         }
         self.kinematics = compiled(kinematics, compute=self._kinematics())
@@ -70,7 +72,10 @@ class Chain:
     @functools.cached_property
     def by_differences(self):
         """As `linearize["pose"]`, with a Jacobian by finite differences."""
-        return compiled(linearized, linearize=mathematics.generate_linearize(self.structure, "pose", differences=True))
+        return compiled(
+            linearized,
+            linearize=mathematics.generate_linearize(self.structure, "pose", differences=True),
+        )
 
     def difference_quotients(self, q, step):
         """The Jacobian (6, n) by finite differences."""
@@ -80,7 +85,9 @@ class Chain:
 
     def linearized(self, q, target, task, clamps=(math.inf, math.inf)):
         """Error (6,), pull (6,) and Jacobian (n, 6); what the function leaves alone is 9."""
-        buffers = self._buffers(q, np.concatenate([target.translation, target.rotation.ravel()]), clamps, 0.01)
+        buffers = self._buffers(
+            q, np.concatenate([target.translation, target.rotation.ravel()]), clamps, 0.01
+        )
         self.linearize[task](buffers)
         return tuple(buffers[name][0] for name in ("residual", "error_there", "jacobian_there"))
 
@@ -117,10 +124,18 @@ class Chain:
             # A link's mass stays where its joint begins, wherever a slide has gone: there it is q behind the frame.
             origin = np.array([0.0, 0.0, -q[i] if slides else 0.0])
             model.inertias[parent] = pin.Inertia(twin[2], origin, twin[3] * np.eye(3))
-        model.inertias[parent] += self.placements[-1].act(pin.Inertia(twin[0], np.zeros(3), twin[1] * np.eye(3)))
-        frame = model.addFrame(pin.Frame("tool", parent, 0, self.placements[-1], pin.FrameType.OP_FRAME))
+        model.inertias[parent] += self.placements[-1].act(
+            pin.Inertia(twin[0], np.zeros(3), twin[1] * np.eye(3))
+        )
+        frame = model.addFrame(
+            pin.Frame("tool", parent, 0, self.placements[-1], pin.FrameType.OP_FRAME)
+        )
         data = model.createData()
-        jacobian = pin.computeFrameJacobian(model, data, q, frame, pin.LOCAL_WORLD_ALIGNED).reshape(6, self.n).copy()
+        jacobian = (
+            pin.computeFrameJacobian(model, data, q, frame, pin.LOCAL_WORLD_ALIGNED)
+            .reshape(6, self.n)
+            .copy()
+        )
         tool = data.oMf[frame].copy()
         upper = np.triu(pin.crba(model, data, q).reshape(self.n, self.n))
         return tool, jacobian, upper + np.triu(upper, 1).T
@@ -129,7 +144,9 @@ class Chain:
         """Error (6,) and motion (n + 1,) of the kernel's `move`, without clamps, damping and ballast."""
         pull, error, motion = np.zeros(6), np.zeros(6), np.zeros(self.n + 1)
         aim = np.concatenate([target.translation, target.rotation.ravel()])
-        self.move(self.frames, q, aim, kp, np.zeros(6), twin, np.full(2, np.inf), 0.0, pull, error, motion)
+        self.move(
+            self.frames, q, aim, kp, np.zeros(6), twin, np.full(2, np.inf), 0.0, pull, error, motion
+        )
         return error, motion
 
 
@@ -140,7 +157,11 @@ def chain(kinds):
 
 def posture(rng, n):
     """Joint positions (n,), some of them exactly zero or a quarter turn, where chains are singular."""
-    return np.where(rng.random(n) < 0.3, rng.choice([0.0, math.pi / 2, -math.pi / 2], n), rng.uniform(-4.0, 4.0, n))
+    return np.where(
+        rng.random(n) < 0.3,
+        rng.choice([0.0, math.pi / 2, -math.pi / 2], n),
+        rng.uniform(-4.0, 4.0, n),
+    )
 
 
 def any_twin(rng):
@@ -169,7 +190,9 @@ def test_poses_and_jacobians_along_a_path_equal_pinocchio(kinds, seed):
     path = np.array([posture(rng, own.n) for _ in range(3)])
     slides = np.array(own.slides)
     jacobians = task_jacobians(own.frames, slides, path, "pose")
-    for q, pose, jacobian in zip(path, tool_poses(own.frames, slides, path), jacobians, strict=True):
+    for q, pose, jacobian in zip(
+        path, tool_poses(own.frames, slides, path), jacobians, strict=True
+    ):
         tool, geometric, _ = own.expected(q, np.ones(4))
         assert np.abs(pin.XYZQUATToSE3(pose).homogeneous - tool.homogeneous).max() < 1e-12
         assert np.linalg.norm(pose[3:]) == pytest.approx(1.0, abs=1e-14)
@@ -211,7 +234,9 @@ def smallest_turn(one, other):
 @pytest.mark.parametrize("kinds", CHAINS)
 @few_examples(40)
 @given(seed=st.integers(0, 2**32 - 1))
-def test_the_compiled_linearization_is_pinocchios_error_and_jacobian_in_the_rows_of_the_task(kinds, task, seed):
+def test_the_compiled_linearization_is_pinocchios_error_and_jacobian_in_the_rows_of_the_task(
+    kinds, task, seed
+):
     rng, own = np.random.default_rng(seed), chain(kinds)
     q = posture(rng, own.n)
     tool, geometric, _ = own.expected(q, np.ones(4))
@@ -239,7 +264,9 @@ def test_the_compiled_linearization_is_pinocchios_error_and_jacobian_in_the_rows
     assert np.abs(pull[: TASK_ROWS[task]] - seen @ clamped).max() < 1e-12
 
 
-@pytest.mark.parametrize("kinds", ["rprrp", *(pytest.param(k, marks=pytest.mark.soak) for k in ("rrrrrrr", "p"))])
+@pytest.mark.parametrize(
+    "kinds", ["rprrp", *(pytest.param(k, marks=pytest.mark.soak) for k in ("rrrrrrr", "p"))]
+)
 @few_examples(40)
 @given(seed=st.integers(0, 2**32 - 1), step=st.floats(1e-4, 0.1))
 def test_the_jacobian_by_differences_is_pinocchios_and_the_chords_of_the_circles_on_which_joints_move_the_tool(
@@ -262,17 +289,30 @@ def test_the_jacobian_by_differences_is_pinocchios_and_the_chords_of_the_circles
 
 def turned(angle, axis):
     """The rotation matrix (3, 3) by Rodrigues' formula in extended precision, and its axis."""
-    x, y, z = unit = np.asarray(axis, np.longdouble) / np.linalg.norm(np.asarray(axis, np.longdouble))
+    x, y, z = unit = np.asarray(axis, np.longdouble) / np.linalg.norm(
+        np.asarray(axis, np.longdouble)
+    )
     cross = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]], np.longdouble)
     sine, cosine = np.sin(np.longdouble(angle)), np.cos(np.longdouble(angle))
     return np.eye(3) + sine * cross + (1 - cosine) * cross @ cross, unit.astype(float)
 
 
-AXES = [*map(tuple, np.eye(3)), *map(tuple, -np.eye(3)), (1, 1, 0), (0, -1, 1), (1, 0, -1), (1, 1, 1), (1, -1, 1e-9)]
+AXES = [
+    *map(tuple, np.eye(3)),
+    *map(tuple, -np.eye(3)),
+    (1, 1, 0),
+    (0, -1, 1),
+    (1, 0, -1),
+    (1, 1, 1),
+    (1, -1, 1e-9),
+]
 axes = st.one_of(
-    st.sampled_from(AXES), st.tuples(*[st.floats(-1.0, 1.0)] * 3).filter(lambda v: np.linalg.norm(v) > 0.1)
+    st.sampled_from(AXES),
+    st.tuples(*[st.floats(-1.0, 1.0)] * 3).filter(lambda v: np.linalg.norm(v) > 0.1),
 )
-short_of_half_a_turn = st.one_of(st.just(0.0), st.floats(-15.0, 0.0).map(lambda exponent: 10.0**exponent))
+short_of_half_a_turn = st.one_of(
+    st.just(0.0), st.floats(-15.0, 0.0).map(lambda exponent: 10.0**exponent)
+)
 
 
 @settings(max_examples=400)

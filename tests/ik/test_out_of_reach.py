@@ -19,7 +19,9 @@ from simbridge.robot.kinematics import tool_path
 from tests.properties import few_examples
 
 ARMS = {name: load_robot(name) for name in ("planar2r", "planar3r")}
-CASES = [(arm, name) for arm in ARMS for name in SOLVERS if (arm, name) != ("planar3r", "closed-form")]
+CASES = [
+    (arm, name) for arm in ARMS for name in SOLVERS if (arm, name) != ("planar3r", "closed-form")
+]
 # Forward dynamics with other clamps and gains; the released scheme is left out, for it has no step clamp to rest by.
 CASES += [("planar2r", preset) for preset in ("smooth", "near-singular", "one-shot")]
 
@@ -27,7 +29,9 @@ CASES += [("planar2r", preset) for preset in ("smooth", "near-singular", "one-sh
 # A pull towards a posture, which a stretched arm would have to bend for.
 PULLED = {
     "stiffness": lambda robot: DampedLeastSquares(robot, stiffness=(0.1,)),
-    "stiffness as printed": lambda robot: DampedLeastSquares(robot, stiffness=(0.1,), bias_term="printed"),
+    "stiffness as printed": lambda robot: DampedLeastSquares(
+        robot, stiffness=(0.1,), bias_term="printed"
+    ),
     "constrained, strong pull": lambda robot: Constrained(robot, pull=0.5),
 }
 
@@ -41,7 +45,9 @@ def made(arm, name):
 
 
 def goal(distance, bearing, height=0.0):
-    return np.array([distance * math.cos(bearing), distance * math.sin(bearing), height, 0.0, 0.0, 0.0, 1.0])
+    return np.array(
+        [distance * math.cos(bearing), distance * math.sin(bearing), height, 0.0, 0.0, 0.0, 1.0]
+    )
 
 
 def assert_it_rests(solver, target, start, missed):
@@ -60,7 +66,9 @@ def assert_it_rests(solver, target, start, missed):
 @pytest.mark.parametrize(("arm", "name"), CASES)
 @settings(max_examples=6)
 @given(far=st.floats(1.05, 10.0), bearing=st.floats(-3.1, 3.1), seed=st.integers(0, 2**32 - 1))
-def test_beyond_its_reach_the_arm_stretches_towards_the_goal_and_rests(arm, name, far, bearing, seed):
+def test_beyond_its_reach_the_arm_stretches_towards_the_goal_and_rests(
+    arm, name, far, bearing, seed
+):
     solver, reach = made(arm, name), ARMS[arm].reach
     start = np.random.default_rng(seed).uniform(-3.0, 3.0, ARMS[arm].n)
     assert_it_rests(solver, goal(far * reach, bearing), start, (far - 1.0) * reach)
@@ -90,7 +98,9 @@ def test_at_the_workspace_boundary_the_arm_rests_too(arm, name, beyond, side, be
 @pytest.mark.parametrize("name", ["constrained", *PULLED])
 @settings(max_examples=6)
 @given(clamp=st.floats(0.01, 0.3), seed=st.integers(0, 2**32 - 1))
-def test_no_joint_moves_further_in_an_iteration_than_the_clamp_not_even_for_a_posture(name, clamp, seed):
+def test_no_joint_moves_further_in_an_iteration_than_the_clamp_not_even_for_a_posture(
+    name, clamp, seed
+):
     """The largest angle change of 002 is one for step and null space together."""
     robot, solver = ARMS["planar3r"], made("planar3r", name)
     given_clamp = {**solver.parameters, "iterations": 1, "step_clamp": clamp}
@@ -102,7 +112,9 @@ def test_no_joint_moves_further_in_an_iteration_than_the_clamp_not_even_for_a_po
     assert clamp * 0.5 < moved.max() <= clamp * (1.0 + 1e-12)
 
 
-@pytest.mark.parametrize("name", [name for arm, name in CASES if arm == "planar2r" and name != "jacobian-transpose"])
+@pytest.mark.parametrize(
+    "name", [name for arm, name in CASES if arm == "planar2r" and name != "jacobian-transpose"]
+)
 @settings(max_examples=6)
 @given(distance=st.floats(0.01, 0.19), bearing=st.floats(-3.1, 3.1), seed=st.integers(0, 2**32 - 1))
 def test_too_near_its_base_the_arm_folds_and_rests(name, distance, bearing, seed):
@@ -119,8 +131,12 @@ def test_a_goal_above_the_plane_is_missed_by_its_height(arm, name):
 
 def out_and_back(robot, sideways):
     """Goals that leave the reach straight ahead, and come back a little aside (rad); the last is held."""
-    far = np.concatenate([np.linspace(0.9, 1.4, 300), np.linspace(1.4, 0.9, 300), np.full(300, 0.9)])
-    bearing = 0.5 + np.concatenate([np.zeros(300), np.linspace(0.0, sideways, 300), np.full(300, sideways)])
+    far = np.concatenate(
+        [np.linspace(0.9, 1.4, 300), np.linspace(1.4, 0.9, 300), np.full(300, 0.9)]
+    )
+    bearing = 0.5 + np.concatenate(
+        [np.zeros(300), np.linspace(0.0, sideways, 300), np.full(300, sideways)]
+    )
     return np.array([goal(f * robot.reach, b) for f, b in zip(far, bearing, strict=True)])
 
 
@@ -136,14 +152,18 @@ def test_a_goal_that_leaves_the_reach_and_comes_back_is_followed_again(arm, name
 
 
 @pytest.mark.parametrize(("arm", "name"), CASES)
-def test_an_arm_stretched_at_a_goal_that_comes_straight_back_follows_or_reports_the_error_and_solve_follows(arm, name):
+def test_an_arm_stretched_at_a_goal_that_comes_straight_back_follows_or_reports_the_error_and_solve_follows(
+    arm, name
+):
     """There a pull along the arm turns no joint: steps may stay for good, restarts do not."""
     solver, robot = made(arm, name), ARMS[arm]
     poses = out_and_back(robot, 0.0)
     stretched = solver.track(poses, solver.solve(poses[0]).q)[-1]
     solver.reset(stretched)
     at = tool_path(robot, solver.step(poses[-1])[None])[0]
-    assert solver.last.residual[0] == pytest.approx(np.linalg.norm(poses[-1, :3] - at[:3]), abs=1e-12)
+    assert solver.last.residual[0] == pytest.approx(
+        np.linalg.norm(poses[-1, :3] - at[:3]), abs=1e-12
+    )
     solution = solver.solve(poses[-1], stretched)
     assert solution.distance < 1e-6
 

@@ -14,7 +14,9 @@ from simbridge.robot import load_robot, pose
 from simbridge.robot.kinematics import tool_path
 
 ARMS = ["ur3", "ur10e", "ur20", "planar2r", "planar3r"]
-CASES = [(arm, name) for arm in ARMS for name in SOLVERS if (arm, name) != ("planar3r", "closed-form")]
+CASES = [
+    (arm, name) for arm in ARMS for name in SOLVERS if (arm, name) != ("planar3r", "closed-form")
+]
 # The same geometry in other sizes.
 SOAK = {"ur3": pytest.mark.soak, "ur20": pytest.mark.soak}
 
@@ -39,7 +41,9 @@ def goals(robot, q):
     return [(here, robot.home), (near, q), (over, q)]
 
 
-@pytest.mark.parametrize(("arm", "name"), [pytest.param(*case, marks=SOAK.get(case[0], ())) for case in CASES])
+@pytest.mark.parametrize(
+    ("arm", "name"), [pytest.param(*case, marks=SOAK.get(case[0], ())) for case in CASES]
+)
 def test_results_are_finite_and_repeatable_and_misses_are_reported(arm, name):
     robot = load_robot(arm)
     for q in singular(robot):

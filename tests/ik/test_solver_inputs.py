@@ -78,7 +78,10 @@ def test_an_invalid_target_is_refused_and_the_solver_is_unchanged(solver):
         for action in (solver.track, solver.solve_each):
             with pytest.raises(InvalidParameter, match="target"):
                 action([target], UR10.home)
-    for rotation, translation in ((math.nan * np.eye(3), np.zeros(3)), (np.eye(3), np.full(3, math.inf))):
+    for rotation, translation in (
+        (math.nan * np.eye(3), np.zeros(3)),
+        (np.eye(3), np.full(3, math.inf)),
+    ):
         with pytest.raises(InvalidParameter, match="The target is"):
             solver.step(pin.SE3(rotation, translation))
     assert np.array_equal(solver.step(NEAR), untouched.step(NEAR))
@@ -164,7 +167,9 @@ def test_many_targets_take_no_memory_except_for_their_result(name):
     assert peak < 1.02 * out.nbytes
 
 
-@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda solver: pickle.loads(pickle.dumps(solver))])
+@pytest.mark.parametrize(
+    "copied", [copy.copy, copy.deepcopy, lambda solver: pickle.loads(pickle.dumps(solver))]
+)
 def test_a_copy_continues_as_the_solver_does_and_independently(solver, copied):
     # Far enough for a velocity, or a ballast, to go on from one target to the next.
     far = HOME + np.array([1.5, 0.4, -0.3, 0.0, 0.0, 0.0, 0.0])
@@ -219,13 +224,19 @@ def test_numbers_may_come_as_an_array_and_one_for_all_alone(name, setting, one, 
 
 
 def test_forward_dynamics_takes_arrays_where_it_is_made_itself():
-    given = simbridge.ForwardDynamics(UR10, kp=np.full(6, 50.0), kd=np.zeros(6), error_clamp=np.array([0.2, 0.5]))
+    given = simbridge.ForwardDynamics(
+        UR10, kp=np.full(6, 50.0), kd=np.zeros(6), error_clamp=np.array([0.2, 0.5])
+    )
     assert given.parameters == simbridge.ForwardDynamics(UR10, kp=(50.0,) * 6).parameters
-    assert ForwardDynamicsParameters(kp=np.full(6, 50.0)) == ForwardDynamicsParameters(kp=(50.0,) * 6)
+    assert ForwardDynamicsParameters(kp=np.full(6, 50.0)) == ForwardDynamicsParameters(
+        kp=(50.0,) * 6
+    )
 
 
 @pytest.mark.parametrize("solver_class", [simbridge.ForwardDynamics, DampedLeastSquares])
-@pytest.mark.parametrize("wrong", [0.2, (0.2,), (0.1, 0.2, 0.3), "ab", (0.1, "b"), (0.1, -1.0), (0.1, math.nan)])
+@pytest.mark.parametrize(
+    "wrong", [0.2, (0.2,), (0.1, 0.2, 0.3), "ab", (0.1, "b"), (0.1, -1.0), (0.1, math.nan)]
+)
 def test_error_clamps_that_are_not_two_positive_numbers_are_refused(solver_class, wrong):
     with pytest.raises(InvalidParameter, match="solver's error_clamp"):
         solver_class(UR10, error_clamp=wrong)

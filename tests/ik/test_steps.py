@@ -52,7 +52,11 @@ class Case:
         """dq of a step, and what it returns; the unused components and the scratch arrays hold rubbish."""
         buffers = self.record()
         buffers["error"][: self.m] = self.e if error is None else error
-        run = step if step in (damped, constrained_step) or "<locals>" in step.__qualname__ else machine_code(step)
+        run = (
+            step
+            if step in (damped, constrained_step) or "<locals>" in step.__qualname__
+            else machine_code(step)
+        )
         returned = run(parameters, buffers)
         dq = buffers["dq"][: self.n].copy()
         assert np.all(np.isfinite(dq))
@@ -71,7 +75,12 @@ class Case:
 
 def cases(scales=(0.0, 0.0), ranks=(0, 6)):
     return st.builds(
-        Case, st.integers(0, 2**32 - 1), st.integers(1, 12), st.integers(1, 6), st.integers(*ranks), st.floats(*scales)
+        Case,
+        st.integers(0, 2**32 - 1),
+        st.integers(1, 12),
+        st.integers(1, 6),
+        st.integers(*ranks),
+        st.floats(*scales),
     )
 
 
@@ -139,7 +148,9 @@ def test_the_feedback_step_is_equation_5_of_the_paper(case, size):
     gain = 10.0**size * case.rng.uniform(0.1, 10.0, 6)
     dq, _ = case.run(feedback_step, gain)
     weight = np.diag(gain[: case.m])
-    expected = case.j.T @ weight @ np.linalg.solve(case.j @ case.j.T @ weight + np.eye(case.m), case.e)
+    expected = (
+        case.j.T @ weight @ np.linalg.solve(case.j @ case.j.T @ weight + np.eye(case.m), case.e)
+    )
     close(dq, expected, 1e-8)
 
 
@@ -176,13 +187,17 @@ def test_the_stiffness_term_is_equation_17_of_the_report(case, damping, printed)
 
 
 @given(any_case, st.floats(1e-3, 1.0))
-def test_the_gradient_form_lowers_the_postures_cost_and_moves_the_tool_only_as_the_damping_allows(case, damping):
+def test_the_gradient_form_lowers_the_postures_cost_and_moves_the_tool_only_as_the_damping_allows(
+    case, damping
+):
     beta, off = case.rng.uniform(0.1, 1.0, case.n), case.q - case.posture
     dq, _ = case.run(damped, damping, beta, case.posture, False, error=np.zeros(case.m))
     slope = 2.0 * beta * off
     assert slope @ dq <= 1e-12
     assert np.abs(slope @ dq) > 0.0 or not np.any(slope)
-    leak = damping**2 * np.linalg.solve(case.j @ case.j.T + damping**2 * np.eye(case.m), case.j @ slope)
+    leak = damping**2 * np.linalg.solve(
+        case.j @ case.j.T + damping**2 * np.eye(case.m), case.j @ slope
+    )
     close(case.j @ dq, -leak, 1e-8)
 
 
@@ -213,7 +228,10 @@ def test_the_transpose_is_the_transpose(case, alpha):
 def test_the_best_length_is_buss_and_kims(case):
     dq, _ = case.run(best_length_step, 0.0)
     reach = case.j @ case.j.T @ case.e
-    close(dq, case.e @ reach / (reach @ reach) * case.j.T @ case.e if np.any(reach) else np.zeros(case.n))
+    close(
+        dq,
+        case.e @ reach / (reach @ reach) * case.j.T @ case.e if np.any(reach) else np.zeros(case.n),
+    )
 
 
 @given(regular_case)
@@ -235,7 +253,9 @@ def motions(error, values, rows, rank, hessian, gradient, buffers):
 
 def whole_step(error, rows, rank, hessian, gradient, buffers):
     """All motions in one."""
-    buffers["dq"][: len(gradient)] = np.sum(motions(error, np.zeros(6), rows, rank, hessian, gradient, buffers), axis=0)
+    buffers["dq"][: len(gradient)] = np.sum(
+        motions(error, np.zeros(6), rows, rank, hessian, gradient, buffers), axis=0
+    )
 
 
 def constrained_step(settings, buffers):
@@ -278,7 +298,9 @@ def test_each_motion_of_the_constrained_step_does_only_its_own_part(case):
     parts[:, : case.m] = [case.e, case.rng.normal(size=case.m)]
     assert independent_rows(jacobian, case.m, CUTOFF, buffers) == rank
     found = motions(*parts, case.m, rank, hessian, gradient, buffers)
-    for part, error, slope in zip(found, (*parts, none), (0.0 * gradient, 0.0 * gradient, gradient), strict=True):
+    for part, error, slope in zip(
+        found, (*parts, none), (0.0 * gradient, 0.0 * gradient, gradient), strict=True
+    ):
         independent_rows(jacobian, case.m, CUTOFF, buffers)
         whole_step(error, case.m, rank, hessian, slope, buffers)
         close(part, buffers["dq"][: case.n])
@@ -290,7 +312,10 @@ def test_the_clamped_pull_is_the_gradient_in_the_true_null_space(case, printed):
     buffers = case.record()
     pull_in_null_space(buffers, beta, case.posture, printed)
     z = beta * off**2 if printed else 2.0 * beta * off
-    close(buffers["drift"][: case.n], (np.linalg.pinv(case.j, rcond=1e-6) @ case.j - np.eye(case.n)) @ z)
+    close(
+        buffers["drift"][: case.n],
+        (np.linalg.pinv(case.j, rcond=1e-6) @ case.j - np.eye(case.n)) @ z,
+    )
 
 
 @given(regular_case)
@@ -325,7 +350,9 @@ def test_the_pull_towards_a_posture_is_a_term_of_its_own(case, damping):
         (constrained_step, (ones, 0.7 * (case.posture - case.q), 1e-9), (ones, 0.0 * ones, 1e-9)),
     ):
         whole, _ = case.run(step, *parameters)
-        close(whole, case.run(step, *unpulled)[0] + case.run(step, *parameters, error=none)[0], 1e-8)
+        close(
+            whole, case.run(step, *unpulled)[0] + case.run(step, *parameters, error=none)[0], 1e-8
+        )
 
 
 @given(cases(scales=(-60, 60)), st.sampled_from([0.0, 1e-12, 1.0]), st.floats(-30, 30))

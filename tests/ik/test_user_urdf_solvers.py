@@ -20,7 +20,9 @@ from simbridge.robot.kinematics import tool_path
 
 URDF = Path(__file__).parents[1] / "data" / "urdf"
 ARMS = {
-    "seven_joints": load_robot(URDF / "seven_joints.urdf", home=[0.2, 0.6, 0.0, -1.4, 0.1, 0.9, 0.3]),
+    "seven_joints": load_robot(
+        URDF / "seven_joints.urdf", home=[0.2, 0.6, 0.0, -1.4, 0.1, 0.9, 0.3]
+    ),
     "odd_axes": load_robot(URDF / "odd_axes.urdf", home=[0.3, -0.5, 0.15, 0.4, 0.2]),
 }
 ANY = [name for name in SOLVERS if name != "closed-form"]
@@ -49,7 +51,10 @@ def test_its_tool_is_where_pinocchio_reads_it_from_the_urdf(arm, seed):
     model = pin.buildModelFromUrdf(str(URDF / f"{arm}.urdf"))
     q = nearby(robot, seed)
     # A continuous joint is a cosine and a sine there.
-    values = [[q[i]] if model.joints[i + 1].nq == 1 else [np.cos(q[i]), np.sin(q[i])] for i in range(robot.n)]
+    values = [
+        [q[i]] if model.joints[i + 1].nq == 1 else [np.cos(q[i]), np.sin(q[i])]
+        for i in range(robot.n)
+    ]
     data = model.createData()
     pin.framesForwardKinematics(model, data, np.concatenate(values))
     expected = data.oMf[model.nframes - 1]
@@ -83,7 +88,9 @@ def test_steps_attain_the_components_that_the_task_constrains(arm, task, name):
     assert left_over(solver, target, joints[-1]) < 1e-6
 
 
-@pytest.mark.parametrize(("arm", "reason"), [("seven_joints", "7 joints"), ("odd_axes", "some slide")])
+@pytest.mark.parametrize(
+    ("arm", "reason"), [("seven_joints", "7 joints"), ("odd_axes", "some slide")]
+)
 def test_the_closed_form_refuses_with_the_reason_and_another_solver(arm, reason):
     with pytest.raises(NoClosedForm, match=reason) as refusal:
         ClosedForm(ARMS[arm])

@@ -15,10 +15,17 @@ from simbridge.robot.kinematics import tool_speeds
 UR10 = load_robot("ur10")
 
 
-@given(st.integers(0, 2**32 - 1), st.floats(1e-6, 0.1), st.sampled_from([0.25, 1.0]), st.sampled_from([0.002, 0.008]))
+@given(
+    st.integers(0, 2**32 - 1),
+    st.floats(1e-6, 0.1),
+    st.sampled_from([0.25, 1.0]),
+    st.sampled_from([0.002, 0.008]),
+)
 def test_any_way_near_home_keeps_both_speeds_and_arrives(seed, size, tool_speed, period):
     goal = UR10.home + size * np.random.default_rng(seed).uniform(-1.0, 1.0, 6)
-    way = plan_approach(UR10, UR10.home, goal, period, max_joint_speed=1.0, max_tool_speed=tool_speed)
+    way = plan_approach(
+        UR10, UR10.home, goal, period, max_joint_speed=1.0, max_tool_speed=tool_speed
+    )
     assert np.array_equal(way[0], UR10.home)
     assert np.array_equal(way[-1], goal)
     assert tool_speeds(UR10, way, period).max() <= tool_speed

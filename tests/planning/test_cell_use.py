@@ -40,7 +40,13 @@ def lab(tmp_path):
 def test_a_box_on_the_path_is_refused_and_named_and_nothing_is_written(cli, lab, tmp_path):
     answer = cli("run", "square_tracking", "--cell", lab(VICE), "--out", tmp_path / "out")
     assert answer.status == 2
-    for words in ("wrist_3_link would be", "the box 'vice'", "at sample", "5 mm are kept", "cell file"):
+    for words in (
+        "wrist_3_link would be",
+        "the box 'vice'",
+        "at sample",
+        "5 mm are kept",
+        "cell file",
+    ):
         assert words in answer.message
     assert not (tmp_path / "out").exists()
 
@@ -60,7 +66,10 @@ def test_a_plane_across_the_path_is_refused_and_named(cli, lab):
 def test_the_tools_shape_is_what_touches(cli, lab):
     """The square's tool flies 0.3 m over the floor: what hangs 0.31 m below the flange touches."""
     tool = "[[tool_capsules]]\nstart = [0, 0, 0.1]\nend = [0, 0, 0.26]\nradius = 0.05\n"
-    assert "the tool would be 10 mm inside the floor" in cli("check", "square_tracking", "--cell", lab(tool)).message
+    assert (
+        "the tool would be 10 mm inside the floor"
+        in cli("check", "square_tracking", "--cell", lab(tool)).message
+    )
     assert cli("check", "square_tracking", "--cell", lab(tool), "--floor", "-0.1").status == 0
 
 
@@ -100,19 +109,28 @@ def test_what_a_cell_says_need_not_be_said_again(cli, lab, line, tmp_path, witho
     assert cli("run", line, "--cell", cell, "--out", tmp_path / "run", "--json").status == 0
     settings = RunDirectory.open(tmp_path / "run").settings()
     robot = settings["robot"]
-    assert (robot["name"], robot["payload"], robot["payload_cog"]) == ("ur10e", 2.0, [0.0, 0.0, 0.05])
+    assert (robot["name"], robot["payload"], robot["payload_cog"]) == (
+        "ur10e",
+        2.0,
+        [0.0, 0.0, 0.05],
+    )
     assert (robot["tcp"], robot["gravity"]) == ([0.0, 0.0, 0.1, 0.0, 0.0, 0.0], [0.0, 0.0, 9.81])
 
 
-def test_a_run_records_the_cell_and_its_page_shows_how_to_repeat_it(cli, lab, tmp_path, monkeypatch):
+def test_a_run_records_the_cell_and_its_page_shows_how_to_repeat_it(
+    cli, lab, tmp_path, monkeypatch
+):
     cell = lab(
-        VICE.replace("0.164, 0.2", "1.5, 0.2") + "[[tool_capsules]]\nstart=[0,0,0]\nend=[0,0,0.05]\nradius=0.04\n"
+        VICE.replace("0.164, 0.2", "1.5, 0.2")
+        + "[[tool_capsules]]\nstart=[0,0,0]\nend=[0,0,0.05]\nradius=0.04\n"
     )
     assert cli("run", "step", "--cell", cell, "--out", tmp_path / "one", "--json").status == 0
     settings = RunDirectory.open(tmp_path / "one").settings()
     assert settings["cell"]["file"] == str(cell)
     assert settings["cell"]["keep_out_boxes"][0]["name"] == "vice"
-    assert settings["cell"]["tool_capsules"] == [{"start": [0, 0, 0], "end": [0, 0, 0.05], "radius": 0.04}]
+    assert settings["cell"]["tool_capsules"] == [
+        {"start": [0, 0, 0], "end": [0, 0, 0.05], "radius": 0.04}
+    ]
     assert str(cell) in (tmp_path / "one/report.html").read_text(encoding="utf-8")
     command = repeat_command(settings, tmp_path / "one")
     monkeypatch.setattr(runner, "write_report", lambda *_: None)
@@ -134,7 +152,11 @@ def test_a_run_with_a_cell_that_is_in_no_file_promises_no_command(tmp_path, line
     [
         ("payload = 2.0", "--payload 3", ("The payload is 3.0", "2.0", "--payload")),
         ("payload = 2.0", "--payload 0", ("The payload is 0.0", "2.0")),
-        ("tcp = [0, 0, 0.1, 0, 0, 0]", "--tcp 0 0 0.2 0 0 0", ("The TCP is [0.0, 0.0, 0.2", "[0.0, 0.0, 0.1", "--tcp")),
+        (
+            "tcp = [0, 0, 0.1, 0, 0, 0]",
+            "--tcp 0 0 0.2 0 0 0",
+            ("The TCP is [0.0, 0.0, 0.2", "[0.0, 0.0, 0.1", "--tcp"),
+        ),
         ('robot = "ur10e"', "--robot ur10", ("The robot is ur10", "ur10e", "--robot")),
         ("floor = -0.8", "--floor 0", ("The floor is 0.0", "-0.8", "--floor")),
         ("floor = -0.8", "--floor none", ("The floor is none", "-0.8")),
@@ -173,10 +195,14 @@ def test_a_cell_turns_feedforward_on_unless_the_flag_says_otherwise(
 
 def test_a_solver_for_another_tcp_than_the_cells_is_refused_and_one_for_the_same_taken(line):
     flange = simbridge.load_robot("ur10")
-    options = Options(cell=Cell(tcp=(0.0, 0.0, 0.1, 0.0, 0.0, 0.0), payload=1.0, mounting="ceiling"))
+    options = Options(
+        cell=Cell(tcp=(0.0, 0.0, 0.1, 0.0, 0.0, 0.0), payload=1.0, mounting="ceiling")
+    )
     with pytest.raises(InvalidParameter, match="TCP and payload"):
         prepare(line, solver=simbridge.ForwardDynamics(flange), options=options)
-    prepared = prepare(line, solver=simbridge.ForwardDynamics(options.equipped(flange)), options=options)
+    prepared = prepare(
+        line, solver=simbridge.ForwardDynamics(options.equipped(flange)), options=options
+    )
     assert prepared.robot.payload == 1.0 and prepared.robot.gravity[2] == 9.81
 
 
@@ -200,6 +226,8 @@ def test_the_documented_cell_can_be_run(tmp_path, line):
     (tmp_path / "lab.toml").write_text(example, encoding="utf-8")
     prepared = prepare(line, options=Options(cell=load_cell(tmp_path / "lab.toml")))
     assert prepared.robot.name == "ur10e" and prepared.peaks.clearance.distance > 0.005
-    (tmp_path / "lab.toml").write_text(example.replace("0.9, 0.0, -0.4", "0.9, 0.0, -0.1"), encoding="utf-8")
+    (tmp_path / "lab.toml").write_text(
+        example.replace("0.9, 0.0, -0.4", "0.9, 0.0, -0.1"), encoding="utf-8"
+    )
     with refuses("keep-out", match="the box 'table'"):
         prepare(line, options=Options(cell=load_cell(tmp_path / "lab.toml")))

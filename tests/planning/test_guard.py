@@ -89,7 +89,9 @@ def test_a_number_that_is_not_finite_is_refused(guard, joint, value):
 
 
 @pytest.mark.parametrize(
-    "measured", [np.full(6, np.nan), HOME[:5], "nowhere", None], ids=["nan", "short", "text", "None"]
+    "measured",
+    [np.full(6, np.nan), HOME[:5], "nowhere", None],
+    ids=["nan", "short", "text", "None"],
 )
 def test_a_setpoint_is_refused_when_nobody_knows_where_the_arm_is(guard, measured):
     assert violation(guard, HOME, measured).rule in {"finite", "shape"}
@@ -159,7 +161,9 @@ def sent(guard, velocities):
     return setpoint
 
 
-@pytest.mark.parametrize("velocities", [(1.0, 2.0, 3.0, 2.0, 1.0), (-1.0, 0.0, 1.0), (0.9, 0.0, 0.9, 0.0)])
+@pytest.mark.parametrize(
+    "velocities", [(1.0, 2.0, 3.0, 2.0, 1.0), (-1.0, 0.0, 1.0), (0.9, 0.0, 0.9, 0.0)]
+)
 def test_a_velocity_that_changes_by_the_velocity_jump_passes(guard, velocities):
     sent(guard, velocities)
 
@@ -208,9 +212,15 @@ def test_a_refused_setpoint_is_not_where_the_next_step_begins(guard):
 numbers = hnp.arrays(float, 6, elements=st.floats(allow_nan=True, allow_infinity=True, width=64))
 steps = hnp.arrays(float, 6, elements=st.floats(-1.5, 1.5)).map(lambda share: share * STEP)
 anything = st.one_of(
-    numbers, st.none(), st.text(max_size=5), st.lists(st.floats(), max_size=7), hnp.arrays(float, hnp.array_shapes())
+    numbers,
+    st.none(),
+    st.text(max_size=5),
+    st.lists(st.floats(), max_size=7),
+    hnp.arrays(float, hnp.array_shapes()),
 )
-commands = st.lists(st.tuples(st.sampled_from(["step", "junk", "reset"]), steps, anything, numbers), max_size=30)
+commands = st.lists(
+    st.tuples(st.sampled_from(["step", "junk", "reset"]), steps, anything, numbers), max_size=30
+)
 
 
 @given(commands)
@@ -232,11 +242,15 @@ def test_whatever_comes_in_only_setpoints_that_keep_all_rules_come_out(sequence)
             continue
         assert not latched
         assert passed.shape == (6,) and np.isfinite(passed).all()
-        assert (passed >= ROBOT.position_min - 1e-9).all() and (passed <= ROBOT.position_max + 1e-9).all()
+        assert (passed >= ROBOT.position_min - 1e-9).all() and (
+            passed <= ROBOT.position_max + 1e-9
+        ).all()
         moved = np.abs(passed - previous)
         assert (moved <= 1.0001 * STEP).all()
         assert (np.abs(passed - at) <= DISTANCE + 0.06 * moved / PERIOD + 1e-12).all()
         if velocity is not None:
-            assert (np.abs((passed - previous) / PERIOD - velocity) <= 1.0 + 4.0 * STEP + 1e-4).all()
+            assert (
+                np.abs((passed - previous) / PERIOD - velocity) <= 1.0 + 4.0 * STEP + 1e-4
+            ).all()
         velocity = np.zeros(6) if velocity is None else (passed - previous) / PERIOD
         previous = measured = passed

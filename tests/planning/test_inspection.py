@@ -21,7 +21,9 @@ def test_the_facts_of_a_square_are_those_it_was_made_with(cli, tum, tmp_path):
     assert facts["step_std_s"] == pytest.approx(0.0, abs=1e-12) and facts["gaps"] == 0
     assert facts["length_m"] == pytest.approx(3.2)
     for name in ("mean", "p95", "max"):
-        assert facts["speed_m_s"][name] == pytest.approx(0.2) and facts["turn_rate_rad_s"][name] == pytest.approx(0.0)
+        assert facts["speed_m_s"][name] == pytest.approx(0.2) and facts["turn_rate_rad_s"][
+            name
+        ] == pytest.approx(0.0)
     assert facts["extent_min_m"] == pytest.approx([0.55, -0.036, 0.3])
     assert facts["extent_max_m"] == pytest.approx([0.95, 0.364, 0.3])
     assert facts["reach"]["share"] == 1.0 and facts["reach"]["first_missed"] is None
@@ -32,8 +34,12 @@ def test_a_gap_and_a_fast_stretch_are_found_where_they_are(through):
     x = np.array([0.0, 0.01, 0.02, 0.07, 0.08, 0.12])
     facts, attained = inspect(through(np.column_stack([x, 0.0 * x, 0.0 * x]), times))
     assert facts.gaps == 1 and attained is None and facts.reach is None
-    assert facts.longest_gap_s == pytest.approx(0.5) and facts.longest_gap_at_s == pytest.approx(0.2)
-    assert facts.speed_m_s.mean == pytest.approx(0.12 / 0.9) and facts.speed_m_s.max == pytest.approx(0.4)
+    assert facts.longest_gap_s == pytest.approx(0.5) and facts.longest_gap_at_s == pytest.approx(
+        0.2
+    )
+    assert facts.speed_m_s.mean == pytest.approx(
+        0.12 / 0.9
+    ) and facts.speed_m_s.max == pytest.approx(0.4)
     # 0.8 of 0.9 s go at 0.1 m/s: the last ninth is above the 95th percentile's rank.
     assert facts.speed_m_s.p95 == pytest.approx(0.4)
 
@@ -67,7 +73,9 @@ def test_the_table_fits_eighty_columns_and_names_what_it_shows(cli, line, monkey
     assert "10.00 Hz" in out and "mean 0.100" in out
 
 
-@pytest.mark.parametrize(("suffix", "begins"), [(".png", b"\x89PNG"), (".svg", b"<?xml"), (".pdf", b"%PDF")])
+@pytest.mark.parametrize(
+    ("suffix", "begins"), [(".png", b"\x89PNG"), (".svg", b"<?xml"), (".pdf", b"%PDF")]
+)
 def test_a_picture_is_drawn_in_the_format_of_its_suffix(cli, line, tmp_path, suffix, begins):
     picture = tmp_path / f"line{suffix}"
     answer = cli("inspect", line, "--out", picture)
@@ -86,12 +94,16 @@ def test_a_picture_marks_what_is_out_of_reach(cli, tum, tmp_path, through):
 
     from simbridge.report.palette import ATTAINED
 
-    near, far = (np.all(np.abs(picture - to_rgb(ATTAINED)) < 0.02, axis=-1).sum() for picture in pictures)
+    near, far = (
+        np.all(np.abs(picture - to_rgb(ATTAINED)) < 0.02, axis=-1).sum() for picture in pictures
+    )
     assert near == 0 and far > 50
 
 
 @pytest.mark.parametrize(("axis", "title"), [(0, "from the side"), (1, "from the front")])
-def test_a_picture_looks_from_where_the_motion_is_not_a_mere_line(cli, tum, tmp_path, through, axis, title):
+def test_a_picture_looks_from_where_the_motion_is_not_a_mere_line(
+    cli, tum, tmp_path, through, axis, title
+):
     points = np.tile([0.7, 0.0, 0.3], (10, 1))
     points[:, axis] += np.linspace(0.0, 0.2, 10)
     file = tum(tmp_path / "line.tum", through(points, np.arange(10.0)))
@@ -162,11 +174,17 @@ def two_topics(tmp_path):
     return tmp_path / "two"
 
 
-def test_at_a_terminal_the_topic_is_asked_for_until_a_number_of_the_list_is_given(cli, terminal, two_topics):
+def test_at_a_terminal_the_topic_is_asked_for_until_a_number_of_the_list_is_given(
+    cli, terminal, two_topics
+):
     terminal("", "/far", "0", "3", "2")
     answer = cli("inspect", two_topics, "--json")
     facts = json.loads(answer.out)
-    assert answer.status == 0 and facts["samples"] == 20 and facts["extent_min_m"][0] == pytest.approx(9.0)
+    assert (
+        answer.status == 0
+        and facts["samples"] == 20
+        and facts["extent_min_m"][0] == pytest.approx(9.0)
+    )
     assert answer.message.count("Which topic?") == 5 and "1 /near 2 /far" in answer.message
 
 
@@ -191,6 +209,8 @@ def test_facts_of_a_long_recording_solve_only_some_hundreds_of_its_samples():
     from simbridge import ForwardDynamics, load_robot
 
     long = square(rate=2000.0)
-    facts, attained = inspect(Trajectory(long.times, long.poses), ForwardDynamics(load_robot("ur10")))
+    facts, attained = inspect(
+        Trajectory(long.times, long.poses), ForwardDynamics(load_robot("ur10"))
+    )
     assert facts.samples == 16001 and facts.reach.solved == 400
     assert attained.shape == (16001,) and attained.all()

@@ -25,7 +25,9 @@ BODY = pin.Inertia(1.0, np.zeros(3), 0.01 * np.eye(3))
 
 def flyer(kind="capsule", length=0.6):
     """A rod that slides along x, y and z of base_link, then yaws and pitches about its own start: it gets anywhere."""
-    along_x, along_y = (pin.utils.rotate(axis, angle) for axis, angle in (("y", np.pi / 2), ("x", -np.pi / 2)))
+    along_x, along_y = (
+        pin.utils.rotate(axis, angle) for axis, angle in (("y", np.pi / 2), ("x", -np.pi / 2))
+    )
     axes = [along_x, along_y, np.eye(3), np.eye(3), along_y]
     turns = [before.T @ after for before, after in zip([np.eye(3), *axes], axes, strict=False)]
     placements = [pin.SE3(turn, np.zeros(3)) for turn in turns]
@@ -37,7 +39,9 @@ def flyer(kind="capsule", length=0.6):
     links = [Link(f"link {i}", pin.SE3.Identity(), BODY, ()) for i in range(4)]
     rod = Shape(kind, (0.0, 0.0, 0.0), (length, 0.0, 0.0), RADIUS)
     links.append(Link("rod", pin.SE3.Identity(), BODY, (rod,)))
-    return Robot("flyer", "", "", 0.01, tuple(joints), tuple(links), (), pin.SE3.Identity(), np.zeros(5))
+    return Robot(
+        "flyer", "", "", 0.01, tuple(joints), tuple(links), (), pin.SE3.Identity(), np.zeros(5)
+    )
 
 
 CAPSULE, CYLINDER = flyer(), flyer("cylinder")
@@ -89,13 +93,17 @@ def test_a_capsule_is_as_far_from_a_box_as_its_axis_less_its_radius(q, centre, s
 def test_a_rod_is_as_far_from_a_plane_as_its_lowest_point(q, point, normal, kind):
     assume(np.linalg.norm(normal) > 1e-3)
     robot = CAPSULE if kind == "capsule" else CYLINDER
-    found = CollisionModel(robot, CollisionScene(None, (), (Plane("wall", point, normal),))).clearance(q)
+    found = CollisionModel(
+        robot, CollisionScene(None, (), (Plane("wall", point, normal),))
+    ).clearance(q)
     assert found.bodies == ("rod", "the plane 'wall'") and found.zone == "wall"
     upwards = np.array(normal) / np.linalg.norm(normal)
     start, end = ends(robot, q)
     along = (end - start) / np.linalg.norm(end - start)
     # A cylinder's rim reaches out less the steeper it stands.
-    reach = RADIUS if kind == "capsule" else RADIUS * np.sqrt(max(0.0, 1.0 - (along @ upwards) ** 2))
+    reach = (
+        RADIUS if kind == "capsule" else RADIUS * np.sqrt(max(0.0, 1.0 - (along @ upwards) ** 2))
+    )
     lowest = min((start - point) @ upwards, (end - point) @ upwards)
     assert found.distance == pytest.approx(lowest - reach, abs=1e-7)
 
@@ -104,7 +112,9 @@ def test_a_rod_is_as_far_from_a_plane_as_its_lowest_point(q, point, normal, kind
 def test_a_cylinder_next_to_or_over_a_box_is_as_far_as_the_gap(aside, over):
     """The rod lies along x, over the box's whole length; the box ends 0.1 m aside of its middle and 0.1 m over it."""
     box = Box("crate", (0.3, 0.0, 0.0), (0.2, 0.2, 0.2))
-    found = CollisionModel(CYLINDER, CollisionScene(None, (box,))).clearance(np.array([0.0, aside, over, 0.0, 0.0]))
+    found = CollisionModel(CYLINDER, CollisionScene(None, (box,))).clearance(
+        np.array([0.0, aside, over, 0.0, 0.0])
+    )
     gaps = np.abs([aside, over]) - 0.1
     assert found.distance == pytest.approx(np.linalg.norm(np.maximum(gaps, 0.0)) - RADIUS, abs=1e-5)
 
@@ -122,7 +132,9 @@ def any_obstacles(rng):
         for i in range(rng.integers(3))
         for normal in [rng.normal(size=3)]
     )
-    tool = tuple(Capsule(three(0.1), three(0.2), rng.uniform(0.01, 0.06)) for _ in range(rng.integers(3)))
+    tool = tuple(
+        Capsule(three(0.1), three(0.2), rng.uniform(0.01, 0.06)) for _ in range(rng.integers(3))
+    )
     return CollisionScene(-0.5 if rng.random() < 0.5 else None, boxes, planes, tool)
 
 
@@ -131,7 +143,9 @@ def any_obstacles(rng):
 def test_a_path_is_refused_exactly_when_one_of_its_postures_is_and_at_the_first(seed, step):
     rng = np.random.default_rng(seed)
     model = CollisionModel(UR10, any_obstacles(rng))
-    ways = UR10.home + np.concatenate([np.zeros((1, 6)), np.cumsum(rng.normal(0.0, step, (3, 6)), axis=0)])
+    ways = UR10.home + np.concatenate(
+        [np.zeros((1, 6)), np.cumsum(rng.normal(0.0, step, (3, 6)), axis=0)]
+    )
     path = np.stack([np.interp(np.linspace(0, 3, 80), range(4), way) for way in ways.T], axis=1)
     distances = np.array([model.clearance(q).distance for q in path])
     # Distances are iterated to a micrometre.
@@ -166,8 +180,15 @@ def test_the_error_names_link_zone_sample_time_and_depth():
     with refuses("keep-out") as caught:
         CollisionModel(CAPSULE, CollisionScene(None, (box,))).check(path, 0.008)
     error = caught.value
-    assert (error.sample, error.time, error.bodies) == (first, pytest.approx(0.008 * first), ("rod", "vice"))
-    assert error.value == pytest.approx(path[first, 2] - RADIUS - 0.198, abs=1e-6) and error.joint is None
+    assert (error.sample, error.time, error.bodies) == (
+        first,
+        pytest.approx(0.008 * first),
+        ("rod", "vice"),
+    )
+    assert (
+        error.value == pytest.approx(path[first, 2] - RADIUS - 0.198, abs=1e-6)
+        and error.joint is None
+    )
     for words in (
         f"sample {first} ({0.008 * first:.3f} s)",
         "rod would be",
@@ -185,7 +206,10 @@ def test_the_first_link_keeps_out_of_boxes_and_the_base_need_not():
     with refuses("keep-out") as caught:
         CollisionModel(UR10, CollisionScene(None, (shoulder,))).check(UR10.home[None], 0.008)
     assert caught.value.bodies[0] == "shoulder_link"
-    assert CollisionModel(UR10, CollisionScene(0.0, (foot,))).check(UR10.home[None], 0.008).distance > MARGIN
+    assert (
+        CollisionModel(UR10, CollisionScene(0.0, (foot,))).check(UR10.home[None], 0.008).distance
+        > MARGIN
+    )
 
 
 def test_a_zone_is_tested_even_when_home_is_in_it():
@@ -210,7 +234,9 @@ def test_the_tools_shape_stands_in_place_of_the_rod_to_the_tcp():
     with refuses("floor", match="the tool"):
         CollisionModel(long).check(UR10.home[None], 0.008)
     # At home the tool points straight down.
-    found = CollisionModel(replace(long, links=tuple(replace(link, shapes=()) for link in long.links)), short)
+    found = CollisionModel(
+        replace(long, links=tuple(replace(link, shapes=()) for link in long.links)), short
+    )
     assert found.clearance(UR10.home).distance == pytest.approx(height - 0.13, abs=1e-6)
 
 

@@ -41,10 +41,17 @@ def feasible_motion(seed, count=190):
     rng = np.random.default_rng(seed)
     t = np.arange(count) * PERIOD
     fade = np.minimum(t / 0.5, 1.0)
-    swing = fade[:, None] ** 3 * rng.uniform(-1.0, 1.0, 6) * np.sin(rng.uniform(0.5, 9.0, 6) * t[:, None])
+    swing = (
+        fade[:, None] ** 3
+        * rng.uniform(-1.0, 1.0, 6)
+        * np.sin(rng.uniform(0.5, 9.0, 6) * t[:, None])
+    )
     velocity = np.diff(swing, axis=0, prepend=0.0) / PERIOD
     acceleration = np.diff(velocity, axis=0, prepend=0.0) / PERIOD
-    peak = max((np.abs(velocity) / ROBOT.max_velocity).max(), np.abs(acceleration).max() / ROBOT.max_acceleration)
+    peak = max(
+        (np.abs(velocity) / ROBOT.max_velocity).max(),
+        np.abs(acceleration).max() / ROBOT.max_acceleration,
+    )
     return HOME + 0.95 / peak * swing
 
 
@@ -122,7 +129,13 @@ def test_with_a_tool_speed_no_sequence_of_jumps_leads_past_any_limit(goals, hold
     assert tool_speeds(ROBOT, setpoints, PERIOD).max() <= speed * ROUNDING
 
 
-@given(poses, st.integers(1, 60), st.floats(*GAIN_RANGE), st.floats(0.03, 0.1), st.sampled_from([0.002, 0.008]))
+@given(
+    poses,
+    st.integers(1, 60),
+    st.floats(*GAIN_RANGE),
+    st.floats(0.03, 0.1),
+    st.sampled_from([0.002, 0.008]),
+)
 @settings(max_examples=30)
 def test_with_room_for_servojs_overshoot_no_sequence_of_jumps_makes_joints_too_fast(
     goals, hold, gain, lookahead, period

@@ -66,5 +66,9 @@ def test_a_script_which_takes_no_transform_has_no_suggestion() -> None:
     from simbridge import Scenario
 
     with pytest.raises(TargetOutOfReach) as caught:
-        prepare(Scenario(trajectory=circle((3.2, 1.1, 0.8))), robot=load_robot("ur10"), options=Options())
+        prepare(
+            Scenario(trajectory=circle((3.2, 1.1, 0.8))),
+            robot=load_robot("ur10"),
+            options=Options(),
+        )
     assert "--transform" not in str(caught.value)

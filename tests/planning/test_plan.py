@@ -20,7 +20,12 @@ from simbridge.errors import (
     TargetOutOfReach,
 )
 from simbridge.ik.forward_dynamics import ForwardDynamics
-from simbridge.planning.check import Remedies, check_predicted_distance, check_predicted_velocity, check_setpoints
+from simbridge.planning.check import (
+    Remedies,
+    check_predicted_distance,
+    check_predicted_velocity,
+    check_setpoints,
+)
 from simbridge.planning.guard import Guard, allowed_distance
 from simbridge.planning.limiter import limited
 from simbridge.planning.options import Options
@@ -73,7 +78,9 @@ def test_a_setpoint_that_is_not_a_number_is_refused_like_one_out_of_range():
     setpoints[4, 3] = np.nan
     error = refused("position", setpoints)
     assert (error.sample, error.joint) == (4, "wrist_1_joint")
-    assert np.isnan(error.value) and "wrist_1_joint would be at nan, which is no position" in str(error)
+    assert np.isnan(error.value) and "wrist_1_joint would be at nan, which is no position" in str(
+        error
+    )
 
 
 def test_a_joint_too_fast_is_named_with_the_first_sample_it_comes_too_late_for():
@@ -103,7 +110,9 @@ def test_a_tool_too_fast_is_named_with_its_speed():
     speeds = [0.2, 0.4, 0.6, 0.8]
     error = refused("tool speed", moving(0, speeds), max_tool_speed=0.5 * radius)
     assert (error.sample, error.joint, error.limit) == (3, None, 0.5 * radius)
-    assert error.value == pytest.approx(2.0 * radius * np.sin(0.5 * 0.6 * PERIOD) / PERIOD, rel=1e-9)
+    assert error.value == pytest.approx(
+        2.0 * radius * np.sin(0.5 * 0.6 * PERIOD) / PERIOD, rel=1e-9
+    )
 
 
 def first_touch(model, setpoints):
@@ -138,8 +147,12 @@ def test_the_peaks_of_a_plan_that_passed_are_those_of_its_motion():
     assert peaks.velocity == pytest.approx([0.7, 0.0, 0.0, 0.0, 0.0, 0.0], abs=1e-9)
     assert peaks.velocity_jump == pytest.approx([0.4, 0.0, 0.0, 0.0, 0.0, 0.0], abs=1e-9)
     radius = float(np.hypot(*tool_path(ROBOT, HOME[None])[0, :2]))
-    assert peaks.tool_speed == pytest.approx(2.0 * radius * np.sin(0.5 * 0.7 * PERIOD) / PERIOD, rel=1e-9)
-    assert peaks.clearance.distance == pytest.approx(first_touch(NO_FLOOR, moving(0, speeds))[1].min(), abs=1e-3)
+    assert peaks.tool_speed == pytest.approx(
+        2.0 * radius * np.sin(0.5 * 0.7 * PERIOD) / PERIOD, rel=1e-9
+    )
+    assert peaks.clearance.distance == pytest.approx(
+        first_touch(NO_FLOOR, moving(0, speeds))[1].min(), abs=1e-3
+    )
 
 
 def test_a_plan_of_one_sample_is_a_plan():
@@ -148,11 +161,15 @@ def test_a_plan_of_one_sample_is_a_plan():
 
 
 def planned(trajectory, robot=ROBOT, solver=SOLVER, on_limits="refuse", **options):
-    return make_plan(robot, Scenario(trajectory, on_limits=on_limits), solver, Options(**options))[0]
+    return make_plan(robot, Scenario(trajectory, on_limits=on_limits), solver, Options(**options))[
+        0
+    ]
 
 
 def test_the_same_inputs_give_the_same_plan_bit_for_bit():
-    first, second = (planned(square(side=0.1), solver=ForwardDynamics(load_robot("ur10"))) for _ in range(2))
+    first, second = (
+        planned(square(side=0.1), solver=ForwardDynamics(load_robot("ur10"))) for _ in range(2)
+    )
     for name in ("trajectory_times", "solution", "setpoints", "limited", "targets"):
         assert getattr(first, name).tobytes() == getattr(second, name).tobytes(), name
 
@@ -182,7 +199,9 @@ def test_a_plan_follows_its_targets_from_the_posture_nearest_home(through):
         pin.framesForwardKinematics(model, data, q)
         attained = data.oMf[model.getFrameId("tool0")]
         assert np.abs(attained.translation - target[:3]).max() < 1e-5
-        assert np.abs(pin.log3(attained.rotation.T @ pin.Quaternion(target[3:]).matrix())).max() < 1e-4
+        assert (
+            np.abs(pin.log3(attained.rotation.T @ pin.Quaternion(target[3:]).matrix())).max() < 1e-4
+        )
     assert np.abs(plan.setpoints[0] - HOME).max() < 0.2
 
 
@@ -207,14 +226,18 @@ def test_targets_out_of_reach_are_refused_with_the_first_its_time_and_its_distan
     assert error.sample == 0  # of the trajectory: the one at or before
     assert crossing < error.time <= crossing + PERIOD + 1e-5
     assert 0.0 < error.distance <= speed * (error.time - crossing) + 1e-5
-    assert f"{error.time:.3f} s" in str(error) and f"stays {millimetres(error.distance)} mm" in str(error)
+    assert f"{error.time:.3f} s" in str(error) and f"stays {millimetres(error.distance)} mm" in str(
+        error
+    )
     # The first is only just past the edge; how far the motion goes beyond it is reported, too.
     beyond = re.search(r"farthest is sample 1, (\d+\.?\d*) mm", str(error))
     assert beyond is not None and float(beyond[1]) <= 1e3 * (1.4 - farthest) + 60.0
 
 
 def test_when_every_target_is_out_of_reach_a_slip_of_units_is_suspected(through):
-    with pytest.raises(TargetOutOfReach, match="every target is out of reach; are these millimetres") as caught:
+    with pytest.raises(
+        TargetOutOfReach, match="every target is out of reach; are these millimetres"
+    ) as caught:
         planned(through([[700.0, 164.0, 300.0], [710.0, 164.0, 300.0]], [0.0, 1.0]))
     assert (caught.value.sample, caught.value.time) == (0, 0.0)
     with pytest.raises(TargetOutOfReach, match="every target is out of reach; the first") as caught:
@@ -224,7 +247,9 @@ def test_when_every_target_is_out_of_reach_a_slip_of_units_is_suspected(through)
 
 def standing(q):
     """A trajectory that stays where joint positions (6,) put the tool."""
-    return Trajectory(np.array([0.0, 0.1]), np.repeat(tool_path(ROBOT, np.array(q)[None]), 2, axis=0))
+    return Trajectory(
+        np.array([0.0, 0.1]), np.repeat(tool_path(ROBOT, np.array(q)[None]), 2, axis=0)
+    )
 
 
 def test_a_start_with_a_nearly_stretched_elbow_is_planned():
@@ -301,7 +326,9 @@ def test_no_speed_is_advised_where_velocity_jumps_would_still_be_too_large():
 
 @pytest.mark.parametrize("scale", [1.0, 0.19, 0.05])
 def test_a_held_sample_is_a_step_at_any_speed_so_a_lower_speed_is_not_advised(through, scale):
-    trajectory = through([[0.6, 0.164, 0.3], [0.65, 0.164, 0.3], [0.7, 0.164, 0.3]], [0.0, 0.5, 1.0])
+    trajectory = through(
+        [[0.6, 0.164, 0.3], [0.65, 0.164, 0.3], [0.7, 0.164, 0.3]], [0.0, 0.5, 1.0]
+    )
     with pytest.raises(LimitExceeded, match="--hold linear") as caught:
         planned(trajectory, hold="zero-order", speed_scale=scale)
     assert "--speed-scale" not in str(caught.value)
@@ -310,7 +337,9 @@ def test_a_held_sample_is_a_step_at_any_speed_so_a_lower_speed_is_not_advised(th
         planned(square(0.4, speed=0.2), sampling=Sampling(rate=20.0))
     # A dense source is held, too, and a lower speed does help.
     times = np.arange(0.0, 0.1001, 0.002)
-    dense = through(np.column_stack([0.6 + 3.0 * times, 0.164 + 0.0 * times, 0.3 + 0.0 * times]), times)
+    dense = through(
+        np.column_stack([0.6 + 3.0 * times, 0.164 + 0.0 * times, 0.3 + 0.0 * times]), times
+    )
     with pytest.raises(LimitExceeded, match="--speed-scale"):
         planned(dense, hold="zero-order")
 
@@ -321,9 +350,15 @@ def test_acceleration_is_a_limit_of_limited_setpoints_only():
     peaks = check_setpoints(ROBOT, setpoints, PERIOD, 10.0, NO_FLOOR)
     assert peaks.acceleration[0] == pytest.approx(0.3 / PERIOD)
     with refuses("acceleration") as caught:
-        check_setpoints(ROBOT, setpoints, PERIOD, 10.0, NO_FLOOR, max_acceleration=ROBOT.max_acceleration)
+        check_setpoints(
+            ROBOT, setpoints, PERIOD, 10.0, NO_FLOOR, max_acceleration=ROBOT.max_acceleration
+        )
     error = caught.value
-    assert (error.sample, error.joint, error.limit) == (1, "shoulder_pan_joint", ROBOT.max_acceleration)
+    assert (error.sample, error.joint, error.limit) == (
+        1,
+        "shoulder_pan_joint",
+        ROBOT.max_acceleration,
+    )
     assert error.value == pytest.approx(0.3 / PERIOD)
 
 
@@ -399,7 +434,9 @@ def test_stretching_time_for_the_tool_stays_on_the_joint_path_and_keeps_the_tool
     trajectory = Trajectory(np.array([0.0, 0.1, 0.2]) / fast, poses)
     plan = planned(trajectory, on_limits="limit", max_tool_speed=speed)
     assert tool_speeds(ROBOT, plan.setpoints, PERIOD).max() <= speed * (1.0 + 1e-6)
-    times = np.minimum(np.arange(np.ceil(trajectory.duration / PERIOD - 1e-9) + 1) * PERIOD, trajectory.duration)
+    times = np.minimum(
+        np.arange(np.ceil(trajectory.duration / PERIOD - 1e-9) + 1) * PERIOD, trajectory.duration
+    )
     solution = SOLVER.track(trajectory.target(times), SOLVER.solve(trajectory.start, HOME).q)
     unstretched, _ = limited(ROBOT, solution, PERIOD)
     assert distances_to_polyline(plan.setpoints, unstretched).max() < 1e-12
@@ -410,7 +447,9 @@ def test_stretching_time_for_the_tool_stays_on_the_joint_path_and_keeps_the_tool
 
 
 @pytest.mark.parametrize("limited", [False, True])
-def test_a_predicted_velocity_is_reported_at_its_sample_with_advice_that_is_not_followed_yet(limited):
+def test_a_predicted_velocity_is_reported_at_its_sample_with_advice_that_is_not_followed_yet(
+    limited,
+):
     """Velocities are predicted for each cycle of 2 ms, samples are 8 ms apart."""
     velocity = np.zeros((40, 6))
     velocity[21:, 2] = 2.0 * ROBOT.max_velocity[2]
@@ -423,7 +462,9 @@ def test_a_predicted_velocity_is_reported_at_its_sample_with_advice_that_is_not_
 def spinning(robot, angle=2.5, speed=6.0):
     """The tool turns about its own z by an angle, rad, and after a second back, at rad/s."""
     t = np.arange(0.0, 2.0, 0.01)
-    angles = np.minimum(speed * np.minimum(t, 1.0), angle) - np.minimum(speed * np.maximum(t - 1.0, 0.0), angle)
+    angles = np.minimum(speed * np.minimum(t, 1.0), angle) - np.minimum(
+        speed * np.maximum(t - 1.0, 0.0), angle
+    )
     turns = [pin.SE3(pin.rpy.rpyToMatrix(0.0, 0.0, turn), np.zeros(3)) for turn in angles]
     start = pin.XYZQUATToSE3(tool_path(robot, robot.home[None])[0])
     return Trajectory(t, np.array([pin.SE3ToXYZQUAT(start * turn) for turn in turns]))
@@ -431,7 +472,9 @@ def spinning(robot, angle=2.5, speed=6.0):
 
 @pytest.mark.parametrize("name", ["ur10e", "ur10"])
 @pytest.mark.parametrize("gain", [2000.0, 300.0, 100.0])
-def test_a_limited_plan_keeps_the_velocity_limits_under_servoj_also_if_any_command_is_late(name, gain):
+def test_a_limited_plan_keeps_the_velocity_limits_under_servoj_also_if_any_command_is_late(
+    name, gain
+):
     robot = load_robot(name)
     scenario = Scenario(spinning(robot), on_limits="limit")
     plan, _ = make_plan(robot, scenario, ForwardDynamics(robot), Options(servo_gain=gain))
@@ -451,7 +494,9 @@ def test_a_motion_that_gets_too_far_ahead_of_a_slow_servo_is_refused_before_the_
     swing = 0.09 * np.minimum(t / 0.5, 1.0) * np.sin(10.0 * t)
     setpoints = robot.home + swing[:, np.newaxis] * np.eye(6)[5]
     motion = ServojLaw(robot.period, 100.0).follow(setpoints)
-    allowed = allowed_distance(np.diff(setpoints, axis=0, prepend=setpoints[:1]) / robot.period, 0.03)
+    allowed = allowed_distance(
+        np.diff(setpoints, axis=0, prepend=setpoints[:1]) / robot.period, 0.03
+    )
     with refuses("command lead", match="--servo-gain") as caught:
         check_predicted_distance(robot, setpoints, motion.q, robot.period, robot.period, allowed)
     error = caught.value
@@ -466,7 +511,9 @@ def test_a_motion_that_gets_too_far_ahead_of_a_slow_servo_is_refused_before_the_
             stopped = violation, k
             break
     assert stopped is not None and (stopped[0].rule, stopped[1]) == ("distance", error.sample)
-    check_predicted_distance(robot, setpoints, ServojLaw(robot.period).follow(setpoints).q, 0.002, 0.002, allowed)
+    check_predicted_distance(
+        robot, setpoints, ServojLaw(robot.period).follow(setpoints).q, 0.002, 0.002, allowed
+    )
 
 
 def test_a_payload_that_the_arm_cannot_hold_is_refused_with_joint_and_torque():
@@ -476,13 +523,19 @@ def test_a_payload_that_the_arm_cannot_hold_is_refused_with_joint_and_torque():
     start = ForwardDynamics(robot).solve(square(side=0.1).start).q
     gravity = pin.computeGeneralizedGravity(robot.model, robot.model.createData(), start)
     assert caught.value.sample == 0
-    assert caught.value.joint == robot.joint_names[int(np.argmax(np.abs(gravity) > robot.max_effort))]
-    assert caught.value.value == pytest.approx(np.abs(gravity[np.abs(gravity) > robot.max_effort][0]), rel=1e-6)
+    assert (
+        caught.value.joint == robot.joint_names[int(np.argmax(np.abs(gravity) > robot.max_effort))]
+    )
+    assert caught.value.value == pytest.approx(
+        np.abs(gravity[np.abs(gravity) > robot.max_effort][0]), rel=1e-6
+    )
 
 
 def test_on_a_wall_gravity_turns_the_first_joint_and_its_torque_is_checked():
     """Standing upright the first axis is vertical, and nothing pulls it; on a wall the whole arm does."""
-    joints = tuple(replace(joint, max_effort=330.0 if i else 20.0) for i, joint in enumerate(ROBOT.joints))
+    joints = tuple(
+        replace(joint, max_effort=330.0 if i else 20.0) for i, joint in enumerate(ROBOT.joints)
+    )
     standing = replace(ROBOT, joints=joints)
     scenario = Scenario(square(side=0.1))
     make_plan(standing, scenario, SOLVER)

@@ -56,7 +56,9 @@ def test_a_planar_arm_is_as_near_to_a_singularity_as_the_two_rows_of_its_task_sa
     angles = np.cumsum(joints, axis=1)
     links = np.array([0.75, 0.5, 0.25])
     # Of the tool's x and y by joint: every joint turns the links from itself on.
-    x, y = (np.cumsum((links * turn(angles))[:, ::-1], axis=1)[:, ::-1] for turn in (np.cos, np.sin))
+    x, y = (
+        np.cumsum((links * turn(angles))[:, ::-1], axis=1)[:, ::-1] for turn in (np.cos, np.sin)
+    )
     values = np.linalg.svd(np.stack([-y, x], axis=1), compute_uv=False)
     summary = json.loads((late_run / "summary.json").read_text())["near_singularity"]
     assert summary["smallest_singular_value"] == pytest.approx(values[:, 1].min(), rel=1e-9)
@@ -70,7 +72,12 @@ def test_the_jacobians_of_a_task_are_those_of_pinocchio(task):
     joints = np.random.default_rng(3).uniform(-3.0, 3.0, (20, 6))
     data, tool = robot.model.createData(), robot.model.getFrameId("tcp")
     whole = [
-        np.vstack([pin.computeFrameJacobian(robot.model, data, q, tool, axes)[rows] for axes, rows in PARTS[task]])
+        np.vstack(
+            [
+                pin.computeFrameJacobian(robot.model, data, q, tool, axes)[rows]
+                for axes, rows in PARTS[task]
+            ]
+        )
         for q in joints
     ]
     found = task_jacobians(robot.placements, robot.prismatic, joints, task)

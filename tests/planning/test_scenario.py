@@ -107,13 +107,25 @@ def test_a_path_that_leads_nowhere_is_no_unknown_name(path, tmp_path, monkeypatc
         ("import nosuchpackage\n", 1, "ModuleNotFoundError: No module named 'nosuchpackage'"),
         ("\nraise RuntimeError('boom')\n", 2, "RuntimeError: boom"),
         ("import sys\n\nsys.exit(0)\n", 3, "SystemExit: 0"),
-        ("def scenario(robot):\n    helper()\n\ndef helper():\n    return 1 / 0\n", 5, "ZeroDivisionError"),
+        (
+            "def scenario(robot):\n    helper()\n\ndef helper():\n    return 1 / 0\n",
+            5,
+            "ZeroDivisionError",
+        ),
         ("import sys\ndef scenario(robot):\n    sys.exit(0)\n", 3, "SystemExit: 0"),
         ("def scenario(robot):\n    raise MemoryError\n", 2, "MemoryError"),
         ("class Own(BaseException): ...\n\nraise Own('x')\n", 3, "Own: x"),
         ("class Own(Exception):\n    __str__ = None\nraise Own\n", 3, "Own: of type Own"),
-        (GOOD.replace("0.1", "-1"), 6, "InvalidParameter: The side is -1; it must be a positive number"),
-        (GOOD.replace("square(side=0.1)", "None"), 6, "trajectory is None; it must be a simbridge.Trajectory"),
+        (
+            GOOD.replace("0.1", "-1"),
+            6,
+            "InvalidParameter: The side is -1; it must be a positive number",
+        ),
+        (
+            GOOD.replace("square(side=0.1)", "None"),
+            6,
+            "trajectory is None; it must be a simbridge.Trajectory",
+        ),
         (GOOD.replace("0.1)", "0.1), hold='cubic'"), 6, "it must be linear or zero-order"),
         (GOOD.replace("0.1)", "0.1), on_limits='never'"), 6, "it must be refuse or limit"),
         (GOOD.replace("0.1)", "0.1), name='../up'"), 6, "without a slash"),
@@ -176,7 +188,9 @@ def scenario(robot):
 
 
 def test_a_script_that_calls_its_main_when_loaded_is_refused_with_the_guard_to_add(script):
-    error = refused(script(GOOD + "\nfrom simbridge import run_as_script\nrun_as_script(__file__)\n"))
+    error = refused(
+        script(GOOD + "\nfrom simbridge import run_as_script\nrun_as_script(__file__)\n")
+    )
     assert '__name__ == "__main__"' in str(error)
     assert error.line == 9
 

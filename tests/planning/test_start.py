@@ -28,7 +28,9 @@ def elbow_down():
 
 def planned(robot, start=None, **more):
     scenario = load_scenario("circle", robot)
-    return make_plan(robot, scenario, ForwardDynamicsParameters().build(robot), Options(start=start, **more))[0]
+    return make_plan(
+        robot, scenario, ForwardDynamicsParameters().build(robot), Options(start=start, **more)
+    )[0]
 
 
 @pytest.mark.parametrize("name", ["ur10", "ur3e"])
@@ -62,12 +64,17 @@ def test_it_is_among_the_facts_of_the_check_and_in_the_settings(elbow_down):
 
 def test_from_home_alone_the_refusal_names_the_branch_and_the_flag(elbow_down):
     with pytest.raises(
-        PlannedCollision, match=r"inside the floor.*The branch at --home (.+) would pass.*--start auto"
+        PlannedCollision,
+        match=r"inside the floor.*The branch at --home (.+) would pass.*--start auto",
     ) as caught:
         planned(elbow_down, "home")
     named = [
         float(q)
-        for q in str(caught.value).partition("--home ")[2].partition(" would")[0].split(" (--home) ")[-1].split()
+        for q in str(caught.value)
+        .partition("--home ")[2]
+        .partition(" would")[0]
+        .split(" (--home) ")[-1]
+        .split()
     ]
     assert planned(load_robot("ur5e", home=named), "home").start is None
 

@@ -9,7 +9,14 @@ import pytest
 
 from simbridge.recording.log import LogWriter, Sample
 
-JOINTS = ("shoulder_pan_joint", "shoulder_lift_joint", "elbow_joint", "wrist_1_joint", "wrist_2_joint", "wrist_3_joint")
+JOINTS = (
+    "shoulder_pan_joint",
+    "shoulder_lift_joint",
+    "elbow_joint",
+    "wrist_1_joint",
+    "wrist_2_joint",
+    "wrist_3_joint",
+)
 JOINT_FIELDS = (
     "solution",
     "setpoint",
@@ -58,7 +65,9 @@ def _assert_same(columns, samples):
         column = getattr(columns, field.name)
         assert len(column) == len(samples), field.name
         if samples:
-            expected = np.array([getattr(sample, field.name) for sample in samples], dtype=column.dtype)
+            expected = np.array(
+                [getattr(sample, field.name) for sample in samples], dtype=column.dtype
+            )
             assert column.shape == expected.shape, field.name
             assert column.tobytes() == expected.tobytes(), field.name
 
@@ -82,4 +91,6 @@ def assert_same():
 def finished(tmp_path_factory):
     """A closed log of 100 samples in four chunks, and its samples."""
     samples = _run_of(100)
-    return _write_log(tmp_path_factory.mktemp("log") / "log.mcap", samples, metadata={"robot": "ur10"}), samples
+    return _write_log(
+        tmp_path_factory.mktemp("log") / "log.mcap", samples, metadata={"robot": "ur10"}
+    ), samples

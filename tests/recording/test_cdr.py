@@ -38,26 +38,40 @@ def header(ros, seconds, frame_id):
 
 def test_the_standard_messages_are_defined_as_in_ros_2(ros):
     official = get_typestore(Stores.ROS2_JAZZY)
-    ours = {name: fields for name, fields in ros.fielddefs.items() if not name.startswith("simbridge_msgs/")}
+    ours = {
+        name: fields
+        for name, fields in ros.fielddefs.items()
+        if not name.startswith("simbridge_msgs/")
+    }
 
     assert {JOINT_STATE, POSE_STAMPED} < set(ours)
-    assert {name: fields[1] for name, fields in ours.items()} == {name: official.fielddefs[name][1] for name in ours}
+    assert {name: fields[1] for name, fields in ours.items()} == {
+        name: official.fielddefs[name][1] for name in ours
+    }
 
 
 @given(st.data(), TEXTS, NAMES, SECONDS)
 def test_a_measured_joint_state_is_the_bytes_that_ros_writes(ros, data, frame_id, names, seconds):
     position, velocity, effort = (data.draw(vectors(len(names))) for _ in range(3))
-    message = ros.types[JOINT_STATE](header(ros, seconds, frame_id), names, position, velocity, effort)
+    message = ros.types[JOINT_STATE](
+        header(ros, seconds, frame_id), names, position, velocity, effort
+    )
 
-    packed = joint_state(frame_id, names, "q", "qd", "tau").pack(seconds, position, velocity, effort)
+    packed = joint_state(frame_id, names, "q", "qd", "tau").pack(
+        seconds, position, velocity, effort
+    )
 
     assert packed == bytes(ros.serialize_cdr(message, JOINT_STATE))
 
 
 @given(st.data(), TEXTS, NAMES, SECONDS)
-def test_a_joint_state_of_positions_alone_has_empty_velocities_and_efforts(ros, data, frame_id, names, seconds):
+def test_a_joint_state_of_positions_alone_has_empty_velocities_and_efforts(
+    ros, data, frame_id, names, seconds
+):
     position = data.draw(vectors(len(names)))
-    message = ros.types[JOINT_STATE](header(ros, seconds, frame_id), names, position, np.empty(0), np.empty(0))
+    message = ros.types[JOINT_STATE](
+        header(ros, seconds, frame_id), names, position, np.empty(0), np.empty(0)
+    )
 
     packed = joint_state(frame_id, names, "q").pack(seconds, position)
 
@@ -70,7 +84,10 @@ def test_a_pose_is_position_then_quaternion_with_the_scalar_last(ros, frame_id, 
 
     p, q = read.pose.position, read.pose.orientation
     assert np.array([p.x, p.y, p.z, q.x, q.y, q.z, q.w]).tobytes() == pose.tobytes()
-    assert (read.header.frame_id, read.header.stamp.sec, read.header.stamp.nanosec) == (frame_id, *seconds)
+    assert (read.header.frame_id, read.header.stamp.sec, read.header.stamp.nanosec) == (
+        frame_id,
+        *seconds,
+    )
 
 
 @given(
@@ -110,7 +127,9 @@ def test_many_messages_of_ros_become_arrays_bit_for_bit(ros, data, names):
         assert columns[name].tobytes() == expected.tobytes()
 
 
-@pytest.mark.parametrize("names", [["shoulder", "elbow_"], ["shoulder"], ["shoulder", "elbow", "wrist"]])
+@pytest.mark.parametrize(
+    "names", [["shoulder", "elbow_"], ["shoulder"], ["shoulder", "elbow", "wrist"]]
+)
 def test_messages_of_other_joints_are_refused(names):
     foreign = joint_state("base_link", names, "q").pack((0, 0), [0.0] * len(names))
 
@@ -125,7 +144,9 @@ def test_a_message_of_the_same_size_with_other_names_is_refused():
         joint_state("base_link", ["wrist", "elbow"], "q").unpack([foreign])
 
 
-@pytest.mark.parametrize("groups", [([1.0], [1.0, 2.0, 3.0]), ([1.0, 2.0], [[1.0], [2.0]]), ([1.0, 2.0], ["1", "2"])])
+@pytest.mark.parametrize(
+    "groups", [([1.0], [1.0, 2.0, 3.0]), ([1.0, 2.0], [[1.0], [2.0]]), ([1.0, 2.0], ["1", "2"])]
+)
 def test_numbers_that_do_not_fit_their_place_are_refused(groups):
     with pytest.raises(ValueError, match=r"^qd?: "):
         joint_state("base_link", ["shoulder", "elbow"], "q", "qd").pack((0, 0), *groups)

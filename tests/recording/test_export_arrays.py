@@ -34,7 +34,12 @@ def test_every_column_of_the_table_ends_in_its_unit(cli, run):
     unit = r"_(s|m|rad|rad_per_s|n_m)"
     without = r"(reference|target|solution|setpoint|attained)_q[xyzw]|limited|speed_scaling"
     assert [name for name in names if not re.fullmatch(rf".*{unit}|{without}", name)] == []
-    assert {"reference_x_m", "elbow_joint_position_rad", "elbow_joint_effort_n_m", "tracking_error_x_m"} <= {*names}
+    assert {
+        "reference_x_m",
+        "elbow_joint_position_rad",
+        "elbow_joint_effort_n_m",
+        "tracking_error_x_m",
+    } <= {*names}
 
 
 def test_units_follow_the_joints_and_what_the_controller_reports(run):
@@ -42,12 +47,16 @@ def test_units_follow_the_joints_and_what_the_controller_reports(run):
     sliding = np.arange(6) == 2
     mixed = RunSamples(samples.log, samples.poses, samples.errors, samples.origins, sliding, "A")
     names = [*mixed.table()]
-    assert {"elbow_joint_position_m", "elbow_joint_velocity_m_per_s", "wrist_1_joint_effort_a"} <= {*names}
+    assert {"elbow_joint_position_m", "elbow_joint_velocity_m_per_s", "wrist_1_joint_effort_a"} <= {
+        *names
+    }
     assert mixed.units("position") == "rad_or_m"
 
 
 def test_parquet_has_the_names_of_imitation_learning_and_the_columns_of_the_table(cli, run):
-    assert json.loads(cli("export", run, "--to", "parquet", "--json").out)["written"] == [f"{run / 'samples.parquet'}"]
+    assert json.loads(cli("export", run, "--to", "parquet", "--json").out)["written"] == [
+        f"{run / 'samples.parquet'}"
+    ]
     table, log = pyarrow.parquet.read_table(run / "samples.parquet"), evaluated(run).log
     assert table["timestamp"].to_numpy().tobytes() == log.stamp.tobytes()
     for name, values in {"observation.state": log.position, "action": log.command}.items():
@@ -71,20 +80,33 @@ def test_rerun_has_paths_tool_arm_errors_and_joints(cli, run):
     assert cli("export", run, "--to", "rerun").status == 0
     content = (run / "samples.rrd").read_bytes()
     assert content.startswith(b"RRF")
-    for name in ("paths/attained", "/tool", "/arm", "error/tracking_mm", "joints/elbow_joint/position_rad"):
+    for name in (
+        "paths/attained",
+        "/tool",
+        "/arm",
+        "error/tracking_mm",
+        "joints/elbow_joint/position_rad",
+    ):
         assert name.encode() in content
 
 
 @pytest.mark.parametrize(
     ("kind", "module", "package"),
-    [("parquet", "pyarrow", "pyarrow"), ("mat", "scipy.io", "scipy"), ("rerun", "rerun", "rerun-sdk")],
+    [
+        ("parquet", "pyarrow", "pyarrow"),
+        ("mat", "scipy.io", "scipy"),
+        ("rerun", "rerun", "rerun-sdk"),
+    ],
 )
-def test_a_format_whose_extra_is_missing_names_it_and_leaves_nothing(cli, run, monkeypatch, kind, module, package):
+def test_a_format_whose_extra_is_missing_names_it_and_leaves_nothing(
+    cli, run, monkeypatch, kind, module, package
+):
     monkeypatch.setitem(sys.modules, module, None)
     before = sorted(run.iterdir())
     answer = cli("export", run, "--to", kind)
     assert answer.status == 2
     assert (
-        answer.message == f'--to {kind} needs the package {package}. Install it with: pip install "simbridge[{kind}]"'
+        answer.message
+        == f'--to {kind} needs the package {package}. Install it with: pip install "simbridge[{kind}]"'
     )
     assert sorted(run.iterdir()) == before

@@ -33,7 +33,9 @@ def exported(request, line_run, cli_once):
     with AnyReader([path], default_typestore=get_typestore(Stores.ROS2_HUMBLE)) as reader:
         kinds = {connection.topic: connection.msgtype for connection in reader.connections}
         for connection, stamp, data in reader.messages():
-            found.setdefault(connection.topic, []).append((stamp, reader.deserialize(data, connection.msgtype)))
+            found.setdefault(connection.topic, []).append(
+                (stamp, reader.deserialize(data, connection.msgtype))
+            )
     return Evaluation.of(RunDirectory.open(line_run)), kinds, found, path
 
 
@@ -56,9 +58,15 @@ def cli_once():
 
 def test_topics_have_their_usual_types(exported):
     _, kinds, _, _ = exported
-    assert {topic for topic, kind in kinds.items() if kind == "sensor_msgs/msg/JointState"} == JOINT_STATES
-    assert {topic for topic, kind in kinds.items() if kind == "geometry_msgs/msg/PoseStamped"} == POSES
-    assert {topic for topic, kind in kinds.items() if kind == "geometry_msgs/msg/Vector3Stamped"} == ERRORS
+    assert {
+        topic for topic, kind in kinds.items() if kind == "sensor_msgs/msg/JointState"
+    } == JOINT_STATES
+    assert {
+        topic for topic, kind in kinds.items() if kind == "geometry_msgs/msg/PoseStamped"
+    } == POSES
+    assert {
+        topic for topic, kind in kinds.items() if kind == "geometry_msgs/msg/Vector3Stamped"
+    } == ERRORS
     assert set(kinds) == JOINT_STATES | POSES | ERRORS
 
 
@@ -76,14 +84,17 @@ def test_poses_and_errors_are_those_of_the_evaluation(exported):
     evaluation, _, found, _ = exported
     for name in ("reference", "target", "setpoint", "attained"):
         poses = [
-            [getattr(m.pose.position, k) for k in "xyz"] + [getattr(m.pose.orientation, k) for k in "xyzw"]
+            [getattr(m.pose.position, k) for k in "xyz"]
+            + [getattr(m.pose.orientation, k) for k in "xyzw"]
             for _, m in found[f"/{name}/pose"]
         ]
         assert np.array_equal(poses, evaluation.poses[name])
     for part in ("sampling", "solver", "limiter", "plant", "tracking"):
         error = getattr(evaluation.budget, part)
         for kind in ("translation", "rotation"):
-            vectors = [[m.vector.x, m.vector.y, m.vector.z] for _, m in found[f"/error/{part}/{kind}"]]
+            vectors = [
+                [m.vector.x, m.vector.y, m.vector.z] for _, m in found[f"/error/{part}/{kind}"]
+            ]
             assert np.array_equal(vectors, getattr(error, kind))
 
 

@@ -22,7 +22,14 @@ from simbridge.recording.log import LogWriter, Sample
 from simbridge.recording.log_reader import read_log
 from tests.properties import few_examples
 
-JOINTS = ("shoulder_pan_joint", "shoulder_lift_joint", "elbow_joint", "wrist_1_joint", "wrist_2_joint", "wrist_3_joint")
+JOINTS = (
+    "shoulder_pan_joint",
+    "shoulder_lift_joint",
+    "elbow_joint",
+    "wrist_1_joint",
+    "wrist_2_joint",
+    "wrist_3_joint",
+)
 JOINT_FIELDS = (
     "solution",
     "setpoint",
@@ -80,7 +87,9 @@ def test_what_is_written_is_read_bit_for_bit(write_log, assert_same, data, joint
     names = [f"joint_{k}" for k in range(joints)]
 
     with tempfile.TemporaryDirectory() as folder:
-        columns = read_log(write_log(Path(folder) / "log.mcap", samples, joint_names=names, period=0.1))
+        columns = read_log(
+            write_log(Path(folder) / "log.mcap", samples, joint_names=names, period=0.1)
+        )
 
     assert_same(columns, samples)
     assert columns.joint_names == tuple(names)
@@ -107,11 +116,20 @@ def test_a_log_whose_columns_are_mapped_reads_the_same_also_after_its_memory_was
 
 
 def test_names_frame_and_metadata_are_kept(write_log, tmp_path):
-    names, facts = ["a joint", 'with "quotes"', "Gelenk ä"], {"robot": "ur10", "note": "línea\nnueva", "empty": ""}
+    names, facts = (
+        ["a joint", 'with "quotes"', "Gelenk ä"],
+        {"robot": "ur10", "note": "línea\nnueva", "empty": ""},
+    )
 
-    columns = read_log(write_log(tmp_path / "log.mcap", [], joint_names=names, frame_id="base", metadata=facts))
+    columns = read_log(
+        write_log(tmp_path / "log.mcap", [], joint_names=names, frame_id="base", metadata=facts)
+    )
 
-    assert (columns.joint_names, columns.frame_id, columns.metadata) == (tuple(names), "base", facts)
+    assert (columns.joint_names, columns.frame_id, columns.metadata) == (
+        tuple(names),
+        "base",
+        facts,
+    )
 
 
 def test_a_log_without_samples_has_its_joints(write_log, tmp_path):
@@ -173,11 +191,15 @@ def test_rosbags_reads_the_same_numbers_by_the_definitions_in_the_file(finished)
     for name in ("position", "velocity", "effort"):
         assert_equal("/joint_states", name, name)
     assert_equal("/controller_target", "velocity", "controller_target_velocity")
-    assert_equal("/controller_target_acceleration", "acceleration", "controller_target_acceleration")
+    assert_equal(
+        "/controller_target_acceleration", "acceleration", "controller_target_acceleration"
+    )
     assert_equal("/controller_target", "position", "controller_target")
     for name in ("setpoint", "command", "solution"):
         assert_equal(f"/{name}", "position", name)
-        assert all(len(message.velocity) == len(message.effort) == 0 for message in read[f"/{name}"])
+        assert all(
+            len(message.velocity) == len(message.effort) == 0 for message in read[f"/{name}"]
+        )
     for topic in TOPICS[:6]:
         assert all(message.name == list(JOINTS) for message in read[topic])
     for field in fields(Sample):
@@ -194,10 +216,13 @@ def test_the_file_declares_ros_2_messages_in_cdr(finished):
         reader = make_reader(file, validate_crcs=True)
         assert reader.get_header().profile == "ros2"
         summary = reader.get_summary()
-        assert [record.metadata for record in reader.iter_metadata() if record.name == "simbridge"] == [
-            {"robot": "ur10"}
+        assert [
+            record.metadata for record in reader.iter_metadata() if record.name == "simbridge"
+        ] == [{"robot": "ur10"}]
+        times = [
+            (message.log_time, message.publish_time)
+            for _, _, message in reader.iter_messages(topics="/status")
         ]
-        times = [(message.log_time, message.publish_time) for _, _, message in reader.iter_messages(topics="/status")]
     assert times == [(round(sample.stamp * 1e9),) * 2 for sample in samples]
     assert [channel.topic for channel in summary.channels.values()] == TOPICS
     assert {channel.message_encoding for channel in summary.channels.values()} == {"cdr"}
@@ -209,12 +234,16 @@ def test_stamps_of_whole_milliseconds_are_exact_for_other_tools(run_of, write_lo
     path = write_log(tmp_path / "log.mcap", run_of(3000, period=0.001), period=0.001)
 
     with path.open("rb") as file:
-        times = [message.log_time for _, _, message in make_reader(file).iter_messages(topics="/target")]
+        times = [
+            message.log_time for _, _, message in make_reader(file).iter_messages(topics="/target")
+        ]
     assert times == [k * 10**6 for k in range(3000)]
 
 
 @pytest.mark.parametrize(("period", "in_a_chunk"), [(0.002, 69), (0.008, 31), (0.01, 25), (0.3, 1)])
-def test_a_chunk_holds_whole_samples_of_at_most_a_quarter_second(run_of, write_log, tmp_path, period, in_a_chunk):
+def test_a_chunk_holds_whole_samples_of_at_most_a_quarter_second(
+    run_of, write_log, tmp_path, period, in_a_chunk
+):
     path = write_log(tmp_path / "log.mcap", run_of(300, period), period=period)
 
     with path.open("rb") as file:
@@ -233,7 +262,10 @@ def test_a_log_without_an_index_is_read_by_other_tools_from_its_beginning_and_is
     indexed = write_log(tmp_path / "indexed.mcap", samples, period=0.002)
 
     with plain.open("rb") as file:
-        times = [m.log_time for _, _, m in make_reader(file, validate_crcs=True).iter_messages(topics="/target")]
+        times = [
+            m.log_time
+            for _, _, m in make_reader(file, validate_crcs=True).iter_messages(topics="/target")
+        ]
     assert times == [round(sample.stamp * 1e9) for sample in samples]
     assert_same(read_log(plain), samples)
     # A time and an offset of 8 bytes each for every message.
@@ -251,7 +283,12 @@ def test_an_hour_at_500_hz_of_an_arms_numbers_is_less_than_800_mb(run_of, write_
     for sample in run_of(2000, 0.002):
         joints = {name: noisy(6) for name in JOINT_FIELDS} | {"target": noisy(7)}
         joints["solution"] = joints["command"] = joints["setpoint"]
-        usual = {"plan_time": sample.stamp, "speed_scaling": 1.0, "safety_mode": 1, "limited": False}
+        usual = {
+            "plan_time": sample.stamp,
+            "speed_scaling": 1.0,
+            "safety_mode": 1,
+            "limited": False,
+        }
         samples.append(replace(sample, **joints, **usual))
     path = write_log(tmp_path / "log.mcap", samples, period=0.002, indexed=False)
 
@@ -261,7 +298,9 @@ def test_an_hour_at_500_hz_of_an_arms_numbers_is_less_than_800_mb(run_of, write_
 # What cannot be written
 
 
-def test_a_sample_of_another_number_of_joints_is_refused_and_leaves_nothing_behind(run_of, assert_same, tmp_path):
+def test_a_sample_of_another_number_of_joints_is_refused_and_leaves_nothing_behind(
+    run_of, assert_same, tmp_path
+):
     samples = run_of(3)
     with LogWriter(tmp_path / "log.mcap", joint_names=JOINTS, period=PERIOD) as log:
         log.write(samples[0])
@@ -275,8 +314,13 @@ def test_a_sample_of_another_number_of_joints_is_refused_and_leaves_nothing_behi
 @pytest.mark.parametrize("stamp", [-1e-9, float("nan"), float("inf"), 2.0**31])
 def test_a_stamp_that_ros_cannot_hold_is_refused(run_of, tmp_path, stamp):
     sample = run_of(1, period=0.0)[0]
-    values = {field.name: getattr(sample, field.name) for field in fields(Sample)} | {"stamp": stamp}
-    with LogWriter(tmp_path / "log.mcap", joint_names=JOINTS, period=PERIOD) as log, pytest.raises(InvalidParameter):
+    values = {field.name: getattr(sample, field.name) for field in fields(Sample)} | {
+        "stamp": stamp
+    }
+    with (
+        LogWriter(tmp_path / "log.mcap", joint_names=JOINTS, period=PERIOD) as log,
+        pytest.raises(InvalidParameter),
+    ):
         log.write(Sample(**values))
 
 

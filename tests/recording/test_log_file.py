@@ -27,7 +27,14 @@ from simbridge.recording.log import LogWriter
 from simbridge.recording.log_reader import read_log
 from tests.memory import takes_at_most
 
-JOINTS = ("shoulder_pan_joint", "shoulder_lift_joint", "elbow_joint", "wrist_1_joint", "wrist_2_joint", "wrist_3_joint")
+JOINTS = (
+    "shoulder_pan_joint",
+    "shoulder_lift_joint",
+    "elbow_joint",
+    "wrist_1_joint",
+    "wrist_2_joint",
+    "wrist_3_joint",
+)
 TOPICS = [
     "/joint_states",
     "/setpoint",
@@ -52,7 +59,9 @@ def chunks_of(path):
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
-def test_a_file_cut_off_anywhere_gives_all_samples_before_the_cut(assert_same, finished, tmp_path, data):
+def test_a_file_cut_off_anywhere_gives_all_samples_before_the_cut(
+    assert_same, finished, tmp_path, data
+):
     path, samples = finished
     content = path.read_bytes()
     cut = data.draw(st.integers(0, len(content) - 1))
@@ -64,13 +73,17 @@ def test_a_file_cut_off_anywhere_gives_all_samples_before_the_cut(assert_same, f
         assert cut < chunks_of(path)[0].chunk_start_offset
         assert error.path == tmp_path / "cut.mcap"
     else:
-        whole = sum(chunk.chunk_start_offset + chunk.chunk_length <= cut for chunk in chunks_of(path))
+        whole = sum(
+            chunk.chunk_start_offset + chunk.chunk_length <= cut for chunk in chunks_of(path)
+        )
         assert_same(columns, samples[: 31 * whole])
         assert columns.metadata == {"robot": "ur10"}
 
 
 def test_metadata_and_joints_are_in_the_file_before_the_first_sample(tmp_path):
-    with LogWriter(tmp_path / "log.mcap", joint_names=JOINTS, period=PERIOD, metadata={"robot": "ur10"}):
+    with LogWriter(
+        tmp_path / "log.mcap", joint_names=JOINTS, period=PERIOD, metadata={"robot": "ur10"}
+    ):
         columns = read_log(tmp_path / "log.mcap")
 
     assert (columns.joint_names, columns.metadata) == (JOINTS, {"robot": "ur10"})
@@ -117,9 +130,13 @@ def rewrite(source, path, keep=lambda topic, number: True, layout=None, **option
                 case Metadata():
                     writer.add_metadata(record.name, record.metadata | changes.get(record.name, {}))
                 case Schema() if record.id not in schemas:
-                    schemas[record.id] = writer.register_schema(record.name, record.encoding, record.data)
+                    schemas[record.id] = writer.register_schema(
+                        record.name, record.encoding, record.data
+                    )
                 case Channel() if record.id not in channels:
-                    number = writer.register_channel(record.topic, record.message_encoding, schemas[record.schema_id])
+                    number = writer.register_channel(
+                        record.topic, record.message_encoding, schemas[record.schema_id]
+                    )
                     channels[record.id] = (number, record.topic)
                 case Message():
                     number, topic = channels[record.channel_id]
@@ -131,14 +148,20 @@ def rewrite(source, path, keep=lambda topic, number: True, layout=None, **option
     return path
 
 
-@pytest.mark.parametrize("options", [{"compression": CompressionType.ZSTD}, {"use_chunking": False}])
-def test_a_log_rewritten_by_other_tools_among_other_topics_is_read(assert_same, finished, tmp_path, options):
+@pytest.mark.parametrize(
+    "options", [{"compression": CompressionType.ZSTD}, {"use_chunking": False}]
+)
+def test_a_log_rewritten_by_other_tools_among_other_topics_is_read(
+    assert_same, finished, tmp_path, options
+):
     assert_same(read_log(rewrite(finished[0], tmp_path / "rewritten.mcap", **options)), finished[1])
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
-def test_of_a_log_without_chunks_only_the_sample_at_the_cut_is_lost(assert_same, finished, tmp_path, data):
+def test_of_a_log_without_chunks_only_the_sample_at_the_cut_is_lost(
+    assert_same, finished, tmp_path, data
+):
     samples = finished[1]
     content = rewrite(finished[0], tmp_path / "rewritten.mcap", use_chunking=False).read_bytes()
     # Before the first sample are names and definitions; after the last one, the index.
@@ -156,7 +179,9 @@ def test_of_a_log_without_chunks_only_the_sample_at_the_cut_is_lost(assert_same,
 
 @pytest.mark.parametrize("topic", TOPICS)
 @pytest.mark.parametrize("missing", [0, 50, 99])
-def test_a_sample_that_lacks_a_message_is_dropped_alone(assert_same, finished, tmp_path, topic, missing):
+def test_a_sample_that_lacks_a_message_is_dropped_alone(
+    assert_same, finished, tmp_path, topic, missing
+):
     path, samples = finished
 
     # All messages of a sample from one topic on are missing, as if writing had been interrupted there.
@@ -169,7 +194,9 @@ def test_a_sample_that_lacks_a_message_is_dropped_alone(assert_same, finished, t
 
 @pytest.mark.parametrize("names", [["a", "b"], [name.replace("wrist", "ankle") for name in JOINTS]])
 def test_a_log_with_other_joints_than_declared_is_refused(finished, tmp_path, names):
-    path = rewrite(finished[0], tmp_path / "rewritten.mcap", layout={"joint_names": json.dumps(names)})
+    path = rewrite(
+        finished[0], tmp_path / "rewritten.mcap", layout={"joint_names": json.dumps(names)}
+    )
 
     with pytest.raises(LogReadError, match="messages"):
         read_log(path)
@@ -192,7 +219,9 @@ for k in range(100000):
 
 def test_after_kill_9_all_but_the_last_half_second_is_there(tmp_path):
     path = tmp_path / "log.mcap"
-    process = subprocess.Popen([sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE, text=True
+    )
     with process:
         for line in process.stdout:
             if int(line) == 250:
@@ -244,14 +273,20 @@ def small_disk(monkeypatch):
 
     def install(room, lost_at_the_end=False):
         def open_small(path, mode="r", buffering=-1):
-            return SmallDisk(path, room, lost_at_the_end) if mode == "wb" else opened(path, mode, buffering)
+            return (
+                SmallDisk(path, room, lost_at_the_end)
+                if mode == "wb"
+                else opened(path, mode, buffering)
+            )
 
         monkeypatch.setattr(Path, "open", open_small)
 
     return install
 
 
-def test_a_full_disk_is_reported_and_stored_samples_are_readable(run_of, assert_same, small_disk, tmp_path):
+def test_a_full_disk_is_reported_and_stored_samples_are_readable(
+    run_of, assert_same, small_disk, tmp_path
+):
     path, samples = tmp_path / "log.mcap", run_of(300)
     small_disk(20_000)
     log = LogWriter(path, joint_names=JOINTS, period=PERIOD)
@@ -265,7 +300,12 @@ def test_a_full_disk_is_reported_and_stored_samples_are_readable(run_of, assert_
     error = raised.value
     assert isinstance(error, SimbridgeError)
     assert isinstance(error, OSError)
-    assert (error.path, error.bytes_written, error.reason, error.errno) == (path, 20_000, errno.ENOSPC, errno.ENOSPC)
+    assert (error.path, error.bytes_written, error.reason, error.errno) == (
+        path,
+        20_000,
+        errno.ENOSPC,
+        errno.ENOSPC,
+    )
     assert str(path) in str(error)
     assert "No space left" in str(error)
     assert path.stat().st_size == 20_000
@@ -277,7 +317,9 @@ def test_a_full_disk_is_reported_and_stored_samples_are_readable(run_of, assert_
     assert_same(columns, samples[:kept])
 
 
-def test_a_disk_that_is_full_at_the_end_is_reported_by_close(run_of, write_log, assert_same, small_disk, tmp_path):
+def test_a_disk_that_is_full_at_the_end_is_reported_by_close(
+    run_of, write_log, assert_same, small_disk, tmp_path
+):
     path, samples = tmp_path / "log.mcap", run_of(31)
     small_disk(write_log(tmp_path / "whole.mcap", samples).stat().st_size - 1)
     log = LogWriter(path, joint_names=JOINTS, period=PERIOD)
@@ -291,7 +333,9 @@ def test_a_disk_that_is_full_at_the_end_is_reported_by_close(run_of, write_log, 
     assert_same(read_log(path), samples)
 
 
-def test_a_disk_that_fails_at_the_end_is_reported_by_close(run_of, assert_same, small_disk, tmp_path):
+def test_a_disk_that_fails_at_the_end_is_reported_by_close(
+    run_of, assert_same, small_disk, tmp_path
+):
     samples = run_of(40)
     small_disk(10**9, lost_at_the_end=True)
     log = LogWriter(tmp_path / "log.mcap", joint_names=JOINTS, period=PERIOD)
@@ -368,7 +412,11 @@ except LogWriteError as error:
 def test_a_file_size_limit_ends_the_log_but_not_the_process(tmp_path):
     path = tmp_path / "log.mcap"
     done = subprocess.run(
-        [sys.executable, "-c", LIMITED, str(path)], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", LIMITED, str(path)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
     )
 
     written, reason, last = json.loads(done.stdout)
@@ -387,7 +435,9 @@ def test_a_log_that_is_much_larger_decompressed_is_refused_within_bounded_memory
 ):
     source = finished[0].read_bytes()
     with finished[0].open("rb") as file:
-        chunk = next(r for r in StreamReader(file, emit_chunks=True).records if isinstance(r, Chunk))
+        chunk = next(
+            r for r in StreamReader(file, emit_chunks=True).records if isinstance(r, Chunk)
+        )
     piece = {
         "zeros": struct.pack("<BQ", 0x90, 1 << 16) + bytes(1 << 16),
         "samples": get_chunk_data_stream(chunk)[0].read(1 << 30),
@@ -398,8 +448,13 @@ def test_a_log_that_is_much_larger_decompressed_is_refused_within_bounded_memory
     data = zstandard.compress(total)
     head = struct.pack("<QQQII", 0, 1, len(total), 0, 4) + b"zstd" + struct.pack("<Q", len(data))
     bomb = source[: chunks_of(finished[0])[-1].chunk_start_offset]
-    (tmp_path / "bomb.mcap").write_bytes(bomb + (struct.pack("<BQ", 6, len(head) + len(data)) + head + data) * 64)
+    (tmp_path / "bomb.mcap").write_bytes(
+        bomb + (struct.pack("<BQ", 6, len(head) + len(data)) + head + data) * 64
+    )
 
     monkeypatch.setattr(compressed, "expansion", lambda size: 4 << 20)
-    with takes_at_most(20), pytest.raises(LogReadError, match="cannot be read as a log: it holds more than"):
+    with (
+        takes_at_most(20),
+        pytest.raises(LogReadError, match="cannot be read as a log: it holds more than"),
+    ):
         read_log(tmp_path / "bomb.mcap")

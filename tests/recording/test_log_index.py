@@ -21,7 +21,11 @@ def test_the_statistics_count_what_was_written(indexed, run_of, write_log, tmp_p
         summary = make_reader(file, validate_crcs=True).get_summary()
     statistics = summary.statistics
     assert (statistics.message_count, statistics.chunk_count) == (100 * TOPICS, 4)
-    assert (statistics.schema_count, statistics.channel_count, statistics.metadata_count) == (4, TOPICS, 2)
+    assert (statistics.schema_count, statistics.channel_count, statistics.metadata_count) == (
+        4,
+        TOPICS,
+        2,
+    )
     first, last = (round(sample.stamp * 1e9) for sample in (samples[0], samples[-1]))
     assert (statistics.message_start_time, statistics.message_end_time) == (first, last)
     assert len(summary.chunk_indexes) == (4 if indexed else 0)
@@ -33,7 +37,9 @@ def test_every_message_is_where_the_index_points(finished):
         records = list(StreamReader(file, emit_chunks=True, validate_crcs=True).records)
     indexes = [record for record in records if isinstance(record, MessageIndex)]
     chunks = [record for record in records if isinstance(record, Chunk)]
-    assert len(indexes) == TOPICS * len(chunks) and any(isinstance(record, DataEnd) for record in records)
+    assert len(indexes) == TOPICS * len(chunks) and any(
+        isinstance(record, DataEnd) for record in records
+    )
     times = [time for index in indexes if index.channel_id == 1 for time, _ in index.records]
     assert times == [round(sample.stamp * 1e9) for sample in samples]
     for index in indexes:
@@ -46,7 +52,10 @@ def test_the_index_finds_the_samples_of_a_time_span(finished):
     begin, end = (round(samples[k].stamp * 1e9) for k in (40, 70))
     with path.open("rb") as file:
         found = [
-            m.log_time for _, _, m in make_reader(file).iter_messages("/target", starting_at=begin, ending_before=end)
+            m.log_time
+            for _, _, m in make_reader(file).iter_messages(
+                "/target", starting_at=begin, ending_before=end
+            )
         ]
     assert found == [round(sample.stamp * 1e9) for sample in samples[40:70]]
 
@@ -55,7 +64,9 @@ def test_whole_chunks_and_single_messages_are_read_alike(finished, monkeypatch, 
     path, samples = finished
     decoded = []
     decode = OwnChunks.decode
-    monkeypatch.setattr(OwnChunks, "decode", lambda self, content: decoded.append(0) or decode(self, content))
+    monkeypatch.setattr(
+        OwnChunks, "decode", lambda self, content: decoded.append(0) or decode(self, content)
+    )
     assert_same(read_log(path), samples)
     # The first of the four chunks begins with the definitions.
     assert len(decoded) == 3

@@ -40,7 +40,9 @@ def test_runs_of_the_same_second_get_different_names(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     made = [RunDirectory.create(None, "mine").path for _ in range(4)]
     assert len(set(made)) == 4
-    assert all(path.is_dir() and path.parent.name == "runs" and "mine" in path.name for path in made)
+    assert all(
+        path.is_dir() and path.parent.name == "runs" and "mine" in path.name for path in made
+    )
 
 
 def test_a_named_directory_is_made_with_its_parents(tmp_path):
@@ -90,7 +92,11 @@ def test_settings_and_summary_are_read_back_as_written(tmp_path):
     limits = ("home", "position_min", "position_max", "max_velocity", "max_effort")
     settings = {
         "scenario": {"name": "a", "on_limits": "refuse"},
-        "robot": {"name": "b", "title": "c", **{key: [0.1, 1e-300, float("inf")] for key in limits}},
+        "robot": {
+            "name": "b",
+            "title": "c",
+            **{key: [0.1, 1e-300, float("inf")] for key in limits},
+        },
         "kinematics": {"placements": [[0.1] * 16], "prismatic": [True], "source": "nominal"},
         "solver": {"name": "d"},
         "backend": {"name": "e", "period": 0.002, "simulated_time": True, "effort_unit": "N m"},
@@ -101,7 +107,11 @@ def test_settings_and_summary_are_read_back_as_written(tmp_path):
     for name, table in settings.items():
         for field in table.keys() - {"text"}:
             for wrong in (None, [["x"]]):
-                kept = {**table, field: wrong} if wrong else {key: table[key] for key in table.keys() - {field}}
+                kept = (
+                    {**table, field: wrong}
+                    if wrong
+                    else {key: table[key] for key in table.keys() - {field}}
+                )
                 directory.write_settings({**settings, name: kept})
                 with pytest.raises(NotARun, match=rf"its table \[{name}\].*(`{field}`|\.{field})"):
                     directory.settings()
@@ -271,7 +281,10 @@ def test_a_plan_that_claims_more_than_it_holds_is_refused_before_it_is_allocated
     with zipfile.ZipFile(copy.plan_file, "w") as archive:
         for name in parts:
             archive.writestr(name, npy(shape))
-    with takes_at_most(10), pytest.raises(NotARun, match=r"plan\.npz: it cannot be read \(.* claims the shape"):
+    with (
+        takes_at_most(10),
+        pytest.raises(NotARun, match=r"plan\.npz: it cannot be read \(.* claims the shape"),
+    ):
         copy.plan(Plan.from_arrays)
 
 

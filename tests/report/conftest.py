@@ -95,7 +95,9 @@ class MadeUp:
             controller_target_velocity=0.0 * setpoint,
             controller_target_acceleration=0.0 * setpoint,
             position=position,
-            velocity=np.gradient(position, self.period, axis=0) if self.samples > 1 else 0.0 * position,
+            velocity=np.gradient(position, self.period, axis=0)
+            if self.samples > 1
+            else 0.0 * position,
             effort=np.broadcast_to(np.asarray(self.effort, dtype=float), position.shape),
             controller_target=setpoint,
             speed_scaling=self.speed_scaling * same,
@@ -201,12 +203,16 @@ class Page(HTMLParser):
 
     def text(self, name: str) -> str:
         """The text inside of the elements with this id, class or tag, with plain spaces."""
-        inside = [data for names, data in self._text if any(name in given.split() for given in names)]
+        inside = [
+            data for names, data in self._text if any(name in given.split() for given in names)
+        ]
         return " ".join(" ".join(inside).replace("\u00a0", " ").split())
 
     def has(self, name: str) -> bool:
         """Whether there is an element with this id or class."""
-        return any(name in f"{a.get('id') or ''} {a.get('class') or ''}".split() for _, a in self.elements)
+        return any(
+            name in f"{a.get('id') or ''} {a.get('class') or ''}".split() for _, a in self.elements
+        )
 
     @property
     def ids(self) -> list[str]:
@@ -230,7 +236,9 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Measured:
         summary["passed"] = None
         if made.tolerance is not None:
             error = summary["tracking_error"]
-            summary["passed"] = all(error[part]["rms"] <= made.tolerance[part] for part in made.tolerance)
+            summary["passed"] = all(
+                error[part]["rms"] <= made.tolerance[part] for part in made.tolerance
+            )
         return evaluation, summary
 
     return made_up

@@ -56,19 +56,32 @@ UNNAMED = """() => [...document.querySelectorAll(".scroll tbody td:not(.words)")
 
 
 @pytest.fixture(scope="module")
-def pages(line_run: Path, live_run: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def pages(
+    line_run: Path, live_run: Path, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Path]:
     directory = tmp_path_factory.mktemp("pages")
     run, other = (shutil.copytree(line_run, directory / name) for name in ("run", "other"))
     assert main(["report", str(run)]) == 0
     assert main(["compare", str(run), str(other), "--out", str(directory)]) == 0
-    four = [run, other, *(shutil.copytree(line_run, directory / name) for name in ("third", "fourth"))]
+    four = [
+        run,
+        other,
+        *(shutil.copytree(line_run, directory / name) for name in ("third", "fourth")),
+    ]
     assert main(["compare", *map(str, four), "--out", str(directory / "four")]) == 0
     made = {
         "repeats": repeats_page(summary_of(one_run(1, 1e-4), one_run(2, 2e-4)), None),
-        "sweep of lines": sweep_page(made_rows(lambda kp, seed: kp + seed, kp=(1, 2), sample_seed=(0, 1)), "mine"),
-        "sweep of maps": sweep_page(made_rows(lambda kp, n: kp + n, kp=(1, 2), servo_gain=(500, 900)), "mine"),
+        "sweep of lines": sweep_page(
+            made_rows(lambda kp, seed: kp + seed, kp=(1, 2), sample_seed=(0, 1)), "mine"
+        ),
+        "sweep of maps": sweep_page(
+            made_rows(lambda kp, n: kp + n, kp=(1, 2), servo_gain=(500, 900)), "mine"
+        ),
         "sweep of many parameters": sweep_page(
-            made_rows(lambda a, b, c: a + b + c, kp=range(9), servo_gain=range(500, 509), payload=range(9)), "mine"
+            made_rows(
+                lambda a, b, c: a + b + c, kp=range(9), servo_gain=range(500, 509), payload=range(9)
+            ),
+            "mine",
         ),
     }
     for name, text in made.items():
@@ -100,7 +113,9 @@ def open_page(browser: Any, pages: dict[str, Path]) -> Any:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("name", TRIED)
-def test_a_page_has_no_serious_finding_of_axe_and_legible_drawings(open_page: Any, name: str, scheme: str) -> None:
+def test_a_page_has_no_serious_finding_of_axe_and_legible_drawings(
+    open_page: Any, name: str, scheme: str
+) -> None:
     page = open_page(name, color_scheme=scheme)
     violations = Axe().run(page).response["violations"]
     serious = [one for one in violations if one["impact"] in ("serious", "critical")]
@@ -118,7 +133,9 @@ def test_a_page_fits_a_phone_without_scrolling_sideways_anywhere(open_page: Any,
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_page_is_small_and_says_in_words_what_its_drawings_show(pages: dict[str, Path], name: str) -> None:
+def test_a_page_is_small_and_says_in_words_what_its_drawings_show(
+    pages: dict[str, Path], name: str
+) -> None:
     text = pages[name].read_text(encoding="utf-8")
     assert len(text.encode()) < 3_000_000
     drawings = re.findall(r"<svg[^>]*", text)
@@ -144,7 +161,10 @@ def test_on_a_phone_the_numbers_of_a_group_stand_beside_its_heading(open_page: A
     page = open_page("report", viewport=PHONE)
     tracking = page.locator(".budget tr.whole")
     headings = tracking.locator("td[data-group]")
-    assert [headings.nth(k).get_attribute("data-group") for k in range(2)] == ["position, mm", "rotation, °"]
+    assert [headings.nth(k).get_attribute("data-group") for k in range(2)] == [
+        "position, mm",
+        "rotation, °",
+    ]
     position, rotation = (headings.nth(k).bounding_box() for k in range(2))
     assert position["x"] == rotation["x"] and position["y"] < rotation["y"]
     largest = tracking.locator("td").nth(3).bounding_box()
@@ -158,11 +178,18 @@ def test_a_printed_number_is_below_its_heading(open_page: Any, name: str) -> Non
     assert page.evaluate(SHIFTED) == []
 
 
-def test_a_report_with_several_notices_and_long_values_of_four_runs_are_printed_on_two_sheets(open_page: Any) -> None:
-    notice = "The limiter changed 12 of 2001 setpoints. There the arm was not sent the solver's solution. " * 2
+def test_a_report_with_several_notices_and_long_values_of_four_runs_are_printed_on_two_sheets(
+    open_page: Any,
+) -> None:
+    notice = (
+        "The limiter changed 12 of 2001 setpoints. There the arm was not sent the solver's solution. "
+        * 2
+    )
     for count in (1, 2, 3):
         page, every = open_page("report"), count * notice_of(notice)
-        page.evaluate(f"document.querySelector('.headline').insertAdjacentHTML('afterend', `{every}`)")
+        page.evaluate(
+            f"document.querySelector('.headline').insertAdjacentHTML('afterend', `{every}`)"
+        )
         assert sheets(page) <= 2
     page = open_page("compare of four")
     row = "<tr><th>scenario.description</th>" + 4 * f"<td>{notice}</td>" + "</tr>"
@@ -171,7 +198,9 @@ def test_a_report_with_several_notices_and_long_values_of_four_runs_are_printed_
     assert page.locator("#iso").count() == 1 and sheets(page) <= 2
     # Of runs with a notice there are no ISO 9283-style figures.
     page.evaluate("document.querySelector('#iso').remove()")
-    page.evaluate(f"document.querySelector('.headline').insertAdjacentHTML('afterend', `{3 * notice_of(notice)}`)")
+    page.evaluate(
+        f"document.querySelector('.headline').insertAdjacentHTML('afterend', `{3 * notice_of(notice)}`)"
+    )
     assert sheets(page) <= 2
 
 
@@ -182,7 +211,9 @@ def test_a_printed_report_keeps_what_explains_its_axes(open_page: Any) -> None:
     assert page.get_by_text("A limit that is too far away to be drawn").is_visible()
 
 
-@pytest.mark.parametrize(("count", "words"), [(5, "none"), (15, "none"), (16, '"The whole table is in compare.html."')])
+@pytest.mark.parametrize(
+    ("count", "words"), [(5, "none"), (15, "none"), (16, '"The whole table is in compare.html."')]
+)
 def test_a_printed_table_of_settings_names_the_page_only_where_rows_are_left_out(
     open_page: Any, count: int, words: str
 ) -> None:
@@ -193,7 +224,9 @@ def test_a_printed_table_of_settings_names_the_page_only_where_rows_are_left_out
     page.emulate_media(media="print")
     shown = "getComputedStyle(document.querySelector('#settings .scroll'), '::after').content"
     assert page.evaluate(shown) == words
-    assert page.evaluate("document.querySelector('.differences').offsetWidth < document.body.offsetWidth / 2")
+    assert page.evaluate(
+        "document.querySelector('.differences').offsetWidth < document.body.offsetWidth / 2"
+    )
 
 
 def notice_of(text: str) -> str:

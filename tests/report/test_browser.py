@@ -29,16 +29,23 @@ LOOP = {
 
 
 @pytest.fixture(scope="module")
-def pages(line_run: Path, square_run: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def pages(
+    line_run: Path, square_run: Path, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Path]:
     """The pages of a short run, as the commands write them; the report of one that a controller timed and that missed
     its tolerance; and the replay of a longer run, whose motion even a slow machine shows in many frames."""
     directory = tmp_path_factory.mktemp("pages")
-    run, other, timed = (shutil.copytree(line_run, directory / name) for name in ("run", "other", "timed"))
+    run, other, timed = (
+        shutil.copytree(line_run, directory / name) for name in ("run", "other", "timed")
+    )
     with (timed / "settings.toml").open("a") as settings:
         settings.write("\n[tolerance]\nposition_m = 1e-7\nrotation_rad = 0.1\n")
     assert main(["report", str(run)]) == 0
     evaluation = Evaluation.of(RunDirectory.open(timed))
-    write_report(evaluation, summarize(evaluation, "completed", loop=LOOP, tolerance=evaluation.settings["tolerance"]))
+    write_report(
+        evaluation,
+        summarize(evaluation, "completed", loop=LOOP, tolerance=evaluation.settings["tolerance"]),
+    )
     square = Evaluation.of(RunDirectory.open(square_run))
     (directory / "replay.html").write_text(replay_page(square, "square"), encoding="utf-8")
     assert main(["compare", str(run), str(other), "--out", str(directory)]) == 0
@@ -112,7 +119,12 @@ def test_the_report_of_a_controllers_run_shows_its_badge_and_its_loop(opened: An
     view = opened("timed")
     badge = view.page.locator("#verdict .badge")
     assert badge.is_visible() and badge.inner_text().lower() == "failed"
-    assert view.page.locator("#verdict .judgement").inner_text().replace("\u00a0", " ").endswith("within 5.72958°.")
+    assert (
+        view.page.locator("#verdict .judgement")
+        .inner_text()
+        .replace("\u00a0", " ")
+        .endswith("within 5.72958°.")
+    )
     assert len(seen(view.page.locator("#loop svg"))) == 1
     text = " ".join(view.page.locator("#loop table").inner_text().split())
     assert "Period, mean 8.00 ms" in text and "Missed deadlines 3" in text
@@ -180,7 +192,9 @@ def test_the_keyboard_shows_values_and_zooms(opened: Any) -> None:
     page.keyboard.press("ArrowRight")
     second = tip.inner_text()
     assert "tracking:" in first
-    assert float(second.split(" s")[0]) - float(first.split(" s")[0]) == pytest.approx(0.004, abs=0.0015)
+    assert float(second.split(" s")[0]) - float(first.split(" s")[0]) == pytest.approx(
+        0.004, abs=0.0015
+    )
     page.keyboard.press("+")
     assert canvas.inner_text() != whole
     page.keyboard.press("-")
@@ -201,7 +215,9 @@ def test_a_drawing_does_not_zoom_in_further_than_its_samples(opened: Any) -> Non
     for _ in range(60):
         view.page.keyboard.press("+")
     assert view.errors == []
-    begin, end = (float(text) for text in re.findall(r"^\d\.\d+$", canvas.inner_text(), re.MULTILINE)[-2:])
+    begin, end = (
+        float(text) for text in re.findall(r"^\d\.\d+$", canvas.inner_text(), re.MULTILINE)[-2:]
+    )
     assert 0.001 < end - begin < 0.05
     # Its curves are still there.
     assert all("L" in path.get_attribute("d") for path in canvas.locator("svg g path").all())
@@ -226,7 +242,10 @@ def test_on_paper_the_drawings_are_seen(opened: Any, tmp_path: Path, name: str) 
     page.emulate_media(media="print")
     try:
         assert seen(page.locator(".canvas")) == []
-        assert all(drawing.is_visible() for drawing in page.locator("#time .static .wide svg, #time .broad svg").all())
+        assert all(
+            drawing.is_visible()
+            for drawing in page.locator("#time .static .wide svg, #time .broad svg").all()
+        )
         printed = page.pdf()
     finally:
         page.emulate_media(media="screen")

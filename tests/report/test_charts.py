@@ -12,7 +12,9 @@ curves = st.lists(st.one_of(st.floats(-1e6, 1e6), st.just(float("nan"))), min_si
 
 
 @given(curves, st.integers(1, 40))
-def test_a_decimated_curve_keeps_its_ends_its_peaks_and_its_gaps(values: list[float], columns: int) -> None:
+def test_a_decimated_curve_keeps_its_ends_its_peaks_and_its_gaps(
+    values: list[float], columns: int
+) -> None:
     curve = np.array(values)
     kept = decimated(curve, columns)
     assert len(kept) <= 3 * columns + 2
@@ -51,7 +53,9 @@ def test_intervals_cover_exactly_the_marked_samples(marked: list[bool]) -> None:
     for begin, end in found:
         inside |= (stamps >= begin) & (stamps <= end)
     assert np.array_equal(inside, mask)
-    assert len(found) == int(np.count_nonzero(np.diff(np.concatenate([[False], mask]).astype(int)) == 1))
+    assert len(found) == int(
+        np.count_nonzero(np.diff(np.concatenate([[False], mask]).astype(int)) == 1)
+    )
 
 
 def test_intervals_separated_by_a_short_gap_are_merged() -> None:

@@ -73,7 +73,9 @@ def test_without_the_token_there_is_no_page_and_no_web_socket(port, path):
     assert refused.value.response.status_code == 403
 
 
-@pytest.mark.parametrize("headers", [{"Host": "evil.example"}, {"Origin": "http://evil.example"}, {"Origin": "null"}])
+@pytest.mark.parametrize(
+    "headers", [{"Host": "evil.example"}, {"Origin": "http://evil.example"}, {"Origin": "null"}]
+)
 def test_another_host_or_origin_is_refused_with_the_token(port, gate, headers):
     status, _ = get(port, f"/{gate.token}/", **headers)
 
@@ -114,7 +116,9 @@ def test_other_servers_of_the_program_are_left_alone():
         with guarded_handshakes(PageGate()) as guarded:
             async with websockets.asyncio.server.serve(greet, "127.0.0.1", 0) as server:
                 address = server.sockets[0].getsockname()
-                async with websockets.asyncio.client.connect(f"ws://127.0.0.1:{address[1]}") as connection:
+                async with websockets.asyncio.client.connect(
+                    f"ws://127.0.0.1:{address[1]}"
+                ) as connection:
                     return guarded.is_set(), await connection.recv()
 
     with ThreadPoolExecutor(1) as thread:

@@ -20,4 +20,7 @@ def test_a_single_joint_off_its_setpoint_makes_the_whole_plant_error(tmp_path: P
 
 
 def test_joints_at_their_setpoints_contribute_nothing(tmp_path: Path) -> None:
-    assert largest_contributor(joints(MadeUp().evaluation(tmp_path))) == "Every joint was at its setpoint."
+    assert (
+        largest_contributor(joints(MadeUp().evaluation(tmp_path)))
+        == "Every joint was at its setpoint."
+    )

@@ -20,7 +20,14 @@ from simbridge.report.figure_files import write_figures
 from simbridge.report.joints import joint_chart, joints
 from simbridge.report.over_time import errors_over_time
 from simbridge.report.settings_list import important_settings
-from simbridge.report.verdict import advice, delay_sentences, headline, notices, tolerance_check, with_deviation
+from simbridge.report.verdict import (
+    advice,
+    delay_sentences,
+    headline,
+    notices,
+    tolerance_check,
+    with_deviation,
+)
 from simbridge.ur.tables import EMULATOR_SERIAL_NUMBER
 from tests.report.conftest import BUSY
 
@@ -53,7 +60,9 @@ def table(page: Any, section: str) -> dict[str, list[str]]:
     """The rows of a section's first table: the name and the cells."""
     source = page.source.split(f'<section id="{section}">')[1].split("</table>")[0]
     rows = re.findall(r'<tr[^>]*><th scope="row"[^>]*>(.*?)</th>(.*?)</tr>', source, re.S)
-    return {re.sub("<.*?>", "", name): re.findall(r"<td[^>]*>(.*?)</td>", cells) for name, cells in rows}
+    return {
+        re.sub("<.*?>", "", name): re.findall(r"<td[^>]*>(.*?)</td>", cells) for name, cells in rows
+    }
 
 
 def test_the_headline_has_the_numbers_of_the_summary_in_mm_and_degrees(busy: Any) -> None:
@@ -68,15 +77,28 @@ def test_the_headline_has_the_numbers_of_the_summary_in_mm_and_degrees(busy: Any
     before, _, after = page.text("headline").partition(": ")
     assert before == "Predicted for a Test arm with an ideal servo"
     assert numbers(after) == pytest.approx(expected, rel=5e-3)
-    assert "mm RMS tracking error (max" in after and "mm) on made_up; rotation" in after and "° RMS (max" in after
+    assert (
+        "mm RMS tracking error (max" in after
+        and "mm) on made_up; rotation" in after
+        and "° RMS (max" in after
+    )
 
 
 @pytest.mark.parametrize(
     ("backend", "words"),
     [
-        ("pybullet", "Predicted for a Test arm with servoj at gain 300, lookahead 0.1 s and feedforward: "),
-        ("ursim", "Measured by URSim for a Test arm with servoj at gain 300, lookahead 0.1 s and feedforward: "),
-        ("real", "Measured by the controller of a Test arm with servoj at gain 300, lookahead 0.1 s and feedforward: "),
+        (
+            "pybullet",
+            "Predicted for a Test arm with servoj at gain 300, lookahead 0.1 s and feedforward: ",
+        ),
+        (
+            "ursim",
+            "Measured by URSim for a Test arm with servoj at gain 300, lookahead 0.1 s and feedforward: ",
+        ),
+        (
+            "real",
+            "Measured by the controller of a Test arm with servoj at gain 300, lookahead 0.1 s and feedforward: ",
+        ),
     ],
 )
 def test_the_headline_says_whether_it_was_predicted_or_measured_and_for_which_plant(
@@ -86,7 +108,9 @@ def test_the_headline_says_whether_it_was_predicted_or_measured_and_for_which_pl
     _, summary = measured(settings={"backend": servo, "scenario": {"feedforward": "on"}})
     assert plain_spaces(headline(summary)).startswith(words)
     found = {"holds": False, "gain": 512.3, "lookahead_s": 0.05}
-    assert "servoj found at gain 512, lookahead 0.0500 s" in plain_spaces(headline({**summary, "servo_law": found}))
+    assert "servoj found at gain 512, lookahead 0.0500 s" in plain_spaces(
+        headline({**summary, "servo_law": found})
+    )
 
 
 def test_what_the_emulator_measured_is_not_said_to_be_of_ursim_or_an_arm(measured: Any) -> None:
@@ -108,7 +132,9 @@ def test_rotations_that_no_arm_keeps_are_not_drawn(measured: Any) -> None:
     with drawing_style():
         _, small = errors_over_time(*measured(plant_offset=1e-7))
         _, large = errors_over_time(*measured(plant_offset=1e-3))
-    assert "Position error (mm); rotation below 0.0001°" in small and "Rotation error (°)" not in small
+    assert (
+        "Position error (mm); rotation below 0.0001°" in small and "Rotation error (°)" not in small
+    )
     assert "Rotation error (°)" in large and "rotation below" not in large
 
 
@@ -148,23 +174,31 @@ def test_the_table_has_every_line_of_the_budget(busy: Any) -> None:
             assert cells[4:6] == ["–", "–"]
         else:
             expected += [math.degrees(error["rotation_rad"][key]) for key in ("rms", "max")]
-        assert [float(cell) for cell in cells[: len(expected)]] == pytest.approx(expected, rel=5e-3, abs=1e-9)
+        assert [float(cell) for cell in cells[: len(expected)]] == pytest.approx(
+            expected, rel=5e-3, abs=1e-9
+        )
 
 
 def test_the_errors_as_evo_defines_them_are_those_of_the_summary(busy: Any) -> None:
     page, summary = busy
     source = page.source.split("APE and RPE</caption>")[1].split("</table>")[0]
     rows = re.findall(r'<th scope="row"[^>]*>(.*?)</th>(.*?)</tr>', source, re.S)
-    for (name, cells), kind in zip(rows, ("absolute_pose_error", "relative_pose_error"), strict=True):
+    for (name, cells), kind in zip(
+        rows, ("absolute_pose_error", "relative_pose_error"), strict=True
+    ):
         error = summary[kind]
-        expected = [error["position_m"][key] * 1e3 for key in ("rmse", "mean", "median", "std", "max")]
+        expected = [
+            error["position_m"][key] * 1e3 for key in ("rmse", "mean", "median", "std", "max")
+        ]
         expected += [math.degrees(error["rotation_rad"][key]) for key in ("rmse", "max")]
         shown = [float(cell) for cell in re.findall(r"<td data-[^>]*>(.*?)</td>", cells)]
         assert name == kind[0].upper() + "PE" and shown == pytest.approx(expected, rel=5e-3)
     assert "all pairs 100 samples (0.8 s) apart" in page.text("budget")
 
 
-def test_a_rotation_with_another_delay_than_the_position_has_its_own_sentence(measured: Any) -> None:
+def test_a_rotation_with_another_delay_than_the_position_has_its_own_sentence(
+    measured: Any,
+) -> None:
     _, summary = measured(plant_delay=0.02)
     assert "The rotation lagged" not in delay_sentences(summary)
     later = {"delay_s": 0.001, "rotation_delay_s": 0.02, "solver_rotation_delay_s": 0.015}
@@ -183,14 +217,19 @@ def test_a_tool_that_turns_in_place_has_the_delay_of_its_rotation_and_the_remain
     report: Any,
 ) -> None:
     # The one joint's axis goes through the TCP.
-    page, summary = report(joints=1, plant_delay=0.02, settings=IN_PLACE, summary={"predicted_lag_s": 0.01234})
+    page, summary = report(
+        joints=1, plant_delay=0.02, settings=IN_PLACE, summary={"predicted_lag_s": 0.01234}
+    )
     assert summary["delay_of"] == "rotation"
     verdict = page.text("verdict")
     assert "The arm turned in place and lagged the reference by 20.0 ms: " in verdict
     assert re.search(r"With this delay removed, <?[\d.]+° RMS would remain", verdict)
     assert "predicted" not in verdict and "mm RMS would remain" not in verdict
     budget = page.text("budget")
-    assert "Total – 20.0 reference to attained" in budget and "Predicted lag – – of the solver" in budget
+    assert (
+        "Total – 20.0 reference to attained" in budget
+        and "Predicted lag – – of the solver" in budget
+    )
 
 
 @pytest.fixture(scope="module")
@@ -208,11 +247,21 @@ def troubled(report: Any) -> Any:
     effort[22, 2] = 100.0
     limited = np.zeros(200, dtype=bool)
     limited[50:75] = limited[100:101] = True
-    loop = {"period_mean_s": 0.008, "period_max_s": 0.0123, "missed_deadlines": 3, "missed_states": 0}
+    loop = {
+        "period_mean_s": 0.008,
+        "period_max_s": 0.0123,
+        "missed_deadlines": 3,
+        "missed_states": 0,
+    }
     near = {"near_singularity": {"threshold": 0.1, "share": 1e-5, "smallest_singular_value": 0.05}}
     tolerance = {"position_m": 1e-4, "rotation_rad": math.radians(30.0)}
     return report(
-        **LATE, effort=effort, limited=limited, speed_scaling=0.5, summary={"loop": loop, **near}, tolerance=tolerance
+        **LATE,
+        effort=effort,
+        limited=limited,
+        speed_scaling=0.5,
+        summary={"loop": loop, **near},
+        tolerance=tolerance,
     )
 
 
@@ -224,7 +273,10 @@ def test_the_delays_are_given_in_ms(late: Any) -> None:
     assert "12.3 ms predicted" in verdict
     budget = page.text("budget")
     late = (summary["plant_delay_s"], summary["plant_rotation_delay_s"])
-    assert "Plant {:.1f} {:.1f} setpoint to attained".format(*(1e3 * seconds for seconds in late)) in budget
+    assert (
+        "Plant {:.1f} {:.1f} setpoint to attained".format(*(1e3 * seconds for seconds in late))
+        in budget
+    )
     assert "Delay, ms position rotation Meaning" in budget
     assert "Predicted lag 12.3" in budget
 
@@ -233,8 +285,16 @@ def test_the_delays_are_given_in_ms(late: Any) -> None:
     ("line", "source", "options"),
     [
         ("target", "sampling", "--hold and --sample-rate affect it"),
-        ("solution", "the solver", "--solver.kp, --solver.iterations and another --solver affect it"),
-        ("setpoint", "the limiter (0 of 200 setpoints changed)", "--speed-scale below 1 reduces it"),
+        (
+            "solution",
+            "the solver",
+            "--solver.kp, --solver.iterations and another --solver affect it",
+        ),
+        (
+            "setpoint",
+            "the limiter (0 of 200 setpoints changed)",
+            "--speed-scale below 1 reduces it",
+        ),
         ("plant", "the plant", "no option affects it"),
     ],
 )
@@ -247,13 +307,18 @@ def test_the_largest_part_of_the_error_is_named_with_its_share_and_what_acts_on_
     # All offsets are along one axis: shares are those of the lengths.
     share = 5e-3 / (5e-3 + 3e-4)
     assert summary["error_shares"]["position"][part] == pytest.approx(share, rel=0.01)
-    assert plain_spaces(advice(summary)) == f"{100 * share:.0f} % of the position error comes from {source}; {options}."
+    assert (
+        plain_spaces(advice(summary))
+        == f"{100 * share:.0f} % of the position error comes from {source}; {options}."
+    )
 
 
 def test_shares_add_up_and_one_that_is_opposite_is_negative(measured: Any) -> None:
     _, summary = measured(solution_offset=5e-3, plant_offset=-1e-3)
     for shares in summary["error_shares"].values():
-        assert sum(shares[part] for part in ("sampling", "solver", "limiter", "plant")) == pytest.approx(1.0)
+        assert sum(
+            shares[part] for part in ("sampling", "solver", "limiter", "plant")
+        ) == pytest.approx(1.0)
         assert shares["plant"] == pytest.approx(-0.25, abs=0.01)
 
 
@@ -280,7 +345,9 @@ def test_a_tolerance_is_judged_and_compared(request: Any, run: str, word: str) -
     assert judgement.startswith(word)
     assert tolerance_check(summary)[1].replace("\u00a0", " ") in judgement
     rms = summary["tracking_error"]["position_m"]["rms"] * 1e3
-    assert numbers(judgement)[:2] == pytest.approx([rms, summary["tolerance"]["position_m"] * 1e3], rel=5e-3)
+    assert numbers(judgement)[:2] == pytest.approx(
+        [rms, summary["tolerance"]["position_m"] * 1e3], rel=5e-3
+    )
     assert "is within 30°" in judgement
     assert page.has(word.lower())
 
@@ -289,7 +356,9 @@ def test_a_curve_that_is_nowhere_on_the_axes_is_accounted_for(measured: Any) -> 
     with drawing_style():
         entries, _ = errors_over_time(*measured(solution_offset=1e-9, plant_offset=0.5))
     names = [entry.name for entry in entries]
-    assert {"sampling (zero)", "limiter (zero)", "solver (too small to show)", "plant"} <= set(names)
+    assert {"sampling (zero)", "limiter (zero)", "solver (too small to show)", "plant"} <= set(
+        names
+    )
 
 
 def test_a_completed_run_has_no_notice(busy: Any) -> None:
@@ -297,10 +366,16 @@ def test_a_completed_run_has_no_notice(busy: Any) -> None:
     assert not page.has("notice")
 
 
-def test_a_run_that_ended_early_says_why_before_anything_else_and_has_not_passed(report: Any) -> None:
+def test_a_run_that_ended_early_says_why_before_anything_else_and_has_not_passed(
+    report: Any,
+) -> None:
     tolerance = {"position_m": 1.0, "rotation_rad": 1.0}
-    page, summary = report(outcome="GuardStop: joint 2 is 0.3 rad away", complete=False, tolerance=tolerance)
-    assert "The run did not complete: GuardStop: joint 2 is 0.3 rad away. 200 of 200" in page.text("failure")
+    page, summary = report(
+        outcome="GuardStop: joint 2 is 0.3 rad away", complete=False, tolerance=tolerance
+    )
+    assert "The run did not complete: GuardStop: joint 2 is 0.3 rad away. 200 of 200" in page.text(
+        "failure"
+    )
     assert page.source.index("GuardStop") < page.source.index("RMS tracking")
     assert " on made_up until the run ended early" in page.text("headline")
     assert summary["passed"]
@@ -316,20 +391,27 @@ def test_a_log_that_was_cut_off_is_reported(measured: Any) -> None:
 def test_limited_setpoints_are_counted_and_timed(troubled: Any) -> None:
     page, _ = troubled
     caution = page.text("caution")
-    assert "The limiter changed 26 of 200 setpoints (13 %), from 0.40 to 0.59 s and at 0.80 s" in caution
+    assert (
+        "The limiter changed 26 of 200 setpoints (13 %), from 0.40 to 0.59 s and at 0.80 s"
+        in caution
+    )
     assert "setpoints limited" in page.text("time")
 
 
 def test_saturated_torques_are_counted_by_joint(troubled: Any) -> None:
     page, summary = troubled
     assert summary["saturated_samples"] == 3
-    expected = "at its limit in 3 of 200 samples (joint_2 in 3 and joint_3 in 1), from 0.16 to 0.18 s"
+    expected = (
+        "at its limit in 3 of 200 samples (joint_2 in 3 and joint_3 in 1), from 0.16 to 0.18 s"
+    )
     assert expected in page.text("caution")
 
 
 def test_a_small_share_of_the_samples_near_a_singularity_is_shown_as_such(troubled: Any) -> None:
     page, _ = troubled
-    assert "Samples near a singularity <0.01 % smallest singular value below 0.1" in page.text("motion")
+    assert "Samples near a singularity <0.01 % smallest singular value below 0.1" in page.text(
+        "motion"
+    )
 
 
 def test_a_controller_that_slowed_down_is_reported(troubled: Any) -> None:
@@ -337,7 +419,9 @@ def test_a_controller_that_slowed_down_is_reported(troubled: Any) -> None:
     assert "speed scaling 0.50 on average" in page.text("caution")
 
 
-def test_pauses_are_counted_and_timed_and_are_no_slower_motion(report: Any, capsys: pytest.CaptureFixture) -> None:
+def test_pauses_are_counted_and_timed_and_are_no_slower_motion(
+    report: Any, capsys: pytest.CaptureFixture
+) -> None:
     state, scaling = np.full(200, 2), np.ones(200)
     # Pausing, paused, and in the second pause to the end of the log.
     state[50:52], state[52:75], state[190:] = 3, 4, 4
@@ -357,7 +441,10 @@ def test_pauses_are_counted_and_timed_and_are_no_slower_motion(report: Any, caps
 
 def test_the_control_loop_is_shown_where_it_was_measured(troubled: Any, busy: Any) -> None:
     page, _ = troubled
-    assert "Period, mean 8.00 ms Period, longest 12.3 ms Missed deadlines 3 Missed states 0" in page.text("loop")
+    assert (
+        "Period, mean 8.00 ms Period, longest 12.3 ms Missed deadlines 3 Missed states 0"
+        in page.text("loop")
+    )
     assert not busy[0].has("loop")
 
 
@@ -384,9 +471,19 @@ def test_every_section_and_figure_is_there(busy: Any) -> None:
 
 def test_every_axis_has_a_unit(busy: Any) -> None:
     page, _ = busy
-    for text in ["x (mm)", "y (mm)", "z (mm)", "Position error (mm)", "Rotation error (°)", "Time (s)"]:
+    for text in [
+        "x (mm)",
+        "y (mm)",
+        "z (mm)",
+        "Position error (mm)",
+        "Rotation error (°)",
+        "Time (s)",
+    ]:
         assert text in page.source
-    assert all(page.source.count(f">{text})<") == 3 for text in ["Position (°", "Velocity (°/s", "Torque (N m"])
+    assert all(
+        page.source.count(f">{text})<") == 3
+        for text in ["Position (°", "Velocity (°/s", "Torque (N m"]
+    )
 
 
 def test_the_page_loads_nothing(busy: Any) -> None:
@@ -398,10 +495,14 @@ def test_the_page_loads_nothing(busy: Any) -> None:
         assert "src" not in attributes
         assert (attributes.get("href") or "#").startswith(("#", "data:,"))
         assert not any(name.startswith("on") for name in attributes)
-    policy = [a["content"] for tag, a in page.elements if a.get("http-equiv") == "Content-Security-Policy"]
+    policy = [
+        a["content"] for tag, a in page.elements if a.get("http-equiv") == "Content-Security-Policy"
+    ]
     (script,) = re.findall(r"<script>(.*?)</script>", page.source, re.S)
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    assert policy == [f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; img-src data:"]
+    assert policy == [
+        f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; img-src data:"
+    ]
     drawn = page.source.split("<script>")[0]
     assert all(reference.startswith("#") for reference in re.findall(r"url\(([^)]*)\)", drawn))
 
@@ -440,13 +541,20 @@ def test_all_settings_are_on_the_page(busy: Any) -> None:
 def test_payload_and_tcp_are_in_kg_mm_and_degrees(measured: Any) -> None:
     changes = {"backend": {"unmodelled_payload": 2.5}, "robot": {"tcp": [0, 0, 0.1, 0, 0, math.pi]}}
     evaluation, _ = measured(settings=changes)
-    rows = {name: text.replace("\u00a0", " ") for name, text in important_settings(evaluation.settings, 200)}
+    rows = {
+        name: text.replace("\u00a0", " ")
+        for name, text in important_settings(evaluation.settings, 200)
+    }
     assert "2.5 kg unmodelled" in rows["Payload"]
     assert rows["TCP in tool0"] == "(0, 0, 100) mm, rotation vector (0, 0, 180)°"
 
 
-def test_the_same_run_gives_the_same_page_whatever_the_users_matplotlib_settings(report: Any, busy: Any) -> None:
-    with matplotlib.rc_context({"font.size": 30.0, "text.usetex": True, "axes.grid": False, "svg.fonttype": "path"}):
+def test_the_same_run_gives_the_same_page_whatever_the_users_matplotlib_settings(
+    report: Any, busy: Any
+) -> None:
+    with matplotlib.rc_context(
+        {"font.size": 30.0, "text.usetex": True, "axes.grid": False, "svg.fonttype": "path"}
+    ):
         assert report(**BUSY)[0].source == busy[0].source
 
 
@@ -466,7 +574,9 @@ def test_a_peak_of_a_single_sample_is_drawn_however_long_the_run(measured: Any) 
     effort[12_345, 2] = 70.0
     evaluation, _ = measured(samples=30_000, period=0.002, effort=effort)
     with drawing_style():
-        figure = joint_chart(joints(evaluation)[2], evaluation.log.stamp, 2).split("joint_3: position")[1]
+        figure = joint_chart(joints(evaluation)[2], evaluation.log.stamp, 2).split(
+            "joint_3: position"
+        )[1]
     # The axes reach up to the limit at 100; a curve without its peak would be a straight line.
     curve = re.findall(r'<path d="([^"]*)" clip-path[^>]*#d55e00', figure)[-1]
     heights = {y for _, y in re.findall(r"([\d.]+) ([\d.]+)", curve)}

@@ -45,12 +45,26 @@ EDGES: dict[str, dict[str, Any]] = {
     "no motion and no error": {"swing": 0.0},
     "a motion of a micrometre": {"joints": 2, "swing": 1e-6, "plant_offset": 1e-9},
     "an arm that is stuck half a turn away": {"joints": 1, "plant_offset": math.pi},
-    "all setpoints limited": {"joints": 1, "limited": np.ones(200, dtype=bool), "setpoint_offset": 1e-3},
-    "every other setpoint limited": {"joints": 1, "limited": np.arange(200) % 2 == 0, "setpoint_offset": 1e-3},
+    "all setpoints limited": {
+        "joints": 1,
+        "limited": np.ones(200, dtype=bool),
+        "setpoint_offset": 1e-3,
+    },
+    "every other setpoint limited": {
+        "joints": 1,
+        "limited": np.arange(200) % 2 == 0,
+        "setpoint_offset": 1e-3,
+    },
     "torques unknown": {"joints": 1, "effort": math.nan},
-    "torques at times unknown": {"joints": 1, "effort": np.where(np.arange(200) % 7 < 3, math.nan, 5.0)[:, None]},
+    "torques at times unknown": {
+        "joints": 1,
+        "effort": np.where(np.arange(200) % 7 < 3, math.nan, 5.0)[:, None],
+    },
     "torques infinite": {"joints": 1, "effort": math.inf},
-    "a gap in the torques": {"joints": 1, "effort": np.where(np.arange(200) // 40 == 2, math.nan, 5.0)[:, None]},
+    "a gap in the torques": {
+        "joints": 1,
+        "effort": np.where(np.arange(200) // 40 == 2, math.nan, 5.0)[:, None],
+    },
     "a path that is nearly flat": {"joints": 2, "plant_offset": 1e-3, "settings": HARDLY_TURNED},
     "continuous joints": {"settings": {"robot": UNLIMITED}},
     "prismatic joints": {"settings": {"kinematics": {"prismatic": [True, False, True]}}},
@@ -73,7 +87,12 @@ def edge(report: Any) -> Any:
 
 
 SHORTEST = ("one sample", "one sample without an error", "no motion and no error")
-OTHERS = ("twelve joints", "torques at times unknown", "prismatic joints", "currents instead of torques")
+OTHERS = (
+    "twelve joints",
+    "torques at times unknown",
+    "prismatic joints",
+    "currents instead of torques",
+)
 
 
 @pytest.mark.parametrize("name", variants(EDGES, *SHORTEST, *OTHERS))
@@ -89,7 +108,9 @@ def test_every_run_has_a_page(edge: Any, name: str) -> None:
 
 def test_a_run_without_samples_says_so(report: Any) -> None:
     page, _ = report(samples=0, outcome="ApproachRefused: too far", complete=False)
-    assert page.text("headline") == "The Test arm tracked nothing of made_up: no sample was recorded."
+    assert (
+        page.text("headline") == "The Test arm tracked nothing of made_up: no sample was recorded."
+    )
     assert "ApproachRefused: too far" in page.text("failure")
     assert page.has("settings") and not page.has("path")
 
@@ -110,7 +131,14 @@ def test_a_path_that_does_not_move_says_so(edge: Any) -> None:
 def test_a_flat_view_is_magnified_and_says_so(edge: Any) -> None:
     # The first joint moves the tool in the xz plane, the second one a little out of it.
     path = edge("a path that is nearly flat")[0].text("path")
-    assert len(re.findall(r"Flat in this view: y varies by 0\.\d+ mm and is magnified \d+ times\.", path)) == 2
+    assert (
+        len(
+            re.findall(
+                r"Flat in this view: y varies by 0\.\d+ mm and is magnified \d+ times\.", path
+            )
+        )
+        == 2
+    )
     assert "Δy is relative to y =" in path
 
 
@@ -145,6 +173,8 @@ def test_a_gap_in_the_torques_stays_a_gap(edge: Any) -> None:
 
 
 def test_drawing_is_only_imported_for_a_report() -> None:
-    code = f"import sys, {Evaluation.__module__}, simbridge.report; print('matplotlib' in sys.modules)"
+    code = (
+        f"import sys, {Evaluation.__module__}, simbridge.report; print('matplotlib' in sys.modules)"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

@@ -12,7 +12,9 @@ LOCAL = PageGate(token=TOKEN)
 BEYOND = PageGate(any_host=True, token=TOKEN)
 
 
-@pytest.mark.parametrize("path", [f"/{TOKEN}", f"/{TOKEN}/", f"/{TOKEN}/?darkMode", f"/{TOKEN}/index.html"])
+@pytest.mark.parametrize(
+    "path", [f"/{TOKEN}", f"/{TOKEN}/", f"/{TOKEN}/?darkMode", f"/{TOKEN}/index.html"]
+)
 def test_a_path_that_begins_with_the_token_is_admitted(path):
     assert LOCAL.refusal(path, [HERE], []) == ""
 
@@ -54,7 +56,9 @@ def test_a_request_without_exactly_one_host_is_refused(hosts):
     assert BEYOND.refusal(f"/{TOKEN}/", hosts, [])
 
 
-@pytest.mark.parametrize("host", ["lab-computer:8080", "192.168.1.4:8080", "studio.example", "[fe80::1]:8080", HERE])
+@pytest.mark.parametrize(
+    "host", ["lab-computer:8080", "192.168.1.4:8080", "studio.example", "[fe80::1]:8080", HERE]
+)
 def test_beyond_this_computer_every_name_is_admitted(host):
     assert BEYOND.refusal(f"/{TOKEN}/", [host], [f"http://{host}"]) == ""
 

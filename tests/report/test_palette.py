@@ -7,20 +7,43 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from simbridge.report.palette import ATTAINED, ERROR_DASHES, ERRORS, REFERENCE, RUN_DASHES, RUNS, SETPOINT, STATES
+from simbridge.report.palette import (
+    ATTAINED,
+    ERROR_DASHES,
+    ERRORS,
+    REFERENCE,
+    RUN_DASHES,
+    RUNS,
+    SETPOINT,
+    STATES,
+)
 
 # G. M. Machado, M. M. Oliveira and L. A. F. Fernandes, A physiologically-based model for simulation of color vision
 # deficiency, 2009: the table of severity 1.0, in linear sRGB.
 VISION = {
     "normal": np.eye(3),
-    "protanopia": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
-    "deuteranopia": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
-    "tritanopia": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]],
+    "protanopia": [
+        [0.152286, 1.052583, -0.204868],
+        [0.114503, 0.786281, 0.099216],
+        [-0.003882, -0.048116, 1.051998],
+    ],
+    "deuteranopia": [
+        [0.367322, 0.860646, -0.227968],
+        [0.280085, 0.672501, 0.047413],
+        [-0.011820, 0.042940, 0.968881],
+    ],
+    "tritanopia": [
+        [1.255528, -0.076749, -0.178779],
+        [-0.078411, 0.930809, 0.147602],
+        [0.004733, 0.691367, 0.303900],
+    ],
 }
 # CIE 1976 colour difference: one of 2.3 is just noticeable side by side.
 LEAST = 14.0
 SETS = {
-    "parts of the error": [ERRORS[name] for name in ("sampling", "solver", "limiter", "plant", "tracking")],
+    "parts of the error": [
+        ERRORS[name] for name in ("sampling", "solver", "limiter", "plant", "tracking")
+    ],
     "runs": list(RUNS),
     "path": [REFERENCE, SETPOINT, ATTAINED],
     "states of a session": list(STATES.values()),
@@ -32,17 +55,25 @@ def lab(colour: str, vision: str) -> np.ndarray:
     srgb = np.array([int(colour[k : k + 2], 16) / 255.0 for k in (1, 3, 5)])
     linear = np.where(srgb <= 0.04045, srgb / 12.92, ((srgb + 0.055) / 1.055) ** 2.4)
     seen = np.clip(np.array(VISION[vision]) @ linear, 0.0, 1.0)
-    to_xyz = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
+    to_xyz = np.array(
+        [[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]
+    )
     share = to_xyz @ seen / (to_xyz @ np.ones(3))
-    f = np.where(share > (6.0 / 29.0) ** 3, np.cbrt(share), share / (3.0 * (6.0 / 29.0) ** 2) + 4.0 / 29.0)
+    f = np.where(
+        share > (6.0 / 29.0) ** 3, np.cbrt(share), share / (3.0 * (6.0 / 29.0) ** 2) + 4.0 / 29.0
+    )
     return np.array([116.0 * f[1] - 16.0, 500.0 * (f[0] - f[1]), 200.0 * (f[1] - f[2])])
 
 
 @pytest.mark.parametrize("vision", VISION)
 @pytest.mark.parametrize("name", SETS)
-def test_colours_that_are_drawn_together_differ_for_every_kind_of_colour_vision(name: str, vision: str) -> None:
+def test_colours_that_are_drawn_together_differ_for_every_kind_of_colour_vision(
+    name: str, vision: str
+) -> None:
     seen = {colour: lab(colour, vision) for colour in SETS[name]}
-    apart = {pair: float(np.linalg.norm(seen[pair[0]] - seen[pair[1]])) for pair in combinations(seen, 2)}
+    apart = {
+        pair: float(np.linalg.norm(seen[pair[0]] - seen[pair[1]])) for pair in combinations(seen, 2)
+    }
     assert min(apart.values()) >= LEAST, min(apart.items(), key=lambda item: item[1])
 
 

@@ -20,7 +20,9 @@ def run(square_run: Path, tmp_path: Path) -> Path:
     return shutil.copytree(square_run, tmp_path / "square")
 
 
-def test_svg_figures_are_a_column_wide_and_need_no_font(cli: Any, run: Path, short_pages: None) -> None:
+def test_svg_figures_are_a_column_wide_and_need_no_font(
+    cli: Any, run: Path, short_pages: None
+) -> None:
     answer = cli("report", run, "--figures", run / "figures", "--json")
     assert answer.status == 0
     assert json.loads(answer.out)["figures"] == [f"{run / 'figures' / name}.svg" for name in NAMES]
@@ -30,7 +32,9 @@ def test_svg_figures_are_a_column_wide_and_need_no_font(cli: Any, run: Path, sho
         assert "<text" not in text and "<dc:date>" not in text
 
 
-def test_pdf_figures_are_a_column_wide_and_embed_their_font(cli: Any, run: Path, short_pages: None) -> None:
+def test_pdf_figures_are_a_column_wide_and_embed_their_font(
+    cli: Any, run: Path, short_pages: None
+) -> None:
     assert cli("report", run, "--figures", run / "figures", "--format", "pdf").status == 0
     for name in NAMES:
         content = (run / "figures" / f"{name}.pdf").read_bytes()

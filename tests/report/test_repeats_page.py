@@ -13,11 +13,21 @@ BOTH, OWN, OUTSIDE = "No AV, RV or FV.", "No AT or RT.", "No figures of stop 1."
 
 
 def view(witness: str, *missing: str) -> dict[str, Any]:
-    return {"witness": witness, "figures": [], "stops_m": [], "limit_band_m": None, "missing": list(missing)}
+    return {
+        "witness": witness,
+        "figures": [],
+        "stops_m": [],
+        "limit_band_m": None,
+        "missing": list(missing),
+    }
 
 
 def one_run(number: int, rms: float | None, outcome: str = "completed") -> dict[str, Any]:
-    error = None if rms is None else {"position_m": {"rms": rms, "max": 2 * rms}, "rotation_rad": {"rms": 0.0}}
+    error = (
+        None
+        if rms is None
+        else {"position_m": {"rms": rms, "max": 2 * rms}, "rotation_rad": {"rms": 0.0}}
+    )
     contour = None if rms is None else {"position_m": {"rms": rms}}
     return {
         "run": f"{number:02}",
@@ -30,7 +40,13 @@ def one_run(number: int, rms: float | None, outcome: str = "completed") -> dict[
 
 def summary_of(*runs: dict[str, Any]) -> dict[str, Any]:
     completed = [run for run in runs if run["outcome"] == "completed"]
-    facts = {"scenario": "line", "robot": "ur10", "solver": "forward-dynamics", "backend": "pybullet", "passed": None}
+    facts = {
+        "scenario": "line",
+        "robot": "ur10",
+        "solver": "forward-dynamics",
+        "backend": "pybullet",
+        "passed": None,
+    }
     facts |= {"label": "", "robot_title": "UR10", "servo": "an ideal servo", "feedforward": False}
     counts = {"outcome": runs[-1]["outcome"], "repeats": 3, "completed": len(completed)}
     return {**facts, **counts, "runs": list(runs), "iso_9283_style": view("self-reported", OWN)}
@@ -51,8 +67,13 @@ def test_a_reason_of_the_only_source_names_none(witness: str) -> None:
 
 
 def test_both_sources_are_explained_and_their_reasons_are_on_the_page() -> None:
-    shown = page(one_run(1, 1e-4), external={"iso_9283_style": view("external", OUTSIDE)}).text("iso")
-    assert "Self-reported: these positions" in shown and "External: from an external recording" in shown
+    shown = page(one_run(1, 1e-4), external={"iso_9283_style": view("external", OUTSIDE)}).text(
+        "iso"
+    )
+    assert (
+        "Self-reported: these positions" in shown
+        and "External: from an external recording" in shown
+    )
     assert f"Self-reported: {OWN}" in shown and f"External: {OUTSIDE}" in shown
 
 

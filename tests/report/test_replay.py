@@ -43,7 +43,10 @@ def test_an_arm_of_known_shapes_is_drawn_with_them(line_run: Path) -> None:
     assert list(shapes) == ["base_link", *(link for link in shapes if link != "base_link")]
     assert len(shapes) == 7
     upper_arm = shapes["upper_arm_link"]
-    assert any(shape["kind"] == "capsule" and np.allclose(shape["end"], [-0.612, 0.0, 0.1758]) for shape in upper_arm)
+    assert any(
+        shape["kind"] == "capsule" and np.allclose(shape["end"], [-0.612, 0.0, 0.1758])
+        for shape in upper_arm
+    )
 
 
 @pytest.mark.parametrize("run", [{"samples": 1}, {"joints": 1}, {"swing": 0.0}])

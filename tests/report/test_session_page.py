@@ -26,7 +26,10 @@ def shown(live_run: Path) -> Page:
 def test_states_inputs_and_latency_are_in_words(shown: Page) -> None:
     verdict, part = shown.text("verdict"), shown.text("session")
     assert "mm) on live inputs" in verdict
-    assert "3 rejected, 8 superseded." in verdict and "input to command 2.00 ms (p99 2.00 ms)" in verdict
+    assert (
+        "3 rejected, 8 superseded." in verdict
+        and "input to command 2.00 ms (p99 2.00 ms)" in verdict
+    )
     assert "Its states: tracking" in part
     assert "Rejected inputs: max_jump (1), malformed (1), not_engaged (1)." in part
 
@@ -42,7 +45,10 @@ def test_the_time_line_is_drawn_for_wide_and_narrow_screens(shown: Page) -> None
     labels = [attributes.get("aria-label") for tag, attributes in shown.elements if tag == "svg"]
     label = "States of the session, its inputs, and what hindered it, over time: "
     assert sum(text.startswith(label) for text in labels) == 2
-    assert any(label.startswith("Speed factor and share of the wanted step over time. ") for label in labels)
+    assert any(
+        label.startswith("Speed factor and share of the wanted step over time. ")
+        for label in labels
+    )
 
 
 def test_events_and_notes_are_listed(shown: Page) -> None:
@@ -83,7 +89,9 @@ def test_a_replay_has_no_such_part(line_run: Path) -> None:
 def test_the_page_fits_a_laptop_and_a_phone(browser: Any, live_run: Path, width: int) -> None:
     context = browser.new_context(viewport={"width": width, "height": 800})
     opened, errors = context.new_page(), []
-    opened.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+    opened.on(
+        "console", lambda message: errors.append(message.text) if message.type == "error" else None
+    )
     opened.goto((live_run / "report.html").as_uri())
     assert opened.evaluate("document.documentElement.scrollWidth") <= width
     drawings = [one for one in opened.locator("#session svg").all() if one.is_visible()]

@@ -22,7 +22,11 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """A run with every option that decides what is sent, and how it is tracked."""
     out = tmp_path_factory.mktemp("runs") / "with a blank"
     options = Options(
-        unmodelled_payload=1.5, payload=0.5, tcp=(0.0, 0.0, 0.1, 0.0, 0.0, 0.0), period=0.01, floor="none"
+        unmodelled_payload=1.5,
+        payload=0.5,
+        tcp=(0.0, 0.0, 0.1, 0.0, 0.0, 0.0),
+        period=0.01,
+        floor="none",
     )
     return run("step", out=out, options=options)
 
@@ -37,7 +41,9 @@ def test_the_command_on_the_page_sends_the_same_setpoints_and_is_tracked_the_sam
     # From another directory.
     monkeypatch.chdir(tmp_path)
     assert cli(*shlex.split(command)[1:], "--out", again).status == 0
-    plans = [np.load(directory / "plan.npz")["setpoints"] for directory in (original.directory, again)]
+    plans = [
+        np.load(directory / "plan.npz")["setpoints"] for directory in (original.directory, again)
+    ]
     assert np.array_equal(*plans)
     repeated = Run(again, {}).evaluation()
     assert np.array_equal(repeated.log.position, original.evaluation().log.position)
@@ -45,9 +51,26 @@ def test_the_command_on_the_page_sends_the_same_setpoints_and_is_tracked_the_sam
 
 def test_the_command_reads_the_file_as_the_run_did(original: Run) -> None:
     settings = original.evaluation().settings
-    chosen = {"frames": ["map", "tool"], "columns": "x[mm]", "rate": 50.0, "gaps": "hold", "column": "actual_q"}
-    command = repeat_command({**settings, "scenario": {**settings["scenario"], **chosen}}, original.directory) or ""
-    for flag in ("--frames map tool", "--columns 'x[mm]'", "--rate 50.0", "--gaps hold", "--from actual_q"):
+    chosen = {
+        "frames": ["map", "tool"],
+        "columns": "x[mm]",
+        "rate": 50.0,
+        "gaps": "hold",
+        "column": "actual_q",
+    }
+    command = (
+        repeat_command(
+            {**settings, "scenario": {**settings["scenario"], **chosen}}, original.directory
+        )
+        or ""
+    )
+    for flag in (
+        "--frames map tool",
+        "--columns 'x[mm]'",
+        "--rate 50.0",
+        "--gaps hold",
+        "--from actual_q",
+    ):
         assert flag in command
     assert "--frame " not in command and "--topic" not in command
 
@@ -63,19 +86,35 @@ def test_own_files_are_named_by_absolute_paths(
     shutil.copy(line, "recording.tum")
     shutil.copy(ROBOTS / "ur10.toml", "my.toml")
     own = "import simbridge\nstep = simbridge.ClosedForm(simbridge.load_robot('ur10')).branches\n"
-    Path("my_ik_for_tests.py").write_text(own + "def nearest(q, target):\n    return step(target, near=q)[0]\n")
+    Path("my_ik_for_tests.py").write_text(
+        own + "def nearest(q, target):\n    return step(target, near=q)[0]\n"
+    )
     home = ("--home", "0.1", "-1.3", "1.9", "-2.17", "-1.57", "0")
-    flags = (*home, "--robot", "./my.toml", "--solver", "./my_ik_for_tests.py:nearest", "--anchor", "start", "--json")
+    flags = (
+        *home,
+        "--robot",
+        "./my.toml",
+        "--solver",
+        "./my_ik_for_tests.py:nearest",
+        "--anchor",
+        "start",
+        "--json",
+    )
     first = cli("run", "recording.tum", *flags, "--out", "first")
     assert first.status == 0, first.message
     Path("my_ik_for_tests.py").unlink()
     settings = RunDirectory.open(Path("first")).settings()
     command = repeat_command(settings, Path("first"))
-    assert command is not None and f"run {work / 'recording.tum'} --plan {work / 'first'}" in command
+    assert (
+        command is not None and f"run {work / 'recording.tum'} --plan {work / 'first'}" in command
+    )
     monkeypatch.chdir(elsewhere)
     again = cli(*shlex.split(command)[1:], "--out", "again", "--json")
     assert again.status == 0, again.message
-    plans = [np.load(directory / "plan.npz")["setpoints"] for directory in (work / "first", Path("again"))]
+    plans = [
+        np.load(directory / "plan.npz")["setpoints"]
+        for directory in (work / "first", Path("again"))
+    ]
     assert np.array_equal(*plans)
     assert RunDirectory.open(Path("again")).settings()["solver"] == settings["solver"]
 
@@ -88,7 +127,9 @@ def test_a_custom_script_is_named_by_its_absolute_path(
     Path("step.py").write_text(short["square_tracking"].read_text())
     assert cli("run", "./step.py", "--out", "first", "--json").status == 0
     command = repeat_command(RunDirectory.open(Path("first")).settings(), Path("first"))
-    assert command is not None and command.startswith(f"simbridge run {tmp_path / 'step.py'} --plan")
+    assert command is not None and command.startswith(
+        f"simbridge run {tmp_path / 'step.py'} --plan"
+    )
 
 
 def test_the_command_repeats_the_servo_and_its_feedforward(
@@ -121,7 +162,9 @@ def test_the_command_repeats_the_servo_and_its_feedforward(
 
 
 @pytest.mark.parametrize("changes", [{"scenario": "my_own"}, {"source": ""}])
-def test_a_scenario_or_robot_that_is_in_no_file_has_no_command(original: Run, changes: dict[str, Any]) -> None:
+def test_a_scenario_or_robot_that_is_in_no_file_has_no_command(
+    original: Run, changes: dict[str, Any]
+) -> None:
     settings = original.evaluation().settings
     settings["scenario"]["name"] = changes.get("scenario", settings["scenario"]["name"])
     settings["robot"]["source"] = changes.get("source", settings["robot"]["source"])
@@ -132,7 +175,12 @@ def test_the_settings_and_the_command_of_a_run_on_a_controller_name_it(original:
     settings = original.evaluation().settings
     settings["backend"] |= {"name": "ursim", "simulated_time": False, "on_scaling": "follow"}
     settings["backend"] |= {"servo_gain": 2000.0, "servo_lookahead": 0.03}
-    settings["controller"] = {"host": "127.0.0.9", "model": "UR10", "serial_number": "1", "polyscope": "3.15.8"}
+    settings["controller"] = {
+        "host": "127.0.0.9",
+        "model": "UR10",
+        "serial_number": "1",
+        "polyscope": "3.15.8",
+    }
     settings["controller"]["ursim"] = True
     command = repeat_command(settings, Path("runs/1"))
     assert command is not None and "--backend ursim --host 127.0.0.9" in command

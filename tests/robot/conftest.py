@@ -10,7 +10,11 @@ INERTIAL = '<inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" 
 @pytest.fixture
 def scara(tmp_path):
     """The URDF of a SCARA whose tool points up, and whose third joint slides by 0.2 m."""
-    joints = [("revolute", "0 0 0.4", 2.5), ("revolute", "0.4 0 0", 2.5), ("prismatic", "0.3 0 0", 0.2)]
+    joints = [
+        ("revolute", "0 0 0.4", 2.5),
+        ("revolute", "0.4 0 0", 2.5),
+        ("prismatic", "0.3 0 0", 0.2),
+    ]
     text, parent = '<robot name="scara"><link name="base_link"/>', "base_link"
     for name, (kind, at, limit) in zip("abcd", [*joints, ("revolute", "0 0 0", 3.0)], strict=True):
         text += (

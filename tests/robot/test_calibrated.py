@@ -37,7 +37,9 @@ def ur10e():
 def dh_product(table, q):
     """Rz(pi) T_1 ... T_6 (K, 4, 4) at joint positions (K, 6), each factor written out, in extended precision."""
     tool = np.tile(np.diag([-1.0, -1.0, 1.0, 1.0]).astype(np.longdouble), (len(q), 1, 1))
-    for theta, a, d, alpha, angles in zip(table.theta, table.a, table.d, table.alpha, q.T, strict=True):
+    for theta, a, d, alpha, angles in zip(
+        table.theta, table.a, table.d, table.alpha, q.T, strict=True
+    ):
         c, s = np.cos(angles + np.longdouble(theta)), np.sin(angles + np.longdouble(theta))
         ca, sa = np.cos(np.longdouble(alpha)), np.sin(np.longdouble(alpha))
         step = np.zeros((len(q), 4, 4), np.longdouble)
@@ -126,7 +128,10 @@ def perturbed(robot, seed, distance, angle):
     joints += [replace(joint, placement=joint.placement * error()) for joint in robot.joints[1:]]
     theta, alpha = rng.uniform(-angle, angle, 2)
     a, d = rng.uniform(-distance, distance, 2)
-    turn, twist = (pin.SE3(pin.utils.rotate(axis, by), np.zeros(3)) for axis, by in (("z", theta), ("x", alpha)))
+    turn, twist = (
+        pin.SE3(pin.utils.rotate(axis, by), np.zeros(3))
+        for axis, by in (("z", theta), ("x", alpha))
+    )
     tool0 = turn * robot.tool0 * pin.SE3(np.eye(3), np.array([a, 0.0, d])) * twist
     return replace(robot, joints=tuple(joints), tool0=tool0)
 
@@ -183,11 +188,17 @@ def left_after_a_step(robot, direction):
     return np.linalg.norm(attained[:3] - target[:3])
 
 
-@pytest.mark.parametrize("direction", np.vstack([np.eye(3), -np.eye(3)]), ids=lambda d: "{:g} {:g} {:g}".format(*d))
+@pytest.mark.parametrize(
+    "direction", np.vstack([np.eye(3), -np.eye(3)]), ids=lambda d: "{:g} {:g} {:g}".format(*d)
+)
 def test_the_solver_is_as_good_on_a_calibrated_arm_as_on_the_nominal_one(ur10e, direction) -> None:
     nominal = left_after_a_step(ur10e, direction)
-    assert nominal == pytest.approx(2e-3 * 0.875**50, rel=0.03) == pytest.approx(0.0026e-3, rel=0.05)
-    assert left_after_a_step(calibrated(ur10e, PUBLISHED), direction) == pytest.approx(nominal, rel=1e-3)
+    assert (
+        nominal == pytest.approx(2e-3 * 0.875**50, rel=0.03) == pytest.approx(0.0026e-3, rel=0.05)
+    )
+    assert left_after_a_step(calibrated(ur10e, PUBLISHED), direction) == pytest.approx(
+        nominal, rel=1e-3
+    )
 
 
 def test_masses_in_the_tables_own_frames_would_degrade_the_solver(ur10e) -> None:
@@ -220,7 +231,9 @@ def test_a_urdf_of_the_same_arm_is_calibrated_alike() -> None:
 
 
 def test_another_models_table_is_refused_with_the_worst_frame() -> None:
-    with pytest.raises(InvalidParameter, match=r"53 mm and 0\.0 degrees off at shoulder_lift_joint") as caught:
+    with pytest.raises(
+        InvalidParameter, match=r"53 mm and 0\.0 degrees off at shoulder_lift_joint"
+    ) as caught:
         calibrated(load_robot("ur10"), PUBLISHED)
     assert "UR10" in caught.value.needed
 

@@ -64,7 +64,9 @@ def test_numbers_of_numpy_are_written_as_numbers(folder) -> None:
         ("d = [", "d = ", 5, None, "not TOML"),
     ],
 )
-def test_a_faulty_calibration_is_refused_with_line_and_field(tmp_path, ur10e, old, new, line, field, words) -> None:
+def test_a_faulty_calibration_is_refused_with_line_and_field(
+    tmp_path, ur10e, old, new, line, field, words
+) -> None:
     path = tmp_path / "arm.toml"
     path.write_text(FILE.read_text().replace(old, new))
     with pytest.raises(InputFileError) as caught:
@@ -121,7 +123,22 @@ def calibrated_run(tmp_path_factory):
     from simbridge.cli.command_line import main
 
     out = tmp_path_factory.mktemp("runs") / "calibrated"
-    assert main(["run", "step", "--robot", "ur10e", "--kinematics", str(FILE), "--out", str(out), "--json"]) == 0
+    assert (
+        main(
+            [
+                "run",
+                "step",
+                "--robot",
+                "ur10e",
+                "--kinematics",
+                str(FILE),
+                "--out",
+                str(out),
+                "--json",
+            ]
+        )
+        == 0
+    )
     return out
 
 
@@ -138,7 +155,10 @@ def test_a_run_is_evaluated_with_the_arms_own_kinematics(calibrated_run, ur10e) 
         assert np.abs(poses[:, :3] - expected[:, :3]).max() < 1e-11
         assert np.abs(np.abs((poses[:, 3:] * expected[:, 3:]).sum(axis=1)) - 1.0).max() < 1e-12
     # The plan was solved for this arm: by the table it ends on the target; the nominal arm misses it by 1 mm.
-    misses = [poses[-1, :3] - run.reference[-1, :3] for poses in (run.setpoint, tool_path(ur10e, run.log.setpoint))]
+    misses = [
+        poses[-1, :3] - run.reference[-1, :3]
+        for poses in (run.setpoint, tool_path(ur10e, run.log.setpoint))
+    ]
     assert np.linalg.norm(misses[0]) < 1e-4 < 5e-4 < np.linalg.norm(misses[1])
 
 
@@ -160,7 +180,9 @@ def test_the_settings_hold_the_table_to_the_last_bit(calibrated_run, ur10e) -> N
     assert "calibrated for this arm" in (calibrated_run / "report.html").read_text(encoding="utf-8")
 
 
-def test_a_plan_is_replayed_with_the_runs_kinematics_and_only_with_them(ran, calibrated_run, capsys) -> None:
+def test_a_plan_is_replayed_with_the_runs_kinematics_and_only_with_them(
+    ran, calibrated_run, capsys
+) -> None:
     status, again = ran("--plan", calibrated_run, "--kinematics", calibrated_run)
     assert status == 0
     plans = [np.load(run / "plan.npz")["setpoints"] for run in (calibrated_run, again)]
@@ -181,7 +203,9 @@ def test_a_nominal_run_gives_nominal_kinematics_for_its_own_model_only(ran, ur10
     status, out = ran("--kinematics", "nominal")
     assert status == 0
     assert with_kinematics(ur10e, out) is ur10e
-    with pytest.raises(InputFileError, match="that run is of a ur10e, this one is for a ur10") as caught:
+    with pytest.raises(
+        InputFileError, match="that run is of a ur10e, this one is for a ur10"
+    ) as caught:
         with_kinematics(load_robot("ur10"), out)
     assert caught.value.field == "robot.name"
 

@@ -46,10 +46,15 @@ def test_in_the_world_frame_gravity_points_straight_down(rotation):
 
 
 @pytest.mark.parametrize(
-    ("floor", "height"), [(None, 0.0), ("none", None), (-0.8, -0.8)], ids=["left out", "none", "lower"]
+    ("floor", "height"),
+    [(None, 0.0), ("none", None), (-0.8, -0.8)],
+    ids=["left out", "none", "lower"],
 )
 def test_its_collision_scene_has_its_obstacles(floor, height):
-    box, plane = Box("a", (1.0, 0.0, 0.0), (1.0, 1.0, 1.0)), Plane("b", (2.0, 0.0, 0.0), (-1.0, 0.0, 0.0))
+    box, plane = (
+        Box("a", (1.0, 0.0, 0.0), (1.0, 1.0, 1.0)),
+        Plane("b", (2.0, 0.0, 0.0), (-1.0, 0.0, 0.0)),
+    )
     cell = Cell(floor=floor, keep_out_boxes=(box,), keep_out_planes=(plane,))
     assert cell.collision_scene == CollisionScene(height, (box,), (plane,), ())
     assert Options(cell=cell).collision_scene == cell.collision_scene
@@ -69,7 +74,12 @@ def test_an_invalid_cell_is_refused_in_python_too():
 def test_a_cell_equips_the_arm_with_what_it_defines_only():
     robot = load_robot("ur10").with_payload(1.0).with_gravity((0.0, 0.0, -1.6))
     assert Options(cell=Cell()).equipped(robot) is robot
-    cell = Cell(tcp=(0.0, 0.0, 0.1, 0.0, 0.0, 1.0), payload=2.0, payload_cog=(0.0, 0.01, 0.02), mounting="wall")
+    cell = Cell(
+        tcp=(0.0, 0.0, 0.1, 0.0, 0.0, 1.0),
+        payload=2.0,
+        payload_cog=(0.0, 0.01, 0.02),
+        mounting="wall",
+    )
     arm = Options(cell=cell).equipped(robot)
     np.testing.assert_allclose(arm.tcp.translation, [0.0, 0.0, 0.1])
     np.testing.assert_allclose(pin.log3(arm.tcp.rotation), [0.0, 0.0, 1.0], atol=1e-12)

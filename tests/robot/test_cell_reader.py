@@ -29,7 +29,9 @@ def test_an_empty_file_is_a_cell_without_values(read):
 
 
 def test_every_field_is_read(read):
-    assert read(f"host = 'ur'\npayload = 1\nmounting = [0, 0, 1]\nfloor = 'none'\n{BOX}{PLANE}{TOOL}") == Cell(
+    assert read(
+        f"host = 'ur'\npayload = 1\nmounting = [0, 0, 1]\nfloor = 'none'\n{BOX}{PLANE}{TOOL}"
+    ) == Cell(
         host="ur",
         payload=1.0,
         mounting=(0.0, 0.0, 1.0),
@@ -62,16 +64,41 @@ def test_every_field_is_read(read):
         ("floor = 'low'", 1, "floor", "a height in m, or none"),
         ("floor = nan", 1, "floor", "a height in m, or none"),
         ("calibration = 'nowhere.toml'", 1, "calibration", "there is no file"),
-        (BOX.replace("size = [1, 1, 1]", "size = [1, 0, 1]"), 4, "keep_out_boxes[0].size", "positive"),
-        (BOX.replace("size = [1, 1, 1]", "size = [800, 1600, 800]"), 4, "keep_out_boxes[0].size", "not mm"),
+        (
+            BOX.replace("size = [1, 1, 1]", "size = [1, 0, 1]"),
+            4,
+            "keep_out_boxes[0].size",
+            "positive",
+        ),
+        (
+            BOX.replace("size = [1, 1, 1]", "size = [800, 1600, 800]"),
+            4,
+            "keep_out_boxes[0].size",
+            "not mm",
+        ),
         (BOX.replace("size = [1, 1, 1]", ""), None, "keep_out_boxes[0].size", "missing"),
         (BOX + "rotation = [0, 0, 45]", 5, "keep_out_boxes[0].rotation", "not degrees"),
         (BOX.replace("'a'", "''"), 2, "keep_out_boxes[0].name", "a name"),
         (BOX + BOX, 6, "keep_out_boxes[1].name", "used once"),
         (BOX + PLANE.replace("'b'", "'a'"), 6, "keep_out_planes[0].name", "used once"),
-        (BOX + BOX.replace("'a'", "'c'").replace("[0, 0, 0]", "[900, 0, 0]"), 7, "keep_out_boxes[1].centre", "not mm"),
-        (PLANE.replace("[0, 0, 1]", "[0, 0, 0]"), 4, "keep_out_planes[0].normal", "not all of them zero"),
-        (PLANE.replace("point = [0, 0, 0]", "point = [0, 0, inf]"), 3, "keep_out_planes[0].point", "finite"),
+        (
+            BOX + BOX.replace("'a'", "'c'").replace("[0, 0, 0]", "[900, 0, 0]"),
+            7,
+            "keep_out_boxes[1].centre",
+            "not mm",
+        ),
+        (
+            PLANE.replace("[0, 0, 1]", "[0, 0, 0]"),
+            4,
+            "keep_out_planes[0].normal",
+            "not all of them zero",
+        ),
+        (
+            PLANE.replace("point = [0, 0, 0]", "point = [0, 0, inf]"),
+            3,
+            "keep_out_planes[0].point",
+            "finite",
+        ),
         (TOOL.replace("0.05", "0"), 4, "tool_capsules[0].radius", "positive"),
         (TOOL.replace("0.05", "45"), 4, "tool_capsules[0].radius", "not mm"),
         (TOOL.replace("0.1]", "150]"), 3, "tool_capsules[0].end", "not mm"),

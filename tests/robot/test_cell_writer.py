@@ -20,10 +20,14 @@ def vectors(largest):
 
 
 printable = st.characters(exclude_categories=("C", "Z"), include_characters=" ")
-names = st.text(printable, min_size=1, max_size=12).filter(lambda text: text.isprintable() and text.strip() == text)
+names = st.text(printable, min_size=1, max_size=12).filter(
+    lambda text: text.isprintable() and text.strip() == text
+)
 lengths = st.floats(1e-6, 10.0)
 directions = vectors(1e3).filter(lambda v: math.hypot(*v) > 1e-6)
-boxes = st.lists(st.builds(Box, names, vectors(50.0), st.tuples(*[lengths] * 3), vectors(3.0)), max_size=3)
+boxes = st.lists(
+    st.builds(Box, names, vectors(50.0), st.tuples(*[lengths] * 3), vectors(3.0)), max_size=3
+)
 planes = st.lists(st.builds(Plane, names, vectors(50.0), directions), max_size=3)
 capsules = st.lists(st.builds(Capsule, vectors(5.0), vectors(5.0), lengths), max_size=3)
 

@@ -26,9 +26,19 @@ def joint(name, placement, kind="revolute", low=-np.inf, high=np.inf):
 
 
 def arm(joints, shapes, home, base_shapes=()):
-    links = tuple(Link(f"link {i}", pin.SE3.Identity(), BODY, tuple(of)) for i, of in enumerate(shapes))
+    links = tuple(
+        Link(f"link {i}", pin.SE3.Identity(), BODY, tuple(of)) for i, of in enumerate(shapes)
+    )
     return Robot(
-        "test", "", "", 0.01, tuple(joints), links, tuple(base_shapes), pin.SE3.Identity(), np.array(home, float)
+        "test",
+        "",
+        "",
+        0.01,
+        tuple(joints),
+        links,
+        tuple(base_shapes),
+        pin.SE3.Identity(),
+        np.array(home, float),
     )
 
 
@@ -109,7 +119,9 @@ def test_a_cylinder_is_as_high_over_the_floor_as_the_lower_rim_of_its_lower_end(
 
 @pytest.mark.parametrize("floor", [-0.5, 0.0, 0.7])
 def test_the_floor_is_at_the_given_height(floor):
-    found = CollisionModel(planar(2, height=1.0), CollisionScene(floor=floor)).clearance(np.zeros(2))
+    found = CollisionModel(planar(2, height=1.0), CollisionScene(floor=floor)).clearance(
+        np.zeros(2)
+    )
     assert found.distance == pytest.approx(1.0 - RADIUS - floor)
 
 
@@ -144,7 +156,10 @@ def test_a_shape_that_is_not_solid_is_not_tested():
 
 def test_a_pair_that_touches_at_home_is_not_tested():
     folded = [0.0, 2.5, 2.5]
-    assert CollisionModel(planar(3), CollisionScene(floor=None)).clearance(np.array(folded)).distance < 0.0
+    assert (
+        CollisionModel(planar(3), CollisionScene(floor=None)).clearance(np.array(folded)).distance
+        < 0.0
+    )
     model = CollisionModel(planar(3, home=folded), CollisionScene(floor=None))
     assert model.pairs == 0
     assert model.check(np.array([folded, [0.0, 0.0, 0.0]]), 0.01) is None
@@ -172,7 +187,11 @@ def test_the_error_names_sample_time_link_and_clearance_over_the_floor():
         CollisionModel(robot).check(path, 0.002)
     error = caught.value
     clearance = 1.0 - RADIUS - 2.0 * np.sin(0.01 * first)
-    assert (error.sample, error.time, error.bodies) == (first, pytest.approx(0.002 * first), ("link 1", "the floor"))
+    assert (error.sample, error.time, error.bodies) == (
+        first,
+        pytest.approx(0.002 * first),
+        ("link 1", "the floor"),
+    )
     assert error.value == pytest.approx(clearance, abs=1e-9) and error.limit == 0.0
     for words in (
         f"sample {first} ({0.002 * first:.3f} s)",
@@ -223,13 +242,21 @@ def wandering(rng, start, samples, step):
     ways = start + np.concatenate(
         [np.zeros((1, len(start))), np.cumsum(rng.normal(0.0, step, (3, len(start))), axis=0)]
     )
-    return np.stack([np.interp(np.linspace(0, 3, samples), range(4), way) for way in ways.T], axis=1)
+    return np.stack(
+        [np.interp(np.linspace(0, 3, samples), range(4), way) for way in ways.T], axis=1
+    )
 
 
 @pytest.mark.parametrize("name", ARMS)
 @few_examples(50)
-@given(seed=st.integers(0, 2**32 - 1), step=st.sampled_from([0.1, 0.5, 1.5]), samples=st.integers(1, 120))
-def test_a_path_is_refused_exactly_when_one_of_its_postures_is_and_at_the_first(name, seed, step, samples):
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    step=st.sampled_from([0.1, 0.5, 1.5]),
+    samples=st.integers(1, 120),
+)
+def test_a_path_is_refused_exactly_when_one_of_its_postures_is_and_at_the_first(
+    name, seed, step, samples
+):
     robot = load_robot(name)
     path = wandering(np.random.default_rng(seed), robot.home, samples, step)
     assert_exact(CollisionModel(robot), path)
@@ -286,7 +313,10 @@ def test_a_rotation_before_a_long_slide_is_bounded_with_the_slides_length():
     out = pin.SE3(pin.utils.rotate("y", np.pi / 2), np.zeros(3))
     tip = Shape("capsule", (0.0, 0.0, 0.0), (0.0, 0.0, 0.1), 0.02)
     robot = arm(
-        [joint("turn", shifted(z=1.0)), joint("slide", out, "prismatic")], [[], [tip]], [0.0, 1.0], base_shapes=[post]
+        [joint("turn", shifted(z=1.0)), joint("slide", out, "prismatic")],
+        [[], [tip]],
+        [0.0, 1.0],
+        base_shapes=[post],
     )
     path = np.stack([np.linspace(0.0, np.pi, 20001), np.full(20001, 20.0)], axis=1)
     # Tip and post are two circles 20 m away.
@@ -330,9 +360,14 @@ def test_the_ur_arms_do_not_touch_themselves_in_usual_postures(name):
 @pytest.mark.parametrize("name", ARMS)
 def test_on_the_ur_arms_every_pair_of_links_except_neighbours_is_tested(name):
     robot = load_robot(name)
-    bodies = [sum(s.solid for s in robot.base_shapes), *(sum(s.solid for s in link.shapes) for link in robot.links)]
+    bodies = [
+        sum(s.solid for s in robot.base_shapes),
+        *(sum(s.solid for s in link.shapes) for link in robot.links),
+    ]
     assert all(bodies)
-    expected = sum(bodies[i] * bodies[j] for i in range(7) for j in range(i + 2, 7)) + sum(bodies[2:])
+    expected = sum(bodies[i] * bodies[j] for i in range(7) for j in range(i + 2, 7)) + sum(
+        bodies[2:]
+    )
     assert CollisionModel(robot).pairs == expected
 
 

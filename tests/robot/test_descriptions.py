@@ -15,7 +15,8 @@ from tests.robot.test_urdf_refusals import GOOD
 XACRO = 'xmlns:xacro="http://www.ros.org/wiki/xacro"'
 PARTS = f'<robot {XACRO}><xacro:property name="speed" value="${{1 + 1}}"/></robot>'
 ARM = GOOD.replace(
-    'name="two_joints">', f'name="two_joints" {XACRO}><xacro:include filename="$(find parts)/parts.xacro"/>'
+    'name="two_joints">',
+    f'name="two_joints" {XACRO}><xacro:include filename="$(find parts)/parts.xacro"/>',
 )
 ARM = ARM.replace('velocity="2" ', 'velocity="${speed}" ')
 
@@ -38,29 +39,40 @@ def test_a_xacro_file_is_expanded_with_its_packages(xacro_file, tmp_path):
 
 def test_a_missing_package_is_named_with_its_flag(xacro_file):
     with pytest.raises(
-        InputFileError, match=r"no package 'parts' for \$\(find parts\); say where it is with --package"
+        InputFileError,
+        match=r"no package 'parts' for \$\(find parts\); say where it is with --package",
     ):
         load_robot(xacro_file)
 
 
 def test_all_missing_packages_that_a_file_names_come_in_one_refusal(tmp_path):
     path = tmp_path / "two.urdf.xacro"
-    lines = "".join(f'<xacro:include filename="$(find {name})/a.xacro"/>' for name in ("one", "other", "one"))
-    path.write_text(f'<robot xmlns:xacro="http://www.ros.org/wiki/xacro" name="x">{lines}<!-- $(find gone) --></robot>')
-    with pytest.raises(InputFileError, match=r"'one' for .*, nor 'other' for .* --package one=DIR,other=DIR$"):
+    lines = "".join(
+        f'<xacro:include filename="$(find {name})/a.xacro"/>' for name in ("one", "other", "one")
+    )
+    path.write_text(
+        f'<robot xmlns:xacro="http://www.ros.org/wiki/xacro" name="x">{lines}<!-- $(find gone) --></robot>'
+    )
+    with pytest.raises(
+        InputFileError, match=r"'one' for .*, nor 'other' for .* --package one=DIR,other=DIR$"
+    ):
         load_robot(path)
 
 
 def test_what_xacro_refuses_is_said(tmp_path):
     path = tmp_path / "arm.xacro"
     path.write_text(f'<robot name="a" {XACRO}><link name="${{nothing}}"/></robot>')
-    with pytest.raises(InputFileError, match=r"(?s)xacro cannot expand it: .*'nothing' is not defined.*NAME:=VALUE"):
+    with pytest.raises(
+        InputFileError, match=r"(?s)xacro cannot expand it: .*'nothing' is not defined.*NAME:=VALUE"
+    ):
         load_robot(path)
 
 
 def test_a_fault_in_expanded_text_names_its_element_and_no_line(tmp_path):
     path = tmp_path / "arm.xacro"
-    path.write_text(GOOD.replace('value="3"', 'value="${-3}"').replace("<robot ", f"<robot {XACRO} "))
+    path.write_text(
+        GOOD.replace('value="3"', 'value="${-3}"').replace("<robot ", f"<robot {XACRO} ")
+    )
     with pytest.raises(InputFileError, match="<mass> value: a mass of -3") as caught:
         load_robot(path)
     assert caught.value.line is None
@@ -80,7 +92,9 @@ def cache(tmp_path, monkeypatch):
 
     def git(*words, at=tmp_path):
         identity = ["-c", "user.name=t", "-c", "user.email=t@localhost"]
-        return subprocess.run(["git", *identity, *words], cwd=at, check=True, capture_output=True, text=True).stdout
+        return subprocess.run(
+            ["git", *identity, *words], cwd=at, check=True, capture_output=True, text=True
+        ).stdout
 
     source = tmp_path / "source"
     urdf = source / "robots" / "panda_description" / "urdf" / "panda.urdf"
@@ -110,7 +124,9 @@ def test_a_description_is_read_from_the_cache_after_a_note(cache):
 
 def test_what_cannot_be_downloaded_is_refused_with_the_reason(cache, monkeypatch):
     monkeypatch.setenv("ROBOT_DESCRIPTION_COMMIT", "0" * 40)
-    with pytest.raises(InputFileError, match=r"could not get it: GitCommandError(.|\n)*the path of a URDF"):
+    with pytest.raises(
+        InputFileError, match=r"could not get it: GitCommandError(.|\n)*the path of a URDF"
+    ):
         load_robot("panda_description")
 
 

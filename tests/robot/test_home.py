@@ -44,7 +44,9 @@ def test_the_search_is_the_same_in_every_call_and_the_flag_in_the_note_gives_it(
     assert [float(q) for q in flag.split()] == pytest.approx(seven.home.tolist(), abs=1e-3)
 
 
-@pytest.mark.parametrize("scenario", sorted(set(scenario_files()) - OTHERS - {"square_corners", "lissajous"}))
+@pytest.mark.parametrize(
+    "scenario", sorted(set(scenario_files()) - OTHERS - {"square_corners", "lissajous"})
+)
 def test_every_scenario_is_planned_on_a_seven_joint_arm(seven, scenario):
     prepared = prepare(scenario, robot=seven, options=Options(on_limits="limit"))
     assert prepared.plan.samples > 1
@@ -59,7 +61,9 @@ def test_a_given_home_moves_no_scenario(seven):
 def test_gravity_follows_a_base_that_is_tilted_against_the_root(tmp_path):
     path = tmp_path / "wall.urdf"
     wall = '<link name="wall"/><joint name="m" type="fixed"><parent link="wall"/><child link="base_link"/>'
-    path.write_text(GOOD.replace("</robot>", f'{wall}<origin rpy="0 1.5707963267948966 0"/></joint></robot>'))
+    path.write_text(
+        GOOD.replace("</robot>", f'{wall}<origin rpy="0 1.5707963267948966 0"/></joint></robot>')
+    )
     robot = read_urdf(path)
     # The base's x axis points down, along the root's -z.
     assert robot.gravity == pytest.approx([9.81, 0.0, 0.0], abs=1e-9)
@@ -78,7 +82,9 @@ def test_base_and_tip_cut_an_arm_out_of_a_tree(tmp_path):
     path.write_text(GOOD.replace("</robot>", finger))
     whole = read_urdf(path)
     assert "grip at 0.01 m and follower at -0.015 m (mimics grip)" in whole.notes[0]
-    assert whole.joint_names == ("shoulder", "elbow") and whole.links[-1].inertia.mass == pytest.approx(3.0)
+    assert whole.joint_names == ("shoulder", "elbow") and whole.links[
+        -1
+    ].inertia.mass == pytest.approx(3.0)
     upper = read_urdf(path, tip="upper")
     assert upper.joint_names == ("shoulder",) and "elbow at 0 rad" in upper.notes[0]
     lower = read_urdf(path, base="upper", tip="finger")
@@ -88,5 +94,7 @@ def test_base_and_tip_cut_an_arm_out_of_a_tree(tmp_path):
 def test_an_arm_that_cannot_hold_its_tool_down_works_in_its_own_orientation(scara):
     robot = load_robot(scara)
     assert robot.task == "pose" and robot.workspace is not None
-    assert pose.rotate(robot.workspace.orientation, [0.0, 0.0, 1.0]) == pytest.approx([0.0, 0.0, 1.0])
+    assert pose.rotate(robot.workspace.orientation, [0.0, 0.0, 1.0]) == pytest.approx(
+        [0.0, 0.0, 1.0]
+    )
     assert prepare("circle", robot=robot).plan.samples > 1

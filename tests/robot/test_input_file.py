@@ -55,7 +55,9 @@ READERS = {
 
 
 @pytest.mark.parametrize("name", READERS)
-def test_what_is_not_a_regular_file_is_refused_before_it_is_opened(tmp_path: Path, name: str) -> None:
+def test_what_is_not_a_regular_file_is_refused_before_it_is_opened(
+    tmp_path: Path, name: str
+) -> None:
     path = tmp_path / name
     os.mkfifo(path)
     with pytest.raises(SimbridgeError, match=name):
@@ -94,7 +96,10 @@ HOSTILE_TOML = {
     "dotted key": ".".join("a" * 50_000) + " = 1",
     "nested arrays": "a = " + "[" * 50_000 + "]" * 50_000,
     "nested tables": "a = " + "{a = " * 50_000 + "1" + "}" * 50_000,
-    "nested behind a string that ends in four quotes": 'a = ["""a"""", ' + "[" * 50_000 + "]" * 50_000 + ', "b"]',
+    "nested behind a string that ends in four quotes": 'a = ["""a"""", '
+    + "[" * 50_000
+    + "]" * 50_000
+    + ', "b"]',
     "long integer": "a = " + "9" * 6_000,
     "large": "# comment\n" * (MAX_TEXT // 10 + 1),
     "not TOML": "a = [",
@@ -103,7 +108,9 @@ HOSTILE_TOML = {
 
 @pytest.mark.parametrize("reader", TOML)
 @pytest.mark.parametrize("text", HOSTILE_TOML)
-def test_toml_that_takes_gigabytes_or_a_deep_stack_to_read_is_refused(tmp_path: Path, reader: str, text: str) -> None:
+def test_toml_that_takes_gigabytes_or_a_deep_stack_to_read_is_refused(
+    tmp_path: Path, reader: str, text: str
+) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(HOSTILE_TOML[text])
     with pytest.raises((InputFileError, NotARun)) as refused:
@@ -137,7 +144,9 @@ def test_an_arm_has_a_bounded_number_of_joints_and_shapes(tmp_path: Path) -> Non
 def test_a_cell_has_a_bounded_number_of_obstacles(tmp_path: Path) -> None:
     box = '[[keep_out_boxes]]\nname = "{}"\ncentre = [1.0, 0.0, 0.0]\nsize = [0.1, 0.1, 0.1]\n'
     (tmp_path / "mine.toml").write_text("".join(box.format(i) for i in range(1_001)))
-    with pytest.raises(InputFileError, match="keep_out_boxes: this is 1001; it must be at most 1000"):
+    with pytest.raises(
+        InputFileError, match="keep_out_boxes: this is 1001; it must be at most 1000"
+    ):
         load_cell(tmp_path / "mine.toml")
 
 
@@ -149,11 +158,19 @@ def body(name: str, kind: str, parent: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("kind", "count", "reason"), [("fixed", 298, ""), ("fixed", 5_000, "300 links"), ("revolute", 65, "at most 64")]
+    ("kind", "count", "reason"),
+    [("fixed", 298, ""), ("fixed", 5_000, "300 links"), ("revolute", 65, "at most 64")],
 )
-def test_a_urdf_has_a_bounded_number_of_links_and_joints(tmp_path: Path, kind: str, count: int, reason: str) -> None:
-    chain = [body("l0", "revolute", "base_link"), *(body(f"l{i}", kind, f"l{i - 1}") for i in range(1, count))]
-    (tmp_path / "mine.urdf").write_text(f'<robot name="x"><link name="base_link"/>{"".join(chain)}</robot>')
+def test_a_urdf_has_a_bounded_number_of_links_and_joints(
+    tmp_path: Path, kind: str, count: int, reason: str
+) -> None:
+    chain = [
+        body("l0", "revolute", "base_link"),
+        *(body(f"l{i}", kind, f"l{i - 1}") for i in range(1, count)),
+    ]
+    (tmp_path / "mine.urdf").write_text(
+        f'<robot name="x"><link name="base_link"/>{"".join(chain)}</robot>'
+    )
     if not reason:
         assert load_robot(tmp_path / "mine.urdf").n == 1
         return
@@ -163,10 +180,16 @@ def test_a_urdf_has_a_bounded_number_of_links_and_joints(tmp_path: Path, kind: s
 
 def test_entities_in_a_urdf_are_refused_or_left_as_they_are(tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("secret")
-    lines = ["<!DOCTYPE robot [", f'<!ENTITY e SYSTEM "file://{tmp_path}/secret">', '<!ENTITY a0 "aaaaaaaaaa">']
+    lines = [
+        "<!DOCTYPE robot [",
+        f'<!ENTITY e SYSTEM "file://{tmp_path}/secret">',
+        '<!ENTITY a0 "aaaaaaaaaa">',
+    ]
     lines += [f'<!ENTITY a{i} "{f"&a{i - 1};" * 10}">' for i in range(1, 12)]
     for use in ("&e;", "&a11;"):
-        (tmp_path / "mine.urdf").write_text("\n".join([*lines, f']><robot name="x">{use}<link name="a"/></robot>']))
+        (tmp_path / "mine.urdf").write_text(
+            "\n".join([*lines, f']><robot name="x">{use}<link name="a"/></robot>'])
+        )
         began = time.monotonic()
         with pytest.raises(InputFileError) as refused:
             load_robot(tmp_path / "mine.urdf")
@@ -176,7 +199,9 @@ def test_entities_in_a_urdf_are_refused_or_left_as_they_are(tmp_path: Path) -> N
 
 HOSTILE_YAML = {
     "anchors that multiply": "a: &a {k: 1}\n"
-    + "".join(f"{n}: &{n} {{<<: [{', '.join([f'*{chr(ord(n) - 1)}'] * 9)}]}}\n" for n in "bcdefghijk"),
+    + "".join(
+        f"{n}: &{n} {{<<: [{', '.join([f'*{chr(ord(n) - 1)}'] * 9)}]}}\n" for n in "bcdefghijk"
+    ),
     "anchor behind a quoted key": '"a":&a {k: 1}',
     "python object": "kinematics: !!python/object/apply:os.system ['true']",
     "nested": "kinematics: " + "[" * 50_000,

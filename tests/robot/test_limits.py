@@ -14,8 +14,15 @@ ROBOT = load_robot("ur10e")
 
 def limits(**changes):
     """Wide limits except for the changes."""
-    wide = {"position_min": -9.0, "position_max": 9.0, "max_velocity": 9.0, "max_acceleration": 40.0}
-    return JointLimits(**{name: np.array(changes.get(name, [value] * 6)) for name, value in wide.items()})
+    wide = {
+        "position_min": -9.0,
+        "position_max": 9.0,
+        "max_velocity": 9.0,
+        "max_acceleration": 40.0,
+    }
+    return JointLimits(
+        **{name: np.array(changes.get(name, [value] * 6)) for name, value in wide.items()}
+    )
 
 
 def test_wider_limits_change_nothing() -> None:
@@ -26,7 +33,9 @@ def test_wider_limits_change_nothing() -> None:
 
 def test_the_narrower_of_each_limit_applies() -> None:
     low, high = [-2.0, -9.0, -9.0, -9.0, -9.0, -9.0], [9.0, 9.0, 2.5, 9.0, 9.0, 9.0]
-    reported = limits(position_min=low, position_max=high, max_velocity=[9.0, 9.0, 9.0, 1.0, 9.0, 9.0])
+    reported = limits(
+        position_min=low, position_max=high, max_velocity=[9.0, 9.0, 9.0, 1.0, 9.0, 9.0]
+    )
     arm = ROBOT.with_limits(reported)
     assert np.array_equal(arm.position_min, np.maximum(ROBOT.position_min, low))
     assert np.array_equal(arm.position_max, np.minimum(ROBOT.position_max, high))

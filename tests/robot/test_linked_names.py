@@ -22,7 +22,15 @@ from simbridge.sweeps.sweep_page import write_page
 from tests.robot.test_output_file import WRITERS as ALL_WRITERS
 
 # Those of paths that the user gives: a link there is followed.
-USER_PATHS = {"path.tum", "path.csv", "plant.toml", "calibration.toml", "path.png", "path.svg", "path.pdf"}
+USER_PATHS = {
+    "path.tum",
+    "path.csv",
+    "plant.toml",
+    "calibration.toml",
+    "path.png",
+    "path.svg",
+    "path.pdf",
+}
 WRITERS = {name: write for name, write in ALL_WRITERS.items() if name not in USER_PATHS}
 NOTES = b"the user's notes"
 
@@ -143,7 +151,9 @@ def test_report_leaves_the_file_behind_a_link(tmp_path, notes, line_run):
 
 def test_a_sweep_continues_through_links_without_following_them(tmp_path, notes):
     out = tmp_path / "sweep"
-    simbridge.sweep("circle", grid={"solver.kp": [10]}, keep="none", plan_only=True, jobs=1, out=out)
+    simbridge.sweep(
+        "circle", grid={"solver.kp": [10]}, keep="none", plan_only=True, jobs=1, out=out
+    )
     names = ("results.csv", "sweep.toml", "sweep.html")
     originals = {}
     for name in names:
@@ -152,7 +162,9 @@ def test_a_sweep_continues_through_links_without_following_them(tmp_path, notes)
         (out / name).symlink_to(originals[name])
     before = {name: file.read_bytes() for name, file in originals.items()}
 
-    simbridge.sweep("circle", grid={"solver.kp": [10, 20]}, keep="none", plan_only=True, jobs=1, out=out)
+    simbridge.sweep(
+        "circle", grid={"solver.kp": [10, 20]}, keep="none", plan_only=True, jobs=1, out=out
+    )
 
     assert {name: file.read_bytes() for name, file in originals.items()} == before
     assert len((out / "results.csv").read_text().splitlines()) == 3
@@ -160,7 +172,9 @@ def test_a_sweep_continues_through_links_without_following_them(tmp_path, notes)
 
 def test_the_page_of_a_sweep_replaces_a_link(tmp_path, notes):
     out = tmp_path / "sweep"
-    simbridge.sweep("circle", grid={"solver.kp": [10]}, keep="none", plan_only=True, jobs=1, out=out)
+    simbridge.sweep(
+        "circle", grid={"solver.kp": [10]}, keep="none", plan_only=True, jobs=1, out=out
+    )
     (out / "sweep.html").unlink()
     (out / "sweep.html").symlink_to(notes)
 

@@ -59,7 +59,11 @@ NO_HULL = {
     "infinite": (stl([[[0, 0, 0], [1, 0, 0], [0, np.inf, 0]], *SOLID]), {}, "not finite"),
     "huge": (stl(np.array(SOLID) * 1e30), {}, "at most 1000 m"),
     "huge by its scale": (stl(SOLID), {"scale": "1 1e6 1"}, "at most 1000 m"),
-    "infinite by its scale": (stl(np.array(SOLID) * 1e30), {"scale": "1e300 1e300 1e300"}, "not finite"),
+    "infinite by its scale": (
+        stl(np.array(SOLID) * 1e30),
+        {"scale": "1e300 1e300 1e300"},
+        "not finite",
+    ),
     "far away": (stl(SOLID), {"at": "1e200 0 0"}, "at most 1000 m"),
 }
 
@@ -77,7 +81,9 @@ def test_a_mesh_without_a_hull_is_refused(name, tag, tmp_path):
 
 @pytest.mark.parametrize("content", [b"", b"solid nothing\nendsolid", stl([])])
 def test_an_empty_collision_mesh_is_refused(content, tmp_path):
-    with pytest.raises(InputFileError, match=r"the mesh part\.stl cannot take part in collision checks"):
+    with pytest.raises(
+        InputFileError, match=r"the mesh part\.stl cannot take part in collision checks"
+    ):
         read_urdf(arm(tmp_path, content))
 
 
@@ -92,7 +98,9 @@ def test_a_scale_that_leaves_no_mesh_is_refused(scale, tmp_path):
 def test_a_negative_scale_mirrors(tmp_path):
     (mesh,) = read_urdf(arm(tmp_path, stl(SOLID), scale="1 1 -1")).links[0].meshes
 
-    assert mesh.hull[:, 2].min() == pytest.approx(-1.0) and mesh.hull[:, 2].max() == pytest.approx(0.0)
+    assert mesh.hull[:, 2].min() == pytest.approx(-1.0) and mesh.hull[:, 2].max() == pytest.approx(
+        0.0
+    )
 
 
 def test_a_flat_mesh_is_thickened(tmp_path):
@@ -128,7 +136,13 @@ def hostile_glb():
         "nodes": [{"mesh": 0}],
         "meshes": [{"primitives": [{"attributes": {"POSITION": 0}, "indices": 1}]}],
         "accessors": [
-            {"componentType": 5126, "count": count, "type": "VEC3", "max": [0, 0, 0], "min": [0, 0, 0]},
+            {
+                "componentType": 5126,
+                "count": count,
+                "type": "VEC3",
+                "max": [0, 0, 0],
+                "min": [0, 0, 0],
+            },
             {"componentType": 5125, "count": count, "type": "SCALAR"},
         ],
     }
@@ -143,7 +157,10 @@ HOSTILE = {
     "negative.obj": b"v 0 0 0\nv 1 0 0\nv 0 1 0\nf -1 -2 -99999\n",
     "count.stl": bytes(80) + struct.pack("<I", 2**32 - 1) + bytes(50),
     "laughs.dae": b'<!DOCTYPE c [<!ENTITY a "1 1 1 1 1 1 1 1">'
-    + b"".join(f'<!ENTITY {x} "{f"&{y};" * 10}">'.encode() for x, y in zip("bcdefghij", "abcdefghi", strict=True))
+    + b"".join(
+        f'<!ENTITY {x} "{f"&{y};" * 10}">'.encode()
+        for x, y in zip("bcdefghij", "abcdefghi", strict=True)
+    )
     + b"]><COLLADA>&j;</COLLADA>",
     "header.ply": b"ply\nformat binary_little_endian 1.0\nelement vertex 9999999999\nproperty double x\nend_header\n",
     "nothing.txt": b"",
@@ -168,7 +185,11 @@ def test_nan_in_collada_is_not_read_as_zero(number, tmp_path):
 
 def test_collada_of_finite_numbers_is_read(tmp_path):
     with reading_meshes():
-        (mesh,) = read_urdf(arm(tmp_path, COLLADA.replace("NUMBER", "0").encode(), name="part.dae")).links[0].meshes
+        (mesh,) = (
+            read_urdf(arm(tmp_path, COLLADA.replace("NUMBER", "0").encode(), name="part.dae"))
+            .links[0]
+            .meshes
+        )
 
     assert np.ptp(mesh.hull, axis=0) == pytest.approx([1.0, 1.0, 1e-3])
 
@@ -188,7 +209,9 @@ def test_a_refusal_does_not_quote_the_file(tmp_path):
 
 def test_after_a_crash_the_next_mesh_is_read(tmp_path, monkeypatch):
     # A child with too little memory to start its libraries ends without an answer.
-    small = ReadingProcess("simbridge.robot.mesh_process", Limits(cpu=60, memory=8 * MIB, output=MIB))
+    small = ReadingProcess(
+        "simbridge.robot.mesh_process", Limits(cpu=60, memory=8 * MIB, output=MIB)
+    )
     file = tmp_path / "part.stl"
     trimesh.creation.box((1.0, 1.0, 1.0)).export(file)
     with monkeypatch.context() as patch, small:

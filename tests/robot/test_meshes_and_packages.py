@@ -83,12 +83,13 @@ def test_packages_are_found(tmp_path, monkeypatch, where):
 
 def test_meshes_of_several_missing_packages_are_noted_each_with_its_flag(tmp_path):
     path = arm(tmp_path, "package://one/a.stl")
-    base = (
-        '<link name="base_link"><visual><geometry><mesh filename="package://other/b.stl"/></geometry></visual></link>'
-    )
+    base = '<link name="base_link"><visual><geometry><mesh filename="package://other/b.stl"/></geometry></visual></link>'
     path.write_text(path.read_text().replace('<link name="base_link"/>', base))
     notes = read_urdf(path).notes
-    assert [note.partition("with ")[2] for note in notes] == ["--package other=DIR.", "--package one=DIR."]
+    assert [note.partition("with ")[2] for note in notes] == [
+        "--package other=DIR.",
+        "--package one=DIR.",
+    ]
 
 
 def test_a_missing_mesh_is_one_note_that_says_what_follows_and_the_flag(tmp_path):
@@ -97,11 +98,15 @@ def test_a_missing_mesh_is_one_note_that_says_what_follows_and_the_flag(tmp_path
         "The mesh package://nowhere/a.stl is neither drawn nor part of collision checks: there is no such file; say "
         "where its package is with --package nowhere=DIR."
     )
-    (note,) = read_urdf(arm(tmp_path, "package://nowhere/a.stl"), packages={"nowhere": tmp_path}).notes
+    (note,) = read_urdf(
+        arm(tmp_path, "package://nowhere/a.stl"), packages={"nowhere": tmp_path}
+    ).notes
     assert note.endswith(f"there is no such file in {tmp_path}, as --package says.")
 
 
-@pytest.mark.parametrize(("name", "content"), [("a.stl", b"solid nothing"), ("a.obj", b"v 0 0 0\n"), ("a.txt", b"")])
+@pytest.mark.parametrize(
+    ("name", "content"), [("a.stl", b"solid nothing"), ("a.obj", b"v 0 0 0\n"), ("a.txt", b"")]
+)
 def test_a_mesh_that_cannot_be_read_is_a_note(tmp_path, name, content):
     path = arm(tmp_path, name)
     (path.parent / name).write_bytes(content)
@@ -120,7 +125,10 @@ def test_a_mesh_that_is_gone_is_drawn_as_its_hull(tmp_path):
     file.unlink()
     read_mesh.cache_clear()
     (drawn,) = drawing_of(robot).meshes
-    assert np.ptp(drawn.vertices, axis=0) == pytest.approx([0.1, 0.2, 0.3]) and len(drawn.triangles) == 12
+    assert (
+        np.ptp(drawn.vertices, axis=0) == pytest.approx([0.1, 0.2, 0.3])
+        and len(drawn.triangles) == 12
+    )
 
 
 def test_the_distance_of_hulls_is_that_of_the_meshes(tmp_path):

@@ -45,8 +45,16 @@ def export(name, folder, run):
 
 def plant(folder, _):
     recording = "recording " * 1000
-    servoj = {"gain": 1.0, "lookahead_s": 0.1, "phase_s": None, "uncertainty": {"gain": 1.0, "lookahead_s": 0.1}}
-    found = dict.fromkeys(("joint_servo", "payload_kg", "friction", "robot")) | {"servoj": servoj, "cycle_s": 0.002}
+    servoj = {
+        "gain": 1.0,
+        "lookahead_s": 0.1,
+        "phase_s": None,
+        "uncertainty": {"gain": 1.0, "lookahead_s": 0.1},
+    }
+    found = dict.fromkeys(("joint_servo", "payload_kg", "friction", "robot")) | {
+        "servoj": servoj,
+        "cycle_s": 0.002,
+    }
     write_plant(folder / "plant.toml", found, recording)
 
 
@@ -79,7 +87,9 @@ WRITERS = {
     "path.svg": lambda folder, _: draw_trajectory(folder / "path.svg", TRAJECTORY, None, "title"),
     "path.pdf": lambda folder, _: draw_trajectory(folder / "path.pdf", TRAJECTORY, None, "title"),
     "results.json": experiment,
-    "plot.png": lambda folder, _: Plot(3.0, 2.0, lambda figure: figure.suptitle("title")).save(folder / "plot.png"),
+    "plot.png": lambda folder, _: Plot(3.0, 2.0, lambda figure: figure.suptitle("title")).save(
+        folder / "plot.png"
+    ),
 }
 # These replace nothing.
 NEW = {
@@ -102,7 +112,11 @@ def largest_file(size):
 
 
 def content(folder):
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
 
 
 @pytest.mark.parametrize("name", [*WRITERS, *NEW])
@@ -147,12 +161,13 @@ def test_no_module_writes_files_in_another_way():
         "trajectory/bag_reader.py",
         "sweeps/results.py",
     }
-    writers = (
-        r"(?<!new)\.write_(?:text|bytes)\(|(?:savez|savefig|np\.save)\((?!new|buffer)|(?<!new\.)open\([^)]*\"[wxa]"
-    )
+    writers = r"(?<!new)\.write_(?:text|bytes)\(|(?:savez|savefig|np\.save)\((?!new|buffer)|(?<!new\.)open\([^)]*\"[wxa]"
     found = {}
     for path in PACKAGE.rglob("*.py"):
-        name, lines = path.relative_to(PACKAGE).as_posix(), path.read_text(encoding="utf-8").splitlines()
+        name, lines = (
+            path.relative_to(PACKAGE).as_posix(),
+            path.read_text(encoding="utf-8").splitlines(),
+        )
         if name not in others and not name.startswith(("backends/", "emulator/")):
             found[name] = [line.strip() for line in lines if re.search(writers, line)]
     assert {name: lines for name, lines in found.items() if lines} == {}
@@ -177,7 +192,9 @@ def test_what_is_interrupted_while_it_is_written_leaves_the_earlier_one(tmp_path
     assert list(tmp_path.iterdir()) == ([] if earlier == "nothing" else [target])
 
 
-def test_an_export_that_ctrl_c_ends_at_any_instant_is_the_earlier_or_the_new_one(line_run, tmp_path):
+def test_an_export_that_ctrl_c_ends_at_any_instant_is_the_earlier_or_the_new_one(
+    line_run, tmp_path
+):
     samples = Evaluation.read(line_run).samples
     path, active, ends = tmp_path / "samples.csv", [], set()
 
@@ -219,7 +236,9 @@ def test_ctrl_c_stays_ctrl_c_where_cleaning_up_after_it_fails(tmp_path, monkeypa
         monkeypatch.setattr(os, "close", interrupted)
 
 
-def test_ctrl_c_while_the_temporary_directory_is_removed_does_not_leave_it_behind(tmp_path, monkeypatch):
+def test_ctrl_c_while_the_temporary_directory_is_removed_does_not_leave_it_behind(
+    tmp_path, monkeypatch
+):
     rmdir, calls = os.rmdir, []
 
     def interrupted(*place, **more):
@@ -231,7 +250,9 @@ def test_ctrl_c_while_the_temporary_directory_is_removed_does_not_leave_it_behin
     monkeypatch.setattr(os, "rmdir", interrupted)
     with pytest.raises(KeyboardInterrupt):
         write_file(tmp_path / "a.csv", b"new")
-    assert content(tmp_path) == {"a.csv": b"new"} and list(tmp_path.iterdir()) == [tmp_path / "a.csv"]
+    assert content(tmp_path) == {"a.csv": b"new"} and list(tmp_path.iterdir()) == [
+        tmp_path / "a.csv"
+    ]
 
 
 def test_what_cannot_be_written_after_ctrl_c_is_reported(tmp_path):
@@ -257,7 +278,10 @@ def test_an_interrupted_exchange_of_directories_puts_the_earlier_one_back(tmp_pa
     monkeypatch.setattr(os, "replace", interrupted)
     with pytest.raises(KeyboardInterrupt), replacing(target) as new:
         new.mkdir()
-    assert [path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*")] == ["bag", "bag/old"]
+    assert [path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*")] == [
+        "bag",
+        "bag/old",
+    ]
 
 
 def test_a_file_is_stored_before_it_gets_its_name_and_the_folder_after(tmp_path, monkeypatch):
@@ -278,10 +302,14 @@ def test_a_link_stays_one_and_devices_and_pipes_are_written_themselves(tmp_path)
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "link.txt").symlink_to(tmp_path / "elsewhere" / "file.txt")
     write_file(tmp_path / "link.txt", b"text")
-    assert (tmp_path / "link.txt").is_symlink() and (tmp_path / "elsewhere" / "file.txt").read_text() == "text"
+    assert (tmp_path / "link.txt").is_symlink() and (
+        tmp_path / "elsewhere" / "file.txt"
+    ).read_text() == "text"
     write_file("/dev/null", b"text")
     assert Path("/dev/null").is_char_device()
-    with pytest.raises(OutputError, match="/dev/full cannot be written: No space left on device; 4 of its 4 bytes"):
+    with pytest.raises(
+        OutputError, match="/dev/full cannot be written: No space left on device; 4 of its 4 bytes"
+    ):
         write_file("/dev/full", b"text")
     reading, writing = os.pipe()
     write_file(f"/dev/fd/{writing}", b"text")
@@ -330,7 +358,9 @@ def test_runs_that_begin_at_once_without_a_name_all_get_their_own(tmp_path, monk
 
 
 def test_of_two_cells_written_at_once_to_one_name_the_second_is_refused(tmp_path):
-    found = at_once(8, lambda number: write_cell(tmp_path / "lab.toml", Cell(payload=float(number))))
+    found = at_once(
+        8, lambda number: write_cell(tmp_path / "lab.toml", Cell(payload=float(number)))
+    )
     assert found.count(None) == 1 and [path.name for path in tmp_path.iterdir()] == ["lab.toml"]
 
 
@@ -342,12 +372,16 @@ def test_exports_at_once_leave_one_whole_bag(line_run, tmp_path):
         assert len(read_bag(tmp_path / "rosbag2", "/attained/pose")[0].times) > 1
 
 
-@pytest.mark.parametrize("fault", [FileNotFoundError(errno.ENOENT, "no directory"), OSError(errno.EMFILE, "too many")])
+@pytest.mark.parametrize(
+    "fault", [FileNotFoundError(errno.ENOENT, "no directory"), OSError(errno.EMFILE, "too many")]
+)
 def test_arrays_that_no_file_can_hold_are_in_memory(fault, monkeypatch):
     def refuse(*_, **__):
         raise fault
 
     monkeypatch.setattr(tempfile, "TemporaryFile", refuse)
     monkeypatch.setattr(mapped_arrays, "MIN_MAPPED_BYTES", 8)
-    found = mapped_arrays.MappedArrays().gathered(3, [{"a": np.array([1.0, 2.0])}, {"a": np.array([3.0])}])
+    found = mapped_arrays.MappedArrays().gathered(
+        3, [{"a": np.array([1.0, 2.0])}, {"a": np.array([3.0])}]
+    )
     assert found["a"].tolist() == [1.0, 2.0, 3.0] and not found["a"].flags.writeable

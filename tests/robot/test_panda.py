@@ -43,7 +43,9 @@ def short(robot):
 
 
 def test_without_a_tip_one_refusal_lists_the_ends_and_the_flag():
-    with pytest.raises(InputFileError, match=r"panda_leftfinger, panda_rightfinger, panda_grasptarget.*--tip LINK"):
+    with pytest.raises(
+        InputFileError, match=r"panda_leftfinger, panda_rightfinger, panda_grasptarget.*--tip LINK"
+    ):
         load_robot(FILE)
 
 
@@ -51,7 +53,11 @@ def test_circle_needs_nothing_but_the_tip_and_what_was_decided_is_said(capfd):
     assert main(["check", "circle", "--robot", str(FILE), "--tip", TIP, "--json"]) == 0
     facts = json.loads(capfd.readouterr().out)
     notes = " ".join(facts["robot_notes"])
-    for said in ("panda_finger_joint1 at 0 m", "panda_finger_joint2 at 0 m (mimics", "The file has no home"):
+    for said in (
+        "panda_finger_joint1 at 0 m",
+        "panda_finger_joint2 at 0 m (mimics",
+        "The file has no home",
+    ):
         assert said in notes
     assert facts["start"] is None
 
@@ -84,7 +90,9 @@ def test_an_experiment_takes_base_tip_and_packages(tmp_path, capfd):
     assert main([*words, "--robot", str(FILE), "--tip", TIP, "--json"]) == 0
     assert len(json.loads(capfd.readouterr().out)["arm"]["home"]) == 7
     assert main([*words[:-1], str(tmp_path / "more"), "--tip", TIP]) == 2
-    assert "must be left out for ur10, which is not a URDF" in " ".join(capfd.readouterr().err.split())
+    assert "must be left out for ur10, which is not a URDF" in " ".join(
+        capfd.readouterr().err.split()
+    )
 
 
 def test_tip_and_mass_matrix_are_pinocchios_with_the_fingers_locked(panda):
@@ -136,12 +144,18 @@ def test_hulls_contain_their_meshes(panda):
 
 def test_views_draw_simplified_meshes(panda):
     drawing = drawing_of(panda)
-    assert sum(len(mesh.triangles) for mesh in drawing.meshes) <= 1.01 * MAX_TRIANGLES < drawing.triangles
+    assert (
+        sum(len(mesh.triangles) for mesh in drawing.meshes)
+        <= 1.01 * MAX_TRIANGLES
+        < drawing.triangles
+    )
     assert {mesh.body for mesh in drawing.meshes} == set(range(8))
     assert "simplified" in drawing.words
 
 
-def test_a_run_keeps_its_meshes_and_the_replay_says_how_far_they_are_simplified(panda, tmp_path, monkeypatch):
+def test_a_run_keeps_its_meshes_and_the_replay_says_how_far_they_are_simplified(
+    panda, tmp_path, monkeypatch
+):
     from simbridge import run
     from simbridge.recording.run_directory import RunDirectory
     from simbridge.report.settings_list import repeat_command
@@ -154,7 +168,10 @@ def test_a_run_keeps_its_meshes_and_the_replay_says_how_far_they_are_simplified(
     assert f"--tip {TIP}" in str(
         repeat_command({**recorded, "scenario": {**recorded["scenario"], "file": "x"}}, tmp_path)
     )
-    kept, page = RunDirectory(finished.directory).meshes(), (finished.directory / "replay.html").read_bytes()
+    kept, page = (
+        RunDirectory(finished.directory).meshes(),
+        (finished.directory / "replay.html").read_bytes(),
+    )
     assert kept.triangles == 102_759 and len(kept.meshes) == 11
     assert b"The meshes of the arm are simplified" in page and len(page) < 3e6
 

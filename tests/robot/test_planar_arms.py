@@ -35,7 +35,9 @@ def tool(lengths, q):
 def test_the_tool_is_at_the_end_of_a_chain_of_links_in_the_plane_z_0(name):
     robot = load_robot(name)
     for q in np.random.default_rng(3).uniform(-np.pi, np.pi, (20, robot.n)):
-        np.testing.assert_allclose(tool_path(robot, q[None])[0, :3], tool(ARMS[name], q), rtol=0.0, atol=1e-14)
+        np.testing.assert_allclose(
+            tool_path(robot, q[None])[0, :3], tool(ARMS[name], q), rtol=0.0, atol=1e-14
+        )
     assert robot.reach == pytest.approx(sum(ARMS[name]), abs=1e-15)
     assert robot.planar
 
@@ -50,7 +52,9 @@ def test_lengths_given_at_loading_are_those_of_the_links(lengths, q):
 @given(st.tuples(metres, metres))
 def test_a_link_of_another_length_is_a_rod_of_the_same_thickness(lengths):
     robot, usual = load_robot("planar2r", lengths=lengths), load_robot("planar2r")
-    for link, was, length, before in zip(robot.links, usual.links, lengths, ARMS["planar2r"], strict=True):
+    for link, was, length, before in zip(
+        robot.links, usual.links, lengths, ARMS["planar2r"], strict=True
+    ):
         (rod,), (rod_before,) = link.shapes, was.shapes
         assert rod.radius == rod_before.radius and rod.end == pytest.approx((length, 0.0, 0.0))
         mass, r = 4.0 * length, rod.radius
@@ -58,7 +62,9 @@ def test_a_link_of_another_length_is_a_rod_of_the_same_thickness(lengths):
         assert link.inertia.lever == pytest.approx([0.5 * length, 0.0, 0.0])
         across = mass * (r * r / 4.0 + length * length / 12.0)
         # The file's moments have six digits.
-        assert np.diag(link.inertia.inertia) == pytest.approx([0.5 * mass * r * r, across, across], rel=1e-4)
+        assert np.diag(link.inertia.inertia) == pytest.approx(
+            [0.5 * mass * r * r, across, across], rel=1e-4
+        )
         assert was.inertia.mass == pytest.approx(4.0 * before)
 
 
@@ -155,7 +161,9 @@ def test_an_unknown_task_is_refused_with_its_line(tmp_path, task, reason):
 @pytest.mark.parametrize("start", [(0.9, 1.0, 0.0), (-0.4, 0.6, 0.0), (0.3, -1.1, 0.0)])
 def test_a_plan_starts_where_its_first_target_is_by_inverse_kinematics_from_home(start):
     there = np.array([[*start, 0.0, 0.0, 0.0, 1.0]])
-    prepared = prepare(Scenario(Trajectory(np.array([0.0, 0.2]), np.repeat(there, 2, axis=0))), robot="planar3r")
+    prepared = prepare(
+        Scenario(Trajectory(np.array([0.0, 0.2]), np.repeat(there, 2, axis=0))), robot="planar3r"
+    )
     found = tool(ARMS["planar3r"], prepared.plan.setpoints[0])
     np.testing.assert_allclose(found, start, rtol=0.0, atol=1e-8)
 

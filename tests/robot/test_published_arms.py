@@ -14,7 +14,9 @@ from simbridge.resources import robot_files
 from simbridge.robot.collision import MARGIN, CollisionModel
 from simbridge.robot.kinematics import tool_path
 
-PUBLISHED = msgspec.toml.decode((Path(__file__).parents[1] / "data" / "ur_family.toml").read_text(encoding="utf-8"))
+PUBLISHED = msgspec.toml.decode(
+    (Path(__file__).parents[1] / "data" / "ur_family.toml").read_text(encoding="utf-8")
+)
 LINKS = ("shoulder", "upper_arm", "forearm", "wrist_1", "wrist_2", "wrist_3")
 ARMS = tuple(PUBLISHED)
 CB3 = {"ur3", "ur5", "ur10"}
@@ -58,7 +60,10 @@ def test_masses_and_centres_of_mass_are_the_published_ones(arm):
         assert link.name == f"{name}_link"
         # The published frame is the joint's times Rz(theta) Tz(d): d above it.
         np.testing.assert_allclose(
-            link.inertia.lever, np.add(published[name]["center_of_mass"], [0.0, 0.0, d]), rtol=0.0, atol=1e-16
+            link.inertia.lever,
+            np.add(published[name]["center_of_mass"], [0.0, 0.0, d]),
+            rtol=0.0,
+            atol=1e-16,
         )
 
 
@@ -66,11 +71,17 @@ def test_inertia_tensors_are_the_published_ones_turned_by_their_rpy(arm):
     _, robot, published = arm
     for link, name in zip(robot.links, LINKS, strict=True):
         given = published[name]["inertia"]
-        matrix = np.array([[given["i" + "".join(sorted(a + b))] for b in "xyz"] for a in "xyz"], dtype=float)
+        matrix = np.array(
+            [[given["i" + "".join(sorted(a + b))] for b in "xyz"] for a in "xyz"], dtype=float
+        )
         roll, pitch, yaw = published[name]["inertia_rpy"]
-        turn = pin.utils.rotate("z", yaw) @ pin.utils.rotate("y", pitch) @ pin.utils.rotate("x", roll)
+        turn = (
+            pin.utils.rotate("z", yaw) @ pin.utils.rotate("y", pitch) @ pin.utils.rotate("x", roll)
+        )
         # The published angles have ten digits, ours are exact.
-        np.testing.assert_allclose(link.inertia.inertia, turn @ matrix @ turn.T, rtol=0.0, atol=1e-9)
+        np.testing.assert_allclose(
+            link.inertia.inertia, turn @ matrix @ turn.T, rtol=0.0, atol=1e-9
+        )
 
 
 def test_joints_are_named_as_in_the_ros_descriptions(arm):
@@ -100,7 +111,11 @@ def test_forward_kinematics_is_the_product_of_the_published_table(arm):
     for q, pose in zip(joints, tool_path(robot, joints), strict=True):
         product = np.diag([-1.0, -1.0, 1.0, 1.0])
         for theta, d, a, alpha in zip(
-            q, published["d"], published["a"], [np.pi / 2, 0.0, 0.0, np.pi / 2, -np.pi / 2, 0.0], strict=True
+            q,
+            published["d"],
+            published["a"],
+            [np.pi / 2, 0.0, 0.0, np.pi / 2, -np.pi / 2, 0.0],
+            strict=True,
         ):
             ct, st, ca, sa = np.cos(theta), np.sin(theta), np.cos(alpha), np.sin(alpha)
             product = product @ [
@@ -109,7 +124,9 @@ def test_forward_kinematics_is_the_product_of_the_published_table(arm):
                 [0.0, sa, ca, d],
                 [0.0, 0.0, 0.0, 1.0],
             ]
-        np.testing.assert_allclose(pin.XYZQUATToSE3(pose).homogeneous, product, rtol=0.0, atol=1e-12)
+        np.testing.assert_allclose(
+            pin.XYZQUATToSE3(pose).homogeneous, product, rtol=0.0, atol=1e-12
+        )
 
 
 def posed(*angles):
@@ -153,7 +170,10 @@ def test_folded_or_on_the_floor_it_does(arm):
 def test_only_neighbouring_links_touch_at_home(arm):
     # The collision model never tests links that touch at home.
     _, robot, _ = arm
-    solid = [sum(shape.solid for shape in shapes) for shapes in (robot.base_shapes, *(k.shapes for k in robot.links))]
+    solid = [
+        sum(shape.solid for shape in shapes)
+        for shapes in (robot.base_shapes, *(k.shapes for k in robot.links))
+    ]
     apart = sum(solid[i] * solid[j] for i in range(7) for j in range(i + 2, 7))
     on_the_floor = sum(solid[2:])
     assert CollisionModel(robot).pairs == apart + on_the_floor

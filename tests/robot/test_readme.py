@@ -26,7 +26,10 @@ def field_names(kind):
 @pytest.mark.parametrize("field", sorted(set(field_names(RobotFile))))
 def test_every_field_is_described(field):
     table = README[: README.index("## Adding an arm")]
-    assert any(f"`{before}{field}{after}`" in table for before, after in (("", ""), ("[", "]"), ("[[", "]]")))
+    assert any(
+        f"`{before}{field}{after}`" in table
+        for before, after in (("", ""), ("[", "]"), ("[[", "]]"))
+    )
 
 
 @pytest.mark.parametrize("word", ["capsule", "cylinder", *COLORS])
@@ -44,5 +47,9 @@ def test_the_limits_given_to_a_urdf_are_the_ones_described(tmp_path):
     )
     robot = load_robot(path)
     assert robot.period == 0.008 and "the control period is 8 ms" in README
-    assert (robot.max_velocity_jump, robot.max_acceleration, robot.max_tool_speed) == (1.0, 20.0, 1.0)
+    assert (robot.max_velocity_jump, robot.max_acceleration, robot.max_tool_speed) == (
+        1.0,
+        20.0,
+        1.0,
+    )
     assert "a velocity jump of 1 rad/s, 20 rad/s² and 1 m/s" in " ".join(README.split())

@@ -15,7 +15,10 @@ from simbridge.robot.kinematics import tool_path
 ARMS = ("ur10", "ur10e")
 DH = {
     "ur10": ((0.1273, 0.0, 0.0, 0.163941, 0.1157, 0.0922), (0.0, -0.612, -0.5723, 0.0, 0.0, 0.0)),
-    "ur10e": ((0.1807, 0.0, 0.0, 0.17415, 0.11985, 0.11655), (0.0, -0.6127, -0.57155, 0.0, 0.0, 0.0)),
+    "ur10e": (
+        (0.1807, 0.0, 0.0, 0.17415, 0.11985, 0.11655),
+        (0.0, -0.6127, -0.57155, 0.0, 0.0, 0.0),
+    ),
 }
 # cos and sin of alpha = [pi/2, 0, 0, pi/2, -pi/2, 0]
 TWIST = ((0, 1), (1, 0), (1, 0), (0, 1), (0, -1), (1, 0))
@@ -35,7 +38,9 @@ def dh_tool0(name, q):
 
 
 def configurations(robot, count, seed=0):
-    return np.random.default_rng(seed).uniform(robot.position_min, robot.position_max, (count, robot.n))
+    return np.random.default_rng(seed).uniform(
+        robot.position_min, robot.position_max, (count, robot.n)
+    )
 
 
 def placed(robot, data, q, frame):
@@ -53,7 +58,9 @@ def test_the_models_tool0_is_the_product_of_the_dh_transforms(name):
     robot = load_robot(name)
     q = configurations(robot, 1000)
     data = robot.model.createData()
-    found = np.array([placed(robot, data, configuration, "tool0").homogeneous for configuration in q])
+    found = np.array(
+        [placed(robot, data, configuration, "tool0").homogeneous for configuration in q]
+    )
     np.testing.assert_allclose(found, dh_tool0(name, q), rtol=0.0, atol=1e-12)
 
 
@@ -118,7 +125,10 @@ def test_a_payload_adds_the_mass_matrix_of_a_point_at_the_tcp(mass, seed):
     frame = bare.model.getFrameId("tcp")
     jacobian = pin.computeFrameJacobian(bare.model, data, q, frame, pin.LOCAL_WORLD_ALIGNED)[:3]
     np.testing.assert_allclose(
-        mass_matrix(robot, q), mass_matrix(bare, q) + mass * jacobian.T @ jacobian, rtol=1e-12, atol=1e-12
+        mass_matrix(robot, q),
+        mass_matrix(bare, q) + mass * jacobian.T @ jacobian,
+        rtol=1e-12,
+        atol=1e-12,
     )
 
 
@@ -130,17 +140,25 @@ def test_a_payload_away_from_the_tcp_acts_at_its_centre_under_the_arms_gravity(m
     bare = load_robot("ur10").with_tcp(pin.SE3(np.eye(3), centre)).with_gravity(gravity)
     loaded = load_robot("ur10").with_payload(mass, cog=centre).with_gravity(gravity)
     q = configurations(bare, 1, seed)[0]
-    torques = [pin.computeGeneralizedGravity(robot.model, robot.model.createData(), q) for robot in (bare, loaded)]
+    torques = [
+        pin.computeGeneralizedGravity(robot.model, robot.model.createData(), q)
+        for robot in (bare, loaded)
+    ]
     data, frame = bare.model.createData(), bare.model.getFrameId("tcp")
     jacobian = pin.computeFrameJacobian(bare.model, data, q, frame, pin.LOCAL_WORLD_ALIGNED)[:3]
-    np.testing.assert_allclose(torques[1] - torques[0], -jacobian.T @ (mass * gravity), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(
+        torques[1] - torques[0], -jacobian.T @ (mass * gravity), rtol=1e-9, atol=1e-9
+    )
 
 
 def test_reversed_gravity_reverses_every_torque():
     robot = load_robot("ur10")
     hanging = robot.with_gravity([0.0, 0.0, 9.81])
     q = configurations(robot, 1)[0]
-    up, down = (pin.computeGeneralizedGravity(arm.model, arm.model.createData(), q) for arm in (hanging, robot))
+    up, down = (
+        pin.computeGeneralizedGravity(arm.model, arm.model.createData(), q)
+        for arm in (hanging, robot)
+    )
     np.testing.assert_array_equal(up, -down)
     assert robot.gravity.tolist() == [0.0, 0.0, -9.81]
 
@@ -162,7 +180,9 @@ def test_an_invalid_payload_is_refused(mass):
 def test_no_posture_reaches_further_than_the_reach():
     robot = load_robot("ur10")
     shoulder = np.zeros(3)
-    farthest = np.linalg.norm(tool_path(robot, configurations(robot, 5000))[:, :3] - shoulder, axis=1).max()
+    farthest = np.linalg.norm(
+        tool_path(robot, configurations(robot, 5000))[:, :3] - shoulder, axis=1
+    ).max()
     assert 0.8 * robot.reach < farthest <= robot.reach
 
 
@@ -176,7 +196,13 @@ def test_the_checksum_depends_on_the_kinematics_only():
 
 def test_arrays_of_a_robot_are_read_only():
     robot = load_robot("ur10")
-    for array in (robot.home, robot.placements, robot.prismatic, robot.position_min, robot.position_max):
+    for array in (
+        robot.home,
+        robot.placements,
+        robot.prismatic,
+        robot.position_min,
+        robot.position_max,
+    ):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 1
     for array in (robot.max_velocity, robot.max_effort):

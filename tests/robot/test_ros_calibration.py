@@ -79,9 +79,12 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("ros")
 
 
-@pytest.mark.parametrize("eigen", [True, False], ids=["angles as Eigen chooses them", "smallest angles"])
 @pytest.mark.parametrize(
-    ("name", "table"), [("ur10e", TABLE), *((name, deltas(name, 1)) for name in ("ur3", "ur5e", "ur10", "ur16e"))]
+    "eigen", [True, False], ids=["angles as Eigen chooses them", "smallest angles"]
+)
+@pytest.mark.parametrize(
+    ("name", "table"),
+    [("ur10e", TABLE), *((name, deltas(name, 1)) for name in ("ur3", "ur5e", "ur10", "ur16e"))],
 )
 def test_the_tool_is_where_ros_s_urdf_puts_it(folder, name, table, eigen) -> None:
     robot, rows, q = load_robot(name), rows_of(table, eigen=eigen), configurations(300)
@@ -105,25 +108,38 @@ def test_any_file_near_a_model_is_converted_to_rounding(folder, name, seed) -> N
 def test_tool_and_mounting_of_the_arm_are_kept(folder, ur10e) -> None:
     rows, q = rows_of(TABLE), configurations(50)
     tcp = pin.SE3(pin.exp3(np.array([0.1, 0.2, 0.3])), np.array([0.0, 0.05, 0.2]))
-    arm = with_kinematics(ur10e.with_tcp(tcp).with_payload(3.0), ros.write(folder / "arm.yaml", rows))
+    arm = with_kinematics(
+        ur10e.with_tcp(tcp).with_payload(3.0), ros.write(folder / "arm.yaml", rows)
+    )
     assert max(difference(arm, ros.urdf_tools(rows, q) @ tcp.homogeneous, q)) < 1e-13
     assert arm.payload == 3.0 and np.array_equal(arm.home, ur10e.home)
 
 
 def test_a_urdf_of_the_model_is_calibrated_alike(folder) -> None:
     own, rows, q = load_robot("ur10"), rows_of(deltas("ur10", 2)), configurations(50)
-    urdf = load_robot(Path(__file__).parents[1] / "data" / "urdf" / "ur10_from_ros.urdf", home=own.home)
+    urdf = load_robot(
+        Path(__file__).parents[1] / "data" / "urdf" / "ur10_from_ros.urdf", home=own.home
+    )
     file = ros.write(folder / "ur10.yaml", rows)
     # Its axes are rounded to nine digits.
-    assert np.abs(tool_path(with_kinematics(urdf, file), q) - tool_path(with_kinematics(own, file), q)).max() < 1e-8
+    assert (
+        np.abs(
+            tool_path(with_kinematics(urdf, file), q) - tool_path(with_kinematics(own, file), q)
+        ).max()
+        < 1e-8
+    )
 
 
 @pytest.mark.parametrize("table", [TABLE, deltas("ur10e", 3)], ids=["real", "random"])
-def test_the_file_as_printed_is_the_controllers_table_and_the_urdf_is_not_quite(folder, ur10e, table) -> None:
+def test_the_file_as_printed_is_the_controllers_table_and_the_urdf_is_not_quite(
+    folder, ur10e, table
+) -> None:
     rows = rows_of(table)
     file = read_ros_calibration(ros.write(folder / "arm.yaml", rows))
     assert max(ros_difference(file, table)) < 1e-9
-    apart = largest_difference(chain_from_base(calibrated(ur10e, file)), calibrated_chain(table), pin.SE3.Identity())
+    apart = largest_difference(
+        chain_from_base(calibrated(ur10e, file)), calibrated_chain(table), pin.SE3.Identity()
+    )
     assert 1e-7 < apart[0] < 2e-3
     # Another arm of the model, and this file with four digits only.
     assert ros_difference(file, deltas("ur10e", 9))[0] > 5e-4
@@ -153,7 +169,10 @@ def test_the_largest_difference_is_that_of_pinocchios_poses(folder, ur10e) -> No
     one, other = rows_of(TABLE), rows_of(nominal_dh(ur10e))
     pairs = zip(ros.urdf_tools(one, q), ros.urdf_tools(other, q), strict=True)
     apart = [pin.SE3(a).actInv(pin.SE3(b)) for a, b in pairs]
-    expected = [max(np.linalg.norm(step.translation) for step in apart), max(angle(step) for step in apart)]
+    expected = [
+        max(np.linalg.norm(step.translation) for step in apart),
+        max(angle(step) for step in apart),
+    ]
     arm = with_kinematics(ur10e, ros.write(folder / "arm.yaml", one))
     found = largest_difference(chain_from_base(arm), chain_from_base(ur10e), pin.SE3.Identity())
     assert found == pytest.approx(expected, rel=1e-9)
@@ -172,7 +191,9 @@ def test_a_file_that_equals_nominal_is_named_and_gives_the_nominal_arm(tmp_path,
     rows = rows_of(nominal_dh(robot))
     # URSim and ROS's default files print a right angle with nine digits.
     rows[1, 3] = rows[4, 3] = 1.570796327
-    with pytest.warns(UserWarning, match=rf"default\.yaml equals the nominal kinematics of the {robot.title}"):
+    with pytest.warns(
+        UserWarning, match=rf"default\.yaml equals the nominal kinematics of the {robot.title}"
+    ):
         assert with_kinematics(robot, ros.write(tmp_path / "default.yaml", rows)) is robot
 
 
@@ -184,17 +205,29 @@ def test_a_calibration_does_not_equal_nominal(tmp_path, ur10e) -> None:
         assert with_kinematics(ur10e, ros.write(tmp_path / "arm.yml", rows)) is not ur10e
 
 
-@pytest.mark.parametrize(("own", "chosen"), [("ur10e", "ur10"), ("ur3e", "ur3"), ("ur3", "ur3e"), ("ur5", "ur5e")])
+@pytest.mark.parametrize(
+    ("own", "chosen"), [("ur10e", "ur10"), ("ur3e", "ur3"), ("ur3", "ur3e"), ("ur5", "ur5e")]
+)
 def test_another_models_file_is_refused_with_the_right_flag(tmp_path, own, chosen) -> None:
     file = ros.write(tmp_path / "arm.yaml", rows_of(deltas(own, 4)))
-    with pytest.raises(InputFileError, match=rf"It fits a {own}: choose that with --robot") as caught:
+    with pytest.raises(
+        InputFileError, match=rf"It fits a {own}: choose that with --robot"
+    ) as caught:
         with_kinematics(load_robot(chosen), file)
     assert caught.value.path == file
 
 
 @pytest.mark.parametrize(
     ("link", "field", "value"),
-    [(2, 0, 0.6), (3, 2, 400.0), (1, 3, 0.0), (4, 3, -1.57), (2, 3, np.pi / 2), (5, 4, 0.0), (0, 4, 0.5)],
+    [
+        (2, 0, 0.6),
+        (3, 2, 400.0),
+        (1, 3, 0.0),
+        (4, 3, -1.57),
+        (2, 3, np.pi / 2),
+        (5, 4, 0.0),
+        (0, 4, 0.5),
+    ],
 )
 def test_a_chain_of_no_arm_is_named_as_such(tmp_path, ur10e, link, field, value) -> None:
     rows = rows_of(TABLE)
@@ -203,9 +236,14 @@ def test_a_chain_of_no_arm_is_named_as_such(tmp_path, ur10e, link, field, value)
         with_kinematics(ur10e, ros.write(tmp_path / "arm.yaml", rows))
 
 
-def test_a_file_of_ur_calibration_with_atan_for_atan2_is_no_plausible_chain(tmp_path, ur10e) -> None:
+def test_a_file_of_ur_calibration_with_atan_for_atan2_is_no_plausible_chain(
+    tmp_path, ur10e
+) -> None:
     assert abs(TABLE.theta[1]) > np.pi / 2
-    with pytest.raises(InputFileError, match=r"1\d\d\.\d degrees off at elbow_joint.* no plausible chain of a UR arm"):
+    with pytest.raises(
+        InputFileError,
+        match=r"1\d\d\.\d degrees off at elbow_joint.* no plausible chain of a UR arm",
+    ):
         with_kinematics(ur10e, ros.write(tmp_path / "arm.yaml", rows_of(TABLE, fixed=False)))
 
 
@@ -215,7 +253,13 @@ def test_a_file_of_ur_calibration_with_atan_for_atan2_is_no_plausible_chain(tmp_
         ("kinematics:", "kinematic:", None, "kinematics", "ur_calibration"),
         ("  forearm:", "  fore_arm:", None, "kinematics.forearm", "x, y, z, roll, pitch, yaw"),
         ("    roll: 1.5", "    rol: 1.5", None, "kinematics.upper_arm.roll", "missing"),
-        ("    roll: 1.5", "    roll: one and 1.5", None, "kinematics.upper_arm.roll", "expected a number, got one and"),
+        (
+            "    roll: 1.5",
+            "    roll: one and 1.5",
+            None,
+            "kinematics.upper_arm.roll",
+            "expected a number, got one and",
+        ),
         ("    roll: 1.5", "    roll: .nan #", None, "kinematics.upper_arm.roll", "finite"),
         ("    roll: 1.5", "    roll: [1.5", None, None, "not YAML"),
         ("    roll: 1.5", "\troll: 1.5", 13, None, "not YAML"),
@@ -223,7 +267,9 @@ def test_a_file_of_ur_calibration_with_atan_for_atan2_is_no_plausible_chain(tmp_
         ("    roll: 1.5", "    roll: !degrees 1.5", 13, None, "not YAML"),
     ],
 )
-def test_a_faulty_file_is_refused_with_the_field(tmp_path, ur10e, old, new, line, field, words) -> None:
+def test_a_faulty_file_is_refused_with_the_field(
+    tmp_path, ur10e, old, new, line, field, words
+) -> None:
     path = ros.write(tmp_path / "arm.yaml", rows_of(TABLE))
     path.write_text(path.read_text().replace(old, new))
     with pytest.raises(InputFileError) as caught:
@@ -236,14 +282,21 @@ def test_a_faulty_file_is_refused_with_the_field(tmp_path, ur10e, old, new, line
 @pytest.mark.parametrize("text", ["", "calibration", "- 1", "kinematics: 3", "# nothing"])
 def test_yaml_that_is_no_calibration_is_refused(tmp_path, ur10e, text) -> None:
     (tmp_path / "arm.yaml").write_text(text)
-    with pytest.raises(InputFileError, match="kinematics: this is not what ROS's ur_calibration writes"):
+    with pytest.raises(
+        InputFileError, match="kinematics: this is not what ROS's ur_calibration writes"
+    ):
         with_kinematics(ur10e, tmp_path / "arm.yaml")
 
 
 def test_numbers_are_read_however_yaml_writes_them(tmp_path) -> None:
     rows = np.zeros((6, 6))
     path = ros.write(tmp_path / "arm.yaml", rows, name="")
-    path.write_text(path.read_text().replace("x: 0", "x: 1e-05").replace("y: 0", "y: -0").replace("z: 0", "z: +2.5E-1"))
+    path.write_text(
+        path.read_text()
+        .replace("x: 0", "x: 1e-05")
+        .replace("y: 0", "y: -0")
+        .replace("z: 0", "z: +2.5E-1")
+    )
     found = read_ros_calibration(path)
     assert found.frames == ((1e-05, 0.0, 0.25, 0.0, 0.0, 0.0),) * 6
     assert found.hash == ""
@@ -253,7 +306,8 @@ def test_what_ros_does_not_read_is_ignored(tmp_path) -> None:
     path = ros.write(tmp_path / "arm.yaml", rows_of(TABLE))
     plain = read_ros_calibration(path)
     path.write_text(
-        path.read_text().replace("    x:", "    comment: 3 # by hand\n    x:") + "\n  note: a\nother: [1]\n"
+        path.read_text().replace("    x:", "    comment: 3 # by hand\n    x:")
+        + "\n  note: a\nother: [1]\n"
     )
     assert read_ros_calibration(path) == plain
 
@@ -269,7 +323,20 @@ def run(tmp_path_factory):
     where = tmp_path_factory.mktemp("ros_run")
     file = ros.write(where / "my_robot_calibration.yaml", rows_of(TABLE))
     assert (
-        main(["run", "step", "--robot", "ur10e", "--kinematics", str(file), "--out", str(where / "run"), "--json"]) == 0
+        main(
+            [
+                "run",
+                "step",
+                "--robot",
+                "ur10e",
+                "--kinematics",
+                str(file),
+                "--out",
+                str(where / "run"),
+                "--json",
+            ]
+        )
+        == 0
     )
     return where / "run"
 
@@ -277,7 +344,9 @@ def run(tmp_path_factory):
 HASH = "calib_12345678901234567890"
 
 
-def test_hash_and_source_are_in_the_summary_the_settings_the_page_and_the_terminal(run, cli) -> None:
+def test_hash_and_source_are_in_the_summary_the_settings_the_page_and_the_terminal(
+    run, cli
+) -> None:
     recorded, file = RunDirectory.open(run), str(run.parent / "my_robot_calibration.yaml")
     assert recorded.summary()["kinematics"] == {
         "source": "given",
@@ -300,7 +369,9 @@ def test_a_run_gives_its_kinematics_to_the_last_bit(run, ur10e) -> None:
     assert arm.checksum == with_kinematics(ur10e, run.parent / "my_robot_calibration.yaml").checksum
     assert arm.calibration.hash == HASH
     poses = tool_path(arm, configurations(5))
-    np.testing.assert_allclose(poses[:, :3], ros.urdf_tools(rows_of(TABLE), configurations(5))[:, :3, 3], atol=1e-13)
+    np.testing.assert_allclose(
+        poses[:, :3], ros.urdf_tools(rows_of(TABLE), configurations(5))[:, :3, 3], atol=1e-13
+    )
 
 
 @pytest.mark.parametrize(
@@ -323,14 +394,19 @@ def test_the_difference_from_the_controllers_own_is_recorded_and_shown(folder, u
     found = kinematics_summary(kinematics_settings(arm, file, TABLE))
     small = found["controller_difference"]
     assert 1e-7 < small["position_m"] < 1e-4 and 1e-7 < small["rotation_rad"] < 2e-4
-    assert "; at the tool at most 0.0" in kinematics_words(found) and HASH in kinematics_words(found)
+    assert "; at the tool at most 0.0" in kinematics_words(found) and HASH in kinematics_words(
+        found
+    )
     other = kinematics_summary(kinematics_settings(arm, file, nominal_dh(ur10e)))
     assert 5e-4 < other["controller_difference"]["position_m"] < 1e-2
     nominal = kinematics_summary(kinematics_settings(ur10e, "nominal", TABLE))
     assert (nominal["source"], nominal["file"], nominal["calibrated"]) == ("nominal", None, False)
     assert kinematics_words(nominal).startswith("nominal; at the tool at most ")
     own = kinematics_summary(kinematics_settings(calibrated(ur10e, TABLE), None, TABLE))
-    assert (own["source"], own["controller_difference"]["position_m"]) == ("controller", pytest.approx(0.0, abs=1e-12))
+    assert (own["source"], own["controller_difference"]["position_m"]) == (
+        "controller",
+        pytest.approx(0.0, abs=1e-12),
+    )
     assert kinematics_words(own) == "calibrated for this arm"
 
 

@@ -169,8 +169,12 @@ def test_the_template_of_the_cases_is_valid(tmp_path):
     assert robot.position_max[1] == float("inf")
 
 
-@pytest.mark.parametrize(("old", "new", "field", "words", "reason"), REFUSED, ids=[f"{c[2]}: {c[4]}" for c in REFUSED])
-def test_the_error_names_file_and_field_and_never_a_wrong_line(tmp_path, old, new, field, words, reason):
+@pytest.mark.parametrize(
+    ("old", "new", "field", "words", "reason"), REFUSED, ids=[f"{c[2]}: {c[4]}" for c in REFUSED]
+)
+def test_the_error_names_file_and_field_and_never_a_wrong_line(
+    tmp_path, old, new, field, words, reason
+):
     assert old in GOOD
     text = GOOD.replace(old, new, 1)
     path = written(tmp_path, text)
@@ -226,7 +230,10 @@ def test_a_missing_file_a_directory_and_a_binary_file_are_refused(tmp_path):
     ("home", "reason"),
     [
         ([0.0] * 5, "used: 6 joint positions are needed, but there are 5"),
-        ([0.0, 0.0, 4.0, 0.0, 0.0, 0.0], r"home\[2\]: 4.0 is outside of the range of elbow_joint, -3.141592654 to 3.1"),
+        (
+            [0.0, 0.0, 4.0, 0.0, 0.0, 0.0],
+            r"home\[2\]: 4.0 is outside of the range of elbow_joint, -3.141592654 to 3.1",
+        ),
         ([0.0, 0.0, float("nan"), 0.0, 0.0, 0.0], "nan is outside of the range of elbow_joint"),
     ],
 )
@@ -248,7 +255,9 @@ def test_the_error_of_an_unknown_name_suggests_the_nearest_and_a_path():
 
 def test_every_robot_is_loaded_by_its_name_and_by_its_path():
     for name, path in robot_files().items():
-        assert load_robot(name).checksum == load_robot(path).checksum == load_robot(str(path)).checksum
+        assert (
+            load_robot(name).checksum == load_robot(path).checksum == load_robot(str(path)).checksum
+        )
         assert load_robot(path).name == name
 
 

@@ -24,7 +24,9 @@ def ur5e(tmp_path_factory):
 def test_a_written_arm_reads_back_with_its_kinematics_masses_and_limits(ur5e):
     robot, read = ur5e
     joints = np.random.default_rng(5).uniform(-np.pi, np.pi, (50, 6))
-    np.testing.assert_allclose(tool_path(read, joints)[:, :3], tool_path(robot, joints)[:, :3], rtol=0.0, atol=1e-12)
+    np.testing.assert_allclose(
+        tool_path(read, joints)[:, :3], tool_path(robot, joints)[:, :3], rtol=0.0, atol=1e-12
+    )
     assert [link.inertia.mass for link in read.links] == [link.inertia.mass for link in robot.links]
     assert np.array_equal(read.max_velocity, robot.max_velocity)
     assert np.array_equal(read.position_max, robot.position_max)
@@ -37,16 +39,22 @@ def test_a_written_arm_is_planned_like_the_arm_itself(ur5e, tum, tmp_path, throu
     # A URDF has no period: 8 ms by default, four of the arm's own.
     np.testing.assert_allclose(other.plan.setpoints[0], one.plan.setpoints[0], rtol=0.0, atol=1e-8)
     np.testing.assert_allclose(
-        tool_path(read, other.plan.setpoints)[-1], tool_path(robot, one.plan.setpoints)[-1], rtol=0.0, atol=1e-6
+        tool_path(read, other.plan.setpoints)[-1],
+        tool_path(robot, one.plan.setpoints)[-1],
+        rtol=0.0,
+        atol=1e-6,
     )
 
 
 def test_a_sliding_joint_is_refused_and_shown_in_metres_and_millimetres(scara, cli):
     robot = load_robot(scara)
-    with pytest.raises(LimitExceeded, match=r"to_c would be at 0.250 m, 50.0 mm past its limit of 0.200 m\. "):
+    with pytest.raises(
+        LimitExceeded, match=r"to_c would be at 0.250 m, 50.0 mm past its limit of 0.200 m\. "
+    ):
         check_positions(robot, np.array([[0.0, 0.5, 0.25, 0.0]]), 0.008)
     with pytest.raises(
-        LimitExceeded, match=r"to_a would be at 2.600 rad \(149.0 degrees\), 5.73° past its limit of 2.5"
+        LimitExceeded,
+        match=r"to_a would be at 2.600 rad \(149.0 degrees\), 5.73° past its limit of 2.5",
     ):
         check_positions(robot, np.array([[2.6, 0.5, 0.1, 0.0]]), 0.008)
     answer = cli("check", "circle", "--robot", scara)

@@ -38,11 +38,17 @@ def assert_same_arm(robot, text, tip="tool0", base="base_link", samples=20, with
         for theirs, own in frames:
             expected = root.actInv(data.oMf[oracle.getFrameId(theirs)])
             found = ours.oMf[
-                robot.model.getFrameId(own, pin.FrameType.BODY if own != "tool0" else pin.FrameType.OP_FRAME)
+                robot.model.getFrameId(
+                    own, pin.FrameType.BODY if own != "tool0" else pin.FrameType.OP_FRAME
+                )
             ]
-            np.testing.assert_allclose(found.homogeneous, expected.homogeneous, rtol=0.0, atol=within)
+            np.testing.assert_allclose(
+                found.homogeneous, expected.homogeneous, rtol=0.0, atol=within
+            )
         expected = full(pin.crba(oracle, data, q))
-        np.testing.assert_allclose(full(pin.crba(robot.model, ours, turns)), expected, rtol=0.0, atol=within)
+        np.testing.assert_allclose(
+            full(pin.crba(robot.model, ours, turns)), expected, rtol=0.0, atol=within
+        )
 
 
 @pytest.mark.parametrize(
@@ -55,7 +61,9 @@ def assert_same_arm(robot, text, tip="tool0", base="base_link", samples=20, with
     ],
 )
 def test_tool_links_and_mass_matrix_are_what_pinocchio_reads(file, base, tip, within):
-    assert_same_arm(read_urdf(URDF / file), (URDF / file).read_text(encoding="utf-8"), tip, base, within=within)
+    assert_same_arm(
+        read_urdf(URDF / file), (URDF / file).read_text(encoding="utf-8"), tip, base, within=within
+    )
 
 
 def test_right_angles_of_ten_digits_are_right_angles(tmp_path):
@@ -71,7 +79,9 @@ def test_the_ur10_of_the_ros_descriptions_is_the_ur10_of_robots():
     q = np.random.default_rng(5).uniform(-np.pi, np.pi, (100, 6))
     np.testing.assert_allclose(tool_path(described, q), tool_path(own, q), rtol=0.0, atol=1e-9)
     for posture in q:
-        a, b = (full(pin.crba(arm.model, arm.model.createData(), posture)) for arm in (described, own))
+        a, b = (
+            full(pin.crba(arm.model, arm.model.createData(), posture)) for arm in (described, own)
+        )
         np.testing.assert_allclose(a, b, rtol=0.0, atol=1e-9)
     for name in ("position_min", "position_max", "max_velocity", "max_effort"):
         assert np.array_equal(getattr(described, name), getattr(own, name))
@@ -87,7 +97,13 @@ def test_joint_kinds_and_limits_are_read():
 
 
 def test_home_is_the_middle_of_every_range_unless_given():
-    assert list(read_urdf(URDF / "odd_axes.urdf").home) == [0.0, -0.5, pytest.approx(0.15), 0.0, 0.0]
+    assert list(read_urdf(URDF / "odd_axes.urdf").home) == [
+        0.0,
+        -0.5,
+        pytest.approx(0.15),
+        0.0,
+        0.0,
+    ]
     given_home = [1.0, -1.0, 0.2, 0.5, -0.5]
     assert list(load_robot(URDF / "odd_axes.urdf", home=given_home).home) == given_home
 
@@ -111,7 +127,9 @@ def test_visual_geometry_is_drawn_and_collision_geometry_is_checked():
     assert (ball.radius, ball.drawn, ball.solid) == (9.0, True, False)
     assert (upper.drawn, upper.solid) == (False, True)
     assert (upper.kind, upper.radius) == ("cylinder", 0.05)
-    np.testing.assert_allclose([upper.start, upper.end], [[0.0, 0.0, 0.0], [0.4, 0.0, 0.0]], atol=1e-12)
+    np.testing.assert_allclose(
+        [upper.start, upper.end], [[0.0, 0.0, 0.0], [0.4, 0.0, 0.0]], atol=1e-12
+    )
     kinds = [shape.kind for shape in robot.links[1].shapes]
     assert kinds == ["capsule"] * 3
     assert all(shape.solid and shape.drawn for shape in robot.links[1].shapes)
@@ -122,7 +140,10 @@ def test_a_box_counts_as_the_capsule_that_encloses_it():
     corners = np.array([[x, y, z] for x in (-0.15, 0.15) for y in (-0.1, 0.1) for z in (0.0, 0.3)])
     start, end = np.array(pedestal.start), np.array(pedestal.end)
     along = (end - start) / np.linalg.norm(end - start)
-    nearest = start + np.clip((corners - start) @ along, 0.0, np.linalg.norm(end - start))[:, None] * along
+    nearest = (
+        start
+        + np.clip((corners - start) @ along, 0.0, np.linalg.norm(end - start))[:, None] * along
+    )
     assert np.linalg.norm(corners - nearest, axis=1).max() <= pedestal.radius + 1e-12
 
 
@@ -158,7 +179,9 @@ def test_a_link_tool0_that_moves_by_itself_is_the_tool(tmp_path):
     robot = read_urdf(path)
     data = robot.model.createData()
     pin.framesForwardKinematics(robot.model, data, np.zeros(1))
-    np.testing.assert_allclose(data.oMf[robot.model.getFrameId("tool0")].homogeneous[:3, 3], [1.0, 2.0, 3.0])
+    np.testing.assert_allclose(
+        data.oMf[robot.model.getFrameId("tool0")].homogeneous[:3, 3], [1.0, 2.0, 3.0]
+    )
     assert [link.name for link in robot.links] == ["tool0_link"]
     assert pin.buildModelFromXML(robot.urdf).existFrame("tool0_link")
 
@@ -187,8 +210,13 @@ def test_a_home_that_no_joint_can_take_is_refused(home, reason):
 # Thousandths, so that no angle is so near to a right one that the reader takes it for it.
 small = st.integers(-3000, 3000).map(lambda k: k / 1000)
 vectors = st.tuples(small, small, small)
-axes = st.one_of(st.sampled_from([(1, 0, 0), (0, -1, 0), (0, 0, -1), (0, 0, 1)]), vectors.filter(any))
-angles = st.one_of(vectors, st.sampled_from([(np.pi / 2, 0.0, 0.0), (0.0, np.pi / 2, 0.0), (np.pi, 0.0, -np.pi / 2)]))
+axes = st.one_of(
+    st.sampled_from([(1, 0, 0), (0, -1, 0), (0, 0, -1), (0, 0, 1)]), vectors.filter(any)
+)
+angles = st.one_of(
+    vectors,
+    st.sampled_from([(np.pi / 2, 0.0, 0.0), (0.0, np.pi / 2, 0.0), (np.pi, 0.0, -np.pi / 2)]),
+)
 
 
 def words(values):
@@ -202,7 +230,9 @@ def inertials(draw):
     c = abs(a - b) + (a + b - abs(a - b)) * draw(st.integers(1, 99)) / 100
     turn = pin.rpy.rpyToMatrix(*draw(vectors))
     matrix = turn @ np.diag([a, b, c]) @ turn.T
-    entries = " ".join(f'i{"xyz"[i]}{"xyz"[j]}="{float(matrix[i, j])}"' for i in range(3) for j in range(i, 3))
+    entries = " ".join(
+        f'i{"xyz"[i]}{"xyz"[j]}="{float(matrix[i, j])}"' for i in range(3) for j in range(i, 3)
+    )
     mass = draw(st.integers(1, 5000)) / 1000
     return (
         f'<inertial><origin xyz="{words(draw(vectors))}" rpy="{words(draw(angles))}"/>'

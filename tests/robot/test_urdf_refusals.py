@@ -148,7 +148,9 @@ def test_the_template_of_the_cases_is_valid(tmp_path):
     assert [link.name for link in robot.links] == ["upper", "lower"]
 
 
-@pytest.mark.parametrize(("old", "new", "field", "words", "reason"), REFUSED, ids=[f"{c[2]}: {c[4]}" for c in REFUSED])
+@pytest.mark.parametrize(
+    ("old", "new", "field", "words", "reason"), REFUSED, ids=[f"{c[2]}: {c[4]}" for c in REFUSED]
+)
 def test_the_error_names_file_element_and_line(tmp_path, old, new, field, words, reason):
     assert old in GOOD
     text = GOOD.replace(old, new, 1)
@@ -178,20 +180,29 @@ def test_a_robot_without_links_is_refused(tmp_path):
 
 
 def test_an_arm_without_a_movable_joint_is_refused(tmp_path):
-    text = GOOD.replace('type="continuous"', 'type="fixed"').replace('type="revolute"', 'type="fixed"')
+    text = GOOD.replace('type="continuous"', 'type="fixed"').replace(
+        'type="revolute"', 'type="fixed"'
+    )
     with pytest.raises(
-        InputFileError, match="line 2, <robot name='two_joints'>: the chain from 'base_link' to 'tool0' has no movable"
+        InputFileError,
+        match="line 2, <robot name='two_joints'>: the chain from 'base_link' to 'tool0' has no movable",
     ):
         load_robot(written(tmp_path, text))
 
 
 def test_a_single_link_is_refused(tmp_path):
-    with pytest.raises(InputFileError, match="the chain from 'base_link' to 'base_link' has no movable joint"):
+    with pytest.raises(
+        InputFileError, match="the chain from 'base_link' to 'base_link' has no movable joint"
+    ):
         load_robot(written(tmp_path, '<robot name="r"><link name="base_link"/></robot>'))
 
 
 def test_all_faults_of_a_file_come_in_one_refusal(tmp_path):
-    text = GOOD.replace(INERTIAL, "", 1).replace('effort="50"', 'effort="0"').replace('velocity="2.5"', 'velocity="0"')
+    text = (
+        GOOD.replace(INERTIAL, "", 1)
+        .replace('effort="50"', 'effort="0"')
+        .replace('velocity="2.5"', 'velocity="0"')
+    )
     with pytest.raises(InputFileError) as caught:
         load_robot(written(tmp_path, text))
     for words in (
@@ -206,7 +217,8 @@ def test_all_faults_of_a_file_come_in_one_refusal(tmp_path):
 def test_both_limits_that_do_not_let_a_joint_move_are_named(tmp_path):
     text = re.sub(r'(effort|velocity)="[^"]+"', r'\1="0"', GOOD)
     with pytest.raises(
-        InputFileError, match=r"velocity and effort: a limit of 0.0 and 0.0 does not let the joint 'elbow'"
+        InputFileError,
+        match=r"velocity and effort: a limit of 0.0 and 0.0 does not let the joint 'elbow'",
     ):
         load_robot(written(tmp_path, text))
 
@@ -214,9 +226,14 @@ def test_both_limits_that_do_not_let_a_joint_move_are_named(tmp_path):
 def test_an_inertia_that_no_body_has_is_used_with_a_note(tmp_path):
     """As that of UFACTORY's xArm6 in PyBullet's own data; one with a negative moment is refused, see REFUSED."""
     robot = load_robot(written(tmp_path, GOOD.replace('izz="0.04"', 'izz="0.06"')))
-    assert any("upper: no body has this inertia tensor" in note and "exceeds" in note for note in robot.notes)
+    assert any(
+        "upper: no body has this inertia tensor" in note and "exceeds" in note
+        for note in robot.notes
+    )
     assert robot.links[0].inertia.inertia.max() == pytest.approx(0.06, abs=0.02)
-    with pytest.raises(InputFileError, match=r"no body has this inertia tensor.*exceeds the others' sum"):
+    with pytest.raises(
+        InputFileError, match=r"no body has this inertia tensor.*exceeds the others' sum"
+    ):
         load_robot(written(tmp_path, GOOD.replace('izz="0.04"', 'izz="40"')))
 
 
@@ -232,7 +249,9 @@ def test_a_tool0_that_is_not_below_base_link_is_refused(tmp_path):
         "</robot>",
         '<link name="world"/><joint name="up" type="fixed"><parent link="world"/><child link="base_link"/></joint></robot>',
     )
-    with pytest.raises(InputFileError, match="no chain of joints leads from 'base_link' to 'tool0'"):
+    with pytest.raises(
+        InputFileError, match="no chain of joints leads from 'base_link' to 'tool0'"
+    ):
         load_robot(written(tmp_path, text))
 
 
@@ -261,7 +280,24 @@ def test_a_path_without_a_suffix_is_read_as_urdf(tmp_path):
 @given(
     st.integers(0, len(GOOD)),
     st.integers(0, 30),
-    st.sampled_from(["", "nan", "-1", "1e999", "<", "/>", "<link/>", '"', "\n", "base_link", "fixed", "&", "é", "\0"]),
+    st.sampled_from(
+        [
+            "",
+            "nan",
+            "-1",
+            "1e999",
+            "<",
+            "/>",
+            "<link/>",
+            '"',
+            "\n",
+            "base_link",
+            "fixed",
+            "&",
+            "é",
+            "\0",
+        ]
+    ),
 )
 def test_a_damaged_file_is_read_or_refused_with_its_place(tmp_path_factory, begin, length, junk):
     path = tmp_path_factory.getbasetemp() / "damaged.urdf"

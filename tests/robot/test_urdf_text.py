@@ -47,7 +47,9 @@ def bullet(tmp_path):
     def load(robot):
         path = tmp_path / "robot.urdf"
         path.write_text(robot.urdf, encoding="utf-8")
-        return b.loadURDF(str(path), useFixedBase=True, flags=b.URDF_USE_INERTIA_FROM_FILE, physicsClientId=client)
+        return b.loadURDF(
+            str(path), useFixedBase=True, flags=b.URDF_USE_INERTIA_FROM_FILE, physicsClientId=client
+        )
 
     yield b, client, load
     b.disconnect(physicsClientId=client)
@@ -59,15 +61,24 @@ def test_pybullet_puts_tool0_and_tcp_where_the_model_does(bullet, name, payload)
     b, client, load = bullet
     robot = dressed(name, payload)
     body = load(robot)
-    links = {b.getJointInfo(body, i, client)[12].decode(): i for i in range(b.getNumJoints(body, client))}
+    links = {
+        b.getJointInfo(body, i, client)[12].decode(): i for i in range(b.getNumJoints(body, client))
+    }
     for q in configurations(robot, 50):
         for joint, position in enumerate(q):
             b.resetJointState(body, joint, position, physicsClientId=client)
         for frame in ("tool0", "tcp"):
-            state = b.getLinkState(body, links[frame], computeForwardKinematics=True, physicsClientId=client)
-            found = pin.SE3(pin.Quaternion(np.array(state[5])).toRotationMatrix(), np.array(state[4]))
+            state = b.getLinkState(
+                body, links[frame], computeForwardKinematics=True, physicsClientId=client
+            )
+            found = pin.SE3(
+                pin.Quaternion(np.array(state[5])).toRotationMatrix(), np.array(state[4])
+            )
             np.testing.assert_allclose(
-                found.homogeneous, frame_pose(robot.model, q, frame).homogeneous, rtol=0.0, atol=1e-6
+                found.homogeneous,
+                frame_pose(robot.model, q, frame).homogeneous,
+                rtol=0.0,
+                atol=1e-6,
             )
 
 
@@ -113,9 +124,13 @@ def test_pinocchios_own_parser_reads_the_same_arm(name, payload):
     for q in configurations(robot, 50):
         for frame in ("tool0", "tcp"):
             np.testing.assert_allclose(
-                frame_pose(parsed, q, frame).homogeneous, frame_pose(robot.model, q, frame).homogeneous, atol=1e-12
+                frame_pose(parsed, q, frame).homogeneous,
+                frame_pose(robot.model, q, frame).homogeneous,
+                atol=1e-12,
             )
-        np.testing.assert_allclose(mass_matrix(parsed, q), mass_matrix(robot.model, q), rtol=0.0, atol=1e-12)
+        np.testing.assert_allclose(
+            mass_matrix(parsed, q), mass_matrix(robot.model, q), rtol=0.0, atol=1e-12
+        )
 
 
 def any_robot(seed, n):
@@ -135,14 +150,18 @@ def any_robot(seed, n):
         joints.append(Joint(f'joint & "{i}"', kind, placement(), low, high, 1.0, 10.0))
         turn = pin.exp3(rng.uniform(-3.0, 3.0, 3))
         inertia = pin.Inertia(
-            rng.uniform(0.1, 5.0), rng.uniform(-0.2, 0.2, 3), turn @ np.diag([2e-2, 3e-2, 4e-2]) @ turn.T
+            rng.uniform(0.1, 5.0),
+            rng.uniform(-0.2, 0.2, 3),
+            turn @ np.diag([2e-2, 3e-2, 4e-2]) @ turn.T,
         )
         shapes = (
             Shape("capsule", (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), 0.05),
             Shape("cylinder", (0, 0, 0), (0, 0.1, 0), 0.05),
         )
         links.append(Link(f"link <{i}>", placement(), inertia, shapes))
-    return Robot("any & all", "", "", 0.008, tuple(joints), tuple(links), (), placement(), np.zeros(n))
+    return Robot(
+        "any & all", "", "", 0.008, tuple(joints), tuple(links), (), placement(), np.zeros(n)
+    )
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 8))
@@ -152,13 +171,20 @@ def test_any_arm_written_as_urdf_reads_back_the_same(seed, n):
     assert list(parsed.names)[1:] == list(robot.joint_names)
     for q in configurations(robot, 3):
         np.testing.assert_allclose(
-            frame_pose(parsed, q, "tcp").homogeneous, frame_pose(robot.model, q, "tcp").homogeneous, atol=1e-9
+            frame_pose(parsed, q, "tcp").homogeneous,
+            frame_pose(robot.model, q, "tcp").homogeneous,
+            atol=1e-9,
         )
-        np.testing.assert_allclose(mass_matrix(parsed, q), mass_matrix(robot.model, q), rtol=0.0, atol=1e-9)
+        np.testing.assert_allclose(
+            mass_matrix(parsed, q), mass_matrix(robot.model, q), rtol=0.0, atol=1e-9
+        )
 
 
 def test_a_joint_without_limits_is_written_with_a_very_large_range():
     robot = load_robot("ur10")
-    free = replace(robot, joints=tuple(replace(j, position_min=-np.inf, position_max=np.inf) for j in robot.joints))
+    free = replace(
+        robot,
+        joints=tuple(replace(j, position_min=-np.inf, position_max=np.inf) for j in robot.joints),
+    )
     parsed = pin.buildModelFromXML(free.urdf)
     assert np.all(parsed.lowerPositionLimit <= -1e5) and np.all(parsed.upperPositionLimit >= 1e5)

@@ -21,7 +21,15 @@ from simbridge.robot.xacro_file import expand_xacro
 SECRET = "the content of another file"
 LAUGHS = "".join(
     f"{name}: &{name} [{','.join([inner] * 10)}]\n"
-    for name, inner in [("a", "x"), ("b", "*a"), ("c", "*b"), ("d", "*c"), ("e", "*d"), ("f", "*e"), ("g", "*f")]
+    for name, inner in [
+        ("a", "x"),
+        ("b", "*a"),
+        ("c", "*b"),
+        ("d", "*c"),
+        ("e", "*d"),
+        ("f", "*e"),
+        ("g", "*f"),
+    ]
 )
 
 
@@ -60,7 +68,9 @@ ENDLESS = {
     "a power": '<link name="${10**10**9}"/>',
     "a loop": '<link name="${python.sum(python.range(10**12))}"/>',
     "macros": '<xacro:macro name="m0"><material name="q"/></xacro:macro>'
-    + "".join(f'<xacro:macro name="m{i + 1}"><xacro:m{i}/><xacro:m{i}/></xacro:macro>' for i in range(25))
+    + "".join(
+        f'<xacro:macro name="m{i + 1}"><xacro:m{i}/><xacro:m{i}/></xacro:macro>' for i in range(25)
+    )
     + "<xacro:m25/>",
 }
 LARGE = {
@@ -81,7 +91,9 @@ def test_what_never_ends_is_refused(name, arm, quick_limits):
 @pytest.mark.parametrize("name", LARGE)
 def test_what_fills_memory_is_refused(name, arm, quick_limits):
     # Where the computer is slow, time ends first.
-    with pytest.raises(InputFileError, match=r"more than 256 MiB of memory|more than 1 s of computing time"):
+    with pytest.raises(
+        InputFileError, match=r"more than 256 MiB of memory|more than 1 s of computing time"
+    ):
         expand(arm, LARGE[name])
 
 
@@ -118,11 +130,15 @@ def test_files_of_the_package_are_read(tmp_path):
     (package / "package.xml").write_text("<package><name>mine</name></package>")
     (package / "config" / "sizes.yaml").write_text("length: 0.5")
 
-    assert '<link name="0.5"/>' in evaluate(arm, "xacro.load_yaml('../../config/sizes.yaml')['length']")
+    assert '<link name="0.5"/>' in evaluate(
+        arm, "xacro.load_yaml('../../config/sizes.yaml')['length']"
+    )
 
 
 def test_files_of_a_named_package_are_read(arm, secret):
-    urdf = evaluate(arm, "xacro.load_yaml('$(find parts)/secret.yaml')", named={"parts": secret.parent})
+    urdf = evaluate(
+        arm, "xacro.load_yaml('$(find parts)/secret.yaml')", named={"parts": secret.parent}
+    )
 
     assert SECRET in urdf
 
@@ -137,7 +153,9 @@ def test_links_in_a_package_of_the_search_path_are_followed(arm, secret, tmp_pat
 
 
 def test_a_path_among_the_arguments_is_read(arm, secret):
-    body = '<xacro:arg name="file" default=""/><link name="${xacro.load_yaml(xacro.arg(\'file\'))}"/>'
+    body = (
+        '<xacro:arg name="file" default=""/><link name="${xacro.load_yaml(xacro.arg(\'file\'))}"/>'
+    )
 
     assert SECRET in expand(arm, body, arguments={"file": str(secret)})
 
@@ -202,7 +220,9 @@ def test_a_fifo_is_refused(arm):
     assert "pipe.xacro" in refused_message(arm, READS["an include"].format("pipe.xacro"))
 
 
-@pytest.mark.parametrize("expression", ["float(xacro.load_yaml('own.yaml'))", "xacro.load_yaml('own.yaml').nothing"])
+@pytest.mark.parametrize(
+    "expression", ["float(xacro.load_yaml('own.yaml'))", "xacro.load_yaml('own.yaml').nothing"]
+)
 def test_an_error_does_not_quote_what_was_read(arm, expression):
     arm.parent.mkdir(parents=True)
     (arm.parent / "own.yaml").write_text(f"'{SECRET}'")
@@ -221,9 +241,7 @@ def test_messages_of_the_file_are_not_printed(arm, capfd):
 
 def test_a_program_is_not_started(arm, tmp_path):
     # The frame of a generator leads to the modules of the program, and no name with two underscores is written.
-    generator = (
-        f"(g.gi_frame.f_back.f_back.f_back.f_globals['os'].system('touch {tmp_path / 'started'}') for g in generators)"
-    )
+    generator = f"(g.gi_frame.f_back.f_back.f_back.f_globals['os'].system('touch {tmp_path / 'started'}') for g in generators)"
     expression = f"[str(g) for generators in [[]] for _ in [generators.append({generator})] for g in generators[0]]"
 
     with pytest.raises(InputFileError, match="an expression uses gi_frame"):
@@ -255,7 +273,9 @@ def test_the_child_ends_with_its_parent(arm, tmp_path):
         "path = pathlib.Path(sys.argv[1])\n"
         "expand_xacro(path, path.read_text(), Packages(path))\n"
     )
-    with subprocess.Popen([sys.executable, "-c", program, str(arm)], stdout=subprocess.PIPE, text=True) as parent:
+    with subprocess.Popen(
+        [sys.executable, "-c", program, str(arm)], stdout=subprocess.PIPE, text=True
+    ) as parent:
         child = int(parent.stdout.readline())
         parent.send_signal(signal.SIGKILL)
 
@@ -287,12 +307,16 @@ def test_entities_of_a_urdf_are_refused_with_their_line(tmp_path):
 
 def test_narrower_limits_of_the_user_are_kept(arm):
     evaluation = "import sys, pathlib\nfrom simbridge.robot.packages import Packages\n"
-    evaluation += "from simbridge.robot.xacro_file import expand_xacro\npath = pathlib.Path(sys.argv[1])\n"
+    evaluation += (
+        "from simbridge.robot.xacro_file import expand_xacro\npath = pathlib.Path(sys.argv[1])\n"
+    )
     evaluation += "print(expand_xacro(path, path.read_text(), Packages(path)))\n"
     evaluate(arm, "1 + 1")
     limited = f"ulimit -v 900000; ulimit -t 100; exec {sys.executable} -c '{evaluation}' {arm}"
 
-    printed = subprocess.run(["bash", "-c", limited], capture_output=True, text=True, check=True).stdout
+    printed = subprocess.run(
+        ["bash", "-c", limited], capture_output=True, text=True, check=True
+    ).stdout
 
     assert '<link name="2"/>' in printed
 
@@ -329,7 +353,9 @@ def test_a_path_is_no_name_of_a_package(name, arm, secret, tmp_path, monkeypatch
     (tmp_path / "ros" / "share").mkdir(parents=True)
     monkeypatch.setenv("ROS_PACKAGE_PATH", str(tmp_path / "ros" / "share"))
 
-    message = refused_message(arm, READS["yaml"].format(f"$(find {name.format(secret.parent)})/secret.yaml"))
+    message = refused_message(
+        arm, READS["yaml"].format(f"$(find {name.format(secret.parent)})/secret.yaml")
+    )
 
     assert "there is no package" in message
     assert SECRET not in message

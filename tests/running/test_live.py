@@ -39,7 +39,9 @@ def arm():
         yield arm
 
 
-def test_a_tuning_unstable_at_the_controllers_cycle_is_refused_before_the_controller_is_used(monkeypatch):
+def test_a_tuning_unstable_at_the_controllers_cycle_is_refused_before_the_controller_is_used(
+    monkeypatch,
+):
     class Controller:
         capabilities = Capabilities(simulated_time=False, effort_unit="A")
 
@@ -93,11 +95,15 @@ def test_a_lower_tool_speed_holds_for_every_target():
 
 def test_time_and_sequence_advance_by_one_period_per_call(arm):
     states = [arm.servo(target(PLACE)) for _ in range(5)]
-    assert np.diff([state.timestamp for state in states]) == pytest.approx(np.full(4, arm.period), rel=1e-9)
+    assert np.diff([state.timestamp for state in states]) == pytest.approx(
+        np.full(4, arm.period), rel=1e-9
+    )
     assert np.diff([state.sequence for state in states]).tolist() == [1, 1, 1, 1]
 
 
-@pytest.mark.parametrize("nonsense", [[1.0, 2.0], [np.nan] * 7, [0.0] * 7], ids=["two numbers", "nan", "no rotation"])
+@pytest.mark.parametrize(
+    "nonsense", [[1.0, 2.0], [np.nan] * 7, [0.0] * 7], ids=["two numbers", "nan", "no rotation"]
+)
 def test_a_target_that_is_no_pose_is_refused_and_the_next_one_is_followed(arm, nonsense):
     arm.servo(target(PLACE))
     with pytest.raises(InvalidParameter, match="target"):
@@ -213,7 +219,10 @@ def test_leaving_stops_the_arm_before_it_is_released():
 
 def test_the_arm_is_released_even_if_its_first_state_cannot_be_read():
     backend = Recording(fails=True)
-    with pytest.raises(RuntimeError, match="no state"), LiveArm(backend, simbridge.ForwardDynamics(ROBOT)):
+    with (
+        pytest.raises(RuntimeError, match="no state"),
+        LiveArm(backend, simbridge.ForwardDynamics(ROBOT)),
+    ):
         pass
     assert backend.calls == ["enter", "exit"]
 

@@ -37,12 +37,34 @@ def repeated(tmp_path_factory, line, write_short_page):
     out = tmp_path_factory.mktemp("repeats") / "line"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(runner, "write_report", write_short_page)
-        assert main(["run", str(line), "--repeat", "3", "--out", str(out), "--tolerance", "50", "5", "--json"]) == 0
+        assert (
+            main(
+                [
+                    "run",
+                    str(line),
+                    "--repeat",
+                    "3",
+                    "--out",
+                    str(out),
+                    "--tolerance",
+                    "50",
+                    "5",
+                    "--json",
+                ]
+            )
+            == 0
+        )
     return out
 
 
 def test_every_run_is_whole_and_of_the_same_plan(repeated):
-    assert sorted(path.name for path in repeated.iterdir()) == ["01", "02", "03", "report.html", "summary.json"]
+    assert sorted(path.name for path in repeated.iterdir()) == [
+        "01",
+        "02",
+        "03",
+        "report.html",
+        "summary.json",
+    ]
     runs = runs_in(repeated)
     plan = runs[0].plan(Plan.from_arrays)
     for run in runs:
@@ -75,29 +97,45 @@ def test_the_common_summary_has_each_runs_error_and_the_figures_with_their_cycle
     figures = {figure["symbol"]: figure for figure in iso["figures"]}
     assert set(figures) >= {"AT", "RT"} and "AP" not in figures
     assert (figures["AT"]["cycles"], figures["AT"]["asked"]) == (3, 10)
-    assert iso["stops_m"] == [] and "the target does not rest anywhere for 0.2 s" in iso["missing"][0]
+    assert (
+        iso["stops_m"] == [] and "the target does not rest anywhere for 0.2 s" in iso["missing"][0]
+    )
 
 
-def test_the_five_poses_of_the_test_cube_have_their_pose_figures(cli, tmp_path, capsys, without_pages):
+def test_the_five_poses_of_the_test_cube_have_their_pose_figures(
+    cli, tmp_path, capsys, without_pages
+):
     out = tmp_path / "cube"
     answer = cli("run", "iso_cube", "--repeat", 2, "--speed-scale", 2, "--out", out, "--json")
     iso = json.loads(answer.out)["iso_9283_style"]
     assert len(iso["stops_m"]) == 5
     at_rest = [figure for figure in iso["figures"] if figure["stop"] is not None]
     assert [(figure["stop"], figure["symbol"]) for figure in at_rest] == [
-        (number, symbol) for number in range(1, 6) for symbol in ("AP", "RP", "stabilisation time", "OV")
+        (number, symbol)
+        for number in range(1, 6)
+        for symbol in ("AP", "RP", "stabilisation time", "OV")
     ]
     # Two laps in each of two runs.
     assert {figure["cycles"] for figure in at_rest} == {4}
     # Where the target is at rest, the delay of the arm does not affect its pose.
     assert max(figure["value"] for figure in at_rest if figure["symbol"] == "AP") < 1e-5
     page = (out / "report.html").read_text()
-    for word in ("At rest", "pose accuracy", "Along the path", "path repeatability", "self-reported", "01/report.html"):
+    for word in (
+        "At rest",
+        "pose accuracy",
+        "Along the path",
+        "path repeatability",
+        "self-reported",
+        "01/report.html",
+    ):
         assert word in page
     # Thirty for AP and RP, three for stabilisation time and OV.
     assert ">30 / 3</td>" in page
     show_iso(Console(), iso)
-    assert "The standard asks for 30 cycles for AP and RP, 3 for stabilisation time and OV." in capsys.readouterr().out
+    assert (
+        "The standard asks for 30 cycles for AP and RP, 3 for stabilisation time and OV."
+        in capsys.readouterr().out
+    )
 
 
 def test_the_json_output_is_the_common_summary(cli, line, tmp_path, without_pages):
@@ -119,8 +157,12 @@ def test_the_pages_of_all_runs_are_rewritten_and_a_run_that_did_not_complete_is_
     answer = cli("report", out, "--json")
     assert answer.status == 0
     printed = json.loads(answer.out)
-    assert (out / "report.html").read_text() == before and printed["report"] == str(out / "report.html")
-    assert [Path(run[page]).is_file() for run in printed["runs"] for page in ("report", "replay")] == [True] * 6
+    assert (out / "report.html").read_text() == before and printed["report"] == str(
+        out / "report.html"
+    )
+    assert [
+        Path(run[page]).is_file() for run in printed["runs"] for page in ("report", "replay")
+    ] == [True] * 6
     assert all(run["tracking_error"]["position_m"]["rms"] > 0.0 for run in printed["runs"])
     (out / "02" / "summary.json").unlink()
     log = (out / "02" / "log.mcap").read_bytes()
@@ -134,7 +176,12 @@ def killed_in_the_second(repeated, out):
     """Three repeats as left by kill -9 during the second."""
     shutil.copytree(repeated, out)
     shutil.rmtree(out / "03")
-    for left in (out / "report.html", out / "summary.json", out / "02/report.html", out / "02/summary.json"):
+    for left in (
+        out / "report.html",
+        out / "summary.json",
+        out / "02/report.html",
+        out / "02/summary.json",
+    ):
         left.unlink()
     log = (out / "02/log.mcap").read_bytes()
     (out / "02/log.mcap").write_bytes(log[: len(log) * 2 // 3])
@@ -146,18 +193,30 @@ def test_killed_repeats_have_all_their_pages_and_a_common_summary_of_the_request
 ):
     out = killed_in_the_second(repeated, tmp_path / "out")
     answer = cli("report", out)
-    assert answer.status == 2 and answer.message.startswith("Run 02 did not complete: the log was not closed")
-    assert all((out / page).is_file() for page in ("report.html", "01/report.html", "02/report.html", "02/replay.html"))
+    assert answer.status == 2 and answer.message.startswith(
+        "Run 02 did not complete: the log was not closed"
+    )
+    assert all(
+        (out / page).is_file()
+        for page in ("report.html", "01/report.html", "02/report.html", "02/replay.html")
+    )
     summary, whole = (json.loads((path / "summary.json").read_text()) for path in (out, repeated))
     assert (summary["repeats"], summary["completed"], summary["passed"]) == (3, 1, False)
     assert summary["runs"][0] == whole["runs"][0]
     assert 0 < summary["runs"][1]["samples"] < whole["runs"][1]["samples"]
-    assert "The last run did not complete: the log was not closed" in (out / "report.html").read_text()
+    assert (
+        "The last run did not complete: the log was not closed" in (out / "report.html").read_text()
+    )
     # While repeats continue, a summary written in between soon becomes outdated.
     (out / "02/log.mcap").write_bytes((repeated / "02/log.mcap").read_bytes())
     answer = cli("report", out)
-    assert answer.status == 2 and answer.message.startswith("2 of 3 runs completed: no further run was begun")
-    assert "The repeats did not complete: no further run was begun" in (out / "report.html").read_text()
+    assert answer.status == 2 and answer.message.startswith(
+        "2 of 3 runs completed: no further run was begun"
+    )
+    assert (
+        "The repeats did not complete: no further run was begun"
+        in (out / "report.html").read_text()
+    )
 
 
 def test_of_killed_repeats_a_run_that_had_not_started_to_move_is_named_without_a_page(
@@ -188,13 +247,19 @@ def test_repeats_and_sweeps_are_not_read_as_one_run_and_other_directories_of_run
 ):
     answer = cli("export", repeated, "--to", "csv")
     assert answer.status == 2
-    assert "it is a directory of repeats; name one of its runs" in answer.message and "01" in answer.message
+    assert (
+        "it is a directory of repeats; name one of its runs" in answer.message
+        and "01" in answer.message
+    )
     shutil.copytree(repeated / "01", tmp_path / "runs" / "2025-01-01_line")
     answer = cli("report", tmp_path / "runs")
     assert answer.status == 2 and "settings.toml: it is not there" in answer.message
     (tmp_path / "sweep.toml").touch()
     answer = cli("report", tmp_path)
-    assert answer.status == 2 and f"it is a sweep; name one of its runs, in {tmp_path / 'runs'}" in answer.message
+    assert (
+        answer.status == 2
+        and f"it is a sweep; name one of its runs, in {tmp_path / 'runs'}" in answer.message
+    )
     assert not (tmp_path / "runs" / "report.html").exists()
 
 
@@ -226,7 +291,9 @@ def interrupted(cli, line, tmp_path, monkeypatch, without_pages):
     out = tmp_path / "out"
     with monkeypatch.context() as patch:
         patch.setattr(PyBulletBackend, "stream", interrupted_in_the_second)
-        answer = cli("run", line, "--repeat", 3, "--out", out, "--tolerance", "50", "5", "--label", "warm")
+        answer = cli(
+            "run", line, "--repeat", 3, "--out", out, "--tolerance", "50", "5", "--label", "warm"
+        )
     return answer, out
 
 
@@ -266,7 +333,10 @@ def test_repeats_do_not_go_on_with_other_settings_or_another_plan(cli, line, int
     flags = ("run", line, "--repeat", 3, "--out", out)
     refused = cli(*flags, "--servo-gain", 500)
     assert refused.status == 2 and "backend.servo_gain (there 2000, now 500)" in refused.message
-    assert "tolerance.position_m (there 0.05, now none)" in refused.message and "--out" in refused.message
+    assert (
+        "tolerance.position_m (there 0.05, now none)" in refused.message
+        and "--out" in refused.message
+    )
     before = line.read_text()
     slower = re.sub(r"(?m)^0\.4\S*", "0.5", before)
     assert slower != before
@@ -286,7 +356,9 @@ def test_a_report_that_was_interrupted_says_how_to_finish_it(cli, repeated, monk
     monkeypatch.setattr("simbridge.cli.report_command.write_repeats_page", interrupt)
     answer = cli("report", repeated)
     assert answer.status == 130
-    assert answer.message == f"The report was interrupted; `simbridge report {repeated}` finishes it."
+    assert (
+        answer.message == f"The report was interrupted; `simbridge report {repeated}` finishes it."
+    )
 
 
 @pytest.mark.parametrize("count", [0, -2])
@@ -296,7 +368,9 @@ def test_no_repeats_are_refused_before_anything_is_written(cli, line, tmp_path, 
     assert not (tmp_path / "out").exists()
 
 
-def test_a_motion_without_a_path_says_why_it_has_no_figures(cli, tmp_path, tum, through, without_pages):
+def test_a_motion_without_a_path_says_why_it_has_no_figures(
+    cli, tmp_path, tum, through, without_pages
+):
     here = [[0.7, 0.164, 0.3]] * 3
     still = tum(tmp_path / "still.tum", through(here, [0.0, 0.1, 0.2]))
     answer = cli("run", still, "--repeat", 2, "--out", tmp_path / "out", "--json")
@@ -308,10 +382,14 @@ def test_a_motion_without_a_path_says_why_it_has_no_figures(cli, tmp_path, tum, 
 
 # On a real arm they do, too: test_on_a_real_arm_the_operator_confirms_once_and_sees_the_return.
 @pytest.mark.soak
-def test_repeats_on_a_controller_return_to_the_start_each_time(cli, e_series, tmp_path, without_pages):
+def test_repeats_on_a_controller_return_to_the_start_each_time(
+    cli, e_series, tmp_path, without_pages
+):
     out = tmp_path / "out"
     flags = ("--backend", "ursim", "--robot", "ur10e", "--host", e_series.host, *REALTIME_FLAGS)
-    answer = cli("run", line_from_home(tmp_path, 0.5), "--repeat", 2, "--out", out, *flags, "--json")
+    answer = cli(
+        "run", line_from_home(tmp_path, 0.5), "--repeat", 2, "--out", out, *flags, "--json"
+    )
     assert answer.status == 0, answer.err
     for run in runs_in(out):
         log, summary = run.log(), run.summary()
@@ -321,7 +399,9 @@ def test_repeats_on_a_controller_return_to_the_start_each_time(cli, e_series, tm
 
 
 @pytest.mark.soak
-def test_on_a_real_arm_the_operator_confirms_once_and_sees_the_return(calibrated, tmp_path, without_pages):
+def test_on_a_real_arm_the_operator_confirms_once_and_sees_the_return(
+    calibrated, tmp_path, without_pages
+):
     confirmed = []
 
     def operator(shown, question):
@@ -330,8 +410,12 @@ def test_on_a_real_arm_the_operator_confirms_once_and_sees_the_return(calibrated
 
     options = Options(host=calibrated.host, **realtime_options())
     # A long approach needs another confirmation.
-    prepared = prepare(line_from_home(tmp_path, 0.5), robot="ur10e", options=options, backend="real")
+    prepared = prepare(
+        line_from_home(tmp_path, 0.5), robot="ur10e", options=options, backend="real"
+    )
     finished = repeat(prepared, 2, out=tmp_path / "out", ask=operator)
     assert finished.summary["completed"] == 2
     (shown,) = confirmed
-    assert shown["runs"] == "2" and shown["between them"].startswith("straight back to the start, once")
+    assert shown["runs"] == "2" and shown["between them"].startswith(
+        "straight back to the start, once"
+    )

@@ -56,7 +56,10 @@ def test_ctrl_c_in_the_report_of_a_refused_setpoint_leaves_its_message_and_its_d
     out = tmp_path / "out"
     answer = cli("run", line, "--out", out)
     assert answer.status == 2 and "refused" in answer.message
-    assert f"The evaluation was interrupted; finish it with `simbridge report {out}`." in answer.message
+    assert (
+        f"The evaluation was interrupted; finish it with `simbridge report {out}`."
+        in answer.message
+    )
     assert answer.message.endswith(f"What was recorded until then is in {out}")
     assert summary_of(out)["ended_by"]["cause"] == "guard"
 
@@ -69,7 +72,9 @@ def test_a_second_ctrl_c_in_the_report_of_an_interrupted_run_says_how_to_finish_
     out = tmp_path / "out"
     answer = cli("run", line, "--out", out)
     assert answer.status == 130
-    assert answer.message.startswith("The run was interrupted. The arm is at rest. The evaluation was interrupted; ")
+    assert answer.message.startswith(
+        "The run was interrupted. The arm is at rest. The evaluation was interrupted; "
+    )
     assert f"`simbridge report {out}`" in answer.message
     assert summary_of(out)["outcome"] == summary_of(out)["ended_by"]["cause"] == "interrupted"
 
@@ -89,7 +94,11 @@ def test_the_outcome_is_written_before_a_signal_takes_effect(prepared, tmp_path,
 
 @pytest.mark.parametrize(
     ("number", "status"),
-    [(signal.SIGINT, 130), (signal.SIGTERM, 143), pytest.param(signal.SIGHUP, 129, marks=pytest.mark.soak)],
+    [
+        (signal.SIGINT, 130),
+        (signal.SIGTERM, 143),
+        pytest.param(signal.SIGHUP, 129, marks=pytest.mark.soak),
+    ],
     ids=str,
 )
 def test_a_signal_in_the_evaluation_leaves_a_complete_run_that_report_finishes(
@@ -107,16 +116,22 @@ def test_a_signal_in_the_evaluation_leaves_a_complete_run_that_report_finishes(
     assert cli("report", out).status == 0
     assert (out / "report.html").is_file()
     finished, usual = summary_of(out), summary_of(line_run)
-    assert finished["tracking_error"] == usual["tracking_error"] and finished["outcome"] == "completed"
+    assert (
+        finished["tracking_error"] == usual["tracking_error"] and finished["outcome"] == "completed"
+    )
 
 
 @pytest.mark.parametrize("ending", [Ending(), None])
-def test_the_end_of_an_interrupted_run_is_called_rest_only_if_it_was_seen(prepared, tmp_path, monkeypatch, ending):
+def test_the_end_of_an_interrupted_run_is_called_rest_only_if_it_was_seen(
+    prepared, tmp_path, monkeypatch, ending
+):
     monkeypatch.setattr(runner, "summarize", interrupt)
     monkeypatch.setattr(PyBulletBackend, "ending", ending)
     with pytest.raises(Interrupted) as caught:
         execute(prepared, out=tmp_path / "out")
-    assert str(caught.value).startswith("The run is complete. Whether the arm is at rest could not be seen.")
+    assert str(caught.value).startswith(
+        "The run is complete. Whether the arm is at rest could not be seen."
+    )
 
 
 @pytest.mark.parametrize("count", [1, 2])
@@ -128,10 +143,15 @@ def test_ctrl_c_while_the_result_is_printed_speaks_of_a_complete_run(
     out = tmp_path / "out"
     answer = cli("run", line, "--repeat", count, "--out", out)
     assert answer.status == 130
-    assert answer.message == f"The run is complete; only printing its result was interrupted. It is in {out}"
+    assert (
+        answer.message
+        == f"The run is complete; only printing its result was interrupted. It is in {out}"
+    )
 
 
-def test_a_signal_in_the_evaluation_through_python_is_an_error_and_leaves_the_handlers(prepared, tmp_path, monkeypatch):
+def test_a_signal_in_the_evaluation_through_python_is_an_error_and_leaves_the_handlers(
+    prepared, tmp_path, monkeypatch
+):
     before = signal.getsignal(signal.SIGTERM)
     monkeypatch.setattr(runner, "write_report", lambda *_: os.kill(os.getpid(), signal.SIGTERM))
     with pytest.raises(Interrupted) as caught:
@@ -140,8 +160,12 @@ def test_a_signal_in_the_evaluation_through_python_is_an_error_and_leaves_the_ha
     assert signal.getsignal(signal.SIGTERM) is before
 
 
-def test_a_stop_while_an_interrupted_run_ends_is_named_alike_everywhere(cli, line, tmp_path, monkeypatch):
-    seen = Ending(shown=["protective_stop"], evidence=["safety mode protective stop"], arm_at_rest=True)
+def test_a_stop_while_an_interrupted_run_ends_is_named_alike_everywhere(
+    cli, line, tmp_path, monkeypatch
+):
+    seen = Ending(
+        shown=["protective_stop"], evidence=["safety mode protective stop"], arm_at_rest=True
+    )
     monkeypatch.setattr(PyBulletBackend, "ending", seen)
     monkeypatch.setattr(PyBulletBackend, "move_to", interrupt)
 
@@ -157,7 +181,9 @@ def test_a_stop_while_an_interrupted_run_ends_is_named_alike_everywhere(cli, lin
 # The end of a complete run
 
 NOT_VERIFIED = {
-    "Whether the arm is at rest could not be seen. Watch it.": Ending(evidence=["could not watch the controller"]),
+    "Whether the arm is at rest could not be seen. Watch it.": Ending(
+        evidence=["could not watch the controller"]
+    ),
     "The arm is still moving. Watch it.": Ending(arm_at_rest=False, script_ended=True),
     "The arm is at rest, but our control script is still on the controller (paused or running): stop it at the "
     "pendant.": Ending(arm_at_rest=True, script_ended=False),
@@ -167,7 +193,9 @@ NOT_VERIFIED = {
 }
 
 
-@pytest.mark.parametrize(("words", "ending"), NOT_VERIFIED.items(), ids=["nothing", "moving", "script", "script?"])
+@pytest.mark.parametrize(
+    ("words", "ending"), NOT_VERIFIED.items(), ids=["nothing", "moving", "script", "script?"]
+)
 def test_a_complete_run_whose_end_was_not_seen_is_no_success_and_has_all_its_files(
     cli, line, line_run, tmp_path, monkeypatch, short_pages, words, ending
 ):
@@ -181,16 +209,24 @@ def test_a_complete_run_whose_end_was_not_seen_is_no_success_and_has_all_its_fil
         f"until then is in {out}"
     )
     summary = summary_of(out)
-    assert (out / "report.html").is_file() and summary["tracking_error"] == summary_of(line_run)["tracking_error"]
+    assert (out / "report.html").is_file() and summary["tracking_error"] == summary_of(line_run)[
+        "tracking_error"
+    ]
     assert (summary["outcome"], summary["ended_by"]["cause"]) == ("completed", "completed")
     assert summary["ended_by"]["arm_at_rest"] is ending.arm_at_rest
 
 
-def test_after_a_repeat_whose_end_was_not_seen_nothing_moves(prepared, tmp_path, monkeypatch, without_pages):
+def test_after_a_repeat_whose_end_was_not_seen_nothing_moves(
+    prepared, tmp_path, monkeypatch, without_pages
+):
     monkeypatch.setattr(PyBulletBackend, "ending", Ending())
     with pytest.raises(EndNotVerified) as caught:
         repeat(prepared, 3, out=tmp_path / "out")
-    assert (caught.value.cause, caught.value.arm_at_rest, caught.value.script_ended) == ("completed", None, None)
+    assert (caught.value.cause, caught.value.arm_at_rest, caught.value.script_ended) == (
+        "completed",
+        None,
+        None,
+    )
     common = summary_of(tmp_path / "out")
     assert (len(common["runs"]), common["completed"]) == (1, 1)
     assert common["outcome"].startswith("no further run was begun")
@@ -200,7 +236,9 @@ def test_after_a_repeat_whose_end_was_not_seen_nothing_moves(prepared, tmp_path,
 
 
 @pytest.mark.soak
-def test_ctrl_c_in_the_evaluation_of_a_repeat_leaves_it_complete(cli, prepared, tmp_path, monkeypatch, without_pages):
+def test_ctrl_c_in_the_evaluation_of_a_repeat_leaves_it_complete(
+    cli, prepared, tmp_path, monkeypatch, without_pages
+):
     summarize, measured = runner.summarize, []
 
     def interrupted_at_the_second(*arguments, **values):
@@ -211,7 +249,11 @@ def test_ctrl_c_in_the_evaluation_of_a_repeat_leaves_it_complete(cli, prepared, 
     out = tmp_path / "out"
     with pytest.raises(Interrupted, match="The run is complete and the arm is at rest"):
         repeat(prepared, 3, out=out)
-    assert summary_of(out / "02")["outcome"] == summary_of(out / "02")["ended_by"]["cause"] == "completed"
+    assert (
+        summary_of(out / "02")["outcome"]
+        == summary_of(out / "02")["ended_by"]["cause"]
+        == "completed"
+    )
     common = summary_of(out)
     assert common["completed"] == 2 and common["outcome"].startswith("no further run was begun")
     assert common["runs"][1]["tracking_error"] is not None
@@ -220,7 +262,9 @@ def test_ctrl_c_in_the_evaluation_of_a_repeat_leaves_it_complete(cli, prepared, 
     assert "tracking_error" in summary_of(out / "02")
 
 
-def test_ctrl_c_between_two_repeats_leaves_the_first_complete(prepared, tmp_path, monkeypatch, without_pages):
+def test_ctrl_c_between_two_repeats_leaves_the_first_complete(
+    prepared, tmp_path, monkeypatch, without_pages
+):
     begin, begun = repeating.begin, []
 
     def interrupted_at_the_second(*arguments, **values):
@@ -256,7 +300,9 @@ def test_ctrl_c_in_the_common_evaluation_of_repeats_that_failed_leaves_their_err
     assert caught.value.aftermath.endswith(f"`simbridge report {tmp_path / 'out'}` finishes it.")
 
 
-def test_a_signal_while_the_arm_is_stopped_leaves_what_had_stopped_it(cli, line, tmp_path, monkeypatch, refused):
+def test_a_signal_while_the_arm_is_stopped_leaves_what_had_stopped_it(
+    cli, line, tmp_path, monkeypatch, refused
+):
     def interrupted_stop(self, *_exception):
         raise SignalReceived(signal.SIGINT)
 

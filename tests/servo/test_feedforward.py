@@ -23,7 +23,9 @@ from tests.properties import few_examples
 CYCLE = 0.002
 LAW = ServojLaw(CYCLE)
 laws = st.builds(
-    lambda gain, lookahead: ServojLaw(CYCLE, gain, lookahead), st.floats(*GAIN_RANGE), st.floats(*LOOKAHEAD_RANGE)
+    lambda gain, lookahead: ServojLaw(CYCLE, gain, lookahead),
+    st.floats(*GAIN_RANGE),
+    st.floats(*LOOKAHEAD_RANGE),
 )
 
 
@@ -107,7 +109,9 @@ def test_setpoints_are_taken_ahead_by_the_lag(lag):
 def test_one_by_one_the_commands_are_those_of_the_whole_motion(law):
     q = np.sin(np.arange(200) * CYCLE)[:, np.newaxis] ** 3
     inverse = InverseServoj(law, q[0])
-    np.testing.assert_allclose([inverse.command(each) for each in q], law.commands_for(q), rtol=0.0, atol=1e-12)
+    np.testing.assert_allclose(
+        [inverse.command(each) for each in q], law.commands_for(q), rtol=0.0, atol=1e-12
+    )
 
 
 @given(laws, st.lists(st.floats(-3.14, 3.14).filter(bool), min_size=2, max_size=2))
@@ -116,7 +120,9 @@ def test_braking_from_any_speed_stays_below_the_acceleration_limit_and_ends_at_r
     inverse.reset(np.zeros(2), np.array(speeds))
     wanted = inverse.braking(BRAKING)
     commands = [inverse.command(each) for each in (*wanted, wanted[-1], wanted[-1])]
-    motion = law.follow(np.array(commands), previous=np.zeros(2), q=np.zeros(2), qd=np.array(speeds))
+    motion = law.follow(
+        np.array(commands), previous=np.zeros(2), q=np.zeros(2), qd=np.array(speeds)
+    )
     # Commands are single precision, which the gain turns into some 0.001 rad/s^2.
     assert np.abs(motion.qdd).max() <= BRAKING + 0.01
     assert np.abs(motion.qd[-1]).max() < 1e-3

@@ -62,7 +62,11 @@ def recursion(commands, call, phase, gain, lookahead, cycles):
 def test_a_held_command_is_approached_as_the_matrix_of_the_step_says(law, command, q, qd, cycles):
     command = float(np.float32(command))
     motion = law.follow(
-        np.array([[command]]), previous=np.array([command]), q=np.array([q]), qd=np.array([qd]), cycles=cycles
+        np.array([[command]]),
+        previous=np.array([command]),
+        q=np.array([q]),
+        qd=np.array([qd]),
+        cycles=cycles,
     )
     h, g, damping = law.cycle, law.gain, law.gain * float(np.float32(law.lookahead))
     step = np.array([[1.0 - h * h * g, h * (1.0 - h * damping)], [-h * g, 1.0 - h * damping]])
@@ -85,7 +89,9 @@ def test_a_steady_motion_is_trailed_by_the_lookahead_less_a_cycle(law, speed):
     st.sampled_from([0.002, 0.004, 0.008, 0.01, 0.005, 0.0072]),
     st.just(0.0) | st.floats(1e-5, 0.0019),
 )
-def test_calls_of_any_duration_and_phase_are_integrated_as_on_the_real_arm(law, commands, call, phase):
+def test_calls_of_any_duration_and_phase_are_integrated_as_on_the_real_arm(
+    law, commands, call, phase
+):
     cycles = int((phase + call * len(commands)) / CYCLE) + 5
     motion = law.follow(np.array(commands)[:, np.newaxis], call=call, begin=phase, cycles=cycles)
     expected = recursion(commands, call, phase, law.gain, law.lookahead, cycles)
@@ -102,7 +108,9 @@ def test_the_commands_for_a_motion_make_that_motion(law):
 @given(laws)
 def test_the_inverse_finds_the_commands_of_a_motion(law):
     commands = smooth(500).astype(np.float32).astype(float)
-    np.testing.assert_allclose(law.commands_for(law.follow(commands).q), commands, rtol=0.0, atol=1e-9)
+    np.testing.assert_allclose(
+        law.commands_for(law.follow(commands).q), commands, rtol=0.0, atol=1e-9
+    )
 
 
 @given(laws, st.integers(1, 299), st.sampled_from([0.002, 0.008]))
@@ -110,7 +118,9 @@ def test_commands_in_two_parts_make_the_same_motion(law, split, call):
     commands = smooth(300)
     whole = law.follow(commands, call=call)
     first = law.follow(commands[:split], call=call)
-    second = law.follow(commands[split:], call=call, previous=commands[split - 1], q=first.q[-1], qd=first.qd[-1])
+    second = law.follow(
+        commands[split:], call=call, previous=commands[split - 1], q=first.q[-1], qd=first.qd[-1]
+    )
     np.testing.assert_allclose(np.concatenate([first.q, second.q]), whole.q, rtol=0.0, atol=1e-12)
 
 
@@ -130,7 +140,9 @@ def test_cycle_by_cycle_is_the_same_as_the_whole(law, call, phase):
 def test_the_commands_show_in_position_velocity_and_acceleration(law):
     commands = smooth(300)
     whole = np.full(len(commands), CYCLE)
-    seen, weight = observe_setpoints(law.follow(commands), CYCLE, law.gain, float(np.float32(law.lookahead)), whole)
+    seen, weight = observe_setpoints(
+        law.follow(commands), CYCLE, law.gain, float(np.float32(law.lookahead)), whole
+    )
     np.testing.assert_allclose(seen, commands.astype(np.float32), rtol=0.0, atol=1e-9)
     assert (weight == 1.0).all()
 
@@ -141,7 +153,9 @@ def test_split_cycles_show_a_point_between_two_commands(law, share):
     sent = smooth(300).astype(np.float32).astype(float)
     motion = law.follow(sent, begin=phase, cycles=len(sent))
     rest = np.full(len(sent), CYCLE - phase)
-    seen, weight = observe_setpoints(motion, CYCLE, law.gain, float(np.float32(law.lookahead)), rest)
+    seen, weight = observe_setpoints(
+        motion, CYCLE, law.gain, float(np.float32(law.lookahead)), rest
+    )
     last = sent[:-1] + (1.0 - share) * np.diff(sent, axis=0)
     expected = (1.0 - weight[1:, None]) * sent[:-1] + weight[1:, None] * last
     np.testing.assert_allclose(seen[1:], expected, rtol=0.0, atol=1e-9)
@@ -150,7 +164,9 @@ def test_split_cycles_show_a_point_between_two_commands(law, share):
 def test_the_compiled_law_gets_floats_only(monkeypatch):
     # Compiled for the first call's types, it would cut all later values to whole numbers.
     given = []
-    monkeypatch.setattr("simbridge.servo.law._compiled", lambda: lambda *arguments: given.extend(arguments))
+    monkeypatch.setattr(
+        "simbridge.servo.law._compiled", lambda: lambda *arguments: given.extend(arguments)
+    )
     ServojLaw(CYCLE, 300, 0.1).follow(smooth(300), call=1, begin=0, cycles=300)
     assert [type(value) for value in given[2:7]] == [float] * 5
 
@@ -178,7 +194,12 @@ def test_a_gain_outside_of_urs_range_is_refused_with_the_range(gain):
 @given(gains, lookaheads, st.sampled_from([0.002, 0.008]))
 def test_exactly_the_tunings_whose_step_is_stable_are_taken(gain, lookahead, cycle):
     damping = gain * lookahead
-    step = np.array([[1.0 - cycle**2 * gain, cycle * (1.0 - cycle * damping)], [-cycle * gain, 1.0 - cycle * damping]])
+    step = np.array(
+        [
+            [1.0 - cycle**2 * gain, cycle * (1.0 - cycle * damping)],
+            [-cycle * gain, 1.0 - cycle * damping],
+        ]
+    )
     radius = np.abs(np.linalg.eigvals(step)).max()
     if radius < 1.0 - 1e-9:
         ServojLaw(cycle, gain, lookahead)
@@ -201,19 +222,26 @@ def test_a_real_arm_obeys_the_law():
     def read(name):
         with gzip.open(folder / name, "rt") as file:
             names, data = file.readline().split(), np.loadtxt(file)
-        return [data[:, [names.index(f"target_{kind}_{j}") for j in range(6)]] for kind in ("q", "qd", "qdd")]
+        return [
+            data[:, [names.index(f"target_{kind}_{j}") for j in range(6)]]
+            for kind in ("q", "qd", "qdd")
+        ]
 
     commands, _, _ = read("recorded_in_freedrive.csv.gz")
     q, qd, qdd = read("replay_begin.csv.gz")
     moving = np.abs(qd).max(axis=1) > 1e-4
     targets = JointMotion(q[moving], qd[moving], qdd[moving])
-    seen, _ = observe_setpoints(targets, CYCLE, 300.0, float(np.float32(0.1)), np.full(len(targets.q), CYCLE))
+    seen, _ = observe_setpoints(
+        targets, CYCLE, 300.0, float(np.float32(0.1)), np.full(len(targets.q), CYCLE)
+    )
     begin, way = commands[:-1], np.diff(commands, axis=0)
     length = np.maximum((way**2).sum(axis=1), 1e-30)
     distances = []
     for setpoint in seen:
         share = np.clip(((setpoint - begin) * way).sum(axis=1) / length, 0.0, 1.0)
-        distances.append(np.sqrt(((setpoint - begin - share[:, np.newaxis] * way) ** 2).sum(axis=1).min()))
+        distances.append(
+            np.sqrt(((setpoint - begin - share[:, np.newaxis] * way) ** 2).sum(axis=1).min())
+        )
     assert np.median(distances) < 1e-7
     assert np.percentile(distances, 99) < 5e-5
 
@@ -226,7 +254,10 @@ stable_laws = st.builds(
 )
 
 
-@given(stable_laws, st.lists(st.tuples(st.floats(-1.0, 1.0), st.integers(1, 60)), min_size=1, max_size=20))
+@given(
+    stable_laws,
+    st.lists(st.tuples(st.floats(-1.0, 1.0), st.integers(1, 60)), min_size=1, max_size=20),
+)
 def test_no_commands_make_joints_faster_than_the_velocity_gain_says(law, parts):
     velocity = np.concatenate([np.full(count, value) for value, count in parts])
     commands = law.cycle * np.cumsum(velocity)[:, np.newaxis]
@@ -239,7 +270,9 @@ def test_no_commands_make_joints_faster_than_the_velocity_gain_says(law, parts):
 def test_the_velocity_gain_is_attained_by_commands_that_turn_with_the_impulse_response(cycle, gain):
     law = ServojLaw(cycle, gain, 0.03)
     # An impulse of velocity is a step of the command.
-    response = law.follow(np.full((1, 1), cycle), previous=np.zeros(1), cycles=round(10.0 / cycle)).qd[:, 0]
+    response = law.follow(
+        np.full((1, 1), cycle), previous=np.zeros(1), cycles=round(10.0 / cycle)
+    ).qd[:, 0]
     worst = np.sign(response[::-1])
     commands = cycle * np.cumsum(worst)[:, np.newaxis]
     reached = law.follow(commands, previous=np.zeros(1)).qd[-1, 0]

@@ -24,7 +24,16 @@ from simbridge.sessions.session import LiveSession
 SHORTEST = 2.0
 _RATES = (1.0, 1000.0)
 MANNERS: dict[str, tuple[str, ...]] = {
-    "pose": ("smooth", "noisy", "jumping", "out of reach", "singular", "down", "relative", "stopping"),
+    "pose": (
+        "smooth",
+        "noisy",
+        "jumping",
+        "out of reach",
+        "singular",
+        "down",
+        "relative",
+        "stopping",
+    ),
     "twist": ("constant", "noisy", "reversing", "fast", "towards"),
     "jog": ("constant", "noisy", "reversing", "fast"),
     "joints": ("smooth", "noisy", "jumping", "limits"),
@@ -80,18 +89,30 @@ def input_stream(seed: int, robot: Robot, shortest: float = SHORTEST) -> InputSt
         manner = chance.choice(MANNERS[kind])
         rate = _RATES[0] * (_RATES[1] / _RATES[0]) ** chance.random()
         length = chance.uniform(0.5, 2.5)
-        jitter, gaps, bursts = chance.choice((0.0, 0.1, 0.9)), chance.choice((0.0, 0.0, 0.02)), chance.choice((0, 0, 5))
+        jitter, gaps, bursts = (
+            chance.choice((0.0, 0.1, 0.9)),
+            chance.choice((0.0, 0.0, 0.02)),
+            chance.choice((0, 0, 5)),
+        )
         bad = chance.choice((0.0, 0.0, 0.1))
-        parts.append(f"{kind} {manner} {rate:.0f} Hz, jitter {jitter:g}, gaps {gaps:g}, bursts {bursts}, bad {bad:g}")
+        parts.append(
+            f"{kind} {manner} {rate:.0f} Hz, jitter {jitter:g}, gaps {gaps:g}, bursts {bursts}, bad {bad:g}"
+        )
         source = _Source(chance, kind, manner, robot, 1.0 / rate)
         number = len(parts) - 1
         for elapsed in _instants(chance, rate, length, jitter, gaps, bursts):
             at = begin + elapsed
             wrong = chance.random() < bad
-            given.append(_malformed(chance, at, number, robot.n) if wrong else source.next(at, elapsed, number))
+            given.append(
+                _malformed(chance, at, number, robot.n)
+                if wrong
+                else source.next(at, elapsed, number)
+            )
         begin += length
         if chance.random() < 0.3:
-            given.append(Given(begin, number, chance.choice(("halt", "disengage")), lambda tool, q: (), {}))
+            given.append(
+                Given(begin, number, chance.choice(("halt", "disengage")), lambda tool, q: (), {})
+            )
             if given[-1].call == "disengage":
                 given.append(Given(begin, number, "engage", lambda tool, q: (), {}))
     given.sort(key=lambda one: one.at)
@@ -142,7 +163,9 @@ def _malformed(chance: random.Random, at: float, part: int, n: int) -> Given:
 class _Source:
     """The inputs of one part."""
 
-    def __init__(self, chance: random.Random, kind: str, manner: str, robot: Robot, interval: float) -> None:
+    def __init__(
+        self, chance: random.Random, kind: str, manner: str, robot: Robot, interval: float
+    ) -> None:
         self._chance, self._kind, self._manner, self._robot = chance, kind, manner, robot
         self._rng = np.random.default_rng(chance.getrandbits(32))
         self._interval = interval
@@ -193,7 +216,9 @@ class _Source:
         if self._manner == "singular":
             # Over the shoulder's axis; the arm faces along x.
             return np.array([-1.0, -0.2, 0.2, 0.0, 0.0, 0.0])
-        return np.concatenate([self._direction[:3] / np.linalg.norm(self._direction[:3]), np.zeros(3)])
+        return np.concatenate(
+            [self._direction[:3] / np.linalg.norm(self._direction[:3]), np.zeros(3)]
+        )
 
     def _twist(self, elapsed: float) -> Callable[[pin.SE3, Array], tuple[Any, ...]]:
         twist = self._share * self._direction
@@ -204,7 +229,9 @@ class _Source:
         elif self._manner == "fast":
             twist = 10.0 * twist
         elif self._manner == "towards":
-            twist = np.array([0.5, 0.0, -0.2, 0.0, 0.0, 0.0]) * (1.0 if elapsed % 1.2 < 0.8 else -1.0)
+            twist = np.array([0.5, 0.0, -0.2, 0.0, 0.0, 0.0]) * (
+                1.0 if elapsed % 1.2 < 0.8 else -1.0
+            )
         return lambda tool, q: (twist,)
 
     def _jog(self, elapsed: float) -> Callable[[pin.SE3, Array], tuple[Any, ...]]:
@@ -212,7 +239,9 @@ class _Source:
         if self._manner == "noisy":
             velocity = self._share * self._rng.normal(size=6)
         elif self._manner == "reversing":
-            velocity = np.sign(np.sin(self._pulse * elapsed) * self._direction) * self._robot.max_velocity
+            velocity = (
+                np.sign(np.sin(self._pulse * elapsed) * self._direction) * self._robot.max_velocity
+            )
         elif self._manner == "fast":
             velocity = 3.0 * np.sign(self._direction) * self._robot.max_velocity
         return lambda tool, q: (velocity,)
@@ -244,7 +273,10 @@ class _Source:
         turns = [pin.exp3(way[3:]) for way in ways]
         return lambda tool, q: (
             times,
-            [pin.SE3(turn @ tool.rotation, tool.translation + way[:3]) for turn, way in zip(turns, ways, strict=True)],
+            [
+                pin.SE3(turn @ tool.rotation, tool.translation + way[:3])
+                for turn, way in zip(turns, ways, strict=True)
+            ],
         )
 
 
@@ -270,7 +302,9 @@ def play(stream: InputStream, session: LiveSession, wait: Callable[[float], None
             refused = str(error)
         # A chunk of random poses may also have a step above max_jump, which is refused at the call.
         if bool(refused) != one.bad and not (one.call == "follow" and "max_jump" in refused):
-            wrong.append(f"{one.call} at {one.at:.3f} s: {refused or 'a malformed input was taken'}")
+            wrong.append(
+                f"{one.call} at {one.at:.3f} s: {refused or 'a malformed input was taken'}"
+            )
         if session.status.state in ("ended", "paused"):
             wrong.append(f"after {one.call} at {one.at:.3f} s: {session.status}")
             return wrong

@@ -26,7 +26,9 @@ def late_acceleration(robot: Robot, law: ServojLaw) -> float:
     return robot.max_acceleration + fastest * max(stopped, law.gain * AHEAD)
 
 
-def arm_violations(robot: Robot, targets: Array, setpoints: Array, law: ServojLaw) -> tuple[list[str], float]:
+def arm_violations(
+    robot: Robot, targets: Array, setpoints: Array, law: ServojLaw
+) -> tuple[list[str], float]:
     """What must not be in a controller's record.
 
     Args:
@@ -53,7 +55,9 @@ def arm_violations(robot: Robot, targets: Array, setpoints: Array, law: ServojLa
     excused = _after(late_commands(robot, setpoints, period), round(_EXCUSED / period))[2:]
     most = acceleration[~excused].max(initial=0.0)
     if most > _SLACK * robot.max_acceleration:
-        wrong.append(f"{_where(robot, acceleration * ~excused[:, None])} accelerated by {most:.2f} rad/s^2")
+        wrong.append(
+            f"{_where(robot, acceleration * ~excused[:, None])} accelerated by {most:.2f} rad/s^2"
+        )
     most = acceleration[excused].max(initial=0.0)
     if most > _SLACK * late_acceleration(robot, law):
         wrong.append(
@@ -71,7 +75,9 @@ def late_commands(robot: Robot, setpoints: Array, period: float) -> Array:
     return late
 
 
-def setpoint_violations(robot: Robot, setpoints: Array, rates: Array, index: Array, period: float) -> list[str]:
+def setpoint_violations(
+    robot: Robot, setpoints: Array, rates: Array, index: Array, period: float
+) -> list[str]:
     """What must not be in a session's log.
 
     Args:

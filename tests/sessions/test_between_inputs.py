@@ -18,7 +18,9 @@ def line(every, seconds, jitter=0.0, seed=0):
     """Poses along y at 0.2 m/s, sampled regularly, that arrive with a jitter of this share of an interval."""
     rng = np.random.default_rng(seed)
     return [
-        Given(at + jitter * every * rng.uniform(0.0, 1.0), "pose", moved(HOME, 0.0, SPEED * at, 0.0))
+        Given(
+            at + jitter * every * rng.uniform(0.0, 1.0), "pose", moved(HOME, 0.0, SPEED * at, 0.0)
+        )
         for at in np.arange(0.0, seconds - 1e-9, every).tolist()
     ]
 
@@ -50,7 +52,9 @@ def test_with_zero_order_the_tool_stands_between_inputs():
 def test_with_jitter_the_setpoints_stay_within_the_acceleration_and_near_the_poses(hold, every):
     trace = followed(every, 2.0, hold=hold, jitter=0.8)
     assert np.abs(trace.acceleration).max() <= ROBOT.max_acceleration
-    assert trace.tool[-1, 1] - HOME[1] == pytest.approx(SPEED * 2.0, abs=SPEED * (2.0 * every + 0.1))
+    assert trace.tool[-1, 1] - HOME[1] == pytest.approx(
+        SPEED * 2.0, abs=SPEED * (2.0 * every + 0.1)
+    )
 
 
 def test_with_zero_order_the_setpoints_stay_within_the_poses_given():
@@ -112,7 +116,9 @@ def test_a_burst_does_not_make_the_target_faster():
 def test_a_target_that_was_followed_at_once_is_no_faster_for_bursts():
     rng = np.random.default_rng(3)
     poses = line(0.05, 2.0)
-    bursts = [given._replace(at=given.at + (0.048 if rng.random() < 0.3 else 0.0)) for given in poses]
+    bursts = [
+        given._replace(at=given.at + (0.048 if rng.random() < 0.3 else 0.0)) for given in poses
+    ]
     motion = engaged(ROBOT, timeout=5.0)
     trace = run(motion, sorted(bursts, key=lambda given: given.at), 2.0, robot=ROBOT)
     assert trace.tool[:, 1].max() - HOME[1] < SPEED * 2.0 + SPEED * 0.05

@@ -71,7 +71,20 @@ def test_a_number_that_cannot_be_used_is_refused(check: Any, number: Any) -> Non
 
 @pytest.mark.parametrize(
     "values",
-    [None, 1.0, "fast", [], [[]], nested(100), {}, set(), object(), Hostile(), np.zeros((6, 1)), np.zeros(10**6)],
+    [
+        None,
+        1.0,
+        "fast",
+        [],
+        [[]],
+        nested(100),
+        {},
+        set(),
+        object(),
+        Hostile(),
+        np.zeros((6, 1)),
+        np.zeros(10**6),
+    ],
     ids=lambda value: type(value).__name__,
 )
 @pytest.mark.parametrize(

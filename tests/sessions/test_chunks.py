@@ -30,7 +30,12 @@ def chunk(now, stamps=AHEAD):
 
 
 def test_a_chunk_is_followed_at_its_stamps():
-    trace = run(engaged(ROBOT), [Given(0.0, "follow", chunk(0.0, np.linspace(0.0, 2.0, 41)))], 2.2, robot=ROBOT)
+    trace = run(
+        engaged(ROBOT),
+        [Given(0.0, "follow", chunk(0.0, np.linspace(0.0, 2.0, 41)))],
+        2.2,
+        robot=ROBOT,
+    )
     wanted = np.array([place(at) for at in trace.times])
     assert trace.tool[:, 1] == pytest.approx(wanted[:, 1], abs=1e-3)
 
@@ -53,7 +58,12 @@ def test_a_chunk_that_begins_later_leads_there_in_a_straight_line():
 
 def test_a_chunk_of_joints_is_followed():
     goal = ROBOT.home + 0.2
-    trace = run(engaged(ROBOT), [Given(0.0, "follow_joints", [[0.0, *ROBOT.home], [1.0, *goal]])], 1.2, robot=ROBOT)
+    trace = run(
+        engaged(ROBOT),
+        [Given(0.0, "follow_joints", [[0.0, *ROBOT.home], [1.0, *goal]])],
+        1.2,
+        robot=ROBOT,
+    )
     assert trace.setpoints[trace.at(0.5)] == pytest.approx(ROBOT.home + 0.1, abs=3e-3)
     assert np.array_equal(trace.setpoints[-1], goal)
 
@@ -69,7 +79,9 @@ def test_a_chunk_of_joints_after_one_of_poses_goes_on_from_the_setpoint():
 def test_with_preview_the_predicted_arm_arrives_on_time(preview):
     law = ServojLaw(ROBOT.period)
     motion = engaged(ROBOT, law=law, preview=preview)
-    trace = run(motion, [Given(0.0, "follow", chunk(0.0, np.linspace(0.0, 2.0, 41)))], 2.2, robot=ROBOT)
+    trace = run(
+        motion, [Given(0.0, "follow", chunk(0.0, np.linspace(0.0, 2.0, 41)))], 2.2, robot=ROBOT
+    )
     # The state after the cycle of a command belongs to the next instant.
     arm = tool_path(ROBOT, trace.arm(law).q)[:-1, 1]
     late = arm - np.array([place(at)[1] for at in trace.times[1:]])
@@ -79,7 +91,9 @@ def test_with_preview_the_predicted_arm_arrives_on_time(preview):
 
 def test_only_chunks_are_previewed():
     script = [Given(0.05 * k, "pose", place(0.05 * k)) for k in range(30)]
-    with_it, without = (run(engaged(ROBOT, preview=preview), script, 1.6, robot=ROBOT) for preview in (True, False))
+    with_it, without = (
+        run(engaged(ROBOT, preview=preview), script, 1.6, robot=ROBOT) for preview in (True, False)
+    )
     assert np.array_equal(with_it.setpoints, without.setpoints)
 
 
@@ -102,7 +116,9 @@ def test_with_seven_joints_numbers_are_joint_positions_and_se3_is_a_pose():
     assert chunk_values([0.5], joints, 7)[0, 1:] == pytest.approx(joints[0])
     poses = [pin.XYZQUATToSE3(HOME)]
     assert chunk_kind(poses, 7) == "follow"
-    assert POSES.difference(chunk_values([0.5], poses, 7)[0, 1:], HOME) == pytest.approx(np.zeros(6), abs=1e-9)
+    assert POSES.difference(chunk_values([0.5], poses, 7)[0, 1:], HOME) == pytest.approx(
+        np.zeros(6), abs=1e-9
+    )
 
 
 @pytest.mark.parametrize("kind", ["follow", "follow_joints"])
@@ -118,7 +134,9 @@ def test_a_chunk_that_ends_later_than_five_seconds_from_now_is_refused():
         chunk_values([0.5, 3600.0], [HOME, HOME], 6)
 
 
-@pytest.mark.parametrize("far", [np.array([0.0, 0.2, 0.0, 0, 0, 0, 0]), np.array([0.0, 0.0, -0.3, 0, 0, 0, 0])])
+@pytest.mark.parametrize(
+    "far", [np.array([0.0, 0.2, 0.0, 0, 0, 0, 0]), np.array([0.0, 0.0, -0.3, 0, 0, 0, 0])]
+)
 def test_a_chunk_with_a_jump_between_its_rows_is_refused_with_the_row(far):
     with pytest.raises(InvalidParameter, match="from row 1 to row 2"):
         chunk_values([0.1, 0.2, 0.3], [HOME, HOME, HOME + far], 6, (0.1, 0.5))

@@ -26,7 +26,9 @@ PATIENCE = 20.0
 
 
 def session_with(name, out, **options):
-    return simbridge.live("pybullet", robot="ur10e", solver=f"tests.sessions.hostile_ik:{name}", out=out, **options)
+    return simbridge.live(
+        "pybullet", robot="ur10e", solver=f"tests.sessions.hostile_ik:{name}", out=out, **options
+    )
 
 
 def drive_until(session, reached):
@@ -44,7 +46,9 @@ def fresh(monkeypatch):
     monkeypatch.setattr("tests.sessions.hostile_ik._steps", 0)
 
 
-@pytest.mark.parametrize("name", ["nan", "infinite", "short", "huge", "imaginary", "text", "nothing", "many"])
+@pytest.mark.parametrize(
+    "name", ["nan", "infinite", "short", "huge", "imaginary", "text", "nothing", "many"]
+)
 def test_an_answer_that_is_no_posture_is_named_as_the_solvers(tmp_path, fresh, name):
     with session_with(name, tmp_path / "run", realtime=False) as session:
         session.engage()
@@ -124,7 +128,9 @@ def test_a_loop_that_is_halted_is_a_cause_while_it_lasts(tmp_path):
         os.kill(process, signal.SIGSTOP)
         halted = drive_until(session, lambda status: status.state != "tracking")
         os.kill(process, signal.SIGCONT)
-        after = drive_until(session, lambda status: not any(cause.startswith("loop") for cause in status.causes))
+        after = drive_until(
+            session, lambda status: not any(cause.startswith("loop") for cause in status.causes)
+        )
 
     assert halted.state == "holding" and halted.causes[0].startswith("loop ")
     assert after.state == "tracking" and after.error is None
@@ -174,7 +180,9 @@ def test_a_huge_input_is_refused_and_the_arm_goes_on_by_its_rules(tmp_path, give
 
 
 def test_a_stop_that_follows_ctrl_c_is_named_alike_everywhere(tmp_path, monkeypatch):
-    seen = Ending(shown=["emergency_stop"], evidence=["safety mode emergency stop"], arm_at_rest=True)
+    seen = Ending(
+        shown=["emergency_stop"], evidence=["safety mode emergency stop"], arm_at_rest=True
+    )
     monkeypatch.setattr(LiveDriver, "ending", seen)
 
     with (
@@ -188,7 +196,9 @@ def test_a_stop_that_follows_ctrl_c_is_named_alike_everywhere(tmp_path, monkeypa
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())
     assert summary["ended_by"]["cause"] == caught.value.cause == "emergency_stop"
     assert session.status.error is caught.value
-    assert "The session was interrupted." in str(caught.value) and "emergency stop" in str(caught.value)
+    assert "The session was interrupted." in str(caught.value) and "emergency stop" in str(
+        caught.value
+    )
     assert caught.value.run_directory == tmp_path / "run"
 
 

@@ -91,7 +91,12 @@ def test_each_cause_has_its_worst_number_and_its_spans(live_run: Path) -> None:
     stale = next(each for each in session.hindrances if each.worst.name == "stale")
     assert 0.2 < stale.worst.value < 0.6 and len(stale.spans) >= 1
     assert stale.duration == pytest.approx(float(np.diff(stale.spans).sum()))
-    assert {each.worst.name for each in session.hindrances} >= {"max_jump", "halted", "disengaged", "stale"}
+    assert {each.worst.name for each in session.hindrances} >= {
+        "max_jump",
+        "halted",
+        "disengaged",
+        "stale",
+    }
     assert len(found) == len(session.hindrances)
 
 

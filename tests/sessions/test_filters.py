@@ -53,7 +53,9 @@ def test_butterworth_halves_the_power_at_its_cutoff_and_noise_is_smaller(kind):
     t = PERIOD * np.arange(5000)
     at_cutoff = 1e-3 * np.sin(2.0 * np.pi * 5.0 * t)[:, None]
     if kind == "butterworth":
-        assert np.ptp(filtered(kind, at_cutoff)[2500:]) / 2e-3 == pytest.approx(math.sqrt(0.5), rel=0.02)
+        assert np.ptp(filtered(kind, at_cutoff)[2500:]) / 2e-3 == pytest.approx(
+            math.sqrt(0.5), rel=0.02
+        )
     noise = 1e-3 * np.random.default_rng(1).normal(size=(5000, 1))
     assert filtered(kind, noise)[500:].std() < 0.3 * noise.std()
 
@@ -61,7 +63,9 @@ def test_butterworth_halves_the_power_at_its_cutoff_and_noise_is_smaller(kind):
 @pytest.mark.parametrize("kind", ["one-euro", "butterworth"])
 def test_poses_are_filtered_on_the_shortest_way_and_stay_unit(kind):
     begin = np.array([0.5, 0.0, 0.5, 0.0, 0.0, 0.0, 1.0])
-    end = np.concatenate([[0.6, 0.1, 0.5], -pin.Quaternion(pin.exp3(np.array([0.0, 0.0, 1.0]))).coeffs()])
+    end = np.concatenate(
+        [[0.6, 0.1, 0.5], -pin.Quaternion(pin.exp3(np.array([0.0, 0.0, 1.0]))).coeffs()]
+    )
     found = filtered(kind, [begin] + [end] * 1500, space=POSES)
     assert np.linalg.norm(found[:, 3:], axis=1) == pytest.approx(1.0)
     assert POSES.size(POSES.difference(found[-1], end)) == pytest.approx((0.0, 0.0), abs=1e-4)

@@ -57,8 +57,15 @@ def stream(rng, robot, seconds):
     poses = pose_of(robot.home, robot)
     while begin < seconds:
         end = begin + rng.uniform(0.2, 1.5)
-        kind = str(rng.choice(["pose", "pose", "twist", "twist", "jog", "joints", "follow", "follow_joints"]))
-        frame, relative = str(rng.choice(["base_link", "base", "tool"])), kind == "pose" and rng.random() < 0.2
+        kind = str(
+            rng.choice(
+                ["pose", "pose", "twist", "twist", "jog", "joints", "follow", "follow_joints"]
+            )
+        )
+        frame, relative = (
+            str(rng.choice(["base_link", "base", "tool"])),
+            kind == "pose" and rng.random() < 0.2,
+        )
         walk, scale, same = rng.random() < 0.5, 10.0 ** rng.uniform(-2.0, 0.7), rng.random() < 0.3
         last = poses if kind in ("pose", "follow") else robot.home
         given = values(rng, kind, robot.n, scale, last)
@@ -96,15 +103,21 @@ def a_trial(seed, robot, seconds, *, stalling=False):
     motion = engaged(robot, law=law, **options)
     slider = moving_slider(rng) if rng.random() < 0.5 else lambda now: 1.0
     stalls = (
-        {int(k): int(rng.integers(1, 12)) for k in rng.integers(0, seconds / robot.period, 6)} if stalling else None
+        {int(k): int(rng.integers(1, 12)) for k in rng.integers(0, seconds / robot.period, 6)}
+        if stalling
+        else None
     )
-    return run(motion, stream(rng, robot, seconds), seconds, robot=robot, slider=slider, stalls=stalls), law
+    return run(
+        motion, stream(rng, robot, seconds), seconds, robot=robot, slider=slider, stalls=stalls
+    ), law
 
 
 def assert_kept(trace, law):
     robot, arm = trace.robot, trace.arm(law)
     assert np.isfinite(trace.setpoints).all()
-    assert (trace.setpoints >= robot.position_min).all() and (trace.setpoints <= robot.position_max).all()
+    assert (trace.setpoints >= robot.position_min).all() and (
+        trace.setpoints <= robot.position_max
+    ).all()
     assert (np.abs(trace.velocity) <= robot.max_velocity * ROUNDING).all()
     assert (np.abs(arm.qd) <= robot.max_velocity * ROUNDING).all()
     assert refusal(trace, law) is None

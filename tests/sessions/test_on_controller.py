@@ -22,7 +22,14 @@ from simbridge.sessions.record import read_events, read_inputs
 from simbridge.sessions.session import NotEngaged
 from simbridge.ur.errors import NotConfirmed, ProtectiveStop, ToolChanged
 from tests.backends.trial import gone
-from tests.controllers import HOME, SPEED_LIMITS, never_moved, realtime_options, run_secondary_program, tick
+from tests.controllers import (
+    HOME,
+    SPEED_LIMITS,
+    never_moved,
+    realtime_options,
+    run_secondary_program,
+    tick,
+)
 
 # None of them looks at a page, which takes a second to draw.
 pytestmark = pytest.mark.usefixtures("short_pages")
@@ -80,11 +87,15 @@ def test_a_twist_moves_the_tool_until_it_is_stale_and_the_arm_then_holds(e_serie
     assert causes[0].startswith("stale ")
     # 0.6 s of inputs, 0.2 s until the last one is stale, and the braking.
     assert 0.06 < moved[0] < 0.1 and moved[1:].max() < 2e-3
-    states = [event["after"] for event in read_events(tmp_path / "run") if event["event"] == "state"]
+    states = [
+        event["after"] for event in read_events(tmp_path / "run") if event["event"] == "state"
+    ]
     assert states[:4] == ["engaged", "tracking", "braking", "holding"]
 
 
-def test_a_twist_that_swings_wrist_3_stays_within_its_limit_and_ends_in_no_protective_stop(e_series, tmp_path):
+def test_a_twist_that_swings_wrist_3_stays_within_its_limit_and_ends_in_no_protective_stop(
+    e_series, tmp_path
+):
     begin = tick(e_series)
     with live(e_series, tmp_path / "run") as session:
         session.engage()
@@ -98,7 +109,9 @@ def test_a_twist_that_swings_wrist_3_stays_within_its_limit_and_ends_in_no_prote
     assert any(cause.startswith("joint_velocity wrist_3") for cause in causes)
 
 
-def test_after_a_protective_stop_nothing_moves_until_the_session_is_engaged_again(e_series, tmp_path):
+def test_after_a_protective_stop_nothing_moves_until_the_session_is_engaged_again(
+    e_series, tmp_path
+):
     with live(e_series, tmp_path / "run") as session:
         session.engage()
         keep(session, 0.3, lambda: session.twist([0.05, 0.0, 0.0, 0.0, 0.0, 0.0]))
@@ -114,9 +127,9 @@ def test_after_a_protective_stop_nothing_moves_until_the_session_is_engaged_agai
         again = tick(e_series)
         keep(session, 0.5, lambda: session.twist([0.05, 0.0, 0.0, 0.0, 0.0, 0.0]))
     assert np.ptp(tool_positions(e_series, again), axis=0)[0] > 0.01
-    assert [event["cause"] for event in read_events(tmp_path / "run") if event["event"] == "stopped"] == [
-        "protective_stop"
-    ]
+    assert [
+        event["cause"] for event in read_events(tmp_path / "run") if event["event"] == "stopped"
+    ] == ["protective_stop"]
     fates = [record.fate for record in read_inputs(tmp_path / "run")]
     assert fates.count("rejected") >= 5 and fates[-1] == "accepted"
 
@@ -138,7 +151,9 @@ def test_with_the_speed_slider_at_zero_the_arm_holds_and_goes_on_when_it_rises(e
     assert np.ptp(tool_positions(e_series, rises), axis=0)[0] > 0.01
 
 
-def test_a_payload_that_a_gripper_sets_is_an_event_and_a_cause_and_the_session_goes_on(e_series, tmp_path):
+def test_a_payload_that_a_gripper_sets_is_an_event_and_a_cause_and_the_session_goes_on(
+    e_series, tmp_path
+):
     with live(e_series, tmp_path / "run") as session:
         session.engage()
         keep(session, 0.3, lambda: session.twist([0.05, 0.0, 0.0, 0.0, 0.0, 0.0]))
@@ -154,7 +169,9 @@ def test_a_payload_that_a_gripper_sets_is_an_event_and_a_cause_and_the_session_g
     assert [(change["mass"], change["cog"]) for change in changes] == [(1.5, [0.0, 0.0, 0.1])]
 
 
-def test_after_a_stop_a_session_is_engaged_again_with_the_payload_that_a_gripper_has_set(e_series, tmp_path):
+def test_after_a_stop_a_session_is_engaged_again_with_the_payload_that_a_gripper_has_set(
+    e_series, tmp_path
+):
     with live(e_series, tmp_path / "run") as session:
         session.engage()
         run_secondary_program(e_series, "set_payload(1.5, [0, 0, 0.1])")
@@ -201,7 +218,9 @@ def test_a_pause_at_the_pendant_disengages(e_series, tmp_path):
     assert np.ptp(tool_positions(e_series, resumed), axis=0)[0] > 0.01
 
 
-def test_the_loop_goes_on_while_the_caller_holds_the_interpreter_lock_for_100_ms(e_series, tmp_path):
+def test_the_loop_goes_on_while_the_caller_holds_the_interpreter_lock_for_100_ms(
+    e_series, tmp_path
+):
     before = sys.getswitchinterval()
     with live(e_series, tmp_path / "run", timeout=5.0) as session:
         session.engage()
@@ -250,7 +269,9 @@ with simbridge.live("ursim", robot="ur10e", host=sys.argv[1], out=sys.argv[2], t
 # test_live_session, and that of a replay on a controller in test_controller_ending.
 @pytest.mark.soak
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "halted"])
-def test_a_program_that_is_killed_or_halted_does_not_keep_the_arm_moving(e_series, tmp_path, number):
+def test_a_program_that_is_killed_or_halted_does_not_keep_the_arm_moving(
+    e_series, tmp_path, number
+):
     words = [sys.executable, "-c", _SESSION, e_series.host, str(tmp_path / "run")]
     program = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
     assert program.stdout.readline().strip() == "moving"
@@ -272,7 +293,12 @@ def test_a_real_arm_asks_before_the_first_engagement_and_after_every_stop(calibr
         asked.append(question)
         return len(asked) < 3
 
-    options = {"robot": "ur10e", "host": calibrated.host, "out": tmp_path / "run", **realtime_options()}
+    options = {
+        "robot": "ur10e",
+        "host": calibrated.host,
+        "out": tmp_path / "run",
+        **realtime_options(),
+    }
     with simbridge.live("real", ask=ask, **options) as session:
         assert len(asked) == 1
         session.engage()

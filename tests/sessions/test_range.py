@@ -26,7 +26,8 @@ def test_an_arm_that_is_driven_to_the_end_of_a_range_does_not_overshoot_it(tunin
     motion.order(Order.ENGAGE, engagement=1)
     fast = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 10.0])
     setpoints = [
-        motion.step(k * PERIOD, 1.0, Input("jog", fast, k + 1, 1)).setpoint for k in range(round(2.0 / PERIOD))
+        motion.step(k * PERIOD, 1.0, Input("jog", fast, k + 1, 1)).setpoint
+        for k in range(round(2.0 / PERIOD))
     ]
     attained = law.follow(np.array(setpoints), previous=begin).q[:, 5]
     end = ROBOT.position_max[5]
@@ -36,7 +37,9 @@ def test_an_arm_that_is_driven_to_the_end_of_a_range_does_not_overshoot_it(tunin
 def test_an_arm_that_rests_at_the_end_of_a_range_stays_there_until_it_is_moved_away():
     start = ROBOT.home.copy()
     start[5] = ROBOT.position_max[5]
-    script = repeated("jog", [0, 0, 0, 0, 0, 0.5], 0.0, 0.2) + repeated("jog", [0, 0, 0, 0, 0, -0.5], 0.2, 0.6)
+    script = repeated("jog", [0, 0, 0, 0, 0, 0.5], 0.0, 0.2) + repeated(
+        "jog", [0, 0, 0, 0, 0, -0.5], 0.2, 0.6
+    )
     trace = run(engaged(ROBOT, law=ServojLaw(ROBOT.period), start=start), script, 0.6, robot=ROBOT)
     assert np.ptp(trace.setpoints[: trace.at(0.19), 5]) == 0.0
     assert trace.velocity[-1, 5] == pytest.approx(-0.5, abs=0.01)

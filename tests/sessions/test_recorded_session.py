@@ -36,15 +36,22 @@ def altered(session: Path, out: Path, kept: np.ndarray, shift: float = 0.0) -> P
     """A copy of a session with some samples of its log; those of its second half shifted in the first joint, rad."""
     shutil.copytree(session, out)
     log = log_of(session)
-    with LogWriter(out / "log.mcap", joint_names=log.joint_names, period=0.002, live=True) as writer:
+    with LogWriter(
+        out / "log.mcap", joint_names=log.joint_names, period=0.002, live=True
+    ) as writer:
         for k in np.flatnonzero(kept):
-            row = {f.name: (log.live if f.name in log.live else vars(log))[f.name][k] for f in fields(LiveSample)}
+            row = {
+                f.name: (log.live if f.name in log.live else vars(log))[f.name][k]
+                for f in fields(LiveSample)
+            }
             row["setpoint"] = row["setpoint"] + shift * (k > len(kept) // 2) * np.eye(6)[0]
             writer.write(LiveSample(**row))
     return out
 
 
-def test_the_inputs_of_a_session_solved_again_give_its_setpoints_bit_for_bit(live_run: Path) -> None:
+def test_the_inputs_of_a_session_solved_again_give_its_setpoints_bit_for_bit(
+    live_run: Path,
+) -> None:
     plan, log = prepare(live_run).plan, log_of(live_run)
     assert np.array_equal(plan.setpoints, log.setpoint)
     assert np.array_equal(plan.solution, log.solution)
@@ -53,9 +60,12 @@ def test_the_inputs_of_a_session_solved_again_give_its_setpoints_bit_for_bit(liv
 
 
 @pytest.mark.parametrize(
-    "changes", [{"servo": "ideal"}, {"lead": True}, {"servo_gain": 300.0, "tcp": (0, 0, 0.1, 0, 0, 0)}]
+    "changes",
+    [{"servo": "ideal"}, {"lead": True}, {"servo_gain": 300.0, "tcp": (0, 0, 0.1, 0, 0, 0)}],
 )
-def test_they_do_so_with_other_options_of_the_session(changes: dict[str, object], tmp_path: Path) -> None:
+def test_they_do_so_with_other_options_of_the_session(
+    changes: dict[str, object], tmp_path: Path
+) -> None:
     with stepped(tmp_path / "hand", max_tool_speed=0.5, hold="zero-order", **changes) as session:
         session.engage()
         session.advance(0.01)
@@ -67,7 +77,9 @@ def test_they_do_so_with_other_options_of_the_session(changes: dict[str, object]
         session.advance(0.2)
     settings = RecordedSession.at(tmp_path / "hand")
     assert settings is not None
-    again = prepare(tmp_path / "hand", options=Options(feedforward="on" if "lead" in changes else None)).plan
+    again = prepare(
+        tmp_path / "hand", options=Options(feedforward="on" if "lead" in changes else None)
+    ).plan
     log = log_of(tmp_path / "hand")
     # Feedforward adds samples at both ends.
     begin = np.flatnonzero((again.setpoints != log.setpoint[0]).any(axis=1))[0]
@@ -90,7 +102,11 @@ def test_a_gain_that_replaced_that_of_the_plant_does_so_again(tmp_path: Path) ->
     again = prepare(tmp_path / "hand")
     assert np.array_equal(again.plan.setpoints, log_of(tmp_path / "hand").setpoint)
     tuning = again.servo_settings
-    assert (tuning["servo_gain"], tuning["servo_lookahead"], tuning["phase"]) == (300.0, 0.05, 0.0005)
+    assert (tuning["servo_gain"], tuning["servo_lookahead"], tuning["phase"]) == (
+        300.0,
+        0.05,
+        0.0005,
+    )
 
 
 def test_the_setpoints_of_a_session_are_replayed_bit_for_bit(live_run: Path) -> None:
@@ -99,7 +115,9 @@ def test_the_setpoints_of_a_session_are_replayed_bit_for_bit(live_run: Path) -> 
 
 
 @pytest.mark.soak
-def test_a_session_solved_again_runs_and_its_run_is_replayed(live_run: Path, tmp_path: Path) -> None:
+def test_a_session_solved_again_runs_and_its_run_is_replayed(
+    live_run: Path, tmp_path: Path
+) -> None:
     first = execute(prepare(live_run, solver_name="damped-least-squares"), out=tmp_path / "first")
     again = prepare(live_run, options=Options(plan=tmp_path / "first"))
     assert first.summary["outcome"] == "completed"
@@ -132,7 +150,9 @@ def test_a_session_in_real_time_is_solved_again_bit_for_bit(tmp_path: Path) -> N
     assert np.array_equal(plan.targets, log.target)
 
 
-def test_periods_that_the_log_lacks_are_counted_in_a_warning(live_run: Path, tmp_path: Path) -> None:
+def test_periods_that_the_log_lacks_are_counted_in_a_warning(
+    live_run: Path, tmp_path: Path
+) -> None:
     kept = np.ones(len(log_of(live_run).stamp), dtype=bool)
     kept[[100, 101, 150]] = False
     with pytest.warns(UserWarning, match="lacks 3 control periods, whose states never arrived"):
@@ -143,7 +163,8 @@ def test_setpoints_that_jump_are_refused(live_run: Path, tmp_path: Path) -> None
     every = np.ones(len(log_of(live_run).stamp), dtype=bool)
     jumping = altered(live_run, tmp_path / "hand", every, shift=0.1)
     with pytest.raises(
-        PlanRefused, match="those of a live session jump where its controller paused or stopped the arm"
+        PlanRefused,
+        match="those of a live session jump where its controller paused or stopped the arm",
     ):
         prepare(jumping, options=Options(plan=jumping))
 
@@ -163,12 +184,16 @@ def test_a_killed_session_is_solved_again_as_far_as_it_was_recorded(killed_sessi
         assert np.abs(np.diff(plan.setpoints[-2:], axis=0)).max() < 1e-12
 
 
-def test_inputs_are_solved_again_as_far_as_they_were_recorded(live_run: Path, tmp_path: Path) -> None:
+def test_inputs_are_solved_again_as_far_as_they_were_recorded(
+    live_run: Path, tmp_path: Path
+) -> None:
     out = tmp_path / "hand"
     shutil.copytree(live_run, out)
     inputs = (out / "inputs.jsonl").read_text().splitlines(keepends=True)
     (out / "inputs.jsonl").write_text("".join(inputs[:-2]))
-    with pytest.warns(UserWarning, match="does not hold input [0-9]+: the session is solved again until then"):
+    with pytest.warns(
+        UserWarning, match="does not hold input [0-9]+: the session is solved again until then"
+    ):
         plan = prepare(out).plan
     log = log_of(out)
     used = np.flatnonzero(log.live["input"])[-2]
@@ -191,13 +216,17 @@ def test_a_solver_that_was_given_as_an_object_has_to_be_given_again(tmp_path: Pa
         session.engage()
         session.twist([0.1, 0.0, 0.0, 0.0, 0.0, 0.0])
         session.advance(0.1)
-    with pytest.raises(InvalidParameter, match=r"given \(--solver\): that of .* was an object of a program"):
+    with pytest.raises(
+        InvalidParameter, match=r"given \(--solver\): that of .* was an object of a program"
+    ):
         prepare(out)
     assert prepare(out, solver_name="pseudoinverse").solver.name == "pseudoinverse"
     assert prepare(out, options=Options(plan=out)).plan.samples > 10
 
 
-def test_a_solver_that_was_given_by_name_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_solver_that_was_given_by_name_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "still_ik.py").write_text("def step(q, target):\n    return q\n")
     monkeypatch.chdir(tmp_path)
     out = tmp_path / "hand"

@@ -103,7 +103,16 @@ def test_before_it_is_engaged_nothing_moves_and_inputs_are_recorded_as_rejected(
         (lambda s: s.follow([0.2, 0.1], [ROBOT.home] * 2), InvalidParameter),
         (lambda s: s.follow([0.1], []), InvalidParameter),
     ],
-    ids=["two numbers", "nan", "five numbers", "no such frame", "text", "infinite", "times go back", "no targets"],
+    ids=[
+        "two numbers",
+        "nan",
+        "five numbers",
+        "no such frame",
+        "text",
+        "infinite",
+        "times go back",
+        "no targets",
+    ],
 )
 def test_a_malformed_input_is_an_error_at_the_caller_and_the_arm_goes_on(tmp_path, give, error):
     out = tmp_path / "run"
@@ -214,7 +223,9 @@ def test_a_solver_in_the_program_itself_is_refused_with_what_to_do(tmp_path):
         simbridge.live("pybullet", solver=simbridge.CallableSolver(robot, mine))
         """
     )
-    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path)
+    found = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path
+    )
     assert "in a module of its own" in found.stderr.splitlines()[-1]
 
 
@@ -232,7 +243,9 @@ def mine(q, target):
 """
 
 
-def test_a_solver_of_the_callers_runs_in_the_loop_and_stops_the_arm_when_it_stays_too_slow(tmp_path, monkeypatch):
+def test_a_solver_of_the_callers_runs_in_the_loop_and_stops_the_arm_when_it_stays_too_slow(
+    tmp_path, monkeypatch
+):
     (tmp_path / "slow_ik.py").write_text(SLOW)
     monkeypatch.chdir(tmp_path)
     with simbridge.live("pybullet", robot="ur10e", solver="slow_ik:mine", out="run") as session:
@@ -244,11 +257,15 @@ def test_a_solver_of_the_callers_runs_in_the_loop_and_stops_the_arm_when_it_stay
         assert session.status.state == "idle"
     log = read_log(tmp_path / "run" / "log.mcap")
     assert (log.live["solver"] > 0.002).sum() >= 10
-    causes = [event["cause"] for event in read_events(tmp_path / "run") if event["event"] == "state"]
+    causes = [
+        event["cause"] for event in read_events(tmp_path / "run") if event["event"] == "state"
+    ]
     assert any(cause.startswith(("solver 4.", "solver 5.")) for cause in causes), causes
 
 
-def test_a_solver_that_never_returns_ends_the_loop_and_the_session_is_idle_with_the_error(tmp_path, monkeypatch):
+def test_a_solver_that_never_returns_ends_the_loop_and_the_session_is_idle_with_the_error(
+    tmp_path, monkeypatch
+):
     (tmp_path / "stuck_ik.py").write_text(SLOW.replace("0.004", "1000"))
     monkeypatch.chdir(tmp_path)
     with simbridge.live("pybullet", robot="ur10e", solver="stuck_ik:mine", out="run") as session:
@@ -271,7 +288,9 @@ with simbridge.live("pybullet", robot="ur10e", out=sys.argv[1], timeout=10.0) as
 """
 
 
-@pytest.mark.parametrize("number", [pytest.param(signal.SIGKILL, marks=pytest.mark.soak), signal.SIGSTOP])
+@pytest.mark.parametrize(
+    "number", [pytest.param(signal.SIGKILL, marks=pytest.mark.soak), signal.SIGSTOP]
+)
 def test_the_loop_of_a_program_that_is_killed_or_halted_ends(tmp_path, number):
     words = [sys.executable, "-c", MOVING, str(tmp_path / "run")]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as program:
@@ -329,9 +348,13 @@ def test_while_it_ends_a_session_cannot_be_engaged_by_another_thread(tmp_path):
 
 
 def test_after_a_solver_that_failed_the_session_is_idle_with_its_error(tmp_path, monkeypatch):
-    (tmp_path / "failing_ik.py").write_text("def mine(q, target):\n    raise ArithmeticError('no')\n")
+    (tmp_path / "failing_ik.py").write_text(
+        "def mine(q, target):\n    raise ArithmeticError('no')\n"
+    )
     monkeypatch.chdir(tmp_path)
-    with simbridge.live("pybullet", robot="ur10e", solver="failing_ik:mine", out="run", realtime=False) as session:
+    with simbridge.live(
+        "pybullet", robot="ur10e", solver="failing_ik:mine", out="run", realtime=False
+    ) as session:
         with pytest.raises(ForeignSolverError, match="ArithmeticError"):
             session.engage()
         assert session.status.state == "idle"
@@ -379,10 +402,18 @@ def test_a_session_that_was_not_entered_says_how(tmp_path):
 @pytest.mark.parametrize(
     ("choices", "error", "message"),
     [
-        ({"tiemout": 1.0}, UnknownName, "no option 'tiemout' of a live session. Did you mean 'timeout'?"),
+        (
+            {"tiemout": 1.0},
+            UnknownName,
+            "no option 'tiemout' of a live session. Did you mean 'timeout'?",
+        ),
         ({"max_jump": 0.1}, InvalidParameter, "a distance in m and an angle in rad"),
         ({"speed_scale": 0.5}, InvalidParameter, "it concerns a scenario"),
-        ({"solver": simbridge.ForwardDynamics(ROBOT), "robot": "ur5"}, InvalidParameter, "made for the same robot"),
+        (
+            {"solver": simbridge.ForwardDynamics(ROBOT), "robot": "ur5"},
+            InvalidParameter,
+            "made for the same robot",
+        ),
     ],
 )
 def test_a_wrong_choice_is_refused_with_what_it_must_be(choices, error, message):

@@ -45,7 +45,11 @@ def fastest(name, goal, begin, seconds):
     for k in range(round(seconds / ROBOT.period)):
         now = k * ROBOT.period
         setpoint = motion.step(now, 1.0, Input("pose", goal, int(10.0 * now) + 1, 1)).setpoint
-        found = max(found, float(np.abs(setpoint - before).max()) / ROBOT.period) if now >= begin else found
+        found = (
+            max(found, float(np.abs(setpoint - before).max()) / ROBOT.period)
+            if now >= begin
+            else found
+        )
         before = setpoint
     return found
 
@@ -56,7 +60,9 @@ def fastest(name, goal, begin, seconds):
 @few_examples(1, soak=150)
 # The Jacobian transpose halves what is left of this target, in reach, each 0.35 s: 0.1 mm by then.
 @example(1062)
-def test_five_seconds_after_its_last_change_a_target_moves_nothing_unless_it_is_still_approached(name, seed):
+def test_five_seconds_after_its_last_change_a_target_moves_nothing_unless_it_is_still_approached(
+    name, seed
+):
     goal = target(np.random.default_rng(seed))
     found = fastest(name, goal, 5.0, 5.3)
     assert found < REST or fastest(name, goal, 7.0, 7.3) < 0.1 * found
@@ -75,7 +81,9 @@ def test_what_is_left_of_a_target_out_of_reach_is_named_and_it_is_followed_to_th
     reach = 1.2
     script = repeated("pose", moved(HOME, reach, 0.0, 0.0), 0.0, 4.5, 0.1)
     trace = run(engaged(ROBOT, max_jump=(9.0, 9.0)), script, 4.5, robot=ROBOT)
-    left = np.linalg.norm(tool_path(ROBOT, trace.steps[-1].solution[None])[0, :3] - moved(HOME, reach, 0, 0)[:3])
+    left = np.linalg.norm(
+        tool_path(ROBOT, trace.steps[-1].solution[None])[0, :3] - moved(HOME, reach, 0, 0)[:3]
+    )
     cause = next(cause for cause in trace.steps[-1].causes if cause.name == "reach")
     assert cause.value == pytest.approx(left, abs=1e-6)
     assert cause.text == f"reach {1e3 * left:.0f} mm"
@@ -103,6 +111,8 @@ def test_of_a_target_only_what_the_task_constrains_counts_as_left():
     planar = load_robot("planar3r")
     goal = np.array([-0.5, 0.7, 0.0, 0.0, 0.0, 1.0, 0.0])
     script = repeated("pose", goal, 0.0, 5.0, 0.1)
-    trace = run(engaged(planar, "damped-least-squares", max_jump=(9.0, 9.0)), script, 5.0, robot=planar)
+    trace = run(
+        engaged(planar, "damped-least-squares", max_jump=(9.0, 9.0)), script, 5.0, robot=planar
+    )
     assert trace.tool[-1, :3] == pytest.approx(goal[:3], abs=1e-4)
     assert not any(cause.name == "reach" for step in trace.steps for cause in step.causes)

@@ -29,7 +29,9 @@ def sigma(q):
     """The smallest singular value of the TCP's Jacobian."""
     data = ROBOT.model.createData()
     frame = ROBOT.model.getFrameId("tcp")
-    jacobian = pin.computeFrameJacobian(ROBOT.model, data, q, frame, pin.ReferenceFrame.LOCAL_WORLD_ALIGNED)
+    jacobian = pin.computeFrameJacobian(
+        ROBOT.model, data, q, frame, pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
+    )
     return float(np.linalg.svd(jacobian, compute_uv=False)[-1])
 
 
@@ -64,7 +66,11 @@ CASES = {
     "elbow": (([0.3, 0, 0.1, 0, 0, 0], 3.0), {}, "singularity"),
     "floor": (([0, 0, -0.3, 0, 0, 0], 3.0), {}, "obstacle"),
     "wall": (([0.2, 0, 0, 0, 0, 0], 3.0), {"scene": WALL}, "obstacle"),
-    "itself": (([0, 0, 1.0, 0, 0, 0], 3.5), {"kind": "jog", "start": [0, -1.9, 1.9, -2.2, -1.57, 0]}, "obstacle"),
+    "itself": (
+        ([0, 0, 1.0, 0, 0, 0], 3.5),
+        {"kind": "jog", "start": [0, -1.9, 1.9, -2.2, -1.57, 0]},
+        "obstacle",
+    ),
 }
 
 
@@ -118,7 +124,10 @@ def test_a_singularity_is_named_by_its_joint_and_its_singular_value_and_not_ente
     k = next(k for k in range(len(trace.steps)) if trace.steps[k].causes)
     cause = trace.steps[k].causes[0]
     # Wrist 1 and wrist 3 turn about the same axis where wrist 2 is straight.
-    assert (cause.name, cause.subject) == ("singularity", "elbow_joint" if case == "elbow" else "wrist_1_joint")
+    assert (cause.name, cause.subject) == (
+        "singularity",
+        "elbow_joint" if case == "elbow" else "wrist_1_joint",
+    )
     assert cause.value == pytest.approx(sigma(trace.setpoints[k - 1]), abs=1e-9)
     assert min(sigma(q) for q in trace.setpoints[::5]) >= SINGULAR_FLOOR - 1e-6
 
@@ -135,9 +144,13 @@ def test_the_distance_to_a_wall_is_that_of_the_nearest_link_by_coal_alone():
         for shape in (shape for shape in link.shapes if shape.solid):
             middle, length = shape.axis_frame()
             at = data.oMi[i + 1] * link.placement * middle
-            solid = (coal.Capsule if shape.kind == "capsule" else coal.Cylinder)(shape.radius, length)
+            solid = (coal.Capsule if shape.kind == "capsule" else coal.Cylinder)(
+                shape.radius, length
+            )
             here = coal.Transform3s(at.rotation, at.translation)
-            found = coal.distance(solid, here, wall, there, coal.DistanceRequest(), coal.DistanceResult())
+            found = coal.distance(
+                solid, here, wall, there, coal.DistanceRequest(), coal.DistanceResult()
+            )
             nearest = min(nearest, found)
     assert cause.subject == "wall"
     assert cause.value == pytest.approx(nearest, abs=1e-6)
@@ -154,7 +167,9 @@ def test_the_arm_itself_stays_clear_at_any_tuning_however_fast_it_comes(tuning):
 
 
 def test_along_the_floor_a_twist_is_free():
-    script = repeated("twist", [0, 0, -0.3, 0, 0, 0], 0.0, 2.0) + repeated("twist", [0, -0.2, 0, 0, 0, 0], 2.0, 3.2)
+    script = repeated("twist", [0, 0, -0.3, 0, 0, 0], 0.0, 2.0) + repeated(
+        "twist", [0, -0.2, 0, 0, 0, 0], 2.0, 3.2
+    )
     trace = run(engaged(ROBOT), script, 3.2, robot=ROBOT)
     along = slice(trace.at(2.4), None)
     assert trace.twist_speed[along] == pytest.approx(0.2, rel=0.02)
@@ -166,13 +181,17 @@ def test_along_the_floor_a_twist_is_free():
 def test_at_the_end_of_a_joint_the_arm_rests_and_is_free_to_leave(kind):
     start = ROBOT.home.copy()
     start[5] = 6.0
-    values, facts = ([0, 0, 0, 0, 0, 1.0], {}) if kind == "jog" else ([0, 0, 0, 0, 0, 1.0], {"frame": "tool"})
+    values, facts = (
+        ([0, 0, 0, 0, 0, 1.0], {}) if kind == "jog" else ([0, 0, 0, 0, 0, 1.0], {"frame": "tool"})
+    )
     trace = there_and_back(values, 1.0, start=start, kind=kind, **facts)
     end = trace.at(0.95)
     # Room is left for the overshoot of the servo law: test_range.py.
     room = ROBOT.position_max[5] - trace.setpoints[end, 5]
     assert 0.0 < room < 0.005
-    assert [cause.text for cause in trace.steps[end].causes] == [f"joint_limit wrist_3 {room:.3f} rad"]
+    assert [cause.text for cause in trace.steps[end].causes] == [
+        f"joint_limit wrist_3 {room:.3f} rad"
+    ]
     assert trace.velocity[-1, 5] == pytest.approx(-1.0, abs=0.01)
     assert changes(trace, 0.0, 1.0) == 1
 
@@ -185,9 +204,13 @@ def test_the_end_of_a_joint_is_not_named_while_something_else_holds_the_arm():
 
 def test_a_joint_at_its_speed_limit_is_named_with_its_share():
     law = ServojLaw(ROBOT.period)
-    trace = run(engaged(ROBOT, law=law), repeated("jog", [0, 0, 0, 0, 0, 9.0], 0.0, 0.6), 0.6, robot=ROBOT)
+    trace = run(
+        engaged(ROBOT, law=law), repeated("jog", [0, 0, 0, 0, 0, 9.0], 0.0, 0.6), 0.6, robot=ROBOT
+    )
     share = np.abs(trace.velocity[-1, 5]) / ROBOT.max_velocity[5]
-    assert [cause.text for cause in trace.steps[-1].causes] == [f"joint_velocity wrist_3 {share:.2f}"]
+    assert [cause.text for cause in trace.steps[-1].causes] == [
+        f"joint_velocity wrist_3 {share:.2f}"
+    ]
     assert share == pytest.approx(1.0 / law.velocity_gain().any, rel=1e-3)
     assert changes(trace, 0.0, 0.6) == 1
 

@@ -36,7 +36,11 @@ def test_without_an_input_for_the_timeout_of_its_kind_the_arm_brakes_and_holds(k
     end = 0.3 if kind.startswith("follow") else 0.0
     due = end + (timeout or TIMEOUTS[kind])
     trace = started([Given(0.0, kind, VALUES[kind])], due + 0.5, timeout=timeout)
-    first = next(k for k, step in enumerate(trace.steps) if step.phase is Phase.BRAKING or step.phase is Phase.HOLDING)
+    first = next(
+        k
+        for k, step in enumerate(trace.steps)
+        if step.phase is Phase.BRAKING or step.phase is Phase.HOLDING
+    )
     assert trace.times[first] == pytest.approx(due + ROBOT.period, abs=1.01 * ROBOT.period)
     cause = trace.steps[-1].causes[0]
     assert trace.phases[-1] is Phase.HOLDING
@@ -46,7 +50,10 @@ def test_without_an_input_for_the_timeout_of_its_kind_the_arm_brakes_and_holds(k
 
 
 def test_after_being_stale_the_next_input_goes_on_from_the_held_setpoint_and_counts_as_late():
-    script = [*repeated("twist", VALUES["twist"], 0.0, 0.5), *repeated("twist", VALUES["twist"], 1.2, 1.5)]
+    script = [
+        *repeated("twist", VALUES["twist"], 0.0, 0.5),
+        *repeated("twist", VALUES["twist"], 1.2, 1.5),
+    ]
     trace = started(script, 1.6)
     assert trace.phases == [Phase.TRACKING, Phase.BRAKING, Phase.HOLDING, Phase.TRACKING]
     assert fates(trace).count(Fate.LATE) == 1
@@ -56,7 +63,9 @@ def test_after_being_stale_the_next_input_goes_on_from_the_held_setpoint_and_cou
 
 
 def test_an_input_in_time_is_not_late():
-    assert set(fates(started(repeated("pose", VALUES["pose"], 0.0, 1.0, 0.4), 1.2))) == {Fate.ACCEPTED}
+    assert set(fates(started(repeated("pose", VALUES["pose"], 0.0, 1.0, 0.4), 1.2))) == {
+        Fate.ACCEPTED
+    }
 
 
 def test_a_chunk_that_replaces_one_that_is_under_way_is_not_late():
@@ -66,7 +75,11 @@ def test_a_chunk_that_replaces_one_that_is_under_way_is_not_late():
 
 
 def test_inputs_of_an_older_engagement_never_move_the_arm():
-    script = [Ordered(0.0, Order.DISENGAGE), Ordered(0.1, Order.ENGAGE, 2), Given(0.2, "jog", VALUES["jog"])]
+    script = [
+        Ordered(0.0, Order.DISENGAGE),
+        Ordered(0.1, Order.ENGAGE, 2),
+        Given(0.2, "jog", VALUES["jog"]),
+    ]
     trace = started(script, 0.4)
     assert not trace.velocity.any()
     assert fates(trace) == [Fate.NOT_ENGAGED]
@@ -148,7 +161,11 @@ def test_a_relative_pose_is_followed_once(stop):
     ("follow", [[0.0, *moved(HOME, 0.0, 0.16, 0.0)]], "max_jump"),
 ])  # fmt: skip
 def test_a_jump_is_rejected_and_the_arm_goes_on_with_the_input_before(kind, far, name):
-    script = [Given(0.0, kind, VALUES[kind]), Given(0.2, kind, far), *repeated(kind, VALUES[kind], 0.4, 1.2)]
+    script = [
+        Given(0.0, kind, VALUES[kind]),
+        Given(0.2, kind, far),
+        *repeated(kind, VALUES[kind], 0.4, 1.2),
+    ]
     trace = started(script, 1.2)
     assert fates(trace)[1] is Fate.TOO_FAR
     assert trace.phases == [Phase.TRACKING]

@@ -63,7 +63,9 @@ def test_any_stream_keeps_the_limits_of_the_arm_and_leaves_a_session_that_goes_o
     session, controller = virtual_session(
         out,
         ROBOT,
-        lateness=lambda: chance.uniform(0.0, late[1]) if disturbed and chance.random() < late[0] else 0.0,
+        lateness=lambda: (
+            chance.uniform(0.0, late[1]) if disturbed and chance.random() < late[0] else 0.0
+        ),
         faults={"changes": changes | {750: {"target_speed_fraction": 1.0}}, "freezes": freeze},
     )
     with session:

@@ -38,11 +38,14 @@ def test_a_twist_turns_about_its_frames_own_x(frame):
 
 @pytest.mark.parametrize("name", SOLVERS)
 def test_a_twists_steady_speed_is_what_was_asked_with_every_solver(name):
-    trace = run(engaged(UR10, name), repeated("twist", [0, 0.2, 0, 0, 0, 0.2], 0.0, 0.8), 0.8, robot=UR10)
+    trace = run(
+        engaged(UR10, name), repeated("twist", [0, 0.2, 0, 0, 0, 0.2], 0.0, 0.8), 0.8, robot=UR10
+    )
     steady = slice(trace.at(0.4), None)
     assert trace.twist_speed[steady] == pytest.approx(0.2, rel=0.02)
     turn = pin.log3(
-        pin.Quaternion(trace.tool[-1, 3:]).matrix() @ pin.Quaternion(trace.tool[trace.at(0.4), 3:]).matrix().T
+        pin.Quaternion(trace.tool[-1, 3:]).matrix()
+        @ pin.Quaternion(trace.tool[trace.at(0.4), 3:]).matrix().T
     )
     assert turn[2] / (trace.times[-1] - trace.times[trace.at(0.4)]) == pytest.approx(0.2, rel=0.02)
 
@@ -58,7 +61,9 @@ def test_a_jogs_steady_speed_is_what_was_asked():
 def test_a_twist_that_swings_the_wrist_keeps_the_arm_within_its_limits():
     # This twist once asked wrist_3 for 3.17 rad/s, until the controller stopped the arm.
     law = ServojLaw(0.002)
-    trace = run(engaged(law=law), repeated("twist", [0, 0, 0, 3.0, 0, 3.0], 0.0, 1.6, frame="tool"), 1.6)
+    trace = run(
+        engaged(law=law), repeated("twist", [0, 0, 0, 3.0, 0, 3.0], 0.0, 1.6, frame="tool"), 1.6
+    )
     arm = trace.arm(law)
     assert (np.abs(arm.qd) <= ROBOT.max_velocity).all()
     assert np.abs(arm.qdd).max() <= ROBOT.max_acceleration
@@ -67,7 +72,9 @@ def test_a_twist_that_swings_the_wrist_keeps_the_arm_within_its_limits():
 
 
 def test_the_slider_scales_a_twist():
-    trace = run(engaged(), repeated("twist", [0.1, 0, 0, 0, 0, 0], 0.0, 1.0), 1.0, slider=lambda now: 0.3)
+    trace = run(
+        engaged(), repeated("twist", [0.1, 0, 0, 0, 0, 0], 0.0, 1.0), 1.0, slider=lambda now: 0.3
+    )
     assert trace.twist_speed[-100:] == pytest.approx(0.03, rel=0.01)
     assert trace.names(-1) == [("speed_slider", "")]
     assert trace.steps[-1].causes[0].text == "speed_slider 0.30"
@@ -83,7 +90,9 @@ def test_at_a_slider_of_zero_the_arm_holds_and_goes_on_when_it_rises():
     assert trace.names(trace.at(1.0)) == [("speed_slider", "")]
     assert trace.twist_speed[-50:] == pytest.approx(0.1, rel=0.01)
     # The way of 0.2 s down and up at a constant rate, and none while it was held.
-    assert trace.tool[-1, 0] - trace.tool[0, 0] == pytest.approx(0.1 * (0.5 + 0.125 + 0.125 + 0.55), rel=0.05)
+    assert trace.tool[-1, 0] - trace.tool[0, 0] == pytest.approx(
+        0.1 * (0.5 + 0.125 + 0.125 + 0.55), rel=0.05
+    )
 
 
 def test_a_pose_is_followed_no_faster_than_the_slider_allows():

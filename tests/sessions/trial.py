@@ -35,13 +35,19 @@ def _solver(robot, name):
     return SOLVERS[name]().build(load_robot(robot))
 
 
-def engaged(robot=ROBOT, name="forward-dynamics", *, start=None, scene=None, law=None, **facts) -> LiveMotion:
+def engaged(
+    robot=ROBOT, name="forward-dynamics", *, start=None, scene=None, law=None, **facts
+) -> LiveMotion:
     """A motion that rests at `start` (home) and has been engaged; options of a session by their names."""
-    options = {key: facts.pop(key) for key in tuple(facts) if key in LiveOptions.__dataclass_fields__}
+    options = {
+        key: facts.pop(key) for key in tuple(facts) if key in LiveOptions.__dataclass_fields__
+    }
     law = law or ServojLaw(robot.period)
     around = _collisions(robot.name) if scene is None else CollisionModel(robot, scene)
     made = _solver(robot.name, name)
-    motion = LiveMotion(made, robot.period, LiveOptions(**options), law=law, collisions=around, **facts)
+    motion = LiveMotion(
+        made, robot.period, LiveOptions(**options), law=law, collisions=around, **facts
+    )
     motion.rest_at(robot.home if start is None else np.asarray(start))
     motion.order(Order.ENGAGE, engagement=1)
     return motion
@@ -187,7 +193,12 @@ def run(
             else:
                 number += 1
                 newest = Input(
-                    event.kind, np.array(event.values, float), number, event.engagement, event.frame, event.relative
+                    event.kind,
+                    np.array(event.values, float),
+                    number,
+                    event.engagement,
+                    event.frame,
+                    event.relative,
                 )
         rate = max(rate - stall * period / FORGET, 0.0)
         change = SCALING_RAMP * period
@@ -198,7 +209,9 @@ def run(
         missed.append(stall)
         clock += 1
     setpoints = np.array([step.setpoint for step in steps])
-    return Trace(robot, period, start, np.array(times), steps, setpoints, np.array(rates), np.array(missed))
+    return Trace(
+        robot, period, start, np.array(times), steps, setpoints, np.array(rates), np.array(missed)
+    )
 
 
 def refusal(trace: Trace, law: ServojLaw) -> GuardViolation | None:
@@ -208,7 +221,9 @@ def refusal(trace: Trace, law: ServojLaw) -> GuardViolation | None:
     arm, cycle, rate = trace.arm(law), 0, 1.0
     try:
         guard.check(trace.start, trace.start)
-        for k, (setpoint, stall) in enumerate(zip(trace.setpoints, trace.missed.tolist(), strict=True)):
+        for k, (setpoint, stall) in enumerate(
+            zip(trace.setpoints, trace.missed.tolist(), strict=True)
+        ):
             if stall:
                 guard.slowed(max(rate - stall * trace.period / FORGET, 0.0) / rate if rate else 0.0)
             cycle += stall

@@ -32,7 +32,15 @@ PARTS = ("tests", "stream", "live", "studio", "faults")
 
 def _tests(seconds: float) -> list[str]:
     """Run the marked tests, and properties with many examples; what must not be."""
-    command = [sys.executable, "-m", "pytest", "-m", "soak or property", "--hypothesis-profile", "soak"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-m",
+        "soak or property",
+        "--hypothesis-profile",
+        "soak",
+    ]
     with subprocess.Popen(command) as tests:
         try:
             status = tests.wait(seconds)
@@ -43,7 +51,9 @@ def _tests(seconds: float) -> list[str]:
                 tests.wait(_END_TIMEOUT)
             except subprocess.TimeoutExpired:
                 tests.kill()
-            print(f"The tests marked soak were ended after {seconds / 60.0:.1f} minutes; the rest was not run.")
+            print(
+                f"The tests marked soak were ended after {seconds / 60.0:.1f} minutes; the rest was not run."
+            )
             return []
     return [] if status == 0 else [f"the tests marked soak: status {status}"]
 
@@ -58,24 +68,44 @@ def _faults(given: argparse.Namespace, seconds: float) -> list[str]:
     results = run_campaign(seeds, given.host, given.robot, given.results, seconds)
     print(table(results))
     return [
-        f"seed {one.seed} ({' and '.join(one.faults)}, {one.phase}): {it}" for one in results for it in one.violations
+        f"seed {one.seed} ({' and '.join(one.faults)}, {one.phase}): {it}"
+        for one in results
+        for it in one.violations
     ]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(
-        prog="python -m tests.soak", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="python -m tests.soak",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--minutes", type=float, default=60.0, help="how long at most, after the environment is made")
+    parser.add_argument(
+        "--minutes",
+        type=float,
+        default=60.0,
+        help="how long at most, after the environment is made",
+    )
     parser.add_argument("--only", choices=PARTS, help="only this part")
     parser.add_argument(
-        "--seed", type=int, default=random.randrange(10**6), help="of the first fault or stream; else random"
+        "--seed",
+        type=int,
+        default=random.randrange(10**6),
+        help="of the first fault or stream; else random",
     )
-    parser.add_argument("--count", type=int, default=10**6, help="how many faults or streams at most")
-    parser.add_argument("--host", default="127.0.0.81", help="a loopback address for the emulated controller")
+    parser.add_argument(
+        "--count", type=int, default=10**6, help="how many faults or streams at most"
+    )
+    parser.add_argument(
+        "--host", default="127.0.0.81", help="a loopback address for the emulated controller"
+    )
     parser.add_argument("--robot", default="ur10e", choices=["ur10e", "ur10"])
-    parser.add_argument("--results", type=Path, default=Path("soak.jsonl"), help="takes a line for each result")
-    parser.add_argument("--table", type=Path, nargs="+", metavar="FILE", help="only sum up these results")
+    parser.add_argument(
+        "--results", type=Path, default=Path("soak.jsonl"), help="takes a line for each result"
+    )
+    parser.add_argument(
+        "--table", type=Path, nargs="+", metavar="FILE", help="only sum up these results"
+    )
     given = parser.parse_args()
     if given.table:
         print(table(read_results(given.table)))
@@ -100,7 +130,9 @@ def main() -> int:
             length = LONGEST if given.minutes >= 60.0 else 15.0 * given.minutes
             violations += drag(left if given.only else min(left, length))
         else:
-            violations += stream(left if given.only else 6.0 * given.minutes, given.host, given.robot, given.results)
+            violations += stream(
+                left if given.only else 6.0 * given.minutes, given.host, given.robot, given.results
+            )
     print("\n".join(violations) or "No violation.")
     return int(bool(violations))
 

@@ -57,7 +57,14 @@ def run_trial(seed: int, station: Station, robot: str, directory: Path) -> Resul
     result = Result(seed, robot, phase, [], feedforward=chance.random() < 0.3)
     station.ready(network=any(fault.network for fault in wanted))
     begin, braked = int(station.state()["tick"]), None
-    flags = ["--robot", robot, "--backend", "ursim", "--feedforward", "on" if result.feedforward else "off"]
+    flags = [
+        "--robot",
+        robot,
+        "--backend",
+        "ursim",
+        "--feedforward",
+        "on" if result.feedforward else "off",
+    ]
     if hostile:
         flags += ["--solver", _solver(hostile, chance, robot, directory)]
     program = with_jumping_clock(directory) if JUMP in (fault.name for fault in wanted) else None
@@ -96,7 +103,11 @@ def _solver(hostile: str, chance: random.Random, robot: str, directory: Path) ->
     """The name of a solver that is hostile somewhere in the plan."""
     steps = round(RUN_SECONDS / load_robot(robot).period)
     return hostile_solver(
-        directory, robot, hostile, good_steps=chance.randrange(steps), seconds=chance.uniform(0.0, 0.005)
+        directory,
+        robot,
+        hostile,
+        good_steps=chance.randrange(steps),
+        seconds=chance.uniform(0.0, 0.005),
     )
 
 
@@ -126,7 +137,9 @@ def _stood_still(trial: Trial, begin: int) -> bool:
     return False
 
 
-def _judge_end(result: Result, trial: Trial, faults: list[Fault], begin: int, *, in_motion: bool) -> None:
+def _judge_end(
+    result: Result, trial: Trial, faults: list[Fault], begin: int, *, in_motion: bool
+) -> None:
     """Judge by what the run left behind."""
     ended_by = _ended_by(trial)
     if ended_by is None and trial.out.exists() and "disk full" not in result.faults:
@@ -205,10 +218,14 @@ def _judge_record(result: Result, trial: Trial, begin: int, braked: int | None) 
     steps = np.abs(np.diff(setpoint[from_ : to + 1], axis=0)) / (period * robot.max_velocity)
     result.step_share = float(steps[both[from_:to]].max(initial=0.0))
     if result.step_share > 1.0 + 1e-6 and not result.feedforward:
-        result.violations.append(f"a setpoint stepped by {result.step_share:.3f} of a joint's velocity limit")
+        result.violations.append(
+            f"a setpoint stepped by {result.step_share:.3f} of a joint's velocity limit"
+        )
 
 
-def run_campaign(seeds: Iterable[int], host: str, robot: str, results: Path, seconds: float) -> list[Result]:
+def run_campaign(
+    seeds: Iterable[int], host: str, robot: str, results: Path, seconds: float
+) -> list[Result]:
     """Run trials one after the other and append their results to a file, until the seeds or the time are used up."""
     found, deadline = [], time.monotonic() + seconds
     station = Station(host, robot)
@@ -223,7 +240,10 @@ def run_campaign(seeds: Iterable[int], host: str, robot: str, results: Path, sec
             with results.open("a") as file:
                 file.write(json.dumps(vars(result)) + "\n")
             if result.violations:
-                print(f"seed {result.seed}: {'; '.join(result.violations)}; kept in {directory}", flush=True)
+                print(
+                    f"seed {result.seed}: {'; '.join(result.violations)}; kept in {directory}",
+                    flush=True,
+                )
                 continue
             for path in directory.parent.glob(f"{directory.name}*"):
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
@@ -256,7 +276,11 @@ def table(results: Iterable[Result]) -> str:
             continue
         violated_of_fault = sum(violated[fault.name, phase] for phase in phases)
         cells = [f"{trials[fault.name, phase]}: {violated[fault.name, phase]}" for phase in phases]
-        lines.append(f"| {fault.name} | {trials_of_fault} | {violated_of_fault} | " + " | ".join(cells) + " |")
+        lines.append(
+            f"| {fault.name} | {trials_of_fault} | {violated_of_fault} | "
+            + " | ".join(cells)
+            + " |"
+        )
 
     steps = max((result.step_share for result in results if not result.feedforward), default=0.0)
     violated_trials = sum(bool(result.violations) for result in results)

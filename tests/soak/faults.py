@@ -119,7 +119,9 @@ def _restart(**changes: Any) -> Callable[[Trial], None]:
     return lambda trial: trial.station.restart(**changes)
 
 
-def _servo(number: signal.Signals, then: signal.Signals | None = None, after: float = 0.0) -> Callable[[Trial], None]:
+def _servo(
+    number: signal.Signals, then: signal.Signals | None = None, after: float = 0.0
+) -> Callable[[Trial], None]:
     def act(trial: Trial) -> None:
         trial.connecting()
         os.kill(trial.servo, number)
@@ -131,7 +133,9 @@ def _servo(number: signal.Signals, then: signal.Signals | None = None, after: fl
     return act
 
 
-def _parent(number: signal.Signals, then: signal.Signals | None = None, after: float = 0.0) -> Callable[[Trial], None]:
+def _parent(
+    number: signal.Signals, then: signal.Signals | None = None, after: float = 0.0
+) -> Callable[[Trial], None]:
     def act(trial: Trial) -> None:
         trial.signal(number)
         if then is not None:
@@ -164,7 +168,9 @@ def _hold(trial: Trial) -> None:
 
 def _cut(trial: Trial) -> None:
     to_client = trial.chance.random() < 0.7
-    trial.station.network.cut(to_client=to_client, to_controller=not to_client or trial.chance.random() < 0.5)
+    trial.station.network.cut(
+        to_client=to_client, to_controller=not to_client or trial.chance.random() < 0.5
+    )
 
 
 def _garbage(trial: Trial) -> None:
@@ -243,7 +249,9 @@ FAULTS = [
     Fault("emergency stop", _do("emergency_stop"), ("emergency_stop",), brakes=True),
     Fault("safeguard stop", _do("safeguard_stop"), ("safeguard_stop",), brakes=True),
     Fault("program stopped", _do("stop_program"), ("program_stopped",), brakes=True),
-    Fault("program paused and resumed", _pause_and_play, ("completed", "program_paused"), brakes=True),
+    Fault(
+        "program paused and resumed", _pause_and_play, ("completed", "program_paused"), brakes=True
+    ),
     Fault(REPLACED, _replace, ("program_replaced", "program_stopped"), brakes=True),
     Fault(LOCAL, _do("remote_control", on=False), ("completed", "remote_control_lost", "refused")),
     Fault("power off", _power_off, ("power_off",), brakes=True),
@@ -258,11 +266,23 @@ FAULTS = [
     Fault("states in long bursts", _bursts(0.025, 0.09), (*LATE, "late_states"), network=True),
     Fault("state from the future", _future, ("implausible_state",), network=True),
     Fault("clock goes back", _clock_back, ("controller_restarted", "stale_state"), network=True),
-    Fault("TCP changed", _beside("set_tcp(p[0.0, 0.0, 0.05, 0.0, 0.0, 0.0])"), ("tool_changed", "arm_changed")),
-    Fault("payload changed", _beside("set_payload(2.0, [0.0, 0.0, 0.1])"), ("tool_changed", "arm_changed")),
+    Fault(
+        "TCP changed",
+        _beside("set_tcp(p[0.0, 0.0, 0.05, 0.0, 0.0, 0.0])"),
+        ("tool_changed", "arm_changed"),
+    ),
+    Fault(
+        "payload changed",
+        _beside("set_payload(2.0, [0.0, 0.0, 0.1])"),
+        ("tool_changed", "arm_changed"),
+    ),
     Fault("garbage", _garbage, (*LOST, "completed", "refused"), network=True),
     Fault("controller frozen briefly", _do("freeze", seconds=0.05), LATE),
-    Fault("controller frozen", _do("freeze", seconds=1.0), (*LATE, "connection_lost", "program_replaced")),
+    Fault(
+        "controller frozen",
+        _do("freeze", seconds=1.0),
+        (*LATE, "connection_lost", "program_replaced"),
+    ),
     Fault("controller killed", lambda trial: trial.station.kill(), LOST, brakes=True),
     Fault("controller restarted", _restart(), (*LOST, "controller_restarted"), brakes=True),
     Fault(
@@ -287,7 +307,9 @@ FAULTS = [
     Fault("SIGTERM", _parent(signal.SIGTERM), ("terminated",)),
     Fault("SIGHUP", _parent(signal.SIGHUP), ("hangup",)),
     Fault("program halted briefly", _parent(signal.SIGSTOP, signal.SIGCONT, 0.3), LATE),
-    Fault("program halted", _parent(signal.SIGSTOP, signal.SIGCONT, 1.5), ("parent_lost", "completed")),
+    Fault(
+        "program halted", _parent(signal.SIGSTOP, signal.SIGCONT, 1.5), ("parent_lost", "completed")
+    ),
     Fault("host loaded", _load, LATE),
     Fault(hostile_solver.NAN, _no_act, ("refused",), hostile=hostile_solver.NAN),
     Fault(hostile_solver.SHORT, _no_act, ("refused",), hostile=hostile_solver.SHORT),

@@ -51,7 +51,9 @@ _FAULTS = {
 }
 
 
-def hostile_solver(directory: Path, robot: str, fault: str, *, good_steps: int, seconds: float = 0.0) -> str:
+def hostile_solver(
+    directory: Path, robot: str, fault: str, *, good_steps: int, seconds: float = 0.0
+) -> str:
     """Write a script with a solver; returns its name, as for `--solver`.
 
     Args:

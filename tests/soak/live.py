@@ -91,8 +91,12 @@ class _Streams:
             session.disengage()
             session.engage()
             result.begin = self._at.tolist()
-            changes = sorted((chance.uniform(0.0, 2.0), chance.choice((0.0, 0.2, 0.6, 1.0))) for _ in range(3))
-            result.violations += play(stream, session, _Waits(self._station, changes if chance.random() < 0.3 else []))
+            changes = sorted(
+                (chance.uniform(0.0, 2.0), chance.choice((0.0, 0.2, 0.6, 1.0))) for _ in range(3)
+            )
+            result.violations += play(
+                stream, session, _Waits(self._station, changes if chance.random() < 0.3 else [])
+            )
             self._station.do("slider", fraction=1.0)
             self._await(AT_REST)
             session.disengage()
@@ -110,7 +114,9 @@ class _Streams:
         if session.status.error is not None:
             self._note(result, tick, session.status.error)
         record = self._station.record(after=tick)
-        violations, result.late = arm_violations(self._robot, record.target_q, record.setpoint, self._law)
+        violations, result.late = arm_violations(
+            self._robot, record.target_q, record.setpoint, self._law
+        )
         result.violations += violations
         return result
 
@@ -123,7 +129,9 @@ class _Streams:
         """Where a stream begins: at home, near it, or with the wrist or the elbow nearly straight."""
         while True:
             q = self._robot.home + np.array([chance.gauss(0.0, 0.3) for _ in range(self._robot.n)])
-            joint, value = chance.choice(((0, q[0]), (4, chance.gauss(0.0, 0.05)), (2, chance.gauss(0.2, 0.1))))
+            joint, value = chance.choice(
+                ((0, q[0]), (4, chance.gauss(0.0, 0.05)), (2, chance.gauss(0.2, 0.1)))
+            )
             q[joint] = value
             if self._collisions.distances(q).min() > _CLEAR:
                 return q
@@ -145,7 +153,9 @@ class _Streams:
     def _await(self, states: tuple[str, ...]) -> None:
         deadline = time.monotonic() + _REST
         while (status := self._session.status).state not in states:
-            assert time.monotonic() < deadline and status.error is None, f"not {' or '.join(states)}: {status}"
+            assert time.monotonic() < deadline and status.error is None, (
+                f"not {' or '.join(states)}: {status}"
+            )
             time.sleep(0.01)
 
     def _moves_on(self) -> None:
@@ -155,7 +165,9 @@ class _Streams:
             time.sleep(0.04)
             if np.abs(self._at - there).max() < 1e-3:
                 return
-        raise AssertionError(f"a good input does not move the arm: {self._at} to {there}, {self._session.status}")
+        raise AssertionError(
+            f"a good input does not move the arm: {self._at} to {there}, {self._session.status}"
+        )
 
     def _note(self, result: Streamed, tick: int, error: SimbridgeError) -> None:
         """Count an error as a violation, unless this computer stood still."""
@@ -186,7 +198,9 @@ class _Waits:
         time.sleep(max(self._begin + until - time.monotonic(), 0.0))
 
 
-def run_streams(seeds: Iterable[int], host: str, robot_name: str, results: Path, seconds: float) -> list[str]:
+def run_streams(
+    seeds: Iterable[int], host: str, robot_name: str, results: Path, seconds: float
+) -> list[str]:
     """Give streams to one session, and append a line for each to a file, until seeds or time are used up.
 
     Returns:
@@ -203,7 +217,9 @@ def run_streams(seeds: Iterable[int], host: str, robot_name: str, results: Path,
                 station.ready(network=False)
                 sessions += 1
                 out = directory / str(sessions)
-                with live("ursim", robot=robot, host=station.host, out=out, **realtime_options()) as session:
+                with live(
+                    "ursim", robot=robot, host=station.host, out=out, **realtime_options()
+                ) as session:
                     streams = _Streams(station, robot, session)
                     while seed is not None and time.monotonic() < deadline:
                         found.append(streams.run(seed))

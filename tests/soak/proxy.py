@@ -14,7 +14,15 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from simbridge.scheduling import ask_for_priority
-from simbridge.ur.tables import DASHBOARD, PRIMARY, REALTIME, RTDE, RTDE_HEADER, SECONDARY, RtdePackage
+from simbridge.ur.tables import (
+    DASHBOARD,
+    PRIMARY,
+    REALTIME,
+    RTDE,
+    RTDE_HEADER,
+    SECONDARY,
+    RtdePackage,
+)
 
 _SPAWN = multiprocessing.get_context("spawn")
 # Where a state's first variable is, its timestamp: after the header and the recipe's number.
@@ -32,7 +40,9 @@ class Proxy:
 
     def __init__(self, host: str, controller: str, priority: int = 0) -> None:
         self._pipe, theirs = _SPAWN.Pipe()
-        self._process = _SPAWN.Process(target=_serve, args=(host, controller, priority, theirs), daemon=True)
+        self._process = _SPAWN.Process(
+            target=_serve, args=(host, controller, priority, theirs), daemon=True
+        )
 
     def __enter__(self) -> Proxy:
         self._process.start()
@@ -140,7 +150,10 @@ class _Network:
         """Whole packages as they were received, the timestamps of the states among them shifted."""
         changed = bytearray(data)
         begin = 0
-        while begin + _TIMESTAMP + 8 <= len(changed) and self._shifted_states[end] < self._states_to_shift:
+        while (
+            begin + _TIMESTAMP + 8 <= len(changed)
+            and self._shifted_states[end] < self._states_to_shift
+        ):
             size, kind = RTDE_HEADER.unpack_from(changed, begin)
             if size < RTDE_HEADER.size:
                 break

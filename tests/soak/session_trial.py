@@ -84,15 +84,33 @@ SESSION_FAULTS = [
     SessionFault("session: parent halted", ("parent_lost", *_LATE), "parent", (1.3, 2.5)),
     *(
         SessionFault(f"session: {hostile}", ("refused",), hostile=hostile, names_solver=True)
-        for hostile in (hostile_solver.NAN, hostile_solver.SHORT, hostile_solver.RAISES, hostile_solver.EXITS)
+        for hostile in (
+            hostile_solver.NAN,
+            hostile_solver.SHORT,
+            hostile_solver.RAISES,
+            hostile_solver.EXITS,
+        )
     ),
-    SessionFault(f"session: {hostile_solver.HANGS}", ("stale_state",), hostile=hostile_solver.HANGS, names_solver=True),
-    SessionFault(f"session: {hostile_solver.DIES}", ("servo_process_lost", *_LATE), hostile=hostile_solver.DIES),
-    SessionFault(f"session: {hostile_solver.SLOW}", (GOES_ON, TOO_SLOW, *_LATE), hostile=hostile_solver.SLOW),
+    SessionFault(
+        f"session: {hostile_solver.HANGS}",
+        ("stale_state",),
+        hostile=hostile_solver.HANGS,
+        names_solver=True,
+    ),
+    SessionFault(
+        f"session: {hostile_solver.DIES}",
+        ("servo_process_lost", *_LATE),
+        hostile=hostile_solver.DIES,
+    ),
+    SessionFault(
+        f"session: {hostile_solver.SLOW}", (GOES_ON, TOO_SLOW, *_LATE), hostile=hostile_solver.SLOW
+    ),
 ]
 
 
-def run_session_trial(seed: int, chance: random.Random, station: Station, robot_name: str, directory: Path) -> Result:
+def run_session_trial(
+    seed: int, chance: random.Random, station: Station, robot_name: str, directory: Path
+) -> Result:
     """One live session with one random fault."""
     fault = chance.choice(SESSION_FAULTS)
     result = Result(seed, robot_name, SESSION, [fault.name])
@@ -104,7 +122,12 @@ def run_session_trial(seed: int, chance: random.Random, station: Station, robot_
         with (
             mock.patch.object(runner, "write_report", lambda *_: None),
             live(
-                "ursim", robot=robot_name, solver=solver, host=station.host, out=directory / "run", **realtime_options()
+                "ursim",
+                robot=robot_name,
+                solver=solver,
+                host=station.host,
+                out=directory / "run",
+                **realtime_options(),
             ) as session,
         ):
             trial = _SessionTrial(result, fault, chance, station, session)
@@ -131,14 +154,21 @@ def _solver(fault: SessionFault, chance: random.Random, robot_name: str, directo
     period = load_robot(robot_name).period
     good_steps = WARM_UP_STEPS + round(chance.uniform(0.1, 1.2) / period)
     seconds = chance.uniform(0.5, 10.0) * period
-    return hostile_solver.hostile_solver(directory, robot_name, fault.hostile, good_steps=good_steps, seconds=seconds)
+    return hostile_solver.hostile_solver(
+        directory, robot_name, fault.hostile, good_steps=good_steps, seconds=seconds
+    )
 
 
 class _SessionTrial:
     """A session that is driven, and its fault."""
 
     def __init__(
-        self, result: Result, fault: SessionFault, chance: random.Random, station: Station, session: LiveSession
+        self,
+        result: Result,
+        fault: SessionFault,
+        chance: random.Random,
+        station: Station,
+        session: LiveSession,
     ) -> None:
         self._result = result
         self._fault = fault

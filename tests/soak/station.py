@@ -69,8 +69,14 @@ class Station:
         return self._emulator.record(after)
 
     def _begin(self, **changes: Any) -> None:
-        settings = {"polyscope": POLYSCOPE[self._robot], "joint_speed_limit": SPEED_LIMITS, **changes}
-        emulator = Emulator(self._robot, host=self._host, realtime_priority=EMULATOR_PRIORITY, **settings)
+        settings = {
+            "polyscope": POLYSCOPE[self._robot],
+            "joint_speed_limit": SPEED_LIMITS,
+            **changes,
+        }
+        emulator = Emulator(
+            self._robot, host=self._host, realtime_priority=EMULATOR_PRIORITY, **settings
+        )
         self._emulator = emulator.__enter__()
 
     def kill(self) -> None:
@@ -99,7 +105,9 @@ class Station:
         if network:
             # Below the emulator, above the servo process.
             priority = max(0, EMULATOR_PRIORITY - 1)
-            self._proxy = Proxy(self._host.replace("127.0.0.", "127.0.1."), self._host, priority).__enter__()
+            self._proxy = Proxy(
+                self._host.replace("127.0.0.", "127.0.1."), self._host, priority
+            ).__enter__()
 
     def leave(self) -> None:
         """After a trial."""
@@ -126,7 +134,10 @@ class Station:
             _in_time(deadline, "ready")
         if np.abs(np.array(self.state()["target_q"]) - HOME).max() > 1e-3:
             self.do("run_script", source=f"movej({HOME.tolist()}, a=10, v=3)\n")
-            while np.abs(np.array(self.state()["actual_q"]) - HOME).max() > 1e-3 or self.state()["moving"]:
+            while (
+                np.abs(np.array(self.state()["actual_q"]) - HOME).max() > 1e-3
+                or self.state()["moving"]
+            ):
                 _in_time(deadline, "at home")
             self.do("stop_program")
         state = self.state()

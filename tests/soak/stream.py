@@ -41,7 +41,9 @@ def _memory(pid: int) -> float:
         lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     except OSError:
         return 0.0
-    return next((float(line.split()[1]) / 1024.0 for line in lines if line.startswith("VmRSS")), 0.0)
+    return next(
+        (float(line.split()[1]) / 1024.0 for line in lines if line.startswith("VmRSS")), 0.0
+    )
 
 
 def stream(seconds: float, host: str, robot_name: str, results: Path) -> list[str]:
@@ -60,7 +62,9 @@ def stream(seconds: float, host: str, robot_name: str, results: Path) -> list[st
     station = Station(host, robot_name)
     station.ready(network=False)
     try:
-        with Trial(station, directory, scenario, "--robot", robot_name, "--backend", "ursim") as trial:  # type: ignore[arg-type]
+        with Trial(
+            station, directory, scenario, "--robot", robot_name, "--backend", "ursim"
+        ) as trial:  # type: ignore[arg-type]
             trial.connecting()
             while not trial.has_ended:
                 begin = time.monotonic()
@@ -89,7 +93,9 @@ def stream(seconds: float, host: str, robot_name: str, results: Path) -> list[st
     return violations
 
 
-def _piece(station: Station, trial: ProcessTrial, most: np.ndarray, period: float, after: int) -> tuple[dict, int]:
+def _piece(
+    station: Station, trial: ProcessTrial, most: np.ndarray, period: float, after: int
+) -> tuple[dict, int]:
     """What the record shows from a tick on, and its newest tick."""
     record = station.record(after - 1)
     sent = np.isfinite(record.setpoint).all(axis=1)
@@ -107,7 +113,9 @@ def _piece(station: Station, trial: ProcessTrial, most: np.ndarray, period: floa
         "violations": [],
     }
     if piece["step_share"] > 1.0 + 1e-6 or piece["speed_share"] > 1.0 + 1e-6:
-        piece["violations"].append(f"a step of {max(piece['step_share'], piece['speed_share']):.3f} of the limit")
+        piece["violations"].append(
+            f"a step of {max(piece['step_share'], piece['speed_share']):.3f} of the limit"
+        )
     if piece["acceleration"] > MAX_ACCELERATION:
         piece["violations"].append(f"the arm accelerated by {piece['acceleration']:.0f} rad/s^2")
     return piece, int(record.tick[-1])

@@ -46,7 +46,11 @@ def drag(seconds: float) -> list[str]:
     print(
         f"Studio: {seconds / 60.0:.0f} minutes of dragging; resident {middle:.0f} MB, in the last third {last:.0f} MB."
     )
-    return [f"the studio's memory grew from {middle:.0f} to {last:.0f} MB"] if last > (1.0 + _GROWTH) * middle else []
+    return (
+        [f"the studio's memory grew from {middle:.0f} to {last:.0f} MB"]
+        if last > (1.0 + _GROWTH) * middle
+        else []
+    )
 
 
 def _dragged(page: Any, pid: int, seconds: float) -> tuple[list[float], int]:

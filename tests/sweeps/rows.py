@@ -18,7 +18,10 @@ def rows_of(directory):
 
 def compared(directory):
     rows = rows_of(directory).values()
-    return {row["identity"]: {name: text for name, text in row.items() if name not in ELSEWHERE} for row in rows}
+    return {
+        row["identity"]: {name: text for name, text in row.items() if name not in ELSEWHERE}
+        for row in rows
+    }
 
 
 def made_rows(error, **values):
@@ -27,7 +30,15 @@ def made_rows(error, **values):
     found = []
     for number, texts in enumerate(itertools.product(*values.values())):
         row = dict.fromkeys(FIXED, "") | dict(zip(names, map(str, texts), strict=True))
-        row |= {"identity": f"{number}", "scenario": "circle", "outcome": "completed", "made_by": "1"}
-        row |= {MAIN_FIGURE: str(1e-3 * error(*texts)), "smoothness.tool.sparc": f"{-2.0 - 0.1 * number}"}
+        row |= {
+            "identity": f"{number}",
+            "scenario": "circle",
+            "outcome": "completed",
+            "made_by": "1",
+        }
+        row |= {
+            MAIN_FIGURE: str(1e-3 * error(*texts)),
+            "smoothness.tool.sparc": f"{-2.0 - 0.1 * number}",
+        }
         found.append(row)
     return found

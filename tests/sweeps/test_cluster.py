@@ -25,14 +25,18 @@ pytestmark = pytest.mark.soak
 def started_by_commands(directory):
     """A scheduler and two workers in a directory that has no file of the test; the address, and the three."""
     address = f"tcp://127.0.0.1:{free_port()}"
-    commands = [["scheduler", "--host", "127.0.0.1", "--port", address.rpartition(":")[2], "--no-dashboard"]]
+    commands = [
+        ["scheduler", "--host", "127.0.0.1", "--port", address.rpartition(":")[2], "--no-dashboard"]
+    ]
     commands += [["worker", address, "--nthreads", "1", "--no-dashboard"]] * 2
     with contextlib.ExitStack() as stack:
         processes = []
         for kind, *words in commands:
             command = [sys.executable, "-m", f"distributed.cli.dask_{kind}", *words]
             streams = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-            process = stack.enter_context(subprocess.Popen(command, cwd=directory, start_new_session=True, **streams))
+            process = stack.enter_context(
+                subprocess.Popen(command, cwd=directory, start_new_session=True, **streams)
+            )
             stack.callback(end, process)
             processes.append(process)
         with distributed.Client(address, timeout="60s") as client:
@@ -55,7 +59,9 @@ def cluster(request, tmp_path_factory):
         with started_by_commands(tmp_path_factory.mktemp("elsewhere")) as (address, _):
             yield address
     else:
-        with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as local:
+        with distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None
+        ) as local:
             yield local.scheduler_address
 
 
@@ -66,9 +72,13 @@ def test_its_rows_are_those_of_this_computer(cluster, tmp_path, line):
     assert compared(tmp_path / "there") == compared(tmp_path / "here")
 
 
-def test_only_the_point_that_kills_its_worker_fails_and_a_users_solver_travels(cluster, my_solvers, tmp_path, line):
+def test_only_the_point_that_kills_its_worker_fails_and_a_users_solver_travels(
+    cluster, my_solvers, tmp_path, line
+):
     solvers = [f"{my_solvers}:deadly", f"{my_solvers}:mine", "forward-dynamics"]
-    found = simbridge.sweep(line, grid={"solver": solvers}, plan_only=True, cluster=cluster, out=tmp_path / "sweep")
+    found = simbridge.sweep(
+        line, grid={"solver": solvers}, plan_only=True, cluster=cluster, out=tmp_path / "sweep"
+    )
     assert [row["outcome"] for row in found.rows("outcome")] == ["failed", "planned", "planned"]
     assert "KilledWorker" in found.rows("reason")[0]["reason"]
 
@@ -94,12 +104,18 @@ def test_a_worker_that_is_killed_costs_no_point(tmp_path, tmp_path_factory, line
     assert compared(tmp_path / "there") == compared(tmp_path / "here")
 
 
-def test_a_scheduler_that_is_lost_ends_the_sweep_and_what_was_made_is_kept(tmp_path, tmp_path_factory, line):
+def test_a_scheduler_that_is_lost_ends_the_sweep_and_what_was_made_is_kept(
+    tmp_path, tmp_path_factory, line
+):
     grid = {"servo-gain": list(range(500, 1300, 100))}
     with started_by_commands(tmp_path_factory.mktemp("elsewhere")) as (address, (scheduler, *_)):
-        kill = lambda _: os.killpg(scheduler.pid, signal.SIGKILL) if scheduler.poll() is None else None  # noqa: E731
+        kill = lambda _: (
+            os.killpg(scheduler.pid, signal.SIGKILL) if scheduler.poll() is None else None
+        )  # noqa: E731
         with pytest.raises(ClusterUnreachable, match="Completed points are kept"):
-            simbridge.sweep(line, grid=grid, keep="none", cluster=address, out=tmp_path / "there", progress=kill)
+            simbridge.sweep(
+                line, grid=grid, keep="none", cluster=address, out=tmp_path / "there", progress=kill
+            )
     assert 1 <= len(compared(tmp_path / "there")) < len(grid["servo-gain"])
     simbridge.sweep(line, grid=grid, keep="none", jobs=2, out=tmp_path / "there")
     simbridge.sweep(line, grid=grid, keep="none", jobs=2, out=tmp_path / "here")
@@ -107,6 +123,10 @@ def test_a_scheduler_that_is_lost_ends_the_sweep_and_what_was_made_is_kept(tmp_p
 
 
 def test_every_run_of_a_cluster_can_be_kept(cluster, tmp_path, line):
-    found = simbridge.sweep(line, grid={"solver.kp": [5, 10]}, keep="all", cluster=cluster, out=tmp_path / "sweep")
-    reports = [tmp_path / "sweep" / row["directory"] / "report.html" for row in found.rows("directory")]
+    found = simbridge.sweep(
+        line, grid={"solver.kp": [5, 10]}, keep="all", cluster=cluster, out=tmp_path / "sweep"
+    )
+    reports = [
+        tmp_path / "sweep" / row["directory"] / "report.html" for row in found.rows("directory")
+    ]
     assert len(reports) == 2 and all(report.is_file() for report in reports)

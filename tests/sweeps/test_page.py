@@ -12,25 +12,42 @@ from tests.sweeps.rows import made_rows
 
 
 def test_over_one_parameter_lines_show_the_median_and_the_spread_of_the_seeds():
-    page = sweep_page(made_rows(lambda kp, seed: 10 / kp + 0.1 * seed, kp=(1, 2, 5), sample_seed=(0, 1, 2)), "mine")
-    assert "shaded: from the smallest to the largest of the seeds" in page and 'aria-label="Tracking error' in page
-    assert "The smallest RMS tracking error is 2.00 mm, with solver.kp 5; the largest 10.2 mm." in page
+    page = sweep_page(
+        made_rows(lambda kp, seed: 10 / kp + 0.1 * seed, kp=(1, 2, 5), sample_seed=(0, 1, 2)),
+        "mine",
+    )
+    assert (
+        "shaded: from the smallest to the largest of the seeds" in page
+        and 'aria-label="Tracking error' in page
+    )
+    assert (
+        "The smallest RMS tracking error is 2.00 mm, with solver.kp 5; the largest 10.2 mm." in page
+    )
 
 
 def test_over_two_parameters_a_map_shows_each_value():
-    page = sweep_page(made_rows(lambda kp, gain: kp + gain / 1000, kp=(1, 2), servo_gain=(500, 2000)), "mine")
+    page = sweep_page(
+        made_rows(lambda kp, gain: kp + gain / 1000, kp=(1, 2), servo_gain=(500, 2000)), "mine"
+    )
     assert all(f">{value}</text>" in page for value in ("1.50", "2.50", "3.00", "4.00"))
 
 
 def test_a_third_parameter_with_few_values_gives_a_map_for_each():
-    rows = made_rows(lambda kp, gain, n: kp + n, kp=(1, 2), servo_gain=(500, 2000), sample_rate=(20, 125))
+    rows = made_rows(
+        lambda kp, gain, n: kp + n, kp=(1, 2), servo_gain=(500, 2000), sample_rate=(20, 125)
+    )
     page = sweep_page(rows, "mine")
-    assert "Tracking error, RMS (mm): sample-rate 20" in page or "Tracking error, RMS (mm): servo-gain 500" in page
+    assert (
+        "Tracking error, RMS (mm): sample-rate 20" in page
+        or "Tracking error, RMS (mm): servo-gain 500" in page
+    )
     assert "Parallel coordinates" not in page
 
 
 def test_more_parameters_are_parallel_coordinates_and_many_points_a_sample_that_the_page_names():
-    rows = made_rows(lambda a, b, c: a + b + c, kp=range(1, 17), servo_gain=range(500, 516), payload=range(16))
+    rows = made_rows(
+        lambda a, b, c: a + b + c, kp=range(1, 17), servo_gain=range(500, 516), payload=range(16)
+    )
     page = sweep_page(rows, "mine")
     assert "over 3 parameters: " in page and len(rows) > DRAWN
     assert "One point in 3 is drawn, evenly by its error" in page
@@ -39,7 +56,9 @@ def test_more_parameters_are_parallel_coordinates_and_many_points_a_sample_that_
 
 def test_solvers_are_lines_of_their_own_with_a_legend():
     solvers = ("feedback", "pseudoinverse")
-    page = sweep_page(made_rows(lambda gain, solver: gain / 1000, servo_gain=(500, 900), solver=solvers), "mine")
+    page = sweep_page(
+        made_rows(lambda gain, solver: gain / 1000, servo_gain=(500, 900), solver=solvers), "mine"
+    )
     assert all(f"</span>{name}</li>" in page for name in solvers)
 
 
@@ -72,7 +91,9 @@ def test_small_differences_are_on_the_front_but_not_magnified():
 )
 @pytest.mark.parametrize("scale", [1.0, 1e-7])
 def test_errors_that_differ_by_less_than_their_digits_are_not_magnified(values, scale):
-    page = sweep_page(made_rows(lambda *numbers: scale * (4.49 + 1e-7 * sum(numbers)), **values), "mine")
+    page = sweep_page(
+        made_rows(lambda *numbers: scale * (4.49 + 1e-7 * sum(numbers)), **values), "mine"
+    )
     for drawing in re.findall("<svg.*?</svg>", page, re.DOTALL):
         labels = re.findall(r"<text[^>]*>([^<]*)<", drawing)
         assert len({*labels}) == len(labels) or 'class="figure paper"' in drawing
@@ -109,5 +130,8 @@ def test_points_on_a_front_are_marked_in_the_table_whatever_their_error():
         row["smoothness.tool.sparc"] = f"{-float(row['solver.kp'])}"
     page = sweep_page(rows, "mine")
     assert "against smoothness" in page and "against effort" in page
-    assert page.count(">smoothness, effort</td>") == 1 and page.count(">smoothness</td>") == LISTED + 49
+    assert (
+        page.count(">smoothness, effort</td>") == 1
+        and page.count(">smoothness</td>") == LISTED + 49
+    )
     assert "more points are in results.csv" not in page

@@ -12,7 +12,14 @@ from hypothesis import strategies as st
 from simbridge.errors import InputFileError
 from simbridge.sweeps.grid import Point, read_points
 from simbridge.sweeps.results import Result, Results
-from simbridge.sweeps.results_file import MAX_LINE, decode_rows, encode_row, protect, read_rows, unprotect
+from simbridge.sweeps.results_file import (
+    MAX_LINE,
+    decode_rows,
+    encode_row,
+    protect,
+    read_rows,
+    unprotect,
+)
 
 FIRST_POINT = "0123456789abcdef"
 SECOND_POINT = "fedcba9876543210"
@@ -39,7 +46,20 @@ def rewritten(path, **dialect):
     path.write_text(text.getvalue(), newline="")
 
 
-FORMULAS = ["=1+1", "+1-1", "-x", "@SUM(A1)", "\tx", "\rx", "=", "-1 2 3", "'quoted", "''", "'=1+1", "-1_0"]
+FORMULAS = [
+    "=1+1",
+    "+1-1",
+    "-x",
+    "@SUM(A1)",
+    "\tx",
+    "\rx",
+    "=",
+    "-1 2 3",
+    "'quoted",
+    "''",
+    "'=1+1",
+    "-1_0",
+]
 
 
 @pytest.mark.parametrize("cell", FORMULAS)
@@ -47,7 +67,9 @@ def test_a_text_like_a_formula_gets_an_apostrophe(cell):
     assert protect(cell) == "'" + cell
 
 
-@pytest.mark.parametrize("cell", ["", "-5", "+1e-3", "-inf", "text", "a=b", " =1", "5'", "-0.0", "nan"])
+@pytest.mark.parametrize(
+    "cell", ["", "-5", "+1e-3", "-inf", "text", "a=b", " =1", "5'", "-0.0", "nan"]
+)
 def test_numbers_and_other_texts_are_written_as_they_are(cell):
     assert protect(cell) == cell
 
@@ -65,7 +87,9 @@ def test_a_row_is_read_as_it_was(cells):
 def test_a_reason_like_a_formula_survives_the_file(results_file):
     formula = '=HYPERLINK("http://localhost","open")'
     results = Results(results_file)
-    results.add(FIRST_POINT, Point("=circle.py", {}), Result("failed", reason=formula), 1, "simbridge 1")
+    results.add(
+        FIRST_POINT, Point("=circle.py", {}), Result("failed", reason=formula), 1, "simbridge 1"
+    )
     results.close()
 
     row = Results(results_file).row(FIRST_POINT)
@@ -88,7 +112,9 @@ def test_parquet_has_no_apostrophes(results_file):
 
 def test_a_long_reason_is_shortened(results_file):
     results = Results(results_file)
-    results.add(FIRST_POINT, Point("circle", {}), Result("failed", reason="x" * 10**6), 1, "simbridge 1")
+    results.add(
+        FIRST_POINT, Point("circle", {}), Result("failed", reason="x" * 10**6), 1, "simbridge 1"
+    )
     results.close()
 
     assert len(Results(results_file).row(FIRST_POINT)["reason"]) < 10_000
@@ -116,7 +142,10 @@ def test_another_dialect_is_read_right(results_file, dialect):
 
 @pytest.mark.parametrize(
     "edit",
-    [lambda data: b"\xef\xbb\xbf" + data, lambda data: data + b"," * (data.splitlines()[0].count(b",")) + b"\n"],
+    [
+        lambda data: b"\xef\xbb\xbf" + data,
+        lambda data: data + b"," * (data.splitlines()[0].count(b",")) + b"\n",
+    ],
     ids=["byte order mark", "emptied row"],
 )
 def test_a_harmless_edit_is_read_right(results_file, edit):
@@ -156,7 +185,9 @@ def test_a_line_without_its_end_is_dropped(results_file, end):
 
 
 @pytest.mark.parametrize(
-    ("reason", "shown"), [("a\0b", "a\\x00b"), ("a\udcffb", "a\\udcffb")], ids=["null character", "byte of a file name"]
+    ("reason", "shown"),
+    [("a\0b", "a\\x00b"), ("a\udcffb", "a\\udcffb")],
+    ids=["null character", "byte of a file name"],
 )
 def test_what_a_file_cannot_hold_is_written_as_an_escape(tmp_path, reason, shown):
     path = tmp_path / "results.csv"
@@ -232,7 +263,9 @@ def test_edited_results_are_listed_with_what_can_be_read(results_file, cli, tmp_
     assert "of 2 points" in answer.out
 
 
-@pytest.mark.parametrize("content", ['solver.kp\n"5', "solver.kp\n" + "5" * 200_000], ids=["open quote", "long cell"])
+@pytest.mark.parametrize(
+    "content", ['solver.kp\n"5', "solver.kp\n" + "5" * 200_000], ids=["open quote", "long cell"]
+)
 def test_a_broken_list_of_points_is_refused(tmp_path, content):
     (tmp_path / "points.csv").write_text(content)
 

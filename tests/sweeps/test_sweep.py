@@ -66,10 +66,15 @@ def test_each_combination_is_a_row_with_the_figures_of_its_run(swept, line, tmp_
         options=simbridge.Options(servo_gain=500.0),
         out=tmp_path / "alone",
     )
-    figures = {name: float(text) for name, text in rows[1].items() if name in figures_of(alone.summary)}
+    figures = {
+        name: float(text) for name, text in rows[1].items() if name in figures_of(alone.summary)
+    }
     # The scenario's solver has settings of its own besides.
     assert figures.keys() == figures_of(alone.summary).keys()
-    assert float(rows[1]["plant_error.position_m.rms"]) == alone.summary["plant_error"]["position_m"]["rms"]
+    assert (
+        float(rows[1]["plant_error.position_m.rms"])
+        == alone.summary["plant_error"]["position_m"]["rms"]
+    )
 
 
 def test_a_plan_alone_has_the_figures_of_check_and_of_the_solver(swept, cli, line):
@@ -80,7 +85,9 @@ def test_a_plan_alone_has_the_figures_of_check_and_of_the_solver(swept, cli, lin
 
 
 def test_values_stand_for_what_their_flags_stand_for(swept, cli, line):
-    (row,) = swept("--plan-only", "--points", points_file(line.parent, "sample-noise,on-limits", "1 0.1,limit"))
+    (row,) = swept(
+        "--plan-only", "--points", points_file(line.parent, "sample-noise,on-limits", "1 0.1,limit")
+    )
     words = ("--sample-noise", 1, 0.1, "--on-limits", "limit")
     facts = json.loads(cli("check", line, *words, "--json").out)
     assert float(row["peak_tool_speed"]) == facts["peak_tool_speed"]
@@ -93,26 +100,38 @@ def points_file(directory, header, *lines):
 
 
 def test_listed_points_are_run_as_they_are_and_an_empty_cell_is_not_given(swept, tmp_path):
-    rows = swept("--plan-only", "--points", points_file(tmp_path, "solver.kp,solver", "5,", ",closed-form"))
+    rows = swept(
+        "--plan-only", "--points", points_file(tmp_path, "solver.kp,solver", "5,", ",closed-form")
+    )
     assert [(row["solver.kp"], row["solver"]) for row in rows] == [("5", ""), ("", "closed-form")]
 
 
 def test_what_is_known_is_not_made_again_and_another_grid_adds_to_it(swept, monkeypatch):
     swept("--plan-only", "--grid", "solver.kp=5,10")
     made = []
-    monkeypatch.setattr(engine, "work", lambda *given, work=engine.work: made.append(given) or work(*given))
+    monkeypatch.setattr(
+        engine, "work", lambda *given, work=engine.work: made.append(given) or work(*given)
+    )
     assert len(swept("--plan-only", "--grid", "solver.kp=5.0,10")) == 2 and not made
     # The default under its own name is the point without it.
     rows = swept("--plan-only", "--grid", "solver.kp=5", "--grid", "speed-scale=1,0.5")
     assert len(made) == 1 and len(rows) == 3
-    assert [(row["solver.kp"], row["speed-scale"]) for row in rows] == [("5", "1"), ("10", ""), ("5", "0.5")]
+    assert [(row["solver.kp"], row["speed-scale"]) for row in rows] == [
+        ("5", "1"),
+        ("10", ""),
+        ("5", "0.5"),
+    ]
 
 
 def test_what_is_refused_is_a_row_with_the_reason(cli, tmp_path, line, at_once):
-    answer = cli("sweep", line, "--plan-only", "--grid", "solver.kp=5,1e6", "--out", tmp_path / "sweep")
+    answer = cli(
+        "sweep", line, "--plan-only", "--grid", "solver.kp=5,1e6", "--out", tmp_path / "sweep"
+    )
     rows = list(rows_of(tmp_path / "sweep").values())
     assert answer.status == 0 and "would diverge" in answer.out
-    assert [row["outcome"] for row in rows] == ["planned", "refused"] and "would diverge" in rows[1]["reason"]
+    assert [row["outcome"] for row in rows] == ["planned", "refused"] and "would diverge" in rows[
+        1
+    ]["reason"]
     assert "would diverge" in (tmp_path / "sweep" / "sweep.html").read_text()
 
 
@@ -139,7 +158,10 @@ def test_the_table_is_also_written_as_parquet(swept, tmp_path):
         (("--grid", "plan=runs/one"), "it belongs to one run"),
         (("--backend", "real"), "a sweep runs in simulation only"),
         (("--grid", "robot=ur10,ur99"), "There is no robot 'ur99'"),
-        (("--grid", "solver=closed-form", "--grid", "solver.kp=5"), "There is no setting 'kp' of closed-form"),
+        (
+            ("--grid", "solver=closed-form", "--grid", "solver.kp=5"),
+            "There is no setting 'kp' of closed-form",
+        ),
         (("--random", "solver.kp=1:0", "--samples", "2"), "low:high"),
         (("--random", "solver.kp=1:2"), "number of samples is 0"),
         (("--random", "servo=1:2", "--samples", "2"), "random parameter is servo"),
@@ -150,7 +172,9 @@ def test_the_table_is_also_written_as_parquet(swept, tmp_path):
         (("--jobs", "0"), "number of jobs is 0"),
     ],
 )
-def test_what_makes_no_sense_is_refused_before_anything_starts(cli, line, tmp_path, arguments, said):
+def test_what_makes_no_sense_is_refused_before_anything_starts(
+    cli, line, tmp_path, arguments, said
+):
     answer = cli("sweep", line, *arguments, "--out", tmp_path / "sweep")
     assert answer.status == 2 and said in answer.message
     assert not (tmp_path / "sweep").exists()
@@ -163,22 +187,39 @@ def test_a_directory_of_something_else_is_left_alone(cli, line, tmp_path):
 
 
 def test_the_grids_file_makes_the_same_points(swept, cli, tmp_path, line):
-    swept("--plan-only", "--grid", "solver.kp=5,10", "--random", "speed-scale=0.5:1", "--samples", "2")
+    swept(
+        "--plan-only", "--grid", "solver.kp=5,10", "--random", "speed-scale=0.5:1", "--samples", "2"
+    )
     assert cli("sweep", tmp_path / "sweep" / "sweep.toml", "--out", tmp_path / "again").status == 0
     assert compared(tmp_path / "again") == compared(tmp_path / "sweep")
-    assert list(read_grid(tmp_path / "again" / "sweep.toml")) == list(read_grid(tmp_path / "sweep" / "sweep.toml"))
+    assert list(read_grid(tmp_path / "again" / "sweep.toml")) == list(
+        read_grid(tmp_path / "sweep" / "sweep.toml")
+    )
 
 
 def test_random_values_are_those_of_fewer_samples_and_more(line):
-    few, many = (Grid((str(line),), random={"solver.kp": Range(1.0, 100.0, True)}, samples=n) for n in (3, 30))
+    few, many = (
+        Grid((str(line),), random={"solver.kp": Range(1.0, 100.0, True)}, samples=n)
+        for n in (3, 30)
+    )
     values = [float(point.values["solver.kp"]) for point in many]
-    assert [point.values["solver.kp"] for point in few] == [point.values["solver.kp"] for point in many][:3]
+    assert [point.values["solver.kp"] for point in few] == [
+        point.values["solver.kp"] for point in many
+    ][:3]
     assert min(values) >= 1.0 and max(values) <= 100.0
     assert 0.25 < np.mean(np.array(values) < 10.0) < 0.75
 
 
 def test_seeds_are_runs_of_the_same_values_with_other_noise(swept):
-    rows = swept("--plan-only", "--grid", "sample-noise=0.1 0.01", "--grid", "on-limits=limit", "--seeds", "3")
+    rows = swept(
+        "--plan-only",
+        "--grid",
+        "sample-noise=0.1 0.01",
+        "--grid",
+        "on-limits=limit",
+        "--seeds",
+        "3",
+    )
     assert [row["sample-seed"] for row in rows] == ["0", "1", "2"]
     assert len({row["sampling_error.position_m.rms"] for row in rows}) == 3
 
@@ -186,7 +227,14 @@ def test_seeds_are_runs_of_the_same_values_with_other_noise(swept):
 def test_a_point_is_what_it_is_resolved_to(line, tmp_path):
     def identity(**values):
         return job_of(
-            next(iter(Grid((str(line),), {name.replace("_", "-"): (text,) for name, text in values.items()})))
+            next(
+                iter(
+                    Grid(
+                        (str(line),),
+                        {name.replace("_", "-"): (text,) for name, text in values.items()},
+                    )
+                )
+            )
         ).identity
 
     cell = tmp_path / "cell.toml"
@@ -223,7 +271,9 @@ def test_a_point_is_the_content_of_its_scenario_and_calibration_and_not_their_pl
 def test_no_figure_has_the_name_of_a_parameter(square_run):
     summary = json.loads((square_run / "summary.json").read_text())
     assert not parameters().keys() & figures_of(summary).keys()
-    assert {"tracking_error.position_m.rms", "delay_s", "smoothness.tool.sparc"} <= figures_of(summary).keys()
+    assert {"tracking_error.position_m.rms", "delay_s", "smoothness.tool.sparc"} <= figures_of(
+        summary
+    ).keys()
 
 
 def test_the_worst_runs_are_kept_and_are_the_rows_runs(swept, tmp_path, short_pages, monkeypatch):
@@ -232,12 +282,23 @@ def test_the_worst_runs_are_kept_and_are_the_rows_runs(swept, tmp_path, short_pa
     kept = [row for row in rows if row["directory"]]
     assert [row["solver.kp"] for row in kept] == ["5"]
     summary = json.loads((tmp_path / "sweep" / kept[0]["directory"] / "summary.json").read_text())
-    assert summary["tracking_error"]["position_m"]["rms"] == float(kept[0]["tracking_error.position_m.rms"])
+    assert summary["tracking_error"]["position_m"]["rms"] == float(
+        kept[0]["tracking_error.position_m.rms"]
+    )
     assert (tmp_path / "sweep" / kept[0]["directory"] / "report.html").is_file()
 
 
 def test_json_is_a_line_for_each_point(cli, tmp_path, line, at_once):
-    answer = cli("sweep", line, "--plan-only", "--grid", "solver.kp=5,10", "--json", "--out", tmp_path / "sweep")
+    answer = cli(
+        "sweep",
+        line,
+        "--plan-only",
+        "--grid",
+        "solver.kp=5,10",
+        "--json",
+        "--out",
+        tmp_path / "sweep",
+    )
     first, second, last = map(json.loads, answer.out.splitlines())
     assert (first["solver.kp"], second["solver.kp"], last["points"]) == (5.0, 10.0, 2)
 
@@ -256,7 +317,10 @@ def test_rows_of_other_versions_stay_and_are_not_drawn(swept, tmp_path, monkeypa
         monkeypatch.setattr(f"simbridge.sweeps.{place}.made_by", lambda: "simbridge 99")
     rows = swept("--plan-only", "--grid", "solver.kp=5")
     assert len(rows) == 2 and len({row["made_by"] for row in rows}) == 2
-    assert "1 row of results.csv made by other versions" in (tmp_path / "sweep" / "sweep.html").read_text()
+    assert (
+        "1 row of results.csv made by other versions"
+        in (tmp_path / "sweep" / "sweep.html").read_text()
+    )
 
 
 def test_a_worker_of_other_versions_makes_nothing(line, monkeypatch):
@@ -266,11 +330,18 @@ def test_a_worker_of_other_versions_makes_nothing(line, monkeypatch):
 
 def test_two_sweeps_are_compared_point_by_point(swept, cli, tmp_path):
     swept("--plan-only", "--grid", "solver.kp=5,10")
-    swept("--plan-only", "--grid", "solver.kp=5,10,20", "--grid", "solver.iterations=30", out="other")
-    answer = cli("compare", tmp_path / "sweep", tmp_path / "other", "--out", tmp_path / "page", "--json")
+    swept(
+        "--plan-only", "--grid", "solver.kp=5,10,20", "--grid", "solver.iterations=30", out="other"
+    )
+    answer = cli(
+        "compare", tmp_path / "sweep", tmp_path / "other", "--out", tmp_path / "page", "--json"
+    )
     points = json.loads(answer.out)["points"]
     assert {point["solver.kp"] for point in points} == {"5", "10"}
-    rows = {row["solver.kp"]: row["solver_error.position_m.rms"] for row in rows_of(tmp_path / "other").values()}
+    rows = {
+        row["solver.kp"]: row["solver_error.position_m.rms"]
+        for row in rows_of(tmp_path / "other").values()
+    }
     assert all(point["second_m"] == float(rows[point["solver.kp"]]) for point in points)
     assert "1 point with figures only in other" in (tmp_path / "page" / "compare.html").read_text()
 
@@ -281,9 +352,13 @@ def test_a_sweep_and_a_run_are_not_compared(swept, cli, tmp_path, line_run):
     assert answer.status == 2 and answer.message.endswith(": give two sweeps, or only runs.")
 
 
-def test_a_point_that_kills_its_worker_has_failed_and_the_others_are_made(my_solvers, tmp_path, line):
+def test_a_point_that_kills_its_worker_has_failed_and_the_others_are_made(
+    my_solvers, tmp_path, line
+):
     solvers = [f"{my_solvers}:deadly", f"{my_solvers}:mine", "forward-dynamics"]
-    found = simbridge.sweep(line, grid={"solver": solvers}, plan_only=True, jobs=2, out=tmp_path / "sweep")
+    found = simbridge.sweep(
+        line, grid={"solver": solvers}, plan_only=True, jobs=2, out=tmp_path / "sweep"
+    )
     rows = found.rows("solver", "outcome", "reason", "host_attempts")
     assert [row["outcome"] for row in rows] == ["failed", "planned", "planned"]
     assert rows[0]["host_attempts"] == "2" and "killed" in rows[0]["reason"]
@@ -302,11 +377,22 @@ def test_rows_do_not_depend_on_how_many_processes_make_them(tmp_path, line, at_o
 @pytest.mark.soak
 def test_after_kill_9_at_random_moments_the_same_command_ends_with_the_same_rows(tmp_path):
     gains = ",".join(map(str, range(500, 1700, 50)))
-    words = ["sweep", "circle", "--grid", f"servo-gain={gains}", "--keep", "none", "--json", "--out"]
+    words = [
+        "sweep",
+        "circle",
+        "--grid",
+        f"servo-gain={gains}",
+        "--keep",
+        "none",
+        "--json",
+        "--out",
+    ]
     command = [sys.executable, "-m", "simbridge", *words]
     subprocess.run([*command, tmp_path / "whole"], check=True, capture_output=True)
     for seconds in np.random.default_rng(7).uniform(0.0, 1.0, 3):
-        with subprocess.Popen([*command, tmp_path / "killed"], stdout=subprocess.PIPE, start_new_session=True) as ours:
+        with subprocess.Popen(
+            [*command, tmp_path / "killed"], stdout=subprocess.PIPE, start_new_session=True
+        ) as ours:
             # The first point that it makes, however long the computer takes to start.
             assert b"servo-gain" in ours.stdout.readline()
             time.sleep(seconds)
@@ -319,7 +405,16 @@ def test_after_kill_9_at_random_moments_the_same_command_ends_with_the_same_rows
 @pytest.mark.soak
 def test_ctrl_c_ends_a_sweep_in_one_sentence_and_leaves_no_scratch(tmp_path):
     gains = ",".join(map(str, range(500, 1700, 100)))
-    command = [sys.executable, "-m", "simbridge", "sweep", "circle", "--grid", f"servo-gain={gains}", "--json"]
+    command = [
+        sys.executable,
+        "-m",
+        "simbridge",
+        "sweep",
+        "circle",
+        "--grid",
+        f"servo-gain={gains}",
+        "--json",
+    ]
     (tmp_path / "scratch").mkdir()
     with subprocess.Popen(
         [*command, "--keep", "none", "--out", "killed"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -329,7 +424,9 @@ def test_ctrl_c_ends_a_sweep_in_one_sentence_and_leaves_no_scratch(tmp_path):
         ours.send_signal(signal.SIGINT)
         _, said = ours.communicate(timeout=60.0)
     assert "servo-gain" in first and ours.returncode == 130
-    assert said.startswith("The sweep was interrupted: ") and " ".join(said.split()).endswith("killed continues.")
+    assert said.startswith("The sweep was interrupted: ") and " ".join(said.split()).endswith(
+        "killed continues."
+    )
     assert list((tmp_path / "scratch").iterdir()) == []
 
 
@@ -410,14 +507,20 @@ def test_what_cannot_be_sent_is_named(line, tmp_path, monkeypatch, cli):
     monkeypatch.chdir(tmp_path)
     text = "import threading\nLOCK = threading.Lock()\ndef step(q, target):\n    LOCK.locked()\n    return q\n"
     (tmp_path / "locked_of_sweeps.py").write_text(text)
-    answer = cli("sweep", line, "--grid", "solver=locked_of_sweeps:step", "--out", tmp_path / "sweep")
+    answer = cli(
+        "sweep", line, "--grid", "solver=locked_of_sweeps:step", "--out", tmp_path / "sweep"
+    )
     assert answer.status == 2 and "cannot be sent to other processes" in answer.message
 
 
 def test_a_solver_that_ends_python_is_a_failed_point(line, tmp_path, monkeypatch, at_once):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "ending_of_sweeps.py").write_text("import sys\ndef step(q, target):\n    sys.exit(3)\n")
-    found = simbridge.sweep(line, grid={"solver": ["ending_of_sweeps:step"]}, plan_only=True, out=tmp_path / "sweep")
+    (tmp_path / "ending_of_sweeps.py").write_text(
+        "import sys\ndef step(q, target):\n    sys.exit(3)\n"
+    )
+    found = simbridge.sweep(
+        line, grid={"solver": ["ending_of_sweeps:step"]}, plan_only=True, out=tmp_path / "sweep"
+    )
     assert found.rows("outcome")[0]["outcome"] in ("failed", "refused")
 
 
@@ -434,7 +537,9 @@ def test_two_sweeps_do_not_write_into_one_directory(swept, cli, line, tmp_path):
     swept("--plan-only", "--grid", "solver.kp=5")
     descriptor = os.open(tmp_path / "sweep", os.O_RDONLY)
     fcntl.flock(descriptor, fcntl.LOCK_EX)
-    answer = cli("sweep", line, "--plan-only", "--grid", "solver.kp=10", "--out", tmp_path / "sweep")
+    answer = cli(
+        "sweep", line, "--plan-only", "--grid", "solver.kp=10", "--out", tmp_path / "sweep"
+    )
     os.close(descriptor)
     assert answer.status == 2 and "another sweep is writing into it" in answer.message
     assert len(rows_of(tmp_path / "sweep")) == 1
@@ -445,7 +550,11 @@ def test_edited_results_are_refused_with_the_row(swept, cli, line, tmp_path):
     file = tmp_path / "sweep" / "results.csv"
     file.write_bytes(file.read_bytes().rstrip(b"\n") + b",mine\n")
     answer = cli("sweep", line, "--plan-only", "--grid", "solver.kp=5", "--out", tmp_path / "sweep")
-    assert answer.status == 2 and row["identity"] in answer.message and "it was edited" in answer.message
+    assert (
+        answer.status == 2
+        and row["identity"] in answer.message
+        and "it was edited" in answer.message
+    )
 
 
 def test_a_pool_that_breaks_while_a_point_is_submitted_costs_no_point(line):
@@ -463,4 +572,6 @@ def test_a_pool_that_breaks_while_a_point_is_submitted_costs_no_point(line):
     packed = job_of(next(iter(Grid((str(line),)))), plan_only=True).packed()
     tasks = [engine.Task(f"{number}", packed) for number in range(3)]
     made = list(engine.results(tasks, Pools(1), made_by()))
-    assert [(identity, result.outcome) for identity, result, _ in made] == [(f"{k}", "planned") for k in range(3)]
+    assert [(identity, result.outcome) for identity, result, _ in made] == [
+        (f"{k}", "planned") for k in range(3)
+    ]

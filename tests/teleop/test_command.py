@@ -21,7 +21,18 @@ from simbridge.planning.options import Options
 from simbridge.sessions.options import LIVE, LiveOptions
 from simbridge.teleop import DEVICES, joysticks
 from simbridge.teleop.device import PORT, TeleopOptions
-from simbridge.teleop.network import LONGEST, Button, Disengage, Engage, Halt, Jog, Joints, Pose, Status, Twist
+from simbridge.teleop.network import (
+    LONGEST,
+    Button,
+    Disengage,
+    Engage,
+    Halt,
+    Jog,
+    Joints,
+    Pose,
+    Status,
+    Twist,
+)
 from tests.teleop.fake_session import FakeStatus
 from tests.teleop.terminal import KITTY, ORDINARY
 from tests.teleop.test_spacemouse import FakeHid
@@ -67,7 +78,9 @@ class Program:
     def __init__(self, console, file, *words, fails=False):
         self.console, self.file = console, file
         environment = {**os.environ, "TERM": "xterm", "PYTHONUTF8": "1"}
-        environment = {name: value for name, value in environment.items() if name not in ("COLUMNS", "LINES")}
+        environment = {
+            name: value for name, value in environment.items() if name not in ("COLUMNS", "LINES")
+        }
         self.process = subprocess.Popen(
             [sys.executable, "-c", PROGRAM, file, "fails" if fails else "", *words],
             **dict.fromkeys(("stdin", "stdout", "stderr"), console.theirs), env=environment, start_new_session=True,
@@ -87,7 +100,9 @@ def start(terminal, tmp_path):
     started = []
 
     def call(*words, answer=ORDINARY, fails=False, **size):
-        started.append(Program(terminal(answer, **size), tmp_path / "calls.json", *words, fails=fails))
+        started.append(
+            Program(terminal(answer, **size), tmp_path / "calls.json", *words, fails=fails)
+        )
         return started[-1]
 
     yield call
@@ -103,7 +118,17 @@ def plain(seen: bytes) -> str:
 
 
 def test_the_keyboard_engages_steps_and_ends_and_the_terminal_is_as_before(start):
-    program = start("keyboard", "--backend", "ursim", "--step", "10", "--solver", "constrained", "--host", "127.0.0.7")
+    program = start(
+        "keyboard",
+        "--backend",
+        "ursim",
+        "--step",
+        "10",
+        "--solver",
+        "constrained",
+        "--host",
+        "127.0.0.7",
+    )
     before = program.console.modes
     program.console.wait_for(b"not engaged")
     assert "each press is one step of 10 mm or 2 degrees." in plain(program.console.seen)
@@ -118,7 +143,9 @@ def test_the_keyboard_engages_steps_and_ends_and_the_terminal_is_as_before(start
     assert status == 0 and program.console.modes == before
     assert "ending: the arm brakes, then the report is written" in plain(program.console.seen)
     assert (
-        calls[0][:2] == ["live", "ursim"] and "'solver': 'constrained'" in calls[0][2] and "'127.0.0.7'" in calls[0][2]
+        calls[0][:2] == ["live", "ursim"]
+        and "'solver': 'constrained'" in calls[0][2]
+        and "'127.0.0.7'" in calls[0][2]
     )
     names = [call[0] for call in calls]
     assert names[1] == "engage" and set(names[2:-1]) == {"pose"} and names[-1] == "closed"
@@ -175,7 +202,17 @@ def test_an_engagement_that_fails_is_a_note_and_nothing_ends(start):
 def test_a_program_moves_the_simulated_arm_and_without_a_terminal_nothing_is_drawn(tmp_path):
     """The network input as a service, with its real session: its guide, what it does at the end, and no line more."""
     out = tmp_path / "run"
-    command = [sys.executable, "-m", "simbridge", "teleop", "network", "--port", "0", "--out", str(out)]
+    command = [
+        sys.executable,
+        "-m",
+        "simbridge",
+        "teleop",
+        "network",
+        "--port",
+        "0",
+        "--out",
+        str(out),
+    ]
     pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, **pipes, text=True) as running:
         first = running.stderr.readline()
@@ -188,7 +225,11 @@ def test_a_program_moves_the_simulated_arm_and_without_a_terminal_nothing_is_dra
             return json.loads(asking.recv(4096))
 
         engaged = answer(type="engage", seq=1)
-        twist = {"type": "twist", "engagement": engaged["engagement"], "values": [0.0, 0.0, 0.02, 0.0, 0.0, 0.0]}
+        twist = {
+            "type": "twist",
+            "engagement": engaged["engagement"],
+            "values": [0.0, 0.0, 0.02, 0.0, 0.0, 0.0],
+        }
         assert all(answer(seq=seq, **twist)["ok"] for seq in range(2, 6))
         running.send_signal(signal.SIGINT)
         # Not `communicate`: it would lose the lines that came together with the first one.
@@ -213,7 +254,17 @@ class Teleoperation:
 
     def __init__(self, out):
         self.out = out
-        command = [sys.executable, "-m", "simbridge", "teleop", "network", "--port", "0", "--out", str(out)]
+        command = [
+            sys.executable,
+            "-m",
+            "simbridge",
+            "teleop",
+            "network",
+            "--port",
+            "0",
+            "--out",
+            str(out),
+        ]
         pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         self.process = subprocess.Popen(command, **pipes, text=True)
         first = self.process.stderr.readline()
@@ -231,13 +282,19 @@ class Teleoperation:
     def drive(self):
         engagement = self.answer(type="engage")["engagement"]
         for _ in range(5):
-            assert self.answer(type="twist", engagement=engagement, values=[0.0, 0.0, 0.02, 0.0, 0.0, 0.0])["ok"]
+            assert self.answer(
+                type="twist", engagement=engagement, values=[0.0, 0.0, 0.02, 0.0, 0.0, 0.0]
+            )["ok"]
         return engagement
 
     def ended(self):
         """The exit status, what was printed, and summary.json."""
         shown, printed = self.process.communicate(timeout=60.0)
-        return self.process.returncode, shown + printed, json.loads((self.out / "summary.json").read_text())
+        return (
+            self.process.returncode,
+            shown + printed,
+            json.loads((self.out / "summary.json").read_text()),
+        )
 
 
 @pytest.fixture
@@ -267,9 +324,12 @@ def test_two_ctrl_c_leave_what_one_leaves(teleoperation):
 
 
 @pytest.mark.parametrize(
-    ("number", "status", "cause"), [(signal.SIGTERM, 143, "terminated"), (signal.SIGTSTP, 148, "interrupted")]
+    ("number", "status", "cause"),
+    [(signal.SIGTERM, 143, "terminated"), (signal.SIGTSTP, 148, "interrupted")],
 )
-def test_another_signal_ends_it_with_its_number_and_names_the_directory(teleoperation, number, status, cause):
+def test_another_signal_ends_it_with_its_number_and_names_the_directory(
+    teleoperation, number, status, cause
+):
     teleoperation.drive()
 
     teleoperation.process.send_signal(number)
@@ -294,8 +354,12 @@ def test_the_port_is_free_before_the_report_is_made(teleoperation):
 def test_a_huge_number_in_a_datagram_is_refused_and_the_session_goes_on(teleoperation):
     engagement = teleoperation.drive()
 
-    refused = teleoperation.answer(type="twist", engagement=engagement, values=[1e300, 0.0, 0.0, 0.0, 0.0, 0.0])
-    after = teleoperation.answer(type="twist", engagement=engagement, values=[0.0, 0.0, 0.02, 0.0, 0.0, 0.0])
+    refused = teleoperation.answer(
+        type="twist", engagement=engagement, values=[1e300, 0.0, 0.0, 0.0, 0.0, 0.0]
+    )
+    after = teleoperation.answer(
+        type="twist", engagement=engagement, values=[0.0, 0.0, 0.02, 0.0, 0.0, 0.0]
+    )
 
     assert not refused["ok"] and "none beyond 1e+06" in refused["error"]
     assert after["ok"] and after["state"] == "tracking"
@@ -308,7 +372,10 @@ def test_a_huge_number_in_a_datagram_is_refused_and_the_session_goes_on(teleoper
         (["keyboard"], "keyboard: it is read from a terminal"),
         (["keyboard", "--lock", "w"], "There is no axis 'w'."),
         (["keyboard", "--step", "80"], "The step is 0.08"),
-        (["keyboard", "--on-button", "grip"], "The button function is grip; it must be module:function"),
+        (
+            ["keyboard", "--on-button", "grip"],
+            "The button function is grip; it must be module:function",
+        ),
         (["keyboard", "--on-button", "json:grip"], "There is no function 'grip' in json."),
         (["keyboard", "--max-tool-speed", "-1"], "The largest tool speed is -1"),
         (["network", "--listen", "0.0.0.0"], "Write a token of your own into a file"),
@@ -337,7 +404,9 @@ def test_a_missing_device_is_one_sentence(cli, monkeypatch):
 
 
 def test_without_the_rights_the_udev_rule_is_printed_as_it_is(cli, monkeypatch):
-    monkeypatch.setitem(sys.modules, "hid", FakeHid(opens=False, vendor_id=joysticks.VENDOR, product_id=0xC635))
+    monkeypatch.setitem(
+        sys.modules, "hid", FakeHid(opens=False, vendor_id=joysticks.VENDOR, product_id=0xC635)
+    )
     answer = cli("teleop", "spacemouse")
     assert answer.status == 2
     assert answer.err.startswith(joysticks.SPACEMOUSE_RULE + "\n")
@@ -347,7 +416,10 @@ def test_without_the_rights_the_udev_rule_is_printed_as_it_is(cli, monkeypatch):
 def test_every_option_of_a_live_session_is_one_and_has_a_flag(cli):
     assert set(LIVE) <= set(Options.__dataclass_fields__)
     shown = cli("teleop", "--help").out
-    flags = {field.metadata.get("flag", name) for name, field in TeleopOptions.__dataclass_fields__.items()}
+    flags = {
+        field.metadata.get("flag", name)
+        for name, field in TeleopOptions.__dataclass_fields__.items()
+    }
     for name in (*LIVE, *flags, *LiveOptions.__dataclass_fields__, *DEVICES):
         assert name.replace("_", "-") in shown
 
@@ -368,15 +440,22 @@ def test_the_line_shows_state_slow_down_and_causes(status, shown):
 
 
 def test_the_line_is_cut_where_the_terminal_ends():
-    console = Console(width=20, height=2, file=io.StringIO(), force_terminal=True, color_system=None)
-    with Live(status_text(FakeStatus("tracking", ("joint_velocity wrist_3 0.93",), 0.62)), console=console):
+    console = Console(
+        width=20, height=2, file=io.StringIO(), force_terminal=True, color_system=None
+    )
+    with Live(
+        status_text(FakeStatus("tracking", ("joint_velocity wrist_3 0.93",), 0.62)), console=console
+    ):
         pass
     assert plain(console.file.getvalue().encode()).split("tracking")[-1] == " speed 62 …"
 
 
 def test_the_page_has_the_rule_that_is_printed_and_names_every_key_and_field():
     page = (Path(__file__).parents[2] / "docs/teleop.md").read_text(encoding="utf-8")
-    assert f"```text\n{joysticks.SPACEMOUSE_RULE}\n```" in page and joysticks.SPACEMOUSE_RULE_FILE in page
+    assert (
+        f"```text\n{joysticks.SPACEMOUSE_RULE}\n```" in page
+        and joysticks.SPACEMOUSE_RULE_FILE in page
+    )
     for key in (*"wsadrfljikuoxq", "Enter", "Space"):
         assert f"`{key}`" in page or key in page.replace("`", "")
     for message in (Halt, Status, Engage, Disengage, Button, Pose, Twist, Jog, Joints):

@@ -16,7 +16,9 @@ STEP = Reading(steps=(1, *NO_STEP[1:]))
 def driven(*readings, session=None, **more):
     """The session after these readings."""
     session, clock = session or FakeSession(), Clock()
-    Driver(session, Script(*readings), more.pop("options", TeleopOptions()), clock=clock, **more).run(clock.sleep)
+    Driver(
+        session, Script(*readings), more.pop("options", TeleopOptions()), clock=clock, **more
+    ).run(clock.sleep)
     return session
 
 
@@ -61,14 +63,21 @@ def test_what_was_held_while_the_arm_was_stopped_must_be_released_first():
 
 def test_a_button_toggles_the_engagement():
     toggle = Reading(requests=("toggle",))
-    assert [call[0] for call in driven(toggle, RELEASED, toggle, toggle).calls] == ["engage", "disengage", "engage"]
+    assert [call[0] for call in driven(toggle, RELEASED, toggle, toggle).calls] == [
+        "engage",
+        "disengage",
+        "engage",
+    ]
 
 
 def test_a_session_that_ended_by_itself_is_engaged_anew_only_at_the_device():
     session = FakeSession()
     reported = []
     driver = Driver(
-        session, Script(ENGAGE, RELEASED, FORWARD, FORWARD, FORWARD), TeleopOptions(), report=reported.append
+        session,
+        Script(ENGAGE, RELEASED, FORWARD, FORWARD, FORWARD),
+        TeleopOptions(),
+        report=reported.append,
     )
     for _ in range(3):
         driver.tick()
@@ -94,7 +103,9 @@ def test_ctrl_c_while_the_arm_engages_ends():
 
 def test_a_read_error_in_mid_motion_halts_and_is_one_sentence():
     session = FakeSession()
-    with pytest.raises(DeviceError, match=r"test device: it stopped answering \(read error\); was it unplugged\?"):
+    with pytest.raises(
+        DeviceError, match=r"test device: it stopped answering \(read error\); was it unplugged\?"
+    ):
         driven(ENGAGE, RELEASED, FORWARD, OSError("read error"), session=session)
     assert session.calls[-1] == ("halt", "test device lost")
 
@@ -103,11 +114,15 @@ def test_a_step_is_one_pose_one_step_from_the_tool_and_asked_for_until_it_is_old
     session, clock = FakeSession(follows=False), Clock()
     begin = session.tool.copy()
     count = round(2.0 * STEP_TIME * RATE)
-    Driver(session, Script(ENGAGE, STEP, *[RELEASED] * count), TeleopOptions(), clock=clock).run(clock.sleep)
+    Driver(session, Script(ENGAGE, STEP, *[RELEASED] * count), TeleopOptions(), clock=clock).run(
+        clock.sleep
+    )
     poses = [call[1] for call in session.of("pose")]
     assert len(poses) == pytest.approx(STEP_TIME * RATE, abs=3)
     for pose in poses:
-        np.testing.assert_allclose(pose.translation - begin.translation, [0.005, 0.0, 0.0], atol=1e-12)
+        np.testing.assert_allclose(
+            pose.translation - begin.translation, [0.005, 0.0, 0.0], atol=1e-12
+        )
 
 
 def test_steps_that_the_arm_follows_add_up_and_no_rounding_with_them():
@@ -119,11 +134,21 @@ def test_steps_are_not_queued_while_the_arm_cannot_follow():
     session = FakeSession(follows=False)
     begin = session.tool.copy()
     driven(ENGAGE, *[STEP] * 50, session=session)
-    assert max(np.linalg.norm(call[1].translation - begin.translation) for call in session.of("pose")) <= 0.005 + 1e-12
+    assert (
+        max(np.linalg.norm(call[1].translation - begin.translation) for call in session.of("pose"))
+        <= 0.005 + 1e-12
+    )
 
 
 def test_a_stop_forgets_the_step_that_was_asked_for():
-    session = driven(ENGAGE, STEP, Reading(requests=("halt",)), RELEASED, RELEASED, session=FakeSession(follows=False))
+    session = driven(
+        ENGAGE,
+        STEP,
+        Reading(requests=("halt",)),
+        RELEASED,
+        RELEASED,
+        session=FakeSession(follows=False),
+    )
     assert [call[0] for call in session.calls] == ["engage", "pose", "halt"]
 
 
@@ -144,8 +169,17 @@ def test_a_function_for_buttons_that_fails_halts_and_is_named():
         raise ValueError("no gripper")
 
     session, options = FakeSession(), TeleopOptions(on_button="tools:grip")
-    with pytest.raises(ForeignSolverError, match="The button function tools:grip failed with ValueError: no gripper"):
-        driven(ENGAGE, Reading(buttons=frozenset("3")), session=session, on_button=grip, options=options)
+    with pytest.raises(
+        ForeignSolverError,
+        match="The button function tools:grip failed with ValueError: no gripper",
+    ):
+        driven(
+            ENGAGE,
+            Reading(buttons=frozenset("3")),
+            session=session,
+            on_button=grip,
+            options=options,
+        )
     assert session.calls[-1][0] == "halt"
 
 

@@ -97,7 +97,9 @@ class FakePygame:
             get_instance_id=lambda: 7, get_numaxes=lambda: 6, get_axis=lambda n: -1.0 if n == 1 else 0.0,
             get_numbuttons=lambda: 11, get_button=lambda n: n == 5,
         )  # fmt: skip
-        self.joystick = SimpleNamespace(init=lambda: None, get_count=lambda: count, Joystick=lambda _: joystick)
+        self.joystick = SimpleNamespace(
+            init=lambda: None, get_count=lambda: count, Joystick=lambda _: joystick
+        )
 
     def quit(self):
         self.ended = True
@@ -144,7 +146,9 @@ def test_without_the_rights_the_udev_rule_is_given(opened, monkeypatch):
 
 
 def test_without_pygame_the_extra_is_named(opened):
-    with pytest.raises(MissingPackage, match=r'pygame-ce. Install it with: pip install "simbridge\[teleop\]"'):
+    with pytest.raises(
+        MissingPackage, match=r'pygame-ce. Install it with: pip install "simbridge\[teleop\]"'
+    ):
         opened(None)
 
 
@@ -157,5 +161,10 @@ def test_pygame_itself_finds_none_here_without_a_display_or_a_word():
         "except OSError as error: print(error)"
     )
     environment = {name: value for name, value in os.environ.items() if name != "DISPLAY"}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
-    assert done.stdout.strip() in ("gamepad: none is connected. Connect one and start again.", "read"), done.stderr
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=environment
+    )
+    assert done.stdout.strip() in (
+        "gamepad: none is connected. Connect one and start again.",
+        "read",
+    ), done.stderr

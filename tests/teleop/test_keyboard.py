@@ -50,7 +50,10 @@ def test_a_terminal_is_asked_whether_it_reports_releases(terminal, answer, relea
 def test_the_terminal_is_as_before_whatever_happens(terminal, answer, error):
     console = terminal(answer)
     before = console.modes
-    with pytest.raises(error) if error else contextlib.nullcontext(), Terminal(console.theirs, console.theirs):
+    with (
+        pytest.raises(error) if error else contextlib.nullcontext(),
+        Terminal(console.theirs, console.theirs),
+    ):
         assert not console.modes[3] & termios.ECHO
         # Ctrl-C stays a signal, and lines stay lines.
         assert console.modes[3] & termios.ISIG and console.modes[1] == before[1]
@@ -84,8 +87,20 @@ def test_a_key_held_at_a_terminal_with_the_protocol_is_a_velocity_until_released
     console = terminal(KITTY)
     session = FakeSession()
     with Terminal(console.theirs, console.theirs) as opened:
-        driver = Driver(session, Keyboard(opened.receive, TeleopOptions(), releases=opened.releases), TeleopOptions())
-        for typed in (b"\x1b[13u", b"\x1b[13;1:3u", b"\x1b[119u", b"\x1b[119;1:2u", b"", b"\x1b[119;1:3u", b""):
+        driver = Driver(
+            session,
+            Keyboard(opened.receive, TeleopOptions(), releases=opened.releases),
+            TeleopOptions(),
+        )
+        for typed in (
+            b"\x1b[13u",
+            b"\x1b[13;1:3u",
+            b"\x1b[119u",
+            b"\x1b[119;1:2u",
+            b"",
+            b"\x1b[119;1:3u",
+            b"",
+        ):
             console.type(typed)
             driver.tick()
     assert [call[0] for call in session.calls] == ["engage", "twist", "twist", "twist", "halt"]
@@ -99,7 +114,9 @@ def test_a_closed_terminal_is_a_lost_device(terminal):
     opened = Terminal(theirs, theirs)
     os.close(ours)
     with pytest.raises(DeviceError, match="keyboard: it stopped answering"):
-        Driver(session, Keyboard(opened.receive, TeleopOptions(), releases=False), TeleopOptions()).tick()
+        Driver(
+            session, Keyboard(opened.receive, TeleopOptions(), releases=False), TeleopOptions()
+        ).tick()
     os.close(theirs)
     assert session.calls == [("halt", "keyboard lost")]
 
@@ -113,7 +130,12 @@ def test_key_repeat_between_two_readings_is_one_step():
 @pytest.mark.parametrize("releases", [False, True])
 def test_enter_engages_x_disengages_space_stops_q_ends(releases):
     typed = b"\rx q" if not releases else b"\x1b[13u\x1b[120u\x1b[32u\x1b[113u"
-    assert keyboard(typed, releases=releases).read().requests == ("engage", "disengage", "halt", "quit")
+    assert keyboard(typed, releases=releases).read().requests == (
+        "engage",
+        "disengage",
+        "halt",
+        "quit",
+    )
 
 
 def test_the_repeat_and_the_release_of_enter_engage_nothing():
@@ -133,7 +155,16 @@ def test_what_was_typed_while_the_arm_engaged_moves_nothing_but_a_stop_stops(rel
 
 def test_a_held_key_after_a_stop_moves_nothing_until_it_is_released():
     session = FakeSession()
-    typed = (b"\x1b[13u", b"", b"", b"\x1b[119u", b"\x1b[32u", b"\x1b[119;1:2u", b"\x1b[119;1:3u", b"\x1b[119u")
+    typed = (
+        b"\x1b[13u",
+        b"",
+        b"",
+        b"\x1b[119u",
+        b"\x1b[32u",
+        b"\x1b[119;1:2u",
+        b"\x1b[119;1:3u",
+        b"\x1b[119u",
+    )
     driver = Driver(session, keyboard(*typed, releases=True), TeleopOptions())
     # The first "" is what was typed while the arm engaged.
     for _ in range(len(typed) - 2):
@@ -148,7 +179,9 @@ def test_two_opposite_keys_hold_still():
     assert reading.held and reading.axes == AT_REST
 
 
-@pytest.mark.parametrize("typed", [b"\x1b[O", b""], ids=["the window loses the focus", "nothing is heard of it"])
+@pytest.mark.parametrize(
+    "typed", [b"\x1b[O", b""], ids=["the window loses the focus", "nothing is heard of it"]
+)
 def test_a_key_whose_release_cannot_be_heard_counts_as_released(typed):
     clock = Clock()
     device = keyboard(b"\x1b[119u", typed, releases=True, clock=clock)
@@ -192,7 +225,11 @@ def test_no_bytes_of_a_terminal_break_the_decoder_or_pile_up_in_it(parts):
 
 
 @given(
-    st.lists(st.sampled_from([b"w", b"\x1b[A", b"\x1bOB", b"\x1b[5~", b"\x1b[119;1:3u", b" "]), max_size=8), st.data()
+    st.lists(
+        st.sampled_from([b"w", b"\x1b[A", b"\x1bOB", b"\x1b[5~", b"\x1b[119;1:3u", b" "]),
+        max_size=8,
+    ),
+    st.data(),
 )
 def test_sequences_may_come_in_any_parts(sequences, data):
     whole = b"".join(sequences)

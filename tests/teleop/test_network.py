@@ -37,7 +37,13 @@ class Client:
 
     def send(self, kind, **fields):
         self.seq += 1
-        message = {"type": kind, "client": self.name, "seq": self.seq, "token": self.token, **fields}
+        message = {
+            "type": kind,
+            "client": self.name,
+            "seq": self.seq,
+            "token": self.token,
+            **fields,
+        }
         self.socket.send(json.dumps(message).encode())
 
     def reply(self):
@@ -162,7 +168,9 @@ def test_a_second_client_is_refused_by_name(server):
         server.ask(second, "disengage"), server.ask(second, "button", button="grip", pressed=True),
     ):  # fmt: skip
         assert not reply["ok"] and reply["driver"] == "vision"
-        assert reply["error"].startswith("Refused: vision at 127.0.0.1:") and reply["error"].endswith(" drives.")
+        assert reply["error"].startswith("Refused: vision at 127.0.0.1:") and reply[
+            "error"
+        ].endswith(" drives.")
     assert server.session.of("twist", "disengage", "note") == []
     assert server.dropped == {"driver": 4}
     # To look is free.
@@ -212,7 +220,10 @@ def test_a_stop_while_the_arm_engages_acts_right_after(server):
 
 def test_a_stop_without_the_token_is_nothing(server):
     server.driving()
-    assert server.ask(server.client("thief", "guessed token"), "halt")["error"] == "The token is wrong."
+    assert (
+        server.ask(server.client("thief", "guessed token"), "halt")["error"]
+        == "The token is wrong."
+    )
     assert server.session.of("halt") == []
 
 
@@ -264,7 +275,9 @@ def test_however_long_the_arm_takes_to_engage_its_client_drives(server):
 def test_an_engagement_that_fails_is_answered_and_leaves_the_place_free(server):
     server.session.refuses = SimbridgeError("The arm is not powered on.")
     reply = server.ask(server.client(), "engage")
-    assert not reply["ok"] and reply["error"] == "The arm is not powered on." and reply["driver"] == ""
+    assert (
+        not reply["ok"] and reply["error"] == "The arm is not powered on." and reply["driver"] == ""
+    )
     server.session.refuses = None
     assert server.ask(server.client("joystick"), "engage")["ok"]
 
@@ -296,7 +309,10 @@ def test_buttons_of_a_client_are_noted(server):
 
 def test_replies_carry_the_causes(server):
     client, _ = server.driving()
-    server.session.status.causes, server.session.status.speed_factor = ("joint_velocity wrist_3 0.93",), 0.4
+    server.session.status.causes, server.session.status.speed_factor = (
+        ("joint_velocity wrist_3 0.93",),
+        0.4,
+    )
     reply = server.ask(client, "status")
     assert reply["causes"] == ["joint_velocity wrist_3 0.93"] and reply["speed_factor"] == 0.4
 
@@ -345,7 +361,9 @@ def test_a_flood_leaves_time_for_the_loop(server):
     exchange.replies(server.session, "")
     for name in range(1_000):
         exchange.receive(
-            json.dumps({"type": "status", "client": f"c{name}", "seq": 1, "token": TOKEN}).encode(), "a", 0.0
+            json.dumps({"type": "status", "client": f"c{name}", "seq": 1, "token": TOKEN}).encode(),
+            "a",
+            0.0,
         )
     assert len(exchange._newest) <= 256
 
@@ -366,14 +384,30 @@ def test_a_port_in_use_is_one_sentence(server):
 MESSAGES = st.fixed_dictionaries(
     {
         "type": st.sampled_from(
-            ["halt", "status", "engage", "disengage", "button", "pose", "twist", "jog", "joints", "a"]
+            [
+                "halt",
+                "status",
+                "engage",
+                "disengage",
+                "button",
+                "pose",
+                "twist",
+                "jog",
+                "joints",
+                "a",
+            ]
         ),
         "client": st.text(max_size=40) | st.just("vision"),
         "seq": st.integers(-1, 2**60) | st.floats(),
         "engagement": st.integers(0, 2**60) | st.none(),
         "values": st.lists(st.floats() | st.integers(-(10**400), 10**400), max_size=8),
     },
-    optional={"token": st.text(max_size=8), "frame": st.text(max_size=5), "relative": st.booleans(), "x": st.none()},
+    optional={
+        "token": st.text(max_size=8),
+        "frame": st.text(max_size=5),
+        "relative": st.booleans(),
+        "x": st.none(),
+    },
 )
 
 
@@ -397,7 +431,9 @@ def served():
     server = Server(token="")
     server.device._clock = time.monotonic
     ended = threading.Event()
-    loop = threading.Thread(target=lambda: [(server.tick(), time.sleep(0.005)) for _ in iter(ended.is_set, True)])
+    loop = threading.Thread(
+        target=lambda: [(server.tick(), time.sleep(0.005)) for _ in iter(ended.is_set, True)]
+    )
     loop.start()
     yield server
     ended.set()
@@ -431,7 +467,9 @@ def test_the_client_in_cpp_drives_and_ends(served, tmp_path):
     source = (DOCS / "client.cpp").read_text().replace("kSeconds = 4.0", "kSeconds = 0.3")
     (tmp_path / "client.cpp").write_text(source)
     subprocess.run(
-        ["g++", "-std=c++17", "-Wall", "-Wextra", "-Werror", "-o", "client", "client.cpp"], cwd=tmp_path, check=True
+        ["g++", "-std=c++17", "-Wall", "-Wextra", "-Werror", "-o", "client", "client.cpp"],
+        cwd=tmp_path,
+        check=True,
     )
     host, port = served.device.address
     subprocess.run([tmp_path / "client", host, str(port)], check=True, timeout=30)

@@ -27,7 +27,9 @@ def pose(angles):
 
 def apart(a, b):
     """Distance in m and angle in rad."""
-    return np.linalg.norm(a.translation - b.translation), np.linalg.norm(pin.log3(a.rotation @ b.rotation.T))
+    return np.linalg.norm(a.translation - b.translation), np.linalg.norm(
+        pin.log3(a.rotation @ b.rotation.T)
+    )
 
 
 @given(axes=SIX, dead_band=st.floats(0.0, 0.9))
@@ -66,7 +68,8 @@ def test_a_step_is_as_long_as_its_options_say_in_any_frame(steps, angles, frame,
 
 
 @pytest.mark.parametrize(
-    ("frame", "moved"), [("base_link", [0.005, 0.0, 0.0]), ("base", [-0.005, 0.0, 0.0]), ("tool", [0.0, 0.005, 0.0])]
+    ("frame", "moved"),
+    [("base_link", [0.005, 0.0, 0.0]), ("base", [-0.005, 0.0, 0.0]), ("tool", [0.0, 0.005, 0.0])],
 )
 def test_a_step_along_x_is_along_the_x_of_its_frame(frame, moved):
     # The tool's x points along y of base_link.
@@ -81,9 +84,14 @@ def test_however_many_steps_are_asked_for_the_goal_stays_one_step_ahead_of_the_t
     goal = tool
     for steps in many:
         goal = options.within_a_step(options.stepped(goal, steps), tool)
-        ahead = {"base_link": np.eye(3), "base": np.diag([-1, -1, 1]), "tool": tool.rotation}[frame].T
+        ahead = {"base_link": np.eye(3), "base": np.diag([-1, -1, 1]), "tool": tool.rotation}[
+            frame
+        ].T
         assert np.abs(ahead @ (goal.translation - tool.translation)).max() <= options.step + 1e-9
-        assert np.abs(ahead @ pin.log3(goal.rotation @ tool.rotation.T)).max() <= options.step_angle + 1e-7
+        assert (
+            np.abs(ahead @ pin.log3(goal.rotation @ tool.rotation.T)).max()
+            <= options.step_angle + 1e-7
+        )
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,8 @@ LIFTED = bytes.fromhex("01 00 00 00 00 51 ff")
 TURNED = bytes.fromhex("02 00 00 00 00 a2 fe")
 STILL = bytes.fromhex("01 00 00 00 00 00 00"), bytes.fromhex("02 00 00 00 00 00 00")
 BUTTONS = {
-    name: bytes([3, bits, 0]) for name, bits in {"none": 0, "dead-man": 1, "engage": 2, "both": 3, "third": 4}.items()
+    name: bytes([3, bits, 0])
+    for name, bits in {"none": 0, "dead-man": 1, "engage": 2, "both": 3, "third": 4}.items()
 }
 # Of a SpaceMouse Wireless: all six in one, and 3 bytes of its battery.
 ALL_SIX = struct.pack("<B6h", 1, 350, -350, -175, 0, 35, 700)
@@ -65,7 +66,13 @@ def test_translation_and_rotation_come_in_reports_of_their_own_and_last():
 
 
 def test_the_buttons_are_dead_man_engage_and_events():
-    device = mouse([BUTTONS["dead-man"]], [BUTTONS["both"]], [BUTTONS["both"]], [BUTTONS["third"]], [BUTTONS["none"]])
+    device = mouse(
+        [BUTTONS["dead-man"]],
+        [BUTTONS["both"]],
+        [BUTTONS["both"]],
+        [BUTTONS["third"]],
+        [BUTTONS["none"]],
+    )
     held, engage, still, third, none = (device.read() for _ in range(5))
     assert held.held and not held.requests and not held.buttons
     assert engage.held and engage.requests == ("toggle",)
@@ -90,9 +97,13 @@ def test_a_deflected_cap_of_which_nothing_is_heard_any_more_is_as_released():
 
 
 def test_unplugged_in_mid_motion_the_arm_is_told_to_hold():
-    device = mouse([BUTTONS["engage"]], [BUTTONS["none"]], [BUTTONS["dead-man"], PUSHED], OSError("read error"))
+    device = mouse(
+        [BUTTONS["engage"]], [BUTTONS["none"]], [BUTTONS["dead-man"], PUSHED], OSError("read error")
+    )
     session = FakeSession()
-    with pytest.raises(DeviceError, match=r"SpaceMouse: it stopped answering \(read error\); was it unplugged\?"):
+    with pytest.raises(
+        DeviceError, match=r"SpaceMouse: it stopped answering \(read error\); was it unplugged\?"
+    ):
         Driver(session, device, TeleopOptions()).run(lambda _: None)
     assert [call[0] for call in session.calls] == ["engage", "twist", "halt"]
 
@@ -111,7 +122,11 @@ class FakeHid:
 
     def __init__(self, reports=(), opens=True, **device):
         self.reports, self.opens = [*reports], opens
-        self.found = [{"path": b"1", "product_string": "SpaceMouse Compact", "usage": 8, **device}] if device else []
+        self.found = (
+            [{"path": b"1", "product_string": "SpaceMouse Compact", "usage": 8, **device}]
+            if device
+            else []
+        )
         self.closed = False
 
     def enumerate(self):
@@ -165,14 +180,18 @@ def test_without_a_spacemouse_one_sentence_says_so(monkeypatch, other):
 
 
 def test_without_the_rights_the_udev_rule_is_given(monkeypatch):
-    with pytest.raises(DeviceError, match=r"SpaceMouse Compact .* cannot be opened \(open failed\)") as caught:
+    with pytest.raises(
+        DeviceError, match=r"SpaceMouse Compact .* cannot be opened \(open failed\)"
+    ) as caught:
         opened(monkeypatch, FakeHid(opens=False, vendor_id=0x256F, product_id=0xC635))
     assert 'SUBSYSTEM=="usb", ATTR{idVendor}=="256f"' in caught.value.rule
     assert 'SUBSYSTEM=="hidraw", ATTRS{idVendor}=="256f"' in caught.value.rule
 
 
 def test_without_hidapi_the_extra_is_named(monkeypatch):
-    with pytest.raises(MissingPackage, match=r'hidapi. Install it with: pip install "simbridge\[teleop\]"'):
+    with pytest.raises(
+        MissingPackage, match=r'hidapi. Install it with: pip install "simbridge\[teleop\]"'
+    ):
         opened(monkeypatch, None)
 
 

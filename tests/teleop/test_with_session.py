@@ -33,8 +33,12 @@ def drive(tmp_path, without_pages):
     return call
 
 
-@pytest.mark.parametrize(("frame", "axis"), [("base_link", [1, 0, 0]), ("base", [-1, 0, 0]), ("tool", None)])
-def test_a_held_button_moves_the_tool_along_the_axis_of_the_frame_and_its_release_holds_it(drive, frame, axis):
+@pytest.mark.parametrize(
+    ("frame", "axis"), [("base_link", [1, 0, 0]), ("base", [-1, 0, 0]), ("tool", None)]
+)
+def test_a_held_button_moves_the_tool_along_the_axis_of_the_frame_and_its_release_holds_it(
+    drive, frame, axis
+):
     poses, status = drive(ENGAGE, RELEASED, *[FORWARD] * 50, *[RELEASED] * 60, frame=frame)
     begin, end = poses[0], poses[-1]
     moved = end.translation - begin.translation
@@ -42,14 +46,19 @@ def test_a_held_button_moves_the_tool_along_the_axis_of_the_frame_and_its_releas
     # 50 periods of 8 ms at 0.1 m/s, less the ramps.
     assert 0.030 < moved @ expected < 0.045
     assert np.linalg.norm(moved - (moved @ expected) * expected) < 1e-4
-    assert status.state == "holding" and np.linalg.norm(poses[-20].translation - end.translation) < 1e-6
+    assert (
+        status.state == "holding"
+        and np.linalg.norm(poses[-20].translation - end.translation) < 1e-6
+    )
 
 
 def test_key_presses_are_steps_that_add_up(drive):
     step = [Reading(steps=(*NO_STEP[:2], 1, *NO_STEP[3:])), *[RELEASED] * 40]
     turn = [Reading(steps=(*NO_STEP[:5], 1)), *[RELEASED] * 40]
     poses, _ = drive(ENGAGE, *step * 3, *turn)
-    np.testing.assert_allclose(poses[-1].translation - poses[0].translation, [0.0, 0.0, 0.015], atol=1e-5)
+    np.testing.assert_allclose(
+        poses[-1].translation - poses[0].translation, [0.0, 0.0, 0.015], atol=1e-5
+    )
     about = pin.log3(poses[-1].rotation @ poses[0].rotation.T)
     np.testing.assert_allclose(about, [0.0, 0.0, math.radians(2.0)], atol=1e-5)
 
@@ -67,6 +76,10 @@ def test_every_command_of_a_program_is_one_that_the_session_takes(drive):
         Command("twist", (0.0, 0.0, 0.01, 0.0, 0.0, 0.0), frame="base"), Command("jog", (0.01,) * 6),
         Command("pose", lifted, relative=True),
     ]  # fmt: skip
-    poses, _ = drive(ENGAGE, *(Reading(commands=(command,)) for command in commands), *[RELEASED] * 100)
+    poses, _ = drive(
+        ENGAGE, *(Reading(commands=(command,)) for command in commands), *[RELEASED] * 100
+    )
     # The last: relative to the pose at the engagement, in the axes of the tool, which points down.
-    np.testing.assert_allclose(poses[-1].translation - poses[0].translation, [0.0, 0.0, 0.005], atol=1e-5)
+    np.testing.assert_allclose(
+        poses[-1].translation - poses[0].translation, [0.0, 0.0, 0.005], atol=1e-5
+    )

@@ -47,10 +47,16 @@ def fill(writer, messages, ros1: bool) -> None:
             head = header(number, when, frame) if ros1 else header(when, frame)
             rotation = turn(0.0, 0.0, 0.0, 1.0)
             if child:
-                move = types["geometry_msgs/msg/Transform"](types["geometry_msgs/msg/Vector3"](x, 0.0, 0.0), rotation)
-                message = types[TF]([types["geometry_msgs/msg/TransformStamped"](head, child[0], move)])
+                move = types["geometry_msgs/msg/Transform"](
+                    types["geometry_msgs/msg/Vector3"](x, 0.0, 0.0), rotation
+                )
+                message = types[TF](
+                    [types["geometry_msgs/msg/TransformStamped"](head, child[0], move)]
+                )
             else:
-                message = types[POSE](head, types["geometry_msgs/msg/Pose"](point(x, 0.0, 0.0), rotation))
+                message = types[POSE](
+                    head, types["geometry_msgs/msg/Pose"](point(x, 0.0, 0.0), rotation)
+                )
             writer.write(connections[topic], number, encode(message, kind))
 
 
@@ -66,7 +72,9 @@ def test_what_is_written_is_read_back_bit_for_bit_by_us_and_by_rosbags(tmp_path,
     np.testing.assert_array_equal(again.times, trajectory.times)
     np.testing.assert_array_equal(again.poses, trajectory.poses)
     with AnyReader([tmp_path / name]) as reader:
-        messages = [reader.deserialize(raw, c.msgtype) for c, _, raw in reader.messages(reader.connections)]
+        messages = [
+            reader.deserialize(raw, c.msgtype) for c, _, raw in reader.messages(reader.connections)
+        ]
         assert [c.topic for c in reader.connections] == ["/tool"]
     assert [m.pose.position.x for m in messages] == trajectory.poses[:, 0].tolist()
     assert {m.header.frame_id for m in messages} == {"base_link"}
@@ -82,7 +90,9 @@ def test_bags_of_rosbags_own_writer_are_read(tmp_path, ros1: bool) -> None:
 
 
 def test_of_several_topics_one_must_be_chosen_and_the_candidates_are_named(tmp_path) -> None:
-    path = made(tmp_path / "two", poses("/a") + poses("/b")[:2] + [("/tf", 0, "world", 1.0, "tool")])
+    path = made(
+        tmp_path / "two", poses("/a") + poses("/b")[:2] + [("/tf", 0, "world", 1.0, "tool")]
+    )
     with pytest.raises(
         InputFileError, match=r"3 topics of poses; choose one with --topic: /a, /b, /tf:world>tool"
     ) as one:
@@ -90,20 +100,32 @@ def test_of_several_topics_one_must_be_chosen_and_the_candidates_are_named(tmp_p
     assert "Frames of tf are chained by --frames PARENT CHILD" in str(one.value)
     assert pose_topics(path) == ["/a", "/b", "/tf:world>tool"]
     assert len(read_bag(path, "/b")[0].times) == 2
-    with pytest.raises(InputFileError, match="there is no '/c' to read; choose one with --topic: /a"):
+    with pytest.raises(
+        InputFileError, match="there is no '/c' to read; choose one with --topic: /a"
+    ):
         read_bag(path, "/c")
 
 
 def test_a_frame_of_tf_is_chosen_by_its_name_and_a_missing_one_refused(tmp_path) -> None:
-    moves = [("/tf", k * 10**7, "base_link", float(k), child) for k in range(3) for child in ("tool", "camera")]
+    moves = [
+        ("/tf", k * 10**7, "base_link", float(k), child)
+        for k in range(3)
+        for child in ("tool", "camera")
+    ]
     path = made(tmp_path / "tf", moves)
     np.testing.assert_array_equal(read_bag(path, "/tf:tool")[0].poses[:, 0], [0.0, 1.0, 2.0])
-    with pytest.raises(InputFileError, match=r"/tf has no transform to the frame 'hand'; choose .*/tf:base_link>tool"):
+    with pytest.raises(
+        InputFileError,
+        match=r"/tf has no transform to the frame 'hand'; choose .*/tf:base_link>tool",
+    ):
         read_bag(path, "/tf:hand")
 
 
 def test_a_frame_of_tf_that_comes_late_is_a_candidate_too(tmp_path) -> None:
-    moves = [("/tf", k * 10**6, "base_link", 0.0, "tool" if k < 2_500 else "camera") for k in range(2_501)]
+    moves = [
+        ("/tf", k * 10**6, "base_link", 0.0, "tool" if k < 2_500 else "camera")
+        for k in range(2_501)
+    ]
     path = made(tmp_path / "tf", moves)
     assert pose_topics(path) == ["/tf:base_link>tool", "/tf:base_link>camera"]
     with pytest.raises(InputFileError, match="it has 2 topics of poses"):
@@ -112,13 +134,17 @@ def test_a_frame_of_tf_that_comes_late_is_a_candidate_too(tmp_path) -> None:
 
 def test_stamps_out_of_order_are_sorted_with_a_note(tmp_path) -> None:
     path = made(tmp_path / "late", poses(stamps=(0, 2 * 10**7, 10**7)))
-    with pytest.warns(UserWarning, match="sorted by their stamps, as 1 message came after later ones"):
+    with pytest.warns(
+        UserWarning, match="sorted by their stamps, as 1 message came after later ones"
+    ):
         trajectory, _ = read_bag(path)
     np.testing.assert_array_equal(trajectory.poses[:, 0], [0.0, 0.2, 0.1])
 
 
 def test_the_note_counts_every_late_message(tmp_path) -> None:
-    path = made(tmp_path / "late", poses(stamps=(0, 5 * 10**7, 10**7, 2 * 10**7, 3 * 10**7, 6 * 10**7)))
+    path = made(
+        tmp_path / "late", poses(stamps=(0, 5 * 10**7, 10**7, 2 * 10**7, 3 * 10**7, 6 * 10**7))
+    )
     with pytest.warns(UserWarning, match="as 3 messages came after later ones"):
         read_bag(path)
 
@@ -136,19 +162,27 @@ def test_stamps_since_1970_come_back_to_the_nanosecond(tmp_path, name: str) -> N
     assert again.epoch_ns == began
     np.testing.assert_array_equal(again.times, steps / 1e9)
     with AnyReader([tmp_path / name]) as reader:
-        messages = [reader.deserialize(raw, c.msgtype) for c, _, raw in reader.messages(reader.connections)]
-    assert [m.header.stamp.sec * 10**9 + m.header.stamp.nanosec for m in messages] == (began + steps).tolist()
+        messages = [
+            reader.deserialize(raw, c.msgtype) for c, _, raw in reader.messages(reader.connections)
+        ]
+    assert [m.header.stamp.sec * 10**9 + m.header.stamp.nanosec for m in messages] == (
+        began + steps
+    ).tolist()
 
 
 def test_two_poses_for_one_instant_are_refused_and_both_messages_named(tmp_path) -> None:
     path = made(tmp_path / "twice", poses(stamps=(10, 10**7, 10**7)))
-    with pytest.raises(InputFileError, match=r"messages 2 and 3 have two poses for one instant, 0\.01 s"):
+    with pytest.raises(
+        InputFileError, match=r"messages 2 and 3 have two poses for one instant, 0\.01 s"
+    ):
         read_bag(path)
 
 
 def test_a_frame_that_changes_on_the_way_is_refused_and_the_message_named(tmp_path) -> None:
     path = made(tmp_path / "moved", poses()[:2] + poses(frame="map")[2:])
-    with pytest.raises(InputFileError, match="message 3 is in the frame 'map', those before in 'base_link'"):
+    with pytest.raises(
+        InputFileError, match="message 3 is in the frame 'map', those before in 'base_link'"
+    ):
         read_bag(path)
 
 
@@ -161,8 +195,12 @@ def test_a_bag_without_poses_or_cut_short_is_refused_and_the_file_named(tmp_path
             read_bag(tmp_path / name)
 
 
-@pytest.mark.parametrize(("name", "kind"), [("a.bag", "a bag of ROS 1"), ("a.mcap", "MCAP"), ("a.db3", "SQLite")])
-def test_the_error_of_another_kind_of_file_names_the_expected_kind(tmp_path, name: str, kind: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "kind"), [("a.bag", "a bag of ROS 1"), ("a.mcap", "MCAP"), ("a.db3", "SQLite")]
+)
+def test_the_error_of_another_kind_of_file_names_the_expected_kind(
+    tmp_path, name: str, kind: str
+) -> None:
     (tmp_path / name).write_bytes(np.random.default_rng(1).bytes(4096))
     with pytest.raises(InputFileError, match=f"{name}: it does not begin like .*{kind}"):
         read_bag(tmp_path / name)
@@ -171,8 +209,12 @@ def test_the_error_of_another_kind_of_file_names_the_expected_kind(tmp_path, nam
         read_bag(tmp_path / name)
 
 
-def test_the_one_frame_of_a_tf_topic_needs_no_choice_and_is_decoded_once(tmp_path, monkeypatch) -> None:
-    path = made(tmp_path / "tf", [("/tf", k * 10**7, "/base_link", 0.1 * k, "tool") for k in range(3)])
+def test_the_one_frame_of_a_tf_topic_needs_no_choice_and_is_decoded_once(
+    tmp_path, monkeypatch
+) -> None:
+    path = made(
+        tmp_path / "tf", [("/tf", k * 10**7, "/base_link", 0.1 * k, "tool") for k in range(3)]
+    )
     decoded = []
     monkeypatch.setattr(Bag, "deserialize", counting(decoded, Bag.deserialize))
     trajectory, frame = read_bag(path)
@@ -189,10 +231,26 @@ def test_a_bag_is_never_overwritten(tmp_path) -> None:
 def test_poses_in_a_foreign_frame_are_run_only_with_a_transform_or_an_anchor(tmp_path, cli) -> None:
     path = made(tmp_path / "map", poses(frame="map"))
     refused = cli("check", path)
-    assert refused.status == 2 and "frame 'map'" in refused.message and "--transform" in refused.message
+    assert (
+        refused.status == 2
+        and "frame 'map'" in refused.message
+        and "--transform" in refused.message
+    )
     half = np.sqrt(0.5)
     moved = cli(
-        "check", path, "--transform", "0.7", "0.1", "0.3", half, -half, "0", "0", "--json", "--on-limits", "limit"
+        "check",
+        path,
+        "--transform",
+        "0.7",
+        "0.1",
+        "0.3",
+        half,
+        -half,
+        "0",
+        "0",
+        "--json",
+        "--on-limits",
+        "limit",
     )
     assert moved.status == 0, moved.err
     assert cli("check", path, "--anchor", "start", "--json", "--on-limits", "limit").status == 0
@@ -228,7 +286,9 @@ def test_compressed_bags_of_ros_1_are_read(tmp_path, kind: str) -> None:
     np.testing.assert_array_equal(read.poses[:, 0], [0.0, 0.1, 0.2])
 
 
-def test_a_bag_of_very_many_poses_is_refused_as_soon_as_they_are_too_many(tmp_path, monkeypatch) -> None:
+def test_a_bag_of_very_many_poses_is_refused_as_soon_as_they_are_too_many(
+    tmp_path, monkeypatch
+) -> None:
     path = made(tmp_path / "long", [("/tool", k, "base_link", 0.0) for k in range(2_000)])
     assert len(read_bag(path)[0].times) == 2_000
     decoded = []
@@ -251,7 +311,9 @@ def compressed_directory(path, mode: str):
     return path
 
 
-def test_a_compressed_file_that_would_fill_the_disk_is_refused_and_leaves_nothing(tmp_path, monkeypatch) -> None:
+def test_a_compressed_file_that_would_fill_the_disk_is_refused_and_leaves_nothing(
+    tmp_path, monkeypatch
+) -> None:
     temporary = tmp_path / "tmp"
     temporary.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
@@ -277,7 +339,11 @@ def mcap_with(path, content: bytes, compression: str):
     write_bag(path, square())
     data = zstandard.compress(content) if compression == "zstd" else lz4.frame.compress(content)
     name = compression.encode()
-    head = struct.pack("<QQQII", 0, 1, len(content), 0, len(name)) + name + struct.pack("<Q", len(data))
+    head = (
+        struct.pack("<QQQII", 0, 1, len(content), 0, len(name))
+        + name
+        + struct.pack("<Q", len(data))
+    )
     whole = path.read_bytes()
     begin = 8 + 9 + struct.unpack_from("<Q", whole, 9)[0]
     chunk = struct.pack("<BQ", 6, len(head) + len(data)) + head + data
@@ -301,20 +367,26 @@ def ros1_record(data: bytes, **fields: bytes) -> bytes:
 
 
 def test_a_chunk_of_ros_1_that_would_fill_memory_is_refused(tmp_path) -> None:
-    chunk = ros1_record(bz2.compress(ZEROS), op=b"\x05", compression=b"bz2", size=struct.pack("<I", len(ZEROS)))
+    chunk = ros1_record(
+        bz2.compress(ZEROS), op=b"\x05", compression=b"bz2", size=struct.pack("<I", len(ZEROS))
+    )
     (tmp_path / "bomb.bag").write_bytes(b"#ROSBAG V2.0\n" + chunk)
     with pytest.raises(InputFileError, match="more than 50 times its size when it is decompressed"):
         read_bag(tmp_path / "bomb.bag")
 
 
-@pytest.mark.parametrize("name", ["{outside}", "../outside/outside_0.db3", "..", "", "a/b/outside_0.db3", "link.db3"])
+@pytest.mark.parametrize(
+    "name", ["{outside}", "../outside/outside_0.db3", "..", "", "a/b/outside_0.db3", "link.db3"]
+)
 def test_a_name_that_leads_out_of_the_bags_directory_is_refused(tmp_path, name: str) -> None:
     made(tmp_path / "outside", poses("/secret"))
     bag, elsewhere = made(tmp_path / "bag", poses()), tmp_path / "outside" / "outside.db3"
     (bag / "link.db3").symlink_to(elsewhere)
     text = (bag / "metadata.yaml").read_text()
     assert text.count("- bag.db3") == 1
-    (bag / "metadata.yaml").write_text(text.replace("- bag.db3", f"- '{name.format(outside=elsewhere)}'"))
+    (bag / "metadata.yaml").write_text(
+        text.replace("- bag.db3", f"- '{name.format(outside=elsewhere)}'")
+    )
     with pytest.raises(InputFileError, match="is not a file in its directory"):
         read_bag(bag)
 
@@ -327,14 +399,21 @@ def test_a_bag_that_names_its_file_more_than_once_is_refused(tmp_path) -> None:
         read_bag(bag)
 
 
-ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i AS id, 1 AS topic_id"
+ENDLESS = (
+    "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i AS id, 1 AS topic_id"
+)
 
 
 @pytest.mark.parametrize(
     "statements",
     [
-        ["DROP TABLE messages", f"CREATE VIEW messages AS {ENDLESS}, i AS timestamp, zeroblob(100) AS data FROM n"],
-        ["ALTER TABLE messages ADD COLUMN more BLOB GENERATED ALWAYS AS (zeroblob(1000000000)) VIRTUAL"],
+        [
+            "DROP TABLE messages",
+            f"CREATE VIEW messages AS {ENDLESS}, i AS timestamp, zeroblob(100) AS data FROM n",
+        ],
+        [
+            "ALTER TABLE messages ADD COLUMN more BLOB GENERATED ALWAYS AS (zeroblob(1000000000)) VIRTUAL"
+        ],
     ],
     ids=["view", "column"],
 )
@@ -352,12 +431,16 @@ def test_definitions_of_messages_in_a_bag_are_not_followed(tmp_path) -> None:
     path = tmp_path / "empty.bag"
     connection = {"topic": b"/tf", "type": b"tf2_msgs/TFMessage", "md5sum": b"*"}
     inner = ros1_record(
-        b"", **connection, message_definition=b"Nothing[] transforms\n" + b"=" * 80 + b"\nMSG: a/Nothing\n"
+        b"",
+        **connection,
+        message_definition=b"Nothing[] transforms\n" + b"=" * 80 + b"\nMSG: a/Nothing\n",
     )
     inner = inner[4:-4]  # only the fields
     data = ros1_record(inner, op=b"\x07", conn=b"\0" * 4, topic=b"/tf")
     data += ros1_record(struct.pack("<I", 2**32 - 1), op=b"\x02", conn=b"\0" * 4, time=bytes(8))
-    path.write_bytes(b"#ROSBAG V2.0\n" + ros1_record(data, op=b"\x05", compression=b"none", size=b"\0" * 4))
+    path.write_bytes(
+        b"#ROSBAG V2.0\n" + ros1_record(data, op=b"\x05", compression=b"none", size=b"\0" * 4)
+    )
     with pytest.raises(InputFileError, match="/tf, message 1 cannot be decoded"):
         read_bag(path)
 

@@ -55,7 +55,9 @@ def samples(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray]:
     count = draw(st.integers(1, 8))
     times = np.unique(draw(arrays(float, count, elements=st.floats(-2e9, 2e9))))
     assume((np.diff(times - times[0]) > 0.0).all())
-    positions = draw(arrays(float, (len(times), 3), elements=st.floats(allow_nan=False, allow_infinity=False)))
+    positions = draw(
+        arrays(float, (len(times), 3), elements=st.floats(allow_nan=False, allow_infinity=False))
+    )
     quaternions = draw(arrays(float, (len(times), 4), elements=st.floats(-1.0, 1.0)))
     assume((np.linalg.norm(quaternions, axis=1) > 1e-3).all())
     return times, np.column_stack([positions, pose.normalized(quaternions)])
@@ -63,7 +65,9 @@ def samples(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray]:
 
 @same_directory
 @given(samples())
-def test_what_is_written_is_read_back_bit_for_bit(tmp_path: Path, motion: tuple[np.ndarray, np.ndarray]) -> None:
+def test_what_is_written_is_read_back_bit_for_bit(
+    tmp_path: Path, motion: tuple[np.ndarray, np.ndarray]
+) -> None:
     times, poses = motion
     write_tum(tmp_path / "motion.tum", times, poses)
     again = read_trajectory(tmp_path / "motion.tum")
@@ -77,7 +81,9 @@ def test_evo_reads_the_same_doubles(tmp_path: Path) -> None:
     seen = file_interface.read_tum_trajectory_file(tmp_path / "square.tum")
     np.testing.assert_array_equal(seen.timestamps, trajectory.times)
     np.testing.assert_array_equal(seen.positions_xyz, trajectory.poses[:, :3])
-    np.testing.assert_array_equal(np.roll(seen.orientations_quat_wxyz, -1, axis=1), trajectory.poses[:, 3:])
+    np.testing.assert_array_equal(
+        np.roll(seen.orientations_quat_wxyz, -1, axis=1), trajectory.poses[:, 3:]
+    )
 
 
 def test_a_file_written_by_evo_is_read(tmp_path: Path) -> None:
@@ -85,12 +91,16 @@ def test_a_file_written_by_evo_is_read(tmp_path: Path) -> None:
     write_tum(tmp_path / "square.tum", trajectory.times, trajectory.poses)
     seen = file_interface.read_tum_trajectory_file(tmp_path / "square.tum")
     file_interface.write_tum_trajectory_file(tmp_path / "evo.tum", seen)
-    np.testing.assert_allclose(read_trajectory(tmp_path / "evo.tum").poses, trajectory.poses, atol=1e-9)
+    np.testing.assert_allclose(
+        read_trajectory(tmp_path / "evo.tum").poses, trajectory.poses, atol=1e-9
+    )
 
 
 def test_one_line_is_written_a_sample(tmp_path: Path) -> None:
     write_tum(tmp_path / "two.tum", [0.0, 0.1], [[0.1, 0.2, 0.3, 0.0, 0.0, 0.0, 1.0]] * 2)
-    assert (tmp_path / "two.tum").read_text() == ("0.0 0.1 0.2 0.3 0.0 0.0 0.0 1.0\n0.1 0.1 0.2 0.3 0.0 0.0 0.0 1.0\n")
+    assert (tmp_path / "two.tum").read_text() == (
+        "0.0 0.1 0.2 0.3 0.0 0.0 0.0 1.0\n0.1 0.1 0.2 0.3 0.0 0.0 0.0 1.0\n"
+    )
 
 
 def test_times_and_poses_of_different_length_are_not_written(tmp_path: Path) -> None:
@@ -112,10 +122,19 @@ def test_commas_semicolons_and_blanks_separate(write, separator: str) -> None:
         b"\xef\xbb\xbf" + text(",").encode(),
         text(",").replace("\n", "\r\n").encode(),
         text(",").replace("\n", "\r").encode(),
-        b"# recorded at 5 \xc2\xb5s, in the lab; by hand\n\n" + text().replace("\n", " # remark\n  \n").encode(),
+        b"# recorded at 5 \xc2\xb5s, in the lab; by hand\n\n"
+        + text().replace("\n", " # remark\n  \n").encode(),
         text().replace(" ", "  ").replace("\n", "  \n ").encode(),
     ],
-    ids=["plain", "no newline at the end", "BOM", "CRLF", "CR", "comments and empty lines", "blanks around"],
+    ids=[
+        "plain",
+        "no newline at the end",
+        "BOM",
+        "CRLF",
+        "CR",
+        "comments and empty lines",
+        "blanks around",
+    ],
 )
 def test_text_files_of_every_program_are_read(write, content: bytes) -> None:
     assert_is_the_table(read_trajectory(write(content)))
@@ -138,7 +157,9 @@ def test_a_header_may_name_the_columns_as_other_programs_do(write, header: str) 
 
 @same_directory
 @given(order=st.permutations(range(10)), separator=st.sampled_from([",", ";", " "]))
-def test_with_a_header_any_order_and_further_columns_do(write, order: list[int], separator: str) -> None:
+def test_with_a_header_any_order_and_further_columns_do(
+    write, order: list[int], separator: str
+) -> None:
     names = ["t", "x", "y", "z", "qx", "qy", "qz", "qw", "label", "Torque_1"]
     rows = [names] + [[*row, "a_word", "nan"] for row in TABLE]
     content = text(separator, [[row[k] for k in order] for row in rows])
@@ -149,11 +170,15 @@ def test_with_a_header_any_order_and_further_columns_do(write, order: list[int],
 @same_directory
 def test_a_comment_of_column_names_alone_is_a_header(write, order: list[int]) -> None:
     rows = [["t", "x", "y", "z", "qx", "qy", "qz", "qw"], *TABLE]
-    assert_is_the_table(read_trajectory(write("# " + text(",", [[row[k] for k in order] for row in rows]))))
+    assert_is_the_table(
+        read_trajectory(write("# " + text(",", [[row[k] for k in order] for row in rows])))
+    )
 
 
 def test_a_header_with_both_kinds_of_rotation_means_the_quaternion(write) -> None:
-    rows = [["t", "x", "y", "z", "qx", "qy", "qz", "qw", "rx", "ry", "rz"]] + [[*row, "9", "9", "9"] for row in TABLE]
+    rows = [["t", "x", "y", "z", "qx", "qy", "qz", "qw", "rx", "ry", "rz"]] + [
+        [*row, "9", "9", "9"] for row in TABLE
+    ]
     assert_is_the_table(read_trajectory(write(text(",", rows))))
 
 
@@ -163,8 +188,12 @@ def test_rotation_vectors_and_quaternions_give_the_same_motion(write, turn: np.n
     assume(np.linalg.norm(turn) <= 2 * math.pi)
     quaternion = Quaternion(exp3(turn)).coeffs()
     vectors = read_trajectory(write("0 0.1 0.2 0.3 " + " ".join(map(repr, turn.tolist()))))
-    named = read_trajectory(write("rz,ry,rx,z,y,x,t\n" + ",".join(map(repr, [*turn[::-1].tolist(), 0.3, 0.2, 0.1, 0]))))
-    quaternions = read_trajectory(write("0 0.1 0.2 0.3 " + " ".join(map(repr, quaternion.tolist()))))
+    named = read_trajectory(
+        write("rz,ry,rx,z,y,x,t\n" + ",".join(map(repr, [*turn[::-1].tolist(), 0.3, 0.2, 0.1, 0])))
+    )
+    quaternions = read_trajectory(
+        write("0 0.1 0.2 0.3 " + " ".join(map(repr, quaternion.tolist())))
+    )
     np.testing.assert_array_equal(vectors.poses, named.poses)
     np.testing.assert_array_equal(vectors.poses[:, :3], quaternions.poses[:, :3])
     assert np.linalg.norm(pose.error(vectors.poses, quaternions.poses)[1]) < 1e-7
@@ -173,7 +202,9 @@ def test_rotation_vectors_and_quaternions_give_the_same_motion(write, turn: np.n
 def test_poses_from_the_pendant_come_out_in_base_link(write) -> None:
     # Half a turn about z: x and y change their signs, and the tool rotates with them.
     path = write("0 -0.5 0.1 0.3 0 0 0\n")
-    np.testing.assert_array_equal(read_trajectory(path, frame="base").poses, [[0.5, -0.1, 0.3, 0.0, 0.0, 1.0, 0.0]])
+    np.testing.assert_array_equal(
+        read_trajectory(path, frame="base").poses, [[0.5, -0.1, 0.3, 0.0, 0.0, 1.0, 0.0]]
+    )
     np.testing.assert_array_equal(
         read_trajectory(path, frame="base_link").poses, [[-0.5, 0.1, 0.3, 0.0, 0.0, 0.0, 1.0]]
     )
@@ -303,8 +334,9 @@ def test_a_line_that_does_not_fit_its_header_is_refused(write, comment: str) -> 
 def test_another_number_of_columns_needs_a_header(write, count: int) -> None:
     fault = refused(write(" ".join(["0"] * count)))
     assert fault.line == 1
-    assert f"{count} columns; without a header 8 or 7 are expected: 't x y z qx qy qz qw' or 't x y z rx ry rz'" in str(
-        fault
+    assert (
+        f"{count} columns; without a header 8 or 7 are expected: 't x y z qx qy qz qw' or 't x y z rx ry rz'"
+        in str(fault)
     )
 
 
@@ -318,7 +350,9 @@ def test_another_number_of_columns_needs_a_header(write, count: int) -> None:
         ("My first trajectory", "does not name t, x, y, z, qx, qy, qz, qw;"),
     ],
 )
-def test_a_header_that_lacks_a_column_is_refused_and_what_is_needed_listed(write, header: str, missing: str) -> None:
+def test_a_header_that_lacks_a_column_is_refused_and_what_is_needed_listed(
+    write, header: str, missing: str
+) -> None:
     fault = refused(write(f"\n{header}\n{text(',')}"))
     assert fault.line == 2
     assert missing in str(fault)
@@ -337,7 +371,9 @@ def test_rotation_vectors_in_degrees_are_refused(write) -> None:
     assert "180 rad is more than a full turn" in str(fault)
 
 
-@pytest.mark.parametrize("content", ["", "\n \n", "# only a remark\n", "t x y z qx qy qz qw\n", "\ufeff"])
+@pytest.mark.parametrize(
+    "content", ["", "\n \n", "# only a remark\n", "t x y z qx qy qz qw\n", "\ufeff"]
+)
 def test_a_file_without_samples_is_refused(write, content: str) -> None:
     fault = refused(write(content))
     assert fault.line is None
@@ -384,10 +420,14 @@ def test_a_csv_file_names_its_units_and_reads_back_bit_for_bit(tmp_path: Path) -
 
 def test_a_header_with_other_units_is_read_in_ours(write) -> None:
     read = read_trajectory(
-        write("stamp_ns,x [mm],y (cm),z_m,rx [deg],ry (deg),rz_rad\n0,125,10,0.5,0,90,0\n10000000,1,1,1,0,0,0\n")
+        write(
+            "stamp_ns,x [mm],y (cm),z_m,rx [deg],ry (deg),rz_rad\n0,125,10,0.5,0,90,0\n10000000,1,1,1,0,0,0\n"
+        )
     )
     np.testing.assert_array_equal(read.times, [0.0, 0.01])
-    np.testing.assert_allclose(read.start, [0.125, 0.1, 0.5, 0.0, np.sqrt(0.5), 0.0, np.sqrt(0.5)], atol=1e-15)
+    np.testing.assert_allclose(
+        read.start, [0.125, 0.1, 0.5, 0.0, np.sqrt(0.5), 0.0, np.sqrt(0.5)], atol=1e-15
+    )
 
 
 def test_a_unit_that_is_not_known_is_refused_and_the_known_ones_named(write) -> None:

@@ -26,7 +26,9 @@ def poses(draw):
 
 
 def se3(values):
-    return pin.SE3(pin.Quaternion(np.asarray(values[3:])).normalized().matrix(), np.asarray(values[:3]))
+    return pin.SE3(
+        pin.Quaternion(np.asarray(values[3:])).normalized().matrix(), np.asarray(values[:3])
+    )
 
 
 def same(made, expected):
@@ -42,10 +44,14 @@ def test_a_transform_premultiplies_as_pinocchio_does(given_poses, frame):
 
 
 @given(st.lists(poses(), min_size=1, max_size=4), poses())
-def test_an_anchor_moves_the_first_pose_to_the_start_and_keeps_the_motion_relative_to_it(given_poses, start):
+def test_an_anchor_moves_the_first_pose_to_the_start_and_keeps_the_motion_relative_to_it(
+    given_poses, start
+):
     recorded = Trajectory(np.arange(float(len(given_poses))), np.array(given_poses))
     placed = ReadOptions(anchor="start").placed(recorded, start)
-    same(placed, [se3(start) * se3(given_poses[0]).inverse() * se3(values) for values in given_poses])
+    same(
+        placed, [se3(start) * se3(given_poses[0]).inverse() * se3(values) for values in given_poses]
+    )
 
 
 def test_an_anchored_file_begins_at_the_tools_pose_at_home(line):
@@ -53,7 +59,9 @@ def test_an_anchored_file_begins_at_the_tools_pose_at_home(line):
     model, data = robot.model, robot.model.createData()
     pin.framesForwardKinematics(model, data, robot.home)
     start = load_scenario(line, robot, ReadOptions(anchor="start")).trajectory.start
-    np.testing.assert_allclose(se3(start).homogeneous, data.oMf[model.getFrameId("tcp")].homogeneous, atol=1e-9)
+    np.testing.assert_allclose(
+        se3(start).homogeneous, data.oMf[model.getFrameId("tcp")].homogeneous, atol=1e-9
+    )
 
 
 def test_a_transform_on_the_command_line_moves_a_file(cli, tum, tmp_path):

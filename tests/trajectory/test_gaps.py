@@ -47,7 +47,9 @@ def test_a_held_gap_stays_at_its_first_pose_until_one_period_before_its_end() ->
     given_, held = with_gap(), None
     with pytest.warns(UserWarning, match="held"):
         held = without_gaps(given_, "hold")
-    np.testing.assert_array_equal(held.reference(np.array([1.3, 1.7, 1.98])), np.repeat(given_.poses[59:60], 3, axis=0))
+    np.testing.assert_array_equal(
+        held.reference(np.array([1.3, 1.7, 1.98])), np.repeat(given_.poses[59:60], 3, axis=0)
+    )
     np.testing.assert_array_equal(held.reference([2.0])[0], given_.poses[60])
 
 
@@ -59,7 +61,9 @@ def test_of_a_split_recording_the_longest_piece_is_left() -> None:
 
 
 @given(missing=st.integers(1, 60), before=st.integers(2, 190))
-def test_no_large_gap_is_left_whatever_is_chosen_but_interpolation(missing: int, before: int) -> None:
+def test_no_large_gap_is_left_whatever_is_chosen_but_interpolation(
+    missing: int, before: int
+) -> None:
     recording = with_gap(300, missing, before)
     large = missing >= 10
     assert bool(gaps(recording, 10.0)) == large
@@ -75,7 +79,9 @@ def test_a_gap_of_ten_periods_is_interpolated_with_a_note() -> None:
         without_gaps(with_gap(missing=9), None)
 
 
-@pytest.mark.parametrize("times", [[0.0, 0.01, 0.02, 0.9], [0.0, 0.01, 0.02, 0.03, 0.04, 0.9]], ids=["few", "short"])
+@pytest.mark.parametrize(
+    "times", [[0.0, 0.01, 0.02, 0.9], [0.0, 0.01, 0.02, 0.03, 0.04, 0.9]], ids=["few", "short"]
+)
 def test_too_little_is_not_judged(times: list[float]) -> None:
     assert gaps(line(times)) == []
     assert without_gaps(line(times), None).times.tolist() == times
@@ -106,7 +112,9 @@ def broken(tmp_path):
 
 def test_inspect_names_the_gap_and_that_run_refuses_it(cli, broken) -> None:
     answer = cli("inspect", broken)
-    assert "1 gap, the longest 820 ms, after 1.180 s; run and check refuse it" in " ".join(answer.out.split())
+    assert "1 gap, the longest 820 ms, after 1.180 s; run and check refuse it" in " ".join(
+        answer.out.split()
+    )
     assert "without --gaps" not in cli("inspect", broken, "--gaps", "hold").out
     facts = json.loads(cli("inspect", broken, "--json").out)
     assert [(gap["sample"], round(gap["size"], 6)) for gap in facts["large_gaps"]] == [(59, 0.82)]

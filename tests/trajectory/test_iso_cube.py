@@ -37,7 +37,9 @@ def test_the_cycle_begins_at_p1_and_stops_at_p5_p4_p3_p2_and_p1_in_turn():
     cube = IsoCube(CENTRE, 0.3)
     cycle = cube.cycle(Trapezoid(0.2, 0.8), dwell=0.5, laps=2)
     stops = np.flatnonzero(np.diff(cycle.times) > 0.4)
-    order = [int(np.argmin(np.linalg.norm(cube.points - cycle.poses[k, :3], axis=1))) + 1 for k in stops]
+    order = [
+        int(np.argmin(np.linalg.norm(cube.points - cycle.poses[k, :3], axis=1))) + 1 for k in stops
+    ]
     assert order == [1, 5, 4, 3, 2, 1, 5, 4, 3, 2, 1]
     np.testing.assert_allclose(np.diff(cycle.times)[stops], 0.5, atol=1e-12)
     np.testing.assert_array_equal(cycle.poses[stops, :3], cycle.poses[stops + 1, :3])

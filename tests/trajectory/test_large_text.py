@@ -27,7 +27,9 @@ def recognised(monkeypatch):
     """Every list of names in which columns were looked for."""
     lists = []
     recognise = columns._found
-    monkeypatch.setattr(columns, "_found", lambda names, rate=None: lists.append(names) or recognise(names, rate))
+    monkeypatch.setattr(
+        columns, "_found", lambda names, rate=None: lists.append(names) or recognise(names, rate)
+    )
     return lists
 
 
@@ -37,7 +39,9 @@ def written(tmp_path, content):
     return path
 
 
-@pytest.mark.parametrize("line", ["\n", "\r", "#\n", "   \n", "# a remark\n", "# " + "word " * 20 + "\n"])
+@pytest.mark.parametrize(
+    "line", ["\n", "\r", "#\n", "   \n", "# a remark\n", "# " + "word " * 20 + "\n"]
+)
 def test_lines_without_names_are_not_looked_at_as_headers(tmp_path, recognised, line):
     read_trajectory(written(tmp_path, line * 1000 + SAMPLES))
 
@@ -71,13 +75,23 @@ def test_a_header_in_a_comment_is_still_read_below_blank_lines(tmp_path):
         "a" + " " * 300_000 + "b,t,x\n1,2,3\n",
         "," * (MAX_LINE_LENGTH - 1) + "\n",
     ],
-    ids=["LF", "CR", "empty comments", "headers", "numbered names", "a long name", "columns without names"],
+    ids=[
+        "LF",
+        "CR",
+        "empty comments",
+        "headers",
+        "numbered names",
+        "a long name",
+        "columns without names",
+    ],
 )
 def test_the_work_is_no_more_than_linear(tmp_path, content):
     path = written(tmp_path, content)
     # Quadratic work would take hours; the time is that of a busy computer.
     call = "import sys; from simbridge.trajectory.files import read_trajectory; read_trajectory(sys.argv[1])"
-    answer = subprocess.run([sys.executable, "-c", call, path], capture_output=True, timeout=120, check=False)
+    answer = subprocess.run(
+        [sys.executable, "-c", call, path], capture_output=True, timeout=120, check=False
+    )
 
     assert b"InputFileError" in answer.stderr
 
@@ -103,7 +117,9 @@ def test_too_many_columns_are_refused_in_text(tmp_path):
 
 
 def test_too_many_columns_are_refused_in_arrays(tmp_path):
-    np.savez(tmp_path / "many.npz", **{f"a{k}": np.zeros((2, 16)) for k in range(MAX_COLUMNS // 16 + 1)})
+    np.savez(
+        tmp_path / "many.npz", **{f"a{k}": np.zeros((2, 16)) for k in range(MAX_COLUMNS // 16 + 1)}
+    )
 
     with pytest.raises(InputFileError, match="columns"):
         read_trajectory(tmp_path / "many.npz")

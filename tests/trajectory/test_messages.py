@@ -39,7 +39,9 @@ class Maker:
         return self.of("geometry_msgs/msg/Quaternion", 0.0, 0.0, 0.0, 1.0)
 
     def pose(self, x: float):
-        return self.of("geometry_msgs/msg/Pose", self.of("geometry_msgs/msg/Point", x, 0.1, 0.3), self.turn())
+        return self.of(
+            "geometry_msgs/msg/Pose", self.of("geometry_msgs/msg/Point", x, 0.1, 0.3), self.turn()
+        )
 
     def stamped(self, stamp: int, x: float, frame: str = "base_link"):
         return self.of("geometry_msgs/msg/PoseStamped", self.header(stamp, frame), self.pose(x))
@@ -62,7 +64,14 @@ class Maker:
             place = self.of("geometry_msgs/msg/Vector3", *values[:3])
             rotation = self.of("geometry_msgs/msg/Quaternion", *values[3:])
             transform = self.of("geometry_msgs/msg/Transform", place, rotation)
-            made.append(self.of("geometry_msgs/msg/TransformStamped", self.header(stamp, parent), child, transform))
+            made.append(
+                self.of(
+                    "geometry_msgs/msg/TransformStamped",
+                    self.header(stamp, parent),
+                    child,
+                    transform,
+                )
+            )
         return self.of("tf2_msgs/msg/TFMessage", made)
 
     def write(self, path, messages):
@@ -101,14 +110,24 @@ def test_the_poses_of_odometry_are_read(tmp_path, ros1: bool) -> None:
 
 @pytest.mark.parametrize("ros1", [True, False])
 @pytest.mark.parametrize("kind", ["Pose", "PoseWithCovariance", "Transform"])
-def test_poses_without_a_stamp_are_at_the_times_when_they_were_recorded(tmp_path, kind: str, ros1: bool) -> None:
+def test_poses_without_a_stamp_are_at_the_times_when_they_were_recorded(
+    tmp_path, kind: str, ros1: bool
+) -> None:
     make = Maker(ros1)
 
     def of(x: float):
         if kind == "Transform":
-            return make.of(f"geometry_msgs/msg/{kind}", make.of("geometry_msgs/msg/Vector3", x, 0.1, 0.3), make.turn())
+            return make.of(
+                f"geometry_msgs/msg/{kind}",
+                make.of("geometry_msgs/msg/Vector3", x, 0.1, 0.3),
+                make.turn(),
+            )
         covered = kind == "PoseWithCovariance"
-        return make.of(f"geometry_msgs/msg/{kind}", make.pose(x), np.zeros(36)) if covered else make.pose(x)
+        return (
+            make.of(f"geometry_msgs/msg/{kind}", make.pose(x), np.zeros(36))
+            if covered
+            else make.pose(x)
+        )
 
     messages = [("/tool", of(x)) for x in X]
     motion, frame = read_bag(make.write(tmp_path / ("a.bag" if ros1 else "a"), messages))
@@ -118,25 +137,33 @@ def test_poses_without_a_stamp_are_at_the_times_when_they_were_recorded(tmp_path
     assert motion.read_as.endswith("topic /tool, times of recording")
 
 
-def test_poses_without_stamps_that_were_recorded_at_one_instant_need_the_rate(tmp_path, make) -> None:
+def test_poses_without_stamps_that_were_recorded_at_one_instant_need_the_rate(
+    tmp_path, make
+) -> None:
     store, path = make.store, tmp_path / "a"
     with rosbag2.Writer(path, version=9) as writer:
         connection = writer.add_connection("/tool", "geometry_msgs/msg/Pose", typestore=store)
         for k, x in enumerate(X):
             message = store.serialize_cdr(make.pose(x), "geometry_msgs/msg/Pose")
             writer.write(connection, EPOCH + k // 2 * 10**7, message)
-    with pytest.raises(InputFileError, match=r"messages 1 and 2 have two poses for one instant.*with --rate HZ"):
+    with pytest.raises(
+        InputFileError, match=r"messages 1 and 2 have two poses for one instant.*with --rate HZ"
+    ):
         read_bag(path)
     motion, _ = read_bag(path, rate=200.0)
     np.testing.assert_allclose(motion.times, 0.005 * np.arange(5), rtol=0.0, atol=1e-12)
 
 
 @pytest.mark.parametrize("other", ["stamped", "tf"])
-def test_a_pose_without_a_stamp_is_no_candidate_beside_those_with_one(tmp_path, make, other: str) -> None:
+def test_a_pose_without_a_stamp_is_no_candidate_beside_those_with_one(
+    tmp_path, make, other: str
+) -> None:
     messages = [("/goal", make.pose(9.0))]
     for t, x in zip(stamps(), X, strict=True):
         link = (t, "base_link", "tool", (x, 0.1, 0.3, 0.0, 0.0, 0.0, 1.0))
-        messages.append(("/tf", make.transforms(link)) if other == "tf" else ("/tool", make.stamped(t, x)))
+        messages.append(
+            ("/tf", make.transforms(link)) if other == "tf" else ("/tool", make.stamped(t, x))
+        )
     path = make.write(tmp_path / "a", messages)
     assert pose_topics(path) == ["/tf:base_link>tool" if other == "tf" else "/tool"]
     motion, _ = read_bag(path)
@@ -153,12 +180,16 @@ def test_one_pose_at_a_given_rate_is_not_at_the_time_of_recording(tmp_path, make
 
 
 def path_of(make, count: int, stamped: bool = True):
-    poses = [make.stamped(t if stamped else 0, x, "") for t, x in zip(stamps()[:count], X, strict=False)]
+    poses = [
+        make.stamped(t if stamped else 0, x, "") for t, x in zip(stamps()[:count], X, strict=False)
+    ]
     return make.of("nav_msgs/msg/Path", make.header(EPOCH, "base_link"), poses)
 
 
 def test_of_a_path_the_last_message_is_the_motion(tmp_path, make) -> None:
-    motion, frame = read_bag(make.write(tmp_path / "a", [("/path", path_of(make, count)) for count in (1, 3, 5)]))
+    motion, frame = read_bag(
+        make.write(tmp_path / "a", [("/path", path_of(make, count)) for count in (1, 3, 5)])
+    )
     assert frame == "base_link"
     np.testing.assert_array_equal(motion.poses[:, 0], X)
     np.testing.assert_array_equal(motion.times, 0.02 * np.arange(5))
@@ -166,13 +197,18 @@ def test_of_a_path_the_last_message_is_the_motion(tmp_path, make) -> None:
 
 def test_a_path_without_stamps_needs_the_rate(tmp_path, make) -> None:
     path = make.write(tmp_path / "a", [("/path", path_of(make, 5, stamped=False))])
-    with pytest.raises(InputFileError, match=r"the 5 poses of the one message of /path have no stamps: add --rate HZ"):
+    with pytest.raises(
+        InputFileError,
+        match=r"the 5 poses of the one message of /path have no stamps: add --rate HZ",
+    ):
         read_bag(path)
     np.testing.assert_allclose(read_bag(path, rate=10.0)[0].times, 0.1 * np.arange(5))
 
 
 def array_of(make, stamp: int, xs):
-    return make.of("geometry_msgs/msg/PoseArray", make.header(stamp, "base_link"), [make.pose(x) for x in xs])
+    return make.of(
+        "geometry_msgs/msg/PoseArray", make.header(stamp, "base_link"), [make.pose(x) for x in xs]
+    )
 
 
 def test_one_pose_array_is_a_motion_at_the_given_rate(tmp_path, make) -> None:
@@ -186,7 +222,10 @@ def test_one_pose_array_is_a_motion_at_the_given_rate(tmp_path, make) -> None:
 def test_of_many_pose_arrays_one_index_is_chosen(tmp_path, make) -> None:
     messages = [("/poses", array_of(make, t, [9.0, x])) for t, x in zip(stamps(), X, strict=True)]
     path = make.write(tmp_path / "a", messages)
-    with pytest.raises(InputFileError, match=r"5 messages of several poses each; choose one of them: --topic /poses:0"):
+    with pytest.raises(
+        InputFileError,
+        match=r"5 messages of several poses each; choose one of them: --topic /poses:0",
+    ):
         read_bag(path)
     np.testing.assert_array_equal(read_bag(path, "/poses:1")[0].poses[:, 0], X)
     with pytest.raises(InputFileError, match="no pose '2'"):
@@ -194,7 +233,9 @@ def test_of_many_pose_arrays_one_index_is_chosen(tmp_path, make) -> None:
 
 
 def test_a_rate_for_poses_with_stamps_is_refused(tmp_path, make) -> None:
-    path = make.write(tmp_path / "a", [("/a", make.stamped(t, x)) for t, x in zip(stamps(), X, strict=True)])
+    path = make.write(
+        tmp_path / "a", [("/a", make.stamped(t, x)) for t, x in zip(stamps(), X, strict=True)]
+    )
     with pytest.raises(InputFileError, match="have stamps; omit --rate"):
         read_bag(path, rate=50.0)
 
@@ -210,9 +251,13 @@ def tf(make, path):
     moving = []
     for k in range(10):
         when = EPOCH + k * STEP // 2
-        moving.append(("/tf", make.transforms((when, "world", "base", (0.0, 0.01 * k, 0.0, *QUARTER)))))
+        moving.append(
+            ("/tf", make.transforms((when, "world", "base", (0.0, 0.01 * k, 0.0, *QUARTER))))
+        )
         if k % 2 == 0:
-            moving.append(("/tf", make.transforms((when, "camera", "tool", (0.1 * k, 0, 0, 0, 0, 0, 1)))))
+            moving.append(
+                ("/tf", make.transforms((when, "camera", "tool", (0.1 * k, 0, 0, 0, 0, 0, 1))))
+            )
     return make.write(path, still + moving)
 
 
@@ -235,7 +280,9 @@ def test_frames_are_chained_over_still_and_moving_transforms(tmp_path, make) -> 
 
 def test_frames_without_a_way_are_refused_with_those_that_there_are(tmp_path, make) -> None:
     path = tf(make, tmp_path / "a")
-    with pytest.raises(InputFileError, match=r"does not connect the frames 'base' and 'hand'.*base, camera, tool"):
+    with pytest.raises(
+        InputFileError, match=r"does not connect the frames 'base' and 'hand'.*base, camera, tool"
+    ):
         read_bag(path, frames=("base", "hand"))
 
 
@@ -262,9 +309,14 @@ def test_a_chain_of_still_transforms_is_their_product(links) -> None:
     for k, (*values, forward) in enumerate(links):
         link = pin.SE3(pin.exp3(np.array(values[3:])), np.array(values[:3]))
         frame = pin.SE3ToXYZQUAT(link)[None]
-        edges[(f"f{k}", f"f{k + 1}") if forward else (f"f{k + 1}", f"f{k}")] = (np.zeros(1, dtype=np.int64), frame)
+        edges[(f"f{k}", f"f{k + 1}") if forward else (f"f{k + 1}", f"f{k}")] = (
+            np.zeros(1, dtype=np.int64),
+            frame,
+        )
         expected = expected * (link if forward else link.inverse())
     _, found = chain(edges, "f0", f"f{len(links)}")
     np.testing.assert_allclose(found[0, :3], expected.translation, atol=1e-9)
-    turn = pose.rotation_vectors(pose.multiply(found[:, 3:], pose.conjugate(pin.SE3ToXYZQUAT(expected)[3:])))
+    turn = pose.rotation_vectors(
+        pose.multiply(found[:, 3:], pose.conjugate(pin.SE3ToXYZQUAT(expected)[3:]))
+    )
     np.testing.assert_allclose(turn, 0.0, atol=1e-7)

@@ -35,7 +35,9 @@ def test_on_a_ur10_and_on_larger_arms_the_paths_are_the_papers_to_the_last_bit(n
     }
     for scenario, trajectory in expected.items():
         made = load_scenario(scenario, robot).trajectory
-        assert np.array_equal(made.times, trajectory.times) and np.array_equal(made.poses, trajectory.poses)
+        assert np.array_equal(made.times, trajectory.times) and np.array_equal(
+            made.poses, trajectory.poses
+        )
 
 
 @pytest.mark.parametrize(
@@ -64,7 +66,10 @@ def test_a_few_millimetres_of_calibration_another_home_or_a_tool_change_no_path(
     nominal, table = paper_size(robot), nominal_dh(robot)
     for sign in (-1.0, 1.0):
         longer = tuple(a + sign * 0.002 * np.sign(a) for a in table.a)
-        assert paper_size(calibrated(robot, DhTable(table.theta, longer, table.d, table.alpha))) == nominal
+        assert (
+            paper_size(calibrated(robot, DhTable(table.theta, longer, table.d, table.alpha)))
+            == nominal
+        )
     assert paper_size(load_robot(name, home=[0.3, -1.0, 1.5, -2.0, -1.5, 0.2])) == nominal
     assert paper_size(robot.with_tcp(pin.SE3(np.eye(3), np.array([0.0, 0.1, 0.3])))) == nominal
 

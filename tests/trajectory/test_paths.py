@@ -72,7 +72,9 @@ def test_lengths_are_those_of_the_closed_forms(name: str, length: float) -> None
 
 @given(a=st.floats(0.05, 1.0), ratio=st.floats(0.2, 1.0))
 def test_an_ellipse_as_a_lissajous_curve_has_the_perimeter_of_gauss(a: float, ratio: float) -> None:
-    path = paths.lissajous((a, ratio * a, 0.0), (1, 1, 1), (0.5 * math.pi, 0.0, 0.0), (0.0, 0.0, 0.0))
+    path = paths.lissajous(
+        (a, ratio * a, 0.0), (1, 1, 1), (0.5 * math.pi, 0.0, 0.0), (0.0, 0.0, 0.0)
+    )
     assert path.length == pytest.approx(ellipse_perimeter(a, ratio * a), rel=1e-12)
 
 
@@ -98,7 +100,9 @@ def test_a_helix_rises_by_its_pitch_each_turn() -> None:
 
 
 @given(side=st.floats(0.05, 1.0), share=st.floats(0.01, 0.5))
-def test_a_rounded_square_keeps_its_straight_edges_and_its_radius(side: float, share: float) -> None:
+def test_a_rounded_square_keeps_its_straight_edges_and_its_radius(
+    side: float, share: float
+) -> None:
     radius = share * side
     path = paths.rounded_square(side, (0.0, 0.0, 0.0), radius)
     x, y, _ = path.position(np.linspace(0.0, path.length, 501)).T

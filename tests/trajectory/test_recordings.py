@@ -18,13 +18,22 @@ from simbridge.robot import pose
 from simbridge.trajectory import Trajectory, read_trajectory
 from simbridge.trajectory.files import ReadOptions, read_recording
 
-same_directory = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=15)
+same_directory = settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=15
+)
 
 COUNT, STEP, EPOCH = 40, 20_000_000, 1_764_097_182_123_456_789
 NS = np.arange(COUNT) * STEP
-TURNS = np.column_stack([np.linspace(0.1, 1.0, COUNT), np.linspace(0.5, -0.3, COUNT), np.full(COUNT, 2.0)])
+TURNS = np.column_stack(
+    [np.linspace(0.1, 1.0, COUNT), np.linspace(0.5, -0.3, COUNT), np.full(COUNT, 2.0)]
+)
 POSES = np.column_stack(
-    [0.7 + 0.004 * np.arange(COUNT), 0.1 - 0.001 * np.arange(COUNT), np.full(COUNT, 0.3), pose.quaternions(TURNS)]
+    [
+        0.7 + 0.004 * np.arange(COUNT),
+        0.1 - 0.001 * np.arange(COUNT),
+        np.full(COUNT, 0.3),
+        pose.quaternions(TURNS),
+    ]
 )
 
 
@@ -68,19 +77,33 @@ def test_the_columns_of_pandas_are_known(write) -> None:
 @pytest.mark.parametrize("prefix", ["tcp", "tool", "ee", "pose"])
 def test_positions_of_a_named_tool_are_known(write, prefix: str) -> None:
     places, turns = (
-        ",".join(f"{prefix}_{axis}" for axis in axes) for axes in (("x", "y", "z"), ("qx", "qy", "qz", "qw"))
+        ",".join(f"{prefix}_{axis}" for axis in axes)
+        for axes in (("x", "y", "z"), ("qx", "qy", "qz", "qw"))
     )
     assert_same(read_trajectory(write(rows(NS / 1e9), f"t,{places},{turns}")))
     # Those of something else are not the tool's.
     assert_same(
-        read_trajectory(write([[*row, 1, 2, 3] for row in rows(NS / 1e9)], f"t,{places},{turns},force_x,vel_y,acc_z"))
+        read_trajectory(
+            write(
+                [[*row, 1, 2, 3] for row in rows(NS / 1e9)],
+                f"t,{places},{turns},force_x,vel_y,acc_z",
+            )
+        )
     )
 
 
-@pytest.mark.parametrize("time", ["ts", "seconds", "Time/s", "sim_time", "ros_time", "time_since_start"])
-def test_further_names_of_the_time_are_known_where_there_is_no_plainer_one(write, time: str) -> None:
+@pytest.mark.parametrize(
+    "time", ["ts", "seconds", "Time/s", "sim_time", "ros_time", "time_since_start"]
+)
+def test_further_names_of_the_time_are_known_where_there_is_no_plainer_one(
+    write, time: str
+) -> None:
     assert_same(read_trajectory(write(rows(NS / 1e9), f"{time},x,y,z,qx,qy,qz,qw")))
-    assert_same(read_trajectory(write([[1.0, *row] for row in rows(NS / 1e9)], f"{time},t,x,y,z,qx,qy,qz,qw")))
+    assert_same(
+        read_trajectory(
+            write([[1.0, *row] for row in rows(NS / 1e9)], f"{time},t,x,y,z,qx,qy,qz,qw")
+        )
+    )
 
 
 @pytest.mark.parametrize("time", ["ts", "sec", "seconds", "sim_time"])
@@ -98,7 +121,9 @@ def test_a_column_of_the_length_of_each_frame_is_no_time(write) -> None:
 @pytest.mark.parametrize("rest", ["msec", "usec", "microsec", "milliseconds"])
 def test_seconds_beside_what_may_be_their_fraction_are_refused_with_both(write, rest: str) -> None:
     table = [[k, k % 4, *row] for k, row in enumerate(POSES)]
-    assert f"more than one column is t: sec, {rest};" in refusal(write(table, f"sec,{rest},x,y,z,qx,qy,qz,qw"))
+    assert f"more than one column is t: sec, {rest};" in refusal(
+        write(table, f"sec,{rest},x,y,z,qx,qy,qz,qw")
+    )
 
 
 @pytest.mark.parametrize(
@@ -114,27 +139,41 @@ def test_seconds_beside_what_may_be_their_fraction_are_refused_with_both(write, 
     ],
 )
 def test_plain_names_are_preferred_to_further_ones(write, pose: str, others: str) -> None:
-    assert_same(read_trajectory(write([[*row, 1, 2, 3] for row in rows(NS / 1e9)], f"t,{pose},{others}")))
+    assert_same(
+        read_trajectory(write([[*row, 1, 2, 3] for row in rows(NS / 1e9)], f"t,{pose},{others}"))
+    )
 
 
 def test_a_rotation_vector_is_preferred_to_a_quaternion_of_further_names(write) -> None:
-    table = [[t, *row[:3], *turn, 0, 0, 0, 1] for t, row, turn in zip(NS / 1e9, POSES, TURNS, strict=True)]
+    table = [
+        [t, *row[:3], *turn, 0, 0, 0, 1]
+        for t, row, turn in zip(NS / 1e9, POSES, TURNS, strict=True)
+    ]
     assert_same(read_trajectory(write(table, "t,x,y,z,rx,ry,rz,x_rot,y_rot,z_rot,w_rot")), 1e-9)
 
 
-@pytest.mark.parametrize("others", ["x_rot,y_rot,z_rot,w_rot", "rotvec[0],rotvec[1],rotvec[2],note"])
-def test_a_numbered_quaternion_is_preferred_to_rotations_of_further_names(write, others: str) -> None:
+@pytest.mark.parametrize(
+    "others", ["x_rot,y_rot,z_rot,w_rot", "rotvec[0],rotvec[1],rotvec[2],note"]
+)
+def test_a_numbered_quaternion_is_preferred_to_rotations_of_further_names(
+    write, others: str
+) -> None:
     header = f"t,x,y,z,quat_xyzw_0,quat_xyzw_1,quat_xyzw_2,quat_xyzw_3,{others}"
     assert_same(read_trajectory(write([[*row, 0, 0, 0, 1] for row in rows(NS / 1e9)], header)))
 
 
 def test_all_candidates_of_further_names_are_named(write) -> None:
-    path = write([[*row, 1, 2, 3] for row in rows(NS / 1e9)], "t,p[0],p[1],p[2],qx,qy,qz,qw,tcp_x,tcp_y,tcp_z")
+    path = write(
+        [[*row, 1, 2, 3] for row in rows(NS / 1e9)],
+        "t,p[0],p[1],p[2],qx,qy,qz,qw,tcp_x,tcp_y,tcp_z",
+    )
     assert "more than one column is x: tcp_x, p[0];" in refusal(path)
 
 
 def test_beside_the_position_of_a_tool_tx_may_be_a_torque_and_both_are_named(write) -> None:
-    path = write([[*row, 1, 2, 3] for row in rows(NS / 1e9)], "t,tcp_x,tcp_y,tcp_z,qx,qy,qz,qw,tx,ty,tz")
+    path = write(
+        [[*row, 1, 2, 3] for row in rows(NS / 1e9)], "t,tcp_x,tcp_y,tcp_z,qx,qy,qz,qw,tx,ty,tz"
+    )
     assert "more than one column is x: tx, tcp_x; y: ty, tcp_y; z: tz, tcp_z;" in refusal(path)
 
 
@@ -147,12 +186,16 @@ def test_six_numbered_columns_are_no_position(write, name: str) -> None:
 
 def test_three_columns_p_0_to_p_2_may_be_anything_and_three_of_a_position_are_one(write) -> None:
     for name in ("position", "pos"):
-        assert_same(read_trajectory(write(rows(NS / 1e9), f"t,{name}_0,{name}_1,{name}_2,qx,qy,qz,qw")))
+        assert_same(
+            read_trajectory(write(rows(NS / 1e9), f"t,{name}_0,{name}_1,{name}_2,qx,qy,qz,qw"))
+        )
     assert "does not name x, y, z;" in refusal(write(rows(NS / 1e9), "t,p_0,p_1,p_2,qx,qy,qz,qw"))
 
 
 @pytest.mark.parametrize("turns", ["rx,ry,rz,rw", "x_rot,y_rot,z_rot,w_rot"])
-def test_names_with_the_axis_last_or_first_are_known_and_four_rotations_are_a_quaternion(write, turns: str) -> None:
+def test_names_with_the_axis_last_or_first_are_known_and_four_rotations_are_a_quaternion(
+    write, turns: str
+) -> None:
     for places in ("x_pos,y_pos,z_pos", "X-Position,Y-Position,Z-Position"):
         read = read_trajectory(write(rows(NS / 1e9), f"t,{places},{turns}"))
         assert_same(read)
@@ -162,8 +205,9 @@ def test_names_with_the_axis_last_or_first_are_known_and_four_rotations_are_a_qu
 def test_all_columns_of_several_meanings_are_named_at_once(write) -> None:
     wrench = [[*row, 0, 0, 0] for row in rows(NS / 1e9)]
     path = write(wrench, "t,x,y,z,qx,qy,qz,qw,tx,ty,tz")
-    assert "is x: x, tx; y: y, ty; z: z, tz; rename the others, or choose: --columns x=NAME,y=NAME,z=NAME" in refusal(
-        path
+    assert (
+        "is x: x, tx; y: y, ty; z: z, tz; rename the others, or choose: --columns x=NAME,y=NAME,z=NAME"
+        in refusal(path)
     )
     assert_same(read_trajectory(path, columns="x=x,y=y,z=z"))
 
@@ -184,7 +228,10 @@ def test_a_tab_among_blanks_separates_like_them(write) -> None:
 
 
 def test_where_tabs_alone_do_not_separate_blanks_do_too(write) -> None:
-    plain = [[f"{t}\t{' '.join(map(str, row[:3]))}\t{' '.join(map(str, row[3:]))}"] for t, *row in rows(NS / 1e9)]
+    plain = [
+        [f"{t}\t{' '.join(map(str, row[:3]))}\t{' '.join(map(str, row[3:]))}"]
+        for t, *row in rows(NS / 1e9)
+    ]
     assert_same(read_trajectory(write(plain, "t\tx y z\tqx qy qz qw")))
     lines = ["\t".join(map(str, row)) for row in rows(NS / 1e9)]
     for k, other in ((5, "\t\t"), (7, " ")):
@@ -196,7 +243,9 @@ def test_where_tabs_alone_do_not_separate_blanks_do_too(write) -> None:
 def test_a_fault_between_tabs_is_that_of_the_reading_that_came_further(write) -> None:
     table = rows(NS / 1e9)
     table[3][2] = ""
-    assert "line 5, y: a number is missing" in refusal(write(table, "t\tx\ty\tz\tqx\tqy\tqz\tqw", separator="\t"))
+    assert "line 5, y: a number is missing" in refusal(
+        write(table, "t\tx\ty\tz\tqx\tqy\tqz\tqw", separator="\t")
+    )
 
 
 def test_a_table_may_have_any_name_and_begin_with_any_column(write) -> None:
@@ -220,7 +269,10 @@ ECHO += "field.pose.orientation.w"
 
 
 def test_rostopic_echo_is_read_with_the_stamps_of_the_header_and_the_frame(write) -> None:
-    lines = [[EPOCH + t + 777, k, EPOCH + t, "map", *row] for k, (t, row) in enumerate(zip(NS, POSES, strict=True))]
+    lines = [
+        [EPOCH + t + 777, k, EPOCH + t, "map", *row]
+        for k, (t, row) in enumerate(zip(NS, POSES, strict=True))
+    ]
     recording = read_recording(write(lines, ECHO))
     assert_same(recording.trajectory)
     assert recording.trajectory.epoch_ns == EPOCH
@@ -228,8 +280,13 @@ def test_rostopic_echo_is_read_with_the_stamps_of_the_header_and_the_frame(write
 
 
 def test_a_frame_that_changes_within_a_table_is_refused_at_its_line(write) -> None:
-    lines = [[t, k, t, "map" if k < 7 else "odom", *row] for k, (t, row) in enumerate(zip(NS, POSES, strict=True))]
-    assert re.search(r"line 9, frame_id: the frame is 'odom' here, 'map' before", refusal(write(lines, ECHO)))
+    lines = [
+        [t, k, t, "map" if k < 7 else "odom", *row]
+        for k, (t, row) in enumerate(zip(NS, POSES, strict=True))
+    ]
+    assert re.search(
+        r"line 9, frame_id: the frame is 'odom' here, 'map' before", refusal(write(lines, ECHO))
+    )
 
 
 ROS2 = {
@@ -243,7 +300,10 @@ ROS2 = {
 @pytest.mark.parametrize("message", ROS2)
 def test_ros2_topic_echo_is_known_by_the_number_of_its_fields(write, message: str) -> None:
     frames, more = ROS2[message]
-    lines = [[*divmod(EPOCH + int(t), 10**9), *frames, *row, *[0.0] * more] for t, row in zip(NS, POSES, strict=True)]
+    lines = [
+        [*divmod(EPOCH + int(t), 10**9), *frames, *row, *[0.0] * more]
+        for t, row in zip(NS, POSES, strict=True)
+    ]
     recording = read_recording(write(lines))
     assert_same(recording.trajectory)
     assert (recording.trajectory.epoch_ns, recording.frame) == (EPOCH, frames[0])
@@ -253,14 +313,23 @@ def test_ros2_topic_echo_is_known_by_the_number_of_its_fields(write, message: st
 @pytest.mark.parametrize("count", [9, 14, 30])
 def test_another_number_of_fields_is_refused_with_those_that_are_known(write, count: int) -> None:
     message = refusal(write([[0.1] * count] * 3))
-    assert f"{count} columns" in message and "PoseStamped (10)" in message and "--columns t=1,x=2" in message
+    assert (
+        f"{count} columns" in message
+        and "PoseStamped (10)" in message
+        and "--columns t=1,x=2" in message
+    )
 
 
 @pytest.mark.parametrize("header", ["t,x,y,z,roll,pitch,yaw", "time,px,py,pz", ""])
-def test_poses_without_a_rotation_or_with_euler_angles_are_refused_with_what_to_do(write, header: str) -> None:
+def test_poses_without_a_rotation_or_with_euler_angles_are_refused_with_what_to_do(
+    write, header: str
+) -> None:
     count = header.count(",") + 1 if header else 4
     message = refusal(write(np.ones((3, count)).tolist(), *filter(None, [header])))
-    assert "convert roll, pitch and yaw first" in message and "give positions alone a constant quaternion" in message
+    assert (
+        "convert roll, pitch and yaw first" in message
+        and "give positions alone a constant quaternion" in message
+    )
 
 
 @pytest.mark.parametrize(
@@ -280,7 +349,11 @@ def test_stamps_in_two_columns_are_exact(write, header: str) -> None:
 
 def test_names_with_the_path_of_a_topic_are_known(write) -> None:
     tool = "/tool/pose"
-    header = ["__time", *(f"{tool}/position/{axis}" for axis in "xyz"), *(f"{tool}/orientation/{a}" for a in "xyzw")]
+    header = [
+        "__time",
+        *(f"{tool}/position/{axis}" for axis in "xyz"),
+        *(f"{tool}/orientation/{a}" for a in "xyzw"),
+    ]
     assert_same(read_trajectory(write(rows(NS / 1e9), ",".join(header))))
 
 
@@ -291,23 +364,31 @@ def test_of_odometry_the_pose_is_read_and_not_the_twist(write) -> None:
 
 
 def test_scalar_first_quaternions_are_known_by_their_names(write) -> None:
-    read = read_trajectory(write(rows(NS / 1e9, order=(0, 1, 2, 6, 3, 4, 5)), "t,x,y,z,qw,qx,qy,qz"))
+    read = read_trajectory(
+        write(rows(NS / 1e9, order=(0, 1, 2, 6, 3, 4, 5)), "t,x,y,z,qw,qx,qy,qz")
+    )
     assert_same(read)
     assert ", wxyz," in read.read_as
 
 
-def test_a_quaternion_of_numbered_columns_is_refused_with_both_readings_and_either_flag_reads_it(write) -> None:
+def test_a_quaternion_of_numbered_columns_is_refused_with_both_readings_and_either_flag_reads_it(
+    write,
+) -> None:
     path = write(rows(NS / 1e9, order=(0, 1, 2, 6, 3, 4, 5)), "t,x,y,z,quat_0,quat_1,quat_2,quat_3")
     message = refusal(path)
     first, second = re.findall(r"--columns (\S+?)(?:;|$)", message)
     assert first == "qx=quat_0,qy=quat_1,qz=quat_2,qw=quat_3"
     assert_same(read_trajectory(path, columns=second))
-    np.testing.assert_allclose(read_trajectory(path, columns=first).poses[:, 3:], np.roll(POSES[:, 3:], 1, axis=1))
+    np.testing.assert_allclose(
+        read_trajectory(path, columns=first).poses[:, 3:], np.roll(POSES[:, 3:], 1, axis=1)
+    )
 
 
 def test_an_order_in_the_name_of_numbered_columns_is_evidence(write) -> None:
     names = ",".join(f"orientation_quat_wxyz_{k}" for k in range(4))
-    assert_same(read_trajectory(write(rows(NS / 1e9, order=(0, 1, 2, 6, 3, 4, 5)), f"t,x,y,z,{names}")))
+    assert_same(
+        read_trajectory(write(rows(NS / 1e9, order=(0, 1, 2, 6, 3, 4, 5)), f"t,x,y,z,{names}"))
+    )
 
 
 def test_columns_may_be_chosen_by_name_and_by_number(write) -> None:
@@ -316,7 +397,9 @@ def test_columns_may_be_chosen_by_name_and_by_number(write) -> None:
     assert_same(read_trajectory(path, columns="t=when,x=left,y=up,z=forth,qx=a,qy=b,qz=c,qw=9"))
     bare = write([[7, *row] for row in rows(NS / 1e9)], name="bare.csv")
     assert_same(read_trajectory(bare, columns="t=2,x=3,y=4,z=5,qx=6,qy=7,qz=8,qw=9"))
-    assert "there is no column 'whe'" in refusal(path, columns="t=whe,x=left,y=up,z=forth,qx=a,qy=b,qz=c,qw=d")
+    assert "there is no column 'whe'" in refusal(
+        path, columns="t=whe,x=left,y=up,z=forth,qx=a,qy=b,qz=c,qw=d"
+    )
 
 
 @pytest.mark.parametrize("text", ["when", "t=", "k=when", "t[mm]=when", "x[s]", "t=a,,x=b"])
@@ -338,22 +421,33 @@ LENGTHS = {"m": 1.0, "cm": 100.0, "mm": 1000.0}
     length=st.sampled_from(sorted(LENGTHS)),
     began=st.integers(0, 10**18),
 )
-def test_any_order_and_stated_units_read_back_to_the_same_poses(write, order, clock, length, began) -> None:
+def test_any_order_and_stated_units_read_back_to_the_same_poses(
+    write, order, clock, length, began
+) -> None:
     poses = POSES * np.array([LENGTHS[length]] * 3 + [1.0] * 4)
     whole = clock == "ns"
     times = [int(t) + began if whole else round(int(t) / CLOCKS[clock], 6) for t in NS]
     names = [f"t [{clock}]", *(f"{axis}_{length}" for axis in "xyz"), "qx", "qy", "qz", "qw"]
     table = rows(times, poses)
-    read = read_trajectory(write([[row[k] for k in order] for row in table], ",".join(names[k] for k in order)))
+    read = read_trajectory(
+        write([[row[k] for k in order] for row in table], ",".join(names[k] for k in order))
+    )
     assert_same(read)
 
 
-@pytest.mark.parametrize("began", [0, EPOCH // STEP * STEP], ids=["since its beginning", "since 1970"])
+@pytest.mark.parametrize(
+    "began", [0, EPOCH // STEP * STEP], ids=["since its beginning", "since 1970"]
+)
 @pytest.mark.parametrize("unit", CLOCKS)
 @pytest.mark.parametrize("length", ["m", "mm"])
-def test_units_that_nothing_states_follow_from_the_numbers(write, unit: str, length: str, began: int) -> None:
+def test_units_that_nothing_states_follow_from_the_numbers(
+    write, unit: str, length: str, began: int
+) -> None:
     times = [
-        repr((int(t) + began) / CLOCKS[unit]) if unit == "s" else (int(t) + began) // int(CLOCKS[unit]) for t in NS
+        repr((int(t) + began) / CLOCKS[unit])
+        if unit == "s"
+        else (int(t) + began) // int(CLOCKS[unit])
+        for t in NS
     ]
     poses = POSES * np.array([LENGTHS[length]] * 3 + [1.0] * 4)
     read = read_trajectory(write(rows(times, poses), "t,x,y,z,qx,qy,qz,qw"))
@@ -364,13 +458,17 @@ def test_units_that_nothing_states_follow_from_the_numbers(write, unit: str, len
 
 
 def test_way_points_seconds_apart_stay_in_seconds(write) -> None:
-    read = read_trajectory(write([[5 * k, 0.1 * k, 0.0, 0.3, 0, 0, 0, 1] for k in range(8)], "t,x,y,z,qx,qy,qz,qw"))
+    read = read_trajectory(
+        write([[5 * k, 0.1 * k, 0.0, 0.3, 0, 0, 0, 1] for k in range(8)], "t,x,y,z,qx,qy,qz,qw")
+    )
     np.testing.assert_array_equal(read.times, 5.0 * np.arange(8))
 
 
 def test_a_slow_motion_that_may_be_in_s_or_ms_is_refused_and_the_flag_decides(write) -> None:
     # 5 mm/s with a sample every 2 s, or 5 m/s with one every 2 ms.
-    path = write([[2 * k, 0.01 * k, 0.0, 0.3, 0, 0, 0, 1] for k in range(20)], "t,x,y,z,qx,qy,qz,qw")
+    path = write(
+        [[2 * k, 0.01 * k, 0.0, 0.3, 0, 0, 0, 1] for k in range(20)], "t,x,y,z,qx,qy,qz,qw"
+    )
     message = refusal(path)
     assert "samples may be 2.00 s (s) or 0.00200 s (ms) apart" in message
     assert "--columns t[s] or --columns t[ms]" in message
@@ -394,23 +492,29 @@ def test_a_unit_for_a_part_of_the_position_only_is_refused(write) -> None:
 def test_tum_is_in_seconds_and_metres_and_a_note_says_what_else_it_may_be(write) -> None:
     path = write(rows(NS), separator=" ", name="motion.tum")
     with pytest.warns(
-        UserWarning, match=r"in seconds and metres, as \.tum says.*20\.0 ms in ns; then add --columns t\[ns\]"
+        UserWarning,
+        match=r"in seconds and metres, as \.tum says.*20\.0 ms in ns; then add --columns t\[ns\]",
     ):
         assert read_trajectory(path).times[1] == STEP
     assert_same(read_trajectory(path, columns="t[ns]"))
 
 
 def test_tum_in_millimetres_is_noted(write) -> None:
-    path = write(rows(NS / 1e9, POSES * np.array([1e3] * 3 + [1.0] * 4)), separator=" ", name="motion.tum")
+    path = write(
+        rows(NS / 1e9, POSES * np.array([1e3] * 3 + [1.0] * 4)), separator=" ", name="motion.tum"
+    )
     with pytest.warns(
-        UserWarning, match=r"a position is 856 m from the origin\. If it is 856 mm, add --columns x\[mm\]"
+        UserWarning,
+        match=r"a position is 856 m from the origin\. If it is 856 mm, add --columns x\[mm\]",
     ):
         assert read_trajectory(path).start[0] == 700.0
     assert_same(read_trajectory(path, columns="x[mm]"))
 
 
 def test_degrees_are_asked_for(write) -> None:
-    table = [[t, *p, *turn] for t, p, turn in zip(NS / 1e9, POSES[:, :3], np.degrees(TURNS), strict=True)]
+    table = [
+        [t, *p, *turn] for t, p, turn in zip(NS / 1e9, POSES[:, :3], np.degrees(TURNS), strict=True)
+    ]
     path = write(table, "t,x,y,z,rx,ry,rz")
     assert "--columns rx[deg]" in refusal(path)
     read = read_trajectory(path, columns="rx[deg]")
@@ -436,7 +540,12 @@ def test_an_offset_from_utc_and_a_blank_are_read(write) -> None:
 
 @pytest.mark.parametrize(
     "form",
-    ["2025/11/25 19:00:0{}.5", "2025-11-25 19:00:0{}.5 UTC", "2025-11-25 20:00:0{}.5+01", "2025-11-25 19:00:0{},5"],
+    [
+        "2025/11/25 19:00:0{}.5",
+        "2025-11-25 19:00:0{}.5 UTC",
+        "2025-11-25 20:00:0{}.5+01",
+        "2025-11-25 19:00:0{},5",
+    ],
 )
 def test_other_ways_to_write_a_date_with_the_year_first_are_read(write, form: str) -> None:
     times = [form.format(k) for k in range(3)]
@@ -454,8 +563,13 @@ def test_date_and_time_of_day_in_two_columns_are_one_time(write) -> None:
 
 def test_a_stamp_of_the_measurement_is_preferred_to_date_and_time(write) -> None:
     stamps = EPOCH + NS
-    table = [["2025-11-25", "19:00:00", *divmod(int(t), 10**9), *row] for t, row in zip(stamps, POSES, strict=True)]
-    read = read_trajectory(write(table, "date,time,header.stamp.sec,header.stamp.nanosec,x,y,z,qx,qy,qz,qw"))
+    table = [
+        ["2025-11-25", "19:00:00", *divmod(int(t), 10**9), *row]
+        for t, row in zip(stamps, POSES, strict=True)
+    ]
+    read = read_trajectory(
+        write(table, "date,time,header.stamp.sec,header.stamp.nanosec,x,y,z,qx,qy,qz,qw")
+    )
     assert_same(read)
     assert read.epoch_ns == EPOCH
     table = [["2025-11-25", "19:00:00", *row] for row in rows(NS / 1e9)]
@@ -463,13 +577,19 @@ def test_a_stamp_of_the_measurement_is_preferred_to_date_and_time(write) -> None
 
 
 @pytest.mark.parametrize("time", [185900 + np.arange(COUNT), 10 * np.arange(COUNT), EPOCH + NS])
-def test_date_and_time_as_whole_numbers_are_refused_and_one_can_be_chosen(write, tmp_path, time) -> None:
+def test_date_and_time_as_whole_numbers_are_refused_and_one_can_be_chosen(
+    write, tmp_path, time
+) -> None:
     table = [[20251125, *row] for row in rows(time)]
     path = write(table, "date,time,x,y,z,qx,qy,qz,qw")
     assert "is not a time; times of day are read as 2026-11-25 18:59:42.5" in refusal(path)
     assert "if time counts seconds: --columns t=time" in refusal(path)
     names = ("x", "y", "z", "qx", "qy", "qz", "qw")
-    arrays = {"date": np.full(COUNT, 20251125), "time": time, **dict(zip(names, POSES.T, strict=True))}
+    arrays = {
+        "date": np.full(COUNT, 20251125),
+        "time": time,
+        **dict(zip(names, POSES.T, strict=True)),
+    }
     np.savez(tmp_path / "a.npz", **arrays)
     assert f"'20251125 {time[0]}' is not a time" in refusal(tmp_path / "a.npz")
 
@@ -485,7 +605,9 @@ def test_an_offset_that_no_clock_has_is_refused(write, offset: str) -> None:
 @pytest.mark.parametrize(
     "word", ["11/25/2025 19:00:00", "25.11.2025 19:00:00", "19:00:00.5", "2025-11-25 19:00:00 CEST"]
 )
-def test_a_time_of_day_in_another_form_is_refused_with_the_one_that_is_read(write, recwarn, word: str) -> None:
+def test_a_time_of_day_in_another_form_is_refused_with_the_one_that_is_read(
+    write, recwarn, word: str
+) -> None:
     message = refusal(write(rows([word] * 3, POSES[:3]), "time,x,y,z,qx,qy,qz,qw"))
     assert f"line 2, time: '{word}' is not a" in message
     assert "read as 2026-11-25 18:59:42.5" in message
@@ -526,7 +648,9 @@ def test_a_rate_replaces_a_missing_column_of_time_and_nothing_else(write) -> Non
     path = write(POSES.tolist(), "px,py,pz,qx,qy,qz,qw")
     assert "does not name t;" in refusal(path) and "--rate HZ" in refusal(path)
     assert_same(read_trajectory(path, rate=50.0))
-    assert "it has times (t); omit --rate" in refusal(write(rows(NS / 1e9), name="timed.csv"), rate=50.0)
+    assert "it has times (t); omit --rate" in refusal(
+        write(rows(NS / 1e9), name="timed.csv"), rate=50.0
+    )
 
 
 def test_seven_numbers_that_end_in_a_unit_quaternion_are_refused_with_both_readings(write) -> None:
@@ -552,7 +676,12 @@ def motive(names=("Tool",), unit="Millimeters", kind="Quaternion", label=",Type"
         for what, group, letters in width:
             title = name if what == "Rigid Body" else f"{name}:Marker1"
             for axis in letters:
-                kinds.append(what), titles.append(f'"{title}"'), groups.append(group), axes.append(axis)
+                (
+                    kinds.append(what),
+                    titles.append(f'"{title}"'),
+                    groups.append(group),
+                    axes.append(axis),
+                )
     about = "Format Version,1.23,Take Name,Take 1,Capture Frame Rate,120.000000,Export Frame Rate,50.000000"
     return [
         f"{about},Rotation Type,{kind},Length Units,{unit},Coordinate Space,Global",
@@ -573,9 +702,13 @@ def captured(scale: float = 1000.0) -> list[list[object]]:
     ]
 
 
-@pytest.mark.parametrize(("unit", "scale"), [("Millimeters", 1000.0), ("Centimeters", 100.0), ("Meters", 1.0)])
+@pytest.mark.parametrize(
+    ("unit", "scale"), [("Millimeters", 1000.0), ("Centimeters", 100.0), ("Meters", 1.0)]
+)
 @pytest.mark.parametrize("label", [",Type", ","])
-def test_a_rigid_body_of_motive_is_read_in_its_own_frame(write, unit: str, scale: float, label: str) -> None:
+def test_a_rigid_body_of_motive_is_read_in_its_own_frame(
+    write, unit: str, scale: float, label: str
+) -> None:
     recording = read_recording(write(captured(scale), *motive(unit=unit, label=label)))
     assert_same(recording.trajectory)
     assert recording.frame == "OptiTrack"
@@ -604,7 +737,13 @@ def test_euler_angles_of_motive_are_refused_with_the_remedy(write) -> None:
 
 
 def vicon(axes: str = "RX,RY,RZ,RW,TX,TY,TZ", units: str = ",,,,mm,mm,mm") -> list[str]:
-    return ["Objects", "50", ",,lab:tool" + "," * axes.count(","), f"Frame,Sub Frame,{axes}", f",,{units}"]
+    return [
+        "Objects",
+        "50",
+        ",,lab:tool" + "," * axes.count(","),
+        f"Frame,Sub Frame,{axes}",
+        f",,{units}",
+    ]
 
 
 def test_quaternions_of_vicon_are_read_at_the_rate_of_the_file(write) -> None:
@@ -614,22 +753,43 @@ def test_quaternions_of_vicon_are_read_at_the_rate_of_the_file(write) -> None:
     assert recording.frame == "Vicon"
 
 
-def test_rigid_bodies_below_other_sections_of_an_export_are_found_and_markers_alone_refused(write) -> None:
+def test_rigid_bodies_below_other_sections_of_an_export_are_found_and_markers_alone_refused(
+    write,
+) -> None:
     table = [[k + 1, 0, *row[3:], *(1000.0 * row[:3])] for k, row in enumerate(POSES)]
-    markers = ["Trajectories", "100", ",,tool:m1,,", "Frame,Sub Frame,X,Y,Z", ",,mm,mm,mm", "1,0,1,2,3", ""]
+    markers = [
+        "Trajectories",
+        "100",
+        ",,tool:m1,,",
+        "Frame,Sub Frame,X,Y,Z",
+        ",,mm,mm,mm",
+        "1,0,1,2,3",
+        "",
+    ]
     assert_same(read_trajectory(write(table, *markers, *vicon())))
     assert "has trajectories only: export objects or segments" in refusal(write([], *markers))
 
 
 def test_three_angles_of_vicon_are_ambiguous_and_the_flag_decides(write) -> None:
-    table = [[k + 1, 0, *turn, *(1000.0 * row[:3])] for k, (turn, row) in enumerate(zip(TURNS, POSES, strict=True))]
+    table = [
+        [k + 1, 0, *turn, *(1000.0 * row[:3])]
+        for k, (turn, row) in enumerate(zip(TURNS, POSES, strict=True))
+    ]
     path = write(table, *vicon("RX,RY,RZ,TX,TY,TZ", "rad,rad,rad,mm,mm,mm"))
     assert "rotation vectors or Euler angles" in refusal(path)
     assert_same(read_trajectory(path, columns="rx=RX,ry=RY,rz=RZ"), 1e-9)
 
 
 def test_a_refusal_below_another_section_has_the_line_of_the_file(write) -> None:
-    markers = ["Trajectories", "100", ",,tool:m1,,", "Frame,Sub Frame,X,Y,Z", ",,mm,mm,mm", "1,0,1,2,3", ""]
+    markers = [
+        "Trajectories",
+        "100",
+        ",,tool:m1,,",
+        "Frame,Sub Frame,X,Y,Z",
+        ",,mm,mm,mm",
+        "1,0,1,2,3",
+        "",
+    ]
     path = write([[1, 0, *range(6)]], *markers, *vicon("RX,RY,RZ,TX,TY,TZ", "rad,rad,rad,mm,mm,mm"))
     assert "line 11: RX RY RZ may be" in refusal(path)
     assert path.read_text().splitlines()[10].startswith("Frame,Sub Frame,RX")
@@ -653,8 +813,14 @@ def test_npz_of_short_names_and_of_rotation_vectors_is_read(tmp_path) -> None:
 
 
 @pytest.mark.parametrize("timed", [False, True])
-def test_an_array_of_whole_poses_is_refused_with_both_orders_and_either_flag_reads_it(tmp_path, timed: bool) -> None:
-    arrays = {"log": np.column_stack([NS / 1e9, POSES])} if timed else {"times": NS / 1e9, "poses": POSES}
+def test_an_array_of_whole_poses_is_refused_with_both_orders_and_either_flag_reads_it(
+    tmp_path, timed: bool
+) -> None:
+    arrays = (
+        {"log": np.column_stack([NS / 1e9, POSES])}
+        if timed
+        else {"times": NS / 1e9, "poses": POSES}
+    )
     np.savez(tmp_path / "a.npz", **arrays)
     message = refusal(tmp_path / "a.npz")
     assert f"{[*arrays][-1]} has {8 if timed else 7} numbers a row" in message
@@ -698,19 +864,31 @@ def test_npz_of_rotation_matrices_beside_positions_is_read(tmp_path) -> None:
     turns = np.array([pin.Quaternion(row[3:]).toRotationMatrix() for row in POSES])
     np.savez(tmp_path / "a.npz", t=NS / 1e9, R=turns, p=POSES[:, :3])
     read = read_trajectory(tmp_path / "a.npz")
-    np.testing.assert_allclose(np.abs((read.poses[:, 3:] * POSES[:, 3:]).sum(axis=1)), 1.0, atol=1e-12)
+    np.testing.assert_allclose(
+        np.abs((read.poses[:, 3:] * POSES[:, 3:]).sum(axis=1)), 1.0, atol=1e-12
+    )
     np.testing.assert_array_equal(read.poses[:, :3], POSES[:, :3])
     # Beside a quaternion, (T, 3, 3) is something else, such as a covariance.
-    np.savez(tmp_path / "b.npz", t=NS / 1e9, position=POSES[:, :3], quat_xyzw=POSES[:, 3:], covariance=0.0 * turns)
+    np.savez(
+        tmp_path / "b.npz",
+        t=NS / 1e9,
+        position=POSES[:, :3],
+        quat_xyzw=POSES[:, 3:],
+        covariance=0.0 * turns,
+    )
     assert_same(read_trajectory(tmp_path / "b.npz"))
 
 
 @pytest.mark.parametrize("other", ["velocity", "euler", "force", "omega"])
-def test_beside_rotation_matrices_only_what_is_named_as_a_position_is_one(tmp_path, other: str) -> None:
+def test_beside_rotation_matrices_only_what_is_named_as_a_position_is_one(
+    tmp_path, other: str
+) -> None:
     turns = np.array([pin.Quaternion(row[3:]).toRotationMatrix() for row in POSES])
     vectors = {other: 0.5 * POSES[:, :3]}
     np.savez(tmp_path / "a.npz", t=NS / 1e9, R=turns, **vectors)
-    assert "a table with the matrices R but it does not name x, y, z;" in refusal(tmp_path / "a.npz")
+    assert "a table with the matrices R but it does not name x, y, z;" in refusal(
+        tmp_path / "a.npz"
+    )
     np.savez(tmp_path / "b.npz", t=NS / 1e9, R=turns, position=POSES[:, :3], **vectors)
     np.testing.assert_array_equal(read_trajectory(tmp_path / "b.npz").poses[:, :3], POSES[:, :3])
     # Columns of a pose are read as without the matrices, whatever these are.
@@ -721,7 +899,12 @@ def test_beside_rotation_matrices_only_what_is_named_as_a_position_is_one(tmp_pa
 
 
 def test_a_covariance_beside_positions_is_no_rotation(tmp_path) -> None:
-    np.savez(tmp_path / "a.npz", t=NS / 1e9, position=POSES[:, :3], covariance=np.tile(np.eye(3), (COUNT, 1, 1)))
+    np.savez(
+        tmp_path / "a.npz",
+        t=NS / 1e9,
+        position=POSES[:, :3],
+        covariance=np.tile(np.eye(3), (COUNT, 1, 1)),
+    )
     assert "does not name qx, qy, qz, qw;" in refusal(tmp_path / "a.npz")
 
 
@@ -729,11 +912,15 @@ def test_the_unit_in_the_name_of_an_array_holds_for_its_columns(tmp_path) -> Non
     turns = np.array([pin.Quaternion(row[3:]).toRotationMatrix() for row in POSES])
     for name in ("p_mm", "position_mm"):
         np.savez(tmp_path / "a.npz", t=NS / 1e9, R=turns, **{name: POSES[:, :3]})
-        np.testing.assert_allclose(read_trajectory(tmp_path / "a.npz").poses[:, :3], POSES[:, :3] / 1e3, rtol=1e-12)
+        np.testing.assert_allclose(
+            read_trajectory(tmp_path / "a.npz").poses[:, :3], POSES[:, :3] / 1e3, rtol=1e-12
+        )
 
 
 def test_npz_of_a_structured_array_is_read_by_the_names_of_its_fields(tmp_path) -> None:
-    columns = dict(zip(("t", "x", "y", "z", "qx", "qy", "qz", "qw"), [NS / 1e9, *POSES.T], strict=True))
+    columns = dict(
+        zip(("t", "x", "y", "z", "qx", "qy", "qz", "qw"), [NS / 1e9, *POSES.T], strict=True)
+    )
     table = np.zeros(COUNT, dtype=[(name, float) for name in columns])
     for name, values in columns.items():
         table[name] = values
@@ -742,7 +929,9 @@ def test_npz_of_a_structured_array_is_read_by_the_names_of_its_fields(tmp_path) 
 
 
 def structured(shift: float):
-    columns = dict(zip(("t", "x", "y", "z", "qx", "qy", "qz", "qw"), [NS / 1e9, *POSES.T], strict=True))
+    columns = dict(
+        zip(("t", "x", "y", "z", "qx", "qy", "qz", "qw"), [NS / 1e9, *POSES.T], strict=True)
+    )
     table = np.zeros(COUNT, dtype=[(name, float) for name in columns])
     for name, values in columns.items():
         table[name] = values
@@ -756,21 +945,37 @@ def test_of_two_structured_arrays_the_columns_of_one_can_be_chosen(tmp_path) -> 
     assert "does not name t, x, y, z;" in message
     assert "target.t, target.x" in message and "actual.t, actual.x" in message
     roles = ("t", "x", "y", "z", "qx", "qy", "qz", "qw")
-    assert_same(read_trajectory(tmp_path / "a.npz", columns=",".join(f"{role}=target.{role}" for role in roles)))
+    assert_same(
+        read_trajectory(
+            tmp_path / "a.npz", columns=",".join(f"{role}=target.{role}" for role in roles)
+        )
+    )
 
 
 def test_a_structured_array_does_not_replace_the_columns_beside_it(tmp_path) -> None:
-    columns = dict(zip(("t", "x", "y", "z", "qx", "qy", "qz", "qw"), [NS / 1e9, *POSES.T], strict=True))
+    columns = dict(
+        zip(("t", "x", "y", "z", "qx", "qy", "qz", "qw"), [NS / 1e9, *POSES.T], strict=True)
+    )
     np.savez(tmp_path / "a.npz", target=structured(0.2), **columns)
     assert_same(read_trajectory(tmp_path / "a.npz"))
-    np.savez(tmp_path / "b.npz", t=NS / 1e9, position=POSES[:, :3], quat_xyzw=POSES[:, 3:], imu=structured(0.2))
+    np.savez(
+        tmp_path / "b.npz",
+        t=NS / 1e9,
+        position=POSES[:, :3],
+        quat_xyzw=POSES[:, 3:],
+        imu=structured(0.2),
+    )
     assert_same(read_trajectory(tmp_path / "b.npz"))
     # Beside other arrays as long, it is one of several.
-    for others in ({"poses": POSES}, {"R": np.tile(np.eye(3), (COUNT, 1, 1))}, {"force": POSES[:, :3]}):
+    for others in (
+        {"poses": POSES},
+        {"R": np.tile(np.eye(3), (COUNT, 1, 1))},
+        {"force": POSES[:, :3]},
+    ):
         np.savez(tmp_path / "d.npz", actual=structured(0.0), **others)
-        assert "does not name t, x, y, z;" in refusal(tmp_path / "d.npz") or "poses has 7" in refusal(
+        assert "does not name t, x, y, z;" in refusal(
             tmp_path / "d.npz"
-        )
+        ) or "poses has 7" in refusal(tmp_path / "d.npz")
     np.savez(tmp_path / "d.npz", actual=structured(0.0), camera=np.eye(3), home=np.zeros(6))
     assert_same(read_trajectory(tmp_path / "d.npz"))
     # Of two times one may be another clock's.
@@ -802,7 +1007,10 @@ def test_npz_with_objects_or_without_an_archive_is_refused(tmp_path) -> None:
 
 def test_parquet_of_pandas_is_read_with_its_time_of_day(tmp_path) -> None:
     names = ("px", "py", "pz", "qx", "qy", "qz", "qw")
-    columns = {"time": (EPOCH + NS).astype("datetime64[ns]"), **dict(zip(names, POSES.T, strict=True))}
+    columns = {
+        "time": (EPOCH + NS).astype("datetime64[ns]"),
+        **dict(zip(names, POSES.T, strict=True)),
+    }
     parquet.write_table(pyarrow.table(columns), tmp_path / "a.parquet")
     read = read_trajectory(tmp_path / "a.parquet")
     assert_same(read)
@@ -819,11 +1027,15 @@ def test_a_number_that_is_not_finite_is_refused_with_its_row(tmp_path) -> None:
 def test_a_repeated_row_is_left_out_with_a_note(write) -> None:
     table = rows(NS / 1e9)
     with pytest.warns(UserWarning, match="1 repeated row left out"):
-        assert_same(read_trajectory(write([*table[:9], table[8], *table[9:]], "t,x,y,z,qx,qy,qz,qw")))
+        assert_same(
+            read_trajectory(write([*table[:9], table[8], *table[9:]], "t,x,y,z,qx,qy,qz,qw"))
+        )
 
 
 @pytest.mark.parametrize("uptime_s", [1_800, 10 * 86_400])
-def test_nanoseconds_since_a_start_are_not_taken_for_a_date_in_ms_or_us(write, uptime_s: int) -> None:
+def test_nanoseconds_since_a_start_are_not_taken_for_a_date_in_ms_or_us(
+    write, uptime_s: int
+) -> None:
     read = read_trajectory(write(rows(NS + uptime_s * 10**9), "t,x,y,z,qx,qy,qz,qw"))
     assert_same(read)
     assert "time in ns" in read.read_as
@@ -870,15 +1082,21 @@ def test_durations_need_no_unit(tmp_path, name: str, step: int) -> None:
 @pytest.mark.parametrize("other", ["t", "timestamp", "stamp", "header.stamp"])
 @pytest.mark.parametrize("name", ["elapsed", "__index_level_0__"])
 @pytest.mark.parametrize("kind", ["timedelta64[ns]", "datetime64[ns]"])
-def test_a_duration_and_an_index_are_the_time_only_where_no_plain_name_is(tmp_path, other, name, kind) -> None:
+def test_a_duration_and_an_index_are_the_time_only_where_no_plain_name_is(
+    tmp_path, other, name, kind
+) -> None:
     if (name, kind) == ("elapsed", "datetime64[ns]"):
         return
     later = {name: (NS * 2).astype(kind)}
     assert_same(read_trajectory(parquet_of(tmp_path / "a.parquet", **{other: NS / 1e9}, **later)))
     assert_same(read_trajectory(parquet_of(tmp_path / "b.parquet", **later), rate=50.0))
-    np.testing.assert_array_equal(read_trajectory(parquet_of(tmp_path / "b.parquet", **later)).times, NS * 2 / 1e9)
+    np.testing.assert_array_equal(
+        read_trajectory(parquet_of(tmp_path / "b.parquet", **later)).times, NS * 2 / 1e9
+    )
     chosen = "elapsed" if name == "elapsed" else "index time"
-    np.testing.assert_array_equal(read_trajectory(tmp_path / "a.parquet", columns=f"t={chosen}").times, NS * 2 / 1e9)
+    np.testing.assert_array_equal(
+        read_trajectory(tmp_path / "a.parquet", columns=f"t={chosen}").times, NS * 2 / 1e9
+    )
 
 
 def test_a_duration_that_is_missing_is_refused_by_its_row(tmp_path) -> None:
@@ -897,20 +1115,31 @@ def test_an_index_of_times_that_pandas_wrote_without_a_name_is_the_time(tmp_path
 
 
 def test_parquet_of_lists_is_read(tmp_path) -> None:
-    columns = {"t": NS / 1e9, "position": list(POSES[:, :3]), "quat_xyzw": list(POSES[:, 3:]), "name": ["a"] * COUNT}
+    columns = {
+        "t": NS / 1e9,
+        "position": list(POSES[:, :3]),
+        "quat_xyzw": list(POSES[:, 3:]),
+        "name": ["a"] * COUNT,
+    }
     parquet.write_table(pyarrow.table(columns), tmp_path / "a.parquet")
     assert_same(read_trajectory(tmp_path / "a.parquet"))
 
 
-@pytest.mark.parametrize("names", ["t[s],x[m],y[m],z[m],qx[],qy[],qz[],qw[]", "[t],[x],[y],[z],[qx],[qy],[qz],[qw]"])
+@pytest.mark.parametrize(
+    "names", ["t[s],x[m],y[m],z[m],qx[],qy[],qz[],qw[]", "[t],[x],[y],[z],[qx],[qy],[qz],[qw]"]
+)
 def test_brackets_without_a_number_are_no_places_in_an_array(write, names: str) -> None:
     assert_same(read_trajectory(write(rows(NS / 1e9), names)))
 
 
 def test_turns_in_degrees_are_a_rotation_vector_whatever_else_is_called_rw(write) -> None:
-    table = [[time, 0.4 + 0.001 * k, 0.1, 0.3, 0.0, 0.0, 10.0, 5.0] for k, time in enumerate(NS / 1e9)]
+    table = [
+        [time, 0.4 + 0.001 * k, 0.1, 0.3, 0.0, 0.0, 10.0, 5.0] for k, time in enumerate(NS / 1e9)
+    ]
     read = read_trajectory(write(table, "t,x,y,z,r_x [deg],r_y [deg],r_z [deg],rw"))
-    assert read.poses[0, 3:] == pytest.approx([0.0, 0.0, np.sin(np.radians(5.0)), np.cos(np.radians(5.0))])
+    assert read.poses[0, 3:] == pytest.approx(
+        [0.0, 0.0, np.sin(np.radians(5.0)), np.cos(np.radians(5.0))]
+    )
 
 
 def test_three_angles_of_further_names_are_no_part_of_a_quaternion(write) -> None:
@@ -921,7 +1150,11 @@ def test_three_angles_of_further_names_are_no_part_of_a_quaternion(write) -> Non
 def test_an_index_of_times_beside_a_less_specific_time_is_refused_with_both(tmp_path) -> None:
     names = ("x", "y", "z", "qx", "qy", "qz", "qw")
     times = pyarrow.array(EPOCH + NS, pyarrow.timestamp("ns"))
-    columns = {**dict(zip(names, POSES.T, strict=True)), "sec": NS // 10**9, "__index_level_0__": times}
+    columns = {
+        **dict(zip(names, POSES.T, strict=True)),
+        "sec": NS // 10**9,
+        "__index_level_0__": times,
+    }
     parquet.write_table(pyarrow.table(columns), tmp_path / "a.parquet")
     assert "more than one column is t: sec, index time" in refusal(tmp_path / "a.parquet")
     del columns["__index_level_0__"]

@@ -20,7 +20,12 @@ Q = np.arange(24.0).reshape(4, 6) / 10.0
 
 
 def table(names: list[str], rows: np.ndarray, separator: str = " ", end: str = "\n") -> str:
-    return end.join([separator.join(names), *(separator.join(map(repr, row)) for row in rows.tolist())]) + end
+    return (
+        end.join(
+            [separator.join(names), *(separator.join(map(repr, row)) for row in rows.tolist())]
+        )
+        + end
+    )
 
 
 def joint_names(form: str = "target_q_{}", first: int = 0) -> list[str]:
@@ -32,7 +37,8 @@ ROWS = np.column_stack([TIMES, Q])
 
 @pytest.mark.parametrize("separator", [" ", ",", ";", "\t", ", "])
 @pytest.mark.parametrize(
-    ("form", "first"), [("target_q_{}", 0), ("target_q[{}]", 0), ("target_q_{}", 1), ("target_q{}", 0)]
+    ("form", "first"),
+    [("target_q_{}", 0), ("target_q[{}]", 0), ("target_q_{}", 1), ("target_q{}", 0)],
 )
 def test_separators_and_indices_of_all_recorders_are_read(tmp_path, separator, form, first):
     file = tmp_path / "recording.csv"
@@ -56,7 +62,9 @@ def test_other_columns_may_be_words_or_empty(tmp_path):
     file = tmp_path / "recording.csv"
     names = ["time", "_id", "timestamp", *joint_names(), "payload"]
     lines = [",".join(names)]
-    lines += [",".join(["", "2021:10:05", repr(row[0]), *map(repr, row[1:]), ""]) for row in ROWS.tolist()]
+    lines += [
+        ",".join(["", "2021:10:05", repr(row[0]), *map(repr, row[1:]), ""]) for row in ROWS.tolist()
+    ]
     file.write_text("\n".join(lines) + "\n")
     recording = read_rtde(file)
     assert np.array_equal(recording.times, TIMES)
@@ -119,14 +127,29 @@ def test_a_missing_value_is_called_so_whatever_stands_for_it(tmp_path, word):
     ("text", "reason"),
     [
         ("", "it is empty"),
-        ("1.0 2.0 3.0\n1.1 2.0 3.0\n", "line 1: it has no header: the first line must name the columns"),
+        (
+            "1.0 2.0 3.0\n1.1 2.0 3.0\n",
+            "line 1: it has no header: the first line must name the columns",
+        ),
         ("timestamp a b\n1 2 3\n", "it has no columns target_q_0 to target_q_5"),
         (" ".join(joint_names()) + "\n1 2 3 4 5 6\n", "it has no column timestamp"),
-        (table(["timestamp", *joint_names()], ROWS[:1]), "it has 1 sample; two are needed at least"),
-        (table(["timestamp", *joint_names()], ROWS[[0, 2, 1]]), "line 4, timestamp: the clock goes back here"),
-        (table(["timestamp", *joint_names()], ROWS).replace("1.3", "x"), "line 4: 'x' is not a number"),
+        (
+            table(["timestamp", *joint_names()], ROWS[:1]),
+            "it has 1 sample; two are needed at least",
+        ),
+        (
+            table(["timestamp", *joint_names()], ROWS[[0, 2, 1]]),
+            "line 4, timestamp: the clock goes back here",
+        ),
+        (
+            table(["timestamp", *joint_names()], ROWS).replace("1.3", "x"),
+            "line 4: 'x' is not a number",
+        ),
         ("timestamp target_q_0\n1 2\n1\n2 3\n", "no columns target_q_0 to target_q_5"),
-        (table(["timestamp", *joint_names()], ROWS).replace(" 1.3", ""), "line 4: 6 columns where the header names 7"),
+        (
+            table(["timestamp", *joint_names()], ROWS).replace(" 1.3", ""),
+            "line 4: 6 columns where the header names 7",
+        ),
     ],
 )
 def test_what_is_no_recording_is_refused_in_one_sentence(tmp_path, text, reason):

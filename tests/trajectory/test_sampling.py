@@ -18,7 +18,11 @@ pytestmark = pytest.mark.usefixtures("without_pages")
 PATH = square(side=0.2, speed=0.1)
 
 
-@given(st.builds(Sampling, st.floats(5, 200), st.floats(0, 0.1), st.floats(0, 0.9), seed=st.integers(0, 99)))
+@given(
+    st.builds(
+        Sampling, st.floats(5, 200), st.floats(0, 0.1), st.floats(0, 0.9), seed=st.integers(0, 99)
+    )
+)
 def test_samples_lie_on_the_path_in_order_and_begin_with_it(sampling: Sampling) -> None:
     sampled = sampling.of(PATH)
     assert sampled.times[0] == PATH.times[0] and sampled.times[-1] <= PATH.times[-1]
@@ -26,7 +30,9 @@ def test_samples_lie_on_the_path_in_order_and_begin_with_it(sampling: Sampling) 
 
 
 def test_the_same_seed_gives_the_same_samples_and_another_seed_others() -> None:
-    spoiled = [Sampling(50.0, 0.002, 0.1, (0.001, 0.01), 0.0, seed).of(PATH).poses for seed in (7, 7, 8)]
+    spoiled = [
+        Sampling(50.0, 0.002, 0.1, (0.001, 0.01), 0.0, seed).of(PATH).poses for seed in (7, 7, 8)
+    ]
     np.testing.assert_array_equal(spoiled[0], spoiled[1])
     assert spoiled[0].shape != spoiled[2].shape or not np.array_equal(spoiled[0], spoiled[2])
 
@@ -49,7 +55,9 @@ def test_dropout_loses_its_share() -> None:
     assert left == pytest.approx(0.7, abs=0.03)
 
 
-@pytest.mark.parametrize("given", [{"rate": 0.0}, {"jitter": -1.0}, {"dropout": 1.0}, {"noise": (1.0,)}, {"seed": -1}])
+@pytest.mark.parametrize(
+    "given", [{"rate": 0.0}, {"jitter": -1.0}, {"dropout": 1.0}, {"noise": (1.0,)}, {"seed": -1}]
+)
 def test_an_invalid_sampling_is_refused(given) -> None:
     with pytest.raises(InvalidParameter, match=f"sample {next(iter(given))}"):
         Sampling(**given)

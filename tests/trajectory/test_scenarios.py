@@ -11,8 +11,16 @@ from simbridge.resources import scenario_files
 from simbridge.running.run_setup import prepare
 
 # Those of the paper are planned on every arm in test_paper.py.
-NAMES = sorted(set(scenario_files()) - {"square_tracking", "square_corners", "step", "past_the_edge"})
-IN_SPACE_ONLY = ["elbow_singularity", "iso_cube", "pick_and_place", "shoulder_singularity", "wrist_singularity"]
+NAMES = sorted(
+    set(scenario_files()) - {"square_tracking", "square_corners", "step", "past_the_edge"}
+)
+IN_SPACE_ONLY = [
+    "elbow_singularity",
+    "iso_cube",
+    "pick_and_place",
+    "shoulder_singularity",
+    "wrist_singularity",
+]
 
 
 @pytest.mark.parametrize("scenario", NAMES)
@@ -32,7 +40,10 @@ def test_plane_figures_pass_on_a_planar_arm_too(scenario):
 
 @pytest.mark.parametrize("scenario", IN_SPACE_ONLY)
 def test_scenarios_in_space_are_refused_on_a_planar_arm_with_the_reason(scenario):
-    with pytest.raises(ScenarioError, match=r"The robot is planar3r; it must be an arm (of six|that moves in space)"):
+    with pytest.raises(
+        ScenarioError,
+        match=r"The robot is planar3r; it must be an arm (of six|that moves in space)",
+    ):
         prepare(scenario, robot="planar3r")
 
 

@@ -53,8 +53,15 @@ def test_the_square_is_run_at_constant_speed() -> None:
 
 
 @few_examples(25)
-@given(side=st.floats(0.01, 2.0), speed=st.floats(0.01, 1.0), rate=st.floats(100.0, 1000.0), laps=st.integers(1, 2))
-def test_any_square_keeps_its_rate_its_path_and_its_speed(side: float, speed: float, rate: float, laps: int) -> None:
+@given(
+    side=st.floats(0.01, 2.0),
+    speed=st.floats(0.01, 1.0),
+    rate=st.floats(100.0, 1000.0),
+    laps=st.integers(1, 2),
+)
+def test_any_square_keeps_its_rate_its_path_and_its_speed(
+    side: float, speed: float, rate: float, laps: int
+) -> None:
     trajectory = square(side, (0.0, 0.0, 0.0), speed, rate, laps)
     t, points = trajectory.times, trajectory.poses[:, :3]
     assert t[-1] == pytest.approx(4 * laps * side / speed, rel=1e-9)
@@ -80,7 +87,9 @@ def test_every_corner_lasts_for_its_dwell_and_the_start_corner_comes_last() -> N
     trajectory = corners(dwell=2.0, laps=2)
     np.testing.assert_array_equal(trajectory.times, 2.0 * np.arange(10))
     held = trajectory.target(np.arange(9) * 2.0 + 1.9, "zero-order")
-    np.testing.assert_allclose(held[:, :3], list(itertools.islice(itertools.cycle(CORNERS), 9)), atol=1e-16)
+    np.testing.assert_allclose(
+        held[:, :3], list(itertools.islice(itertools.cycle(CORNERS), 9)), atol=1e-16
+    )
     np.testing.assert_array_equal(held[:, 3:], np.tile(TOOL_DOWN, (9, 1)))
 
 
@@ -88,7 +97,9 @@ def test_corners_and_square_agree() -> None:
     np.testing.assert_array_equal(corners().poses[:5], square().poses[::200])
     # Here k speed / (rate side) differs from whole numbers by a rounding error.
     small = square(0.02, (0.0, 0.0, 0.0), speed=0.05, rate=30.0, laps=2)
-    np.testing.assert_array_equal(corners(0.02, (0.0, 0.0, 0.0), laps=2).poses[:9], small.poses[::12])
+    np.testing.assert_array_equal(
+        corners(0.02, (0.0, 0.0, 0.0), laps=2).poses[:9], small.poses[::12]
+    )
 
 
 START = np.array([0.6, 0.1, 0.4, *TOOL_DOWN])
@@ -107,14 +118,19 @@ def test_a_step_turns_about_the_axes_of_the_base_and_not_the_position() -> None:
     turn = np.array([0.3, -0.2, 1.0])
     end = pinocchio.XYZQUATToSE3(step(START, (0.0, 0.0, 0.1), turn).poses[-1])
     np.testing.assert_allclose(end.translation, [0.6, 0.1, 0.5], atol=1e-15)
-    np.testing.assert_allclose(end.rotation, pinocchio.exp3(turn) @ pinocchio.XYZQUATToSE3(START).rotation, atol=1e-15)
+    np.testing.assert_allclose(
+        end.rotation, pinocchio.exp3(turn) @ pinocchio.XYZQUATToSE3(START).rotation, atol=1e-15
+    )
 
 
 @pytest.mark.parametrize("value", [0.0, -0.1, math.nan, math.inf])
 @pytest.mark.parametrize(
-    ("shape", "name"), [(square, "side"), (square, "speed"), (square, "rate"), (corners, "side"), (corners, "dwell")]
+    ("shape", "name"),
+    [(square, "side"), (square, "speed"), (square, "rate"), (corners, "side"), (corners, "dwell")],
 )
-def test_a_parameter_that_is_not_positive_is_refused_by_name(shape, name: str, value: float) -> None:
+def test_a_parameter_that_is_not_positive_is_refused_by_name(
+    shape, name: str, value: float
+) -> None:
     with pytest.raises(InvalidParameter, match=f"The {name} is .* positive") as caught:
         shape(**{name: value})
     assert caught.value.name == name
@@ -162,5 +178,7 @@ def test_a_vector_of_another_length_or_not_finite_is_refused_by_name(call, messa
 
 @pytest.mark.parametrize("shape", [square, corners])
 def test_an_invalid_orientation_is_refused(shape) -> None:
-    with pytest.raises(InvalidTrajectory, match=f"'{shape.__name__}', sample 0, quaternion.*norm 2"):
+    with pytest.raises(
+        InvalidTrajectory, match=f"'{shape.__name__}', sample 0, quaternion.*norm 2"
+    ):
         shape(orientation=(0.0, 0.0, 0.0, 2.0))

@@ -27,8 +27,12 @@ def smallest_singular_values(scenario, robot):
 
 
 @pytest.mark.parametrize("robot", ["ur10", "ur3e"])
-@pytest.mark.parametrize("scenario", ["elbow_singularity", "shoulder_singularity", "wrist_singularity"])
-def test_the_smallest_singular_value_falls_on_the_way_there_and_rises_on_the_way_back(scenario, robot):
+@pytest.mark.parametrize(
+    "scenario", ["elbow_singularity", "shoulder_singularity", "wrist_singularity"]
+)
+def test_the_smallest_singular_value_falls_on_the_way_there_and_rises_on_the_way_back(
+    scenario, robot
+):
     values, _ = smallest_singular_values(scenario, robot)
     low = int(np.argmin(values))
     assert 0.3 * len(values) < low < 0.7 * len(values)
@@ -67,7 +71,9 @@ def test_a_line_has_the_given_length_and_a_constant_orientation(line):
 
 @pytest.mark.parametrize("line", [elbow_line, shoulder_line, wrist_line])
 def test_an_arm_of_another_structure_and_a_zero_length_are_refused(line):
-    with pytest.raises(InvalidParameter, match="planar3r; it must be an arm of six revolute joints"):
+    with pytest.raises(
+        InvalidParameter, match="planar3r; it must be an arm of six revolute joints"
+    ):
         line(load_robot("planar3r"), 0.2)
     with pytest.raises(InvalidParameter, match="length"):
         line(load_robot("ur10"), 0.0)

@@ -23,7 +23,9 @@ LAWS = st.one_of(
 
 
 @given(law=LAWS, length=LENGTHS)
-def test_every_law_covers_the_length_forwards_symmetrically_and_within_its_speed(law, length: float) -> None:
+def test_every_law_covers_the_length_forwards_symmetrically_and_within_its_speed(
+    law, length: float
+) -> None:
     motion = law.over(length)
     t = np.linspace(0.0, motion.duration, 2001)
     travelled = motion.travelled(t)
@@ -65,10 +67,14 @@ def test_minimum_jerk_has_its_published_peak_speed_and_jerk_cost() -> None:
     travelled = motion.travelled(t)
     assert (np.diff(travelled) / h).max() == pytest.approx(speed, rel=1e-6)
     jerk = np.diff(travelled, 3) / h**3
-    assert float(np.sum(jerk**2) * h) == pytest.approx(720.0 * length**2 / motion.duration**5, rel=1e-3)
+    assert float(np.sum(jerk**2) * h) == pytest.approx(
+        720.0 * length**2 / motion.duration**5, rel=1e-3
+    )
 
 
-def test_slow_in_slow_out_goes_at_a_speed_in_proportion_to_the_distance_from_the_nearer_end() -> None:
+def test_slow_in_slow_out_goes_at_a_speed_in_proportion_to_the_distance_from_the_nearer_end() -> (
+    None
+):
     length, law = 0.8, SlowInSlowOut(speed=0.5, slowest=0.3, ramp=0.5)
     motion = law.over(length)
     t = np.linspace(0.0, motion.duration, 40_001)

@@ -32,7 +32,9 @@ def test_a_tangent_tool_looks_along_the_path_and_down() -> None:
     q = made.poses[:, 3:]
     ahead = CIRCLE.tangent(np.clip(0.1 * made.times, 0.0, CIRCLE.length))
     np.testing.assert_allclose(pose.rotate(q, np.tile([1.0, 0, 0], (len(q), 1))), ahead, atol=1e-9)
-    np.testing.assert_allclose(pose.rotate(q, np.tile([0, 0, 1.0], (len(q), 1))), [[0, 0, -1.0]] * len(q), atol=1e-9)
+    np.testing.assert_allclose(
+        pose.rotate(q, np.tile([0, 0, 1.0], (len(q), 1))), [[0, 0, -1.0]] * len(q), atol=1e-9
+    )
     assert np.sum(q[1:] * q[:-1], axis=1).min() > 0.99
 
 
@@ -46,7 +48,9 @@ def test_a_tool_towards_a_point_has_it_on_its_axis() -> None:
 
 def test_a_path_along_the_approach_is_refused() -> None:
     with pytest.raises(InvalidParameter, match="approach"):
-        trace(paths.line((0.7, 0, 0.3), (0.7, 0, 0.2)), ConstantSpeed(0.1), orientation=PathTangent())
+        trace(
+            paths.line((0.7, 0, 0.3), (0.7, 0, 0.2)), ConstantSpeed(0.1), orientation=PathTangent()
+        )
 
 
 def test_motions_are_concatenated_only_where_they_meet() -> None:
@@ -75,7 +79,9 @@ def test_the_middle_of_the_wrist_line_is_next_to_the_singularity(name: str) -> N
     q = robot.home.copy()
     q[4] = -0.05
     pin.framesForwardKinematics(model, data, q)
-    np.testing.assert_allclose(data.oMf[model.getFrameId("tcp")].translation, 0.5 * (start + end)[:3], atol=1e-9)
+    np.testing.assert_allclose(
+        data.oMf[model.getFrameId("tcp")].translation, 0.5 * (start + end)[:3], atol=1e-9
+    )
 
 
 def test_a_move_rotates_in_proportion_to_the_distance() -> None:
@@ -84,4 +90,6 @@ def test_a_move_rotates_in_proportion_to_the_distance() -> None:
     end = np.concatenate([end[:3], pose.multiply(pose.quaternions([0, 0, 1.0]), start[3:])])
     made = move(start, end, MinimumJerk(0.1))
     turned = np.linalg.norm(pose.error(made.poses, start)[1], axis=1)
-    np.testing.assert_allclose(turned, np.linalg.norm(made.poses[:, :3] - start[:3], axis=1) / 0.2, atol=1e-9)
+    np.testing.assert_allclose(
+        turned, np.linalg.norm(made.poses[:, :3] - start[:3], axis=1) / 0.2, atol=1e-9
+    )

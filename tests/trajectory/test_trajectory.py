@@ -45,7 +45,9 @@ def test_halfway_between_two_samples_the_reference_is_halfway() -> None:
     b = [0.2, 0.4, -0.6, 0.0, 0.0, HALF, HALF]
     eighth = math.pi / 8
     expected = [[0.1, 0.2, -0.3, 0.0, 0.0, math.sin(eighth), math.cos(eighth)]]
-    np.testing.assert_allclose(Trajectory([10.0, 12.0], [a, b]).reference(1.0), expected, atol=1e-15)
+    np.testing.assert_allclose(
+        Trajectory([10.0, 12.0], [a, b]).reference(1.0), expected, atol=1e-15
+    )
 
 
 def test_the_reference_turns_the_shorter_way_whatever_the_sign_of_a_quaternion() -> None:
@@ -55,7 +57,9 @@ def test_the_reference_turns_the_shorter_way_whatever_the_sign_of_a_quaternion()
     trajectory = Trajectory([0.0, 1.0], [a, flipped])
     expected = pinocchio.exp3(np.array([0.0, 0.0, 0.1]))
     x, y, z, w = trajectory.reference(0.5)[0, 3:]
-    np.testing.assert_allclose(pinocchio.Quaternion(w, x, y, z).toRotationMatrix(), expected, atol=1e-15)
+    np.testing.assert_allclose(
+        pinocchio.Quaternion(w, x, y, z).toRotationMatrix(), expected, atol=1e-15
+    )
     np.testing.assert_array_equal(trajectory.poses[1], flipped)
 
 
@@ -66,24 +70,37 @@ def test_the_reference_meets_every_sample_bit_for_bit(trajectory: Trajectory) ->
 
 
 @given(trajectories(), st.lists(st.floats(-5.0, 150.0), min_size=1, max_size=20))
-def test_a_zero_order_target_is_the_last_sample_at_or_before_it(trajectory: Trajectory, instants: list[float]) -> None:
+def test_a_zero_order_target_is_the_last_sample_at_or_before_it(
+    trajectory: Trajectory, instants: list[float]
+) -> None:
     # Within rounding of a sample both answers are correct.
-    instants = [t for t in instants if np.abs(trajectory.elapsed - t).min() > 1e-8 or t in trajectory.elapsed]
+    instants = [
+        t
+        for t in instants
+        if np.abs(trajectory.elapsed - t).min() > 1e-8 or t in trajectory.elapsed
+    ]
     instants += trajectory.elapsed.tolist()
-    last = [max([k for k, due in enumerate(trajectory.elapsed) if due <= t], default=0) for t in instants]
+    last = [
+        max([k for k, due in enumerate(trajectory.elapsed) if due <= t], default=0)
+        for t in instants
+    ]
     np.testing.assert_array_equal(trajectory.sample_at(instants), last)
     np.testing.assert_array_equal(trajectory.target(instants, "zero-order"), trajectory.poses[last])
 
 
 @given(trajectories(-2e9, 2e9))
-def test_at_its_own_instant_a_zero_order_target_is_the_sample_itself(trajectory: Trajectory) -> None:
+def test_at_its_own_instant_a_zero_order_target_is_the_sample_itself(
+    trajectory: Trajectory,
+) -> None:
     for instants in (trajectory.elapsed, np.nextafter(trajectory.elapsed, -np.inf)):
         np.testing.assert_array_equal(trajectory.target(instants, "zero-order"), trajectory.poses)
 
 
 @pytest.mark.parametrize("first", [0.0, 1_763_716_500.123])
 @pytest.mark.parametrize("period", [0.01, 0.008, 0.002])
-def test_multiples_of_the_period_meet_the_samples_however_they_are_rounded(first: float, period: float) -> None:
+def test_multiples_of_the_period_meet_the_samples_however_they_are_rounded(
+    first: float, period: float
+) -> None:
     trajectory = line(2000, period, first)
     k = np.arange(2000)
     summed = np.cumsum(np.full(2000, period)) - period
@@ -98,7 +115,9 @@ def test_an_instant_well_before_a_sample_belongs_to_the_previous_one() -> None:
 @pytest.mark.parametrize("times", [[0.0, 1e-10, 2e-10], [1.7e9, 1.7e9 + 2.4e-7, 1.7e9 + 4.8e-7]])
 def test_samples_as_close_as_the_rounding_of_instants_are_distinguished(times: list[float]) -> None:
     trajectory = Trajectory(times, line().poses)
-    np.testing.assert_array_equal(trajectory.target(trajectory.elapsed, "zero-order"), trajectory.poses)
+    np.testing.assert_array_equal(
+        trajectory.target(trajectory.elapsed, "zero-order"), trajectory.poses
+    )
 
 
 def test_sample_at_returns_the_shape_of_its_argument() -> None:
@@ -110,7 +129,9 @@ def test_sample_at_returns_the_shape_of_its_argument() -> None:
 def test_before_the_first_and_after_the_last_sample_the_end_poses_hold() -> None:
     trajectory = line(first=100.0)
     for hold in ("linear", "zero-order"):
-        np.testing.assert_array_equal(trajectory.target([-3.0, 77.0], hold), trajectory.poses[[0, -1]])
+        np.testing.assert_array_equal(
+            trajectory.target([-3.0, 77.0], hold), trajectory.poses[[0, -1]]
+        )
 
 
 def test_a_single_sample_is_a_trajectory_without_motion() -> None:
@@ -148,13 +169,21 @@ def test_a_speed_scale_that_is_not_positive_is_refused(scale: float) -> None:
         line().time_scaled(scale)
 
 
-@given(trajectories(), arrays(float, 3, elements=st.floats(-3.0, 3.0)), arrays(float, 3, elements=st.floats(-2.0, 2.0)))
-def test_a_frame_premultiplies_every_pose(trajectory: Trajectory, shift: np.ndarray, turn: np.ndarray) -> None:
+@given(
+    trajectories(),
+    arrays(float, 3, elements=st.floats(-3.0, 3.0)),
+    arrays(float, 3, elements=st.floats(-2.0, 2.0)),
+)
+def test_a_frame_premultiplies_every_pose(
+    trajectory: Trajectory, shift: np.ndarray, turn: np.ndarray
+) -> None:
     frame = pinocchio.SE3(pinocchio.exp3(turn), shift)
     moved = trajectory.transformed(pinocchio.SE3ToXYZQUAT(frame))
     for before, after in zip(trajectory.poses, moved.poses, strict=True):
         expected = frame * pinocchio.XYZQUATToSE3(before)
-        np.testing.assert_allclose(pinocchio.XYZQUATToSE3(after).homogeneous, expected.homogeneous, atol=1e-12)
+        np.testing.assert_allclose(
+            pinocchio.XYZQUATToSE3(after).homogeneous, expected.homogeneous, atol=1e-12
+        )
     np.testing.assert_array_equal(moved.times, trajectory.times)
 
 
@@ -170,7 +199,9 @@ def test_the_pendant_base_is_base_link_turned_half_about_z(trajectory: Trajector
     np.testing.assert_array_equal(turned.poses[:, :3], trajectory.poses[:, :3] * [-1.0, -1.0, 1.0])
     for before, after in zip(trajectory.poses, turned.poses, strict=True):
         expected = frame * pinocchio.XYZQUATToSE3(before)
-        np.testing.assert_allclose(pinocchio.XYZQUATToSE3(after).homogeneous, expected.homogeneous, atol=1e-14)
+        np.testing.assert_allclose(
+            pinocchio.XYZQUATToSE3(after).homogeneous, expected.homogeneous, atol=1e-14
+        )
 
 
 def test_the_arrays_are_copies_and_read_only() -> None:
@@ -199,7 +230,9 @@ def test_a_quaternion_rounded_to_three_decimals_is_normalised() -> None:
 
 @given(trajectories())
 def test_normalising_again_changes_no_bit(trajectory: Trajectory) -> None:
-    np.testing.assert_array_equal(Trajectory(trajectory.times, trajectory.poses).poses, trajectory.poses)
+    np.testing.assert_array_equal(
+        Trajectory(trajectory.times, trajectory.poses).poses, trajectory.poses
+    )
 
 
 GOOD = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
@@ -247,7 +280,9 @@ def test_invalid_samples_are_refused_and_named(
 
 def test_a_table_reads_back_bit_for_bit(tmp_path):
     values = np.array([0.1, -0.0, 1e16, 5e-324, 1.7976931348623157e308, np.nan, 1 / 3])
-    write_table(tmp_path / "table.csv", [{"a_m": values, "b_rad": values[::-1], "flag": values > 0.0}])
+    write_table(
+        tmp_path / "table.csv", [{"a_m": values, "b_rad": values[::-1], "flag": values > 0.0}]
+    )
     head, *lines = (tmp_path / "table.csv").read_text().splitlines()
     assert head == "a_m,b_rad,flag"
     read = np.array([[float(cell) for cell in line.split(",")] for line in lines])

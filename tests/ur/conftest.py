@@ -16,7 +16,9 @@ CALIBRATION = Path(__file__).parents[1] / "data" / "ur10e_calibration.toml"
 @pytest.fixture(scope="session")
 def e_series():
     """A running, calibrated UR10e with PolyScope 5.12."""
-    with Emulator("ur10e", polyscope="5.12", host=E_SERIES, calibration=CALIBRATION, boot_time=0.05) as controller:
+    with Emulator(
+        "ur10e", polyscope="5.12", host=E_SERIES, calibration=CALIBRATION, boot_time=0.05
+    ) as controller:
         yield controller
 
 

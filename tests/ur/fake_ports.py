@@ -45,7 +45,9 @@ def listening(host: str, port: int, talk: Talk) -> Iterator[None]:
             thread.join()
 
 
-def dashboard(answers: Mapping[str, str], greeting: str = "Connected: Universal Robots Dashboard Server") -> Talk:
+def dashboard(
+    answers: Mapping[str, str], greeting: str = "Connected: Universal Robots Dashboard Server"
+) -> Talk:
     """A dashboard that knows only these commands."""
 
     def talk(connection: socket.socket) -> None:
@@ -53,7 +55,9 @@ def dashboard(answers: Mapping[str, str], greeting: str = "Connected: Universal 
         with connection.makefile("rb") as lines:
             for line in lines:
                 command = line.decode().strip()
-                connection.sendall(answers.get(command, f"could not understand: '{command}'").encode() + b"\n")
+                connection.sendall(
+                    answers.get(command, f"could not understand: '{command}'").encode() + b"\n"
+                )
 
     return talk
 
@@ -87,7 +91,9 @@ def rtde(version: tuple[int, int, int, int], variables: Mapping[str, tuple[str, 
                     answer = framed(kind, struct.pack(">4I", *version))
                 elif kind == ord("O"):
                     names = payload[8:].decode().rstrip(",").split(",")
-                    types = [variables[name][0] if name in variables else "NOT_FOUND" for name in names]
+                    types = [
+                        variables[name][0] if name in variables else "NOT_FOUND" for name in names
+                    ]
                     answer = framed(kind, b"\x01" + ",".join(types).encode())
                 else:
                     state = b"".join(variables[name][1] for name in names)

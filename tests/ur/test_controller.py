@@ -13,7 +13,13 @@ import pytest
 from simbridge.emulator.rtde_variables import input_variables
 from simbridge.emulator.state import profile
 from simbridge.robot.calibration_file import read_calibration
-from simbridge.ur.controller_facts import WRITTEN_BY_THE_BRIDGE, model_name, read_controller, registers_taken, survey
+from simbridge.ur.controller_facts import (
+    WRITTEN_BY_THE_BRIDGE,
+    model_name,
+    read_controller,
+    registers_taken,
+    survey,
+)
 from simbridge.ur.errors import ConnectionLost, UnsupportedController
 from simbridge.ur.tables import BRIDGE_PORTS
 from tests.controllers import loopback
@@ -64,7 +70,11 @@ def test_a_calibrated_e_series_arm_is_described(e_series):
 
 def test_a_cb3_controller_without_power_is_described(cb3):
     facts = read_controller(CB3)
-    assert (facts.state.version, facts.state.series, facts.state.period) == ((3, 15, 8), "CB3", 0.008)
+    assert (facts.state.version, facts.state.series, facts.state.period) == (
+        (3, 15, 8),
+        "CB3",
+        0.008,
+    )
     assert (facts.model, facts.ursim, facts.dashboard.remote_control) == ("UR10", True, None)
     assert facts.state.robot_mode == 3
 
@@ -125,11 +135,16 @@ def test_registers_of_a_client_that_has_just_left_are_free(e_series):
 def test_the_claimed_registers_are_those_that_ur_rtde_writes(e_series):
     known = set(input_variables(profile("5.12")))
     command = [sys.executable, "-c", CLIENT, E_SERIES]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as client:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as client:
         try:
             assert client.stdout.readline() == "connected\n"
             assert registers_taken(E_SERIES) == WRITTEN_BY_THE_BRIDGE
-            assert e_series.do("take_registers", names=sorted(known - set(WRITTEN_BY_THE_BRIDGE))) == []
+            assert (
+                e_series.do("take_registers", names=sorted(known - set(WRITTEN_BY_THE_BRIDGE)))
+                == []
+            )
         finally:
             client.communicate()
             e_series.do("release_registers")
@@ -144,7 +159,9 @@ def test_a_silent_port_is_named_and_the_others_are_still_read(cb3, port):
         read = survey(CB3, timeout=0.3)
         assert list(read.lost) == [port]
         parts = {29999: read.dashboard, 30001: read.arm, 30004: read.state}
-        assert [number for number, part in parts.items() if part is None] == [p for p in (port,) if p in parts]
+        assert [number for number, part in parts.items() if part is None] == [
+            p for p in (port,) if p in parts
+        ]
         with pytest.raises(ConnectionLost, match=f"port {port}") as lost:
             read_controller(CB3, timeout=0.3)
         assert lost.value.port == port

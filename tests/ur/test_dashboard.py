@@ -16,7 +16,10 @@ from tests.ur.fake_ports import dashboard, listening, saying
 
 HOST, LOCAL, FAKE = E_SERIES, loopback(83), loopback(84)
 PORT = 29999
-CB3 = {"PolyscopeVersion": "URSoftware 3.5.1.10661 (Mar 22 2018)", "safetymode": "Safetymode: NORMAL"}
+CB3 = {
+    "PolyscopeVersion": "URSoftware 3.5.1.10661 (Mar 22 2018)",
+    "safetymode": "Safetymode: NORMAL",
+}
 
 
 @pytest.fixture
@@ -72,7 +75,10 @@ def test_a_program_is_seen_and_stopped(controller, client):
 def test_a_protective_stop_is_unlocked_but_not_in_its_first_seconds():
     """Ticked by hand: five seconds of the controller's clock take none of ours."""
     running = RealController("ur10e", "5.12")
-    with stand(host=LOCAL, ports={}, controller=running) as served, DashboardClient(LOCAL) as client:
+    with (
+        stand(host=LOCAL, ports={}, controller=running) as served,
+        DashboardClient(LOCAL) as client,
+    ):
         with served.lock:
             served.controller.protective_stop()
         served.tick(5)

@@ -17,7 +17,9 @@ def test_every_safety_mode_has_the_stop_of_its_name(mode):
         "ENABLING": SafeguardStop,
         "PROTECTIVE": ProtectiveStop,
     }
-    assert safety_stop(mode) is next((kind for word, kind in kinds.items() if word in mode.name), SafetyFault)
+    assert safety_stop(mode) is next(
+        (kind for word, kind in kinds.items() if word in mode.name), SafetyFault
+    )
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,14 @@ from simbridge.ur.primary import ControllerMessages, message_words
 
 HEAD = struct.pack(">Qb", 12_000_000, -2)
 EXCEPTION = HEAD + bytes([10]) + struct.pack(">2i", 7, 3) + b"get_inverse_kin: no\nsolution"
-KEY = HEAD + bytes([7]) + struct.pack(">2i", 0, 0) + bytes([19]) + b"PROGRAM_XXX_STOPPED" + b"simbridge"
+KEY = (
+    HEAD
+    + bytes([7])
+    + struct.pack(">2i", 0, 0)
+    + bytes([19])
+    + b"PROGRAM_XXX_STOPPED"
+    + b"simbridge"
+)
 
 
 @pytest.mark.parametrize(

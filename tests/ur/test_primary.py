@@ -40,16 +40,26 @@ ROBOT_MODE = packed(0, struct.pack(">Q7?2B3d", 1_500_000, *[True] * 7, 7, 0, 1.0
 CARTESIAN = packed(4, struct.pack(">12d", *TCP_POSE, *TCP_OFFSET))
 KINEMATICS = packed(5, struct.pack(">6I24dI", *CHECKSUM, *THETA, *A, *D, *ALPHA, 3))
 CONFIGURATION = packed(
-    6, struct.pack(">24d", *sum(RANGES, ()), *sum(RATES, ())) + struct.pack(">29d4i", *[0.5] * 29, 4, 1, 2, 9)
+    6,
+    struct.pack(">24d", *sum(RANGES, ()), *sum(RATES, ()))
+    + struct.pack(">29d4i", *[0.5] * 29, 4, 1, 2, 9),
 )
-VERSION = packed(20, struct.pack(">QbB", 7, -2, 3) + b"\x09URControl" + struct.pack(">2B2i", 5, 12, 6, 42) + b"May 14")
+VERSION = packed(
+    20,
+    struct.pack(">QbB", 7, -2, 3)
+    + b"\x09URControl"
+    + struct.pack(">2B2i", 5, 12, 6, 42)
+    + b"May 14",
+)
 
 
 def state(*parts: bytes) -> bytes:
     return packed(16, b"".join(parts))
 
 
-WHOLE = VERSION + state(ROBOT_MODE, packed(99, b"of the future"), CARTESIAN, KINEMATICS, CONFIGURATION)
+WHOLE = VERSION + state(
+    ROBOT_MODE, packed(99, b"of the future"), CARTESIAN, KINEMATICS, CONFIGURATION
+)
 
 
 def described(*chunks: bytes):
@@ -61,7 +71,12 @@ def described(*chunks: bytes):
 
 
 def test_the_packed_sub_packages_have_the_documented_sizes() -> None:
-    assert [len(part) for part in (ROBOT_MODE, CARTESIAN, KINEMATICS, CONFIGURATION)] == [47, 101, 225, 445]
+    assert [len(part) for part in (ROBOT_MODE, CARTESIAN, KINEMATICS, CONFIGURATION)] == [
+        47,
+        101,
+        225,
+        445,
+    ]
 
 
 def test_every_value_comes_from_its_documented_place() -> None:
@@ -79,17 +94,24 @@ def test_every_value_comes_from_its_documented_place() -> None:
 
 @given(st.integers(1, len(WHOLE)))
 def test_the_stream_may_come_in_any_pieces(size: int) -> None:
-    assert described(*(WHOLE[i : i + size] for i in range(0, len(WHOLE), size))).checksum == CHECKSUM
+    assert (
+        described(*(WHOLE[i : i + size] for i in range(0, len(WHOLE), size))).checksum == CHECKSUM
+    )
 
 
 def test_newer_software_that_appends_to_sub_packages_is_understood() -> None:
-    longer = [packed(part[4], part[5:] + b"appended") for part in (ROBOT_MODE, CARTESIAN, KINEMATICS, CONFIGURATION)]
+    longer = [
+        packed(part[4], part[5:] + b"appended")
+        for part in (ROBOT_MODE, CARTESIAN, KINEMATICS, CONFIGURATION)
+    ]
     arm = described(VERSION + state(*longer))
     assert (arm.robot_type, arm.kinematics.alpha) == (2, ALPHA)
 
 
 def test_an_older_version_without_a_robot_type_has_none() -> None:
-    arm = described(VERSION + state(ROBOT_MODE, CARTESIAN, KINEMATICS, packed(6, CONFIGURATION[5:-12])))
+    arm = described(
+        VERSION + state(ROBOT_MODE, CARTESIAN, KINEMATICS, packed(6, CONFIGURATION[5:-12]))
+    )
     assert arm.limits is not None
     assert arm.robot_type is None
 
@@ -134,7 +156,9 @@ def test_what_no_controller_sends_is_malformed(bytes_: bytes) -> None:
         DescriptionReader().receive(bytes_)
 
 
-@pytest.mark.parametrize("short", [KINEMATICS, CARTESIAN, CONFIGURATION], ids=lambda part: f"type {part[4]}")
+@pytest.mark.parametrize(
+    "short", [KINEMATICS, CARTESIAN, CONFIGURATION], ids=lambda part: f"type {part[4]}"
+)
 def test_a_sub_package_that_is_too_short_for_its_layout_is_malformed(short: bytes) -> None:
     parts = [part for part in (KINEMATICS, CARTESIAN, CONFIGURATION) if part is not short]
     reader = DescriptionReader()
@@ -152,7 +176,12 @@ def test_numbers_that_are_not_finite_are_malformed() -> None:
 
 
 @given(
-    st.lists(st.one_of(st.binary(max_size=60), st.sampled_from([WHOLE, WHOLE[:300], KINEMATICS, VERSION])), max_size=6)
+    st.lists(
+        st.one_of(
+            st.binary(max_size=60), st.sampled_from([WHOLE, WHOLE[:300], KINEMATICS, VERSION])
+        ),
+        max_size=6,
+    )
 )
 def test_any_bytes_are_understood_or_malformed_and_nothing_else(chunks: list[bytes]) -> None:
     reader = DescriptionReader()
@@ -162,11 +191,15 @@ def test_any_bytes_are_understood_or_malformed_and_nothing_else(chunks: list[byt
         reader.description()
 
 
-@given(st.lists(st.tuples(st.integers(0, 255), st.binary(max_size=40)), max_size=8), st.integers(1, 50))
+@given(
+    st.lists(st.tuples(st.integers(0, 255), st.binary(max_size=40)), max_size=8), st.integers(1, 50)
+)
 def test_packages_come_out_as_they_went_in(sent: list[tuple[int, bytes]], size: int) -> None:
     data = b"".join(packed(kind, content) for kind, content in sent)
     buffer = PackageBuffer(struct.Struct(">iB"), 1 << 20)
-    found = [package for i in range(0, len(data), size) for package in buffer.feed(data[i : i + size])]
+    found = [
+        package for i in range(0, len(data), size) for package in buffer.feed(data[i : i + size])
+    ]
     assert found == sub_packages(data) == sent
 
 
@@ -231,12 +264,17 @@ def test_a_calibrated_controllers_tool_is_where_its_own_table_puts_it(e_series) 
     pose = pin.XYZQUATToSE3(tool_path(calibrated(robot, arm.kinematics), [joints])[0])
     # The pendant's base is base_link turned by half a turn about z.
     reported = pin.SE3(pin.exp3(tcp[3:]), tcp[:3])
-    assert np.abs(pose.homogeneous - np.diag([-1.0, -1.0, 1.0, 1.0]) @ reported.homogeneous).max() < 1e-9
+    assert (
+        np.abs(pose.homogeneous - np.diag([-1.0, -1.0, 1.0, 1.0]) @ reported.homogeneous).max()
+        < 1e-9
+    )
     assert np.linalg.norm(tool_path(robot, [joints])[0, :3] - pose.translation) > 5e-4
 
 
 def test_a_port_where_nothing_listens_is_named() -> None:
-    message = f"No connection to the controller at {HOST}, port 30001 (primary): Connection refused. "
+    message = (
+        f"No connection to the controller at {HOST}, port 30001 (primary): Connection refused. "
+    )
     with pytest.raises(ConnectionLost, match=re.escape(message)) as caught:
         read_arm_description(HOST)
     assert caught.value.reason == "no connection (Connection refused)"
@@ -279,7 +317,9 @@ def test_an_arm_that_was_described_before_the_deadline_is_returned_without_its_l
 def test_a_connection_closed_in_the_middle_is_lost() -> None:
     with (
         serving(lambda client, done: client.sendall(WHOLE[:700])) as port,
-        pytest.raises(ConnectionLost, match="closed the connection before it had described its arm"),
+        pytest.raises(
+            ConnectionLost, match="closed the connection before it had described its arm"
+        ),
     ):
         read_arm_description(HOST, timeout=30.0, port=port)
 

@@ -70,7 +70,10 @@ class Controller:
 
 @contextlib.contextmanager
 def reading(variables=ALL, timeout=2.0, **controller):
-    with listening(FAKE, PORT, Controller(**controller)), RtdeReader(FAKE, variables, timeout=timeout) as reader:
+    with (
+        listening(FAKE, PORT, Controller(**controller)),
+        RtdeReader(FAKE, variables, timeout=timeout) as reader,
+    ):
         yield reader
 
 
@@ -135,7 +138,9 @@ def test_a_state_in_two_halves_is_returned_when_complete():
 
 
 def test_a_variable_that_the_software_does_not_have_is_dropped():
-    with reading(variables=("timestamp", "payload_inertia", "actual_q", "runtime_state"), stream=data(1.0)) as reader:
+    with reading(
+        variables=("timestamp", "payload_inertia", "actual_q", "runtime_state"), stream=data(1.0)
+    ) as reader:
         assert reader.variables == ALL
         assert reader.first()["actual_q"] == Q
 
@@ -148,18 +153,29 @@ def test_text_messages_between_the_states_are_skipped():
 
 @pytest.mark.parametrize("kind", "VvOS")
 def test_packages_that_come_before_an_answer_are_skipped(kind):
-    answers = {"V": b"\x01", "v": struct.pack(">4I", 5, 12, 6, 0), "O": b"\x01DOUBLE,VECTOR6D,UINT32", "S": b"\x01"}
+    answers = {
+        "V": b"\x01",
+        "v": struct.pack(">4I", 5, 12, 6, 0),
+        "O": b"\x01DOUBLE,VECTOR6D,UINT32",
+        "S": b"\x01",
+    }
     before = frame(ord("U"), b"\x09" + bytes(40)) + frame(ord("M"), b"x")
-    with reading(answers={kind: before + frame(ord(kind), answers[kind])}, stream=data(7.0)) as reader:
+    with reading(
+        answers={kind: before + frame(ord(kind), answers[kind])}, stream=data(7.0)
+    ) as reader:
         assert [s["timestamp"] for s in all_of(reader, 1)] == [7.0]
 
 
 def test_states_that_come_with_the_answer_to_the_start_are_not_lost():
-    with reading(answers={"S": frame(ord("S"), b"\x01") + data(1.0, 2.0)}, stream=data(3.0)) as reader:
+    with reading(
+        answers={"S": frame(ord("S"), b"\x01") + data(1.0, 2.0)}, stream=data(3.0)
+    ) as reader:
         assert [s["timestamp"] for s in all_of(reader, 3)] == [1.0, 2.0, 3.0]
 
 
-@given(st.lists(st.tuples(st.integers(0, 255), st.binary(max_size=60)), max_size=8), st.integers(1, 40))
+@given(
+    st.lists(st.tuples(st.integers(0, 255), st.binary(max_size=60)), max_size=8), st.integers(1, 40)
+)
 def test_packages_are_complete_however_the_bytes_are_split(packages, size):
     stream = b"".join(frame(kind, payload) for kind, payload in packages)
     buffer, found = PackageBuffer(struct.Struct(">HB"), 65535), []
@@ -169,8 +185,20 @@ def test_packages_are_complete_however_the_bytes_are_split(packages, size):
 
 
 def test_every_type_is_unpacked():
-    types = ["BOOL", "UINT8", "UINT32", "UINT64", "INT32", "DOUBLE", "VECTOR3D", "VECTOR6D", "VECTOR6INT32"]
-    payload = struct.pack(">?BIQid3d6d6i", True, 255, 2**32 - 1, 2**64 - 1, -1, 0.5, 1.0, 2.0, 3.0, *Q, *range(-3, 3))
+    types = [
+        "BOOL",
+        "UINT8",
+        "UINT32",
+        "UINT64",
+        "INT32",
+        "DOUBLE",
+        "VECTOR3D",
+        "VECTOR6D",
+        "VECTOR6INT32",
+    ]
+    payload = struct.pack(
+        ">?BIQid3d6d6i", True, 255, 2**32 - 1, 2**64 - 1, -1, 0.5, 1.0, 2.0, 3.0, *Q, *range(-3, 3)
+    )
     values = Recipe(types, types).unpack(payload)
     assert list(values.values()) == [
         True, 255, 2**32 - 1, 2**64 - 1, -1, 0.5, (1.0, 2.0, 3.0), Q, tuple(range(-3, 3))
@@ -181,7 +209,10 @@ def test_every_type_is_unpacked():
 
 
 def test_a_host_where_nothing_listens_is_reported():
-    with pytest.raises(ConnectionLost, match="No connection to") as ended, RtdeReader(FAKE, ALL, timeout=0.2):
+    with (
+        pytest.raises(ConnectionLost, match="No connection to") as ended,
+        RtdeReader(FAKE, ALL, timeout=0.2),
+    ):
         pass
     assert ended.value.port == PORT
 
@@ -235,7 +266,9 @@ def test_a_malformed_version_is_refused(answer):
     assert "version" in lost(answers={"v": frame(ord("v"), answer)})
 
 
-@pytest.mark.parametrize("answer", [b"", b"\x01", b"\x01DOUBLE", b"\x01DOUBLE,VECTOR6D,PAINTING", b"\x01\xff\xfe"])
+@pytest.mark.parametrize(
+    "answer", [b"", b"\x01", b"\x01DOUBLE", b"\x01DOUBLE,VECTOR6D,PAINTING", b"\x01\xff\xfe"]
+)
 def test_invalid_types_are_refused(answer):
     assert "list of variables" in lost(answers={"O": frame(ord("O"), answer)})
 
@@ -249,7 +282,10 @@ def test_a_refused_start_is_reported():
 
 
 def test_a_state_of_another_length_ends_reading():
-    with reading(stream=frame(ord("U"), state(1.0)[:-1])) as reader, pytest.raises(ConnectionLost, match="malformed"):
+    with (
+        reading(stream=frame(ord("U"), state(1.0)[:-1])) as reader,
+        pytest.raises(ConnectionLost, match="malformed"),
+    ):
         all_of(reader, 1)
 
 
@@ -259,14 +295,22 @@ def test_a_state_with_a_number_that_no_arm_has_ends_reading_and_names_the_field(
     values = [1.0, *Q]
     values[{"timestamp": 0, "actual_q": 4}[field]] = number
     stream = data(1.0) + frame(ord("U"), b"\x01" + struct.pack(">7dI", *values, 2))
-    with reading(stream=stream) as reader, pytest.raises(ImplausibleState, match="which no arm has") as raised:
+    with (
+        reading(stream=stream) as reader,
+        pytest.raises(ImplausibleState, match="which no arm has") as raised,
+    ):
         all_of(reader, 2)
     assert raised.value.field == field
 
 
 @pytest.mark.parametrize(
     ("field", "kind"),
-    [("runtime_state", "DOUBLE"), ("actual_q", "DOUBLE"), ("actual_q", "VECTOR3D"), ("timestamp", "BOOL")],
+    [
+        ("runtime_state", "DOUBLE"),
+        ("actual_q", "DOUBLE"),
+        ("actual_q", "VECTOR3D"),
+        ("timestamp", "BOOL"),
+    ],
 )
 def test_a_variable_of_another_type_than_its_own_is_refused(field, kind):
     assert f"it sends {field} as {kind}" in lost(types=TYPES | {field: kind})

@@ -42,7 +42,9 @@ class Compilation:
         fault: A bug in the compiler itself.
     """
 
-    def __init__(self, source: str, builtins: Mapping[str, Builtin], on_compiled: OnCompiled) -> None:
+    def __init__(
+        self, source: str, builtins: Mapping[str, Builtin], on_compiled: OnCompiled
+    ) -> None:
         self.source, self.builtins, self.on_compiled = source, builtins, on_compiled
         self.cancelled = False
         self.fault: Exception | None = None
@@ -75,13 +77,17 @@ class Compiler:
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
 
-    def compile(self, source: str, builtins: Mapping[str, Builtin], on_compiled: OnCompiled) -> Compilation:
+    def compile(
+        self, source: str, builtins: Mapping[str, Builtin], on_compiled: OnCompiled
+    ) -> Compilation:
         """Start to compile a script; return at once."""
         compilation = Compilation(source, builtins, on_compiled)
         self._queue.put(compilation)
         with self._starting:
             if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="simbridge-compilation", daemon=True)
+                self._thread = threading.Thread(
+                    target=self._run, name="simbridge-compilation", daemon=True
+                )
                 self._thread.start()
         return compilation
 
@@ -127,7 +133,9 @@ class Compiler:
             self._sent_builtins = None
             self._connection, remote = Pipe()
             with remote:
-                arguments = [str(number) for number in (remote.fileno(), self._seconds, self._memory)]
+                arguments = [
+                    str(number) for number in (remote.fileno(), self._seconds, self._memory)
+                ]
                 command = [sys.executable, "-m", __name__, *arguments]
                 self._process = subprocess.Popen(
                     command,

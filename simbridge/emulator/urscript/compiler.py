@@ -103,7 +103,9 @@ def compile_script(source: str, builtins: Mapping[str, Builtin]) -> Code:
     except (SyntaxError, RecursionError) as error:
         raise ScriptSyntaxError(f"it is too complicated ({error})", line=1, column=1) from None
     unknown: dict[str, tuple[int, int]] = {}
-    for call in sorted(writer.unknown, key=lambda call: (first_word(call).line, first_word(call).column)):
+    for call in sorted(
+        writer.unknown, key=lambda call: (first_word(call).line, first_word(call).column)
+    ):
         unknown.setdefault(str(call.children[0]), (first_word(call).line, first_word(call).column))
     return Code(marshal.dumps(code), tuple(writer.lines), writer.name_of(main), unknown)
 
@@ -129,7 +131,9 @@ def _variables(definition: Node) -> dict[str, set[str]]:
 class _Writer:
     """Writes Python code, one function at a time."""
 
-    def __init__(self, functions: Mapping[str, Node], main: Node, builtins: Mapping[str, Builtin]) -> None:
+    def __init__(
+        self, functions: Mapping[str, Node], main: Node, builtins: Mapping[str, Builtin]
+    ) -> None:
         self.text: list[str] = []
         self.lines: list[int] = [0]
         self.unknown: list[Node] = []
@@ -141,7 +145,9 @@ class _Writer:
         # Shared by all functions: declared `global` anywhere, or assigned by the main program without `local`.
         of_main = _variables(main)
         self._globals = of_main["all"] - of_main["local"] | of_main["global"]
-        self._globals = self._globals.union(*(_variables(definition)["global"] for definition in functions.values()))
+        self._globals = self._globals.union(
+            *(_variables(definition)["global"] for definition in functions.values())
+        )
         self._locals: set[str] = set()  # of the function that is being written
         self._line = 1
         self._indent = 0
@@ -171,8 +177,17 @@ class _Writer:
         self._line = definition.children[0].line
         variables = _variables(definition)
         self._locals = variables["local"] | variables["all"] - self._globals
-        defaults = {f"v_{parameter}": default for parameter, default in (each.children for each in parameters)}
-        head = ["_t", *(f"{parameter}=_UNSET" if default else parameter for parameter, default in defaults.items())]
+        defaults = {
+            f"v_{parameter}": default
+            for parameter, default in (each.children for each in parameters)
+        }
+        head = [
+            "_t",
+            *(
+                f"{parameter}=_UNSET" if default else parameter
+                for parameter, default in defaults.items()
+            ),
+        ]
         with self._block(f"def {self.name_of(definition)}({', '.join(head)}):"):
             if shared := (variables["all"] | variables["changed"]) - self._locals:
                 self._put("global " + ", ".join(sorted(f"g_{name}" for name in shared)))
@@ -293,7 +308,9 @@ class _Writer:
                 return self._variable(name)
             case "list_of", [_, *items]:
                 items = [item for item in items if item is not None]
-                constant = len(items) <= MAX_ELEMENTS and all(literal(item) is not None for item in items)
+                constant = len(items) <= MAX_ELEMENTS and all(
+                    literal(item) is not None for item in items
+                )
                 return self._tuple(items) if constant else f"_list_of{self._tuple(items)}"
             case "unary", [operator, operand]:
                 return self._operation(operator, [operand])
@@ -320,7 +337,11 @@ class _Writer:
             conditions = [self._condition(operand) for operand in operands]
             if operator == "xor":  # Python's != would chain: a != b != c is not xor.
                 return f"_exclusive({', '.join(conditions)})"
-            return f"(not {conditions[0]})" if operator == "not" else f"({f' {operator} '.join(conditions)})"
+            return (
+                f"(not {conditions[0]})"
+                if operator == "not"
+                else f"({f' {operator} '.join(conditions)})"
+            )
         values = [self._expression(operand) for operand in operands]
         if len(values) == 1:
             return f"{'_negate' if operator == '-' else '_plus'}({values[0]})"
@@ -340,7 +361,11 @@ class _Writer:
         return f"(yield from {python})" if self._builtins[name].blocks else python
 
     def _method(self, method: Node) -> str:
-        value, name, (arguments, keywords) = method.children[0], str(method.children[1]), _arguments_of(method)
+        value, name, (arguments, keywords) = (
+            method.children[0],
+            str(method.children[1]),
+            _arguments_of(method),
+        )
         if keywords:
             return f"_fail('{name}: a method takes its arguments by position.', {first_word(method).line})"
         place, path = place_of(value)
@@ -369,7 +394,9 @@ class _Writer:
         arguments = [first, *map(self._expression, positional)]
         named = {f"{prefix}{name}": self._expression(value) for name, value in keywords.items()}
         if any(map(iskeyword, named)):
-            arguments.append(f"**{{{', '.join(f'{name!r}: {value}' for name, value in named.items())}}}")
+            arguments.append(
+                f"**{{{', '.join(f'{name!r}: {value}' for name, value in named.items())}}}"
+            )
         else:
             arguments += [f"{name}={value}" for name, value in named.items()]
         return ", ".join(arguments)
@@ -382,7 +409,9 @@ class _Writer:
             return f"There is no function '{name}'."
         prefix = "v_" if name in self._functions else ""
         try:
-            self._signatures[name].bind(None, *positional, **{f"{prefix}{keyword}": None for keyword in keywords})
+            self._signatures[name].bind(
+                None, *positional, **{f"{prefix}{keyword}": None for keyword in keywords}
+            )
         except TypeError as error:
             return f"{name}: {error}.".replace("'v_", "'")
         return ""
@@ -399,5 +428,9 @@ def _signature_of(definition: Node) -> inspect.Signature:
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     parameters = [inspect.Parameter("_thread", inspect.Parameter.POSITIONAL_ONLY)]
     for name, default in (parameter.children for parameter in parts(definition)[1]):
-        parameters.append(inspect.Parameter(f"v_{name}", kind, default=None if default else inspect.Parameter.empty))
+        parameters.append(
+            inspect.Parameter(
+                f"v_{name}", kind, default=None if default else inspect.Parameter.empty
+            )
+        )
     return inspect.Signature(parameters)

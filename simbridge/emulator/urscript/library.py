@@ -56,7 +56,11 @@ class FunctionGroup:
 
     def table(self) -> Mapping[str, Callable[..., Any]]:
         """Every function by its name in URScript."""
-        return {name.removeprefix("do_"): getattr(self, name) for name in dir(self) if name.startswith("do_")}
+        return {
+            name.removeprefix("do_"): getattr(self, name)
+            for name in dir(self)
+            if name.startswith("do_")
+        }
 
 
 # Arguments are checked by these; each raises InvalidParameter.
@@ -69,11 +73,15 @@ def numbers(name: str, values: Any, count: int, most: float = 1e6) -> Array:
     except (TypeError, ValueError):  # texts, or lists of different lengths
         array = np.zeros(0)
     if array.shape != (count,) or not (np.abs(array) <= most).all():
-        raise InvalidParameter(name, short(values), f"{count} finite numbers, from {-most:g} to {most:g}")
+        raise InvalidParameter(
+            name, short(values), f"{count} finite numbers, from {-most:g} to {most:g}"
+        )
     return array
 
 
-def number(name: str, value: Any, least: float = -math.inf, needed: str = "a finite number") -> float:
+def number(
+    name: str, value: Any, least: float = -math.inf, needed: str = "a finite number"
+) -> float:
     """A finite number from the least one up."""
     if not isinstance(value, (int, float)) or not (math.isfinite(value) and value >= least):
         raise InvalidParameter(name, short(value), needed)
@@ -112,7 +120,9 @@ def _rows(matrix: Any) -> Array:
     """A matrix as an array (rows, columns)."""
     array = np.array(matrix, dtype=float) if isinstance(matrix, tuple) else np.zeros(0)
     if array.ndim != 2 or not np.isfinite(array).all():
-        raise InvalidParameter("matrix", short(matrix), "a list of lists of finite numbers, all of one length")
+        raise InvalidParameter(
+            "matrix", short(matrix), "a list of lists of finite numbers, all of one length"
+        )
     return array
 
 
@@ -194,7 +204,9 @@ class Library(FunctionGroup):
 
     do_get_list_length = do_str_len = do_length
 
-    def do_make_list(self, thread: Any, length: int, initial_value: Any, capacity: int = -1) -> tuple[Any, ...]:
+    def do_make_list(
+        self, thread: Any, length: int, initial_value: Any, capacity: int = -1
+    ) -> tuple[Any, ...]:
         count = _integer(length)
         if not 0 <= count <= MAX_ELEMENTS:
             raise RuntimeFault(f"A list has from 0 to {MAX_ELEMENTS} elements, not {count}.")
@@ -229,7 +241,11 @@ class Library(FunctionGroup):
             number = math.nan
         if not math.isfinite(number) or "_" in str:
             raise RuntimeFault(f"{short(str)[:40]!r} is not a number.")
-        return wrap(int(number)) if number.is_integer() and "." not in str and "e" not in str.lower() else number
+        return (
+            wrap(int(number))
+            if number.is_integer() and "." not in str and "e" not in str.lower()
+            else number
+        )
 
     def do_str_at(self, _thread: Any, src: str, index: int) -> str:
         i = _integer(index)
@@ -277,7 +293,11 @@ class Library(FunctionGroup):
         return as_pose(pose_of(pin.SE3(a.rotation @ b.rotation.T, a.translation - b.translation)))
 
     def do_pose_dist(self, _thread: Any, pose_from: Any, pose_to: Any) -> float:
-        return float(np.linalg.norm(numbers("pose_to", pose_to, 6)[:3] - numbers("pose_from", pose_from, 6)[:3]))
+        return float(
+            np.linalg.norm(
+                numbers("pose_to", pose_to, 6)[:3] - numbers("pose_from", pose_from, 6)[:3]
+            )
+        )
 
     def do_point_dist(self, _thread: Any, p_from: Any, p_to: Any) -> float:
         return self.do_pose_dist(_thread, p_from, p_to)
@@ -285,21 +305,29 @@ class Library(FunctionGroup):
     def do_interpolate_pose(self, _thread: Any, p_from: Any, p_to: Any, alpha: float) -> Pose:
         a, b = _frame("p_from", p_from), _frame("p_to", p_to)
         if abs(number("alpha", alpha)) > _LARGEST_SHARE:
-            raise InvalidParameter("alpha", short(alpha), f"from {-_LARGEST_SHARE:g} to {_LARGEST_SHARE:g}")
+            raise InvalidParameter(
+                "alpha", short(alpha), f"from {-_LARGEST_SHARE:g} to {_LARGEST_SHARE:g}"
+            )
         rotation = pin.exp3(alpha * pin.log3(b.rotation @ a.rotation.T)) @ a.rotation
-        return as_pose(pose_of(pin.SE3(rotation, a.translation + alpha * (b.translation - a.translation))))
+        return as_pose(
+            pose_of(pin.SE3(rotation, a.translation + alpha * (b.translation - a.translation)))
+        )
 
     def do_wrench_trans(self, _thread: Any, T_from_to: Any, w_from: Any) -> list[float]:
         frame, w = _frame("T_from_to", T_from_to).inverse(), numbers("w_from", w_from, 6)
         force = frame.rotation @ w[:3]
-        return as_list(np.concatenate([force, frame.rotation @ w[3:] + np.cross(frame.translation, force)]))
+        return as_list(
+            np.concatenate([force, frame.rotation @ w[3:] + np.cross(frame.translation, force)])
+        )
 
     def do_rpy2rotvec(self, _thread: Any, rpy_vector: Any) -> list[float]:
         # Extrinsic rotations about x, y and z, in this order.
         return as_list(pin.log3(pin.rpy.rpyToMatrix(numbers("rpy_vector", rpy_vector, 3))))
 
     def do_rotvec2rpy(self, _thread: Any, rotation_vector: Any) -> list[float]:
-        return as_list(pin.rpy.matrixToRpy(pin.exp3(numbers("rotation_vector", rotation_vector, 3))))
+        return as_list(
+            pin.rpy.matrixToRpy(pin.exp3(numbers("rotation_vector", rotation_vector, 3)))
+        )
 
     def do_normalize(self, thread: Any, v: Any) -> list[float]:
         count = len(v) if isinstance(v, tuple) else 0
@@ -338,6 +366,10 @@ LIBRARY = Library().table()
 def describe(functions: Mapping[str, Callable[..., Any]]) -> dict[str, Builtin]:
     """Descriptions of these functions and of the library's, by name."""
     return {
-        name: Builtin(inspect.signature(function), inspect.isgeneratorfunction(function), COSTS.get(name, CALL_COST))
+        name: Builtin(
+            inspect.signature(function),
+            inspect.isgeneratorfunction(function),
+            COSTS.get(name, CALL_COST),
+        )
         for name, function in {**LIBRARY, **functions}.items()
     }

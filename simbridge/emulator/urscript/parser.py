@@ -62,12 +62,29 @@ def _without_text_commands(source: str) -> str:
 def _parser() -> Lark:
     grammar = Path(__file__).with_name("grammar.lark").read_text(encoding="utf-8")
     return Lark(
-        grammar, start="program", parser="lalr", lexer="basic", postlex=_SoftKeywords(), maybe_placeholders=True
+        grammar,
+        start="program",
+        parser="lalr",
+        lexer="basic",
+        postlex=_SoftKeywords(),
+        maybe_placeholders=True,
     )
 
 
 # Keywords that are names too where they cannot be meant as keywords: after these only a value or a name follows.
-_SOFT = {"BREAK", "CONTINUE", "ENTER_CRITICAL", "EXIT_CRITICAL", "HALT", "JOIN", "KILL", "PASS", "RUN", "SEC", "THREAD"}
+_SOFT = {
+    "BREAK",
+    "CONTINUE",
+    "ENTER_CRITICAL",
+    "EXIT_CRITICAL",
+    "HALT",
+    "JOIN",
+    "KILL",
+    "PASS",
+    "RUN",
+    "SEC",
+    "THREAD",
+}
 _BEFORE_VALUE = {
     "AND", "COMMA", "COMPARE", "DOT", "ELIF", "EQUAL", "GLOBAL", "IF", "LOCAL", "LPAR", "MINUS", "MOD", "NOT", "OPEN",
     "OR", "OVER", "PLUS", "TIMES", "WHILE", "XOR",
@@ -89,7 +106,12 @@ class _SoftKeywords:
             is_value = before in _BEFORE_VALUE and not starts_thread
             if token.type in _SOFT and (is_value or after == "EQUAL"):
                 token = Token.new_borrow_pos("NAME", str(token), token)
-            elif token.type == "RETURN" and following and after == "NAME" and following.line != token.line:
+            elif (
+                token.type == "RETURN"
+                and following
+                and after == "NAME"
+                and following.line != token.line
+            ):
                 token = Token.new_borrow_pos("RETURN_ALONE", str(token), token)
             before = token.type
             yield token
@@ -120,7 +142,10 @@ def _unexpected(error: UnexpectedToken) -> ScriptSyntaxError:
             allowed -= _STATEMENTS if name == "a statement" else group
     if "a value" in names:
         allowed -= {"PLUS", "MINUS", "NOT"}
-    wanted = [*sorted(names), *sorted({_TERMINALS.get(name, f"'{name.lower()}'") for name in allowed})]
+    wanted = [
+        *sorted(names),
+        *sorted({_TERMINALS.get(name, f"'{name.lower()}'") for name in allowed}),
+    ]
     hint = f"; expected {', '.join(wanted)}" if len(wanted) <= 8 else ""
     token = error.token
     found = "the script ends here" if token.type == "$END" else f"'{token}' cannot stand here"
@@ -145,7 +170,9 @@ def _check_nesting(program: Node) -> None:
             case "if_statement", children:
                 blocks, depth = blocks + 1, 0
                 if len(children) > 2 * MAX_BRANCHES + 2:
-                    raise _error(children[2 * MAX_BRANCHES + 1], f"an if has at most {MAX_BRANCHES} branches")
+                    raise _error(
+                        children[2 * MAX_BRANCHES + 1], f"an if has at most {MAX_BRANCHES} branches"
+                    )
             case "keyed", ["break" | "continue" as word] if loops == 0:
                 raise _error(node, f"'{word}' is outside of a loop")
             case "arguments", arguments:
@@ -163,7 +190,9 @@ def _check_nesting(program: Node) -> None:
         ):
             if found > most:
                 raise _error(node, f"{what} nested more than {most} deep")
-        stack.extend((child, blocks, loops, depth) for child in node.children if isinstance(child, Tree))
+        stack.extend(
+            (child, blocks, loops, depth) for child in node.children if isinstance(child, Tree)
+        )
 
 
 def _check_parameters(function: Token, parameters: list[Node]) -> None:
@@ -220,7 +249,11 @@ def literal(node: Node) -> int | float | str | bool | None:
     match node.data, node.children:
         case "integer", [token]:
             # An integer has 32 bits, and Python limits the digits that it converts: a longer number is a real one.
-            number = int(token, 0 if token[:2] in ("0x", "0X") else 10) if len(token) < 20 else float(token)
+            number = (
+                int(token, 0 if token[:2] in ("0x", "0X") else 10)
+                if len(token) < 20
+                else float(token)
+            )
             return number if abs(number) <= MAX_INTEGER + 1 else float(number)
         case "real", [token]:
             return float(token)

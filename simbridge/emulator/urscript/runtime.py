@@ -20,7 +20,14 @@ from typing import Any
 from simbridge.emulator.errors import RuntimeFault
 from simbridge.emulator.urscript.compiler import FILE_NAME, Code
 from simbridge.emulator.urscript.library import LIBRARY
-from simbridge.emulator.urscript.values import MAX_ELEMENTS, Operators, Struct, check_size, kind_of, value_of
+from simbridge.emulator.urscript.values import (
+    MAX_ELEMENTS,
+    Operators,
+    Struct,
+    check_size,
+    kind_of,
+    value_of,
+)
 from simbridge.errors import SimbridgeError
 
 BUDGET = 10_000
@@ -52,7 +59,12 @@ class Thread:
     """
 
     def __init__(
-        self, interpreter: Interpreter, name: str, function: Callable[..., Any], *arguments: Any, **named: Any
+        self,
+        interpreter: Interpreter,
+        name: str,
+        function: Callable[..., Any],
+        *arguments: Any,
+        **named: Any,
     ) -> None:
         self._interpreter, self.name = interpreter, name
         self._generator: Generator[str | None, None, Any] = function(self, *arguments, **named)
@@ -75,7 +87,9 @@ class Thread:
 
     # Called by compiled programs
 
-    def start(self, name: str, function: Callable[..., Any], *arguments: Any, **named: Any) -> Thread:
+    def start(
+        self, name: str, function: Callable[..., Any], *arguments: Any, **named: Any
+    ) -> Thread:
         thread = Thread(self._interpreter, name, function, *arguments, **named)
         # The two share the budget of the one: starting threads does not buy more time in a tick.
         budget = self._interpreter.budget_left
@@ -291,7 +305,9 @@ def _innermost(generator: Any) -> FrameType | None:
 def _member(value: Any, name: str) -> Any:
     """value.name"""
     if type(value) is not Struct:
-        raise RuntimeFault(f"Only a struct has members, not {kind_of(value)}: there is no '.{name}'.")
+        raise RuntimeFault(
+            f"Only a struct has members, not {kind_of(value)}: there is no '.{name}'."
+        )
     return value.member(name)
 
 
@@ -322,7 +338,9 @@ _METHODS: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 
 
-def _invoke(thread: Thread, value: Any, name: str, *arguments: Any) -> Generator[None, None, tuple[Any, Any]]:
+def _invoke(
+    thread: Thread, value: Any, name: str, *arguments: Any
+) -> Generator[None, None, tuple[Any, Any]]:
     """value.name(...): the value after the call, which the compiled program assigns to its variable, and what the call
     returns. A handle, which is not URScript's own, answers by its `call(thread, name, arguments)`, a generator."""
     if hasattr(value, "call"):
@@ -335,7 +353,9 @@ def _invoke(thread: Thread, value: Any, name: str, *arguments: Any) -> Generator
         result = _METHODS[name](items, *arguments)
     except (TypeError, IndexError):
         given = f"{len(items)} elements and {len(arguments)} arguments"
-        raise RuntimeFault(f"'{name}' cannot be called on a list with {given} like these.") from None
+        raise RuntimeFault(
+            f"'{name}' cannot be called on a list with {given} like these."
+        ) from None
     if len(items) > MAX_ELEMENTS:
         raise RuntimeFault(f"A list has more than {MAX_ELEMENTS} elements.")
     changed = tuple(items)

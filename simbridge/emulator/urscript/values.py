@@ -55,13 +55,17 @@ class Struct:
     def __init__(self, members: dict[str, Any]) -> None:
         self.members = members
         self.size: int = check_size(tuple(members.values()))
-        self.nesting: int = 1 + max([struct.nesting for struct in _structs(members.values())], default=0)
+        self.nesting: int = 1 + max(
+            [struct.nesting for struct in _structs(members.values())], default=0
+        )
         if self.nesting > MAX_STRUCTS:
             raise RuntimeFault(f"Structs are nested more than {MAX_STRUCTS} deep.")
 
     def member(self, name: str) -> Any:
         if name not in self.members:
-            raise RuntimeFault(f"The struct has no member '{name}'; it has {', '.join(self.members) or 'none'}.")
+            raise RuntimeFault(
+                f"The struct has no member '{name}'; it has {', '.join(self.members) or 'none'}."
+            )
         return self.members[name]
 
     def __eq__(self, other: object) -> bool:
@@ -113,7 +117,9 @@ def kind_of(value: Any) -> str:
     """The kind of a value, for messages: "a list"."""
     kinds = {bool: "a boolean", int: "an integer", float: "a number", str: "a string", tuple: "a list", Pose: "a pose",
              Struct: "a struct"}  # fmt: skip
-    return kinds.get(type(value), "nothing" if value is None else getattr(value, "kind", "a thread"))
+    return kinds.get(
+        type(value), "nothing" if value is None else getattr(value, "kind", "a thread")
+    )
 
 
 def to_text(value: Any) -> str:
@@ -126,7 +132,9 @@ def to_text(value: Any) -> str:
         inside = _joined(map(to_text, value))
         return f"p[{inside}]" if isinstance(value, Pose) else f"[{inside}]"
     if isinstance(value, Struct):
-        return f"struct({_joined(f'{name}={to_text(item)}' for name, item in value.members.items())})"
+        return (
+            f"struct({_joined(f'{name}={to_text(item)}' for name, item in value.members.items())})"
+        )
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         return str(int(value))
     return str(value)
@@ -187,10 +195,16 @@ class Operators:
     def __init__(self, budget: list[int]) -> None:
         self._budget = budget
         self.add, self.subtract = self._scalar(operator.add, "+"), self._scalar(operator.sub, "-")
-        self.multiply, self.divide = self._scalar(operator.mul, "*"), self._scalar(operator.truediv, "/")
+        self.multiply, self.divide = (
+            self._scalar(operator.mul, "*"),
+            self._scalar(operator.truediv, "/"),
+        )
         self.modulo = self._scalar(_modulo, "%")
         self.less, self.less_equal = self._order(operator.lt, "<"), self._order(operator.le, "<=")
-        self.greater, self.greater_equal = self._order(operator.gt, ">"), self._order(operator.ge, ">=")
+        self.greater, self.greater_equal = (
+            self._order(operator.gt, ">"),
+            self._order(operator.ge, ">="),
+        )
 
     def _scalar(self, function: Operator, sign: str) -> Operator:
         """The operator on any two values; numbers, the usual case, come first."""
@@ -199,7 +213,11 @@ class Operators:
             kind_a, kind_b = type(a), type(b)
             if kind_a is int and kind_b is int:
                 result = function(a, b)
-                return result if -MAX_INTEGER <= result <= MAX_INTEGER or type(result) is float else wrap(result)
+                return (
+                    result
+                    if -MAX_INTEGER <= result <= MAX_INTEGER or type(result) is float
+                    else wrap(result)
+                )
             if (kind_a is float or kind_a is int) and (kind_b is float or kind_b is int):
                 return function(a, b)
             if kind_a in _LISTS or kind_b in _LISTS:
@@ -217,23 +235,35 @@ class Operators:
         kind_a, kind_b = type(a), type(b)
         if kind_a in _LISTS and kind_b in _LISTS:
             if len(a) != len(b):
-                raise RuntimeFault(f"'{sign}' needs two lists of the same length, not {len(a)} and {len(b)} elements.")
+                raise RuntimeFault(
+                    f"'{sign}' needs two lists of the same length, not {len(a)} and {len(b)} elements."
+                )
             if sign == "*" and _is_matrix(b):
-                raise RuntimeFault("A list cannot be multiplied by a matrix; a matrix can by a list.")
+                raise RuntimeFault(
+                    "A list cannot be multiplied by a matrix; a matrix can by a list."
+                )
             self._budget[0] -= _PER_LIST + _PER_ELEMENT * len(a)
             result: Any = [apply(x, y) for x, y in zip(a, b, strict=True)]
             return Pose(result) if kind_a is Pose and kind_b is Pose else tuple(result)
         self._budget[0] -= _PER_LIST + _PER_ELEMENT * len(a if kind_a in _LISTS else b)
-        return kind_a([apply(x, b) for x in a]) if kind_a in _LISTS else kind_b([apply(a, y) for y in b])
+        return (
+            kind_a([apply(x, b) for x in a])
+            if kind_a in _LISTS
+            else kind_b([apply(a, y) for y in b])
+        )
 
     def _product(self, a: Any, b: Any) -> Any:
         """A matrix times a matrix or a list."""
         columns = list(zip(*b, strict=True)) if _is_matrix(b) else [b]
         if len(a[0]) != len(b):
-            raise RuntimeFault(f"A matrix of {len(a[0])} columns cannot be multiplied by {len(b)} rows.")
+            raise RuntimeFault(
+                f"A matrix of {len(a[0])} columns cannot be multiplied by {len(b)} rows."
+            )
         work = len(a) * len(b) * len(columns)
         if work > MAX_PRODUCTS:
-            raise RuntimeFault(f"The matrices are too large: {work} multiplications, at most {MAX_PRODUCTS} are made.")
+            raise RuntimeFault(
+                f"The matrices are too large: {work} multiplications, at most {MAX_PRODUCTS} are made."
+            )
         self._budget[0] -= _PER_LIST * (len(a) + len(b)) + 2 * _PER_ELEMENT * work
         rows = tuple(tuple(self._dot(row, column) for column in columns) for row in a)
         return rows if _is_matrix(b) else tuple(row[0] for row in rows)

@@ -57,7 +57,12 @@ class Alignment:
 
 
 def align(
-    times: ArrayLike, poses: ArrayLike, recorded_times: ArrayLike, recorded: ArrayLike, *, find_marker: bool = False
+    times: ArrayLike,
+    poses: ArrayLike,
+    recorded_times: ArrayLike,
+    recorded: ArrayLike,
+    *,
+    find_marker: bool = False,
 ) -> Alignment:
     """Fit an external recording to a run.
 
@@ -78,7 +83,8 @@ def align(
     x = rows("recorded positions", recorded, 3, len(u))
     if min(len(t), len(u)) < MIN_SAMPLES:
         raise UnusableSamples(
-            "recording", f"it and the run need {MIN_SAMPLES} samples each; they have {len(u)} and {len(t)}."
+            "recording",
+            f"it and the run need {MIN_SAMPLES} samples each; they have {len(u)} and {len(t)}.",
         )
     moved = float(np.linalg.norm(p[:, :3] - p[0, :3], axis=1).max())
     if moved < MIN_MOTION:
@@ -97,7 +103,9 @@ def align(
         inside = (at >= t[0]) & (at <= t[-1])
         if np.count_nonzero(inside) < MIN_SAMPLES:
             return None
-        return rigid_fit(compared[inside], pose.interpolate(t, p, at[inside]), find_marker=find_marker)
+        return rigid_fit(
+            compared[inside], pose.interpolate(t, p, at[inside]), find_marker=find_marker
+        )
 
     def error(offset: float) -> float:
         """Remaining RMS distance, m."""
@@ -107,7 +115,9 @@ def align(
     reach = 0.5 * min(t[-1] - t[0], u[-1] - u[0])
     bracket = bracket_minimum(lambda d: error(shift + d), 0.0, period, reach)
     if bracket is None:
-        raise UnusableSamples("recording", "it fits the run at no clock offset. It belongs to another run.")
+        raise UnusableSamples(
+            "recording", "it fits the run at no clock offset. It belongs to another run."
+        )
     best = shift + minimize_scalar(lambda d: error(shift + d), *bracket, tolerance=RESOLUTION)
     found = fit(best)
     residual = np.inf if found is None else found.residual
@@ -129,7 +139,11 @@ def align(
 
 
 def find_cycles(
-    times: ArrayLike, positions: ArrayLike, recorded_times: ArrayLike, recorded: ArrayLike, count: int
+    times: ArrayLike,
+    positions: ArrayLike,
+    recorded_times: ArrayLike,
+    recorded: ArrayLike,
+    count: int,
 ) -> Array:
     """Rough clock offsets (count,) in s, in order, at which a recording contains the cycles of a motion.
 
@@ -144,7 +158,10 @@ def find_cycles(
         UnusableSamples: There are fewer cycles.
     """
     t, u = stamps("times of the run", times), stamps("times of the recording", recorded_times)
-    p, x = rows("attained positions", positions, 3, len(t)), rows("recorded positions", recorded, 3, len(u))
+    p, x = (
+        rows("attained positions", positions, 3, len(t)),
+        rows("recorded positions", recorded, 3, len(u)),
+    )
     period = _search_period(t, u)
     one = interpolated(np.arange(t[0], t[-1], period), t, p)
     grid = np.arange(u[0] - MARGIN, u[-1] + MARGIN, period)
@@ -180,7 +197,12 @@ def rigid_fit(recorded: ArrayLike, poses: ArrayLike, *, find_marker: bool = Fals
     marker = np.zeros(3)
     if find_marker:
         rotation, translation, marker = _with_marker(x, own, rotation, translation)
-    left = x @ rotation.T + translation - own[:, :3] - pose.rotate(own[:, 3:], np.broadcast_to(marker, x.shape))
+    left = (
+        x @ rotation.T
+        + translation
+        - own[:, :3]
+        - pose.rotate(own[:, 3:], np.broadcast_to(marker, x.shape))
+    )
     residual = float(np.sqrt(np.mean((left**2).sum(axis=1))))
     quaternion = pin.Quaternion(rotation).coeffs()
     transform = np.concatenate([translation, quaternion if quaternion[3] >= 0.0 else -quaternion])
@@ -196,10 +218,14 @@ def _umeyama(x: Array, y: Array) -> tuple[Array, Array]:
     return rotation, mean_y - rotation @ mean_x
 
 
-def _with_marker(x: Array, own: Array, rotation: Array, translation: Array) -> tuple[Array, Array, Array]:
+def _with_marker(
+    x: Array, own: Array, rotation: Array, translation: Array
+) -> tuple[Array, Array, Array]:
     """Rotation, translation and marker (3,) with the least sum of |R x + t - p - Q marker|^2, own poses (p, Q)."""
     marker = np.zeros(3)
-    axes = np.stack([pose.rotate(own[:, 3:], np.broadcast_to(axis, x.shape)) for axis in np.eye(3)], axis=2)
+    axes = np.stack(
+        [pose.rotate(own[:, 3:], np.broadcast_to(axis, x.shape)) for axis in np.eye(3)], axis=2
+    )
     system = np.zeros((len(x), 3, 9))
     system[:, :, 3:6], system[:, :, 6:] = np.eye(3), -axes
     for _ in range(50):
@@ -211,7 +237,9 @@ def _with_marker(x: Array, own: Array, rotation: Array, translation: Array) -> t
         system[:, 2, 0], system[:, 2, 1] = rotated[:, 1], -rotated[:, 0]
         flat = system.reshape(-1, 9)
         # The smallest of the best steps: a coordinate that the motion does not determine stays as it is.
-        step = -np.linalg.pinv(flat.T @ flat, rcond=1e-9, hermitian=True) @ (flat.T @ left.reshape(-1))
+        step = -np.linalg.pinv(flat.T @ flat, rcond=1e-9, hermitian=True) @ (
+            flat.T @ left.reshape(-1)
+        )
         rotation = pin.exp3(step[:3]) @ rotation
         translation, marker = translation + step[3:6], marker + step[6:]
         if np.abs(step).max() < 1e-12:
@@ -224,15 +252,21 @@ def _rough_offset(t: Array, p: Array, u: Array, x: Array) -> tuple[float, float]
     period = _search_period(t, u)
     one, other = _chords(t, p, period), _chords(u, x, period)
     if not one.any() or not other.any():
-        raise UnusableSamples("recording", "it or the run is at rest, so the clock offset cannot be determined.")
+        raise UnusableSamples(
+            "recording", "it or the run is at rest, so the clock offset cannot be determined."
+        )
     agreement = correlation(one, other)
     lag = int(np.argmax(agreement))
-    return float(u[0] - t[0] + (lag if lag < len(agreement) // 2 else lag - len(agreement)) * period), period
+    return float(
+        u[0] - t[0] + (lag if lag < len(agreement) // 2 else lag - len(agreement)) * period
+    ), period
 
 
 def _search_period(t: Array, u: Array) -> float:
     longest = max(t[-1] - t[0], u[-1] - u[0])
-    return max(float(np.median(np.diff(t))), float(np.median(np.diff(u))), 0.004, longest / MAX_GRID)
+    return max(
+        float(np.median(np.diff(t))), float(np.median(np.diff(u))), 0.004, longest / MAX_GRID
+    )
 
 
 def _chords(t: Array, p: Array, period: float) -> Array:

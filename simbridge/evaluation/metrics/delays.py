@@ -23,7 +23,14 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from simbridge.evaluation.metrics.samples import BLOCK, ErrorSize, PoseError, correlation, rows, stamps
+from simbridge.evaluation.metrics.samples import (
+    BLOCK,
+    ErrorSize,
+    PoseError,
+    correlation,
+    rows,
+    stamps,
+)
 from simbridge.robot import pose
 from simbridge.robot.pose import Array
 
@@ -64,7 +71,9 @@ def sampled(times: ArrayLike, poses: ArrayLike) -> Motion:
     return lambda at: pose.interpolate(t, p, at)
 
 
-def delay(times: ArrayLike, desired: Motion, attained: ArrayLike, *, part: Part = "both") -> float | None:
+def delay(
+    times: ArrayLike, desired: Motion, attained: ArrayLike, *, part: Part = "both"
+) -> float | None:
     """Time in s by which an attained motion lags a desired one; negative if it leads.
 
     If the motions differ by a delay only, it is exact to 0.03 ms. If their shapes differ as well, as after a
@@ -99,7 +108,13 @@ def delay(times: ArrayLike, desired: Motion, attained: ArrayLike, *, part: Part 
 
     def mean_squared_distance(shift: float, inside: NDArray[np.bool_] | None = None) -> float:
         inside = _inside(t, shift, shift) if inside is None else inside
-        return float(np.mean(np.sum(_displacements(desired(t[inside] - shift), poses[inside], part) ** 2, axis=-1)))
+        return float(
+            np.mean(
+                np.sum(
+                    _displacements(desired(t[inside] - shift), poses[inside], part) ** 2, axis=-1
+                )
+            )
+        )
 
     seed = _velocity_lag(wanted, uniform, period, limit, part)
     bracket = bracket_minimum(mean_squared_distance, seed, period, limit)
@@ -110,11 +125,17 @@ def delay(times: ArrayLike, desired: Motion, attained: ArrayLike, *, part: Part 
     inside = _inside(t, low, high)
     if np.count_nonzero(inside) < MIN_SAMPLES:
         return None
-    best = minimize_scalar(lambda d: mean_squared_distance(d, inside), low, start, high, tolerance=RESOLUTION)
+    best = minimize_scalar(
+        lambda d: mean_squared_distance(d, inside), low, start, high, tolerance=RESOLUTION
+    )
     if _correlation(desired(t[inside] - best), poses[inside], part) < MIN_AGREEMENT:
         return None
     common = _inside(t, min(best, 0.0), max(best, 0.0))
-    return float(best) if mean_squared_distance(best, common) < mean_squared_distance(0.0, common) else 0.0
+    return (
+        float(best)
+        if mean_squared_distance(best, common) < mean_squared_distance(0.0, common)
+        else 0.0
+    )
 
 
 @dataclass(frozen=True)
@@ -154,7 +175,10 @@ def delay_compensated(
         rows_kept = np.flatnonzero(kept)
         blocks = (rows_kept[k : k + BLOCK] for k in range(0, len(rows_kept), BLOCK))
         left = np.concatenate(
-            [_magnitude(PoseError.between(desired(t[block] - lag), poses[block]), part) for block in blocks]
+            [
+                _magnitude(PoseError.between(desired(t[block] - lag), poses[block]), part)
+                for block in blocks
+            ]
         )
         if np.mean(left**2) <= np.mean(whole**2):
             return Compensated(lag, kept, left)
@@ -184,7 +208,10 @@ def moves(times: ArrayLike, motion: Motion, part: Part = "both") -> bool:
 def _moves(poses: Array, part: Part) -> bool:
     """Whether a motion ever leaves its first pose by MIN_MOTION; for a long one a few poses usually show it."""
     few = poses[:: max(1, len(poses) // FEW)]
-    farthest = (np.sqrt(np.max(np.sum(_displacements(p, poses[0], part) ** 2, axis=-1))) for p in (few, poses))
+    farthest = (
+        np.sqrt(np.max(np.sum(_displacements(p, poses[0], part) ** 2, axis=-1)))
+        for p in (few, poses)
+    )
     return any(distance >= MIN_MOTION for distance in farthest)
 
 
@@ -205,7 +232,9 @@ def _correlation(desired: Array, attained: Array, part: Part) -> float:
     return float(np.sum(d * a) / scale) if scale > 0.0 else 0.0
 
 
-def _velocity_lag(desired: Array, attained: Array, period: float, limit: float, part: Part) -> float:
+def _velocity_lag(
+    desired: Array, attained: Array, period: float, limit: float, part: Part
+) -> float:
     """The shift in s, a multiple of the period, at which the velocities of two uniformly sampled motions agree best."""
     span = min(max(1, round(VELOCITY_SPAN / period)), len(desired) // 4)
     v, w = (_displacements(p[span:], p[:-span], part) for p in (desired, attained))
@@ -248,7 +277,14 @@ def minimize_scalar(
         at_trial = function(trial)
         if at_trial <= at_best:
             low, high = (best, high) if trial >= best else (low, best)
-            third, at_third, second, at_second, best, at_best = second, at_second, best, at_best, trial, at_trial
+            third, at_third, second, at_second, best, at_best = (
+                second,
+                at_second,
+                best,
+                at_best,
+                trial,
+                at_trial,
+            )
             continue
         low, high = (trial, high) if trial < best else (low, trial)
         if at_trial <= at_second or second == best:
@@ -271,7 +307,9 @@ def bracket_minimum(
     if at_start <= min(at_left, at_right):
         return (left, start, right) if abs(start) < limit else None
     forward = 1.0 if at_right < at_left else -1.0
-    previous, here, at_here = (start, right, at_right) if at_right < at_left else (start, left, at_left)
+    previous, here, at_here = (
+        (start, right, at_right) if at_right < at_left else (start, left, at_left)
+    )
     while abs(here) < limit:
         step *= 2.0
         ahead = min(max(here + forward * step, -limit), limit)

@@ -33,12 +33,21 @@ class Figure(TypedDict):
     unit: str  # "m", "m/s", "s" or "%"
     cycles: int  # number of cycles it is computed from
     asked: int  # number of cycles that the standard asks for
-    stop: int | None  # for a figure of a pose the number of its stop, from 1; None for a figure of the path
+    stop: (
+        int | None
+    )  # for a figure of a pose the number of its stop, from 1; None for a figure of the path
 
 
 def figure(symbol: str, value: float | None, unit: str, cycles: int, asked: int) -> Figure:
     """A figure of the path, or of a pose whose stop is still to be named, from its parts."""
-    return {"symbol": symbol, "value": value, "unit": unit, "cycles": cycles, "asked": asked, "stop": None}
+    return {
+        "symbol": symbol,
+        "value": value,
+        "unit": unit,
+        "cycles": cycles,
+        "asked": asked,
+        "stop": None,
+    }
 
 
 def pose_figures(commanded: ArrayLike, attained: ArrayLike) -> tuple[Figure, Figure]:
@@ -50,7 +59,9 @@ def pose_figures(commanded: ArrayLike, attained: ArrayLike) -> tuple[Figure, Fig
     wanted = rows("commanded position", np.atleast_2d(np.asarray(commanded, dtype=float)), 3, 1)[0]
     _some(len(x))
     accuracy = float(np.linalg.norm(x.mean(axis=0) - wanted))
-    return figure("AP", accuracy, "m", len(x), 30), figure("RP", _repeatability(x[:, None])[0], "m", len(x), 30)
+    return figure("AP", accuracy, "m", len(x), 30), figure(
+        "RP", _repeatability(x[:, None])[0], "m", len(x), 30
+    )
 
 
 def path_figures(commanded: ArrayLike, attained: ArrayLike) -> tuple[Figure, Figure]:
@@ -65,7 +76,9 @@ def path_figures(commanded: ArrayLike, attained: ArrayLike) -> tuple[Figure, Fig
     points = rows("commanded points", commanded, 3)
     x = np.asarray(attained, dtype=float)
     if x.ndim != 3 or x.shape[1:] != points.shape:
-        raise UnusableSamples("attained paths", f"their shape is {x.shape}, but (n, {len(points)}, 3) is needed.")
+        raise UnusableSamples(
+            "attained paths", f"their shape is {x.shape}, but (n, {len(points)}, 3) is needed."
+        )
     _some(len(x))
     through = np.isfinite(x).all(axis=(0, 2))
     if not through.any():
@@ -73,11 +86,18 @@ def path_figures(commanded: ArrayLike, attained: ArrayLike) -> tuple[Figure, Fig
     x, points = x[:, through], points[through]
     accuracy = float(np.linalg.norm(x.mean(axis=0) - points, axis=1).max())
     spread = [value for value in _repeatability(x) if value is not None]
-    return (figure("AT", accuracy, "m", len(x), 10), figure("RT", max(spread) if spread else None, "m", len(x), 10))
+    return (
+        figure("AT", accuracy, "m", len(x), 10),
+        figure("RT", max(spread) if spread else None, "m", len(x), 10),
+    )
 
 
 def plane_crossings(
-    points: ArrayLike, directions: ArrayLike, expected: ArrayLike, times: ArrayLike, attained: ArrayLike
+    points: ArrayLike,
+    directions: ArrayLike,
+    expected: ArrayLike,
+    times: ArrayLike,
+    attained: ArrayLike,
 ) -> Array:
     """Forward crossings (m, 3) of a path with planes, in m; NaN where there is none.
 
@@ -109,7 +129,9 @@ def plane_crossings(
     return found
 
 
-def velocity_figures(commanded: float, speeds: Sequence[ArrayLike]) -> tuple[Figure, Figure, Figure]:
+def velocity_figures(
+    commanded: float, speeds: Sequence[ArrayLike]
+) -> tuple[Figure, Figure, Figure]:
     """AV = (mean v - v_c)/v_c and RV = 3 S_v/v_c in percent, S_v between cycles; FV = max over cycles of max - min.
 
     v_c is the commanded speed, m/s; `speeds` are those (T_j,) of each cycle where that is commanded.
@@ -160,7 +182,8 @@ def stabilisation_figures(
         outside = distance > band
         if outside[-1]:
             raise UnusableSamples(
-                "cycles", f"cycle {number + 1} ends {distance[-1] * 1e3:.3g} mm from its pose, outside the limit band."
+                "cycles",
+                f"cycle {number + 1} ends {distance[-1] * 1e3:.3g} mm from its pose, outside the limit band.",
             )
         entry = int(np.argmin(outside))
         left = np.flatnonzero(outside[entry:])

@@ -24,7 +24,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from simbridge.errors import InvalidParameter
-from simbridge.evaluation.metrics.samples import column, derivatives, known_rows, resample_uniform, rms, rows, stamps
+from simbridge.evaluation.metrics.samples import (
+    column,
+    derivatives,
+    known_rows,
+    resample_uniform,
+    rms,
+    rows,
+    stamps,
+)
 from simbridge.robot.pose import Array
 
 NEAR_SINGULAR = 0.1
@@ -127,7 +135,12 @@ def joint_effort(
     """
     limit = np.asarray(max_velocity, dtype=float)
     v = rows("joint velocities", velocity, len(limit))
-    found: JointEffort = {"velocity": _use(v, limit), "acceleration": None, "jerk": None, "torque": None}
+    found: JointEffort = {
+        "velocity": _use(v, limit),
+        "acceleration": None,
+        "jerk": None,
+        "torque": None,
+    }
     if len(v) > 1:
         # Joint by joint: the derivatives of an hour of all of them take 0.2 GB.
         used = []
@@ -136,7 +149,10 @@ def joint_effort(
             used += [_peak_and_rms(part) for part in derivatives(uniform, period)]
         if None not in used:
             highest = None if max_acceleration is None else np.full(len(limit), max_acceleration)
-            found["acceleration"], found["jerk"] = _joint_use(used[::2], highest), _joint_use(used[1::2], None)
+            found["acceleration"], found["jerk"] = (
+                _joint_use(used[::2], highest),
+                _joint_use(used[1::2], None),
+            )
     if torque is not None:
         highest = None if max_torque is None else np.asarray(max_torque, dtype=float)
         known = known_rows("joint torques", torque, len(limit), len(v))
@@ -179,7 +195,10 @@ def near_singularity(
     q = rows("joint positions", q, q.shape[1] if q.ndim == 2 else 1)
     q = q[:: -(-len(q) // MAX_COMPARED)]
     values = np.concatenate(
-        [np.linalg.svd(jacobians(q[k : k + BLOCK]), compute_uv=False) for k in range(0, len(q), BLOCK)]
+        [
+            np.linalg.svd(jacobians(q[k : k + BLOCK]), compute_uv=False)
+            for k in range(0, len(q), BLOCK)
+        ]
     )
     values = values[:, :motions]
     return {
@@ -218,14 +237,18 @@ def near_limits(
     margin = NEAR_END * np.where(np.isfinite(high - low), high - low, 0.0)
     joints, fastest = range(len(low)), NEAR_LIMIT * np.asarray(max_velocity, dtype=float)
     shares: NearLimits = {
-        "position": _share((q[:, i] < low[i] + margin[i]) | (q[:, i] > high[i] - margin[i]) for i in joints),
+        "position": _share(
+            (q[:, i] < low[i] + margin[i]) | (q[:, i] > high[i] - margin[i]) for i in joints
+        ),
         "velocity": _share(np.abs(v[:, i]) >= fastest[i] for i in joints),
         "torque": None,
     }
     if torque is not None and max_torque is not None:
         known = known_rows("joint torques", torque, len(low), len(q))
         strongest = NEAR_LIMIT * np.asarray(max_torque, dtype=float)
-        shares["torque"] = _share(np.abs(known[:, i]) >= strongest[i] for i in joints) if len(known) else None
+        shares["torque"] = (
+            _share(np.abs(known[:, i]) >= strongest[i] for i in joints) if len(known) else None
+        )
     return shares
 
 
@@ -246,7 +269,9 @@ def sparc(speed: ArrayLike, rate: float, *, cutoff: float = CUTOFF) -> float | N
     """
     v = _speeds(speed, rate)
     if not 0.0 < cutoff <= 0.5 * rate:
-        raise InvalidParameter("cut-off", f"{cutoff} Hz", f"above 0 and at most half the rate, {0.5 * rate:g} Hz")
+        raise InvalidParameter(
+            "cut-off", f"{cutoff} Hz", f"above 0 and at most half the rate, {0.5 * rate:g} Hz"
+        )
     if len(v) < 3 or not v.any():
         return None
     size = 1 << (math.ceil(math.log2(len(v))) + PADDING)
@@ -297,7 +322,10 @@ def smoothness_summary(times: ArrayLike, positions: ArrayLike, velocity: ArrayLi
     tool_smoothness, *joints = found
     return {
         "tool": tool_smoothness,
-        "joints": {"sparc": [joint["sparc"] for joint in joints], "ldlj": [joint["ldlj"] for joint in joints]},
+        "joints": {
+            "sparc": [joint["sparc"] for joint in joints],
+            "ldlj": [joint["ldlj"] for joint in joints],
+        },
     }
 
 
@@ -306,7 +334,10 @@ def _smoothness(velocity: Array, rate: float) -> ToolSmoothness:
     if speed.max() < MIN_SPEED:
         return {"sparc": None, "ldlj": None}
     # LDLJ takes the signed velocity: the speed of a joint that reverses has a corner, whose jerk depends on the rate.
-    return {"sparc": sparc(speed, rate, cutoff=min(CUTOFF, 0.5 * rate)), "ldlj": ldlj(velocity, rate)}
+    return {
+        "sparc": sparc(speed, rate, cutoff=min(CUTOFF, 0.5 * rate)),
+        "ldlj": ldlj(velocity, rate),
+    }
 
 
 def _speeds(speed: ArrayLike, rate: float) -> Array:

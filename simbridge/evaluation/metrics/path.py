@@ -18,7 +18,14 @@ from typing import NamedTuple, TypedDict
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from simbridge.evaluation.metrics.samples import PositionStatistics, column, rms, rows, stamps, statistics
+from simbridge.evaluation.metrics.samples import (
+    PositionStatistics,
+    column,
+    rms,
+    rows,
+    stamps,
+    statistics,
+)
 from simbridge.kernels.compile import kernel_of
 from simbridge.robot.pose import Array
 
@@ -66,16 +73,29 @@ def path_summary(contour: ContourError) -> PathSummary:
     times = contour.lag_time[np.isfinite(contour.lag_time)]
     return {
         "contour_error": {"position_m": statistics(contour.distance)},
-        "along_path_lag": {"length_m": _signed(contour.lag), "time_s": _signed(times) if len(times) else None},
+        "along_path_lag": {
+            "length_m": _signed(contour.lag),
+            "time_s": _signed(times) if len(times) else None,
+        },
     }
 
 
 def _signed(values: Array) -> SignedStatistics:
-    return {"rms": rms(values), "mean": float(values.mean()), "min": float(values.min()), "max": float(values.max())}
+    return {
+        "rms": rms(values),
+        "mean": float(values.mean()),
+        "min": float(values.min()),
+        "max": float(values.max()),
+    }
 
 
 def contour_error(
-    path_times: ArrayLike, path: ArrayLike, due: ArrayLike, attained: ArrayLike, *, expected: ArrayLike | None = None
+    path_times: ArrayLike,
+    path: ArrayLike,
+    due: ArrayLike,
+    attained: ArrayLike,
+    *,
+    expected: ArrayLike | None = None,
 ) -> ContourError:
     """Distance of attained positions from the reference path, and their lag along it.
 
@@ -94,12 +114,22 @@ def contour_error(
     length = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(corners, axis=0), axis=1))])
     distance, place = np.empty(len(points)), np.empty(len(points))
     search = kernel_of(_nearest_places, "contour error")
-    search(corners, length, _bound_blocks(corners), points, np.interp(near, times, length), distance, place)
+    search(
+        corners,
+        length,
+        _bound_blocks(corners),
+        points,
+        np.interp(near, times, length),
+        distance,
+        place,
+    )
     lag = np.interp(at, times, length) - place
     return ContourError(distance, place, lag, _lag_time(times, length, at, near, place, lag))
 
 
-def _lag_time(times: Array, length: Array, due: Array, near: Array, place: Array, lag: Array) -> Array:
+def _lag_time(
+    times: Array, length: Array, due: Array, near: Array, place: Array, lag: Array
+) -> Array:
     """Time from the instant at which the reference was at a place to the due one; NaN where it hardly moves."""
     steps, periods = np.diff(length), np.diff(times)
     moving = float(periods[steps > 0.0].sum())
@@ -149,7 +179,13 @@ def _bound_blocks(corners: Array) -> BlockBounds:
 
 
 def _nearest_places(
-    corners: Array, length: Array, blocks: BlockBounds, points: Array, expected: Array, distances: Array, places: Array
+    corners: Array,
+    length: Array,
+    blocks: BlockBounds,
+    points: Array,
+    expected: Array,
+    distances: Array,
+    places: Array,
 ) -> None:
     """Find the nearest place on the polyline to each point, around where it is expected.
 
@@ -198,7 +234,9 @@ def _nearest_places(
         places[k] = place
 
 
-def _count_far_pieces(blocks: BlockBounds, point: Point, piece: int, way: int, distance: float) -> int:
+def _count_far_pieces(
+    blocks: BlockBounds, point: Point, piece: int, way: int, distance: float
+) -> int:
     """Count the pieces from this one on, forwards (way 1) or backwards (-1), that are no nearer than a distance.
 
     They are those of the largest block that begins, or ends, at the piece and whose box is as far away.
@@ -225,7 +263,9 @@ def _distance_to_box(blocks: BlockBounds, point: Point, box: int) -> float:
     return math.sqrt(x * x + y * y + z * z)
 
 
-def _on_piece(corners: Array, length: Array, point: Point, piece: int, low: float, high: float) -> tuple[float, float]:
+def _on_piece(
+    corners: Array, length: Array, point: Point, piece: int, low: float, high: float
+) -> tuple[float, float]:
     """Distance of a point to a piece of the polyline, and the nearest place on it, as far as it is from low to high."""
     start, stop = length[piece], length[piece + 1]
     a, b = _row(corners, piece), _row(corners, piece + 1)
@@ -234,7 +274,11 @@ def _on_piece(corners: Array, length: Array, point: Point, piece: int, low: floa
         return _distance(point, a), start
 
     # The projection on the piece, within its ends and the reach of the search.
-    dot = (point[0] - a[0]) * (b[0] - a[0]) + (point[1] - a[1]) * (b[1] - a[1]) + (point[2] - a[2]) * (b[2] - a[2])
+    dot = (
+        (point[0] - a[0]) * (b[0] - a[0])
+        + (point[1] - a[1]) * (b[1] - a[1])
+        + (point[2] - a[2]) * (b[2] - a[2])
+    )
     along = max(min(dot / step, min(step, high - start)), max(0.0, low - start))
 
     # The corner itself, not the sum that rounds: instants are looked up by it.

@@ -84,7 +84,9 @@ def rests(path: Trajectory, hold: Hold) -> list[tuple[float, float]]:
 def jumps(path: Trajectory, hold: Hold) -> bool:
     """Whether the target rests for MIN_REST or longer and then jumps: there is no path in between."""
     elsewhere = (path.poses[1:, :3] != path.poses[:-1, :3]).any(axis=1)
-    return hold == "zero-order" and bool((elsewhere & (np.diff(path.elapsed) >= MIN_REST - ROUNDING)).any())
+    return hold == "zero-order" and bool(
+        (elsewhere & (np.diff(path.elapsed) >= MIN_REST - ROUNDING)).any()
+    )
 
 
 def stops(path: Trajectory, hold: Hold) -> list[Stop]:
@@ -184,7 +186,10 @@ def _corner(t: Array, directions: Array, at: Array, first: int, last: int) -> Co
     """The corner between the step before one sample and the step after another one."""
     when = 0.5 * (t[first] + t[last])
     arriving, leaving = directions[first - 1], directions[last]
-    before, after = _kept(directions[first - 1 :: -1] @ arriving), _kept(directions[last:] @ leaving)
+    before, after = (
+        _kept(directions[first - 1 :: -1] @ arriving),
+        _kept(directions[last:] @ leaving),
+    )
     begin, end = 0.5 * (when + t[first - before]), 0.5 * (when + t[last + after])
     return Corner(np.array(at), arriving, leaving, float(when), float(begin), float(end))
 
@@ -199,7 +204,10 @@ def _cut(t: Array, x: Array, directions: Array, speeds: Array, k: int) -> Array 
     if cosine >= np.cos(SHARP) or 1.0 - cosine**2 < PARALLEL:
         return None
     # Legs of a single step are between waypoints: nothing shows that the path continues straight beyond them.
-    if _kept(directions[max(k - 2, 0) : k] @ arriving) < 2 and _kept(directions[k + 1 : k + 3] @ leaving) < 2:
+    if (
+        _kept(directions[max(k - 2, 0) : k] @ arriving) < 2
+        and _kept(directions[k + 1 : k + 3] @ leaving) < 2
+    ):
         return None
     chord = x[k + 1] - x[k]
     along_arriving, along_leaving = chord @ arriving, chord @ leaving

@@ -72,10 +72,15 @@ class TrajectoryError:
 
     def statistics(self) -> AbsolutePoseError:
         """The statistics that evo prints, of translations and rotations."""
-        return {"position_m": _evo_statistics(self.translation), "rotation_rad": _evo_statistics(self.rotation)}
+        return {
+            "position_m": _evo_statistics(self.translation),
+            "rotation_rad": _evo_statistics(self.rotation),
+        }
 
 
-def associate(first: ArrayLike, second: ArrayLike, tolerance: float = TOLERANCE) -> tuple[Indices, Indices]:
+def associate(
+    first: ArrayLike, second: ArrayLike, tolerance: float = TOLERANCE
+) -> tuple[Indices, Indices]:
     """Pair the samples of two recordings: each sample of the shorter one with the nearest in time of the other.
 
     Args:
@@ -96,7 +101,9 @@ def associate(first: ArrayLike, second: ArrayLike, tolerance: float = TOLERANCE)
     nearest = np.where(np.abs(long[before] - short) <= np.abs(long[after] - short), before, after)
     kept = np.flatnonzero(np.abs(long[nearest] - short) <= tolerance)
     if len(kept) == 0:
-        raise UnusableSamples("two recordings", f"no stamp of one is within {tolerance:g} s of one of the other.")
+        raise UnusableSamples(
+            "two recordings", f"no stamp of one is within {tolerance:g} s of one of the other."
+        )
     return (kept, nearest[kept]) if len(other) > len(one) else (nearest[kept], kept)
 
 
@@ -122,7 +129,9 @@ def relative_pose_error(
     if delta < 1:
         raise InvalidParameter("delta", delta, "1 or more samples")
     if len(q) <= delta:
-        raise UnusableSamples("poses", f"there are {len(q)}, and a pair over {delta} needs {delta + 1}.")
+        raise UnusableSamples(
+            "poses", f"there are {len(q)}, and a pair over {delta} needs {delta + 1}."
+        )
     first = np.arange(0, len(q) - delta, 1 if all_pairs else delta)
     return _relative(q, p, first, first + delta)
 
@@ -145,12 +154,18 @@ def relative_pose_error_over(
     later = np.searchsorted(t, t + seconds * (1.0 - 1e-9))
     first = np.flatnonzero(later < len(t))
     if len(first) == 0:
-        raise UnusableSamples("poses", f"they span {t[-1] - t[0]:g} s, but a pair must span {seconds:g} s.")
+        raise UnusableSamples(
+            "poses", f"they span {t[-1] - t[0]:g} s, but a pair must span {seconds:g} s."
+        )
     return _relative(q, p, first, later[first])
 
 
 def pose_error_summary(
-    period: float, reference: ArrayLike, attained: ArrayLike, *, tracking: PoseError | ErrorSize | None = None
+    period: float,
+    reference: ArrayLike,
+    attained: ArrayLike,
+    *,
+    tracking: PoseError | ErrorSize | None = None,
 ) -> PoseErrorSummary:
     """Statistics of the APE, and of the RPE over RELATIVE_SPAN or half of a shorter motion.
 

@@ -38,7 +38,9 @@ def rows(name: str, values: ArrayLike, columns: int, count: int | None = None) -
     expected = (len(array) if count is None and array.ndim > 0 else count, columns)
     if array.shape != expected:
         rule = f"({'T' if count is None else count}, {columns})"
-        raise UnusableSamples(name, f"their shape is {array.shape}, and {rule} is needed: one row per stamp.")
+        raise UnusableSamples(
+            name, f"their shape is {array.shape}, and {rule} is needed: one row per stamp."
+        )
     _all_finite(name, array)
     return array
 
@@ -91,7 +93,9 @@ def stamps(name: str, values: ArrayLike) -> Array:
     """
     array = np.asarray(values, dtype=float)
     if array.ndim != 1 or len(array) == 0:
-        raise UnusableSamples(name, f"their shape is {array.shape}, and (T,) with at least one instant is needed.")
+        raise UnusableSamples(
+            name, f"their shape is {array.shape}, and (T,) with at least one instant is needed."
+        )
     _all_finite(name, array)
     late = np.flatnonzero(np.diff(array) <= 0.0)
     if len(late):
@@ -141,7 +145,9 @@ def derivatives(values: ArrayLike, period: float) -> tuple[Array, Array]:
     k2 = k**2 - np.mean(k**2)
     # Convolution reverses the kernel: the odd one changes its sign.
     slope, bend = -k / (k @ k) / period, 2.0 * k2 / (k2 @ k2) / period**2
-    first, second = ([np.convolve(column, kernel, "valid") for column in v.T] for kernel in (slope, bend))
+    first, second = (
+        [np.convolve(column, kernel, "valid") for column in v.T] for kernel in (slope, bend)
+    )
     return np.column_stack(first), np.column_stack(second)
 
 
@@ -182,7 +188,9 @@ def statistics(values: ArrayLike) -> Statistics:
     """
     array = column("values of a statistic", values)
     if len(array) == 0:
-        raise UnusableSamples("values of a statistic", "there are none. Evaluate at least one sample.")
+        raise UnusableSamples(
+            "values of a statistic", "there are none. Evaluate at least one sample."
+        )
     return {
         "rms": rms(array),
         "mean": float(np.mean(array)),

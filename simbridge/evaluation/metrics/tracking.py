@@ -35,13 +35,25 @@ from simbridge.evaluation.metrics.delays import (
     moves,
     sampled,
 )
-from simbridge.evaluation.metrics.samples import ErrorSize, PoseError, PoseStatistics, rows, statistics
+from simbridge.evaluation.metrics.samples import (
+    ErrorSize,
+    PoseError,
+    PoseStatistics,
+    rows,
+    statistics,
+)
 from simbridge.robot.pose import Array
 
 POSE_PARTS: tuple[PosePart, PosePart] = ("position", "rotation")
 
 PartKey = Literal[
-    "sampling_error", "solver_error", "limiter_error", "plant_error", "servo_law_error", "rest_error", "tracking_error"
+    "sampling_error",
+    "solver_error",
+    "limiter_error",
+    "plant_error",
+    "servo_law_error",
+    "rest_error",
+    "tracking_error",
 ]
 
 # Smaller errors, in m and rad, are rounding.
@@ -72,11 +84,19 @@ class ErrorPart:
 
 ERROR_PARTS = (
     ErrorPart(
-        "sampling", "sampling_error", "Reference to target: the cost of holding the last sample of a slow source."
+        "sampling",
+        "sampling_error",
+        "Reference to target: the cost of holding the last sample of a slow source.",
     ),
-    ErrorPart("solver", "solver_error", "Target to solution: what the inverse kinematics has not reached yet."),
     ErrorPart(
-        "limiter", "limiter_error", "Solution to setpoint: changes made to respect velocity and acceleration limits."
+        "solver",
+        "solver_error",
+        "Target to solution: what the inverse kinematics has not reached yet.",
+    ),
+    ErrorPart(
+        "limiter",
+        "limiter_error",
+        "Solution to setpoint: changes made to respect velocity and acceleration limits.",
     ),
     ErrorPart("plant", "plant_error", "Setpoint to attained: the controller and the arm."),
     ErrorPart(
@@ -97,7 +117,9 @@ ERROR_PARTS = (
 The first four add up to it. The parts of the plant's part are null where no servo law is known."""
 
 TRACKING_ERROR = ErrorPart(
-    "tracking", "tracking_error", "Reference to attained: the whole error. The parts add up as vectors."
+    "tracking",
+    "tracking_error",
+    "Reference to attained: the whole error. The parts add up as vectors.",
 )
 
 
@@ -141,7 +163,10 @@ def error_budget(
     """
     first = rows("reference poses", reference, 7)
     given = {"target": target, "solution": solution, "setpoint": setpoint, "attained": attained}
-    poses = [first, *(rows(f"{name} poses", values, 7, len(first)) for name, values in given.items())]
+    poses = [
+        first,
+        *(rows(f"{name} poses", values, 7, len(first)) for name, values in given.items()),
+    ]
     parts = [*map(PoseError.between, [*poses[:-1], first], [*poses[1:], poses[-1]])]
     if predicted is not None:
         middle = rows("predicted poses", predicted, 7, len(first))
@@ -159,9 +184,15 @@ def error_shares(budget: ErrorBudget[PoseError]) -> ErrorShares:
         whole = getattr(budget.tracking, field)
         square = float(np.sum(whole**2))
         parts = {part.attribute: getattr(budget, part.attribute) for part in ERROR_PARTS}
-        shares = {name: float(np.sum(getattr(part, field) * whole)) for name, part in parts.items() if part is not None}
+        shares = {
+            name: float(np.sum(getattr(part, field) * whole))
+            for name, part in parts.items()
+            if part is not None
+        }
         least = len(whole) * NOTHING**2
-        found[kind] = {name: each / square for name, each in shares.items()} if square > least else None
+        found[kind] = (
+            {name: each / square for name, each in shares.items()} if square > least else None
+        )
     return found
 
 
@@ -290,7 +321,9 @@ def pipeline_delays(
         return delay(t, motion, follower, part=part)
 
     found: dict[PosePart, Delays] = {
-        part: Delays(*(between(*steps[name], part) if name in steps else None for name in Delays._fields))
+        part: Delays(
+            *(between(*steps[name], part) if name in steps else None for name in Delays._fields)
+        )
         for part in POSE_PARTS
     }
     return found
@@ -305,12 +338,18 @@ def delays_compensated(
     before: PoseError | ErrorSize | None = None,
 ) -> dict[PosePart, Compensated]:
     """Position and rotation errors, each without its own delay: see `delay_compensated`."""
-    return {part: delay_compensated(times, desired, attained, lags[part], part, before=before) for part in POSE_PARTS}
+    return {
+        part: delay_compensated(times, desired, attained, lags[part], part, before=before)
+        for part in POSE_PARTS
+    }
 
 
 def compensated_statistics(rest: Mapping[PosePart, Compensated]) -> PoseStatistics:
     """Statistics of position and rotation errors, each without its own delay."""
-    return {"position_m": statistics(rest["position"].error), "rotation_rad": statistics(rest["rotation"].error)}
+    return {
+        "position_m": statistics(rest["position"].error),
+        "rotation_rad": statistics(rest["rotation"].error),
+    }
 
 
 def part_delays(summary: Mapping[str, Any], part: PosePart) -> Delays:

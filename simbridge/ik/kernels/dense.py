@@ -20,9 +20,21 @@ def aim(pose: Array, target: Array) -> None:
     """A pose [x y z qx qy qz qw] as position (3) and rotation matrix (9, row by row)."""
     x, y, z, w = pose[3], pose[4], pose[5], pose[6]
     target[0], target[1], target[2] = pose[0], pose[1], pose[2]
-    target[3], target[4], target[5] = 1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)
-    target[6], target[7], target[8] = 2.0 * (x * y + w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - w * x)
-    target[9], target[10], target[11] = 2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)
+    target[3], target[4], target[5] = (
+        1.0 - 2.0 * (y * y + z * z),
+        2.0 * (x * y - w * z),
+        2.0 * (x * z + w * y),
+    )
+    target[6], target[7], target[8] = (
+        2.0 * (x * y + w * z),
+        1.0 - 2.0 * (x * x + z * z),
+        2.0 * (y * z - w * x),
+    )
+    target[9], target[10], target[11] = (
+        2.0 * (x * z - w * y),
+        2.0 * (y * z + w * x),
+        1.0 - 2.0 * (x * x + y * y),
+    )
 
 
 def copy(values: Array, destination: Array) -> None:
@@ -33,7 +45,9 @@ def copy(values: Array, destination: Array) -> None:
 
 def norm(e: Array, first: int) -> float:
     """The length of three components of a vector."""
-    return math.sqrt(e[first] * e[first] + e[first + 1] * e[first + 1] + e[first + 2] * e[first + 2])
+    return math.sqrt(
+        e[first] * e[first] + e[first + 1] * e[first + 1] + e[first + 2] * e[first + 2]
+    )
 
 
 def largest(vector: Array) -> float:

@@ -121,7 +121,10 @@ def allocate_buffers(n: int) -> Any:
         "difference_step": (),
     }
     integers = ("order", "n", "rows")
-    fields = [(name, np.int64 if name in integers else np.float64, shape) for name, shape in shapes.items()]
+    fields = [
+        (name, np.int64 if name in integers else np.float64, shape)
+        for name, shape in shapes.items()
+    ]
     record = np.zeros(1, np.dtype(fields, align=True))
     record["n"] = n
     return record
@@ -139,7 +142,13 @@ def take_step(settings: Any, buffers: Buffers) -> None:
 
 @lru_cache(maxsize=64)
 def compiled_loop(
-    structure: Structure, task: str, solver: str, step: Callable[..., None], *, drifts: bool, differences: bool
+    structure: Structure,
+    task: str,
+    solver: str,
+    step: Callable[..., None],
+    *,
+    drifts: bool,
+    differences: bool,
 ) -> Kernel:
     """The function `track` for one solver, arms of one kinematic structure, and one task.
 
@@ -154,7 +163,9 @@ def compiled_loop(
         "take_step": step,
         "null_space_step": null_space_step if drifts else no_null_space_step,
     }
-    return kernel(module_text(track, given=given), "track", f"{solver} for this kinematic structure")
+    return kernel(
+        module_text(track, given=given), "track", f"{solver} for this kinematic structure"
+    )
 
 
 def clamped_cost(size: float, clamp: float) -> float:
@@ -165,7 +176,9 @@ def clamped_cost(size: float, clamp: float) -> float:
 def cost_of(buffers: Buffers) -> float:
     """The cost of the residual, which steps are to reduce."""
     cost = clamped_cost(norm(buffers.residual, 0), buffers.translation_clamp)
-    return cost + buffers.rotation_weight * clamped_cost(norm(buffers.residual, 3), buffers.rotation_clamp)
+    return cost + buffers.rotation_weight * clamped_cost(
+        norm(buffers.residual, 3), buffers.rotation_clamp
+    )
 
 
 def limit_step(step: Array, clamp: float) -> float:
@@ -262,7 +275,11 @@ def steepest(buffers: Buffers, dq: Array) -> None:
     for j in range(dq.shape[0]):
         dq[j] = 0.0
         for i in range(buffers.rows):
-            part = buffers.jacobian[j, i] * buffers.error[i] * (1.0 if i < 3 else buffers.rotation_weight)
+            part = (
+                buffers.jacobian[j, i]
+                * buffers.error[i]
+                * (1.0 if i < 3 else buffers.rotation_weight)
+            )
             dq[j] += part
             parts += part * part
         sums += dq[j] * dq[j]

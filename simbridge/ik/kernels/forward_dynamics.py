@@ -68,7 +68,13 @@ def adapted(ballast: float, ratio: float, least: float) -> float:
 
 
 def track(
-    placements: Array, limits: Array, poses: Array, memory: Array, settings: Settings, iterations: int, out: Array
+    placements: Array,
+    limits: Array,
+    poses: Array,
+    memory: Array,
+    settings: Settings,
+    iterations: int,
+    out: Array,
 ) -> None:
     """Algorithm 1 of the paper for a sequence of targets (T, 7); out (T, n).
 
@@ -80,7 +86,13 @@ def track(
     """
     n = out.shape[1]
     dt, step_clamp, clamp, twin, kp, kd, kappa, least_ballast = settings
-    target, error, pull, undamped, damping = np.zeros(12), np.zeros(6), np.zeros(6), np.zeros(6), np.zeros(6)
+    target, error, pull, undamped, damping = (
+        np.zeros(12),
+        np.zeros(6),
+        np.zeros(6),
+        np.zeros(6),
+        np.zeros(6),
+    )
     motion, kept = np.zeros(n + 1), np.zeros(n)
     for i in range(6):
         damping[i] = kd[i] / dt
@@ -125,7 +137,13 @@ def track(
 
 
 def accumulate(
-    placements: Array, limits: Array, poses: Array, memory: Array, settings: Settings, iterations: int, out: Array
+    placements: Array,
+    limits: Array,
+    poses: Array,
+    memory: Array,
+    settings: Settings,
+    iterations: int,
+    out: Array,
 ) -> None:
     """The released controller's integration for a sequence of targets (T, 7); out (T, n).
 
@@ -143,7 +161,19 @@ def accumulate(
         aim(poses[t], target)
         for _ in range(iterations):
             known = memory[2 * n + 7] > 0.0
-            move(placements, q, target, kp, damping if known else undamped, twin, clamp, 0.0, last, error, acceleration)
+            move(
+                placements,
+                q,
+                target,
+                kp,
+                damping if known else undamped,
+                twin,
+                clamp,
+                0.0,
+                last,
+                error,
+                acceleration,
+            )
             memory[2 * n + 7] = 1.0
             for i in range(n):
                 q[i] = min(max(q[i] + dt * velocity[i], limits[0, i]), limits[1, i])
@@ -187,7 +217,9 @@ def solve(
             copy(twin, masses)
             ballast = 0.0
             for iteration in range(last + 1):
-                move(placements, q, target, kp, undamped, masses, clamp, ballast, pull, error, motion)
+                move(
+                    placements, q, target, kp, undamped, masses, clamp, ballast, pull, error, motion
+                )
                 distance, angle = norm(error, 0), norm(error, 3)
                 miss = max(distance / tolerance[0], angle / tolerance[1])
                 # The start always counts, so that there is a result even if no residual is a number.
@@ -195,7 +227,11 @@ def solve(
                     best = min(best, miss)
                     copy(q, out[t])
                     residuals[t, 0], residuals[t, 1] = distance, angle
-                if miss <= 1.0 or iteration == last or (iteration == iterations and distance + angle > 1e-3):
+                if (
+                    miss <= 1.0
+                    or iteration == last
+                    or (iteration == iterations and distance + angle > 1e-3)
+                ):
                     break
                 if iteration >= iterations:
                     masses[0], masses[1] = 0.25 * dt * dt * kp[0], 0.25 * dt * dt * kp[3]

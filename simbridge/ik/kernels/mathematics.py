@@ -18,7 +18,18 @@ import numpy as np
 
 from simbridge.kernels.expression import Generated, Trace, generated, opaque, statements
 from simbridge.robot import chain
-from simbridge.robot.chain import Frames, Matrix, Scalar, Vector, columns, cross, dot, minus, plus, scaled
+from simbridge.robot.chain import (
+    Frames,
+    Matrix,
+    Scalar,
+    Vector,
+    columns,
+    cross,
+    dot,
+    minus,
+    plus,
+    scaled,
+)
 from simbridge.robot.pose import Array, Flags
 
 cosine_and_sine = opaque(outputs=2)(chain.cosine_and_sine)
@@ -52,7 +63,9 @@ def mass_matrix(at: Frames, twists: list[Vector], twin: Sequence[Scalar]) -> Mat
         # Force and torque that give that body joint j's unit acceleration.
         v, w = twists[j][:3], twists[j][3:]
         force = plus(scaled(mass, v), cross(w, h))
-        torque = plus([dot(row, w) for row in ([xx, xy, xz], [xy, yy, yz], [xz, yz, zz])], cross(h, v))
+        torque = plus(
+            [dot(row, w) for row in ([xx, xy, xz], [xy, yy, yz], [xz, yz, zz])], cross(h, v)
+        )
         rows.insert(0, [dot(twists[i], [*force, *torque]) for i in range(j + 1)])
     return rows
 
@@ -140,7 +153,15 @@ def shortened(x: float, y: float, z: float, largest: float) -> tuple[float, floa
 
 @opaque(outputs=3)
 def axis_turn(
-    ax: float, ay: float, az: float, bx: float, by: float, bz: float, nx: float, ny: float, nz: float
+    ax: float,
+    ay: float,
+    az: float,
+    bx: float,
+    by: float,
+    bz: float,
+    nx: float,
+    ny: float,
+    nz: float,
 ) -> tuple[float, float, float]:
     """The smallest Rodrigues vector that turns the unit vector a into b; if they oppose about n, perpendicular to a."""
     x, y, z = ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
@@ -157,7 +178,15 @@ def axis_turn(
 
 @opaque(outputs=3)
 def rotation_vector(
-    d00: float, d01: float, d02: float, d10: float, d11: float, d12: float, d20: float, d21: float, d22: float
+    d00: float,
+    d01: float,
+    d02: float,
+    d10: float,
+    d11: float,
+    d12: float,
+    d20: float,
+    d21: float,
+    d22: float,
 ) -> tuple[float, float, float]:
     """The Rodrigues vector of a rotation matrix: exact, without a dead band near zero, with a branch near pi."""
     # Half the skew part is sin(angle) times the axis; half the trace less one is cos(angle).
@@ -220,7 +249,10 @@ class Structure(NamedTuple):
         entries = np.frombuffer(self.frames).reshape(-1, 3, 4).tolist()
         placements = [
             [
-                [trace.name(f"placements[{i}, {r}, {c}]") if value != value else value for c, value in enumerate(row)]
+                [
+                    trace.name(f"placements[{i}, {r}, {c}]") if value != value else value
+                    for c, value in enumerate(row)
+                ]
                 for r, row in enumerate(rows)
             ]
             for i, rows in enumerate(entries)
@@ -249,12 +281,21 @@ def generate_move(structure: Structure, task: str) -> Generated:
     trace = Trace()
     kp, damping, last, twin, clamp, target = (
         _names(trace, name, count)
-        for name, count in (("kp", 6), ("damping", 6), ("pull", 6), ("twin", 4), ("clamp", 2), ("target", 12))
+        for name, count in (
+            ("kp", 6),
+            ("damping", 6),
+            ("pull", 6),
+            ("twin", 4),
+            ("clamp", 2),
+            ("target", 12),
+        )
     )
     at = structure.frames_at(trace)
     error = pose_error(target, at, task)
     pull = clamped(error, clamp)
-    force = [k * e + d * (e - before) for k, d, e, before in zip(kp, damping, pull, last, strict=True)]
+    force = [
+        k * e + d * (e - before) for k, d, e, before in zip(kp, damping, pull, last, strict=True)
+    ]
     # A tool whose rotation is free has no rotational inertia.
     if task == "position":
         twin[1] = 0.0
@@ -265,7 +306,11 @@ def generate_move(structure: Structure, task: str) -> Generated:
         row[j] = row[j] + trace.name("ballast")
     motion = solved(mass, torque)
     slope = dot(motion, torque)
-    results = [*_into("error[{}]", error), *_into("pull[{}]", pull), *_into("motion[{}]", [*motion, slope])]
+    results = [
+        *_into("error[{}]", error),
+        *_into("pull[{}]", pull),
+        *_into("motion[{}]", [*motion, slope]),
+    ]
     arguments = "placements, q, target, kp, damping, twin, clamp, ballast, pull, error, motion"
     return generated(f"move({arguments})", statements(trace, results), trace)
 

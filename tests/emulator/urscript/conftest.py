@@ -95,13 +95,23 @@ def _catch_script(version: tuple[int, int, int, int]) -> str:
     def dashboard(connection: socket.socket) -> None:
         connection.sendall(b"Connected: Universal Robots Dashboard Server\n")
         answers = {"PolyscopeVersion": f"URSoftware {'.'.join(map(str, version))} (Sep 21 2023)"}
-        answers |= {"get serial number": "20235500001", "is in remote control": "true", "stop": "Stopped"}
+        answers |= {
+            "get serial number": "20235500001",
+            "is in remote control": "true",
+            "stop": "Stopped",
+        }
         for line in connection.makefile("r"):
             connection.sendall(f"{answers.get(line.strip(), '?')}\n".encode())
 
-    listeners = [_listen(30004, lambda c: _rtde(c, version)), _listen(29999, dashboard), _listen(30003, script_port)]
+    listeners = [
+        _listen(30004, lambda c: _rtde(c, version)),
+        _listen(29999, dashboard),
+        _listen(30003, script_port),
+    ]
     client = f"import rtde_control; rtde_control.RTDEControlInterface({HOST!r})"
-    process = subprocess.Popen([sys.executable, "-c", client], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        [sys.executable, "-c", client], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     try:
         assert complete.wait(20.0), "ur_rtde did not upload its control script"
     finally:
@@ -136,7 +146,9 @@ def _rtde(connection: socket.socket, version: tuple[int, int, int, int]) -> None
         connection.sendall(struct.pack(">HB", len(payload) + 3, ord(kind)) + payload)
 
     def stream(names: list[str]) -> None:
-        values = struct.pack(">B" + "".join(_TYPES[_type(name)] for name in names), 1, *map(_value, names))
+        values = struct.pack(
+            ">B" + "".join(_TYPES[_type(name)] for name in names), 1, *map(_value, names)
+        )
         with contextlib.suppress(OSError):
             while True:
                 send("U", values)
@@ -179,7 +191,11 @@ def _type(name: str) -> str:
         return "DOUBLE"
     if "int_register" in name:
         return "INT32"
-    return "UINT32" if name.endswith("status_bits") or name in ("runtime_state", "speed_slider_mask") else "UINT8"
+    return (
+        "UINT32"
+        if name.endswith("status_bits") or name in ("runtime_state", "speed_slider_mask")
+        else "UINT8"
+    )
 
 
 def _value(name: str) -> int:

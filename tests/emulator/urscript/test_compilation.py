@@ -70,7 +70,10 @@ def test_a_syntax_error_keeps_its_line_column_and_reason(bench: Bench) -> None:
 def test_other_built_in_functions_than_the_last_scripts_are_known(bench: Bench) -> None:
     bench.run("say(1)")
     other = Bench()
-    other.compiler, other.functions = bench.compiler, {"report": lambda _thread, value: other.output.append(value)}
+    other.compiler, other.functions = (
+        bench.compiler,
+        {"report": lambda _thread, value: other.output.append(value)},
+    )
     other.builtins = describe(other.functions)
     assert other.run("report(2)") == [2]
     assert bench.run("say(3)") == [1, 3]
@@ -81,7 +84,9 @@ def test_other_built_in_functions_than_the_last_scripts_are_known(bench: Bench) 
     [HEAVY, "def f():\n" + "x = 1 " * 150_000 + "end\n", "x = " + "(" * 990_000],
     ids=["calls", "x", "brackets"],
 )
-def test_a_script_that_is_too_expensive_is_refused_and_the_next_one_is_compiled(bench: Bench, source: str) -> None:
+def test_a_script_that_is_too_expensive_is_refused_and_the_next_one_is_compiled(
+    bench: Bench, source: str
+) -> None:
     bench.begin(source).join()
     [error] = bench.errors
     assert "split it" in error.reason

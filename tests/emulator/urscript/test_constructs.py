@@ -75,16 +75,29 @@ def test_a_construct_works(script: Any, source: str, output: list[Any]) -> None:
 
 def test_every_construct_of_the_grammar_has_an_example() -> None:
     grammar = Path(parser.__file__).with_name("grammar.lark").read_text(encoding="utf-8")
-    lark = Lark(grammar, start="program", parser="lalr", lexer="basic", maybe_placeholders=True, keep_all_tokens=True)
+    lark = Lark(
+        grammar,
+        start="program",
+        parser="lalr",
+        lexer="basic",
+        maybe_placeholders=True,
+        keep_all_tokens=True,
+    )
     rules, terminals = set(), set()
     for source, _ in EXAMPLES.values():
         for tree in lark.parse(source).iter_subtrees():
             rules.add(tree.data)
             terminals |= {child.type for child in tree.children if isinstance(child, Token)}
     passed_through = {rule.origin.name for rule in lark.rules if rule.options.expand1}
-    wanted = {rule.alias or rule.origin.name for rule in lark.rules if not rule.origin.name.startswith("__")}
+    wanted = {
+        rule.alias or rule.origin.name
+        for rule in lark.rules
+        if not rule.origin.name.startswith("__")
+    }
     assert wanted - passed_through - rules == set()
-    assert {terminal.name for terminal in lark.terminals} - set(lark.ignore_tokens) - terminals == set()
+    assert {terminal.name for terminal in lark.terminals} - set(
+        lark.ignore_tokens
+    ) - terminals == set()
 
 
 @pytest.mark.parametrize(
@@ -137,7 +150,9 @@ def test_every_construct_of_the_grammar_has_an_example() -> None:
         ("x = h.f(1", 1, 9),
     ],
 )
-def test_a_broken_construct_is_refused_with_its_line_and_column(source: str, line: int, column: int) -> None:
+def test_a_broken_construct_is_refused_with_its_line_and_column(
+    source: str, line: int, column: int
+) -> None:
     with pytest.raises(ScriptSyntaxError) as caught:
         parse(source)
     assert (caught.value.line, caught.value.column) == (line, column)

@@ -36,8 +36,12 @@ class Registers:
         functions = {
             "read_input_integer_register": lambda _thread, address: self.input_int[address],
             "read_input_float_register": lambda _thread, address: self.input_float[address],
-            "write_output_integer_register": lambda _thread, address, value: self._write(address, value),
-            "write_output_float_register": lambda _thread, address, value: self._write_float(address, value),
+            "write_output_integer_register": lambda _thread, address, value: self._write(
+                address, value
+            ),
+            "write_output_float_register": lambda _thread, address, value: self._write_float(
+                address, value
+            ),
             "textmsg": lambda _thread, s1, s2="": None,
             "force_mode_set_gain_scaling": lambda _thread, scaling: None,
             "force_mode_set_damping": lambda _thread, damping: None,
@@ -46,7 +50,9 @@ class Registers:
             "stopl": self.stop,
             "sync": self.sync,
         }
-        return Interpreter(compile_script(source, describe(functions)), functions, self.faults.append)
+        return Interpreter(
+            compile_script(source, describe(functions)), functions, self.faults.append
+        )
 
     def _write(self, address: int, value: int) -> None:
         self.output_int[address] = value
@@ -110,7 +116,19 @@ def test_servoj_is_called_once_per_tick_with_the_values_of_the_registers(source:
     program.tick()
     registers.input_int[0] = 11
     for k in range(1, 20):
-        registers.input_float[:11] = [0.1 * k, 0.2, 0.3, 0.4, 0.5, 0.6, 0.0, 0.0, 0.008, 0.03, 2000.0]
+        registers.input_float[:11] = [
+            0.1 * k,
+            0.2,
+            0.3,
+            0.4,
+            0.5,
+            0.6,
+            0.0,
+            0.0,
+            0.008,
+            0.03,
+            2000.0,
+        ]
         program.tick()
         assert registers.servoed[-1] == ((0.1 * k, 0.2, 0.3, 0.4, 0.5, 0.6), 0.03, 2000.0)
     assert len(registers.servoed) == 19
@@ -140,7 +158,9 @@ def test_a_command_whose_function_is_missing_ends_the_script_and_names_it(source
     assert "movej(" in source.splitlines()[fault.line - 1]
 
 
-def test_jacobian_and_dynamics_come_in_the_registers_that_the_client_reads(control_scripts: dict[str, str]) -> None:
+def test_jacobian_and_dynamics_come_in_the_registers_that_the_client_reads(
+    control_scripts: dict[str, str],
+) -> None:
     controller = Controller(load_robot("ur10e"), profile("5.25"), ScriptProgram)
     controller.state.robot_mode = RobotMode.RUNNING
     faults: list[str] = []

@@ -67,7 +67,9 @@ def test_a_fault_has_a_reason_and_a_line(script: Any, statement: str, words: str
     program.run(3)
     assert program.output == [1]
     assert words in program.fault.reason
-    assert program.fault.line == 3 + statement.count("\n", 0, statement.rstrip("\nend").rfind("\n") + 1)
+    assert program.fault.line == 3 + statement.count(
+        "\n", 0, statement.rstrip("\nend").rfind("\n") + 1
+    )
     assert f"line {program.fault.line}" in str(program.fault)
 
 
@@ -112,7 +114,9 @@ def test_recursion_over_several_functions_is_a_fault(script: Any) -> None:
 
 
 def test_recursion_may_be_as_deep_as_the_limit(script: Any) -> None:
-    program = script(f"def f(n):\n if n == 0:\n return 0\n end\n return f(n - 1) + 1\nend\nsay(f({MAX_DEPTH - 1}))")
+    program = script(
+        f"def f(n):\n if n == 0:\n return 0\n end\n return f(n - 1) + 1\nend\nsay(f({MAX_DEPTH - 1}))"
+    )
     assert program.run(50) == [MAX_DEPTH - 1]
 
 
@@ -158,13 +162,18 @@ def test_an_integer_never_grows_beyond_32_bits(script: Any) -> None:
 @pytest.mark.parametrize(
     ("error", "words"),
     [
-        (InvalidParameter("a", -1, "a positive number"), "The a is -1; it must be a positive number."),
+        (
+            InvalidParameter("a", -1, "a positive number"),
+            "The a is -1; it must be a positive number.",
+        ),
         (RuntimeFault("Singular."), "Singular."),
         (ValueError("odd"), "ValueError: odd"),
         (RecursionError(), "too deep"),
     ],
 )
-def test_a_built_in_function_that_raises_ends_the_program(script: Any, error: Exception, words: str) -> None:
+def test_a_built_in_function_that_raises_ends_the_program(
+    script: Any, error: Exception, words: str
+) -> None:
     def breaks(_thread: Any) -> None:
         raise error
 

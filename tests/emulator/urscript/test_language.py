@@ -64,7 +64,9 @@ def test_or_and_and_short_circuit(script: Any) -> None:
     assert program.run() == [(True, False)]
 
 
-_NUMBERS = st.one_of(st.integers(-100, 100), st.floats(-100, 100, allow_nan=False).map(lambda x: round(x, 3)))
+_NUMBERS = st.one_of(
+    st.integers(-100, 100), st.floats(-100, 100, allow_nan=False).map(lambda x: round(x, 3))
+)
 
 
 @st.composite
@@ -80,7 +82,9 @@ def test_arithmetic_agrees_with_pythons(expression: str) -> None:
     output: list[Any] = []
     faults: list[RuntimeFault] = []
     functions = {"say": lambda _thread, value: output.append(value)}
-    Interpreter(compile_script(f"say({expression})", describe(functions)), functions, faults.append).tick()
+    Interpreter(
+        compile_script(f"say({expression})", describe(functions)), functions, faults.append
+    ).tick()
     try:
         expected = eval(expression)
     except ZeroDivisionError:
@@ -119,7 +123,10 @@ def _parts(expression: str) -> list[str]:
         ("5 * [[1, 2], [3, 4], [5, 6]]", ((5, 10), (15, 20), (25, 30))),
         ("[10, 20, 30] / 10", (1, 2, 3)),
         ("10 / [10, 20]", (1, 0.5)),
-        ("[[1, 2], [3, 4], [5, 6]] * [[10, 20, 30], [40, 50, 60]]", ((90, 120, 150), (190, 260, 330), (290, 400, 510))),
+        (
+            "[[1, 2], [3, 4], [5, 6]] * [[10, 20, 30], [40, 50, 60]]",
+            ((90, 120, 150), (190, 260, 330), (290, 400, 510)),
+        ),
         ("[[1, 2], [3, 4], [5, 6]] * [10, 20]", (50, 110, 170)),
         ("[[1, 2], [3, 4]] + [[1, 1], [1, 1]]", ((2, 3), (4, 5))),
         ("-[1, -2]", (-1, 2)),
@@ -129,7 +136,9 @@ def _parts(expression: str) -> list[str]:
         ("[5, 6, 7][4 / 2]", 7),
     ],
 )
-def test_list_arithmetic_follows_the_manual(evaluate: Evaluate, expression: str, value: object) -> None:
+def test_list_arithmetic_follows_the_manual(
+    evaluate: Evaluate, expression: str, value: object
+) -> None:
     assert evaluate(expression) == value
 
 
@@ -158,7 +167,9 @@ def test_lists_are_values(script: Any) -> None:
 
 
 def test_a_function_cannot_change_what_its_caller_passed(script: Any) -> None:
-    program = script("def f(p):\n p[0] = p[0] * 10\n return p\nend\nq = p[1,2,3,4,5,6]\nr = f(q)\nsay(q[0], r[0])")
+    program = script(
+        "def f(p):\n p[0] = p[0] * 10\n return p\nend\nq = p[1,2,3,4,5,6]\nr = f(q)\nsay(q[0], r[0])"
+    )
     assert program.run() == [(1.0, 10.0)]
     assert isinstance(program.interpreter, Interpreter)
 
@@ -187,9 +198,23 @@ def test_pythons_keywords_are_ordinary_names_of_parameters_and_functions(script:
 
 @pytest.mark.parametrize(
     "word",
-    ["break", "continue", "enter_critical", "exit_critical", "halt", "join", "kill", "pass", "run", "sec", "thread"],
+    [
+        "break",
+        "continue",
+        "enter_critical",
+        "exit_critical",
+        "halt",
+        "join",
+        "kill",
+        "pass",
+        "run",
+        "sec",
+        "thread",
+    ],
 )
-def test_keywords_of_statements_are_names_where_no_statement_can_begin(script: Any, word: str) -> None:
+def test_keywords_of_statements_are_names_where_no_statement_can_begin(
+    script: Any, word: str
+) -> None:
     source = (
         f"local {word} = 2\n{word} = {word} + 1\nif {word} > 2:\n say({word})\nend\n"
         f"s = struct({word}=4)\nsay(s.{word})\ndef f({word}):\n say([{word}])\nend\nf({word}=5)"
@@ -198,7 +223,9 @@ def test_keywords_of_statements_are_names_where_no_statement_can_begin(script: A
 
 
 def test_a_global_is_assigned_in_functions_without_being_declared_there(script: Any) -> None:
-    program = script("def prog():\n global n = 0\n def up():\n n = n + 1\n end\n up()\n up()\n say(n)\nend")
+    program = script(
+        "def prog():\n global n = 0\n def up():\n n = n + 1\n end\n up()\n up()\n say(n)\nend"
+    )
     assert program.run() == [2]
 
 
@@ -213,7 +240,9 @@ def test_global_in_a_function_makes_a_global(script: Any) -> None:
 
 
 def test_local_hides_a_global(script: Any) -> None:
-    program = script("global n = 1\ndef f():\n local n = 2\n n = n + 1\n return n\nend\nsay(f())\nsay(n)")
+    program = script(
+        "global n = 1\ndef f():\n local n = 2\n n = n + 1\n return n\nend\nsay(f())\nsay(n)"
+    )
     assert program.run() == [3, 1]
 
 
@@ -230,7 +259,9 @@ def test_other_variables_belong_to_their_function(script: Any) -> None:
 
 
 def test_functions_take_arguments_by_position_by_name_and_by_default(script: Any) -> None:
-    program = script("def f(a, b=3, c=[1, 2]):\n say(a, b, c)\nend\nf(1)\nf(1, 2)\nf(1, c=5)\nf(b=8, a=9)")
+    program = script(
+        "def f(a, b=3, c=[1, 2]):\n say(a, b, c)\nend\nf(1)\nf(1, 2)\nf(1, c=5)\nf(b=8, a=9)"
+    )
     assert program.run() == [(1, 3, (1, 2)), (1, 2, (1, 2)), (1, 3, 5), (9, 8, (1, 2))]
 
 
@@ -254,13 +285,17 @@ def test_strings_are_joined_by_plus(script: Any) -> None:
 
 
 def test_a_function_without_return_returns_nothing(script: Any) -> None:
-    program = script("def f():\n return\nend\ndef g():\nend\nx = f()\ny = g()\nsay(x == y)\nz = x + 1")
+    program = script(
+        "def f():\n return\nend\ndef g():\nend\nx = f()\ny = g()\nsay(x == y)\nz = x + 1"
+    )
     assert program.run() == [True]
     assert "nothing" in program.fault.reason
 
 
 def test_functions_call_themselves(script: Any) -> None:
-    program = script("def fib(n):\n if n < 2:\n return n\n end\n return fib(n - 1) + fib(n - 2)\nend\nsay(fib(10))")
+    program = script(
+        "def fib(n):\n if n < 2:\n return n\n end\n return fib(n - 1) + fib(n - 2)\nend\nsay(fib(10))"
+    )
     assert program.run(20) == [55]
 
 
@@ -405,7 +440,9 @@ def test_a_file_of_functions_with_parameters_is_a_library_that_does_nothing(scri
         ("struct(class=3).class", 3),
     ],
 )
-def test_library_functions_have_their_value(evaluate: Evaluate, expression: str, value: object) -> None:
+def test_library_functions_have_their_value(
+    evaluate: Evaluate, expression: str, value: object
+) -> None:
     assert evaluate(expression) == (pytest.approx(value) if isinstance(value, float) else value)
 
 
@@ -434,7 +471,9 @@ def test_a_struct_is_a_value_and_its_members_can_be_assigned(script: Any) -> Non
         ("length()", (1, 2, 3), 3),
     ],
 )
-def test_a_lists_methods_change_its_variable_only(script: Any, method: str, left: object, result: object) -> None:
+def test_a_lists_methods_change_its_variable_only(
+    script: Any, method: str, left: object, result: object
+) -> None:
     source = f"q = [1, 2, 3]\nr = q\ndef f():\n x = q.{method}\n say(x)\nend\nf()\nsay(q)\nsay(r)"
     assert script(source).run() == [result, left, (1, 2, 3)]
 
@@ -452,7 +491,9 @@ def test_a_lists_methods_change_its_variable_only(script: Any, method: str, left
          [3, ((8, 2),)]),
     ],
 )  # fmt: skip
-def test_subscripts_and_values_are_evaluated_once_and_the_variable_last(script: Any, source: str, output: list) -> None:
+def test_subscripts_and_values_are_evaluated_once_and_the_variable_last(
+    script: Any, source: str, output: list
+) -> None:
     program = script(source)
     program.run(2)
     assert not program.faults and program.output == output
@@ -464,7 +505,9 @@ def test_a_return_ends_with_its_line_where_a_statement_follows(script: Any) -> N
     assert script("def f():\n return [1,\n 2]\nend\nsay(f())").run(2) == [(1, 2)]
 
 
-@pytest.mark.parametrize("name", ["__class__", "__init__", "__dict__", "__sizeof__", "mro", "_METHODS"])
+@pytest.mark.parametrize(
+    "name", ["__class__", "__init__", "__dict__", "__sizeof__", "mro", "_METHODS"]
+)
 def test_pythons_own_methods_are_not_reachable(script: Any, name: str) -> None:
     program = script(f"q = [1]\nx = q.{name}()")
     program.run()
@@ -485,7 +528,10 @@ def test_a_method_changes_a_list_in_a_struct_or_a_list(script: Any) -> None:
         ("q = [1]\nq.sort()", "no method 'sort' of a list"),
         ("q = [1]\nq.remove(3)", "'remove' cannot be called"),
         ("q = 1\nq.append(2)", "no method 'append' of an integer"),
-        ("s = struct(a=1)\nwhile True:\n s = struct(a=s)\nend", "Structs are nested more than 10 deep"),
+        (
+            "s = struct(a=1)\nwhile True:\n s = struct(a=s)\nend",
+            "Structs are nested more than 10 deep",
+        ),
         ("q = make_list(5000, 0)\nq.extend(q)\nq.extend(q)", "more than 10000 elements"),
     ],
 )

@@ -54,7 +54,9 @@ def only(source: str) -> Node:
         ("3 = x", 1, 1),
     ],
 )
-def test_what_is_not_urscript_is_refused_with_its_line_and_column(source: str, line: int, column: int) -> None:
+def test_what_is_not_urscript_is_refused_with_its_line_and_column(
+    source: str, line: int, column: int
+) -> None:
     error = refusal(source)
     assert (error.line, error.column) == (line, column)
     assert f"line {line}, column {column}" in str(error)
@@ -70,9 +72,17 @@ def test_a_syntax_error_is_a_value_error_of_this_package() -> None:
 def test_a_syntax_error_says_what_was_expected_if_the_list_is_short() -> None:
     assert refusal("if a:\n b = 1\nelse\nend").reason == "'end' cannot stand here; expected ':'"
     assert refusal("def (a): end").reason == "'(' cannot stand here; expected a name"
-    assert refusal("x = (1 2)").reason == "'2' cannot stand here; expected an operator, ')', '.', '['"
-    assert refusal("def f():\n x = 1\n y").reason == "the script ends here; expected '(', '.', '=', '['"
-    assert refusal("def f():\n if a:\n end").reason == "the script ends here; expected a statement, 'end'"
+    assert (
+        refusal("x = (1 2)").reason == "'2' cannot stand here; expected an operator, ')', '.', '['"
+    )
+    assert (
+        refusal("def f():\n x = 1\n y").reason
+        == "the script ends here; expected '(', '.', '=', '['"
+    )
+    assert (
+        refusal("def f():\n if a:\n end").reason
+        == "the script ends here; expected a statement, 'end'"
+    )
 
 
 def test_an_empty_script_is_an_empty_program() -> None:
@@ -83,11 +93,21 @@ def test_an_empty_script_is_an_empty_program() -> None:
 def test_a_newline_is_whitespace() -> None:
     program = parse("global x = # first\n0    global y = 2\n")
     found = [
-        (node.data, scope, *place_of(place), literal(value), first_word(node).line, first_word(node).column)
+        (
+            node.data,
+            scope,
+            *place_of(place),
+            literal(value),
+            first_word(node).line,
+            first_word(node).column,
+        )
         for node in program.children
         for scope, place, value in [node.children]
     ]
-    assert found == [("assignment", "global", "x", [], 0, 1, 1), ("assignment", "global", "y", [], 2, 2, 6)]
+    assert found == [
+        ("assignment", "global", "x", [], 0, 1, 1),
+        ("assignment", "global", "y", [], 2, 2, 6),
+    ]
     assert [first_word(node.children[2]).line for node in program.children] == [2, 2]
     assert [first_word(node.children[2]).column for node in program.children] == [1, 17]
 
@@ -100,7 +120,11 @@ def test_a_hash_or_a_dollar_in_a_string_does_not_start_a_comment() -> None:
     call = only('textmsg("# $")')
     assert call.data == "call"
     (argument,) = call.children[1].children
-    assert (literal(argument), first_word(argument).line, first_word(argument).column) == ("# $", 1, 9)
+    assert (literal(argument), first_word(argument).line, first_word(argument).column) == (
+        "# $",
+        1,
+        9,
+    )
 
 
 @pytest.mark.parametrize(

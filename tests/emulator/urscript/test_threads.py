@@ -20,7 +20,9 @@ def test_a_blocking_function_blocks_its_thread_and_returns_its_value(script: Any
 
 
 def test_a_function_that_calls_a_blocking_one_blocks_too(script: Any) -> None:
-    program = script("def f():\n wait(1)\n return 5\nend\ndef g():\n return f() + f()\nend\nsay(g())")
+    program = script(
+        "def f():\n wait(1)\n return 5\nend\ndef g():\n return f() + f()\nend\nsay(g())"
+    )
     assert program.run(2) == []
     assert program.run() == [10]
 
@@ -37,11 +39,15 @@ def test_a_thread_takes_arguments(script: Any) -> None:
 
 
 def test_a_thread_may_call_functions_that_do_not_block_and_none_at_all(script: Any) -> None:
-    assert script("def f():\n say(1)\nend\nthread t():\nend\njoin run f()\njoin run t()\nsay(2)").run() == [1, 2]
+    assert script(
+        "def f():\n say(1)\nend\nthread t():\nend\njoin run f()\njoin run t()\nsay(2)"
+    ).run() == [1, 2]
 
 
 def test_join_waits_for_the_end_of_a_thread(script: Any) -> None:
-    program = script('thread t():\n wait(2)\n say("t")\n return False\nend\nh = run t()\njoin h\nsay("joined")')
+    program = script(
+        'thread t():\n wait(2)\n say("t")\n return False\nend\nh = run t()\njoin h\nsay("joined")'
+    )
     assert program.run(2) == []
     assert program.run() == ["t", "joined"]
     assert not program.interpreter.running
@@ -64,7 +70,9 @@ def test_kill_of_zero_and_of_an_ended_thread_is_harmless(script: Any) -> None:
 
 
 def test_a_handle_is_not_zero_until_it_is_set_to_zero(script: Any) -> None:
-    program = script("thread t():\n sync()\nend\nh = run t()\nsay(h == 0)\nkill h\nh = 0\nsay(h == 0)")
+    program = script(
+        "thread t():\n sync()\nend\nh = run t()\nsay(h == 0)\nkill h\nh = 0\nsay(h == 0)"
+    )
     assert program.run() == [False, True]
 
 
@@ -86,7 +94,9 @@ def test_a_killed_blocking_function_can_clean_up(script: Any) -> None:
 
 
 def test_a_thread_can_kill_itself(script: Any) -> None:
-    program = script("thread t():\n say(1)\n kill h\n say(2)\nend\nglobal h = run t()\nwait(2)\nsay(3)")
+    program = script(
+        "thread t():\n say(1)\n kill h\n say(2)\nend\nglobal h = run t()\nwait(2)\nsay(3)"
+    )
     assert program.run(3) == [1, 3]
     assert not program.faults
 
@@ -117,7 +127,9 @@ def test_stop_ends_everything_at_once(script: Any) -> None:
 
 
 def test_a_built_in_function_may_stop_the_program(script: Any) -> None:
-    program = script("say(1)\nstop_all()\nsync()\nsay(2)", stop_all=lambda _thread: program.interpreter.stop())
+    program = script(
+        "say(1)\nstop_all()\nsync()\nsay(2)", stop_all=lambda _thread: program.interpreter.stop()
+    )
     assert program.run(3) == [1]
     assert not program.interpreter.running
     assert not program.faults
@@ -169,7 +181,8 @@ def test_an_endless_loop_does_not_starve_the_other_threads(script: Any) -> None:
 
 def test_branching_recursion_cannot_block_the_tick(script: Any) -> None:
     program = script(
-        "def f(n):\n if n == 0:\n return 1\n end\n return f(n - 1) + f(n - 1)\nend\nx = f(100)", budget=500
+        "def f(n):\n if n == 0:\n return 1\n end\n return f(n - 1) + f(n - 1)\nend\nx = f(100)",
+        budget=500,
     )
     program.run(20)
     assert program.interpreter.running
@@ -196,14 +209,18 @@ def test_a_long_program_without_loops_is_spread_over_ticks(script: Any) -> None:
 
 
 def test_the_cost_of_built_in_functions_counts(script: Any) -> None:
-    program = script("while True:\n say(1)\n dear()\nend", dear=lambda thread: thread.charge(1000), budget=2500)
+    program = script(
+        "while True:\n say(1)\n dear()\nend", dear=lambda thread: thread.charge(1000), budget=2500
+    )
     assert len(program.run()) == 3
 
 
 # Critical sections
 
 
-def test_a_thread_that_blocks_in_a_critical_section_lets_the_others_into_theirs(script: Any) -> None:
+def test_a_thread_that_blocks_in_a_critical_section_lets_the_others_into_theirs(
+    script: Any,
+) -> None:
     program = script("""
         thread t():
           enter_critical
@@ -221,8 +238,12 @@ def test_a_thread_that_blocks_in_a_critical_section_lets_the_others_into_theirs(
     assert program.run(2) == ["main in", "t in", "main out"]
 
 
-def test_a_thread_outside_of_critical_sections_continues_while_another_blocks_in_one(script: Any) -> None:
-    program = script('thread t():\n say("t")\nend\nenter_critical\nrun t()\nwait(1)\nexit_critical\nsay("m")')
+def test_a_thread_outside_of_critical_sections_continues_while_another_blocks_in_one(
+    script: Any,
+) -> None:
+    program = script(
+        'thread t():\n say("t")\nend\nenter_critical\nrun t()\nwait(1)\nexit_critical\nsay("m")'
+    )
     assert program.run(2) == ["t", "m"]
 
 

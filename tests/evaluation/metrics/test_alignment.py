@@ -25,7 +25,10 @@ T = np.arange(4000) * 0.002
 def square(t: Array) -> Array:
     """0.2 m a side at 0.1 m/s, the tool nodding about two axes."""
     corners = np.arange(5) * 2.0
-    x, y = (np.interp(t, corners, values) for values in ([0.6, 0.8, 0.8, 0.6, 0.6], [0.0, 0.0, 0.2, 0.2, 0.0]))
+    x, y = (
+        np.interp(t, corners, values)
+        for values in ([0.6, 0.8, 0.8, 0.6, 0.6], [0.0, 0.0, 0.2, 0.2, 0.0])
+    )
     turns = np.stack([0.4 * np.sin(t), 0.3 * np.sin(1.7 * t), 0.0 * t], axis=1)
     return np.hstack([np.stack([x, y, 0.3 + 0.0 * t], axis=1), pose.quaternions(turns)])
 
@@ -41,7 +44,9 @@ def recorded(t: Array, marker: Array | None = None, sigma: float = 0.0) -> Array
 
 
 def turned_apart(one: Array, other: Array) -> float:
-    return float(np.linalg.norm(pose.rotation_vectors(pose.multiply(one[3:], pose.conjugate(other[3:])))))
+    return float(
+        np.linalg.norm(pose.rotation_vectors(pose.multiply(one[3:], pose.conjugate(other[3:]))))
+    )
 
 
 def unrotated(points: Array) -> Array:
@@ -133,9 +138,15 @@ def test_a_recording_of_something_at_rest_is_refused() -> None:
 
 def test_a_run_that_only_rotates_is_refused_because_its_position_does_not_move() -> None:
     t = np.arange(500) * 0.008
-    turning = np.hstack([np.full((500, 3), 0.5), pose.quaternions(np.outer(np.sin(t), [0.0, 0.0, 0.3]))])
-    swinging = turning[:, :3] + pose.rotate(turning[:, 3:], np.broadcast_to([0.1, 0.0, 0.0], (500, 3)))
-    with pytest.raises(UnusableSamples, match=r"position does not move in this run .* only rotates"):
+    turning = np.hstack(
+        [np.full((500, 3), 0.5), pose.quaternions(np.outer(np.sin(t), [0.0, 0.0, 0.3]))]
+    )
+    swinging = turning[:, :3] + pose.rotate(
+        turning[:, 3:], np.broadcast_to([0.1, 0.0, 0.0], (500, 3))
+    )
+    with pytest.raises(
+        UnusableSamples, match=r"position does not move in this run .* only rotates"
+    ):
         align(t, turning, t, swinging)
 
 

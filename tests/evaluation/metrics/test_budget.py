@@ -23,7 +23,9 @@ Array = NDArray[np.float64]
 
 def random_poses(seed: int, count: int) -> Array:
     rng = np.random.default_rng(seed)
-    return np.hstack([rng.uniform(-1.0, 1.0, (count, 3)), pose.normalized(rng.standard_normal((count, 4)))])
+    return np.hstack(
+        [rng.uniform(-1.0, 1.0, (count, 3)), pose.normalized(rng.standard_normal((count, 4)))]
+    )
 
 
 def rotations(poses: Array) -> Array:
@@ -59,7 +61,11 @@ def test_each_part_is_the_difference_of_its_two_poses() -> None:
     assert [line.translation[0, 0] for line in lines] == [1.0, 2.0, 4.0, 8.0, 15.0]
 
 
-@given(seed=st.integers(0, 2**32 - 1), count=st.integers(1, 20), spread=st.sampled_from([1e-6, 1e-2, 1.0, 3.0]))
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    count=st.integers(1, 20),
+    spread=st.sampled_from([1e-6, 1e-2, 1.0, 3.0]),
+)
 def test_the_parts_of_a_budget_add_up(seed: int, count: int, spread: float) -> None:
     rng = np.random.default_rng(seed)
     reference = random_poses(seed, count)
@@ -70,7 +76,9 @@ def test_the_parts_of_a_budget_add_up(seed: int, count: int, spread: float) -> N
         sequences.append(moved)
     budget = error_budget(*sequences)
     parts = (budget.sampling, budget.solver, budget.limiter, budget.plant)
-    np.testing.assert_allclose(sum(part.translation for part in parts), budget.tracking.translation, atol=1e-12)
+    np.testing.assert_allclose(
+        sum(part.translation for part in parts), budget.tracking.translation, atol=1e-12
+    )
     composed = np.tile(np.eye(3), (count, 1, 1))
     for part in parts:
         composed = composed @ rotation_matrices(part.rotation)
@@ -113,7 +121,8 @@ def test_absolute_pose_errors_equal_those_of_evo(seed: int, spread: float) -> No
     attained[:, :3] += rng.uniform(-spread, spread, (30, 3))
     error = PoseError.between(reference, attained)
     paths = [
-        PosePath3D(positions_xyz=p[:, :3], orientations_quat_wxyz=p[:, [6, 3, 4, 5]]) for p in (reference, attained)
+        PosePath3D(positions_xyz=p[:, :3], orientations_quat_wxyz=p[:, [6, 3, 4, 5]])
+        for p in (reference, attained)
     ]
     relations = evo_metrics.PoseRelation
     for relation, ours, rtol, atol in (
@@ -124,20 +133,29 @@ def test_absolute_pose_errors_equal_those_of_evo(seed: int, spread: float) -> No
         ape.process_data((paths[0], paths[1]))
         theirs = ape.get_all_statistics()
         found = [ours["rms"], ours["mean"], ours["max"]]
-        np.testing.assert_allclose(found, [theirs["rmse"], theirs["mean"], theirs["max"]], rtol, atol)
+        np.testing.assert_allclose(
+            found, [theirs["rmse"], theirs["mean"], theirs["max"]], rtol, atol
+        )
 
 
 def test_statistics_of_a_ramp_have_their_closed_forms() -> None:
     # 0, 1, ..., n: mean n/2, mean square n (2n + 1) / 6, and the 95th percentile 0.95 n.
     n = 200
     found = statistics(np.arange(n + 1.0)[::-1])
-    assert found == pytest.approx({"rms": math.sqrt(n * (2 * n + 1) / 6), "mean": n / 2, "p95": 0.95 * n, "max": n})
+    assert found == pytest.approx(
+        {"rms": math.sqrt(n * (2 * n + 1) / 6), "mean": n / 2, "p95": 0.95 * n, "max": n}
+    )
 
 
 def test_statistics_of_a_sine_have_their_closed_forms() -> None:
     phase = np.arange(100_000) * (2.0 * math.pi / 100_000)
     found = statistics(3.0 * np.abs(np.sin(phase)))
-    expected = {"rms": 3.0 / math.sqrt(2.0), "mean": 6.0 / math.pi, "p95": 3.0 * math.sin(0.475 * math.pi), "max": 3.0}
+    expected = {
+        "rms": 3.0 / math.sqrt(2.0),
+        "mean": 6.0 / math.pi,
+        "p95": 3.0 * math.sin(0.475 * math.pi),
+        "max": 3.0,
+    }
     assert found == pytest.approx(expected, rel=1e-4)
 
 

@@ -26,7 +26,9 @@ PRECISION = 0.03e-3
 
 def poses(x: ArrayLike, y: ArrayLike, z: ArrayLike, turns: Array | None = None) -> Array:
     positions = np.stack(np.broadcast_arrays(x, y, z), axis=1)
-    return np.hstack([positions, pose.quaternions(np.zeros_like(positions) if turns is None else turns)])
+    return np.hstack(
+        [positions, pose.quaternions(np.zeros_like(positions) if turns is None else turns)]
+    )
 
 
 def minimum_jerk(t: Array) -> Array:
@@ -37,7 +39,9 @@ def minimum_jerk(t: Array) -> Array:
 def square(t: Array) -> Array:
     """A side of 0.2 m every 2 s at constant speed: the velocity jumps at the corners."""
     corners = np.arange(5.0) * 2.0
-    return poses(np.interp(t, corners, [0, 0.2, 0.2, 0, 0]), np.interp(t, corners, [0, 0, 0.2, 0.2, 0]), 0.3)
+    return poses(
+        np.interp(t, corners, [0, 0.2, 0.2, 0, 0]), np.interp(t, corners, [0, 0, 0.2, 0.2, 0]), 0.3
+    )
 
 
 def resting_square(t: Array) -> Array:
@@ -72,7 +76,9 @@ def spinning(t: Array) -> Array:
 
 
 def screw(t: Array) -> Array:
-    return poses(0.02 * t, 0.05 * np.sin(t), 0.3, np.stack([0.4 * np.sin(t), 0.0 * t, 0.2 * t], axis=1))
+    return poses(
+        0.02 * t, 0.05 * np.sin(t), 0.3, np.stack([0.4 * np.sin(t), 0.0 * t, 0.2 * t], axis=1)
+    )
 
 
 def noisy(clean: Array, sigma: float, seed: int) -> Array:
@@ -100,37 +106,57 @@ def test_a_known_delay_is_recovered(motion: Motion, period: float) -> None:
 
 @PERIODS
 @pytest.mark.parametrize("motion", MOTIONS)
-def test_a_known_delay_is_recovered_if_the_desired_motion_is_sampled(motion: Motion, period: float) -> None:
+def test_a_known_delay_is_recovered_if_the_desired_motion_is_sampled(
+    motion: Motion, period: float
+) -> None:
     t = STAMPS[period]
     for known in (0.0, 0.0047, 0.0333, 0.2, -0.05):
-        assert delay(t, sampled(t, motion(t)), motion(t - known)) == pytest.approx(known, abs=PRECISION)
+        assert delay(t, sampled(t, motion(t)), motion(t - known)) == pytest.approx(
+            known, abs=PRECISION
+        )
 
 
 @settings(max_examples=40)
 @given(known=st.floats(-0.2, 0.2), motion=st.sampled_from(MOTIONS), start=st.floats(-1e3, 1e6))
-def test_any_delay_is_recovered_for_any_origin_of_the_clock(known: float, motion: Motion, start: float) -> None:
+def test_any_delay_is_recovered_for_any_origin_of_the_clock(
+    known: float, motion: Motion, start: float
+) -> None:
     t = STAMPS[0.008] + start
-    assert delay(t, lambda at: motion(at - start), motion(t - start - known)) == pytest.approx(known, abs=PRECISION)
+    assert delay(t, lambda at: motion(at - start), motion(t - start - known)) == pytest.approx(
+        known, abs=PRECISION
+    )
 
 
 @pytest.mark.parametrize(
-    "known", [-0.05, pytest.param(0.0, marks=pytest.mark.soak), 0.0333, pytest.param(0.2, marks=pytest.mark.soak)]
+    "known",
+    [
+        -0.05,
+        pytest.param(0.0, marks=pytest.mark.soak),
+        0.0333,
+        pytest.param(0.2, marks=pytest.mark.soak),
+    ],
 )
 @pytest.mark.parametrize("sigma", [1e-5, pytest.param(1e-4, marks=pytest.mark.soak), 1e-3])
 @pytest.mark.parametrize("motion", [square, resting_square, circle, line])
-def test_noise_costs_no_more_precision_than_the_theoretical_bound(motion: Motion, sigma: float, known: float) -> None:
+def test_noise_costs_no_more_precision_than_the_theoretical_bound(
+    motion: Motion, sigma: float, known: float
+) -> None:
     # No unbiased estimate varies less than sigma / (RMS speed sqrt(samples)), the Cramer-Rao bound.
     for period, t in STAMPS.items():
         clean = motion(t - known)
         speed = np.linalg.norm(np.diff(clean[:, :3], axis=0), axis=1) / period
         bound = sigma / math.sqrt(np.mean(speed**2) * len(t))
         for seed in range(3):
-            assert delay(t, motion, noisy(clean, sigma, seed)) == pytest.approx(known, abs=4.0 * bound + 1e-6)
+            assert delay(t, motion, noisy(clean, sigma, seed)) == pytest.approx(
+                known, abs=4.0 * bound + 1e-6
+            )
 
 
 @pytest.mark.parametrize("period", STAMPS)
 @pytest.mark.parametrize("known", [0.0, 0.037, 0.1003, 0.2])
-def test_on_a_square_at_200_mm_per_second_a_delay_is_found_to_half_a_millisecond(known: float, period: float) -> None:
+def test_on_a_square_at_200_mm_per_second_a_delay_is_found_to_half_a_millisecond(
+    known: float, period: float
+) -> None:
     t = STAMPS[period]
 
     def fast_square(at: Array) -> Array:
@@ -146,7 +172,9 @@ def test_stamps_need_not_be_uniform() -> None:
     t = np.cumsum(rng.uniform(0.001, 0.02, 700))
     gap = np.delete(STAMPS[0.008], slice(300, 420))
     for stamps in (t, gap):
-        assert delay(stamps, circle, circle(stamps - 0.0333)) == pytest.approx(0.0333, abs=PRECISION)
+        assert delay(stamps, circle, circle(stamps - 0.0333)) == pytest.approx(
+            0.0333, abs=PRECISION
+        )
 
 
 def test_a_long_recording_is_as_precise() -> None:
@@ -154,7 +182,9 @@ def test_a_long_recording_is_as_precise() -> None:
     assert delay(t, circle, circle(t - 0.0471)) == pytest.approx(0.0471, abs=PRECISION)
 
 
-def test_a_recording_longer_than_the_rough_search_handles_is_as_precise(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_recording_longer_than_the_rough_search_handles_is_as_precise(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(delays, "MAX_CORRELATED", 500)
     t = np.arange(20_000) * 0.002
     for known in (-0.2, 0.0471):
@@ -176,7 +206,9 @@ def test_a_step_is_delayed_by_the_time_to_half_of_it() -> None:
     step = poses(np.where(t > 1.0, 0.1, 0.0), 0.0, 0.3)
     for constant in (0.05, 0.2, 0.6):
         response = poses(0.1 * -np.expm1(-np.maximum(t - 1.0, 0.0) / constant), 0.0, 0.3)
-        assert delay(t, sampled(t, step), response) == pytest.approx(constant * math.log(2.0), abs=0.008)
+        assert delay(t, sampled(t, step), response) == pytest.approx(
+            constant * math.log(2.0), abs=0.008
+        )
 
 
 @pytest.mark.parametrize("hold", [0.1, 0.5])
@@ -191,7 +223,9 @@ def test_a_held_target_lags_the_reference_by_the_mean_age_of_its_samples(hold: f
 def test_a_held_target_that_is_followed_late_shows_the_delay(hold: float) -> None:
     t = np.arange(800) * 0.01
     staircase = held(circle, hold)
-    assert delay(t, sampled(t, staircase(t)), staircase(t - 0.04)) == pytest.approx(0.04, abs=PRECISION)
+    assert delay(t, sampled(t, staircase(t)), staircase(t - 0.04)) == pytest.approx(
+        0.04, abs=PRECISION
+    )
 
 
 def test_rest_for_most_of_the_time_does_not_hide_the_delay() -> None:
@@ -259,7 +293,9 @@ def test_a_rotation_that_is_too_small_has_no_delay() -> None:
     for amplitude, is_known in ((0.9e-3, False), (1.1e-3, True)):
 
         def tremble(at: Array, amplitude: float = amplitude) -> Array:
-            return poses(0.0 * at, 0.0, 0.3, np.stack([amplitude * np.sin(at), 0.0 * at, 0.0 * at], axis=1))
+            return poses(
+                0.0 * at, 0.0, 0.3, np.stack([amplitude * np.sin(at), 0.0 * at, 0.0 * at], axis=1)
+            )
 
         found = delay(t, tremble, tremble(t - 0.02))
         assert found == (pytest.approx(0.02, abs=PRECISION) if is_known else None)
@@ -277,7 +313,9 @@ def test_noise_has_no_delay_against_noise() -> None:
     t = STAMPS[0.008]
     still = poses(np.zeros_like(t), 0.0, 0.3)
     for seed in range(10):
-        assert delay(t, sampled(t, noisy(still, 1e-3, seed)), noisy(still, 1e-3, seed + 100)) is None
+        assert (
+            delay(t, sampled(t, noisy(still, 1e-3, seed)), noisy(still, 1e-3, seed + 100)) is None
+        )
 
 
 @pytest.mark.parametrize("motion", [square, line])
@@ -297,7 +335,9 @@ def test_a_delay_beyond_the_limit_is_not_clipped_to_it(
 ) -> None:
     monkeypatch.setattr(delays, "MAX_DELAY", limit)
     t = STAMPS[0.008]
-    assert delay(t, line, line(t - late)) == (None if found is None else pytest.approx(found, abs=PRECISION))
+    assert delay(t, line, line(t - late)) == (
+        None if found is None else pytest.approx(found, abs=PRECISION)
+    )
 
 
 def test_too_few_samples_have_no_delay() -> None:
@@ -324,7 +364,12 @@ def test_the_delay_of_any_motions_is_finite_and_within_bounds_or_none(
     rng = np.random.default_rng(seed)
     t = np.cumsum(rng.uniform(1e-4, 0.1, count))
     desired, attained = (
-        np.hstack([scale * rng.standard_normal((count, 3)), pose.normalized(rng.standard_normal((count, 4)))])
+        np.hstack(
+            [
+                scale * rng.standard_normal((count, 3)),
+                pose.normalized(rng.standard_normal((count, 4))),
+            ]
+        )
         for _ in range(2)
     )
     if staircase:
@@ -341,7 +386,9 @@ def test_compensating_a_pure_delay_leaves_no_error() -> None:
         assert left.delay == 0.05
 
 
-@pytest.mark.parametrize(("shift", "left_out"), [(0.0, 0), (0.1, 10), (-0.1, 10), (0.104, 11), (-0.104, 11)])
+@pytest.mark.parametrize(
+    ("shift", "left_out"), [(0.0, 0), (0.1, 10), (-0.1, 10), (0.104, 11), (-0.104, 11)]
+)
 def test_samples_without_a_counterpart_are_left_out(shift: float, left_out: int) -> None:
     t = np.arange(100) / 100.0
     left = delay_compensated(t, circle, circle(t - shift), shift, "position")

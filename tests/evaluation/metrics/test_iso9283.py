@@ -84,7 +84,9 @@ def test_a_late_and_uneven_motion_crosses_the_planes_at_the_points_of_its_path()
     t = np.arange(0.0, 3.0, 0.01)
     attained = np.stack([0.1 * (t - 0.0437), 1e-3 * np.sin(t), 0.0 * t], axis=1)
     points = np.stack([np.linspace(0.05, 0.2, 7), np.zeros(7), np.zeros(7)], axis=1)
-    found = plane_crossings(points, np.tile([1.0, 0.0, 0.0], (7, 1)), points[:, 0] / 0.1, t, attained)
+    found = plane_crossings(
+        points, np.tile([1.0, 0.0, 0.0], (7, 1)), points[:, 0] / 0.1, t, attained
+    )
     np.testing.assert_allclose(found[:, 0], points[:, 0], atol=1e-15)
     np.testing.assert_allclose(found[:, 1], 1e-3 * np.sin(points[:, 0] / 0.1 + 0.0437), atol=2e-8)
 
@@ -108,7 +110,9 @@ def test_velocity_figures_are_those_of_known_speeds() -> None:
     accuracy, repeat, fluctuation = velocity_figures(0.2, [[0.19, 0.21], [0.2, 0.22], [0.21, 0.21]])
     # Cycle means 0.20, 0.21, 0.21.
     assert accuracy == figure("AV", pytest.approx(100.0 * (0.62 / 3.0 - 0.2) / 0.2), "%", 3, 10)
-    assert repeat == figure("RV", pytest.approx(300.0 * np.std([0.20, 0.21, 0.21], ddof=1) / 0.2), "%", 3, 10)
+    assert repeat == figure(
+        "RV", pytest.approx(300.0 * np.std([0.20, 0.21, 0.21], ddof=1) / 0.2), "%", 3, 10
+    )
     assert fluctuation == figure("FV", pytest.approx(0.02), "m/s", 3, 10)
 
 
@@ -123,7 +127,9 @@ def ringing(first: float, beyond: float, last: float) -> tuple[Array, Array]:
 
 def test_stabilisation_lasts_from_the_first_entry_to_the_last() -> None:
     # The band is entered at 0.9 s.
-    lasting, overshoot = stabilisation_figures([ringing(1.2, 3e-3, 1.6), ringing(1.2, 2e-3, 1.8)], 1e-3)
+    lasting, overshoot = stabilisation_figures(
+        [ringing(1.2, 3e-3, 1.6), ringing(1.2, 2e-3, 1.8)], 1e-3
+    )
     assert lasting == figure("stabilisation time", pytest.approx(0.5 * (0.7 + 0.9)), "s", 2, 3)
     assert overshoot == figure("OV", pytest.approx(3e-3), "m", 2, 3)
 
@@ -164,14 +170,19 @@ def test_a_rounded_corner_has_the_round_off_of_its_arc_and_no_overshoot() -> Non
 
 
 def test_the_overshoot_of_a_corner_is_the_deviation_beyond_the_second_leg() -> None:
-    far = [np.array([[-0.1, 0, 0], [x, 0.0, 0], [0.0, 0.03, 0], [-5e-3, 0.06, 0]]) for x in (2e-3, 4e-3)]
+    far = [
+        np.array([[-0.1, 0, 0], [x, 0.0, 0], [0.0, 0.03, 0], [-5e-3, 0.06, 0]])
+        for x in (2e-3, 4e-3)
+    ]
     cut, beyond = corner_figures([0.0, 0.0, 0.0], [2.0, 0.0, 0.0], [0.0, 0.5, 0.0], far)
     assert cut["value"] == pytest.approx(0.0, abs=1e-15)
     assert beyond["value"] == pytest.approx(3e-3)
 
 
 def test_the_point_nearest_to_a_corner_may_be_between_two_samples() -> None:
-    cut, _ = corner_figures([0.0, 0.0, 0.0], [1, 0, 0], [0, 1, 0], [[[-0.02, 0.0, 0.0], [0.0, 0.02, 0.0]]])
+    cut, _ = corner_figures(
+        [0.0, 0.0, 0.0], [1, 0, 0], [0, 1, 0], [[[-0.02, 0.0, 0.0], [0.0, 0.02, 0.0]]]
+    )
     assert cut["value"] == pytest.approx(0.02 / math.sqrt(2.0))
 
 

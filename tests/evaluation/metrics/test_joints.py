@@ -57,7 +57,9 @@ def test_peak_rms_and_used_part_of_a_swinging_joint_have_their_closed_forms() ->
         max_torque=[100.0, 20.0],
     )
     assert found["velocity"]["peak"] == pytest.approx([0.8, 0.4])
-    assert found["velocity"]["rms"] == pytest.approx([0.8 / math.sqrt(2.0), 0.4 / math.sqrt(2.0)], rel=1e-3)
+    assert found["velocity"]["rms"] == pytest.approx(
+        [0.8 / math.sqrt(2.0), 0.4 / math.sqrt(2.0)], rel=1e-3
+    )
     assert found["velocity"]["used"] == pytest.approx(0.4)
     assert found["acceleration"]["peak"] == pytest.approx([0.8 * math.pi, 0.4 * math.pi], rel=1e-3)
     assert found["acceleration"]["limit"] == [20.0, 20.0]
@@ -76,9 +78,13 @@ def test_without_torques_or_with_few_samples_the_quantity_is_none() -> None:
 
 def test_torques_that_are_not_finite_are_left_out() -> None:
     torque = np.array([[1.0], [np.nan], [3.0], [np.inf]])
-    found = joint_effort(np.arange(4.0), np.zeros((4, 1)), torque, max_velocity=[1.0], max_torque=[6.0])
+    found = joint_effort(
+        np.arange(4.0), np.zeros((4, 1)), torque, max_velocity=[1.0], max_torque=[6.0]
+    )
     assert found["torque"] == {"peak": [3.0], "rms": [math.sqrt(5.0)], "limit": [6.0], "used": 0.5}
-    nothing = joint_effort(np.arange(4.0), np.zeros((4, 1)), np.full((4, 1), np.nan), max_velocity=[1.0])
+    nothing = joint_effort(
+        np.arange(4.0), np.zeros((4, 1)), np.full((4, 1), np.nan), max_velocity=[1.0]
+    )
     assert nothing["torque"] is None
 
 
@@ -101,7 +107,10 @@ def planar(joints: Array) -> Array:
     jacobians = np.zeros((len(joints), 6, 2))
     first, both = joints[:, 0], joints.sum(axis=1)
     jacobians[:, 0, 1], jacobians[:, 1, 1] = -np.sin(both), np.cos(both)
-    jacobians[:, 0, 0], jacobians[:, 1, 0] = -np.sin(first) - np.sin(both), np.cos(first) + np.cos(both)
+    jacobians[:, 0, 0], jacobians[:, 1, 0] = (
+        -np.sin(first) - np.sin(both),
+        np.cos(first) + np.cos(both),
+    )
     return jacobians
 
 
@@ -129,14 +138,18 @@ def test_the_share_near_a_singularity_is_counted(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize(("joint", "near", "clear"), [(4, 0.2, 0.4), (2, 0.4, 0.5)])
-def test_a_ur10_with_a_nearly_straight_wrist_or_elbow_is_singular(joint: int, near: float, clear: float) -> None:
+def test_a_ur10_with_a_nearly_straight_wrist_or_elbow_is_singular(
+    joint: int, near: float, clear: float
+) -> None:
     home = simbridge.load_robot("ur10").home.copy()
     for value, share in ((near, 1.0), (clear, 0.0)):
         home[joint] = value
         assert near_singularity([home], ur10)["share"] == share
 
 
-def test_a_long_recording_is_evaluated_at_evenly_spaced_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_recording_is_evaluated_at_evenly_spaced_samples(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(motion, "NEAR_SINGULAR", 0.2)
     monkeypatch.setattr(motion, "MAX_COMPARED", 100)
     monkeypatch.setattr(motion, "BLOCK", 30)
@@ -155,7 +168,11 @@ def test_a_long_recording_is_evaluated_at_evenly_spaced_samples(monkeypatch: pyt
 def test_a_joint_near_an_end_of_its_range_counts_and_an_endless_joint_never_does() -> None:
     q = np.array([[0.0, 0.0], [0.97, 0.0], [-0.97, 50.0], [0.95, 0.0]])
     still = np.zeros((4, 2))
-    limits = {"position_min": [-1.0, -math.inf], "position_max": [1.0, math.inf], "max_velocity": [1.0, 1.0]}
+    limits = {
+        "position_min": [-1.0, -math.inf],
+        "position_max": [1.0, math.inf],
+        "max_velocity": [1.0, 1.0],
+    }
     shares = near_limits(q, still, still, **limits, max_torque=[1.0, 1.0])
     assert shares == {"position": 0.5, "velocity": 0.0, "torque": 0.0}
 

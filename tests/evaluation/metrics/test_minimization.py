@@ -11,8 +11,12 @@ from hypothesis import strategies as st
 from simbridge.evaluation.metrics.delays import MAX_EVALUATIONS, minimize_scalar
 
 
-@given(at=st.floats(-1.0, 1.0), start=st.floats(-1.0, 1.0), power=st.sampled_from([1.0, 1.5, 2.0, 4.0]))
-def test_the_minimum_of_a_valley_is_found_whatever_its_shape(at: float, start: float, power: float) -> None:
+@given(
+    at=st.floats(-1.0, 1.0), start=st.floats(-1.0, 1.0), power=st.sampled_from([1.0, 1.5, 2.0, 4.0])
+)
+def test_the_minimum_of_a_valley_is_found_whatever_its_shape(
+    at: float, start: float, power: float
+) -> None:
     # abs(x)^4 is flat to the last bit within about 1e-4 of its minimum, far less than 1e-3.
     found = minimize_scalar(lambda x: abs(x - at) ** power, -1.0, start, 1.0, tolerance=1e-7)
     assert found == pytest.approx(at, abs=1e-3 if power == 4.0 else 3e-7)
@@ -41,7 +45,9 @@ def test_a_parabola_takes_a_dozen_evaluations() -> None:
         asked.append(x)
         return 3.0 * (x - 0.123) ** 2 + 7.0
 
-    assert minimize_scalar(parabola, -1.0, 0.0, 1.0, tolerance=1e-6) == pytest.approx(0.123, abs=1e-6)
+    assert minimize_scalar(parabola, -1.0, 0.0, 1.0, tolerance=1e-6) == pytest.approx(
+        0.123, abs=1e-6
+    )
     assert len(asked) <= 12
 
 
@@ -57,4 +63,6 @@ def test_a_staircase_ends_the_search_too() -> None:
 
 
 def test_a_falling_function_ends_at_its_bound() -> None:
-    assert minimize_scalar(lambda x: -x, 0.0, 0.5, 1.0, tolerance=1e-6) == pytest.approx(1.0, abs=1e-5)
+    assert minimize_scalar(lambda x: -x, 0.0, 0.5, 1.0, tolerance=1e-6) == pytest.approx(
+        1.0, abs=1e-5
+    )

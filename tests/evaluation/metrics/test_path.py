@@ -19,7 +19,9 @@ from simbridge.evaluation.metrics.path import contour_error
 Array = NDArray[Any]
 
 # A square of 0.2 m a side at 0.1 m/s.
-CORNERS = np.array([[0.0, 0.0, 0.3], [0.2, 0.0, 0.3], [0.2, 0.2, 0.3], [0.0, 0.2, 0.3], [0.0, 0.0, 0.3]])
+CORNERS = np.array(
+    [[0.0, 0.0, 0.3], [0.2, 0.0, 0.3], [0.2, 0.2, 0.3], [0.0, 0.2, 0.3], [0.0, 0.0, 0.3]]
+)
 TIMES = np.arange(5) * 2.0
 
 
@@ -131,7 +133,9 @@ def test_where_a_path_retraces_itself_the_pass_that_is_due_counts() -> None:
 
 
 @given(seed=st.integers(0, 2**32 - 1), noise=st.sampled_from([1e-5, 1e-3, 5e-3]))
-def test_near_a_path_that_does_not_cross_itself_the_distance_is_the_least_of_all(seed: int, noise: float) -> None:
+def test_near_a_path_that_does_not_cross_itself_the_distance_is_the_least_of_all(
+    seed: int, noise: float
+) -> None:
     rng = np.random.default_rng(seed)
     t = np.linspace(0.0, 8.0, 60)
     at = np.sort(rng.uniform(0.0, 8.0, 80))
@@ -145,7 +149,9 @@ def test_near_a_path_that_does_not_cross_itself_the_distance_is_the_least_of_all
 @pytest.mark.parametrize("degrees", [30, 60, 90, 150])
 def test_corners_down_to_30_degrees_are_gone_round(degrees: int) -> None:
     angle = math.radians(degrees)
-    legs = np.array([[-0.2, 0.0, 0.0], [0.0, 0.0, 0.0], [-0.2 * math.cos(angle), 0.2 * math.sin(angle), 0.0]])
+    legs = np.array(
+        [[-0.2, 0.0, 0.0], [0.0, 0.0, 0.0], [-0.2 * math.cos(angle), 0.2 * math.sin(angle), 0.0]]
+    )
     s = np.linspace(0.0, 2.0, 401)
     due = np.column_stack([np.interp(s, [0.0, 1.0, 2.0], column) for column in legs.T])
     # Inside the corner by a millimetre towards the bisector.
@@ -157,7 +163,9 @@ def test_corners_down_to_30_degrees_are_gone_round(degrees: int) -> None:
 def test_at_rest_a_lag_has_a_length_and_no_time() -> None:
     times = np.array([0.0, 1.0, 3.0, 4.0])
     path = np.array([[0.0, 0.0, 0.0], [0.1, 0.0, 0.0], [0.1, 0.0, 0.0], [0.2, 0.0, 0.0]])
-    found = contour_error(times, path, [0.5, 2.0, 3.5], [[0.04, 0.0, 0.0], [0.099, 0.0, 0.0], [0.14, 0.0, 0.0]])
+    found = contour_error(
+        times, path, [0.5, 2.0, 3.5], [[0.04, 0.0, 0.0], [0.099, 0.0, 0.0], [0.14, 0.0, 0.0]]
+    )
     np.testing.assert_allclose(found.lag, [0.01, 0.001, 0.01])
     np.testing.assert_allclose(found.lag_time, [0.1, math.nan, 0.1])
 
@@ -202,7 +210,9 @@ def test_read_only_positions_are_measured_as_others_are() -> None:
     points.setflags(write=False)
     corners = np.array(CORNERS)
     corners.setflags(write=False)
-    np.testing.assert_array_equal(contour_error(TIMES, corners, [1.0, 1.1], points).distance, expected)
+    np.testing.assert_array_equal(
+        contour_error(TIMES, corners, [1.0, 1.1], points).distance, expected
+    )
 
 
 # Where an arm stands still, or trembles, most pieces of the path lie in one place. A search that looked at each of them

@@ -10,7 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import ArrayLike, NDArray
 
-from simbridge.evaluation.metrics.path_features import Corner, Stop, Visit, corners, jumps, rests, stops
+from simbridge.evaluation.metrics.path_features import (
+    Corner,
+    Stop,
+    Visit,
+    corners,
+    jumps,
+    rests,
+    stops,
+)
 from simbridge.trajectory import IsoCube, MinimumJerk, Trajectory, Trapezoid
 
 Array = NDArray[Any]
@@ -29,12 +37,16 @@ def bent(angle: float, past: float, step: float = 0.01, steps: int = 50) -> Arra
     """A path along x to the origin and on at an angle, sampled every step; a sample is `past` steps beyond the bend."""
     along = (np.arange(-steps, steps) + past) * step
     leaving = np.array([np.cos(angle), np.sin(angle), 0.0])
-    return np.where(along[:, None] < 0.0, along[:, None] * [1.0, 0.0, 0.0], along[:, None] * leaving)
+    return np.where(
+        along[:, None] < 0.0, along[:, None] * [1.0, 0.0, 0.0], along[:, None] * leaving
+    )
 
 
 @settings(max_examples=30)
 @given(st.floats(0.6, 3.0), st.sampled_from([0.0, 0.1, 0.5, 0.9]))
-def test_a_corner_is_the_intersection_of_its_legs_even_between_two_samples(angle: float, past: float) -> None:
+def test_a_corner_is_the_intersection_of_its_legs_even_between_two_samples(
+    angle: float, past: float
+) -> None:
     points = bent(angle, past)
     (corner,) = found_corners(0.1 * np.arange(len(points)), points)
     np.testing.assert_allclose(corner.position, 0.0, atol=1e-12)
@@ -76,17 +88,25 @@ def test_a_reversal_is_a_corner() -> None:
     (corner,) = found_corners(np.arange(6.0), np.column_stack([x, 0.0 * x, 0.0 * x]))
     assert corner.position.tolist() == [0.2 + 1e-3, 0.0, 0.0]
     hairpin = [[0.0, 0, 0], [0.1, 0, 0], [0.1, 1e-3, 0], [0.0, 1e-3, 0]]
-    assert [corner.position.tolist() for corner in found_corners([0.0, 1.0, 2.0, 3.0], hairpin)] == hairpin[1:3]
+    assert [
+        corner.position.tolist() for corner in found_corners([0.0, 1.0, 2.0, 3.0], hairpin)
+    ] == hairpin[1:3]
 
 
 def test_sharp_turns_at_consecutive_waypoints_are_separate_corners() -> None:
-    turned = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [1.5, 0.75**0.5, 0.0], [1.0, 2.0 * 0.75**0.5, 0.0]])
-    square = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [1.0, 1.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 0.0]])
+    turned = np.array(
+        [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [1.5, 0.75**0.5, 0.0], [1.0, 2.0 * 0.75**0.5, 0.0]]
+    )
+    square = np.array(
+        [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [1.0, 1.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 0.0]]
+    )
     for waypoints in (turned, square):
         times = np.arange(float(len(waypoints)))
         found = found_corners(times, waypoints)
         assert [corner.position.tolist() for corner in found] == waypoints[1:-1].tolist()
-        assert [(corner.begin, corner.end) for corner in found] == [(t - 0.5, t + 0.5) for t in times[1:-1]]
+        assert [(corner.begin, corner.end) for corner in found] == [
+            (t - 0.5, t + 0.5) for t in times[1:-1]
+        ]
         assert ambiguous_turns(times, waypoints) == 0
 
 
@@ -130,12 +150,16 @@ def test_a_slow_arrival_is_a_rest_only_while_the_target_is_still() -> None:
 
 def test_a_short_rest_and_a_rotation_in_place_are_no_stops(through: Any) -> None:
     assert rests(through([A, B, B, C], [0.0, 1.0, 1.15, 2.0]), "linear") == []
-    turning = np.array([[*A, 1.0, 0.0, 0.0, 0.0], [*B, 1.0, 0.0, 0.0, 0.0], [*B, 0.0, 1.0, 0.0, 0.0]])
+    turning = np.array(
+        [[*A, 1.0, 0.0, 0.0, 0.0], [*B, 1.0, 0.0, 0.0, 0.0], [*B, 0.0, 1.0, 0.0, 0.0]]
+    )
     assert rests(Trajectory(np.array([0.0, 1.0, 2.0]), turning), "linear") == []
 
 
 @pytest.mark.parametrize("begun", [0.0, 1.7e9])
-def test_a_rest_of_the_shortest_length_counts_despite_rounded_stamps(through: Any, begun: float) -> None:
+def test_a_rest_of_the_shortest_length_counts_despite_rounded_stamps(
+    through: Any, begun: float
+) -> None:
     times, points = [0.0], [A]
     for number in range(1, 11):
         times += [times[-1] + 0.3, times[-1] + 0.5]
@@ -148,8 +172,14 @@ def test_a_rest_of_the_shortest_length_counts_despite_rounded_stamps(through: An
 
 def test_a_stop_reached_by_rotation_in_place_differs_from_one_reached_along_the_path() -> None:
     upright, turned = [1.0, 0.0, 0.0, 0.0], [np.sqrt(0.5), np.sqrt(0.5), 0.0, 0.0]
-    rows = [[*A, *upright], *[[*B, *upright]] * 2, *([[*B, *turned]] * 2 + [[*B, *upright]] * 2) * 2]
-    path = Trajectory(np.array([0.0, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 5.5]), np.array(rows))
+    rows = [
+        [*A, *upright],
+        *[[*B, *upright]] * 2,
+        *([[*B, *turned]] * 2 + [[*B, *upright]] * 2) * 2,
+    ]
+    path = Trajectory(
+        np.array([0.0, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 5.5]), np.array(rows)
+    )
     visits = [[visit.arrival for visit in stop.visits] for stop in stops(path, "linear")]
     assert visits == [[1.0], [2.0, 4.0], [3.0, 5.0]]
 

@@ -34,12 +34,16 @@ RELATIONS = {
 def helix(count: int) -> Array:
     t = np.linspace(0.0, 6.0, count)
     turns = np.stack([0.3 * np.sin(t), 0.2 * t, 0.1 * np.cos(2.0 * t)], axis=1)
-    return np.hstack([np.stack([0.2 * np.cos(t), 0.2 * np.sin(t), 0.05 * t], axis=1), pose.quaternions(turns)])
+    return np.hstack(
+        [np.stack([0.2 * np.cos(t), 0.2 * np.sin(t), 0.05 * t], axis=1), pose.quaternions(turns)]
+    )
 
 
 def scattered(count: int) -> Array:
     rng = np.random.default_rng(5)
-    return np.hstack([rng.uniform(-1.0, 1.0, (count, 3)), pose.normalized(rng.standard_normal((count, 4)))])
+    return np.hstack(
+        [rng.uniform(-1.0, 1.0, (count, 3)), pose.normalized(rng.standard_normal((count, 4)))]
+    )
 
 
 def disturbed(poses: Array, spread: float) -> Array:
@@ -64,7 +68,10 @@ def same_as_evo(found: TrajectoryError, metric: Any, reference: Array, attained:
             assert ours[key] == pytest.approx(value, rel=1e-9, abs=1e-9)
 
 
-PAIRS = [(helix(400), disturbed(helix(400), 1e-3)), (scattered(300), disturbed(scattered(300), 0.2))]
+PAIRS = [
+    (helix(400), disturbed(helix(400), 1e-3)),
+    (scattered(300), disturbed(scattered(300), 0.2)),
+]
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=["helix", "scattered"])
@@ -75,7 +82,9 @@ def test_absolute_errors_equal_those_of_evo(pair: tuple[Array, Array]) -> None:
 @pytest.mark.parametrize("pair", PAIRS, ids=["helix", "scattered"])
 @pytest.mark.parametrize("delta", [1, 7, 100])
 @pytest.mark.parametrize("all_pairs", [False, True])
-def test_relative_errors_equal_those_of_evo(pair: tuple[Array, Array], delta: int, all_pairs: bool) -> None:
+def test_relative_errors_equal_those_of_evo(
+    pair: tuple[Array, Array], delta: int, all_pairs: bool
+) -> None:
     def metric(relation: Any) -> Any:
         return evo_metrics.RPE(relation, delta, evo_metrics.Unit.frames, all_pairs=all_pairs)
 
@@ -94,10 +103,15 @@ def test_the_statistics_of_a_summary_equal_those_of_evo(
     for name, relation in RELATIONS.items():
         for kind, metric in (
             ("absolute_pose_error", evo_metrics.APE(relation)),
-            ("relative_pose_error", evo_metrics.RPE(relation, delta, evo_metrics.Unit.frames, all_pairs=True)),
+            (
+                "relative_pose_error",
+                evo_metrics.RPE(relation, delta, evo_metrics.Unit.frames, all_pairs=True),
+            ),
         ):
             metric.process_data((path(pair[0]), path(pair[1])))
-            assert found[kind][name] == pytest.approx(metric.get_all_statistics(), rel=1e-9, abs=1e-9)
+            assert found[kind][name] == pytest.approx(
+                metric.get_all_statistics(), rel=1e-9, abs=1e-9
+            )
 
 
 def test_a_single_pose_has_no_relative_error() -> None:

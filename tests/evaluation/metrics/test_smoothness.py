@@ -40,7 +40,9 @@ def test_neither_metric_depends_on_the_speed(scale: float) -> None:
 
 
 def test_dimensionless_jerk_does_not_depend_on_the_duration() -> None:
-    assert ldlj(minimum_jerk(RATE, 4.0), RATE) == pytest.approx(ldlj(minimum_jerk(4.0 * RATE), 4.0 * RATE))
+    assert ldlj(minimum_jerk(RATE, 4.0), RATE) == pytest.approx(
+        ldlj(minimum_jerk(4.0 * RATE), 4.0 * RATE)
+    )
 
 
 def test_two_movements_are_less_smooth_than_one() -> None:
@@ -58,7 +60,9 @@ def test_tremor_below_the_cut_off_counts_and_above_it_does_not() -> None:
     assert sparc(high, RATE) == pytest.approx(sparc(v, RATE), abs=1e-3)
 
 
-def test_the_first_points_of_a_long_transform_equal_those_of_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_points_of_a_long_transform_equal_those_of_numpy(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     values = np.random.default_rng(0).standard_normal(1000)
     whole = np.fft.rfft(values, 16384)
     monkeypatch.setattr(motion, "TRANSFORM", 512)
@@ -101,9 +105,14 @@ def test_the_smoothness_of_a_reversing_joint_does_not_depend_on_the_rate(rate: f
     # One period of a sine: jerk w^4/2 on average over T = 4 s, w = pi/2.
     velocity = np.sin(0.5 * np.pi * t)
     found = smoothness_summary(t, np.zeros((len(t), 3)), velocity[:, None])
-    assert found["joints"]["ldlj"] == [pytest.approx(-np.log(4.0**3 * 4.0 * 0.5 * (0.5 * np.pi) ** 4), abs=0.02)]
+    assert found["joints"]["ldlj"] == [
+        pytest.approx(-np.log(4.0**3 * 4.0 * 0.5 * (0.5 * np.pi) ** 4), abs=0.02)
+    ]
 
 
 def test_a_run_of_two_samples_has_no_smoothness() -> None:
     found = smoothness_summary([0.0, 0.1], np.zeros((2, 3)), np.zeros((2, 1)))
-    assert found == {"tool": {"sparc": None, "ldlj": None}, "joints": {"sparc": [None], "ldlj": [None]}}
+    assert found == {
+        "tool": {"sparc": None, "ldlj": None},
+        "joints": {"sparc": [None], "ldlj": [None]},
+    }

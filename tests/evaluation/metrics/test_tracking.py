@@ -47,7 +47,14 @@ def test_the_keys_are_those_of_summary_json() -> None:
     delays = ["delay_s", *(f"{source}_delay_s" for source in sources)]
     delays += ["rotation_delay_s", *(f"{source}_rotation_delay_s" for source in sources)]
     parts = ["servo_law_error", "rest_error"]
-    assert list(summary) == [*ERRORS, *parts, "error_shares", "delay_of", *delays, "delay_compensated"]
+    assert list(summary) == [
+        *ERRORS,
+        *parts,
+        "error_shares",
+        "delay_of",
+        *delays,
+        "delay_compensated",
+    ]
     assert [summary[key] for key in (*parts, "servo_law_delay_s", "rest_delay_s")] == [None] * 4
     for key in [*ERRORS, "delay_compensated"]:
         assert list(summary[key]) == ["position_m", "rotation_rad"]
@@ -93,7 +100,10 @@ def test_solver_and_plant_delays_of_position_and_rotation_are_separate() -> None
     setpoint, attained = circle(t - 0.001), circle(t - 0.004)
     setpoint[:, 3:], attained[:, 3:] = circle(t - 0.015)[:, 3:], circle(t - 0.020)[:, 3:]
     summary = tracking_summary(t, circle, circle(t), setpoint, setpoint, attained)
-    for part, expected in (("position", (0.004, 0.001, 0.003)), ("rotation", (0.020, 0.015, 0.005))):
+    for part, expected in (
+        ("position", (0.004, 0.001, 0.003)),
+        ("rotation", (0.020, 0.015, 0.005)),
+    ):
         delays = part_delays(summary, part)
         assert (delays.total, delays.solver, delays.plant) == pytest.approx(expected, abs=3e-5)
 
@@ -109,17 +119,25 @@ def test_every_part_has_its_own_delay_and_they_add_up() -> None:
     assert sum(each or 0.0 for each in parts) == pytest.approx(delays.total, abs=5e-5)
     budget = error_budget(circle(t), target, solution, setpoint, attained, predicted)
     assert budget.servo_law is not None and budget.rest is not None
-    assert np.allclose(budget.servo_law.translation + budget.rest.translation, budget.plant.translation, atol=1e-15)
+    assert np.allclose(
+        budget.servo_law.translation + budget.rest.translation, budget.plant.translation, atol=1e-15
+    )
     assert summary["rest_error"] == budget.rest.statistics()
 
 
-def test_parts_that_change_nothing_have_no_delay_where_the_arm_moves_and_none_where_it_rests() -> None:
+def test_parts_that_change_nothing_have_no_delay_where_the_arm_moves_and_none_where_it_rests() -> (
+    None
+):
     t = np.arange(500) * 0.008
     moving = tracking_summary(t, circle, circle(t), circle(t), circle(t), circle(t - 0.02))
-    assert [moving[key] for key in ("sampling_delay_s", "solver_delay_s", "limiter_delay_s")] == [0.0] * 3
+    assert [moving[key] for key in ("sampling_delay_s", "solver_delay_s", "limiter_delay_s")] == [
+        0.0
+    ] * 3
     still = np.tile(circle(t[:1]), (500, 1))
     resting = tracking_summary(t, lambda at: still[: len(at)], still, still, still, still)
-    assert [resting[key] for key in ("sampling_delay_s", "solver_delay_s", "limiter_delay_s")] == [None] * 3
+    assert [resting[key] for key in ("sampling_delay_s", "solver_delay_s", "limiter_delay_s")] == [
+        None
+    ] * 3
 
 
 def test_a_position_that_does_not_follow_has_no_delay_even_if_the_rotation_has() -> None:
@@ -127,7 +145,11 @@ def test_a_position_that_does_not_follow_has_no_delay_even_if_the_rotation_has()
     attained = circle(t - 0.02)
     attained[:, :3] = np.random.default_rng(0).normal(0.0, 0.05, (len(t), 3))
     summary = tracking_summary(t, circle, circle(t), circle(t - 0.02), circle(t - 0.02), attained)
-    assert (summary["delay_of"], summary["delay_s"], summary["plant_delay_s"]) == ("position", None, None)
+    assert (summary["delay_of"], summary["delay_s"], summary["plant_delay_s"]) == (
+        "position",
+        None,
+        None,
+    )
     assert summary["rotation_delay_s"] == pytest.approx(0.02, abs=3e-5)
     rest, error = summary["delay_compensated"], summary["tracking_error"]
     assert rest["position_m"] == error["position_m"]
@@ -182,7 +204,9 @@ def test_a_run_at_rest_has_errors_but_no_delays() -> None:
     low = still - np.array([0.0, 0.0, 0.002, 0.0, 0.0, 0.0, 0.0])
     summary = tracking_summary(t, lambda at: still[: len(at)], still, still, still, low)
     assert summary["plant_error"]["position_m"]["rms"] == pytest.approx(0.002)
-    assert [summary[key] for key in ("delay_s", "solver_delay_s", "plant_delay_s", "delay_compensated")] == [None] * 4
+    assert [
+        summary[key] for key in ("delay_s", "solver_delay_s", "plant_delay_s", "delay_compensated")
+    ] == [None] * 4
 
 
 def test_an_arm_that_does_not_follow_has_no_delay_even_if_the_solver_has_one() -> None:
@@ -191,7 +215,11 @@ def test_an_arm_that_does_not_follow_has_no_delay_even_if_the_solver_has_one() -
     stuck = np.tile(setpoint[:1], (1000, 1))
     summary = tracking_summary(t, circle, circle(t), setpoint, setpoint, stuck)
     assert summary["solver_delay_s"] == pytest.approx(0.02, abs=3e-5)
-    assert (summary["plant_delay_s"], summary["delay_s"], summary["delay_compensated"]) == (None, None, None)
+    assert (summary["plant_delay_s"], summary["delay_s"], summary["delay_compensated"]) == (
+        None,
+        None,
+        None,
+    )
 
 
 def test_a_run_of_one_sample_has_errors_but_no_delays() -> None:
