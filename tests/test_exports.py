@@ -65,6 +65,7 @@ def test_a_subpackage_hides_no_public_function():
 
 def test_importing_simbridge_imports_none_of_its_parts():
     """In a process of its own: numpy alone takes longer than `simbridge --help` may."""
-    code = "import sys, simbridge; print(*(m for m in sys.modules if m.startswith(('simbridge.', 'numpy', 'pinocchio'))))"
+    parts = "('simbridge.', 'numpy', 'pinocchio')"
+    code = f"import sys, simbridge; print(*(m for m in sys.modules if m.startswith({parts})))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == []

@@ -216,7 +216,6 @@ EXPERIMENTS: Mapping[str, type[ExperimentParameters]] = {
 if TYPE_CHECKING:
     Parameters: TypeAlias = ExperimentParameters
 else:
-    Parameters = Union[
-        tuple(Annotated[kind, subcommand(name)] for name, kind in EXPERIMENTS.items())
-    ]  # noqa: UP007
+    _COMMANDS = tuple(Annotated[kind, subcommand(name)] for name, kind in EXPERIMENTS.items())
+    Parameters = Union[_COMMANDS]  # noqa: UP007 (made of a tuple)
 """The parameters of any experiment, as the command line reads them."""

@@ -159,7 +159,10 @@ def check_positions(robot: Robot, joints: Array, period: float) -> None:
     """
     low, high = joints < robot.position_min - 1e-9, joints > robot.position_max + 1e-9
     limits = np.where(low, robot.position_min, robot.position_max)
-    what = "{joint} would be at {value:.3f} rad{value_degrees}, {excess} past its limit of {limit:.3f} rad{limit_degrees}"
+    what = (
+        "{joint} would be at {value:.3f} rad{value_degrees}, {excess} past its limit of "
+        "{limit:.3f} rad{limit_degrees}"
+    )
     unknown = "{joint} would be at {value}, which is no position"
     _refuse_first(
         robot,

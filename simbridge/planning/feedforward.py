@@ -144,10 +144,15 @@ def _refusal(robot: Robot, law: ServojLaw, excess: Excess, speed: float) -> Limi
         else ""
     )
     if excess.quantity == "rounding":
-        what = f"feedforward would round the path by {1e3 * excess.value:.2f} mm; {1e3 * excess.limit:.2f} mm are allowed"
+        rounding = f"{1e3 * excess.value:.2f} mm"
+        allowed = f"{1e3 * excess.limit:.2f} mm"
+        what = f"feedforward would round the path by {rounding}; {allowed} are allowed"
         remedy = "round the corner, allow more (--corner-tolerance)"
     elif excess.quantity == "acceleration":
-        what = f"{name} would accelerate at {excess.value:.1f} rad/s^2, and smoothing cannot bring it to {excess.limit:g}"
+        what = (
+            f"{name} would accelerate at {excess.value:.1f} rad/s^2, and smoothing cannot bring it "
+            f"to {excess.limit:g}"
+        )
         remedy = "round the corner"
     else:
         what = (

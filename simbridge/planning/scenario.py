@@ -116,7 +116,10 @@ def load_scenario(
         )
     if path.suffix == ".py":
         if not reading.plain:
-            needed = "a file of poses for --transform, --anchor, --topic, --frames, --from, --columns, --rate and --gaps"
+            needed = (
+                "a file of poses for --transform, --anchor, --topic, --frames, --from, --columns, "
+                "--rate and --gaps"
+            )
             raise InvalidParameter("scenario", text, needed)
         scenario = _from_script(path, robot)
         if reading.frame == "base":

@@ -63,7 +63,10 @@ def with_found_home(robot: Robot) -> Robot:
     robot = replace(robot, task=task)
     found = _search(robot)
     if found is None:
-        note = "The file has no home, and none was found with room around it: home is the middle of the ranges (--home)."
+        note = (
+            "The file has no home, and none was found with room around it: home is the middle of "
+            "the ranges (--home)."
+        )
         return replace(robot, notes=(*notes, note))
     home, workspace = found
     x, y, z = workspace.centre

@@ -216,7 +216,10 @@ class Tree:
         end = tip or ("tool0" if "tool0" in self.links else ends[0])
         joints = self.path(end, begin)
         if joints is None:
-            reason = f"no chain of joints leads from {quoted(begin)} to {quoted(end)}: choose others with --base and --tip"
+            reason = (
+                f"no chain of joints leads from {quoted(begin)} to {quoted(end)}: choose others "
+                "with --base and --tip"
+            )
             self.robot.refuse(reason)
         return begin, end, joints
 

@@ -89,7 +89,10 @@ class _Poses:
         if not self.stamps:
             self.frame = frame
         elif frame != self.frame:
-            reason = f"{self.name}, message {number} is in the frame {quoted(frame)}, those before in {quoted(self.frame)}"
+            reason = (
+                f"{self.name}, message {number} is in the frame {quoted(frame)}, those before in "
+                f"{quoted(self.frame)}"
+            )
             raise InputFileError(self._path, reason + self._advice, field="frame_id")
         self.stamps.append(header.stamp.sec * 1_000_000_000 + header.stamp.nanosec)
         self.recorded.append(recorded)

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import json
 
-PROGRAM = "def prog():\n  movej([0, 0, 0, 0, 0, 0])\n  h = run watch()\n  elsewhere(1)\n  other()\n  elsewhere(2)\nend\n"
+PROGRAM = """def prog():
+  movej([0, 0, 0, 0, 0, 0])
+  h = run watch()
+  elsewhere(1)
+  other()
+  elsewhere(2)
+end
+"""
 BROKEN = "def prog():\n  x = (1 + 2\nend\n"
 
 

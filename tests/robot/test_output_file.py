@@ -161,7 +161,10 @@ def test_no_module_writes_files_in_another_way():
         "trajectory/bag_reader.py",
         "sweeps/results.py",
     }
-    writers = r"(?<!new)\.write_(?:text|bytes)\(|(?:savez|savefig|np\.save)\((?!new|buffer)|(?<!new\.)open\([^)]*\"[wxa]"
+    writers = (
+        r"(?<!new)\.write_(?:text|bytes)\(|(?:savez|savefig|np\.save)\((?!new|buffer)"
+        r"|(?<!new\.)open\([^)]*\"[wxa]"
+    )
     found = {}
     for path in PACKAGE.rglob("*.py"):
         name, lines = (

@@ -241,7 +241,8 @@ def test_messages_of_the_file_are_not_printed(arm, capfd):
 
 def test_a_program_is_not_started(arm, tmp_path):
     # The frame of a generator leads to the modules of the program, and no name with two underscores is written.
-    generator = f"(g.gi_frame.f_back.f_back.f_back.f_globals['os'].system('touch {tmp_path / 'started'}') for g in generators)"
+    system = "g.gi_frame.f_back.f_back.f_back.f_globals['os'].system"
+    generator = f"({system}('touch {tmp_path / 'started'}') for g in generators)"
     expression = f"[str(g) for generators in [[]] for _ in [generators.append({generator})] for g in generators[0]]"
 
     with pytest.raises(InputFileError, match="an expression uses gi_frame"):

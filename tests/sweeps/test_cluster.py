@@ -109,9 +109,11 @@ def test_a_scheduler_that_is_lost_ends_the_sweep_and_what_was_made_is_kept(
 ):
     grid = {"servo-gain": list(range(500, 1300, 100))}
     with started_by_commands(tmp_path_factory.mktemp("elsewhere")) as (address, (scheduler, *_)):
-        kill = lambda _: (
-            os.killpg(scheduler.pid, signal.SIGKILL) if scheduler.poll() is None else None
-        )  # noqa: E731
+
+        def kill(_):
+            if scheduler.poll() is None:
+                os.killpg(scheduler.pid, signal.SIGKILL)
+
         with pytest.raises(ClusterUnreachable, match="Completed points are kept"):
             simbridge.sweep(
                 line, grid=grid, keep="none", cluster=address, out=tmp_path / "there", progress=kill
