@@ -381,7 +381,10 @@ class Playback:
         self._workspace.beside("play", lambda: Played.record(setup, scenario, out), show)
 
     def _is_trusted(self, script: str) -> bool:
-        """Whether a script is that with which the studio was started. A kept run is data, and may name any other."""
+        """Return True for the script with which the studio was started.
+
+        A kept run is data, and may name any other.
+        """
         return Path(script).resolve() == self._trusted_script
 
     def on_load(self, path: str) -> None:

@@ -323,7 +323,7 @@ def check_jitter(network: NetworkFacts | None) -> Finding:
 
 
 def check_arrival(network: NetworkFacts | None) -> Finding:
-    """Whether states arrive often enough for a setpoint in every period."""
+    """Check that states arrive often enough for a setpoint in every period."""
     name = "arrival of states"
     if network is None:
         return failed(name, _NOT_MEASURED, FIX_PORTS)

@@ -65,7 +65,10 @@ def replay_page(evaluation: Evaluation, title: str) -> str:
 
 @contextlib.contextmanager
 def _viser() -> Iterator[viser.ViserServer]:
-    """viser's scene, which needs a server: it listens on loopback, and nobody is told the token that it asks for."""
+    """Make viser's scene, which needs a server.
+
+    It listens on loopback, and its token is never printed.
+    """
     server = GuardedViserServer(PageGate(), "127.0.0.1", _PORT)
     try:
         yield server
