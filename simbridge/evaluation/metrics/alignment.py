@@ -19,7 +19,8 @@ import pinocchio as pin
 from numpy.typing import ArrayLike
 
 from simbridge.errors import UnusableSamples
-from simbridge.evaluation.metrics.delays import MIN_MOTION, bracket_minimum, minimize_scalar
+from simbridge.evaluation.metrics.delays import MIN_MOTION
+from simbridge.evaluation.metrics.minimization import bracket_minimum, minimize_scalar
 from simbridge.evaluation.metrics.samples import correlation, interpolated, rows, stamps
 from simbridge.robot import pose
 from simbridge.robot.pose import Array

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simbridge.evaluation.metrics.delays import MAX_EVALUATIONS, minimize_scalar
+from simbridge.evaluation.metrics.minimization import MAX_EVALUATIONS, minimize_scalar
 
 
 @given(
