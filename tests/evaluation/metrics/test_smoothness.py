@@ -10,8 +10,8 @@ import pytest
 from numpy.typing import NDArray
 
 from simbridge.errors import InvalidParameter, UnusableSamples
-from simbridge.evaluation.metrics import motion_figures as motion
-from simbridge.evaluation.metrics.motion_figures import _spectrum, ldlj, smoothness_summary, sparc
+from simbridge.evaluation.metrics import smoothness
+from simbridge.evaluation.metrics.smoothness import _spectrum, ldlj, smoothness_summary, sparc
 
 Array = NDArray[Any]
 RATE = 500.0
@@ -65,7 +65,7 @@ def test_the_first_points_of_a_long_transform_equal_those_of_numpy(
 ) -> None:
     values = np.random.default_rng(0).standard_normal(1000)
     whole = np.fft.rfft(values, 16384)
-    monkeypatch.setattr(motion, "TRANSFORM", 512)
+    monkeypatch.setattr(smoothness, "MAX_TRANSFORM_POINTS", 512)
     for count in (40, 300, 8193):
         np.testing.assert_allclose(_spectrum(values, 16384, count), whole[:count], atol=1e-10)
 
