@@ -155,7 +155,8 @@ def test_stabilisation_may_refer_to_a_pose_that_is_no_sample_and_must_end_in_the
     mean = [[2e-4, 0.0, 0.0]]
     lasting, overshoot = stabilisation_figures(cycles, 1e-3, mean)
     assert overshoot["value"] == pytest.approx(3.2e-3)
-    # The band reaches from -0.8 to 1.2 mm: entered at 0.88 s; left for the last time between 1.6 and 2.6 s, at -0.8 mm.
+    # The band reaches from -0.8 to 1.2 mm: entered at 0.88 s; left for the last time between 1.6
+    # and 2.6 s, at -0.8 mm.
     assert lasting["value"] == pytest.approx(1.6 + 0.2 - 0.88)
     with pytest.raises(UnusableSamples, match="cycle 1 ends 2 mm from its pose"):
         stabilisation_figures(cycles, 1e-3, [[2e-3, 0.0, 0.0]])

@@ -41,7 +41,8 @@ def test_a_vibration_keeps_the_documented_part_of_its_acceleration() -> None:
 def test_velocity_noise_is_attenuated() -> None:
     noise = 1e-3 * np.random.default_rng(0).standard_normal((20_000, 1))
     acceleration, _ = derivatives(noise, 0.002)
-    # sigma / (dt sqrt(sum k^2)) over eleven samples; the plain central difference has sigma / (dt sqrt(2)).
+    # sigma / (dt sqrt(sum k^2)) over eleven samples; the plain central difference has
+    # sigma / (dt sqrt(2)).
     assert acceleration.std() == pytest.approx(1e-3 / (0.002 * math.sqrt(110.0)), rel=0.03)
 
 

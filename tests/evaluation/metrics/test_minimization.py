@@ -1,4 +1,4 @@
-"""Brent's method: the minimum is minimum, the bounds are kept, and a smooth function is not asked often."""
+"""Brent's method: the minimum is found within bounds, and in few evaluations if smooth."""
 
 from __future__ import annotations
 

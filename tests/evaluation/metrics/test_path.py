@@ -1,4 +1,4 @@
-"""Contour error and along-path lag: closed forms on lines, corners, circles, and paths that cross themselves."""
+"""Contour error and along-path lag: closed forms on lines, corners, circles and crossings."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def square(t: Array) -> Array:
 
 
 def eight(t: Array) -> Array:
-    """A figure eight, 0.4 m by 0.2 m, once in 8 s: it crosses itself at the origin at a right angle or so."""
+    """A figure eight, 0.4 m by 0.2 m, once in 8 s: it crosses itself at the origin."""
     phase = 0.25 * math.pi * t
     return np.stack([0.2 * np.sin(phase), 0.1 * np.sin(2.0 * phase), 0.0 * t], axis=1)
 
@@ -76,7 +76,7 @@ def test_a_motion_beside_the_path_has_contour_error_and_no_lag() -> None:
 
 
 def test_a_corner_cut_along_its_chord_is_off_by_its_height() -> None:
-    # From 10 mm before the corner to 10 mm after it: the middle of the chord is 5 mm from both legs.
+    # From 10 mm before the corner to 10 mm after it: the chord's middle is 5 mm from both legs.
     s = np.linspace(-0.01, 0.01, 21)
     cut = np.array([0.2, 0.0, 0.3]) + np.stack(
         [np.minimum(s - 0.01, s + 0.01) * 0.5, (s + 0.01) * 0.5, 0.0 * s], axis=1
