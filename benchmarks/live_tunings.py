@@ -20,7 +20,7 @@ import pinocchio as pin
 
 import simbridge
 from simbridge.bench.live import emulator
-from simbridge.evaluation.metrics.motion_figures import sparc
+from simbridge.evaluation.metrics.smoothness import sparc
 from simbridge.files.writing import write_file
 from simbridge.ik.forward_dynamics import ForwardDynamics
 from simbridge.recording.log import LogColumns

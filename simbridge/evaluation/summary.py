@@ -21,6 +21,7 @@ from simbridge.evaluation.metrics import motion_figures as motion
 from simbridge.evaluation.metrics import pose_errors, samples
 from simbridge.evaluation.metrics.path import PathSummary, path_summary
 from simbridge.evaluation.metrics.samples import largest
+from simbridge.evaluation.metrics.smoothness import Smoothness, smoothness_summary
 from simbridge.evaluation.metrics.tracking import Tracking, part_delays
 from simbridge.evaluation.servo_law import ServoLawCheck, check_servo_law
 from simbridge.robot.calibration_file import KinematicsSummary, kinematics_summary
@@ -156,7 +157,7 @@ class Summary(RunFacts, Tracking, PathSummary, pose_errors.PoseErrorSummary, Jud
     servo_law: ServoLawCheck | None
     command_lead_rad: CommandLead | None
     loop: dict[str, float | None] | None
-    smoothness: motion.Smoothness
+    smoothness: Smoothness
     joint_effort: motion.JointEffort
     near_singularity: motion.Singularity
     near_limits: motion.NearLimits
@@ -292,9 +293,7 @@ def summarize(
         "servo_law": _servo_law(run),
         "command_lead_rad": _command_lead(run),
         "loop": loop,
-        "smoothness": motion.smoothness_summary(
-            log.stamp, run.attained[:, :3], run.column("velocity")
-        ),
+        "smoothness": smoothness_summary(log.stamp, run.attained[:, :3], run.column("velocity")),
         "joint_effort": _joint_effort(run),
         "near_singularity": motion.near_singularity(
             run.column("position"),

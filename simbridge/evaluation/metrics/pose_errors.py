@@ -1,7 +1,7 @@
-"""The absolute and relative pose error (APE and RPE) as evo defines them, and the pairing of two recordings' samples.
+"""The absolute and relative pose error (APE and RPE) as evo defines them, and pairs of samples.
 
-APE and RPE follow J. Sturm, N. Engelhard, F. Endres, W. Burgard and D. Cremers, A benchmark for the evaluation of RGB-D
-SLAM systems, 2012. With reference poses Q and attained poses P, all in SE(3):
+APE and RPE follow J. Sturm, N. Engelhard, F. Endres, W. Burgard and D. Cremers, A benchmark for the
+evaluation of RGB-D SLAM systems, 2012. With reference poses Q and attained poses P, all in SE(3):
 
     APE: E_i = P_i^-1 Q_i
     RPE: E_i = (Q_i^-1 Q_j)^-1 (P_i^-1 P_j),  j = i + delta
@@ -26,8 +26,11 @@ Indices = NDArray[np.intp]
 
 # Largest difference in s between the stamps of two samples that are compared.
 TOLERANCE = 0.010
-# Time span in s of a run's relative pose error; over one period it would be mostly sensor resolution.
+# Time span in s of a run's relative pose error; over one period it would be mostly sensor
+# resolution.
 RELATIVE_SPAN = 1.0
+# The sum of k periods may be less than k times the period by this part of it, a rounding error.
+SPAN_TOLERANCE = 1e-9
 
 
 class EvoStatistics(TypedDict):
@@ -65,13 +68,18 @@ class PoseErrorSummary(TypedDict):
 
 @dataclass(frozen=True)
 class TrajectoryError:
-    """APE or RPE: translations (K,) in m and rotation angles (K,) in rad, one per pose or pair of poses."""
+    """APE or RPE, one per pose or pair of poses.
+
+    Attributes:
+        translation: Lengths of translations (K,), m.
+        rotation: Angles of rotations (K,), rad.
+    """
 
     translation: Array
     rotation: Array
 
     def statistics(self) -> AbsolutePoseError:
-        """The statistics that evo prints, of translations and rotations."""
+        """Return the statistics that evo prints, of translations and rotations."""
         return {
             "position_m": _evo_statistics(self.translation),
             "rotation_rad": _evo_statistics(self.rotation),
@@ -81,34 +89,53 @@ class TrajectoryError:
 def associate(
     first: ArrayLike, second: ArrayLike, tolerance: float = TOLERANCE
 ) -> tuple[Indices, Indices]:
-    """Pair the samples of two recordings: each sample of the shorter one with the nearest in time of the other.
+    """Pair the samples of two recordings.
+
+    Each sample of the shorter one is paired with the nearest in time of the longer one, which may
+    occur twice.
 
     Args:
-        first, second: Strictly increasing stamps (T,) and (U,) in s, of one clock. If T = U, the first is the longer.
+        first: Strictly increasing stamps (T,) in s.
+        second: Strictly increasing stamps (U,) in s, of the same clock. If T = U, the first is the
+            longer.
         tolerance: Samples without a partner within this time, s, are left out.
 
-    Returns indices (K,) into the first and (K,) into the second. A sample of the longer one may occur twice.
+    Returns:
+        Indices (K,) into the first and (K,) into the second.
 
     Raises:
         UnusableSamples: No pair within the tolerance.
     """
-    one, other = stamps("first stamps", first), stamps("second stamps", second)
-    short, long = (one, other) if len(other) > len(one) else (other, one)
+    first_times = stamps("first stamps", first)
+    second_times = stamps("second stamps", second)
+    is_first_shorter = len(second_times) > len(first_times)
+    short = first_times if is_first_shorter else second_times
+    long = second_times if is_first_shorter else first_times
+
+    # Of two equally near samples the earlier counts.
     after = np.clip(np.searchsorted(long, short), 1, max(len(long) - 1, 1))
     before = after - 1
     after = np.minimum(after, len(long) - 1)
-    # Of two equally near samples the earlier counts.
-    nearest = np.where(np.abs(long[before] - short) <= np.abs(long[after] - short), before, after)
-    kept = np.flatnonzero(np.abs(long[nearest] - short) <= tolerance)
-    if len(kept) == 0:
+    is_earlier_nearest = np.abs(long[before] - short) <= np.abs(long[after] - short)
+    nearest = np.where(is_earlier_nearest, before, after)
+
+    paired = np.flatnonzero(np.abs(long[nearest] - short) <= tolerance)
+    if len(paired) == 0:
         raise UnusableSamples(
             "two recordings", f"no stamp of one is within {tolerance:g} s of one of the other."
         )
-    return (kept, nearest[kept]) if len(other) > len(one) else (nearest[kept], kept)
+    if is_first_shorter:
+        return paired, nearest[paired]
+    return nearest[paired], paired
 
 
 def absolute_pose_error(reference: ArrayLike, attained: ArrayLike) -> TrajectoryError:
-    """APE of attained poses (T, 7) against reference poses (T, 7) that belong to the same instants."""
+    """Return the APE of attained poses against reference poses.
+
+    Args:
+        reference: (T, 7).
+        attained: (T, 7), at the same instants.
+    """
     error = PoseError.between(reference, attained)
     return TrajectoryError(error.distance, error.angle)
 
@@ -116,9 +143,13 @@ def absolute_pose_error(reference: ArrayLike, attained: ArrayLike) -> Trajectory
 def relative_pose_error(
     reference: ArrayLike, attained: ArrayLike, delta: int = 1, *, all_pairs: bool = False
 ) -> TrajectoryError:
-    """RPE of attained poses (T, 7) against reference poses (T, 7): the error of the motion over `delta` samples.
+    """Return the RPE of attained poses against reference poses: the error of the motion in between.
 
-    A pair starts at every sample with `all_pairs`; by default where the previous one ends.
+    Args:
+        reference: (T, 7).
+        attained: (T, 7), at the same instants.
+        delta: Number of samples from the first pose of a pair to the second.
+        all_pairs: A pair starts at every sample; by default where the previous one ends.
 
     Raises:
         UnusableSamples: There are not more than delta.
@@ -132,14 +163,22 @@ def relative_pose_error(
         raise UnusableSamples(
             "poses", f"there are {len(q)}, and a pair over {delta} needs {delta + 1}."
         )
-    first = np.arange(0, len(q) - delta, 1 if all_pairs else delta)
-    return _relative(q, p, first, first + delta)
+
+    step = 1 if all_pairs else delta
+    first = np.arange(0, len(q) - delta, step)
+    return _motion_error(q, p, first=first, second=first + delta)
 
 
 def relative_pose_error_over(
     times: ArrayLike, reference: ArrayLike, attained: ArrayLike, seconds: float
 ) -> TrajectoryError:
-    """RPE of poses (T, 7) over a time span: from every stamp (T,) to the first that is at least `seconds` later.
+    """Return the RPE of attained poses against reference poses over a time span.
+
+    Args:
+        times: Strictly increasing stamps (T,), s.
+        reference: Poses (T, 7) at the stamps.
+        attained: Poses (T, 7) at the stamps.
+        seconds: The span: a pair is from every stamp to the first that is at least this much later.
 
     Raises:
         UnusableSamples: The recording is shorter.
@@ -150,14 +189,14 @@ def relative_pose_error_over(
     p = rows("attained poses", attained, 7, len(t))
     if not seconds > 0.0:
         raise InvalidParameter("delta", f"{seconds} s", "a positive time")
-    # The sum of k periods may be less than k times the period by a rounding error.
-    later = np.searchsorted(t, t + seconds * (1.0 - 1e-9))
-    first = np.flatnonzero(later < len(t))
+
+    second = np.searchsorted(t, t + seconds * (1.0 - SPAN_TOLERANCE))
+    first = np.flatnonzero(second < len(t))
     if len(first) == 0:
         raise UnusableSamples(
             "poses", f"they span {t[-1] - t[0]:g} s, but a pair must span {seconds:g} s."
         )
-    return _relative(q, p, first, later[first])
+    return _motion_error(q, p, first=first, second=second[first])
 
 
 def pose_error_summary(
@@ -167,38 +206,58 @@ def pose_error_summary(
     *,
     tracking: PoseError | ErrorSize | None = None,
 ) -> PoseErrorSummary:
-    """Statistics of the APE, and of the RPE over RELATIVE_SPAN or half of a shorter motion.
+    """Return statistics of the APE, and of the RPE over RELATIVE_SPAN or half of a shorter motion.
 
-    The poses (T, 7) are one period, s, apart; `tracking` is their difference, if it is known already.
+    Args:
+        period: Between two poses, s.
+        reference: (T, 7).
+        attained: (T, 7).
+        tracking: The difference of the poses, if it is known already.
     """
     tracking = tracking or PoseError.between(reference, attained)
     absolute = TrajectoryError(tracking.distance, tracking.angle)
     count = len(absolute.translation)
+
     relative: RelativePoseError | None = None
     if count > 1:
         delta = max(1, min(round(RELATIVE_SPAN / period), count // 2))
-        error = relative_pose_error(reference, attained, delta, all_pairs=True).statistics()
-        relative = {"delta_samples": delta, "delta_s": delta * period, **error}
+        error = relative_pose_error(reference, attained, delta, all_pairs=True)
+        relative = {"delta_samples": delta, "delta_s": delta * period, **error.statistics()}
     return {"absolute_pose_error": absolute.statistics(), "relative_pose_error": relative}
 
 
-def _relative(q: Array, p: Array, first: Indices, second: Indices) -> TrajectoryError:
-    translation, rotation = np.empty(len(first)), np.empty(len(first))
+def _motion_error(q: Array, p: Array, *, first: Indices, second: Indices) -> TrajectoryError:
+    """Return the errors of the motions between pairs of poses.
+
+    Args:
+        q: Reference poses (T, 7).
+        p: Attained poses (T, 7).
+        first: Where each pair begins (K,).
+        second: Where each pair ends (K,).
+    """
+    translation = np.empty(len(first))
+    rotation = np.empty(len(first))
     for k in range(0, len(first), BLOCK):
-        part = slice(k, k + BLOCK)
-        wanted, found = (pose.compose(_inverse(x[first[part]]), x[second[part]]) for x in (q, p))
-        error = pose.compose(_inverse(wanted), found)
-        translation[part] = np.linalg.norm(error[:, :3], axis=1)
-        rotation[part] = np.linalg.norm(pose.rotation_vectors(error[:, 3:]), axis=1)
+        block = slice(k, k + BLOCK)
+        begin = first[block]
+        end = second[block]
+        reference_motion = pose.compose(_inverse(q[begin]), q[end])
+        attained_motion = pose.compose(_inverse(p[begin]), p[end])
+        error = pose.compose(_inverse(reference_motion), attained_motion)
+        translation[block] = np.linalg.norm(error[:, :3], axis=1)
+        rotation[block] = np.linalg.norm(pose.rotation_vectors(error[:, 3:]), axis=1)
     return TrajectoryError(translation, rotation)
 
 
 def _inverse(poses: Array) -> Array:
-    back = pose.conjugate(poses[:, 3:])
-    return np.concatenate([-pose.rotate(back, poses[:, :3]), back], axis=1)
+    """Return the inverse transforms (T, 7) of poses (T, 7)."""
+    inverse_rotations = pose.conjugate(poses[:, 3:])
+    inverse_positions = -pose.rotate(inverse_rotations, poses[:, :3])
+    return np.concatenate([inverse_positions, inverse_rotations], axis=1)
 
 
 def _evo_statistics(values: Array) -> EvoStatistics:
+    """Return the statistics that evo prints, of values (K,)."""
     squares = values**2
     return {
         "rmse": float(np.sqrt(squares.mean())),

@@ -4,16 +4,18 @@ A sample has one stamp, the instant at which its setpoint is due, and five poses
 
     reference --sampling--> target --solver--> solution --limiter--> setpoint --plant--> attained
 
-Each arrow is one part of the error budget. The parts add up to the tracking error: positions exactly,
-`tracking.translation = sampling.translation + ... + plant.translation`, and rotations by composition,
-`R_tracking = R_sampling R_solver R_limiter R_plant`. The Rodrigues vectors and the angles do not add.
+Each arrow is one part of the error budget. The parts add up to the tracking error: positions
+exactly, `tracking.translation = sampling.translation + ... + plant.translation`, and rotations by
+composition, `R_tracking = R_sampling R_solver R_limiter R_plant`. The Rodrigues vectors and the
+angles do not add.
 
-Where the servo law of the controller is known, it predicts from the commands where the arm should be, and the plant's
-part is split in the same way:
+Where the servo law of the controller is known, it predicts from the commands where the arm should
+be, and the plant's part is split in the same way:
 
     setpoint --servo law--> predicted --rest--> attained
 
-Each part has its delay; delays of the parts add up to the whole as far as the motion determines them.
+Each part has its delay; delays of the parts add up to the whole as far as the motion determines
+them.
 """
 
 from __future__ import annotations
@@ -64,12 +66,20 @@ SAME_DELAY = 1e-3
 
 @dataclass(frozen=True)
 class ErrorPart:
-    """A part of the error budget, or the tracking error as a whole."""
+    """A part of the error budget, or the tracking error as a whole.
 
-    name: str  # as shown; its attribute in `ErrorBudget` and `Delays` has underscores instead of spaces
-    key: PartKey  # its key in summary.json
-    meaning: str  # which two poses it compares, and what their difference is
-    of: str = ""  # the name of the part that it is a part of; "" for the tracking error
+    Attributes:
+        name: As shown; its attribute in `ErrorBudget` and `Delays` has underscores instead of
+            spaces.
+        key: Its key in summary.json.
+        meaning: Which two poses it compares, and what their difference is.
+        of: The name of the part that it is a part of; "" for the tracking error.
+    """
+
+    name: str
+    key: PartKey
+    meaning: str
+    of: str = ""
 
     @property
     def attribute(self) -> str:
@@ -82,6 +92,8 @@ class ErrorPart:
         return f"of which {self.name}" if self.of else self.name.capitalize()
 
 
+# The parts of the tracking error in pipeline order: the one list of their names, keys and meanings.
+# The first four add up to it. The parts of the plant's part are null where no servo law is known.
 ERROR_PARTS = (
     ErrorPart(
         "sampling",
@@ -108,14 +120,11 @@ ERROR_PARTS = (
     ErrorPart(
         "rest",
         "rest_error",
-        "Prediction to attained: joint servo, calibration and load; on a controller also the link's delay.",
+        "Prediction to attained: joint servo, calibration and load; on a controller also the "
+        "link's delay.",
         of="plant",
     ),
 )
-"""The parts of the tracking error in pipeline order: the one list of their names, keys and meanings.
-
-The first four add up to it. The parts of the plant's part are null where no servo law is known."""
-
 TRACKING_ERROR = ErrorPart(
     "tracking",
     "tracking_error",
@@ -124,7 +133,10 @@ TRACKING_ERROR = ErrorPart(
 
 
 def known_parts(summary: Mapping[str, Any]) -> list[ErrorPart]:
-    """The parts of the error that a `Tracking` summary has: those of the plant's part only where the law is known."""
+    """Return the parts of the error that a `Tracking` summary has.
+
+    Those of the plant's part are among them only where the servo law is known.
+    """
     return [part for part in ERROR_PARTS if summary.get(part.key) is not None]
 
 
@@ -134,7 +146,10 @@ ErrorShares: TypeAlias = dict[PosePart, dict[str, float] | None]
 
 @dataclass(frozen=True)
 class ErrorBudget(Generic[Error]):
-    """The tracking error and its parts, over the same samples. `ERROR_PARTS` says what each of them is."""
+    """The tracking error and its parts, over the same samples: see `ERROR_PARTS`.
+
+    Those of the plant's part are None where no servo law is known.
+    """
 
     sampling: Error
     solver: Error
@@ -153,56 +168,86 @@ def error_budget(
     attained: ArrayLike,
     predicted: ArrayLike | None = None,
 ) -> ErrorBudget[PoseError]:
-    """The error budget of poses (T, 7) that belong to the same T stamps.
+    """Return the error budget of poses (T, 7) that belong to the same T stamps.
 
     Args:
         reference: The continuous path at the stamps.
-        target: What the solver was given.
-        solution, setpoint, attained: Tool poses at the solver's, the wanted and the measured joint positions.
+        target: What the solver was to reach.
+        solution: Tool poses at the solver's joint positions.
+        setpoint: Tool poses at the wanted joint positions.
+        attained: Tool poses at the measured joint positions.
         predicted: Tool poses where the servo law brings the joints, if it is known.
     """
-    first = rows("reference poses", reference, 7)
-    given = {"target": target, "solution": solution, "setpoint": setpoint, "attained": attained}
-    poses = [
-        first,
-        *(rows(f"{name} poses", values, 7, len(first)) for name, values in given.items()),
-    ]
-    parts = [*map(PoseError.between, [*poses[:-1], first], [*poses[1:], poses[-1]])]
+    reference = rows("reference poses", reference, 7)
+    count = len(reference)
+    target = rows("target poses", target, 7, count)
+    solution = rows("solution poses", solution, 7, count)
+    setpoint = rows("setpoint poses", setpoint, 7, count)
+    attained = rows("attained poses", attained, 7, count)
+
+    servo_law = None
+    rest = None
     if predicted is not None:
-        middle = rows("predicted poses", predicted, 7, len(first))
-        parts += [PoseError.between(poses[-2], middle), PoseError.between(middle, poses[-1])]
-    return ErrorBudget(*parts)
+        predicted = rows("predicted poses", predicted, 7, count)
+        servo_law = PoseError.between(setpoint, predicted)
+        rest = PoseError.between(predicted, attained)
+
+    return ErrorBudget(
+        sampling=PoseError.between(reference, target),
+        solver=PoseError.between(target, solution),
+        limiter=PoseError.between(solution, setpoint),
+        plant=PoseError.between(setpoint, attained),
+        tracking=PoseError.between(reference, attained),
+        servo_law=servo_law,
+        rest=rest,
+    )
 
 
 def error_shares(budget: ErrorBudget[PoseError]) -> ErrorShares:
-    """The share of each part in the mean square of the tracking error: its mean projection on that error.
+    """Return what each part contributes to the mean square of the tracking error.
 
-    A part that is opposite to the whole has a negative share. Shares of the rotation hold for small angles.
+    It is the mean projection of the part on the tracking error. A part that is opposite to the
+    whole contributes a negative number. Those of the rotation hold for small angles.
+
+    Returns:
+        By "position" and "rotation" the parts' numbers by their attributes, which add up to 1 for
+        the first four parts; None where there is no tracking error.
     """
-    found: ErrorShares = {}
-    for kind, field in zip(POSE_PARTS, ("translation", "rotation"), strict=True):
-        whole = getattr(budget.tracking, field)
-        square = float(np.sum(whole**2))
-        parts = {part.attribute: getattr(budget, part.attribute) for part in ERROR_PARTS}
-        shares = {
-            name: float(np.sum(getattr(part, field) * whole))
-            for name, part in parts.items()
-            if part is not None
-        }
-        least = len(whole) * NOTHING**2
-        found[kind] = (
-            {name: each / square for name, each in shares.items()} if square > least else None
-        )
-    return found
+    return {
+        "position": _relative_projections(budget, "translation"),
+        "rotation": _relative_projections(budget, "rotation"),
+    }
+
+
+def _relative_projections(
+    budget: ErrorBudget[PoseError], field: Literal["translation", "rotation"]
+) -> dict[str, float] | None:
+    """Return the mean projection of each part on the whole, over the whole's mean square.
+
+    None where there is no tracking error.
+    """
+    whole = getattr(budget.tracking, field)
+    square = float(np.sum(whole**2))
+    if square <= len(whole) * NOTHING**2:
+        return None
+
+    projections = {}
+    for part in ERROR_PARTS:
+        error = getattr(budget, part.attribute)
+        if error is not None:
+            projection = float(np.sum(getattr(error, field) * whole))
+            projections[part.attribute] = projection / square
+    return projections
 
 
 class Delays(NamedTuple):
     """Delays in s of the position or of the rotation; None where they cannot be determined.
 
-    Those of the parts are from one pose of the pipeline to the next.
+    The first is from reference to attained; those of the parts are from one pose of the pipeline to
+    the next.
     """
 
-    total: float | None = None  # reference to attained
+    total: float | None = None
     sampling: float | None = None
     solver: float | None = None
     limiter: float | None = None
@@ -211,28 +256,32 @@ class Delays(NamedTuple):
     rest: float | None = None
 
 
+# The keys of summary.json, in the order of the fields of `Delays`.
 DELAY_KEYS: dict[PosePart, tuple[str, ...]] = {
     "position": ("delay_s", *(f"{name}_delay_s" for name in Delays._fields[1:])),
     "rotation": ("rotation_delay_s", *(f"{name}_rotation_delay_s" for name in Delays._fields[1:])),
 }
-"""The keys of summary.json, in the order of the fields of `Delays`."""
 
 
 class Tracking(TypedDict):
     """The tracking error, its parts and its delays, as summary.json holds them.
 
-    `error_shares` are the shares of its parts in the mean square of the tracking error, by "position" and "rotation";
-    None where there is no such error. Those of the first four parts add up to 1.
+    `error_shares` are the shares of its parts in the mean square of the tracking error, by
+    "position" and "rotation"; None where there is no such error. Those of the first four parts add
+    up to 1.
 
-    `servo_law_error` and `rest_error` are the parts of `plant_error`; None where no servo law is known.
+    `servo_law_error` and `rest_error` are the parts of `plant_error`; None where no servo law is
+    known.
 
-    `delay_s` is the delay from reference to attained, and `sampling_delay_s` and so on are those of the parts. They are
-    delays of what `delay_of` names: "position", or "rotation" where the reference rotates and its position does not
-    move. `rotation_delay_s` and the like are those of the rotation in any case. None where the samples do not determine
-    one. A delay from reference to attained is 0 where removing it would leave a larger error.
+    `delay_s` is the delay from reference to attained, and `sampling_delay_s` and so on are those of
+    the parts. They are delays of what `delay_of` names: "position", or "rotation" where the
+    reference rotates and its position does not move. `rotation_delay_s` and the like are those of
+    the rotation in any case. None where the samples do not determine one. A delay from reference to
+    attained is 0 where removing it would leave a larger error.
 
-    `delay_compensated` is the tracking error, its position without the delay of the position and its rotation without
-    that of the rotation; an error without a delay stays as it is. None if neither has a delay.
+    `delay_compensated` is the tracking error, its position without the delay of the position and
+    its rotation without that of the rotation; an error without a delay stays as it is. None if
+    neither has a delay.
     """
 
     tracking_error: PoseStatistics
@@ -269,39 +318,57 @@ def errors_and_delays(
     delays: Mapping[PosePart, Delays],
     shares: ErrorShares,
 ) -> Tracking:
-    """Statistics of the error budget of some stamps, and the delays, as `pipeline_delays` and `error_shares` find them.
+    """Summarise the error budget of some stamps, and the delays.
 
     Args:
         t: Strictly increasing stamps (T,) in s, in controller time.
-        reference: The continuous path, a function of the same clock; called only within the range of the times.
+        reference: The continuous path, a function of the same clock; called only within the range
+            of the times.
         attained: Tool poses (T, 7) at the measured joint positions.
+        budget: The errors at the stamps.
+        delays: As `pipeline_delays` returns them.
+        shares: As `error_shares` returns them.
     """
-    found = dict(delays)
-    totals = {part: found[part].total for part in POSE_PARTS}
-    rest = delays_compensated(t, reference, attained, totals, before=budget.tracking)
-    known = [part for part in POSE_PARTS if found[part].total is not None]
-    found |= {part: found[part]._replace(total=rest[part].delay) for part in known}
-    turns_only = moves(t, reference, "rotation") and not moves(t, reference, "position")
-    named, rotation = found["rotation" if turns_only else "position"], found["rotation"]
-    errors: dict[str, PoseError | ErrorSize | None] = {
-        part.key: getattr(budget, part.attribute) for part in (TRACKING_ERROR, *ERROR_PARTS)
-    }
-    summary: dict[str, Any] = {
-        **{key: None if error is None else error.statistics() for key, error in errors.items()},
-        "error_shares": shares,
-        "delay_of": "rotation" if turns_only else "position",
-        **dict(zip(DELAY_KEYS["position"], named, strict=True)),
-        **dict(zip(DELAY_KEYS["rotation"], rotation, strict=True)),
-        "delay_compensated": compensated_statistics(rest) if known else None,
-    }
+    # A delay counts as 0 where removing it would leave a larger error.
+    lags = {part: delays[part].total for part in POSE_PARTS}
+    remaining = delays_compensated(t, reference, attained, lags, before=budget.tracking)
+    known_delays = dict(delays)
+    for part in POSE_PARTS:
+        if lags[part] is not None:
+            known_delays[part] = delays[part]._replace(total=remaining[part].delay)
+    has_delay = any(lag is not None for lag in lags.values())
+
+    only_rotates = moves(t, reference, "rotation") and not moves(t, reference, "position")
+    delay_of: PosePart = "rotation" if only_rotates else "position"
+
+    summary: dict[str, Any] = {}
+    for error_part in (TRACKING_ERROR, *ERROR_PARTS):
+        error: PoseError | ErrorSize | None = getattr(budget, error_part.attribute)
+        summary[error_part.key] = None if error is None else error.statistics()
+    summary["error_shares"] = shares
+    summary["delay_of"] = delay_of
+    summary.update(zip(DELAY_KEYS["position"], known_delays[delay_of], strict=True))
+    summary.update(zip(DELAY_KEYS["rotation"], known_delays["rotation"], strict=True))
+    summary["delay_compensated"] = compensated_statistics(remaining) if has_delay else None
     return cast(Tracking, summary)
 
 
 def pipeline_delays(
     t: Array, reference: Motion, poses: Sequence[ArrayLike], predicted: ArrayLike | None = None
 ) -> dict[PosePart, Delays]:
-    """The delays of the whole and of each part; the poses (T, 7) are the five of the pipeline at the stamps (T,)."""
-    first, target, solution, setpoint, attained = (np.asarray(each, dtype=float) for each in poses)
+    """Return the delays of the whole and of each part, of position and rotation.
+
+    Args:
+        t: Strictly increasing stamps (T,), s.
+        reference: The continuous path, a function of the same clock.
+        poses: The five poses (T, 7) of the pipeline at the stamps.
+        predicted: Tool poses (T, 7) where the servo law brings the joints, if it is known.
+    """
+    first, target, solution, setpoint, attained = (
+        np.asarray(values, dtype=float) for values in poses
+    )
+
+    # From which poses to which the delay of each field of `Delays` is.
     steps: dict[str, tuple[Array, Array]] = {
         "total": (first, attained),
         "sampling": (first, target),
@@ -310,23 +377,38 @@ def pipeline_delays(
         "plant": (setpoint, attained),
     }
     if predicted is not None:
-        middle = np.asarray(predicted, dtype=float)
-        steps |= {"servo_law": (setpoint, middle), "rest": (middle, attained)}
+        predicted_poses = np.asarray(predicted, dtype=float)
+        steps["servo_law"] = (setpoint, predicted_poses)
+        steps["rest"] = (predicted_poses, attained)
 
-    def between(desired: Array, follower: Array, part: PosePart) -> float | None:
-        columns = slice(3) if part == "position" else slice(3, None)
-        motion = reference if desired is first else sampled(t, desired)
-        if np.array_equal(desired[:, columns], follower[:, columns]):
-            return 0.0 if len(t) >= MIN_SAMPLES and moves(t, motion, part) else None
-        return delay(t, motion, follower, part=part)
+    delays: dict[PosePart, Delays] = {}
+    for part in POSE_PARTS:
+        lags = {}
+        for name, (desired, follower) in steps.items():
+            # The reference is known between its samples too.
+            motion = reference if desired is first else sampled(t, desired)
+            lags[name] = _step_delay(t, motion, desired, follower=follower, part=part)
+        delays[part] = Delays(**lags)
+    return delays
 
-    found: dict[PosePart, Delays] = {
-        part: Delays(
-            *(between(*steps[name], part) if name in steps else None for name in Delays._fields)
-        )
-        for part in POSE_PARTS
-    }
-    return found
+
+def _step_delay(
+    t: Array, motion: Motion, desired: Array, *, follower: Array, part: PosePart
+) -> float | None:
+    """Return the delay from one pose of the pipeline to the next, s; None if it is not determined.
+
+    Args:
+        t: Strictly increasing stamps (T,), s.
+        motion: The desired motion, a function of the same clock.
+        desired: Its poses (T, 7) at the stamps.
+        follower: The poses (T, 7) that follow it.
+        part: What counts.
+    """
+    columns = slice(3) if part == "position" else slice(3, None)
+    if np.array_equal(desired[:, columns], follower[:, columns]):
+        is_determined = len(t) >= MIN_SAMPLES and moves(t, motion, part)
+        return 0.0 if is_determined else None
+    return delay(t, motion, follower, part=part)
 
 
 def delays_compensated(
@@ -337,7 +419,7 @@ def delays_compensated(
     *,
     before: PoseError | ErrorSize | None = None,
 ) -> dict[PosePart, Compensated]:
-    """Position and rotation errors, each without its own delay: see `delay_compensated`."""
+    """Return position and rotation errors, each without its delay: see `delay_compensated`."""
     return {
         part: delay_compensated(times, desired, attained, lags[part], part, before=before)
         for part in POSE_PARTS
@@ -345,7 +427,7 @@ def delays_compensated(
 
 
 def compensated_statistics(rest: Mapping[PosePart, Compensated]) -> PoseStatistics:
-    """Statistics of position and rotation errors, each without its own delay."""
+    """Return statistics of position and rotation errors, each without its delay."""
     return {
         "position_m": statistics(rest["position"].error),
         "rotation_rad": statistics(rest["rotation"].error),
@@ -353,15 +435,23 @@ def compensated_statistics(rest: Mapping[PosePart, Compensated]) -> PoseStatisti
 
 
 def part_delays(summary: Mapping[str, Any], part: PosePart) -> Delays:
-    """The delays of position or rotation in a `Tracking` summary; a position that does not move has none."""
+    """Return the delays of position or rotation in a `Tracking` summary.
+
+    A position that does not move has none.
+    """
     if part == "position" and summary["delay_of"] != part:
         return Delays()
     return Delays(*(summary.get(key) for key in DELAY_KEYS[part]))
 
 
 def rotation_delay_differs(summary: Mapping[str, Any]) -> bool:
-    """Whether the rotation's delay in a `Tracking` summary is to be reported in addition to the position's."""
-    moved, turned = (part_delays(summary, part).total for part in POSE_PARTS)
-    if summary["delay_of"] == "rotation" or turned is None:
+    """Check whether the rotation's delay is to be reported in addition to the position's.
+
+    Args:
+        summary: A `Tracking` summary.
+    """
+    position_delay = part_delays(summary, "position").total
+    rotation_delay = part_delays(summary, "rotation").total
+    if summary["delay_of"] == "rotation" or rotation_delay is None:
         return False
-    return moved is None or abs(turned - moved) > SAME_DELAY
+    return position_delay is None or abs(rotation_delay - position_delay) > SAME_DELAY

@@ -1,4 +1,4 @@
-"""Alignment of an external recording with a known clock, frame and marker, and recordings that cannot be aligned."""
+"""Alignment of recordings with a known clock, frame and marker, or that cannot be aligned."""
 
 from __future__ import annotations
 
@@ -60,61 +60,61 @@ def test_a_rigid_transform_is_recovered(seed: int, count: int) -> None:
     frame = np.hstack([rng.uniform(-5.0, 5.0, 3), pose.normalized(rng.standard_normal(4))])
     points = rng.standard_normal((count, 3))
     moved = frame[:3] + pose.rotate(frame[3:], points)
-    found = rigid_fit(points, unrotated(moved)).transform
-    np.testing.assert_allclose(found[:3] + pose.rotate(found[3:], points), moved, atol=1e-9)
+    transform = rigid_fit(points, unrotated(moved)).transform
+    np.testing.assert_allclose(transform[:3] + pose.rotate(transform[3:], points), moved, atol=1e-9)
 
 
 def test_points_in_a_plane_are_not_reflected() -> None:
     points = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [1.0, 2.0, 0.0]])
     frame = np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
-    found = rigid_fit(points, unrotated(pose.rotate(frame[3:], points))).transform
-    assert turned_apart(found, frame) == pytest.approx(0.0, abs=1e-9)
+    transform = rigid_fit(points, unrotated(pose.rotate(frame[3:], points))).transform
+    assert turned_apart(transform, frame) == pytest.approx(0.0, abs=1e-9)
 
 
 @pytest.mark.parametrize("offset", [0.0, 0.0437, -3.2, 1.7e9])
 def test_clock_and_frame_of_a_clean_recording_are_recovered(offset: float) -> None:
     u = np.arange(0.3, 7.7, 0.0071)
-    found = align(T, square(T), u + offset, recorded(u))
-    assert found.offset == pytest.approx(offset, abs=1e-5)
-    np.testing.assert_allclose(found.transform[:3], FRAME[:3], atol=1e-5)
-    assert turned_apart(found.transform, FRAME) < 1e-5
-    assert found.residual < 2e-6
-    np.testing.assert_array_equal(found.marker, 0.0)
+    alignment = align(T, square(T), u + offset, recorded(u))
+    assert alignment.offset == pytest.approx(offset, abs=1e-5)
+    np.testing.assert_allclose(alignment.transform[:3], FRAME[:3], atol=1e-5)
+    assert turned_apart(alignment.transform, FRAME) < 1e-5
+    assert alignment.residual < 2e-6
+    np.testing.assert_array_equal(alignment.marker, 0.0)
 
 
 def test_clock_and_frame_are_recovered_from_noise() -> None:
     u = np.arange(0.0, 8.0, 0.005)
-    found = align(T, square(T), u + 12.3456, recorded(u, sigma=5e-4))
-    assert found.offset == pytest.approx(12.3456, abs=1e-3)
-    assert turned_apart(found.transform, FRAME) < 1e-3
+    alignment = align(T, square(T), u + 12.3456, recorded(u, sigma=5e-4))
+    assert alignment.offset == pytest.approx(12.3456, abs=1e-3)
+    assert turned_apart(alignment.transform, FRAME) < 1e-3
     # Noise in three axes.
-    assert found.residual == pytest.approx(5e-4 * math.sqrt(3.0), rel=0.05)
+    assert alignment.residual == pytest.approx(5e-4 * math.sqrt(3.0), rel=0.05)
 
 
 def test_a_recording_that_begins_before_and_ends_after_the_run_is_aligned() -> None:
     u = np.arange(-5.0, 14.0, 0.004)
-    found = align(T, square(T), u + 100.0, recorded(np.clip(u, 0.0, 8.0)))
-    assert found.offset == pytest.approx(100.0, abs=1e-4)
-    assert found.samples == pytest.approx(2000, abs=2)
+    alignment = align(T, square(T), u + 100.0, recorded(np.clip(u, 0.0, 8.0)))
+    assert alignment.offset == pytest.approx(100.0, abs=1e-4)
+    assert alignment.samples == pytest.approx(2000, abs=2)
 
 
 def test_a_reflector_away_from_the_tcp_is_found_by_its_rotation() -> None:
     marker = np.array([0.03, -0.02, 0.05])
     u = np.arange(0.0, 8.0, 0.01)
     positions = recorded(u, marker, sigma=1e-5)
-    found = align(T, square(T), u + 0.5, positions, find_marker=True)
-    np.testing.assert_allclose(found.marker, marker, atol=5e-5)
-    assert found.offset == pytest.approx(0.5, abs=1e-4)
-    assert found.residual < 2.5e-5
+    alignment = align(T, square(T), u + 0.5, positions, find_marker=True)
+    np.testing.assert_allclose(alignment.marker, marker, atol=5e-5)
+    assert alignment.offset == pytest.approx(0.5, abs=1e-4)
+    assert alignment.residual < 2.5e-5
     assert align(T, square(T), u + 0.5, positions).residual > 1e-3
 
 
 def test_the_marker_of_a_tool_that_does_not_rotate_stays_at_the_tcp() -> None:
     upright = square(T)
     upright[:, 3:] = [0.0, 0.0, 0.0, 1.0]
-    found = align(T, upright, T, upright[:, :3] + [0.0, 0.0, 0.1], find_marker=True)
-    assert np.abs(found.marker).max() < 0.1
-    assert found.residual < 1e-6
+    alignment = align(T, upright, T, upright[:, :3] + [0.0, 0.0, 0.1], find_marker=True)
+    assert np.abs(alignment.marker).max() < 0.1
+    assert alignment.residual < 1e-6
 
 
 def test_a_circle_at_constant_speed_does_not_determine_the_offset() -> None:

@@ -1,4 +1,4 @@
-"""The error budget: what its parts are, that they add up, and that other tools get the same numbers."""
+"""The error budget: its parts, their sum, and the same numbers from other tools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The delay between two motions: known delays are recovered, and motions without a delay have none."""
+"""The delay between two motions: known delays are recovered, and others have none."""
 
 from __future__ import annotations
 
@@ -163,8 +163,8 @@ def test_on_a_square_at_200_mm_per_second_a_delay_is_found_to_half_a_millisecond
         return square(2.0 * at)
 
     for seed in range(5):
-        found = delay(t, fast_square, noisy(fast_square(t - known), 0.5e-3, seed))
-        assert found == pytest.approx(known, abs=0.5e-3)
+        lag = delay(t, fast_square, noisy(fast_square(t - known), 0.5e-3, seed))
+        assert lag == pytest.approx(known, abs=0.5e-3)
 
 
 def test_stamps_need_not_be_uniform() -> None:
@@ -215,8 +215,8 @@ def test_a_step_is_delayed_by_the_time_to_half_of_it() -> None:
 def test_a_held_target_lags_the_reference_by_the_mean_age_of_its_samples(hold: float) -> None:
     period = 0.01
     t = np.arange(800) * period
-    found = delay(t, circle, held(circle, hold)(t))
-    assert found == pytest.approx(0.5 * (hold - period), abs=0.01 * hold)
+    lag = delay(t, circle, held(circle, hold)(t))
+    assert lag == pytest.approx(0.5 * (hold - period), abs=0.01 * hold)
 
 
 @pytest.mark.parametrize("hold", [0.1, 0.5, 1.0])
@@ -270,9 +270,9 @@ def test_the_desired_motion_is_called_only_within_the_range_of_the_times() -> No
         return circle(at)
 
     for known in (-0.1, 0.1):
-        found = delay(t, watched, circle(t - known))
-        assert found is not None
-        delay_compensated(t, watched, circle(t - known), found, "position")
+        lag = delay(t, watched, circle(t - known))
+        assert lag is not None
+        delay_compensated(t, watched, circle(t - known), lag, "position")
     assert min(at.min() for at in asked) >= t[0]
     assert max(at.max() for at in asked) <= t[-1]
 
@@ -284,8 +284,8 @@ def test_a_motion_that_is_too_small_has_no_delay() -> None:
         def wobble(at: Array, amplitude: float = amplitude) -> Array:
             return poses(amplitude * np.cos(at), amplitude * np.sin(at), 0.3)
 
-        found = delay(t, wobble, wobble(t - 0.02))
-        assert found == (pytest.approx(0.02, abs=PRECISION) if is_known else None)
+        lag = delay(t, wobble, wobble(t - 0.02))
+        assert lag == (pytest.approx(0.02, abs=PRECISION) if is_known else None)
 
 
 def test_a_rotation_that_is_too_small_has_no_delay() -> None:
@@ -297,8 +297,8 @@ def test_a_rotation_that_is_too_small_has_no_delay() -> None:
                 0.0 * at, 0.0, 0.3, np.stack([amplitude * np.sin(at), 0.0 * at, 0.0 * at], axis=1)
             )
 
-        found = delay(t, tremble, tremble(t - 0.02))
-        assert found == (pytest.approx(0.02, abs=PRECISION) if is_known else None)
+        lag = delay(t, tremble, tremble(t - 0.02))
+        assert lag == (pytest.approx(0.02, abs=PRECISION) if is_known else None)
 
 
 @pytest.mark.parametrize("sigma", [0.0, 1e-5, 1e-3, 1e-2])
@@ -327,16 +327,16 @@ def test_an_arm_that_moves_in_the_opposite_direction_has_no_delay(motion: Motion
 
 
 @pytest.mark.parametrize(
-    ("limit", "late", "found"),
+    ("limit", "late", "expected"),
     [(0.25, 0.3, None), (0.35, 0.3, 0.3), (2.0, 2.5, None), (10.0, 2.5, 2.5), (0.25, -0.3, None)],
 )
 def test_a_delay_beyond_the_limit_is_not_clipped_to_it(
-    monkeypatch: pytest.MonkeyPatch, limit: float, late: float, found: float | None
+    monkeypatch: pytest.MonkeyPatch, limit: float, late: float, expected: float | None
 ) -> None:
     monkeypatch.setattr(delays, "MAX_DELAY", limit)
     t = STAMPS[0.008]
     assert delay(t, line, line(t - late)) == (
-        None if found is None else pytest.approx(found, abs=PRECISION)
+        None if expected is None else pytest.approx(expected, abs=PRECISION)
     )
 
 
@@ -374,8 +374,8 @@ def test_the_delay_of_any_motions_is_finite_and_within_bounds_or_none(
     )
     if staircase:
         desired[:] = desired[np.arange(count) // 7 * 7]
-    found = delay(t, sampled(t, desired), attained)
-    assert found is None or (type(found) is float and abs(found) < 0.5 * (t[-1] - t[0]))
+    lag = delay(t, sampled(t, desired), attained)
+    assert lag is None or (type(lag) is float and abs(lag) < 0.5 * (t[-1] - t[0]))
 
 
 def test_compensating_a_pure_delay_leaves_no_error() -> None:
@@ -408,17 +408,17 @@ def test_compensation_leaves_an_offset_as_it_is() -> None:
     t = STAMPS[0.008]
     attained = circle(t - 0.05)
     attained[:, 2] -= 0.004
-    found = delay(t, circle, attained)
-    assert found is not None
-    left = delay_compensated(t, circle, attained, found, "position")
+    lag = delay(t, circle, attained)
+    assert lag is not None
+    left = delay_compensated(t, circle, attained, lag, "position")
     np.testing.assert_allclose(left.error, 0.004, rtol=1e-6)
 
 
 def test_a_sampled_motion_is_linear_between_samples_and_constant_outside() -> None:
     ends = poses([0.0, 1.0], 0.0, 0.0, np.array([[0.0, 0.0, 0.0], [0.0, 0.0, 1.0]]))
-    found = sampled([0.0, 2.0], ends)(np.array([-1.0, 0.5, 3.0]))
-    np.testing.assert_allclose(found[:, 0], [0.0, 0.25, 1.0])
-    np.testing.assert_allclose(pose.rotation_vectors(found[:, 3:])[:, 2], [0.0, 0.25, 1.0])
+    between = sampled([0.0, 2.0], ends)(np.array([-1.0, 0.5, 3.0]))
+    np.testing.assert_allclose(between[:, 0], [0.0, 0.25, 1.0])
+    np.testing.assert_allclose(pose.rotation_vectors(between[:, 3:])[:, 2], [0.0, 0.25, 1.0])
 
 
 def test_unusable_input_is_named_in_the_error() -> None:

@@ -84,11 +84,13 @@ def test_a_late_and_uneven_motion_crosses_the_planes_at_the_points_of_its_path()
     t = np.arange(0.0, 3.0, 0.01)
     attained = np.stack([0.1 * (t - 0.0437), 1e-3 * np.sin(t), 0.0 * t], axis=1)
     points = np.stack([np.linspace(0.05, 0.2, 7), np.zeros(7), np.zeros(7)], axis=1)
-    found = plane_crossings(
+    crossings = plane_crossings(
         points, np.tile([1.0, 0.0, 0.0], (7, 1)), points[:, 0] / 0.1, t, attained
     )
-    np.testing.assert_allclose(found[:, 0], points[:, 0], atol=1e-15)
-    np.testing.assert_allclose(found[:, 1], 1e-3 * np.sin(points[:, 0] / 0.1 + 0.0437), atol=2e-8)
+    np.testing.assert_allclose(crossings[:, 0], points[:, 0], atol=1e-15)
+    np.testing.assert_allclose(
+        crossings[:, 1], 1e-3 * np.sin(points[:, 0] / 0.1 + 0.0437), atol=2e-8
+    )
 
 
 def test_of_several_forward_crossings_the_one_closest_to_its_expected_time_counts(
@@ -98,9 +100,9 @@ def test_of_several_forward_crossings_the_one_closest_to_its_expected_time_count
     t = np.arange(0.0, 20.0, 0.01)
     laps = np.stack([np.sin(t), -np.cos(t), 0.01 * t], axis=1)
     due = [2.0 * math.pi + 0.2, 4.0 * math.pi - 0.2]
-    found = plane_crossings(np.zeros((2, 3)), [[1.0, 0.0, 0.0]] * 2, due, t, laps)
-    np.testing.assert_allclose(found[:, 1], -1.0, atol=1e-4)
-    np.testing.assert_allclose(found[:, 2], [0.02 * math.pi, 0.04 * math.pi], atol=1e-4)
+    crossings = plane_crossings(np.zeros((2, 3)), [[1.0, 0.0, 0.0]] * 2, due, t, laps)
+    np.testing.assert_allclose(crossings[:, 1], -1.0, atol=1e-4)
+    np.testing.assert_allclose(crossings[:, 2], [0.02 * math.pi, 0.04 * math.pi], atol=1e-4)
     monkeypatch.setattr(iso9283, "WINDOW", 0.3)
     missing = plane_crossings(np.zeros((1, 3)), [[1.0, 0.0, 0.0]], [math.pi], t, laps)
     assert np.isnan(missing).all()
@@ -153,7 +155,8 @@ def test_stabilisation_may_refer_to_a_pose_that_is_no_sample_and_must_end_in_the
     mean = [[2e-4, 0.0, 0.0]]
     lasting, overshoot = stabilisation_figures(cycles, 1e-3, mean)
     assert overshoot["value"] == pytest.approx(3.2e-3)
-    # The band reaches from -0.8 to 1.2 mm: entered at 0.88 s; left for the last time between 1.6 and 2.6 s, at -0.8 mm.
+    # The band reaches from -0.8 to 1.2 mm: entered at 0.88 s; left for the last time between 1.6
+    # and 2.6 s, at -0.8 mm.
     assert lasting["value"] == pytest.approx(1.6 + 0.2 - 0.88)
     with pytest.raises(UnusableSamples, match="cycle 1 ends 2 mm from its pose"):
         stabilisation_figures(cycles, 1e-3, [[2e-3, 0.0, 0.0]])

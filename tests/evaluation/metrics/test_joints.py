@@ -1,4 +1,4 @@
-"""Joint metrics: derivatives, peaks and RMS in closed form; singularities of a planar arm and of a UR10; limits."""
+"""Joint metrics in closed form; singularities of a planar arm and of a UR10; limits."""
 
 from __future__ import annotations
 
@@ -41,14 +41,15 @@ def test_a_vibration_keeps_the_documented_part_of_its_acceleration() -> None:
 def test_velocity_noise_is_attenuated() -> None:
     noise = 1e-3 * np.random.default_rng(0).standard_normal((20_000, 1))
     acceleration, _ = derivatives(noise, 0.002)
-    # sigma / (dt sqrt(sum k^2)) over eleven samples; the plain central difference has sigma / (dt sqrt(2)).
+    # sigma / (dt sqrt(sum k^2)) over eleven samples; the plain central difference has
+    # sigma / (dt sqrt(2)).
     assert acceleration.std() == pytest.approx(1e-3 / (0.002 * math.sqrt(110.0)), rel=0.03)
 
 
 def test_peak_rms_and_used_part_of_a_swinging_joint_have_their_closed_forms() -> None:
     t = np.arange(10_001) * 0.002
     v = 0.8 * np.sin(math.pi * t)
-    found = joint_effort(
+    effort = joint_effort(
         t,
         np.stack([v, 0.5 * v], axis=1),
         np.stack([10.0 * v, -20.0 * v], axis=1),
@@ -56,32 +57,32 @@ def test_peak_rms_and_used_part_of_a_swinging_joint_have_their_closed_forms() ->
         max_acceleration=20.0,
         max_torque=[100.0, 20.0],
     )
-    assert found["velocity"]["peak"] == pytest.approx([0.8, 0.4])
-    assert found["velocity"]["rms"] == pytest.approx(
+    assert effort["velocity"]["peak"] == pytest.approx([0.8, 0.4])
+    assert effort["velocity"]["rms"] == pytest.approx(
         [0.8 / math.sqrt(2.0), 0.4 / math.sqrt(2.0)], rel=1e-3
     )
-    assert found["velocity"]["used"] == pytest.approx(0.4)
-    assert found["acceleration"]["peak"] == pytest.approx([0.8 * math.pi, 0.4 * math.pi], rel=1e-3)
-    assert found["acceleration"]["limit"] == [20.0, 20.0]
-    assert found["jerk"]["peak"] == pytest.approx([0.8 * math.pi**2, 0.4 * math.pi**2], rel=1e-3)
-    assert found["jerk"]["limit"] is None
-    assert found["torque"]["peak"] == pytest.approx([8.0, 16.0])
-    assert found["torque"]["used"] == pytest.approx(0.8)
+    assert effort["velocity"]["used"] == pytest.approx(0.4)
+    assert effort["acceleration"]["peak"] == pytest.approx([0.8 * math.pi, 0.4 * math.pi], rel=1e-3)
+    assert effort["acceleration"]["limit"] == [20.0, 20.0]
+    assert effort["jerk"]["peak"] == pytest.approx([0.8 * math.pi**2, 0.4 * math.pi**2], rel=1e-3)
+    assert effort["jerk"]["limit"] is None
+    assert effort["torque"]["peak"] == pytest.approx([8.0, 16.0])
+    assert effort["torque"]["used"] == pytest.approx(0.8)
 
 
 def test_without_torques_or_with_few_samples_the_quantity_is_none() -> None:
-    found = joint_effort([0.0, 0.002], [[0.1], [0.2]], None, max_velocity=[1.0])
-    assert found["velocity"]["peak"] == [0.2]
-    assert (found["acceleration"], found["jerk"], found["torque"]) == (None, None, None)
+    effort = joint_effort([0.0, 0.002], [[0.1], [0.2]], None, max_velocity=[1.0])
+    assert effort["velocity"]["peak"] == [0.2]
+    assert (effort["acceleration"], effort["jerk"], effort["torque"]) == (None, None, None)
     assert joint_effort([0.0], [[0.1]], None, max_velocity=[1.0])["acceleration"] is None
 
 
 def test_torques_that_are_not_finite_are_left_out() -> None:
     torque = np.array([[1.0], [np.nan], [3.0], [np.inf]])
-    found = joint_effort(
+    effort = joint_effort(
         np.arange(4.0), np.zeros((4, 1)), torque, max_velocity=[1.0], max_torque=[6.0]
     )
-    assert found["torque"] == {"peak": [3.0], "rms": [math.sqrt(5.0)], "limit": [6.0], "used": 0.5}
+    assert effort["torque"] == {"peak": [3.0], "rms": [math.sqrt(5.0)], "limit": [6.0], "used": 0.5}
     nothing = joint_effort(
         np.arange(4.0), np.zeros((4, 1)), np.full((4, 1), np.nan), max_velocity=[1.0]
     )
@@ -121,8 +122,8 @@ def ur10(joints: Array) -> Array:
 
 def test_manipulability_of_a_planar_arm_is_the_sine_of_its_elbow() -> None:
     for elbow in (0.1, 1.0, 2.5):
-        found = near_singularity([[0.3, elbow]], planar)
-        assert found["manipulability"] == pytest.approx(abs(math.sin(elbow)))
+        singularity = near_singularity([[0.3, elbow]], planar)
+        assert singularity["manipulability"] == pytest.approx(abs(math.sin(elbow)))
 
 
 def test_the_share_near_a_singularity_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,10 +132,10 @@ def test_the_share_near_a_singularity_is_counted(monkeypatch: pytest.MonkeyPatch
     elbows = np.linspace(0.0, 1.0, 1001)
     joints = np.column_stack([np.zeros(1001), elbows])
     least = np.linalg.svd(planar(joints), compute_uv=False)[:, -1]
-    found = near_singularity(joints, planar)
-    assert found["share"] == pytest.approx(np.count_nonzero(least < 0.2) / 1001)
-    assert 0.0 < found["share"] < 1.0
-    assert found["smallest_singular_value"] == pytest.approx(0.0, abs=1e-12)
+    singularity = near_singularity(joints, planar)
+    assert singularity["share"] == pytest.approx(np.count_nonzero(least < 0.2) / 1001)
+    assert 0.0 < singularity["share"] < 1.0
+    assert singularity["smallest_singular_value"] == pytest.approx(0.0, abs=1e-12)
 
 
 @pytest.mark.parametrize(("joint", "near", "clear"), [(4, 0.2, 0.4), (2, 0.4, 0.5)])
@@ -160,9 +161,11 @@ def test_a_long_recording_is_evaluated_at_evenly_spaced_samples(
         seen.append(len(q))
         return planar(q)
 
-    found = near_singularity(joints, counted)
+    singularity = near_singularity(joints, counted)
     assert sum(seen) == 91 and max(seen) == 30
-    assert found["share"] == pytest.approx(near_singularity(joints, planar)["share"], abs=0.02)
+    assert singularity["share"] == pytest.approx(
+        near_singularity(joints, planar)["share"], abs=0.02
+    )
 
 
 def test_a_joint_near_an_end_of_its_range_counts_and_an_endless_joint_never_does() -> None:

@@ -1,4 +1,4 @@
-"""Brent's method: the minimum is found, the bounds are kept, and a smooth function is not asked often."""
+"""Brent's method: the minimum is found within bounds, and in few evaluations if smooth."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simbridge.evaluation.metrics.delays import MAX_EVALUATIONS, minimize_scalar
+from simbridge.evaluation.metrics.minimization import MAX_EVALUATIONS, minimize_scalar
 
 
 @given(
@@ -18,8 +18,8 @@ def test_the_minimum_of_a_valley_is_found_whatever_its_shape(
     at: float, start: float, power: float
 ) -> None:
     # abs(x)^4 is flat to the last bit within about 1e-4 of its minimum, far less than 1e-3.
-    found = minimize_scalar(lambda x: abs(x - at) ** power, -1.0, start, 1.0, tolerance=1e-7)
-    assert found == pytest.approx(at, abs=1e-3 if power == 4.0 else 3e-7)
+    minimum = minimize_scalar(lambda x: abs(x - at) ** power, -1.0, start, 1.0, tolerance=1e-7)
+    assert minimum == pytest.approx(at, abs=1e-3 if power == 4.0 else 3e-7)
 
 
 @given(start=st.floats(0.0, 10.0), frequency=st.floats(0.1, 20.0), slope=st.floats(-3.0, 3.0))
@@ -32,10 +32,10 @@ def test_the_bounds_are_kept_and_the_answer_is_never_worse_than_the_start(
         asked.append(x)
         return math.sin(frequency * x) + slope * x
 
-    found = minimize_scalar(bumpy, 0.0, start, 10.0, tolerance=1e-6)
+    minimum = minimize_scalar(bumpy, 0.0, start, 10.0, tolerance=1e-6)
     assert min(asked) >= 0.0
     assert max(asked) <= 10.0
-    assert bumpy(found) <= bumpy(start)
+    assert bumpy(minimum) <= bumpy(start)
 
 
 def test_a_parabola_takes_a_dozen_evaluations() -> None:

@@ -102,9 +102,9 @@ def test_sharp_turns_at_consecutive_waypoints_are_separate_corners() -> None:
     )
     for waypoints in (turned, square):
         times = np.arange(float(len(waypoints)))
-        found = found_corners(times, waypoints)
-        assert [corner.position.tolist() for corner in found] == waypoints[1:-1].tolist()
-        assert [(corner.begin, corner.end) for corner in found] == [
+        path_corners = found_corners(times, waypoints)
+        assert [corner.position.tolist() for corner in path_corners] == waypoints[1:-1].tolist()
+        assert [(corner.begin, corner.end) for corner in path_corners] == [
             (t - 0.5, t + 0.5) for t in times[1:-1]
         ]
         assert ambiguous_turns(times, waypoints) == 0
@@ -114,8 +114,10 @@ def test_a_chamfer_as_long_as_the_path_is_fast_is_not_a_cut_corner() -> None:
     # Steps of one length with two turns of 60 degrees: the way past a single corner would take two steps.
     turned = np.repeat(np.deg2rad([0.0, 60.0, 120.0]), [10, 1, 10])
     points = np.cumsum(np.column_stack([np.cos(turned), np.sin(turned), 0.0 * turned]), axis=0)
-    found = found_corners(0.1 * np.arange(len(points)), points)
-    np.testing.assert_allclose([corner.position for corner in found], points[[9, 10]], atol=1e-12)
+    path_corners = found_corners(0.1 * np.arange(len(points)), points)
+    np.testing.assert_allclose(
+        [corner.position for corner in path_corners], points[[9, 10]], atol=1e-12
+    )
 
 
 def test_turns_that_may_be_an_arc_or_noise_are_counted_as_ambiguous() -> None:
@@ -131,11 +133,13 @@ def test_turns_that_may_be_an_arc_or_noise_are_counted_as_ambiguous() -> None:
 def test_the_iso_cube_stops_at_its_five_poses_once_per_lap() -> None:
     cube = IsoCube((0.75, 0.164, 0.3), 0.4)
     path = cube.cycle(Trapezoid(0.2, 0.8), dwell=0.5, laps=2)
-    found = stops(path, "linear")
+    path_stops = stops(path, "linear")
     # P5 to P1: the rest at P1 before the first lap is not reached along the path.
-    np.testing.assert_allclose([stop.position for stop in found], cube.points[::-1], atol=1e-12)
-    assert [len(stop.visits) for stop in found] == [2] * 5
-    for stop in found:
+    np.testing.assert_allclose(
+        [stop.position for stop in path_stops], cube.points[::-1], atol=1e-12
+    )
+    assert [len(stop.visits) for stop in path_stops] == [2] * 5
+    for stop in path_stops:
         for visit in stop.visits:
             assert visit.departure - visit.arrival == pytest.approx(0.5)
             assert visit.arrival - visit.begin == pytest.approx(0.5)
@@ -200,8 +204,8 @@ def test_a_held_target_rests_between_its_jumps_but_not_between_dense_samples(thr
     # Two equal samples in a row are one rest.
     path = through([A, B, B, C, C], [0.0, 1.0, 1.5, 2.0, 2.1])
     assert rests(path, "zero-order") == [(0.0, 1.0), (1.0, 2.0)]
-    found: list[Stop] = stops(path, "zero-order")
-    assert [stop.position.tolist() for stop in found] == [list(B)]
+    path_stops: list[Stop] = stops(path, "zero-order")
+    assert [stop.position.tolist() for stop in path_stops] == [list(B)]
     assert jumps(path, "zero-order") and not jumps(path, "linear")
     k = np.arange(50)
     dense = through(np.column_stack([0.7 + 0.002 * k, 0.0 * k, 0.3 + 0.0 * k]), 0.02 * k)

@@ -57,12 +57,12 @@ def path(poses: Array) -> PosePath3D:
     return PosePath3D(positions_xyz=poses[:, :3], orientations_quat_wxyz=poses[:, [6, 3, 4, 5]])
 
 
-def same_as_evo(found: TrajectoryError, metric: Any, reference: Array, attained: Array) -> None:
+def same_as_evo(error: TrajectoryError, metric: Any, reference: Array, attained: Array) -> None:
     for name, relation in RELATIONS.items():
         theirs = metric(relation)
         theirs.process_data((path(reference), path(attained)))
         expected = theirs.get_all_statistics()
-        ours = found.statistics()[name]
+        ours = error.statistics()[name]
         assert set(ours) == set(expected)
         for key, value in expected.items():
             assert ours[key] == pytest.approx(value, rel=1e-9, abs=1e-9)
@@ -97,9 +97,9 @@ def test_the_statistics_of_a_summary_equal_those_of_evo(
 ) -> None:
     # In blocks, as of a long run.
     monkeypatch.setattr(pose_errors, "BLOCK", 64)
-    found = pose_error_summary(0.008, *pair)
-    delta = found["relative_pose_error"].pop("delta_samples")
-    assert delta == 125 and found["relative_pose_error"].pop("delta_s") == 1.0
+    summary = pose_error_summary(0.008, *pair)
+    delta = summary["relative_pose_error"].pop("delta_samples")
+    assert delta == 125 and summary["relative_pose_error"].pop("delta_s") == 1.0
     for name, relation in RELATIONS.items():
         for kind, metric in (
             ("absolute_pose_error", evo_metrics.APE(relation)),
@@ -109,7 +109,7 @@ def test_the_statistics_of_a_summary_equal_those_of_evo(
             ),
         ):
             metric.process_data((path(pair[0]), path(pair[1])))
-            assert found[kind][name] == pytest.approx(
+            assert summary[kind][name] == pytest.approx(
                 metric.get_all_statistics(), rel=1e-9, abs=1e-9
             )
 

@@ -10,8 +10,8 @@ import pytest
 from numpy.typing import NDArray
 
 from simbridge.errors import InvalidParameter, UnusableSamples
-from simbridge.evaluation.metrics import motion_figures as motion
-from simbridge.evaluation.metrics.motion_figures import _spectrum, ldlj, smoothness_summary, sparc
+from simbridge.evaluation.metrics import smoothness
+from simbridge.evaluation.metrics.smoothness import _spectrum, ldlj, smoothness_summary, sparc
 
 Array = NDArray[Any]
 RATE = 500.0
@@ -65,7 +65,7 @@ def test_the_first_points_of_a_long_transform_equal_those_of_numpy(
 ) -> None:
     values = np.random.default_rng(0).standard_normal(1000)
     whole = np.fft.rfft(values, 16384)
-    monkeypatch.setattr(motion, "TRANSFORM", 512)
+    monkeypatch.setattr(smoothness, "MAX_TRANSFORM_POINTS", 512)
     for count in (40, 300, 8193):
         np.testing.assert_allclose(_spectrum(values, 16384, count), whole[:count], atol=1e-10)
 
@@ -93,10 +93,10 @@ def test_the_tool_and_each_joint_have_their_own_values_and_a_resting_joint_has_n
     v = minimum_jerk()
     x = np.stack([np.cumsum(v) / RATE, 0.0 * t, 0.0 * t], axis=1)
     noise = 1e-5 * np.random.default_rng(1).standard_normal(501)
-    found = smoothness_summary(t, x, np.stack([-v, noise], axis=1))
-    assert found["joints"]["sparc"] == [pytest.approx(sparc(v, RATE)), None]
-    assert found["joints"]["ldlj"] == [pytest.approx(ldlj(v, RATE)), None]
-    assert found["tool"]["sparc"] == pytest.approx(sparc(v, RATE), abs=1e-2)
+    summary = smoothness_summary(t, x, np.stack([-v, noise], axis=1))
+    assert summary["joints"]["sparc"] == [pytest.approx(sparc(v, RATE)), None]
+    assert summary["joints"]["ldlj"] == [pytest.approx(ldlj(v, RATE)), None]
+    assert summary["tool"]["sparc"] == pytest.approx(sparc(v, RATE), abs=1e-2)
 
 
 @pytest.mark.parametrize("rate", [125.0, 500.0, 2000.0])
@@ -104,15 +104,15 @@ def test_the_smoothness_of_a_reversing_joint_does_not_depend_on_the_rate(rate: f
     t = np.arange(0.0, 4.0, 1.0 / rate)
     # One period of a sine: jerk w^4/2 on average over T = 4 s, w = pi/2.
     velocity = np.sin(0.5 * np.pi * t)
-    found = smoothness_summary(t, np.zeros((len(t), 3)), velocity[:, None])
-    assert found["joints"]["ldlj"] == [
+    summary = smoothness_summary(t, np.zeros((len(t), 3)), velocity[:, None])
+    assert summary["joints"]["ldlj"] == [
         pytest.approx(-np.log(4.0**3 * 4.0 * 0.5 * (0.5 * np.pi) ** 4), abs=0.02)
     ]
 
 
 def test_a_run_of_two_samples_has_no_smoothness() -> None:
-    found = smoothness_summary([0.0, 0.1], np.zeros((2, 3)), np.zeros((2, 1)))
-    assert found == {
+    summary = smoothness_summary([0.0, 0.1], np.zeros((2, 3)), np.zeros((2, 1)))
+    assert summary == {
         "tool": {"sparc": None, "ldlj": None},
         "joints": {"sparc": [None], "ldlj": [None]},
     }

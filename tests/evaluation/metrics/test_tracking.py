@@ -1,4 +1,4 @@
-"""The tracking part of summary.json: its keys and numbers, and null where a delay cannot be determined."""
+"""The tracking part of summary.json: its keys, numbers and nulls."""
 
 from __future__ import annotations
 
@@ -174,7 +174,8 @@ def test_a_motion_that_only_rotates_has_the_delay_of_its_rotation() -> None:
 
 
 def test_if_no_shift_reduces_the_error_the_delay_is_0_and_the_error_stays() -> None:
-    # At rest except for a dash and back; the arm dashes farther: a shift in either direction increases the error.
+    # At rest except for a dash and back; the arm dashes farther: a shift in either direction
+    # increases the error.
     t = np.arange(1000) * 0.008
 
     def dash(at: Array) -> Array:
