@@ -36,8 +36,8 @@ from simbridge.report.run_page import report_page
 from simbridge.running.recorder import Samples
 from simbridge.running.run_setup import prepare, resolved_settings
 from simbridge.running.runner import execute, open_backend
-from simbridge.sweeps.engine import Cluster, Cores, Engine, Task, results
-from simbridge.sweeps.job import made_by
+from simbridge.sweeps.engine import Cluster, Cores, Engine, Task, make_points
+from simbridge.sweeps.identity import made_by
 from simbridge.sweeps.results import RESULTS
 from simbridge.sweeps.sweep import sweep
 from simbridge.sweeps.sweep_page import write_page
@@ -314,7 +314,7 @@ def _seconds(scenario: str, **arguments: Any) -> float:
 def _overhead(engine: Engine) -> float:
     """Time of a point that is none, ms: what remains is the engine's."""
     tasks: Sequence[Task] = [Task(f"{k}", b"") for k in range(_TASKS)]
-    made = results(tasks, engine, made_by())
+    made = make_points(tasks, engine, made_by())
     next(made)
     begin = time.perf_counter()
     rest = sum(1 for _ in made)

@@ -1,4 +1,4 @@
-"""Two sweeps compared point by point: points of one scenario with the same values of what was varied.
+"""Two sweeps compared point by point: points of one scenario with equal values of what was varied.
 
 What is set to one value in each sweep may differ: that is mostly what the comparison is about.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,14 +19,21 @@ from simbridge.report.palette import REFERENCE, RUNS
 from simbridge.report.rendering import Figure, render
 from simbridge.sweeps.grid import Point
 from simbridge.sweeps.parameters import parameters
-from simbridge.sweeps.results import GRID, QUANTITIES, RESULTS, Points, Quantity, Results, number
-from simbridge.sweeps.sweep_page import LISTED, newest_of
+from simbridge.sweeps.ranked_points import QUANTITIES, Quantity, rank_points
+from simbridge.sweeps.results import GRID, RESULTS, Results, Row, number
+from simbridge.sweeps.sweep_page import MAX_LISTED, newest_rows
 from simbridge.text import counted, millimetres
 
 
 @dataclass(frozen=True)
 class Pair:
-    """A point of both sweeps: the figure in each."""
+    """A point that both sweeps have.
+
+    Attributes:
+        point: Its scenario, and its values of what was varied.
+        first: The compared figure in the first sweep, in SI units.
+        second: The same figure in the second sweep.
+    """
 
     point: Point
     first: float
@@ -33,16 +41,16 @@ class Pair:
 
     @property
     def ratio(self) -> float:
-        """Second over first."""
+        """The second figure over the first."""
         return self.second / self.first if self.first else math.inf
 
 
 @dataclass(frozen=True)
 class SweepComparison:
-    """Two sweeps.
+    """Two sweeps compared.
 
     Attributes:
-        names: Of their directories.
+        names: Names of their directories.
         quantity: The figure that is compared.
         pairs: The points of both, the largest change first.
         varied: Names of the parameters that differ between points, the scenario included.
@@ -58,98 +66,142 @@ class SweepComparison:
     @property
     def headline(self) -> str:
         """What changed, as a sentence."""
-        smaller = sum(pair.second < pair.first for pair in self.pairs)
+        noun = self.quantity.noun
         equal = sum(pair.second == pair.first for pair in self.pairs)
-        median = statistics.median(pair.ratio for pair in self.pairs)
-        what = self.quantity.words
         if equal == len(self.pairs):
-            return f"All {counted(equal, 'point')} have the same {what}."
-        same = f" and equal in {equal}" if equal else ""
+            return f"All {counted(equal, 'point')} have the same {noun}."
+
+        smaller = sum(pair.second < pair.first for pair in self.pairs)
+        median = statistics.median(pair.ratio for pair in self.pairs)
+        and_equal = f" and equal in {equal}" if equal else ""
         return (
-            f"The {what} of {self.names[1]} is smaller in {smaller} of {counted(len(self.pairs), 'point')}{same}; "
+            f"The {noun} of {self.names[1]} is smaller in {smaller} of "
+            f"{counted(len(self.pairs), 'point')}{and_equal}; "
             f"the median of its ratio to that of {self.names[0]} is {median:.3g}."
         )
 
 
 def is_sweep(path: Path) -> bool:
-    """Whether a directory is a sweep's."""
+    """Return whether a directory is a sweep's."""
     return (path / GRID).is_file()
 
 
 def compare_sweeps(first: Path, second: Path) -> SweepComparison:
     """Compare two sweeps.
 
+    Args:
+        first: Directory of a sweep.
+        second: Directory of another sweep.
+
     Raises:
         InputFileError: One is no sweep, or they have no point in common.
     """
-    wanted = ("scenario", "outcome", "made_by", *parameters(), *(one.column for one in QUANTITIES))
-    tables = [newest_of(Results(path / RESULTS).rows(wanted)) for path in (first, second)]
-    shown = [Points.of(table) for table in tables]
-    quantity = shown[0].error
-    varied = tuple(dict.fromkeys(name for points in shown for name in points.varied))
-    # By scenario and values.
-    one, other = (
-        {
-            (row["scenario"], *(row.get(name, "") for name in varied)): number(row, quantity.column)
-            for row in table
-            if not math.isnan(quantity.of(row))
-        }
-        for table in tables
-    )
-    pairs = [
-        Pair(Point(values[0], dict(zip(varied, values[1:], strict=True))), value, other[values])
-        for values, value in one.items()
-        if values in other
-    ]
+    first_rows = _read_newest(first)
+    second_rows = _read_newest(second)
+
+    # The first sweep decides what is compared; both decide what is varied.
+    first_points = rank_points(first_rows)
+    second_points = rank_points(second_rows)
+    quantity = first_points.error
+    varied = tuple(dict.fromkeys([*first_points.varied, *second_points.varied]))
+
+    first_figures = _figures_by_values(first_rows, quantity, varied)
+    second_figures = _figures_by_values(second_rows, quantity, varied)
+    pairs = []
+    for key, figure in first_figures.items():
+        if key in second_figures:
+            scenario, *values = key
+            point = Point(scenario, dict(zip(varied, values, strict=True)))
+            pairs.append(Pair(point, figure, second_figures[key]))
+
     if not pairs:
         raise InputFileError(second / RESULTS, f"it has no point in common with {first / RESULTS}")
-    pairs.sort(key=lambda pair: -abs(math.log(pair.ratio)) if 0.0 < pair.ratio < math.inf else 0.0)
-    alone = (len(one) - len(pairs), len(other) - len(pairs))
-    return SweepComparison((first.name, second.name), quantity, tuple(pairs), varied, alone)
+
+    pairs.sort(key=lambda pair: -_change(pair))
+    return SweepComparison(
+        names=(first.name, second.name),
+        quantity=quantity,
+        pairs=tuple(pairs),
+        varied=varied,
+        alone=(len(first_figures) - len(pairs), len(second_figures) - len(pairs)),
+    )
+
+
+def _read_newest(directory: Path) -> list[Row]:
+    """Read the rows that the sweep's page shows, with the columns that are compared."""
+    figures = [quantity.column for quantity in QUANTITIES]
+    columns = ("scenario", "outcome", "made_by", *parameters(), *figures)
+    return newest_rows(Results(directory / RESULTS).rows(columns))
+
+
+def _figures_by_values(
+    rows: Sequence[Row], quantity: Quantity, varied: Sequence[str]
+) -> dict[tuple[str, ...], float]:
+    """Return the figure of each row that has one, by scenario and values of what was varied."""
+    figures = {}
+    for row in rows:
+        figure = number(row, quantity.column)
+        if not math.isnan(figure):
+            key = (row["scenario"], *(row.get(name, "") for name in varied))
+            figures[key] = figure
+    return figures
+
+
+def _change(pair: Pair) -> float:
+    """Return how much a figure changed, whether it grew or shrank; 0 where it has no logarithm."""
+    if not 0.0 < pair.ratio < math.inf:
+        return 0.0
+    return abs(math.log(pair.ratio))
 
 
 def comparison_page(comparison: SweepComparison) -> str:
-    """The whole page as HTML."""
-    first, second = (
-        np.array([getattr(p, name) for p in comparison.pairs]) for name in ("first", "second")
+    """Return the whole page as HTML."""
+    first_name, second_name = comparison.names
+    return render(
+        "sweep_comparison.html",
+        title=f"{first_name} and {second_name}: two sweeps compared",
+        comparison=comparison,
+        figure=_draw_pairs(comparison),
+        rows=comparison_rows(comparison)[:MAX_LISTED],
+        left=max(0, len(comparison.pairs) - MAX_LISTED),
     )
+
+
+def _draw_pairs(comparison: SweepComparison) -> Figure:
+    """Draw the second figure of each point over the first, and the line on which they are equal."""
+    first_name, second_name = comparison.names
     scale = comparison.quantity.scale
+    first = np.array([pair.first for pair in comparison.pairs])
+    second = np.array([pair.second for pair in comparison.pairs])
+    smallest = min(first.min(), second.min())
+    largest = max(first.max(), second.max())
+    ends = scale * np.array([smallest, largest])
+
     with drawing_style():
         drawing = Drawing(540, 420)
         axes = drawing.axes(62, 48, 16, 12)
-        ends = scale * np.array([min(first.min(), second.min()), max(first.max(), second.max())])
         axes.plot(ends, ends, color=REFERENCE, linewidth=1.0)
         axes.plot(
             scale * first, scale * second, linestyle="", marker="o", markersize=5.0, color=RUNS[0]
         )
-        axes.set(xlabel=comparison.names[0], ylabel=comparison.names[1])
+        axes.set(xlabel=first_name, ylabel=second_name)
         axes.yaxis.set_label_coords(-0.1, 0.5)
         for axis in (axes.xaxis, axes.yaxis):
             axis.set_major_locator(few_ticks(6))
             axis.set_major_formatter(plain_numbers())
+
         title = f"{comparison.quantity.title} of each point"
-        figure = Figure(
-            title,
-            drawing.svg("pairs", f"{title}. {comparison.headline}"),
-            ["Below the line the second sweep is better."],
-        )
-    return render(
-        "sweep_comparison.html",
-        title=f"{comparison.names[0]} and {comparison.names[1]}: two sweeps compared",
-        comparison=comparison,
-        figure=figure,
-        rows=comparison_rows(comparison)[:LISTED],
-        left=max(0, len(comparison.pairs) - LISTED),
-    )
+        svg = drawing.svg("pairs", f"{title}. {comparison.headline}")
+        return Figure(title, svg, ["Below the line the second sweep is better."])
 
 
 def comparison_rows(comparison: SweepComparison) -> list[tuple[str, ...]]:
-    """The lines of the table: the values that differ, the figure of both in mm, and their ratio."""
-    found = []
+    """Return the rows of the table: the values that differ, both figures in mm, and their ratio."""
+    rows = []
     for pair in comparison.pairs:
         values = {**pair.point.values, "scenario": pair.point.scenario}
-        cells = (values.get(name) or "–" for name in comparison.varied)
-        found.append(
-            (*cells, millimetres(pair.first), millimetres(pair.second), f"{pair.ratio:.3g}")
-        )
-    return found
+        cells = [values.get(name) or "–" for name in comparison.varied]
+        first = millimetres(pair.first)
+        second = millimetres(pair.second)
+        rows.append((*cells, first, second, f"{pair.ratio:.3g}"))
+    return rows

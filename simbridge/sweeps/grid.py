@@ -1,4 +1,7 @@
-"""Which points a sweep has: all combinations of listed values, random draws, listed points, seeds; also as TOML."""
+"""Which points a sweep has: combinations of values, random draws, listed points, and seeds.
+
+A grid is written into the sweep's directory as TOML, and can be read from there.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +25,8 @@ from simbridge.files.toml_file import TomlFile
 from simbridge.quoting import quoted
 from simbridge.sweeps.parameters import SEED, SOLVER, Parameter, choices, is_random, parameter
 
-LARGEST = 10_000_000
-"""Points of a sweep at most."""
+# Points of a sweep at most.
+MAX_POINTS = 10_000_000
 
 
 @dataclass(frozen=True)
@@ -32,25 +35,34 @@ class Point:
 
     Attributes:
         scenario: A name, a script, or a file.
-        values: Texts by the names of their parameters, as at the command line; what is not given is left out.
+        values: Texts by the names of their parameters, as on the command line, without those that
+            are left at their defaults.
     """
 
     scenario: str
     values: Mapping[str, str]
 
     def command(self, *, plan_only: bool = False) -> str:
-        """The command line that makes this point alone."""
+        """Return the command line that makes this point alone."""
         words = ["simbridge", "check" if plan_only else "run", self.scenario]
         for name, text in self.values.items():
-            if plan_only and not parameter(name).planned:
+            definition = parameter(name)
+            if plan_only and not definition.planned:
                 continue
-            words += [f"--{name}", *(text.split() if parameter(name).kind != "text" else [text])]
+            words.append(f"--{name}")
+            words += [text] if definition.kind == "text" else text.split()
         return shlex.join(words)
 
 
 @dataclass(frozen=True)
 class Range:
-    """Random values between two numbers, in the flag's unit; log: whether their logarithms are uniform."""
+    """Random values between two numbers.
+
+    Attributes:
+        low: The smallest value, in the unit of the parameter's flag.
+        high: The largest value, in the same unit.
+        log: Whether the logarithms of the values are uniform, not the values.
+    """
 
     low: float
     high: float
@@ -58,52 +70,77 @@ class Range:
 
     @staticmethod
     def of(name: str, text: str) -> Range:
-        """From low:high or low:high:log; anything else is an InvalidParameter."""
-        low, *rest = text.split(":")
+        """Parse a range.
+
+        Args:
+            name: The parameter, for the error.
+            text: low:high or low:high:log.
+
+        Raises:
+            InvalidParameter: The text has another form, or the numbers make no range.
+        """
+        needed = "low:high, or low:high:log with low above 0"
+        refusal = InvalidParameter(f"range of {name}", quoted(text), needed)
+
+        low_text, *further = text.split(":")
+        if further[1:] not in ([], ["log"]):
+            raise refusal
         try:
-            found = Range(float(low), float(rest[0]), rest[1:] == ["log"])
-            known = rest[1:] in ([], ["log"]) and -math.inf < found.low < found.high < math.inf
-            if not known or (found.log and found.low <= 0.0):
-                raise ValueError
+            low = float(low_text)
+            high = float(further[0])
         except (ValueError, IndexError):
-            needed = "low:high, or low:high:log with low above 0"
-            raise InvalidParameter(f"range of {name}", quoted(text), needed) from None
-        return found
+            raise refusal from None
+
+        log = further[1:] == ["log"]
+        if not -math.inf < low < high < math.inf:
+            raise refusal
+        if log and low <= 0.0:
+            raise refusal
+        return Range(low, high, log)
 
     @property
     def text(self) -> str:
-        """As it is given."""
-        return f"{self.low:.12g}:{self.high:.12g}{':log' * self.log}"
+        """The range as `Range.of` parses it."""
+        suffix = ":log" if self.log else ""
+        return f"{self.low:.12g}:{self.high:.12g}{suffix}"
 
-    def drawn(self, share: float, of: Parameter) -> str:
-        """The value at a share of the range, 0 to 1, as text."""
+    def interpolate(self, fraction: float, definition: Parameter) -> str:
+        """Return the value at a fraction of the range, as text.
+
+        Args:
+            fraction: From 0 for `low` to 1 for `high`.
+            definition: The parameter whose value it is.
+        """
         if self.log:
-            value = math.exp(
-                math.log(self.low) + share * (math.log(self.high) - math.log(self.low))
-            )
+            log_low = math.log(self.low)
+            log_high = math.log(self.high)
+            value = math.exp(log_low + fraction * (log_high - log_low))
         else:
-            value = self.low + share * (self.high - self.low)
-        return of.plain(str(round(value)) if of.kind == "whole number" else f"{value:.6g}")
+            value = self.low + fraction * (self.high - self.low)
+
+        is_whole = definition.kind == "whole number"
+        return definition.plain(str(round(value)) if is_whole else f"{value:.6g}")
 
 
 @dataclass(frozen=True)
 class Grid:
     """What a sweep varies.
 
-    The points are the product of the scenarios, the listed values, the random draws and the seeds; or the listed points
-    in place of values and draws.
+    The points are the product of the scenarios, the listed values, the random draws and the seeds;
+    or the listed points in place of values and draws.
 
     Attributes:
         scenarios: Names, scripts, or files.
         grid: The values of each parameter, as texts; one value is the same for all points.
         random: The range of each parameter that is drawn.
         samples: How many draws.
-        points: Listed points: texts by parameter; an empty text is not given.
+        points: Listed points: texts by parameter; an empty text stands for the default.
         seeds: Number of seeds of the targets' noise, from 0.
         plan_only: Whether points are planned and checked, and not simulated.
 
     Raises:
-        InvalidParameter, UnknownName: A parameter or a value does not exist, or the parts do not fit together.
+        InvalidParameter: A value does not exist, or the parts do not fit together.
+        UnknownName: A parameter or a value does not exist.
     """
 
     scenarios: tuple[str, ...]
@@ -115,53 +152,71 @@ class Grid:
     plan_only: bool = False
 
     def __post_init__(self) -> None:
-        grid = {
-            (one := parameter(name)).name: tuple(
-                dict.fromkeys(one.plain(text) if text else "" for text in texts)
-            )
-            for name, texts in self.grid.items()
-        }
-        points = tuple(
-            {(one := parameter(name)).name: one.plain(text) for name, text in point.items() if text}
-            for point in self.points
-        )
+        # The same parameter or number may be written in several ways: one is used from here on.
+        grid = {parameter(name).name: _plain_texts(name, self.grid[name]) for name in self.grid}
+        points = tuple(_plain_values(point) for point in self.points)
+        random = {parameter(name).name: limits for name, limits in self.random.items()}
         object.__setattr__(self, "grid", grid)
-        object.__setattr__(
-            self, "random", {parameter(name).name: range_ for name, range_ in self.random.items()}
-        )
         object.__setattr__(self, "points", points)
-        self._check()
+        object.__setattr__(self, "random", random)
 
-    def _check(self) -> None:
+        self._check_parts()
+        self._check_random()
+        self._check_counts()
+        self._check_values()
+        self._check_seeds_matter()
+
+    def _check_parts(self) -> None:
+        """Refuse parts that do not fit together."""
         if not self.scenarios:
             raise InvalidParameter("number of scenarios", 0, "one or more")
+
         if self.points and (self.grid or self.random):
-            raise InvalidParameter(
-                "sweep", "points and a grid", "one of them: --points, or --grid and --random"
-            )
-        if bool(self.random) != (self.samples > 0):
+            needed = "one of them: --points, or --grid and --random"
+            raise InvalidParameter("sweep", "points and a grid", needed)
+
+    def _check_random(self) -> None:
+        """Refuse random draws without a number of them, and of what cannot be drawn."""
+        has_samples = self.samples > 0
+        if bool(self.random) != has_samples:
             needed = "positive with --random, and left out without it"
             raise InvalidParameter("number of samples", self.samples, needed)
-        if twice := set(self.grid) & set(self.random):
-            raise InvalidParameter("parameter", min(twice), "either listed or random, not both")
+
+        in_both = set(self.grid) & set(self.random)
+        if in_both:
+            needed = "either listed or random, not both"
+            raise InvalidParameter("parameter", min(in_both), needed)
+
         for name in self.random:
-            if parameter(name).kind not in ("number", "whole number") and not name.startswith(
-                SOLVER
-            ):
+            is_number = parameter(name).kind in ("number", "whole number")
+            if not is_number and not name.startswith(SOLVER):
                 raise InvalidParameter("random parameter", name, "a number")
+
+    def _check_counts(self) -> None:
+        """Refuse too few or too many seeds and points."""
         if self.seeds < 1:
             raise InvalidParameter("number of seeds", self.seeds, "1 or more")
+
         if self.seeds > 1 and SEED in self.parameters:
-            raise InvalidParameter(
-                "number of seeds", self.seeds, f"left out where {SEED} is a parameter"
-            )
-        if self.count > LARGEST:
-            raise InvalidParameter("number of points", self.count, f"at most {LARGEST}")
-        # Each value by itself: a combination that makes no sense is a refused point.
+            needed = f"left out where {SEED} is a parameter"
+            raise InvalidParameter("number of seeds", self.seeds, needed)
+
+        if self.count > MAX_POINTS:
+            raise InvalidParameter("number of points", self.count, f"at most {MAX_POINTS}")
+
+    def _check_values(self) -> None:
+        """Refuse each listed value that cannot be read by itself.
+
+        A combination that makes no sense is a refused point, not an error.
+        """
         for name, texts in self.grid.items():
-            for text in texts:
-                for solver in self.grid.get("solver", ("",)) if name.startswith(SOLVER) else ("",):
-                    choices({"solver": solver, name: text})
+            # A setting depends on its solver.
+            solvers = self.grid.get("solver", ("",)) if name.startswith(SOLVER) else ("",)
+            for text, solver in itertools.product(texts, solvers):
+                choices({"solver": solver, name: text})
+
+    def _check_seeds_matter(self) -> None:
+        """Refuse several seeds where no point has random targets."""
         if self.seeds > 1 and not any(is_random(point.values) for point in self):
             needed = (
                 "1 where no target is random: give sample-noise, sample-jitter or sample-dropout"
@@ -177,49 +232,78 @@ class Grid:
     @property
     def count(self) -> int:
         """Number of points."""
-        inner = len(self.points) or math.prod(map(len, self.grid.values())) * (self.samples or 1)
-        return len(self.scenarios) * inner * self.seeds
+        combinations = math.prod(len(texts) for texts in self.grid.values()) * (self.samples or 1)
+        return len(self.scenarios) * (len(self.points) or combinations) * self.seeds
 
     def __iter__(self) -> Iterator[Point]:
-        for scenario, values, seed in itertools.product(
-            self.scenarios, self._values(), range(self.seeds)
-        ):
-            given = {name: text for name, text in values.items() if text}
-            yield Point(scenario, given | ({SEED: str(seed)} if self.seeds > 1 else {}))
+        product = itertools.product(self.scenarios, self._values(), range(self.seeds))
+        for scenario, values, seed in product:
+            not_default = {name: text for name, text in values.items() if text}
+            if self.seeds > 1:
+                not_default[SEED] = str(seed)
+            yield Point(scenario, not_default)
 
     def _values(self) -> list[Mapping[str, str]]:
+        """Return the values of the points of one scenario and seed."""
         if self.points:
             return list(self.points)
-        listed = [
+
+        combinations = [
             dict(zip(self.grid, texts, strict=True))
             for texts in itertools.product(*self.grid.values())
         ]
-        # Drawn one after the other: more samples begin with the same ones.
-        shares = np.random.default_rng(0).random((self.samples, len(self.random)))
-        drawn = [
-            {
-                name: self.random[name].drawn(share, parameter(name))
-                for name, share in zip(self.random, row, strict=True)
-            }
-            for row in shares.tolist()
-        ] or [{}]
-        return [one | other for one in listed for other in drawn]
+        draws = self._draws()
+        return [combination | draw for combination in combinations for draw in draws]
+
+    def _draws(self) -> list[dict[str, str]]:
+        """Return the random draws; an empty one where nothing is random."""
+        if not self.random:
+            return [{}]
+
+        # Drawn one after the other: a sweep with more samples begins with the same ones.
+        fractions = np.random.default_rng(0).random((self.samples, len(self.random)))
+        draws = []
+        for row in fractions.tolist():
+            draw = {}
+            for (name, limits), fraction in zip(self.random.items(), row, strict=True):
+                draw[name] = limits.interpolate(fraction, parameter(name))
+            draws.append(draw)
+        return draws
 
     def as_text(self) -> str:
-        """As TOML, which `read_grid` reads."""
+        """Return the grid as TOML, which `read_grid` reads."""
         tables: dict[str, Any] = {
             "scenarios": list(self.scenarios),
             "plan_only": self.plan_only,
             "seeds": self.seeds if self.seeds > 1 else 0,
             "samples": self.samples,
-            "random": {name: range_.text for name, range_ in self.random.items()},
+            "random": {name: limits.text for name, limits in self.random.items()},
             "grid": {name: list(texts) for name, texts in self.grid.items()},
             "points": [dict(point) for point in self.points],
         }
         return tomli_w.dumps({name: value for name, value in tables.items() if value})
 
 
-class _File(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+def _plain_texts(name: str, texts: Sequence[str]) -> tuple[str, ...]:
+    """Return the different values of a parameter, in order; an empty text is the default."""
+    definition = parameter(name)
+    plain = [definition.plain(text) if text else "" for text in texts]
+    return tuple(dict.fromkeys(plain))
+
+
+def _plain_values(point: Mapping[str, str]) -> dict[str, str]:
+    """Return the values of a listed point that are not left at their defaults."""
+    values = {}
+    for name, text in point.items():
+        if text:
+            definition = parameter(name)
+            values[definition.name] = definition.plain(text)
+    return values
+
+
+class GridFile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """A grid as a TOML file; see `Grid`."""
+
     scenarios: tuple[str, ...]
     grid: dict[str, list[str | float | bool] | str | float | bool] = {}
     random: dict[str, str] = {}
@@ -230,75 +314,102 @@ class _File(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 def read_grid(path: str | Path) -> Grid:
-    """The grid of a TOML file, as each sweep writes it. Errors: see `Grid`, and InputFileError."""
-    data = TomlFile(Path(path)).decode(_File)
-    listed = {
-        name: value if isinstance(value, list) else [value] for name, value in data.grid.items()
-    }
+    """Read the grid of a TOML file, as each sweep writes it.
+
+    Raises:
+        InputFileError: The file cannot be read, or is no grid.
+        InvalidParameter: A value does not exist, or the parts do not fit together.
+        UnknownName: A parameter or a value does not exist.
+    """
+    content = TomlFile(Path(path)).decode(GridFile)
+
+    grid = {}
+    for name, value in content.grid.items():
+        values = value if isinstance(value, list) else [value]
+        grid[name] = tuple(text_of(item) for item in values)
+
+    random = {name: Range.of(name, text) for name, text in content.random.items()}
+    points = tuple(
+        {name: text_of(value) for name, value in point.items()} for point in content.points
+    )
     return Grid(
-        **msgspec.structs.asdict(data)
-        | {
-            "grid": {name: tuple(map(text_of, values)) for name, values in listed.items()},
-            "random": {name: Range.of(name, text) for name, text in data.random.items()},
-            "points": tuple(
-                {name: text_of(value) for name, value in point.items()} for point in data.points
-            ),
-        }
+        scenarios=content.scenarios,
+        grid=grid,
+        random=random,
+        samples=content.samples,
+        points=points,
+        seeds=content.seeds,
+        plan_only=content.plan_only,
     )
 
 
 def text_of(value: Any) -> str:
-    """A value of a parameter as at the command line; "" for None."""
+    """Return a value of a parameter as on the command line; "" for None."""
     if value is None:
         return ""
     if isinstance(value, bool):
         return str(value).lower()
-    return " ".join(map(str, value)) if isinstance(value, (tuple, list)) else str(value)
+    if isinstance(value, (tuple, list)):
+        return " ".join(str(item) for item in value)
+    return str(value)
 
 
 def read_points(path: str | Path) -> tuple[Mapping[str, str], ...]:
-    """Listed points from a CSV file: a header of parameters, a line for each point; an empty cell is not given.
+    """Read listed points from a CSV file.
+
+    The header names parameters. Each line below it is a point; an empty cell stands for the
+    default.
 
     Raises:
-        InputFileError: It cannot be read, or a line has another number of cells.
+        InputFileError: The file cannot be read, or a line has another number of cells than the
+            header.
     """
-    reader = csv.reader(
-        io.StringIO(read_text(Path(path), MAX_SAMPLES_TEXT), newline=""), strict=True
-    )
+    text = read_text(Path(path), MAX_SAMPLES_TEXT)
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+
+    # Cells with the number of their line, without blank lines.
     rows: list[tuple[int, list[str]]] = []
     try:
-        for cells in reader:
-            if any(cell.strip() for cell in cells):
-                rows.append((reader.line_num, [cell.strip() for cell in cells]))
+        for raw_cells in reader:
+            cells = [cell.strip() for cell in raw_cells]
+            if any(cells):
+                rows.append((reader.line_num, cells))
     except csv.Error as error:
-        raise InputFileError(
-            path, f"this is not a row of cells: {error}", line=reader.line_num
-        ) from None
+        reason = f"this is not a row of cells: {error}"
+        raise InputFileError(path, reason, line=reader.line_num) from None
     if len(rows) < 2:
         raise InputFileError(path, "it has no header with a line below it")
 
-    (_, header), *points = rows
-    for line, cells in points:
+    _, header = rows[0]
+    points = []
+    for line, cells in rows[1:]:
         if len(cells) != len(header):
-            raise InputFileError(
-                path, f"it has {len(cells)} cells, and the header {len(header)}", line=line
-            )
-    return tuple(dict(zip(header, cells, strict=True)) for _, cells in points)
+            reason = f"it has {len(cells)} cells, and the header {len(header)}"
+            raise InputFileError(path, reason, line=line)
+        points.append(dict(zip(header, cells, strict=True)))
+    return tuple(points)
 
 
-def listed_values(given: Sequence[str], flag: str) -> dict[str, str]:
-    """Words of the form NAME=VALUES by their names.
+def listed_values(assignments: Sequence[str], flag: str) -> dict[str, str]:
+    """Split the words of a flag into names and values.
+
+    Args:
+        assignments: Words of the form NAME=VALUES.
+        flag: For the error, without its dashes.
+
+    Returns:
+        The texts of the values by name.
 
     Raises:
         InvalidParameter: A word has another form, or two have the same name.
     """
-    found: dict[str, str] = {}
-    for word in given:
-        name, equals, text = word.partition("=")
-        name = name.strip().replace("_", "-")
-        if not equals or not name or not text.strip() or name in found:
-            raise InvalidParameter(
-                f"value of --{flag}", quoted(word), "NAME=VALUES, each name once"
-            )
-        found[name] = text
-    return found
+    values: dict[str, str] = {}
+    for word in assignments:
+        raw_name, equals, text = word.partition("=")
+        name = raw_name.strip().replace("_", "-")
+        is_complete = bool(equals and name and text.strip())
+        if not is_complete or name in values:
+            needed = "NAME=VALUES, each name once"
+            raise InvalidParameter(f"value of --{flag}", quoted(word), needed)
+        values[name] = text
+    return values

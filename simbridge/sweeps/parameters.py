@@ -1,14 +1,15 @@
-"""What a sweep may change: every option of a simulated run and every setting of a solver, by the name of its flag.
+"""What a sweep may change: options of a simulated run and settings of solvers, named like flags.
 
-Nothing is listed here that the registries of options (`Options`) and settings (`SOLVERS`) do not say.
+Nothing is listed here that the registries of options (`Options`) and settings (`SOLVERS`) do not
+say.
 """
 
 from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import Field, dataclass, fields, replace
 from functools import cache
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -19,13 +20,15 @@ from simbridge.planning.options import Options
 from simbridge.quoting import quoted
 from simbridge.trajectory.trajectory import Sampling
 
+# Names of solvers' settings begin with this, as their flags do.
 SOLVER = "solver."
-"""Names of solvers' settings begin with this, as their flags do."""
+# The parameter that `--seeds` counts.
 SEED = "sample-seed"
-"""The parameter that `--seeds` counts."""
 
 _SIMULATED = "a sweep runs in simulation only"
-_ONE = "it belongs to one run"
+_ONE_RUN = "it belongs to one run"
+
+# Options of a run that are no parameters of a sweep, and why not.
 NOT_SWEPT: Mapping[str, str] = {
     "backend": _SIMULATED,
     "host": _SIMULATED,
@@ -35,11 +38,10 @@ NOT_SWEPT: Mapping[str, str] = {
     "realtime-priority": _SIMULATED,
     "realtime": "a sweep is not paced by the wall clock",
     "gui": "a sweep opens no window",
-    "label": _ONE,
-    "out": _ONE,
-    "plan": _ONE,
+    "label": _ONE_RUN,
+    "out": _ONE_RUN,
+    "plan": _ONE_RUN,
 }
-"""Options of a run that are no parameters of a sweep, and why not."""
 
 Kind = Literal["text", "choice", "number", "whole number", "numbers"]
 
@@ -49,11 +51,11 @@ class Parameter:
     """One thing that a sweep may change.
 
     Attributes:
-        name: As its flag, without the dashes in front: "solver.kp", "servo-gain", "sample-noise".
-        kind: Of its values.
-        choices: For a choice.
+        name: Its flag without the dashes in front: "solver.kp", "servo-gain", "sample-noise".
+        kind: What its values are.
+        choices: The values of a choice.
         units: The flag's units in SI, one for each of its numbers; () for SI units.
-        reader: What turns the text of a file's name, or of anything special, into its value.
+        reader: Turns the text of a file's name, or of anything special, into its value.
         planned: Whether it acts on the plan, not only on the run.
     """
 
@@ -65,109 +67,164 @@ class Parameter:
     planned: bool = True
 
     def plain(self, text: str) -> str:
-        """A value's text as it is written everywhere: of two texts of one number the same. Others are refused."""
+        """Return a value's text as it is written everywhere: equal numbers have equal texts.
+
+        Raises:
+            UnknownName: The text is none of the choices.
+            InvalidParameter: The text is not as many numbers as needed.
+        """
         if self.kind == "choice" and text not in self.choices:
             raise UnknownName(f"value of {self.name}", text, self.choices)
         if self.kind in ("text", "choice"):
             return text
-        return " ".join(f"{number:.12g}" for number in self._numbers(text))
+        return " ".join(f"{number:.12g}" for number in self._parse_numbers(text))
 
     def read(self, text: str) -> Any:
-        """The value that a text stands for, in SI units. What is none is refused, and a file that cannot be read."""
+        """Return the value that a text stands for, in SI units.
+
+        Raises:
+            SimbridgeError: The text is not as many numbers as needed, or a file cannot be read.
+        """
         if self.kind in ("text", "choice"):
             return text if self.reader is None else self.reader(text)
-        numbers = self._numbers(self.plain(text))
-        scaled = tuple(
-            n * unit for n, unit in zip(numbers, self.units or [1] * len(numbers), strict=True)
-        )
+
+        numbers = self._parse_numbers(self.plain(text))
+        units = self.units or [1] * len(numbers)
+        scaled = tuple(number * unit for number, unit in zip(numbers, units, strict=True))
         return scaled if self.kind == "numbers" else scaled[0]
 
-    def _numbers(self, text: str) -> list[float]:
-        numbers = [self._number(word) for word in text.split()]
-        if not numbers or (self.kind != "numbers" and len(numbers) > 1):
-            raise self._wrong(text)
+    def _parse_numbers(self, text: str) -> list[float]:
+        """Return the numbers in a text, in the flag's units."""
+        numbers = [self._parse_number(word) for word in text.split()]
+        if not numbers:
+            raise self._refusal(text)
+        if self.kind != "numbers" and len(numbers) > 1:
+            raise self._refusal(text)
+
         if self.units and len(numbers) != len(self.units):
-            raise InvalidParameter(
-                self.name, text, f"{len(self.units)} numbers, separated by blanks"
-            )
+            needed = f"{len(self.units)} numbers, separated by blanks"
+            raise InvalidParameter(self.name, text, needed)
         return numbers
 
-    def _number(self, word: str) -> float:
+    def _parse_number(self, word: str) -> float:
+        """Return the number that a word stands for: an int where it must be whole."""
         try:
             number = float(word)
-            if math.isnan(number) or (self.kind == "whole number" and number != int(number)):
-                raise ValueError
-        except (ValueError, OverflowError):
-            raise self._wrong(word) from None
-        return int(number) if self.kind == "whole number" else number
+        except ValueError:
+            raise self._refusal(word) from None
+        if math.isnan(number):
+            raise self._refusal(word)
 
-    def _wrong(self, text: str) -> InvalidParameter:
-        needed = {"whole number": "one whole number", "numbers": "numbers, separated by blanks"}
-        return InvalidParameter(self.name, quoted(text), needed.get(self.kind, "one number"))
+        if self.kind != "whole number":
+            return number
+        if math.isinf(number) or number != int(number):
+            raise self._refusal(word)
+        return int(number)
+
+    def _refusal(self, text: str) -> InvalidParameter:
+        """Return the error that says which numbers are needed."""
+        if self.kind == "whole number":
+            needed = "one whole number"
+        elif self.kind == "numbers":
+            needed = "numbers, separated by blanks"
+        else:
+            needed = "one number"
+        return InvalidParameter(self.name, quoted(text), needed)
 
 
 @cache
 def parameters() -> dict[str, Parameter]:
-    """All parameters by their names."""
-    found = [
+    """Return all parameters by their names."""
+    # What a run has besides its options.
+    candidates = [
         Parameter("robot", "text"),
         Parameter("solver", "text"),
         Parameter("home", "numbers"),
         Parameter("link-lengths", "numbers"),
     ]
-    hints, sampling = get_type_hints(Options), get_type_hints(Sampling)
-    for own in fields(Options):
-        about = own.metadata
-        if "prefix" in about:
-            found += [
-                _parameter(about["prefix"] + part.name, sampling[part.name], part.metadata)
-                for part in fields(Sampling)
-            ]
+    candidates += _option_parameters()
+
+    for settings in SOLVERS.values():
+        hints = get_type_hints(settings)
+        for item in fields(settings):
+            candidates.append(_define(SOLVER + item.name, hints[item.name], item.metadata))
+
+    return {item.name: item for item in candidates if item.name not in NOT_SWEPT}
+
+
+def _option_parameters() -> Iterator[Parameter]:
+    """Yield a parameter for each option of a run, and for each field of its sampling."""
+    option_hints = get_type_hints(Options)
+    sampling_hints = get_type_hints(Sampling)
+
+    for option in fields(Options):
+        prefix = option.metadata.get("prefix")
+        if prefix is not None:
+            for item in fields(Sampling):
+                yield _define(prefix + item.name, sampling_hints[item.name], item.metadata)
         else:
-            made = _parameter(about.get("flag") or own.name, hints[own.name], about)
-            found.append(replace(made, planned="check" in about["commands"]))
-    for kind in SOLVERS.values():
-        hints = get_type_hints(kind)
-        found += [
-            _parameter(SOLVER + own.name, hints[own.name], own.metadata) for own in fields(kind)
-        ]
-    return {one.name: one for one in found if one.name not in NOT_SWEPT}
+            parameter = _define(_flag(option), option_hints[option.name], option.metadata)
+            yield replace(parameter, planned="check" in option.metadata["commands"])
 
 
-def _parameter(name: str, kind: Any, about: Mapping[str, Any]) -> Parameter:
+def _flag(option: Field[Any]) -> str:
+    """Return the flag of an option, without the dashes in front."""
+    flag: str = option.metadata.get("flag") or option.name
+    return flag.replace("_", "-")
+
+
+def _define(name: str, hint: Any, metadata: Mapping[str, Any]) -> Parameter:
+    """Return the parameter of a field of options or settings.
+
+    Args:
+        name: Its flag.
+        hint: The type of the field.
+        metadata: What the field says of its values: "units", "read", "choices".
+    """
     name = name.replace("_", "-")
-    units = tuple(about.get("units", ()))
-    if "read" in about:
-        return Parameter(name, "text", reader=about["read"])
-    parts = {kind, *get_args(kind)}
-    parts |= {inner for part in parts for inner in get_args(part)}
-    # An empty text is "not given", for choices too.
-    if choices := tuple(filter(None, about.get("choices") or literal_choices(kind))):
-        return Parameter(name, "choice", choices)
-    if any(get_origin(part) in (tuple, Sequence, list) for part in parts):
+    units = tuple(metadata.get("units", ()))
+    if "read" in metadata:
+        return Parameter(name, "text", reader=metadata["read"])
+
+    # An empty text stands for the default, for choices too.
+    allowed = tuple(filter(None, metadata.get("choices") or literal_choices(hint)))
+    if allowed:
+        return Parameter(name, "choice", allowed)
+
+    # The type may be optional, and its parts may be numbers.
+    types = {hint, *get_args(hint)}
+    types |= {inner for outer in types for inner in get_args(outer)}
+    if any(get_origin(item) in (tuple, Sequence, list) for item in types):
         return Parameter(name, "numbers", units=units)
-    if float in parts:
+    if float in types:
         return Parameter(name, "number", units=units)
-    return Parameter(name, "whole number" if int in parts else "text", units=units)
+    if int in types:
+        return Parameter(name, "whole number", units=units)
+    return Parameter(name, "text", units=units)
 
 
 def parameter(name: str) -> Parameter:
-    """The parameter of this name.
+    """Return the parameter of this name.
 
     Raises:
         InvalidParameter: It is an option of a run that a sweep does not have.
         UnknownName: There is none.
     """
     name = name.replace("_", "-")
-    if reason := NOT_SWEPT.get(name):
+    reason = NOT_SWEPT.get(name)
+    if reason is not None:
         raise InvalidParameter("sweep's parameter", name, f"another one: {reason}")
+
     known = parameters()
     if name not in known:
-        near = difflib.get_close_matches(name, known) or [
-            other for other in known if other.endswith(f".{name}")
-        ]
-        hint = "Parameters are the flags of `simbridge run`; a solver's settings are called solver.NAME."
-        raise UnknownName("parameter", name, near, hint)
+        similar = difflib.get_close_matches(name, known)
+        if not similar:
+            similar = [known_name for known_name in known if known_name.endswith(f".{name}")]
+        hint = (
+            "Parameters are the flags of `simbridge run`; a solver's settings are called "
+            "solver.NAME."
+        )
+        raise UnknownName("parameter", name, similar, hint)
     return known[name]
 
 
@@ -177,11 +234,11 @@ class Choices:
 
     Attributes:
         robot: A name or a file; None for the cell's, or else ur10.
-        home: Joint positions, rad; () for the robot's.
+        home: Joint positions (n,), rad; () for the robot's.
         lengths: Link lengths of a planar arm, m; () for the robot's.
         solver: A name, or module:function; "" for the scenario's.
-        settings: Of the solver, those that are given.
-        options: Of the run.
+        settings: Settings of the solver that the values set.
+        options: Options of the run.
     """
 
     robot: str | None
@@ -193,48 +250,66 @@ class Choices:
 
 
 def choices(values: Mapping[str, str]) -> Choices:
-    """What values, by the names of their parameters, choose; an empty text is not given.
+    """Return what the values of a point choose.
+
+    Args:
+        values: Texts by the names of their parameters; an empty text stands for the default.
 
     Raises:
-        SimbridgeError: A value is none, or they contradict each other.
+        SimbridgeError: A value cannot be read, or values contradict each other.
     """
-    given = {name: parameter(name).read(text) for name, text in values.items() if text}
+    parsed = {name: parameter(name).read(text) for name, text in values.items() if text}
+
+    solver = parsed.get("solver", "")
     settings = {
-        name.removeprefix(SOLVER).replace("-", "_"): given.pop(name)
-        for name in [*given]
+        name.removeprefix(SOLVER).replace("-", "_"): value
+        for name, value in parsed.items()
         if name.startswith(SOLVER)
     }
-    solver = given.pop("solver", "")
     if solver:
         check_solver(solver)
     if solver in SOLVERS:
         resolved(SOLVERS[solver], None, settings)
-    robot, home, lengths = (
-        given.pop("robot", None),
-        given.pop("home", ()),
-        given.pop("link-lengths", ()),
+
+    return Choices(
+        robot=parsed.get("robot"),
+        home=parsed.get("home", ()),
+        lengths=parsed.get("link-lengths", ()),
+        solver=solver,
+        settings=settings,
+        options=_options(parsed),
     )
-    sampling, options = {}, {}
-    for own in fields(Options):
-        flag = (own.metadata.get("flag") or own.name).replace("_", "-")
-        if "prefix" in own.metadata:
-            for part in fields(Sampling):
-                name = (own.metadata["prefix"] + part.name).replace("_", "-")
-                if name in given:
-                    sampling[part.name] = given[name]
-        elif flag in given:
-            options[own.name] = given[flag]
-    made = Sampling(**sampling)
-    if made != Sampling(seed=made.seed):
-        options["sampling"] = made
-    return Choices(robot, home, lengths, solver, settings, Options(**options))
+
+
+def _options(parsed: Mapping[str, Any]) -> Options:
+    """Return the options of a run.
+
+    Args:
+        parsed: Values by the names of their parameters, in SI units.
+    """
+    options = {}
+    sampling_fields = {}
+    for option in fields(Options):
+        prefix = option.metadata.get("prefix")
+        if prefix is not None:
+            for item in fields(Sampling):
+                name = (prefix + item.name).replace("_", "-")
+                if name in parsed:
+                    sampling_fields[item.name] = parsed[name]
+        elif _flag(option) in parsed:
+            options[option.name] = parsed[_flag(option)]
+
+    # A seed alone changes nothing.
+    sampling = Sampling(**sampling_fields)
+    if sampling != Sampling(seed=sampling.seed):
+        options["sampling"] = sampling
+    return Options(**options)
 
 
 def is_random(values: Mapping[str, str]) -> bool:
-    """Whether the seed of a point's samples matters."""
-    sampling = choices(
-        {name: text for name, text in values.items() if name.startswith("sample-")}
-    ).options.sampling
-    return sampling is not None and (
-        sampling.jitter > 0.0 or sampling.dropout > 0.0 or any(sampling.noise)
-    )
+    """Return whether the seed of a point's samples matters."""
+    sample_values = {name: text for name, text in values.items() if name.startswith("sample-")}
+    sampling = choices(sample_values).options.sampling
+    if sampling is None:
+        return False
+    return sampling.jitter > 0.0 or sampling.dropout > 0.0 or any(sampling.noise)

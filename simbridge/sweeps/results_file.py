@@ -1,7 +1,8 @@
-"""results.csv as text: a line for each row, its cells safe to open in a spreadsheet, and the reading of both.
+"""results.csv as text: a line for each row, with cells that are safe to open in a spreadsheet.
 
-The file may have been edited since it was written. What programs for tables change without changing the content is
-read as it was: quotation marks, line ends, a byte order mark, blank lines. Everything else is refused with its line.
+The file may have been edited since it was written. What programs for tables change without changing
+the content is read as it was: quotation marks, line ends, a byte order mark, blank lines.
+Everything else is refused with its line.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import BinaryIO
 from simbridge.errors import InputFileError
 from simbridge.files.reading import open_file
 
-# Bytes; a row that simbridge writes has some thousands.
+# Length of a line at most, bytes; a row that simbridge writes has some thousands.
 MAX_LINE = 1 << 20
 # A spreadsheet takes a text that begins with one of these as a formula.
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
@@ -25,7 +26,7 @@ APOSTROPHE = "'"
 
 
 def protect(cell: str) -> str:
-    """A cell as it is written: a text that a spreadsheet would calculate gets an apostrophe in front."""
+    """Return a cell as it is written: with an apostrophe where a spreadsheet would calculate it."""
     if cell.startswith(APOSTROPHE):
         return APOSTROPHE + cell
     if cell.startswith(FORMULA_STARTS) and not is_number(cell):
@@ -34,12 +35,12 @@ def protect(cell: str) -> str:
 
 
 def unprotect(cell: str) -> str:
-    """A cell as it was before `protect`."""
+    """Return a cell as it was before `protect`."""
     return cell.removeprefix(APOSTROPHE)
 
 
 def is_number(cell: str) -> bool:
-    """Whether a cell is a number, infinity and NaN included."""
+    """Return whether a cell is a number, infinity and NaN included."""
     try:
         float(cell)
     except ValueError:
@@ -48,26 +49,27 @@ def is_number(cell: str) -> bool:
 
 
 def as_number(cell: str) -> float:
-    """The number in a cell; NaN where there is none."""
+    """Return the number in a cell; NaN where there is none."""
     return float(cell) if is_number(cell) else math.nan
 
 
 def encode_row(cells: Iterable[object]) -> bytes:
-    """A row as a line of the file, which `read_rows` reads whatever its cells hold.
+    """Return a row as a line of the file, which `read_rows` reads whatever its cells hold.
 
-    Line breaks within cells become blanks. Null characters and halves of characters, such as bytes of a file name that
-    are no text, become escapes.
+    Line breaks within cells become blanks. Null characters and halves of characters, such as bytes
+    of a file name that are no text, become escapes.
     """
-    protected = (protect(str(cell)) for cell in cells)
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerow(
-        [" ".join(cell.splitlines()) for cell in protected]
-    )
-    return text.getvalue().replace("\0", "\\x00").encode(errors="backslashreplace")
+    texts = [protect(str(cell)) for cell in cells]
+    without_breaks = [" ".join(text.splitlines()) for text in texts]
+
+    buffer = io.StringIO()
+    csv.writer(buffer, lineterminator="\n").writerow(without_breaks)
+    line = buffer.getvalue().replace("\0", "\\x00")
+    return line.encode(errors="backslashreplace")
 
 
 def decode_rows(lines: Iterable[bytes]) -> Iterator[list[str]]:
-    """The cells of lines that `encode_row` has made."""
+    """Yield the cells of lines that `encode_row` has written."""
     for cells in csv.reader(line.decode() for line in lines):
         yield [unprotect(cell) for cell in cells]
 
@@ -75,17 +77,17 @@ def decode_rows(lines: Iterable[bytes]) -> Iterator[list[str]]:
 def read_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
     """Read the rows of a file, the header first, each with the number of its line.
 
-    Rows without content are left out, and so is a last one without a line end, which a power cut may have left
-    unfinished.
+    Rows without content are left out, and so is a last one without a line end, which a power cut
+    may have left unfinished.
 
     Raises:
-        InputFileError: The file cannot be read, is not text in UTF-8, or is no table; or a row has more or fewer cells
-            than the header.
+        InputFileError: The file cannot be read, is not text in UTF-8, or is no table; or a row has
+            more or fewer cells than the header.
     """
     with open_file(path) as file:
         lines = _TextLines(path, file)
         reader = csv.reader(lines, strict=True)
-        width: int | None = None
+        header_length: int | None = None
         while True:
             first_line = lines.number + 1
             try:
@@ -95,18 +97,23 @@ def read_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
             except csv.Error as error:
                 if lines.is_cut and first_line == lines.number:
                     return
-                raise InputFileError(
-                    path, f"this is not a row of cells: {error}", line=first_line
-                ) from None
+                reason = f"this is not a row of cells: {error}"
+                raise InputFileError(path, reason, line=first_line) from None
 
-            if not any(cell.strip() for cell in cells):
+            is_blank = not any(cell.strip() for cell in cells)
+            if is_blank:
                 continue
-            if lines.is_cut and width is not None:
+            if header_length is None:
+                header_length = len(cells)
+            elif lines.is_cut:
                 # The last cell may lack digits, and would still be a number.
                 return
-            width = width or len(cells)
-            if len(cells) != width:
-                reason = f"the row {cells[0]} has {len(cells)} cells, and the header {width}: it was edited"
+
+            if len(cells) != header_length:
+                reason = (
+                    f"the row {cells[0]} has {len(cells)} cells, and the header {header_length}: "
+                    "it was edited"
+                )
                 raise InputFileError(path, reason, line=first_line)
             yield first_line, [unprotect(cell) for cell in cells]
 
@@ -114,9 +121,13 @@ def read_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
 class _TextLines:
     """The lines of a file as text, for `csv.reader`.
 
+    Args:
+        path: Of the file, for errors.
+        file: Open for reading.
+
     Attributes:
-        number: Of the line that was read last, counted from 1.
-        is_cut: Whether it has no line end.
+        number: Number of the line that was read last, counted from 1; 0 before the first.
+        is_cut: Whether that line has no line end.
     """
 
     def __init__(self, path: Path, file: BinaryIO) -> None:
@@ -135,20 +146,23 @@ class _TextLines:
         self.number += 1
         self.is_cut = not line.endswith(b"\n")
         if len(line) > MAX_LINE:
-            raise InputFileError(
-                self._path, f"a line is longer than {MAX_LINE} bytes", line=self.number
-            )
+            raise self._refusal(f"a line is longer than {MAX_LINE} bytes")
 
+        # A last line that a power cut left unfinished ends the file, whatever it holds.
+        is_unfinished = self.is_cut and self.number > 1
         try:
+            # The file may begin with a byte order mark.
             text = line.decode("utf-8-sig" if self.number == 1 else "utf-8")
         except UnicodeDecodeError as error:
-            if self.is_cut and self.number > 1:
+            if is_unfinished:
                 raise StopIteration from None
-            raise InputFileError(
-                self._path, f"it is not text in UTF-8: {error}", line=self.number
-            ) from None
+            raise self._refusal(f"it is not text in UTF-8: {error}") from None
+
         if "\0" in text:
-            if self.is_cut and self.number > 1:
+            if is_unfinished:
                 raise StopIteration
-            raise InputFileError(self._path, "this is a binary file (or UTF-16)", line=self.number)
+            raise self._refusal("this is a binary file (or UTF-16)")
         return text
+
+    def _refusal(self, reason: str) -> InputFileError:
+        return InputFileError(self._path, reason, line=self.number)

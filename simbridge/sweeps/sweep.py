@@ -1,4 +1,4 @@
-"""A sweep: the points of a grid, made on an engine; results, kept runs and a page in one directory."""
+"""A sweep: the points of a grid are made; results, kept runs and a page are in one directory."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ from simbridge.quoting import shell_quoted
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.resources import AnyPath
 from simbridge.running.signals import ended_by_signals, ended_words, number_of
-from simbridge.sweeps.engine import Cluster, Cores, Engine, Task, results
+from simbridge.sweeps.engine import Cluster, Cores, Engine, Task, make_points
 from simbridge.sweeps.grid import Grid, Point, Range, text_of
-from simbridge.sweeps.job import CannotTravel, digest, forget_files, job_of, made_by
+from simbridge.sweeps.identity import digest, made_by
+from simbridge.sweeps.job import CannotTravel, forget_files, job_of
 from simbridge.sweeps.results import (
     FAILED,
     GRID,
@@ -43,24 +44,26 @@ from simbridge.sweeps.results import (
 from simbridge.sweeps.sweep_page import write_page
 
 Keep = Literal["none", "worst", "all"]
+# Where a sweep keeps runs, in its directory.
 RUNS = "runs"
-"""Where a sweep keeps runs, in its directory."""
-WORST = 10
-"""Runs that are kept unless others are asked for: those with the largest error."""
+# How many runs with the largest error are kept, unless others are asked for.
+WORST_COUNT = 10
 
 
 @dataclass
 class Progress:
-    """How far a sweep is.
+    """The progress of a sweep.
 
     Attributes:
-        total: Points in all.
-        known: Those that an earlier call has made.
-        done, refused, failed: Those made now.
-        begin: When it began, on the monotonic clock, s.
-        best: The smallest main figure so far, and its point.
+        total: Number of points.
+        known: Number of points that an earlier call has made.
+        done: Number of points that this call has made.
+        refused: How many of these were refused.
+        failed: How many of these failed.
+        begin: When the sweep began, s (monotonic clock).
+        best: The smallest main figure so far, in SI units, and its point.
         last: The row that was added last.
-        keeping: Runs that are still made again to be kept; None before that.
+        keeping: Number of runs that are still to be made again to be kept; None before that.
     """
 
     total: int
@@ -75,23 +78,28 @@ class Progress:
 
     @property
     def left(self) -> int:
-        """Points that are still to be made."""
+        """Number of points that are still to be made."""
         return self.total - self.known - self.done
 
     @property
     def rate(self) -> float:
-        """Points a second."""
+        """Points made per second."""
         return self.done / max(time.monotonic() - self.begin, 1e-9)
 
     def count(self, point: Point, row: Row) -> None:
-        """Another point was made."""
+        """Count a point that was made."""
         self.done += 1
         self.last = row
-        self.refused += row["outcome"] == REFUSED
-        self.failed += row["outcome"] == FAILED
-        value = number(row, MAIN_FIGURE, number(row, PLANNED_FIGURE))
-        if not math.isnan(value) and (self.best is None or value < self.best[0]):
-            self.best = value, point
+        if row["outcome"] == REFUSED:
+            self.refused += 1
+        if row["outcome"] == FAILED:
+            self.failed += 1
+
+        error = number(row, MAIN_FIGURE, number(row, PLANNED_FIGURE))
+        if math.isnan(error):
+            return
+        if self.best is None or error < self.best[0]:
+            self.best = (error, point)
 
 
 @dataclass(frozen=True)
@@ -99,15 +107,15 @@ class Sweep:
     """A sweep that was made.
 
     Attributes:
-        directory: Its files: sweep.toml, results.csv, sweep.html, and runs/.
-        identities: Of its points, in the grid's order.
+        directory: Holds sweep.toml, results.csv, sweep.html, and runs/.
+        identities: Identities of its points, in the grid's order.
     """
 
     directory: Path
     identities: tuple[str, ...]
 
     def rows(self, *names: str) -> list[Row]:
-        """The rows of its points, with these columns, or all."""
+        """Return the rows of its points, with these columns, or all."""
         return Results(self.directory / RESULTS).rows(names or None, self.identities)
 
 
@@ -128,11 +136,13 @@ def sweep(
 ) -> Sweep:
     """Run scenarios in simulation for many values of options and settings.
 
-    Points that `out` already holds are not run again: the same call resumes an interrupted sweep, others add to it.
+    Points that `out` already holds are not run again: the same call resumes an interrupted sweep,
+    others add to it.
 
     Args:
         scenarios: Names, scripts, or files.
-        grid: Values by parameter: `{"solver.kp": [10, 20], "sample-noise": [(0, 0), (1, 0.1)]}`, in the units of flags.
+        grid: Values by parameter: `{"solver.kp": [10, 20], "sample-noise": [(0, 0), (1, 0.1)]}`,
+            in the units of flags.
         random: Ranges by parameter: `{"solver.kp": "1:100:log"}`.
         samples: How many random draws.
         points: Listed points in place of a grid: values by parameter.
@@ -141,24 +151,27 @@ def sweep(
         cluster: Address of a Dask scheduler, whose workers run the points.
         out: The directory; a new one under runs/ by default.
         plan_only: Plan and check, without a simulation.
-        keep: Which runs to keep with their report: the `WORST` ones, all, or none.
+        keep: Which runs to keep with their report: the `WORST_COUNT` worst ones, all, or none.
         progress: Called after each point.
 
     Raises:
         InvalidParameter, UnknownName, InputFileError: Nothing was begun.
         SimbridgeError: One of its subclasses; what was made is in results.csv.
     """
-    names = (scenarios,) if isinstance(scenarios, (str, os.PathLike)) else scenarios
-    made = Grid(
-        tuple(os.fspath(name) for name in names),
-        {name: tuple(map(text_of, values)) for name, values in (grid or {}).items()},
-        {name: Range.of(name, text) for name, text in (random or {}).items()},
-        samples,
-        tuple({name: text_of(value) for name, value in point.items()} for point in points),
-        seeds,
-        plan_only,
+    if isinstance(scenarios, (str, os.PathLike)):
+        scenarios = (scenarios,)
+    parsed = Grid(
+        scenarios=tuple(os.fspath(scenario) for scenario in scenarios),
+        grid={
+            name: tuple(text_of(value) for value in values) for name, values in (grid or {}).items()
+        },
+        random={name: Range.of(name, text) for name, text in (random or {}).items()},
+        samples=samples,
+        points=tuple({name: text_of(value) for name, value in point.items()} for point in points),
+        seeds=seeds,
+        plan_only=plan_only,
     )
-    return make(made, out=out, jobs=jobs, cluster=cluster, keep=keep, progress=progress)
+    return make(parsed, out=out, jobs=jobs, cluster=cluster, keep=keep, progress=progress)
 
 
 @ended_by_signals()
@@ -171,129 +184,217 @@ def make(
     keep: Keep = "worst",
     progress: Callable[[Progress], None] | None = None,
 ) -> Sweep:
-    """Make the points of a grid. See `sweep`."""
+    """Make the points of a grid.
+
+    Args:
+        grid: What is varied.
+        out: See `sweep`, as for the others.
+        jobs: Processes on this computer.
+        cluster: Address of a Dask scheduler.
+        keep: Which runs to keep.
+        progress: Called after each point.
+    """
     forget_files()
-    _check(grid)
+    _check_values(grid)
     engine: Engine = Cores(jobs) if cluster is None else Cluster(cluster)
-    directory = _directory(out)
-    points, order, state = dict[str, Point](), list[str](), Progress(grid.count)
-    keeps_all = keep == "all" and not grid.plan_only and cluster is None
+    directory = _open_directory(out)
+    keeps_runs = keep != "none" and not grid.plan_only
+    # The workers of a cluster cannot write into this directory: their runs are made again here.
+    keeps_while_made = keeps_runs and keep == "all" and cluster is None
 
-    def missing() -> Iterator[Task]:
-        for point in grid:
-            task = _resolved(point, grid.plan_only)
-            order.append(task.identity)
-            if found.has(task.identity, point) or task.identity in points:
-                state.known += 1
-                continue
-            points[task.identity] = point
-            yield replace(task, out=directory / RUNS / task.identity if keeps_all else None)
-
-    with _alone(directory):
-        found = Results(directory / RESULTS)
+    with _locked(directory):
+        results = Results(directory / RESULTS)
         write_file(directory / GRID, grid.as_text().encode(), follow_links=False)
-        found.begin(grid.parameters)
+        results.begin(grid.parameters)
+        making = _Making(grid, directory, results, Progress(grid.count), report=progress)
+
         try:
-            for identity, result, attempts in results(missing(), engine, made_by()):
-                row = found.add(identity, points[identity], result, attempts, made_by())
-                state.count(points[identity], row)
-                if progress is not None:
-                    progress(state)
-            if not grid.plan_only and keep != "none":
-                rows = found.rows(("identity", MAIN_FIGURE), dict.fromkeys(order))
-                completed = [row for row in rows if not math.isnan(number(row, MAIN_FIGURE))]
-                worst = sorted(completed, key=lambda row: -number(row, MAIN_FIGURE))[:WORST]
-                _keep(
-                    completed if keep == "all" else worst, found, directory, jobs, state, progress
-                )
+            making.make_missing(engine, keeps_runs=keeps_while_made)
+            if keeps_runs:
+                making.keep_runs(keep, jobs)
         except KeyboardInterrupt as error:
-            made = state.known + state.done
-            words = f"The sweep was {ended_words(error)}: {made} of {state.total} points are in {directory}"
-            words += f". The same command with `--out {shell_quoted(directory)}` continues."
-            raise Interrupted(words, number_of(error)) from None
+            raise making.interrupted(error) from None
         finally:
-            found.close()
-        found.write_parquet()
+            results.close()
+
+        results.write_parquet()
         write_page(directory)
-    return Sweep(directory, tuple(dict.fromkeys(order)))
+    return Sweep(directory, making.identities)
 
 
-def _directory(out: str | os.PathLike[str] | None) -> Path:
+@dataclass
+class _Making:
+    """A sweep while its points are made.
+
+    Attributes:
+        grid: What is varied.
+        directory: Of the sweep.
+        results: The rows of its points.
+        state: The progress.
+        report: Called after each point.
+        points: The points that this call makes, by identity.
+        order: Identities of all points so far, in the grid's order.
+    """
+
+    grid: Grid
+    directory: Path
+    results: Results
+    state: Progress
+    report: Callable[[Progress], None] | None
+    points: dict[str, Point] = field(default_factory=dict)
+    order: list[str] = field(default_factory=list)
+
+    @property
+    def identities(self) -> tuple[str, ...]:
+        """Identities of the points, each once."""
+        return tuple(dict.fromkeys(self.order))
+
+    def make_missing(self, engine: Engine, *, keeps_runs: bool) -> None:
+        """Make the points that have no row yet.
+
+        Args:
+            engine: Where they are made.
+            keeps_runs: Whether each writes its run into the sweep's directory.
+        """
+        tasks = self._missing_tasks(keeps_runs=keeps_runs)
+        for identity, result, attempts in make_points(tasks, engine, made_by()):
+            point = self.points[identity]
+            row = self.results.add(identity, point, result, attempts=attempts, made_by=made_by())
+            self.state.count(point, row)
+            self._report()
+
+    def _missing_tasks(self, *, keeps_runs: bool) -> Iterator[Task]:
+        """Resolve all points of the grid, and yield a task for each that has no row yet."""
+        for point in self.grid:
+            task = _resolve(point, self.grid.plan_only)
+            self.order.append(task.identity)
+            if self.results.reuse(task.identity, point) or task.identity in self.points:
+                self.state.known += 1
+                continue
+
+            self.points[task.identity] = point
+            out = self._run_directory(task.identity) if keeps_runs else None
+            yield replace(task, out=out)
+
+    def keep_runs(self, keep: Keep, jobs: int) -> None:
+        """Keep runs with their reports, and store in the rows where they are.
+
+        Runs that are not there yet are made once more, on this computer: they are the same to the
+        bit.
+
+        Args:
+            keep: "worst" or "all".
+            jobs: Processes on this computer.
+        """
+        columns = ("identity", MAIN_FIGURE)
+        rows = self.results.rows(columns, self.identities)
+        kept = [row for row in rows if not math.isnan(number(row, MAIN_FIGURE))]
+        if keep == "worst":
+            kept.sort(key=lambda row: -number(row, MAIN_FIGURE))
+            kept = kept[:WORST_COUNT]
+        directories = {row["identity"]: self._run_directory(row["identity"]) for row in kept}
+
+        tasks = []
+        for identity, out in directories.items():
+            if not (out / "summary.json").is_file():
+                job = job_of(self.results.point(identity))
+                tasks.append(Task(identity, job.packed(), out))
+
+        self.state.last = None
+        self.state.keeping = len(tasks)
+        for _ in make_points(tasks, Cores(jobs), made_by()):
+            self.state.keeping -= 1
+            self._report()
+
+        for identity, out in directories.items():
+            relative = str(out.relative_to(self.directory)) if out.is_dir() else ""
+            self.results.set_directory(identity, relative)
+
+    def interrupted(self, error: KeyboardInterrupt) -> Interrupted:
+        """Return the error that says how far the sweep came, and how it continues."""
+        count = self.state.known + self.state.done
+        message = (
+            f"The sweep was {ended_words(error)}: {count} of {self.state.total} points are in "
+            f"{self.directory}. The same command with `--out {shell_quoted(self.directory)}` "
+            "continues."
+        )
+        return Interrupted(message, number_of(error))
+
+    def _run_directory(self, identity: str) -> Path:
+        return self.directory / RUNS / identity
+
+    def _report(self) -> None:
+        if self.report is not None:
+            self.report(self.state)
+
+
+def _open_directory(out: str | os.PathLike[str] | None) -> Path:
+    """Return the directory of a sweep, which exists then.
+
+    Args:
+        out: An empty or new directory, or a sweep's; None for a new one under runs/.
+
+    Raises:
+        OutputError: It holds something else, or cannot be created.
+    """
     if out is None:
         return RunDirectory.create(None, "sweep").path
+
     path = Path(out)
     if path.exists() and not (path / GRID).is_file():
-        parts = path.iterdir() if path.is_dir() else [path]
-        # Except what a killed call has left.
-        if any(not part.name.startswith(".simbridge-") for part in parts):
+        entries = path.iterdir() if path.is_dir() else [path]
+        # A killed call may have left its scratch directories.
+        if any(not entry.name.startswith(".simbridge-") for entry in entries):
             raise OutputError(path, "it is not a sweep's directory; choose another with --out")
+
     with writing(path, "; choose another with --out"):
         path.mkdir(parents=True, exist_ok=True)
     return path
 
 
 @contextlib.contextmanager
-def _alone(directory: Path) -> Iterator[None]:
-    """No other sweep writes into this directory within the block."""
+def _locked(directory: Path) -> Iterator[None]:
+    """Keep other sweeps from writing into a directory until the block ends.
+
+    Raises:
+        OutputError: Another sweep is writing into it.
+    """
     descriptor = os.open(directory, os.O_RDONLY)
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise OutputError(
-                directory, "another sweep is writing into it; wait for it, or end it"
-            ) from None
+            reason = "another sweep is writing into it; wait for it, or end it"
+            raise OutputError(directory, reason) from None
         yield
     finally:
         os.close(descriptor)
 
 
-def _resolved(point: Point, plan_only: bool) -> Task:
-    """A point as a task; one whose values do not go together has nothing to be made, but a reason."""
+def _resolve(point: Point, plan_only: bool) -> Task:
+    """Return a point as a task; where its values do not go together, a task that is refused."""
     try:
         job = job_of(point, plan_only=plan_only)
     except CannotTravel:
         raise
     except SimbridgeError as error:
-        return Task(
-            digest(made_by(), point.scenario, point.values, plan_only), b"", refused=str(error)
-        )
+        identity = digest(made_by(), point.scenario, point.values, plan_only)
+        return Task(identity, b"", refused=str(error))
     return Task(job.identity, job.packed())
 
 
-def _check(grid: Grid) -> None:
-    """Every scenario, and every value in place of the first one of its parameter, exists and can be read.
+def _check_values(grid: Grid) -> None:
+    """Refuse a grid with a scenario or a value that does not exist or cannot be read.
 
-    What does not fit together is a refused point, not an error.
+    Each is tried by itself, in place of the first of its kind. What does not fit together is a
+    refused point, not an error.
     """
     first = next(iter(grid))
-    others = [replace(first, scenario=scenario) for scenario in grid.scenarios]
+    points = [replace(first, scenario=scenario) for scenario in grid.scenarios]
     for name, texts in grid.grid.items():
-        others += [replace(first, values={**first.values, name: text}) for text in texts if text]
-    for point in (*others, *(replace(first, values=values) for values in grid.points)):
+        points += [replace(first, values={**first.values, name: text}) for text in texts if text]
+    points += [replace(first, values=values) for values in grid.points]
+
+    for point in points:
         with contextlib.suppress(InvalidParameter, InvalidHome, UnstableSolver, NoClosedForm):
             job_of(point, plan_only=grid.plan_only)
-
-
-def _keep(
-    rows: Sequence[Row],
-    found: Results,
-    directory: Path,
-    jobs: int,
-    state: Progress,
-    progress: Callable[[Progress], None] | None,
-) -> None:
-    """Make runs once more, on this computer, with their reports: they are the same to the bit."""
-    places = {row["identity"]: directory / RUNS / row["identity"] for row in rows}
-    tasks = [
-        Task(identity, job_of(found.point(identity)).packed(), out)
-        for identity, out in places.items()
-        if not (out / "summary.json").is_file()
-    ]
-    state.keeping, state.last = len(tasks), None
-    for _ in results(tasks, Cores(jobs), made_by()):
-        state.keeping -= 1
-        if progress is not None:
-            progress(state)
-    for identity, out in places.items():
-        found.kept(identity, str(out.relative_to(directory)) if out.is_dir() else "")

@@ -7,7 +7,8 @@ import re
 import pytest
 
 from simbridge.sweeps.results import MAIN_FIGURE
-from simbridge.sweeps.sweep_page import DRAWN, LISTED, sweep_page
+from simbridge.sweeps.sweep_figures import MAX_DRAWN
+from simbridge.sweeps.sweep_page import MAX_LISTED, sweep_page
 from tests.sweeps.rows import made_rows
 
 
@@ -49,9 +50,9 @@ def test_more_parameters_are_parallel_coordinates_and_many_points_a_sample_that_
         lambda a, b, c: a + b + c, kp=range(1, 17), servo_gain=range(500, 516), payload=range(16)
     )
     page = sweep_page(rows, "mine")
-    assert "over 3 parameters: " in page and len(rows) > DRAWN
+    assert "over 3 parameters: " in page and len(rows) > MAX_DRAWN
     assert "One point in 3 is drawn, evenly by its error" in page
-    assert f"{len(rows) - LISTED} more points are in results.csv" in page
+    assert f"{len(rows) - MAX_LISTED} more points are in results.csv" in page
 
 
 def test_solvers_are_lines_of_their_own_with_a_legend():
@@ -124,7 +125,7 @@ def test_points_without_figures_are_named_with_the_reason(count):
 
 def test_points_on_a_front_are_marked_in_the_table_whatever_their_error():
     # The rougher, the smaller the error, and the smaller the torque: one point is on the front of effort.
-    rows = made_rows(lambda kp: 10.0 / kp, kp=range(LISTED + 50, 0, -1))
+    rows = made_rows(lambda kp: 10.0 / kp, kp=range(MAX_LISTED + 50, 0, -1))
     for row in rows:
         row["joint_effort.torque.rms"] = f"{100.0 / float(row['solver.kp'])}"
         row["smoothness.tool.sparc"] = f"{-float(row['solver.kp'])}"
@@ -132,6 +133,6 @@ def test_points_on_a_front_are_marked_in_the_table_whatever_their_error():
     assert "against smoothness" in page and "against effort" in page
     assert (
         page.count(">smoothness, effort</td>") == 1
-        and page.count(">smoothness</td>") == LISTED + 49
+        and page.count(">smoothness</td>") == MAX_LISTED + 49
     )
     assert "more points are in results.csv" not in page

@@ -33,7 +33,13 @@ def results_file(tmp_path):
     results.begin(["solver.kp"])
     for identity, gain in ((FIRST_POINT, "5"), (SECOND_POINT, "9")):
         point = Point("circle", {"solver.kp": gain})
-        results.add(identity, point, Result("completed", figures={FIGURE: 1e-3}), 1, "simbridge 1")
+        results.add(
+            identity,
+            point,
+            Result("completed", figures={FIGURE: 1e-3}),
+            attempts=1,
+            made_by="simbridge 1",
+        )
     results.close()
     return tmp_path / "results.csv"
 
@@ -88,7 +94,11 @@ def test_a_reason_like_a_formula_survives_the_file(results_file):
     formula = '=HYPERLINK("http://localhost","open")'
     results = Results(results_file)
     results.add(
-        FIRST_POINT, Point("=circle.py", {}), Result("failed", reason=formula), 1, "simbridge 1"
+        FIRST_POINT,
+        Point("=circle.py", {}),
+        Result("failed", reason=formula),
+        attempts=1,
+        made_by="simbridge 1",
     )
     results.close()
 
@@ -101,7 +111,13 @@ def test_a_reason_like_a_formula_survives_the_file(results_file):
 def test_parquet_has_no_apostrophes(results_file):
     parquet = pytest.importorskip("pyarrow.parquet")
     results = Results(results_file)
-    results.add(FIRST_POINT, Point("circle", {}), Result("failed", reason="=1+1"), 1, "simbridge 1")
+    results.add(
+        FIRST_POINT,
+        Point("circle", {}),
+        Result("failed", reason="=1+1"),
+        attempts=1,
+        made_by="simbridge 1",
+    )
     results.write_parquet()
     results.close()
 
@@ -113,7 +129,11 @@ def test_parquet_has_no_apostrophes(results_file):
 def test_a_long_reason_is_shortened(results_file):
     results = Results(results_file)
     results.add(
-        FIRST_POINT, Point("circle", {}), Result("failed", reason="x" * 10**6), 1, "simbridge 1"
+        FIRST_POINT,
+        Point("circle", {}),
+        Result("failed", reason="x" * 10**6),
+        attempts=1,
+        made_by="simbridge 1",
     )
     results.close()
 

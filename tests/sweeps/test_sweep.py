@@ -20,8 +20,10 @@ import simbridge
 from simbridge.errors import InvalidParameter, UnknownName
 from simbridge.sweeps import engine
 from simbridge.sweeps.grid import Grid, Range, read_grid
-from simbridge.sweeps.job import figures_of, forget_files, job_of, made_by, work
+from simbridge.sweeps.identity import made_by
+from simbridge.sweeps.job import forget_files, job_of
 from simbridge.sweeps.parameters import parameters
+from simbridge.sweeps.worker import figures_of, work
 from tests.sweeps.rows import compared, rows_of
 
 DATA = Path(__file__).parents[1] / "data"
@@ -277,7 +279,7 @@ def test_no_figure_has_the_name_of_a_parameter(square_run):
 
 
 def test_the_worst_runs_are_kept_and_are_the_rows_runs(swept, tmp_path, short_pages, monkeypatch):
-    monkeypatch.setattr("simbridge.sweeps.sweep.WORST", 1)
+    monkeypatch.setattr("simbridge.sweeps.sweep.WORST_COUNT", 1)
     rows = swept("--grid", "solver.kp=5,20")
     kept = [row for row in rows if row["directory"]]
     assert [row["solver.kp"] for row in kept] == ["5"]
@@ -313,8 +315,8 @@ def test_an_unfinished_line_is_dropped_and_its_point_made_again(swept, tmp_path)
 
 def test_rows_of_other_versions_stay_and_are_not_drawn(swept, tmp_path, monkeypatch):
     swept("--plan-only", "--grid", "solver.kp=5")
-    for place in ("sweep", "job"):
-        monkeypatch.setattr(f"simbridge.sweeps.{place}.made_by", lambda: "simbridge 99")
+    for module in ("sweep", "job", "worker"):
+        monkeypatch.setattr(f"simbridge.sweeps.{module}.made_by", lambda: "simbridge 99")
     rows = swept("--plan-only", "--grid", "solver.kp=5")
     assert len(rows) == 2 and len({row["made_by"] for row in rows}) == 2
     assert (
@@ -431,13 +433,13 @@ def test_ctrl_c_ends_a_sweep_in_one_sentence_and_leaves_no_scratch(tmp_path):
 
 
 def test_a_cluster_that_does_not_answer_is_named(monkeypatch):
-    monkeypatch.setattr(engine, "PATIENCE", 0.5)
+    monkeypatch.setattr(engine, "ANSWER_TIMEOUT_S", 0.5)
     with pytest.raises(engine.ClusterUnreachable, match=r"tcp://127\.0\.0\.1:9"):
         engine.Cluster("tcp://127.0.0.1:9")
 
 
 def test_a_server_that_takes_the_connection_and_says_nothing_is_named(monkeypatch):
-    monkeypatch.setattr(engine, "PATIENCE", 0.5)
+    monkeypatch.setattr(engine, "ANSWER_TIMEOUT_S", 0.5)
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
 
@@ -571,7 +573,7 @@ def test_a_pool_that_breaks_while_a_point_is_submitted_costs_no_point(line):
 
     packed = job_of(next(iter(Grid((str(line),)))), plan_only=True).packed()
     tasks = [engine.Task(f"{number}", packed) for number in range(3)]
-    made = list(engine.results(tasks, Pools(1), made_by()))
+    made = list(engine.make_points(tasks, Pools(1), made_by()))
     assert [(identity, result.outcome) for identity, result, _ in made] == [
         (f"{k}", "planned") for k in range(3)
     ]

@@ -1,0 +1,175 @@
+"""The identity of a point: a hash of all that its figures depend on.
+
+Two points of one identity give the same figures, bit for bit, with the same CPU type and library
+versions. A user's function is identified by its source and that of the modules around it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import inspect
+import json
+import os
+import platform
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import cloudpickle
+import msgspec
+import numpy as np
+import pinocchio as pin
+
+import simbridge
+from simbridge.running.run_setup import installed, versions
+
+# Fields that say where something was read from. They do not matter: what was read is hashed.
+SOURCE_FIELDS = (
+    "source",
+    "file",
+    "calibration",
+    "kinematics",
+    "plant",
+    "replaced",
+    "not_simulated",
+)
+
+
+@functools.cache
+def made_by() -> str:
+    """Return what makes figures here.
+
+    The text names the versions of simbridge, its libraries and Python, the type of the computer,
+    and a hash of simbridge's code.
+    """
+    package = Path(simbridge.__file__).parent
+    code = hashlib.sha256()
+    for path in sorted(package.rglob("*.py")):
+        code.update(path.relative_to(package).as_posix().encode() + path.read_bytes())
+
+    all_versions = versions() | installed(["coal"])
+    libraries = " ".join(f"{name} {version}" for name, version in all_versions.items())
+    return f"{libraries} ({code.hexdigest()[:8]}) {platform.machine()}"
+
+
+def digest(*values: object) -> str:
+    """Return a hash of values: 16 hexadecimal digits.
+
+    Args:
+        values: Plain data, arrays, poses, inertias, dataclasses, structs and functions.
+
+    Raises:
+        TypeError: A value is of another type.
+    """
+    text = json.dumps([_as_plain(value) for value in values], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _as_plain(value: Any) -> Any:
+    """Return a value as data for JSON that differ where the value does."""
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, (float, np.floating)):
+        return float(value).hex()
+    if isinstance(value, Mapping):
+        return {str(name): _as_plain(item) for name, item in value.items()}
+    if isinstance(value, (tuple, list)):
+        return [_as_plain(item) for item in value]
+    if isinstance(value, np.ndarray):
+        content = np.ascontiguousarray(value).tobytes()
+        return [str(value.dtype), list(value.shape), hashlib.sha256(content).hexdigest()]
+    return _object_as_plain(value)
+
+
+def _object_as_plain(value: Any) -> Any:
+    """Return an object of a class, or a function, as data for JSON."""
+    if isinstance(value, pin.SE3):
+        return _as_plain(value.homogeneous)
+    if isinstance(value, pin.Inertia):
+        return _as_plain(value.toDynamicParameters())
+    if isinstance(value, msgspec.Struct):
+        return _record_as_plain(value, msgspec.structs.asdict(value))
+    if is_dataclass(value) and not isinstance(value, type):
+        names = [item.name for item in fields(value)]
+        return _record_as_plain(value, {name: getattr(value, name) for name in names})
+    if isinstance(value, np.generic):
+        return _as_plain(value.item())
+    if callable(value):
+        return _function_as_plain(value)
+    raise TypeError(f"{type(value).__name__} has no identity")
+
+
+def _record_as_plain(value: object, content: Mapping[str, Any]) -> list[Any]:
+    """Return the type and the fields of a record, without those that say where it was read from."""
+    relevant = {name: item for name, item in content.items() if name not in SOURCE_FIELDS}
+    return [type(value).__name__, _as_plain(relevant)]
+
+
+def _function_as_plain(function: Callable[..., Any]) -> list[str]:
+    """Return the name of a function and its source texts.
+
+    An object that is called like a function has no name: it is identified by its state.
+    """
+    name = getattr(function, "__qualname__", "")
+    if not name:
+        name = hashlib.sha256(cloudpickle.dumps(function)).hexdigest()
+
+    sources = _read_sources(function)
+    return [name, *(sources[path] for path in sorted(sources))]
+
+
+def _read_sources(function: Callable[..., Any]) -> dict[str, str]:
+    """Return the texts of the modules of a user's function, by their paths."""
+    paths = [module.__file__ for module in modules_of(function) if module.__file__]
+    with contextlib.suppress(TypeError, OSError):
+        unwrapped = inspect.unwrap(_innermost(function))
+        paths.append(inspect.getsourcefile(unwrapped) or "")
+    return {path: Path(path).read_text(encoding="utf-8") for path in paths if Path(path).is_file()}
+
+
+def modules_of(function: Callable[..., Any]) -> list[ModuleType]:
+    """Return the modules that a user's function may need, besides installed ones.
+
+    They are its own module and all that are loaded from its directory or below.
+    """
+    source = _source_file(_innermost(function))
+    if not source.is_file() or _is_installed(source):
+        return []
+
+    modules = []
+    for module in [*sys.modules.values()]:
+        path = Path(getattr(module, "__file__", None) or "").resolve()
+        is_near = path.suffix == ".py" and source.parent in path.parents
+        if is_near and not _is_installed(path):
+            modules.append(module)
+    return modules
+
+
+def _source_file(function: Any) -> Path:
+    """Return the file that defines a function, or the class of an object called like a function."""
+    try:
+        return Path(inspect.getsourcefile(function) or "").resolve()
+    except TypeError:
+        module = sys.modules.get(type(function).__module__)
+        return Path(getattr(module, "__file__", None) or "").resolve()
+
+
+def _innermost(function: Any) -> Any:
+    """Return the function within partial functions."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    return function
+
+
+def _is_installed(path: Path) -> bool:
+    """Return whether a file belongs to an installed package, to simbridge or to Python."""
+    package = Path(simbridge.__file__).parent
+    standard_library = Path(os.__file__).parent
+    return (
+        "site-packages" in path.parts or package in path.parents or standard_library in path.parents
+    )

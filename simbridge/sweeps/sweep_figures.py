@@ -1,0 +1,407 @@
+"""The figures of a sweep's page: its error over what was varied, and what a small error costs.
+
+Over one parameter the figures are lines, over two a map, and over more parallel coordinates.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import LogNorm, Normalize
+from matplotlib.ticker import FixedLocator, LogLocator, NullLocator
+
+from simbridge.report.drawing import Drawing, as_written, few_ticks, plain_numbers
+from simbridge.report.palette import REFERENCE, RUNS
+from simbridge.report.rendering import Figure
+from simbridge.robot.pose import Array
+from simbridge.sweeps.ranked_points import (
+    ERROR,
+    MAP_AXES,
+    MAX_MAPS,
+    QUANTITIES,
+    RIVALS,
+    Quantity,
+    RankedPoints,
+)
+from simbridge.sweeps.results import Row, number
+from simbridge.text import SMALLEST, counted, significant
+
+# Points in a figure that draws each of them, at most.
+MAX_DRAWN = 2000
+# Families that are drawn as lines: one for each colour.
+MAX_LINES = 7
+# Ticks of an axis at most.
+MAX_TICKS = 8
+# Ticks of a map's axis at most.
+MAX_MAP_TICKS = 12
+# Cells of a map at most for their values to be written into them.
+MAX_WRITTEN_CELLS = 120
+# Ratio of the largest to the smallest value, above which an axis is logarithmic.
+LOGARITHMIC_RATIO = 20.0
+# The ground of labels that lines cross.
+LABEL_GROUND = {"facecolor": "white", "alpha": 0.75, "pad": 0.5, "linewidth": 0.0}
+
+
+class ParallelAxis(NamedTuple):
+    """One of the axes of parallel coordinates.
+
+    Attributes:
+        heights: Where the line of each point crosses the axis (P,), from 0 to 1.
+        labels: Texts at equal distances, from the bottom to the top.
+    """
+
+    heights: Array
+    labels: list[str]
+
+
+def draw_figures(points: RankedPoints, fronts: Mapping[str, Sequence[Row]]) -> list[Figure]:
+    """Draw all figures of the page.
+
+    Args:
+        points: Of the sweep.
+        fronts: Their Pareto fronts by the name of the rival.
+    """
+    over_parameters = _draw_over_parameters(points)
+    against_rivals = [_draw_front(points, name, front) for name, front in fronts.items()]
+    return [*over_parameters, *against_rivals]
+
+
+def known_quantities(points: RankedPoints) -> list[Quantity]:
+    """Return the quantities that at least one point has."""
+    return [
+        quantity for quantity in QUANTITIES if any(row.get(quantity.column) for row in points.rows)
+    ]
+
+
+def _draw_over_parameters(points: RankedPoints) -> list[Figure]:
+    """Draw the figures over the parameters that differ."""
+    if not points.rows or not (points.axes or points.labels):
+        return []
+
+    # A point of another grid may lack a value of one of the axes.
+    drawable = [row for row in points.rows if all(row[name] for name in points.axes)]
+    missing_count = len(points.rows) - len(drawable)
+    if not drawable:
+        return []
+
+    points = replace(points, rows=drawable)
+    if len(points.axes) > MAP_AXES:
+        figures = [_draw_parallel(points)]
+    elif len(points.axes) == MAP_AXES:
+        figures = _draw_maps(points)
+    else:
+        figures = [
+            _draw_lines(points, quantity, f"line{index}", has_notes=index == 0)
+            for index, quantity in enumerate(known_quantities(points))
+        ]
+
+    if missing_count:
+        names = " or ".join(points.axes)
+        note = f"{counted(missing_count, 'point')} without a value of {names} are not drawn here."
+        figures[0] = replace(figures[0], notes=[*figures[0].notes, note])
+    return figures
+
+
+def _draw_lines(
+    points: RankedPoints, quantity: Quantity, svg_name: str, *, has_notes: bool
+) -> Figure:
+    """Draw each family's median over one parameter, with the spread of its points.
+
+    Args:
+        points: With one axis, or none.
+        quantity: What is drawn.
+        svg_name: Identifies the drawing on the page.
+        has_notes: Whether the figure explains its lines.
+    """
+    drawing = Drawing(540, 300)
+    axes = drawing.axes(58, 44, 16, 12)
+    families = points.families()
+    name = points.axes[0] if points.axes else ""
+
+    limits: list[float] = []
+    for colour, rows in zip(RUNS, families.values(), strict=False):
+        values: dict[float, list[float]] = defaultdict(list)
+        for row in rows:
+            values[number(row, name, 0.0)].append(quantity.value(row))
+
+        xs = sorted(values)
+        low = [min(values[x]) for x in xs]
+        middle = [statistics.median(values[x]) for x in xs]
+        high = [max(values[x]) for x in xs]
+        limits += low + high
+        axes.fill_between(xs, low, high, color=colour, alpha=0.2, linewidth=0)
+        axes.plot(xs, middle, color=colour, marker="o", markersize=4.0, linewidth=1.6)
+
+    if name:
+        _scale_axis(axes, name, {number(row, name) for row in points.rows})
+    else:
+        axes.set_xticks([])
+    axes.set_ylim(_widen_limits(axes.get_ylim()))
+    axes.yaxis.set_major_formatter(plain_numbers())
+
+    over_name = f" over {name}" if name else ""
+    extent = f"{significant(min(limits))} to {significant(max(limits))}"
+    label = f"{quantity.title}{over_name}: {extent}"
+
+    notes = []
+    if has_notes and points.has_seeds:
+        notes.append("Lines: the median; shaded: from the smallest to the largest of the seeds.")
+    if has_notes and len(families) > MAX_LINES:
+        notes.append(f"{MAX_LINES} of {len(families)} families are drawn.")
+    return Figure(quantity.title, drawing.svg(svg_name, label), notes)
+
+
+def _draw_maps(points: RankedPoints) -> list[Figure]:
+    """Draw the median of the error over two parameters: a map for each family."""
+    x_name, y_name = points.axes
+    xs = sorted({number(row, x_name) for row in points.rows})
+    ys = sorted({number(row, y_name) for row in points.rows})
+
+    # One scale of colours for all maps.
+    smallest = points.error.value(points.rows[0])
+    largest = points.error.value(points.rows[-1])
+    norm_type = LogNorm if _is_logarithmic(smallest, largest) else Normalize
+    norm = norm_type(*_widen_limits((smallest, largest)))
+
+    figures = []
+    for index, (family, rows) in enumerate(list(points.families().items())[:MAX_MAPS]):
+        cells: dict[tuple[float, float], list[float]] = defaultdict(list)
+        for row in rows:
+            cells[number(row, x_name), number(row, y_name)].append(points.error.value(row))
+        medians = {cell: statistics.median(errors) for cell, errors in cells.items()}
+        values = np.array([[medians.get((x, y), math.nan) for x in xs] for y in ys])
+        drawing = _draw_map(points, xs, ys, values=values, norm=norm)
+
+        family_text = ", ".join(
+            f"{name} {value or 'by default'}"
+            for name, value in zip(points.labels, family, strict=True)
+        )
+        title = f"{points.error.title}: {family_text}" if family_text else points.error.title
+        extent = f"{significant(np.nanmin(values))} to {significant(np.nanmax(values))}"
+        label = f"{title} over {x_name} and {y_name}: {extent}"
+
+        notes = []
+        if np.isnan(values).any():
+            notes.append("White: refused, failed, or not asked for.")
+        figures.append(Figure(title, drawing.svg(f"map{index}", label, paper=True), notes))
+    return figures
+
+
+def _draw_map(
+    points: RankedPoints, xs: list[float], ys: list[float], *, values: Array, norm: Normalize
+) -> Drawing:
+    """Draw one map.
+
+    Args:
+        points: With two axes.
+        xs: Values of the first parameter, ascending.
+        ys: Values of the second parameter, ascending.
+        values: Errors (len(ys), len(xs)), in the unit of the figure; NaN where there is no point.
+        norm: From errors to colours.
+    """
+    drawing = Drawing(540, 110 + 26 * min(len(ys), 20))
+    axes = drawing.axes(70, 44, 16, 12)
+    axes.grid(False)
+    axes.pcolormesh(
+        np.ma.masked_invalid(values), cmap="cividis_r", norm=norm, edgecolors="white", linewidth=1.0
+    )
+
+    if values.size <= MAX_WRITTEN_CELLS:
+        for (row, column), value in np.ndenumerate(values):
+            if math.isnan(value):
+                continue
+            colour = "#1a1a1a" if norm(value) < 0.5 else "white"
+            text = significant(value)
+            axes.text(column + 0.5, row + 0.5, text, ha="center", va="center", color=colour)
+
+    for axis, numbers in ((axes.xaxis, xs), (axes.yaxis, ys)):
+        step = math.ceil(len(numbers) / MAX_MAP_TICKS)
+        centres = [index + 0.5 for index in range(0, len(numbers), step)]
+        axis.set_ticks(centres, [as_written(value) for value in numbers[::step]])
+    axes.set(xlabel=points.axes[0], ylabel=points.axes[1])
+    axes.yaxis.set_label_coords(-0.11, 0.5)
+    return drawing
+
+
+def _draw_parallel(points: RankedPoints) -> Figure:
+    """Draw each point as a line over all parameters to its error, the best on top."""
+    step = math.ceil(len(points.rows) / MAX_DRAWN)
+    rows = points.rows[::step]
+    errors = [points.error.value(row) for row in rows]
+    parallel_axes = _parallel_axes(points, rows, errors)
+    names = [*points.labels, *points.axes]
+
+    drawing = Drawing(1080, 380)
+    axes = drawing.axes(20, 60, 30, 24)
+    axes.grid(False)
+
+    # The lines, the largest error first, so that the best lie on top.
+    positions = np.arange(len(parallel_axes))
+    lines = np.stack([axis.heights for axis in parallel_axes], axis=1)
+    colours = matplotlib.colormaps["cividis_r"](np.linspace(0.0, 1.0, len(rows)))
+    for line, colour in zip(lines[::-1], colours[::-1], strict=True):
+        axes.plot(positions, line, color=colour, linewidth=0.8, alpha=0.7)
+
+    # The axes with their labels.
+    for position, axis in enumerate(parallel_axes):
+        axes.axvline(position, color=REFERENCE, linewidth=0.8)
+        count = len(axis.labels)
+        heights = np.linspace(0.0, 1.0, count) if count > 1 else [0.5]
+        for height, text in zip(heights, axis.labels, strict=True):
+            axes.text(position + 0.015, height, text, va="center", fontsize=10, bbox=LABEL_GROUND)
+    axes.set_xticks(positions, [*names, points.error.title])
+    axes.set_yticks([])
+    axes.spines[["left", "bottom"]].set_visible(False)
+
+    notes = ["Each line is a point; dark lines have a large error."]
+    if step > 1:
+        notes.append(
+            f"One point in {step} is drawn, evenly by its error, so that the page opens quickly."
+        )
+    title = f"{points.error.title} over {len(names)} parameters"
+    label = f"{title}: {significant(errors[0])} to {significant(errors[-1])}"
+    return Figure(title, drawing.svg("parallel", label, paper=True), notes)
+
+
+def _parallel_axes(
+    points: RankedPoints, rows: Sequence[Row], errors: Sequence[float]
+) -> list[ParallelAxis]:
+    """Return the axes of parallel coordinates: texts, then numbers, then the error.
+
+    Args:
+        points: All points.
+        rows: The points that are drawn, the smallest error first.
+        errors: Their errors.
+    """
+    parallel_axes = []
+    for name in points.labels:
+        texts = list(dict.fromkeys(row[name] for row in points.rows))
+        top = max(len(texts) - 1, 1)
+        heights = np.array([texts.index(row[name]) / top for row in rows])
+        parallel_axes.append(ParallelAxis(heights, [text or "default" for text in texts]))
+
+    for name in points.axes:
+        values = [number(row, name) for row in rows]
+        limits = (min(values), max(values))
+        labels = [as_written(limit) for limit in limits]
+        parallel_axes.append(ParallelAxis(_heights(values, limits), labels))
+
+    limits = _widen_limits((errors[0], errors[-1]))
+    labels = [significant(limit) for limit in limits]
+    parallel_axes.append(ParallelAxis(_heights(errors, limits), labels))
+    return parallel_axes
+
+
+def _draw_front(points: RankedPoints, name: str, front: Sequence[Row]) -> Figure:
+    """Draw the error against smoothness or effort.
+
+    Args:
+        points: Of the sweep.
+        name: Of the rival.
+        front: The points that no point beats in both.
+    """
+    rival = RIVALS[name]
+    step = math.ceil(len(points.rows) / MAX_DRAWN)
+    rows = points.rows[::step]
+    errors = [ERROR.value(row) for row in rows]
+
+    drawing = Drawing(540, 300)
+    axes = drawing.axes(58, 44, 16, 12)
+    axes.plot(
+        [rival.value(row) for row in rows],
+        errors,
+        linestyle="",
+        marker="o",
+        markersize=4.0,
+        color=REFERENCE,
+    )
+    axes.step(
+        [rival.value(row) for row in front],
+        [ERROR.value(row) for row in front],
+        where="pre",
+        color=RUNS[0],
+        linewidth=1.2,
+        marker="o",
+        markersize=5.0,
+    )
+
+    _scale_axis(axes, "", errors, vertical=True)
+    axes.set_ylim(_widen_limits(axes.get_ylim()))
+    axes.set_xlim(_widen_limits(axes.get_xlim()))
+    axes.set_xlabel(rival.title)
+    axes.xaxis.set_major_locator(few_ticks(6))
+    axes.xaxis.set_major_formatter(plain_numbers())
+
+    note = (
+        f"Blue: {counted(len(front), 'point')} that no other point beats in both, marked in the "
+        "table."
+    )
+    title = f"Tracking error, RMS (mm), against {name}"
+    label = f"{title}: {significant(min(errors))} to {significant(max(errors))} mm. {note}"
+    return Figure(title, drawing.svg(f"front-{name}", label), [note])
+
+
+def _is_logarithmic(low: float, high: float) -> bool:
+    """Return whether values span more than a decade or so, and are drawn on a logarithmic axis."""
+    return low > 0.0 and high / low > LOGARITHMIC_RATIO
+
+
+def _scale_axis(axes: Axes, name: str, values: Iterable[float], *, vertical: bool = False) -> None:
+    """Choose scale, ticks and title of an axis.
+
+    Args:
+        axes: Of the drawing.
+        name: Of the parameter; "" for no title.
+        values: What is drawn along the axis.
+        vertical: Whether it is the y axis.
+    """
+    axis = axes.yaxis if vertical else axes.xaxis
+    set_scale = axes.set_yscale if vertical else axes.set_xscale
+    set_title = axes.set_ylabel if vertical else axes.set_xlabel
+
+    distinct = sorted(set(values))
+    if _is_logarithmic(distinct[0], distinct[-1]):
+        set_scale("log")
+        is_few = len(distinct) <= MAX_TICKS
+        axis.set_major_locator(FixedLocator(distinct) if is_few else LogLocator(subs=(1, 2, 5)))
+        axis.set_minor_locator(NullLocator())
+    else:
+        axis.set_major_locator(few_ticks(MAX_TICKS))
+    axis.set_major_formatter(plain_numbers())
+    set_title(name)
+
+
+def _widen_limits(limits: tuple[float, float]) -> tuple[float, float]:
+    """Widen the limits of an axis, so that differences that do not matter are not to be seen.
+
+    Limits end up at least 2 % of their values and SMALLEST apart; those of a logarithmic axis stay.
+    """
+    low, high = limits
+    if _is_logarithmic(low, high):
+        return limits
+
+    missing = max(0.01 * abs(low + high) - (high - low), SMALLEST - (high - low), 0.0)
+    # Positive values get no negative limit.
+    below = min(0.5 * missing, low) if low >= 0.0 else 0.5 * missing
+    return low - below, high + missing - below
+
+
+def _heights(values: Sequence[float], limits: tuple[float, float]) -> Array:
+    """Return where values (P,) are on an axis: 0 at its lower limit, 1 at its upper one."""
+    low, high = limits
+    heights = np.array(values, dtype=float)
+    if _is_logarithmic(low, high):
+        heights = np.log(heights)
+        low = math.log(low)
+        high = math.log(high)
+
+    extent = high - low if high > low else 1.0
+    return np.asarray((heights - low) / extent)

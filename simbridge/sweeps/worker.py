@@ -1,0 +1,177 @@
+"""How a worker makes a point: it needs nothing but the point's job."""
+
+from __future__ import annotations
+
+import functools
+import pickle
+import shutil
+import socket
+import tempfile
+import threading
+import time
+import warnings
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from simbridge.errors import SimbridgeError
+from simbridge.evaluation.metrics.tracking import ERROR_PARTS, error_budget
+from simbridge.files.writing import writing
+from simbridge.planning.scenario import Scenario
+from simbridge.robot.kinematics import tool_path
+from simbridge.robot.robot import Robot
+from simbridge.running.run_setup import Prepared, check_facts, prepare
+from simbridge.running.runner import execute
+from simbridge.sweeps.identity import made_by
+from simbridge.sweeps.job import Job
+from simbridge.sweeps.results import FAILED, PLANNED, REFUSED, Result
+
+# Parts of a plan's error that are known before a run: of sampling, solver and limiter.
+PLANNED_PARTS = 3
+
+# A process has one PyBullet, which simulates one run at a time.
+_simulation_lock = threading.Lock()
+
+
+def work(packed: bytes, versions: str, out: Path | None = None) -> Result:
+    """Make one point, in a worker.
+
+    Args:
+        packed: The point's `Job`, pickled.
+        versions: What makes the sweep's figures; see `made_by`.
+        out: The run directory to create, with its report; None for none.
+    """
+    with _simulation_lock, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        begin = time.perf_counter()
+        result = _make_point(packed, versions, out)
+        wall = time.perf_counter() - begin
+    return replace(result, wall=wall, host=socket.gethostname())
+
+
+def _make_point(packed: bytes, versions: str, out: Path | None) -> Result:
+    """Load, prepare and run one point; every error becomes its result."""
+    if made_by() != versions:
+        reason = f"The worker has other versions ({made_by()}) than the sweep ({versions})."
+        return Result(FAILED, reason)
+
+    try:
+        job: Job = pickle.loads(packed)
+        robot, scenario = _load_context(job.context)
+    except Exception as error:  # a user's code needs what the worker does not have
+        return Result(FAILED, f"The worker cannot load the point: {_describe(error)}")
+
+    try:
+        prepared = _prepare(job, robot, scenario)
+    except SimbridgeError as error:
+        return Result(REFUSED, str(error))
+    except (Exception, SystemExit) as error:  # a user's solver
+        return Result(FAILED, _describe(error))
+
+    if job.plan_only:
+        return Result(PLANNED, figures=planned_figures(prepared))
+    return _run(prepared, out)
+
+
+@functools.lru_cache(maxsize=8)
+def _load_context(context: bytes) -> tuple[Robot, Scenario]:
+    """Unpickle an arm and its scenario once for all points that share them."""
+    robot, scenario = pickle.loads(context)
+    return robot, scenario
+
+
+def _prepare(job: Job, robot: Robot, scenario: Scenario) -> Prepared:
+    """Plan the run of a job."""
+    function = None if isinstance(job.solver, str) else job.solver
+    name = job.solver if isinstance(job.solver, str) else ""
+    return prepare(
+        scenario,
+        robot=robot,
+        solver=function,
+        solver_name=name,
+        solver_changes=job.settings,
+        options=job.options,
+    )
+
+
+def _run(prepared: Prepared, out: Path | None) -> Result:
+    """Simulate a prepared run, and keep its directory whole or not at all."""
+    if out is not None:
+        with writing(out.parent):
+            out.parent.mkdir(exist_ok=True)
+
+    scratch_parent = None if out is None else out.parent
+    with tempfile.TemporaryDirectory(dir=scratch_parent, prefix=".simbridge-") as scratch:
+        try:
+            run = execute(prepared, out=Path(scratch, "run"), page=out is not None)
+        except SimbridgeError as error:
+            return Result(FAILED, str(error))
+        except (Exception, SystemExit) as error:  # a user's solver
+            return Result(FAILED, _describe(error))
+
+        if out is not None:
+            _replace_directory(run.directory, out)
+        return Result(run.summary["outcome"], figures=figures_of(run.summary))
+
+
+def _replace_directory(directory: Path, out: Path) -> None:
+    """Move a finished run to its place.
+
+    A call that ended before it had stored the point's row may have left a run there.
+    """
+    if out.is_symlink():
+        out.unlink()
+    shutil.rmtree(out, ignore_errors=True)
+    with writing(out):
+        directory.rename(out)
+
+
+def _describe(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+def planned_figures(prepared: Prepared) -> dict[str, float]:
+    """Return the figures of a plan.
+
+    They are those that `simbridge check` shows, and what sampling, solver and limiter add to the
+    error.
+    """
+    plan = prepared.plan
+    robot = prepared.robot
+    solution = tool_path(robot, plan.solution)
+    setpoint = solution
+    if plan.setpoints is not plan.solution:
+        setpoint = tool_path(robot, plan.setpoints)
+
+    # There is no measured path: the setpoints stand for it.
+    reference = plan.trajectory.reference(plan.trajectory_times)
+    budget = error_budget(reference, plan.targets, solution, setpoint, setpoint)
+    parts: dict[str, Any] = {
+        part.key: getattr(budget, part.attribute).statistics()
+        for part in ERROR_PARTS[:PLANNED_PARTS]
+    }
+    return figures_of(check_facts(prepared)) | figures_of(parts)
+
+
+def figures_of(tree: Mapping[str, Any], prefix: str = "") -> dict[str, float]:
+    """Return the numbers of a tree of figures by their paths: "tracking_error.position_m.rms".
+
+    A list counts as its largest absolute value. What is true or false is a fact, not a figure.
+
+    Args:
+        tree: Numbers, lists and trees by name, as in summary.json.
+        prefix: In front of all paths.
+    """
+    figures: dict[str, float] = {}
+    for name, value in tree.items():
+        path = prefix + name
+        if isinstance(value, Mapping):
+            figures |= figures_of(value, f"{path}.")
+        elif isinstance(value, (list, tuple)):
+            magnitudes = [abs(item) for item in value if isinstance(item, (int, float))]
+            if magnitudes and len(magnitudes) == len(value):
+                figures[path] = max(magnitudes)
+        elif isinstance(value, (int, float)) and not isinstance(value, bool):
+            figures[path] = value
+    return figures
