@@ -1,7 +1,8 @@
-"""The commands that a controller took, matched to the setpoints of its cycles by dynamic programming.
+"""The commands that a controller took, matched to the setpoints of its cycles.
 
-A link's delay varies, but commands arrive in order: the index of the command that a call takes never
-goes back. Among all sequences that obey this, the one that fits best is found.
+A link's delay varies, but commands arrive in order: the index of the command that a call takes
+never goes back. Among all sequences that obey this, dynamic programming finds the one that fits
+best.
 """
 
 from __future__ import annotations
@@ -143,7 +144,7 @@ def _clip_index(index: int, last: int) -> int:
 def _squared_residual(
     sent: Array, setpoints: Array, row: int, previous: int, command: int, weight: float
 ) -> float:
-    """Return a row's squared distance from the point between two commands, rad^2; NaN if unknown."""
+    """Return a row's squared distance from a point between commands, rad^2; NaN if unknown."""
     square = 0.0
     for i in range(setpoints.shape[1]):
         expected = sent[command, i]

@@ -1,4 +1,4 @@
-"""Fits of a servo law to rows of a recording: tuning, phase of the calls, and the commands they took.
+"""Fits of a servo law to rows of a recording: tuning, phase of the calls, and their commands.
 
 The unknowns are X = 1 / gain and Y = lookahead, in which the law is linear, and the phase.
 """
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from simbridge.identification.command_match import match_commands
-from simbridge.robot.pose import Array, Counts, Flags
+from simbridge.robot.pose import Array, Counts
 from simbridge.servo.law import GAIN_RANGE, LOOKAHEAD_RANGE, JointMotion
 from simbridge.servo.observation import observe_setpoints
 
@@ -26,9 +26,9 @@ RANGE_TOLERANCE = 0.05
 MAX_USUAL_DELAY_S = 0.04
 DELAY_VARIATION_S = 0.014
 
-# Phases that a search begins from, as fractions of a cycle; 0 is a call that begins on the edge. The
-# setpoints that cycles reveal with the others are about 0.9, 0.7, 0.5, 0.3 and 0.1 of the way to
-# the last call's command.
+# Phases that a search begins from, as fractions of a cycle; 0 is a call that begins on the edge.
+# The setpoints that cycles reveal with the others are about 0.9, 0.7, 0.5, 0.3 and 0.1 of the way
+# to the last call's command.
 START_PHASES = (0.0, 0.05, 0.16, 0.29, 0.45, 0.68)
 # A phase within this fraction of a cycle of its edge may as well be on it.
 EDGE_FRACTION = 0.05
@@ -280,7 +280,7 @@ class LawRows:
 
         for _ in range(MAX_NEWTON_STEPS):
             residuals = self._residuals(x[:2], x[2], fit.matched)
-            known: Flags = np.isfinite(residuals).all(axis=1)
+            known = np.isfinite(residuals).all(axis=1)
             if known.sum() < MIN_ROWS:
                 break
 

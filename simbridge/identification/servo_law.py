@@ -1,4 +1,4 @@
-"""The servo law of a controller, from the joint targets that it reports and the commands it was sent.
+"""The servo law of a controller, from its joint targets and the commands that it was sent.
 
 Under a tuning and a phase of the calls, each cycle's joint targets reveal one point between the
 commands of two successive calls (`simbridge.servo.observation.observe_setpoints`). Which commands
