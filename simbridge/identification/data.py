@@ -1,13 +1,16 @@
-"""What goes into an identification, and what comes out: a controller's reports, and what `simbridge identify` finds.
+"""What goes into an identification, and what comes out.
 
-The reports come from a recording of its RTDE outputs or from a run. What is found is printed by `--json`, and written
-as plant.toml, for `simbridge run --plant`. SI units; one standard deviation for every uncertainty. plant.toml:
+The reports of a controller come from a recording of its RTDE outputs or from a run. What is
+identified is printed by `simbridge identify --json`, and written as plant.toml, for `simbridge run
+--plant`. SI units; one standard deviation for every uncertainty. plant.toml:
 
-    [servoj]        gain (1/s^2), lookahead_s, phase_s (when calls begin after a cycle does; 0 if it is not known)
+    [servoj]        gain (1/s^2), lookahead_s, phase_s (when calls begin after a cycle does; 0 if it
+                    is not known)
     [joint_servo]   lag_s; the table is left out if it was not identified
     [payload]       mass_kg
     [friction]      coulomb_a, viscous_a_s_per_rad: of each joint, nan where it moved too little
-    [uncertainty]   gain, lookahead_s, lag_s, mass_kg, coulomb_a, viscous_a_s_per_rad: one standard deviation
+    [uncertainty]   gain, lookahead_s, lag_s, mass_kg, coulomb_a, viscous_a_s_per_rad: one standard
+                    deviation
     [source]        recording, robot, cycle_s, date
 
 Of these, servoj and joint_servo are simulated; the others are for the reader.
@@ -27,15 +30,15 @@ import tomli_w
 
 from simbridge.errors import NotARun, OutputError, UnusableSamples
 from simbridge.files.writing import write_file
-from simbridge.identification.servoj import NotIdentified
+from simbridge.identification.target_motion import NotIdentified
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.text import counted, listed
 from simbridge.trajectory.rtde_recording import read_rtde
 
-# A joint that turns further (rad) is in degrees: UR's joints turn by two turns, and so does this.
-_LARGEST = 2.0 * np.pi + 0.2
+# A joint beyond this is in degrees: UR's joints turn by one turn to both sides, rad.
+MAX_POSITION = 2.0 * np.pi + 0.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,49 +46,69 @@ class Samples:
     """A controller's state, one row a sample; strictly increasing stamps.
 
     Attributes:
-        columns: By UR's field names (target_q, ...), each (T, width), SI units; poses in the pendant's base.
+        times: Stamps (T,) by the controller's clock, s.
+        columns: By UR's field names (target_q, ...), each (T, width), SI units; poses in the
+            pendant's base.
+        notes: Sentences about how it was read.
+        commands: Joint targets that were sent (K, n), rad, where they are known.
+        cycle: The controller's cycle, s, where it is known.
     """
 
-    times: Array  # stamps (T,) by the controller's clock, s
+    times: Array
     columns: Mapping[str, Array] = field(default_factory=dict)
-    notes: Sequence[str] = ()  # sentences about how it was read
-    commands: Array | None = None  # joint targets that were sent (K, n), rad, where they are known
-    cycle: float | None = None  # the controller's, s, where it is known
+    notes: Sequence[str] = ()
+    commands: Array | None = None
+    cycle: float | None = None
 
     def need(self, *names: str) -> list[Array]:
-        """Columns; raises `NotIdentified` where one was not recorded."""
+        """Return columns.
+
+        Raises:
+            NotIdentified: A column was not recorded.
+        """
         missing = [name for name in names if name not in self.columns]
         if missing:
-            raise NotIdentified(
-                f"{listed(missing)} {'was' if len(missing) == 1 else 'were'} not recorded"
-            )
+            verb = "was" if len(missing) == 1 else "were"
+            raise NotIdentified(f"{listed(missing)} {verb} not recorded")
         return [self.columns[name] for name in names]
 
     def check_joints(self, robot: Robot | None) -> None:
-        """Check that the joint positions of the recording and of the commands are radians, and the robot's.
+        """Check that the joint positions of recording and commands are radians, and the robot's.
 
         Raises:
             UnusableSamples: They are not.
         """
         recorded = self.columns.get("target_q", self.columns.get("actual_q"))
-        for what, q in (("recording", recorded), ("commands", self.commands)):
-            if q is None:
-                continue
-            if robot is not None and q.shape[1] != robot.n:
-                joints = f"{counted(q.shape[1], 'joint')}, but the {robot.title or robot.name} has {robot.n}"
-                raise UnusableSamples(
-                    what, f"it is of an arm with {joints}; name the robot that it is of."
-                )
-            # The last joint of some arms turns without end.
-            if q.shape[1] > 1 and (largest := float(np.abs(q[:, :-1]).max(initial=0.0))) > _LARGEST:
-                reason = f"joint positions reach {largest:.4g}, more than a full turn in radians: they are in degrees"
-                raise UnusableSamples(
-                    f"joint positions of the {what}", f"{reason}; give them in radians."
-                )
+        if recorded is not None:
+            _check_positions("recording", recorded, robot)
+        if self.commands is not None:
+            _check_positions("commands", self.commands, robot)
+
+
+def _check_positions(source: str, q: Array, robot: Robot | None) -> None:
+    """Check joint positions (T, n) of a source; see `Samples.check_joints`."""
+    joints = q.shape[1]
+    if robot is not None and joints != robot.n:
+        raise UnusableSamples(
+            source,
+            f"it is of an arm with {counted(joints, 'joint')}, but the {robot.title or robot.name} "
+            f"has {robot.n}; name the robot that it is of.",
+        )
+
+    # The last joint of some arms turns without end.
+    if joints == 1:
+        return
+    largest = float(np.abs(q[:, :-1]).max(initial=0.0))
+    if largest > MAX_POSITION:
+        raise UnusableSamples(
+            f"joint positions of the {source}",
+            f"joint positions reach {largest:.4g}, more than a full turn in radians: they are in "
+            "degrees; give them in radians.",
+        )
 
 
 def of_recording(path: str | Path) -> Samples:
-    """The samples of an RTDE recording.
+    """Read the samples of an RTDE recording.
 
     Raises:
         InputFileError: It cannot be read.
@@ -95,16 +118,19 @@ def of_recording(path: str | Path) -> Samples:
 
 
 def of_run(path: str | Path) -> Samples:
-    """The samples of a run, with the setpoints that it sent.
+    """Read the samples of a run, with the commands that it sent.
 
     Raises:
         NotARun, LogReadError: It cannot be read, or has fewer than two samples.
     """
     directory = RunDirectory.open(path)
-    log, period = directory.log(), float(directory.settings()["backend"]["period"])
+    log = directory.log()
+    cycle = float(directory.settings()["backend"]["period"])
     if len(log.stamp) < 2:
         raise NotARun(path, "log.mcap", "it holds fewer than two samples")
-    new = np.concatenate([[True], np.diff(log.stamp) > 0.0])
+
+    # Rows with a stamp of their own, and columns that were recorded throughout.
+    is_new = np.concatenate([[True], np.diff(log.stamp) > 0.0])
     columns = {
         "target_q": log.controller_target,
         "target_qd": log.controller_target_velocity,
@@ -112,12 +138,16 @@ def of_run(path: str | Path) -> Samples:
         "actual_q": log.position,
         "actual_qd": log.velocity,
     }
-    given = {name: values[new] for name, values in columns.items() if np.isfinite(values).all()}
-    return Samples(log.stamp[new], given, commands=sent_commands(path), cycle=period)
+    complete = {
+        name: values[is_new] for name, values in columns.items() if np.isfinite(values).all()
+    }
+    return Samples(log.stamp[is_new], complete, commands=sent_commands(path), cycle=cycle)
 
 
 def sent_commands(path: str | Path) -> Array:
-    """The joint targets (K, n), rad, that a run sent, in order: with feedforward they are not its setpoints.
+    """Read the joint targets (K, n), rad, that a run sent, in order.
+
+    With feedforward they are not its setpoints.
 
     Raises:
         NotARun, LogReadError: It cannot be read.
@@ -127,9 +157,11 @@ def sent_commands(path: str | Path) -> Array:
 
 
 class ServojResult(TypedDict):
-    """Tuning of servoj; `phase_s`: how long after the beginning of a cycle calls begin (null without commands).
+    """Tuning of servoj.
 
-    `uncertainty` is `{gain, lookahead_s}`. `residual_rad`, the distance over all joints, is `{median, p99}`.
+    `phase_s` is how long after the begin of a cycle calls begin, `call_s` how long they last; null
+    without commands. `uncertainty` is `{gain, lookahead_s}`. `residual_rad`, the distance over all
+    joints, is `{median, p99}`.
     """
 
     gain: float
@@ -150,14 +182,17 @@ class PredictionResult(TypedDict):
 
 
 class JointLag(TypedDict):
-    """One joint; a lag of null: it moved too little. `residual_rad` is `{rms}`."""
+    """Lag of one joint; null if it moved too little. `residual_rad` is `{rms}`."""
 
     lag_s: float | None
     residual_rad: dict[str, float]
 
 
 class JointServoResult(TypedDict):
-    """Lag from target_q to actual_q, of all joints together and of each; `residual_rad`, without it, is `{rms}`."""
+    """Lag from target_q to actual_q, of all joints together and of each.
+
+    `residual_rad`, without the lag, is `{rms}`.
+    """
 
     lag_s: float
     uncertainty: dict[str, float]
@@ -166,7 +201,10 @@ class JointServoResult(TypedDict):
 
 
 class KinematicsResult(TypedDict):
-    """TCP poses compared; `tcp` in the flange: x y z (m) and a rotation vector (rad), null where it is uncertain."""
+    """Comparison of TCP poses.
+
+    `tcp` is in the flange: x y z (m) and a rotation vector (rad); null where it is uncertain.
+    """
 
     residual_m: dict[str, float]
     tcp: list[float] | None
@@ -175,12 +213,17 @@ class KinematicsResult(TypedDict):
 
 
 class Measured(TypedDict):
+    """A quantity and its standard deviation."""
+
     value: float
     uncertainty: float
 
 
 class FrictionResult(TypedDict):
-    """Of each joint, null where it moved too little; and one standard deviation of each, by the same names."""
+    """Friction of each joint; null where it moved too little.
+
+    `uncertainty` is one standard deviation of each, by the same names.
+    """
 
     coulomb_a: list[float | None]
     viscous_a_s_per_rad: list[float | None]
@@ -202,16 +245,17 @@ class Identification(TypedDict):
     notes: list[str]
 
 
-def write_plant(path: str | Path, found: Identification, recording: str) -> None:
+def write_plant(path: str | Path, identification: Identification, recording: str) -> None:
     """Write plant.toml, which names the recording; an existing file is replaced.
 
     Raises:
         OutputError: The tuning of servoj was not identified, or the file cannot be written.
     """
-    servoj = found["servoj"]
+    servoj = identification["servoj"]
     if servoj is None:
         raise OutputError(
-            path, f"servoj's tuning was not identified: {found['not_identified']['servoj']}"
+            path,
+            f"servoj's tuning was not identified: {identification['not_identified']['servoj']}",
         )
     tables: dict[str, Any] = {
         "servoj": {
@@ -221,28 +265,35 @@ def write_plant(path: str | Path, found: Identification, recording: str) -> None
         }
     }
     uncertainty: dict[str, Any] = {**servoj["uncertainty"]}
-    if (joints := found["joint_servo"]) is not None:
-        tables["joint_servo"] = {"lag_s": max(joints["lag_s"], 0.0)}
-        uncertainty |= joints["uncertainty"]
-    if (payload := found["payload_kg"]) is not None:
+
+    joint_servo = identification["joint_servo"]
+    if joint_servo is not None:
+        tables["joint_servo"] = {"lag_s": max(joint_servo["lag_s"], 0.0)}
+        uncertainty |= joint_servo["uncertainty"]
+
+    payload = identification["payload_kg"]
+    if payload is not None:
         tables["payload"] = {"mass_kg": payload["value"]}
         uncertainty["mass_kg"] = payload["uncertainty"]
-    if (friction := found["friction"]) is not None:
-        values = {
-            "coulomb_a": friction["coulomb_a"],
-            "viscous_a_s_per_rad": friction["viscous_a_s_per_rad"],
+
+    friction = identification["friction"]
+    if friction is not None:
+        tables["friction"] = {
+            "coulomb_a": _numbers(friction["coulomb_a"]),
+            "viscous_a_s_per_rad": _numbers(friction["viscous_a_s_per_rad"]),
         }
-        tables["friction"] = {name: _numbers(row) for name, row in values.items()}
         uncertainty |= {name: _numbers(row) for name, row in friction["uncertainty"].items()}
+
     tables["uncertainty"] = uncertainty
     tables["source"] = {
         "recording": recording,
-        "robot": found["robot"] or "",
-        "cycle_s": found["cycle_s"],
+        "robot": identification["robot"] or "",
+        "cycle_s": identification["cycle_s"],
         "date": date.today(),
     }
     write_file(path, b"# Written by simbridge identify.\n\n" + tomli_w.dumps(tables).encode())
 
 
 def _numbers(values: list[float | None]) -> list[float]:
+    """Return values with NaN for None."""
     return [math.nan if value is None else value for value in values]

@@ -1,390 +1,371 @@
-"""The tuning of servoj without the commands: from moments in which a command was held while the arm still moved.
+"""The tuning of servoj without the commands: from moments in which a command was held.
 
-Where the setpoint s is constant, q' + X qdd + Y qd' - s = 0 in every row, with the same X and Y for all joints. Joints
-that settle like this do so exponentially; no other motion of a UR does.
-
-Where every recorded cycle is split alike by the end of a call, single rows fit a wrong tuning exactly. How rows follow
-one another shows it: a row's (q - s, qd) is a 2 x 2 matrix times that of the row before, a product of steps.
+Where the setpoint s is constant while the arm still moves, q' + X qdd + Y qd' - s = 0 in every row,
+with the same X = 1 / gain and Y = lookahead for all joints; q' and qd' are the state one cycle
+before. Joints that settle like this do so exponentially; no other motion of a UR does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
-from simbridge.identification.servoj import (
-    MOVING,
-    SINGLE,
-    NotIdentified,
-    TargetMotion,
-    Tuning,
-    cauchy,
-    jackknife,
-    solved_pair,
-    tuning_of,
-)
+from simbridge.identification.robust import cauchy_weights, jackknife_variance, solve_pair
+from simbridge.identification.split_cycles import HeldSpan, confirm_tuning
+from simbridge.identification.target_motion import MIN_SPEED, NotIdentified, TargetMotion
+from simbridge.identification.tuning import SINGLE_PRECISION, Tuning, tuning_of_pair
 from simbridge.robot.pose import Array, Counts, Flags
 from simbridge.servo.law import GAIN_RANGE, LOOKAHEAD_RANGE
 
-# Rows of the windows that are tried, and how many windows are looked at together (memory).
-_SIZES, _BATCH = (10, 30), 4000
+# Rows of the windows that are tried.
+WINDOW_SIZES = (10, 30)
+# Windows that are looked at together (memory).
+BATCH_WINDOWS = 4000
 # Rows that are farther apart than this many usual spans do not share a window.
-_HOLE = 3.5
-# A window's fastest joint must move by this speed at its beginning, rad/s.
-_SPEED = 1e-3
-# What the setpoint may vary in a window, relative to how far the arm moves. Any smooth motion comes close in a short
-# one: non-servoj motions of real arms reached 0.02 in 80 ms.
-_SHORT, _EXACT, _EXACT_IF_SHORT, _ROUGHLY = 0.05, 1e-3, 3e-6, 0.05
-# How constant it must be for the digits of the file; and the share of rows that must obey.
-_DIGITS, _OBEYING = 5.0, 0.7
-# How far the tuning of a window may be from the median of all.
-_AGREEING = 0.1
+MAX_GAP = 3.5
+# The speed of a window's fastest joint at its beginning, rad/s, at least.
+MIN_FIRST_SPEED = 1e-3
+
+# What the setpoint may vary in a window, relative to how far the arm moves. Any smooth motion comes
+# close in a short one: non-servoj motions of real arms reached 0.02 in 80 ms.
+MAX_VARIATION = 1e-3
+MAX_VARIATION_IF_SHORT = 3e-6
+MAX_ROUGH_VARIATION = 0.05
+# Windows shorter than this are short, s.
+SHORT_WINDOW_S = 0.05
+# How constant it must be for the digits of the file: in units of their resolution.
+MAX_DIGITS = 5.0
+# Rounds of reweighting; and for a rough look at a window.
+ROUNDS = 20
+ROUGH_ROUNDS = 5
+
+# Windows that leave this many times what the best one leaves are not exact; and rounding, rad.
+EXACT_RATIO = 3.0
+ROUNDING = 1e-13
+# How far the tuning of a window may be from the median of all, relative.
+MAX_TUNING_DIFFERENCE = 0.1
+# Blocks of rows from which uncertainties are estimated.
+BLOCKS = 8
 # By how many standard deviations the tuning may differ where setpoints may creep.
-_CREEPING = 3.0
-_ROUNDS, _BLOCKS = 20, 8
-# What a matrix leaves of the rows, relative, in an exact file, and at most; how many cycles apart they are at most.
-_EXACT_STEP, _ROUGH_STEP, _LONGEST = 1e-9, 5e-3, 20
-# What it leaves of rows that are alike, relative, for each rad that the tuning leaves of setpoints (digits), at most.
-_ALIKE = 2000.0
-# How far an unsplit matrix may be from the one that was measured, relative to what that leaves of the rows.
-_SAME = 0.3
-# By how much the gain may be off without that a split matters.
-_HARMLESS = 2e-3
+MAX_CREEP_DEVIATIONS = 3.0
+
+# Rows with more rows than this between them are not of one span.
+MAX_ROWS_APART = 4
+# A span in which a command was held has at least so many rows.
+MIN_SPAN_ROWS = 3
+# Residuals at the command are smaller than this many times those of the tuning.
+COMMAND_RATIO = 5.0
+# Fraction of the rows of the spans that must obey.
+MIN_OBEYING = 0.7
 # By how much the position of a split cycle is off, relative to h^2 qdd: up to a quarter.
-_VISIBLE = 3e-3
+MIN_VISIBLE_SPLIT = 3e-3
+
+
+class WindowFits(NamedTuple):
+    """The tuning with which the setpoint is most constant, for each of W windows.
+
+    Attributes:
+        pair: X, s^2, and Y, s (W, 2).
+        is_solvable: Whether the window determines them (W,).
+        residual: Median of what is left (W,), rad.
+        movement: How far the arm moves in the rows that count (W,), rad: those that do not may be
+            the only ones in which it does.
+    """
+
+    pair: Array
+    is_solvable: Flags
+    residual: Array
+    movement: Array
+
+
+class GroupFit(NamedTuple):
+    """X and Y for R rows in groups that share a setpoint.
+
+    Attributes:
+        pair: X, s^2, and Y, s.
+        residuals: What is left in each row (R,), rad.
+        products: Of the normal equations, for each row (5, R): x x, x y, y y, x r and y r.
+        weights: Of the rows (R,).
+    """
+
+    pair: tuple[float, float]
+    residuals: Array
+    products: Array
+    weights: Array
 
 
 def fit_to_held_commands(motion: TargetMotion) -> Tuning:
-    """The tuning with which setpoints are constant in some windows.
+    """Fit the tuning with which setpoints are constant in some windows.
 
     Raises:
         NotIdentified: No command was held while the arm moved.
     """
-    whole, motion = motion, motion[~_seen_split(motion)]
-    found: list[Counts] = []
-    tunings: list[Array] = []
-    scales: list[float] = []
-    for size in _SIZES:
-        windows = _windows(motion, size)
-        for first in range(0, len(windows), _BATCH):
+    unsplit = motion[~_visibly_split(motion)]
+
+    # Windows with a constant setpoint, their X and Y, and what is left of them.
+    windows: list[Counts] = []
+    pairs: list[Array] = []
+    residuals: list[float] = []
+    for size in WINDOW_SIZES:
+        candidates = _windows(unsplit, size)
+        for first in range(0, len(candidates), BATCH_WINDOWS):
             # Most windows are far from constant, which a few rounds show.
-            part = windows[first : first + _BATCH]
-            part = part[_constant(motion, part, rounds=5, roughly=True)[0]]
-            constant, pairs, off = _constant(motion, part)
-            found += list(part[constant])
-            tunings += list(pairs[constant])
-            scales += list(off[constant])
-    if not found:
-        if not motion.moving.any():
+            batch = candidates[first : first + BATCH_WINDOWS]
+            batch = batch[_is_roughly_constant(_fit_windows(unsplit, batch, ROUGH_ROUNDS))]
+            fits = _fit_windows(unsplit, batch, ROUNDS)
+            constant = _is_constant(unsplit, batch, fits)
+            windows += list(batch[constant])
+            pairs += list(fits.pair[constant])
+            residuals += list(fits.residual[constant])
+
+    if not windows:
+        if not unsplit.moving.any():
             raise NotIdentified("the arm does not move")
         raise NotIdentified(
             "no command was held while the arm moved, which is needed without the commands"
         )
+
     # The best windows show how exact the file is; in others the setpoint may still have crept.
-    exact = np.array(scales) < 3.0 * min(scales) + 1e-13
-    middle = np.median(np.array(tunings)[exact], axis=0)
-    agreeing = np.abs(np.array(tunings) / middle - 1.0).max(axis=1) < _AGREEING
-    tuning, rows = _joint_fit(motion, [found[i] for i in np.flatnonzero(exact & agreeing)], middle)
-    return _confirmed(whole, tuning, motion.times[rows])
+    is_exact = np.array(residuals) < EXACT_RATIO * min(residuals) + ROUNDING
+    middle = np.median(np.array(pairs)[is_exact], axis=0)
+    difference = np.abs(np.array(pairs) / middle - 1.0).max(axis=1)
+    agrees = difference < MAX_TUNING_DIFFERENCE
+
+    kept = [windows[i] for i in np.flatnonzero(is_exact & agrees)]
+    rows = np.unique(np.concatenate(kept))
+    tuning = _fit_jointly(unsplit, rows, middle)
+    return _confirm(motion, tuning, unsplit.times[rows])
 
 
-def _confirmed(motion: TargetMotion, tuning: Tuning, times: Array) -> Tuning:
-    """A tuning, found from the rows at these times (R,), checked with all rows in which commands were held."""
-    setpoints = motion.setpoints(tuning.gain, tuning.lookahead)
-    used = np.flatnonzero(np.isin(motion.times, times))
-    bound = 5.0 * float(np.percentile(tuning.residuals, 30.0)) + 1e-13
-    spans, held, obeying = [], [], []
-    for rows in np.split(used, np.flatnonzero(np.diff(used) > 4) + 1):
-        # The setpoint that most others are near to.
-        near = [
-            (np.linalg.norm(setpoints[rows] - one, axis=1) < bound).sum() for one in setpoints[rows]
-        ]
-        command = setpoints[rows[int(np.argmax(near))]]
-        still = rows[np.linalg.norm(setpoints[rows] - command, axis=1) < bound]
-        if len(still) > 2:
-            span = slice(int(still[0]), int(still[-1]) + 1)
-            spans.append(span)
-            held.append(command)
-            obeying.append(np.linalg.norm(setpoints[span] - command, axis=1) < bound)
-    if spans:
-        confirmed = _unsplit(motion, tuning, spans, held)
-        if confirmed is not None:
-            return confirmed
-        if np.mean(np.concatenate(obeying)) > _OBEYING:
-            return tuning
-    raise NotIdentified(
-        "commands were held while the arm moved, but too many cycles were split by the ends of calls"
-    )
-
-
-def _windows(motion: TargetMotion, size: int) -> Counts:
-    """Rows (W, size) of the windows without holes in which the arm moves."""
-    if len(motion) < size:
-        return np.zeros((0, size), dtype=np.int64)
-    span = np.diff(motion.times)
-    hole = np.concatenate([[0], np.cumsum(span > _HOLE * np.median(span))])
-    first = np.arange(len(motion) - size + 1)
-    speed = np.abs(motion.qd).max(axis=1)
-    slowest = np.lib.stride_tricks.sliding_window_view(speed, size).min(axis=1)
-    whole = hole[first + size - 1] == hole[first]
-    return first[whole & (speed[first] > _SPEED) & (slowest > MOVING)][:, None] + np.arange(size)
-
-
-def _constant(
-    motion: TargetMotion, windows: Counts, *, rounds: int = _ROUNDS, roughly: bool = False
-) -> tuple[Flags, Array, Array]:
-    """Whether each window (W,) shows a constant setpoint under a tuning that servoj accepts.
-
-    Also X and Y (W, 2), and the median of what is left (W,), rad. Roughly: a few percent of the motion.
-    """
-    q, a, v = (z[windows] for z in (motion.q_before, motion.qdd, motion.qd_before))
-    weights = np.ones(windows.shape)
-    for _ in range(rounds):
-        share = weights / weights.sum(axis=1, keepdims=True)
-        right, x, y = (z - np.einsum("wr,wrj->wj", share, z)[:, None] for z in (-q, a, v))
-        xx, xy, yy = (
-            np.einsum("wr,wrj,wrj->w", weights, m, n) for m, n in ((x, x), (x, y), (y, y))
-        )
-        xr, yr = (np.einsum("wr,wrj,wrj->w", weights, m, right) for m in (x, y))
-        determinant = xx * yy - xy * xy
-        solvable = determinant > 1e-9 * xx * yy
-        scaled = np.where(solvable, determinant, 1.0)
-        found = np.stack([(yy * xr - xy * yr) / scaled, (xx * yr - xy * xr) / scaled], axis=1)
-        left = np.linalg.norm(right - found[:, :1, None] * x - found[:, 1:, None] * y, axis=2)
-        # A low percentile finds the rows that obey exactly among others.
-        scale = np.maximum(np.percentile(left, 30.0, axis=1), 1e-15)
-        weights = cauchy(left, scale[:, None])
-    scale = np.maximum(np.median(left, axis=1), 1e-15)
-    low, high = (
-        np.array([1.0 / GAIN_RANGE[1], LOOKAHEAD_RANGE[0]]),
-        np.array([1.0 / GAIN_RANGE[0], LOOKAHEAD_RANGE[1]]),
-    )
-    accepted = ((found > 0.95 * low) & (found < 1.05 * high)).all(axis=1)
-    # How far the arm moves in the rows that count: those that do not may be the only ones in which it does.
-    moved = np.sqrt(np.einsum("wr,wrj,wrj->w", weights, right, right) / weights.sum(axis=1))
-    digits = _DIGITS * motion.digits(found[:, 0], found[:, 1])
-    short = motion.times[windows[:, -1]] - motion.times[windows[:, 0]] < _SHORT
-    if roughly:
-        return solvable & (scale < _ROUGHLY * moved), found, scale
-    constant = scale < np.minimum(np.where(short, _EXACT_IF_SHORT, _EXACT) * moved, digits)
-    return solvable & accepted & constant, found, scale
-
-
-def _exact(distance: Array) -> Array:
-    """Weights of residuals; a low percentile as their scale finds those that are exact among others."""
-    return cauchy(distance, max(float(np.percentile(distance, 30.0)), 1e-15))
-
-
-def _joint_fit(motion: TargetMotion, windows: list[Counts], start: Array) -> tuple[Tuning, Counts]:
-    """One tuning, about X and Y (2,) at the start, for all windows, and their rows; those that overlap share their
-    setpoint."""
-    rows = np.unique(np.concatenate(windows))
-    group = np.concatenate([[0], np.cumsum(np.diff(rows) > 1)])
-    seen = motion[rows].setpoints(1.0 / start[0], start[1])
-    middles = np.array([np.median(seen[group == k], axis=0) for k in range(group[-1] + 1)])
-    weights = _exact(np.linalg.norm(seen - middles[group], axis=1))
-    pair, distance, products, weights = _reweighted(motion[rows], group, weights, creeping=False)
-    creeping, *_ = _reweighted(motion[rows], group, weights, creeping=True)
-    parts = np.array_split(products * weights, min(_BLOCKS, len(rows)), axis=1)
-    others = []
-    for part in parts:
-        xx, xy, yy, xr, yr = products @ weights - part.sum(axis=1)
-        others.append(solved_pair(xx, xy, yy, xr, yr))
-    deviation = np.sqrt(jackknife(others))
-    # Digits that were cut off are alike in neighbouring rows, and would not show in that.
-    xx, xy, yy, _, _ = products @ weights
-    rounding = motion.digits(*pair) * np.sqrt(np.array([yy, xx]) / (xx * yy - xy * xy))
-    deviation, apart = np.hypot(deviation, rounding), np.abs(np.subtract(creeping, pair))
-    changes = float(np.max(apart / np.maximum(deviation, SINGLE * np.abs(pair))))
-    if changes > _CREEPING:
-        raise NotIdentified(
-            "the arm settled, but not exactly as under a command that servoj holds: if the setpoint may have crept, "
-            f"gain and lookahead differ by {changes:.0f} standard deviations"
-        )
-    return tuning_of(pair, np.hypot(deviation, apart), distance), rows
-
-
-def _reweighted(
-    rows: TargetMotion, group: Counts, weights: Array, *, creeping: bool
-) -> tuple[tuple[float, float], Array, Array, Array]:
-    """X and Y for rows (R,) in groups that share a setpoint, which creeps at a constant rate or not.
-
-    Also what is left in each row (R,), rad, the products (5, R) of the normal equations, and the weights (R,).
-    """
-    time = rows.times - (np.bincount(group, rows.times) / np.bincount(group))[group]
-
-    def free(z: Array) -> Array:
-        basis = np.ones_like(time)
-        for _ in range(1 + creeping):
-            size = np.bincount(group, weights * basis**2)
-            share = np.stack(
-                [np.bincount(group, weights * basis * column) / size for column in z.T], axis=1
-            )
-            z = z - basis[:, None] * share[group]
-            basis = time - (np.bincount(group, weights * time) / np.bincount(group, weights))[group]
-        return z
-
-    for _ in range(_ROUNDS):
-        right, x, y = free(-rows.q_before), free(rows.qdd), free(rows.qd_before)
-        products = np.stack(
-            [(m * n).sum(axis=1) for m, n in ((x, x), (x, y), (y, y), (x, right), (y, right))]
-        )
-        pair = solved_pair(*(products @ weights))
-        distance = np.linalg.norm(right - pair[0] * x - pair[1] * y, axis=1)
-        weights = _exact(distance)
-    return pair, distance, products, weights
-
-
-def _seen_split(motion: TargetMotion) -> Flags:
-    """Rows (T,) whose cycle was visibly split: the step from the row one cycle before is not h qd.
+def _visibly_split(motion: TargetMotion) -> Flags:
+    """Return the rows (T,) whose cycle was visibly split: their step is not h qd.
 
     None, where the file is not exact enough or no row follows in the next cycle.
     """
-    one = np.concatenate(
-        [[False], np.abs(np.diff(motion.times) - motion.cycle) < 0.1 * motion.cycle]
-    )
-    off = np.zeros(len(motion))
-    off[1:] = np.abs(np.diff(motion.q, axis=0) - motion.cycle * motion.qd[1:]).max(axis=1)
-    share = off / np.maximum(motion.cycle**2 * np.abs(motion.qdd).max(axis=1), 1e-12)
-    known = one & motion.moving
-    if not known.any() or np.percentile(share[known], 10.0) > 0.1 * _VISIBLE:
+    step_is_cycle = np.abs(np.diff(motion.times) - motion.cycle) < 0.1 * motion.cycle
+    follows = np.concatenate([[False], step_is_cycle])
+
+    deviation = np.zeros(len(motion))
+    steps = np.diff(motion.q, axis=0)
+    deviation[1:] = np.abs(steps - motion.cycle * motion.qd[1:]).max(axis=1)
+    acceleration = np.abs(motion.qdd).max(axis=1)
+    relative = deviation / np.maximum(motion.cycle**2 * acceleration, 1e-12)
+
+    known = follows & motion.moving
+    if not known.any() or np.percentile(relative[known], 10.0) > 0.1 * MIN_VISIBLE_SPLIT:
         return np.zeros(len(motion), dtype=bool)
-    return known & (share > _VISIBLE)
+    return known & (relative > MIN_VISIBLE_SPLIT)
 
 
-def _unsplit(
-    motion: TargetMotion, tuning: Tuning, spans: Sequence[slice], held: Sequence[Array]
-) -> Tuning | None:
-    """The tuning, confirmed or corrected by how rows follow one another; None where they do not tell.
+def _windows(motion: TargetMotion, size: int) -> Counts:
+    """Return the rows (W, size) of the windows without gaps in which the arm moves."""
+    if len(motion) < size:
+        return np.zeros((0, size), dtype=np.int64)
 
-    It was found as if cycles were whole, from spans of rows in which one command (n,), rad, was held each.
-    """
-    units = float(np.sqrt(tuning.gain))
-    rough = min(max(_ALIKE * float(np.median(tuning.residuals)), _EXACT_STEP), _ROUGH_STEP)
-    # In units in which both are about equal.
-    states = [
-        np.stack([motion.q[s] - c, motion.qd[s] / units], axis=2)
-        for s, c in zip(spans, held, strict=True)
-    ]
-    cycles = [
-        np.round((motion.times[s] - motion.times[0]) / motion.cycle).astype(int) for s in spans
-    ]
-    for apart in range(1, _LONGEST + 1):
-        # Rows so many cycles apart are all related alike if that is a multiple of a call, and if they begin alike.
-        pairs = [
-            (k, i, int(j), int(at[i]) % apart)
-            for k, at in enumerate(cycles)
-            for i, j in enumerate(np.searchsorted(at, at + apart))
-            if j < len(at) and at[j] == at[i] + apart
-        ]
-        usual = np.bincount([pair[3] for pair in pairs], minlength=1)
-        if usual.max() < 4:
-            continue
-        pairs = [pair for pair in pairs if pair[3] == usual.argmax()]
-        before = np.concatenate([states[k][i] for k, i, _, _ in pairs])
-        after = np.concatenate([states[k][j] for k, _, j, _ in pairs])
-        matrix, misfit = _transition(before, after)
-        if misfit > rough:
-            continue
-        bound = 1e3 * misfit + 1e-11 if misfit < _EXACT_STEP else misfit
-        whole = _product(tuning.gain, tuning.lookahead, motion.cycle, apart, None, 0.0, units)
-        if np.linalg.norm(whole - matrix) < (bound if misfit < _EXACT_STEP else _SAME * misfit):
-            return tuning
-        corrected = [
-            found
-            for period in (p for p in range(1, apart + 1) if apart % p == 0)
-            for first in range(period)
-            for share in (0.2, 0.5, 0.8)
-            if (found := _matched(matrix, tuning, motion.cycle, apart, period, first, share, units))
-            is not None
-            and found[0] < bound
-        ]
-        if corrected:
-            best = min(corrected, key=lambda found: found[0])[1]
-            if misfit < _EXACT_STEP:
-                return best
-            # The digits of the file do not show the split well enough to correct what it does.
-            if abs(best.gain / tuning.gain - 1.0) < _HARMLESS:
-                apart_by = np.array([best.gain - tuning.gain, best.lookahead - tuning.lookahead])
-                return replace(tuning, deviation=np.hypot(tuning.deviation, apart_by))
-            raise NotIdentified(
-                "commands were held while the arm moved, but every cycle was split by the end of a call"
-            )
-    return None
+    span = np.diff(motion.times)
+    gaps_before = np.concatenate([[0], np.cumsum(span > MAX_GAP * np.median(span))])
+    first = np.arange(len(motion) - size + 1)
+    is_whole = gaps_before[first + size - 1] == gaps_before[first]
+
+    speed = np.abs(motion.qd).max(axis=1)
+    slowest = np.lib.stride_tricks.sliding_window_view(speed, size).min(axis=1)
+    is_moving = (speed[first] > MIN_FIRST_SPEED) & (slowest > MIN_SPEED)
+    return first[is_whole & is_moving][:, None] + np.arange(size)
 
 
-def _transition(before: Array, after: Array) -> tuple[Array, float]:
-    """The matrix (2, 2) from one row to the next, and the median of what it leaves, relative."""
-    # Joints at rest fit any matrix.
-    size = np.linalg.norm(before, axis=1)
-    moving = size > 1e-3 * size.max()
-    before, after = before[moving], after[moving]
-    weights = np.ones(len(before))
-    for _ in range(10):
-        root = np.sqrt(weights)[:, None]
-        matrix = np.linalg.lstsq(before * root, after * root, rcond=None)[0].T
-        left = np.linalg.norm(after - before @ matrix.T, axis=1)
-        weights = cauchy(left, max(float(np.median(left)), 1e-15))
-    return matrix, float(
-        np.median(left) / max(float(np.median(np.linalg.norm(before, axis=1))), 1e-15)
+def _fit_windows(motion: TargetMotion, windows: Counts, rounds: int) -> WindowFits:
+    """Fit X and Y to each window (W, rows) alone, with Cauchy weights."""
+    weights = np.ones(windows.shape)
+    for _ in range(rounds):
+        # Without their weighted means, which the setpoint takes up.
+        normalized = weights / weights.sum(axis=1, keepdims=True)
+        target = _without_mean(-motion.q_before[windows], normalized)
+        x = _without_mean(motion.qdd[windows], normalized)
+        y = _without_mean(motion.qd_before[windows], normalized)
+
+        # The normal equations.
+        xx = np.einsum("wr,wrj,wrj->w", weights, x, x)
+        xy = np.einsum("wr,wrj,wrj->w", weights, x, y)
+        yy = np.einsum("wr,wrj,wrj->w", weights, y, y)
+        xr = np.einsum("wr,wrj,wrj->w", weights, x, target)
+        yr = np.einsum("wr,wrj,wrj->w", weights, y, target)
+        determinant = xx * yy - xy * xy
+        is_solvable = determinant > 1e-9 * xx * yy
+        divisor = np.where(is_solvable, determinant, 1.0)
+        pair = np.stack([(yy * xr - xy * yr) / divisor, (xx * yr - xy * xr) / divisor], axis=1)
+
+        remainder = target - pair[:, :1, None] * x - pair[:, 1:, None] * y
+        distance = np.linalg.norm(remainder, axis=2)
+        # A low percentile finds the rows that obey exactly among others.
+        scale = np.maximum(np.percentile(distance, 30.0, axis=1), 1e-15)
+        weights = cauchy_weights(distance, scale[:, None])
+
+    square = np.einsum("wr,wrj,wrj->w", weights, target, target)
+    return WindowFits(
+        pair=pair,
+        is_solvable=is_solvable,
+        residual=np.maximum(np.median(distance, axis=1), 1e-15),
+        movement=np.sqrt(square / weights.sum(axis=1)),
     )
 
 
-def _product(
-    gain: float,
-    lookahead: float,
-    cycle: float,
-    count: int,
-    split: Counts | None,
-    second: float,
-    units: float,
-) -> Array:
-    """The matrix of `count` cycles; those in `split` are two steps, of which the last lasts `second` s."""
-
-    def step(duration: float) -> Array:
-        slower = 1.0 - duration * gain * lookahead
-        faster = np.array([-duration * gain / units, slower])
-        return np.array([np.array([1.0, 0.0]) + duration * units * faster, faster])
-
-    one, two = step(cycle), step(second) @ step(cycle - second) if split is not None else np.eye(2)
-    total = np.eye(2)
-    for i in range(count):
-        total = (two if split is not None and i in split else one) @ total
-    return total
+def _without_mean(values: Array, normalized: Array) -> Array:
+    """Return values (W, rows, n) minus their mean with normalized weights (W, rows)."""
+    centred: Array = values - np.einsum("wr,wrj->wj", normalized, values)[:, None]
+    return centred
 
 
-def _matched(
-    matrix: Array,
-    tuning: Tuning,
-    cycle: float,
-    count: int,
-    period: int,
-    first: int,
-    share: float,
-    units: float,
-) -> tuple[float, Tuning] | None:
-    """The tuning with which split cycles give the matrix (Gauss-Newton), and how far they miss it.
+def _is_roughly_constant(fits: WindowFits) -> Flags:
+    """Return which windows (W,) show a setpoint that varies by a few percent of the motion."""
+    return fits.is_solvable & (fits.residual < MAX_ROUGH_VARIATION * fits.movement)
 
-    The first cycle that is split, and every so many after it, in two steps of which the last begins as that share.
+
+def _is_constant(motion: TargetMotion, windows: Counts, fits: WindowFits) -> Flags:
+    """Return which windows (W,) show a constant setpoint under a tuning that servoj accepts."""
+    low = np.array([1.0 / GAIN_RANGE[1], LOOKAHEAD_RANGE[0]])
+    high = np.array([1.0 / GAIN_RANGE[0], LOOKAHEAD_RANGE[1]])
+    is_accepted = ((fits.pair > 0.95 * low) & (fits.pair < 1.05 * high)).all(axis=1)
+
+    duration = motion.times[windows[:, -1]] - motion.times[windows[:, 0]]
+    is_short = duration < SHORT_WINDOW_S
+    max_variation = np.where(is_short, MAX_VARIATION_IF_SHORT, MAX_VARIATION)
+    digits = MAX_DIGITS * motion.digits(fits.pair[:, 0], fits.pair[:, 1])
+    is_constant = fits.residual < np.minimum(max_variation * fits.movement, digits)
+    return fits.is_solvable & is_accepted & is_constant
+
+
+def _fit_jointly(motion: TargetMotion, rows: Counts, start: Array) -> Tuning:
+    """Fit one tuning to the rows of all windows; windows that overlap share their setpoint.
+
+    Args:
+        motion: The recording.
+        rows: Which rows (R,), increasing.
+        start: X and Y to begin from (2,).
+
+    Raises:
+        NotIdentified: The tuning depends on whether setpoints may creep.
     """
-    split = np.arange(first, count, period)
-    values = np.array([tuning.gain, tuning.lookahead, share * cycle])
-    steps = np.array([1e-6 * tuning.gain, 1e-6 * tuning.lookahead, 1e-6 * cycle])
-    limit = np.array([0.2 * tuning.gain, 0.2 * tuning.lookahead, 0.2 * cycle])
+    group = np.concatenate([[0], np.cumsum(np.diff(rows) > 1)])
+    fitted = motion[rows]
+    setpoints = fitted.setpoints(1.0 / start[0], start[1])
+    middles = np.array([np.median(setpoints[group == k], axis=0) for k in range(group[-1] + 1)])
+    weights = _exact_weights(np.linalg.norm(setpoints - middles[group], axis=1))
 
-    def product(gain: float, lookahead: float, last: float) -> Array:
-        return _product(gain, lookahead, cycle, count, split, last, units)
+    fit = _fit_groups(fitted, group, weights, may_creep=False)
+    creeping = _fit_groups(fitted, group, fit.weights, may_creep=True)
 
-    for _ in range(25):
-        now = product(*values)
-        slopes = np.stack(
-            [(product(*(values + step)) - now).ravel() for step in np.diag(steps)], axis=1
+    # Deviations: by leaving out blocks, ...
+    weighted = fit.products * fit.weights
+    pairs = []
+    for block in np.array_split(weighted, min(BLOCKS, len(rows)), axis=1):
+        xx, xy, yy, xr, yr = fit.products @ fit.weights - block.sum(axis=1)
+        pairs.append(solve_pair(xx, xy, yy, xr, yr))
+    deviation = np.sqrt(jackknife_variance(pairs))
+
+    # ... and by the digits: where cut off, they are alike in neighbouring rows, and would not show
+    # in that.
+    xx, xy, yy, _, _ = fit.products @ fit.weights
+    digits = motion.digits(*fit.pair)
+    rounding = digits * np.sqrt(np.array([yy, xx]) / (xx * yy - xy * xy))
+    deviation = np.hypot(deviation, rounding)
+
+    difference = np.abs(np.subtract(creeping.pair, fit.pair))
+    least_deviation = np.maximum(deviation, SINGLE_PRECISION * np.abs(fit.pair))
+    creep_deviations = float(np.max(difference / least_deviation))
+    if creep_deviations > MAX_CREEP_DEVIATIONS:
+        raise NotIdentified(
+            "the arm settled, but not exactly as under a command that servoj holds: if the "
+            "setpoint may have crept, gain and lookahead differ by "
+            f"{creep_deviations:.0f} standard deviations"
         )
-        change = np.linalg.lstsq(slopes, (matrix - now).ravel(), rcond=1e-10)[0] * steps
-        values = values + np.clip(change, -limit, limit)
-        if not 0.01 * cycle < values[2] < 0.99 * cycle or values[:2].min() <= 0.0:
-            return None
-    missed = float(np.linalg.norm(product(*values) - matrix))
-    return missed, replace(tuning, gain=float(values[0]), lookahead=float(values[1]))
+    return tuning_of_pair(fit.pair, np.hypot(deviation, difference), fit.residuals)
+
+
+def _fit_groups(rows: TargetMotion, group: Counts, weights: Array, *, may_creep: bool) -> GroupFit:
+    """Fit X and Y to rows in groups that share a setpoint.
+
+    Args:
+        rows: R rows.
+        group: The group of each row (R,).
+        weights: To begin with (R,).
+        may_creep: Whether setpoints may move at a constant rate.
+    """
+    mean_time = np.bincount(group, rows.times) / np.bincount(group)
+    time = rows.times - mean_time[group]
+
+    for _ in range(ROUNDS):
+        # The trends of each group: a constant, and a constant rate.
+        trends = [np.ones_like(time)]
+        if may_creep:
+            weighted_mean = np.bincount(group, weights * time) / np.bincount(group, weights)
+            trends.append(time - weighted_mean[group])
+
+        target = _without_trends(-rows.q_before, trends, group, weights)
+        x = _without_trends(rows.qdd, trends, group, weights)
+        y = _without_trends(rows.qd_before, trends, group, weights)
+
+        factors = [(x, x), (x, y), (y, y), (x, target), (y, target)]
+        products = np.stack([(first * second).sum(axis=1) for first, second in factors])
+        pair = solve_pair(*(products @ weights))
+        residuals = np.linalg.norm(target - pair[0] * x - pair[1] * y, axis=1)
+        weights = _exact_weights(residuals)
+    return GroupFit(pair, residuals, products, weights)
+
+
+def _without_trends(values: Array, trends: list[Array], group: Counts, weights: Array) -> Array:
+    """Return values (R, n) minus what each group has in common with trends (R,)."""
+    for trend in trends:
+        size = np.bincount(group, weights * trend**2)
+        columns = [np.bincount(group, weights * trend * column) / size for column in values.T]
+        amount = np.stack(columns, axis=1)
+        values = values - trend[:, None] * amount[group]
+    return values
+
+
+def _exact_weights(distance: Array) -> Array:
+    """Return weights of residuals; their scale, a low percentile, finds the exact among others."""
+    return cauchy_weights(distance, max(float(np.percentile(distance, 30.0)), 1e-15))
+
+
+def _confirm(motion: TargetMotion, tuning: Tuning, times: Array) -> Tuning:
+    """Check a tuning with all rows in which commands were held.
+
+    Args:
+        motion: All rows.
+        tuning: To check.
+        times: Stamps of the rows that it was fitted to (R,), s.
+
+    Raises:
+        NotIdentified: Too many cycles were split.
+    """
+    setpoints = motion.setpoints(tuning.gain, tuning.lookahead)
+    fitted = np.flatnonzero(np.isin(motion.times, times))
+    bound = COMMAND_RATIO * float(np.percentile(tuning.residuals, 30.0)) + ROUNDING
+
+    spans: list[HeldSpan] = []
+    obeying: list[Flags] = []
+    for rows in np.split(fitted, np.flatnonzero(np.diff(fitted) > MAX_ROWS_APART) + 1):
+        # The command is the setpoint that most others are near to.
+        near_counts = [
+            (np.linalg.norm(setpoints[rows] - setpoint, axis=1) < bound).sum()
+            for setpoint in setpoints[rows]
+        ]
+        command = setpoints[rows[int(np.argmax(near_counts))]]
+
+        near = rows[np.linalg.norm(setpoints[rows] - command, axis=1) < bound]
+        if len(near) >= MIN_SPAN_ROWS:
+            span = slice(int(near[0]), int(near[-1]) + 1)
+            spans.append(HeldSpan(span, command))
+            obeying.append(np.linalg.norm(setpoints[span] - command, axis=1) < bound)
+
+    if spans:
+        confirmed = confirm_tuning(motion, tuning, spans)
+        if confirmed is not None:
+            return confirmed
+        if np.mean(np.concatenate(obeying)) > MIN_OBEYING:
+            return tuning
+    raise NotIdentified(
+        "commands were held while the arm moved, but too many cycles were split by the ends of "
+        "calls"
+    )

@@ -13,10 +13,10 @@ import pytest
 
 from simbridge.errors import UnusableSamples
 from simbridge.identification.data import Samples, of_recording
-from simbridge.identification.dynamics import fit_joint_servo
 from simbridge.identification.identification import identify
+from simbridge.identification.joint_lag import fit_joint_servo
 from simbridge.identification.kinematics import fit_kinematics
-from simbridge.identification.servoj import NotIdentified
+from simbridge.identification.target_motion import NotIdentified
 from simbridge.robot.calibration import calibrated, nominal_dh
 from simbridge.robot.load import load_robot
 from simbridge.robot.robot import Robot

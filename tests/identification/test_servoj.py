@@ -8,9 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from simbridge.identification.calls import Calls, find_calls, predict
+from simbridge.identification.call_timing import find_calls
+from simbridge.identification.calls import Calls
 from simbridge.identification.held import fit_to_held_commands
-from simbridge.identification.servoj import NotIdentified, TargetMotion, Tuning, along, fit_to_path
+from simbridge.identification.prediction import predict
+from simbridge.identification.servoj import along, fit_to_path
+from simbridge.identification.target_motion import NotIdentified, TargetMotion
+from simbridge.identification.tuning import Tuning
 from tests.identification.controller import Sender, recorded, wandering
 from tests.properties import variants
 

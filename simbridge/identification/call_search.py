@@ -1,0 +1,162 @@
+"""The command that each call of servoj took, by dynamic programming (Viterbi) over the calls.
+
+A late sender holds a command or skips some; the sequence of commands that fits best is found.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from simbridge.identification.calls import Calls, TimedLaw, reveal_calls
+from simbridge.identification.target_motion import NotIdentified, TargetMotion
+from simbridge.kernels.compile import kernel_of
+from simbridge.robot.pose import Array, Counts
+
+# How many commands a call may advance, at most.
+MAX_CALL_JUMP = 40
+# Cost of a command that is held or skipped, in units of the logarithm of squared residuals.
+CALL_IRREGULARITY_COST = 1.0
+# Residuals below this are rounding, rad: commands are single precision.
+SINGLE_ROUNDING = 1e-6
+
+# How many commands around the nearest ones are considered for each call.
+CANDIDATE_MARGIN = 3
+# Commands that are considered for a call, at most.
+MAX_CANDIDATES = 1000
+# Rows over which the position along the commands is smoothed by a median.
+MEDIAN_ROWS = 5
+
+
+def match_calls(motion: TargetMotion, law: TimedLaw, commands: Array, index: Array) -> Calls:
+    """Return the calls under a law, with the command that each one took.
+
+    Args:
+        motion: The recording.
+        law: The law and the timing of the calls.
+        commands: (K, n), rad.
+        index: About where each row is along the commands (T,).
+
+    Raises:
+        NotIdentified: The setpoints advance too irregularly.
+    """
+    calls = reveal_calls(motion, law)
+    low, high = _candidate_ranges(calls.call, index, len(commands) - 1)
+    width = int((high - low).max()) + 1
+    if width > MAX_CANDIDATES:
+        raise NotIdentified("the setpoints do not advance along the commands steadily")
+
+    # The rows, sorted by their calls.
+    order = np.argsort(calls.call, kind="stable")
+    first = np.searchsorted(calls.call[order], np.arange(len(low)))
+    setpoints = np.ascontiguousarray(calls.setpoints[order])
+    weight = calls.weight[order]
+
+    command = np.zeros(len(low), dtype=np.int64)
+    search = kernel_of(search_calls, "search for commands")
+    search(commands, setpoints, weight, first, low, high, width, command)
+    return replace(calls, command=command)
+
+
+def _candidate_ranges(call: Counts, index: Array, last: int) -> tuple[Counts, Counts]:
+    """Return the lowest and highest index of a command that each call may have taken (M,).
+
+    The call before the first is included.
+
+    Args:
+        call: The call of each row (T,).
+        index: About where each row is along the commands (T,).
+        last: Index of the last command.
+    """
+    # A path may come back to where it was; the commands do not.
+    padded = np.pad(index, MEDIAN_ROWS // 2, mode="edge")
+    neighbours = np.lib.stride_tricks.sliding_window_view(padded, MEDIAN_ROWS)
+    smooth_index = np.median(neighbours, axis=1)
+
+    # A row is between the commands of two calls.
+    calls = int(call[-1]) + 2
+    low = np.full(calls, np.inf)
+    high = np.full(calls, -np.inf)
+    for number in (call, call + 1):
+        np.minimum.at(low, number, np.floor(smooth_index))
+        np.maximum.at(high, number, np.ceil(smooth_index))
+
+    # Calls without rows: between those of the rows before and after.
+    known = np.flatnonzero(np.isfinite(low))
+    missing = np.flatnonzero(~np.isfinite(low))
+    after = np.searchsorted(known, missing)
+    low[missing] = low[known[after - 1]]
+    high[missing] = high[known[after]]
+
+    lowest = np.minimum(low, high) - CANDIDATE_MARGIN
+    highest = np.maximum(low, high) + CANDIDATE_MARGIN
+    return np.clip(lowest, 0, last).astype(np.int64), np.clip(highest, 0, last).astype(np.int64)
+
+
+def search_calls(
+    commands: Array,
+    setpoints: Array,
+    weight: Array,
+    first: Counts,
+    low: Counts,
+    high: Counts,
+    width: int,
+    command: Counts,
+) -> None:
+    """Find the cheapest sequence of commands; compiled.
+
+    Candidate j of call m is the command `low[m] + j`.
+
+    Args:
+        commands: (K, n), rad.
+        setpoints: Of the rows (T, n), rad, in the order of their calls.
+        weight: See `Calls`; in the same order.
+        first: The first row of each call (M,).
+        low: The lowest candidate of each call (M,).
+        high: The highest candidate of each call (M,).
+        width: Candidates of a call, at most.
+        command: Result: the command of each call (M,).
+    """
+    calls = len(low)
+    cost = np.full((calls, width), np.inf)
+    origin = np.zeros((calls, width), dtype=np.int64)
+    for j in range(high[0] - low[0] + 1):
+        cost[0, j] = 0.0
+
+    for m in range(1, calls):
+        # Rows of call m - 1, whose previous and current commands are numbers m - 1 and m of this
+        # list.
+        begin = first[m - 1]
+        end = first[m]
+
+        for j in range(high[m] - low[m] + 1):
+            current = low[m] + j
+            for jump in range(MAX_CALL_JUMP + 1):
+                previous = current - jump
+                candidate = previous - low[m - 1]
+                if candidate < 0 or previous > high[m - 1]:
+                    continue
+
+                irregularity = np.log(1.0 + abs(jump - 1.0))
+                total = cost[m - 1, candidate] + CALL_IRREGULARITY_COST * irregularity
+                for row in range(begin, end):
+                    square = 0.0
+                    for i in range(commands.shape[1]):
+                        step = commands[current, i] - commands[previous, i]
+                        expected = commands[previous, i] + weight[row] * step
+                        square += (setpoints[row, i] - expected) ** 2
+                    total += np.log(1.0 + square / SINGLE_ROUNDING**2)
+
+                if total < cost[m, j]:
+                    cost[m, j] = total
+                    origin[m, j] = candidate
+
+    # Back along the cheapest sequence.
+    best = 0
+    for j in range(width):
+        if cost[calls - 1, j] < cost[calls - 1, best]:
+            best = j
+    for m in range(calls - 1, -1, -1):
+        command[m] = low[m] + best
+        best = origin[m, best]

@@ -1,0 +1,115 @@
+"""By how much joints trail their targets."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from simbridge.identification.data import JointLag, JointServoResult
+from simbridge.identification.robust import cauchy_weights, jackknife_variance
+from simbridge.identification.target_motion import NotIdentified
+from simbridge.robot.pose import Array
+
+# A joint that is never faster than this does not show its lag, rad/s.
+MIN_SPEED = 0.05
+# The largest standard deviation of a lag that is accepted, s.
+MAX_DEVIATION_S = 1e-4
+# Blocks of rows from which deviations are estimated.
+BLOCKS = 10
+# Rounds of reweighting, at most; and the change of a lag that ends them, s.
+MAX_ROUNDS = 30
+CONVERGED_S = 1e-9
+
+
+def fit_joint_servo(target: Array, velocity: Array, actual: Array) -> JointServoResult:
+    """Fit the lag with which joints follow their targets.
+
+    Args:
+        target: Joint targets (T, n), rad.
+        velocity: Of the targets (T, n), rad/s.
+        actual: Joint positions (T, n), rad.
+
+    Raises:
+        NotIdentified: The joints move too little, or do not follow their targets by a delay.
+    """
+    is_fast = np.abs(velocity).max(axis=0) > MIN_SPEED
+    if not is_fast.any():
+        raise NotIdentified(f"no joint moves faster than {MIN_SPEED} rad/s")
+
+    # All joints together.
+    distance = target - actual
+    lag, deviation = _fit_lag(velocity[:, is_fast], distance[:, is_fast])
+    if deviation > MAX_DEVIATION_S:
+        raise NotIdentified(
+            f"the lag is only determined to {1e3 * deviation:.2g} ms by this motion (it would be "
+            f"{1e3 * lag:.2g} ms)"
+        )
+
+    # Each joint alone; without its lag where that is not known.
+    joints: list[JointLag] = []
+    distance_rms = np.sqrt(np.mean(distance**2, axis=0))
+    for j, rms in enumerate(distance_rms):
+        joint_lag: float | None = None
+        residual_rms = rms
+        if is_fast[j]:
+            candidate, uncertainty = _fit_lag(velocity[:, [j]], distance[:, [j]])
+            if uncertainty < MAX_DEVIATION_S:
+                joint_lag = candidate
+                residual = distance[:, j] - candidate * velocity[:, j]
+                residual_rms = np.sqrt(np.mean(residual**2))
+        joints.append({"lag_s": joint_lag, "residual_rad": {"rms": float(residual_rms)}})
+
+    return {
+        "lag_s": lag,
+        "uncertainty": {"lag_s": deviation},
+        "residual_rad": {"rms": float(np.sqrt(np.mean((distance - lag * velocity) ** 2)))},
+        "per_joint": joints,
+    }
+
+
+def _fit_lag(velocity: Array, distance: Array) -> tuple[float, float]:
+    """Return the lag that explains a distance from the targets, s, and one standard deviation.
+
+    Args:
+        velocity: Of the targets (T, m), rad/s.
+        distance: Targets minus positions (T, m), rad.
+    """
+    lag = _divide_robustly(distance, velocity)
+    rows = np.arange(len(velocity))
+    blocks = [block for block in np.array_split(rows, BLOCKS) if len(block)]
+    lags = [
+        _divide_robustly(
+            np.delete(distance, block, axis=0), np.delete(velocity, block, axis=0), start=lag
+        )
+        for block in blocks
+    ]
+    return lag, float(np.sqrt(jackknife_variance(lags)))
+
+
+def _divide_robustly(distance: Array, velocity: Array, start: float | None = None) -> float:
+    """Return the lag, s, by least squares with Cauchy weights.
+
+    Args:
+        distance: See `_fit_lag`.
+        velocity: See `_fit_lag`.
+        start: A lag near it, s.
+    """
+    weights = np.ones_like(distance)
+    if start is not None:
+        weights = _residual_weights(distance - start * velocity)
+
+    lag = np.inf
+    for _ in range(MAX_ROUNDS):
+        lag_before = lag
+        numerator = (weights * velocity * distance).sum()
+        denominator = max((weights * velocity**2).sum(), 1e-30)
+        lag = float(numerator / denominator)
+        if abs(lag - lag_before) < CONVERGED_S:
+            break
+        weights = _residual_weights(distance - lag * velocity)
+    return lag
+
+
+def _residual_weights(residuals: Array) -> Array:
+    """Return Cauchy weights, scaled by twice the median of the residuals."""
+    size = np.abs(residuals)
+    return cauchy_weights(size, max(2.0 * float(np.median(size)), 1e-12))

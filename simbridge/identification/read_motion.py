@@ -1,0 +1,131 @@
+"""The controller's joint targets and its cycle, from the columns of a recording."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from simbridge.identification.data import Samples
+from simbridge.identification.target_motion import NotIdentified, TargetMotion
+from simbridge.robot.pose import Array
+from simbridge.robot.robot import Robot
+
+# Cycles of the controllers, s.
+E_SERIES_CYCLE = 0.002
+CB3_CYCLE = 0.008
+# Rows that are closer than this are not of a CB3, s.
+MIN_CB3_SPAN = 0.0079
+# Rows that show the cycle: how far their span is from a CB3's cycle, s; and how their acceleration
+# changes, rad/s^2, and relative to itself.
+MAX_SPAN_DIFFERENCE = 1e-4
+MIN_JERK = 1e-6
+MIN_RELATIVE_JERK = 1e-2
+MIN_JERK_ROWS = 10
+# What a CB3's acceleration leaves of its change of velocity, at most, and another's at least.
+MAX_CB3_MISFIT = 1e-4
+MIN_OTHER_MISFIT = 1e-2
+
+# Rows in which the arm moves that a motion needs.
+MIN_MOVING_ROWS = 10
+# Rows follow one another up to so many usual spans, and every cycle up to so many cycles.
+MAX_SPAN = 1.5
+MAX_CYCLE_SPAN = 1.01
+# How far target_qd may be off as the rate of target_q, relative.
+MAX_INCONSISTENCY = 0.3
+
+
+def read_motion(samples: Samples, robot: Robot | None) -> TargetMotion:
+    """Return the controller's joint targets, checked.
+
+    Args:
+        samples: The recording.
+        robot: The arm, if it is known.
+
+    Raises:
+        NotIdentified: They were not recorded, do not move, or were not made by servoj.
+    """
+    times = samples.times
+    (q,) = samples.need("target_q")
+    velocity = samples.columns.get("target_qd")
+    acceleration = samples.columns.get("target_qdd")
+    cycle = samples.cycle or _find_cycle(times, velocity, acceleration, robot=robot)
+
+    if velocity is not None and acceleration is not None:
+        motion = TargetMotion(times, q, velocity, acceleration, cycle)
+    else:
+        # On whole cycles differences are what the controller would report.
+        if np.median(np.diff(times)) > MAX_CYCLE_SPAN * cycle:
+            samples.need("target_qd", "target_qdd")
+        motion = _differentiate(times, q, cycle)
+
+    _check_motion(motion)
+    return motion
+
+
+def _find_cycle(
+    times: Array, velocity: Array | None, acceleration: Array | None, *, robot: Robot | None
+) -> float:
+    """Return the controller's cycle, s.
+
+    The velocity of a CB3 changes by 8 ms of acceleration a row; other cycles last 2 ms.
+
+    Args:
+        times: Stamps (T,), s.
+        velocity: target_qd (T, n), rad/s, if it was recorded.
+        acceleration: target_qdd (T, n), rad/s^2, if it was recorded.
+        robot: The arm, if it is known.
+    """
+    span = np.diff(times)
+    if span.min() < MIN_CB3_SPAN:
+        return E_SERIES_CYCLE
+    default = E_SERIES_CYCLE if robot is None else robot.period
+    if velocity is None or acceleration is None:
+        return default
+
+    # Where the acceleration changes: with a constant one it holds for any cycle.
+    jerk = np.abs(np.diff(acceleration, axis=0)).max(axis=1)
+    size = np.abs(acceleration[1:]).max(axis=1)
+    has_span = np.abs(span - CB3_CYCLE) < MAX_SPAN_DIFFERENCE
+    rows = has_span & (jerk > MIN_RELATIVE_JERK * size) & (jerk > MIN_JERK)
+    if rows.sum() <= MIN_JERK_ROWS:
+        return default
+
+    change = np.diff(velocity, axis=0)[rows]
+    remainder = change - CB3_CYCLE * acceleration[1:][rows]
+    misfit = float(np.median(np.linalg.norm(remainder, axis=1)))
+    misfit /= max(float(np.median(np.linalg.norm(change, axis=1))), 1e-12)
+    if misfit < MAX_CB3_MISFIT:
+        return CB3_CYCLE
+    return E_SERIES_CYCLE if misfit > MIN_OTHER_MISFIT else default
+
+
+def _differentiate(times: Array, q: Array, cycle: float) -> TargetMotion:
+    """Return the motion of positions (T, n), rad, without the first two rows, by differences."""
+    span = np.diff(times)[:, None]
+    rates = np.diff(q, axis=0) / span
+    velocity = np.concatenate([rates[:1], rates])
+    changes = np.diff(velocity, axis=0) / span
+    acceleration = np.concatenate([np.zeros_like(q[:1]), changes])
+    return TargetMotion(times[2:], q[2:], velocity[2:], acceleration[2:], cycle)
+
+
+def _check_motion(motion: TargetMotion) -> None:
+    """Refuse a motion that does not move, or that servoj cannot have made."""
+    moving = motion.moving
+    if moving.sum() < MIN_MOVING_ROWS:
+        raise NotIdentified("the arm does not move")
+    if not motion.qdd[moving].any():
+        raise NotIdentified(
+            "target_qdd is zero while the arm moves: it was led by hand (freedrive), not by servoj"
+        )
+
+    # The velocity must be the rate of the position.
+    span = np.diff(motion.times)
+    used = moving[1:] & moving[:-1] & (span < MAX_SPAN * np.median(span))
+    step = np.diff(motion.q, axis=0)[used]
+    mean_velocity = 0.5 * (motion.qd[1:] + motion.qd[:-1])
+    difference = step - (mean_velocity * span[:, None])[used]
+    median_difference = np.median(np.linalg.norm(difference, axis=1))
+    if median_difference > MAX_INCONSISTENCY * np.median(np.linalg.norm(step, axis=1)):
+        raise NotIdentified(
+            "target_qd is not the rate of target_q: the recording is noise, or in other units"
+        )

@@ -1,0 +1,85 @@
+"""The controller's joint targets, as a recording shows them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from simbridge.identification.robust import resolution
+from simbridge.robot.pose import Array, Counts, Flags
+from simbridge.servo.law import JointMotion
+from simbridge.servo.observation import observe_setpoints
+
+# Below this speed of its fastest joint a row says nothing about the law, rad/s.
+MIN_SPEED = 1e-4
+
+
+class NotIdentified(Exception):
+    """The recording cannot show a quantity; the message is the reason, without a full stop."""
+
+
+@dataclass(frozen=True, eq=False)
+class TargetMotion:
+    """The controller's joint targets, one row a sample.
+
+    Attributes:
+        times: Stamps (T,), s, strictly increasing.
+        q: Positions (T, n), rad.
+        qd: Velocities (T, n), rad/s.
+        qdd: Accelerations (T, n), rad/s^2.
+        cycle: The controller's cycle h, s.
+    """
+
+    times: Array
+    q: Array
+    qd: Array
+    qdd: Array
+    cycle: float
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    def __getitem__(self, rows: Flags | Counts | slice) -> TargetMotion:
+        return TargetMotion(
+            self.times[rows], self.q[rows], self.qd[rows], self.qdd[rows], self.cycle
+        )
+
+    @property
+    def qd_before(self) -> Array:
+        """Velocities one cycle before each row (T, n), rad/s."""
+        return self.qd - self.cycle * self.qdd
+
+    @property
+    def q_before(self) -> Array:
+        """Positions one cycle before each row (T, n), rad."""
+        return self.q - self.cycle * self.qd
+
+    @property
+    def cycles(self) -> Counts:
+        """The cycle of each row (T,), counted from the first."""
+        return np.round((self.times - self.times[0]) / self.cycle).astype(np.int64)
+
+    @property
+    def moving(self) -> Flags:
+        """Rows (T,) in which some joint moves."""
+        return np.abs(self.qd).max(axis=1) > MIN_SPEED
+
+    def digits(self, x: Any, y: Any) -> Any:
+        """Return how finely the digits of a recording show setpoints, rad.
+
+        Args:
+            x: X = 1 / gain, s^2: a number or an array.
+            y: Y = lookahead, s: the same.
+        """
+        return resolution(self.q) + x * resolution(self.qdd) + y * resolution(self.qd)
+
+    def setpoints(self, gain: float, lookahead: float) -> Array:
+        """Return the setpoints (T, n), rad, that the law must have followed.
+
+        They are wrong where a call ended inside of the cycle.
+        """
+        targets = JointMotion(self.q, self.qd, self.qdd)
+        whole_cycles = np.full(len(self), self.cycle)
+        return observe_setpoints(targets, self.cycle, gain, lookahead, whole_cycles)[0]
