@@ -1,4 +1,4 @@
-"""The plan check: limits that every sample must keep before the arm moves; and the approach, checked in the same way.
+"""The plan check: limits that every sample must keep before the arm moves.
 
 Position, velocity, velocity jump, torque against gravity, tool speed and clearance are limits of every plan. The
 acceleration is a limit only where setpoints are limited (`on_limits="limit"`): elsewhere the velocity jump bounds it.
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from simbridge.errors import LimitExceeded, Quantity
 from simbridge.planning.plan import CLOCK_SLOPE
-from simbridge.robot.collision import BARE_FLOOR, Clearance, CollisionModel, CollisionScene
+from simbridge.robot.collision import Clearance, CollisionModel
 from simbridge.robot.kinematics import tool_speeds
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
@@ -271,45 +271,3 @@ def _refuse_first(
         limit=limit,
         joint=joint,
     )
-
-
-def plan_approach(
-    robot: Robot,
-    start: Array,
-    goal: Array,
-    period: float,
-    *,
-    max_joint_speed: float,
-    max_tool_speed: float,
-    collision_scene: CollisionScene = BARE_FLOOR,
-) -> Array:
-    """A slow motion from the arm to a plan's start: from start to goal (n,), straight in joint space, minimum jerk.
-
-    Joint positions (T, n) are in rad, one a period, s. The two speed limits, rad/s and m/s, set the duration, so that
-    it never exceeds them. Then it is checked like a plan: position, velocity, velocity jump and torque limits,
-    self-collision and obstacles.
-
-    Raises:
-        PlanRefused: The approach violates a limit or collides.
-    """
-    farthest = float(np.abs(goal - start).max())
-    # A minimum-jerk profile peaks at 15/8 of its mean speed.
-    duration = max(1.875 * farthest / max_joint_speed, 0.1)
-    setpoints = _profile(start, goal, duration, period)
-    # A coarsely sampled profile may miss its peak: lengthen it until the limit holds, by at least one period at a time.
-    while (fastest := float(tool_speeds(robot, setpoints, period).max())) > max_tool_speed:
-        duration = max(duration * fastest / max_tool_speed, duration + period)
-        setpoints = _profile(start, goal, duration, period)
-    check_setpoints(
-        robot, setpoints, period, max_tool_speed, CollisionModel(robot, collision_scene)
-    )
-    return setpoints
-
-
-def _profile(start: Array, goal: Array, duration: float, period: float) -> Array:
-    count = int(np.ceil(duration / period)) + 1
-    s = np.linspace(0.0, 1.0, count)
-    blend = s**3 * (10.0 - 15.0 * s + 6.0 * s**2)
-    setpoints = start + blend[:, None] * (goal - start)
-    setpoints[-1] = goal
-    return setpoints

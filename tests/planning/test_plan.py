@@ -27,7 +27,7 @@ from simbridge.planning.check import (
     check_setpoints,
 )
 from simbridge.planning.guard import Guard, allowed_distance
-from simbridge.planning.limiter import limited
+from simbridge.planning.limiter import limit_setpoints
 from simbridge.planning.options import Options
 from simbridge.planning.planner import make_plan
 from simbridge.planning.scenario import Scenario
@@ -438,7 +438,7 @@ def test_stretching_time_for_the_tool_stays_on_the_joint_path_and_keeps_the_tool
         np.arange(np.ceil(trajectory.duration / PERIOD - 1e-9) + 1) * PERIOD, trajectory.duration
     )
     solution = SOLVER.track(trajectory.target(times), SOLVER.solve(trajectory.start, HOME).q)
-    unstretched, _ = limited(ROBOT, solution, PERIOD)
+    unstretched, _ = limit_setpoints(ROBOT, solution, PERIOD)
     assert distances_to_polyline(plan.setpoints, unstretched).max() < 1e-12
     assert np.array_equal(plan.setpoints[0], unstretched[0])
     assert np.abs(plan.setpoints[-1] - unstretched[-1]).max() < 1e-12
