@@ -59,7 +59,7 @@ def plan_approach(
         fastest = float(tool_speeds(robot, setpoints, period).max())
 
     collisions = CollisionModel(robot, collision_scene)
-    check_setpoints(robot, setpoints, period, max_tool_speed, collisions)
+    check_setpoints(robot, setpoints, period, max_tool_speed=max_tool_speed, collisions=collisions)
     return setpoints
 
 

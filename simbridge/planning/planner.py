@@ -299,7 +299,8 @@ def _solve(context: PlanContext, branch: Start | None) -> Plan:
     source = trajectory if scenario.sampling is None else scenario.sampling.of(trajectory)
     start = find_home_start(robot, source, context.solver) if branch is None else branch.joints
 
-    # The last sample may be past the trajectory's end by less than a period: it belongs to the end.
+    # The last sample may be past the trajectory's end by less than a period: it belongs to the
+    # end.
     times = np.minimum(np.arange(count) * context.period, trajectory.duration)
     targets = source.target(times, hold)
     check_reach(reaching_solver(context.solver), source, targets, times=times, start=start)
@@ -329,8 +330,8 @@ def _count_samples(trajectory: Trajectory, period: float) -> int:
     if periods > MAX_SAMPLES:
         raise InvalidTrajectory(
             f"it lasts {trajectory.duration:.4g} s, which is {periods:.3g} control periods of "
-            f"{period:g} s; at most {MAX_SAMPLES:.0e} can be planned. Are its times in seconds, and "
-            "is the speed scale as meant?",
+            f"{period:g} s; at most {MAX_SAMPLES:.0e} can be planned. Are its times in seconds, "
+            "and is the speed scale as meant?",
             field="time",
             source=trajectory.source,
         )
@@ -432,7 +433,7 @@ def _add_rest(plan: Plan, ahead: Feedforward) -> Plan:
 
 
 def _is_held(context: PlanContext, plan: Plan) -> bool:
-    """Return whether the targets are steps of a source, which a lower speed does not make smaller."""
+    """Return whether targets are steps of a source, which a lower speed does not make smaller."""
     sampling = context.scenario.sampling
     if sampling is not None and sampling.rate is not None:
         # At a rate of its own, a sampling takes smaller steps on a slower trajectory.
@@ -468,10 +469,10 @@ def _check(context: PlanContext, plan: Plan, commands: Array | None, remedies: R
         context.robot,
         joints,
         context.period,
-        context.max_tool_speed,
-        CollisionModel(context.robot, context.options.collision_scene),
-        remedies,
-        max_acceleration,
+        max_tool_speed=context.max_tool_speed,
+        collisions=CollisionModel(context.robot, context.options.collision_scene),
+        remedies=remedies,
+        max_acceleration=max_acceleration,
     )
 
     if context.predict_lag is not None:
@@ -491,10 +492,17 @@ def _check_prediction(
         motion: What the servo law makes of them.
         remedies: What helps against setpoints that are too fast.
     """
-    check_predicted_velocity(context.robot, motion.qd, context.cycle, context.period, remedies)
+    check_predicted_velocity(
+        context.robot, motion.qd, context.period, cycle=context.cycle, remedies=remedies
+    )
 
     velocity = np.diff(plan.setpoints, axis=0, prepend=plan.setpoints[:1]) / context.period
     allowed = allowed_distance(velocity, context.plant.lookahead)
     check_predicted_distance(
-        context.robot, plan.setpoints, motion.q, context.cycle, context.period, allowed
+        context.robot,
+        plan.setpoints,
+        context.period,
+        q=motion.q,
+        cycle=context.cycle,
+        limits=allowed,
     )

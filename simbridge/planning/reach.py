@@ -123,7 +123,7 @@ def check_reach(
 
 
 def in_another_unit(trajectory: Trajectory, robot: Robot) -> bool:
-    """Return whether positions are most likely not in metres: all are far out of the arm's reach."""
+    """Return whether positions are most likely not in metres: all are far out of reach."""
     distances = np.linalg.norm(trajectory.poses[:, :3], axis=1)
     return float(distances.min()) > MAX_PLAUSIBLE_REACHES * robot.reach
 

@@ -98,5 +98,5 @@ def stretched_times(robot: Robot, setpoints: Array, period: float, max_tool_spee
 
 
 def _interpolate(instants: Array, times: Array, joints: Array) -> Array:
-    """Return joint positions (K, n), rad, at instants (K,), s, from samples (T, n) at times (T,)."""
+    """Return joint positions (K, n), rad, at instants (K,), s, from samples (T, n)."""
     return np.stack([np.interp(instants, times, joint) for joint in joints.T], axis=1)
