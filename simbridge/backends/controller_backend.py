@@ -26,7 +26,7 @@ from simbridge.backends.loop_process import Silence
 from simbridge.backends.servo_channel import STATE_FIELDS, StateRing, state_at_rest
 from simbridge.backends.servo_client import LiveProgram, LoopTiming, ServoProcess
 from simbridge.errors import SimbridgeError
-from simbridge.planning.check import plan_approach
+from simbridge.planning.approach import plan_approach
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.ur.controller_facts import ControllerFacts, read_controller

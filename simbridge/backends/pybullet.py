@@ -26,7 +26,7 @@ import pinocchio as pin
 
 from simbridge.backends.backend import ArmState, Ask, Backend, Capabilities, Facts
 from simbridge.errors import InvalidParameter, NoDisplay, optional_package
-from simbridge.planning.check import plan_approach
+from simbridge.planning.approach import plan_approach
 from simbridge.planning.guard import Guard
 from simbridge.robot.meshes import drawing_of
 from simbridge.robot.parts import Mesh

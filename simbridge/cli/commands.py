@@ -22,9 +22,10 @@ from simbridge.cli import terminal
 from simbridge.cli.option_flags import given_options
 from simbridge.console import Terminal
 from simbridge.errors import Interrupted, UnknownName
-from simbridge.planning.inspection import Facts, Spread, flag_of
+from simbridge.planning.inspection import Facts, Spread
 from simbridge.planning.inspection import inspect as measure
 from simbridge.planning.options import Options
+from simbridge.planning.placement import flag_of
 from simbridge.planning.plan import is_slowed_down, slow_down_reason
 from simbridge.planning.planner import nearest_placement
 from simbridge.planning.scenario import load_scenario

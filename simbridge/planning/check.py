@@ -1,14 +1,14 @@
-"""The plan check: limits that every sample must keep before the arm moves; and the approach, checked in the same way.
+"""The plan check: limits that every sample must keep before the arm moves.
 
-Position, velocity, velocity jump, torque against gravity, tool speed and clearance are limits of every plan. The
-acceleration is a limit only where setpoints are limited (`on_limits="limit"`): elsewhere the velocity jump bounds it.
+Position, velocity, velocity jump, torque against gravity, tool speed and clearance are limits of
+every plan. The acceleration is a limit only where setpoints are limited (`on_limits="limit"`):
+elsewhere the velocity jump bounds it.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -17,16 +17,24 @@ from numpy.typing import NDArray
 
 from simbridge.errors import LimitExceeded, Quantity
 from simbridge.planning.plan import CLOCK_SLOPE
-from simbridge.robot.collision import BARE_FLOOR, Clearance, CollisionModel, CollisionScene
+from simbridge.robot.collision import Clearance, CollisionModel
 from simbridge.robot.kinematics import tool_speeds
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.text import displayed
 
-# Values planned to a limit may exceed it by rounding.
-_SLACK = 1.0 + 1e-6
-# How long ago the state was measured that the guard compares a setpoint with, at most, s: real links take 4 to 6 ms.
-_SEEN_LATE = 0.006
+# Values planned to a limit may exceed it by this factor, by rounding.
+ROUNDING_FACTOR = 1.0 + 1e-6
+# Positions may exceed a limit by so much, rad or m.
+POSITION_ROUNDING = 1e-9
+# How long ago the state was measured that the guard compares a setpoint with, at most, s: real
+# links take 4 to 6 ms.
+STATE_AGE_S = 0.006
+
+# Fraction of a limit at which an advised speed stays.
+ADVISED_FRACTION = 0.95
+# The same for the velocity jump, which does not shrink in proportion to the speed.
+ADVISED_JUMP_FRACTION = 0.8
 
 
 @dataclass(frozen=True)
@@ -34,282 +42,448 @@ class Peaks:
     """The largest of each quantity over a plan that passed.
 
     Attributes:
-        command_lead: With feedforward: the largest distance of a command from the arm, rad; None without.
+        velocity: Of each joint (n,), rad/s.
+        velocity_jump: From one period to the next, of each joint (n,), rad/s.
+        acceleration: While moving, of each joint (n,), rad/s^2.
+        tool_speed: m/s.
+        clearance: The smallest that was measured; None for an arm without shapes.
+        command_lead: With feedforward: the largest distance of a command from the arm, rad; None
+            without.
     """
 
-    velocity: Array  # of each joint (n,), rad/s
-    velocity_jump: Array  # from one period to the next, of each joint (n,), rad/s
-    acceleration: Array  # while moving, of each joint (n,), rad/s^2
-    tool_speed: float  # m/s
-    clearance: Clearance | None  # the smallest that was measured; None for an arm without shapes
+    velocity: Array
+    velocity_jump: Array
+    acceleration: Array
+    tool_speed: float
+    clearance: Clearance | None
     command_lead: float | None = None
 
 
 class Remedies(NamedTuple):
-    """What helps against setpoints that are too fast."""
+    """What helps against setpoints that are too fast.
 
-    held: bool = False  # whether the targets are steps of a sampled source, which a lower speed does not make smaller
-    limited: bool = False  # whether setpoints are limited already
-    replayed: bool = False  # whether the setpoints are those of an earlier run or session
+    Attributes:
+        held: Whether the targets are steps of a sampled source, which a lower speed does not make
+            smaller.
+        limited: Whether setpoints are limited already.
+        replayed: Whether the setpoints are those of an earlier run or session.
+    """
 
-    def advice(self, slower: str, *others: str) -> str:
-        """What to do, as a sentence; a lower speed is advised only where it helps."""
+    held: bool = False
+    limited: bool = False
+    replayed: bool = False
+
+    def advice(self, slower: str, *alternatives: str) -> str:
+        """Return what to do, as a sentence; a lower speed is advised only where it helps.
+
+        Args:
+            slower: A clause that advises a lower speed.
+            alternatives: Clauses that advise something else.
+        """
         if self.replayed:
             return (
-                "These setpoints are replayed as they were; those of a live session jump where its controller paused "
-                "or stopped the arm."
+                "These setpoints are replayed as they were; those of a live session jump where its "
+                "controller paused or stopped the arm."
             )
-        choices = [f"{slower} (--speed-scale)", *others]
+
+        choices = [f"{slower} (--speed-scale)", *alternatives]
+        reason = ""
         if self.held:
             choices = ["interpolate the target (--hold linear)", "give it more samples"]
+            reason = "Each sample is held until the next one, so it is a step at any speed: "
         if not self.limited:
             choices.append("let setpoints be limited (--on-limits limit)")
+
         *first, last = choices
-        text = f"{', '.join(first)}, or {last}." if first else f"{last}."
-        held = "Each sample is held until the next one, so it is a step at any speed: "
-        return held + text if self.held else text
+        if first:
+            return f"{reason}{', '.join(first)}, or {last}."
+        return f"{reason}{last}."
+
+
+class SetpointRates(NamedTuple):
+    """How fast setpoints change.
+
+    Attributes:
+        velocity: Of the joints from each sample to the next (T - 1, n), rad/s.
+        jumps: Absolute changes of the velocity at each sample (T, n), rad/s; start and stop
+            included.
+        tool_speed: Of the TCP from each sample to the next (T - 1,), m/s.
+    """
+
+    velocity: Array
+    jumps: Array
+    tool_speed: Array
+
+    @property
+    def speed(self) -> Array:
+        """Absolute velocities (T - 1, n), rad/s."""
+        return np.abs(self.velocity)
+
+    @property
+    def max_tool_speed(self) -> float:
+        """Largest speed of the TCP, m/s."""
+        return float(self.tool_speed.max(initial=0.0))
+
+
+@dataclass(frozen=True)
+class LimitCheck:
+    """A quantity of a plan, with its limits, and the refusal where it exceeds them.
+
+    Attributes:
+        quantity: Its name.
+        values: One for each sample and joint (T, n), or for each sample (T,) where it is no
+            joint's.
+        limits: Of the same shape; or one for each joint, or for all.
+        exceeds: Which values are refused, of the shape of the values.
+        sentence: What is wrong, with the fields joint, value and limit, the last two in degrees,
+            too, and excess; in the units of a joint that turns.
+        remedy: What helps, as a sentence.
+        samples_before: Number of samples before the first value.
+        cycle: Time from one value to the next, s; the control period by default.
+    """
+
+    quantity: Quantity
+    values: Array
+    limits: Array | float
+    exceeds: NDArray[np.bool_]
+    sentence: str
+    remedy: str
+    samples_before: int = 0
+    cycle: float | None = None
 
 
 def check_setpoints(
     robot: Robot,
     setpoints: Array,
     period: float,
+    *,
     max_tool_speed: float,
     collisions: CollisionModel,
     remedies: Remedies = Remedies(),  # noqa: B008 (immutable)
     max_acceleration: float | None = None,
 ) -> Peaks:
-    """Refuse joint positions (T, n), rad (m for sliding joints), one a period, s, that exceed a limit of the robot.
+    """Refuse setpoints that exceed a limit of the robot.
 
-    The arm is at rest before the first and after the last: this start and stop count as velocity jumps.
+    The arm is at rest before the first and after the last: this start and stop count as velocity
+    jumps.
 
     Args:
+        robot: The arm.
+        setpoints: Joint positions (T, n), rad (m for sliding joints), one a period.
+        period: Control period, s.
         max_tool_speed: m/s.
+        collisions: The arm's links and what they must not touch.
+        remedies: What the refusal advises.
         max_acceleration: rad/s^2; None where it is no limit.
 
     Raises:
         PlanRefused: One of its subclasses names sample, time, joint, value and limit.
     """
     check_positions(robot, setpoints, period)
-    refuse = partial(_refuse_first, robot, period)
-    velocity, tool = np.diff(setpoints, axis=0) / period, tool_speeds(robot, setpoints, period)
-    rest = np.zeros((1, robot.n))
-    jumps = np.abs(np.diff(np.concatenate([rest, velocity, rest]), axis=0))
-    speed, fastest = np.abs(velocity), float(tool.max(initial=0.0))
-    worst = float((speed / robot.max_velocity).max(initial=0.0))
-    enough = 0.95 / max(worst, fastest / max_tool_speed, 1e-9)
-    # Velocity jumps do not shrink in proportion: where they are too large as well, no number would be right.
-    jumpy = jumps.max() * enough > 0.8 * robot.max_velocity_jump
-    slower = "Slow it down" if jumpy else f"Slow it down to {enough:.2g} of its speed"
-    what = "{joint} would move at {value:.3f} rad/s, past its limit of {limit:.3f} rad/s; the worst of the plan is "
-    what += f"{worst:.2f} times a limit"
-    remedy = remedies.advice(slower, "keep away from singularities")
-    refuse(
-        "velocity",
-        speed > robot.max_velocity * _SLACK,
-        speed,
-        robot.max_velocity,
-        what,
-        remedy,
-        before=1,
-    )
 
-    what = "the velocity of {joint} would jump by {value:.3f} rad/s within one period; {limit:.3f} rad/s are allowed"
-    remedy = remedies.advice("Slow it down", "round the corner", "lower the solver's kp")
-    limit = robot.max_velocity_jump
-    refuse("velocity jump", jumps > limit * _SLACK, jumps, limit, what, remedy)
-
+    rates = _measure_rates(robot, setpoints, period)
+    slower = _advise_speed(robot, rates, max_tool_speed)
+    advice = remedies.advice(slower, "keep away from singularities")
+    _check_velocity(robot, period, rates, advice=advice)
+    _check_velocity_jump(robot, period, rates, remedies)
     if max_acceleration is not None:
-        # The last period may be cut short by the end of the trajectory: it belongs to the stop, which is a jump.
-        acceleration = np.abs(np.diff(velocity[:-1], axis=0)) / period
-        # Stretched time passes at a rate that changes: that adds to what the limiter allows.
-        allowed = max_acceleration + CLOCK_SLOPE * np.maximum(speed[1:-1], speed[:-2])
-        what = (
-            "{joint} would accelerate at {value:.1f} rad/s^2, past the limit of {limit:.1f} rad/s^2"
-        )
-        remedy = "Slow it down (--speed-scale)."
-        excess = acceleration > allowed * _SLACK
-        refuse("acceleration", excess, acceleration, max_acceleration, what, remedy, before=1)
+        _check_acceleration(robot, period, rates, max_acceleration=max_acceleration)
+    _check_torque(robot, period, setpoints)
 
-    data = robot.model.createData()
-    torque = np.abs([pin.computeGeneralizedGravity(robot.model, data, q) for q in setpoints])
-    what = "{joint} would need {value:.0f} N m to hold the posture; it has {limit:.0f} N m"
-    remedy = "Reduce the payload (--payload) or keep the arm closer to its base."
-    refuse("torque", torque > robot.max_effort, torque, robot.max_effort, what, remedy)
+    advice = remedies.advice(slower, "allow more (--max-tool-speed)")
+    _check_tool_speed(robot, period, rates, max_tool_speed=max_tool_speed, advice=advice)
 
-    what = "the tool would move at {value:.3f} m/s; {limit:.3f} m/s are allowed"
-    remedy = remedies.advice(slower, "allow more (--max-tool-speed)")
-    refuse(
-        "tool speed", tool > max_tool_speed * _SLACK, tool, max_tool_speed, what, remedy, before=1
-    )
     return Peaks(
-        velocity=speed.max(axis=0, initial=0.0),
-        velocity_jump=jumps.max(axis=0),
-        acceleration=jumps[1:-1].max(axis=0, initial=0.0) / period,
-        tool_speed=fastest,
+        velocity=rates.speed.max(axis=0, initial=0.0),
+        velocity_jump=rates.jumps.max(axis=0),
+        acceleration=rates.jumps[1:-1].max(axis=0, initial=0.0) / period,
+        tool_speed=rates.max_tool_speed,
         clearance=collisions.check(setpoints, period),
     )
 
 
 def check_positions(robot: Robot, joints: Array, period: float) -> None:
-    """Refuse setpoints or commands (T, n), rad, one a period, s, that are not finite or outside of the joint range.
+    """Refuse setpoints or commands that are not finite, or outside of the joint range.
+
+    Args:
+        robot: The arm.
+        joints: Joint positions (T, n), rad (m for sliding joints), one a period.
+        period: Control period, s.
 
     Raises:
         LimitExceeded: Names sample, time, joint, value and limit.
     """
-    low, high = joints < robot.position_min - 1e-9, joints > robot.position_max + 1e-9
-    limits = np.where(low, robot.position_min, robot.position_max)
-    what = (
-        "{joint} would be at {value:.3f} rad{value_degrees}, {excess} past its limit of "
-        "{limit:.3f} rad{limit_degrees}"
+    is_low = joints < robot.position_min - POSITION_ROUNDING
+    is_high = joints > robot.position_max + POSITION_ROUNDING
+    limits = np.where(is_low, robot.position_min, robot.position_max)
+
+    not_a_number = LimitCheck(
+        quantity="position",
+        values=joints,
+        limits=limits,
+        exceeds=np.isnan(joints),
+        sentence="{joint} would be at {value}, which is no position",
+        remedy="Use another --solver.",
     )
-    unknown = "{joint} would be at {value}, which is no position"
-    _refuse_first(
-        robot,
-        period,
-        "position",
-        np.isnan(joints),
-        joints,
-        limits,
-        unknown,
-        "Use another --solver.",
+    _refuse_first(robot, period, not_a_number)
+
+    out_of_range = LimitCheck(
+        quantity="position",
+        values=joints,
+        limits=limits,
+        exceeds=is_low | is_high,
+        sentence=(
+            "{joint} would be at {value:.3f} rad{value_degrees}, {excess} past its limit of "
+            "{limit:.3f} rad{limit_degrees}"
+        ),
+        remedy="Begin from another posture (--home) or move the trajectory.",
     )
-    remedy = "Begin from another posture (--home) or move the trajectory."
-    _refuse_first(robot, period, "position", low | high, joints, limits, what, remedy)
+    _refuse_first(robot, period, out_of_range)
 
 
 def check_predicted_velocity(
-    robot: Robot, velocity: Array, cycle: float, period: float, remedies: Remedies
+    robot: Robot, velocity: Array, period: float, *, cycle: float, remedies: Remedies
 ) -> None:
-    """Refuse setpoints, one a period, s, for which the servo law predicts velocities of the arm past a limit.
+    """Refuse setpoints for which the servo law predicts velocities of the arm past a limit.
 
     Args:
-        velocity: Predicted (N, n), rad/s, one for each cycle of the controller, s.
+        robot: The arm.
+        velocity: Predicted (N, n), rad/s, one for each cycle of the controller.
+        period: Control period, s.
+        cycle: The controller's, s.
+        remedies: What the refusal advises.
 
     Raises:
         LimitExceeded: Names sample, time, joint, value and limit.
     """
     speed = np.abs(velocity)
-    what = (
-        "servoj would overshoot: it would move {joint} at {value:.3f} rad/s, past its limit of {limit:.3f} rad/s, "
-        "which the setpoints keep"
+    worst_ratio = float((speed / robot.max_velocity).max())
+    advised = ADVISED_FRACTION / max(worst_ratio, 1e-9)
+    check = LimitCheck(
+        quantity="velocity",
+        values=speed,
+        limits=robot.max_velocity,
+        exceeds=speed > robot.max_velocity * ROUNDING_FACTOR,
+        sentence=(
+            "servoj would overshoot: it would move {joint} at {value:.3f} rad/s, past its limit of "
+            "{limit:.3f} rad/s, which the setpoints keep"
+        ),
+        remedy=remedies.advice(f"Slow it down to {advised:.2g} of its speed"),
+        cycle=cycle,
     )
-    enough = 0.95 / max(float((speed / robot.max_velocity).max()), 1e-9)
-    remedy = remedies.advice(f"Slow it down to {enough:.2g} of its speed")
-    excess, limits = speed > robot.max_velocity * _SLACK, robot.max_velocity
-    _refuse_first(robot, period, "velocity", excess, speed, limits, what, remedy, cycle=cycle)
+    _refuse_first(robot, period, check)
 
 
 def check_predicted_distance(
-    robot: Robot, setpoints: Array, q: Array, cycle: float, period: float, limits: Array
+    robot: Robot, setpoints: Array, period: float, *, q: Array, cycle: float, limits: Array
 ) -> None:
-    """Refuse setpoints (T, n), rad, that get so far ahead of the arm that the guard would stop it.
+    """Refuse setpoints that get so far ahead of the arm that the guard would stop it.
 
     Args:
-        q: What the servo law predicts of them (N, n), rad, at the end of each cycle of the controller, s.
+        robot: The arm.
+        setpoints: Joint positions (T, n), rad, one a period.
+        period: Control period, s.
+        q: What the servo law predicts of them (N, n), rad, at the end of each cycle.
+        cycle: The controller's, s.
         limits: How far each setpoint may be from the arm (T, n), rad.
 
     Raises:
         LimitExceeded: Names sample, time, joint, value and limit.
     """
-    ends = np.arange(len(setpoints)) * period - _SEEN_LATE
-    seen = np.concatenate([setpoints[:1], q])[
-        np.maximum(np.floor(ends / cycle + 1e-6), 0.0).astype(int)
-    ]
-    distance = np.abs(setpoints - seen)
-    what = "servoj would leave {joint} {value:.3f} rad behind its setpoint, and the guard stops it at {limit:.3f} rad"
-    remedy = "Slow it down (--speed-scale), or use a higher gain (--servo-gain)."
-    _refuse_first(robot, period, "command lead", distance > limits, distance, limits, what, remedy)
+    # The state of the arm that the guard has when it checks each setpoint.
+    measured_at = np.arange(len(setpoints)) * period - STATE_AGE_S
+    cycles_before = np.maximum(np.floor(measured_at / cycle + 1e-6), 0.0).astype(int)
+    measured = np.concatenate([setpoints[:1], q])[cycles_before]
+
+    distance = np.abs(setpoints - measured)
+    check = LimitCheck(
+        quantity="command lead",
+        values=distance,
+        limits=limits,
+        exceeds=distance > limits,
+        sentence=(
+            "servoj would leave {joint} {value:.3f} rad behind its setpoint, and the guard stops "
+            "it at {limit:.3f} rad"
+        ),
+        remedy="Slow it down (--speed-scale), or use a higher gain (--servo-gain).",
+    )
+    _refuse_first(robot, period, check)
 
 
-def _refuse_first(
-    robot: Robot,
-    period: float,
-    quantity: Quantity,
-    excess: NDArray[np.bool_],
-    values: Array,
-    limits: Array | float,
-    what: str,
-    remedy: str,
-    *,
-    before: int = 0,
-    cycle: float | None = None,
+def _measure_rates(robot: Robot, setpoints: Array, period: float) -> SetpointRates:
+    """Return how fast setpoints (T, n), rad, change from and to rest."""
+    velocity = np.diff(setpoints, axis=0) / period
+    rest = np.zeros((1, robot.n))
+    jumps = np.abs(np.diff(np.concatenate([rest, velocity, rest]), axis=0))
+    return SetpointRates(velocity, jumps, tool_speeds(robot, setpoints, period))
+
+
+def _worst_velocity_ratio(robot: Robot, rates: SetpointRates) -> float:
+    """Return the largest ratio of a velocity to its limit."""
+    return float((rates.speed / robot.max_velocity).max(initial=0.0))
+
+
+def _advise_speed(robot: Robot, rates: SetpointRates, max_tool_speed: float) -> str:
+    """Return a clause that advises a lower speed, with a number where one is right."""
+    tool_ratio = rates.max_tool_speed / max_tool_speed
+    advised = ADVISED_FRACTION / max(_worst_velocity_ratio(robot, rates), tool_ratio, 1e-9)
+
+    # Velocity jumps do not shrink in proportion: where they are too large as well, no number would
+    # be right.
+    if rates.jumps.max() * advised > ADVISED_JUMP_FRACTION * robot.max_velocity_jump:
+        return "Slow it down"
+    return f"Slow it down to {advised:.2g} of its speed"
+
+
+def _check_velocity(robot: Robot, period: float, rates: SetpointRates, *, advice: str) -> None:
+    """Refuse joint velocities past the robot's limits."""
+    worst_ratio = _worst_velocity_ratio(robot, rates)
+    check = LimitCheck(
+        quantity="velocity",
+        values=rates.speed,
+        limits=robot.max_velocity,
+        exceeds=rates.speed > robot.max_velocity * ROUNDING_FACTOR,
+        sentence=(
+            "{joint} would move at {value:.3f} rad/s, past its limit of {limit:.3f} rad/s; the "
+            f"worst of the plan is {worst_ratio:.2f} times a limit"
+        ),
+        remedy=advice,
+        samples_before=1,
+    )
+    _refuse_first(robot, period, check)
+
+
+def _check_velocity_jump(
+    robot: Robot, period: float, rates: SetpointRates, remedies: Remedies
 ) -> None:
-    """Refuse for the first excess (T, n), or (T,) where it is no joint's.
-
-    Args:
-        excess, values, limits: Each (T, n) or (T,); limits may also be one for each joint, or for all.
-        what: A sentence with the fields joint, value and limit, the last two in degrees too, and excess; in the units
-            of a joint that turns.
-        before: How many samples there are before the first value.
-        cycle: How far values are apart, s; the period by default.
-    """
-    if not excess.any():
-        return
-    row, *column = (int(i) for i in np.argwhere(excess)[0])
-    joint = robot.joint_names[column[0]] if column else None
-    place = (row, *column)
-    value, limit = float(values[place]), float(np.broadcast_to(limits, values.shape)[place])
-    k = before + (row if cycle is None else int(row * cycle / period + 1e-6))
-    slides = bool(column) and bool(robot.prismatic[column[0]])
-    if slides:
-        what = what.replace(" rad", " m").replace(" N m", " N")
-    in_degrees = {
-        f"{name}_degrees": "" if slides else f" ({math.degrees(each):.1f} degrees)"
-        for name, each in (("value", value), ("limit", limit))
-    }
-    excess_text = " ".join(displayed(abs(value - limit), "m" if slides else "rad")).replace(
-        " °", "°"
+    """Refuse changes of a joint's velocity, from one period to the next, past the robot's limit."""
+    check = LimitCheck(
+        quantity="velocity jump",
+        values=rates.jumps,
+        limits=robot.max_velocity_jump,
+        exceeds=rates.jumps > robot.max_velocity_jump * ROUNDING_FACTOR,
+        sentence=(
+            "the velocity of {joint} would jump by {value:.3f} rad/s within one period; "
+            "{limit:.3f} rad/s are allowed"
+        ),
+        remedy=remedies.advice("Slow it down", "round the corner", "lower the solver's kp"),
     )
-    said = what.format(joint=joint, value=value, limit=limit, excess=excess_text, **in_degrees)
-    raise LimitExceeded(
-        f"The plan was refused: at sample {k} ({k * period:.3f} s) {said}. {remedy}",
-        quantity,
-        sample=k,
-        time=k * period,
-        value=value,
-        limit=limit,
-        joint=joint,
+    _refuse_first(robot, period, check)
+
+
+def _check_acceleration(
+    robot: Robot, period: float, rates: SetpointRates, *, max_acceleration: float
+) -> None:
+    """Refuse accelerations past a limit, rad/s^2."""
+    # The last period may be cut short by the end of the trajectory: it belongs to the stop, which
+    # is a jump.
+    acceleration = np.abs(np.diff(rates.velocity[:-1], axis=0)) / period
+
+    # Stretched time passes at a rate that changes: that adds to what the limiter allows.
+    speed = np.maximum(rates.speed[1:-1], rates.speed[:-2])
+    allowed = max_acceleration + CLOCK_SLOPE * speed
+
+    check = LimitCheck(
+        quantity="acceleration",
+        values=acceleration,
+        limits=max_acceleration,
+        exceeds=acceleration > allowed * ROUNDING_FACTOR,
+        sentence=(
+            "{joint} would accelerate at {value:.1f} rad/s^2, past the limit of {limit:.1f} rad/s^2"
+        ),
+        remedy="Slow it down (--speed-scale).",
+        samples_before=1,
     )
+    _refuse_first(robot, period, check)
 
 
-def plan_approach(
-    robot: Robot,
-    start: Array,
-    goal: Array,
-    period: float,
-    *,
-    max_joint_speed: float,
-    max_tool_speed: float,
-    collision_scene: CollisionScene = BARE_FLOOR,
-) -> Array:
-    """A slow motion from the arm to a plan's start: from start to goal (n,), straight in joint space, minimum jerk.
+def _check_torque(robot: Robot, period: float, setpoints: Array) -> None:
+    """Refuse setpoints (T, n), rad, that a joint cannot hold against gravity."""
+    data = robot.model.createData()
+    torque = np.abs([pin.computeGeneralizedGravity(robot.model, data, q) for q in setpoints])
+    check = LimitCheck(
+        quantity="torque",
+        values=torque,
+        limits=robot.max_effort,
+        exceeds=torque > robot.max_effort,
+        sentence="{joint} would need {value:.0f} N m to hold the posture; it has {limit:.0f} N m",
+        remedy="Reduce the payload (--payload) or keep the arm closer to its base.",
+    )
+    _refuse_first(robot, period, check)
 
-    Joint positions (T, n) are in rad, one a period, s. The two speed limits, rad/s and m/s, set the duration, so that
-    it never exceeds them. Then it is checked like a plan: position, velocity, velocity jump and torque limits,
-    self-collision and obstacles.
+
+def _check_tool_speed(
+    robot: Robot, period: float, rates: SetpointRates, *, max_tool_speed: float, advice: str
+) -> None:
+    """Refuse speeds of the TCP past a limit, m/s."""
+    check = LimitCheck(
+        quantity="tool speed",
+        values=rates.tool_speed,
+        limits=max_tool_speed,
+        exceeds=rates.tool_speed > max_tool_speed * ROUNDING_FACTOR,
+        sentence="the tool would move at {value:.3f} m/s; {limit:.3f} m/s are allowed",
+        remedy=advice,
+        samples_before=1,
+    )
+    _refuse_first(robot, period, check)
+
+
+def _refuse_first(robot: Robot, period: float, check: LimitCheck) -> None:
+    """Refuse a plan for the first value that exceeds its limit, if there is one.
 
     Raises:
-        PlanRefused: The approach violates a limit or collides.
+        LimitExceeded: Names sample, time, joint, value and limit.
     """
-    farthest = float(np.abs(goal - start).max())
-    # A minimum-jerk profile peaks at 15/8 of its mean speed.
-    duration = max(1.875 * farthest / max_joint_speed, 0.1)
-    setpoints = _profile(start, goal, duration, period)
-    # A coarsely sampled profile may miss its peak: lengthen it until the limit holds, by at least one period at a time.
-    while (fastest := float(tool_speeds(robot, setpoints, period).max())) > max_tool_speed:
-        duration = max(duration * fastest / max_tool_speed, duration + period)
-        setpoints = _profile(start, goal, duration, period)
-    check_setpoints(
-        robot, setpoints, period, max_tool_speed, CollisionModel(robot, collision_scene)
+    if not check.exceeds.any():
+        return
+
+    # The sample, and the joint where the quantity is a joint's.
+    index = tuple(int(i) for i in np.argwhere(check.exceeds)[0])
+    joint = index[1] if len(index) > 1 else None
+    sample = index[0]
+    if check.cycle is not None:
+        sample = int(index[0] * check.cycle / period + 1e-6)
+    sample += check.samples_before
+    time = sample * period
+
+    value = float(check.values[index])
+    limit = float(np.broadcast_to(check.limits, check.values.shape)[index])
+    problem = _explain(robot, check.sentence, joint, value=value, limit=limit)
+    raise LimitExceeded(
+        f"The plan was refused: at sample {sample} ({time:.3f} s) {problem}. {check.remedy}",
+        check.quantity,
+        sample=sample,
+        time=time,
+        value=value,
+        limit=limit,
+        joint=None if joint is None else robot.joint_names[joint],
     )
-    return setpoints
 
 
-def _profile(start: Array, goal: Array, duration: float, period: float) -> Array:
-    count = int(np.ceil(duration / period)) + 1
-    s = np.linspace(0.0, 1.0, count)
-    blend = s**3 * (10.0 - 15.0 * s + 6.0 * s**2)
-    setpoints = start + blend[:, None] * (goal - start)
-    setpoints[-1] = goal
-    return setpoints
+def _explain(robot: Robot, sentence: str, joint: int | None, *, value: float, limit: float) -> str:
+    """Fill in what is wrong, in the units of the joint.
+
+    Args:
+        robot: The arm.
+        sentence: See `LimitCheck`.
+        joint: Index of the joint; None where the quantity is no joint's.
+        value: In rad for a joint that turns, in m for one that slides.
+        limit: The same.
+    """
+    slides = joint is not None and bool(robot.prismatic[joint])
+    unit = "m" if slides else "rad"
+    value_degrees = f" ({math.degrees(value):.1f} degrees)"
+    limit_degrees = f" ({math.degrees(limit):.1f} degrees)"
+    if slides:
+        sentence = sentence.replace(" rad", " m").replace(" N m", " N")
+        value_degrees = ""
+        limit_degrees = ""
+
+    return sentence.format(
+        joint=None if joint is None else robot.joint_names[joint],
+        value=value,
+        limit=limit,
+        excess=" ".join(displayed(abs(value - limit), unit)).replace(" °", "°"),
+        value_degrees=value_degrees,
+        limit_degrees=limit_degrees,
+    )

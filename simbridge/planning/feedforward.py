@@ -15,119 +15,187 @@ from simbridge.servo.feedforward import Excess, advance_setpoints, smooth_motion
 from simbridge.servo.law import ServojLaw
 from simbridge.servo.plant import Plant
 
-# How far the tool's path may be rounded at corners if nothing else is asked for.
-CORNER_TOLERANCE = 0.0005  # m
-# Rest before and after the motion, in which a corner at its ends is rounded, s; what is not needed is cut off again.
-_REST = 0.1
+# How far the tool's path may be rounded at corners if nothing else is asked for, m.
+CORNER_TOLERANCE = 0.0005
+# Rest before and after the motion, in which a corner at its ends is rounded, s; what is not needed
+# is cut off again.
+REST_S = 0.1
+# Samples from the last one that moves until velocity and command rest, too.
+SETTLING_SAMPLES = 4
 # Halvings in the search for a speed: the result is within 3 % of the motion's speed.
-_HALVINGS = 5
+HALVINGS = 5
+# Shortest length of a piece of the tool's path, squared, m^2: the tool may rest.
+MIN_SQUARED_LENGTH = 1e-30
 
 
 class Feedforward(NamedTuple):
     """Setpoints as the arm is to follow them, with rest at both ends.
 
     Attributes:
-        before, after: How many samples of rest come before and after the setpoints.
+        before: Number of samples of rest before the setpoints.
+        after: Number of samples of rest after them.
+        wanted: Joint targets of a law without phase (T, n), rad, ahead by the lag of phase and
+            joints.
+        commands: What makes the targets of such a law `wanted` (T, n), rad.
+        speed: Fraction of the setpoints' speed: less than 1 where they were slowed down.
     """
 
     before: int
     after: int
-    wanted: Array  # joint targets of a law without phase (T, n), rad, ahead by the lag of phase and joints
-    commands: Array  # what makes the targets of such a law `wanted` (T, n), rad
-    speed: float = 1.0  # of the setpoints' speed: less than 1 where they were slowed down
+    wanted: Array
+    commands: Array
+    speed: float = 1.0
 
 
 def feedforward(
     robot: Robot,
     setpoints: Array,
     period: float,
+    *,
     plant: Plant,
     corner_tolerance: float,
-    *,
     slow_down: bool,
 ) -> Feedforward:
-    """The commands with which the arm follows setpoints without lag.
+    """Compute the commands with which the arm follows setpoints without lag.
 
     Args:
-        setpoints: Joint positions (K, n), rad, one a period, s.
+        robot: The arm.
+        setpoints: Joint positions (K, n), rad, one a period.
+        period: Control period, s.
+        plant: The arm behind servoj.
         corner_tolerance: How far the tool's path may be rounded, m.
-        slow_down: Whether to slow the whole motion down where a limit cannot be kept otherwise, rather than to refuse.
+        slow_down: Whether to slow the whole motion down where a limit cannot be kept otherwise,
+            rather than to refuse.
 
     Raises:
         InvalidParameter: There is not one setpoint for each cycle of the controller.
-        LimitExceeded: A corner cannot be rounded within the tolerance and the limits; names a speed that can.
+        LimitExceeded: A corner cannot be rounded within the tolerance and the limits; names a speed
+            that can.
     """
     law = plant.law(robot.period)
     if not abs(period - robot.period) < 1e-9:
-        needed = f"the controller's cycle of {robot.period:g} s: feedforward needs a command for each cycle"
+        needed = (
+            f"the controller's cycle of {robot.period:g} s: feedforward needs a command for each "
+            "cycle"
+        )
         raise InvalidParameter("period", f"{period:g} s", needed)
-    found = _attempt(robot, setpoints, law, plant, corner_tolerance)
-    if isinstance(found, Feedforward):
-        return found
+
+    # At full speed.
+    result = _attempt(robot, setpoints, law, plant=plant, corner_tolerance=corner_tolerance)
+    if isinstance(result, Feedforward):
+        return result
+
+    # At the highest speed that keeps the limits: between one that does and one that does not.
     slower: Feedforward | None = None
-    low, high = 0.0, 1.0
-    for _ in range(_HALVINGS):
-        speed = 0.5 * (low + high)
-        attempt = _attempt(robot, at_speed(setpoints, speed), law, plant, corner_tolerance)
+    possible = 0.0
+    impossible = 1.0
+    for _ in range(HALVINGS):
+        speed = 0.5 * (possible + impossible)
+        slow_setpoints = at_speed(setpoints, speed)
+        attempt = _attempt(
+            robot, slow_setpoints, law, plant=plant, corner_tolerance=corner_tolerance
+        )
         if isinstance(attempt, Feedforward):
-            low, slower = speed, attempt._replace(speed=speed)
+            possible = speed
+            slower = attempt._replace(speed=speed)
         else:
-            high = speed
+            impossible = speed
+
     if slower is None or not slow_down:
-        raise _refusal(robot, law, found, low)
+        raise _refusal(robot, law, result, possible)
     return slower
 
 
 def at_speed(values: Array, speed: float) -> Array:
-    """Values (K, ...), one a period, of a motion at this share of its speed; the last one ends it."""
-    count = math.ceil((len(values) - 1) / speed - 1e-9) + 1
-    instants = np.minimum(np.arange(count) * speed, len(values) - 1.0)
-    first = np.minimum(instants.astype(int), max(len(values) - 2, 0))
-    part = (instants - first).reshape(-1, *(1,) * (values.ndim - 1))
-    return values[first] + part * (values[np.minimum(first + 1, len(values) - 1)] - values[first])
+    """Return samples of a motion at a fraction of its speed; the last one ends it.
+
+    Args:
+        values: Samples (K, ...), one a period.
+        speed: Fraction, 0 to 1.
+    """
+    last = len(values) - 1
+    count = math.ceil(last / speed - 1e-9) + 1
+    instants = np.minimum(np.arange(count) * speed, float(last))
+
+    # Linear between the samples before and after each instant.
+    before = np.minimum(instants.astype(int), max(last - 1, 0))
+    after = np.minimum(before + 1, last)
+    other_axes = (1,) * (values.ndim - 1)
+    progress = (instants - before).reshape(-1, *other_axes)
+    return values[before] + progress * (values[after] - values[before])
 
 
 def _attempt(
-    robot: Robot, setpoints: Array, law: ServojLaw, plant: Plant, corner_tolerance: float
+    robot: Robot, setpoints: Array, law: ServojLaw, *, plant: Plant, corner_tolerance: float
 ) -> Feedforward | Excess:
-    rest = round(_REST / law.cycle)
+    """Compute the commands for setpoints at their speed; return the limit that they cannot keep."""
+    # Rest before and after the motion.
+    rest = round(REST_S / law.cycle)
     padded = np.pad(setpoints, ((rest, rest), (0, 0)), mode="edge")
+
+    # Ahead by the lag, and smooth.
     delay = plant.phase_lag(law.cycle)
     ahead = advance_setpoints(padded, law.cycle, plant.joint_lag + delay)
     wanted, excess = smooth_motion(law, ahead, delay)
     if excess is None:
-        excess = _rounding(robot, law.cycle, ahead, wanted, corner_tolerance)
+        excess = _check_rounding(robot, law.cycle, ahead, wanted=wanted, tolerance=corner_tolerance)
     if excess is not None:
-        return excess._replace(sample=min(max(excess.sample - rest, 0), len(setpoints) - 1))
-    # The arm rests for a sample before it moves, and after it until first its velocity and then its command rest.
-    left, arrived = (np.flatnonzero((wanted != wanted[end]).any(axis=1)) for end in (0, -1))
-    first = min(int(left[0]) - 1, rest) if len(left) else rest
-    last = (
-        max(int(arrived[-1]) + 4, rest + len(setpoints)) if len(arrived) else rest + len(setpoints)
+        sample = min(max(excess.sample - rest, 0), len(setpoints) - 1)
+        return excess._replace(sample=sample)
+
+    # The arm rests for a sample before it moves, and after it until first its velocity and then its
+    # command rest.
+    first = rest
+    end = rest + len(setpoints)
+    departed = np.flatnonzero((wanted != wanted[0]).any(axis=1))
+    if len(departed):
+        first = min(int(departed[0]) - 1, rest)
+    moving = np.flatnonzero((wanted != wanted[-1]).any(axis=1))
+    if len(moving):
+        end = max(int(moving[-1]) + SETTLING_SAMPLES, end)
+
+    wanted = wanted[first:end]
+    return Feedforward(
+        before=rest - first,
+        after=end - rest - len(setpoints),
+        wanted=wanted,
+        commands=law.commands_for(wanted),
     )
-    wanted = wanted[first:last]
-    return Feedforward(rest - first, last - rest - len(setpoints), wanted, law.commands_for(wanted))
 
 
-def _rounding(
-    robot: Robot, period: float, ahead: Array, wanted: Array, tolerance: float
+def _check_rounding(
+    robot: Robot, period: float, ahead: Array, *, wanted: Array, tolerance: float
 ) -> Excess | None:
-    """Where a motion (T, n) leaves the setpoints' tool path by most, if by more than the tolerance, m."""
+    """Return where a motion leaves the setpoints' tool path by most, if by more than allowed.
+
+    Args:
+        robot: The arm.
+        period: Time from one sample to the next, s.
+        ahead: The setpoints, taken ahead (T, n), rad.
+        wanted: The same, smoothed (T, n), rad.
+        tolerance: How far the tool may leave its path, m.
+    """
     changed = np.flatnonzero((ahead != wanted).any(axis=1))
     if not len(changed):
         return None
-    corner, rounded = (tool_path(robot, q)[:, :3] for q in (ahead, wanted))
-    begin, way = corner[:-1], np.diff(corner, axis=0)
-    length = np.maximum((way**2).sum(axis=1), 1e-30)
-    near = round(_REST / period)
+
+    # Pieces of the tool's path: where they begin, and where they lead.
+    path = tool_path(robot, ahead)[:, :3]
+    rounded = tool_path(robot, wanted)[:, :3]
+    begin = path[:-1]
+    piece = np.diff(path, axis=0)
+    squared_length = np.maximum((piece**2).sum(axis=1), MIN_SQUARED_LENGTH)
+
+    # Distance of each changed sample from the pieces around it.
+    reach = round(REST_S / period)
     distances = []
     for k in changed.tolist():
-        part = slice(max(k - near, 0), k + near)
-        share = np.clip(
-            ((rounded[k] - begin[part]) * way[part]).sum(axis=1) / length[part], 0.0, 1.0
-        )
-        nearest = begin[part] + share[:, np.newaxis] * way[part]
+        near = slice(max(k - reach, 0), k + reach)
+        along = ((rounded[k] - begin[near]) * piece[near]).sum(axis=1)
+        fraction = np.clip(along / squared_length[near], 0.0, 1.0)
+        nearest = begin[near] + fraction[:, np.newaxis] * piece[near]
         distances.append(float(np.linalg.norm(rounded[k] - nearest, axis=1).min()))
+
     worst = int(np.argmax(distances))
     if distances[worst] <= tolerance:
         return None
@@ -135,39 +203,51 @@ def _rounding(
 
 
 def _refusal(robot: Robot, law: ServojLaw, excess: Excess, speed: float) -> LimitExceeded:
-    """The error for an excess; at this share of its speed the motion is within the limits; 0 if at none."""
-    k, name = excess.sample, None if excess.joint is None else robot.joint_names[excess.joint]
-    # Solved again at that speed, the motion has other samples at its corners: some room is left for that.
-    slower = (
-        f"slow it down to {math.floor(95.0 * speed) / 100.0:g} of its speed (--speed-scale), "
-        if speed
-        else ""
-    )
+    """Return the error for a limit that cannot be kept.
+
+    Args:
+        robot: The arm.
+        law: Of the controller, which takes one sample a cycle.
+        excess: The limit.
+        speed: Fraction of its speed at which the motion keeps the limits; 0 if there is none.
+    """
+    joint = None if excess.joint is None else robot.joint_names[excess.joint]
+
     if excess.quantity == "rounding":
         rounding = f"{1e3 * excess.value:.2f} mm"
         allowed = f"{1e3 * excess.limit:.2f} mm"
-        what = f"feedforward would round the path by {rounding}; {allowed} are allowed"
+        problem = f"feedforward would round the path by {rounding}; {allowed} are allowed"
         remedy = "round the corner, allow more (--corner-tolerance)"
     elif excess.quantity == "acceleration":
-        what = (
-            f"{name} would accelerate at {excess.value:.1f} rad/s^2, and smoothing cannot bring it "
-            f"to {excess.limit:g}"
+        problem = (
+            f"{joint} would accelerate at {excess.value:.1f} rad/s^2, and smoothing cannot bring "
+            f"it to {excess.limit:g}"
         )
         remedy = "round the corner"
     else:
-        what = (
-            f"the command for {name} would lead the arm by {excess.value:.3f} rad; {excess.limit:g} rad are allowed. "
-            f"Commands lead by the lookahead times the velocity: with {law.lookahead:g} s a joint may move at "
-            f"{excess.limit / law.lookahead:.2g} rad/s at most"
+        problem = (
+            f"the command for {joint} would lead the arm by {excess.value:.3f} rad; "
+            f"{excess.limit:g} rad are allowed. Commands lead by the lookahead times the velocity: "
+            f"with {law.lookahead:g} s a joint may move at {excess.limit / law.lookahead:.2g} "
+            "rad/s at most"
         )
         remedy = "use a shorter lookahead (--servo-lookahead)"
-    advice = f"{slower}{remedy}, or go without feedforward."
+
+    advice = f"{remedy}, or go without feedforward."
+    if speed:
+        # Solved again at that speed, the motion has other samples at its corners: some room is left
+        # for that.
+        advised = math.floor(95.0 * speed) / 100.0
+        advice = f"slow it down to {advised:g} of its speed (--speed-scale), {advice}"
+
+    time = excess.sample * law.cycle
     return LimitExceeded(
-        f"The plan was refused: at sample {k} ({k * law.cycle:.3f} s) {what}. {advice[0].upper()}{advice[1:]}",
+        f"The plan was refused: at sample {excess.sample} ({time:.3f} s) {problem}. "
+        f"{advice[0].upper()}{advice[1:]}",
         excess.quantity,
-        sample=k,
-        time=k * law.cycle,
+        sample=excess.sample,
+        time=time,
         value=excess.value,
         limit=excess.limit,
-        joint=name,
+        joint=joint,
     )

@@ -1,11 +1,13 @@
 """The setpoint guard: a pure check of each setpoint right before it is sent to the arm.
 
-The guard is the last of three stages. The plan check refuses a plan that violates position, velocity, velocity jump,
-torque or tool speed limits, or collides; with `--on-limits limit`, and for live targets, the limiter first brings the
-setpoints within velocity, acceleration and tool speed. The guard then checks four rules on the single setpoint:
-position, velocity (the step from the previous setpoint), velocity jump (the change of that step), and distance from the
-measured arm; and on what the servo law makes of it the velocity, with feedforward the acceleration, too. Without
-feedforward a plan within the velocity jump may exceed that acceleration. Tool speed is no limit of the guard.
+The guard is the last of three stages. The plan check refuses a plan that violates position,
+velocity, velocity jump, torque or tool speed limits, or collides; with `--on-limits limit`, and for
+live targets, the limiter first brings the setpoints within velocity, acceleration and tool speed.
+The guard then checks four rules on the single setpoint: position, velocity (the step from the
+previous setpoint), velocity jump (the change of that step), and distance from the measured arm; and
+on what the servo law makes of it the velocity, with feedforward the acceleration, too. Without
+feedforward a plan within the velocity jump may exceed that acceleration. Tool speed is no limit of
+the guard.
 """
 
 from __future__ import annotations
@@ -19,17 +21,21 @@ from simbridge.errors import GuardViolation
 from simbridge.robot.pose import Array
 from simbridge.servo.feedforward import MAX_ACCELERATION, MAX_LEAD, SCALING_RAMP
 
-if (
-    TYPE_CHECKING
-):  # loads pinocchio; the servo process, which imports this module, must start quickly
+# It loads pinocchio; the servo process, which imports this module, must start quickly.
+if TYPE_CHECKING:
     from simbridge.robot.robot import Robot
 
-# Setpoints planned to a limit may exceed it by rounding.
-_SLACK = 1.0 + 1e-5
-# Of what the servo law predicts from a state that the plan check did not begin with.
-_PREDICTED_SLACK = 1.0 + 1e-3
-# How far a setpoint may be from the measured arm, in addition to the normal lag of the servo at speed.
-_DISTANCE = 0.2  # rad
+# Setpoints planned to a limit may exceed it by this factor, by rounding.
+ROUNDING_FACTOR = 1.0 + 1e-5
+# The same for what the servo law predicts from a state that the plan check did not begin with.
+PREDICTION_FACTOR = 1.0 + 1e-3
+# Positions may exceed the joint range by so much, rad.
+POSITION_ROUNDING = 1e-9
+# How far a setpoint may be from the measured arm, in addition to the normal lag of the servo at
+# speed, rad.
+MAX_DISTANCE = 0.2
+# A setpoint that is farther away than so many steps is not one of a caller that is late.
+MAX_LATE_STEPS = 2.0
 
 
 @dataclass(frozen=True)
@@ -37,28 +43,42 @@ class ArmLimits:
     """The limits that the guard checks, as plain numbers: the servo process has no `Robot`.
 
     Attributes:
-        position_min, position_max: n positions, rad.
+        name: The arm's.
+        joint_names: Names of the n joints.
+        position_min: Lowest positions (n), rad.
+        position_max: Highest positions (n), rad.
+        max_velocity: Velocities (n), rad/s.
+        max_velocity_jump: From one period to the next, rad/s.
     """
 
     name: str
     joint_names: tuple[str, ...]
     position_min: tuple[float, ...]
     position_max: tuple[float, ...]
-    max_velocity: tuple[float, ...]  # n velocities, rad/s
-    max_velocity_jump: float  # from one period to the next, rad/s
+    max_velocity: tuple[float, ...]
+    max_velocity_jump: float
 
     @staticmethod
     def of(robot: Robot) -> ArmLimits:
-        arrays = robot.position_min, robot.position_max, robot.max_velocity
-        low, high, velocity = (tuple(values.tolist()) for values in arrays)
+        """Return the limits of a robot."""
         return ArmLimits(
-            robot.name, tuple(robot.joint_names), low, high, velocity, robot.max_velocity_jump
+            name=robot.name,
+            joint_names=tuple(robot.joint_names),
+            position_min=tuple(robot.position_min.tolist()),
+            position_max=tuple(robot.position_max.tolist()),
+            max_velocity=tuple(robot.max_velocity.tolist()),
+            max_velocity_jump=robot.max_velocity_jump,
         )
 
 
 def allowed_distance(velocity: Array, lookahead: float) -> Array:
-    """How far a setpoint may be from the measured arm (n,), rad: at rest, and by the servo's lag at rad/s and s."""
-    distance: Array = _DISTANCE + 2.0 * lookahead * np.abs(velocity)
+    """Return how far a setpoint may be from the measured arm (n,), rad.
+
+    Args:
+        velocity: Of the setpoints (n,), rad/s: the arm lags behind them.
+        lookahead: The servo's, s.
+    """
+    distance: Array = MAX_DISTANCE + 2.0 * lookahead * np.abs(velocity)
     return distance
 
 
@@ -78,79 +98,109 @@ class Guard:
         self._robot = robot
         self._period = period
         self._lookahead = lookahead
-        self._low, self._high = np.asarray(robot.position_min), np.asarray(robot.position_max)
+
+        self._low = np.asarray(robot.position_min)
+        self._high = np.asarray(robot.position_max)
         self._max_velocity = np.asarray(robot.max_velocity)
         self.max_velocity: tuple[float, ...] = tuple(self._max_velocity.tolist())
-        self._jump = robot.max_velocity_jump
+        self._velocity_jump = robot.max_velocity_jump
         # A changing speed slider changes the velocity as well.
-        self._max_jump = self._jump + SCALING_RAMP * period * self._max_velocity
+        self._max_jump = self._velocity_jump + SCALING_RAMP * period * self._max_velocity
+
+        # The last setpoint (n,), rad, and its velocity (n,), rad/s; None before there is one.
         self._previous: Array | None = None
         self._velocity: Array | None = None
+        # Whether a setpoint was refused: then all are.
         self._violated = False
 
     def reset(self, q: Array) -> None:
         """Unlatch; the next setpoint is checked against an arm at rest at q (n,), rad."""
-        self._previous, self._velocity = np.array(q, dtype=float), None
+        self._previous = np.array(q, dtype=float)
+        self._velocity = None
         self._violated = False
 
     def expect(self, q: Array) -> None:
-        """Check the next setpoint against an arm at rest at q (n,), rad; a latched guard stays latched."""
+        """Check the next setpoint against an arm at rest at q (n,), rad, unless latched."""
         if not self._violated:
             self.reset(q)
 
     def check(self, setpoint: Array, measured: Array) -> Array:
-        """Check a setpoint (n,), rad, right before it is sent, with the arm's joint positions (n,), rad.
+        """Check a setpoint right before it is sent.
+
+        Args:
+            setpoint: Joint positions (n,), rad.
+            measured: The arm's joint positions (n,), rad.
 
         Returns:
             A read-only copy of the setpoint (n,).
 
         Raises:
-            GuardViolation: The violated rule, the joint, the value and the limit. Every later setpoint is refused.
+            GuardViolation: The violated rule, the joint, the value and the limit. Every later
+                setpoint is refused.
         """
         if self._violated:
             raise GuardViolation(
-                "An earlier setpoint was refused and the arm has been stopped; call recover() first.",
+                "An earlier setpoint was refused and the arm has been stopped; call recover() "
+                "first.",
                 rule="latched",
             )
-        q, at = self._numbers(setpoint, "setpoint"), self._numbers(measured, "measured position")
+        q = self._as_numbers(setpoint, "setpoint")
+        measured_q = self._as_numbers(measured, "measured position")
         self._check_range(q)
-        velocity = (q - (at if self._previous is None else self._previous)) / self._period
-        self._check("velocity", velocity, self._max_velocity, "its velocity", "rad/s")
+
+        previous = measured_q if self._previous is None else self._previous
+        velocity = (q - previous) / self._period
+        self._check("velocity", velocity, self._max_velocity, what="its velocity", unit="rad/s")
+
         jump = velocity - (velocity if self._velocity is None else self._velocity)
-        self._check(
-            "velocity jump",
-            jump,
-            self._max_jump,
-            "the change of its velocity within a period",
-            "rad/s",
-        )
+        what = "the change of its velocity within a period"
+        self._check("velocity jump", jump, self._max_jump, what=what, unit="rad/s")
+
+        distance = q - measured_q
         allowed = allowed_distance(velocity, self._lookahead)
-        self._check("distance", q - at, allowed, "its distance from the measured arm", "rad", 1.0)
+        what = "its distance from the measured arm"
+        self._check("distance", distance, allowed, what=what, unit="rad", factor=1.0)
+
         # The first setpoint is where the motion begins, from rest: the step to it is no velocity.
-        self._previous, self._velocity = q, 0.0 * q if self._velocity is None else velocity
+        self._previous = q
+        self._velocity = 0.0 * q if self._velocity is None else velocity
         return q
 
-    def slowed(self, rate: float) -> None:
-        """Take the velocity of the setpoints as this share of what it was: 0 while none are in force."""
-        self._velocity = None if self._velocity is None else rate * self._velocity
+    def slowed(self, fraction: float) -> None:
+        """Take the velocity of the setpoints as a fraction of what it was.
+
+        Args:
+            fraction: 0 to 1; 0 while no setpoints are in force.
+        """
+        if self._velocity is not None:
+            self._velocity = fraction * self._velocity
 
     def joined(self, setpoint: Array) -> Array:
-        """A live setpoint (n,), rad, or the nearest within the velocity jump and the joint range.
+        """Return a live setpoint, or the nearest within the velocity jump and the joint range.
 
-        A caller that is late leaves the setpoint where it was, and has moved on by more than a step when it is back:
-        the arm catches up. What is farther away than two steps is left for `check` to refuse.
+        A caller that is late leaves the setpoint where it was, and has moved on by more than a step
+        when it is back: the arm catches up. What is farther away than two steps is left for `check`
+        to refuse.
+
+        Args:
+            setpoint: Joint positions (n,), rad.
         """
         if self._previous is None or self._velocity is None:
             return setpoint
+
         velocity = (setpoint - self._previous) / self._period
-        near = np.clip(velocity, -self._max_velocity, self._max_velocity)
-        near = np.clip(near, self._velocity - self._jump, self._velocity + self._jump)
-        far = not (np.abs(velocity) <= 2.0 * self._max_velocity).all()
-        return (
-            setpoint
-            if far or (near == velocity).all()
-            else self.within_range(self._previous + near * self._period)
-        )
+        # Written so that a setpoint that is not a number is far, too.
+        is_near = (np.abs(velocity) <= MAX_LATE_STEPS * self._max_velocity).all()
+        if not is_near:
+            return setpoint
+
+        slowest = self._velocity - self._velocity_jump
+        fastest = self._velocity + self._velocity_jump
+        clipped = np.clip(velocity, -self._max_velocity, self._max_velocity)
+        clipped = np.clip(clipped, slowest, fastest)
+        if (clipped == velocity).all():
+            return setpoint
+        return self.within_range(self._previous + clipped * self._period)
 
     def check_command(self, command: Array, wanted: Array) -> Array:
         """Check what is sent to bring the arm to a checked setpoint, with feedforward.
@@ -165,11 +215,11 @@ class Guard:
         Raises:
             GuardViolation: It is not finite, outside of the joint range, or too far from the arm.
         """
-        q = self._numbers(command, "command")
+        q = self._as_numbers(command, "command")
         self._check_range(q)
-        self._check(
-            "lead", q - wanted, np.full(len(q), MAX_LEAD), "the lead of its command", "rad", 1.0
-        )
+        limits = np.full(len(q), MAX_LEAD)
+        what = "the lead of its command"
+        self._check("lead", q - wanted, limits, what=what, unit="rad", factor=1.0)
         return q
 
     def check_predicted(self, qd: Array) -> None:
@@ -178,73 +228,113 @@ class Guard:
         Raises:
             GuardViolation: servoj would overshoot a limit, at which the controller stops the arm.
         """
-        what = "the velocity that servoj makes of it"
-        self._check("predicted velocity", qd, self._max_velocity, what, "rad/s", _PREDICTED_SLACK)
+        self._check(
+            "predicted velocity",
+            qd,
+            self._max_velocity,
+            what="the velocity that servoj makes of it",
+            unit="rad/s",
+            factor=PREDICTION_FACTOR,
+        )
 
     def check_acceleration(self, qdd: Array) -> None:
-        """Check the accelerations qdd (n,), rad/s^2, that the servo law predicts of the arm, with feedforward.
+        """Check the accelerations qdd (n,), rad/s^2, that the servo law predicts, with feedforward.
 
         Raises:
-            GuardViolation: One is beyond the limit: the motion asks for it, or commands were late for too long.
+            GuardViolation: One is beyond the limit: the motion asks for it, or commands were late
+                for too long.
         """
-        limits = np.full_like(qdd, MAX_ACCELERATION)
         self._check(
-            "acceleration", qdd, limits, "its predicted acceleration", "rad/s^2", _PREDICTED_SLACK
+            "acceleration",
+            qdd,
+            np.full_like(qdd, MAX_ACCELERATION),
+            what="its predicted acceleration",
+            unit="rad/s^2",
+            factor=PREDICTION_FACTOR,
         )
 
     def towards(self, q: Array) -> Array:
-        """The setpoint (n,), rad, that is nearest to q (n,), rad, and within one step of the last one, from rest."""
+        """Return the setpoint nearest to q (n,), rad, within a step of the last one, from rest."""
         if self._previous is None:
             return q
-        step = np.minimum(self._max_velocity, self._jump) * self._period
+        step = np.minimum(self._max_velocity, self._velocity_jump) * self._period
         return np.clip(q, self._previous - step, self._previous + step)
 
     def within_range(self, command: Array) -> Array:
-        """A command (n,), rad, as near to it as the joint range allows: for braking, which must not be refused."""
+        """Return a command (n,), rad, or the nearest to it within the joint range.
+
+        It is for braking, which must not be refused.
+        """
         return np.clip(command, self._low, self._high)
 
-    def _numbers(self, given: Array, name: str) -> Array:
+    def _as_numbers(self, values: Array, name: str) -> Array:
+        """Return a read-only copy (n,) of joint positions; refuse what is none."""
         try:
-            q = np.array(given, dtype=float)
+            q = np.array(values, dtype=float)
         except Exception:  # conversion of an arbitrary object may fail in any way
-            kind = type(given).__name__
-            raise self._violation(
-                f"A {name} must be numbers, not {kind}; the arm was stopped.", rule="shape"
-            ) from None
+            kind = type(values).__name__
+            message = f"A {name} must be numbers, not {kind}; the arm was stopped."
+            raise self._violation(message, rule="shape") from None
+
         refused = "was refused and the arm stopped"
-        if q.shape != (len(self._low),):
-            has = f"{self._robot.name} has {len(self._low)} joints"
+        joints = len(self._low)
+        if q.shape != (joints,):
+            has = f"{self._robot.name} has {joints} joints"
             raise self._violation(f"A {name} of shape {q.shape} {refused}: {has}.", rule="shape")
         if not np.isfinite(q).all():
-            raise self._violation(
-                f"A {name} that is not finite {refused}: {q.tolist()}.", rule="finite"
-            )
+            message = f"A {name} that is not finite {refused}: {q.tolist()}."
+            raise self._violation(message, rule="finite")
+
         q.setflags(write=False)
         return q
 
     def _check_range(self, q: Array) -> None:
-        outside = np.maximum(self._low - q, q - self._high)
-        if (outside > 1e-9).any():
-            i = int(np.argmax(outside))
-            bound = self._low[i] if q[i] < self._low[i] else self._high[i]
-            raise self._past_limit("position", i, q[i], bound, "its position", "rad")
+        """Refuse joint positions (n,), rad, outside of the joint range; name the worst joint."""
+        excess = np.maximum(self._low - q, q - self._high)
+        if (excess > POSITION_ROUNDING).any():
+            joint = int(np.argmax(excess))
+            limit = self._low[joint] if q[joint] < self._low[joint] else self._high[joint]
+            raise self._past_limit(
+                "position", joint, value=q[joint], limit=limit, what="its position", unit="rad"
+            )
 
     def _check(
-        self, rule: str, values: Array, limits: Array, what: str, unit: str, slack: float = _SLACK
+        self,
+        rule: str,
+        values: Array,
+        limits: Array,
+        *,
+        what: str,
+        unit: str,
+        factor: float = ROUNDING_FACTOR,
     ) -> None:
-        shares = np.abs(values) / limits
+        """Refuse values (n,) of more than a factor times their limits (n,).
+
+        Args:
+            rule: Name of the rule.
+            values: In the unit.
+            limits: The same.
+            what: The quantity, as a noun phrase.
+            unit: As it is printed.
+            factor: Above 1 by what is allowed for rounding.
+        """
+        ratios = np.abs(values) / limits
         # Written so that a step from an unknown position (nan) is refused, too.
-        if not (shares <= slack).all():
-            i = int(np.argmax(shares))
-            raise self._past_limit(rule, i, abs(values[i]), limits[i], what, unit)
+        if not (ratios <= factor).all():
+            joint = int(np.argmax(ratios))
+            value = abs(values[joint])
+            raise self._past_limit(
+                rule, joint, value=value, limit=limits[joint], what=what, unit=unit
+            )
 
     def _past_limit(
-        self, rule: str, i: int, value: float, limit: float, what: str, unit: str
+        self, rule: str, joint: int, *, value: float, limit: float, what: str, unit: str
     ) -> GuardViolation:
-        name = self._robot.joint_names[i]
+        """Latch, and return the error for a joint past a limit."""
+        name = self._robot.joint_names[joint]
         return self._violation(
-            f"A setpoint was refused and the arm stopped: {name}: {what} would be {value:.4g} {unit}, "
-            f"the limit is {limit:.4g} {unit}.",
+            f"A setpoint was refused and the arm stopped: {name}: {what} would be {value:.4g} "
+            f"{unit}, the limit is {limit:.4g} {unit}.",
             rule=rule,
             joint=name,
             value=float(value),
@@ -252,6 +342,6 @@ class Guard:
         )
 
     def _violation(self, message: str, **facts: Any) -> GuardViolation:
-        """Latch; the error to raise."""
+        """Latch, and return the error to raise."""
         self._violated = True
         return GuardViolation(message, **facts)

@@ -1,4 +1,7 @@
-"""How an option is described: one dataclass field, from which its flag, its help and its record follow."""
+"""How an option is described: one dataclass field.
+
+Its flag, its help and its record follow from the field.
+"""
 
 from __future__ import annotations
 
@@ -10,16 +13,17 @@ from typing import Any, Literal, get_args
 def option(
     default: Any, help: str = "", metavar: str = "", unset: str = "", **metadata: Any
 ) -> Any:
-    """A field of `Options`.
+    """Describe a field of `Options`.
 
     Args:
         default: Of the field; None and () mean that the option was not given.
         help: What the option means.
         metavar: Names of the flag's values, such as "MM DEG".
         unset: The effect of leaving the flag out, where the default does not show it.
-        metadata: `commands` that have the flag; `units`, the flag's units in SI, one for each value; `read`, a function
-            from the flag's text to the value; `flag`, its name where that is not the field's; `prefix` of the flags of
-            an option that is a dataclass; `table` of settings.toml that records the option as given.
+        metadata: `commands` that have the flag; `units`, the flag's units in SI, one for each
+            value; `read`, a function from the flag's text to the value; `flag`, its name where that
+            is not the field's; `prefix` of the flags of an option that is a dataclass; `table` of
+            settings.toml that records the option as given.
     """
     shown = {"help": help, "metavar": metavar, "unset": unset, "commands": ("run", "check")}
     return field(default=default, metadata={**shown, **metadata})
@@ -39,20 +43,27 @@ teleop_option = partial(option, commands=("teleop",))
 
 
 def literal_choices(kind: Any) -> tuple[str, ...]:
-    """The values of a `Literal`, also of one that may be None; () for another type."""
-    parts = (kind, *get_args(kind))
-    return next(
-        (get_args(part) for part in parts if getattr(part, "__origin__", None) is Literal), ()
-    )
+    """Return the values of a `Literal`, also of one that may be None; () for another type."""
+    for part in (kind, *get_args(kind)):
+        if getattr(part, "__origin__", None) is Literal:
+            return get_args(part)
+    return ()
 
 
 def recorded_options(options: Any) -> dict[str, dict[str, Any]]:
-    """The options that settings.toml records as given, by table; an option that was left out is left out."""
+    """Return the options that settings.toml records as given, by table and name.
+
+    An option that was left out is not among them.
+    """
     tables: dict[str, dict[str, Any]] = {}
-    for own in fields(options):
-        value = getattr(options, own.name)
-        if (table := own.metadata.get("table")) and value is not None and value != ():
-            plain = list(value) if isinstance(value, tuple) else value
-            plain = plain if isinstance(plain, (bool, int, float, list)) else str(plain)
-            tables.setdefault(table, {})[own.name] = plain
+    for option_field in fields(options):
+        table = option_field.metadata.get("table")
+        value = getattr(options, option_field.name)
+        if not table or value is None or value == ():
+            continue
+
+        plain = list(value) if isinstance(value, tuple) else value
+        if not isinstance(plain, (bool, int, float, list)):
+            plain = str(plain)
+        tables.setdefault(table, {})[option_field.name] = plain
     return tables

@@ -1,7 +1,7 @@
-"""Options of a run: every choice that belongs neither to the scenario, nor to the robot, nor to the solver.
+"""Options of a run: every choice that is neither the scenario's, nor the robot's, nor the solver's.
 
-Each option is one field of `Options`. Its flag and help at the command line, its entry in settings.toml and its checks
-follow from the field; the code that uses the option reads the field.
+Each option is one field of `Options`. Its flag and help at the command line, its entry in
+settings.toml and its checks follow from the field; the code that uses the option reads the field.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ StartChoice = Literal["home", "auto"]
 
 
 def read_floor(text: str) -> Floor:
-    """A height in m, or "none".
+    """Read the height of a floor, in m, or "none".
 
     Raises:
         InvalidParameter: The text is neither.
@@ -64,8 +64,8 @@ def read_floor(text: str) -> Floor:
 class Options:
     """How a scenario is run. In SI units and radians; the help text of each field describes it.
 
-    The first fields are those of `ReadOptions`. A cell describes an installation: its values are used where an option
-    is left out, and must not be contradicted.
+    The first fields are those of `ReadOptions`. A cell describes an installation: its values are
+    used where an option is left out, and must not be contradicted.
 
     Raises:
         InvalidParameter, UnknownName: A value is invalid, or contradicts the cell.
@@ -88,8 +88,8 @@ class Options:
     )
     topic: str | None = planned_option(
         None,
-        "Topic of a ROS bag (/tf:child for a frame of tf, /poses:2 for one of a PoseArray), or rigid body of motion "
-        "capture.",
+        "Topic of a ROS bag (/tf:child for a frame of tf, /poses:2 for one of a PoseArray), or "
+        "rigid body of motion capture.",
         "NAME",
         "the only one",
     )
@@ -101,7 +101,8 @@ class Options:
     )
     columns: str | None = planned_option(
         None,
-        "Columns and units of a table: t[ns]=stamp,x=px,qw=q_0 or x[mm]; by name, or by number from 1.",
+        "Columns and units of a table: t[ns]=stamp,x=px,qw=q_0 or x[mm]; by name, or by number "
+        "from 1.",
         "ROLE[UNIT]=NAME,...",
         "by their names",
     )
@@ -110,8 +111,8 @@ class Options:
     )
     gaps: Gaps | None = planned_option(
         None,
-        "Gaps of more than 10 sample periods in a file: refuse, hold the last pose, interpolate, or split (only the "
-        "longest piece).",
+        "Gaps of more than 10 sample periods in a file: refuse, hold the last pose, interpolate, "
+        "or split (only the longest piece).",
         unset="refuse",
     )
     column: Column | None = planned_option(
@@ -141,7 +142,8 @@ class Options:
     )
     payload: float | None = option(
         None,
-        "Payload configured on the controller, kg; at the TCP unless the cell gives its centre of gravity.",
+        "Payload configured on the controller, kg; at the TCP unless the cell gives its centre of "
+        "gravity.",
         "KG",
         "the cell's, else none",
     )
@@ -160,13 +162,14 @@ class Options:
     )
     on_limits: OnLimits | None = option(
         None,
-        "refuse: refuse a plan past a limit of velocity, velocity jump or tool speed; limit: slow such setpoints down, "
-        "and keep the acceleration limit, too.",
+        "refuse: refuse a plan past a limit of velocity, velocity jump or tool speed; limit: slow "
+        "such setpoints down, and keep the acceleration limit, too.",
         unset="the scenario's",
     )
     start: StartChoice | None = option(
         None,
-        "Where the plan begins: home's branch of the inverse kinematics, or (auto) another where home's is refused.",
+        "Where the plan begins: home's branch of the inverse kinematics, or (auto) another where "
+        "home's is refused.",
         unset="auto in simulation; home on ursim and real",
     )
     speed_scale: float = option(
@@ -196,15 +199,15 @@ class Options:
     )
     kinematics: AnyPath | None = option(
         None,
-        "Kinematics: nominal, or those of an individual arm from a calibration file (TOML, or ROS's "
-        "my_robot_calibration.yaml) or a run.",
+        "Kinematics: nominal, or those of an individual arm from a calibration file (TOML, or "
+        "ROS's my_robot_calibration.yaml) or a run.",
         "nominal|FILE",
         "the cell's, else the controller's own; nominal in simulation",
     )
     servo: Servo = shared_option(
         "servoj",
-        "How the simulated arm follows commands: by UR's servo law, verified on a real UR5e at gain 300 "
-        "(docs/validation.md), or by an ideal servo, for work on solvers.",
+        "How the simulated arm follows commands: by UR's servo law, verified on a real UR5e at "
+        "gain 300 (docs/validation.md), or by an ideal servo, for work on solvers.",
     )
     servo_gain: float | None = shared_option(
         None, "servoj's gain: stiffness, 100 to 2000.", "GAIN", unset=f"the plant's, or {GAIN:g}"
@@ -217,8 +220,9 @@ class Options:
     )
     plant: AnyPath | None = shared_option(
         None,
-        "The arm as `simbridge identify --out` measured it: gain, lookahead, phase and joint lag of the simulated arm "
-        "and for feedforward; a controller's servoj gets this gain and lookahead.",
+        "The arm as `simbridge identify --out` measured it: gain, lookahead, phase and joint lag "
+        "of the simulated arm and for feedforward; a controller's servoj gets this gain and "
+        "lookahead.",
         "PLANT.TOML",
         "none",
     )
@@ -237,7 +241,8 @@ class Options:
     )
     feedforward: Switch | None = planned_option(
         None,
-        "on: send commands ahead of the setpoints, by the inverse of servoj's law, so that the arm does not lag.",
+        "on: send commands ahead of the setpoints, by the inverse of servoj's law, so that the "
+        "arm does not lag.",
         unset="the cell's, else off",
     )
     corner_tolerance: float | None = planned_option(
@@ -255,7 +260,8 @@ class Options:
     )
     realtime_priority: int = run_option(
         0,
-        "Priority of the process that sends setpoints to a controller, 1 to 99; 0 for the ordinary scheduler.",
+        "Priority of the process that sends setpoints to a controller, 1 to 99; 0 for the "
+        "ordinary scheduler.",
         "N",
     )
     label: str = run_option("", "A name for the run, for lists and its page.", "TEXT", "none")
@@ -268,14 +274,20 @@ class Options:
             value = getattr(self, name)
             if value is not None and value not in choices:
                 raise UnknownName(name.replace("_", "-"), str(value), choices)
+
         # These check themselves.
-        _ = self.reading, self.plant_model
+        _ = self.reading
+        _ = self.plant_model
         self._check_values()
-        for name in ("host", "tcp", "payload", "floor"):
-            if self.cell is not None:
+        self._check_installation()
+
+        # What a cell describes, an option must not contradict.
+        if self.cell is not None:
+            for name in ("host", "tcp", "payload", "floor"):
                 object.__setattr__(self, name, self.cell.resolve(name, getattr(self, name)))
+
+        # What a cell recommends is no fact of the installation: an option may differ from it.
         if self.feedforward is None:
-            # What a cell recommends, not a fact of the installation: an option may differ from it.
             recommended = None if self.cell is None else self.cell.feedforward
             object.__setattr__(self, "feedforward", recommended or "off")
         self._check_ideal_servo()
@@ -283,16 +295,19 @@ class Options:
     @property
     def reading(self) -> ReadOptions:
         """How a file of poses is read, and in which frame its poses are."""
-        return ReadOptions(**{own.name: getattr(self, own.name) for own in fields(ReadOptions)})
+        names = [option_field.name for option_field in fields(ReadOptions)]
+        return ReadOptions(**{name: getattr(self, name) for name in names})
 
     @property
     def robot(self) -> str:
-        """The name of the arm's model where none is given."""
-        return "ur10" if self.cell is None or self.cell.robot is None else self.cell.robot
+        """The name of the arm's model where the user names none."""
+        if self.cell is None or self.cell.robot is None:
+            return "ur10"
+        return self.cell.robot
 
     @property
     def kinematics_source(self) -> AnyPath | None:
-        """Source of the kinematics (see `with_kinematics`); None when neither options nor cell give one."""
+        """Source of the kinematics (see `with_kinematics`); None if neither option nor cell say."""
         if self.kinematics is not None:
             return self.kinematics
         return None if self.cell is None else self.cell.calibration
@@ -306,153 +321,156 @@ class Options:
             InvalidParameter: servoj does not take this tuning.
         """
         plant = Plant() if self.plant is None else load_plant(self.plant)
-        given = {"gain": self.servo_gain, "lookahead": self.servo_lookahead}
-        changed = {
-            name: value
-            for name, value in given.items()
-            if value is not None and not math.isclose(value, getattr(plant, name), rel_tol=1e-6)
-        }
-        for name, value in changed.items():
-            if self.plant is not None:
-                warnings.warn(
-                    f"--servo-{name} {value:g} replaces the {name} of {self.plant}, {getattr(plant, name):g}.",
-                    stacklevel=2,
-                )
-        exact = {f"{name}_deviation": 0.0 for name in changed}
-        plant = msgspec.structs.replace(plant, **changed, **exact, replaced=tuple(changed))
+
+        # What an option gives replaces what the file says, unless they agree.
+        replaced: dict[str, float] = {}
+        for name, value in (("gain", self.servo_gain), ("lookahead", self.servo_lookahead)):
+            planned = getattr(plant, name)
+            if value is not None and not math.isclose(value, planned, rel_tol=1e-6):
+                replaced[name] = value
+                if self.plant is not None:
+                    warnings.warn(
+                        f"--servo-{name} {value:g} replaces the {name} of {self.plant}, "
+                        f"{planned:g}.",
+                        stacklevel=2,
+                    )
+
+        exact = {f"{name}_deviation": 0.0 for name in replaced}
+        plant = msgspec.structs.replace(plant, **replaced, **exact, replaced=tuple(replaced))
         check_tuning(plant.lookahead, plant.gain)
         return plant
 
     @property
     def collision_scene(self) -> CollisionScene:
         """The obstacles that the arm must not touch."""
-        floor = 0.0 if self.floor is None else None if self.floor == "none" else self.floor
-        return (
-            CollisionScene(floor)
-            if self.cell is None
-            else replace(self.cell.collision_scene, floor=floor)
-        )
+        floor: float | None = 0.0
+        if self.floor == "none":
+            floor = None
+        elif self.floor is not None:
+            floor = self.floor
+
+        if self.cell is None:
+            return CollisionScene(floor)
+        return replace(self.cell.collision_scene, floor=floor)
 
     @property
     def links(self) -> dict[str, Any]:
-        """Between which links of a URDF the arm is, and its packages, as `load_robot` takes them."""
+        """Base and tip of the arm in a URDF, and its packages, as `load_robot` takes them."""
         return {"base": self.base, "tip": self.tip, "packages": self.package}
 
     def equipped(self, robot: Robot) -> Robot:
-        """The arm with the chosen kinematics, TCP and payload, mounted as in the cell.
+        """Return the arm with the chosen kinematics, TCP and payload, mounted as in the cell.
 
         Raises:
             InvalidParameter: The cell is another arm's.
             InputFileError: The file of the kinematics cannot be read, or is another model's.
         """
         if self.kinematics_source is not None:
-            nominal, robot = robot, with_kinematics(robot, self.kinematics_source)
+            nominal = robot
+            robot = with_kinematics(nominal, self.kinematics_source)
             self._note_other_kinematics(nominal, robot)
+
         if self.tcp:
-            x, y, z, *rotation = (float(v) for v in self.tcp)
+            x, y, z, *rotation = (float(value) for value in self.tcp)
             robot = robot.with_tcp(pin.SE3(pin.exp3(np.array(rotation)), np.array([x, y, z])))
+
         if self.payload is not None:
-            robot = robot.with_payload(
-                self.payload, None if self.cell is None else self.cell.payload_cog
-            )
-        if self.cell is None:
-            return robot
-        self.cell.resolve("robot", robot.name)
-        return robot if self.cell.mounting is None else robot.with_gravity(self.cell.gravity)
+            centre_of_gravity = None if self.cell is None else self.cell.payload_cog
+            robot = robot.with_payload(self.payload, centre_of_gravity)
+
+        if self.cell is not None:
+            self.cell.resolve("robot", robot.name)
+            if self.cell.mounting is not None:
+                robot = robot.with_gravity(self.cell.gravity)
+        return robot
 
     def _note_other_kinematics(self, nominal: Robot, chosen: Robot) -> None:
+        """Warn where the chosen kinematics are not those of the cell's calibration."""
         calibration = None if self.cell is None else self.cell.calibration
         if calibration is None or self.kinematics is None:
             return
+
         if with_kinematics(nominal, calibration).checksum != chosen.checksum:
             warnings.warn(
-                f"The plan is made with the kinematics of --kinematics {self.kinematics}, not with those of the cell's "
-                f"calibration ({calibration.name}): at the tool they differ by millimetres.",
+                f"The plan is made with the kinematics of --kinematics {self.kinematics}, not with "
+                f"those of the cell's calibration ({calibration.name}): at the tool they differ by "
+                "millimetres.",
                 stacklevel=2,
             )
 
     def _check_values(self) -> None:
-        period, speed, host, priority = (
-            self.period,
-            self.max_tool_speed,
-            self.host,
-            self.realtime_priority,
-        )
+        """Refuse numbers and texts out of their ranges."""
+        if self.period is not None and not 1e-4 <= self.period <= 1.0:
+            raise InvalidParameter("period", f"{self.period} s", "from 0.0001 to 1 s")
+        if not self.label.isprintable():
+            raise InvalidParameter("label", repr(self.label), "one line of text")
+        if not 0.0 < self.speed_scale < math.inf:
+            raise InvalidParameter("speed scale", self.speed_scale, "a positive number")
+        if self.max_tool_speed is not None and not 0.0 < self.max_tool_speed < math.inf:
+            needed = "a positive number of m/s"
+            raise InvalidParameter("largest tool speed", self.max_tool_speed, needed)
+
         mass = "a mass in kg, not negative"
-        checks: list[tuple[str, Any, bool, str | None]] = [
-            (
-                "period",
-                f"{period} s",
-                period is None or 1e-4 <= period <= 1.0,
-                "from 0.0001 to 1 s",
-            ),
-            ("label", repr(self.label), self.label.isprintable(), "one line of text"),
-            (
-                "speed scale",
-                self.speed_scale,
-                0.0 < self.speed_scale < math.inf,
-                "a positive number",
-            ),
-            (
-                "largest tool speed",
-                speed,
-                speed is None or 0.0 < speed < math.inf,
-                "a positive number of m/s",
-            ),
-            ("payload", self.payload, 0.0 <= (self.payload or 0.0) < math.inf, mass),
-            (
-                "unmodelled payload",
-                self.unmodelled_payload,
-                0.0 <= self.unmodelled_payload < math.inf,
-                mass,
-            ),
-            ("real-time priority", priority, 0 <= priority <= 99, "from 1 to 99, or 0 for none"),
-            (
-                "host",
-                host,
-                host is None or bool(host.strip()),
-                "the address of a controller, such as 192.168.1.10",
-            ),
-        ]
-        rounding = self.corner_tolerance or 0.0
-        checks.append(
-            (
-                "corner tolerance",
-                rounding,
-                0.0 <= rounding < math.inf,
-                "a length in m, not negative",
-            )
-        )
+        if self.payload is not None and not 0.0 <= self.payload < math.inf:
+            raise InvalidParameter("payload", self.payload, mass)
+        if not 0.0 <= self.unmodelled_payload < math.inf:
+            raise InvalidParameter("unmodelled payload", self.unmodelled_payload, mass)
+
+        if not 0 <= self.realtime_priority <= 99:
+            needed = "from 1 to 99, or 0 for none"
+            raise InvalidParameter("real-time priority", self.realtime_priority, needed)
+
+    def _check_installation(self) -> None:
+        """Refuse an address, tolerances, a TCP or a floor that cannot be meant."""
+        if self.host is not None and not self.host.strip():
+            needed = "the address of a controller, such as 192.168.1.10"
+            raise InvalidParameter("host", self.host, needed)
+
+        if self.corner_tolerance is not None and not 0.0 <= self.corner_tolerance < math.inf:
+            needed = "a length in m, not negative"
+            raise InvalidParameter("corner tolerance", self.corner_tolerance, needed)
         for part in self.tolerance or ():
-            checks.append(
-                ("tolerance", part, 0.0 <= part < math.inf, "two numbers, none of them negative")
-            )
-        for name, given in (("tcp", self.tcp if len(self.tcp) else None), ("floor", self.floor)):
-            needed = None if given is None else requirement(name, given)
-            shown = given if name == "floor" else np.asarray(self.tcp).tolist()
-            checks.append((name.replace("tcp", "TCP"), shown, needed is None, needed))
-        for name, value, right, needed in checks:
-            if not right:
-                raise InvalidParameter(name, value, str(needed))
+            if not 0.0 <= part < math.inf:
+                raise InvalidParameter("tolerance", part, "two numbers, none of them negative")
+
+        if len(self.tcp):
+            needed_tcp = requirement("tcp", self.tcp)
+            if needed_tcp is not None:
+                raise InvalidParameter("TCP", np.asarray(self.tcp).tolist(), needed_tcp)
+        if self.floor is not None:
+            needed_floor = requirement("floor", self.floor)
+            if needed_floor is not None:
+                raise InvalidParameter("floor", self.floor, needed_floor)
 
     def _check_ideal_servo(self) -> None:
-        tuning = (
-            f"--{name.replace('_', '-')}" for name in ("servo_gain", "servo_lookahead", "plant")
-        )
-        values = (self.servo_gain, self.servo_lookahead, self.plant)
-        given = [flag for flag, value in zip(tuning, values, strict=True) if value is not None]
-        given += ["--feedforward on"] if self.feedforward == "on" else []
-        if self.servo != "servoj" and given:
-            needed = f"servoj with {listed(given)}: the ideal servo has neither this tuning nor a lag to compensate"
+        """Refuse options of servoj with the ideal servo."""
+        if self.servo == "servoj":
+            return
+
+        flags = []
+        if self.servo_gain is not None:
+            flags.append("--servo-gain")
+        if self.servo_lookahead is not None:
+            flags.append("--servo-lookahead")
+        if self.plant is not None:
+            flags.append("--plant")
+        if self.feedforward == "on":
+            flags.append("--feedforward on")
+
+        if flags:
+            needed = (
+                f"servoj with {listed(flags)}: the ideal servo has neither this tuning nor a lag "
+                "to compensate"
+            )
             raise InvalidParameter("servo", self.servo, needed)
 
 
 @cache
 def _choices() -> dict[str, tuple[str, ...]]:
-    """The values of the options that have a list of them; a floor may be a height instead."""
-    listed = {
-        name: literal_choices(kind)
-        for name, kind in get_type_hints(Options).items()
-        if name != "floor"
-    }
-    return {name: choices for name, choices in listed.items() if choices}
+    """Return the values of the options that have a list of them, by name."""
+    choices = {}
+    for name, kind in get_type_hints(Options).items():
+        # A floor may be a height instead.
+        if name != "floor" and literal_choices(kind):
+            choices[name] = literal_choices(kind)
+    return choices

@@ -14,30 +14,41 @@ from simbridge.errors import InvalidParameter
 from simbridge.robot.pose import Array
 from simbridge.trajectory.trajectory import Hold, Trajectory
 
+# What is done with setpoints past a limit.
 OnLimits = Literal["refuse", "limit"]
-"""What is done with setpoints past a limit."""
 
+# Largest change per second of the rate at which stretched time passes, 1/s: it adds this much times
+# a joint's velocity to its acceleration.
 CLOCK_SLOPE = 2.0
-"""Largest change per second of the rate at which stretched time passes, 1/s: it adds this much times a joint's velocity
-to its acceleration."""
+
+# Difference of two control periods that counts as rounding, s.
+PERIOD_ROUNDING_S = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """Where a plan begins that does not begin on home's branch."""
+    """Where a plan begins that does not begin on home's branch.
 
-    joints: Array  # that attain the first target (n,), rad
-    reason: str  # why home's branch was refused
+    Attributes:
+        joints: Joint positions that attain the first target (n,), rad.
+        reason: Why home's branch was refused.
+    """
+
+    joints: Array
+    reason: str
 
     @property
     def words(self) -> str:
-        """As it is printed."""
+        """The start and its reason as they are printed."""
         reason = self.reason.removeprefix("The plan was refused: ")
-        return f"The plan begins on another branch, that of {home_flag(self.joints)}. Home's was refused: {reason}"
+        return (
+            f"The plan begins on another branch, that of {home_flag(self.joints)}. Home's was "
+            f"refused: {reason}"
+        )
 
 
 def home_flag(joints: Array) -> str:
-    """The flag that chooses the branch of joint positions (n,), rad."""
+    """Return the flag that chooses the branch of joint positions (n,), rad."""
     return "--home " + " ".join(f"{q:.4g}" for q in joints)
 
 
@@ -48,25 +59,34 @@ class Plan:
     Sample k belongs to the instant k * period: target, solution and setpoint alike.
 
     Attributes:
-        given: The samples that the solver is given, as from a low-rate or noisy source; None for the trajectory itself.
-        trajectory_times: The instant on the trajectory to which each sample belongs (T,), s; `k * period`, unless time
-            was stretched for tool speed.
-        wanted: With feedforward: the joint targets that the commands are computed for (T, n), rad: the setpoints, taken
-            ahead by what the arm is late, and smoothed at corners. They belong to a servo's tuning, so they are no part
-            of the plan's file.
+        checksum: Of the kinematics it was solved with (`Robot.checksum`).
+        period: Control period, s.
+        trajectory: The sampled path, speed scale applied.
+        hold: What the target is between samples.
+        trajectory_times: The instant on the trajectory to which each sample belongs (T,), s;
+            `k * period`, unless time was stretched for tool speed.
+        solution: The solver's joint positions (T, n), rad.
+        setpoints: Joint positions to send (T, n), rad.
+        limited: Which setpoints the limiter changed (T,).
+        given: The samples that the solver is given, as from a low-rate or noisy source; None for
+            the trajectory itself.
+        wanted: With feedforward: the joint targets that the commands are computed for (T, n), rad:
+            the setpoints, taken ahead by what the arm is late, and smoothed at corners. They belong
+            to a servo's tuning, so they are no part of the plan's file.
+        start: Where it begins if not on home's branch; None on that.
     """
 
-    checksum: str  # of the kinematics it was solved with (`Robot.checksum`)
-    period: float  # control period, s
-    trajectory: Trajectory  # the sampled path, speed scale applied
-    hold: Hold  # what the target is between samples
+    checksum: str
+    period: float
+    trajectory: Trajectory
+    hold: Hold
     trajectory_times: Array
-    solution: Array  # the solver's joint positions (T, n), rad
-    setpoints: Array  # joint positions to send (T, n), rad
-    limited: NDArray[np.bool_]  # which setpoints the limiter changed (T,)
+    solution: Array
+    setpoints: Array
+    limited: NDArray[np.bool_]
     given: Trajectory | None = None
     wanted: Array | None = None
-    start: Start | None = None  # where it begins if not on home's branch; None on that
+    start: Start | None = None
 
     def __post_init__(self) -> None:
         for array in (self.trajectory_times, self.solution, self.setpoints, self.limited):
@@ -78,7 +98,7 @@ class Plan:
 
     @property
     def sent(self) -> Array:
-        """What a backend is given (T, n), rad: the wanted joints with feedforward, else the setpoints."""
+        """What a backend gets (T, n), rad: wanted joints with feedforward, else setpoints."""
         return self.setpoints if self.wanted is None else self.wanted
 
     @property
@@ -97,21 +117,19 @@ class Plan:
         return self.target(self.trajectory_times)
 
     def target(self, times: Array) -> Array:
-        """Poses (K, 7) that the solver is given at instants of the trajectory (K,), s."""
+        """Return poses (K, 7) that the solver is given at instants of the trajectory (K,), s."""
         return (self.given or self.trajectory).target(times, self.hold)
 
     def reference(self, times: Array) -> Array:
-        """The continuous path (K, 7) at instants of the plan's clock (K,), s."""
+        """Return the continuous path (K, 7) at instants of the plan's clock (K,), s."""
         return self.trajectory.reference(np.interp(times, self.times, self.trajectory_times))
 
     def as_arrays(self) -> dict[str, Any]:
-        """The plan as named arrays and scalars, for a file; `from_arrays` reads them back bit for bit."""
-        given: dict[str, Any] = {}
-        if self.given is not None:
-            given = {"given_stamps": self.given.times, "given_poses": self.given.poses}
-        if self.start is not None:
-            given |= {"start": self.start.joints, "start_reason": self.start.reason}
-        return {
+        """Return the plan as named arrays and scalars, for a file.
+
+        `from_arrays` reads them back bit for bit.
+        """
+        arrays: dict[str, Any] = {
             "checksum": self.checksum,
             "period": self.period,
             "hold": self.hold,
@@ -122,12 +140,18 @@ class Plan:
             "solution": self.solution,
             "setpoints": self.setpoints,
             "limited": self.limited,
-            **given,
         }
+        if self.given is not None:
+            arrays["given_stamps"] = self.given.times
+            arrays["given_poses"] = self.given.poses
+        if self.start is not None:
+            arrays["start"] = self.start.joints
+            arrays["start_reason"] = self.start.reason
+        return arrays
 
     @staticmethod
     def from_arrays(arrays: Mapping[str, Any]) -> Plan:
-        """The plan of such arrays.
+        """Return the plan of such arrays.
 
         Raises:
             KeyError: An array is missing.
@@ -135,24 +159,24 @@ class Plan:
         """
         setpoints = arrays["setpoints"]
         count, joints = setpoints.shape
-        shapes = {"trajectory_times": (count,), "limited": (count,)}
-        for name, shape in (
-            shapes | dict.fromkeys(("solution", "setpoints"), (count, joints))
-        ).items():
-            array = arrays[name]
-            if (
-                count == 0
-                or array.shape != shape
-                or array.dtype.kind not in "fb"
-                or not np.isfinite(array).all()
-            ):
-                raise ValueError(
-                    f"{name} must be finite numbers of the shape {shape}, and not empty"
-                )
+        _check_array(arrays, "trajectory_times", (count,))
+        _check_array(arrays, "limited", (count,))
+        _check_array(arrays, "solution", (count, joints))
+        _check_array(arrays, "setpoints", (count, joints))
+
+        # Equal where nothing was limited: of an hour, 0.1 GB.
+        solution = arrays["solution"]
+        if np.array_equal(solution, setpoints):
+            solution = setpoints
+
         source = str(arrays["trajectory_source"])
         given = None
         if "given_poses" in arrays:
             given = Trajectory(arrays["given_stamps"], arrays["given_poses"], source=source)
+        start = None
+        if "start" in arrays:
+            start = Start(arrays["start"], str(arrays["start_reason"]))
+
         return Plan(
             checksum=str(arrays["checksum"]),
             period=float(arrays["period"]),
@@ -161,38 +185,52 @@ class Plan:
             ),
             hold="zero-order" if str(arrays["hold"]) == "zero-order" else "linear",
             trajectory_times=arrays["trajectory_times"],
-            # Equal where nothing was limited: of an hour, 0.1 GB.
-            solution=setpoints
-            if np.array_equal(arrays["solution"], setpoints)
-            else arrays["solution"],
+            solution=solution,
             setpoints=setpoints,
             limited=arrays["limited"],
             given=given,
-            start=Start(arrays["start"], str(arrays["start_reason"]))
-            if "start" in arrays
-            else None,
+            start=start,
         )
 
     def check_made_for(self, checksum: str, period: float) -> None:
-        """Refuse to replay the plan on an arm of another checksum, or at another control period, s.
+        """Refuse to replay the plan on another arm, or at another control period.
+
+        Args:
+            checksum: Of the arm's kinematics.
+            period: s.
 
         Raises:
             InvalidParameter: It was made for another.
         """
         if self.checksum != checksum:
-            needed = f"made for this robot and TCP (kinematics {checksum[:12]}; --kinematics RUN takes those of a run)"
+            needed = (
+                f"made for this robot and TCP (kinematics {checksum[:12]}; --kinematics RUN takes "
+                "those of a run)"
+            )
             raise InvalidParameter("plan", self.checksum[:12], needed)
-        if not abs(self.period - period) <= 1e-12:
+        if not abs(self.period - period) <= PERIOD_ROUNDING_S:
             raise InvalidParameter(
                 "plan's period", f"{self.period} s", f"the run's, {period} s (--period)"
             )
 
 
 def slow_down_reason(feedforward: bool) -> str:
-    """Why a plan takes longer than its trajectory."""
-    return f"to respect the {'limits of tool speed and feedforward' if feedforward else 'tool-speed limit'}"
+    """Return why a plan takes longer than its trajectory."""
+    limits = "limits of tool speed and feedforward" if feedforward else "tool-speed limit"
+    return f"to respect the {limits}"
 
 
 def is_slowed_down(duration: float, trajectory_duration: float, period: float) -> bool:
-    """Whether a motion takes noticeably longer than its trajectory: more than rounding to whole periods."""
+    """Return whether a motion takes noticeably longer than its trajectory, all in s.
+
+    Noticeable is more than rounding to whole periods.
+    """
     return duration - trajectory_duration > max(2.0 * period, 0.01 * trajectory_duration)
+
+
+def _check_array(arrays: Mapping[str, Any], name: str, shape: tuple[int, ...]) -> None:
+    """Refuse an array that is empty, of another shape, or not of finite numbers."""
+    array = arrays[name]
+    is_of_numbers = array.shape == shape and array.dtype.kind in "fb"
+    if not is_of_numbers or shape[0] == 0 or not np.isfinite(array).all():
+        raise ValueError(f"{name} must be finite numbers of the shape {shape}, and not empty")

@@ -18,12 +18,15 @@ from simbridge.planning.plan import OnLimits
 from simbridge.quoting import as_text, shell_quoted
 from simbridge.resources import importing_from, load_script, scenario_files
 from simbridge.robot.kinematics import tool_path
-from simbridge.robot.pose import quaternions
+from simbridge.robot.pose import Array, quaternions
 from simbridge.robot.robot import Robot
 from simbridge.trajectory.files import Column, ReadOptions, check_frame, read_recording
 from simbridge.trajectory.rtde_recording import is_rtde_recording, read_rtde
 from simbridge.trajectory.samples import without_gaps
 from simbridge.trajectory.trajectory import Hold, Sampling, Trajectory, described
+
+# Joint positions beyond it, a little more than a turn, are most likely in degrees, rad.
+MAX_PLAUSIBLE_POSITION = 6.5
 
 
 @dataclass(frozen=True)
@@ -33,16 +36,18 @@ class Scenario:
     Attributes:
         trajectory: The sampled path of the TCP in base_link.
         description: One line for the reader.
-        hold: What the target is between samples: "linear" (a replay knows the next sample) or "zero-order" (a live,
-            low-rate source does not).
-        on_limits: "refuse" a plan whose velocity, velocity jump or tool speed exceeds its limit, or "limit" the
-            setpoints in velocity, acceleration and tool speed.
-        solver: The solver's settings, unless the command line gives others; or a function of joint positions (n,) and
-            a target pose that returns the next joint positions (n,), see `CallableSolver`.
+        hold: What the target is between samples: "linear" (a replay knows the next sample) or
+            "zero-order" (a live, low-rate source does not).
+        on_limits: "refuse" a plan whose velocity, velocity jump or tool speed exceeds its limit, or
+            "limit" the setpoints in velocity, acceleration and tool speed.
+        solver: The solver's settings, unless the command line gives others; or a function of joint
+            positions (n,) and a target pose that returns the next joint positions (n,), see
+            `CallableSolver`.
         name: That of the script or file if left empty.
-        sampling: How a low-rate or noisy source samples the trajectory for the solver; None gives it the trajectory
-            itself. Errors are measured against the trajectory all the same.
-        file: The custom script or file of samples that it was loaded from; None for a scenario in scenarios/.
+        sampling: How a low-rate or noisy source samples the trajectory for the solver; None gives
+            it the trajectory itself. Errors are measured against the trajectory all the same.
+        file: The custom script or file of samples that it was loaded from; None for a scenario in
+            scenarios/.
 
     Raises:
         InvalidParameter: A value is of the wrong kind.
@@ -58,171 +63,223 @@ class Scenario:
     file: Path | None = None
 
     def __post_init__(self) -> None:
-        needed = {
-            "trajectory": (isinstance(self.trajectory, Trajectory), "a simbridge.Trajectory"),
-            "description": (isinstance(self.description, str), "text"),
-            "hold": (self.hold in get_args(Hold), "linear or zero-order"),
-            "on_limits": (self.on_limits in get_args(OnLimits), "refuse or limit"),
-            # A class, such as that of the settings themselves, can be called too.
-            "solver": (
-                isinstance(self.solver, tuple(SOLVERS.values()))
-                or (callable(self.solver) and not isinstance(self.solver, type)),
-                "settings, as of ForwardDynamicsParameters, or a function",
-            ),
-            "sampling": (
-                self.sampling is None or isinstance(self.sampling, Sampling),
-                "a Sampling, or None",
-            ),
-            "name": (
-                isinstance(self.name, str) and os.sep not in self.name,
-                "text without a slash",
-            ),
-        }
-        for name, (right, what) in needed.items():
-            if not right:
-                raise InvalidParameter(f"scenario's {name}", getattr(self, name), what)
+        is_trajectory = isinstance(self.trajectory, Trajectory)
+        self._require("trajectory", is_trajectory, "a simbridge.Trajectory")
+        self._require("description", isinstance(self.description, str), "text")
+
+        self._require("hold", self.hold in get_args(Hold), "linear or zero-order")
+        self._require("on_limits", self.on_limits in get_args(OnLimits), "refuse or limit")
+
+        # A class, such as that of the settings themselves, can be called too.
+        is_function = callable(self.solver) and not isinstance(self.solver, type)
+        is_solver = isinstance(self.solver, tuple(SOLVERS.values())) or is_function
+        self._require(
+            "solver", is_solver, "settings, as of ForwardDynamicsParameters, or a function"
+        )
+
+        is_sampling = self.sampling is None or isinstance(self.sampling, Sampling)
+        self._require("sampling", is_sampling, "a Sampling, or None")
+
+        is_name = isinstance(self.name, str) and os.sep not in self.name
+        self._require("name", is_name, "text without a slash")
+
+    def _require(self, name: str, is_valid: bool, needed: str) -> None:
+        """Refuse the value of a field that is not valid."""
+        if not is_valid:
+            raise InvalidParameter(f"scenario's {name}", getattr(self, name), needed)
 
 
 def load_scenario(
-    given: str | os.PathLike[str],
+    source: str | os.PathLike[str],
     robot: Robot,
     reading: ReadOptions | None = None,
     *,
     any_frame: bool = False,
 ) -> Scenario:
-    """Find a scenario by its name, or make it from a script or from a file of samples or a controller's recording.
+    """Load a scenario by its name, from a script, or from a file of samples.
 
     Args:
-        given: A name in scenarios/ ("square_tracking"), a script ("./mine.py") or a file (TUM, CSV, ROS bag).
-        reading: Frame of the poses, and how a file is read; base_link by default. For a script only the frame can be
-            chosen.
-        any_frame: Take a file as it is: also one that names another frame than the reading's, and, unless the reading
-            chooses a treatment, one with gaps.
+        source: A name in scenarios/ ("square_tracking"), a script ("./mine.py") or a file (TUM,
+            CSV, ROS bag, a controller's recording).
+        robot: The arm that a script is called with, and whose home an anchored motion begins at.
+        reading: Frame of the poses, and how a file is read; base_link by default. For a script only
+            the frame can be chosen.
+        any_frame: Take a file as it is: also one that names another frame than the reading's, and,
+            unless the reading chooses a treatment, one with gaps.
 
     Raises:
         UnknownName: There is no such scenario; the nearest is named.
         ScenarioError: The script fails, or does not define `scenario(robot)`.
-        InputFileError: The file cannot be read, has a gap that nothing treats, or its poses are in a frame that nothing
-            relates to base_link.
+        InputFileError: The file cannot be read, has a gap that nothing treats, or its poses are in
+            a frame that nothing relates to base_link.
         InvalidParameter: The reading has options for a file, and a script is given.
     """
     reading = reading or ReadOptions()
-    files = scenario_files()
-    text = os.fspath(given)
-    path = files.get(text) or Path(text)
-    if path.suffix != ".py" and not path.suffix and os.sep not in text and not path.exists():
-        raise UnknownName(
-            "scenario", text, files, "A custom script or file is given by its path: ./mine.py."
-        )
+    builtin_files = scenario_files()
+    text = os.fspath(source)
+    path = builtin_files.get(text) or Path(text)
+
+    is_bare_name = not path.suffix and os.sep not in text
+    if is_bare_name and not path.exists():
+        hint = "A custom script or file is given by its path: ./mine.py."
+        raise UnknownName("scenario", text, builtin_files, hint)
+
     if path.suffix == ".py":
-        if not reading.plain:
-            needed = (
-                "a file of poses for --transform, --anchor, --topic, --frames, --from, --columns, "
-                "--rate and --gaps"
-            )
-            raise InvalidParameter("scenario", text, needed)
-        scenario = _from_script(path, robot)
+        _check_script_reading(text, reading)
+        scenario = _run_script(path, robot)
         if reading.frame == "base":
             scenario = replace(scenario, trajectory=scenario.trajectory.from_pendant_base())
     else:
-        if (path / "settings.toml").is_file():
-            repeat = f"`SCENARIO --plan {shell_quoted(path)}` repeats its plan"
-            reason = f"this is the directory of a run, not of a live session; {repeat}"
-            raise InputFileError(path, reason)
-        if path.is_file() and reading.columns is None and is_rtde_recording(path):
-            if reading.topic or reading.frames or reading.rate:
-                raise InputFileError(
-                    path, "this is a controller's recording; omit --topic, --frames and --rate"
-                )
-            recorded = _of_controller(path, robot, reading.column or "actual_TCP_pose")
-            # The controller's poses are in the pendant's base, whatever else is given.
-            reading = replace(reading, frame="base_link")
-        elif reading.column is not None:
-            raise InputFileError(
-                path, "this is not a controller's recording, so that it has no columns for --from"
-            )
-        else:
-            recorded, said = read_recording(path, reading)
-            if not any_frame:
-                check_frame(path, said, reading)
-        if not any_frame or reading.gaps is not None:
-            recorded = without_gaps(recorded, reading.gaps)
-        trajectory = reading.placed(recorded, tool_path(robot, robot.home[None])[0])
+        trajectory = _read_file(path, robot, reading, any_frame=any_frame)
         scenario = Scenario(trajectory, description=f"Samples of {path.name}")
+
     name = scenario.name or path.stem.removesuffix(".csv")
-    return replace(scenario, name=name, file=None if text in files else path.resolve())
+    file = None if text in builtin_files else path.resolve()
+    return replace(scenario, name=name, file=file)
 
 
-def is_custom_script(given: str) -> bool:
-    """Whether `load_scenario` would run a script of the user's for this name: none of those in scenarios/."""
-    return given not in scenario_files() and Path(given).suffix == ".py"
+def is_custom_script(source: str) -> bool:
+    """Return whether `load_scenario` would run a script of the user's, not one in scenarios/."""
+    return source not in scenario_files() and Path(source).suffix == ".py"
 
 
-def _of_controller(path: Path, robot: Robot, column: Column) -> Trajectory:
-    """The motion in a controller's recording, in base_link: its TCP poses, or a robot's at its joint positions."""
+def is_being_loaded(path: str | os.PathLike[str]) -> bool:
+    """Return whether `load_scenario` is running this script."""
+    return _module_name(Path(path)) in sys.modules
+
+
+def _read_file(path: Path, robot: Robot, reading: ReadOptions, *, any_frame: bool) -> Trajectory:
+    """Read a file of samples or a controller's recording, and place its motion in base_link."""
+    if (path / "settings.toml").is_file():
+        repeat = f"`SCENARIO --plan {shell_quoted(path)}` repeats its plan"
+        reason = f"this is the directory of a run, not of a live session; {repeat}"
+        raise InputFileError(path, reason)
+
+    if path.is_file() and reading.columns is None and is_rtde_recording(path):
+        recording = _read_controller_recording(path, robot, reading)
+        # The controller's poses are in the pendant's base, whatever frame the reading names; they
+        # are in base_link by now.
+        reading = replace(reading, frame="base_link")
+    else:
+        recording = _read_samples(path, reading, any_frame=any_frame)
+
+    if not any_frame or reading.gaps is not None:
+        recording = without_gaps(recording, reading.gaps)
+
+    home_pose = tool_path(robot, robot.home[None])[0]
+    return reading.placed(recording, home_pose)
+
+
+def _read_samples(path: Path, reading: ReadOptions, *, any_frame: bool) -> Trajectory:
+    """Read a file of poses; its frame must be the reading's unless any is accepted."""
+    if reading.column is not None:
+        raise InputFileError(
+            path, "this is not a controller's recording, so that it has no columns for --from"
+        )
+
+    recording, file_frame = read_recording(path, reading)
+    if not any_frame:
+        check_frame(path, file_frame, reading)
+    return recording
+
+
+def _read_controller_recording(path: Path, robot: Robot, reading: ReadOptions) -> Trajectory:
+    """Read the motion in a controller's recording, in base_link.
+
+    It is that of the recorded TCP poses, or that of a robot's TCP at the recorded joint positions.
+    """
+    if reading.topic or reading.frames or reading.rate:
+        raise InputFileError(
+            path, "this is a controller's recording; omit --topic, --frames and --rate"
+        )
+
+    column: Column = reading.column or "actual_TCP_pose"
     recording = read_rtde(path, [column])
     values = recording.columns[column]
+
     if column.endswith("_q"):
-        if robot.n != values.shape[1]:
-            raise InputFileError(
-                path, f"its {values.shape[1]} joints are not those of {robot.name}", field=column
-            )
-        if np.abs(values[:, :-1]).max() > 6.5:
-            raise InputFileError(
-                path, "joint positions of more than a turn: are they in degrees?", field=column
-            )
-        moved = Trajectory(recording.times, tool_path(robot, values), source=str(path))
-        return described(moved, f"a controller's {column}")
+        _check_joint_positions(path, robot, column, values)
+        trajectory = Trajectory(recording.times, tool_path(robot, values), source=str(path))
+        return described(trajectory, f"a controller's {column}")
+
     poses = np.concatenate([values[:, :3], quaternions(values[:, 3:])], axis=1)
-    moved = Trajectory(recording.times, poses, source=str(path)).from_pendant_base()
-    return described(moved, f"a controller's {column}, placed from base")
+    trajectory = Trajectory(recording.times, poses, source=str(path)).from_pendant_base()
+    return described(trajectory, f"a controller's {column}, placed from base")
 
 
-def _from_script(path: Path, robot: Robot) -> Scenario:
+def _check_joint_positions(path: Path, robot: Robot, column: Column, q: Array) -> None:
+    """Refuse joint positions q (T, n) of another arm, or in another unit than rad."""
+    if robot.n != q.shape[1]:
+        reason = f"its {q.shape[1]} joints are not those of {robot.name}"
+        raise InputFileError(path, reason, field=column)
+
+    # The last joint of some arms turns without end.
+    if np.abs(q[:, :-1]).max() > MAX_PLAUSIBLE_POSITION:
+        reason = "joint positions of more than a turn: are they in degrees?"
+        raise InputFileError(path, reason, field=column)
+
+
+def _check_script_reading(text: str, reading: ReadOptions) -> None:
+    """Refuse options for a file of poses where a script is given."""
+    if not reading.plain:
+        needed = (
+            "a file of poses for --transform, --anchor, --topic, --frames, --from, --columns, "
+            "--rate and --gaps"
+        )
+        raise InvalidParameter("scenario", text, needed)
+
+
+def _run_script(path: Path, robot: Robot) -> Scenario:
+    """Call the function scenario(robot) that a script defines.
+
+    Raises:
+        ScenarioError: The script fails, or does not define the function.
+    """
     if not path.is_file():
         raise ScenarioError(path, "there is no such file")
-    name, made = _module_name(path), None
+
+    module_name = _module_name(path)
+    scenario = None
     try:
         # What it imports when it is called may be next to it, too.
         with importing_from(os.path.dirname(os.path.abspath(path))):
-            build = getattr(load_script(path, name), "scenario", None)
+            build = getattr(load_script(path, module_name), "scenario", None)
             if callable(build):
-                made = build(robot)
+                scenario = build(robot)
     except KeyboardInterrupt:
         raise
     except BaseException as error:
         raise _script_error(path, error) from error
     finally:
-        sys.modules.pop(name, None)
+        sys.modules.pop(module_name, None)
+
     if not callable(build):
         raise ScenarioError(
             path, "it must define a function scenario(robot) that returns a simbridge.Scenario"
         )
-    if not isinstance(made, Scenario):
-        raise ScenarioError(
-            path, f"scenario(robot) returned {type(made).__name__}, not a simbridge.Scenario"
-        )
-    return made
-
-
-def is_being_loaded(path: str | os.PathLike[str]) -> bool:
-    """Whether `load_scenario` is running this script."""
-    return _module_name(Path(path)) in sys.modules
+    if not isinstance(scenario, Scenario):
+        kind = type(scenario).__name__
+        raise ScenarioError(path, f"scenario(robot) returned {kind}, not a simbridge.Scenario")
+    return scenario
 
 
 def _module_name(path: Path) -> str:
+    """Return the name under which a script is imported."""
     return f"simbridge_scenario_{path.stem}"
 
 
 def _script_error(path: Path, error: BaseException) -> ScenarioError:
+    """Return the error to raise for an error in a script, with the script's own line."""
     location = os.path.abspath(path)
-    inside = [
-        frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == location
-    ]
-    line = inside[-1].lineno if inside else None
+    frames = traceback.extract_tb(error.__traceback__)
+    script_frames = [frame for frame in frames if frame.filename == location]
+    line = script_frames[-1].lineno if script_frames else None
     reason = as_text(error)
+
+    # A script that cannot be parsed has no frame of its own.
     if isinstance(error, SyntaxError):
         reason = error.msg
         if error.filename == location:
             line = error.lineno
+
     return ScenarioError(path, f"{type(error).__name__}: {reason}".rstrip(".: "), line=line)

@@ -18,7 +18,7 @@ from simbridge.errors import InvalidParameter, OutputError
 from simbridge.evaluation.repeatability import RepeatsSummary, run_summary, summarize_repeats
 from simbridge.evaluation.summary import Summary
 from simbridge.files.writing import writing
-from simbridge.planning.check import plan_approach
+from simbridge.planning.approach import plan_approach
 from simbridge.quoting import shell_quoted
 from simbridge.recording.run_directory import RunDirectory, is_of_repeats, repeats_in
 from simbridge.report.settings_list import flattened

@@ -769,7 +769,7 @@ def test_the_guard_refuses_no_plan_that_the_check_accepts_whatever_the_speed_sli
             "runtime_state": 2,
             "target_speed_fraction": 1.0,
         }
-    check_setpoints(UR10, plan, period, 10.0, NO_FLOOR)
+    check_setpoints(UR10, plan, period, max_tool_speed=10.0, collisions=NO_FLOOR)
     bench = Bench(
         period,
         clock=VirtualClock(lambda: late * chance.random() ** 8),

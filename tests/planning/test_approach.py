@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simbridge.errors import PlanRefused
-from simbridge.planning.check import plan_approach
+from simbridge.planning.approach import plan_approach
 from simbridge.robot import load_robot
 from simbridge.robot.kinematics import tool_speeds
 

@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from simbridge.errors import PlanRefused
-from simbridge.planning.check import plan_approach
+from simbridge.planning.approach import plan_approach
 from simbridge.robot import Joint, Link, Robot, Shape, load_robot
 from simbridge.robot.collision import MARGIN, Box, Capsule, CollisionModel, CollisionScene, Plane
 from simbridge.robot.kinematics import tool_path

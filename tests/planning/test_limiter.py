@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from simbridge.planning.limiter import Limiter, limited, stretched_times
+from simbridge.planning.limiter import Limiter, limit_setpoints
+from simbridge.planning.time_stretch import stretched_times
 from simbridge.robot import load_robot
 from simbridge.robot.kinematics import tool_path, tool_speeds
 from simbridge.servo.law import GAIN_RANGE, ServojLaw
@@ -163,7 +164,7 @@ def test_what_is_not_finite_goes_on_to_the_guard_and_leaves_the_limiter_where_it
 
 def test_a_whole_solution_that_ends_out_of_breath_gets_the_time_to_arrive():
     solution = np.concatenate([np.tile(HOME, (5, 1)), np.tile(HOME + 0.5, (5, 1))])
-    setpoints, changed = limited(ROBOT, solution, PERIOD)
+    setpoints, changed = limit_setpoints(ROBOT, solution, PERIOD)
     assert len(setpoints) == len(changed) > len(solution)
     assert np.array_equal(setpoints[-1], solution[-1])
     last = (setpoints[-1] - setpoints[-2]) / PERIOD
@@ -173,7 +174,7 @@ def test_a_whole_solution_that_ends_out_of_breath_gets_the_time_to_arrive():
 
 def test_a_whole_solution_that_keeps_the_limits_stays_as_it_is():
     solution = feasible_motion(3)
-    setpoints, changed = limited(ROBOT, solution, PERIOD)
+    setpoints, changed = limit_setpoints(ROBOT, solution, PERIOD)
     assert setpoints.tobytes() == solution.tobytes()
     assert not changed.any()
 

@@ -27,7 +27,7 @@ from simbridge.planning.check import (
     check_setpoints,
 )
 from simbridge.planning.guard import Guard, allowed_distance
-from simbridge.planning.limiter import limited
+from simbridge.planning.limiter import limit_setpoints
 from simbridge.planning.options import Options
 from simbridge.planning.planner import make_plan
 from simbridge.planning.scenario import Scenario
@@ -56,7 +56,9 @@ def moving(joint, velocities, start=None):
 
 def refused(quantity, setpoints, max_tool_speed=10.0, robot=ROBOT, collisions=NO_FLOOR):
     with refuses(quantity) as caught:
-        check_setpoints(robot, setpoints, PERIOD, max_tool_speed, collisions)
+        check_setpoints(
+            robot, setpoints, PERIOD, max_tool_speed=max_tool_speed, collisions=collisions
+        )
     error = caught.value
     assert error.time == pytest.approx(error.sample * PERIOD, abs=1e-12)
     assert f"sample {error.sample} " in str(error)
@@ -129,7 +131,7 @@ def test_a_way_through_the_floor_names_the_first_sample_that_touches_it():
     assert error.sample == first > 0
     assert error.value == pytest.approx(distances[first], abs=1e-5)
     assert error.bodies[0] in str(error)
-    check_setpoints(ROBOT, setpoints, PERIOD, 10.0, NO_FLOOR)
+    check_setpoints(ROBOT, setpoints, PERIOD, max_tool_speed=10.0, collisions=NO_FLOOR)
 
 
 def test_a_way_through_the_arm_itself_names_the_first_sample_and_both_links():
@@ -143,7 +145,9 @@ def test_a_way_through_the_arm_itself_names_the_first_sample_and_both_links():
 
 def test_the_peaks_of_a_plan_that_passed_are_those_of_its_motion():
     speeds = [0.3, 0.7, 0.5, 0.4]
-    peaks = check_setpoints(ROBOT, moving(0, speeds), PERIOD, 10.0, NO_FLOOR)
+    peaks = check_setpoints(
+        ROBOT, moving(0, speeds), PERIOD, max_tool_speed=10.0, collisions=NO_FLOOR
+    )
     assert peaks.velocity == pytest.approx([0.7, 0.0, 0.0, 0.0, 0.0, 0.0], abs=1e-9)
     assert peaks.velocity_jump == pytest.approx([0.4, 0.0, 0.0, 0.0, 0.0, 0.0], abs=1e-9)
     radius = float(np.hypot(*tool_path(ROBOT, HOME[None])[0, :2]))
@@ -156,7 +160,7 @@ def test_the_peaks_of_a_plan_that_passed_are_those_of_its_motion():
 
 
 def test_a_plan_of_one_sample_is_a_plan():
-    peaks = check_setpoints(ROBOT, HOME[None], PERIOD, 1.0, NO_FLOOR)
+    peaks = check_setpoints(ROBOT, HOME[None], PERIOD, max_tool_speed=1.0, collisions=NO_FLOOR)
     assert not peaks.velocity.any() and peaks.tool_speed == 0.0
 
 
@@ -347,11 +351,16 @@ def test_a_held_sample_is_a_step_at_any_speed_so_a_lower_speed_is_not_advised(th
 def test_acceleration_is_a_limit_of_limited_setpoints_only():
     speeds = np.array([0.0, 0.3, 0.6, 0.6, 0.3, 0.0])
     setpoints = moving(0, speeds)
-    peaks = check_setpoints(ROBOT, setpoints, PERIOD, 10.0, NO_FLOOR)
+    peaks = check_setpoints(ROBOT, setpoints, PERIOD, max_tool_speed=10.0, collisions=NO_FLOOR)
     assert peaks.acceleration[0] == pytest.approx(0.3 / PERIOD)
     with refuses("acceleration") as caught:
         check_setpoints(
-            ROBOT, setpoints, PERIOD, 10.0, NO_FLOOR, max_acceleration=ROBOT.max_acceleration
+            ROBOT,
+            setpoints,
+            PERIOD,
+            max_tool_speed=10.0,
+            collisions=NO_FLOOR,
+            max_acceleration=ROBOT.max_acceleration,
         )
     error = caught.value
     assert (error.sample, error.joint, error.limit) == (
@@ -438,7 +447,7 @@ def test_stretching_time_for_the_tool_stays_on_the_joint_path_and_keeps_the_tool
         np.arange(np.ceil(trajectory.duration / PERIOD - 1e-9) + 1) * PERIOD, trajectory.duration
     )
     solution = SOLVER.track(trajectory.target(times), SOLVER.solve(trajectory.start, HOME).q)
-    unstretched, _ = limited(ROBOT, solution, PERIOD)
+    unstretched, _ = limit_setpoints(ROBOT, solution, PERIOD)
     assert distances_to_polyline(plan.setpoints, unstretched).max() < 1e-12
     assert np.array_equal(plan.setpoints[0], unstretched[0])
     assert np.abs(plan.setpoints[-1] - unstretched[-1]).max() < 1e-12
@@ -454,7 +463,9 @@ def test_a_predicted_velocity_is_reported_at_its_sample_with_advice_that_is_not_
     velocity = np.zeros((40, 6))
     velocity[21:, 2] = 2.0 * ROBOT.max_velocity[2]
     with refuses("velocity", match="Slow it down to 0.47 of its speed") as caught:
-        check_predicted_velocity(ROBOT, velocity, 0.002, PERIOD, Remedies(limited=limited))
+        check_predicted_velocity(
+            ROBOT, velocity, PERIOD, cycle=0.002, remedies=Remedies(limited=limited)
+        )
     assert (caught.value.sample, caught.value.time) == (5, pytest.approx(0.04))
     assert ("--on-limits limit" in str(caught.value)) is not limited
 
@@ -498,7 +509,9 @@ def test_a_motion_that_gets_too_far_ahead_of_a_slow_servo_is_refused_before_the_
         np.diff(setpoints, axis=0, prepend=setpoints[:1]) / robot.period, 0.03
     )
     with refuses("command lead", match="--servo-gain") as caught:
-        check_predicted_distance(robot, setpoints, motion.q, robot.period, robot.period, allowed)
+        check_predicted_distance(
+            robot, setpoints, robot.period, q=motion.q, cycle=robot.period, limits=allowed
+        )
     error = caught.value
     assert error.joint == "wrist_3_joint" and error.value > error.limit > 0.2
     assert (np.abs(motion.qd) < robot.max_velocity).all()
@@ -511,9 +524,8 @@ def test_a_motion_that_gets_too_far_ahead_of_a_slow_servo_is_refused_before_the_
             stopped = violation, k
             break
     assert stopped is not None and (stopped[0].rule, stopped[1]) == ("distance", error.sample)
-    check_predicted_distance(
-        robot, setpoints, ServojLaw(robot.period).follow(setpoints).q, 0.002, 0.002, allowed
-    )
+    stiff = ServojLaw(robot.period).follow(setpoints)
+    check_predicted_distance(robot, setpoints, 0.002, q=stiff.q, cycle=0.002, limits=allowed)
 
 
 def test_a_payload_that_the_arm_cannot_hold_is_refused_with_joint_and_torque():

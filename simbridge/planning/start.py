@@ -1,0 +1,153 @@
+"""Where a plan begins: on home's branch of the inverse kinematics, or on another one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from simbridge.errors import (
+    LimitExceeded,
+    NoClosedForm,
+    PlannedCollision,
+    PlanRefused,
+    TargetOutOfReach,
+)
+from simbridge.ik.closed_form import ClosedForm
+from simbridge.ik.reaching import reaching_solver
+from simbridge.ik.solver import TOLERANCE, Solution, Solver
+from simbridge.planning.reach import check_reach
+from simbridge.robot.chain import TASK_ROWS
+from simbridge.robot.kinematics import restart_postures
+from simbridge.robot.pose import Array
+from simbridge.robot.robot import Robot
+from simbridge.text import degrees, listed, pose_residual
+from simbridge.trajectory.trajectory import Trajectory
+
+# Postures from which branches are searched where there is no closed form.
+SEED_POSTURES = 24
+# Branches that are tried besides home's.
+MAX_BRANCHES = 8
+# Two postures belong to the same branch if no joint of them differs by more, rad.
+BRANCH_DISTANCE = 0.05
+
+
+def find_home_start(robot: Robot, trajectory: Trajectory, solver: Solver) -> Array:
+    """Find the first joint positions of a plan on home's branch.
+
+    They are solved from home, never from the measured arm, so that the plan is everywhere the same.
+
+    Args:
+        robot: The arm.
+        trajectory: What the solver is given, in base_link.
+        solver: The plan's.
+
+    Returns:
+        Joint positions (n,), rad.
+
+    Raises:
+        TargetOutOfReach: The first target cannot be attained within the joint limits.
+    """
+    solver = reaching_solver(solver)
+    solution = solver.solve(trajectory.start, robot.home)
+
+    # `solve` is stricter than the reach check of every target; the tolerance of the latter is
+    # enough here, too.
+    is_attained = _is_within_tolerance(solution.distance, solution.angle)
+    is_outside = (solution.q < robot.position_min) | (solution.q > robot.position_max)
+    if solution.converged or (is_attained and not is_outside.any()):
+        return solution.q
+
+    # The message of the reach check includes the other targets.
+    times = np.zeros(1)
+    targets = trajectory.target(times, "linear")
+    check_reach(solver, trajectory, targets, times=times, start=robot.home)
+    raise _unattained_start(robot, solution)
+
+
+def depends_on_start(refusal: PlanRefused, solver: Solver) -> bool:
+    """Return whether a plan that was refused may pass on another branch.
+
+    So it is where it left the joints' ranges, or collided. A redundant arm also has other
+    velocities on the way.
+    """
+    if isinstance(refusal, TargetOutOfReach):
+        # Within reach, but outside of the joint limits. What no posture attains was searched from
+        # everywhere.
+        return _is_within_tolerance(refusal.distance, refusal.angle)
+
+    if isinstance(refusal, LimitExceeded):
+        is_redundant = solver.robot.n > TASK_ROWS[solver.task]
+        if refusal.quantity in {"velocity", "velocity jump"}:
+            return is_redundant
+        return refusal.quantity == "position"
+
+    return isinstance(refusal, PlannedCollision)
+
+
+def alternative_starts(robot: Robot, target: Array, solver: Solver) -> Iterator[Array]:
+    """Yield joint positions on other branches than home's, those nearest to home first.
+
+    These are all branches where there is a closed form; else what the solver finds from postures
+    that are always the same.
+
+    Args:
+        robot: The arm.
+        target: The first target (7,).
+        solver: Decides what can be reached (`reaching_solver`).
+
+    Yields:
+        Joint positions (n,), rad, within the limits, that attain the target.
+    """
+    home_start = solver.solve(target, robot.home).q
+    try:
+        candidates = list(ClosedForm(robot).branches(target, robot.home))
+    except NoClosedForm:
+        candidates = _search_branches(robot, target, solver)
+    candidates.sort(key=lambda q: float(np.linalg.norm(q - robot.home)))
+
+    known = [home_start]
+    for candidate in candidates:
+        is_new = all(np.abs(candidate - joints).max() > BRANCH_DISTANCE for joints in known)
+        if is_new and len(known) <= MAX_BRANCHES:
+            known.append(candidate)
+            yield candidate
+
+
+def _search_branches(robot: Robot, target: Array, solver: Solver) -> list[Array]:
+    """Return the solutions (n,), rad, from seed postures, those seeds nearest to home first."""
+    seeds = restart_postures(robot, SEED_POSTURES)
+    distances = np.linalg.norm(seeds - robot.home, axis=1)
+    seeds = seeds[np.argsort(distances, kind="stable")]
+
+    solutions = [solver.solve(target, seed) for seed in seeds]
+    return [solution.q for solution in solutions if solution.converged]
+
+
+def _is_within_tolerance(distance: float, angle: float) -> bool:
+    """Return whether a posture so far from a target, m and rad, attains it."""
+    return distance <= TOLERANCE[0] and angle <= TOLERANCE[1]
+
+
+def _unattained_start(robot: Robot, solution: Solution) -> TargetOutOfReach:
+    """Return the error for the nearest posture to the first target."""
+    residual = pose_residual(solution.distance, solution.angle)
+    reason = f"the nearest posture found to the first target stays {residual} away"
+
+    if _is_within_tolerance(solution.distance, solution.angle):
+        outside = np.flatnonzero(
+            (solution.q < robot.position_min) | (solution.q > robot.position_max)
+        )
+        positions = listed(
+            [f"{robot.joint_names[i]} at {degrees(solution.q[i])} degrees" for i in outside]
+        )
+        reason = f"the first target can only be attained outside of the joint limits ({positions})"
+
+    return TargetOutOfReach(
+        f"The plan was refused: {reason}. Move the trajectory, or begin from another posture "
+        "(--home).",
+        sample=0,
+        time=0.0,
+        distance=solution.distance,
+        angle=solution.angle,
+    )

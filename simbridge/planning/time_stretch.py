@@ -1,0 +1,102 @@
+"""Time stretching: a joint path is passed more slowly wherever the tool would be too fast."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simbridge.planning.plan import CLOCK_SLOPE
+from simbridge.robot.kinematics import tool_speeds
+from simbridge.robot.pose import Array
+from simbridge.robot.robot import Robot
+
+# Fraction of the tool speed limit that is aimed for: chords are a little shorter than their arcs.
+TOOL_SPEED_FRACTION = 0.98
+# How often time is stretched until the tool keeps its limit.
+MAX_STRETCHES = 10
+
+
+class TimedSetpoints(NamedTuple):
+    """A solution and its setpoints, with the time at which they pass the trajectory.
+
+    Attributes:
+        solution: The solver's joint positions (T, n), rad.
+        setpoints: Joint positions to send (T, n), rad.
+        changed: Which setpoints the limiter changed (T,).
+        times: The instant on the trajectory to which each sample belongs (T,), s.
+    """
+
+    solution: Array
+    setpoints: Array
+    changed: NDArray[np.bool_]
+    times: Array
+
+
+def stretch_time(
+    robot: Robot, motion: TimedSetpoints, period: float, *, max_tool_speed: float
+) -> TimedSetpoints:
+    """Follow the same joint path, with its time stretched wherever the tool would be too fast.
+
+    Args:
+        robot: The arm.
+        motion: One sample a period.
+        period: Control period, s.
+        max_tool_speed: m/s.
+
+    Returns:
+        A motion of as many samples or more.
+    """
+    original = np.arange(len(motion.setpoints), dtype=float) * period
+    # Instants of the unstretched motion to which the setpoints belong.
+    instants = original
+    path = motion.setpoints
+
+    for _ in range(MAX_STRETCHES):
+        if len(path) < 2 or tool_speeds(robot, path, period).max() <= max_tool_speed:
+            break
+
+        due = stretched_times(robot, path, period, max_tool_speed)
+        count = int(np.ceil(due[-1] / period - 1e-9)) + 1
+        clock = np.minimum(np.arange(count) * period, due[-1])
+        instants = np.interp(clock, due, instants)
+        path = _interpolate(instants, original, motion.setpoints)
+
+    if instants is original:
+        return motion
+    return TimedSetpoints(
+        solution=_interpolate(instants, original, motion.solution),
+        setpoints=path,
+        changed=np.interp(instants, original, motion.changed.astype(float)) > 0.0,
+        times=np.interp(instants, original, motion.times),
+    )
+
+
+def stretched_times(robot: Robot, setpoints: Array, period: float, max_tool_speed: float) -> Array:
+    """Return when each setpoint is due so that the tool keeps within its speed, s (T,).
+
+    Time slows down smoothly before an interval that is too fast, and speeds up after it.
+
+    Args:
+        robot: The arm.
+        setpoints: Joint positions (T, n), rad, one a period.
+        period: Control period, s.
+        max_tool_speed: m/s.
+    """
+    speeds = tool_speeds(robot, setpoints, period)
+    rate = np.minimum(1.0, TOOL_SPEED_FRACTION * max_tool_speed / np.maximum(speeds, 1e-12))
+
+    # The rate changes by this much within a period at most, forwards and backwards.
+    slope = CLOCK_SLOPE * period
+    for k in range(1, len(rate)):
+        rate[k] = min(rate[k], rate[k - 1] + slope)
+    for k in range(len(rate) - 2, -1, -1):
+        rate[k] = min(rate[k], rate[k + 1] + slope)
+
+    return np.concatenate([[0.0], np.cumsum(period / rate)])
+
+
+def _interpolate(instants: Array, times: Array, joints: Array) -> Array:
+    """Return joint positions (K, n), rad, at instants (K,), s, from samples (T, n)."""
+    return np.stack([np.interp(instants, times, joint) for joint in joints.T], axis=1)
