@@ -83,8 +83,8 @@ class RosTable(Struct):
 class KinematicsTable(Struct):
     placements: list[Placement]
     prismatic: list[bool]
+    source: str
     checksum: str | UnsetType = UNSET
-    source: str | UnsetType = UNSET
     file: str | UnsetType = UNSET
     dh: dict[str, Any] | UnsetType = UNSET
     ros: RosTable | UnsetType = UNSET
@@ -103,7 +103,7 @@ class BackendTable(Struct):
     name: str
     period: Period
     simulated_time: bool
-    effort_unit: str | UnsetType = UNSET
+    effort_unit: str
     servo: str | UnsetType = UNSET
     servo_gain: Positive | UnsetType = UNSET
     servo_lookahead: Positive | UnsetType = UNSET

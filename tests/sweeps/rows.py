@@ -31,7 +31,7 @@ def made_rows(error, **values):
     for number, texts in enumerate(itertools.product(*values.values())):
         row = dict.fromkeys(FIXED, "") | dict(zip(names, map(str, texts), strict=True))
         row |= {
-            "identity": f"{number:020x}",
+            "identity": f"{number:016x}",
             "scenario": "circle",
             "outcome": "completed",
             "made_by": "1",
