@@ -34,6 +34,7 @@ PACKAGES = (
     "pin",
     "ur-rtde",
     "lark",
+    "lazy-loader",
     "numba",
     "ruckig",
     "msgspec",

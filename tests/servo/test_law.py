@@ -165,7 +165,7 @@ def test_the_compiled_law_gets_floats_only(monkeypatch):
     # Compiled for the first call's types, it would cut all later values to whole numbers.
     given = []
     monkeypatch.setattr(
-        "simbridge.servo.law._compiled", lambda: lambda *arguments: given.extend(arguments)
+        "simbridge.servo.law.compiled_integrate", lambda: lambda *arguments: given.extend(arguments)
     )
     ServojLaw(CYCLE, 300, 0.1).follow(smooth(300), call=1, begin=0, cycles=300)
     assert [type(value) for value in given[2:7]] == [float] * 5
