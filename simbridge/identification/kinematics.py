@@ -127,7 +127,7 @@ def fit_kinematics(robot: Robot, q: Array, poses: Array, *, given: bool = False)
         distances.append(np.linalg.norm(attained[:, :3] - measured[held_out, :3], axis=1))
     held_out_residual = float(np.sqrt(np.mean(np.concatenate(distances) ** 2)))
 
-    # What of the last frame is flange and what tool cannot be told apart: the nominal flange is
+    # Flange and tool within the last frame cannot be distinguished: the nominal flange is
     # kept.
     calibrated, deviation = _calibrate(chain, tool, robot, q=q, measured=measured)
     tcp = _as_vector(np.linalg.inv(chain[-1]) @ calibrated[-1])

@@ -100,7 +100,7 @@ def check_reach(
         start: Joint positions (n,), rad, from which the first target is solved.
 
     Raises:
-        TargetOutOfReach: Names the first, and tells when all are (most likely in another unit).
+        TargetOutOfReach: Names the first, and says when all are (most likely in another unit).
     """
     poses = targets
     instants = times

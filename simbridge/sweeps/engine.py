@@ -359,7 +359,7 @@ def _collect(
 def _retry(
     suspects: Iterable[Task], engine: Engine, versions: str
 ) -> Generator[Made, None, Executor]:
-    """Make points again, one at a time, so that a worker's death tells which of them kills it.
+    """Make points again, one at a time, so that a worker's death shows which of them kills it.
 
     Returns:
         A new executor.

@@ -172,7 +172,7 @@ def stops(path: Trajectory, hold: Hold) -> list[Stop]:
 
 
 def _is_same_pose(a: Array, b: Array) -> bool:
-    """Check that two poses (7,) are one, but for rounding."""
+    """Check that two poses (7,) are equal within rounding."""
     if float(np.linalg.norm(a[:3] - b[:3])) > SAME_POSITION:
         return False
     return float(_angles_between(a[None, 3:], b[None, 3:])[0]) <= SAME_ROTATION

@@ -25,7 +25,7 @@ from simbridge.robot.pose import Array
 
 # Length in s of the fitted parabola, 10 ms on either side, but at least five samples.
 WINDOW = 0.02
-# Stamps that differ from uniform ones by at most this part of the period are uniform but for
+# Stamps that differ from uniform ones by at most this part of the period are uniform within
 # rounding.
 UNIFORM_TOLERANCE = 1e-3
 # Pairs evaluated at once: an hour has millions, whose poses would take a gigabyte.
