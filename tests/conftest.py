@@ -35,25 +35,6 @@ settings.load_profile("ci" if os.environ.get("CI") else "local")
 # pytest-xdist names a width of 80 columns, to which output would be broken.
 os.environ.pop("COLUMNS", None)
 
-# They talk to a controller that keeps real time: one at a time, in parallel with tests that do not.
-KEEPS_REAL_TIME = ("emulator/test_ur_rtde.py", "cli/test_terminal.py::test_for_repeats")
-# They share what takes seconds to make: all tests of such a file run on one worker, which makes it once.
-SHARE_A_SETUP = (
-    "browser/test_hostile_texts.py",
-    "browser/test_studio_page.py",
-    "evaluation/test_external_repeats.py",
-    "evaluation/test_repeatability.py",
-    "report/test_access.py",
-    "report/test_browser.py",
-    "report/test_page.py",
-    "report/test_page_edges.py",
-    "report/test_rewrite.py",
-    "report/test_settings_list.py",
-    "robot/test_calibration.py",
-    "robot/test_ros_calibration.py",
-    "running/test_repeating.py",
-    "test_architecture.py",
-)
 LONGEST_STOLEN = 0.03
 """A test of real time that failed is made again, up to three times, if the host took the cores for longer, s."""
 KINDS = ("", "calibrated", "cb3", "e_series")
@@ -61,22 +42,23 @@ KINDS = ("", "calibrated", "cb3", "e_series")
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items):
-    """Give the tests that keep real time, such as those of the fixture `controllers`, to one worker of pytest-xdist.
+    """Give the tests that keep real time to one worker of pytest-xdist, and let them come first.
 
-    They take longest, so they come first; and by kind of controller, each of which takes two seconds to start.
+    They take longest. They are sorted by the kind of controller, each of which takes two seconds to
+    start. The tests of a file marked `shares_setup` run on one worker, too.
     """
-    here, keep_real_time = Path(__file__).parent, []
+    real_time = []
+    others = []
     for item in items:
-        file = item.path.relative_to(here).as_posix()
-        if "controllers" in item.fixturenames or f"{file}::{item.name}".startswith(KEEPS_REAL_TIME):
+        if "controllers" in item.fixturenames or item.get_closest_marker("real_time"):
             item.add_marker(pytest.mark.xdist_group("controller"))
             item.add_marker(pytest.mark.flaky(reruns=3, condition=_host_took_the_cores))
-            keep_real_time.append(item)
-        elif file in SHARE_A_SETUP:
-            item.add_marker(pytest.mark.xdist_group(file))
-    of_controllers = set(keep_real_time)
-    others = [item for item in items if item not in of_controllers]
-    items[:] = [*sorted(keep_real_time, key=_kind_of_controller), *others]
+            real_time.append(item)
+        else:
+            if item.get_closest_marker("shares_setup"):
+                item.add_marker(pytest.mark.xdist_group(str(item.path)))
+            others.append(item)
+    items[:] = [*sorted(real_time, key=_kind_of_controller), *others]
 
 
 def pytest_collection_finish():

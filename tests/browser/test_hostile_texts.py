@@ -28,6 +28,8 @@ from tests.browser.test_studio_page import PATIENCE, wait_for
 from tests.ports import free_port
 from tests.sweeps.rows import made_rows
 
+pytestmark = pytest.mark.shares_setup
+
 # A file name may hold it: there is no slash.
 SCRIPT = "<img src=x onerror=window.pwned=1>"
 # What else Markdown, HTML, templates and matplotlib would make something of.

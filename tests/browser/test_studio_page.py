@@ -20,6 +20,8 @@ from simbridge.recording.log_reader import read_log
 from simbridge.robot.kinematics import tool_frame
 from tests.ports import free_port
 
+pytestmark = pytest.mark.shares_setup
+
 PATIENCE = 60.0
 SIZE = (1280, 800)
 

@@ -72,6 +72,7 @@ def test_a_run_shows_the_tracking_error_in_a_line_that_fits(line: Path, tmp_path
 
 
 @pytest.mark.soak
+@pytest.mark.real_time
 def test_for_repeats_the_line_names_the_run_and_restarts_with_each(
     line: Path, tmp_path: Path
 ) -> None:

@@ -18,6 +18,8 @@ from simbridge.servo.law import ServojLaw
 from tests.controllers import EMULATOR_PRIORITY, REALTIME, loopback
 from tests.emulator import ur_rtde_session as session
 
+pytestmark = pytest.mark.real_time
+
 SETUPS = {"5.12": ("ur10e", loopback(21)), "3.15": ("ur10", loopback(22))}
 NEWEST = {"5.25": ("ur10e", loopback(23))}  # for the calls that older versions do not have
 TURN = pin.SE3(np.diag([-1.0, -1.0, 1.0]), np.zeros(3))

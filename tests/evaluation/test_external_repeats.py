@@ -17,6 +17,8 @@ from simbridge.recording.run_directory import RunDirectory
 from simbridge.robot import pose
 from simbridge.trajectory import read_trajectory, write_bag, write_tum
 
+pytestmark = pytest.mark.shares_setup
+
 Array = NDArray[Any]
 
 FRAME = np.array([0.5, -1.0, 2.0, *pose.quaternions([0.3, -0.4, 0.9])])

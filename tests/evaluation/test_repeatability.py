@@ -16,7 +16,7 @@ from simbridge.evaluation.metrics.iso9283 import Figure, figure
 from simbridge.evaluation.repeatability import IsoFigures, iso_figures
 from simbridge.recording.run_directory import RunDirectory
 
-pytestmark = pytest.mark.usefixtures("without_pages")
+pytestmark = [pytest.mark.usefixtures("without_pages"), pytest.mark.shares_setup]
 
 Array = NDArray[Any]
 

@@ -17,6 +17,8 @@ from tests.properties import variants
 from tests.report.test_repeats_page import one_run, summary_of
 from tests.sweeps.rows import made_rows
 
+pytestmark = pytest.mark.shares_setup
+
 NAMES = (
     "report",
     "session",

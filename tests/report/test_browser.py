@@ -16,6 +16,8 @@ from simbridge.recording.run_directory import RunDirectory
 from simbridge.report import write_report
 from simbridge.report.replay import replay_page
 
+pytestmark = pytest.mark.shares_setup
+
 LAPTOP = {"width": 1366, "height": 768}
 LOOP = {
     "period_mean_s": 0.008,

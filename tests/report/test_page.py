@@ -31,6 +31,8 @@ from simbridge.report.verdict import (
 from simbridge.ur.tables import EMULATOR_SERIAL_NUMBER
 from tests.report.conftest import BUSY
 
+pytestmark = pytest.mark.shares_setup
+
 SECTIONS = [
     "verdict",
     "budget",

@@ -16,6 +16,8 @@ import pytest
 from simbridge.evaluation.evaluation import Evaluation
 from tests.properties import variants
 
+pytestmark = pytest.mark.shares_setup
+
 
 def turned(angle: float) -> list[float]:
     """A placement 0.2 m along x, turned about x."""

@@ -17,6 +17,8 @@ from simbridge.recording.log import LogWriter, Sample
 from simbridge.recording.run_directory import RunDirectory
 from tests.report.conftest import Page
 
+pytestmark = pytest.mark.shares_setup
+
 
 @pytest.fixture
 def run(line_run: Path, tmp_path: Path) -> Path:

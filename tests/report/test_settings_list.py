@@ -16,6 +16,8 @@ from simbridge.report.settings_list import important_settings, repeat_command
 from simbridge.resources import ROBOTS
 from simbridge.running.runner import Run, run
 
+pytestmark = pytest.mark.shares_setup
+
 
 @pytest.fixture(scope="module")
 def original(tmp_path_factory: pytest.TempPathFactory) -> Run:

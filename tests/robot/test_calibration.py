@@ -23,6 +23,8 @@ from simbridge.robot.parts import DhTable
 from simbridge.trajectory.files import read_trajectory
 from tests.robot.test_calibrated import dh_product
 
+pytestmark = pytest.mark.shares_setup
+
 FILE = Path(__file__).parents[1] / "data" / "ur10e_calibration.toml"
 SIX = st.tuples(*[st.floats(allow_nan=False, allow_infinity=False)] * 6)
 WORDS = st.tuples(*[st.integers(0, 2**32 - 1)] * 6)

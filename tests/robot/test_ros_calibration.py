@@ -40,6 +40,8 @@ from simbridge.robot.parts import DhTable
 from tests import ros_calibration as ros
 from tests.robot.test_calibrated import dh_product
 
+pytestmark = pytest.mark.shares_setup
+
 TABLE, _ = read_calibration(Path(__file__).parents[1] / "data" / "ur10e_calibration.toml")
 ROWS = ("theta", "a", "d", "alpha")
 

@@ -24,6 +24,8 @@ from simbridge.trajectory import write_tum
 from tests.backends.trial import line as line_from_home
 from tests.controllers import REALTIME_FLAGS, realtime_options
 
+pytestmark = pytest.mark.shares_setup
+
 
 def runs_in(directory):
     return [RunDirectory.open(path) for path in sorted(directory.iterdir()) if path.is_dir()]
