@@ -38,7 +38,7 @@ class Start:
     reason: str
 
     @property
-    def words(self) -> str:
+    def notice(self) -> str:
         """The start and its reason as they are printed."""
         reason = self.reason.removeprefix("The plan was refused: ")
         return (
@@ -68,7 +68,7 @@ class Plan:
         solution: The solver's joint positions (T, n), rad.
         setpoints: Joint positions to send (T, n), rad.
         limited: Which setpoints the limiter changed (T,).
-        given: The samples that the solver is given, as from a low-rate or noisy source; None for
+        source_samples: The samples that the solver gets, as from a low-rate or noisy source; None for
             the trajectory itself.
         wanted: With feedforward: the joint targets that the commands are computed for (T, n), rad:
             the setpoints, taken ahead by what the arm is late, and smoothed at corners. They belong
@@ -84,7 +84,7 @@ class Plan:
     solution: Array
     setpoints: Array
     limited: NDArray[np.bool_]
-    given: Trajectory | None = None
+    source_samples: Trajectory | None = None
     wanted: Array | None = None
     start: Start | None = None
 
@@ -117,8 +117,8 @@ class Plan:
         return self.target(self.trajectory_times)
 
     def target(self, times: Array) -> Array:
-        """Return poses (K, 7) that the solver is given at instants of the trajectory (K,), s."""
-        return (self.given or self.trajectory).target(times, self.hold)
+        """Return poses (K, 7) that the solver gets at instants of the trajectory (K,), s."""
+        return (self.source_samples or self.trajectory).target(times, self.hold)
 
     def reference(self, times: Array) -> Array:
         """Return the continuous path (K, 7) at instants of the plan's clock (K,), s."""
@@ -141,9 +141,9 @@ class Plan:
             "setpoints": self.setpoints,
             "limited": self.limited,
         }
-        if self.given is not None:
-            arrays["given_stamps"] = self.given.times
-            arrays["given_poses"] = self.given.poses
+        if self.source_samples is not None:
+            arrays["given_stamps"] = self.source_samples.times
+            arrays["given_poses"] = self.source_samples.poses
         if self.start is not None:
             arrays["start"] = self.start.joints
             arrays["start_reason"] = self.start.reason
@@ -170,9 +170,11 @@ class Plan:
             solution = setpoints
 
         source = str(arrays["trajectory_source"])
-        given = None
+        source_samples = None
         if "given_poses" in arrays:
-            given = Trajectory(arrays["given_stamps"], arrays["given_poses"], source=source)
+            source_samples = Trajectory(
+                arrays["given_stamps"], arrays["given_poses"], source=source
+            )
         start = None
         if "start" in arrays:
             start = Start(arrays["start"], str(arrays["start_reason"]))
@@ -188,7 +190,7 @@ class Plan:
             solution=solution,
             setpoints=setpoints,
             limited=arrays["limited"],
-            given=given,
+            source_samples=source_samples,
             start=start,
         )
 

@@ -34,13 +34,13 @@ from simbridge.planning.scenario import Scenario
 from simbridge.planning.start import alternative_starts, depends_on_start, find_home_start
 from simbridge.planning.time_stretch import TimedSetpoints, stretch_time
 from simbridge.robot import pose
-from simbridge.robot.collision import CollisionModel
+from simbridge.robot.collision import CollisionModel, CollisionScene
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.servo.feedforward import MAX_ACCELERATION
 from simbridge.servo.law import JointMotion
 from simbridge.servo.plant import Plant, controller_cycle
-from simbridge.trajectory.trajectory import PENDANT_BASE, Trajectory
+from simbridge.trajectory.trajectory import PENDANT_BASE, Hold, Trajectory
 
 # Control periods in a plan at most: hours of motion, and a few GB of memory.
 MAX_SAMPLES = 10_000_000
@@ -53,32 +53,42 @@ Prediction = Callable[[Array], JointMotion]
 
 @dataclass(frozen=True)
 class PlanContext:
-    """What a plan is made of and made for.
+    """What a plan is made of and made for: options, scenario and robot, resolved.
 
     Attributes:
         robot: The arm.
         scenario: With the sampling that the options choose.
         solver: Made for the same arm.
-        options: Those of the run.
+        start: Where the plan begins: on home's branch, or on another where home's is refused.
+        speed_scale: Playback speed; 1 is the trajectory's own.
+        hold: The target between two samples.
         period: Control period, s.
         cycle: The controller's, s.
         plant: The arm behind servoj.
         predict: What servoj makes of commands; None for an ideal servo.
+        feeds_forward: Whether commands are sent ahead of the setpoints.
+        corner_tolerance: With feedforward, how far the tool's path may be rounded, m.
         is_limited: Whether setpoints are limited in velocity, acceleration and tool speed, rather
             than refused.
         max_tool_speed: m/s.
+        collision_scene: The obstacles that the arm must not touch.
     """
 
     robot: Robot
     scenario: Scenario
     solver: Solver
-    options: Options
+    start: StartChoice
+    speed_scale: float
+    hold: Hold
     period: float
     cycle: float
     plant: Plant
     predict: Prediction | None
+    feeds_forward: bool
+    corner_tolerance: float
     is_limited: bool
     max_tool_speed: float
+    collision_scene: CollisionScene
 
     @property
     def predict_lag(self) -> Prediction | None:
@@ -87,7 +97,7 @@ class PlanContext:
         None for an ideal servo, and with feedforward: then the arm is checked with the commands
         that it gets.
         """
-        return self.predict if self.options.feedforward == "off" else None
+        return None if self.feeds_forward else self.predict
 
 
 def make_plan(
@@ -115,7 +125,7 @@ def make_plan(
     Raises:
         PlanRefused: One of its subclasses names the limit, the sample and the value.
     """
-    context = _make_context(robot, scenario, solver, options or Options())
+    context = _make_context(robot, scenario, solver, options or Options(), start=start)
     try:
         return _plan_branch(context, replay=replay)
     except PlanRefused as refusal:
@@ -127,8 +137,8 @@ def make_plan(
         if alternative is None:
             raise
         branch, plan, peaks = alternative
-        if (context.options.start or start) == "auto":
-            warnings.warn(branch.words, stacklevel=2)
+        if context.start == "auto":
+            warnings.warn(branch.notice, stacklevel=2)
             return plan, peaks
 
         flag = home_flag(branch.joints)
@@ -208,7 +218,7 @@ def nearest_placement(
 
 
 def _make_context(
-    robot: Robot, scenario: Scenario, solver: Solver, options: Options
+    robot: Robot, scenario: Scenario, solver: Solver, options: Options, *, start: StartChoice
 ) -> PlanContext:
     """Resolve what options, scenario and robot leave to each other."""
     if options.sampling is not None:
@@ -221,17 +231,27 @@ def _make_context(
     if options.servo == "servoj":
         predict = partial(plant.law(cycle).follow, call=period, begin=plant.phase)
 
+    corner_tolerance = options.corner_tolerance
+    if corner_tolerance is None:
+        corner_tolerance = CORNER_TOLERANCE
+
     return PlanContext(
         robot=robot,
         scenario=scenario,
         solver=solver,
-        options=options,
+        start=options.start or start,
+        speed_scale=options.speed_scale,
+        hold=options.hold or scenario.hold,
         period=period,
         cycle=cycle,
         plant=plant,
         predict=predict,
+        # An ideal servo has no lag.
+        feeds_forward=options.feedforward == "on" and predict is not None,
+        corner_tolerance=corner_tolerance,
         is_limited=(options.on_limits or scenario.on_limits) == "limit",
         max_tool_speed=options.max_tool_speed or robot.max_tool_speed,
+        collision_scene=options.collision_scene,
     )
 
 
@@ -253,7 +273,7 @@ def _plan_branch(
             plan = _limit(context, plan)
 
     commands = None
-    if context.options.feedforward == "on" and context.predict is not None:
+    if context.feeds_forward:
         # A replayed plan keeps its time.
         can_slow_down = context.is_limited and replay is None
         plan, commands = _feed_forward(context, plan, can_slow_down=can_slow_down)
@@ -291,18 +311,17 @@ def _solve(context: PlanContext, branch: Start | None) -> Plan:
     """Solve a plan whose setpoints are the solution; it is neither limited nor checked yet."""
     robot = context.robot
     scenario = context.scenario
-    trajectory = scenario.trajectory.time_scaled(context.options.speed_scale)
-    hold = context.options.hold or scenario.hold
+    trajectory = scenario.trajectory.time_scaled(context.speed_scale)
     count = _count_samples(trajectory, context.period)
 
-    # What the solver is given, and where it begins.
+    # The samples that the solver gets, and where it begins.
     source = trajectory if scenario.sampling is None else scenario.sampling.of(trajectory)
     start = find_home_start(robot, source, context.solver) if branch is None else branch.joints
 
     # The last sample may be past the trajectory's end by less than a period: it belongs to the
     # end.
     times = np.minimum(np.arange(count) * context.period, trajectory.duration)
-    targets = source.target(times, hold)
+    targets = source.target(times, context.hold)
     check_reach(reaching_solver(context.solver), source, targets, times=times, start=start)
     solution = context.solver.track(targets, start)
 
@@ -310,12 +329,12 @@ def _solve(context: PlanContext, branch: Start | None) -> Plan:
         checksum=robot.checksum,
         period=context.period,
         trajectory=trajectory,
-        hold=hold,
+        hold=context.hold,
         trajectory_times=times,
         solution=solution,
         setpoints=solution,
         limited=np.zeros(count, dtype=bool),
-        given=None if source is trajectory else source,
+        source_samples=None if source is trajectory else source,
         start=branch,
     )
 
@@ -398,16 +417,12 @@ def _feed_forward(context: PlanContext, plan: Plan, *, can_slow_down: bool) -> t
         The plan with what is wanted of the arm, and with rest at both ends; and commands (T, n),
         rad.
     """
-    tolerance = context.options.corner_tolerance
-    if tolerance is None:
-        tolerance = CORNER_TOLERANCE
-
     ahead = feedforward(
         context.robot,
         plan.setpoints,
         context.period,
         plant=context.plant,
-        corner_tolerance=tolerance,
+        corner_tolerance=context.corner_tolerance,
         slow_down=can_slow_down,
     )
     check_positions(context.robot, ahead.commands, context.period)
@@ -439,7 +454,7 @@ def _is_held(context: PlanContext, plan: Plan) -> bool:
         # At a rate of its own, a sampling takes smaller steps on a slower trajectory.
         return False
 
-    sample_periods = np.diff((plan.given or plan.trajectory).times)
+    sample_periods = np.diff((plan.source_samples or plan.trajectory).times)
     has_gaps = bool((sample_periods > context.period * (1.0 + 1e-9)).any())
     return plan.hold == "zero-order" and has_gaps
 
@@ -470,7 +485,7 @@ def _check(context: PlanContext, plan: Plan, commands: Array | None, remedies: R
         joints,
         context.period,
         max_tool_speed=context.max_tool_speed,
-        collisions=CollisionModel(context.robot, context.options.collision_scene),
+        collisions=CollisionModel(context.robot, context.collision_scene),
         remedies=remedies,
         max_acceleration=max_acceleration,
     )
