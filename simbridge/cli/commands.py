@@ -29,7 +29,7 @@ from simbridge.planning.placement import flag_of
 from simbridge.planning.plan import is_slowed_down, slow_down_reason
 from simbridge.planning.planner import nearest_placement
 from simbridge.planning.scenario import load_scenario
-from simbridge.robot.calibration_file import kinematics_words
+from simbridge.recording.kinematics_record import kinematics_words
 from simbridge.robot.load import load_robot
 from simbridge.running.run_setup import Prepared, check_facts, chosen_solver, prepare
 from simbridge.running.signals import number_of

@@ -14,6 +14,7 @@ from simbridge.evaluation.metrics.tracking import TRACKING_ERROR, known_parts
 from simbridge.evaluation.repeatability import RepeatsSummary
 from simbridge.evaluation.summary import Summary, shown_metrics
 from simbridge.planning.plan import is_slowed_down, slow_down_reason
+from simbridge.recording.kinematics_record import kinematics_words
 from simbridge.report.several_runs import repeats_headline
 from simbridge.report.verdict import (
     advice,
@@ -25,7 +26,6 @@ from simbridge.report.verdict import (
     pause_sentence,
     plant_sentences,
 )
-from simbridge.robot.calibration_file import kinematics_words
 from simbridge.text import (
     NO_BREAK,
     degrees,

@@ -24,7 +24,7 @@ from simbridge.evaluation.metrics.samples import largest
 from simbridge.evaluation.metrics.smoothness import Smoothness, smoothness_summary
 from simbridge.evaluation.metrics.tracking import Tracking, part_delays
 from simbridge.evaluation.servo_law import ServoLawCheck, check_servo_law
-from simbridge.robot.calibration_file import KinematicsSummary, kinematics_summary
+from simbridge.recording.kinematics_record import KinematicsSummary, kinematics_summary
 from simbridge.robot.kinematics import movable_directions, task_jacobians
 from simbridge.robot.pose import Array
 from simbridge.servo.description import describe_plant, name_servo

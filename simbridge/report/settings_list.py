@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from simbridge.planning.options import Options
+from simbridge.recording.kinematics_record import kinematics_summary, kinematics_words
 from simbridge.resources import robot_files, scenario_files
-from simbridge.robot.calibration_file import kinematics_summary, kinematics_words
 from simbridge.text import NO_BREAK, counted, plain
 from simbridge.trajectory.files import ReadOptions
 from simbridge.ur.tables import EMULATOR_SERIAL_NUMBER

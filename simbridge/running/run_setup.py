@@ -30,12 +30,12 @@ from simbridge.planning.plan import Plan
 from simbridge.planning.planner import plan_or_suggestion
 from simbridge.planning.scenario import Scenario, load_scenario
 from simbridge.quoting import unquoted
-from simbridge.recording.run_directory import RunDirectory
-from simbridge.robot.calibration_file import (
+from simbridge.recording.kinematics_record import (
     KinematicsSummary,
     kinematics_settings,
     kinematics_summary,
 )
+from simbridge.recording.run_directory import RunDirectory
 from simbridge.robot.cell import cell_values
 from simbridge.robot.load import load_robot
 from simbridge.robot.meshes import shapes_of

@@ -20,10 +20,10 @@ from simbridge.ik.solver import Solver
 from simbridge.planning.options import Options
 from simbridge.planning.scenario import Scenario
 from simbridge.quoting import shell_quoted
+from simbridge.recording.kinematics_record import kinematics_words
 from simbridge.recording.log import LogWriter
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report import write_report
-from simbridge.robot.calibration_file import kinematics_words
 from simbridge.robot.meshes import drawing_of
 from simbridge.robot.robot import Robot
 from simbridge.running.recorder import Samples, log_facts

@@ -19,9 +19,9 @@ from simbridge.ik.solver import Solver
 from simbridge.planning.options import Options
 from simbridge.planning.plan import Plan
 from simbridge.planning.scenario import Scenario
+from simbridge.recording.kinematics_record import kinematics_summary
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.resources import robot_files
-from simbridge.robot.calibration_file import kinematics_summary
 from simbridge.robot.cell import load_cell
 from simbridge.robot.collision import CollisionModel
 from simbridge.robot.load import load_robot

@@ -15,6 +15,11 @@ from hypothesis import strategies as st
 
 from simbridge import load_robot
 from simbridge.errors import InputFileError, InvalidParameter
+from simbridge.recording.kinematics_record import (
+    kinematics_settings,
+    kinematics_summary,
+    kinematics_words,
+)
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.resources import robot_files
 from simbridge.robot.calibration import (
@@ -28,9 +33,6 @@ from simbridge.robot.calibration import (
     ros_difference,
 )
 from simbridge.robot.calibration_file import (
-    kinematics_settings,
-    kinematics_summary,
-    kinematics_words,
     read_calibration,
     read_ros_calibration,
     with_kinematics,
