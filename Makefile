@@ -37,7 +37,7 @@ soak: $(VENV)/.installed-test ## run what needs long real time, random faults ab
 	$(VENV)/bin/python -m tests.soak --minutes $(or $(SOAK_MINUTES),60)
 
 urcl: $(VENV)/.installed ## build and run UR's own client library (URCL=its checkout) with the emulator; needs root
-	$(VENV)/bin/python tools/urcl.py $(or $(URCL),$(error URCL=directory names a checkout; docs/emulator.md)) $(URCL_OPTIONS)
+	$(VENV)/bin/python tools/urcl.py $(or $(URCL),$(error URCL=directory names a checkout; docs/emulator_fidelity.md)) $(URCL_OPTIONS)
 
 coverage: export COVERAGE_FILE := $(CURDIR)/.coverage
 coverage: $(VENV)/.installed-dev ## measure which lines the tests run, those of the processes that they start included

@@ -71,7 +71,7 @@ def command_lines(page):
 COMMAND_LINES = {" ".join(words): words for page in PAGES for words in command_lines(page)}
 
 
-ELSEWHERE = ("architecture", "emulator", "tutorial")
+ELSEWHERE = ("architecture", "emulator", "emulator_reference", "tutorial")
 PYTHON_PAGES = {
     page.name: page for page in PAGES if page.stem not in ELSEWHERE and blocks(page, "python")
 }

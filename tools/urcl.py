@@ -2,8 +2,8 @@
 
     python tools/urcl.py CHECKOUT [--polyscope 5.25] [--robot ur10e] [--only NAME ...] [--test PATTERN] [--log DIR]
 
-CHECKOUT is a checkout of Universal_Robots_Client_Library (docs/emulator.md names the version), which is built in its
-folder build. Nothing is fetched.
+CHECKOUT is a checkout of Universal_Robots_Client_Library, which is built in its folder build. The
+version is in docs/emulator_fidelity.md. Nothing is fetched.
 
 Some tests listen on the controller's own ports, so the emulator and the tests have a network each: two namespaces,
 joined by a cable, with UR's own addresses. Each program gets a new emulator, each test a process of its own, as UR's

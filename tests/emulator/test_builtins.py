@@ -400,7 +400,7 @@ def test_an_invalid_call_ends_the_program_and_is_reported_with_its_line(call_tex
 
 
 def test_the_manual_lists_every_function_as_what_it_is(controller):
-    manual = (Path(__file__).parents[2] / "docs" / "emulator.md").read_text()
+    manual = (Path(__file__).parents[2] / "docs" / "emulator_reference.md").read_text()
     rows = (
         manual.split("## The URScript it runs")[1]
         .split("| for | functions |")[1]

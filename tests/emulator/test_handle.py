@@ -261,7 +261,7 @@ def test_a_second_one_on_the_same_address_is_refused_with_the_port(emulator):
 
 
 def test_the_manual_lists_every_command_and_no_other(emulator):
-    manual = (Path(__file__).parents[2] / "docs" / "emulator.md").read_text()
+    manual = (Path(__file__).parents[2] / "docs" / "emulator_reference.md").read_text()
     section = manual.split("## The control socket")[1].split("\n## ")[0]
     listed = re.findall(r"^\| `(\w+)` \|", section, flags=re.MULTILINE)
     assert sorted(listed) == emulator.do("commands")
