@@ -19,7 +19,7 @@ from rich.table import Table
 
 from simbridge.backends import SIMULATION
 from simbridge.cli import terminal
-from simbridge.cli.option_flags import given_options
+from simbridge.cli.option_flags import options_from_flags
 from simbridge.console import Terminal
 from simbridge.errors import Interrupted, UnknownName
 from simbridge.planning.inspection import Facts, Spread
@@ -75,7 +75,7 @@ def _options(scenario: str, flags: Mapping[str, Any]) -> Options:
     if topic is None and not flags["frames"] and is_bag(scenario) and sys.stdin.isatty():
         topics = pose_topics(scenario)
         topic = terminal.choose("topic", topics) if len(topics) > 1 else None
-    return Options(**given_options({**flags, "topic": topic}, Options))
+    return Options(**options_from_flags({**flags, "topic": topic}, Options))
 
 
 def run(

@@ -15,6 +15,10 @@ from simbridge.errors import InternalError, Interrupted, OutputError, SimbridgeE
 from simbridge.files.writing import write_file
 from simbridge.quoting import visible
 
+# Widths of a paragraph: at most, and where the terminal does not know its size, columns.
+MAX_COLUMNS = 120
+DEFAULT_COLUMNS = 100
+
 _COMMAND = re.compile(r"`[^`]+`")
 # Stands for a blank where no line is broken; `visible` leaves none of it in a text.
 _UNBROKEN = "\0"
@@ -22,8 +26,9 @@ _UNBROKEN = "\0"
 
 def print_message(text: str) -> None:
     """Print a paragraph on standard error, as wide as the terminal."""
-    # A terminal may not know its size.
-    columns = min((sys.stderr.isatty() and os.get_terminal_size(2).columns) or 100, 120)
+    columns = os.get_terminal_size(2).columns if sys.stderr.isatty() else 0
+    columns = min(columns or DEFAULT_COLUMNS, MAX_COLUMNS)
+
     for line in text.split("\n"):
         # A command to be copied stays in one line.
         unbroken = _COMMAND.sub(lambda command: command[0].replace(" ", _UNBROKEN), visible(line))
@@ -31,61 +36,68 @@ def print_message(text: str) -> None:
         print(filled.replace(_UNBROKEN, " "), file=sys.stderr)
 
 
-def print_note(message: Warning | str, *_where: object, **_more: object) -> None:
-    """A replacement for `warnings.showwarning`."""
+def print_note(message: Warning | str, *_location: object, **_more: object) -> None:
+    """Print a warning as a paragraph: a replacement for `warnings.showwarning`."""
     print_message(f"Note: {message}")
 
 
 def print_error(error: SimbridgeError) -> int:
-    """Print an error that was raised on purpose; returns the exit status."""
+    """Print an error that was raised on purpose, and return the exit status."""
     if isinstance(error, InternalError):
         return print_bug(error, error.trace)
+
     if isinstance(error, EmulatorBroken):
         traceback.print_exception(error.__cause__)
-    print_message(
-        " ".join(filter(None, (str(error), error.aftermath)))
-        + _recorded(error, error.run_directory)
-    )
+    sentences = " ".join(filter(None, (str(error), error.aftermath)))
+    print_message(sentences + _recorded_run(error, error.run_directory))
+
     if isinstance(error, Interrupted):
         return 128 + error.number
     return 1 if isinstance(error, EmulatorBroken) else 2
 
 
 def print_bug(error: Exception, trace: str) -> int:
-    """Print an unforeseen error, and save its traceback for those who fix it; returns the exit status."""
+    """Print an unforeseen error, save its traceback for those who fix it, and return the status."""
     run: Path | None = getattr(error, "run_directory", None)
     aftermath = getattr(error, "aftermath", "")
-    ended = "" if run is None else f" {aftermath}{_recorded(error, run)}."
+    ending = "" if run is None else f" {aftermath}{_recorded_run(error, run)}."
+
     try:
-        where = f"in {_saved(trace, run)}"
+        location = f"in {_save_traceback(trace, run)}"
     except OSError:
         print(trace, file=sys.stderr)
-        where = "above"
+        location = "above"
+
     reason = trace.strip().splitlines()[-1]
     print_message(
-        f"This is a bug in simbridge: {reason}.{ended} The traceback is {where}. Please report it, with the command "
-        f"that you gave."
+        f"This is a bug in simbridge: {reason}.{ending} The traceback is {location}. "
+        "Please report it, with the command that you gave."
     )
     return 1
 
 
-def _recorded(error: Exception, run: Path | None) -> str:
-    """Where the run is that an error ended; no path is followed by a full stop that could be taken for a part of it."""
-    if run is None or (isinstance(error, OutputError) and error.path == run):
+def _recorded_run(error: Exception, run: Path | None) -> str:
+    """Say where the run is that an error ended.
+
+    The sentence has no full stop, which could be taken for a part of the path.
+    """
+    if run is None:
         return ""
-    return (
-        f" What was recorded until then is in {run}"
-        if run.is_dir()
-        else f" {run} was deleted or moved meanwhile"
-    )
+    # The error has named the directory itself.
+    if isinstance(error, OutputError) and error.path == run:
+        return ""
+    if run.is_dir():
+        return f" What was recorded until then is in {run}"
+    return f" {run} was deleted or moved meanwhile"
 
 
-def _saved(trace: str, run: Path | None) -> str:
-    """The file with the traceback: in the run's directory, if there is one."""
+def _save_traceback(trace: str, run: Path | None) -> str:
+    """Write a traceback into the run's directory, if there is one, and return the file's path."""
     if run is not None:
         path = run / "traceback.txt"
         write_file(path, trace.encode(), follow_links=False)
         return str(path)
+
     with tempfile.NamedTemporaryFile(
         "w", prefix="simbridge-", suffix=".traceback.txt", delete=False, encoding="utf-8"
     ) as file:

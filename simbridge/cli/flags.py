@@ -1,6 +1,8 @@
 """The flags of each command, as dataclasses that tyro reads, and the registry of the commands.
 
-Quick to import: neither NumPy nor pinocchio is loaded. `option_flags.py` adds the flags of options and settings.
+Quick to import: neither NumPy nor pinocchio is loaded. `option_flags.py` adds the flags of options
+and settings. The help shows the docstrings; tyro would keep the line breaks of a long one, which is
+an argument of `arg` instead.
 """
 
 from __future__ import annotations
@@ -13,96 +15,121 @@ from tyro.conf import OmitArgPrefixes, OmitSubcommandPrefixes, Positional, UseAp
 from simbridge.backends import BACKENDS, SIMULATION
 from simbridge.bench import Part
 from simbridge.experiments import Parameters as ExperimentParameters
-from simbridge.experiments import given
+from simbridge.experiments.flag_types import optional_arg
 from simbridge.teleop import DEVICES
 
-_REPEATABLE = "(repeatable)"
+# Behind the help of a flag that may be given several times.
+REPEATABLE = "(repeatable)"
 
 AsJson: TypeAlias = Annotated[bool, arg(name="json", help="Print the result as JSON.")]
 RunDirectory: TypeAlias = Annotated[
     Positional[str], arg(metavar="RUN", help="The run directory, or last for the newest one.")
 ]
-Robot: TypeAlias = Annotated[str | None, given("NAME|FILE", "the cell's, else ur10")]
-OutDirectory: TypeAlias = Annotated[str | None, given("DIR", "one under runs/")]
+Robot: TypeAlias = Annotated[str | None, optional_arg("NAME|FILE", "the cell's, else ur10")]
+OutDirectory: TypeAlias = Annotated[str | None, optional_arg("DIR", "one under runs/")]
 Arm: TypeAlias = Annotated[
     str, arg(metavar="|".join(BACKENDS), help="The arm: a simulation, URSim, or a real UR arm.")
 ]
 
 
 @dataclass
-class Plan:
-    """The flags of the commands that make a plan, next to the options of the run and the solver's settings."""
+class PlanFlags:
+    """Flags of commands that make a plan, next to options of the run and settings of the solver."""
 
-    scenario: Annotated[Positional[str], arg(metavar="SCENARIO")]
-    """A name in scenarios/, a script (./mine.py), or a file of samples (TUM, CSV, Parquet, npz, ROS bag)."""
+    scenario: Annotated[
+        Positional[str],
+        arg(
+            metavar="SCENARIO",
+            help="A name in scenarios/, a script (./mine.py), or a file of samples (TUM, CSV, "
+            "Parquet, npz, ROS bag).",
+        ),
+    ]
     robot: Robot = None
     """A name in robots/ (see `simbridge robots`), or a URDF or TOML file."""
-    solver: Annotated[str, given("NAME", "the scenario's")] = ""
-    """Inverse-kinematics solver, or a custom one as module:function; --solver NAME --help lists its settings."""
-    home: Annotated[tuple[float, ...], given("RAD ...", "the robot's")] = ()
+    solver: Annotated[
+        str,
+        optional_arg(
+            "NAME",
+            "the scenario's",
+            help="Inverse-kinematics solver, or a custom one as module:function; --solver NAME "
+            "--help lists its settings.",
+        ),
+    ] = ""
+    home: Annotated[tuple[float, ...], optional_arg("RAD ...", "the robot's")] = ()
     """Joint positions from which the first target is solved, rad."""
-    link_lengths: Annotated[tuple[float, ...], given("M ...", "the robot's")] = ()
+    link_lengths: Annotated[tuple[float, ...], optional_arg("M ...", "the robot's")] = ()
     """Link lengths of a planar arm (planar2r, planar3r), m."""
 
 
 @dataclass
-class Run(Plan):
+class RunFlags(PlanFlags):
     """Run a scenario and measure how well it was tracked."""
 
     backend: Annotated[str, arg(metavar="|".join(BACKENDS))] = SIMULATION
     """Receiver of the setpoints: a simulation, URSim, or a real UR arm."""
     out: OutDirectory = None
     """The run directory to create."""
-    repeat: Annotated[int, arg(metavar="N")] = 1
-    """Run the plan this many times, into DIR/01, DIR/02, ..., with figures as in ISO 9283 for all of them in DIR."""
+    repeat: Annotated[
+        int,
+        arg(
+            metavar="N",
+            help="Run the plan this many times, into DIR/01, DIR/02, ..., with figures as in ISO "
+            "9283 for all of them in DIR.",
+        ),
+    ] = 1
     as_json: AsJson = False
 
 
 @dataclass
-class Check(Plan):
+class CheckFlags(PlanFlags):
     """Plan a scenario and check it; nothing moves."""
 
     as_json: AsJson = False
 
 
 @dataclass
-class Inspect:
+class InspectFlags:
     """Show a trajectory's rate, gaps, speeds, extents and reach; nothing is planned."""
 
     file: Annotated[Positional[str], arg(metavar="FILE")]
     """A file of samples (TUM, CSV, Parquet, npz, ROS bag), a scenario's name, or a script."""
     robot: Annotated[str, arg(metavar="NAME|FILE")] = "ur10"
     """The arm whose reach is checked."""
-    out: Annotated[str | None, given("PICTURE", "none")] = None
+    out: Annotated[str | None, optional_arg("PICTURE", "none")] = None
     """Draw the trajectory into this file: .png, .svg or .pdf."""
     as_json: AsJson = False
 
 
 @dataclass
-class Robots:
+class RobotsFlags:
     """List the robots."""
 
     as_json: AsJson = False
 
 
 @dataclass
-class Scenarios:
+class ScenariosFlags:
     """List the scenarios."""
 
     as_json: AsJson = False
 
 
 @dataclass
-class Runs:
+class RunsFlags:
     """List runs, repeats, live sessions and sweeps."""
 
     directory: Annotated[Positional[str], arg(metavar="DIR")] = "runs"
     """The directory that holds them."""
     filters: Annotated[
         UseAppendAction[tuple[str, ...]],
-        arg(name="filter", metavar="COLUMN=VALUE", help_behavior_hint=_REPEATABLE),
+        arg(
+            name="filter",
+            metavar="COLUMN=VALUE",
+            help_behavior_hint=REPEATABLE,
+            help="Only runs with this label, scenario, robot, solver, outcome or kind; * stands "
+            "for any text.",
+        ),
     ] = ()
-    """Only runs with this label, scenario, robot, solver, outcome or kind; * stands for any text."""
     sort: Annotated[str, arg(metavar="COLUMN")] = "age"
     """The column to sort by: label, scenario, robot, solver, error, outcome or age."""
     limit: Annotated[int, arg(metavar="N")] = 0
@@ -111,7 +138,7 @@ class Runs:
 
 
 @dataclass
-class View:
+class ViewFlags:
     """Open the page of a run, of repeats, or of a sweep, and print its path."""
 
     run: RunDirectory
@@ -120,53 +147,83 @@ class View:
 
 
 @dataclass
-class Export:
+class ExportFlags:
     """Write a run in a format for other tools, into its directory."""
 
     run: RunDirectory
-    to: Annotated[str, arg(metavar="FORMAT")]
-    """csv, parquet, mat (MATLAB), mcap, rerun (.rrd): samples.*; tum: four files of poses; bag: rosbag2/ (ROS 2)."""
+    to: Annotated[
+        str,
+        arg(
+            metavar="FORMAT",
+            help="csv, parquet, mat (MATLAB), mcap, rerun (.rrd): samples.*; tum: four files of "
+            "poses; bag: rosbag2/ (ROS 2).",
+        ),
+    ]
     as_json: AsJson = False
 
 
 @dataclass
-class Report:
+class ReportFlags:
     """Write report.html and replay.html (3D) again from the log; exits as `run` does."""
 
     run: RunDirectory
-    figures: Annotated[str | None, given("DIR", "none")] = None
-    """Also write figures for a paper into DIR: errors, contour, map and path, 88 mm wide with 8-point text."""
+    figures: Annotated[
+        str | None,
+        optional_arg(
+            "DIR",
+            "none",
+            help="Also write figures for a paper into DIR: errors, contour, map and path, 88 mm "
+            "wide with 8-point text.",
+        ),
+    ] = None
     format: Annotated[str, arg(metavar="svg|pdf")] = "svg"
     """Format of the figures."""
     as_json: AsJson = False
 
 
 @dataclass
-class Compare:
+class CompareFlags:
     """Compare runs of one scenario, or two sweeps: a table, and compare.html."""
 
     runs: Annotated[
-        Positional[tuple[str, ...]], arg(metavar="RUN", help_behavior_hint="(two or more)")
+        Positional[tuple[str, ...]],
+        arg(
+            metavar="RUN",
+            help_behavior_hint="(two or more)",
+            help="Run directories, or last; one made by --repeat stands for its runs. Or two "
+            "directories of sweeps.",
+        ),
     ]
-    """Run directories, or last; one made by --repeat stands for its runs. Or two directories of sweeps."""
     out: OutDirectory = None
     """Directory for compare.html."""
     as_json: AsJson = False
 
 
 @dataclass
-class Evaluate:
+class EvaluateFlags:
     """Compare a run with an external measurement, such as a laser tracker's."""
 
-    run: Annotated[Positional[str], arg(metavar="RUN")]
-    """The run directory, or last; of one made by --repeat, all runs are measured together, as in ISO 9283."""
-    attained: Annotated[UseAppendAction[tuple[str, ...]], arg(metavar="FILE")]
-    """Its recording, in any frame, on any clock: a file as for `run`; for repeats one, or one per completed run."""
-    topic: Annotated[str | None, given("NAME", "the only one")] = None
+    run: Annotated[
+        Positional[str],
+        arg(
+            metavar="RUN",
+            help="The run directory, or last; of one made by --repeat, all runs are measured "
+            "together, as in ISO 9283.",
+        ),
+    ]
+    attained: Annotated[
+        UseAppendAction[tuple[str, ...]],
+        arg(
+            metavar="FILE",
+            help="Its recording, in any frame, on any clock: a file as for `run`; for repeats one,"
+            " or one per completed run.",
+        ),
+    ]
+    topic: Annotated[str | None, optional_arg("NAME", "the only one")] = None
     """Topic of a ROS bag (/tf:child for a frame of tf), or rigid body of motion capture."""
-    columns: Annotated[str | None, given("ROLE[UNIT]=NAME,...", "by their names")] = None
+    columns: Annotated[str | None, optional_arg("ROLE[UNIT]=NAME,...", "by their names")] = None
     """Columns and units of a table, as for `run`."""
-    rate: Annotated[float | None, given("HZ", "none")] = None
+    rate: Annotated[float | None, optional_arg("HZ", "none")] = None
     """Samples per second of a file without times."""
     find_marker: Annotated[bool, arg(name="marker")] = False
     """The recording shows a marker away from the TCP: find its position (the tool must turn)."""
@@ -174,33 +231,33 @@ class Evaluate:
 
 
 @dataclass
-class Identify:
+class IdentifyFlags:
     """What a recording or a run shows of its arm: servoj, joints, payload and more."""
 
     recording: Annotated[Positional[str], arg(metavar="RECORDING|RUN")]
     """A recording of RTDE outputs (CSV with UR's field names), or a run directory, or last."""
-    commands: Annotated[str | None, given("FILE", "a run's own")] = None
+    commands: Annotated[str | None, optional_arg("FILE", "a run's own")] = None
     """The joint targets that were sent, in order: such a file, or a run directory."""
-    robot: Annotated[str | None, given("NAME|FILE", "the run's, else the one that fits best")] = (
-        None
-    )
+    robot: Annotated[
+        str | None, optional_arg("NAME|FILE", "the run's, else the one that fits best")
+    ] = None
     """The arm."""
-    kinematics: Annotated[str | None, given("FILE", "nominal, else estimated")] = None
+    kinematics: Annotated[str | None, optional_arg("FILE", "nominal, else estimated")] = None
     """The arm's own kinematics, as for `run`."""
-    out: Annotated[str | None, given("FILE", "none")] = None
+    out: Annotated[str | None, optional_arg("FILE", "none")] = None
     """Write plant.toml, for `run --plant`."""
     as_json: AsJson = False
 
 
 @dataclass
-class Teleop:
+class TeleopFlags:
     """Move an arm live: SpaceMouse, gamepad, keyboard, network (docs/teleop.md)."""
 
     device: Annotated[Positional[str], arg(metavar="|".join(DEVICES))]
     """The device; nothing moves before it engages."""
     robot: Robot = None
     """A name in robots/ (see `simbridge robots`), or a URDF or TOML file."""
-    solver: Annotated[str | None, given("NAME", "forward-dynamics")] = None
+    solver: Annotated[str | None, optional_arg("NAME", "forward-dynamics")] = None
     """Inverse-kinematics solver, or a custom one as module:function."""
     backend: Arm = SIMULATION
     out: OutDirectory = None
@@ -208,7 +265,7 @@ class Teleop:
 
 
 @dataclass
-class Studio:
+class StudioFlags:
     """A page in the browser: drag the goal, watch the error (docs/studio.md)."""
 
     scenario: Annotated[Positional[str], arg(metavar="SCENARIO|FILE")] = "circle"
@@ -227,7 +284,7 @@ class Studio:
 
 
 @dataclass
-class Sweep:
+class SweepFlags:
     """Run scenarios for many values of options and settings (docs/sweeps.md)."""
 
     scenarios: Annotated[
@@ -237,25 +294,29 @@ class Sweep:
     """Names in scenarios/, scripts, or files of samples; or the sweep.toml of a sweep."""
     grid: Annotated[
         UseAppendAction[tuple[str, ...]],
-        arg(metavar="NAME=A,B,...", help_behavior_hint=_REPEATABLE),
+        arg(
+            metavar="NAME=A,B,...",
+            help_behavior_hint=REPEATABLE,
+            help='Values of an option of `run` or of a setting, as "sample-noise=0 0,1 0.1"; all '
+            "combinations are run.",
+        ),
     ] = ()
-    """Values of an option of `run` or of a setting, as "sample-noise=0 0,1 0.1"; all combinations are run."""
     random: Annotated[
         UseAppendAction[tuple[str, ...]],
-        arg(metavar="NAME=LOW:HIGH[:log]", help_behavior_hint=_REPEATABLE),
+        arg(metavar="NAME=LOW:HIGH[:log]", help_behavior_hint=REPEATABLE),
     ] = ()
     """Random values within a range, the same in every call."""
     samples: Annotated[int, arg(metavar="N")] = 0
     """Number of random values of each parameter."""
-    points: Annotated[str | None, given("FILE.csv", "none")] = None
+    points: Annotated[str | None, optional_arg("FILE.csv", "none")] = None
     """Listed points in place of a grid: a header of names, and a line for each point."""
     seeds: Annotated[int, arg(metavar="N")] = 1
     """Number of seeds of the targets' noise for each point."""
-    jobs: Annotated[int | None, given("N", "one for each core")] = None
+    jobs: Annotated[int | None, optional_arg("N", "one for each core")] = None
     """Number of processes on this computer."""
-    cluster: Annotated[str | None, given("ADDRESS", "none: this computer")] = None
+    cluster: Annotated[str | None, optional_arg("ADDRESS", "none: this computer")] = None
     """Address of a Dask scheduler, whose workers run the points."""
-    out: Annotated[str | None, given("DIR", "a new one under runs/")] = None
+    out: Annotated[str | None, optional_arg("DIR", "a new one under runs/")] = None
     """The sweep's directory; points that it already holds are not run again."""
     plan_only: bool = False
     """Plan and check, without a simulation."""
@@ -267,26 +328,26 @@ class Sweep:
 
 
 @dataclass
-class Doctor:
+class DoctorFlags:
     """Check whether a run would work here; nothing moves (docs/hardware.md)."""
 
     backend: Annotated[
-        str | None, given("|".join(BACKENDS), "the one at the host, else pybullet")
+        str | None, optional_arg("|".join(BACKENDS), "the one at the host, else pybullet")
     ] = None
     """The backend to check for."""
-    host: Annotated[str | None, given("ADDRESS", "the cell's; 127.0.0.1 for ursim")] = None
+    host: Annotated[str | None, optional_arg("ADDRESS", "the cell's; 127.0.0.1 for ursim")] = None
     """Address of the controller."""
     robot: Robot = None
     """The arm that is expected."""
-    cell: Annotated[str | None, given("FILE", "none")] = None
+    cell: Annotated[str | None, optional_arg("FILE", "none")] = None
     """A cell file to compare the controller with (docs/cell.md)."""
-    write_cell: Annotated[str | None, given("FILE", "none")] = None
+    write_cell: Annotated[str | None, optional_arg("FILE", "none")] = None
     """Write a new cell file from what the controller reports."""
     json: AsJson = False
 
 
 @dataclass
-class Emulate:
+class EmulateFlags:
     """Run an emulated UR controller for tests; exits with 0 at Ctrl-C and SIGTERM."""
 
     robot: Annotated[str, arg(metavar="NAME")] = "ur10e"
@@ -297,17 +358,17 @@ class Emulate:
     """Address to listen on; 127.0.0.2 and so on allow several emulators at once."""
     count: Annotated[int, arg(metavar="N")] = 1
     """Number of arms: each is a process of its own, on the next address."""
-    calibration: Annotated[str | None, given("FILE", "nominal kinematics, as URSim")] = None
+    calibration: Annotated[str | None, optional_arg("FILE", "nominal kinematics, as URSim")] = None
     """Kinematics of an individual arm (TOML, or ROS's my_robot_calibration.yaml)."""
     boot_time: Annotated[float, arg(metavar="S")] = 0.5
     """Time from power on to idle, s."""
-    programs: Annotated[str | None, given("DIR", "none")] = None
+    programs: Annotated[str | None, optional_arg("DIR", "none")] = None
     """The controller's folder of programs (*.urp), which the dashboard loads."""
     start_pose: Annotated[str, arg(metavar="home|ursim|Q")] = "home"
     """Joints at the start: the robot's home, URSim's, or six numbers, rad, separated by commas."""
-    joint_speed_limit: Annotated[str | None, given("V", "0.2 rad/s above the arm's own speeds")] = (
-        None
-    )
+    joint_speed_limit: Annotated[
+        str | None, optional_arg("V", "0.2 rad/s above the arm's own speeds")
+    ] = None
     """The safety system's, rad/s: one number, or six separated by commas; the default is as on UR's controllers."""
     control_port: Annotated[int, arg(metavar="PORT")] = 30020
     """Port for fault injection and queries."""
@@ -315,35 +376,35 @@ class Emulate:
     """Real-time priority of its ticks, 1 to 99; 0 for the ordinary scheduler."""
     speed: Annotated[float, arg(metavar="N")] = 1.0
     """The controller's time runs up to N times faster: for programs and moves, not for setpoints streamed to it."""
-    record: Annotated[str | None, given("FILE", "not kept")] = None
+    record: Annotated[str | None, optional_arg("FILE", "not kept")] = None
     """A new file for all traffic with its clients: a JSON object per line."""
     verbose: bool = False
     """Print each message from and to its clients, in words."""
-    check: Annotated[tuple[str, ...], given("FILE...", "none")] = ()
+    check: Annotated[tuple[str, ...], optional_arg("FILE...", "none")] = ()
     """Only check URScript files: whether they compile, and which functions are unknown; exits with 1 if one fails."""
     as_json: AsJson = False
 
 
 @dataclass
-class Experiment:
+class ExperimentFlags:
     """The paper's experiments, and all solvers compared, for any arm (docs/paper.md)."""
 
     parameters: OmitArgPrefixes[OmitSubcommandPrefixes[ExperimentParameters]]
 
 
 @dataclass
-class Bench:
+class BenchFlags:
     """Measure how this computer keeps time, with an emulated controller."""
 
     what: Positional[Literal["all"] | Part] = "all"
     """The servo loop, live sessions, or all (about five minutes)."""
-    minutes: Annotated[float | None, given("M", "0.5")] = None
+    minutes: Annotated[float | None, optional_arg("M", "0.5")] = None
     """How long live measures; the figures of docs/live.md take ten."""
     as_json: AsJson = False
 
 
 @dataclass
-class Completion:
+class CompletionFlags:
     """Print a shell's script for the Tab key; docs/command_line.md says where it goes."""
 
     shell: Positional[Literal["bash", "zsh", "fish"]]
@@ -352,26 +413,26 @@ class Completion:
 
 # Name of each command: its flags, and the function that it calls with them.
 COMMANDS: dict[str, tuple[type, str]] = {
-    "run": (Run, "simbridge.cli.commands:run"),
-    "check": (Check, "simbridge.cli.commands:check"),
-    "inspect": (Inspect, "simbridge.cli.commands:inspect"),
-    "robots": (Robots, "simbridge.cli.listing:robots"),
-    "scenarios": (Scenarios, "simbridge.cli.listing:scenarios"),
-    "runs": (Runs, "simbridge.cli.listing:runs"),
-    "view": (View, "simbridge.cli.listing:view"),
-    "export": (Export, "simbridge.cli.commands:export"),
-    "report": (Report, "simbridge.cli.report_command:report"),
-    "compare": (Compare, "simbridge.cli.compare_commands:compare"),
-    "evaluate": (Evaluate, "simbridge.cli.compare_commands:evaluate"),
-    "identify": (Identify, "simbridge.cli.identify_command:identify"),
-    "teleop": (Teleop, "simbridge.cli.teleop_command:teleop"),
-    "studio": (Studio, "simbridge.cli.studio_command:studio"),
-    "sweep": (Sweep, "simbridge.cli.sweep_command:sweep"),
-    "doctor": (Doctor, "simbridge.doctor.doctor:doctor"),
-    "emulate": (Emulate, "simbridge.emulator.arms:emulate"),
-    "experiment": (Experiment, "simbridge.experiments.experiment:run_experiment"),
-    "bench": (Bench, "simbridge.bench.bench:bench"),
-    "completion": (Completion, "simbridge.cli.command_line:completion"),
+    "run": (RunFlags, "simbridge.cli.commands:run"),
+    "check": (CheckFlags, "simbridge.cli.commands:check"),
+    "inspect": (InspectFlags, "simbridge.cli.commands:inspect"),
+    "robots": (RobotsFlags, "simbridge.cli.listing:robots"),
+    "scenarios": (ScenariosFlags, "simbridge.cli.listing:scenarios"),
+    "runs": (RunsFlags, "simbridge.cli.listing:runs"),
+    "view": (ViewFlags, "simbridge.cli.listing:view"),
+    "export": (ExportFlags, "simbridge.cli.commands:export"),
+    "report": (ReportFlags, "simbridge.cli.report_command:report"),
+    "compare": (CompareFlags, "simbridge.cli.compare_commands:compare"),
+    "evaluate": (EvaluateFlags, "simbridge.cli.compare_commands:evaluate"),
+    "identify": (IdentifyFlags, "simbridge.cli.identify_command:identify"),
+    "teleop": (TeleopFlags, "simbridge.cli.teleop_command:teleop"),
+    "studio": (StudioFlags, "simbridge.cli.studio_command:studio"),
+    "sweep": (SweepFlags, "simbridge.cli.sweep_command:sweep"),
+    "doctor": (DoctorFlags, "simbridge.doctor.doctor:doctor"),
+    "emulate": (EmulateFlags, "simbridge.emulator.arms:emulate"),
+    "experiment": (ExperimentFlags, "simbridge.experiments.experiment:run_experiment"),
+    "bench": (BenchFlags, "simbridge.bench.bench:bench"),
+    "completion": (CompletionFlags, "simbridge.cli.command_line:completion"),
 }
+# Flags that take the directory of a run, or `last` for the newest one.
 RUN_FIELDS = ("run", "runs", "recording", "commands", "plan", "kinematics", "scenario")
-"""Flags that take the directory of a run, or `last` for the newest one."""

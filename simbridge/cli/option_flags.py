@@ -1,17 +1,20 @@
-"""Flags that follow from registries: options of a run, and settings of the chosen solver; and the options they give."""
+"""Flags that follow from registries: options of a run, and settings of the chosen solver.
+
+One half makes flags of the fields, the other makes options of the values that the flags have.
+"""
 
 from __future__ import annotations
 
 import pkgutil
 from collections.abc import Mapping, Sequence
 from dataclasses import Field, field, fields, make_dataclass
-from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, get_args, get_type_hints
 
 from tyro.conf import arg, subcommand
 
-from simbridge.cli.flags import COMMANDS, Plan
+from simbridge.cli.flags import COMMANDS, PlanFlags
 from simbridge.errors import InvalidParameter
-from simbridge.experiments import given, optional
+from simbridge.experiments.flag_types import optional_arg, optional_reading
 from simbridge.ik.settings import (
     SOLVERS,
     FunctionParameters,
@@ -19,9 +22,16 @@ from simbridge.ik.settings import (
     is_function,
     unknown_setting,
 )
+from simbridge.planning.option_field import literal_choices
+
+# The solver whose settings are flags where none is named: the default of scenarios.
+DEFAULT_SOLVER = "forward-dynamics"
+# Flags of a solver's settings begin with this.
+SOLVER_PREFIX = "--solver."
 
 _OPTIONS = "simbridge.planning.options:Options"
-# The options that are flags of each command. They load NumPy and pinocchio: the other commands start without them.
+# The options that are flags of each command. They load NumPy and pinocchio: the other commands
+# start without them.
 OPTIONS: dict[str, tuple[str, ...]] = {
     "run": (_OPTIONS,),
     "check": (_OPTIONS,),
@@ -34,24 +44,27 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     ),
 }
 # The lists of those fields of `Options` that these commands have in addition.
-_LISTED = {
+ADDITIONAL_FIELDS = {
     "teleop": "simbridge.sessions.options:LIVE",
     "studio": "simbridge.sessions.options:STUDIO",
 }
 
 
-def command_type(words: list[str], *, every: bool = False) -> Any:
-    """The type that tyro reads the command line's words as: any of the commands, the chosen one with all its flags.
+def command_type(arguments: Sequence[str], *, every: bool = False) -> Any:
+    """Return the type that tyro reads the command line as: any of the commands.
+
+    The chosen command has all its flags.
 
     Args:
-        words: The command line without the program's name.
+        arguments: The command line without the program's name.
         every: Whether every command has all its flags, which takes longer.
     """
-    chosen = next(iter(words), "")
+    chosen = arguments[0] if arguments else ""
     kinds = {name: flags for name, (flags, _) in COMMANDS.items()}
     for name in OPTIONS:
         if every or name == chosen:
-            kinds[name] = _with_options(name, kinds[name], words)
+            kinds[name] = _with_options(name, kinds[name], arguments)
+
     commands = [Annotated[kind, subcommand(name)] for name, kind in kinds.items()]  # type: ignore[valid-type]
     union = commands[0]
     for command in commands[1:]:
@@ -59,111 +72,167 @@ def command_type(words: list[str], *, every: bool = False) -> Any:
     return union
 
 
-def _with_options(name: str, base: type, words: list[str]) -> type:
-    """A command's flags with those of its options, and of the chosen solver."""
+def _with_options(name: str, base: type, arguments: Sequence[str]) -> type:
+    """Extend a command's flags by those of its options, and of the chosen solver.
+
+    Args:
+        name: Of the command.
+        base: The dataclass of its own flags.
+        arguments: The command line, which names the solver.
+    """
+    additional: tuple[str, ...] = ()
+    if name in ADDITIONAL_FIELDS:
+        additional = pkgutil.resolve_name(ADDITIONAL_FIELDS[name])
+
     flags: list[Any] = []
-    more = pkgutil.resolve_name(_LISTED[name]) if name in _LISTED else ()
     for options in OPTIONS[name]:
-        for own, kind in typed_fields(pkgutil.resolve_name(options)):
-            if name not in own.metadata["commands"] and own.name not in more:
-                continue
-            parts = typed_fields(get_args(kind)[0]) if "prefix" in own.metadata else [(own, kind)]
-            flags += [
-                _flag(own.metadata.get("prefix", "") + part.name, part, its_kind)
-                for part, its_kind in parts
-            ]
-    if issubclass(base, Plan):
-        settings = _solver_flags(SOLVERS.get(chosen_solver(words), FunctionParameters))
-        flags.append(
-            ("parameters", Annotated[settings, arg(name="solver")], field(default_factory=settings))
-        )
+        for option, kind in typed_fields(pkgutil.resolve_name(options)):
+            if name in option.metadata["commands"] or option.name in additional:
+                flags += _option_flags(option, kind)
+
+    if issubclass(base, PlanFlags):
+        solver = SOLVERS.get(chosen_solver(arguments), FunctionParameters)
+        settings: Any = _settings_flags(solver)
+        parameters: Any = Annotated[settings, arg(name="solver")]
+        flags.append(("parameters", parameters, field(default_factory=settings)))
+
     return make_dataclass(base.__name__, flags, bases=(base,), namespace={"__doc__": base.__doc__})
 
 
-def _solver_flags(settings: type) -> Any:
-    """A solver's settings as flags, unchecked: tyro would report a refused one in its own words.
+def _option_flags(option: Field[Any], kind: Any) -> list[tuple[str, Any, Any]]:
+    """Return the flags of an option: one, or one for each field of an option that is a dataclass.
+
+    Args:
+        option: The field of the options.
+        kind: Its type.
+    """
+    prefix = option.metadata.get("prefix")
+    if prefix is None:
+        return [_flag(option.name, option, kind)]
+    parts = typed_fields(get_args(kind)[0])
+    return [_flag(prefix + part.name, part, part_kind) for part, part_kind in parts]
+
+
+def _settings_flags(settings: type) -> Any:
+    """Return a solver's settings as flags, unchecked: tyro would report a refused one in its words.
 
     Where one is empty by default, the help shows what that stands for.
     """
-    names: list[Any] = []
-    for own, kind in typed_fields(settings):
-        if unset := own.metadata.get("unset"):
-            kind = Annotated[kind, given("NAME" if kind is str else "FLOAT ...", unset)]
-        names.append((own.name, kind, field(default=getattr(settings(), own.name))))
+    flags: list[Any] = []
+    for setting, kind in typed_fields(settings):
+        unset = setting.metadata.get("unset")
+        if unset:
+            metavar = "NAME" if kind is str else "FLOAT ..."
+            kind = Annotated[kind, optional_arg(metavar, unset)]
+        default = getattr(settings(), setting.name)
+        flags.append((setting.name, kind, field(default=default)))
+
     namespace = {"__doc__": settings.__doc__, "__post_init__": lambda _: None}
     return make_dataclass(
-        settings.__name__, names, bases=(settings,), frozen=True, namespace=namespace
+        settings.__name__, flags, bases=(settings,), frozen=True, namespace=namespace
     )
 
 
 def typed_fields(kind: Any) -> list[tuple[Field[Any], Any]]:
-    """The fields of a dataclass, each with its type."""
+    """Return the fields of a dataclass, each with its type."""
     hints = get_type_hints(kind)
-    return [(own, hints[own.name]) for own in fields(kind)]
+    return [(item, hints[item.name]) for item in fields(kind)]
 
 
-def _flag(name: str, own: Field[Any], kind: Any) -> tuple[str, Any, Any]:
-    """The flag of an option's field: name, annotated type, default."""
-    about = own.metadata
-    metavar = about.get("metavar") or None
-    if own.default is not None and own.default not in ((), ""):
-        default = own.default
-        if isinstance(default, float) and "units" in about:
+def _flag(name: str, option: Field[Any], kind: Any) -> tuple[str, Any, Any]:
+    """Return the flag of an option's field: name, annotated type, default.
+
+    Args:
+        name: Of the flag's field, with its prefix.
+        option: The field of the options.
+        kind: Its type.
+    """
+    facts = option.metadata
+    metavar = facts.get("metavar") or None
+
+    # An option with a default that is not empty: tyro reads and shows it.
+    default = option.default
+    if default is not None and default not in ((), ""):
+        if isinstance(default, float) and "units" in facts:
             # In the flag's unit, in which it is a round number.
-            default = round(default / about["units"][0], 9)
-        return name, Annotated[kind, arg(help=about["help"], metavar=metavar)], default
-    choices = (
-        ()
-        if "read" in about
-        else next((get_args(k) for k in get_args(kind) if get_origin(k) is Literal), ())
-    )
-    inside = {part for k in get_args(kind) for part in (k, *get_args(k))}
-    numbers = float in inside and "read" not in about
-    reading = optional(len((metavar or "").split()) or 1, float if numbers else str, choices)
-    unset = f"(default: {about.get('unset', 'none')})"
-    metavar = metavar or "|".join(choices)
+            default = round(default / facts["units"][0], 9)
+        return name, Annotated[kind, arg(help=facts["help"], metavar=metavar)], default
+
+    # An option that may be left out: its words are read here.
+    choices: tuple[str, ...] = ()
+    convert: type = str
+    if "read" not in facts:
+        choices = literal_choices(kind)
+        convert = float if float in _parts(kind) else str
+    word_count = len((metavar or "").split()) or 1
+    reading = optional_reading(word_count, convert, choices)
+
+    unset = facts.get("unset", "none")
     shown = arg(
-        name=about.get("flag"), help=about["help"], metavar=metavar, help_behavior_hint=unset
+        name=facts.get("flag"),
+        help=facts["help"],
+        metavar=metavar or "|".join(choices),
+        help_behavior_hint=f"(default: {unset})",
     )
     return name, Annotated[kind | None, reading, shown], None
 
 
-def chosen_solver(words: list[str]) -> str:
-    """The solver whose settings are flags: the named one, or the default of scenarios.
+def _parts(kind: Any) -> set[Any]:
+    """Return the parts of a union, and the types of what is in them."""
+    parts = set(get_args(kind))
+    for part in get_args(kind):
+        parts.update(get_args(part))
+    return parts
+
+
+def chosen_solver(arguments: Sequence[str]) -> str:
+    """Return the solver whose settings are flags: the named one, or the default of scenarios.
 
     Raises:
         UnknownName: There is no such solver, or it has no such setting.
-        InvalidParameter: It is a function, which has no settings, and one is given.
+        InvalidParameter: It is a function, which has no settings, and one is named.
     """
-    name = "forward-dynamics"
-    for position, word in enumerate(words):
-        flag, equals, value = word.partition("=")
-        if flag == "--solver":
-            name = value if equals else words[position + 1] if position + 1 < len(words) else name
-    check_solver(name)
-    settings = given_settings(words)
-    if is_function(name):
+    solver = _named_solver(arguments)
+    check_solver(solver)
+
+    settings = solver_setting_names(arguments)
+    if is_function(solver):
         if settings:
-            raise InvalidParameter(
-                "solver's settings", ", ".join(settings), f"left out: {name} is a function"
-            )
-        return name
-    known = {own.name for own in fields(SOLVERS[name])}
+            needed = f"left out: {solver} is a function"
+            raise InvalidParameter("solver's settings", ", ".join(settings), needed)
+        return solver
+
+    known = {item.name for item in fields(SOLVERS[solver])}
     for setting in settings:
         if setting not in known:
-            raise unknown_setting(name, setting)
-    return name
+            raise unknown_setting(solver, setting)
+    return solver
 
 
-def given_settings(words: list[str]) -> list[str]:
-    """The solver's settings that are given as flags; the others are the scenario's."""
-    prefix = "--solver."
-    flags = (word.partition("=")[0] for word in words if word.startswith(prefix))
-    return [flag.removeprefix(prefix).replace("-", "_") for flag in flags]
+def _named_solver(arguments: Sequence[str]) -> str:
+    """Return the value of the last --solver, or the default."""
+    solver = DEFAULT_SOLVER
+    for position, word in enumerate(arguments):
+        flag, equals, value = word.partition("=")
+        if flag != "--solver":
+            continue
+        if equals:
+            solver = value
+        elif position + 1 < len(arguments):
+            solver = arguments[position + 1]
+    return solver
 
 
-def given_options(flags: Mapping[str, Any], options: type) -> dict[str, Any]:
-    """Fields of options, and the values that flags give them: in SI units, files read, a dataclass for a prefix.
+def solver_setting_names(arguments: Sequence[str]) -> list[str]:
+    """Return the solver's settings that flags name; the others are the scenario's."""
+    flags = [word.partition("=")[0] for word in arguments if word.startswith(SOLVER_PREFIX)]
+    return [flag.removeprefix(SOLVER_PREFIX).replace("-", "_") for flag in flags]
+
+
+def options_from_flags(flags: Mapping[str, Any], options: type) -> dict[str, Any]:
+    """Return the fields of options that flags set, with their values in SI units.
+
+    Files are read, and flags with a prefix become a dataclass.
 
     Args:
         flags: Values as tyro has read them; those of commands without the flag are left out.
@@ -173,29 +242,44 @@ def given_options(flags: Mapping[str, Any], options: type) -> dict[str, Any]:
         UnknownName, InvalidParameter, InputFileError: A value is invalid, or a file cannot be read.
     """
     chosen: dict[str, Any] = {}
-    for own, kind in typed_fields(options):
-        if "prefix" in own.metadata:
-            part = get_args(kind)[0]
-            values = {
-                inner.name: _read(inner, flags, own.metadata["prefix"]) for inner in fields(part)
-            }
-            given = {name: value for name, value in values.items() if value is not None}
-            # A seed alone asks for nothing.
-            if given and (made := part(**given)) != part(seed=made.seed):
-                chosen[own.name] = made
-        elif flags.get(own.name) is not None:
-            chosen[own.name] = _read(own, flags)
+    for option, kind in typed_fields(options):
+        prefix = option.metadata.get("prefix")
+        if prefix is not None:
+            part = _dataclass_from_flags(get_args(kind)[0], flags, prefix)
+            if part is not None:
+                chosen[option.name] = part
+        elif flags.get(option.name) is not None:
+            chosen[option.name] = _convert(option, flags[option.name])
     return chosen
 
 
-def _read(own: Any, flags: Mapping[str, Any], prefix: str = "") -> Any:
-    value, about = flags.get(prefix + own.name), own.metadata
-    if value is None:
+def _dataclass_from_flags(kind: Any, flags: Mapping[str, Any], prefix: str) -> Any:
+    """Return an option that is a dataclass, or None where its flags ask for nothing.
+
+    Args:
+        kind: The dataclass.
+        flags: Values as tyro has read them.
+        prefix: What the names of its flags begin with.
+    """
+    values = {}
+    for item in fields(kind):
+        value = flags.get(prefix + item.name)
+        converted = None if value is None else _convert(item, value)
+        if converted is not None:
+            values[item.name] = converted
+    if not values:
         return None
-    if "units" in about:
-        several = isinstance(value, Sequence)
-        scaled = tuple(
-            v * unit for v, unit in zip(value if several else (value,), about["units"], strict=True)
-        )
-        return scaled if several else scaled[0]
-    return about["read"](value) if "read" in about else value
+
+    # A seed alone asks for nothing.
+    part = kind(**values)
+    return None if part == kind(seed=part.seed) else part
+
+
+def _convert(option: Field[Any], value: Any) -> Any:
+    """Convert the value of a flag to SI units, or to what reading it makes of it."""
+    facts = option.metadata
+    if "units" in facts:
+        if not isinstance(value, Sequence):
+            return value * facts["units"][0]
+        return tuple(number * unit for number, unit in zip(value, facts["units"], strict=True))
+    return facts["read"](value) if "read" in facts else value

@@ -9,7 +9,7 @@ import webbrowser
 
 from simbridge.browser.setup import StudioSetup
 from simbridge.browser.studio import Studio
-from simbridge.cli.option_flags import given_options
+from simbridge.cli.option_flags import options_from_flags
 from simbridge.planning.options import Options
 from simbridge.running.signals import SignalReceived, ended_by_signals
 from simbridge.sessions.options import STUDIO
@@ -28,7 +28,7 @@ def studio(
     **flags: object,
 ) -> int:
     """Serve the page; returns the exit status, 0."""
-    options = Options(**given_options({name: flags[name] for name in STUDIO}, Options))
+    options = Options(**options_from_flags({name: flags[name] for name in STUDIO}, Options))
     setup = StudioSetup.of(robot, solver, options, backend)
     with Studio(setup, listen=listen, port=port, scenario=scenario) as served:
         print(f"Studio: {served.url}")

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator, Sequence
 
 from simbridge.cli import terminal
-from simbridge.cli.option_flags import given_options
+from simbridge.cli.option_flags import options_from_flags
 from simbridge.errors import Interrupted, SimbridgeError
 from simbridge.ik.callable_solver import function_named
 from simbridge.planning.options import Options
@@ -29,14 +29,14 @@ def teleop(
     **flags: object,
 ) -> int:
     """Drive an arm by a device until its operator ends it; returns the exit status, 0."""
-    options = TeleopOptions(**given_options(flags, TeleopOptions))
+    options = TeleopOptions(**options_from_flags(flags, TeleopOptions))
     on_button = None
     if options.on_button is not None:
         on_button = function_named(
             options.on_button, "button function", "a button's name and whether it is pressed"
         )
-    session_choices = given_options(flags, LiveOptions)
-    choices = given_options({name: flags[name] for name in LIVE}, Options)
+    session_choices = options_from_flags(flags, LiveOptions)
+    choices = options_from_flags({name: flags[name] for name in LIVE}, Options)
     # Checked before a device is looked for.
     LiveOptions(**session_choices), Options(**choices)
 

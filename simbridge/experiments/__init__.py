@@ -15,12 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, Union, get_args
+from typing import TYPE_CHECKING, Annotated, TypeAlias, Union, get_args
 
 from tyro.conf import arg, subcommand
-from tyro.constructors import PrimitiveConstructorSpec
 
 from simbridge.errors import InvalidParameter
+from simbridge.experiments.flag_types import optional_arg, optional_reading
 from simbridge.ik.settings import Jacobian
 from simbridge.robot import Six, Task
 
@@ -32,30 +32,6 @@ SQUARE = "square_tracking"
 """The scenario of the paper's square."""
 
 _Solvers = Annotated[tuple[str, ...], arg(metavar="NAME [NAME ...]")]
-
-
-def given(metavar: str, otherwise: str) -> Any:
-    """A flag's value as the help shows it, and the effect of leaving the flag out."""
-    return arg(metavar=metavar, help_behavior_hint=f"(default: {otherwise})")
-
-
-def optional(
-    count: int, convert: type, choices: tuple[str, ...] = ()
-) -> PrimitiveConstructorSpec[Any]:
-    """How a flag that may be left out is read. Tyro alone would offer None as a value, and report Python's types."""
-
-    def read(words: list[str]) -> Any:
-        values = tuple(map(convert, words))
-        return values if count > 1 else values[0]
-
-    return PrimitiveConstructorSpec(
-        nargs=count,
-        metavar="",
-        instance_from_str=read,
-        is_instance=lambda value: True,
-        str_from_instance=lambda value: [str(value)] * count,
-        choices=choices or None,
-    )
 
 
 def _check_range(name: str, value: float, low: float, high: float, unit: str = "") -> None:
@@ -74,25 +50,31 @@ class ExperimentParameters:
 
     robot: Annotated[str, arg(metavar="NAME|FILE")] = "ur10"
     """A name in robots/, or a URDF or TOML file."""
-    base: Annotated[str | None, given("LINK", "base_link, else the root")] = None
+    base: Annotated[str | None, optional_arg("LINK", "base_link, else the root")] = None
     """Link of a URDF where the arm begins."""
-    tip: Annotated[str | None, given("LINK", "tool0, else the only end")] = None
+    tip: Annotated[str | None, optional_arg("LINK", "tool0, else the only end")] = None
     """Link of a URDF that is the tool."""
-    package: Annotated[tuple[str, ...], given("NAME=DIR ...", "found as for run")] = ()
+    package: Annotated[tuple[str, ...], optional_arg("NAME=DIR ...", "found as for run")] = ()
     """Where packages of a URDF's meshes or of $(find NAME) are."""
-    link_lengths: Annotated[tuple[float, ...], given("M ...", "the robot's")] = ()
+    link_lengths: Annotated[tuple[float, ...], optional_arg("M ...", "the robot's")] = ()
     """Lengths of the links of a planar arm (planar2r, planar3r), m."""
-    tcp: Annotated[Six | None, optional(6, float), given("X Y Z RX RY RZ", "tool0")] = None
+    tcp: Annotated[
+        Six | None, optional_reading(6, float), optional_arg("X Y Z RX RY RZ", "tool0")
+    ] = None
     """Tool centre point in tool0: x y z in m, rotation vector rx ry rz in rad."""
     task: Annotated[
         Task | None,
-        optional(1, str, get_args(Task)),
-        given("pose|axis|position", "the robot's, or as much of it as its joints allow"),
+        optional_reading(1, str, get_args(Task)),
+        optional_arg(
+            "pose|axis|position",
+            "the robot's, or as much of it as its joints allow",
+            help="Part of a target to attain: the whole pose, the position and the tool's z axis, "
+            "or the position.",
+        ),
     ] = None
-    """Part of a target to attain: the whole pose, the position and the tool's z axis, or the position."""
     solver: _Solvers = PAPER_SOLVERS
     """Solvers to compare: names, or custom functions as module:function."""
-    out: Annotated[str | None, given("DIR", "a new one under runs/")] = None
+    out: Annotated[str | None, optional_arg("DIR", "a new one under runs/")] = None
     """Directory to create for results.json and the plots."""
     json: bool = False
     """Print the result as JSON."""
@@ -106,7 +88,7 @@ class FromHome(ExperimentParameters):
     """The parameters of experiments that begin in a posture."""
 
     home: Annotated[
-        tuple[float, ...], given("RAD ...", "the robot's, or another where that is singular")
+        tuple[float, ...], optional_arg("RAD ...", "the robot's, or another where that is singular")
     ] = ()
     """Joint positions from which the experiment begins, rad (m for a sliding joint)."""
 
@@ -115,8 +97,14 @@ class FromHome(ExperimentParameters):
 class HomogenizationParameters(ExperimentParameters):
     """A: how uniformly the virtual twin's tool accelerates, over random postures."""
 
-    solver: Annotated[_Solvers, arg(help_behavior_hint="(default: none)")] = ()
-    """Solvers or functions (module:function) whose response to a small error is shown, too (at most 1000 samples)."""
+    solver: Annotated[
+        _Solvers,
+        arg(
+            help_behavior_hint="(default: none)",
+            help="Solvers or functions (module:function) whose response to a small error is shown,"
+            " too (at most 1000 samples).",
+        ),
+    ] = ()
     samples: int = 100_000
     """Joint positions, uniform in [-pi, pi) (a sliding joint: between its limits)."""
     seed: int = 0
