@@ -22,8 +22,9 @@ from numpy.typing import ArrayLike
 from simbridge.errors import InvalidParameter, UnknownName
 from simbridge.robot import pose
 from simbridge.robot.chain import TASK_ROWS
+from simbridge.robot.conversion import floats
 from simbridge.robot.pose import Array
-from simbridge.robot.robot import Robot, floats
+from simbridge.robot.robot import Robot
 
 Target: TypeAlias = pin.SE3 | Array | Sequence[float]
 

@@ -15,8 +15,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from simbridge.errors import LONGEST_VALUE
 from simbridge.quoting import unquoted
-from simbridge.robot import Task
-from simbridge.robot.parts import MAX_JOINTS
+from simbridge.robot import MAX_JOINTS, Task
 
 # No quantity of an arm is larger in SI units; a larger one would overflow where it is squared or drawn.
 MAX_QUANTITY = 1e9

@@ -17,7 +17,8 @@ import pinocchio as pin
 
 from simbridge.errors import CollisionKind, PlannedCollision
 from simbridge.robot import Vector
-from simbridge.robot.parts import Mesh, Shape, coal_hull
+from simbridge.robot.hulls import coal_hull
+from simbridge.robot.parts import Mesh, Shape
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 

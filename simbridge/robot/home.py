@@ -27,7 +27,8 @@ from simbridge.robot.kinematics import (
     tool_path,
 )
 from simbridge.robot.pose import Array, Flags, read_only
-from simbridge.robot.robot import CENTRE, TOOL_DOWN, Robot, Workspace, whole_scale
+from simbridge.robot.robot import Robot
+from simbridge.robot.workspace import CENTRE, TOOL_DOWN, Workspace, whole_scale
 from simbridge.text import counted
 
 # Distance from the vertical through the base to the flange at home, as a share of the span, on UR's arms.

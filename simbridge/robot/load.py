@@ -26,8 +26,9 @@ from simbridge.errors import (
 from simbridge.files.toml_file import TomlFile
 from simbridge.resources import robot_files
 from simbridge.robot.home import with_found_home
+from simbridge.robot.inertia import inertia_fault, inertia_tensor
 from simbridge.robot.packages import named
-from simbridge.robot.parts import Joint, Link, Shape, inertia_fault, inertia_tensor
+from simbridge.robot.parts import Joint, Link, Shape
 from simbridge.robot.pose import Array, read_only, snapped
 from simbridge.robot.robot import Robot
 from simbridge.robot.robot_file import COLORS, RobotFile, ShapeTable, check_robot, with_lengths

@@ -1,4 +1,7 @@
-"""Meshes of files, and their convex hulls: read in a child process, and checked before a library here sees them."""
+"""Meshes of files, and their convex hulls.
+
+They are read in a child process, and checked before a library in this one sees them.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +22,10 @@ from simbridge.files.reading import MIB, read_bytes
 from simbridge.files.reading_process import Limits, ReadingFailed, ReadingProcess
 from simbridge.robot.pose import Array
 
-MAX_MESH = 64 * MIB  # bytes
+# Largest file of a mesh, bytes.
+MAX_MESH_BYTES = 64 * MIB
 LIMITS = Limits(cpu=60, memory=4096 * MIB, output=1024 * MIB)
-# Of a vertex from the origin of its link, along an axis, m.
+# Farthest vertex from the origin of its link, along an axis, m.
 MAX_COORDINATE = 1000.0
 # Points that extend less are in one point, or on one line, m.
 MIN_EXTENT = 1e-6
@@ -46,13 +50,13 @@ def reading_meshes() -> Iterator[None]:
 
 @lru_cache(maxsize=64)
 def read_mesh(file: Path) -> tuple[Array, Triangles]:
-    """Vertices (V, 3), m, and triangles (F, 3) of a file.
+    """Read the vertices (V, 3), m, and triangles (F, 3) of a file.
 
     Raises:
         InputFileError: It cannot be read, or has no triangles.
     """
     kind = file.suffix.lower().removeprefix(".")
-    data = read_bytes(file, MAX_MESH)
+    data = read_bytes(file, MAX_MESH_BYTES)
     fields, content = _ask(file, {"task": "mesh", "kind": kind}, data)
     if "reason" in fields:
         raise InputFileError(file, fields["reason"])
@@ -67,7 +71,9 @@ def read_mesh(file: Path) -> tuple[Array, Triangles]:
 
 
 def mesh_hull(file: Path, points: Array) -> Array:
-    """The corners (K, 3) of the convex hull of a mesh's points (V, 3), m; see `convex_hull`.
+    """Return the corners (K, 3) of the convex hull of a mesh's points (V, 3), m.
+
+    See `convex_hull`.
 
     Raises:
         InputFileError: The points have no hull; names the mesh's file.
@@ -75,13 +81,23 @@ def mesh_hull(file: Path, points: Array) -> Array:
     reason = points_fault(points)
     if reason is not None:
         raise InputFileError(file, reason)
-    _, content = _ask(
-        file, {"task": "hull"}, np.ascontiguousarray(points, dtype=np.float64).tobytes()
-    )
+
+    data = np.ascontiguousarray(points, dtype=np.float64).tobytes()
+    _, content = _ask(file, {"task": "hull"}, data)
     return np.frombuffer(content, dtype=np.float64).reshape(-1, 3)
 
 
 def _ask(file: Path, fields: dict[str, Any], data: bytes) -> tuple[dict[str, Any], bytes]:
+    """Ask the process that reads meshes.
+
+    Args:
+        file: For the error.
+        fields: Of the request's first line.
+        data: What follows it.
+
+    Returns:
+        The fields and the data of the answer.
+    """
     request = json.dumps(fields).encode() + b"\n" + data
     try:
         with _process_lock:
@@ -93,18 +109,21 @@ def _ask(file: Path, fields: dict[str, Any], data: bytes) -> tuple[dict[str, Any
 
 
 def points_fault(points: Array) -> str | None:
-    """The reason, as a clause, why points (V, 3), m, of a mesh cannot be drawn or checked; None if they can.
+    """Return the reason, as a clause, why points (V, 3), m, of a mesh cannot be drawn or checked.
 
-    Points in one plane are no fault: they are a thin plate.
+    None if they can. Points in one plane are no fault: they are a thin plate.
     """
     if not np.isfinite(points).all():
         return "it has vertices that are not finite"
     farthest = float(np.abs(points).max())
     if farthest > MAX_COORDINATE:
         return (
-            f"a vertex is {farthest:.4g} m from its link's origin, and at most {MAX_COORDINATE:g} m are read; a mesh "
-            'in mm needs scale="0.001 0.001 0.001"'
+            f"a vertex is {farthest:.4g} m from its link's origin, and at most "
+            f"{MAX_COORDINATE:g} m are read; a mesh in mm needs "
+            'scale="0.001 0.001 0.001"'
         )
+
+    # Extents along the principal axes, the largest first.
     centred = points - points.mean(axis=0)
     axes = np.linalg.svd(centred, full_matrices=False)[2]
     extents = np.ptp(centred @ axes.T, axis=0)
@@ -115,7 +134,7 @@ def points_fault(points: Array) -> str | None:
     return None
 
 
-def placed(vertices: Array, scale: tuple[float, float, float], placement: pin.SE3) -> Array:
-    """Vertices (V, 3) of a file, scaled and placed; what overflows is not finite."""
+def place_vertices(vertices: Array, scale: tuple[float, float, float], placement: pin.SE3) -> Array:
+    """Return vertices (V, 3) of a file, scaled and placed; what overflows is not finite."""
     with np.errstate(over="ignore", invalid="ignore"):
         return vertices * np.array(scale) @ placement.rotation.T + placement.translation

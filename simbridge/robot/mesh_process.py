@@ -57,7 +57,7 @@ def _answer_mesh(kind: str, data: bytes) -> bytes:
 def _answer_hull(data: bytes) -> bytes:
     """The corners (K, 3) of the convex hull of points (V, 3)."""
     # Libraries that a mesh without a hull does not need.
-    from simbridge.robot.parts import coal_hull, convex_hull  # noqa: PLC0415
+    from simbridge.robot.hulls import coal_hull, convex_hull  # noqa: PLC0415
 
     corners = convex_hull(np.frombuffer(data, dtype=np.float64).reshape(-1, 3))
     # Collision checks make the hull of the corners again: what fails there fails here.

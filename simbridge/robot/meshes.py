@@ -12,19 +12,32 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from simbridge.errors import InputFileError
-from simbridge.robot.mesh_files import Triangles, placed, points_fault, read_mesh, reading_meshes
-from simbridge.robot.parts import Mesh, coal_hull
+from simbridge.robot.hulls import coal_hull
+from simbridge.robot.mesh_files import (
+    Triangles,
+    place_vertices,
+    points_fault,
+    read_mesh,
+    reading_meshes,
+)
+from simbridge.robot.parts import Mesh, Shape
 from simbridge.robot.robot import Robot
 
-# With which an arm is drawn; meshes that have more together are simplified.
+# Triangles with which an arm is drawn; meshes that have more together are simplified.
 MAX_TRIANGLES = 20_000
+# A simplified mesh keeps at least this many triangles: those of a box.
+MIN_TRIANGLES = 12
 
 
 @dataclass(frozen=True, eq=False)
 class DrawnMesh:
-    """A mesh as views draw it: vertices (V, 3), m, and the indices (F, 3) of its triangles.
+    """A mesh as views draw it.
 
-    It is on body 0, the base, in base_link, or on body i, which follows joint i, in that joint's frame.
+    Attributes:
+        body: 0 for the base, i for the body that follows joint i.
+        vertices: (V, 3), m, in base_link or in the frame of the body's joint.
+        triangles: Indices (F, 3) of the vertices of each triangle.
+        color: Red, green, blue in 0..1.
     """
 
     body: int
@@ -34,21 +47,26 @@ class DrawnMesh:
 
 
 class Drawing(NamedTuple):
-    """The meshes of an arm, simplified where they have many triangles, and how many triangles the files have."""
+    """The meshes of an arm, simplified where they have many triangles.
+
+    Attributes:
+        meshes: What is drawn.
+        triangles: How many triangles the files have.
+    """
 
     meshes: Sequence[DrawnMesh] = ()
     triangles: int = 0
 
     @property
     def words(self) -> str:
-        """How far they are simplified; "" if they are not."""
-        shown = sum(len(mesh.triangles) for mesh in self.meshes)
-        if shown == self.triangles:
+        """How far the meshes are simplified, as a sentence; "" if they are not."""
+        drawn = sum(len(mesh.triangles) for mesh in self.meshes)
+        if drawn == self.triangles:
             return ""
-        return f"The meshes of the arm are simplified: {shown:,} of {self.triangles:,} triangles."
+        return f"The meshes of the arm are simplified: {drawn:,} of {self.triangles:,} triangles."
 
     def as_arrays(self) -> dict[str, Any]:
-        """As named arrays, for a file; `from_arrays` reads them back."""
+        """Return the drawing as named arrays, for a file; `from_arrays` reads them back."""
         arrays: dict[str, Any] = {"triangles": self.triangles, "count": len(self.meshes)}
         for k, mesh in enumerate(self.meshes):
             arrays |= {f"{name}_{k}": value for name, value in vars(mesh).items()}
@@ -56,68 +74,91 @@ class Drawing(NamedTuple):
 
     @staticmethod
     def from_arrays(arrays: Mapping[str, Any]) -> Drawing:
-        """The drawing of such arrays; KeyError or ValueError if they are none."""
+        """Return the drawing that named arrays hold.
+
+        Raises:
+            KeyError: An array is missing.
+            ValueError: An array is not what it should be.
+        """
         meshes = []
         for k in range(int(arrays["count"])):
-            body, vertices, triangles, color = (
-                arrays[f"{own.name}_{k}"] for own in fields(DrawnMesh)
-            )
-            within = triangles.min(initial=0) >= 0 and triangles.max(initial=0) < len(vertices)
-            if vertices.shape[1:] != (3,) or triangles.shape[1:] != (3,) or not within:
+            values = [arrays[f"{field.name}_{k}"] for field in fields(DrawnMesh)]
+            body, vertices, triangles, color = values
+            has_vertices = triangles.min(initial=0) >= 0
+            has_vertices = has_vertices and triangles.max(initial=0) < len(vertices)
+            if vertices.shape[1:] != (3,) or triangles.shape[1:] != (3,) or not has_vertices:
                 raise ValueError(f"mesh {k} is none")
             meshes.append(DrawnMesh(int(body), vertices, triangles, tuple(color.tolist())))
         return Drawing(meshes, int(arrays["triangles"]))
 
 
 def shapes_of(robot: Robot) -> dict[str, Any]:
-    """The arm's appearance: the shapes of base_link and of every link, in m, in the frame of the link's joint."""
-    bodies = [("base_link", robot.base_shapes, pin.SE3.Identity())]
-    bodies += [(link.name, link.shapes, link.placement) for link in robot.links]
-    found: dict[str, Any] = {}
-    for name, shapes, placement in bodies:
-        found[name] = []
-        for shape in (shape for shape in shapes if shape.drawn):
-            ends = {
-                end: placement.act(np.array(getattr(shape, end))).round(9).tolist()
-                for end in ("start", "end")
-            }
-            found[name].append(
-                {"kind": shape.kind, **ends, "radius": shape.radius, "color": list(shape.color)}
-            )
-    return found
+    """Return the shapes of base_link and of every link by the link's name.
+
+    They are plain values, in m, in the frame of the link's joint.
+    """
+    shapes = {"base_link": _shape_values(robot.base_shapes, pin.SE3.Identity())}
+    for link in robot.links:
+        shapes[link.name] = _shape_values(link.shapes, link.placement)
+    return shapes
+
+
+def _shape_values(shapes: Sequence[Shape], frame: pin.SE3) -> list[dict[str, Any]]:
+    """Return the shapes of a link that are drawn, placed by the link's frame in its joint's."""
+    return [
+        {
+            "kind": shape.kind,
+            "start": frame.act(np.array(shape.start)).round(9).tolist(),
+            "end": frame.act(np.array(shape.end)).round(9).tolist(),
+            "radius": shape.radius,
+            "color": list(shape.color),
+        }
+        for shape in shapes
+        if shape.drawn
+    ]
 
 
 def drawing_of(robot: Robot) -> Drawing:
-    """The meshes of an arm, with at most about MAX_TRIANGLES together; of a file that is gone, its hull."""
-    meshes = [(0, mesh, pin.SE3.Identity()) for mesh in robot.base_meshes]
-    meshes += [
-        (i, mesh, link.placement) for i, link in enumerate(robot.links, 1) for mesh in link.meshes
-    ]
+    """Return the meshes of an arm, with at most about MAX_TRIANGLES together.
+
+    Of a file that is gone, its hull is drawn.
+    """
+    bodies = [(robot.base_meshes, pin.SE3.Identity())]
+    bodies += [(link.meshes, link.placement) for link in robot.links]
+    meshes = []
     with reading_meshes():
-        found = [_drawn(body, mesh, frame) for body, mesh, frame in meshes if mesh.drawn]
-    whole = [mesh for mesh in found if mesh is not None]
-    total = sum(len(mesh.triangles) for mesh in whole)
+        for body, (body_meshes, frame) in enumerate(bodies):
+            for mesh in body_meshes:
+                drawn = _read_drawn(body, mesh, frame) if mesh.drawn else None
+                if drawn is not None:
+                    meshes.append(drawn)
+
+    total = sum(len(mesh.triangles) for mesh in meshes)
     if total <= MAX_TRIANGLES:
-        return Drawing(whole, total)
+        return Drawing(meshes, total)
+    return Drawing([_simplify(mesh, total) for mesh in meshes], total)
+
+
+def _simplify(mesh: DrawnMesh, total: int) -> DrawnMesh:
+    """Return a mesh with the part of MAX_TRIANGLES that it has of all triangles."""
     import fast_simplification  # noqa: PLC0415 (only for large meshes)
 
-    reduced = []
-    for mesh in whole:
-        wanted = max(12, len(mesh.triangles) * MAX_TRIANGLES // total)
-        vertices, triangles = fast_simplification.simplify(
-            mesh.vertices, mesh.triangles, target_count=wanted
-        )
-        reduced.append(
-            replace(mesh, vertices=vertices, triangles=np.asarray(triangles, dtype=np.int32))
-        )
-    return Drawing(reduced, total)
+    count = max(MIN_TRIANGLES, len(mesh.triangles) * MAX_TRIANGLES // total)
+    vertices, triangles = fast_simplification.simplify(
+        mesh.vertices, mesh.triangles, target_count=count
+    )
+    return replace(mesh, vertices=vertices, triangles=np.asarray(triangles, dtype=np.int32))
 
 
-def _drawn(body: int, mesh: Mesh, frame: pin.SE3) -> DrawnMesh | None:
-    """A mesh in its body's frame; its hull where the file cannot be read any more; None without a hull."""
+def _read_drawn(body: int, mesh: Mesh, frame: pin.SE3) -> DrawnMesh | None:
+    """Read a mesh in its body's frame.
+
+    Returns:
+        The mesh; its hull where the file cannot be read any more; None without a hull.
+    """
     try:
         vertices, triangles = read_mesh(mesh.file)
-        vertices = placed(vertices, mesh.scale, frame * mesh.placement)
+        vertices = place_vertices(vertices, mesh.scale, frame * mesh.placement)
         reason = points_fault(vertices)
         if reason is not None:
             raise InputFileError(mesh.file, reason)
@@ -126,8 +167,10 @@ def _drawn(body: int, mesh: Mesh, frame: pin.SE3) -> DrawnMesh | None:
             warnings.warn(f"A mesh is not drawn. {error}.", stacklevel=2)
             return None
         hull = coal_hull(mesh.hull)
-        vertices = placed(np.array(hull.points()), (1.0, 1.0, 1.0), frame)
-        triangles = np.array(
-            [[hull.polygons(k)[i] for i in range(3)] for k in range(hull.num_polygons)], np.int32
-        )
+        vertices = place_vertices(np.array(hull.points()), (1.0, 1.0, 1.0), frame)
+        corners = []
+        for k in range(hull.num_polygons):
+            polygon = hull.polygons(k)
+            corners.append([polygon[0], polygon[1], polygon[2]])
+        triangles = np.array(corners, np.int32)
     return DrawnMesh(body, vertices.astype(np.float32), triangles, mesh.color)

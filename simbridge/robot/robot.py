@@ -1,17 +1,15 @@
 """The description of a serial arm: joints, links, limits, and where the tool is.
 
-A `Robot` is plain data. The compiled solvers read its chain; pinocchio's model and the URDF text that PyBullet loads
-are generated from it, so there is no second source that could disagree.
+A `Robot` is plain data. The compiled solvers read its chain; pinocchio's model and the URDF text
+that PyBullet loads are generated from it, so there is no second source that could disagree.
 """
 
 from __future__ import annotations
 
 import hashlib
-import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pinocchio as pin
@@ -19,74 +17,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from simbridge.errors import InvalidParameter
 from simbridge.robot import Task
-from simbridge.robot.parts import DhTable, Joint, Link, Mesh, RosCalibration, Shape, urdf_text
+from simbridge.robot.conversion import vector
+from simbridge.robot.parts import DhTable, Joint, JointLimits, Link, Mesh, RosCalibration, Shape
 from simbridge.robot.pose import Array, read_only
+from simbridge.robot.urdf_writer import urdf_text
+from simbridge.robot.workspace import Workspace
 
-# m/s^2
+# Gravitational acceleration, m/s^2.
 G = 9.81
-CENTRE = (0.75, 0.164, 0.30)
-"""Of the ready-made motions, in front of a UR10 at a comfortable height, m."""
-TOOL_DOWN = read_only([math.sqrt(0.5), -math.sqrt(0.5), 0.0, 0.0])
-"""The tool's z axis points along -z of base_link: quaternion (4,)."""
-
-
-def floats(values: Any) -> Array:
-    """The values as an array of floats, itself if it is one.
-
-    Raises:
-        ValueError: They are no real numbers, or not of one shape, or too large for a float.
-    """
-    # Objects of other libraries convert themselves, and may fail in any way.
-    try:
-        array = np.asarray(values)
-        converted = np.asarray(array, dtype=float) if array.dtype.kind not in "cSU" else None
-    except Exception as error:
-        raise ValueError(str(error)) from None
-    if converted is None:
-        raise ValueError("complex numbers or text")
-    return converted
-
-
-def vector(name: str, values: Any, length: int) -> Array:
-    """The values as a new array (length,); InvalidParameter if they are not that many finite numbers."""
-    try:
-        array = floats(values).copy()
-    except ValueError:
-        array = np.empty((0, 0))
-    if array.shape != (length,) or not np.isfinite(array).all():
-        raise InvalidParameter(name, values, f"{length} finite numbers")
-    return array
-
-
-# Distance from the vertical through the base to the flange at home of an arm as large as a UR10, m. Chosen so that no
-# UR arm is near the border between two steps: the few millimetres of a calibration change no path.
-_FULL_SIZE, _STEP = 0.775, 0.05
-
-
-@dataclass(frozen=True, eq=False)
-class JointLimits:
-    """Joint limits (n,) as a controller reports them: rad, rad/s, rad/s^2."""
-
-    position_min: Array
-    position_max: Array
-    max_velocity: Array
-    max_acceleration: Array
-
-
-@dataclass(frozen=True)
-class Workspace:
-    """Where the ready-made motions fit on an arm: their scale, 1 on a UR10, their centre (3,), in base_link, m, and the
-    orientation (4,) of the tool, downwards."""
-
-    scale: float
-    centre: tuple[float, float, float]
-    orientation: tuple[float, ...]
-
-
-def whole_scale(length: float, largest: int = 20) -> float:
-    """The scale of motions, in steps of 0.05, for an arm that holds its flange so far from the base, m."""
-    # Of whole steps, for 20 * 0.05 to be 1 exactly.
-    return min(max(round(length / _FULL_SIZE / _STEP), 1), largest) / 20
 
 
 @dataclass(frozen=True)
@@ -98,26 +36,33 @@ class Robot:
         title: Its name for display.
         series: The controller's series ("CB3", "e-Series"), or "" when unknown.
         period: The controller's control period, s.
-        joints, links: n of each; `links[i]` follows `joints[i]`.
-        base_shapes, base_meshes: Of the base, in base_link.
+        joints: n of them, from the base.
+        links: n of them; `links[i]` follows `joints[i]`.
+        base_shapes: Of the base, in base_link.
         tool0: The flange, in the last joint's frame.
+        home: Joint positions (n,) in rad from which the first target of a plan is solved.
+        max_velocity_jump: Largest change of a joint's velocity between two periods, rad/s (ours,
+            not UR's).
+        max_acceleration: Limit used by the limiter, rad/s^2 (ours: UR publishes no such limit).
+        max_tool_speed: Largest speed of the TCP, m/s.
+        file_home: The home of the robot's file (n,), rad, where another one is used; None: `home`.
+            Links that touch there are meant to touch.
         tcp: The tool centre point, in tool0.
         payload: A point mass in kg that is part of the nominal model.
         payload_cog: Its centre of gravity (3,) in tool0, m; None: at the TCP.
-        gravity: Gravitational acceleration (3,) in base_link, m/s^2; not along -z where the arm hangs or is tilted.
-        home: Joint positions (n,) in rad from which the first target of a plan is solved.
-        file_home: The home of the robot's file (n,), rad, where another one is used; None: `home`. Links that touch
-            there are meant to touch.
-        max_velocity_jump: Largest change of a joint's velocity between two periods, rad/s (ours, not UR's).
-        max_acceleration: Limit used by the limiter, rad/s^2 (ours: UR publishes no such limit).
-        max_tool_speed: Largest speed of the TCP, m/s.
-        task: Which part of a target the arm attains: "pose", "axis" (position, and direction of the tool's z axis) or
-            "position".
+        gravity: Gravitational acceleration (3,) in base_link, m/s^2; not along -z where the arm
+            hangs or is tilted.
+        task: Which part of a target the arm attains: "pose", "axis" (position, and direction of the
+            tool's z axis) or "position".
         source: The file it was read from.
-        calibration: This arm's own Denavit-Hartenberg table or joint frames, from which its chain was made; None for
-            the file's chain.
-        workspace: Where the ready-made motions fit, found with the home of an arm whose file has none.
-        base, tip, packages: With which its URDF was read, where they were given (see `load_robot`).
+        calibration: This arm's own Denavit-Hartenberg table or joint frames, from which its chain
+            was made; None for the file's chain.
+        base_meshes: Of the base, in base_link.
+        workspace: Where the ready-made motions fit, found with the home of an arm whose file has
+            none.
+        base: The first link of the arm in its URDF, where one was given (see `load_robot`).
+        tip: The last one, the same.
+        packages: The packages with which its URDF was read, each NAME=DIR, the same.
         notes: What was decided when its file was read, as sentences.
     """
 
@@ -155,6 +100,7 @@ class Robot:
 
     @property
     def joint_names(self) -> tuple[str, ...]:
+        """The names of the joints (n), from the base."""
         return tuple(joint.name for joint in self.joints)
 
     @cached_property
@@ -179,17 +125,15 @@ class Robot:
 
     @cached_property
     def placements(self) -> Array:
-        """The chain (n + 1, 4, 4): each joint's frame in the one before it, then the TCP in the last joint's frame.
+        """The chain (n + 1, 4, 4).
 
-        The TCP at joint positions q is the product of `placements[i] Rz(q[i])` over the joints, times `placements[n]`
-        (`Tz(q[i])` for a prismatic joint).
+        Each joint's frame in the one before it, then the TCP in the last joint's frame. The TCP at
+        joint positions q is the product of `placements[i] Rz(q[i])` over the joints, times
+        `placements[n]` (`Tz(q[i])` for a prismatic joint).
         """
-        return read_only(
-            [
-                frame.homogeneous
-                for frame in (*(j.placement for j in self.joints), self.tool0 * self.tcp)
-            ]
-        )
+        frames = [joint.placement for joint in self.joints]
+        frames.append(self.tool0 * self.tcp)
+        return read_only([frame.homogeneous for frame in frames])
 
     @cached_property
     def prismatic(self) -> NDArray[np.bool_]:
@@ -200,24 +144,28 @@ class Robot:
 
     @cached_property
     def planar(self) -> bool:
-        """Whether every joint turns about a vertical axis, so that the tool stays in one horizontal plane."""
-        return not self.prismatic.any() and bool(
-            np.all(np.abs(self.placements[: self.n, 2, 2]) > 1.0 - 1e-9)
-        )
+        """Whether every joint turns about a vertical axis: the tool stays in a horizontal plane."""
+        if self.prismatic.any():
+            return False
+        vertical_parts = np.abs(self.placements[: self.n, 2, 2])
+        return bool(np.all(vertical_parts > 1.0 - 1e-9))
 
     @cached_property
     def checksum(self) -> str:
-        """SHA-256 over the kinematics (chain and joint kinds): equal checksums give equal poses."""
+        """SHA-256 over the kinematics (chain and joint kinds): equal ones give equal poses."""
         return hashlib.sha256(self.placements.tobytes() + self.prismatic.tobytes()).hexdigest()
 
     @cached_property
     def reach(self) -> float:
-        """An upper bound on the distance from the first joint to the TCP, m; infinite with an unlimited slide."""
+        """An upper bound on the distance from the first joint to the TCP, m.
+
+        Infinite with an unlimited slide.
+        """
         lengths = float(np.linalg.norm(self.placements[1:, :3, 3], axis=1).sum())
         slides = sum(
-            max(abs(j.position_min), abs(j.position_max))
-            for j in self.joints
-            if j.kind == "prismatic"
+            max(abs(joint.position_min), abs(joint.position_max))
+            for joint in self.joints
+            if joint.kind == "prismatic"
         )
         return lengths + slides
 
@@ -228,56 +176,73 @@ class Robot:
         model = pin.Model()
         model.name = self.name
         model.gravity = pin.Motion(self.gravity, np.zeros(3))
-        parent, frame = (
-            0,
-            model.addFrame(pin.Frame("base_link", 0, 0, pin.SE3.Identity(), pin.FrameType.BODY)),
-        )
+
+        parent = 0
+        base_frame = pin.Frame("base_link", 0, 0, pin.SE3.Identity(), pin.FrameType.BODY)
+        frame = model.addFrame(base_frame)
         for joint, link, inertia in zip(self.joints, self.links, self.link_inertias, strict=True):
             kind = pin.JointModelPZ() if joint.kind == "prismatic" else pin.JointModelRZ()
             parent = model.addJoint(parent, kind, joint.placement, joint.name)
-            q, v = model.idx_qs[parent], model.idx_vs[parent]
-            model.lowerPositionLimit[q] = joint.position_min
-            model.upperPositionLimit[q] = joint.position_max
-            model.upperVelocityLimit[v] = joint.max_velocity
-            model.lowerVelocityLimit[v] = -joint.max_velocity
-            model.upperEffortLimit[v] = joint.max_effort
-            model.lowerEffortLimit[v] = -joint.max_effort
+
+            q_index = model.idx_qs[parent]
+            v_index = model.idx_vs[parent]
+            model.lowerPositionLimit[q_index] = joint.position_min
+            model.upperPositionLimit[q_index] = joint.position_max
+            model.upperVelocityLimit[v_index] = joint.max_velocity
+            model.lowerVelocityLimit[v_index] = -joint.max_velocity
+            model.upperEffortLimit[v_index] = joint.max_effort
+            model.lowerEffortLimit[v_index] = -joint.max_effort
+
             frame = model.addJointFrame(parent, frame)
             model.appendBodyToJoint(parent, inertia, pin.SE3.Identity())
             frame = model.addBodyFrame(link.name, parent, link.placement, frame)
-        model.addFrame(pin.Frame("tool0", parent, frame, self.tool0, pin.FrameType.OP_FRAME))
-        model.addFrame(
-            pin.Frame("tcp", parent, frame, self.tool0 * self.tcp, pin.FrameType.OP_FRAME)
-        )
+
+        for name, placement in (("tool0", self.tool0), ("tcp", self.tool0 * self.tcp)):
+            model.addFrame(pin.Frame(name, parent, frame, placement, pin.FrameType.OP_FRAME))
         return model
 
     @cached_property
     def urdf(self) -> str:
         """URDF text of the same arm, for PyBullet and viewers."""
-        bodies = self.base_shapes, self.base_meshes, self.joints, self.links, self.link_inertias
-        return urdf_text(self.name, *bodies, self.tool0, self.tool0 * self.tcp)
+        base = Link(
+            name="base_link",
+            placement=pin.SE3.Identity(),
+            inertia=pin.Inertia.Zero(),
+            shapes=self.base_shapes,
+            meshes=self.base_meshes,
+        )
+        links = [
+            replace(link, inertia=inertia)
+            for link, inertia in zip(self.links, self.link_inertias, strict=True)
+        ]
+        tcp = self.tool0 * self.tcp
+        return urdf_text(self.name, base, self.joints, links=links, tool0=self.tool0, tcp=tcp)
 
     @cached_property
     def link_inertias(self) -> tuple[pin.Inertia, ...]:
         """The inertia of every link in its joint's frame, the payload included in the last."""
         inertias = [link.inertia for link in self.links]
         if self.payload:
-            at = (
-                (self.tool0 * self.tcp).translation
-                if self.payload_cog is None
-                else self.tool0.act(self.payload_cog)
-            )
-            inertias[-1] = inertias[-1] + pin.Inertia(self.payload, at, np.zeros((3, 3)))
+            if self.payload_cog is None:
+                centre = (self.tool0 * self.tcp).translation
+            else:
+                centre = self.tool0.act(self.payload_cog)
+            inertias[-1] = inertias[-1] + pin.Inertia(self.payload, centre, np.zeros((3, 3)))
         return tuple(inertias)
 
     def with_tcp(self, tcp: pin.SE3) -> Robot:
-        """The same arm with another tool centre point, given in tool0."""
+        """Return the same arm with another tool centre point, given in tool0."""
         return replace(self, tcp=tcp)
 
     def with_payload(self, mass: float, cog: ArrayLike | None = None) -> Robot:
-        """The same arm with a payload of `mass` kg in its model, and its centre of gravity `cog` (3,) in tool0, m.
+        """Return the same arm with a payload in its model.
 
-        The centre is at the TCP by default. A negative mass is InvalidParameter.
+        Args:
+            mass: kg.
+            cog: Its centre of gravity (3,) in tool0, m; at the TCP by default.
+
+        Raises:
+            InvalidParameter: The mass is negative, or the centre is not three finite numbers.
         """
         if not (np.isfinite(mass) and mass >= 0.0):
             raise InvalidParameter("payload", mass, "a mass in kg, not negative")
@@ -285,41 +250,48 @@ class Robot:
         return replace(self, payload=float(mass), payload_cog=centre)
 
     def with_gravity(self, gravity: ArrayLike) -> Robot:
-        """The same arm under another gravitational acceleration (3,) in base_link, m/s^2; same kinematics."""
+        """Return the same arm under another gravitational acceleration (3,) in base_link, m/s^2.
+
+        Its kinematics are the same.
+        """
         return replace(self, gravity=read_only(vector("gravity", gravity, 3)))
 
     def with_limits(self, limits: JointLimits) -> Robot:
-        """The same arm within its own limits and the controller's: the narrower of each.
+        """Return the same arm within its own limits and the controller's: the narrower of each.
 
-        Limits for another number of joints, and those that leave a joint no range or no speed or exclude the robot's
-        home, are InvalidParameter.
+        Args:
+            limits: As the controller reports them.
+
+        Raises:
+            InvalidParameter: The limits are for another number of joints, leave a joint no range or
+                no speed, or exclude the robot's home.
         """
         if len(limits.position_min) != self.n:
-            raise InvalidParameter(
-                "limits", f"{len(limits.position_min)} joints", f"for {self.n} joints"
-            )
+            count = f"{len(limits.position_min)} joints"
+            raise InvalidParameter("limits", count, f"for {self.n} joints")
+
         joints = []
         for i, joint in enumerate(self.joints):
             low = max(joint.position_min, float(limits.position_min[i]))
             high = min(joint.position_max, float(limits.position_max[i]))
             velocity = min(joint.max_velocity, float(limits.max_velocity[i]))
+
             if not low <= self.home[i] <= high or not low < high:
                 raise InvalidParameter(
                     f"controller's range of {joint.name}",
                     f"{limits.position_min[i]:.4g} to {limits.position_max[i]:.4g} rad",
-                    f"a range that contains home, {self.home[i]:.4g} rad: choose another home (--home), or widen the "
-                    "range at the pendant",
+                    f"a range that contains home, {self.home[i]:.4g} rad: choose another home "
+                    "(--home), or widen the range at the pendant",
                 )
             if not velocity > 0.0:
-                raise InvalidParameter(
-                    f"controller's speed limit of {joint.name}", f"{velocity:g} rad/s", "above 0"
-                )
+                name = f"controller's speed limit of {joint.name}"
+                raise InvalidParameter(name, f"{velocity:g} rad/s", "above 0")
             joints.append(
                 replace(joint, position_min=low, position_max=high, max_velocity=velocity)
             )
+
         acceleration = float(min(self.max_acceleration, *limits.max_acceleration))
         if not acceleration > 0.0:
-            raise InvalidParameter(
-                "controller's acceleration limit", f"{acceleration:g} rad/s^2", "above 0"
-            )
+            value = f"{acceleration:g} rad/s^2"
+            raise InvalidParameter("controller's acceleration limit", value, "above 0")
         return replace(self, joints=tuple(joints), max_acceleration=acceleration)

@@ -15,8 +15,7 @@ from msgspec.structs import replace
 
 from simbridge.errors import InvalidParameter
 from simbridge.files.toml_file import TomlFile
-from simbridge.robot import Task, Vector
-from simbridge.robot.parts import MAX_JOINTS, MAX_SHAPES
+from simbridge.robot import MAX_JOINTS, MAX_SHAPES, Task, Vector
 
 
 class _Table(msgspec.Struct, forbid_unknown_fields=True):

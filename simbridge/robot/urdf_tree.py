@@ -1,273 +1,260 @@
-"""A URDF or xacro file as elements with their lines, its packages, and the tree of its links and joints."""
+"""The tree of the links and joints of a URDF, and the chain through it that is the arm."""
 
 from __future__ import annotations
 
-import xml.parsers.expat
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import NoReturn
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
 
-from simbridge.errors import InputFileError, suggest
-from simbridge.files.reading import MIB, read_text
+from simbridge.errors import suggest
 from simbridge.quoting import quoted, quoted_list
-from simbridge.robot.packages import Packages
 from simbridge.robot.pose import Array, snapped
-from simbridge.robot.xacro_file import expand_xacro
+from simbridge.robot.xml_element import Element
 
-MAX_URDF = 4 * MIB  # bytes
 # Those attached by fixed joints included.
 MAX_LINKS = 300
 
 
-@dataclass(eq=False)
-class Element:
-    """An XML element of the file at `path`; the line of its start tag is None in text that xacro expanded."""
+class UrdfChain(NamedTuple):
+    """The joints between two links.
 
-    path: Path
-    tag: str
-    attributes: dict[str, str]
-    line: int | None
-    children: list[Element] = field(default_factory=list)
+    Attributes:
+        base: Name of the link above the first joint.
+        tip: Name of the link below the last joint.
+        joints: From base to tip, fixed ones included.
+    """
 
-    def refuse(self, reason: str, name: str = "") -> NoReturn:
-        """Refuse the element, or its attribute or child `name`."""
-        owner = self.attributes.get("name", "")
-        where = f"<{self.tag}{f' name={owner!r}' if owner else ''}>" + (f" {name}" if name else "")
-        raise InputFileError(self.path, reason, line=self.line, field=where)
-
-    def all(self, tag: str) -> Iterator[Element]:
-        """The children of that name."""
-        return (child for child in self.children if child.tag == tag)
-
-    def first(self, tag: str) -> Element | None:
-        """The first child of that name."""
-        return next(self.all(tag), None)
-
-    def need(self, tag: str, purpose: str = "") -> Element:
-        """The first child of that name, which is required."""
-        return self.first(tag) or self.refuse(
-            f"<{tag}> is missing{f', {purpose}' if purpose else ''}"
-        )
-
-    def text(self, name: str) -> str:
-        """An attribute, which is required and must not be empty."""
-        value = self.attributes.get(name)
-        if value is None:
-            self.refuse("this attribute is missing", name)
-        return value if value.strip() else self.refuse("this attribute is empty", name)
-
-    def numbers(self, name: str, count: int, default: Sequence[float] | None = None) -> Array:
-        """An attribute of `count` finite numbers."""
-        if name not in self.attributes and default is not None:
-            return np.array(default, dtype=float)
-        text = self.text(name)
-        try:
-            values = np.array([float(word) for word in text.split()])
-        except ValueError:
-            values = np.array([])
-        if len(values) != count or not np.all(np.isfinite(values)):
-            self.refuse(
-                f"{quoted(text)} is not {f'{count} finite numbers' if count > 1 else 'a finite number'}",
-                name,
-            )
-        return values
-
-    def number(self, name: str, default: float | None = None) -> float:
-        """An attribute of one finite number."""
-        return float(self.numbers(name, 1, None if default is None else (default,))[0])
-
-    def positive(self, name: str) -> float:
-        """An attribute of one positive number."""
-        value = self.number(name)
-        return value if value > 0.0 else self.refuse(f"this must be positive, not {value}", name)
+    base: str
+    tip: str
+    joints: list[Element]
 
 
-def read_xml(path: Path, packages: Packages) -> Element:
-    """The root element of an XML file; of a xacro file as it is when expanded, with no lines."""
-    text = read_text(path, MAX_URDF)
-    is_xacro = path.suffix.lower() == ".xacro" or "<xacro:" in text
-    parser = xml.parsers.expat.ParserCreate()
-    top = Element(path, "", {}, 0)
-    stack = [top]
-
-    def start(tag: str, attributes: dict[str, str]) -> None:
-        element = Element(path, tag, attributes, None if is_xacro else parser.CurrentLineNumber)
-        stack[-1].children.append(element)
-        stack.append(element)
-
-    def refuse_entity(name: str, *_declaration: object) -> None:
-        # Entities of entities of ten entities each are thousands of millions of characters.
-        reason = f"entities are not read; write out what &{name}; stands for"
-        raise InputFileError(path, reason, line=None if is_xacro else parser.CurrentLineNumber)
-
-    parser.StartElementHandler = start
-    parser.EndElementHandler = lambda _tag: stack.pop()
-    parser.EntityDeclHandler = refuse_entity
-    try:
-        parser.Parse(expand_xacro(path, text, packages) if is_xacro else text, True)
-    except xml.parsers.expat.ExpatError as error:
-        reason = xml.parsers.expat.ErrorString(error.code)
-        raise InputFileError(
-            path, f"this is not well-formed XML: {reason}", line=error.lineno
-        ) from None
-    return top.children[0]
-
-
-def origin(element: Element) -> pin.SE3:
-    """What an element's <origin> says; the identity without one."""
-    given = element.first("origin")
-    if given is None:
+def read_origin(element: Element) -> pin.SE3:
+    """Return the placement that an element's <origin> states; the identity without one."""
+    placement = element.find("origin")
+    if placement is None:
         return pin.SE3.Identity()
     zero = (0.0, 0.0, 0.0)
-    return pin.SE3(
-        snapped(pin.rpy.rpyToMatrix(given.numbers("rpy", 3, zero))), given.numbers("xyz", 3, zero)
-    )
+    rotation = snapped(pin.rpy.rpyToMatrix(placement.numbers("rpy", 3, zero)))
+    return pin.SE3(rotation, placement.numbers("xyz", 3, zero))
 
 
-def movable(joint: Element) -> bool:
+def is_movable(joint: Element) -> bool:
+    """Return whether a joint is not a fixed one."""
     return joint.text("type") != "fixed"
 
 
-def child(joint: Element) -> str:
-    return joint.need("child").text("link")
+def child_link(joint: Element) -> str:
+    """Return the name of the link that a joint moves."""
+    return joint.require("child").text("link")
 
 
-def axis_of(joint: Element) -> Array:
-    """The unit vector (3,) of a joint's axis, x by default."""
-    given = joint.first("axis")
-    axis = given.numbers("xyz", 3) if given else np.array([1.0, 0.0, 0.0])
+def parent_link(joint: Element) -> str:
+    """Return the name of the link that carries a joint."""
+    return joint.require("parent").text("link")
+
+
+def read_axis(joint: Element) -> Array:
+    """Return the unit vector (3,) of a joint's axis, x by default."""
+    element = joint.find("axis")
+    axis = element.numbers("xyz", 3) if element else np.array([1.0, 0.0, 0.0])
     length = float(np.linalg.norm(axis))
-    return axis / length if length > 0.0 else joint.refuse("its axis is zero", "axis")
+    if not length > 0.0:
+        joint.refuse("its axis is zero", "axis")
+    return axis / length
 
 
 class Tree:
     """The links and joints of a <robot> by name, which must be one tree.
 
+    Args:
+        robot: The element <robot>.
+
     Attributes:
-        below: The joints whose parent is each link.
-        above: The joint whose child is each link; the root has none.
+        robot: The same.
+        links: The links by name.
+        joints: The joints by name.
+        child_joints: The joints whose parent is each link.
+        parent_joint: The joint whose child is each link; the root has none.
 
     Raises:
-        InputFileError: A name is missing or used twice, a joint names a missing link, or the whole is not a tree.
+        InputFileError: A name is missing or used twice, a joint names a missing link, or the whole
+            is not a tree.
     """
 
     def __init__(self, robot: Element) -> None:
         self.robot = robot
-        self.links: dict[str, Element] = {}
-        self.joints: dict[str, Element] = {}
-        for kind, known in (("link", self.links), ("joint", self.joints)):
-            for element in robot.all(kind):
-                if element.text("name") in known:
-                    element.refuse(f"there is another {kind} of this name")
-                known[element.text("name")] = element
-        if not 0 < len(self.links) <= MAX_LINKS:
-            robot.refuse(
-                f"it has more than {MAX_LINKS} links" if self.links else "there is no <link>"
-            )
-        self.below: dict[str, list[Element]] = {name: [] for name in self.links}
-        self.above: dict[str, Element] = {}
+
+        self.links = _elements_by_name(robot, "link")
+        self.joints = _elements_by_name(robot, "joint")
+        if not self.links:
+            robot.refuse("there is no <link>")
+        if len(self.links) > MAX_LINKS:
+            robot.refuse(f"it has more than {MAX_LINKS} links")
+
+        self.child_joints: dict[str, list[Element]] = {name: [] for name in self.links}
+        self.parent_joint: dict[str, Element] = {}
         for joint in self.joints.values():
-            parent, end = joint.need("parent").text("link"), child(joint)
-            for name in (parent, end):
-                if name not in self.links:
-                    joint.refuse(f"there is no link {quoted(name)}")
-            if end in self.above:
-                joint.refuse(
-                    f"link {quoted(end)} is already the child of joint {quoted(self.above[end].text('name'))}"
-                )
-            self.above[end] = joint
-            self.below[parent].append(joint)
-        roots = [name for name in self.links if name not in self.above]
+            self._connect(joint)
+        self._refuse_other_graphs()
+
+    def _connect(self, joint: Element) -> None:
+        """Enter a joint between its parent and its child."""
+        parent = parent_link(joint)
+        child = child_link(joint)
+        for name in (parent, child):
+            if name not in self.links:
+                joint.refuse(f"there is no link {quoted(name)}")
+        if child in self.parent_joint:
+            parent_name = self.parent_joint[child].text("name")
+            joint.refuse(
+                f"link {quoted(child)} is already the child of joint {quoted(parent_name)}"
+            )
+        self.parent_joint[child] = joint
+        self.child_joints[parent].append(joint)
+
+    def _refuse_other_graphs(self) -> None:
+        """Refuse several roots, and loops."""
+        roots = [name for name in self.links if name not in self.parent_joint]
         if len(roots) > 1:
-            reason = f"no joint connects it to {quoted(roots[0])}: there are {len(roots)} roots, {quoted_list(roots)}"
-            self.links[roots[1]].refuse(reason)
-        reached = list(roots)
-        for link in reached:
-            reached += [child(joint) for joint in self.below[link]]
-        loop = next((name for name in self.links if name not in reached), None)
-        if loop is not None:
-            self.above[loop].refuse(
-                f"link {quoted(loop)} is its own ancestor: the joints form a loop"
+            self.links[roots[1]].refuse(
+                f"no joint connects it to {quoted(roots[0])}: there are {len(roots)} roots, "
+                f"{quoted_list(roots)}"
             )
 
-    def chain(self, base: str | None, tip: str | None) -> tuple[str, str, list[Element]]:
-        """The names of base and tip, and the joints between them; both by default as `read_urdf` says."""
-        faults = [
-            f"there is no link {quoted(name)} for {flag}; {suggest(name, self.links)}"
-            for flag, name in (("--base", base), ("--tip", tip))
-            if name is not None and name not in self.links
-        ]
-        root = next(name for name in self.links if name not in self.above)
-        begin = base or ("base_link" if "base_link" in self.links else root)
-        ends = [name for name in self.links if not self.below[name]]
-        if begin in self.links and (inside := [name for name in ends if self.path(name, begin)]):
-            ends = inside
-        if tip is None and "tool0" not in self.links and len(ends) > 1:
+        # The list grows while the loop goes through it, from each link to its children.
+        reached = list(roots)
+        for link in reached:
+            reached += [child_link(joint) for joint in self.child_joints[link]]
+        for name in self.links:
+            if name not in reached:
+                self.parent_joint[name].refuse(
+                    f"link {quoted(name)} is its own ancestor: the joints form a loop"
+                )
+
+    def find_chain(self, base: str | None, tip: str | None) -> UrdfChain:
+        """Find the chain of joints that is the arm.
+
+        Args:
+            base: The link where it begins; None: base_link, else the root.
+            tip: The link where it ends; None: tool0, else the only link without children.
+
+        Raises:
+            InputFileError: There is no such link or chain, or it is not clear which one is meant.
+        """
+        faults = []
+        for flag, name in (("--base", base), ("--tip", tip)):
+            if name is not None and name not in self.links:
+                suggestion = suggest(name, self.links)
+                faults.append(f"there is no link {quoted(name)} for {flag}; {suggestion}")
+
+        # Where the arm begins.
+        root = next(name for name in self.links if name not in self.parent_joint)
+        default_base = "base_link" if "base_link" in self.links else root
+        begin = base or default_base
+
+        # Where it may end: at the leaves below its beginning, if there are any.
+        leaves = [name for name in self.links if not self.child_joints[name]]
+        if begin in self.links:
+            leaves_below = [name for name in leaves if self.path(name, begin)]
+            leaves = leaves_below or leaves
+        if tip is None and "tool0" not in self.links and len(leaves) > 1:
             faults.append(
-                f"it is not clear where the tool is: the tree ends in {len(ends)} places ({', '.join(ends)}); choose "
-                "one, or another link, with --tip LINK"
+                f"it is not clear where the tool is: the tree ends in {len(leaves)} places "
+                f"({', '.join(leaves)}); choose one, or another link, with --tip LINK"
             )
         if faults:
             self.robot.refuse("; and ".join(faults))
-        end = tip or ("tool0" if "tool0" in self.links else ends[0])
+
+        default_tip = "tool0" if "tool0" in self.links else leaves[0]
+        end = tip or default_tip
         joints = self.path(end, begin)
         if joints is None:
-            reason = (
+            self.robot.refuse(
                 f"no chain of joints leads from {quoted(begin)} to {quoted(end)}: choose others "
                 "with --base and --tip"
             )
-            self.robot.refuse(reason)
-        return begin, end, joints
+        return UrdfChain(begin, end, joints)
 
-    def path(self, link: str, end: str | None) -> list[Element] | None:
-        """The joints from `end` (None: from the root) down to a link; None if `end` is not an ancestor of it."""
+    def path(self, link: str, ancestor: str | None) -> list[Element] | None:
+        """Return the joints from an ancestor down to a link.
+
+        Args:
+            link: Where the path ends.
+            ancestor: Where it begins; None: at the root.
+
+        Returns:
+            The joints; None if the one link is not an ancestor of the other.
+        """
         joints: list[Element] = []
-        while link != end:
-            if link not in self.above:
-                return joints if end is None else None
-            joints.insert(0, self.above[link])
-            link = joints[0].need("parent").text("link")
+        while link != ancestor:
+            if link not in self.parent_joint:
+                return joints if ancestor is None else None
+            joints.insert(0, self.parent_joint[link])
+            link = parent_link(joints[0])
         return joints
 
-    def attached(self, link: str, moving: list[Element]) -> Iterator[tuple[Element, pin.SE3]]:
-        """A link and all that is attached to it off the chain, each with its placement in the link's frame.
+    def attached_links(self, link: str, moving: list[Element]) -> Iterator[tuple[Element, pin.SE3]]:
+        """Iterate over a link and all that is attached to it off the chain.
 
-        Behind the joints `moving`, the chain's movable ones, the next link of the arm begins.
+        Args:
+            link: Its name.
+            moving: The movable joints of the chain, behind which the arm's next link begins.
+
+        Yields:
+            A link, and its placement in the frame of the first one.
         """
         yield self.links[link], pin.SE3.Identity()
-        for joint in self.below[link]:
+        for joint in self.child_joints[link]:
             if joint not in moving:
-                for further, placement in self.attached(child(joint), moving):
-                    yield further, self.resting(joint) * placement
+                for further, placement in self.attached_links(child_link(joint), moving):
+                    yield further, self.rest_placement(joint) * placement
 
-    def resting(self, joint: Element) -> pin.SE3:
-        """The child's frame in the parent's, of a joint that does not move: off the chain, or fixed."""
-        value = self.resting_value(joint)
-        if value == 0.0:
-            return origin(joint)
-        axis = axis_of(joint) * value
-        slides = joint.text("type") == "prismatic"
-        return origin(joint) * (
-            pin.SE3(np.eye(3), axis) if slides else pin.SE3(pin.exp3(axis), np.zeros(3))
-        )
+    def rest_placement(self, joint: Element) -> pin.SE3:
+        """Return the child's frame in the parent's, of a joint that does not move.
 
-    def resting_value(self, joint: Element, depth: int = 0) -> float:
-        """Where a joint off the chain is fixed, rad or m: at zero, or at its limit that is nearest; a joint that mimics
-        another, where that one brings it."""
-        mimic = joint.first("mimic")
+        Such a joint is off the chain, or fixed.
+        """
+        position = self.rest_position(joint)
+        if position == 0.0:
+            return read_origin(joint)
+        axis = read_axis(joint) * position
+        if joint.text("type") == "prismatic":
+            return read_origin(joint) * pin.SE3(np.eye(3), axis)
+        return read_origin(joint) * pin.SE3(pin.exp3(axis), np.zeros(3))
+
+    def rest_position(self, joint: Element, depth: int = 0) -> float:
+        """Return where a joint off the chain is fixed, rad or m.
+
+        That is zero, or its limit that is nearest to it; for a joint that mimics another one, where
+        that one brings it.
+
+        Args:
+            joint: The joint.
+            depth: How many joints mimic each other down to this one.
+        """
+        mimic = joint.find("mimic")
         if mimic is not None:
             leader = self.joints.get(mimic.text("joint"))
             if leader is None or depth > len(self.joints):
-                mimic.refuse(
-                    f"there is no joint {quoted(mimic.text('joint'))} that it could follow", "joint"
-                )
-            value = self.resting_value(leader, depth + 1)
-            return mimic.number("multiplier", 1.0) * value + mimic.number("offset", 0.0)
-        limit = joint.first("limit")
+                leader_name = quoted(mimic.text("joint"))
+                mimic.refuse(f"there is no joint {leader_name} that it could follow", "joint")
+            position = self.rest_position(leader, depth + 1)
+            return mimic.number("multiplier", 1.0) * position + mimic.number("offset", 0.0)
+
+        limit = joint.find("limit")
         if limit is None or joint.text("type") not in {"revolute", "prismatic"}:
             return 0.0
         return min(max(0.0, limit.number("lower", 0.0)), limit.number("upper", 0.0))
+
+
+def _elements_by_name(robot: Element, kind: str) -> dict[str, Element]:
+    """Return the children of a kind by name; refuse a name that is used twice."""
+    elements: dict[str, Element] = {}
+    for element in robot.find_all(kind):
+        if element.text("name") in elements:
+            element.refuse(f"there is another {kind} of this name")
+        elements[element.text("name")] = element
+    return elements

@@ -15,8 +15,8 @@ import numpy as np
 from simbridge.errors import InvalidParameter, UnknownName
 from simbridge.ik.targets import as_joints, as_pose
 from simbridge.quoting import as_text
+from simbridge.robot.conversion import floats, vector
 from simbridge.robot.pose import Array, error
-from simbridge.robot.robot import floats, vector
 
 Kind = Literal["pose", "twist", "jog", "joints", "follow", "follow_joints"]
 TwistFrame = Literal["base_link", "base", "tool"]

@@ -13,7 +13,7 @@ import numpy as np
 from simbridge.backends.backend import ArmState
 from simbridge.recording.log import LiveSample, LogWriter
 from simbridge.recording.run_directory import RunDirectory
-from simbridge.robot.robot import floats
+from simbridge.robot.conversion import floats
 from simbridge.running.recorder import measured_fields
 from simbridge.sessions.channel import Period
 from simbridge.sessions.inputs import NAMES, STOPS, Fate, Input, Order, Phase, cause_row

@@ -1,7 +1,7 @@
 # ruff: noqa: F401  (the public names)
 """Sampled Cartesian trajectories: paths, timing laws, orientations, ready-made shapes, sampling and files."""
 
-from simbridge.robot.robot import TOOL_DOWN
+from simbridge.robot.workspace import TOOL_DOWN
 from simbridge.trajectory import paths
 from simbridge.trajectory.files import Frame, ReadOptions, read_bag, read_trajectory
 from simbridge.trajectory.fitted import elbow_line, paper_size, shoulder_line, wrist_line

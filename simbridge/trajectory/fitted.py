@@ -20,7 +20,8 @@ from simbridge.errors import InvalidParameter
 from simbridge.robot import chain
 from simbridge.robot.kinematics import span, tool_path
 from simbridge.robot.pose import Array
-from simbridge.robot.robot import CENTRE, TOOL_DOWN, Robot, whole_scale
+from simbridge.robot.robot import Robot
+from simbridge.robot.workspace import CENTRE, TOOL_DOWN, whole_scale
 from simbridge.trajectory.paths import check_positive
 
 # UR's arms hold the flange at 0.56 to 0.59 of their span. An arm that stands upright or stretched at home counts as

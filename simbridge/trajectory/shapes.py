@@ -17,7 +17,8 @@ from numpy.typing import ArrayLike
 from simbridge.errors import InvalidParameter
 from simbridge.robot import pose
 from simbridge.robot.pose import Array
-from simbridge.robot.robot import CENTRE, TOOL_DOWN, Robot
+from simbridge.robot.robot import Robot
+from simbridge.robot.workspace import CENTRE, TOOL_DOWN
 from simbridge.trajectory import paths
 from simbridge.trajectory.paths import Path, check_laps, check_not_negative, check_positive, vector
 from simbridge.trajectory.trace import (

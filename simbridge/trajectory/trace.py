@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 from simbridge.errors import InvalidParameter
 from simbridge.robot import pose
 from simbridge.robot.pose import Array
-from simbridge.robot.robot import TOOL_DOWN
+from simbridge.robot.workspace import TOOL_DOWN
 from simbridge.trajectory.paths import Path, check_laps, check_positive, direction, line, vector
 from simbridge.trajectory.trajectory import Trajectory
 

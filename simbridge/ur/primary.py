@@ -19,9 +19,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simbridge.robot.parts import DhTable
+from simbridge.robot.parts import DhTable, JointLimits
 from simbridge.robot.pose import Array
-from simbridge.robot.robot import JointLimits
 from simbridge.ur.errors import ConnectionLost
 from simbridge.ur.packages import MalformedPackage, PackageBuffer
 from simbridge.ur.tables import PRIMARY, URSIM_CHECKSUM, Message, PrimaryPackage, StatePart

@@ -12,8 +12,8 @@ from simbridge.planning.options import Options
 from simbridge.resources import scenario_files
 from simbridge.robot import pose
 from simbridge.robot.kinematics import joint_origins, tool_path
-from simbridge.robot.robot import TOOL_DOWN
 from simbridge.robot.urdf_reader import read_urdf
+from simbridge.robot.workspace import TOOL_DOWN
 from simbridge.running.run_setup import prepare
 from tests.robot.test_urdf_refusals import GOOD, INERTIAL
 

@@ -7,7 +7,7 @@ import pytest
 
 from simbridge import load_robot
 from simbridge.errors import InvalidParameter
-from simbridge.robot.robot import JointLimits
+from simbridge.robot.parts import JointLimits
 
 ROBOT = load_robot("ur10e")
 

@@ -18,9 +18,10 @@ from simbridge.ik.reaching import reaching_solver
 from simbridge.ik.settings import SOLVERS
 from simbridge.planning.options import Options
 from simbridge.robot.collision import CollisionModel
+from simbridge.robot.hulls import coal_hull
 from simbridge.robot.kinematics import tool_path
 from simbridge.robot.mesh_files import read_mesh
-from simbridge.robot.meshes import MAX_TRIANGLES, coal_hull, drawing_of
+from simbridge.robot.meshes import MAX_TRIANGLES, drawing_of
 from simbridge.running.run_setup import prepare
 from simbridge.trajectory import MinimumJerk, move, paper_size
 

@@ -15,8 +15,8 @@ from simbridge.files.reading import MIB
 from simbridge.files.reading_process import Limits
 from simbridge.robot import xacro_file
 from simbridge.robot.packages import Packages
-from simbridge.robot.urdf_tree import read_xml
 from simbridge.robot.xacro_file import expand_xacro
+from simbridge.robot.xml_element import read_xml
 
 SECRET = "the content of another file"
 LAUGHS = "".join(

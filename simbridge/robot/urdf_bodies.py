@@ -1,0 +1,280 @@
+"""The bodies of an arm from a URDF: masses, shapes and meshes of its links.
+
+What is attached to a link off the chain is part of the link's body. A box becomes the capsule that
+encloses it, a mesh its convex hull.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+import pinocchio as pin
+
+from simbridge.errors import InputFileError
+from simbridge.robot.inertia import inertia_fault, inertia_tensor
+from simbridge.robot.mesh_files import mesh_hull, place_vertices, read_mesh
+from simbridge.robot.packages import Packages
+from simbridge.robot.parts import (
+    COLOR,
+    Link,
+    Mesh,
+    Shape,
+    ShapeKind,
+)
+from simbridge.robot.pose import Array
+from simbridge.robot.urdf_tree import Tree, read_origin
+from simbridge.robot.xml_element import Element
+from simbridge.text import listed
+
+# By how much the largest principal moment of an inertia may exceed the sum of the others. Up to
+# here it is one that another program rounded or rotated, and simulators take it, too.
+MAX_MOMENT_RATIO = 1.5
+
+# Red, green, blue, 0 to 1.
+Color = tuple[float, float, float]
+
+
+class _RoundShape(NamedTuple):
+    """A capsule or cylinder around its own centre.
+
+    Attributes:
+        kind: What it is.
+        half_axis: From its centre to an end of its axis (3,), m.
+        radius: m.
+    """
+
+    kind: ShapeKind
+    half_axis: Array
+    radius: float
+
+
+class BodyReader:
+    """Reads mass, shapes and meshes of links, with all that is attached to them off the chain.
+
+    Args:
+        tree: The links and joints.
+        packages: Where the files of meshes are looked up.
+        moving: The movable joints of the chain, behind which the arm's next link begins.
+    """
+
+    def __init__(self, tree: Tree, packages: Packages, moving: list[Element]) -> None:
+        self._tree = tree
+        self._packages = packages
+        self._moving = moving
+        # The message about each mesh that could not be read, by the reference to it.
+        self._missing_meshes: dict[str, str] = {}
+        # What is wrong with the inertia of a link, by the link's name.
+        self._inertia_faults: dict[str, str] = {}
+        self._colors = _named_colors(tree.robot)
+
+    def notes(self) -> Iterator[str]:
+        """Say which meshes could not be read, and which inertia no body has, each in a sentence."""
+        if self._inertia_faults:
+            links = listed(list(self._inertia_faults))
+            first_fault = next(iter(self._inertia_faults.values()))
+            yield f"{links}: {first_fault}. The inertia is used as it is."
+
+        for reason in dict.fromkeys(self._missing_meshes.values()):
+            meshes = [mesh for mesh, why in self._missing_meshes.items() if why == reason]
+            more = f" and {len(meshes) - 1} more" if len(meshes) > 1 else ""
+            yield (
+                f"The mesh {meshes[0]}{more} is neither drawn nor part of collision checks: "
+                f"{reason}"
+            )
+
+    def read_body(self, name: str) -> Link:
+        """Read a link and all that is attached to it, in its own frame."""
+        inertia = pin.Inertia.Zero()
+        parts: list[Shape | Mesh] = []
+        for element, placement in self._tree.attached_links(name, self._moving):
+            inertia += placement.act(self._read_inertia(element))
+
+            # What is drawn is <visual>, what takes part in collision checks <collision>; one stands
+            # for both.
+            collisions = element.find_all("collision")
+            solid = list(self._read_parts(collisions, placement, solid=True))
+            visuals = element.find_all("visual")
+            drawn = list(self._read_parts(visuals, placement, solid=not solid))
+            parts += drawn
+            parts += [replace(part, drawn=not drawn) for part in solid]
+
+        shapes = tuple(part for part in parts if isinstance(part, Shape))
+        meshes = tuple(part for part in parts if isinstance(part, Mesh))
+        return Link(name, pin.SE3.Identity(), inertia, shapes, meshes)
+
+    def _read_inertia(self, link: Element) -> pin.Inertia:
+        """Read the inertia of one link in its frame; zero without an <inertial>."""
+        inertial = link.find("inertial")
+        if inertial is None:
+            return pin.Inertia.Zero()
+
+        mass = inertial.require("mass").number("value")
+        if mass < 0.0:
+            inertial.require("mass").refuse(f"a mass of {mass} kg", "value")
+
+        moments = inertial.require("inertia")
+        names = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
+        tensor = inertia_tensor(*(moments.number(name) for name in names))
+        fault = inertia_fault(tensor)
+        if fault:
+            low, middle, high = np.linalg.eigvalsh(tensor)
+            if low <= 0.0 or high > MAX_MOMENT_RATIO * (low + middle):
+                moments.refuse(fault)
+            self._inertia_faults[link.text("name")] = fault
+
+        centre = read_origin(inertial)
+        turned = centre.rotation @ tensor @ centre.rotation.T
+        return pin.Inertia(mass, centre.translation, turned)
+
+    def _read_parts(
+        self, elements: Iterator[Element], placement: pin.SE3, *, solid: bool
+    ) -> Iterator[Shape | Mesh]:
+        """Read the shapes and meshes of <visual> or <collision> elements.
+
+        Args:
+            elements: These.
+            placement: Their link's frame in that of the body.
+            solid: Whether they take part in collision checks.
+        """
+        for element in elements:
+            frame = placement * read_origin(element)
+            geometry = element.require("geometry")
+            if not geometry.children:
+                geometry.refuse("it contains no shape")
+            color = self._color_of(element)
+
+            for child in geometry.children:
+                if child.tag != "mesh":
+                    yield _place_shape(_read_shape(child), frame, color, solid=solid)
+                    continue
+                required = element.tag == "collision"
+                mesh = self._read_mesh(child, frame, solid=solid, required=required, color=color)
+                if mesh is not None:
+                    yield mesh
+
+    def _color_of(self, element: Element) -> Color:
+        """Return the colour of a <visual>: its own, or that of the material that it names."""
+        material = element.find("material")
+        if material is None:
+            return COLOR
+        if material.find("color"):
+            return _read_color(material)
+        return self._colors.get(material.attributes.get("name", ""), COLOR)
+
+    def _read_mesh(
+        self, element: Element, frame: pin.SE3, *, solid: bool, required: bool, color: Color
+    ) -> Mesh | None:
+        """Read a mesh, with its hull if it is solid.
+
+        A file that holds no mesh is refused where it is required, and noted elsewhere. A mesh of
+        which there is no hull is refused.
+
+        Args:
+            element: The <mesh>.
+            frame: Its frame in that of the body.
+            solid: Whether it takes part in collision checks.
+            required: Whether it is in a <collision>.
+            color: With which it is drawn.
+
+        Returns:
+            The mesh; None, with a note, for a file that is missing.
+        """
+        reference = element.text("filename")
+        x, y, z = (float(factor) for factor in element.numbers("scale", 3, (1.0, 1.0, 1.0)))
+        scale = (x, y, z)
+        if 0.0 in scale:
+            element.refuse("a scale of zero leaves nothing of the mesh", "scale")
+
+        file = self._packages.mesh(reference)
+        if file is None:
+            self._missing_meshes.setdefault(reference, self._describe_missing(reference))
+            return None
+        if not solid:
+            # It is read when it is drawn.
+            return Mesh(file, scale, frame, None, color)
+
+        try:
+            vertices, _ = read_mesh(file)
+        except InputFileError as error:
+            if required:
+                element.refuse(_mesh_fault(reference, error))
+            self._missing_meshes.setdefault(reference, f"{error}.")
+            return None
+        try:
+            hull = mesh_hull(file, place_vertices(vertices, scale, frame))
+        except InputFileError as error:
+            element.refuse(_mesh_fault(reference, error))
+        return Mesh(file, scale, frame, hull, color)
+
+    def _describe_missing(self, reference: str) -> str:
+        """Return the message about a mesh whose file is not found."""
+        package = reference.partition("://")[2].partition("/")[0]
+        directory = self._packages.named.get(package)
+        if directory:
+            return f"there is no such file in {directory}, as --package says."
+        if package:
+            return f"there is no such file; say where its package is with --package {package}=DIR."
+        return "there is no such file."
+
+
+def _mesh_fault(reference: str, error: InputFileError) -> str:
+    """Return the message about a mesh that cannot be read, or has no hull."""
+    return f"the mesh {reference} cannot take part in collision checks: {error.reason}"
+
+
+def _named_colors(robot: Element) -> dict[str, Color]:
+    """Return the colours of all materials with a name: the file's, then those in its visuals."""
+    materials = list(robot.find_all("material"))
+    for link in robot.find_all("link"):
+        for visual in link.find_all("visual"):
+            materials += visual.find_all("material")
+
+    colors: dict[str, Color] = {}
+    for material in materials:
+        name = material.attributes.get("name")
+        if name and material.find("color") is not None:
+            colors.setdefault(name, _read_color(material))
+    return colors
+
+
+def _read_color(material: Element) -> Color:
+    """Read the colour of a material, without its opacity."""
+    rgba = material.require("color").numbers("rgba", 4)
+    red, green, blue, _ = np.clip(rgba, 0.0, 1.0).tolist()
+    return red, green, blue
+
+
+def _read_shape(element: Element) -> _RoundShape:
+    """Read a sphere, cylinder, capsule or box."""
+    half_z = np.array([0.0, 0.0, 0.5])
+    if element.tag == "sphere":
+        return _RoundShape("capsule", 0.0 * half_z, element.positive("radius"))
+    if element.tag == "cylinder":
+        half_axis = half_z * element.positive("length")
+        return _RoundShape("cylinder", half_axis, element.positive("radius"))
+    if element.tag == "capsule":
+        half_axis = half_z * element.positive("length")
+        return _RoundShape("capsule", half_axis, element.positive("radius"))
+    if element.tag != "box":
+        element.refuse("an unknown shape; known are box, cylinder, capsule, sphere and mesh")
+
+    # The capsule along a box's longest edge that has its corners in it.
+    size = element.numbers("size", 3)
+    if not np.all(size > 0.0):
+        element.refuse(f"these must be positive, not {size.tolist()}", "size")
+    longest = int(np.argmax(size))
+    half_axis = np.eye(3)[longest] * 0.5 * size[longest]
+    radius = float(0.5 * np.hypot(*np.delete(size, longest)))
+    return _RoundShape("capsule", half_axis, radius)
+
+
+def _place_shape(shape: _RoundShape, frame: pin.SE3, color: Color, *, solid: bool) -> Shape:
+    """Bring a shape from its own frame into that of the body."""
+    start_x, start_y, start_z = (float(v) for v in frame.act(-shape.half_axis))
+    end_x, end_y, end_z = (float(v) for v in frame.act(shape.half_axis))
+    start = (start_x, start_y, start_z)
+    end = (end_x, end_y, end_z)
+    return Shape(shape.kind, start, end, shape.radius, color, solid)
