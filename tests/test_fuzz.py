@@ -38,7 +38,7 @@ from simbridge.robot.calibration_file import with_kinematics, write_calibration
 from simbridge.robot.cell import Cell, load_cell, write_cell
 from simbridge.robot.collision import Box
 from simbridge.servo.plant import load_plant
-from simbridge.teleop.network import Exchange
+from simbridge.teleop.datagram_exchange import DatagramExchange
 from simbridge.trajectory.files import read_bag, read_trajectory
 from simbridge.trajectory.rtde_recording import read_rtde
 from simbridge.trajectory.trajectory import Trajectory
@@ -359,7 +359,7 @@ MESSAGES = [
 
 
 def check_datagram(message: dict, changes: list[tuple[float, int, bytes]], cut: float) -> None:
-    exchange, session = Exchange("token of the user"), FakeSession()
+    exchange, session = DatagramExchange("token of the user"), FakeSession()
     said = json.dumps({"client": "a", "seq": 1, "token": "token of the user", **message}).encode()
     with bounded():
         exchange.receive(changed(said, changes, cut), (HOST, 1), 0.0)

@@ -38,7 +38,7 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "inspect": (_OPTIONS,),
     "studio": (_OPTIONS,),
     "teleop": (
-        "simbridge.teleop.device:TeleopOptions",
+        "simbridge.teleop.options:TeleopOptions",
         "simbridge.sessions.options:LiveOptions",
         _OPTIONS,
     ),

@@ -15,8 +15,9 @@ from simbridge.planning.options import Options
 from simbridge.running.signals import number_of
 from simbridge.sessions.options import LIVE, LiveOptions
 from simbridge.teleop import open_device
-from simbridge.teleop.device import Device, DeviceError, TeleopOptions
+from simbridge.teleop.device import Device, DeviceError
 from simbridge.teleop.drive import Driver
+from simbridge.teleop.options import TeleopOptions
 
 
 def teleop(
@@ -47,7 +48,7 @@ def teleop(
             line = stack.enter_context(terminal.status_line())
 
             def ask(shown: Sequence[tuple[str, str]], question: str) -> bool:
-                with line.hidden(), opened.suspended():
+                with line.hidden(), opened.suspend():
                     return terminal.ask(shown, question)
 
             def release() -> None:

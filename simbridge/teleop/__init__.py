@@ -1,7 +1,10 @@
-"""Inputs that people have: a SpaceMouse, a gamepad, the keyboard of a terminal, and programs on the network.
+"""Inputs that people have: SpaceMouse, gamepad, keyboard of a terminal, programs on the network.
 
-    device     device.py: what every input is, one reading at a time, its errors and its options
-    inputs     joysticks.py (SpaceMouse, gamepad), keyboard.py, network.py
+    device     device.py: what every input is, one reading at a time, and its errors
+    options    options.py: how readings become motions
+    inputs     spacemouse.py and gamepad.py (udev_rule.py: the rights to read them); keyboard.py
+               (key_decoder.py, key_terminal.py); network.py (network_messages.py,
+               datagram_exchange.py, token_file.py)
     drive      drive.py: the one loop in which readings become calls of a live session
 
 This module is the registry of the devices. It is quick to import.
@@ -17,19 +20,20 @@ from typing import TYPE_CHECKING
 from simbridge.errors import UnknownName
 
 if TYPE_CHECKING:  # load NumPy and pinocchio; the command line needs only the names
-    from simbridge.teleop.device import Device, TeleopOptions
+    from simbridge.teleop.device import Device
+    from simbridge.teleop.options import TeleopOptions
 
+# The class of every device, by its name.
 DEVICES: Mapping[str, str] = {
-    "spacemouse": "simbridge.teleop.joysticks:SpaceMouse",
-    "gamepad": "simbridge.teleop.joysticks:Gamepad",
+    "spacemouse": "simbridge.teleop.spacemouse:SpaceMouse",
+    "gamepad": "simbridge.teleop.gamepad:Gamepad",
     "keyboard": "simbridge.teleop.keyboard:Keyboard",
     "network": "simbridge.teleop.network:Network",
 }
-"""Every device: its name, and its class."""
 
 
 def open_device(name: str, options: TeleopOptions) -> AbstractContextManager[Device]:
-    """A device, to be entered with `with`.
+    """Return a device, to be entered with `with`.
 
     Raises:
         UnknownName: There is no device of that name.
@@ -38,5 +42,6 @@ def open_device(name: str, options: TeleopOptions) -> AbstractContextManager[Dev
     """
     if name not in DEVICES:
         raise UnknownName("device", name, DEVICES)
-    opened: AbstractContextManager[Device] = pkgutil.resolve_name(DEVICES[name]).open(options)
-    return opened
+    device_class = pkgutil.resolve_name(DEVICES[name])
+    device: AbstractContextManager[Device] = device_class.open(options)
+    return device

@@ -1,8 +1,8 @@
-"""The one loop between a device and a live session: readings at a fixed rate become calls of the session.
+"""The one loop between a device and a live session: readings at a fixed rate become calls of it.
 
-Whatever the device, the same holds. Nothing moves before the session was engaged at the device, and what was held while
-it engaged must be released first. Axes move the arm while the dead-man button is held; its release halts the arm. A
-device that is lost halts the arm.
+Whatever the device, the same holds. Nothing moves before the session was engaged at the device, and
+what was held while it engaged must be released first. Axes move the arm while the dead-man button
+is held; its release halts the arm. A device that is lost halts the arm.
 """
 
 from __future__ import annotations
@@ -18,20 +18,22 @@ from simbridge.teleop.device import (
     MOVABLE,
     NO_STEP,
     Device,
+    DeviceCommand,
     DeviceError,
     Reading,
     Request,
-    TeleopOptions,
+    Steps,
 )
+from simbridge.teleop.options import TeleopOptions
 
 if TYPE_CHECKING:  # loads the backends; a driver is given its session
     from simbridge.sessions.session import LiveSession, LiveStatus
 
-RATE = 100.0
-"""Readings a second; well within the time after which an input is stale."""
+# Readings a second; well within the time after which an input is stale.
+READING_RATE_HZ = 100.0
 
-STEP_TIME = 1.0
-"""How long a step is asked for at most, s: an arm that was slowed down does not go on with it later."""
+# How long a step is asked for at most, s: an arm that was slowed down does not go on with it later.
+STEP_DURATION_S = 1.0
 
 OnButton = Callable[[str, bool], object]
 
@@ -42,7 +44,9 @@ class Driver:
     Args:
         session: Not necessarily engaged.
         device: Open.
-        on_button: Called with the name of a button of the device, and whether it was pressed or released.
+        options: How readings become motions.
+        on_button: Called with the name of a button of the device, and whether it was pressed or
+            released.
         show: Called with the session's status after each reading.
         report: Called with a sentence for the operator.
         clock: Monotonic, s.
@@ -59,17 +63,31 @@ class Driver:
         report: Callable[[str], object] = lambda _: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._session, self._device, self._options = session, device, options
-        self._on_button, self._show, self._report, self._clock = on_button, show, report, clock
+        self._session = session
+        self._device = device
+        self._options = options
+        self._on_button = on_button
+        self._show = show
+        self._report = report
+        self._clock = clock
+
+        # The buttons that are down.
         self._down: frozenset[str] = frozenset()
         # Whether the dead-man button was seen released since the session was engaged or halted.
-        self._armed = self._moving = False
+        self._armed = False
+        # Whether axes move the arm.
+        self._moving = False
+        # Where steps lead, in base_link, and until when that is asked for, s.
         self._goal: pin.SE3 | None = None
         self._goal_until = 0.0
+        # The error that was reported last; "" for none since the last engagement.
         self._reported = ""
 
     def run(self, sleep: Callable[[float], object] = time.sleep) -> None:
         """Drive until the device asks to quit.
+
+        Args:
+            sleep: Waits for a time, s.
 
         Raises:
             DeviceError: The device was lost; the arm was halted.
@@ -78,67 +96,84 @@ class Driver:
         """
         due = self._clock()
         while self.tick():
-            due = max(due + 1.0 / RATE, self._clock())
+            due = max(due + 1.0 / READING_RATE_HZ, self._clock())
             sleep(max(0.0, due - self._clock()))
 
     def tick(self) -> bool:
         """Act on one reading; returns whether to go on."""
+        reading = self._read()
+
+        failures = []
+        for request in reading.requests:
+            failure = self._obey(request)
+            if failure:
+                failures.append(failure)
+        self._note_buttons(reading.buttons)
+
+        if self._session.status.state not in MOVABLE:
+            self._forget_inputs()
+        elif not reading.requests:
+            self._move(reading)
+
+        self._device.answer(self._session, " ".join(failures))
+        status = self._session.status
+        self._report_once("" if status.error is None else str(status.error))
+        self._show(status)
+        return "quit" not in reading.requests
+
+    def _read(self) -> Reading:
+        """Return the device's newest reading; halt the arm where it is lost."""
         try:
-            reading = self._device.read()
+            return self._device.read()
         except OSError as error:
             self._session.halt(f"{self._device.name} lost")
             if isinstance(error, DeviceError):
                 raise
-            lost = f"it stopped answering ({error}); was it unplugged? The arm was halted."
-            raise DeviceError(self._device.name, f"{lost} Connect it and start again.") from error
-        problem = " ".join(filter(None, map(self._obey, reading.requests)))
-        self._note_buttons(reading.buttons)
-        if self._session.status.state not in MOVABLE:
-            self._forget()
-        elif not reading.requests:
-            self._move(reading)
-        self._device.answer(self._session, problem)
-        status = self._session.status
-        self._tell("" if status.error is None else str(status.error))
-        self._show(status)
-        return "quit" not in reading.requests
+            reason = (
+                f"it stopped answering ({error}); was it unplugged? The arm was halted. "
+                "Connect it and start again."
+            )
+            raise DeviceError(self._device.name, reason) from error
 
     def _obey(self, request: Request) -> str:
-        """Do what the device asks for; what failed, as a sentence, or ""."""
-        movable = self._session.status.state in MOVABLE
+        """Do what the device asks for; returns what failed, as a sentence, or ""."""
+        is_movable = self._session.status.state in MOVABLE
         if request == "toggle":
-            request = "disengage" if movable else "engage"
+            request = "disengage" if is_movable else "engage"
+
         try:
-            if request == "engage" and not movable:
+            if request == "engage" and not is_movable:
                 self._reported = ""
                 self._session.engage()
-                self._device.engaged()
+                self._device.note_engagement()
             elif request == "halt":
                 self._session.halt(f"stop at the {self._device.name}")
-            elif request == "disengage" and movable:
+            elif request == "disengage" and is_movable:
                 self._session.disengage()
         except SimbridgeError as error:
             # Ctrl-C, as a session reports it.
             if isinstance(error, KeyboardInterrupt):
                 raise
-            self._tell(str(error))
+            self._report_once(str(error))
             return str(error)
         finally:
-            self._forget()
+            self._forget_inputs()
         return ""
 
-    def _tell(self, error: str) -> None:
+    def _report_once(self, error: str) -> None:
         """Report an error once, for a session shows it until it is engaged again."""
         if error and error != self._reported:
             self._report(error)
         self._reported = error or self._reported
 
-    def _forget(self) -> None:
-        """What is held now, or was asked for, moves the arm no more."""
-        self._armed = self._moving = False
+    def _forget_inputs(self) -> None:
+        """Let what is held now, or was asked for, move the arm no more."""
+        self._armed = False
+        self._moving = False
         self._goal = None
 
     def _note_buttons(self, down: frozenset[str]) -> None:
+        """Note in the session which buttons were pressed and released, and call the function."""
         for button in sorted(down ^ self._down):
             pressed = button in down
             self._session.note("button", button=button, pressed=pressed)
@@ -154,32 +189,45 @@ class Driver:
         self._down = down
 
     def _move(self, reading: Reading) -> None:
+        """Pass the motions of a reading on: of programs, of steps, and of axes."""
         for command in reading.commands:
-            try:
-                if command.kind == "pose":
-                    self._session.pose(command.values, relative=command.relative)
-                elif command.kind == "twist":
-                    self._session.twist(command.values, command.frame)
-                else:
-                    (self._session.jog if command.kind == "jog" else self._session.joints)(
-                        command.values
-                    )
-            except InvalidParameter as error:
-                self._device.refused(command, error)
+            self._pass_on(command)
+
         if reading.steps != NO_STEP:
-            tool = self._session.tool
-            goal = self._options.stepped(tool if self._goal is None else self._goal, reading.steps)
-            self._goal = self._options.within_a_step(goal, tool)
-            self._goal_until = self._clock() + STEP_TIME
+            self._add_step(reading.steps)
         if self._goal is not None:
             # Again and again: two different poses in a row would be taken for a velocity.
             self._session.pose(self._goal)
             if self._clock() > self._goal_until:
                 self._goal = None
+
         if not reading.held:
             if self._moving:
                 self._session.halt(f"{self._device.dead_man} released")
-            self._armed, self._moving = True, False
+            self._armed = True
+            self._moving = False
         elif self._armed:
             self._session.twist(self._options.twist(reading.axes), self._options.frame)
             self._moving = True
+
+    def _pass_on(self, command: DeviceCommand) -> None:
+        """Call the session's method of a command; tell the device if it is refused."""
+        try:
+            if command.kind == "pose":
+                self._session.pose(command.values, relative=command.relative)
+            elif command.kind == "twist":
+                self._session.twist(command.values, command.frame)
+            elif command.kind == "jog":
+                self._session.jog(command.values)
+            else:
+                self._session.joints(command.values)
+        except InvalidParameter as error:
+            self._device.note_refusal(command, error)
+
+    def _add_step(self, steps: Steps) -> None:
+        """Move the goal of steps by one more, never further than a step from the tool."""
+        tool = self._session.tool
+        begin = tool if self._goal is None else self._goal
+        goal = self._options.step_pose(begin, steps)
+        self._goal = self._options.limit_to_step(goal, tool)
+        self._goal_until = self._clock() + STEP_DURATION_S

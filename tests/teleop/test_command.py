@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from rich.console import Console
@@ -19,20 +20,9 @@ from rich.live import Live
 from simbridge.cli.terminal import status_text
 from simbridge.planning.options import Options
 from simbridge.sessions.options import LIVE, LiveOptions
-from simbridge.teleop import DEVICES, joysticks
-from simbridge.teleop.device import PORT, TeleopOptions
-from simbridge.teleop.network import (
-    LONGEST,
-    Button,
-    Disengage,
-    Engage,
-    Halt,
-    Jog,
-    Joints,
-    Pose,
-    Status,
-    Twist,
-)
+from simbridge.teleop import DEVICES, spacemouse
+from simbridge.teleop.network_messages import MAX_DATAGRAM_BYTES, AnyMessage
+from simbridge.teleop.options import PORT, TeleopOptions
 from tests.teleop.fake_session import FakeStatus
 from tests.teleop.terminal import KITTY, ORDINARY
 from tests.teleop.test_spacemouse import FakeHid
@@ -405,11 +395,11 @@ def test_a_missing_device_is_one_sentence(cli, monkeypatch):
 
 def test_without_the_rights_the_udev_rule_is_printed_as_it_is(cli, monkeypatch):
     monkeypatch.setitem(
-        sys.modules, "hid", FakeHid(opens=False, vendor_id=joysticks.VENDOR, product_id=0xC635)
+        sys.modules, "hid", FakeHid(opens=False, vendor_id=spacemouse.VENDOR, product_id=0xC635)
     )
     answer = cli("teleop", "spacemouse")
     assert answer.status == 2
-    assert answer.err.startswith(joysticks.SPACEMOUSE_RULE + "\n")
+    assert answer.err.startswith(spacemouse.SPACEMOUSE_RULE + "\n")
     assert "put the lines above into /etc/udev/rules.d/" in answer.message
 
 
@@ -453,13 +443,13 @@ def test_the_line_is_cut_where_the_terminal_ends():
 def test_the_page_has_the_rule_that_is_printed_and_names_every_key_and_field():
     page = (Path(__file__).parents[2] / "docs/teleop.md").read_text(encoding="utf-8")
     assert (
-        f"```text\n{joysticks.SPACEMOUSE_RULE}\n```" in page
-        and joysticks.SPACEMOUSE_RULE_FILE in page
+        f"```text\n{spacemouse.SPACEMOUSE_RULE}\n```" in page
+        and spacemouse.SPACEMOUSE_RULE_FILE in page
     )
     for key in (*"wsadrfljikuoxq", "Enter", "Space"):
         assert f"`{key}`" in page or key in page.replace("`", "")
-    for message in (Halt, Status, Engage, Disengage, Button, Pose, Twist, Jog, Joints):
+    for message in get_args(AnyMessage):
         assert f"`{message.__struct_config__.tag}`" in page
         assert all(f"`{name}`" in page for name in message.__struct_fields__)
-    for number in (str(LONGEST), str(PORT)):
+    for number in (str(MAX_DATAGRAM_BYTES), str(PORT)):
         assert number in page

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from simbridge.errors import ForeignSolverError, Interrupted, SimbridgeError
-from simbridge.teleop.device import AT_REST, NO_STEP, DeviceError, Reading, TeleopOptions
-from simbridge.teleop.drive import RATE, STEP_TIME, Driver
+from simbridge.teleop.device import AT_REST, NO_STEP, DeviceError, Reading
+from simbridge.teleop.drive import READING_RATE_HZ, STEP_DURATION_S, Driver
+from simbridge.teleop.options import TeleopOptions
 from tests.teleop.fake_session import ENGAGE, FORWARD, RELEASED, Clock, FakeSession, Script
 
 STEP = Reading(steps=(1, *NO_STEP[1:]))
@@ -113,12 +114,12 @@ def test_a_read_error_in_mid_motion_halts_and_is_one_sentence():
 def test_a_step_is_one_pose_one_step_from_the_tool_and_asked_for_until_it_is_old():
     session, clock = FakeSession(follows=False), Clock()
     begin = session.tool.copy()
-    count = round(2.0 * STEP_TIME * RATE)
+    count = round(2.0 * STEP_DURATION_S * READING_RATE_HZ)
     Driver(session, Script(ENGAGE, STEP, *[RELEASED] * count), TeleopOptions(), clock=clock).run(
         clock.sleep
     )
     poses = [call[1] for call in session.of("pose")]
-    assert len(poses) == pytest.approx(STEP_TIME * RATE, abs=3)
+    assert len(poses) == pytest.approx(STEP_DURATION_S * READING_RATE_HZ, abs=3)
     for pose in poses:
         np.testing.assert_allclose(
             pose.translation - begin.translation, [0.005, 0.0, 0.0], atol=1e-12

@@ -10,9 +10,10 @@ from types import SimpleNamespace
 import pytest
 
 from simbridge.errors import MissingPackage
-from simbridge.teleop.device import AT_REST, DeviceError, TeleopOptions
+from simbridge.teleop.device import AT_REST, DeviceError
 from simbridge.teleop.drive import Driver
-from simbridge.teleop.joysticks import Gamepad, Pad
+from simbridge.teleop.gamepad import Gamepad, Pad
+from simbridge.teleop.options import TeleopOptions
 from tests.teleop.fake_session import FakeSession
 
 ENVIRONMENT = ("SDL_VIDEODRIVER", "SDL_JOYSTICK_ALLOW_BACKGROUND_EVENTS", "SDL_NO_SIGNAL_HANDLERS")
@@ -133,13 +134,13 @@ def test_the_first_gamepad_is_read_without_a_window_and_its_removal_is_an_error(
 
 
 def test_without_a_gamepad_one_sentence_says_so(opened, monkeypatch):
-    monkeypatch.setattr("simbridge.teleop.joysticks.glob", lambda _: [])
+    monkeypatch.setattr("simbridge.teleop.gamepad.glob", lambda _: [])
     with pytest.raises(DeviceError, match="gamepad: none is connected"):
         opened(FakePygame(count=0))
 
 
 def test_without_the_rights_the_udev_rule_is_given(opened, monkeypatch):
-    monkeypatch.setattr("simbridge.teleop.joysticks.glob", lambda _: ["/dev/input/js0"])
+    monkeypatch.setattr("simbridge.teleop.gamepad.glob", lambda _: ["/dev/input/js0"])
     with pytest.raises(DeviceError, match="this user may not read it") as caught:
         opened(FakePygame(count=0))
     assert "ID_INPUT_JOYSTICK" in caught.value.rule
@@ -155,8 +156,8 @@ def test_without_pygame_the_extra_is_named(opened):
 def test_pygame_itself_finds_none_here_without_a_display_or_a_word():
     """In a process of its own, for SDL keeps what it was started with."""
     code = (
-        "from simbridge.teleop.joysticks import Gamepad; from simbridge.teleop.device import TeleopOptions\n"
-        "from simbridge.teleop import joysticks; joysticks.glob = lambda _: []\n"
+        "from simbridge.teleop.gamepad import Gamepad; from simbridge.teleop.options import TeleopOptions\n"
+        "from simbridge.teleop import gamepad; gamepad.glob = lambda _: []\n"
         "try: Gamepad.open(TeleopOptions()).read(); print('read')\n"
         "except OSError as error: print(error)"
     )

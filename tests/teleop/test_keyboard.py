@@ -12,9 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simbridge.teleop.device import AT_REST, NO_STEP, DeviceError, TeleopOptions
+from simbridge.teleop.device import AT_REST, NO_STEP, DeviceError
 from simbridge.teleop.drive import Driver
-from simbridge.teleop.keyboard import SILENCE, Decoder, Key, Keyboard, Terminal
+from simbridge.teleop.key_decoder import Key, KeyDecoder
+from simbridge.teleop.key_terminal import KeyTerminal
+from simbridge.teleop.keyboard import MAX_SILENCE_S, Keyboard
+from simbridge.teleop.options import TeleopOptions
 from tests.teleop.fake_session import Clock, FakeSession
 from tests.teleop.terminal import KITTY, MUTE, ORDINARY
 
@@ -35,7 +38,7 @@ def keyboard(*typed, releases=False, clock=None, options=None):
 @pytest.mark.parametrize(("answer", "releases"), [(ORDINARY, False), (KITTY, True), (MUTE, False)])
 def test_a_terminal_is_asked_whether_it_reports_releases(terminal, answer, releases):
     console = terminal(answer)
-    with Terminal(console.theirs, console.theirs) as opened:
+    with KeyTerminal(console.theirs, console.theirs) as opened:
         assert opened.releases == releases
         if releases:
             console.wait_for(b"\x1b[>11u")
@@ -52,7 +55,7 @@ def test_the_terminal_is_as_before_whatever_happens(terminal, answer, error):
     before = console.modes
     with (
         pytest.raises(error) if error else contextlib.nullcontext(),
-        Terminal(console.theirs, console.theirs),
+        KeyTerminal(console.theirs, console.theirs),
     ):
         assert not console.modes[3] & termios.ECHO
         # Ctrl-C stays a signal, and lines stay lines.
@@ -65,9 +68,9 @@ def test_the_terminal_is_as_before_whatever_happens(terminal, answer, error):
 def test_for_a_question_the_terminal_is_as_before(terminal):
     console = terminal(KITTY)
     before = console.modes
-    with Terminal(console.theirs, console.theirs) as opened:
+    with KeyTerminal(console.theirs, console.theirs) as opened:
         inside = console.modes
-        with opened.suspended():
+        with opened.suspend():
             assert console.modes == before
             console.wait_for(b"\x1b[<u")
         assert console.modes == inside
@@ -75,7 +78,7 @@ def test_for_a_question_the_terminal_is_as_before(terminal):
 
 def test_keys_at_an_ordinary_terminal_are_steps(terminal):
     console = terminal(ORDINARY)
-    with Terminal(console.theirs, console.theirs) as opened:
+    with KeyTerminal(console.theirs, console.theirs) as opened:
         device = Keyboard(opened.receive, TeleopOptions(), releases=opened.releases)
         assert device.read().steps == NO_STEP
         console.type(b"w\x1b[D\x1b[6~o")
@@ -86,7 +89,7 @@ def test_keys_at_an_ordinary_terminal_are_steps(terminal):
 def test_a_key_held_at_a_terminal_with_the_protocol_is_a_velocity_until_released(terminal):
     console = terminal(KITTY)
     session = FakeSession()
-    with Terminal(console.theirs, console.theirs) as opened:
+    with KeyTerminal(console.theirs, console.theirs) as opened:
         driver = Driver(
             session,
             Keyboard(opened.receive, TeleopOptions(), releases=opened.releases),
@@ -111,7 +114,7 @@ def test_a_key_held_at_a_terminal_with_the_protocol_is_a_velocity_until_released
 def test_a_closed_terminal_is_a_lost_device(terminal):
     ours, theirs = pty.openpty()
     session = FakeSession()
-    opened = Terminal(theirs, theirs)
+    opened = KeyTerminal(theirs, theirs)
     os.close(ours)
     with pytest.raises(DeviceError, match="keyboard: it stopped answering"):
         Driver(
@@ -186,7 +189,7 @@ def test_a_key_whose_release_cannot_be_heard_counts_as_released(typed):
     clock = Clock()
     device = keyboard(b"\x1b[119u", typed, releases=True, clock=clock)
     assert device.read().held
-    clock.now += 0.5 * SILENCE if typed else 1.1 * SILENCE
+    clock.now += 0.5 * MAX_SILENCE_S if typed else 1.1 * MAX_SILENCE_S
     assert not device.read().held
 
 
@@ -218,7 +221,7 @@ def test_the_first_screen_says_which_applies_and_names_every_key(releases):
 
 @given(st.lists(st.binary(max_size=12), max_size=12))
 def test_no_bytes_of_a_terminal_break_the_decoder_or_pile_up_in_it(parts):
-    decoder = Decoder()
+    decoder = KeyDecoder()
     for part in parts:
         decoder.feed(part)
     assert decoder.feed(b"\x1b[0\x00" + b" " * 80)[-1] == Key("space")
@@ -234,7 +237,7 @@ def test_no_bytes_of_a_terminal_break_the_decoder_or_pile_up_in_it(parts):
 def test_sequences_may_come_in_any_parts(sequences, data):
     whole = b"".join(sequences)
     cuts = sorted(data.draw(st.sets(st.integers(0, len(whole)))))
-    decoder, keys = Decoder(), []
+    decoder, keys = KeyDecoder(), []
     for begin, end in zip([0, *cuts], [*cuts, len(whole)], strict=True):
         keys += decoder.feed(whole[begin:end])
-    assert keys == Decoder().feed(whole)
+    assert keys == KeyDecoder().feed(whole)

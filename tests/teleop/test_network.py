@@ -16,9 +16,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simbridge.errors import InvalidParameter, SimbridgeError
-from simbridge.teleop.device import LOOPBACK, DeviceError, TeleopOptions
+from simbridge.teleop.datagram_exchange import MAX_SILENCE_S, DatagramExchange
+from simbridge.teleop.device import DeviceError
 from simbridge.teleop.drive import Driver
-from simbridge.teleop.network import LONGEST, SILENCE, Exchange, Network, parse
+from simbridge.teleop.network import Network
+from simbridge.teleop.network_messages import MAX_DATAGRAM_BYTES, parse
+from simbridge.teleop.options import LOOPBACK, TeleopOptions
 from tests.teleop.fake_session import Clock, FakeSession
 
 TOKEN = "a token of the user's"
@@ -157,7 +160,7 @@ def test_what_was_sent_before_the_engagement_never_moves_the_arm_after_it(server
 
 
 def test_another_process_numbers_its_engagements_otherwise():
-    assert len({Exchange()._last for _ in range(20)}) == 20
+    assert len({DatagramExchange()._last_engagement for _ in range(20)}) == 20
 
 
 def test_a_second_client_is_refused_by_name(server):
@@ -248,9 +251,9 @@ def test_reordered_and_repeated_datagrams_are_dropped_and_counted(server):
 def test_a_client_that_is_silent_for_long_can_be_replaced(server):
     first, engagement = server.driving()
     second = server.client("joystick")
-    server.clock.now += 0.9 * SILENCE
+    server.clock.now += 0.9 * MAX_SILENCE_S
     assert not server.ask(second, "engage")["ok"]
-    server.clock.now += 0.2 * SILENCE
+    server.clock.now += 0.2 * MAX_SILENCE_S
     reply = server.ask(second, "engage")
     assert reply["ok"] and reply["driver"] == "joystick"
     assert [call[0] for call in server.session.calls] == ["engage", "disengage", "engage"]
@@ -262,7 +265,7 @@ def test_however_long_the_arm_takes_to_engage_its_client_drives(server):
     engage = server.session.engage
 
     def slowly():
-        server.clock.now += 10.0 * SILENCE
+        server.clock.now += 10.0 * MAX_SILENCE_S
         second.send("engage")
         engage()
 
@@ -422,7 +425,7 @@ def test_a_datagram_is_a_message_or_refused(fields):
 
 def test_a_datagram_that_is_too_long_is_refused():
     with pytest.raises(InvalidParameter, match="longer than"):
-        parse(b" " * (LONGEST + 1))
+        parse(b" " * (MAX_DATAGRAM_BYTES + 1))
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simbridge.errors import InvalidParameter, UnknownName
-from simbridge.teleop.device import AXES, TeleopOptions, read_lock
+from simbridge.teleop.options import AXES, TeleopOptions, read_lock
 
 DEFLECTION = st.floats(-1.0, 1.0)
 SIX = st.tuples(*[DEFLECTION] * 6)
@@ -34,7 +34,7 @@ def apart(a, b):
 
 @given(axes=SIX, dead_band=st.floats(0.0, 0.9))
 def test_within_the_dead_band_nothing_moves_and_beyond_it_nothing_jumps(axes, dead_band):
-    shaped = TeleopOptions(dead_band=dead_band).shaped(axes)
+    shaped = TeleopOptions(dead_band=dead_band).shape(axes)
     for given_axis, value in zip(axes, shaped, strict=True):
         if abs(given_axis) <= dead_band:
             assert value == 0.0
@@ -61,7 +61,7 @@ def test_a_locked_axis_never_moves_and_locks_no_other(axes, lock):
 @given(steps=SIGNS, angles=ANGLES, frame=FRAMES, lock=LOCKS)
 def test_a_step_is_as_long_as_its_options_say_in_any_frame(steps, angles, frame, lock):
     begin = pose(angles)
-    distance, angle = apart(TeleopOptions(frame=frame, lock=lock).stepped(begin, steps), begin)
+    distance, angle = apart(TeleopOptions(frame=frame, lock=lock).step_pose(begin, steps), begin)
     moving = [sign != 0 and axis not in lock for axis, sign in zip(AXES, steps, strict=True)]
     assert distance == pytest.approx(0.005 * math.sqrt(sum(moving[:3])), abs=1e-9)
     assert angle == pytest.approx(math.radians(2.0) * math.sqrt(sum(moving[3:])), abs=1e-7)
@@ -74,7 +74,7 @@ def test_a_step_is_as_long_as_its_options_say_in_any_frame(steps, angles, frame,
 def test_a_step_along_x_is_along_the_x_of_its_frame(frame, moved):
     # The tool's x points along y of base_link.
     begin = pose((0.0, 0.0, math.pi / 2.0))
-    stepped = TeleopOptions(frame=frame).stepped(begin, (1, 0, 0, 0, 0, 0))
+    stepped = TeleopOptions(frame=frame).step_pose(begin, (1, 0, 0, 0, 0, 0))
     np.testing.assert_allclose(stepped.translation - begin.translation, moved, atol=1e-12)
 
 
@@ -83,7 +83,7 @@ def test_however_many_steps_are_asked_for_the_goal_stays_one_step_ahead_of_the_t
     options, tool = TeleopOptions(frame=frame), pose((0.3, -0.2, 0.1))
     goal = tool
     for steps in many:
-        goal = options.within_a_step(options.stepped(goal, steps), tool)
+        goal = options.limit_to_step(options.step_pose(goal, steps), tool)
         ahead = {"base_link": np.eye(3), "base": np.diag([-1, -1, 1]), "tool": tool.rotation}[
             frame
         ].T
@@ -134,11 +134,11 @@ def test_what_cannot_be_is_refused(choice, error):
 def test_where_the_tool_leaves_its_line_the_goal_does_not():
     options, begin = TeleopOptions(), pose((0.0, 0.0, 0.0))
     aside = pin.SE3(begin.rotation, begin.translation + np.array([0.001, 0.0, 0.0]))
-    goal = options.within_a_step(options.stepped(begin, (0, 0, 1, 0, 0, 0)), aside)
+    goal = options.limit_to_step(options.step_pose(begin, (0, 0, 1, 0, 0, 0)), aside)
     np.testing.assert_allclose(goal.translation - begin.translation, [0.0, 0.0, 0.005], atol=1e-12)
 
 
 def test_the_dead_man_button_does_not_engage_too():
-    assert TeleopOptions(dead_man_button=4).buttons(1, 2) == (4, 2)
+    assert TeleopOptions(dead_man_button=4).choose_buttons(1, 2) == (4, 2)
     with pytest.raises(InvalidParameter, match="another than the dead-man button"):
-        TeleopOptions(dead_man_button=2).buttons(1, 2)
+        TeleopOptions(dead_man_button=2).choose_buttons(1, 2)

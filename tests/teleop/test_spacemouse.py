@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simbridge.errors import MissingPackage
-from simbridge.teleop.device import AT_REST, DeviceError, TeleopOptions
+from simbridge.teleop.device import AT_REST, DeviceError
 from simbridge.teleop.drive import Driver
-from simbridge.teleop.joysticks import SILENCE, Cap, SpaceMouse
+from simbridge.teleop.options import TeleopOptions
+from simbridge.teleop.spacemouse import MAX_SILENCE_S, Cap, SpaceMouse
 from tests.teleop.fake_session import Clock, FakeSession
 
 # Of a SpaceNavigator: the cap pushed away from the operator, lifted, and turned to the left; at rest; its buttons.
@@ -89,9 +90,9 @@ def test_a_deflected_cap_of_which_nothing_is_heard_any_more_is_as_released():
     clock = Clock()
     device = mouse([BUTTONS["dead-man"], PUSHED], [], [], [PUSHED], clock=clock)
     assert device.read().held
-    clock.now += 0.9 * SILENCE
+    clock.now += 0.9 * MAX_SILENCE_S
     assert device.read().held
-    clock.now += 0.2 * SILENCE
+    clock.now += 0.2 * MAX_SILENCE_S
     assert not device.read().held
     assert device.read().held
 
@@ -112,7 +113,7 @@ def test_unplugged_in_mid_motion_the_arm_is_told_to_hold():
 def test_no_report_leaves_the_range_of_the_axes(reports):
     cap = Cap()
     for report in reports:
-        cap = cap.after(report)
+        cap = cap.apply(report)
     assert all(-1.0 <= axis <= 1.0 for axis in cap.axes)
     mouse(reports).read()
 

@@ -8,8 +8,8 @@ import warnings
 import pytest
 
 from simbridge.errors import InputFileError
-from simbridge.teleop.device import TeleopOptions
-from simbridge.teleop.token_file import MAX_TOKEN_FILE, read_token
+from simbridge.teleop.options import TeleopOptions
+from simbridge.teleop.token_file import MAX_TOKEN_FILE_BYTES, read_token
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def test_the_token_is_shown_nowhere(token_file):
         b"one-token\nanother-token\n",
         b"token\xff\xfe",
         b"a\0b",
-        b"x" * (MAX_TOKEN_FILE + 1),
+        b"x" * (MAX_TOKEN_FILE_BYTES + 1),
     ],
     ids=["empty", "blank", "byte order mark", "two lines", "latin-1", "binary", "too large"],
 )

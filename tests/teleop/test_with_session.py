@@ -9,8 +9,9 @@ import pinocchio as pin
 import pytest
 
 from simbridge.sessions.setup import live
-from simbridge.teleop.device import NO_STEP, Command, Reading, TeleopOptions
+from simbridge.teleop.device import NO_STEP, DeviceCommand, Reading
 from simbridge.teleop.drive import Driver
+from simbridge.teleop.options import TeleopOptions
 from tests.teleop.fake_session import ENGAGE, FORWARD, RELEASED, Clock, Script
 
 
@@ -73,8 +74,8 @@ def test_a_stop_in_mid_motion_holds_and_the_held_button_moves_no_more(drive):
 def test_every_command_of_a_program_is_one_that_the_session_takes(drive):
     lifted = (0.0, 0.0, -0.005, 0.0, 0.0, 0.0, 1.0)
     commands = [
-        Command("twist", (0.0, 0.0, 0.01, 0.0, 0.0, 0.0), frame="base"), Command("jog", (0.01,) * 6),
-        Command("pose", lifted, relative=True),
+        DeviceCommand("twist", (0.0, 0.0, 0.01, 0.0, 0.0, 0.0), frame="base"), DeviceCommand("jog", (0.01,) * 6),
+        DeviceCommand("pose", lifted, relative=True),
     ]  # fmt: skip
     poses, _ = drive(
         ENGAGE, *(Reading(commands=(command,)) for command in commands), *[RELEASED] * 100
