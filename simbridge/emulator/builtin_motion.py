@@ -15,15 +15,15 @@ from simbridge.emulator.builtins import ControllerFunctions
 from simbridge.emulator.drive import ForceMode, Freedrive, JointTorque
 from simbridge.emulator.errors import RuntimeFault
 from simbridge.emulator.state import Event
-from simbridge.emulator.urscript.library import (
-    Library,
-    Wait,
+from simbridge.emulator.urscript.arguments import (
     fraction,
     not_negative,
     number,
     numbers,
     positive,
 )
+from simbridge.emulator.urscript.functions import Wait
+from simbridge.emulator.urscript.library import Library
 from simbridge.emulator.urscript.values import short
 from simbridge.errors import InvalidParameter
 from simbridge.robot.pose import Array

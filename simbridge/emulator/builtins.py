@@ -17,9 +17,7 @@ from simbridge.emulator.arm import Unreachable, frame_of, pose_of
 from simbridge.emulator.emulated_controller import Controller
 from simbridge.emulator.rtde_variables import output_variables
 from simbridge.emulator.state import Event
-from simbridge.emulator.urscript.library import (
-    FunctionGroup,
-    Wait,
+from simbridge.emulator.urscript.arguments import (
     as_list,
     as_pose,
     not_negative,
@@ -27,6 +25,7 @@ from simbridge.emulator.urscript.library import (
     numbers,
     text_of,
 )
+from simbridge.emulator.urscript.functions import FunctionGroup, Wait
 from simbridge.emulator.urscript.values import Pose, Struct, short, wrap
 from simbridge.errors import InvalidParameter
 from simbridge.robot.pose import Array

@@ -17,14 +17,15 @@ from urllib.parse import urlsplit
 from xmlrpc.client import Fault, ProtocolError, ServerProxy, Transport
 
 from simbridge.emulator.errors import RuntimeFault
-from simbridge.emulator.urscript.library import FunctionGroup, text_of
+from simbridge.emulator.urscript.arguments import text_of
+from simbridge.emulator.urscript.functions import FunctionGroup
 from simbridge.emulator.urscript.values import (
-    COPIED,
+    COPY_COST_SHIFT,
     MAX_ELEMENTS,
     Pose,
     Struct,
-    bounded,
     check_size,
+    check_string,
     short,
     to_text,
     wrap,
@@ -161,7 +162,7 @@ def _received(value: Any) -> Any:
     if type(value) is int:
         return wrap(value)
     if type(value) is str:
-        return bounded(value)
+        return check_string(value)
     if isinstance(value, dict):
         if set(value) == set(_POSE):
             return Pose([value[name] for name in _POSE])
@@ -242,5 +243,5 @@ class Assembly:
         zero, length = self._labels[label]
         if length is None:
             return zero
-        thread.charge(length >> COPIED)
+        thread.charge(length >> COPY_COST_SHIFT)
         return (zero,) * length

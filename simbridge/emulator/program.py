@@ -18,7 +18,8 @@ from simbridge.emulator.scripts import is_secondary, without_blocking
 from simbridge.emulator.sockets import SocketFunctions
 from simbridge.emulator.state import profile
 from simbridge.emulator.urscript.compilation import Compilation, Compiler
-from simbridge.emulator.urscript.compiler import Builtin, Code, compile_script
+from simbridge.emulator.urscript.compiler import Code, compile_script
+from simbridge.emulator.urscript.functions import Builtin
 from simbridge.emulator.urscript.library import describe
 from simbridge.emulator.urscript.runtime import Interpreter
 from simbridge.emulator.urscript.values import Pose

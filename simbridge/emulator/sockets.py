@@ -15,8 +15,8 @@ import threading
 from collections.abc import Callable, Generator, Mapping
 from typing import Any
 
-from simbridge.emulator.urscript.compiler import CALL_COST
-from simbridge.emulator.urscript.library import FunctionGroup, Wait, text_of
+from simbridge.emulator.urscript.arguments import text_of
+from simbridge.emulator.urscript.functions import CALL_COST, FunctionGroup, Wait
 from simbridge.emulator.urscript.values import short, wrap
 from simbridge.errors import InvalidParameter
 

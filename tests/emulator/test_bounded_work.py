@@ -18,8 +18,9 @@ import pytest
 from simbridge.emulator.errors import ScriptSyntaxError
 from simbridge.emulator.program import builtin_functions
 from simbridge.emulator.sockets import SocketFunctions
-from simbridge.emulator.urscript.compiler import CALL_COST, compile_script
-from simbridge.emulator.urscript.library import COSTS, LIBRARY, describe
+from simbridge.emulator.urscript.compiler import compile_script
+from simbridge.emulator.urscript.functions import CALL_COST, COSTS
+from simbridge.emulator.urscript.library import LIBRARY, describe
 from simbridge.emulator.urscript.runtime import BUDGET, Interpreter
 from simbridge.emulator.urscript.values import Pose, Struct
 from tests.controllers import loopback

@@ -18,7 +18,8 @@ from collections.abc import Callable, Mapping
 from multiprocessing.connection import Connection, Pipe
 
 from simbridge.emulator.errors import ScriptSyntaxError
-from simbridge.emulator.urscript.compiler import Builtin, Code, compile_script
+from simbridge.emulator.urscript.compiler import Code, compile_script
+from simbridge.emulator.urscript.functions import Builtin
 from simbridge.lifeline import end_with_parent, lifeline_environment
 
 MAX_SECONDS = 10  # of processor time, for one script

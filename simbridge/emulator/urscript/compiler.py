@@ -1,9 +1,61 @@
 """Translates a syntax tree to Python: every function of the program becomes a generator.
 
-Names get a prefix by kind (u_ function, m_ main program, b_ built-in, g_ global, v_ local), so that none collides with
-Python's. A generator yields None when it has nothing to do until the next tick, `SPENT` when the thread's budget of
-the tick is used up, and `WAITING` when it waits for another thread. Lines are not tracked at run time: Python's own
-suffice.
+A program runs a tick at a time beside the other threads, and must be left and continued in the
+middle of a statement, deep inside its calls. A Python generator can be: so each function of the
+script is written as one, and a call of it as `yield from`. A generator yields
+
+- None when it has nothing to do until the next tick (built-in functions that wait yield it),
+- `SPENT` when the thread's budget of the tick is used up,
+- `WAITING` when it waits for another thread (`join`).
+
+`runtime.py` runs these generators. For example
+
+    z = 0.1
+    def up(step=0.01):
+      z = z + step
+      sync()
+    end
+    while z < 0.3:
+      up()
+    end
+
+becomes
+
+    def u_up(_t, v_step=_UNSET):         # _t is the thread that runs it
+        global g_z
+        if False: yield                  # makes a generator of a function that never waits
+        if v_step is _UNSET:
+            v_step = 0.01
+        _t.enter_call()                  # counts the depth of calls
+        try:
+            _b[0] -= 6                   # charges what follows to the thread's budget
+            if _b[0] < 0: yield _SPENT
+            g_z = _add(g_z, v_step)
+            (yield from b_sync(_t))
+            pass
+        finally:
+            _t.depth -= 1
+    def m_(_t):                          # the statements outside of all definitions
+        global g_z
+        if False: yield
+        _b[0] -= 1
+        if _b[0] < 0: yield _SPENT
+        g_z = 0.1
+        while _less(g_z, 0.3):
+            _b[0] -= 5
+            if _b[0] < 0: yield _SPENT
+            (yield from u_up(_t))
+            pass
+        pass
+
+Names get a prefix by kind, so that none collides with Python's: u_ a function of the program, m_
+the main program where a function has its name, b_ a built-in function, g_ a global variable, v_ a
+local one. Operators are calls of `operators.py`, unless Python's are the same. Nothing in the
+written program keeps track of the script's lines: `Code` has the script's line for each line of
+Python, which tracebacks and frames name.
+
+Statements are charged in chunks, by their number of operations (`_cost`): every loop's body and
+every stretch of code without a loop, so that no thread runs for long without a look at its budget.
 """
 
 from __future__ import annotations
@@ -18,49 +70,52 @@ from keyword import iskeyword
 from lark import Tree
 
 from simbridge.emulator.errors import ScriptSyntaxError
-from simbridge.emulator.urscript.parser import (
+from simbridge.emulator.urscript.functions import CALL_COST, Builtin
+from simbridge.emulator.urscript.parser import parse
+from simbridge.emulator.urscript.syntax_tree import (
+    Definition,
     Node,
     all_definitions,
+    definition_of,
+    element_path,
     first_word,
     literal,
     main_program,
-    parse,
-    parts,
-    place_of,
     walk,
 )
 from simbridge.emulator.urscript.values import MAX_ELEMENTS, MAX_INTEGER
 
+# The file of compiled code in tracebacks and frames.
 FILE_NAME = "<urscript>"
-CALL_COST = 3  # of a call, in units of a tick's budget: 1 is about 0.1 microseconds
-# The most that a statement may cost, in the same units: it is not interrupted, and a tick must not wait for it.
+# The most that a statement may cost, in units of the budget: it is not interrupted, and a tick must
+# not wait for it.
 MAX_STATEMENT_COST = 100_000
-_CHUNK = 200  # about the cost in which long code without a loop is charged
+# About the cost in which long code without a loop is charged, in the same units.
+CHUNK_COST = 200
+
+# The method of `Operators` that is an operator.
 _HELPERS = {
-    "+": "_add", "-": "_subtract", "*": "_multiply", "/": "_divide", "%": "_modulo", "==": "_equal", "!=": "_unequal",
-    "<": "_less", "<=": "_less_equal", ">": "_greater", ">=": "_greater_equal",
-}  # fmt: skip
+    "+": "_add",
+    "-": "_subtract",
+    "*": "_multiply",
+    "/": "_divide",
+    "%": "_modulo",
+    "==": "_equal",
+    "!=": "_unequal",
+    "<": "_less",
+    "<=": "_less_equal",
+    ">": "_greater",
+    ">=": "_greater_equal",
+}
 _LOGICAL = ("not", "and", "or", "xor")
+# Operators whose result is True or False.
 _BOOLEAN = ("==", "!=", "<", "<=", ">", ">=", *_LOGICAL)
+# Statements that are methods of the thread.
+_THREAD_STATEMENTS = ("enter_critical", "exit_critical", "halt", "kill")
 # Nodes without a cost of their own, as literals are.
-_FREE = ("name", "arguments", "subscript")
+_FREE_NODES = ("name", "arguments", "subscript")
 # The methods of a list after which its variable has another value.
 _LIST_CHANGES = ("append", "clear", "extend", "insert", "pop", "remove")
-
-
-@dataclass(frozen=True)
-class Builtin:
-    """The description of a built-in function: the compiler, in another process, does not get the function itself.
-
-    Attributes:
-        signature: Its parameters; the first is the calling thread.
-        blocks: Whether it may have to wait: it is a generator function.
-        cost: Of a call, in units of the budget.
-    """
-
-    signature: inspect.Signature
-    blocks: bool
-    cost: int = CALL_COST
 
 
 @dataclass(frozen=True)
@@ -68,10 +123,11 @@ class Code:
     """A compiled program, which can be sent to another process of the same Python version.
 
     Attributes:
-        code: Of the Python module, marshalled.
+        code: The Python module's code, marshalled.
         lines: The script's line for each line of the Python source (the first is lines[1]).
         main: The main program's name in the Python source.
-        unknown: The functions that it calls and that do not exist, by name: line and column of the first call.
+        unknown: The functions that it calls and that do not exist, by name: line and column of the
+            first call.
     """
 
     code: bytes
@@ -80,166 +136,252 @@ class Code:
     unknown: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
     def line_of(self, python_line: int) -> int:
-        """The script's line for a line of the Python source."""
+        """Return the script's line for a line of the Python source."""
         return self.lines[python_line] if 0 <= python_line < len(self.lines) else 0
 
 
 def compile_script(source: str, builtins: Mapping[str, Builtin]) -> Code:
-    """Parse and compile a script. What it calls and does not exist is named in `unknown`: controllers refuse such one.
+    """Parse and compile a script.
+
+    A call of a function that does not exist is compiled to a fault, and named in `unknown`:
+    controllers refuse such a script.
+
+    Args:
+        source: URScript.
+        builtins: The built-in functions that it may call.
 
     Raises:
         ScriptSyntaxError: The source is not URScript, or too much or too complicated.
     """
     program = parse(source)
-    functions = {parts(definition)[0]: definition for definition in all_definitions(program)}
+    functions = {definition_of(node).name: node for node in all_definitions(program)}
     main = main_program(program)
+
     writer = _Writer(functions, main, builtins)
-    for definition in functions.values():
-        if definition is not main:
-            writer.function(definition)
-    writer.function(main)
+    for node in functions.values():
+        if node is not main:
+            writer.write_function(node)
+    writer.write_function(main)
+
     try:
         code = compile("\n".join(writer.text) + "\n", FILE_NAME, "exec")
     except (SyntaxError, RecursionError) as error:
         raise ScriptSyntaxError(f"it is too complicated ({error})", line=1, column=1) from None
-    unknown: dict[str, tuple[int, int]] = {}
-    for call in sorted(
-        writer.unknown, key=lambda call: (first_word(call).line, first_word(call).column)
-    ):
-        unknown.setdefault(str(call.children[0]), (first_word(call).line, first_word(call).column))
-    return Code(marshal.dumps(code), tuple(writer.lines), writer.name_of(main), unknown)
+
+    return Code(
+        code=marshal.dumps(code),
+        lines=tuple(writer.lines),
+        main=writer.python_name(main),
+        unknown=_first_calls(writer.unknown_calls),
+    )
 
 
-def _variables(definition: Node) -> dict[str, set[str]]:
-    """The variables that it assigns: "all", and those declared "local" (its parameters, too) or "global"; and those of
-    lists that methods change: "changed"."""
-    _, parameters, body = parts(definition)
-    own = {str(parameter.children[0]) for parameter in parameters}
-    found: dict[str, set[str]] = {"all": set(), "local": own, "global": set(), "changed": set()}
-    for node in walk(*parameters, *body):
+def _first_calls(calls: list[Node]) -> dict[str, tuple[int, int]]:
+    """Return line and column of the first call of each function, by its name."""
+    first: dict[str, tuple[int, int]] = {}
+    for word in sorted(map(first_word, calls), key=lambda word: (word.line, word.column)):
+        first.setdefault(str(word), (word.line, word.column))
+    return first
+
+
+@dataclass
+class _Variables:
+    """The variables that a function names outside of expressions.
+
+    Attributes:
+        local: Its parameters, and what it declares `local`.
+        shared: What it declares `global`.
+        assigned: All that it assigns, these included.
+        changed: Those that hold lists which it changes by methods.
+    """
+
+    local: set[str]
+    shared: set[str] = field(default_factory=set)
+    assigned: set[str] = field(default_factory=set)
+    changed: set[str] = field(default_factory=set)
+
+
+def _variables_of(definition: Definition) -> _Variables:
+    """Return the variables that a function assigns or changes."""
+    parameters = {str(parameter.children[0]) for parameter in definition.parameters}
+    variables = _Variables(parameters)
+
+    for node in walk(*definition.parameters, *definition.body):
         match node.data, node.children:
-            case "assignment", [scope, place, _]:
-                found["all"].add(place_of(place)[0])
-                if scope:
-                    found[scope].add(place_of(place)[0])
+            case "assignment", [scope, target, _]:
+                variable, _ = element_path(target)
+                variables.assigned.add(variable)
+                if scope == "local":
+                    variables.local.add(variable)
+                elif scope == "global":
+                    variables.shared.add(variable)
+
             case "method", [value, name, _] if name in _LIST_CHANGES:
-                found["changed"].add(place_of(value)[0])
-    found["changed"].discard("")
-    return found
+                variable, _ = element_path(value)
+                if variable:
+                    variables.changed.add(variable)
+    return variables
 
 
 class _Writer:
-    """Writes Python code, one function at a time."""
+    """Writes Python code, one function at a time.
+
+    Args:
+        functions: The definitions of the program, by name.
+        main: The definition that is run; it may be among them.
+        builtins: The built-in functions, by name.
+
+    Attributes:
+        text: The lines of Python.
+        lines: The script's line for each of them, from index 1.
+        unknown_calls: The calls of functions that do not exist.
+    """
 
     def __init__(
         self, functions: Mapping[str, Node], main: Node, builtins: Mapping[str, Builtin]
     ) -> None:
         self.text: list[str] = []
         self.lines: list[int] = [0]
-        self.unknown: list[Node] = []
-        self._functions, self._builtins = functions, builtins
-        self._signatures = {
-            **{name: builtin.signature for name, builtin in builtins.items()},
-            **{name: _signature_of(definition) for name, definition in functions.items()},
-        }
-        # Shared by all functions: declared `global` anywhere, or assigned by the main program without `local`.
-        of_main = _variables(main)
-        self._globals = of_main["all"] - of_main["local"] | of_main["global"]
-        self._globals = self._globals.union(
-            *(_variables(definition)["global"] for definition in functions.values())
-        )
-        self._locals: set[str] = set()  # of the function that is being written
+        self.unknown_calls: list[Node] = []
+
+        self._functions = functions
+        self._builtins = builtins
+        # A function of the program replaces a built-in one.
+        self._signatures = {name: builtin.signature for name, builtin in builtins.items()}
+        for name, node in functions.items():
+            self._signatures[name] = _signature_of(definition_of(node))
+
+        # Variables that all functions share: declared `global` anywhere, or assigned by the main
+        # program without `local`.
+        main_variables = _variables_of(definition_of(main))
+        self._globals = main_variables.assigned - main_variables.local | main_variables.shared
+        for node in functions.values():
+            self._globals |= _variables_of(definition_of(node)).shared
+
+        # Local variables of the function that is being written.
+        self._locals: set[str] = set()
+        # Line of the script that is being written.
         self._line = 1
+        # Depth of the Python block that is being written.
         self._indent = 0
-        self._temporaries = 0
+        # How many changes of lists were written: each has temporary variables of its own.
+        self._change_count = 0
 
     def _put(self, python: str) -> None:
+        """Write one line."""
         self.text.append("    " * self._indent + python)
         self.lines.append(self._line)
 
     @contextmanager
     def _block(self, head: str) -> Iterator[None]:
+        """Write the head of a block, and indent what is written inside the context."""
         self._put(head)
         self._indent += 1
         yield
         self._indent -= 1
 
-    def name_of(self, definition: Node) -> str:
-        """Its name in Python; that of the main program differs from the one of a function in it with its name."""
-        name = parts(definition)[0]
-        return f"u_{name}" if self._functions.get(name) is definition else f"m_{name}"
+    def python_name(self, node: Node) -> str:
+        """Return a definition's name in Python.
+
+        That of the main program differs from the one of a function in it with its name.
+        """
+        name = definition_of(node).name
+        return f"u_{name}" if self._functions.get(name) is node else f"m_{name}"
 
     # Functions and blocks
 
-    def function(self, definition: Node) -> None:
+    def write_function(self, node: Node) -> None:
         """Write one function of the program."""
-        name, parameters, body = parts(definition)
-        self._line = definition.children[0].line
-        variables = _variables(definition)
-        self._locals = variables["local"] | variables["all"] - self._globals
-        defaults = {
-            f"v_{parameter}": default
-            for parameter, default in (each.children for each in parameters)
-        }
-        head = [
-            "_t",
-            *(
-                f"{parameter}=_UNSET" if default else parameter
-                for parameter, default in defaults.items()
-            ),
-        ]
-        with self._block(f"def {self.name_of(definition)}({', '.join(head)}):"):
-            if shared := (variables["all"] | variables["changed"]) - self._locals:
+        definition = definition_of(node)
+        self._line = node.children[0].line
+
+        variables = _variables_of(definition)
+        self._locals = variables.local | variables.assigned - self._globals
+        shared = (variables.assigned | variables.changed) - self._locals
+
+        # A default is evaluated in the function, when it is called.
+        defaults: dict[str, Node | None] = {}
+        for parameter in definition.parameters:
+            name, default = parameter.children
+            defaults[f"v_{name}"] = default
+        parameters = [f"{name}=_UNSET" if default else name for name, default in defaults.items()]
+
+        with self._block(f"def {self.python_name(node)}({', '.join(['_t', *parameters])}):"):
+            if shared:
                 self._put("global " + ", ".join(sorted(f"g_{name}" for name in shared)))
+            # A function without a wait is a generator, too.
             self._put("if False: yield")
-            for parameter, default in defaults.items():
+
+            for name, default in defaults.items():
                 if default:
-                    with self._block(f"if {parameter} is _UNSET:"):
-                        self._chunk([], self._cost(default))
-                        self._put(f"{parameter} = {self._expression(default)}")
-            if not name:
-                self._statements(body)
+                    with self._block(f"if {name} is _UNSET:"):
+                        self._write_chunk([], self._cost(default))
+                        self._put(f"{name} = {self._expression(default)}")
+
+            # The statements outside of all definitions are called by nobody.
+            if not definition.name:
+                self._write_statements(definition.body)
                 return
+
             self._put("_t.enter_call()")
             with self._block("try:"):
-                self._statements(body, 1)
+                self._write_statements(definition.body, cost=1)
             with self._block("finally:"):
                 self._put("_t.depth -= 1")
 
-    def _statements(self, body: list[Node], cost: int = 0) -> None:
-        """Write a block. It is charged in chunks; `cost` is charged on top of its statements."""
+    def _write_statements(self, body: list[Node], cost: int = 0) -> None:
+        """Write the statements of a block, and charge them in chunks.
+
+        Args:
+            body: The statements; definitions among them are written by themselves.
+            cost: What is charged on top of the statements.
+        """
         chunk: list[Node] = []
         for statement in body:
             if statement.data != "definition":
                 chunk.append(statement)
                 cost += self._cost(statement)
-            if cost > _CHUNK:
-                self._chunk(chunk, cost)
-                chunk, cost = [], 0
-        self._chunk(chunk, cost)
+            if cost > CHUNK_COST:
+                self._write_chunk(chunk, cost)
+                chunk = []
+                cost = 0
+        self._write_chunk(chunk, cost)
+        # Python allows no empty block.
         self._put("pass")
 
-    def _chunk(self, statements: list[Node], cost: int) -> None:
+    def _write_chunk(self, statements: list[Node], cost: int) -> None:
+        """Write statements that are charged together, before they run."""
         if cost > 0:
             self._put(f"_b[0] -= {cost}")
             self._put("if _b[0] < 0: yield _SPENT")
         for statement in statements:
-            self._statement(statement)
+            self._write_statement(statement)
 
     def _cost(self, statement: Node) -> int:
-        """What is charged for a statement, without the blocks in it: one for each operation, more for calls."""
-        cost, nodes = 0, [statement]
+        """Return what is charged for a statement, without the blocks in it.
+
+        That is one for each operation, and more for calls. A loop's condition is charged in its
+        body.
+
+        Raises:
+            ScriptSyntaxError: The statement would take too long.
+        """
+        nodes = [statement]
         if statement.data == "while_loop":
             return 0
         if statement.data == "if_statement":
+            # Its conditions.
             nodes = statement.children[1:-1:2]
+
+        cost = 0
         for node in walk(*nodes):
             if node.data == "call":
                 name = node.children[0]
-                known = name not in self._functions and name in self._builtins
-                cost += self._builtins[name].cost if known else CALL_COST
-            elif node.data not in _FREE and literal(node) is None:
+                is_builtin = name not in self._functions and name in self._builtins
+                cost += self._builtins[name].cost if is_builtin else CALL_COST
+            elif node.data not in _FREE_NODES and literal(node) is None:
                 cost += 1
+
         if cost > MAX_STATEMENT_COST:
             word = first_word(statement)
             reason = "this statement takes too long in one piece; split it"
@@ -248,189 +390,274 @@ class _Writer:
 
     # Statements
 
-    def _statement(self, statement: Node) -> None:
+    def _write_statement(self, statement: Node) -> None:
+        """Write one statement, the blocks in it included."""
         self._line = first_word(statement).line
         match statement.data, statement.children:
-            case "assignment", [_, place, value]:
-                name, path = place_of(place)
-                variable, python = self._variable(name), self._expression(value)
-                if path:
-                    # The variable is read last: what is evaluated before may change it.
-                    python = f"_with_item({self._tuple(path)}, {python}, {variable})"
-                self._put(f"{variable} = {python}")
+            case "assignment", [_, target, value]:
+                self._write_assignment(target, value)
             case "if_statement", [_, *branches, otherwise]:
-                for i in range(0, len(branches), 2):
-                    condition, body = branches[i : i + 2]
-                    self._line = first_word(condition).line
-                    with self._block(f"{'elif' if i else 'if'} {self._condition(condition)}:"):
-                        self._statements(body.children)
-                if otherwise:
-                    with self._block("else:"):
-                        self._statements(otherwise.children)
+                self._write_if(branches, otherwise)
             case "while_loop", [_, condition, body]:
                 with self._block(f"while {self._condition(condition)}:"):
-                    self._statements(body.children, 1 + self._cost(condition))
+                    self._write_statements(body.children, cost=1 + self._cost(condition))
             case "call", _:
                 self._put(self._call(statement))
             case "keyed", [word, *values]:
-                self._keyed(word, "".join(map(self._expression, values)))
+                self._write_keyed(word, "".join(map(self._expression, values)))
             case _:
                 self._put(self._expression(statement))
 
-    def _keyed(self, word: str, value: str) -> None:
+    def _write_assignment(self, target: Node, value: Node) -> None:
+        """Write `variable = value`, or the assignment of an element or a member."""
+        name, path = element_path(target)
+        variable = self._variable(name)
+        python = self._expression(value)
+        if path:
+            # A list is a value: its variable is assigned the changed one. The variable is read
+            # last: what is evaluated before may change it.
+            python = f"_with_item({self._tuple(path)}, {python}, {variable})"
+        self._put(f"{variable} = {python}")
+
+    def _write_if(self, branches: list[Node], otherwise: Node | None) -> None:
+        """Write an `if`.
+
+        Args:
+            branches: A condition and a block for each `if` and `elif`, one after the other.
+            otherwise: The block of `else`.
+        """
+        word = "if"
+        for condition, body in zip(branches[::2], branches[1::2], strict=True):
+            self._line = first_word(condition).line
+            with self._block(f"{word} {self._condition(condition)}:"):
+                self._write_statements(body.children)
+            word = "elif"
+        if otherwise:
+            with self._block("else:"):
+                self._write_statements(otherwise.children)
+
+    def _write_keyed(self, word: str, value: str) -> None:
+        """Write a statement of a keyword and maybe a value.
+
+        Args:
+            word: The keyword; one that is not treated here means the same in Python.
+            value: The value in Python, or "".
+        """
         if word == "join":
             self._put(f"_h = {value}")
             self._put("while not _t.has_ended(_h): yield _WAITING")
-        elif word in ("enter_critical", "exit_critical", "halt", "kill"):
+        elif word in _THREAD_STATEMENTS:
             self._put(f"_t.{word}({value})")
         else:
             self._put(f"{word} {value}".rstrip())
 
-    # Expressions
+    # Expressions. Each method returns Python.
 
     def _variable(self, name: str) -> str:
         return f"v_{name}" if name in self._locals else f"g_{name}"
 
+    def _tuple(self, expressions: list[Node]) -> str:
+        items = [f"{self._expression(expression)}, " for expression in expressions]
+        return f"({''.join(items)})"
+
     def _condition(self, expression: Node) -> str:
+        """Return an expression that is True or False."""
         python = self._expression(expression)
         is_boolean = expression.data == "boolean"
         if expression.data in ("operation", "unary"):
+            # A unary operator is the first child, another one the second.
             is_boolean = any(operator in _BOOLEAN for operator in expression.children[:2])
         return python if is_boolean else f"_truth({python})"
 
     def _expression(self, expression: Node) -> str:
-        value = literal(expression)
-        if value is not None:
-            # An integer that exceeds 31 bits: 2147483648, the operand of -2147483648.
-            return repr(float(value)) if type(value) is int and value > MAX_INTEGER else repr(value)
+        """Return any expression."""
+        constant = literal(expression)
+        if constant is not None:
+            return _constant(constant)
+
         match expression.data, expression.children:
             case "name", [name]:
                 return self._variable(name)
             case "list_of", [_, *items]:
-                items = [item for item in items if item is not None]
-                constant = len(items) <= MAX_ELEMENTS and all(
-                    literal(item) is not None for item in items
-                )
-                return self._tuple(items) if constant else f"_list_of{self._tuple(items)}"
+                return self._list([item for item in items if item is not None])
             case "unary", [operator, operand]:
                 return self._operation(operator, [operand])
             case "operation", [_, operator, *_]:
                 return self._operation(operator, expression.children[::2])
             case "index", [value, Tree(children=[_, *subscripts])]:
-                if value.data == "name" and value.children[0] == "p" and len(subscripts) > 2:
-                    return f"_pose_of({', '.join(map(self._expression, subscripts))})"
-                python = self._expression(value)
-                for subscript in subscripts:
-                    python = f"_item({python}, {self._expression(subscript)})"
-                return python
+                return self._element(value, subscripts)
             case "member", [value, name]:
                 return f"_member({self._expression(value)}, {str(name)!r})"
             case "method", _:
                 return self._method(expression)
             case "start", [_, call]:
                 return self._start(call)
+        # What remains is a call. A built-in function may return a list of Python.
         python = self._call(expression)
         return python if expression.children[0] in self._functions else f"_value_of({python})"
 
+    def _list(self, items: list[Node]) -> str:
+        """Return a list; one of literals needs no check of its size when it is made."""
+        is_constant = all(literal(item) is not None for item in items)
+        if is_constant and len(items) <= MAX_ELEMENTS:
+            return self._tuple(items)
+        return f"_list_of{self._tuple(items)}"
+
+    def _element(self, value: Node, subscripts: list[Node]) -> str:
+        """Return value[a], value[a, b] and so on; with more than two it is a pose, p[a, b, ...]."""
+        is_p = value.data == "name" and value.children[0] == "p"
+        if is_p and len(subscripts) > 2:
+            return f"_pose_of({', '.join(map(self._expression, subscripts))})"
+
+        python = self._expression(value)
+        for subscript in subscripts:
+            python = f"_item({python}, {self._expression(subscript)})"
+        return python
+
     def _operation(self, operator: str, operands: list[Node]) -> str:
+        """Return an operator's result; `and`, `or` and `xor` have two operands or more."""
         if operator in _LOGICAL:
             conditions = [self._condition(operand) for operand in operands]
-            if operator == "xor":  # Python's != would chain: a != b != c is not xor.
+            if operator == "xor":
+                # Python's != would chain: a != b != c is not xor.
                 return f"_exclusive({', '.join(conditions)})"
-            return (
-                f"(not {conditions[0]})"
-                if operator == "not"
-                else f"({f' {operator} '.join(conditions)})"
-            )
+            if operator == "not":
+                return f"(not {conditions[0]})"
+            return f"({f' {operator} '.join(conditions)})"
+
         values = [self._expression(operand) for operand in operands]
         if len(values) == 1:
-            return f"{'_negate' if operator == '-' else '_plus'}({values[0]})"
-        if operator in ("==", "!=") and any(literal(operand) is not None for operand in operands):
+            helper = "_negate" if operator == "-" else "_plus"
+            return f"{helper}({values[0]})"
+
+        # A comparison with a literal takes no longer for a long list or text.
+        has_literal = any(literal(operand) is not None for operand in operands)
+        if operator in ("==", "!=") and has_literal:
             return f"({values[0]} {operator} {values[1]})"
         return f"{_HELPERS[operator]}({', '.join(values)})"
 
     # Calls
 
     def _call(self, call: Node) -> str:
+        """Return the call of a function, or a fault if the call is invalid."""
         name = str(call.children[0])
-        if reason := self._call_error(call):
-            return f"_fail({reason!r}, {first_word(call).line})"
+        error = self._call_error(call)
+        if error:
+            return f"_fail({error!r}, {first_word(call).line})"
+
         if name in self._functions:
-            return f"(yield from u_{name}({self._arguments(call, '_t', 'v_')}))"
-        python = f"b_{name}({self._arguments(call, '_t', '')})"
+            return f"(yield from u_{name}({self._arguments(call, '_t', prefix='v_')}))"
+
+        python = f"b_{name}({self._arguments(call, '_t')})"
         return f"(yield from {python})" if self._builtins[name].blocks else python
 
     def _method(self, method: Node) -> str:
-        value, name, (arguments, keywords) = (
-            method.children[0],
-            str(method.children[1]),
-            _arguments_of(method),
-        )
+        """Return the call of a method of a value: a list, or a handle."""
+        value = method.children[0]
+        name = str(method.children[1])
+        arguments, keywords = _arguments_of(method)
         if keywords:
-            return f"_fail('{name}: a method takes its arguments by position.', {first_word(method).line})"
-        place, path = place_of(value)
-        if name not in _LIST_CHANGES or not place:
-            return f"(yield from _invoke(_t, {self._expression(value)}, {name!r}, *{self._tuple(arguments)}))[1]"
-        # A list is a value: its variable is assigned the changed one. Everything is evaluated once, the variable last.
-        self._temporaries += 1
-        variable, i = self._variable(place), self._temporaries
-        given = f"_p{i} := {self._tuple(path)}), (_a{i} := {self._tuple(arguments)}"
-        call = f"_m{i} := (yield from _invoke(_t, _at(_p{i}, {variable}), {name!r}, *_a{i}))"
-        return f"(({given}), ({call}), ({variable} := _with_item(_p{i}, _m{i}[0], {variable})), _m{i}[1])[-1]"
+            reason = f"{name}: a method takes its arguments by position."
+            return f"_fail('{reason}', {first_word(method).line})"
 
-    def _tuple(self, expressions: list[Node]) -> str:
-        return f"({''.join(f'{self._expression(each)}, ' for each in expressions)})"
+        variable_name, path = element_path(value)
+        if name not in _LIST_CHANGES or not variable_name:
+            python = f"_t, {self._expression(value)}, {name!r}, *{self._tuple(arguments)}"
+            return f"(yield from _invoke({python}))[1]"
+
+        # A list is a value: its variable is assigned the changed one. Everything is evaluated once,
+        # the variable last. The result is a tuple of the steps, whose last one is the value: what
+        # the method returns.
+        self._change_count += 1
+        i = self._change_count
+        variable = self._variable(variable_name)
+        path_step = f"(_p{i} := {self._tuple(path)})"
+        arguments_step = f"(_a{i} := {self._tuple(arguments)})"
+        element = f"_item_at_path(_p{i}, {variable})"
+        call_step = f"(_m{i} := (yield from _invoke(_t, {element}, {name!r}, *_a{i})))"
+        assignment_step = f"({variable} := _with_item(_p{i}, _m{i}[0], {variable}))"
+        return f"({path_step}, {arguments_step}, {call_step}, {assignment_step}, _m{i}[1])[-1]"
 
     def _start(self, call: Node) -> str:
-        name, reason = str(call.children[0]), self._call_error(call)
+        """Return the start of a thread, or a fault if it is invalid."""
+        name = str(call.children[0])
+        error = self._call_error(call)
         if name not in self._functions:
-            reason = f"There is no thread '{name}' in the program to run."
-        if reason:
-            return f"_fail({reason!r}, {first_word(call).line})"
-        return f"_t.start({name!r}, {self._arguments(call, f'u_{name}', 'v_')})"
+            error = f"There is no thread '{name}' in the program to run."
+        if error:
+            return f"_fail({error!r}, {first_word(call).line})"
+        return f"_t.start({name!r}, {self._arguments(call, f'u_{name}', prefix='v_')})"
 
-    def _arguments(self, call: Node, first: str, prefix: str) -> str:
+    def _arguments(self, call: Node, first: str, prefix: str = "") -> str:
+        """Return the arguments of a call.
+
+        Args:
+            call: The call.
+            first: The argument before those of the script.
+            prefix: Of the names of the function's parameters in Python.
+        """
         positional, keywords = _arguments_of(call)
         arguments = [first, *map(self._expression, positional)]
+
         named = {f"{prefix}{name}": self._expression(value) for name, value in keywords.items()}
         if any(map(iskeyword, named)):
-            arguments.append(
-                f"**{{{', '.join(f'{name!r}: {value}' for name, value in named.items())}}}"
-            )
+            # A built-in function's parameter that is a word of Python.
+            items = ", ".join(f"{name!r}: {value}" for name, value in named.items())
+            arguments.append(f"**{{{items}}}")
         else:
             arguments += [f"{name}={value}" for name, value in named.items()]
         return ", ".join(arguments)
 
     def _call_error(self, call: Node) -> str:
-        """Why a call is invalid, or ""."""
-        name, (positional, keywords) = str(call.children[0]), _arguments_of(call)
+        """Return why a call is invalid, or ""."""
+        name = str(call.children[0])
+        positional, keywords = _arguments_of(call)
         if name not in self._signatures:
-            self.unknown.append(call)
+            self.unknown_calls.append(call)
             return f"There is no function '{name}'."
+
         prefix = "v_" if name in self._functions else ""
+        named = {f"{prefix}{keyword}": None for keyword in keywords}
         try:
-            self._signatures[name].bind(
-                None, *positional, **{f"{prefix}{keyword}": None for keyword in keywords}
-            )
+            self._signatures[name].bind(None, *positional, **named)
         except TypeError as error:
             return f"{name}: {error}.".replace("'v_", "'")
         return ""
 
 
+def _constant(value: int | float | str | bool) -> str:
+    """Return a literal in Python."""
+    # An integer that exceeds 31 bits: 2147483648, the operand of -2147483648.
+    if type(value) is int and value > MAX_INTEGER:
+        return repr(float(value))
+    return repr(value)
+
+
 def _arguments_of(call: Node) -> tuple[list[Node], dict[str, Node]]:
-    """The arguments of a call or a method without a name, and those with one."""
-    given = [argument for argument in call.children[-1].children if argument is not None]
-    named = dict(argument.children for argument in given if argument.data == "keyword")
-    return given[: len(given) - len(named)], {str(name): value for name, value in named.items()}
+    """Return the arguments of a call or a method without a name, and those with one."""
+    positional: list[Node] = []
+    named: dict[str, Node] = {}
+    for argument in call.children[-1].children:
+        if argument is None:
+            continue
+        if argument.data == "keyword":
+            name, value = argument.children
+            named[str(name)] = value
+        else:
+            positional.append(argument)
+    return positional, named
 
 
-def _signature_of(definition: Node) -> inspect.Signature:
-    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+def _signature_of(definition: Definition) -> inspect.Signature:
+    """Return the signature of a function as it is written in Python."""
     parameters = [inspect.Parameter("_thread", inspect.Parameter.POSITIONAL_ONLY)]
-    for name, default in (parameter.children for parameter in parts(definition)[1]):
+    for parameter in definition.parameters:
+        name, default = parameter.children
         parameters.append(
             inspect.Parameter(
-                f"v_{name}", kind, default=None if default else inspect.Parameter.empty
+                f"v_{name}",
+                inspect.Parameter.POSITIONAL_OR_KEYWORD,
+                default=None if default else inspect.Parameter.empty,
             )
         )
     return inspect.Signature(parameters)

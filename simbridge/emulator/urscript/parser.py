@@ -6,48 +6,65 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import NamedTuple
 
 from lark import Lark, Token, Tree
 from lark.exceptions import UnexpectedCharacters, UnexpectedToken
 
 from simbridge.emulator.errors import ScriptSyntaxError
-from simbridge.emulator.urscript.values import MAX_INTEGER, POSE_LENGTH
+from simbridge.emulator.urscript.syntax_tree import Node, first_word
+from simbridge.emulator.urscript.values import POSE_LENGTH
 
-# A Tree of lark's: `data` is the rule's name, `children` are nodes, tokens, and None for what is left out.
-Node: TypeAlias = Any
 MAX_CHARACTERS = 1_000_000
-# Programs are compiled to Python, which refuses more than 20 nested loops, 100 blocks or 200 parentheses.
-MAX_LOOPS, MAX_BLOCKS, MAX_EXPRESSION, MAX_BRANCHES = 16, 40, 50, 500
-# What the script ports take besides programs, one a line. In a file they may come before the first statement.
+# Programs are compiled to Python, which refuses more than 20 nested loops, 100 blocks or 200
+# parentheses.
+MAX_LOOPS = 16
+MAX_BLOCKS = 40
+MAX_EXPRESSION = 50
+MAX_BRANCHES = 500
+# The largest number of expected words that a message lists.
+MAX_EXPECTED = 8
+
+# What the script ports take besides programs, one a line. In a file they may come before the first
+# statement.
 _TEXT_COMMAND = re.compile(
-    r"(?:power (?:on|off)|(?:stop|pause|resume|play) program|close (?:safety )?popup|confirm user safety parameters"
-    r"|set (?:real|sim)|set (?:robotmode|unlock|speed|gravity|tcp|tool) .+)\s*"
+    r"(?:power (?:on|off)|(?:stop|pause|resume|play) program|close (?:safety )?popup"
+    r"|confirm user safety parameters|set (?:real|sim)"
+    r"|set (?:robotmode|unlock|speed|gravity|tcp|tool) .+)\s*"
 )
 
 
 def parse(source: str) -> Node:
-    """The syntax tree of a script.
+    """Return the syntax tree of a script.
 
     Raises:
-        ScriptSyntaxError: The script is longer than 1,000,000 characters, is not URScript, or is nested too deep.
+        ScriptSyntaxError: The script is longer than 1,000,000 characters, is not URScript, or is
+            nested too deep.
     """
     if len(source) > MAX_CHARACTERS:
-        reason = f"the script has {len(source)} characters, at most {MAX_CHARACTERS} are accepted; split it"
+        reason = (
+            f"the script has {len(source)} characters, at most {MAX_CHARACTERS} are accepted; "
+            "split it"
+        )
         raise ScriptSyntaxError(reason, line=1, column=1)
+
     try:
-        program = _parser().parse(_without_text_commands(source))
+        program = _parser().parse(_blank_text_commands(source))
     except UnexpectedCharacters as error:
         reason = f"{source[error.pos_in_stream or 0]!r} has no meaning in URScript here"
         raise ScriptSyntaxError(reason, line=error.line, column=error.column) from None
     except UnexpectedToken as error:
-        raise _unexpected(error) from None
+        raise _explain(error) from None
+
     _check_nesting(program)
     return program
 
 
-def _without_text_commands(source: str) -> str:
-    """The source with spaces in the place of the text commands before its first statement."""
+def _blank_text_commands(source: str) -> str:
+    """Return the source with spaces for the text commands before its first statement.
+
+    So lines and columns stay.
+    """
     lines = source.split("\n")
     for i, line in enumerate(lines):
         text = line.strip()
@@ -60,6 +77,7 @@ def _without_text_commands(source: str) -> str:
 
 @lru_cache(maxsize=1)
 def _parser() -> Lark:
+    """Return lark's parser of the grammar; it is made once per process."""
     grammar = Path(__file__).with_name("grammar.lark").read_text(encoding="utf-8")
     return Lark(
         grammar,
@@ -71,8 +89,8 @@ def _parser() -> Lark:
     )
 
 
-# Keywords that are names too where they cannot be meant as keywords: after these only a value or a name follows.
-_SOFT = {
+# Keywords that are names too where they cannot be meant as keywords.
+_SOFT_KEYWORDS = {
     "BREAK",
     "CONTINUE",
     "ENTER_CRITICAL",
@@ -85,226 +103,237 @@ _SOFT = {
     "SEC",
     "THREAD",
 }
+# Terminals after which only a value or a name follows.
 _BEFORE_VALUE = {
-    "AND", "COMMA", "COMPARE", "DOT", "ELIF", "EQUAL", "GLOBAL", "IF", "LOCAL", "LPAR", "MINUS", "MOD", "NOT", "OPEN",
-    "OR", "OVER", "PLUS", "TIMES", "WHILE", "XOR",
-}  # fmt: skip
+    "AND",
+    "COMMA",
+    "COMPARE",
+    "DOT",
+    "ELIF",
+    "EQUAL",
+    "GLOBAL",
+    "IF",
+    "LOCAL",
+    "LPAR",
+    "MINUS",
+    "MOD",
+    "NOT",
+    "OPEN",
+    "OR",
+    "OVER",
+    "PLUS",
+    "TIMES",
+    "WHILE",
+    "XOR",
+}
 
 
 class _SoftKeywords:
-    """Makes names of the keywords that stand where only a name can: `local sec = 2`, `x = sec + 1`, `t.sec`."""
+    """A step between lexer and parser that decides by the neighbours what a keyword is.
 
+    It makes names of the keywords that stand where only a name can: `local sec = 2`, `x = sec + 1`,
+    `t.sec`. A `return` whose next line begins with a name returns nothing: nothing else tells where
+    its statement ends.
+    """
+
+    # lark asks each such step for the terminals that it needs besides the grammar's.
     always_accept = ()
 
     def process(self, stream: Iterator[Token]) -> Iterator[Token]:
-        before = ""
+        """Yield the tokens of a script, some with another type."""
+        type_before = ""
         token = next(stream, None)
         while token is not None:
             following = next(stream, None)
-            after = "" if following is None else following.type
-            starts_thread = token.type == "RUN" and after == "NAME"
-            is_value = before in _BEFORE_VALUE and not starts_thread
-            if token.type in _SOFT and (is_value or after == "EQUAL"):
-                token = Token.new_borrow_pos("NAME", str(token), token)
-            elif (
-                token.type == "RETURN"
-                and following
-                and after == "NAME"
-                and following.line != token.line
-            ):
-                token = Token.new_borrow_pos("RETURN_ALONE", str(token), token)
-            before = token.type
-            yield token
+            retyped = self._retype(token, type_before, following)
+            type_before = retyped.type
+            yield retyped
             token = following
 
+    def _retype(self, token: Token, type_before: str, following: Token | None) -> Token:
+        """Return the token with the type that its neighbours give it."""
+        type_after = "" if following is None else following.type
+        line_after = None if following is None else following.line
 
+        starts_thread = token.type == "RUN" and type_after == "NAME"
+        is_value = type_before in _BEFORE_VALUE and not starts_thread
+        if token.type in _SOFT_KEYWORDS and (is_value or type_after == "EQUAL"):
+            return Token.new_borrow_pos("NAME", str(token), token)
+
+        if token.type == "RETURN" and type_after == "NAME" and line_after != token.line:
+            return Token.new_borrow_pos("RETURN_ALONE", str(token), token)
+        return token
+
+
+# Refusals
+
+# How a message names a terminal; others are named by their words.
 _TERMINALS = {
-    "NAME": "a name", "FLOAT": "a number", "INTEGER": "a number", "STRING": "a string", "COMPARE": "a comparison",
-    "LPAR": "'('", "RPAR": "')'", "RSQB": "']'", "OPEN": "'['", "COLON": "':'", "EQUAL": "'='", "COMMA": "','",
-    "DOT": "'.'", "PLUS": "'+'", "MINUS": "'-'", "TIMES": "'*'", "OVER": "'/'", "MOD": "'%'",
-    "$END": "the end of the script", "TRUE": "'True'", "FALSE": "'False'",
-}  # fmt: skip
+    "NAME": "a name",
+    "FLOAT": "a number",
+    "INTEGER": "a number",
+    "STRING": "a string",
+    "COMPARE": "a comparison",
+    "LPAR": "'('",
+    "RPAR": "')'",
+    "RSQB": "']'",
+    "OPEN": "'['",
+    "COLON": "':'",
+    "EQUAL": "'='",
+    "COMMA": "','",
+    "DOT": "'.'",
+    "PLUS": "'+'",
+    "MINUS": "'-'",
+    "TIMES": "'*'",
+    "OVER": "'/'",
+    "MOD": "'%'",
+    "$END": "the end of the script",
+    "TRUE": "'True'",
+    "FALSE": "'False'",
+}
 # What a group of terminals is called where all of it may stand; the largest first.
 _GROUPS = {
     "a statement": {"NAME", "IF", "WHILE", "DEF", "THREAD", "RETURN", "LOCAL", "GLOBAL"},
     "a value": {"NAME", "INTEGER", "FLOAT", "STRING", "TRUE", "FALSE", "LPAR", "OPEN", "RUN"},
     "an operator": {"PLUS", "MINUS", "TIMES", "OVER", "MOD", "COMPARE", "AND", "OR", "XOR"},
 }
-_STATEMENTS = {*_GROUPS["a statement"], *_SOFT, "RETURN_ALONE"}
+_STATEMENTS = {*_GROUPS["a statement"], *_SOFT_KEYWORDS, "RETURN_ALONE"}
 
 
-def _unexpected(error: UnexpectedToken) -> ScriptSyntaxError:
-    allowed = set(error.accepts or error.expected)
-    names: set[str] = set()
+def _explain(error: UnexpectedToken) -> ScriptSyntaxError:
+    """Return the refusal of a token that cannot stand where it does, with what could."""
+    expected = set(error.accepts or error.expected)
+
+    group_names: set[str] = set()
     for name, group in _GROUPS.items():
-        if group <= allowed:
-            names.add(name)
-            allowed -= _STATEMENTS if name == "a statement" else group
-    if "a value" in names:
-        allowed -= {"PLUS", "MINUS", "NOT"}
-    wanted = [
-        *sorted(names),
-        *sorted({_TERMINALS.get(name, f"'{name.lower()}'") for name in allowed}),
-    ]
-    hint = f"; expected {', '.join(wanted)}" if len(wanted) <= 8 else ""
+        if group <= expected:
+            group_names.add(name)
+            expected -= _STATEMENTS if name == "a statement" else group
+    if "a value" in group_names:
+        expected -= {"PLUS", "MINUS", "NOT"}
+
+    terminal_names = {_TERMINALS.get(name, f"'{name.lower()}'") for name in expected}
+    names = [*sorted(group_names), *sorted(terminal_names)]
+    hint = f"; expected {', '.join(names)}" if len(names) <= MAX_EXPECTED else ""
+
     token = error.token
-    found = "the script ends here" if token.type == "$END" else f"'{token}' cannot stand here"
-    return ScriptSyntaxError(f"{found}{hint}", line=token.line or 1, column=token.column or 1)
+    fault = "the script ends here" if token.type == "$END" else f"'{token}' cannot stand here"
+    return ScriptSyntaxError(f"{fault}{hint}", line=token.line or 1, column=token.column or 1)
 
 
-# A node with one of these names is part of the one above it.
-_PARTS = ("program", "block", "parameters", "arguments", "subscript")
+# Checks after parsing
+
+# Nodes that only hold others together, and nest nothing.
+_CONTAINERS = ("program", "block", "parameters", "arguments", "subscript", "keyed")
+
+
+class Depth(NamedTuple):
+    """How deep a node is nested.
+
+    Attributes:
+        blocks: Definitions, loops and ifs around it.
+        loops: Loops around it in its definition.
+        expressions: Expressions around it in its statement, itself included.
+    """
+
+    blocks: int
+    loops: int
+    expressions: int
 
 
 def _check_nesting(program: Node) -> None:
     """Refuse what is nested too deep for Python, and what the grammar cannot."""
-    stack: list[tuple[Node, int, int, int]] = [(program, 0, 0, 0)]
+    stack = [(program, Depth(0, 0, 0))]
     while stack:
-        node, blocks, loops, depth = stack.pop()
-        match node.data, node.children:
-            case "definition", [_, name, parameters, _]:
-                _check_parameters(name, parameters.children if parameters else [])
-                blocks, loops, depth = blocks + 1, 0, 0
-            case "while_loop", _:
-                blocks, loops, depth = blocks + 1, loops + 1, 0
-            case "if_statement", children:
-                blocks, depth = blocks + 1, 0
-                if len(children) > 2 * MAX_BRANCHES + 2:
-                    raise _error(
-                        children[2 * MAX_BRANCHES + 1], f"an if has at most {MAX_BRANCHES} branches"
-                    )
-            case "keyed", ["break" | "continue" as word] if loops == 0:
-                raise _error(node, f"'{word}' is outside of a loop")
-            case "arguments", arguments:
-                _check_arguments(arguments)
-            case "index", [Tree(data="name", children=["p"]), Tree(children=[_, *numbers])]:
-                # `p` may be a variable's name too: only six numbers make a pose.
-                if 2 < len(numbers) != POSE_LENGTH:
-                    raise _error(node, f"a pose has {POSE_LENGTH} numbers, this one {len(numbers)}")
-        if node.data not in (*_PARTS, "definition", "while_loop", "if_statement", "keyed"):
-            depth += 1
-        for what, found, most in (
-            ("blocks are", blocks, MAX_BLOCKS),
-            ("loops are", loops, MAX_LOOPS),
-            ("an expression is", depth, MAX_EXPRESSION),
-        ):
-            if found > most:
-                raise _error(node, f"{what} nested more than {most} deep")
-        stack.extend(
-            (child, blocks, loops, depth) for child in node.children if isinstance(child, Tree)
-        )
+        node, outer_depth = stack.pop()
+        _check_node(node, outer_depth.loops)
+        depth = _depth_in(node, outer_depth)
+        _check_depth(node, depth)
+        stack.extend((child, depth) for child in node.children if isinstance(child, Tree))
+
+
+def _check_node(node: Node, loops: int) -> None:
+    """Refuse what the grammar allows, but URScript does not.
+
+    Args:
+        node: Of any kind.
+        loops: How many loops are around it.
+    """
+    match node.data, node.children:
+        case "definition", [_, name, parameters, _]:
+            _check_parameters(name, parameters.children if parameters else [])
+
+        case "if_statement", children:
+            # Its children are the word `if`, a condition and a block for each branch, and `else`.
+            if len(children) > 2 * MAX_BRANCHES + 2:
+                excess = children[2 * MAX_BRANCHES + 1]
+                raise _refusal(excess, f"an if has at most {MAX_BRANCHES} branches")
+
+        case "keyed", ["break" | "continue" as word] if loops == 0:
+            raise _refusal(node, f"'{word}' is outside of a loop")
+
+        case "arguments", arguments:
+            _check_arguments(arguments)
+
+        case "index", [Tree(data="name", children=["p"]), Tree(children=[_, *numbers])]:
+            # `p` may be a variable's name too: only six numbers make a pose.
+            if 2 < len(numbers) != POSE_LENGTH:
+                reason = f"a pose has {POSE_LENGTH} numbers, this one {len(numbers)}"
+                raise _refusal(node, reason)
+
+
+def _depth_in(node: Node, outer: Depth) -> Depth:
+    """Return the depth that a node adds to the one around it."""
+    match node.data:
+        case "definition":
+            return Depth(outer.blocks + 1, loops=0, expressions=0)
+        case "while_loop":
+            return Depth(outer.blocks + 1, outer.loops + 1, expressions=0)
+        case "if_statement":
+            return Depth(outer.blocks + 1, outer.loops, expressions=0)
+    if node.data in _CONTAINERS:
+        return outer
+    return Depth(outer.blocks, outer.loops, outer.expressions + 1)
+
+
+def _check_depth(node: Node, depth: Depth) -> None:
+    """Refuse a node that is nested too deep."""
+    if depth.blocks > MAX_BLOCKS:
+        raise _refusal(node, f"blocks are nested more than {MAX_BLOCKS} deep")
+    if depth.loops > MAX_LOOPS:
+        raise _refusal(node, f"loops are nested more than {MAX_LOOPS} deep")
+    if depth.expressions > MAX_EXPRESSION:
+        raise _refusal(node, f"an expression is nested more than {MAX_EXPRESSION} deep")
 
 
 def _check_parameters(function: Token, parameters: list[Node]) -> None:
+    """Refuse two parameters of the same name, and one without a default after one with it."""
     names: set[Token] = set()
-    optional = False
+    has_default = False
     for parameter in parameters:
         name, default = parameter.children
         if name in names:
-            raise _error(parameter, f"{function} has two parameters '{name}'")
-        if optional and default is None:
-            raise _error(parameter, f"'{name}' needs a default: a parameter before it has one")
+            raise _refusal(parameter, f"{function} has two parameters '{name}'")
+        if has_default and default is None:
+            raise _refusal(parameter, f"'{name}' needs a default: a parameter before it has one")
         names.add(name)
-        optional = default is not None
+        has_default = default is not None
 
 
 def _check_arguments(arguments: list[Node | None]) -> None:
+    """Refuse two arguments of the same name, and one without a name after one with it."""
     names: set[Token] = set()
     for argument in arguments:
         if argument is not None and argument.data == "keyword":
             name = argument.children[0]
             if name in names:
-                raise _error(argument, f"'{name}' is given twice")
+                raise _refusal(argument, f"'{name}' is given twice")
             names.add(name)
         elif argument is not None and names:
-            raise _error(argument, "an argument without a name follows one with a name")
+            raise _refusal(argument, "an argument without a name follows one with a name")
 
 
-def _error(node: Node, reason: str) -> ScriptSyntaxError:
-    return ScriptSyntaxError(reason, line=first_word(node).line, column=first_word(node).column)
-
-
-def first_word(node: Node) -> Any:
-    """The first token of a node, with its line and column."""
-    while isinstance(node, Tree):
-        node = next(child for child in node.children if child is not None)
-    return node
-
-
-def walk(*roots: Node) -> Iterator[Node]:
-    """The nodes and everything below them in the order of the source, without the contents of definitions.
-
-    Definitions themselves are included. Iterative, so that any depth works.
-    """
-    stack = list(reversed(roots))
-    while stack:
-        node = stack.pop()
-        yield node
-        if node.data != "definition":
-            stack.extend(child for child in reversed(node.children) if isinstance(child, Tree))
-
-
-def literal(node: Node) -> int | float | str | bool | None:
-    """The value of a number, a string, True or False; None of another expression."""
-    match node.data, node.children:
-        case "integer", [token]:
-            # An integer has 32 bits, and Python limits the digits that it converts: a longer number is a real one.
-            number = (
-                int(token, 0 if token[:2] in ("0x", "0X") else 10)
-                if len(token) < 20
-                else float(token)
-            )
-            return number if abs(number) <= MAX_INTEGER + 1 else float(number)
-        case "real", [token]:
-            return float(token)
-        case "string", [token]:
-            return str(token)[1:-1]
-        case "boolean", [token]:
-            return token == "True"
-        case "unary", ["-", operand]:
-            value = literal(operand)
-            return -value if type(value) in (int, float) else None  # type: ignore[operator]
-    return None
-
-
-def place_of(target: Node) -> tuple[str, list[Node]]:
-    """The variable of `name`, `name[i]`, `name.member[i]` and so on, and the path of what is meant in it, a member as a
-    string; "" for other expressions."""
-    path: list[Node] = []
-    while True:
-        match target.data, target.children:
-            case "index", [value, Tree(children=[_, *subscripts])]:
-                target, path = value, subscripts + path
-            case "member", [value, name]:
-                target, path = value, [Tree("string", [Token("STRING", f'"{name}"')]), *path]
-            case "name", [name]:
-                return str(name), path
-            case _:
-                return "", path
-
-
-def parts(definition: Node) -> tuple[str, list[Node], list[Node]]:
-    """The name, the parameters and the statements of a definition."""
-    _, name, parameters, body = definition.children
-    return str(name), parameters.children if parameters else [], body.children
-
-
-def all_definitions(program: Node) -> list[Node]:
-    """Every definition, nested ones too; of several with the same name, the last counts."""
-    found: list[Node] = []
-    waiting = [program]
-    while waiting:
-        children = [child for child in waiting.pop().children if isinstance(child, Tree)]
-        inside = [node for node in walk(*children) if node.data == "definition"]
-        found += inside
-        waiting += inside
-    return found
-
-
-def main_program(program: Node) -> Node:
-    """The statements outside of definitions if there are any, else the last definition. One that needs arguments is not
-    a program: the file is a library then, which does nothing by itself."""
-    statements = [statement for statement in program.children if statement.data != "definition"]
-    if not statements and program.children and not parts(program.children[-1])[1]:
-        return program.children[-1]
-    return Tree("definition", [Token("DEF", "def", line=1), "", None, Tree("block", statements)])
+def _refusal(node: Node, reason: str) -> ScriptSyntaxError:
+    """Return the error of a node."""
+    word = first_word(node)
+    return ScriptSyntaxError(reason, line=word.line, column=word.column)

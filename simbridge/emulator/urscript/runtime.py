@@ -1,10 +1,20 @@
-"""Runs a compiled program tick by tick: cooperative threads, critical sections, a budget, faults, methods of values.
+"""Runs a compiled program tick by tick: threads, critical sections, a budget, faults.
 
-In every tick each thread runs until it blocks (`sync`, motion, `sleep`), waits for another thread (`join`),
-ends, or has used up its share of the tick's budget; then it continues in the next tick. Threads never run at the same
-time. One that does not block is interrupted by the budget only, and while such a thread is in a critical section, no
-other thread runs. A thread that blocks inside one lets the others run, and enter theirs: Universal Robots' own External
-Control moves the arm, and waits for its client, inside critical sections of two threads.
+A program is a Python module whose functions are generators (see `compiler.py`). `Interpreter`
+executes the module once, with everything in its namespace that the module calls: the built-in
+functions (b_...), the operators (_add, ...), and the budget `_b`. The main program is then a thread,
+and so is whatever the script starts with `run`: a `Thread` holds the generator of its outermost
+function, and the generators of the functions that it calls are nested in it.
+
+In every tick each thread is advanced (`next` of its generator) until it blocks (`sync`, motion,
+`sleep`), waits for another thread (`join`), ends, or has used up its part of the tick's budget;
+then it continues in the next tick. The budget is a list of one number that every thread and
+built-in function counts down while it runs, so that a tick ends in time whatever the script does.
+
+Threads never run at the same time. One that does not block is interrupted by the budget only, and
+while such a thread is in a critical section, no other thread runs. A thread that blocks inside one
+lets the others run, and enter theirs: Universal Robots' own External Control moves the arm, and
+waits for its client, inside critical sections of two threads.
 """
 
 from __future__ import annotations
@@ -20,23 +30,23 @@ from typing import Any
 from simbridge.emulator.errors import RuntimeFault
 from simbridge.emulator.urscript.compiler import FILE_NAME, Code
 from simbridge.emulator.urscript.library import LIBRARY
-from simbridge.emulator.urscript.values import (
-    MAX_ELEMENTS,
-    Operators,
-    Struct,
-    check_size,
-    kind_of,
-    value_of,
-)
+from simbridge.emulator.urscript.methods import invoke
+from simbridge.emulator.urscript.operators import Operators
+from simbridge.emulator.urscript.values import Struct, kind_of, value_of
 from simbridge.errors import SimbridgeError
 
+# What all threads together may use in a tick; it is between 0.5 and 1 ms.
 BUDGET = 10_000
-MIN_SHARE = 100
+# The least that a thread gets of it, however many there are.
+MIN_THREAD_BUDGET = 100
 MAX_THREADS = 100
 MAX_DEPTH = 200
 
+# What a thread's generator yields, besides None: its budget is used up; it waits for another one.
 SPENT = "spent"
 WAITING = "waiting"
+
+# The name of a variable in Python's NameError.
 _UNDEFINED = re.compile(r"'[gv]_(\w+)'")
 
 
@@ -49,12 +59,20 @@ class _Halted(BaseException):
 
 
 class Thread:
-    """A thread of a program: `run` returns it, and it is the first argument of every built-in function.
+    """A thread of a program: `run` returns it, and built-in functions get it as first argument.
+
+    Args:
+        interpreter: Runs the program.
+        name: As in the program.
+        function: The compiled function that it runs.
+        arguments: The function's arguments by position.
+        named: The function's arguments by name.
 
     Attributes:
         name: As in the program.
+        ended: Whether it has ended.
         depth: Depth of its nested calls, as far as they are counted.
-        left: What is left of its budget in this tick.
+        left: What is left of its budget in this tick, while it does not run.
         critical: How many critical sections it has entered and not left.
     """
 
@@ -66,22 +84,30 @@ class Thread:
         *arguments: Any,
         **named: Any,
     ) -> None:
-        self._interpreter, self.name = interpreter, name
+        self.name = name
+        self.ended = False
+        self.depth = 0
+        self.left = 0
+        self.critical = 0
+
+        self._interpreter = interpreter
         self._generator: Generator[str | None, None, Any] = function(self, *arguments, **named)
-        self.ended, self.depth, self.left, self.critical = False, 0, 0, 0
 
     def charge(self, cost: int) -> None:
         """Charge the cost of a built-in function to the budget: 1 is about 0.1 microseconds."""
         self._interpreter.budget_left[0] -= cost
 
     def work(self, cost: int) -> Generator[str | None, None, None]:
-        """Charge a piece of a built-in function's work, and wait for the next tick where the budget is used up."""
+        """Charge a piece of a built-in function's work.
+
+        Where the budget is used up, it yields once: the rest is done in the next tick.
+        """
         self.charge(cost)
         if self._interpreter.budget_left[0] < 0:
             yield SPENT
 
     def check_ended(self) -> None:
-        """To be called where a built-in function may have ended the program: nothing that follows is run."""
+        """End this thread where a built-in function has ended the program: nothing follows."""
         if self.ended:
             raise _Ended
 
@@ -90,23 +116,26 @@ class Thread:
     def start(
         self, name: str, function: Callable[..., Any], *arguments: Any, **named: Any
     ) -> Thread:
+        """Start another thread: `run name(...)`."""
         thread = Thread(self._interpreter, name, function, *arguments, **named)
-        # The two share the budget of the one: starting threads does not buy more time in a tick.
+
+        # It gets half of this one's budget: starting threads does not buy more time in a tick.
         budget = self._interpreter.budget_left
         thread.left = budget[0] // 2
         budget[0] -= thread.left
+
         self._interpreter._add(thread)
         return thread
 
     def kill(self, handle: Any) -> None:
-        """kill handle: no effect on a thread that has ended, or on 0."""
+        """End a thread: `kill handle`. No effect on one that has ended, or on 0."""
         if isinstance(handle, Thread):
             self._interpreter._kill(handle)
         elif type(handle) is not int or handle != 0:
             raise RuntimeFault(f"Only a thread can be killed, not {kind_of(handle)}.")
 
     def has_ended(self, handle: Any) -> bool:
-        """Whether `join handle` need not wait."""
+        """Return whether `join handle` need not wait."""
         if isinstance(handle, Thread):
             return handle.ended
         if type(handle) is int and handle == 0:
@@ -114,16 +143,19 @@ class Thread:
         raise RuntimeFault(f"Only a thread can be joined, not {kind_of(handle)}.")
 
     def enter_critical(self) -> None:
+        """Enter a critical section; they nest."""
         self.critical += 1
 
     def exit_critical(self) -> None:
-        """No effect outside of a critical section."""
+        """Leave a critical section; no effect outside of one."""
         self.critical = max(0, self.critical - 1)
 
     def halt(self) -> None:
+        """End the program: `halt`."""
         raise _Halted
 
     def enter_call(self) -> None:
+        """Count a call; the compiled function counts its end by itself."""
         self.depth += 1
         if self.depth > MAX_DEPTH:
             self.depth -= 1
@@ -135,10 +167,18 @@ class Interpreter:
 
     Args:
         code: The compiled script.
-        builtins: The built-in functions that it was compiled with, except those of `library`: `function(thread, ...)`
-            with URScript's values, or a generator function that yields once for every tick that it waits.
+        builtins: The built-in functions that it was compiled with, except those of `library`; see
+            `functions.py`.
         on_fault: Called once if the program attempts something invalid; it has then ended.
-        budget: Shared by all threads in a tick; 10,000 is between 0.5 and 1 ms.
+        budget: Of all threads in a tick; 10,000 is between 0.5 and 1 ms.
+
+    Attributes:
+        code: The compiled script.
+        running: Whether the program has not ended.
+        fault: What ended it, if it attempted something invalid.
+        budget: Of all threads in a tick.
+        budget_left: A list of one number: what is left of the running thread's part. The compiled
+            program, the operators and the built-in functions all count down in this list.
     """
 
     def __init__(
@@ -154,65 +194,96 @@ class Interpreter:
         self.fault: RuntimeFault | None = None
         self.budget = budget
         self.budget_left = [0]
+
         self._on_fault = on_fault
+        # All that have not ended, the main program first.
         self._threads: list[Thread] = []
+        # Those that were started since the running thread was advanced.
         self._started: list[Thread] = []
+        # The thread that is being advanced.
         self._current: Thread | None = None
-        self._interrupted: Thread | None = None  # in a critical section, when its share was used up
-        self._changes = 0
-        operators = Operators(self.budget_left)
-        names = [name for name in dir(operators) if not name.startswith("_")]
-        namespace: dict[str, Any] = {
-            **{f"b_{name}": function for name, function in {**LIBRARY, **builtins}.items()},
-            **{f"_{name}": getattr(operators, name) for name in names},
-            "_b": self.budget_left, "_SPENT": SPENT, "_WAITING": WAITING, "_UNSET": object(), "_fail": _fail,
-            "_value_of": value_of, "_member": _member, "_invoke": _invoke, "inf": math.inf,
-        }  # fmt: skip
+        # The thread that was in a critical section when its budget was used up.
+        self._interrupted: Thread | None = None
+        # How many threads have ended: when it changes, `join` may go on.
+        self._end_count = 0
+
+        namespace = self._namespace(builtins)
         exec(marshal.loads(code.code), namespace)
+        # Its name is that in Python without the prefix.
         self._main = Thread(self, code.main[2:], namespace[code.main])
         self._threads.append(self._main)
 
+    def _namespace(self, builtins: Mapping[str, Callable[..., Any]]) -> dict[str, Any]:
+        """Return all that a compiled module uses, by its names there."""
+        functions = {**LIBRARY, **builtins}
+        return {
+            **{f"b_{name}": function for name, function in functions.items()},
+            **Operators(self.budget_left).helpers(),
+            "_b": self.budget_left,
+            "_SPENT": SPENT,
+            "_WAITING": WAITING,
+            "_UNSET": object(),
+            "_fail": _fail,
+            "_value_of": value_of,
+            "_member": _member,
+            "_invoke": invoke,
+            # A literal such as 1e999.
+            "inf": math.inf,
+        }
+
     @property
     def threads(self) -> int:
-        """How many are running, the main program included."""
+        """How many threads are running, the main program included."""
         return len(self._threads)
 
     @property
     def line(self) -> int:
         """The line that the main program is at, or 0 when it has ended."""
-        frame = _innermost(self._main._generator)
+        frame = _innermost_frame(self._main._generator)
         return 0 if frame is None else self.code.line_of(frame.f_lineno)
 
     def tick(self) -> None:
         """Run every thread. Never raises for a fault of the program."""
         if not self.running:
             return
-        share = max(self.budget // len(self._threads), MIN_SHARE)
-        queue = deque(self._threads)
-        if self._interrupted is not None and self._interrupted in queue:
-            queue.remove(self._interrupted)
-            queue.appendleft(self._interrupted)
-        self._interrupted = None
-        for thread in queue:
-            thread.left = share
-        self._started.clear()
+        queue = self._queue_threads()
+
+        # A thread that waits for another one goes on in the same tick if any thread ends.
         waiting: list[Thread] = []
         while queue and self.running:
             thread = queue.popleft()
             if thread.ended:
                 continue
-            changes = self._changes
+
+            end_count = self._end_count
             signal = self._advance(thread)
             if signal is WAITING:
                 waiting.append(thread)
             elif signal is SPENT and thread.critical:
+                # No other thread runs until it has left its critical section.
                 self._interrupted = thread
                 return
+
             queue.extend(self._started)
             self._started.clear()
-            if self._changes != changes:
+            if self._end_count != end_count:
                 queue.extend(waiting)
                 waiting.clear()
+
+    def _queue_threads(self) -> deque[Thread]:
+        """Give every thread its budget of this tick; return them in the order in which they run."""
+        queue = deque(self._threads)
+        if self._interrupted is not None and self._interrupted in queue:
+            queue.remove(self._interrupted)
+            queue.appendleft(self._interrupted)
+        self._interrupted = None
+
+        budget = max(self.budget // len(self._threads), MIN_THREAD_BUDGET)
+        for thread in queue:
+            thread.left = budget
+        # Those that an interrupted tick left are in the queue.
+        self._started.clear()
+        return queue
 
     def stop(self) -> None:
         """End the program and all its threads, at once; also from inside a built-in function."""
@@ -224,12 +295,14 @@ class Interpreter:
     # Threads
 
     def _add(self, thread: Thread) -> None:
+        """Add a thread that was started."""
         if len(self._threads) >= MAX_THREADS:
             raise RuntimeFault(f"More than {MAX_THREADS} threads are running.")
         self._threads.append(thread)
         self._started.append(thread)
 
     def _advance(self, thread: Thread) -> str | None:
+        """Run a thread until it yields or ends; return what it yields."""
         self._current = thread
         self.budget_left[0] = thread.left
         try:
@@ -243,11 +316,18 @@ class Interpreter:
         finally:
             self._current = None
             thread.left = self.budget_left[0]
+            # A generator cannot be closed while it runs: one that ended itself is closed here.
             if thread.ended:
                 self._close(thread)
         return None
 
     def _kill(self, thread: Thread, *, from_inside: bool = True) -> None:
+        """End a thread.
+
+        Args:
+            thread: Any thread of the program.
+            from_inside: Whether a thread that ends itself is left at once, by an exception.
+        """
         if thread.ended:
             return
         self._end(thread)
@@ -257,14 +337,16 @@ class Interpreter:
             raise _Ended
 
     def _end(self, thread: Thread) -> None:
+        """Note that a thread has ended; the program ends with its main program."""
         thread.ended = True
-        self._changes += 1
+        self._end_count += 1
         if thread in self._threads:
             self._threads.remove(thread)
         if thread is self._main:
             self.stop()
 
     def _close(self, thread: Thread) -> None:
+        """Close a thread's generator: the `finally` of its functions run."""
         try:
             thread._generator.close()
         except Exception as error:
@@ -273,6 +355,7 @@ class Interpreter:
     # Faults
 
     def _fail(self, error: Exception) -> None:
+        """End the program by a fault; the first one counts."""
         if self.fault is not None:
             return
         line = getattr(error, "line", 0) or self._line_of(error.__traceback__)
@@ -281,6 +364,7 @@ class Interpreter:
         self._on_fault(self.fault)
 
     def _line_of(self, traceback: TracebackType | None) -> int:
+        """Return the script's line of the innermost call in a traceback, or 0."""
         line = 0
         while traceback is not None:
             if traceback.tb_frame.f_code.co_filename == FILE_NAME:
@@ -289,82 +373,18 @@ class Interpreter:
         return line
 
 
-def _fail(reason: str, line: int) -> None:
-    raise RuntimeFault(reason, line=line)
-
-
-def _innermost(generator: Any) -> FrameType | None:
-    """The frame of the program's function that a thread is in."""
-    inside = generator.gi_yieldfrom
-    while isinstance(inside, GeneratorType) and inside.gi_code.co_filename == FILE_NAME:
-        generator, inside = inside, inside.gi_yieldfrom
+def _innermost_frame(generator: Any) -> FrameType | None:
+    """Return the frame of the program's function that a thread is in; None when it has ended."""
+    callee = generator.gi_yieldfrom
+    while isinstance(callee, GeneratorType) and callee.gi_code.co_filename == FILE_NAME:
+        generator = callee
+        callee = generator.gi_yieldfrom
     frame: FrameType | None = generator.gi_frame
     return frame
 
 
-def _member(value: Any, name: str) -> Any:
-    """value.name"""
-    if type(value) is not Struct:
-        raise RuntimeFault(
-            f"Only a struct has members, not {kind_of(value)}: there is no '.{name}'."
-        )
-    return value.member(name)
-
-
-def _within(begin: int, end: int, count: int) -> None:
-    if not 0 <= begin <= end <= count:
-        raise IndexError
-
-
-def _insert(items: list[Any], index: int, value: Any) -> None:
-    _within(index, index, len(items))
-    items.insert(index, value)
-
-
-def _remove(items: list[Any], index: int) -> None:
-    _within(index, index + 1, len(items))
-    del items[index]
-
-
-def _slice(items: list[Any], begin: int, end: int) -> tuple[Any, ...]:
-    _within(begin, end, len(items))
-    return tuple(items[begin:end])
-
-
-# The methods of a list; each is called with a copy of it.
-_METHODS: dict[str, Callable[..., Any]] = {
-    "append": list.append, "clear": list.clear, "extend": list.extend, "insert": _insert, "pop": list.pop,
-    "remove": _remove, "length": len, "capacity": lambda items: MAX_ELEMENTS, "slice": _slice,
-}  # fmt: skip
-
-
-def _invoke(
-    thread: Thread, value: Any, name: str, *arguments: Any
-) -> Generator[None, None, tuple[Any, Any]]:
-    """value.name(...): the value after the call, which the compiled program assigns to its variable, and what the call
-    returns. A handle, which is not URScript's own, answers by its `call(thread, name, arguments)`, a generator."""
-    if hasattr(value, "call"):
-        return value, (yield from value.call(thread, name, arguments))
-    if type(value) is not tuple or name not in _METHODS:
-        raise RuntimeFault(f"There is no method '{name}' of {kind_of(value)}.")
-    thread.charge(len(value))
-    items = list(value)
-    try:
-        result = _METHODS[name](items, *arguments)
-    except (TypeError, IndexError):
-        given = f"{len(items)} elements and {len(arguments)} arguments"
-        raise RuntimeFault(
-            f"'{name}' cannot be called on a list with {given} like these."
-        ) from None
-    if len(items) > MAX_ELEMENTS:
-        raise RuntimeFault(f"A list has more than {MAX_ELEMENTS} elements.")
-    changed = tuple(items)
-    thread.charge(check_size(changed))
-    return changed, result
-
-
 def _reason(error: Exception) -> str:
-    """The error in URScript's terms."""
+    """Return the error in URScript's terms."""
     if isinstance(error, RuntimeFault):
         return error.reason
     if isinstance(error, SimbridgeError):
@@ -373,6 +393,25 @@ def _reason(error: Exception) -> str:
         return "Division by zero."
     if isinstance(error, RecursionError):
         return "Function calls are nested too deep."
-    if isinstance(error, NameError) and (name := _UNDEFINED.search(str(error))):
-        return f"The variable '{name[1]}' has no value."
+    if isinstance(error, NameError):
+        variable = _UNDEFINED.search(str(error))
+        if variable:
+            return f"The variable '{variable[1]}' has no value."
     return f"{type(error).__name__}: {error}"
+
+
+# Called by compiled programs
+
+
+def _fail(reason: str, line: int) -> None:
+    """Raise the fault of a call that the compiler found to be invalid."""
+    raise RuntimeFault(reason, line=line)
+
+
+def _member(value: Any, name: str) -> Any:
+    """Return value.name."""
+    if type(value) is not Struct:
+        raise RuntimeFault(
+            f"Only a struct has members, not {kind_of(value)}: there is no '.{name}'."
+        )
+    return value.member(name)

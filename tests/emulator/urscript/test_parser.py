@@ -12,12 +12,9 @@ from simbridge.emulator.urscript.parser import (
     MAX_CHARACTERS,
     MAX_EXPRESSION,
     MAX_LOOPS,
-    Node,
-    first_word,
-    literal,
     parse,
-    place_of,
 )
+from simbridge.emulator.urscript.syntax_tree import Node, element_path, first_word, literal
 from simbridge.errors import SimbridgeError
 
 
@@ -96,7 +93,7 @@ def test_a_newline_is_whitespace() -> None:
         (
             node.data,
             scope,
-            *place_of(place),
+            *element_path(place),
             literal(value),
             first_word(node).line,
             first_word(node).column,
