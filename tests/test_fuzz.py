@@ -36,7 +36,7 @@ from simbridge.robot import load_robot
 from simbridge.robot.calibration import nominal_dh
 from simbridge.robot.calibration_file import with_kinematics, write_calibration
 from simbridge.robot.cell import Cell, load_cell, write_cell
-from simbridge.robot.collision import Box
+from simbridge.robot.obstacles import Box
 from simbridge.servo.plant import load_plant
 from simbridge.teleop.datagram_exchange import DatagramExchange
 from simbridge.trajectory.files import read_bag, read_trajectory

@@ -11,9 +11,9 @@ import viser
 
 from simbridge.browser.view import Sample, shares_of_limits
 from simbridge.report.arm_scene import ArmScene, Rgb, wxyz
-from simbridge.robot.collision import CollisionScene
 from simbridge.robot.kinematics import joint_origins, tool_frame
 from simbridge.robot.meshes import drawing_of, shapes_of
+from simbridge.robot.obstacles import CollisionScene
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from simbridge.planning.check import check_setpoints
-from simbridge.robot.collision import BARE_FLOOR, CollisionModel, CollisionScene
+from simbridge.robot.collision import CollisionModel
 from simbridge.robot.kinematics import tool_speeds
+from simbridge.robot.obstacles import BARE_FLOOR, CollisionScene
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 

@@ -29,7 +29,7 @@ from simbridge.planning.plan import OnLimits
 from simbridge.resources import AnyPath
 from simbridge.robot.calibration_file import with_kinematics
 from simbridge.robot.cell import Cell, load_cell, requirement
-from simbridge.robot.collision import CollisionScene, Floor
+from simbridge.robot.obstacles import CollisionScene, Floor
 from simbridge.robot.packages import read_packages
 from simbridge.robot.robot import Robot
 from simbridge.servo.law import GAIN, LOOKAHEAD, check_tuning

@@ -34,7 +34,8 @@ from simbridge.planning.scenario import Scenario
 from simbridge.planning.start import alternative_starts, depends_on_start, find_home_start
 from simbridge.planning.time_stretch import TimedSetpoints, stretch_time
 from simbridge.robot import pose
-from simbridge.robot.collision import CollisionModel, CollisionScene
+from simbridge.robot.collision import CollisionModel
+from simbridge.robot.obstacles import CollisionScene
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.servo.feedforward import MAX_ACCELERATION

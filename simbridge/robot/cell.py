@@ -21,7 +21,7 @@ from simbridge.errors import InvalidParameter
 from simbridge.files.toml_file import TomlFile, first_repeated
 from simbridge.files.writing import write_file
 from simbridge.robot import Six, Vector
-from simbridge.robot.collision import Box, Capsule, CollisionScene, Floor, Plane
+from simbridge.robot.obstacles import Box, Capsule, CollisionScene, Floor, Plane
 from simbridge.robot.pose import Array, snapped
 from simbridge.robot.robot import G
 

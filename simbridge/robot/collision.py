@@ -1,96 +1,53 @@
 """Clearance of a posture: link against link, and links against the floor and other obstacles.
 
-Links are the capsules, cylinders and convex hulls of the robot's description. A sequence of postures is not tested one
-by one: two bodies at a distance d cannot touch until they have moved by d relative to each other.
+Links are the capsules, cylinders and convex hulls of the robot's description. A sequence of
+postures is not tested one by one: two bodies at a distance d cannot touch until they have moved by
+d relative to each other.
 """
 
 from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
-from typing import Literal
 
 import coal
-import msgspec
 import numpy as np
 import pinocchio as pin
 
 from simbridge.errors import CollisionKind, PlannedCollision
-from simbridge.robot import Vector
 from simbridge.robot.hulls import coal_hull
-from simbridge.robot.parts import Mesh, Shape
+from simbridge.robot.obstacles import BARE_FLOOR, Capsule, CollisionScene
+from simbridge.robot.parts import Shape
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 
-# Height in base_link, m, or no floor.
-Floor = float | Literal["none"]
-
-
-class Box(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A box that the arm must not enter: in base_link its centre, m, and a rotation vector of its edges, rad, of which
-    `size` are the full lengths, m."""
-
-    name: str
-    centre: Vector
-    size: Vector
-    rotation: Vector = (0.0, 0.0, 0.0)
-
-
-class Plane(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A plane that the arm must not cross: in base_link any of its points, m, and a normal towards the arm's side."""
-
-    name: str
-    point: Vector
-    normal: Vector
-
-
-class Capsule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A part of the tool: everything within a radius, m, of a line, in tool0, m; a sphere if its ends are equal."""
-
-    start: Vector
-    end: Vector
-    radius: float
-
-
-@dataclass(frozen=True)
-class CollisionScene:
-    """What an arm must not touch, and the shape of its tool.
-
-    Attributes:
-        floor: Height in base_link of the surface the arm is mounted on, m; None for no floor. The base and the first
-            link may reach into it.
-        boxes, planes: Checked against every link except the base, which never moves.
-        tool: Replaces the thin rod from the flange to the TCP that represents a tool of unknown shape.
-    """
-
-    floor: float | None = 0.0
-    boxes: tuple[Box, ...] = ()
-    planes: tuple[Plane, ...] = ()
-    tool: tuple[Capsule, ...] = ()
-
-
-# Base_link's xy plane as the floor, and nothing else.
-BARE_FLOOR = CollisionScene()
-
+# Names of bodies that are no links.
 TOOL = "the tool"
-TOOL_RADIUS = 0.01  # m
 FLOOR = "the floor"
-# The owner of a body: a link by its index, or one of these three.
-_FLOOR_OWNER, _ZONE_OWNER, _BASE_OWNER = -3, -2, -1
+# Radius of the rod that represents a tool of unknown shape, m.
+TOOL_RADIUS = 0.01
 # Smallest allowed clearance, m: the shapes follow the true surfaces to about this much.
 MARGIN = 0.005
-# Of the iterations that find a distance, m. With the default of 1e-6 the distance between two bodies flickers while
-# none approaches the other.
-_TOLERANCE = 1e-10
+# Precision of the iterations that find a distance, m. With the default of 1e-6 the distance between
+# two bodies flickers while none approaches the other.
+DISTANCE_TOLERANCE = 1e-10
 # Number of postures compared with the last tested one at once.
-_CHUNK = 64
+POSTURES_PER_CHUNK = 64
+
+# The owner of a body is a link, by its index, or one of these three.
+FLOOR_OWNER = -3
+ZONE_OWNER = -2
+BASE_OWNER = -1
 
 
 @dataclass(frozen=True)
 class Clearance:
-    """The nearest two bodies of a posture, by name, and their distance, m; negative when they overlap.
+    """The nearest two bodies of a posture, and their distance.
 
-    The second may be the floor, or a box or plane: `zone` is its name, None when it is neither.
+    Attributes:
+        distance: m; negative when they overlap.
+        bodies: Their names. The second may be the floor, or a box or plane.
+        zone: The name of the box or plane; None when it is neither.
     """
 
     distance: float
@@ -100,16 +57,22 @@ class Clearance:
     @property
     def description(self) -> str:
         """Such as "link_1 would be 12 mm inside the floor (at least 5 mm are kept)"."""
-        depth = f"{abs(self.distance) * 1e3:.0f} mm {'inside' if self.distance < 0.0 else 'from'}"
-        return f"{self.bodies[0]} would be {depth} {self.bodies[1]} (at least {MARGIN * 1e3:.0f} mm are kept)"
+        side = "inside" if self.distance < 0.0 else "from"
+        depth = f"{abs(self.distance) * 1e3:.0f} mm {side}"
+        margin = f"{MARGIN * 1e3:.0f} mm"
+        return f"{self.bodies[0]} would be {depth} {self.bodies[1]} (at least {margin} are kept)"
 
 
 @dataclass(frozen=True)
 class _Body:
-    """A solid shape, the floor, or a box or plane (`zone`: its name) to keep out of.
+    """A solid shape, the floor, or a box or plane to keep out of.
 
-    The owner is the index of its link, or one of the three above. Extent and radius are the largest distances of its
-    points from the origin and from the axis of its joint, m.
+    Attributes:
+        name: Of its link or obstacle.
+        owner: The index of its link, or one of the three above.
+        extent: Largest distance of its points from the origin of its joint, m.
+        radius: Largest distance of its points from the axis of its joint, m.
+        zone: The name of a box or plane; None for anything else.
     """
 
     name: str
@@ -122,122 +85,158 @@ class _Body:
 class CollisionModel:
     """The solid shapes of an arm, its tool and the obstacles around them.
 
-    Neighbouring links are not tested against each other, nor are links that touch at the home of the robot's file:
-    those are meant to touch.
+    Neighbouring links are not tested against each other, nor are links that touch at the home of
+    the robot's file: those are meant to touch.
+
+    Args:
+        robot: The arm.
+        collision_scene: What it must not touch, and the shape of its tool.
+
+    Attributes:
+        robot: The arm.
     """
 
     def __init__(self, robot: Robot, collision_scene: CollisionScene = BARE_FLOOR) -> None:
         self.robot = robot
-        self._model, self._data = robot.model, robot.model.createData()
+        self._model = robot.model
+        self._data = robot.model.createData()
+
+        # The bodies, each with the geometry of the same index.
         self._geometry = pin.GeometryModel()
         self._bodies: list[_Body] = []
-        self._add_zones(collision_scene)
-        self._add_link(
-            "base_link", _BASE_OWNER, robot.base_shapes, robot.base_meshes, pin.SE3.Identity()
-        )
-        for index, link in enumerate(robot.links):
-            self._add_link(link.name, index, link.shapes, link.meshes, link.placement)
-        # A rod from the flange to the TCP represents a tool of unknown shape.
-        tip = tuple(robot.tcp.translation.tolist())
-        rod = (Capsule((0.0, 0.0, 0.0), tip, TOOL_RADIUS),) if any(tip) else ()
-        tool = tuple(
-            Shape("capsule", part.start, part.end, part.radius)
-            for part in collision_scene.tool or rod
-        )
-        self._add_link(TOOL, robot.n - 1, tool, (), robot.tool0)
+        self._add_obstacles(collision_scene)
+        self._add_arm()
+        self._add_tool(collision_scene)
+
         self._pairs = self._find_pairs()
         self._create_buffers()
         for request in self._buffers.distanceRequests:
-            request.gjk_tolerance = _TOLERANCE
+            request.gjk_tolerance = DISTANCE_TOLERANCE
 
     def _create_buffers(self) -> None:
         self._buffers = self._geometry.createData()
-        # Each access to an entry makes a Python object, which takes longer than the distance itself: made once here.
+        # Each access to an entry makes a Python object, which takes longer than the distance
+        # itself: they are made once, here.
         self._results = list(self._buffers.distanceResults)
 
-    def _add_zones(self, collision_scene: CollisionScene) -> None:
+    def _add_obstacles(self, collision_scene: CollisionScene) -> None:
+        """Add the floor, the boxes and the planes."""
+        identity = pin.SE3.Identity()
         if collision_scene.floor is not None:
             below = coal.Halfspace(np.array([0.0, 0.0, 1.0]), float(collision_scene.floor))
-            self._add(_Body(FLOOR, _FLOOR_OWNER), below)
+            self._add(_Body(FLOOR, FLOOR_OWNER), below, identity)
+
         for box in collision_scene.boxes:
-            at = pin.SE3(pin.exp3(np.array(box.rotation)), np.array(box.centre))
-            self._add(
-                _Body(f"the box '{box.name}'", _ZONE_OWNER, zone=box.name), coal.Box(*box.size), at
-            )
+            placement = pin.SE3(pin.exp3(np.array(box.rotation)), np.array(box.centre))
+            body = _Body(f"the box '{box.name}'", ZONE_OWNER, zone=box.name)
+            self._add(body, coal.Box(*box.size), placement)
+
         for plane in collision_scene.planes:
             normal = np.array(plane.normal) / np.linalg.norm(plane.normal)
             behind = coal.Halfspace(normal, float(normal @ np.array(plane.point)))
-            self._add(_Body(f"the plane '{plane.name}'", _ZONE_OWNER, zone=plane.name), behind)
+            body = _Body(f"the plane '{plane.name}'", ZONE_OWNER, zone=plane.name)
+            self._add(body, behind, identity)
 
-    def _add(self, body: _Body, shape: coal.ShapeBase, placement: pin.SE3 | None = None) -> None:
-        joint = max(body.owner, _BASE_OWNER) + 1
-        at = pin.SE3.Identity() if placement is None else placement
-        self._geometry.addGeometryObject(
-            pin.GeometryObject(f"{len(self._bodies)}", joint, at, shape)
-        )
+    def _add_arm(self) -> None:
+        """Add the base and the links, with their shapes and the hulls of their meshes."""
+        robot = self.robot
+        bodies = [("base_link", robot.base_shapes, robot.base_meshes, pin.SE3.Identity())]
+        bodies += [(link.name, link.shapes, link.meshes, link.placement) for link in robot.links]
+        for owner, (name, shapes, meshes, frame) in enumerate(bodies, BASE_OWNER):
+            for shape in shapes:
+                if shape.solid:
+                    self._add_shape(name, owner, shape=shape, frame=frame)
+            for mesh in meshes:
+                if mesh.hull is not None:
+                    corners = mesh.hull @ frame.rotation.T + frame.translation
+                    self._add(_link_body(name, owner, corners), coal_hull(mesh.hull), frame)
+
+    def _add_tool(self, collision_scene: CollisionScene) -> None:
+        """Add the tool; a rod from the flange to the TCP represents one of unknown shape."""
+        capsules = collision_scene.tool
+        if not capsules:
+            x, y, z = self.robot.tcp.translation.tolist()
+            if any((x, y, z)):
+                capsules = (Capsule((0.0, 0.0, 0.0), (x, y, z), TOOL_RADIUS),)
+        for capsule in capsules:
+            shape = Shape("capsule", capsule.start, capsule.end, capsule.radius)
+            self._add_shape(TOOL, self.robot.n - 1, shape=shape, frame=self.robot.tool0)
+
+    def _add_shape(self, name: str, owner: int, *, shape: Shape, frame: pin.SE3) -> None:
+        """Add a capsule or cylinder of a link.
+
+        Args:
+            name: Of the link.
+            owner: Its index, or BASE_OWNER.
+            shape: In the link's frame.
+            frame: The link's frame in its joint's.
+        """
+        middle, length = shape.axis_frame()
+        ends = np.array([frame.act(np.array(end)) for end in (shape.start, shape.end)])
+        body = _link_body(name, owner, ends, thickness=shape.radius)
+        kind = coal.Capsule if shape.kind == "capsule" else coal.Cylinder
+        self._add(body, kind(shape.radius, length), frame * middle)
+
+    def _add(self, body: _Body, geometry: coal.ShapeBase, placement: pin.SE3) -> None:
+        """Add a body.
+
+        Args:
+            body: Its name and owner.
+            geometry: Its shape.
+            placement: Of the geometry, in the joint's frame or base_link.
+        """
+        joint = max(body.owner, BASE_OWNER) + 1
+        name = f"{len(self._bodies)}"
+        self._geometry.addGeometryObject(pin.GeometryObject(name, joint, placement, geometry))
         self._bodies.append(body)
 
-    def _add_link(
-        self,
-        name: str,
-        owner: int,
-        shapes: tuple[Shape, ...],
-        meshes: tuple[Mesh, ...],
-        frame: pin.SE3,
-    ) -> None:
-        def body(points: Array, thickness: float) -> _Body:
-            extent, radius = (
-                float(np.linalg.norm(part, axis=1).max()) for part in (points, points[:, :2])
-            )
-            return _Body(name, owner, extent + thickness, radius + thickness)
-
-        for shape in shapes:
-            if shape.solid:
-                middle, length = shape.axis_frame()
-                ends = np.array([frame.act(np.array(end)) for end in (shape.start, shape.end)])
-                kind = coal.Capsule if shape.kind == "capsule" else coal.Cylinder
-                self._add(body(ends, shape.radius), kind(shape.radius, length), frame * middle)
-        for mesh in meshes:
-            if mesh.hull is not None:
-                corners = mesh.hull @ frame.rotation.T + frame.translation
-                self._add(body(corners, 0.0), coal_hull(mesh.hull), frame)
-
     def _find_pairs(self) -> list[tuple[_Body, _Body]]:
-        """Add the pairs to test to the geometry; in each, the second body moves relative to the first."""
+        """Add the pairs to test to the geometry, and return their bodies.
+
+        In each, the second body moves relative to the first.
+        """
         for first, second in itertools.combinations(range(len(self._bodies)), 2):
             owner = self._bodies[first].owner
-            # The base and the first link may touch the floor; the base never moves.
-            if self._bodies[second].owner > {_FLOOR_OWNER: 0, _ZONE_OWNER: _BASE_OWNER}.get(
-                owner, owner + 1
-            ):
+            # Neighbouring links are not tested.
+            nearest_owner = owner + 1
+            if owner == FLOOR_OWNER:
+                # The base and the first link may touch the floor.
+                nearest_owner = 0
+            elif owner == ZONE_OWNER:
+                # The base never moves.
+                nearest_owner = BASE_OWNER
+            if self._bodies[second].owner > nearest_owner:
                 self._geometry.addCollisionPair(pin.CollisionPair(first, second))
+
+        # Of these, parts of the arm that touch at home are not tested.
         self._create_buffers()
-        at_home = self.distances(
-            self.robot.home if self.robot.file_home is None else self.robot.file_home
-        )
-        found = [(pair.first, pair.second) for pair in self._geometry.collisionPairs]
+        home = self.robot.home if self.robot.file_home is None else self.robot.file_home
+        home_distances = self.distances(home)
+        candidates = [(pair.first, pair.second) for pair in self._geometry.collisionPairs]
         self._geometry.removeAllCollisionPairs()
-        kept = []
-        for (first, second), distance in zip(found, at_home, strict=True):
-            one, other = self._bodies[first], self._bodies[second]
-            # Not of its tool or of the obstacles.
-            parts_of_the_arm = one.owner >= _BASE_OWNER and TOOL not in (one.name, other.name)
-            if distance > MARGIN or not parts_of_the_arm:
+        pairs = []
+        for (first, second), distance in zip(candidates, home_distances, strict=True):
+            body = self._bodies[first]
+            moving_body = self._bodies[second]
+            is_tool = TOOL in (body.name, moving_body.name)
+            are_parts_of_arm = body.owner >= BASE_OWNER and not is_tool
+            if distance > MARGIN or not are_parts_of_arm:
                 self._geometry.addCollisionPair(pin.CollisionPair(first, second))
-                kept.append((one, other))
-        return kept
+                pairs.append((body, moving_body))
+        return pairs
 
     def distances(self, q: Array) -> Array:
-        """The distance of every pair (pairs,) at joint positions q (n,), m."""
+        """Return the distance of every pair (pairs,), m, at joint positions q (n,)."""
         pin.computeDistances(self._model, self._data, self._geometry, self._buffers, q)
         return np.array([result.min_distance for result in self._results])
 
     def _nearest(self, distances: Array) -> Clearance:
+        """Return the clearance of the nearest pair, of the distances of all (pairs,), m."""
         index = int(np.argmin(distances))
-        first, second = self._pairs[index]
-        if first.owner < _BASE_OWNER:
-            first, second = second, first
-        return Clearance(float(distances[index]), (first.name, second.name), second.zone)
+        body, obstacle = self._pairs[index]
+        if body.owner < BASE_OWNER:
+            body, obstacle = obstacle, body
+        return Clearance(float(distances[index]), (body.name, obstacle.name), obstacle.zone)
 
     @property
     def pairs(self) -> int:
@@ -245,88 +244,148 @@ class CollisionModel:
         return len(self._pairs)
 
     def names(self, index: int) -> str:
-        """What a pair is called: the obstacle, or else both bodies."""
+        """Return what a pair is called: the obstacle, or else both bodies."""
         first, second = self._pairs[index]
-        if first.owner < _BASE_OWNER:
+        if first.owner < BASE_OWNER:
             return first.zone or first.name
         return f"{first.name} and {second.name}"
 
     def clearance(self, q: Array) -> Clearance | None:
-        """The nearest pair at joint positions q (n,); None when there is nothing to test."""
-        return self._nearest(self.distances(q)) if self.pairs else None
+        """Return the nearest pair at joint positions q (n,); None when there is nothing to test."""
+        if not self.pairs:
+            return None
+        return self._nearest(self.distances(q))
 
     def check(self, setpoints: Array, period: float) -> Clearance | None:
-        """The smallest clearance measured in a sequence of postures (T, n): an upper bound of the smallest in it.
+        """Return the smallest clearance measured in a sequence of postures.
+
+        It is an upper bound of the smallest one in the sequence.
+
+        Args:
+            setpoints: Joint positions (T, n), rad or m.
+            period: Between two of them, s.
+
+        Returns:
+            The clearance; None when there is nothing to test.
 
         Raises:
-            PlannedCollision: It comes closer than 5 mm to itself, the floor, a box or a plane; names the first sample,
-                its time and the bodies.
+            PlannedCollision: The arm comes closer than 5 mm to itself, the floor, a box or a plane;
+                names the first sample, its time and the bodies.
         """
         if not self.pairs:
             return None
+
         levers = self._levers(np.abs(setpoints).max(axis=0))
         smallest = Clearance(np.inf, ("", ""))
         sample = 0
         while sample < len(setpoints):
             distances = self.distances(setpoints[sample])
-            found = self._nearest(distances)
-            if not found.distance >= MARGIN:
-                raise _refusal(found, sample, sample * period)
-            smallest = min(smallest, found, key=lambda clearance: clearance.distance)
-            sample = _first_near(setpoints, sample, levers, distances - MARGIN)
+            nearest = self._nearest(distances)
+            # Also where the distance is NaN.
+            if not nearest.distance >= MARGIN:
+                raise _refusal(nearest, sample, sample * period)
+            if nearest.distance < smallest.distance:
+                smallest = nearest
+            sample = _first_near(setpoints, sample, levers=levers, free=distances - MARGIN)
         return smallest
 
     def _levers(self, farthest: Array) -> Array:
-        """Upper bound of the relative motion of a pair's bodies per unit of each joint (pairs, n), m.
+        """Bound the relative motion of a pair's bodies per unit of each joint from above.
 
-        `farthest` is the largest absolute position of each joint (n,): a slide lengthens the lever of those before it.
+        Args:
+            farthest: The largest absolute position of each joint (n,): a slide lengthens the lever
+                of those before it.
+
+        Returns:
+            The bounds (pairs, n), m.
         """
-        prismatic, n = self.robot.prismatic, self.robot.n
+        prismatic = self.robot.prismatic
+        n = self.robot.n
         slides = np.where(prismatic, farthest, 0.0)
-        # From each joint to the next: the distance, and its part perpendicular to the first one's axis.
+
+        # From each joint to the next: the distance, and its part perpendicular to the first one's
+        # axis.
         steps = np.linalg.norm(self.robot.placements[:n, :3, 3], axis=1) + slides
         radial = np.linalg.norm(self.robot.placements[:n, :2, 3], axis=1) + slides
+
         levers = np.zeros((self.pairs, n))
         for row, (first, second) in zip(levers, self._pairs, strict=True):
             last = second.owner
-            for joint in range(max(first.owner, _BASE_OWNER) + 1, last + 1):
+            for joint in range(max(first.owner, BASE_OWNER) + 1, last + 1):
                 if prismatic[joint]:
                     row[joint] = 1.0
                 elif joint == last:
                     row[joint] = second.radius
                 else:
-                    row[joint] = (
-                        radial[joint + 1] + steps[joint + 2 : last + 1].sum() + second.extent
-                    )
+                    further = steps[joint + 2 : last + 1].sum()
+                    row[joint] = radial[joint + 1] + further + second.extent
         return levers
 
 
-def _first_near(setpoints: Array, anchor: int, levers: Array, free: Array) -> int:
-    """The first posture after `anchor` in which a pair may have approached by its free distance (pairs,), m."""
-    for begin in range(anchor + 1, len(setpoints), _CHUNK):
-        moved = np.abs(setpoints[begin : begin + _CHUNK] - setpoints[anchor]) @ levers.T
-        near = ~(moved < free).all(axis=1)
-        if near.any():
-            return begin + int(np.argmax(near))
+def _link_body(name: str, owner: int, points: Array, thickness: float = 0.0) -> _Body:
+    """Return the body of a shape of a link.
+
+    Args:
+        name: Of the link.
+        owner: Its index, or BASE_OWNER.
+        points: The ends or corners (K, 3) of the shape in the joint's frame, m.
+        thickness: How far the shape reaches around them, m.
+    """
+    extent = float(np.linalg.norm(points, axis=1).max())
+    radius = float(np.linalg.norm(points[:, :2], axis=1).max())
+    return _Body(name, owner, extent + thickness, radius + thickness)
+
+
+def _first_near(setpoints: Array, sample: int, *, levers: Array, free: Array) -> int:
+    """Return the first posture after a sample in which a pair may have become too near.
+
+    Args:
+        setpoints: Joint positions (T, n), rad or m.
+        sample: Index of the posture whose distances are known.
+        levers: See `_levers` (pairs, n), m.
+        free: By how much each pair (pairs,) may approach, m.
+    """
+    for begin in range(sample + 1, len(setpoints), POSTURES_PER_CHUNK):
+        chunk = setpoints[begin : begin + POSTURES_PER_CHUNK]
+        motion = np.abs(chunk - setpoints[sample]) @ levers.T
+        is_near = ~(motion < free).all(axis=1)
+        if is_near.any():
+            return begin + int(np.argmax(is_near))
     return len(setpoints)
 
 
-def _refusal(found: Clearance, sample: int, time: float) -> PlannedCollision:
-    kind: CollisionKind = "self"
-    remedy = (
-        "Move the trajectory away from the arm's own body, or begin from another posture (--home)."
-    )
-    bodies = found.bodies
-    if found.zone is not None:
-        kind, bodies = "keep-out", (bodies[0], found.zone)
-        remedy = "Move the trajectory away from it, begin from another posture (--home), or fix the cell file."
-    elif bodies[1] == FLOOR:
+def _refusal(clearance: Clearance, sample: int, time: float) -> PlannedCollision:
+    """Return the error about a clearance that is too small, with its remedy.
+
+    Args:
+        clearance: Of the posture.
+        sample: Its index.
+        time: s.
+    """
+    kind: CollisionKind
+    link, obstacle = clearance.bodies
+    if clearance.zone is not None:
+        kind = "keep-out"
+        obstacle = clearance.zone
+        remedy = (
+            "Move the trajectory away from it, begin from another posture (--home), or fix the "
+            "cell file."
+        )
+    elif obstacle == FLOOR:
         kind = "floor"
         remedy = (
-            "Raise the trajectory, or set the floor's height with --floor HEIGHT (base_link's plane, 0, by default; "
-            "none for no floor)."
+            "Raise the trajectory, or set the floor's height with --floor HEIGHT (base_link's "
+            "plane, 0, by default; none for no floor)."
         )
-    message = (
-        f"The plan was refused: at sample {sample} ({time:.3f} s) {found.description}. {remedy}"
+    else:
+        kind = "self"
+        remedy = (
+            "Move the trajectory away from the arm's own body, or begin from another posture "
+            "(--home)."
+        )
+
+    instant = f"at sample {sample} ({time:.3f} s)"
+    message = f"The plan was refused: {instant} {clearance.description}. {remedy}"
+    return PlannedCollision(
+        message, kind, (link, obstacle), value=clearance.distance, sample=sample, time=time
     )
-    return PlannedCollision(message, kind, bodies, value=found.distance, sample=sample, time=time)

@@ -20,7 +20,8 @@ from simbridge.ik.forward_dynamics import ForwardDynamics
 from simbridge.ik.solver import Solver, Target
 from simbridge.planning.limiter import Limiter
 from simbridge.planning.options import Options
-from simbridge.robot.collision import BARE_FLOOR, MARGIN, CollisionModel, CollisionScene
+from simbridge.robot.collision import MARGIN, CollisionModel
+from simbridge.robot.obstacles import BARE_FLOOR, CollisionScene
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.running.run_setup import resolve_arm

@@ -24,7 +24,8 @@ from simbridge.errors import GuardViolation, InvalidParameter
 from simbridge.ik.callable_solver import named_solver
 from simbridge.ik.solver import Solver
 from simbridge.planning.options import Options
-from simbridge.robot.collision import CollisionModel, CollisionScene
+from simbridge.robot.collision import CollisionModel
+from simbridge.robot.obstacles import CollisionScene
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.scheduling import WaitingTime

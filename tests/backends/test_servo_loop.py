@@ -16,7 +16,8 @@ from simbridge.errors import GuardViolation, SimbridgeError
 from simbridge.planning.check import check_setpoints
 from simbridge.planning.guard import Guard
 from simbridge.robot import load_robot
-from simbridge.robot.collision import CollisionModel, CollisionScene
+from simbridge.robot.collision import CollisionModel
+from simbridge.robot.obstacles import CollisionScene
 from simbridge.servo.feedforward import MAX_ACCELERATION, SCALING_RAMP
 from simbridge.servo.law import ServojLaw
 from simbridge.ur.errors import (

@@ -15,8 +15,8 @@ from simbridge.planning.options import Options
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report.settings_list import repeat_command
 from simbridge.robot.cell import Cell, load_cell
-from simbridge.robot.collision import Box
 from simbridge.robot.kinematics import tool_path
+from simbridge.robot.obstacles import Box
 from simbridge.running import runner
 from simbridge.running.run_setup import prepare
 from tests.refusals import refuses

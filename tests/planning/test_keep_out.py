@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from simbridge.errors import PlanRefused
 from simbridge.planning.approach import plan_approach
 from simbridge.robot import Joint, Link, Robot, Shape, load_robot
-from simbridge.robot.collision import MARGIN, Box, Capsule, CollisionModel, CollisionScene, Plane
+from simbridge.robot.collision import MARGIN, CollisionModel
 from simbridge.robot.kinematics import tool_path
+from simbridge.robot.obstacles import Box, Capsule, CollisionScene, Plane
 from tests.properties import few_examples
 from tests.refusals import refuses
 

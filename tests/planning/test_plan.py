@@ -32,8 +32,9 @@ from simbridge.planning.options import Options
 from simbridge.planning.planner import make_plan
 from simbridge.planning.scenario import Scenario
 from simbridge.robot import load_robot
-from simbridge.robot.collision import CollisionModel, CollisionScene
+from simbridge.robot.collision import CollisionModel
 from simbridge.robot.kinematics import tool_path, tool_speeds
+from simbridge.robot.obstacles import CollisionScene
 from simbridge.servo.law import ServojLaw
 from simbridge.text import millimetres
 from simbridge.trajectory import Sampling, Trajectory, square, step

@@ -14,7 +14,7 @@ from simbridge.errors import InvalidParameter
 from simbridge.planning.options import Options
 from simbridge.robot import load_robot
 from simbridge.robot.cell import Cell
-from simbridge.robot.collision import Box, CollisionScene, Plane
+from simbridge.robot.obstacles import Box, CollisionScene, Plane
 
 
 @pytest.mark.parametrize(

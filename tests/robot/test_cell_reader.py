@@ -7,7 +7,7 @@ import pytest
 
 from simbridge.errors import InputFileError
 from simbridge.robot.cell import Cell, load_cell
-from simbridge.robot.collision import Box, Capsule, Plane
+from simbridge.robot.obstacles import Box, Capsule, Plane
 
 BOX = "[[keep_out_boxes]]\nname = 'a'\ncentre = [0, 0, 0]\nsize = [1, 1, 1]\n"
 PLANE = "[[keep_out_planes]]\nname = 'b'\npoint = [0, 0, 0]\nnormal = [0, 0, 1]\n"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from simbridge.errors import OutputError
 from simbridge.robot.cell import Cell, load_cell, write_cell
-from simbridge.robot.collision import Box, Capsule, Plane
+from simbridge.robot.obstacles import Box, Capsule, Plane
 from tests.properties import few_examples
 
 

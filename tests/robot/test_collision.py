@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from simbridge import load_robot
 from simbridge.robot import Joint, Link, Robot, Shape
-from simbridge.robot.collision import MARGIN, CollisionModel, CollisionScene
+from simbridge.robot.collision import MARGIN, CollisionModel
 from simbridge.robot.kinematics import tool_path
+from simbridge.robot.obstacles import CollisionScene
 from tests.properties import few_examples
 from tests.refusals import refuses
 

@@ -7,10 +7,11 @@ import pytest
 import trimesh
 
 from simbridge.errors import InputFileError, InvalidParameter
-from simbridge.robot.collision import CollisionModel, CollisionScene
+from simbridge.robot.collision import CollisionModel
 from simbridge.robot.hulls import convex_hull
 from simbridge.robot.mesh_files import read_mesh
 from simbridge.robot.meshes import drawing_of
+from simbridge.robot.obstacles import CollisionScene
 from simbridge.robot.packages import Packages, named, read_packages
 from simbridge.robot.urdf_reader import read_urdf
 from tests.robot.conftest import INERTIAL

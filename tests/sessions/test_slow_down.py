@@ -14,7 +14,8 @@ import pinocchio as pin
 import pytest
 
 from simbridge.robot import load_robot
-from simbridge.robot.collision import MARGIN, Box, CollisionModel, CollisionScene
+from simbridge.robot.collision import MARGIN, CollisionModel
+from simbridge.robot.obstacles import Box, CollisionScene
 from simbridge.servo.law import ServojLaw
 from simbridge.sessions.limits import SINGULAR_FLOOR
 from tests.sessions.trial import engaged, repeated, run
