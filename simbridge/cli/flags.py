@@ -14,6 +14,7 @@ from tyro.conf import OmitArgPrefixes, OmitSubcommandPrefixes, Positional, UseAp
 
 from simbridge.backends import BACKENDS, SIMULATION
 from simbridge.bench import Part
+from simbridge.emulator.options import EmulatorOptions
 from simbridge.experiments import Parameters as ExperimentParameters
 from simbridge.experiments.flag_types import optional_arg
 from simbridge.teleop import DEVICES
@@ -346,40 +347,10 @@ class DoctorFlags:
     json: AsJson = False
 
 
-@dataclass
-class EmulateFlags:
+@dataclass(frozen=True)
+class EmulateFlags(EmulatorOptions):
     """Run an emulated UR controller for tests; exits with 0 at Ctrl-C and SIGTERM."""
 
-    robot: Annotated[str, arg(metavar="NAME")] = "ur10e"
-    """A UR arm in robots/."""
-    polyscope: Annotated[str, arg(metavar="VERSION")] = "5.12"
-    """Software version: 3.15 (CB3, 125 Hz), 5.9, 5.12 or 5.25 (e-Series, 500 Hz)."""
-    host: Annotated[str, arg(metavar="ADDRESS")] = "127.0.0.1"
-    """Address to listen on; 127.0.0.2 and so on allow several emulators at once."""
-    count: Annotated[int, arg(metavar="N")] = 1
-    """Number of arms: each is a process of its own, on the next address."""
-    calibration: Annotated[str | None, optional_arg("FILE", "nominal kinematics, as URSim")] = None
-    """Kinematics of an individual arm (TOML, or ROS's my_robot_calibration.yaml)."""
-    boot_time: Annotated[float, arg(metavar="S")] = 0.5
-    """Time from power on to idle, s."""
-    programs: Annotated[str | None, optional_arg("DIR", "none")] = None
-    """The controller's folder of programs (*.urp), which the dashboard loads."""
-    start_pose: Annotated[str, arg(metavar="home|ursim|Q")] = "home"
-    """Joints at the start: the robot's home, URSim's, or six numbers, rad, separated by commas."""
-    joint_speed_limit: Annotated[
-        str | None, optional_arg("V", "0.2 rad/s above the arm's own speeds")
-    ] = None
-    """The safety system's, rad/s: one number, or six separated by commas; the default is as on UR's controllers."""
-    control_port: Annotated[int, arg(metavar="PORT")] = 30020
-    """Port for fault injection and queries."""
-    realtime_priority: Annotated[int, arg(metavar="N")] = 0
-    """Real-time priority of its ticks, 1 to 99; 0 for the ordinary scheduler."""
-    speed: Annotated[float, arg(metavar="N")] = 1.0
-    """The controller's time runs up to N times faster: for programs and moves, not for setpoints streamed to it."""
-    record: Annotated[str | None, optional_arg("FILE", "not kept")] = None
-    """A new file for all traffic with its clients: a JSON object per line."""
-    verbose: bool = False
-    """Print each message from and to its clients, in words."""
     check: Annotated[tuple[str, ...], optional_arg("FILE...", "none")] = ()
     """Only check URScript files: whether they compile, and which functions are unknown; exits with 1 if one fails."""
     as_json: AsJson = False

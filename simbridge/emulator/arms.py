@@ -1,4 +1,7 @@
-"""The command `simbridge emulate`, for one arm or several: each is a process of its own, on an address of its own."""
+"""The command `simbridge emulate`, for one arm or several.
+
+Each arm is a process of its own, on an address of its own.
+"""
 
 from __future__ import annotations
 
@@ -8,83 +11,120 @@ import signal
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from simbridge.emulator.options import EmulatorOptions
 from simbridge.errors import InvalidParameter
 from simbridge.lifeline import lifeline_environment
 
 MAX_ARMS = 64
-_INTERVAL = 0.1  # s, at which the processes are looked at
-_END_TIMEOUT = 5.0  # s
+# How often the processes are checked for one that has ended, s.
+STATUS_POLL_S = 0.1
+# How long a process may take to end before it is killed, s.
+END_TIMEOUT_S = 5.0
 
 
-def emulate(
-    count: int, host: str, record: str | None, check: tuple[str, ...], as_json: bool, **options: Any
-) -> int:
-    """Run this many emulated controllers, on this and the next addresses, until SIGINT or SIGTERM, or until one ends.
+def emulate(*, check: tuple[str, ...], as_json: bool, **flags: Any) -> int:
+    """Run emulated controllers until SIGINT or SIGTERM, or check URScript files without one.
+
+    Several controllers are on successive addresses; all end when one of them does.
 
     Args:
-        record: File for their traffic; of several arms, each has the arm's address in its name.
-        check, as_json, options: See `simbridge.emulator.emulate.emulate`.
+        check: URScript files; with one or more of them no controller is run.
+        as_json: Whether the result of the check is printed as JSON.
+        flags: Fields of `EmulatorOptions`.
 
     Returns:
-        The exit status: that of the first to end by itself, else 0.
+        The exit status: that of the first arm to end by itself, or 1 if a check has failed; else 0.
 
     Raises:
-        InvalidParameter: So many are not possible, `host` is not an address from which others can be counted, or
-            JSON is asked for without a check.
+        InvalidParameter: So many arms are not possible, the host is not an address from which others can be
+            counted, or JSON is asked for without a check.
     """
+    options = EmulatorOptions(**flags)
     if as_json and not check:
         raise InvalidParameter("flag --json", "given", "used with --check FILE")
-    if count == 1 or check:
-        # A parent of several needs nothing of what an arm consists of.
-        # A quarter of a second.
-        from simbridge.emulator.emulate import emulate as one  # noqa: PLC0415
 
-        return one(host=host, record=record, check=check, as_json=as_json, **options)
-    if not 1 <= count <= MAX_ARMS:
-        raise InvalidParameter("count", count, f"from 1 to {MAX_ARMS}")
+    # A process that only watches others needs nothing of what an arm consists of: a quarter of a
+    # second to import.
+    if check:
+        from simbridge.emulator.program import check_files, known_functions  # noqa: PLC0415
+
+        return check_files(check, known_functions(), as_json)
+    if options.count == 1:
+        from simbridge.emulator.emulate import run_controller  # noqa: PLC0415
+
+        return run_controller(options)
+
+    if not 1 <= options.count <= MAX_ARMS:
+        raise InvalidParameter("count", options.count, f"from 1 to {MAX_ARMS}")
+    return _run_arms(options)
+
+
+def _run_arms(options: EmulatorOptions) -> int:
+    """Run a process for each arm until a signal, or until one ends; return the exit status."""
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
-    arms = {}
+
+    arms: dict[str, subprocess.Popen[bytes]] = {}
     try:
-        for address in _addresses(host, count):
-            command = [sys.executable, "-m", "simbridge", "emulate", "--host", address]
-            if record is not None:
-                path = Path(record)
-                command += ["--record", str(path.with_name(f"{path.stem}-{address}{path.suffix}"))]
-            for name, value in options.items():
-                if value is not None and value is not False:
-                    command += [
-                        f"--{name.replace('_', '-')}",
-                        *([] if value is True else [str(value)]),
-                    ]
-            arms[address] = subprocess.Popen(command, env={**os.environ, **lifeline_environment()})
-        while not stop.wait(_INTERVAL):
-            for address, process in arms.items():
-                if (status := process.poll()) is not None:
-                    text = f"The arm on {address} has ended with status {status}, so the others were stopped."
-                    print(text, file=sys.stderr)
-                    return 128 - status if status < 0 else status
-        return 0
+        for address in _successive_addresses(options.host, options.count):
+            arms[address] = _start_arm(options, address)
+        return _watch_arms(arms, stop)
     finally:
-        for process in arms.values():
-            process.terminate()
-        for process in arms.values():
-            try:
-                process.wait(_END_TIMEOUT)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+        _end_arms(arms)
 
 
-def _addresses(host: str, count: int) -> list[str]:
+def _successive_addresses(host: str, count: int) -> list[str]:
+    """Return `count` addresses from `host` on."""
     try:
         first = ipaddress.ip_address(host)
         return [str(first + i) for i in range(count)]
     except ValueError:
-        raise InvalidParameter(
-            "host", host, f"an address with {count - 1} more after it, such as 127.0.0.1"
-        ) from None
+        needed = f"an address with {count - 1} more after it, such as 127.0.0.1"
+        raise InvalidParameter("host", host, needed) from None
+
+
+def _start_arm(options: EmulatorOptions, address: str) -> subprocess.Popen[bytes]:
+    """Start the process of one arm; its record of traffic has the address in its name."""
+    record = options.record
+    if record is not None:
+        path = Path(record)
+        record = str(path.with_name(f"{path.stem}-{address}{path.suffix}"))
+
+    options = replace(options, count=1, host=address, record=record)
+    command = [sys.executable, "-m", "simbridge", "emulate", *options.flags()]
+    return subprocess.Popen(command, env={**os.environ, **lifeline_environment()})
+
+
+def _watch_arms(arms: dict[str, subprocess.Popen[bytes]], stop: threading.Event) -> int:
+    """Wait until the event, or until a process ends; return the exit status."""
+    while not stop.wait(STATUS_POLL_S):
+        for address, process in arms.items():
+            status = process.poll()
+            if status is None:
+                continue
+
+            text = (
+                f"The arm on {address} has ended with status {status}, so the others were stopped."
+            )
+            print(text, file=sys.stderr)
+            # A process that a signal has ended has minus its number.
+            return 128 - status if status < 0 else status
+    return 0
+
+
+def _end_arms(arms: dict[str, subprocess.Popen[bytes]]) -> None:
+    """End all processes: those that do not end by themselves in time are killed."""
+    for process in arms.values():
+        process.terminate()
+
+    for process in arms.values():
+        try:
+            process.wait(END_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import simbridge
-from simbridge.emulator.handle import Recorded
+from simbridge.emulator.record_file import Recorded
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.planning.plan import Plan
 from simbridge.recording.run_directory import RunDirectory

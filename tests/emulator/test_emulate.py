@@ -8,9 +8,9 @@ import textwrap
 
 import pytest
 
+from simbridge.emulator.arm_options import speed_limits, start_joints
 from simbridge.emulator.emulated_controller import Controller
 from simbridge.emulator.program import ScriptProgram
-from simbridge.emulator.settings import speed_limits, start_joints
 from simbridge.emulator.state import profile
 from simbridge.errors import InvalidParameter
 from simbridge.resources import robot_files

@@ -13,7 +13,9 @@ import time
 
 import pytest
 
-from simbridge.emulator.emulate import Control, ControlServer, reach_warning
+from simbridge.emulator.control import Control
+from simbridge.emulator.control_server import ControlServer
+from simbridge.emulator.emulate import reach_warning
 from simbridge.emulator.emulated_controller import Controller
 from simbridge.emulator.errors import EmulatorBroken, EmulatorError
 from simbridge.emulator.handle import READY, Emulator

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from simbridge.emulator.emulate import Control
+from simbridge.emulator.control import Control
 from simbridge.emulator.emulated_controller import Controller
 from simbridge.emulator.program import ScriptProgram, builtin_functions
 from simbridge.emulator.rtde_variables import output_variables

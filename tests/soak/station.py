@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from simbridge.emulator.handle import Emulator, Recorded
+from simbridge.emulator.handle import Emulator
+from simbridge.emulator.record_file import Recorded
 from tests.controllers import CALIBRATION, EMULATOR_PRIORITY, HOME, NO_TOOL, SPEED_LIMITS
 from tests.soak.proxy import Proxy
 

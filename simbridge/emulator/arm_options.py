@@ -1,0 +1,116 @@
+"""What options say of the emulated arm: its software, posture, speed limits and calibration."""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from pathlib import Path
+
+import numpy as np
+
+from simbridge.emulator.state import PROFILES, Profile
+from simbridge.errors import InputFileError, InvalidParameter
+from simbridge.robot.calibration import printed_table
+from simbridge.robot.calibration_file import (
+    is_ros_calibration,
+    read_calibration,
+    read_ros_calibration,
+    with_kinematics,
+)
+from simbridge.robot.parts import DhTable
+from simbridge.robot.pose import Array
+from simbridge.robot.robot import Robot
+from simbridge.ur.tables import URSIM_CHECKSUM
+
+UR_JOINTS = 6
+
+# Where URSim's arm stands at the start, rad.
+URSIM_START = (-1.6007, -1.7271, -2.203, -0.808, 1.5951, -0.031)
+
+
+def check_pair(arm: Robot, software: Profile) -> None:
+    """Refuse an arm that is not UR's, and software that its controllers do not run.
+
+    Raises:
+        InvalidParameter: The pair does not exist.
+    """
+    if arm.n != UR_JOINTS:
+        needed = f"a UR arm: it has {arm.n} joints, and they have six"
+        raise InvalidParameter("emulated arm", arm.name, needed)
+
+    fitting = [name for name, profile in PROFILES.items() if profile.series == arm.series]
+    if fitting and software.series != arm.series:
+        *names, last = fitting
+        versions = f"{', '.join(names)} or {last}" if names else last
+        needed = f"{versions} for the {arm.title} with its {arm.series} controller (--polyscope)"
+        raise InvalidParameter("PolyScope version", software.polyscope, needed)
+
+
+def start_joints(arm: Robot, posture: str) -> Array:
+    """Return the joint positions (6,), rad, at which an arm starts.
+
+    Args:
+        arm: Its home and its joints' range are used.
+        posture: "home", "ursim", or six numbers, rad, separated by commas.
+
+    Raises:
+        InvalidParameter: It is none of these, or out of the joints' range.
+    """
+    if posture == "home":
+        return arm.home
+    if posture == "ursim":
+        return np.array(URSIM_START)
+
+    needed = f"home, ursim, or {arm.n} numbers within the joints' range, rad, separated by commas"
+    try:
+        q = np.array([float(number) for number in posture.split(",")])
+    except ValueError:
+        raise InvalidParameter("start pose", posture, needed) from None
+    if q.shape != (arm.n,) or not ((q >= arm.position_min) & (q <= arm.position_max)).all():
+        raise InvalidParameter("start pose", posture, needed)
+    return q
+
+
+def speed_limits(arm: Robot, text: str) -> tuple[float, ...]:
+    """Return the joint speed limits (n,), rad/s, that a text gives.
+
+    Args:
+        arm: It has n joints.
+        text: A number for all joints, or one for each, separated by commas.
+
+    Raises:
+        InvalidParameter: It is neither.
+    """
+    try:
+        limits = tuple(float(number) for number in text.split(","))
+    except ValueError:
+        limits = ()
+    if len(limits) not in (1, arm.n):
+        needed = f"a number, or {arm.n} numbers separated by commas, rad/s"
+        raise InvalidParameter("joint speed limit", text, needed)
+    return limits * (arm.n // len(limits))
+
+
+def kinematics_of(arm: Robot, path: Path) -> tuple[DhTable, tuple[int, ...]]:
+    """Return the table and the checksum of a calibration file.
+
+    A calibration of ROS has no checksum, and gets one from its numbers.
+
+    Raises:
+        InputFileError: The file is not a calibration, its checksum is URSim's, or it is ROS's of another model.
+    """
+    if is_ros_calibration(path):
+        # Refuse the calibration of another model.
+        with_kinematics(arm, path)
+        calibration = read_ros_calibration(path)
+        digest = hashlib.sha256(repr(calibration).encode()).digest()
+        try:
+            return printed_table(calibration), struct.unpack(">6I", digest[:24])
+        except InvalidParameter as error:
+            raise InputFileError(path, str(error)) from None
+
+    table, checksum = read_calibration(path)
+    if tuple(checksum) == URSIM_CHECKSUM:
+        reason = "all ones say that this is URSim, without a calibration"
+        raise InputFileError(path, reason, field="checksum")
+    return table, checksum

@@ -1,0 +1,82 @@
+"""The options of an emulated controller: the flags of `simbridge emulate`.
+
+`Emulator` has its defaults from here, and passes its arguments on as these flags.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Annotated, Any
+
+from tyro.conf import arg
+
+from simbridge.ur.tables import CONTROL
+
+
+def optional_flag(metavar: str, unset: str) -> Any:
+    """Return a flag's value as the help shows it, and what holds when the flag is left out."""
+    return arg(metavar=metavar, help_behavior_hint=f"(default: {unset})")
+
+
+@dataclass(frozen=True)
+class EmulatorOptions:
+    """The options of one emulated controller, or of several on successive addresses.
+
+    The help of its flag is the text below a field, or where a line is too short for it, next to it.
+    """
+
+    robot: Annotated[str, arg(metavar="NAME")] = "ur10e"
+    """A UR arm in robots/."""
+    polyscope: Annotated[str, arg(metavar="VERSION")] = "5.12"
+    """Software version: 3.15 (CB3, 125 Hz), 5.9, 5.12 or 5.25 (e-Series, 500 Hz)."""
+    host: Annotated[str, arg(metavar="ADDRESS")] = "127.0.0.1"
+    """Address to listen on; 127.0.0.2 and so on allow several emulators at once."""
+    count: Annotated[int, arg(metavar="N")] = 1
+    """Number of arms: each is a process of its own, on the next address."""
+    calibration: Annotated[str | None, optional_flag("FILE", "nominal kinematics, as URSim")] = None
+    """Kinematics of an individual arm (TOML, or ROS's my_robot_calibration.yaml)."""
+    boot_time: Annotated[float, arg(metavar="S")] = 0.5
+    """Time from power on to idle, s."""
+    programs: Annotated[str | None, optional_flag("DIR", "none")] = None
+    """The controller's folder of programs (*.urp), which the dashboard loads."""
+    start_pose: Annotated[str, arg(metavar="home|ursim|Q")] = "home"
+    """Joints at the start: the robot's home, URSim's, or six numbers, rad, separated by commas."""
+    joint_speed_limit: Annotated[
+        str | None,
+        optional_flag("V", "0.2 rad/s above the arm's own speeds"),
+        arg(
+            help="The safety system's, rad/s: one number, or six separated by commas; the default "
+            "is as on UR's controllers."
+        ),
+    ] = None
+    control_port: Annotated[int, arg(metavar="PORT")] = CONTROL
+    """Port for fault injection and queries."""
+    realtime_priority: Annotated[int, arg(metavar="N")] = 0
+    """Real-time priority of its ticks, 1 to 99; 0 for the ordinary scheduler."""
+    speed: Annotated[
+        float,
+        arg(
+            metavar="N",
+            help="The controller's time runs up to N times faster: for programs and moves, not for "
+            "setpoints streamed to it.",
+        ),
+    ] = 1.0
+    record: Annotated[str | None, optional_flag("FILE", "not kept")] = None
+    """A new file for all traffic with its clients: a JSON object per line."""
+    verbose: bool = False
+    """Print each message from and to its clients, in words."""
+
+    def flags(self) -> list[str]:
+        """Return the arguments of `simbridge emulate` for these options; defaults are left out."""
+        arguments = []
+        for option in fields(self):
+            value = getattr(self, option.name)
+            if value == option.default:
+                continue
+
+            flag = "--" + option.name.replace("_", "-")
+            if value is True:
+                arguments.append(flag)
+            else:
+                arguments += [flag, str(value)]
+        return arguments
