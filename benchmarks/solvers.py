@@ -14,11 +14,12 @@ import pinocchio as pin
 from benchmarks.measuring import medians, process_time
 from simbridge.bench import Row
 from simbridge.ik.closed_form import ClosedForm
-from simbridge.ik.forward_dynamics import ForwardDynamics, Twin
+from simbridge.ik.forward_dynamics import ForwardDynamics
 from simbridge.ik.kernels.mathematics import mobility
-from simbridge.ik.least_squares import SelectivelyDamped
+from simbridge.ik.selectively_damped import SelectivelyDamped
 from simbridge.ik.settings import SOLVERS
 from simbridge.ik.solver import Solver, Target
+from simbridge.ik.twin import Twin
 from simbridge.robot.kinematics import tool_path
 from simbridge.robot.load import load_robot
 from simbridge.robot.robot import Robot

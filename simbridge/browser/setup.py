@@ -18,7 +18,9 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from simbridge.backends import SIMULATION
 from simbridge.errors import InvalidParameter, UnknownName
-from simbridge.ik.settings import SOLVERS, one_of, positive, resolved, setting, whole
+from simbridge.ik.checks import POSITIVE, WHOLE, choice_of
+from simbridge.ik.parameters import setting
+from simbridge.ik.settings import SOLVERS, resolved
 from simbridge.ik.solver import Solver
 from simbridge.planning.options import Options
 from simbridge.robot.kinematics import tool_frame
@@ -192,13 +194,13 @@ def _flag(name: str, value: Any) -> list[str]:
 class IterateSettings:
     """When iterations end, and how they are shown."""
 
-    threshold: float = setting(1e-3, positive, unit="mm", scale=1e-3)
+    threshold: float = setting(1e-3, POSITIVE, unit="mm", scale=1e-3)
     """The arm halts within this distance of the goal; a rotation within as many mrad."""
-    iteration_limit: int = setting(500, whole)
+    iteration_limit: int = setting(500, WHOLE)
     """A run that has not come so near ends after so many iterations."""
-    frame_time: float = setting(0.06, positive, slider=(0.01, 1.0), unit="ms", scale=1e-3)
+    frame_time: float = setting(0.06, POSITIVE, slider=(0.01, 1.0), unit="ms", scale=1e-3)
     """How long a posture is shown."""
-    slow_in_slow_out: Literal["on", "off"] = setting("on", one_of("on", "off"))
+    slow_in_slow_out: Literal["on", "off"] = setting("on", choice_of("on", "off"))
     """on: the first and the last postures are shown longer, the ones between shorter."""
 
     def __post_init__(self) -> None:
@@ -288,7 +290,7 @@ def solver_controls(solver: str) -> list[Control]:
 
 
 def settings_controls(kind: type, prefix: str) -> list[Control]:
-    """Those of the fields of a class of settings (see `ik.settings.setting`), whose names get a prefix."""
+    """Those of the fields of a class of settings (see `ik.parameters.setting`), whose names get a prefix."""
     hints, helps = get_type_hints(kind), _help_of(kind)
     found = []
     for own in fields(kind):

@@ -21,7 +21,7 @@ from tyro.conf import arg, subcommand
 
 from simbridge.errors import InvalidParameter
 from simbridge.experiments.flag_types import optional_arg, optional_reading
-from simbridge.ik.settings import Jacobian
+from simbridge.ik.parameters import Jacobian
 from simbridge.robot import Six, Task
 
 PAPER_SOLVERS = ("forward-dynamics", "jacobian-transpose")

@@ -28,9 +28,9 @@ from simbridge.experiments.experiment import (
     within_part,
 )
 from simbridge.experiments.setup import choose_arm, is_paper_arm, make_solver
-from simbridge.ik.forward_dynamics import Twin
 from simbridge.ik.kernels.mathematics import mobility
 from simbridge.ik.solver import Solver
+from simbridge.ik.twin import Twin
 from simbridge.report.palette import INK
 from simbridge.robot import pose
 from simbridge.robot.kinematics import tool_path

@@ -27,7 +27,8 @@ from simbridge.experiments.setup import (
     start_posture,
     within_limits,
 )
-from simbridge.ik.settings import SOLVERS, FunctionParameters, IterativeParameters, Jacobian
+from simbridge.ik.parameters import IterativeParameters, Jacobian
+from simbridge.ik.settings import SOLVERS, FunctionParameters
 from simbridge.ik.solver import Solver
 from simbridge.planning.scenario import load_scenario
 from simbridge.report.palette import LIMIT

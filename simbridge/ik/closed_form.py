@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from simbridge.errors import NoClosedForm
 from simbridge.ik.branches import MAX_BRANCHES, SLACK, compiled_search
-from simbridge.ik.settings import ClosedFormParameters
+from simbridge.ik.parameters import SolverParameters
 from simbridge.ik.solver import Solution, Solver
 from simbridge.ik.targets import Target, as_joints, as_pose, as_poses, freed
 from simbridge.robot import pose
@@ -31,6 +31,15 @@ _NAMES = ("wrist", "elbow", "shoulder")
 PARALLEL = 1e-8
 # Lengths and angles below this count as zero: their effect on a pose stays below the promised accuracy.
 _ON_AXIS = 1e-10
+
+
+@dataclass(frozen=True)
+class ClosedFormParameters(SolverParameters):
+    """The closed form has no settings."""
+
+    def build(self, robot: Robot) -> ClosedForm:
+        """Return the solver."""
+        return ClosedForm(robot, self)
 
 
 class ClosedForm(Solver):

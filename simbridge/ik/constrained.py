@@ -23,10 +23,11 @@ from numpy.typing import ArrayLike
 
 from simbridge.errors import InvalidParameter
 from simbridge.ik.callable_solver import CallableSolver
+from simbridge.ik.checks import NUMBERS, POSITIVE, Check, are_positive, as_number, as_numbers
 from simbridge.ik.iterative import CompiledStep, IterativeSolver
 from simbridge.ik.kernels.dense import decompose, solve_rank_revealing
 from simbridge.ik.kernels.descent import MAX_STRICT, Buffers
-from simbridge.ik.settings import ConstrainedParameters
+from simbridge.ik.parameters import IterativeParameters, setting
 from simbridge.ik.solver import Solution
 from simbridge.ik.targets import as_pose, numbers
 from simbridge.robot.pose import Array
@@ -110,6 +111,28 @@ class SoftRows(Rows):
         hessian = rows.T @ rows
         scale = max(float(hessian.diagonal().max()), 1e-290)
         return 2.0 * (hessian / scale + free.T @ free), 2.0 * (rows.T @ wanted) / scale
+
+
+@dataclass(frozen=True)
+class ConstrainedParameters(IterativeParameters):
+    """Settings of the constrained step."""
+
+    posture: tuple[float, ...] = setting((), NUMBERS, "the robot's home", unit="rad")
+    """The natural posture, rad."""
+    weights: tuple[float, ...] = setting(
+        (1.0,), Check(as_numbers, "positive numbers", are_positive)
+    )
+    """Weights of the joints' distances from the natural posture: one number, or one per joint; positive."""
+    pull: float = setting(
+        0.05, Check(as_number, "from 0 to 1", lambda pull: 0.0 <= pull <= 1.0), slider=(0.0, 1.0)
+    )
+    """Fraction of that distance that an iteration covers where no strict row prevents it, 0 to 1."""
+    cutoff: float = setting(1e-6, POSITIVE)
+    """Rows whose singular value is up to this fraction of the largest count as dependent."""
+
+    def build(self, robot: Robot) -> Constrained:
+        """Return the solver with these settings."""
+        return Constrained(robot, self)
 
 
 class Constrained(IterativeSolver):

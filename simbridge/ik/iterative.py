@@ -10,9 +10,11 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from simbridge.errors import InvalidParameter
+from simbridge.ik.checks import Numbers, as_numbers
 from simbridge.ik.kernels import descent
 from simbridge.ik.kernels.mathematics import structure_of
-from simbridge.ik.settings import IterativeParameters, Numbers, as_numbers, resolved, without_clamps
+from simbridge.ik.parameters import IterativeParameters
+from simbridge.ik.settings import resolved, without_clamps
 from simbridge.ik.solver import Solver
 from simbridge.ik.targets import task_of
 from simbridge.robot.chain import TASK_ROWS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from simbridge.ik.settings import SelectivelyDampedParameters
+from simbridge.ik.selectively_damped import SelectivelyDampedParameters
 from simbridge.ik.solver import Solver
 from simbridge.robot.robot import Robot
 

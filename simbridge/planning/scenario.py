@@ -13,7 +13,9 @@ from typing import Any, get_args
 import numpy as np
 
 from simbridge.errors import InputFileError, InvalidParameter, ScenarioError, UnknownName
-from simbridge.ik.settings import SOLVERS, ForwardDynamicsParameters, SolverParameters
+from simbridge.ik.forward_dynamics import ForwardDynamicsParameters
+from simbridge.ik.parameters import SolverParameters
+from simbridge.ik.settings import SOLVERS
 from simbridge.planning.plan import OnLimits
 from simbridge.quoting import as_text, shell_quoted
 from simbridge.resources import importing_from, load_script, scenario_files

@@ -21,7 +21,8 @@ from simbridge.backends import SIMULATION, backend_class
 from simbridge.backends.backend import Capabilities
 from simbridge.errors import LONGEST_VALUE, InvalidParameter, NotARun
 from simbridge.ik.callable_solver import CallableSolver, RecordedSolver, StepFunction, named_solver
-from simbridge.ik.settings import SOLVERS, SolverParameters, check_solver, is_function, resolved
+from simbridge.ik.parameters import SolverParameters
+from simbridge.ik.settings import SOLVERS, check_solver, is_function, resolved
 from simbridge.ik.solver import Solver
 from simbridge.planning.check import Peaks
 from simbridge.planning.option_field import recorded_options

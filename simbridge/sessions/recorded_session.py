@@ -14,7 +14,8 @@ import numpy as np
 
 from simbridge.errors import InvalidParameter
 from simbridge.evaluation.evaluation import Evaluation
-from simbridge.ik.settings import SOLVERS, SolverParameters, is_function
+from simbridge.ik.parameters import SolverParameters
+from simbridge.ik.settings import SOLVERS, is_function
 from simbridge.ik.solver import Solver
 from simbridge.planning.options import Options
 from simbridge.planning.plan import Plan

@@ -11,7 +11,8 @@ import pytest
 
 import simbridge
 from simbridge.errors import UnknownName
-from simbridge.ik.settings import SOLVERS, DampedLeastSquaresParameters
+from simbridge.ik.damped_least_squares import DampedLeastSquaresParameters
+from simbridge.ik.settings import SOLVERS
 from simbridge.planning.plan import Plan
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.robot import load_robot, pose

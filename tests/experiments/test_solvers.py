@@ -9,7 +9,8 @@ import pytest
 
 from simbridge.experiments import solvers
 from simbridge.experiments.setup import make_solver
-from simbridge.ik.settings import SOLVERS, IterativeParameters
+from simbridge.ik.parameters import IterativeParameters
+from simbridge.ik.settings import SOLVERS
 from simbridge.robot import load_robot
 from simbridge.robot.kinematics import restart_postures, tool_path
 

@@ -10,7 +10,7 @@ import pytest
 
 from simbridge.errors import InvalidParameter
 from simbridge.ik.constrained import Constrained, Rows, SoftRows
-from simbridge.ik.least_squares import Pseudoinverse
+from simbridge.ik.pseudoinverse import Pseudoinverse
 from simbridge.ik.targets import residual
 from simbridge.robot import load_robot
 from simbridge.robot.kinematics import task_jacobian, tool_path

@@ -22,10 +22,11 @@ from simbridge.experiments.homogenization import (
     configurations,
     measure,
 )
-from simbridge.ik.forward_dynamics import ForwardDynamics, Twin, effective_masses
+from simbridge.ik.forward_dynamics import ForwardDynamics, ForwardDynamicsParameters
 from simbridge.ik.kernels import forward_dynamics as loops
 from simbridge.ik.kernels.mathematics import mobility, rotation_vector, structure_of
-from simbridge.ik.settings import ForwardDynamicsParameters, resolved
+from simbridge.ik.settings import resolved
+from simbridge.ik.twin import Twin, effective_masses
 from simbridge.robot import load_robot, pose
 from simbridge.robot.kinematics import restart_postures, tool_path
 from simbridge.trajectory import square
@@ -182,8 +183,16 @@ def test_the_stability_bound_is_where_the_iteration_turns(kappa, converges):
     """Past the bound the same arithmetic (through the kernel, which does not refuse) grows the error."""
     target = tool_path(UR10, UR10.home[None])
     target[0, :3] += 1e-4
-    clamp, twin, kp = np.full(2, np.inf), np.array([1.0, 1.0, 1e-9, 1e-12]), np.full(6, kappa)
-    settings = (1.0, np.inf, clamp, twin, kp, np.zeros(6), kappa, 0.0)
+    settings = loops.Settings(
+        dt=1.0,
+        step_clamp=np.inf,
+        error_clamp=np.full(2, np.inf),
+        twin=np.array([1.0, 1.0, 1e-9, 1e-12]),
+        kp=np.full(6, kappa),
+        kd=np.zeros(6),
+        kappa=kappa,
+        first_ballast=0.0,
+    )
     memory, joints, placements = np.zeros(20), np.empty((200, 6)), np.array(UR10.placements)
     memory[:6] = UR10.home
     track = loops.kernels(structure_of(*CHAIN), "pose").track

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simbridge.ik.forward_dynamics import ForwardDynamics, Twin
+from simbridge.ik.forward_dynamics import ForwardDynamics
+from simbridge.ik.twin import Twin
 from simbridge.robot import load_robot, pose
 from simbridge.robot.kinematics import tool_path
 

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 import simbridge
 from simbridge.errors import InvalidParameter, UnknownName
-from simbridge.ik.forward_dynamics import JacobianTranspose, paper_alpha
-from simbridge.ik.settings import SOLVERS, IterativeParameters
+from simbridge.ik.jacobian_transpose import JacobianTranspose, paper_alpha
+from simbridge.ik.parameters import IterativeParameters
+from simbridge.ik.settings import SOLVERS
 from simbridge.ik.targets import freed, residual
 from simbridge.resources import robot_files
 from simbridge.robot import load_robot, pose

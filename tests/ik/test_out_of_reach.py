@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simbridge.ik.constrained import Constrained
+from simbridge.ik.damped_least_squares import DampedLeastSquares
 from simbridge.ik.forward_dynamics import ForwardDynamics
-from simbridge.ik.least_squares import DampedLeastSquares
 from simbridge.ik.settings import SOLVERS
 from simbridge.robot import load_robot
 from simbridge.robot.kinematics import tool_path

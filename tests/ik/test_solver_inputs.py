@@ -14,8 +14,9 @@ import pytest
 import simbridge
 from simbridge.errors import InvalidParameter
 from simbridge.ik.constrained import Constrained, SoftRows
-from simbridge.ik.least_squares import DampedLeastSquares
-from simbridge.ik.settings import SOLVERS, ForwardDynamicsParameters
+from simbridge.ik.damped_least_squares import DampedLeastSquares
+from simbridge.ik.forward_dynamics import ForwardDynamicsParameters
+from simbridge.ik.settings import SOLVERS
 from simbridge.ik.targets import as_poses
 from simbridge.robot import pose
 from simbridge.robot.kinematics import tool_path

@@ -11,15 +11,12 @@ from hypothesis import strategies as st
 
 from simbridge.ik.constrained import independent_rows as independent_rows_python
 from simbridge.ik.constrained import solve_constraints
-from simbridge.ik.forward_dynamics import best_length_step, given_length_step
+from simbridge.ik.damped_least_squares import damped_motion, null_space_pull
+from simbridge.ik.feedback import feedback_step
+from simbridge.ik.jacobian_transpose import best_length_step, given_length_step
 from simbridge.ik.kernels.descent import allocate_buffers
-from simbridge.ik.least_squares import (
-    damped_motion,
-    feedback_step,
-    null_space_pull,
-    pseudoinverse_step,
-    selectively_damped_step,
-)
+from simbridge.ik.pseudoinverse import pseudoinverse_step
+from simbridge.ik.selectively_damped import selectively_damped_step
 from tests.ik.machine import machine_code
 
 # Drops what is singular to rounding, and keeps all that is merely near it.

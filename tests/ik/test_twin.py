@@ -7,7 +7,8 @@ import warnings
 import pytest
 
 from simbridge.errors import UnstableSolver
-from simbridge.ik.forward_dynamics import ForwardDynamics, Twin
+from simbridge.ik.forward_dynamics import ForwardDynamics
+from simbridge.ik.twin import Twin
 from simbridge.robot import load_robot
 
 UR10 = load_robot("ur10")

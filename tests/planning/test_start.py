@@ -8,7 +8,7 @@ import pytest
 from simbridge import load_robot
 from simbridge.errors import PlannedCollision, TargetOutOfReach
 from simbridge.ik.closed_form import ClosedForm
-from simbridge.ik.settings import ForwardDynamicsParameters
+from simbridge.ik.forward_dynamics import ForwardDynamicsParameters
 from simbridge.planning.options import Options
 from simbridge.planning.plan import Plan
 from simbridge.planning.planner import make_plan

@@ -1,0 +1,85 @@
+"""The pseudoinverse: q += alpha J^+ e.
+
+Whitney 1969; Buss, "Introduction to inverse kinematics with Jacobian transpose, pseudoinverse and
+damped least squares methods", 2004; seed tutorial "Inverse kinematics" (step 4).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from simbridge.ik.checks import POSITIVE, Check, as_number
+from simbridge.ik.iterative import CompiledStep, IterativeSolver
+from simbridge.ik.kernels.dense import decompose
+from simbridge.ik.kernels.descent import Buffers
+from simbridge.ik.parameters import IterativeParameters, setting
+from simbridge.robot.robot import Robot
+
+_BELOW_TWO = Check(
+    as_number, "above 0 and below 2, where steps diverge", lambda alpha: 0.0 < alpha < 2.0
+)
+
+
+@dataclass(frozen=True)
+class PseudoinverseParameters(IterativeParameters):
+    """Settings of the pseudoinverse."""
+
+    alpha: float = setting(0.5, _BELOW_TWO, slider=(0.01, 1.99))
+    """Step gain, above 0 and below 2: the fraction of the error that an iteration should remove."""
+    cutoff: float = setting(1e-6, POSITIVE)
+    """Singular values of the Jacobian up to this fraction of the largest count as zero."""
+
+    def build(self, robot: Robot) -> Pseudoinverse:
+        """Return the solver with these settings."""
+        return Pseudoinverse(robot, self)
+
+
+class Pseudoinverse(IterativeSolver):
+    """The pseudoinverse with a step gain. Settings: see `PseudoinverseParameters`.
+
+    According to the tutorial a larger alpha is faster, and makes the arm jitter when the goal is
+    out of reach. With the clamps it does not: a step that raises the error is halved.
+    """
+
+    name = "pseudoinverse"
+    Parameters = PseudoinverseParameters
+    settings: PseudoinverseParameters
+
+    def compiled_step(self) -> CompiledStep:
+        return CompiledStep(pseudoinverse_step, (self.settings.alpha, self.settings.cutoff))
+
+    @property
+    def cutoff(self) -> float:
+        return self.settings.cutoff
+
+    def lag(self, period: float) -> float | None:
+        """Return T rho/(1 - rho), s, with rho = (1 - alpha)^N.
+
+        Each iteration leaves 1 - alpha of the error, away from clamps.
+        """
+        return self._lag_of(1.0 - self.settings.alpha, period)
+
+
+def pseudoinverse_step(settings: tuple[float, float], buffers: Buffers) -> None:
+    """The smallest motion that removes, to first order, the part alpha of the error, or as much of it as possible.
+
+    Settings: alpha (0 to 1), and the cutoff: singular values at or below this share of the largest count as zero, and
+    their directions stay still.
+    """
+    alpha, cutoff = settings
+    n, dq = buffers.n, buffers.dq
+    count = decompose(
+        buffers.jacobian, n, buffers.rows, buffers.joints, buffers.singular, buffers.tool
+    )
+    for j in range(n):
+        dq[j] = 0.0
+    for i in range(count):
+        sigma = buffers.singular[i]
+        if sigma <= cutoff * buffers.singular[0]:
+            return
+        along = 0.0
+        for k in range(buffers.rows):
+            along += buffers.tool[i, k] * buffers.error[k]
+        scale = alpha * along / sigma
+        for j in range(n):
+            dq[j] += scale * buffers.joints[i, j]

@@ -1,0 +1,105 @@
+"""Selectively damped least squares: each singular direction is damped by as much as it needs.
+
+Buss and Kim, "Selectively damped least squares for inverse kinematics", Journal of Graphics Tools
+10(3), 2005, for one multibody.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from simbridge.ik.checks import POSITIVE
+from simbridge.ik.iterative import CompiledStep, IterativeSolver
+from simbridge.ik.kernels.dense import EPSILON, decompose
+from simbridge.ik.kernels.descent import Buffers
+from simbridge.ik.parameters import IterativeParameters, setting
+from simbridge.robot.pose import Array
+from simbridge.robot.robot import Robot
+
+
+@dataclass(frozen=True)
+class SelectivelyDampedParameters(IterativeParameters):
+    """Settings of selectively damped least squares."""
+
+    largest_angle: float = setting(0.785, POSITIVE, slider=(0.01, 1.57), unit="rad")
+    """gamma_max, the largest joint motion along one singular vector, rad."""
+
+    def build(self, robot: Robot) -> SelectivelyDamped:
+        """Return the solver with these settings."""
+        return SelectivelyDamped(robot, self)
+
+
+class SelectivelyDamped(IterativeSolver):
+    """Selectively damped least squares. Settings: see `SelectivelyDampedParameters`.
+
+    No damping constant is chosen; the motion along a singular direction may turn no joint further than moves the tool
+    by about the error.
+    """
+
+    name = "selectively-damped"
+    Parameters = SelectivelyDampedParameters
+    settings: SelectivelyDampedParameters
+
+    @property
+    def description(self) -> str:
+        return f"{super().description} (it also finds the start for other solvers)"
+
+    def compiled_step(self) -> CompiledStep:
+        return CompiledStep(selectively_damped_step, (self.settings.largest_angle,))
+
+
+def clamp_factor(vector: Array, n: int, bound: float) -> float:
+    """The factor of the paper's ClampMaxAbs: it reduces the largest entry to `bound`, and keeps the direction."""
+    largest = 0.0
+    for j in range(n):
+        largest = max(largest, abs(vector[j]))
+    return bound / largest if largest > bound else 1.0
+
+
+def length(vector: Array, start: int, stop: int) -> float:
+    """The length of a part of a vector."""
+    square = 0.0
+    for k in range(start, stop):
+        square += vector[k] * vector[k]
+    return math.sqrt(square)
+
+
+def selectively_damped_step(settings: tuple[float], buffers: Buffers) -> None:
+    """The sum of the motions along the singular directions, each clamped to its own bound, and clamped as a whole.
+
+    The paper's end effectors are points. Here the tool's translation counts as one and its rotation as another, whose
+    position is measured in radians: one radian weighs as one metre, as in the Jacobian. Settings: gamma_max, the
+    largest motion of a joint, rad (m, if it slides); the paper's is pi/4.
+    """
+    (gamma_max,) = settings
+    jacobian, rows, dq = buffers.jacobian, buffers.rows, buffers.dq
+    n = buffers.n
+    split = min(3, rows)
+    count = decompose(jacobian, n, rows, buffers.joints, buffers.singular, buffers.tool)
+    # The paper's rho, summed over the end effectors: the tool's motion for a unit motion of joint j.
+    rho, part = buffers.vector, buffers.motion
+    for j in range(n):
+        dq[j] = 0.0
+        rho[j] = length(jacobian[j], 0, split) + length(jacobian[j], split, rows)
+    for i in range(count):
+        sigma, u, v = buffers.singular[i], buffers.tool[i], buffers.joints[i]
+        if sigma <= 12.0 * EPSILON * buffers.singular[0]:
+            break
+        along = 0.0
+        for k in range(rows):
+            along += u[k] * buffers.error[k]
+        gain = length(u, 0, split) + length(u, split, rows)
+        travel = 0.0
+        for j in range(n):
+            travel += abs(v[j]) * rho[j]
+        travel /= sigma
+        gamma = gamma_max * gain / travel if travel > gain else gamma_max
+        for j in range(n):
+            part[j] = along / sigma * v[j]
+        factor = clamp_factor(part, n, gamma)
+        for j in range(n):
+            dq[j] += factor * part[j]
+    factor = clamp_factor(dq, n, gamma_max)
+    for j in range(n):
+        dq[j] *= factor
