@@ -1,4 +1,4 @@
-"""`simbridge sweep`: makes the points of a grid, with a line of progress, and shows the best and the worst."""
+"""The command `simbridge sweep`: makes the points of a grid, and shows the best and the worst."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from rich.progress import BarColumn, TextColumn
 from rich.progress import Progress as Bar
 
 from simbridge.backends import SIMULATION
+from simbridge.cli.flags import SweepFlags
 from simbridge.console import Terminal
 from simbridge.errors import InvalidParameter
-from simbridge.sweeps.grid import Grid, Range, listed_values, read_grid, read_points
+from simbridge.sweeps.grid import Grid, listed_values, read_grid, read_points
 from simbridge.sweeps.parameters import parameters
 from simbridge.sweeps.results import (
     FAILED,
@@ -29,85 +30,125 @@ from simbridge.sweeps.results import (
     number,
     reasons,
 )
-from simbridge.sweeps.sweep import Keep, Progress, Sweep, make
+from simbridge.sweeps.sweep import Progress, Sweep, make
 from simbridge.text import counted, millimetres, table_of
 
-# Best and worst points that are shown, and columns of a terminal that are too few for a bar.
-_SHOWN, _NARROW = 5, 72
+# Best and worst points that are shown.
+SHOWN_POINTS = 5
+# Columns of a terminal that are too few for a bar.
+NARROW_COLUMNS = 72
 
 
-def sweep(
-    scenarios: Sequence[str],
-    *,
-    grid: Sequence[str],
-    random: Sequence[str],
-    samples: int,
-    points: str | None,
-    seeds: int,
-    jobs: int | None,
-    cluster: str | None,
-    out: str | None,
-    plan_only: bool,
-    keep: Keep,
-    backend: str,
-    as_json: bool,
-) -> int:
-    """Make a sweep; returns the exit status: 0, or 1 where points have failed. The arguments are the command's flags.
+def sweep(**values: Any) -> int:
+    """Make a sweep, and show its best and worst points.
+
+    Args:
+        values: The fields of `SweepFlags`.
+
+    Returns:
+        The exit status: 0, or 1 where points have failed.
 
     Raises:
         SimbridgeError: See `simbridge.sweeps.sweep.sweep`.
     """
-    if backend != SIMULATION:
-        needed = f"{SIMULATION}: a sweep runs in simulation only, because a person must watch every run on an arm"
-        raise InvalidParameter("backend", backend, needed)
-    if jobs is not None and (jobs < 1 or cluster is not None):
-        raise InvalidParameter("number of jobs", jobs, "1 or more, and left out with --cluster")
-    if len(scenarios) == 1 and scenarios[0].endswith(".toml"):
-        if grid or random or points or samples or seeds != 1 or plan_only:
-            raise InvalidParameter(
-                "grid", scenarios[0], "given alone: the file already says what is swept"
-            )
-        chosen = read_grid(scenarios[0])
-    else:
-        chosen = Grid(
-            tuple(scenarios),
-            {
-                name: tuple(map(str.strip, text.split(",")))
-                for name, text in listed_values(grid, "grid").items()
-            },
-            {name: Range.of(name, text) for name, text in listed_values(random, "random").items()},
-            samples,
-            () if points is None else read_points(points),
-            seeds,
-            plan_only,
+    flags = SweepFlags(**values)
+    _check_computer(flags)
+    grid = _choose_grid(flags)
+
+    with _progress(as_json=flags.as_json) as update:
+        finished = make(
+            grid,
+            out=flags.out,
+            jobs=flags.jobs or 0,
+            cluster=flags.cluster,
+            keep=flags.keep,
+            progress=update,
         )
-    with _progress(as_json) as update:
-        made = make(chosen, out=out, jobs=jobs or 0, cluster=cluster, keep=keep, progress=update)
-    if as_json:
-        print(json.dumps({"directory": str(made.directory), "points": len(made.identities)}))
+
+    if flags.as_json:
+        facts = {"directory": str(finished.directory), "points": len(finished.identities)}
+        print(json.dumps(facts))
     else:
-        show(made)
-    return 1 if any(row["outcome"] == FAILED for row in made.rows("outcome")) else 0
+        _show(finished)
+    has_failures = any(row["outcome"] == FAILED for row in finished.rows("outcome"))
+    return 1 if has_failures else 0
+
+
+def _check_computer(flags: SweepFlags) -> None:
+    """Refuse what no sweep runs on, and jobs that do not fit.
+
+    Raises:
+        InvalidParameter: It is a controller, or the number of jobs does not fit.
+    """
+    if flags.backend != SIMULATION:
+        needed = (
+            f"{SIMULATION}: a sweep runs in simulation only, because a person must watch every run "
+            "on an arm"
+        )
+        raise InvalidParameter("backend", flags.backend, needed)
+
+    if flags.jobs is not None and (flags.jobs < 1 or flags.cluster is not None):
+        needed = "1 or more, and left out with --cluster"
+        raise InvalidParameter("number of jobs", flags.jobs, needed)
+
+
+def _choose_grid(flags: SweepFlags) -> Grid:
+    """Return the grid of a TOML file, or the one that the flags describe.
+
+    Raises:
+        InvalidParameter, UnknownName, InputFileError: There is no such grid.
+    """
+    if len(flags.scenarios) == 1 and flags.scenarios[0].endswith(".toml"):
+        file = flags.scenarios[0]
+        _check_alone(flags, file)
+        return read_grid(file)
+
+    grid = {}
+    for name, text in listed_values(flags.grid, "grid").items():
+        grid[name] = [value.strip() for value in text.split(",")]
+    return Grid(
+        scenarios=flags.scenarios,
+        grid=grid,
+        random=listed_values(flags.random, "random"),
+        samples=flags.samples,
+        points=() if flags.points is None else read_points(flags.points),
+        seeds=flags.seeds,
+        plan_only=flags.plan_only,
+    )
+
+
+def _check_alone(flags: SweepFlags, file: str) -> None:
+    """Refuse a grid's file together with flags that describe a grid.
+
+    Raises:
+        InvalidParameter: There are both.
+    """
+    describes_values = flags.grid or flags.random or flags.points or flags.samples
+    if describes_values or flags.seeds != 1 or flags.plan_only:
+        needed = "given alone: the file already says what is swept"
+        raise InvalidParameter("grid", file, needed)
 
 
 @contextlib.contextmanager
-def _progress(as_json: bool) -> Iterator[Callable[[Progress], None] | None]:
-    """What is called after each point: it prints a line of JSON, moves the bar, or does nothing without a terminal."""
-    console = Terminal(stderr=True)
+def _progress(*, as_json: bool) -> Iterator[Callable[[Progress], None] | None]:
+    """Yield what is called after each point.
+
+    It prints a line of JSON, or moves the bar; None where standard error is no terminal.
+    """
     if as_json:
-        yield (
-            lambda state: print(json.dumps(_plain(state.last)), flush=True) if state.last else None
-        )
+        yield _print_row
         return
+
+    console = Terminal(stderr=True)
     if not console.is_terminal:
         yield None
         return
-    bars = [] if console.width < _NARROW else [BarColumn(bar_width=12)]
-    words = TextColumn("{task.fields[words]}")
-    with Bar(
-        TextColumn("{task.description}"), *bars, words, console=console, transient=True
-    ) as bar:
-        task = bar.add_task("Points", total=None, words="starting")
+
+    columns = [TextColumn("{task.description}")]
+    bars = [] if console.width < NARROW_COLUMNS else [BarColumn(bar_width=12)]
+    counts = TextColumn("{task.fields[counts]}")
+    with Bar(*columns, *bars, counts, console=console, transient=True) as bar:
+        task = bar.add_task("Points", total=None, counts="starting")
 
         def update(state: Progress) -> None:
             if state.keeping is not None:
@@ -116,71 +157,106 @@ def _progress(as_json: bool) -> Iterator[Callable[[Progress], None] | None]:
                     description="Reports",
                     completed=0,
                     total=None,
-                    words=f"{state.keeping} left",
+                    counts=f"{state.keeping} left",
                 )
-                return
-            bar.update(
-                task, completed=state.known + state.done, total=state.total, words=_words(state)
-            )
+            else:
+                completed = state.known + state.done
+                bar.update(task, completed=completed, total=state.total, counts=_counts(state))
 
         yield update
 
 
-def _words(state: Progress) -> str:
+def _print_row(state: Progress) -> None:
+    """Print the last row as a line of JSON, in which figures and parameters are numbers."""
+    if not state.last:
+        return
+    facts: dict[str, Any] = {}
+    for name, text in state.last.items():
+        if text:
+            value = number(state.last, name)
+            facts[name] = text if name in FIXED or math.isnan(value) else value
+    print(json.dumps(facts), flush=True)
+
+
+def _counts(state: Progress) -> str:
+    """Say how many points are made, refused and failed, the time that remains, and the best."""
     parts = [f"{state.known + state.done}/{state.total}"]
-    parts += [
-        f"{count} {what}"
-        for count, what in ((state.refused, REFUSED), (state.failed, FAILED))
-        if count
-    ]
-    parts += [f"{state.rate:.1f}/s", f"{state.left / max(state.rate, 1e-9):.0f} s left"]
+    if state.refused:
+        parts.append(f"{state.refused} {REFUSED}")
+    if state.failed:
+        parts.append(f"{state.failed} {FAILED}")
+
+    rate = state.rate
+    parts.append(f"{rate:.1f}/s")
+    parts.append(f"{state.left / max(rate, 1e-9):.0f} s left")
+
     if state.best is not None:
-        parts.append(f"best {millimetres(state.best[0])} mm")
+        error, _ = state.best
+        parts.append(f"best {millimetres(error)} mm")
     return "  ".join(parts)
 
 
-def _plain(row: Row) -> dict[str, Any]:
-    """A row for JSON: figures and parameters are numbers where they are."""
-    return {
-        name: text if name in FIXED or math.isnan(number(row, name)) else number(row, name)
-        for name, text in row.items()
-        if text
-    }
-
-
-def show(made: Sweep) -> None:
-    """Show how many points there are, the best and the worst of them, and why others have no figures."""
+def _show(finished: Sweep) -> None:
+    """Show how many points there are, the best and the worst, and why some have no figures."""
     console = Terminal()
-    rows = made.rows("scenario", *parameters(), *OUTCOME, MAIN_FIGURE, PLANNED_FIGURE)
-    name = (
-        MAIN_FIGURE
-        if any(not math.isnan(number(row, MAIN_FIGURE)) for row in rows)
-        else PLANNED_FIGURE
-    )
-    ranked = sorted(
-        (row for row in rows if not math.isnan(number(row, name))),
-        key=lambda row: number(row, name),
-    )
-    varied = [
-        key
-        for key in rows[0]
-        if key not in FIXED and not is_figure(key) and len({r.get(key, "") for r in rows}) > 1
-    ]
-    if len({row["scenario"] for row in rows}) > 1:
-        varied.insert(0, "scenario")
-    error = "tracking error" if name == MAIN_FIGURE else "solver's error"
-    console.print(f"[bold]{counted(len(rows), 'point')}[/bold], by the RMS of the {error}:\n")
-    best, worst = ranked[:_SHOWN], ranked[_SHOWN:][-_SHOWN:]
-    lines = [
-        (*(escape(row.get(key, "")) or "–" for key in varied), millimetres(number(row, name)))
-        for row in (*best, *worst)
-    ]
-    if len(ranked) > 2 * _SHOWN:
-        lines.insert(_SHOWN, ("...", *[""] * len(varied)))
-    if lines:
+    rows = finished.rows("scenario", *parameters(), *OUTCOME, MAIN_FIGURE, PLANNED_FIGURE)
+
+    # The tracking error, or that of the solver where nothing was simulated.
+    figure = PLANNED_FIGURE
+    title = "solver's error"
+    if any(_has_figure(row, MAIN_FIGURE) for row in rows):
+        figure = MAIN_FIGURE
+        title = "tracking error"
+    ranked = [row for row in rows if _has_figure(row, figure)]
+    ranked.sort(key=lambda row: number(row, figure))
+
+    console.print(f"[bold]{counted(len(rows), 'point')}[/bold], by the RMS of the {title}:\n")
+    if ranked:
+        varied = _varied_columns(rows)
+        lines = _ranked_lines(ranked, varied, figure)
         console.print(table_of((*varied, "mm"), lines))
+
     for outcome in (REFUSED, FAILED):
         for sentence in reasons(rows, outcome):
             console.print(sentence, soft_wrap=True, markup=False)
-    console.print(f"Page: {made.directory / 'sweep.html'}", soft_wrap=True, markup=False)
-    console.print(f"Rows: {made.directory / 'results.csv'}", soft_wrap=True, markup=False)
+    console.print(f"Page: {finished.directory / 'sweep.html'}", soft_wrap=True, markup=False)
+    console.print(f"Rows: {finished.directory / 'results.csv'}", soft_wrap=True, markup=False)
+
+
+def _has_figure(row: Row, figure: str) -> bool:
+    return not math.isnan(number(row, figure))
+
+
+def _varied_columns(rows: Sequence[Row]) -> list[str]:
+    """Return the columns of scenario and parameters that differ between rows."""
+    varied = []
+    for name in rows[0]:
+        is_parameter = name not in FIXED and not is_figure(name)
+        if is_parameter and len({row.get(name, "") for row in rows}) > 1:
+            varied.append(name)
+    if len({row["scenario"] for row in rows}) > 1:
+        varied.insert(0, "scenario")
+    return varied
+
+
+def _ranked_lines(
+    ranked: Sequence[Row], varied: Sequence[str], figure: str
+) -> list[tuple[str, ...]]:
+    """Return the best and the worst points as cells, with dots where points are left out.
+
+    Args:
+        ranked: The rows, the smallest figure first.
+        varied: The columns that are shown besides the figure.
+        figure: The column of the figure, m.
+    """
+    best = ranked[:SHOWN_POINTS]
+    worst = ranked[SHOWN_POINTS:][-SHOWN_POINTS:]
+    lines = []
+    for row in (*best, *worst):
+        cells = [escape(row.get(name, "")) or "–" for name in varied]
+        lines.append((*cells, millimetres(number(row, figure))))
+
+    if len(ranked) > 2 * SHOWN_POINTS:
+        dots = ("...", *[""] * len(varied))
+        lines.insert(SHOWN_POINTS, dots)
+    return lines

@@ -124,15 +124,16 @@ class Range:
 
 @dataclass(frozen=True)
 class Grid:
-    """What a sweep varies.
+    """What a sweep varies, as it is written in Python, in a TOML file, or on the command line.
 
     The points are the product of the scenarios, the listed values, the random draws and the seeds;
-    or the listed points in place of values and draws.
+    or the listed points in place of values and draws. Names and values may be written in several
+    ways: in the attributes, each has the one that is used everywhere.
 
     Attributes:
         scenarios: Names, scripts, or files.
         grid: The values of each parameter, as texts; one value is the same for all points.
-        random: The range of each parameter that is drawn.
+        random: The range of each parameter that is drawn, as `Range.of` parses it.
         samples: How many draws.
         points: Listed points: texts by parameter; an empty text stands for the default.
         seeds: Number of seeds of the targets' noise, from 0.
@@ -144,18 +145,19 @@ class Grid:
     """
 
     scenarios: tuple[str, ...]
-    grid: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    random: Mapping[str, Range] = field(default_factory=dict)
+    grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    random: Mapping[str, str] = field(default_factory=dict)
     samples: int = 0
-    points: tuple[Mapping[str, str], ...] = ()
+    points: Sequence[Mapping[str, Any]] = ()
     seeds: int = 1
     plan_only: bool = False
 
     def __post_init__(self) -> None:
-        # The same parameter or number may be written in several ways: one is used from here on.
+        for name, text in self.random.items():
+            Range.of(name, text)
         grid = {parameter(name).name: _plain_texts(name, self.grid[name]) for name in self.grid}
         points = tuple(_plain_values(point) for point in self.points)
-        random = {parameter(name).name: limits for name, limits in self.random.items()}
+        random = {parameter(name).name: text for name, text in self.random.items()}
         object.__setattr__(self, "grid", grid)
         object.__setattr__(self, "points", points)
         object.__setattr__(self, "random", random)
@@ -261,11 +263,12 @@ class Grid:
             return [{}]
 
         # Drawn one after the other: a sweep with more samples begins with the same ones.
-        fractions = np.random.default_rng(0).random((self.samples, len(self.random)))
+        ranges = {name: Range.of(name, text) for name, text in self.random.items()}
+        fractions = np.random.default_rng(0).random((self.samples, len(ranges)))
         draws = []
         for row in fractions.tolist():
             draw = {}
-            for (name, limits), fraction in zip(self.random.items(), row, strict=True):
+            for (name, limits), fraction in zip(ranges.items(), row, strict=True):
                 draw[name] = limits.interpolate(fraction, parameter(name))
             draws.append(draw)
         return draws
@@ -277,24 +280,26 @@ class Grid:
             "plan_only": self.plan_only,
             "seeds": self.seeds if self.seeds > 1 else 0,
             "samples": self.samples,
-            "random": {name: limits.text for name, limits in self.random.items()},
+            "random": {name: Range.of(name, text).text for name, text in self.random.items()},
             "grid": {name: list(texts) for name, texts in self.grid.items()},
             "points": [dict(point) for point in self.points],
         }
         return tomli_w.dumps({name: value for name, value in tables.items() if value})
 
 
-def _plain_texts(name: str, texts: Sequence[str]) -> tuple[str, ...]:
+def _plain_texts(name: str, values: Sequence[Any]) -> tuple[str, ...]:
     """Return the different values of a parameter, in order; an empty text is the default."""
     definition = parameter(name)
+    texts = [text_of(value) for value in values]
     plain = [definition.plain(text) if text else "" for text in texts]
     return tuple(dict.fromkeys(plain))
 
 
-def _plain_values(point: Mapping[str, str]) -> dict[str, str]:
+def _plain_values(point: Mapping[str, Any]) -> dict[str, str]:
     """Return the values of a listed point that are not left at their defaults."""
     values = {}
-    for name, text in point.items():
+    for name, value in point.items():
+        text = text_of(value)
         if text:
             definition = parameter(name)
             values[definition.name] = definition.plain(text)
@@ -302,7 +307,7 @@ def _plain_values(point: Mapping[str, str]) -> dict[str, str]:
 
 
 class GridFile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """A grid as a TOML file; see `Grid`."""
+    """A grid as a TOML file: the types that a file may have for the attributes of `Grid`."""
 
     scenarios: tuple[str, ...]
     grid: dict[str, list[str | float | bool] | str | float | bool] = {}
@@ -321,26 +326,13 @@ def read_grid(path: str | Path) -> Grid:
         InvalidParameter: A value does not exist, or the parts do not fit together.
         UnknownName: A parameter or a value does not exist.
     """
-    content = TomlFile(Path(path)).decode(GridFile)
-
-    grid = {}
-    for name, value in content.grid.items():
-        values = value if isinstance(value, list) else [value]
-        grid[name] = tuple(text_of(item) for item in values)
-
-    random = {name: Range.of(name, text) for name, text in content.random.items()}
-    points = tuple(
-        {name: text_of(value) for name, value in point.items()} for point in content.points
-    )
-    return Grid(
-        scenarios=content.scenarios,
-        grid=grid,
-        random=random,
-        samples=content.samples,
-        points=points,
-        seeds=content.seeds,
-        plan_only=content.plan_only,
-    )
+    values = msgspec.structs.asdict(TomlFile(Path(path)).decode(GridFile))
+    # A parameter with one value may be written without brackets.
+    values["grid"] = {
+        name: value if isinstance(value, list) else [value]
+        for name, value in values["grid"].items()
+    }
+    return Grid(**values)
 
 
 def text_of(value: Any) -> str:

@@ -27,7 +27,7 @@ from simbridge.recording.run_directory import RunDirectory
 from simbridge.resources import AnyPath
 from simbridge.running.signals import ended_by_signals, ended_words, number_of
 from simbridge.sweeps.engine import Cluster, Cores, Engine, Task, make_points
-from simbridge.sweeps.grid import Grid, Point, Range, text_of
+from simbridge.sweeps.grid import Grid, Point
 from simbridge.sweeps.identity import digest, made_by
 from simbridge.sweeps.job import CannotTravel, forget_files, job_of
 from simbridge.sweeps.results import (
@@ -162,12 +162,10 @@ def sweep(
         scenarios = (scenarios,)
     parsed = Grid(
         scenarios=tuple(os.fspath(scenario) for scenario in scenarios),
-        grid={
-            name: tuple(text_of(value) for value in values) for name, values in (grid or {}).items()
-        },
-        random={name: Range.of(name, text) for name, text in (random or {}).items()},
+        grid=grid or {},
+        random=random or {},
         samples=samples,
-        points=tuple({name: text_of(value) for name, value in point.items()} for point in points),
+        points=points,
         seeds=seeds,
         plan_only=plan_only,
     )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import fcntl
+import inspect
 import json
 import os
 import signal
@@ -17,9 +19,10 @@ import numpy as np
 import pytest
 
 import simbridge
+from simbridge.cli.flags import SweepFlags
 from simbridge.errors import InvalidParameter, UnknownName
 from simbridge.sweeps import engine
-from simbridge.sweeps.grid import Grid, Range, read_grid
+from simbridge.sweeps.grid import Grid, GridFile, read_grid
 from simbridge.sweeps.identity import made_by
 from simbridge.sweeps.job import forget_files, job_of
 from simbridge.sweeps.parameters import parameters
@@ -200,10 +203,7 @@ def test_the_grids_file_makes_the_same_points(swept, cli, tmp_path, line):
 
 
 def test_random_values_are_those_of_fewer_samples_and_more(line):
-    few, many = (
-        Grid((str(line),), random={"solver.kp": Range(1.0, 100.0, True)}, samples=n)
-        for n in (3, 30)
-    )
+    few, many = (Grid((str(line),), random={"solver.kp": "1:100:log"}, samples=n) for n in (3, 30))
     values = [float(point.values["solver.kp"]) for point in many]
     assert [point.values["solver.kp"] for point in few] == [
         point.values["solver.kp"] for point in many
@@ -577,3 +577,13 @@ def test_a_pool_that_breaks_while_a_point_is_submitted_costs_no_point(line):
     assert [(identity, result.outcome) for identity, result, _ in made] == [
         (f"{k}", "planned") for k in range(3)
     ]
+
+
+def test_flags_and_file_name_what_a_grid_has():
+    names = {field.name for field in dataclasses.fields(Grid)}
+
+    flags = {field.name for field in dataclasses.fields(SweepFlags)}
+
+    assert set(GridFile.__struct_fields__) == names
+    assert names <= flags
+    assert names <= set(inspect.signature(simbridge.sweep).parameters)
