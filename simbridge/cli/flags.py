@@ -384,17 +384,17 @@ class CompletionFlags:
 
 # Name of each command: its flags, and the function that it calls with them.
 COMMANDS: dict[str, tuple[type, str]] = {
-    "run": (RunFlags, "simbridge.cli.commands:run"),
-    "check": (CheckFlags, "simbridge.cli.commands:check"),
-    "inspect": (InspectFlags, "simbridge.cli.commands:inspect"),
+    "run": (RunFlags, "simbridge.cli.run_command:run"),
+    "check": (CheckFlags, "simbridge.cli.run_command:check"),
+    "inspect": (InspectFlags, "simbridge.cli.inspect_command:inspect"),
     "robots": (RobotsFlags, "simbridge.cli.listing:robots"),
     "scenarios": (ScenariosFlags, "simbridge.cli.listing:scenarios"),
     "runs": (RunsFlags, "simbridge.cli.listing:runs"),
     "view": (ViewFlags, "simbridge.cli.listing:view"),
-    "export": (ExportFlags, "simbridge.cli.commands:export"),
+    "export": (ExportFlags, "simbridge.cli.export_command:export"),
     "report": (ReportFlags, "simbridge.cli.report_command:report"),
-    "compare": (CompareFlags, "simbridge.cli.compare_commands:compare"),
-    "evaluate": (EvaluateFlags, "simbridge.cli.compare_commands:evaluate"),
+    "compare": (CompareFlags, "simbridge.cli.compare_command:compare"),
+    "evaluate": (EvaluateFlags, "simbridge.cli.evaluate_command:evaluate"),
     "identify": (IdentifyFlags, "simbridge.cli.identify_command:identify"),
     "teleop": (TeleopFlags, "simbridge.cli.teleop_command:teleop"),
     "studio": (StudioFlags, "simbridge.cli.studio_command:studio"),

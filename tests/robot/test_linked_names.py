@@ -9,7 +9,7 @@ import pytest
 
 import simbridge
 from simbridge.cli.command_line import main
-from simbridge.cli.compare_commands import compare
+from simbridge.cli.compare_command import compare
 from simbridge.errors import OutputError
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.summary import summarize

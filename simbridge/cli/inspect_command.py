@@ -1,0 +1,156 @@
+"""The command `simbridge inspect`: the figures of a trajectory, and whether an arm reaches it."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from dataclasses import replace
+from typing import Any
+
+from rich.markup import escape
+from rich.table import Table
+
+from simbridge.cli import terminal
+from simbridge.cli.run_command import choose_options
+from simbridge.console import Terminal
+from simbridge.planning.inspection import Facts, Spread
+from simbridge.planning.inspection import inspect as measure
+from simbridge.planning.placement import flag_of
+from simbridge.planning.planner import nearest_placement
+from simbridge.planning.reach import Reach
+from simbridge.planning.scenario import load_scenario
+from simbridge.robot.load import load_robot
+from simbridge.running.run_setup import chosen_solver
+from simbridge.text import counted, fixed, milliseconds, significant
+from simbridge.trajectory.samples import named
+
+
+def inspect(file: str, *, robot: str, out: str | None, as_json: bool, **flags: Any) -> int:
+    """Measure a trajectory, show its figures, and draw it if asked.
+
+    Returns:
+        The exit status, 0.
+    """
+    options = choose_options(file, flags)
+    arm = load_robot(robot, **options.links)
+    # Nothing is going to move: poses in a foreign frame may be looked at as they are.
+    scenario = load_scenario(file, arm, options.reading, any_frame=True)
+    solver = chosen_solver(scenario, arm)
+    facts, attained = measure(scenario.trajectory, solver)
+
+    # Where nothing of a file is in reach, it may belong elsewhere.
+    if facts.reach is not None and facts.reach.share == 0.0 and facts.read_as:
+        placement = nearest_placement(arm, scenario, solver, options)
+        facts = replace(facts, placement=None if placement is None else tuple(placement.tolist()))
+
+    if as_json:
+        print(json.dumps(facts.as_dict(), indent=2))
+    else:
+        _show(facts, gaps_are_treated=options.gaps is not None)
+
+    if out is not None:
+        from simbridge.report.figure_files import draw_trajectory  # noqa: PLC0415 (matplotlib)
+
+        draw_trajectory(out, scenario.trajectory, attained, title=scenario.name)
+        print(f"Picture: {out}", file=sys.stderr if as_json else sys.stdout)
+    return 0
+
+
+def _show(facts: Facts, *, gaps_are_treated: bool) -> None:
+    """Show the facts of a trajectory, one per line, within 80 columns."""
+    console = Terminal()
+    console.print(f"[bold]{escape(facts.source)}[/bold]", soft_wrap=True)
+    if facts.read_as:
+        terminal.say(console, f"Read as {facts.read_as}.")
+
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column("fact", no_wrap=True)
+    table.add_column("value")
+    for name, value in _rows(facts, gaps_are_treated=gaps_are_treated):
+        table.add_row(name, value)
+    console.print(table)
+
+    if facts.placement is not None:
+        # On a line of its own, to be copied.
+        console.print(
+            f"The nearest placement in reach:\n--transform {flag_of(facts.placement)}",
+            soft_wrap=True,
+        )
+
+
+def _rows(facts: Facts, *, gaps_are_treated: bool) -> list[tuple[str, str]]:
+    """Return the facts as pairs of a name and a text with its unit.
+
+    Args:
+        facts: Of the trajectory.
+        gaps_are_treated: Whether --gaps says what becomes of gaps that are otherwise refused.
+    """
+    rows = [("samples", f"{facts.samples} over {significant(facts.duration_s, 4)} s")]
+
+    # Steps in time and in space.
+    if facts.rate_hz is not None:
+        rows.append(("rate", _rate(facts, facts.rate_hz)))
+        rows.append(("gaps", _gaps(facts, gaps_are_treated=gaps_are_treated)))
+        rows.append(("jumps", named(facts.jumps, "jump") if facts.jumps else "none"))
+
+    # Length, speeds and extent.
+    rows.append(("length", f"{significant(facts.length_m, 4)} m"))
+    if facts.speed_m_s is not None:
+        rows.append(("speed", f"{_spread(facts.speed_m_s, 1.0)} m/s"))
+    if facts.turn_rate_rad_s is not None:
+        rows.append(("turning", f"{_spread(facts.turn_rate_rad_s, 180.0 / math.pi)} degrees/s"))
+    for axis, low, high in zip("xyz", facts.extent_min_m, facts.extent_max_m, strict=True):
+        rows.append((axis, f"{fixed(low, 4)} to {fixed(high, 4)} m"))
+
+    if facts.reach is not None:
+        rows.append(("reachable", _reachable(facts.reach, facts.samples)))
+    return rows
+
+
+def _rate(facts: Facts, rate: float) -> str:
+    """Say how often samples come, and how steadily.
+
+    Args:
+        facts: Of the trajectory.
+        rate: Samples per second, Hz.
+    """
+    text = f"{significant(rate, 4)} Hz"
+    if facts.step_std_s is not None:
+        text += f", steps deviate by {milliseconds(facts.step_std_s)} ms"
+    return text
+
+
+def _gaps(facts: Facts, *, gaps_are_treated: bool) -> str:
+    """Say how many gaps there are, where the longest is, and whether a run refuses them."""
+    if not facts.gaps:
+        return "none"
+    longest = milliseconds(facts.longest_gap_s)
+    begin = significant(facts.longest_gap_at_s, 4)
+    text = f"{counted(facts.gaps, 'gap')}, the longest {longest} ms, after {begin} s"
+    if facts.large_gaps and not gaps_are_treated:
+        text += "; run and check refuse it without --gaps"
+    return text
+
+
+def _reachable(reach: Reach, samples: int) -> str:
+    """Say how many of the samples the arm reaches, and which is the first that it does not."""
+    checked = "all" if reach.solved >= samples else f"{reach.solved}"
+    text = f"{100.0 * reach.share:.3g} % of the samples by {reach.robot}, {checked} of them checked"
+    if reach.first_missed is not None:
+        time = significant(reach.first_missed_s, 4)
+        text += f"; first not reached: sample {reach.first_missed} at {time} s"
+    return text
+
+
+def _spread(spread: Spread, factor: float) -> str:
+    """Return mean, 95th percentile and maximum as text, in a unit.
+
+    Args:
+        spread: In the SI unit.
+        factor: The unit's number in the SI unit.
+    """
+    mean = significant(factor * spread.mean)
+    p95 = significant(factor * spread.p95)
+    largest = significant(factor * spread.max)
+    return f"mean {mean}, p95 {p95}, max {largest}"
