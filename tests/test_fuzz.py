@@ -35,7 +35,8 @@ from simbridge.resources import ROBOTS
 from simbridge.robot import load_robot
 from simbridge.robot.calibration import nominal_dh
 from simbridge.robot.calibration_file import with_kinematics, write_calibration
-from simbridge.robot.cell import Cell, load_cell, write_cell
+from simbridge.robot.cell import Cell
+from simbridge.robot.cell_file import load_cell, write_cell
 from simbridge.robot.obstacles import Box
 from simbridge.servo.plant import load_plant
 from simbridge.teleop.datagram_exchange import DatagramExchange

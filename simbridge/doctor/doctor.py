@@ -20,7 +20,8 @@ from simbridge.robot.calibration_file import (
     read_ros_calibration,
     write_calibration,
 )
-from simbridge.robot.cell import Cell, load_cell, write_cell
+from simbridge.robot.cell import Cell
+from simbridge.robot.cell_file import load_cell, write_cell
 from simbridge.robot.load import load_robot
 from simbridge.robot.robot import Robot
 from simbridge.running.run_setup import installed

@@ -37,7 +37,7 @@ from simbridge.recording.kinematics_record import (
     kinematics_summary,
 )
 from simbridge.recording.run_directory import RunDirectory
-from simbridge.robot.cell import cell_values
+from simbridge.robot.cell_file import cell_values
 from simbridge.robot.load import load_robot
 from simbridge.robot.meshes import shapes_of
 from simbridge.robot.parts import DhTable

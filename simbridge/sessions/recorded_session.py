@@ -23,7 +23,7 @@ from simbridge.planning.scenario import Scenario
 from simbridge.recording.kinematics_record import kinematics_summary
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.resources import robot_files
-from simbridge.robot.cell import load_cell
+from simbridge.robot.cell_file import load_cell
 from simbridge.robot.collision import CollisionModel
 from simbridge.robot.load import load_robot
 from simbridge.robot.robot import Robot

@@ -20,7 +20,7 @@ from simbridge import Options, live
 from simbridge.browser import html_texts
 from simbridge.browser.studio import studio
 from simbridge.cli.command_line import main
-from simbridge.robot.cell import load_cell
+from simbridge.robot.cell_file import load_cell
 from simbridge.robot.load import load_robot
 from simbridge.sweeps.sweep import GRID
 from simbridge.sweeps.sweep_page import sweep_page

@@ -15,7 +15,8 @@ from simbridge.browser.setup import StudioSetup
 from simbridge.browser.studio import Studio
 from simbridge.browser.view import Event
 from simbridge.planning.options import Options
-from simbridge.robot.cell import Cell, load_cell
+from simbridge.robot.cell import Cell
+from simbridge.robot.cell_file import load_cell
 from simbridge.robot.kinematics import tool_frame
 from tests.ports import free_port
 

@@ -18,7 +18,7 @@ from simbridge.backends.preflight import docker_command
 from simbridge.doctor.findings import Finding, failed, passed, show, warned
 from simbridge.robot import load_robot
 from simbridge.robot.calibration_file import read_calibration
-from simbridge.robot.cell import load_cell
+from simbridge.robot.cell_file import load_cell
 from tests.controllers import CALIBRATION, loopback, tick
 from tests.ur.registers import take
 

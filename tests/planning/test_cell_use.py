@@ -14,7 +14,8 @@ from simbridge.errors import GuardViolation, InvalidParameter
 from simbridge.planning.options import Options
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report.settings_list import repeat_command
-from simbridge.robot.cell import Cell, load_cell
+from simbridge.robot.cell import Cell
+from simbridge.robot.cell_file import load_cell
 from simbridge.robot.kinematics import tool_path
 from simbridge.robot.obstacles import Box
 from simbridge.running import runner

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from simbridge.errors import InputFileError
-from simbridge.robot.cell import Cell, load_cell
+from simbridge.robot.cell import Cell
+from simbridge.robot.cell_file import load_cell
 from simbridge.robot.obstacles import Box, Capsule, Plane
 
 BOX = "[[keep_out_boxes]]\nname = 'a'\ncentre = [0, 0, 0]\nsize = [1, 1, 1]\n"

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simbridge.errors import OutputError
-from simbridge.robot.cell import Cell, load_cell, write_cell
+from simbridge.robot.cell import Cell
+from simbridge.robot.cell_file import load_cell, write_cell
 from simbridge.robot.obstacles import Box, Capsule, Plane
 from tests.properties import few_examples
 

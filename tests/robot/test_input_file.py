@@ -15,7 +15,7 @@ from simbridge.planning.scenario import load_scenario
 from simbridge.recording.log_reader import read_log
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.robot.calibration_file import read_calibration, read_ros_calibration, with_kinematics
-from simbridge.robot.cell import load_cell
+from simbridge.robot.cell_file import load_cell
 from simbridge.robot.load import load_robot
 from simbridge.servo.plant import load_plant
 from simbridge.trajectory.files import read_bag, read_trajectory

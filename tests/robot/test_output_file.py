@@ -28,7 +28,8 @@ from simbridge.report.figure_files import draw_trajectory
 from simbridge.robot import load_robot
 from simbridge.robot.calibration import nominal_dh
 from simbridge.robot.calibration_file import write_calibration
-from simbridge.robot.cell import Cell, write_cell
+from simbridge.robot.cell import Cell
+from simbridge.robot.cell_file import write_cell
 from simbridge.trajectory import Trajectory, write_csv, write_tum
 from simbridge.trajectory.files import read_bag
 from simbridge.trajectory.writers import write_bag
