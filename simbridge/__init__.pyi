@@ -29,7 +29,7 @@ from .planning.options import Options as Options
 from .planning.scenario import Scenario as Scenario
 from .planning.scenario import load_scenario as load_scenario
 from .robot.cell import Cell as Cell
-from .robot.cell import load_cell as load_cell
+from .robot.cell_file import load_cell as load_cell
 from .robot.load import load_robot as load_robot
 from .robot.robot import Robot as Robot
 from .running.live import LiveArm as LiveArm

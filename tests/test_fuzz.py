@@ -34,9 +34,10 @@ from simbridge.recording.run_directory import RunDirectory
 from simbridge.resources import ROBOTS
 from simbridge.robot import load_robot
 from simbridge.robot.calibration import nominal_dh
-from simbridge.robot.calibration_file import with_kinematics, write_calibration
+from simbridge.robot.calibration_file import write_calibration
 from simbridge.robot.cell import Cell
 from simbridge.robot.cell_file import load_cell, write_cell
+from simbridge.robot.kinematics_source import with_kinematics
 from simbridge.robot.obstacles import Box
 from simbridge.servo.plant import load_plant
 from simbridge.teleop.datagram_exchange import DatagramExchange

@@ -24,7 +24,8 @@ from simbridge.backends.tool_watch import (
 )
 from simbridge.errors import InvalidParameter
 from simbridge.planning.guard import ArmLimits
-from simbridge.robot.calibration import calibrated, ros_difference
+from simbridge.robot.calibration import calibrate
+from simbridge.robot.calibration_difference import ros_difference
 from simbridge.robot.cell import Cell
 from simbridge.robot.parts import DhTable, RosCalibration
 from simbridge.robot.pose import Array
@@ -100,7 +101,7 @@ def with_calibration(robot: Robot, facts: ControllerFacts, options: Options) -> 
         ModelMismatch: The given calibration belongs to another arm than the one behind the controller.
     """
     if options.kinematics_source is None:
-        arm = calibrated(robot, facts.arm.kinematics)
+        arm = calibrate(robot, facts.arm.kinematics)
     else:
         arm = robot
         if robot.calibration is not None and not facts.ursim:
@@ -109,7 +110,7 @@ def with_calibration(robot: Robot, facts: ControllerFacts, options: Options) -> 
             robot.calibration is None
             # Options that set a cell's calibration aside warn about it themselves.
             and (options.cell is None or options.cell.calibration is None)
-            and calibrated(robot, facts.arm.kinematics) is not robot
+            and calibrate(robot, facts.arm.kinematics) is not robot
         ):
             warnings.warn(
                 "The plan uses nominal kinematics, and the arm is calibrated: the tool will be off by millimetres, "

@@ -23,7 +23,7 @@ from simbridge.identification.data import (
 from simbridge.identification.identification import identify as identify_samples
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.resources import robot_files
-from simbridge.robot.calibration_file import with_kinematics
+from simbridge.robot.kinematics_source import with_kinematics
 from simbridge.robot.load import load_robot
 from simbridge.robot.robot import Robot
 from simbridge.text import fixed, millimetres, milliseconds, significant

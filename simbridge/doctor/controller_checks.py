@@ -16,7 +16,8 @@ from simbridge.doctor.findings import Finding, failed, passed, unread, warned
 from simbridge.errors import InvalidParameter
 from simbridge.quoting import quoted
 from simbridge.resources import robot_files
-from simbridge.robot.calibration import calibrated, deviations, ros_difference
+from simbridge.robot.calibration import calibrate, deviations
+from simbridge.robot.calibration_difference import ros_difference
 from simbridge.robot.cell import Cell
 from simbridge.robot.kinematics import tool_frame
 from simbridge.robot.parts import RosCalibration
@@ -306,7 +307,7 @@ def check_calibration(survey: Survey, robot: Robot) -> Finding:
         return unread("calibration", tables.PRIMARY)
     kind = "nominal (URSim)" if is_ursim(survey.arm.checksum) else "calibrated"
     try:
-        arm = calibrated(robot, survey.arm.kinematics)
+        arm = calibrate(robot, survey.arm.kinematics)
     except InvalidParameter as error:
         fix = f"It must be {error.needed}: choose the right robot with --robot."
         return failed("calibration", f"{kind}: {error.value}", fix)

@@ -14,16 +14,12 @@ from simbridge.errors import InvalidParameter, OutputError
 from simbridge.kernels.compile import cache_directory
 from simbridge.resources import robot_files
 from simbridge.robot import Six
-from simbridge.robot.calibration_file import (
-    is_ros_calibration,
-    read_calibration,
-    read_ros_calibration,
-    write_calibration,
-)
+from simbridge.robot.calibration_file import read_calibration, write_calibration
 from simbridge.robot.cell import Cell
 from simbridge.robot.cell_file import load_cell, write_cell
 from simbridge.robot.load import load_robot
 from simbridge.robot.robot import Robot
+from simbridge.robot.ros_calibration_file import is_ros_calibration, read_ros_calibration
 from simbridge.running.run_setup import installed
 from simbridge.ur.controller_facts import ControllerFacts, Survey, registers_taken
 from simbridge.ur.controller_facts import survey as survey_controller

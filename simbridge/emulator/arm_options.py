@@ -10,16 +10,13 @@ import numpy as np
 
 from simbridge.emulator.state import PROFILES, Profile
 from simbridge.errors import InputFileError, InvalidParameter
-from simbridge.robot.calibration import printed_table
-from simbridge.robot.calibration_file import (
-    is_ros_calibration,
-    read_calibration,
-    read_ros_calibration,
-    with_kinematics,
-)
+from simbridge.robot.calibration_file import read_calibration
+from simbridge.robot.kinematics_source import with_kinematics
 from simbridge.robot.parts import DhTable
 from simbridge.robot.pose import Array
+from simbridge.robot.printed_table import printed_table
 from simbridge.robot.robot import Robot
+from simbridge.robot.ros_calibration_file import is_ros_calibration, read_ros_calibration
 from simbridge.ur.tables import URSIM_CHECKSUM
 
 UR_JOINTS = 6

@@ -27,10 +27,10 @@ from simbridge.planning.option_field import (
 )
 from simbridge.planning.plan import OnLimits
 from simbridge.resources import AnyPath
-from simbridge.robot.calibration_file import with_kinematics
 from simbridge.robot.cell import Cell
 from simbridge.robot.cell_file import load_cell
 from simbridge.robot.cell_rules import requirement
+from simbridge.robot.kinematics_source import with_kinematics
 from simbridge.robot.obstacles import CollisionScene, Floor
 from simbridge.robot.packages import read_packages
 from simbridge.robot.robot import Robot

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from simbridge.resources import AnyPath
-from simbridge.robot.calibration import calibrated_chain, chain_from_base, largest_difference
+from simbridge.robot.calibration import calibrated_chain, chain_from_base
+from simbridge.robot.calibration_difference import largest_difference
 from simbridge.robot.parts import DhTable, RosCalibration
 from simbridge.robot.robot import Robot
 from simbridge.text import millimetres, milliradians

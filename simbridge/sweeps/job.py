@@ -16,7 +16,7 @@ from simbridge.ik.callable_solver import function_named
 from simbridge.ik.settings import SOLVERS, is_function, resolved
 from simbridge.planning.options import Options
 from simbridge.planning.scenario import Scenario, load_scenario
-from simbridge.robot.calibration_file import with_kinematics
+from simbridge.robot.kinematics_source import with_kinematics
 from simbridge.robot.load import load_robot
 from simbridge.robot.robot import Robot
 from simbridge.sweeps.grid import Point

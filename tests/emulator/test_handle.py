@@ -16,9 +16,10 @@ from simbridge.emulator.errors import EmulatorError
 from simbridge.emulator.handle import Emulator
 from simbridge.emulator.settings import STATE
 from simbridge.emulator.traffic import read_traffic
-from simbridge.robot.calibration import nominal_dh, ros_difference
-from simbridge.robot.calibration_file import read_ros_calibration
+from simbridge.robot.calibration import nominal_dh
+from simbridge.robot.calibration_difference import ros_difference
 from simbridge.robot.load import load_robot
+from simbridge.robot.ros_calibration_file import read_ros_calibration
 from simbridge.ur.controller_facts import read_controller
 from simbridge.ur.tables import CONTROL, PORT_NAMES, URSIM_CHECKSUM
 from tests import ros_calibration

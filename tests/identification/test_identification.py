@@ -17,7 +17,7 @@ from simbridge.identification.identification import identify
 from simbridge.identification.joint_lag import fit_joint_servo
 from simbridge.identification.kinematics import fit_kinematics
 from simbridge.identification.target_motion import NotIdentified
-from simbridge.robot.calibration import calibrated, nominal_dh
+from simbridge.robot.calibration import calibrate, nominal_dh
 from simbridge.robot.load import load_robot
 from simbridge.robot.robot import Robot
 from simbridge.trajectory.rtde_recording import read_joint_positions
@@ -97,7 +97,7 @@ def own_arm(robot: Robot) -> Robot:
         row: tuple(np.array(getattr(nominal, row)) + random.normal(scale=size, size=6))
         for row, size in (("theta", 2e-3), ("a", 3e-4), ("d", 3e-4), ("alpha", 1e-3))
     }
-    return calibrated(robot, replace(nominal, **changed))
+    return calibrate(robot, replace(nominal, **changed))
 
 
 def test_kinematics_nominal_given_and_estimated():
@@ -145,7 +145,7 @@ def test_an_estimated_tool_is_within_a_few_deviations(name, share):
     q = moving()[1]
     q = q[0] + share * (q - q[0])
     poses = poses_in_pendant_base(
-        calibrated(robot, replace(nominal, a=a, d=d, alpha=alpha)).with_tcp(TOOL), q
+        calibrate(robot, replace(nominal, a=a, d=d, alpha=alpha)).with_tcp(TOOL), q
     )
     found = fit_kinematics(robot, q, poses)
     off = found.tcp - np.concatenate([TOOL.translation, pin.log3(TOOL.rotation)])

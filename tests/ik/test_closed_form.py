@@ -19,7 +19,7 @@ from simbridge.errors import InvalidParameter, NoClosedForm
 from simbridge.ik.closed_form import ClosedForm
 from simbridge.ik.settings import SOLVERS
 from simbridge.robot import load_robot, pose
-from simbridge.robot.calibration import calibrated
+from simbridge.robot.calibration import calibrate
 from simbridge.robot.calibration_file import read_calibration
 from simbridge.robot.kinematics import tool_path
 from simbridge.trajectory import Trajectory
@@ -499,7 +499,7 @@ def test_however_a_chains_frames_are_chosen_the_branches_attain_the_target(turns
 def test_other_arms_are_refused_with_the_reason_and_another_solver():
     table, _ = read_calibration(DATA / "ur10e_calibration.toml")
     arms = {
-        "right angle": calibrated(load_robot("ur10e"), table),
+        "right angle": calibrate(load_robot("ur10e"), table),
         "3 joints": load_robot("planar3r"),
         "slide": replace(
             PLANAR, joints=(PLANAR.joints[0], replace(PLANAR.joints[1], kind="prismatic"))

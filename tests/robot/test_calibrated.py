@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from simbridge import ForwardDynamics, load_robot
 from simbridge.errors import InvalidParameter
-from simbridge.robot.calibration import calibrated, deviations, nominal_dh, with_dh
+from simbridge.robot.calibration import calibrate, deviations, nominal_dh, with_dh
 from simbridge.robot.calibration_file import read_calibration
 from simbridge.robot.kinematics import tool_path
 from simbridge.robot.parts import DhTable
@@ -68,13 +68,13 @@ def mass_matrix(robot, q):
 
 @TABLES
 def test_the_tool_is_where_the_table_puts_it(ur10e, table) -> None:
-    place, turn = apart(calibrated(ur10e, table), table, configurations(2000))
+    place, turn = apart(calibrate(ur10e, table), table, configurations(2000))
     assert max(place, turn) < 1e-11
 
 
 @TABLES
 def test_every_frame_is_within_a_few_mm_of_the_nominal_one_also_in_base_link(ur10e, table) -> None:
-    arm = calibrated(ur10e, table)
+    arm = calibrate(ur10e, table)
     assert max(found.distance for found in deviations(ur10e, arm)) < 1.5e-3
     assert max(found.angle for found in deviations(ur10e, arm)) < 0.01
     for q in (np.zeros(6), ur10e.home, *configurations(20)):
@@ -91,7 +91,7 @@ def test_the_published_table_itself_has_frames_hundreds_of_metres_away(ur10e) ->
 
 @TABLES
 def test_the_mass_matrix_is_nearly_the_nominal_one(ur10e, table) -> None:
-    arm = calibrated(ur10e, table)
+    arm = calibrate(ur10e, table)
     for q in (ur10e.home, *configurations(20)):
         nominal = mass_matrix(ur10e, q)
         assert np.abs(mass_matrix(arm, q) - nominal).max() < 0.01 * nominal.max()
@@ -99,7 +99,7 @@ def test_the_mass_matrix_is_nearly_the_nominal_one(ur10e, table) -> None:
 
 @TABLES
 def test_links_limits_and_home_stay_as_they_are(ur10e, table) -> None:
-    arm = calibrated(ur10e, table)
+    arm = calibrate(ur10e, table)
     assert arm.links == ur10e.links
     assert arm.base_shapes == ur10e.base_shapes
     assert np.array_equal(arm.home, ur10e.home)
@@ -111,7 +111,7 @@ def test_links_limits_and_home_stay_as_they_are(ur10e, table) -> None:
 def test_each_link_goes_to_where_its_next_axis_is(ur10e) -> None:
     # An encoder offset of 0.02 rad turns the upper arm, but not its neighbours relative to it.
     table = replace(nominal_dh(ur10e), theta=(0.0, 0.02, 0.0, 0.0, 0.0, 0.0))
-    found = {deviation.name: deviation for deviation in deviations(ur10e, calibrated(ur10e, table))}
+    found = {deviation.name: deviation for deviation in deviations(ur10e, calibrate(ur10e, table))}
     assert found["shoulder_lift_joint"].angle == pytest.approx(0.02)
     del found["shoulder_lift_joint"]
     assert max(max(d.distance, d.angle) for d in found.values()) < 1e-12
@@ -169,7 +169,7 @@ def table_of(robot):
 def test_any_individual_arm_is_recovered_from_the_table_of_its_axes(name: str, seed: int) -> None:
     nominal = load_robot(name)
     specimen = perturbed(nominal, seed, 1e-3, 3e-3)
-    arm = calibrated(nominal, table_of(specimen))
+    arm = calibrate(nominal, table_of(specimen))
     q = configurations(20, seed)
     one, other = tool_path(arm, q), tool_path(specimen, q)
     assert np.abs(one[:, :3] - other[:, :3]).max() < 1e-10
@@ -196,7 +196,7 @@ def test_the_solver_is_as_good_on_a_calibrated_arm_as_on_the_nominal_one(ur10e, 
     assert (
         nominal == pytest.approx(2e-3 * 0.875**50, rel=0.03) == pytest.approx(0.0026e-3, rel=0.05)
     )
-    assert left_after_a_step(calibrated(ur10e, PUBLISHED), direction) == pytest.approx(
+    assert left_after_a_step(calibrate(ur10e, PUBLISHED), direction) == pytest.approx(
         nominal, rel=1e-3
     )
 
@@ -207,7 +207,7 @@ def test_masses_in_the_tables_own_frames_would_degrade_the_solver(ur10e) -> None
 
 
 def test_a_target_is_solved_on_the_tables_kinematics(ur10e) -> None:
-    arm = calibrated(ur10e, PUBLISHED)
+    arm = calibrate(ur10e, PUBLISHED)
     target = pin.XYZQUATToSE3(tool_path(ur10e, [ur10e.home])[0])
     solution = ForwardDynamics(arm).solve(target, ur10e.home)
     assert solution.converged
@@ -218,7 +218,7 @@ def test_a_target_is_solved_on_the_tables_kinematics(ur10e) -> None:
 def test_a_table_that_is_nominal_to_the_ninth_digit_gives_the_nominal_arm(name) -> None:
     robot = load_robot(name)
     table = nominal_dh(robot)
-    assert calibrated(robot, replace(table, alpha=tuple(round(v, 9) for v in table.alpha))) is robot
+    assert calibrate(robot, replace(table, alpha=tuple(round(v, 9) for v in table.alpha))) is robot
 
 
 def test_a_urdf_of_the_same_arm_is_calibrated_alike() -> None:
@@ -226,7 +226,7 @@ def test_a_urdf_of_the_same_arm_is_calibrated_alike() -> None:
     urdf = load_robot(DATA / "urdf" / "ur10_from_ros.urdf", home=own.home)
     specimen = table_of(perturbed(own, 5, 1e-3, 3e-3))
     q = configurations(100)
-    poses = [tool_path(calibrated(robot, specimen), q) for robot in (own, urdf)]
+    poses = [tool_path(calibrate(robot, specimen), q) for robot in (own, urdf)]
     assert np.abs(poses[0] - poses[1]).max() < 1e-8
 
 
@@ -234,26 +234,26 @@ def test_another_models_table_is_refused_with_the_worst_frame() -> None:
     with pytest.raises(
         InvalidParameter, match=r"53 mm and 0\.0 degrees off at shoulder_lift_joint"
     ) as caught:
-        calibrated(load_robot("ur10"), PUBLISHED)
+        calibrate(load_robot("ur10"), PUBLISHED)
     assert "UR10" in caught.value.needed
 
 
 def test_a_table_for_another_number_of_joints_is_refused(ur10e) -> None:
     three = DhTable(*(row[:3] for row in (NEAR.theta, NEAR.a, NEAR.d, NEAR.alpha)))
     with pytest.raises(InvalidParameter, match="for 3 joints"):
-        calibrated(ur10e, three)
+        calibrate(ur10e, three)
 
 
 def test_an_arm_is_calibrated_once(ur10e) -> None:
-    arm = calibrated(ur10e, PUBLISHED)
-    assert calibrated(arm, PUBLISHED) is arm
+    arm = calibrate(ur10e, PUBLISHED)
+    assert calibrate(arm, PUBLISHED) is arm
     with pytest.raises(InvalidParameter, match="calibrated already"):
-        calibrated(arm, NEAR)
+        calibrate(arm, NEAR)
 
 
 def test_tool_and_load_stay_on_the_flange(ur10e) -> None:
     tcp = pin.SE3(pin.exp3(np.array([0.1, 0.2, 0.3])), np.array([0.0, 0.05, 0.2]))
-    one = calibrated(ur10e.with_tcp(tcp).with_payload(3.0), PUBLISHED)
-    other = calibrated(ur10e, PUBLISHED).with_tcp(tcp).with_payload(3.0)
+    one = calibrate(ur10e.with_tcp(tcp).with_payload(3.0), PUBLISHED)
+    other = calibrate(ur10e, PUBLISHED).with_tcp(tcp).with_payload(3.0)
     assert one.checksum == other.checksum
     assert one.link_inertias == other.link_inertias

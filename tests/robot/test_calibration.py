@@ -16,9 +16,10 @@ from simbridge.errors import InputFileError, InvalidParameter, OutputError
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report.settings_list import repeat_command
-from simbridge.robot.calibration import calibrated, nominal_dh
-from simbridge.robot.calibration_file import read_calibration, with_kinematics, write_calibration
+from simbridge.robot.calibration import calibrate, nominal_dh
+from simbridge.robot.calibration_file import read_calibration, write_calibration
 from simbridge.robot.kinematics import tool_path
+from simbridge.robot.kinematics_source import with_kinematics
 from simbridge.robot.parts import DhTable
 from simbridge.trajectory.files import read_trajectory
 from tests.robot.test_calibrated import dh_product
@@ -177,7 +178,7 @@ def test_the_settings_hold_the_table_to_the_last_bit(calibrated_run, ur10e) -> N
     table, _ = read_calibration(FILE)
     arm = with_kinematics(ur10e, calibrated_run)
     assert arm.calibration == table
-    assert arm.checksum == calibrated(ur10e, table).checksum
+    assert arm.checksum == calibrate(ur10e, table).checksum
     assert with_kinematics(ur10e, calibrated_run / "settings.toml").checksum == arm.checksum
     assert "calibrated for this arm" in (calibrated_run / "report.html").read_text(encoding="utf-8")
 

@@ -14,9 +14,11 @@ from simbridge.files.reading import MAX_TEXT, open_file, read_bytes
 from simbridge.planning.scenario import load_scenario
 from simbridge.recording.log_reader import read_log
 from simbridge.recording.run_directory import RunDirectory
-from simbridge.robot.calibration_file import read_calibration, read_ros_calibration, with_kinematics
+from simbridge.robot.calibration_file import read_calibration
 from simbridge.robot.cell_file import load_cell
+from simbridge.robot.kinematics_source import with_kinematics
 from simbridge.robot.load import load_robot
+from simbridge.robot.ros_calibration_file import read_ros_calibration
 from simbridge.servo.plant import load_plant
 from simbridge.trajectory.files import read_bag, read_trajectory
 from simbridge.trajectory.rtde_recording import is_rtde_recording, read_joint_positions, read_rtde

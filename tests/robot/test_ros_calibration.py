@@ -23,22 +23,19 @@ from simbridge.recording.kinematics_record import (
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.resources import robot_files
 from simbridge.robot.calibration import (
-    calibrated,
+    calibrate,
     calibrated_chain,
     chain_from_base,
     deviations,
-    largest_difference,
     nominal_dh,
-    printed_table,
-    ros_difference,
 )
-from simbridge.robot.calibration_file import (
-    read_calibration,
-    read_ros_calibration,
-    with_kinematics,
-)
+from simbridge.robot.calibration_difference import largest_difference, ros_difference
+from simbridge.robot.calibration_file import read_calibration
 from simbridge.robot.kinematics import tool_path
+from simbridge.robot.kinematics_source import with_kinematics
 from simbridge.robot.parts import DhTable
+from simbridge.robot.printed_table import printed_table
+from simbridge.robot.ros_calibration_file import read_ros_calibration
 from tests import ros_calibration as ros
 from tests.robot.test_calibrated import dh_product
 
@@ -142,7 +139,7 @@ def test_the_file_as_printed_is_the_controllers_table_and_the_urdf_is_not_quite(
     file = read_ros_calibration(ros.write(folder / "arm.yaml", rows))
     assert max(ros_difference(file, table)) < 1e-9
     apart = largest_difference(
-        chain_from_base(calibrated(ur10e, file)), calibrated_chain(table), pin.SE3.Identity()
+        chain_from_base(calibrate(ur10e, file)), calibrated_chain(table), pin.SE3.Identity()
     )
     assert 1e-7 < apart[0] < 2e-3
     # Another arm of the model, and this file with four digits only.
@@ -406,7 +403,7 @@ def test_the_difference_from_the_controllers_own_is_recorded_and_shown(folder, u
     nominal = kinematics_summary(kinematics_settings(ur10e, "nominal", TABLE))
     assert (nominal["source"], nominal["file"], nominal["calibrated"]) == ("nominal", None, False)
     assert kinematics_words(nominal).startswith("nominal; at the tool at most ")
-    own = kinematics_summary(kinematics_settings(calibrated(ur10e, TABLE), None, TABLE))
+    own = kinematics_summary(kinematics_settings(calibrate(ur10e, TABLE), None, TABLE))
     assert (own["source"], own["controller_difference"]["position_m"]) == (
         "controller",
         pytest.approx(0.0, abs=1e-12),

@@ -11,7 +11,7 @@ import pytest
 from simbridge import load_robot, load_scenario
 from simbridge.resources import robot_files
 from simbridge.robot import pose
-from simbridge.robot.calibration import calibrated, nominal_dh
+from simbridge.robot.calibration import calibrate, nominal_dh
 from simbridge.robot.kinematics import tool_path
 from simbridge.robot.parts import DhTable
 from simbridge.running.run_setup import prepare
@@ -67,7 +67,7 @@ def test_a_few_millimetres_of_calibration_another_home_or_a_tool_change_no_path(
     for sign in (-1.0, 1.0):
         longer = tuple(a + sign * 0.002 * np.sign(a) for a in table.a)
         assert (
-            paper_size(calibrated(robot, DhTable(table.theta, longer, table.d, table.alpha)))
+            paper_size(calibrate(robot, DhTable(table.theta, longer, table.d, table.alpha)))
             == nominal
         )
     assert paper_size(load_robot(name, home=[0.3, -1.0, 1.5, -2.0, -1.5, 0.2])) == nominal

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simbridge import load_robot
-from simbridge.robot.calibration import calibrated, nominal_dh
+from simbridge.robot.calibration import calibrate, nominal_dh
 from simbridge.robot.kinematics import tool_path
 from simbridge.ur.errors import ConnectionLost
 from simbridge.ur.packages import MalformedPackage, PackageBuffer
@@ -261,7 +261,7 @@ def test_a_calibrated_controllers_tool_is_where_its_own_table_puts_it(e_series) 
     arm = read_arm_description(e_series.host, timeout=30.0)
     state = e_series.state()
     joints, tcp = state["actual_q"], np.array(state["tcp_pose"])
-    pose = pin.XYZQUATToSE3(tool_path(calibrated(robot, arm.kinematics), [joints])[0])
+    pose = pin.XYZQUATToSE3(tool_path(calibrate(robot, arm.kinematics), [joints])[0])
     # The pendant's base is base_link turned by half a turn about z.
     reported = pin.SE3(pin.exp3(tcp[3:]), tcp[:3])
     assert (

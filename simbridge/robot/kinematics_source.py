@@ -1,0 +1,148 @@
+"""The kinematics that --kinematics names: a calibration file, ours or ROS's, or those of a run."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from pathlib import Path
+
+import msgspec
+
+from simbridge.errors import InputFileError, InvalidParameter
+from simbridge.files.reading import read_text
+from simbridge.files.toml_file import TomlFile, decode_toml
+from simbridge.resources import robot_files
+from simbridge.robot.calibration import (
+    anchor_chain,
+    calibrate,
+    calibrated_chain,
+    chain_deviations,
+)
+from simbridge.robot.calibration_file import ROWS, TableOfFile, read_calibration
+from simbridge.robot.parts import DhTable, RosCalibration
+from simbridge.robot.robot import Robot
+from simbridge.robot.robot_file import RobotFile
+from simbridge.robot.ros_calibration_file import (
+    FIELDS,
+    is_ros_calibration,
+    read_ros_calibration,
+)
+
+
+class RosFramesOfRun(msgspec.Struct):
+    """ROS's joint frames in settings.toml; see `RosCalibration`."""
+
+    frames: list[list[float]]
+    hash: str
+
+    def check(self, file: TomlFile) -> RosCalibration:
+        """Return the calibration; refuse another number of values, and what is not finite."""
+        file.check_length("kinematics.ros.frames", self.frames, ROWS)
+        for i, frame in enumerate(self.frames):
+            file.check_length(f"kinematics.ros.frames[{i}]", frame, len(FIELDS))
+            file.check_finite(f"kinematics.ros.frames[{i}]", frame)
+        frames = tuple((x, y, z, roll, pitch, yaw) for x, y, z, roll, pitch, yaw in self.frames)
+        return RosCalibration(frames, self.hash)
+
+
+class KinematicsOfRun(msgspec.Struct):
+    """The table `kinematics` of settings.toml: of both, at most one is there."""
+
+    dh: TableOfFile | None = None
+    ros: RosFramesOfRun | None = None
+
+
+class RobotOfRun(msgspec.Struct):
+    """The table `robot` of settings.toml."""
+
+    name: str
+
+
+class SettingsOfRun(msgspec.Struct):
+    """What of settings.toml tells which kinematics a run used."""
+
+    robot: RobotOfRun
+    kinematics: KinematicsOfRun
+
+
+def with_kinematics(robot: Robot, source: str | os.PathLike[str]) -> Robot:
+    """Return the arm with the kinematics that `--kinematics` names.
+
+    Args:
+        robot: The nominal arm.
+        source: "nominal"; a calibration file, also ROS's (.yaml); or a run (its directory or its
+            settings.toml), for the run's kinematics.
+
+    Raises:
+        InputFileError: The file cannot be read, or it is for another model, or for none.
+        InvalidParameter: The arm is calibrated already.
+    """
+    if source == "nominal":
+        if robot.calibration is not None:
+            needed = "given with its nominal kinematics"
+            raise InvalidParameter("robot", "calibrated already", needed)
+        return robot
+
+    path = Path(source)
+    if path.is_dir():
+        path = path / "settings.toml"
+    calibration = _read_source(path, robot)
+    if calibration is None:
+        return robot
+
+    try:
+        arm = calibrate(robot, calibration)
+    except InvalidParameter as error:
+        hint = "" if robot.calibration is not None else f" {_model_hint(calibration)}"
+        raise InputFileError(path, f"{error}{hint}") from None
+    if arm is robot and robot.calibration is None:
+        warnings.warn(
+            f"{path.name} equals the nominal kinematics of the {robot.title or robot.name}: it "
+            "comes from URSim or is a default, and describes no individual arm.",
+            stacklevel=2,
+        )
+    return arm
+
+
+def _read_source(path: Path, robot: Robot) -> DhTable | RosCalibration | None:
+    """Read the calibration in a file; None for nominal kinematics, which a run may have."""
+    if is_ros_calibration(path):
+        return read_ros_calibration(path)
+
+    text = read_text(path)
+    try:
+        is_of_run = "kinematics" in decode_toml(text)
+    except ValueError:
+        # `read_calibration` refuses it with the line.
+        is_of_run = False
+    if not is_of_run:
+        table, _ = read_calibration(path)
+        return table
+
+    file = TomlFile(path)
+    settings = file.decode(SettingsOfRun)
+    if settings.robot.name != robot.name:
+        reason = f"that run is of a {settings.robot.name}, this one is for a {robot.name}"
+        file.refuse("robot.name", reason)
+    if settings.kinematics.ros is not None:
+        return settings.kinematics.ros.check(file)
+    if settings.kinematics.dh is not None:
+        return settings.kinematics.dh.check(file, "kinematics.dh.")
+    return None
+
+
+def _model_hint(calibration: DhTable | RosCalibration) -> str:
+    """Return a sentence about the model in robots/ that a calibration is for."""
+    chain = calibrated_chain(calibration)
+    for name, path in robot_files().items():
+        model = TomlFile(path).decode(RobotFile).kinematics
+        zeros = (0.0,) * len(model.d)
+        table = DhTable(zeros, tuple(model.a), tuple(model.d), tuple(model.alpha))
+        nominal = calibrated_chain(table)
+        if len(nominal) != len(chain):
+            continue
+        frame_names = [""] * len(chain)
+        deviations = chain_deviations(frame_names, nominal, anchor_chain(chain, nominal))
+        if all(deviation.relative <= 1.0 for deviation in deviations):
+            return f"It fits a {name}: choose that with --robot."
+    return "It fits none of the arms in robots/: it is no plausible chain of a UR arm."
