@@ -17,7 +17,8 @@ from simbridge.emulator.dashboard import GREETING, Dashboard, DashboardConnectio
 from simbridge.emulator.emulated_controller import Controller
 from simbridge.emulator.errors import CannotListen, ProtocolViolation
 from simbridge.emulator.primary import ScriptSession
-from simbridge.emulator.rtde import Registry, RtdeConnection
+from simbridge.emulator.rtde import RtdeConnection
+from simbridge.emulator.rtde_recipes import RtdeRegistry
 from simbridge.emulator.rtde_variables import input_variables
 from simbridge.emulator.state import Event
 from simbridge.emulator.traffic import EventName, Exchange
@@ -64,7 +65,7 @@ class Servers:
         self.fault: Exception | None = None
         self._on_exchange = on_exchange
         self._connected = 0
-        self._registry = Registry(controller)
+        self._registry = RtdeRegistry(controller)
         dashboard = Dashboard(controller)
         connect: dict[int, Callable[[], tuple[Session, bytes]]] = {
             DASHBOARD: lambda: (DashboardConnection(dashboard), f"{GREETING}\n".encode()),

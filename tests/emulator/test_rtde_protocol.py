@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simbridge.emulator.errors import ProtocolViolation
-from simbridge.emulator.rtde import MAX_PACKAGE, Registry, RtdeConnection, frame
+from simbridge.emulator.rtde import RtdeConnection, frame
+from simbridge.emulator.rtde_recipes import MAX_PACKAGE, RtdeRegistry
 from simbridge.emulator.rtde_variables import input_variables, output_variables
 from simbridge.emulator.state import PROFILES
 from simbridge.ur.tables import RTDE_FORMATS, RobotMode, RtdePackage, RuntimeState, SafetyMode
@@ -36,7 +37,7 @@ UR_RTDE_RECEIVE = {
 class Client:
     """A connection that has agreed on protocol version 2."""
 
-    def __init__(self, controller: FakeController, registry: Registry) -> None:
+    def __init__(self, controller: FakeController, registry: RtdeRegistry) -> None:
         self.controller = controller
         self.connection = RtdeConnection(controller, registry)
         assert self.connection.receive(PREAMBLE) == frame(RtdePackage.PROTOCOL_VERSION, b"\x01")
@@ -84,11 +85,11 @@ def controller() -> FakeController:
 
 @pytest.fixture
 def client(controller: FakeController) -> Client:
-    return Client(controller, Registry(controller))
+    return Client(controller, RtdeRegistry(controller))
 
 
 def test_versions_one_and_two_are_accepted_and_others_refused(controller: FakeController) -> None:
-    connection = RtdeConnection(controller, Registry(controller))
+    connection = RtdeConnection(controller, RtdeRegistry(controller))
     answers = [
         connection.receive(frame(RtdePackage.PROTOCOL_VERSION, bytes([0, v])))[-1]
         for v in (1, 2, 3, 0)
@@ -99,7 +100,7 @@ def test_versions_one_and_two_are_accepted_and_others_refused(controller: FakeCo
 @pytest.mark.parametrize("polyscope", PROFILES)
 def test_the_controller_reports_its_version(polyscope: str) -> None:
     controller = FakeController(polyscope)
-    reply = RtdeConnection(controller, Registry(controller)).receive(
+    reply = RtdeConnection(controller, RtdeRegistry(controller)).receive(
         frame(RtdePackage.CONTROLLER_VERSION)
     )
     assert reply == b"\x00\x13v" + struct.pack(">4I", *controller.profile.version)
@@ -108,7 +109,7 @@ def test_the_controller_reports_its_version(polyscope: str) -> None:
 @pytest.mark.parametrize("polyscope", PROFILES)
 def test_every_version_has_the_variables_that_ur_rtde_always_requests(polyscope: str) -> None:
     controller = FakeController(polyscope)
-    recipe, types = Client(controller, Registry(controller)).outputs(
+    recipe, types = Client(controller, RtdeRegistry(controller)).outputs(
         ",".join(UR_RTDE_RECEIVE) + ","
     )
     assert (recipe, types.split(",")) == (1, list(UR_RTDE_RECEIVE.values()))
@@ -131,7 +132,9 @@ def test_a_variable_is_found_from_its_first_version_on(
 ) -> None:
     for polyscope in PROFILES:
         controller = FakeController(polyscope)
-        recipe, types = Client(controller, Registry(controller)).outputs(f"timestamp,{variable}")
+        recipe, types = Client(controller, RtdeRegistry(controller)).outputs(
+            f"timestamp,{variable}"
+        )
         found = polyscope in known
         assert (recipe, types) == ((1, f"DOUBLE,{kind}") if found else (0, "DOUBLE,NOT_FOUND"))
 
@@ -179,7 +182,7 @@ def test_the_package_holds_the_state_in_the_requested_order(
 def test_every_variable_packs_as_its_type_and_all_of_them_fit_a_package(polyscope: str) -> None:
     controller = FakeController(polyscope)
     known = output_variables(controller.profile)
-    client = Client(controller, Registry(controller))
+    client = Client(controller, RtdeRegistry(controller))
     recipe, types = client.outputs(",".join(known))
     assert recipe == 1
     assert types.split(",") == [variable.type for variable in known.values()]
@@ -223,7 +226,7 @@ def test_the_frequency_divides_the_controllers(
     polyscope: str, frequency: float, packages: int
 ) -> None:
     controller = FakeController(polyscope)
-    client = Client(controller, Registry(controller))
+    client = Client(controller, RtdeRegistry(controller))
     client.outputs("timestamp", frequency)
     client.start()
     a_second = round(1.0 / controller.profile.period)
@@ -231,7 +234,7 @@ def test_the_frequency_divides_the_controllers(
 
 
 def test_clients_with_the_same_recipe_get_the_same_bytes(controller: FakeController) -> None:
-    registry = Registry(controller)
+    registry = RtdeRegistry(controller)
     one, two, three = (Client(controller, registry) for _ in range(3))
     for client, names in (
         (one, "timestamp,actual_q"),
@@ -250,7 +253,7 @@ def test_clients_with_the_same_recipe_get_the_same_bytes(controller: FakeControl
 def test_version_one_has_neither_a_frequency_nor_recipe_numbers_of_outputs(
     controller: FakeController,
 ) -> None:
-    connection = RtdeConnection(controller, Registry(controller))
+    connection = RtdeConnection(controller, RtdeRegistry(controller))
     assert connection.receive(frame(RtdePackage.OUTPUTS, b"timestamp")) == frame(
         RtdePackage.OUTPUTS, b"DOUBLE"
     )
@@ -286,7 +289,7 @@ def test_recipes_are_numbered_from_one_and_may_share_variables_of_one_client(
 
 
 def test_an_input_belongs_to_one_client_until_it_leaves(controller: FakeController) -> None:
-    registry = Registry(controller)
+    registry = RtdeRegistry(controller)
     one, two = Client(controller, registry), Client(controller, registry)
     one.inputs("input_int_register_0")
     assert two.inputs("input_int_register_1,input_int_register_0,nonsense") == (
@@ -432,8 +435,8 @@ def test_frames_may_arrive_in_any_pieces(controller: FakeController) -> None:
         + frame(RtdePackage.INPUTS, b"input_int_register_0")
         + frame(RtdePackage.START)
     )
-    whole = RtdeConnection(controller, Registry(controller)).receive(stream)
-    connection = RtdeConnection(controller, Registry(controller))
+    whole = RtdeConnection(controller, RtdeRegistry(controller)).receive(stream)
+    connection = RtdeConnection(controller, RtdeRegistry(controller))
     assert b"".join(connection.receive(stream[i : i + 1]) for i in range(len(stream))) == whole
 
 
@@ -464,7 +467,7 @@ _FRAMES = st.one_of(
 @given(st.lists(_FRAMES, max_size=8))
 def test_any_bytes_are_answered_or_a_violation_and_do_not_accumulate(chunks: list[bytes]) -> None:
     controller = FakeController("5.25")
-    connection = RtdeConnection(controller, Registry(controller))
+    connection = RtdeConnection(controller, RtdeRegistry(controller))
     try:
         for tick, chunk in enumerate(chunks):
             connection.receive(chunk)

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from simbridge.emulator import primary
 from simbridge.emulator.errors import ProtocolViolation
-from simbridge.emulator.rtde import Registry, RtdeConnection, frame
+from simbridge.emulator.rtde import RtdeConnection, frame
+from simbridge.emulator.rtde_recipes import RtdeRegistry
 from simbridge.emulator.state import Event
 from simbridge.emulator.traffic import Conversation, Exchange, Traffic, read_traffic
 from simbridge.errors import InputFileError, OutputError
@@ -153,7 +154,7 @@ def test_each_message_is_printed_in_words(capfd):
 
 
 def test_an_rtde_session_in_words():
-    connection = RtdeConnection(FakeController("5.12"), Registry(FakeController("5.12")))
+    connection = RtdeConnection(FakeController("5.12"), RtdeRegistry(FakeController("5.12")))
     words, lines = Conversation(RTDE), []
     for request in (
         frame(RtdePackage.PROTOCOL_VERSION, b"\x00\x02"),
@@ -210,7 +211,7 @@ def test_scripts_and_messages_in_words():
 
 @pytest.mark.parametrize("count", [1, 200, 2000])
 def test_recipes_of_any_length_are_understood(count):
-    connection = RtdeConnection(FakeController("5.12"), Registry(FakeController("5.12")))
+    connection = RtdeConnection(FakeController("5.12"), RtdeRegistry(FakeController("5.12")))
     words = Conversation(RTDE)
     names = ",".join(["input_int_register_0"] * count).encode()
     for request in (
@@ -247,7 +248,7 @@ def test_any_bytes_of_a_client_have_words(port, chunks):
 
 @given(st.lists(st.tuples(st.sampled_from([*RtdePackage, 0]), CONTENTS), max_size=6))
 def test_any_packages_of_an_rtde_client_and_their_answers_have_words(packages):
-    connection = RtdeConnection(FakeController("5.12"), Registry(FakeController("5.12")))
+    connection = RtdeConnection(FakeController("5.12"), RtdeRegistry(FakeController("5.12")))
     words = Conversation(RTDE)
     for kind, payload in packages:
         request = frame(kind, payload)
