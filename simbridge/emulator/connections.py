@@ -17,9 +17,11 @@ from simbridge.emulator.rtde import RtdeConnection
 from simbridge.emulator.traffic import EventName
 from simbridge.ur.tables import PORT_NAMES
 
-MAX_WAITING = 1 << 20  # bytes of unsent answers before a client is disconnected
-# The server's side of a connection, a pure protocol object: `receive` returns the answer, or raises ProtocolViolation.
-# One that is `finished` has said goodbye, and is disconnected after its answer.
+# Bytes of unsent answers before a client is disconnected.
+MAX_WAITING = 1 << 20
+
+# The server's side of a connection, a pure protocol object: `receive` returns the answer, or raises
+# ProtocolViolation. One that is `finished` has said goodbye, and is disconnected after its answer.
 Session: TypeAlias = ScriptSession | DashboardConnection | RtdeConnection
 
 
@@ -30,9 +32,12 @@ class Port:
     Attributes:
         number: The standard one (30004), which identifies it whatever the actual port number.
         connect: Makes the session of a new client and its greeting.
-        listener: None while connections are refused.
+        listener: Accepts clients; None while connections are refused.
+        clients: Those that are connected, the oldest first.
         muted: Clients may connect, but nothing is read or sent.
-        delay, jitter: Everything is sent this many seconds late, give or take the jitter; the order is kept.
+        delay: Everything is sent this much late, s; the order is kept.
+        jitter: By how much the delay varies to both sides, s.
+        random: Draws the jitter.
     """
 
     number: int
@@ -49,10 +54,17 @@ class Client:
     """One connection, by a non-blocking socket. Used with the controller's lock held.
 
     Args:
+        sock: Non-blocking.
+        port: To which it is connected.
+        session: Answers what it sends.
+        number: Counted from 1 in the order of connecting, whatever the port.
         wake: Called when the I/O thread must serve this client: it has unsent data, or is dead.
         exchange: Called with "sent", the client and what is sent to it.
 
     Attributes:
+        sock: Its socket.
+        port: To which it is connected.
+        session: Answers what it sends.
         number: Counted from 1 in the order of connecting, whatever the port.
         guard: Looks at what it sends before the session does.
         active: When it last sent or took a byte, by time.monotonic, s.
@@ -66,32 +78,41 @@ class Client:
         sock: socket.socket,
         port: Port,
         session: Session,
+        *,
         number: int,
         wake: Callable[[], None],
         exchange: Callable[[EventName, Client, bytes], None],
     ) -> None:
-        self.sock, self.port, self.session, self.number = sock, port, session, number
+        self.sock = sock
+        self.port = port
+        self.session = session
+        self.number = number
         self.guard = BrowserGuard(PORT_NAMES[port.number])
-        self._wake, self._exchange = wake, exchange
         self.active = time.monotonic()
         self.waiting = 0
-        self.blocked = self.dead = False
+        self.blocked = False
+        self.dead = False
+
+        self._wake = wake
+        self._exchange = exchange
         # Unsent pieces, and when each is to be sent, by time.monotonic, s.
         self._queue: deque[tuple[float, bytes]] = deque()
 
     @property
     def due(self) -> float | None:
-        """When the next piece is to be sent, by time.monotonic, s; None if there is none, or it cannot be sent."""
+        """When the next piece is to be sent, by time.monotonic, s.
+
+        None if there is none, or it cannot be sent.
+        """
         return self._queue[0][0] if self._queue and not self.blocked else None
 
     def offer(self, package: bytes) -> None:
-        """Send a periodic package. A client that has not received the last one misses it, as on a controller."""
-        if not (
-            self.dead
-            or self.port.muted
-            or self.blocked
-            or self.waiting + len(package) > MAX_WAITING
-        ):
+        """Send a periodic package.
+
+        A client that has not received the last one misses it, as on a controller.
+        """
+        cannot_send = self.dead or self.port.muted or self.blocked
+        if not cannot_send and self.waiting + len(package) <= MAX_WAITING:
             self._put(package)
 
     def send(self, answer: bytes) -> None:
@@ -99,13 +120,18 @@ class Client:
         if self.dead or not answer:
             return
         if self.waiting + len(answer) > MAX_WAITING:
-            self.dead = True  # the I/O thread closes it
+            # The I/O thread closes it.
+            self.dead = True
             self._wake()
         else:
             self._put(answer)
 
     def release(self, now: float) -> None:
-        """Send what was delayed until now, and what the system did not accept before it could again."""
+        """Send what was delayed until now, and what the system did not accept before it could again.
+
+        Args:
+            now: By time.monotonic, s.
+        """
         if self.port.muted:
             return
         while self._queue and not self.blocked and self._queue[0][0] <= now:
@@ -114,31 +140,41 @@ class Client:
             self._write(data)
 
     def _put(self, data: bytes) -> None:
+        """Send data now, or queue it behind what was sent before."""
         port = self.port
         self._exchange("sent", self, data)
+
         due = 0.0
         if port.delay or port.jitter:
-            due = time.monotonic() + max(
-                0.0, port.delay + port.random.uniform(-port.jitter, port.jitter)
-            )
-        if self._queue or due or port.muted:
-            self._queue.append((max(due, self._queue[-1][0]) if self._queue else due, data))
-            self.waiting += len(data)
-            self._wake()
-        else:
+            delay = max(0.0, port.delay + port.random.uniform(-port.jitter, port.jitter))
+            due = time.monotonic() + delay
+
+        if not self._queue and not due and not port.muted:
             self._write(data)
+            return
+
+        # The order is kept, also where the jitter would change it.
+        if self._queue:
+            due = max(due, self._queue[-1][0])
+        self._queue.append((due, data))
+        self.waiting += len(data)
+        self._wake()
 
     def _write(self, data: bytes) -> None:
+        """Give data to the system; what it does not accept stays the first in the queue."""
         try:
-            data = data[self.sock.send(data) :]
+            sent = self.sock.send(data)
+            data = data[sent:]
             self.active = time.monotonic()
         except (BlockingIOError, InterruptedError):
             pass
         except OSError:
-            # It has gone, maybe right after it sent something, which is still to be read; then its end is found.
+            # It has gone, maybe right after it sent something, which is still to be read; then its
+            # end is found.
             self._queue.clear()
             self.waiting = 0
             return
+
         if data:
             self._queue.appendleft((0.0, data))
             self.waiting += len(data)

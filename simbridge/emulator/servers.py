@@ -1,4 +1,10 @@
-"""The five servers of a controller: sockets around the pure protocols, and one thread that reads and answers."""
+"""The five servers of a controller: sockets around the pure protocols, and one thread that serves.
+
+The protocols (rtde.py, dashboard.py, primary.py) know no sockets: a session gets the bytes that a
+client sent and returns the answer. `connections.py` holds what is not sent yet. This file opens the
+ports, and runs the thread that accepts clients, reads from them, and sends what could not be sent
+at once.
+"""
 
 from __future__ import annotations
 
@@ -25,31 +31,44 @@ from simbridge.emulator.traffic import EventName, Exchange
 from simbridge.errors import UnknownName
 from simbridge.ur.tables import DASHBOARD, PORT_NAMES, PRIMARY, REALTIME, RTDE, SECONDARY
 
-MAX_CLIENTS = 64  # per port
-IDLE = 10.0  # s without a byte in either direction, after which a client of a full port makes room for another
-# A chunk is handled with the lock held; it is small so that no client can delay a tick.
+# Per port.
+MAX_CLIENTS = 64
+# Connections that wait to be accepted, per port.
+MAX_BACKLOG = 128
+# After so long without a byte in either direction a client of a full port makes room for another, s.
+IDLE_S = 10.0
+# Bytes that are read at once. A chunk is handled with the lock held; it is small so that no client
+# can delay a tick.
 CHUNK = 1024
-_REST = 0.001  # s after a full chunk: a flood must not delay the controller's thread
-_SEND_BUFFER = 1 << 17  # bytes that wait for a client that does not read
-_KEEPALIVE = 30  # s of silence before a peer is probed
+# Rest after a full chunk, s: a flood must not delay the controller's thread.
+REST_S = 0.001
+# Bytes that wait in the system for a client that does not read.
+SEND_BUFFER = 1 << 17
+# Silence before the system probes whether a client is still there, s.
+KEEPALIVE_S = 30
 
 
 class Servers:
     """Dashboard, primary, secondary, real-time and RTDE server of one controller.
 
-    A thread accepts, reads and answers; it holds the lock only while a message is handled. Periodic packages are sent
-    by `tick`, straight from the controller's own thread. The fault methods (`drop`, `mute`, `refuse`, `delay`) take the
-    standard number of a port, are called without the lock held, and have taken effect when they return.
+    A thread accepts, reads and answers; it holds the lock only while a message is handled. Periodic
+    packages are sent by `tick`, straight from the controller's own thread. The fault methods
+    (`drop`, `mute`, `refuse`, `delay`) take the standard number of a port, are called without the
+    lock held, and have taken effect when they return.
 
     Args:
+        controller: Whose ports they are.
         lock: Held whenever the controller is accessed.
+        host: The address to listen on.
         ports: Other numbers to listen on, by the standard number; 0 is any free one.
-        on_exchange: Called, with the lock held, with all that clients and controller send each other.
+        on_exchange: Called, with the lock held, with all that clients and controller send each
+            other.
 
     Attributes:
-        address: On which it listens, as a number.
+        address: On which it listens, as a number; from `start` on.
         ports: The port numbers in use, by the standard number.
-        fault: A bug in the emulator that a client's message triggered (the client was disconnected).
+        fault: A bug in the emulator that a client's message triggered (the client was
+            disconnected).
     """
 
     def __init__(
@@ -60,39 +79,71 @@ class Servers:
         ports: Mapping[int, int] | None = None,
         on_exchange: Callable[[Exchange], None] | None = None,
     ) -> None:
-        self._controller, self._lock, self._host = controller, lock, host
         self.ports = {number: (ports or {}).get(number, number) for number in PORT_NAMES}
         self.fault: Exception | None = None
+
+        self._controller = controller
+        self._lock = lock
+        self._host = host
         self._on_exchange = on_exchange
-        self._connected = 0
+
         self._registry = RtdeRegistry(controller)
-        dashboard = Dashboard(controller)
-        connect: dict[int, Callable[[], tuple[Session, bytes]]] = {
-            DASHBOARD: lambda: (DashboardConnection(dashboard), f"{GREETING}\n".encode()),
-            PRIMARY: lambda: (ScriptSession(controller), primary.version_message(controller)),
-            SECONDARY: lambda: (ScriptSession(controller), primary.version_message(controller)),
-            REALTIME: lambda: (ScriptSession(controller), b""),
-            RTDE: lambda: (RtdeConnection(controller, self._registry), b""),
+        self._dashboard = Dashboard(controller)
+        self._ports = {
+            number: Port(number, connect) for number, connect in self._session_makers().items()
         }
-        self._ports = {number: Port(number, make) for number, make in connect.items()}
-        self._state_every = max(1, round(primary.PERIOD / controller.profile.period))
+        # How many clients have connected so far.
+        self._client_count = 0
+        # Ticks from one robot state to the next.
+        self._state_divider = max(1, round(primary.PERIOD / controller.profile.period))
+
         self._selector = selectors.DefaultSelector()
-        self._wake_in, self._wake_out = socket.socketpair()
-        for end in (self._wake_in, self._wake_out):
-            end.setblocking(False)
+        # A byte through these wakes the thread while it waits for clients.
+        self._wake_receiver, self._wake_sender = socket.socketpair()
+        self._wake_receiver.setblocking(False)
+        self._wake_sender.setblocking(False)
+        # Whether such a byte is under way.
         self._awake = False
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name="simbridge-emulator-io", daemon=True)
 
+    def _session_makers(self) -> dict[int, Callable[[], tuple[Session, bytes]]]:
+        """Return what makes a client's session and its greeting, by the port's standard number."""
+        controller = self._controller
+
+        def dashboard_session() -> tuple[Session, bytes]:
+            return DashboardConnection(self._dashboard), f"{GREETING}\n".encode()
+
+        def script_session() -> tuple[Session, bytes]:
+            return ScriptSession(controller), primary.version_message(controller)
+
+        def realtime_session() -> tuple[Session, bytes]:
+            return ScriptSession(controller), b""
+
+        def rtde_session() -> tuple[Session, bytes]:
+            return RtdeConnection(controller, self._registry), b""
+
+        return {
+            DASHBOARD: dashboard_session,
+            PRIMARY: script_session,
+            SECONDARY: script_session,
+            REALTIME: realtime_session,
+            RTDE: rtde_session,
+        }
+
     def start(self) -> None:
-        """Listen and answer from now on; CannotListen if a port is in use, or the address not this computer's."""
+        """Listen and answer from now on.
+
+        Raises:
+            CannotListen: A port is in use, or the address is not this computer's.
+        """
         try:
             for port in self._ports.values():
                 self._listen(port)
         except CannotListen:
             self._release()
             raise
-        self._selector.register(self._wake_in, selectors.EVENT_READ)
+        self._selector.register(self._wake_receiver, selectors.EVENT_READ)
         self._thread.start()
 
     def stop(self) -> None:
@@ -106,32 +157,44 @@ class Servers:
             raise self.fault
 
     def _release(self) -> None:
+        """Close all sockets."""
         with self._lock:
             for port in self._ports.values():
                 for client in list(port.clients):
                     self._close(client)
                 if port.listener is not None:
                     port.listener.close()
-        self._wake_in.close()
-        self._wake_out.close()
+        self._wake_receiver.close()
+        self._wake_sender.close()
         self._selector.close()
 
     # What the controller's thread calls, with the lock held
 
     def tick(self, tick: int, passed: int = 1) -> None:
-        """Send what was due in this tick or those passed since the last call. The lock is held."""
+        """Send the periodic packages that are due. The lock is held.
+
+        Args:
+            tick: Of the controller.
+            passed: Ticks since the last call: what was due in any of them is sent.
+        """
         for client in self._ports[RTDE].clients:
             package = cast(RtdeConnection, client.session).output(tick, passed)
             if package:
                 client.offer(package)
+
         if self._ports[REALTIME].clients:
             self._offer(REALTIME, primary.realtime_package(self._controller))
-        if tick % self._state_every < passed and (
-            self._ports[PRIMARY].clients or self._ports[SECONDARY].clients
-        ):
+
+        is_state_due = tick % self._state_divider < passed
+        if is_state_due and (self._ports[PRIMARY].clients or self._ports[SECONDARY].clients):
             state = primary.robot_state(self._controller)
             self._offer(PRIMARY, state)
             self._offer(SECONDARY, state)
+
+    def _offer(self, number: int, package: bytes) -> None:
+        """Send a periodic package to all clients of a port."""
+        for client in self._ports[number].clients:
+            client.offer(package)
 
     def broadcast_message(self, message: bytes) -> None:
         """Send a message to the primary interface's clients. The lock is held."""
@@ -139,168 +202,247 @@ class Servers:
             client.send(message)
 
     def take_inputs(self, names: tuple[str, ...]) -> tuple[str, ...]:
-        """Claim RTDE inputs as another client would, until `release_inputs`: others get IN_USE. The lock is held.
+        """Claim RTDE inputs as another client would, until `release_inputs`. The lock is held.
+
+        Other clients get IN_USE meanwhile.
+
+        Args:
+            names: The inputs.
 
         Returns:
             Those that a client has claimed already; then none is claimed.
+
+        Raises:
+            UnknownName: There is no such input.
         """
         known = input_variables(self._controller.profile)
         for name in names:
             if name not in known:
                 raise UnknownName("RTDE input", name, known)
         types, _ = self._registry.input_recipe(names, self)
-        return tuple(name for name, kind in zip(names, types, strict=True) if kind == "IN_USE")
+        return tuple(name for name, type in zip(names, types, strict=True) if type == "IN_USE")
 
     def release_inputs(self) -> None:
         """Release the inputs of `take_inputs`. The lock is held."""
         self._registry.release(self)
 
-    def _offer(self, number: int, package: bytes) -> None:
-        for client in self._ports[number].clients:
-            client.offer(package)
+    # What others call, without the lock held: questions, and faults
 
     def clients(self, number: int) -> int:
-        """How many are connected to a port."""
+        """Return how many clients are connected to a port, by its standard number."""
         with self._lock:
             return len(self._ports[number].clients)
 
     def drop(self, port: int, client: int | None = None) -> None:
-        """Cut every connection of a port, or one of them: 0 is the oldest."""
+        """Cut the connections of a port.
+
+        Args:
+            port: Its standard number.
+            client: Only this one: 0 is the oldest. All by default.
+
+        Raises:
+            ValueError: There is no such port, or the client is negative.
+        """
         if client is not None and client < 0:
             raise ValueError(f"client is {client}, it must not be negative")
         with self._lock:
             clients = self._port(port).clients
-            for one in list(clients) if client is None else clients[client : client + 1]:
-                self._close(one)
+            dropped = list(clients) if client is None else clients[client : client + 1]
+            for connected in dropped:
+                self._close(connected)
 
     def mute(self, port: int, muted: bool = True) -> None:
-        """Accept connections, but read and send nothing; what arrives meanwhile is answered afterwards."""
-        found = self._port(port)
+        """Accept connections, but read and send nothing.
+
+        What arrives meanwhile is answered afterwards.
+
+        Args:
+            port: Its standard number.
+            muted: False ends it.
+        """
+        muted_port = self._port(port)
         with self._lock:
-            found.muted = muted
-            for client in list(found.clients):
+            muted_port.muted = muted
+            for client in list(muted_port.clients):
                 self._serve(client)
         self._wake()
 
     def refuse(self, port: int, refused: bool = True) -> None:
-        """Refuse new connections; existing ones stay. CannotListen if another program has taken the port meanwhile."""
-        found = self._port(port)
+        """Refuse new connections; existing ones stay.
+
+        Args:
+            port: Its standard number.
+            refused: False ends it.
+
+        Raises:
+            CannotListen: Another program has taken the port meanwhile.
+        """
+        refusing_port = self._port(port)
         with self._lock:
-            if not refused and found.listener is None:
-                self._listen(found)
-            elif refused and found.listener is not None:
-                self._selector.unregister(found.listener)
-                found.listener.close()
-                found.listener = None
+            listener = refusing_port.listener
+            if not refused and listener is None:
+                self._listen(refusing_port)
+            elif refused and listener is not None:
+                self._selector.unregister(listener)
+                listener.close()
+                refusing_port.listener = None
 
     def delay(self, port: int, seconds: float, jitter: float = 0.0) -> None:
-        """Delay everything sent on a port by `seconds`, plus or minus `jitter`; the order is kept."""
-        found = self._port(port)
+        """Delay everything sent on a port; the order is kept.
+
+        Args:
+            port: Its standard number.
+            seconds: The delay, s.
+            jitter: By how much it varies to both sides, s.
+        """
+        delayed_port = self._port(port)
         with self._lock:
-            found.delay, found.jitter = seconds, jitter
+            delayed_port.delay = seconds
+            delayed_port.jitter = jitter
 
     def _port(self, number: int) -> Port:
+        """Return a port by its standard number."""
         if number not in self._ports:
-            raise ValueError(
-                f"the controller has no port {number}; it has {', '.join(map(str, self._ports))}"
-            )
+            numbers = ", ".join(map(str, self._ports))
+            raise ValueError(f"the controller has no port {number}; it has {numbers}")
         return self._ports[number]
 
-    # The I/O thread
-
     def _listen(self, port: Port) -> None:
+        """Open a port.
+
+        Raises:
+            CannotListen: It is in use, or the address is not this computer's.
+        """
+        number = self.ports[port.number]
         sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         try:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            sock.bind((self._host, self.ports[port.number]))
-            sock.listen(128)
+            sock.bind((self._host, number))
+            sock.listen(MAX_BACKLOG)
         except OSError as error:
             sock.close()
-            reason = (
-                errno.EADDRNOTAVAIL
-                if isinstance(error, socket.gaierror)
-                else error.errno or errno.EINVAL
-            )
-            raise CannotListen(self._host, self.ports[port.number], reason) from None
+            # The number of a gaierror is not the system's.
+            is_unknown_host = isinstance(error, socket.gaierror)
+            reason = errno.EADDRNOTAVAIL if is_unknown_host else error.errno or errno.EINVAL
+            raise CannotListen(self._host, number, reason) from None
         sock.setblocking(False)
+
         port.listener = sock
         self.address, self.ports[port.number] = sock.getsockname()
-        for local in ("127.0.0.1", "localhost"):
-            self._controller.own_ports[local, port.number] = self.address, self.ports[port.number]
+        # Programs connect to the controller's own ports as on the controller itself.
+        for local_name in ("127.0.0.1", "localhost"):
+            own_port = (self.address, self.ports[port.number])
+            self._controller.own_ports[local_name, port.number] = own_port
         self._selector.register(sock, selectors.EVENT_READ, port)
 
+    # The I/O thread
+
     def _wake(self) -> None:
+        """Have the thread look after its clients now."""
         if not self._awake:
             self._awake = True
-            with suppress(
-                OSError
-            ):  # the pipe is full, so the thread is awake; or the servers have stopped
-                self._wake_out.send(b"\x00")
+            # It fails if the pipe is full, then the thread is awake; or the servers have stopped.
+            with suppress(OSError):
+                self._wake_sender.send(b"\x00")
 
     def _run(self) -> None:
+        """Accept, read and send, until the servers are stopped."""
         while not self._stopping:
             for key, events in self._selector.select(self._timeout()):
-                if key.fileobj is self._wake_in:
-                    # In this order: a wake-up between the two sets the flag again, and its cause is handled below.
-                    self._wake_in.recv(CHUNK)
-                    self._awake = False
-                elif isinstance(key.data, Port):
-                    self._accept(key.data)
-                else:
-                    if events & selectors.EVENT_READ:
-                        self._read(key.data)
-                    if events & selectors.EVENT_WRITE:
-                        key.data.blocked = False
+                self._handle(key, events)
             with self._lock:
-                for client in self._waiting():
+                for client in self._waiting_clients():
                     self._serve(client)
 
-    def _waiting(self) -> list[Client]:
-        """The clients with unsent data, and those to be closed."""
+    def _handle(self, key: selectors.SelectorKey, events: int) -> None:
+        """Handle what the system reports of a socket.
+
+        Args:
+            key: The socket, with its port if clients connect to it, or its client.
+            events: Of the selector.
+        """
+        if key.fileobj is self._wake_receiver:
+            # In this order: a wake-up between the two sets the flag again, and its cause is handled
+            # after all events.
+            self._wake_receiver.recv(CHUNK)
+            self._awake = False
+        elif isinstance(key.data, Port):
+            self._accept(key.data)
+        else:
+            if events & selectors.EVENT_READ:
+                self._read(key.data)
+            if events & selectors.EVENT_WRITE:
+                key.data.blocked = False
+
+    def _waiting_clients(self) -> list[Client]:
+        """Return the clients with unsent data, and those to be closed."""
         clients = [client for port in self._ports.values() for client in port.clients]
         return [
             client for client in clients if client.waiting or client.dead or client.session.finished
         ]
 
     def _timeout(self) -> float | None:
+        """Return the time until delayed data is to be sent, s; None if nothing is delayed."""
         with self._lock:
             due = [
                 client.due
-                for client in self._waiting()
+                for client in self._waiting_clients()
                 if client.due is not None and not client.port.muted
             ]
         return max(0.0, min(due) - time.monotonic()) if due else None
 
     def _accept(self, port: Port) -> None:
+        """Accept a client, if the port is not full of others that talk."""
         listener = port.listener
         if listener is None:
             return
         try:
             sock, _ = listener.accept()
-        except OSError:  # the client has gone, or the listener was closed meanwhile
+        except OSError:
+            # The client has gone, or the listener was closed meanwhile.
             return
+
         with self._lock:
-            silent = min(port.clients, key=lambda client: client.active, default=None)
-            if silent is not None and len(port.clients) >= MAX_CLIENTS:
-                if time.monotonic() - silent.active < IDLE:
-                    sock.close()
-                    return
-                self._close(silent)
+            has_room = self._make_room(port)
+        if not has_room:
+            sock.close()
+            return
+
         sock.setblocking(False)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, _KEEPALIVE)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, KEEPALIVE_S)
+
         with self._lock:
             session, greeting = port.connect()
-            self._connected += 1
-            client = Client(sock, port, session, self._connected, self._wake, self._exchange)
+            self._client_count += 1
+            client = Client(
+                sock,
+                port,
+                session,
+                number=self._client_count,
+                wake=self._wake,
+                exchange=self._exchange,
+            )
             port.clients.append(client)
             self._exchange("connected", client)
             client.send(greeting)
             self._serve(client)
 
+    def _make_room(self, port: Port) -> bool:
+        """Close the client of a full port that is silent the longest; return whether there is room."""
+        if len(port.clients) < MAX_CLIENTS:
+            return True
+        silent = min(port.clients, key=lambda client: client.active)
+        if time.monotonic() - silent.active < IDLE_S:
+            return False
+        self._close(silent)
+        return True
+
     def _read(self, client: Client) -> None:
+        """Read what a client has sent, and answer it."""
+        # It was closed after the selector had reported it.
         if client.sock.fileno() < 0:
             return
         try:
@@ -309,52 +451,68 @@ class Servers:
             return
         except OSError:
             data = b""
+
         with self._lock:
+            # Without data the client has left.
             if not data or client.dead:
                 self._close(client)
                 return
             client.active = time.monotonic()
             self._exchange("received", client, data)
-            try:
-                client.guard.check(data)
-                client.send(client.session.receive(data))
-            except ProtocolViolation as error:
-                self._controller.on_event(Event("unknown", str(error), data=data))
-                self._close(client)
-            except Exception as error:
-                # A bug in the emulator must not end the other clients' connections; `stop` raises it.
-                self.fault = self.fault or error
-                self._close(client)
+            self._answer(client, data)
+
         if len(data) == CHUNK:
-            time.sleep(_REST)
+            time.sleep(REST_S)
+
+    def _answer(self, client: Client, data: bytes) -> None:
+        """Answer what a client has sent; disconnect one that violates its protocol."""
+        try:
+            client.guard.check(data)
+            client.send(client.session.receive(data))
+        except ProtocolViolation as error:
+            self._controller.on_event(Event("unknown", str(error), data=data))
+            self._close(client)
+        except Exception as error:
+            # A bug in the emulator must not end the other clients' connections; `stop` raises it.
+            self.fault = self.fault or error
+            self._close(client)
 
     def _exchange(self, event: EventName, client: Client, data: bytes = b"") -> None:
+        """Report what a client and the controller send each other."""
         if self._on_exchange is not None:
             clock = self._controller.state.timestamp
-            self._on_exchange(Exchange(clock, client.port.number, client.number, event, data))
+            self._on_exchange(
+                Exchange(clock, client.port.number, client.number, event=event, bytes=data)
+            )
 
     def _serve(self, client: Client) -> None:
-        """Send a client's unsent data, read from it or not, close it."""
+        """Send a client's unsent data; then read from it, do not, or close it."""
         client.release(time.monotonic())
         if client.dead or (client.session.finished and not client.waiting):
             self._close(client)
             return
-        events = 0 if client.port.muted or client.session.finished else selectors.EVENT_READ
-        if client.blocked and not client.port.muted:
-            events |= selectors.EVENT_WRITE
+
+        events = 0
+        if not client.port.muted:
+            if not client.session.finished:
+                events |= selectors.EVENT_READ
+            if client.blocked:
+                events |= selectors.EVENT_WRITE
         self._watch(client, events)
 
     def _watch(self, client: Client, events: int) -> None:
-        registered = client.sock in self._selector.get_map()
+        """Have the selector report these events of a client, and no others."""
+        is_registered = client.sock in self._selector.get_map()
         if not events:
-            if registered:
+            if is_registered:
                 self._selector.unregister(client.sock)
-        elif not registered:
+        elif not is_registered:
             self._selector.register(client.sock, events, client)
         elif self._selector.get_key(client.sock).events != events:
             self._selector.modify(client.sock, events, client)
 
     def _close(self, client: Client) -> None:
+        """Close a client's connection, unless it is closed."""
         if client not in client.port.clients:
             return
         client.port.clients.remove(client)

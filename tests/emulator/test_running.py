@@ -245,7 +245,7 @@ def test_a_real_time_priority_stays_although_the_thread_of_the_ticks_begins_late
 
 
 def test_a_client_that_is_idle_makes_room_when_its_port_is_full(monkeypatch) -> None:
-    monkeypatch.setattr("simbridge.emulator.servers.IDLE", 0.3)
+    monkeypatch.setattr("simbridge.emulator.servers.IDLE_S", 0.3)
     controller = Controller(load_robot("ur10e"), profile("5.12"), ScriptProgram)
     with RunningController(controller, HOST, ANY_PORTS) as running, contextlib.ExitStack() as stack:
 
