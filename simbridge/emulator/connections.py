@@ -12,8 +12,8 @@ from typing import TypeAlias
 
 from simbridge.emulator.browser_guard import BrowserGuard
 from simbridge.emulator.dashboard import DashboardConnection
-from simbridge.emulator.primary import ScriptSession
 from simbridge.emulator.rtde import RtdeConnection
+from simbridge.emulator.script_session import ScriptSession
 from simbridge.emulator.traffic import EventName
 from simbridge.ur.tables import PORT_NAMES
 

@@ -13,7 +13,8 @@ import numpy as np
 
 from simbridge.emulator.arm import Arm, Hold, Servo
 from simbridge.emulator.drive import STOPPING_RATE, Drive
-from simbridge.emulator.scripts import Program, SecondaryPrograms, is_secondary, program_name
+from simbridge.emulator.scripts import is_secondary, program_name
+from simbridge.emulator.secondary import Program, SecondaryPrograms
 from simbridge.emulator.settings import Settings, state_values
 from simbridge.emulator.state import ControllerState, Event, Profile, Record, Watchdog
 from simbridge.robot.calibration import nominal_dh, with_dh

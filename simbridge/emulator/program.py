@@ -14,7 +14,8 @@ from simbridge.emulator.builtin_motion import MotionFunctions
 from simbridge.emulator.emulated_controller import Controller
 from simbridge.emulator.errors import RuntimeFault, ScriptSyntaxError
 from simbridge.emulator.handles import HandleFunctions
-from simbridge.emulator.scripts import is_secondary, without_blocking
+from simbridge.emulator.scripts import is_secondary
+from simbridge.emulator.secondary import without_blocking
 from simbridge.emulator.sockets import SocketFunctions
 from simbridge.emulator.state import profile
 from simbridge.emulator.urscript.compilation import Compilation, Compiler

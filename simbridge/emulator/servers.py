@@ -22,10 +22,11 @@ from simbridge.emulator.connections import Client, Port, Session
 from simbridge.emulator.dashboard import GREETING, Dashboard, DashboardConnection
 from simbridge.emulator.emulated_controller import Controller
 from simbridge.emulator.errors import CannotListen, ProtocolViolation
-from simbridge.emulator.primary import ScriptSession
+from simbridge.emulator.realtime import realtime_package
 from simbridge.emulator.rtde import RtdeConnection
 from simbridge.emulator.rtde_recipes import RtdeRegistry
 from simbridge.emulator.rtde_variables import input_variables
+from simbridge.emulator.script_session import ScriptSession
 from simbridge.emulator.state import Event
 from simbridge.emulator.traffic import EventName, Exchange
 from simbridge.errors import UnknownName
@@ -183,7 +184,7 @@ class Servers:
                 client.offer(package)
 
         if self._ports[REALTIME].clients:
-            self._offer(REALTIME, primary.realtime_package(self._controller))
+            self._offer(REALTIME, realtime_package(self._controller))
 
         is_state_due = tick % self._state_divider < passed
         if is_state_due and (self._ports[PRIMARY].clients or self._ports[SECONDARY].clients):

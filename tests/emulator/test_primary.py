@@ -4,13 +4,9 @@ import struct
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from simbridge.emulator import primary
-from simbridge.emulator.errors import ProtocolViolation
-from simbridge.emulator.primary import realtime_package, robot_state
-from simbridge.emulator.scripts import MAX_SCRIPT, ScriptBuffer
+from simbridge.emulator.primary import robot_state
 from simbridge.emulator.state import PROFILES, Event
 from simbridge.ur.tables import RobotMode, RuntimeState, SafetyMode
 from tests.emulator.fake_controller import UR10_A, UR10_D, FakeController
@@ -150,120 +146,3 @@ def test_text_and_key_messages_contain_their_texts() -> None:
     )
     key = primary.message_of(controller, Event("started", "servo"))
     assert message(key)[1:] == (7, struct.pack(">2iB", 0, 0, 19) + b"PROGRAM_XXX_STARTEDservo")
-
-
-@pytest.mark.parametrize("polyscope", PROFILES)
-def test_the_real_time_package_has_its_values_at_their_documented_places(polyscope: str) -> None:
-    controller = FakeController(polyscope)
-    s = controller.state
-    s.timestamp, s.target_q, s.actual_tcp_pose = 3.25, np.arange(6.0), np.arange(6.0) + 10
-    s.target_tcp_speed, s.digital_inputs, s.digital_outputs = np.arange(6.0) + 20, 5, 9
-    s.speed_scaling, s.limiter_scaling, s.runtime_state, s.payload = (
-        0.5,
-        0.75,
-        RuntimeState.PLAYING,
-        1.5,
-    )
-    s.payload_inertia = np.arange(6.0) + 30
-    package = realtime_package(controller)
-    size = 1140 if polyscope == "5.9" else 1220
-    assert struct.unpack_from(">i", package) == (len(package),) == (size,)
-
-    def double(place: int, count: int = 1) -> list[float]:
-        # UR's sheets number the doubles from 1: the time.
-        return list(struct.unpack_from(f">{count}d", package, 4 + 8 * (place - 1)))
-
-    assert double(1) == [3.25]
-    assert double(2, 6) == s.target_q.tolist()
-    assert double(32, 6) == s.actual_q.tolist()
-    assert double(56, 6) == s.actual_tcp_pose.tolist()
-    assert double(80, 6) == s.target_tcp_speed.tolist()
-    assert double(86) == [5]
-    assert double(95) == [RobotMode.RUNNING]
-    assert double(96, 6) == [253] * 6
-    assert double(102) == [SafetyMode.NORMAL]
-    assert double(118) == [0.75]
-    assert double(131, 2) == [9, RuntimeState.PLAYING]
-    assert double(139) == [SafetyMode.NORMAL]
-    if size == 1220:
-        assert double(143) == [1.5]
-        assert double(147, 6) == s.payload_inertia.tolist()
-
-
-SCRIPT = """def outer():
-  # a comment with an end
-  def inner():
-    textmsg("this is not the end")
-  end
-  thread worker():
-    while True:
-      sync()
-    end
-  end
-  if (1 < 2):
-    inner()
-  elif False:
-    inner()
-  end
-  legend = 3
-  sec = 4
-end
-"""
-
-
-def test_a_program_is_complete_with_its_end() -> None:
-    assert ScriptBuffer().receive(SCRIPT.encode()) == [SCRIPT]
-
-
-@given(st.integers(1, 40))
-def test_a_program_may_arrive_in_any_pieces(size: int) -> None:
-    data = (SCRIPT + "movej([0,0,0,0,0,0])\n" + SCRIPT).encode()
-    buffer = ScriptBuffer()
-    programs = [p for i in range(0, len(data), size) for p in buffer.receive(data[i : i + size])]
-    assert programs == [SCRIPT, "movej([0,0,0,0,0,0])\n", SCRIPT]
-
-
-def test_a_program_waits_for_its_last_newline() -> None:
-    buffer = ScriptBuffer()
-    assert buffer.receive(SCRIPT.rstrip("\n").encode()) == []
-    assert buffer.receive(b"\n") == [SCRIPT]
-
-
-def test_lines_outside_of_a_program_are_programs() -> None:
-    data = b"set_digital_out(0, True)\r\n\n  # nothing\nstopj(2.0)\nsec blink():\n  sync()\nend\n"
-    assert ScriptBuffer().receive(data) == [
-        "set_digital_out(0, True)\n",
-        "stopj(2.0)\n",
-        "sec blink():\n  sync()\nend\n",
-    ]
-
-
-def test_a_stray_end_does_not_swallow_the_next_program() -> None:
-    assert ScriptBuffer().receive(b"end\n" + SCRIPT.encode())[-1] == SCRIPT
-
-
-@pytest.mark.parametrize("line", [b"x" * 1000, b"  x = 1\n" * 125])
-def test_a_program_that_never_ends_is_a_violation(line: bytes) -> None:
-    buffer = ScriptBuffer()
-    buffer.receive(b"def endless():\n")
-    with pytest.raises(ProtocolViolation) as caught:
-        for _ in range(MAX_SCRIPT // 1000 + 1):
-            assert buffer.receive(line) == []
-    assert caught.value.protocol == "script"
-
-
-@settings(max_examples=200, deadline=None)
-@given(
-    st.lists(
-        st.one_of(
-            st.binary(max_size=50), st.sampled_from([b"def a():\n", b"end\n", b"if x:", b'"'])
-        ),
-        max_size=9,
-    )
-)
-def test_no_byte_of_a_program_is_lost_or_duplicated(chunks: list[bytes]) -> None:
-    buffer = ScriptBuffer()
-    programs = "".join(program for chunk in chunks for program in buffer.receive(chunk))
-    sent = b"".join(chunks).decode(errors="replace")
-    words = iter(sent.split())
-    assert all(word in words for word in programs.split())

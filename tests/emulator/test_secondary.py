@@ -9,7 +9,7 @@ import pytest
 
 from simbridge.emulator.emulated_controller import Controller
 from simbridge.emulator.program import ScriptProgram
-from simbridge.emulator.scripts import MAX_CHARACTERS, MAX_QUEUED, is_secondary
+from simbridge.emulator.secondary import MAX_CHARACTERS, MAX_QUEUED
 from simbridge.emulator.state import Event, profile
 from simbridge.robot import load_robot
 from simbridge.ur.tables import RobotMode, RuntimeState, SafetyMode
@@ -177,20 +177,3 @@ def test_one_that_is_too_long_or_one_too_many_is_not_run(bench: Bench) -> None:
     assert len(bench.faults()) == 1 + 3
     bench.tick(10 * MAX_QUEUED)
     assert bench.state.output_int[0] == MAX_QUEUED
-
-
-@pytest.mark.parametrize(
-    ("program", "found"),
-    [
-        ("sec s():\nend\n", True),
-        ('\n  # a comment: def f()\n$ 1 "Program"\n; sec s():\nend\n', True),
-        ("sec\ts():\nend\n", True),
-        ("def sec():\nend\n", False),
-        ("# sec s():\ndef f():\nend\n", False),
-        ("section = 1\n", False),
-        ("sec = 1\n", False),
-        ("", False),
-    ],
-)
-def test_a_secondary_program_is_known_by_its_first_word(program: str, found: bool) -> None:
-    assert is_secondary(program) is found

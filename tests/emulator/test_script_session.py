@@ -9,9 +9,9 @@ import pytest
 
 from simbridge.emulator.emulated_controller import Controller
 from simbridge.emulator.errors import ProtocolViolation
-from simbridge.emulator.primary import ScriptSession
 from simbridge.emulator.program import ScriptProgram
 from simbridge.emulator.running import RunningController
+from simbridge.emulator.script_session import ScriptSession
 from simbridge.emulator.scripts import MAX_SCRIPT
 from simbridge.emulator.settings import Settings
 from simbridge.emulator.state import profile

@@ -1,0 +1,108 @@
+"""What clients send to the ports 30001 to 30003: programs, and words instead of a program."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from simbridge.emulator.emulated_controller import Controller
+from simbridge.emulator.errors import ProtocolViolation
+from simbridge.emulator.scripts import ScriptBuffer, is_secondary
+from simbridge.emulator.state import Event
+
+# How urx sets an output, undocumented, too.
+_SET_OUTPUT = re.compile(r"\Adigital_out\[(\d+)\]\s*=\s*(True|False)\s*\Z")
+_SET_SPEED = re.compile(r"set speed (\d*\.?\d+)")
+# Commands after which an earlier program of the same piece would not run.
+_ENDS_PROGRAM = ("stop program", "power off")
+
+
+class ScriptSession:
+    """The receiving side of a connection: programs are run, nothing is answered.
+
+    An e-Series that is not in remote control ignores them.
+
+    Args:
+        controller: Runs the programs.
+
+    Attributes:
+        finished: Always false: no program ends the connection.
+    """
+
+    finished = False
+
+    def __init__(self, controller: Controller) -> None:
+        self._controller = controller
+        self._buffer = ScriptBuffer()
+        # Words instead of a program. UR does not document them; its own client library, and others
+        # that control real arms ("set speed"), send them.
+        self._commands: dict[str, Callable[[], object]] = {
+            "power on": controller.power_on,
+            "power off": controller.power_off,
+            "set robotmode run": controller.brake_release,
+            "set unlock protective stop": controller.release_protective_stop,
+            "stop program": controller.stop_program,
+        }
+
+    def receive(self, data: bytes) -> bytes:
+        """Run the programs that are complete now; return no answer.
+
+        Raises:
+            ProtocolViolation: A program is too long.
+        """
+        try:
+            programs = self._buffer.receive(data)
+        except ProtocolViolation:
+            # The log says so once: `close` finds nothing unfinished.
+            self._buffer = ScriptBuffer()
+            raise
+
+        if self._controller.profile.series == "CB3" or self._controller.remote_control:
+            self._run(programs)
+        elif programs:
+            self._report_ignored("the robot is not in remote control", data)
+        return b""
+
+    def _run(self, programs: list[str]) -> None:
+        """Carry out commands and programs.
+
+        Of the main programs only the last one is loaded: one that is replaced or stopped at once
+        would never run a tick, and compiling it would cost time with the lock held.
+        """
+        main_program = ""
+        for program in programs:
+            text = program.strip()
+            command = self._commands.get(text)
+            speed = _SET_SPEED.fullmatch(text)
+
+            if command:
+                if text in _ENDS_PROGRAM:
+                    main_program = ""
+                command()
+            elif speed:
+                self._controller.set_speed_slider(float(speed[1]))
+            elif is_secondary(program):
+                self._load(program)
+            else:
+                main_program = program
+
+        if main_program:
+            self._load(main_program)
+
+    def _load(self, program: str) -> None:
+        """Have the controller compile and run a program."""
+        self._controller.load_script(_SET_OUTPUT.sub(r"set_digital_out(\1, \2)", program))
+
+    def close(self) -> None:
+        """Drop an unfinished program: the client has left."""
+        rest = self._buffer.rest.strip()
+        if rest:
+            self._report_ignored(
+                "the client left before its end (a line end, or the `end` of a block, is missing)",
+                rest,
+            )
+
+    def _report_ignored(self, reason: str, data: bytes) -> None:
+        """Report that a program is not run."""
+        text = f"script: a program is ignored: {reason}"
+        self._controller.on_event(Event("unknown", text, data=data))

@@ -1,0 +1,51 @@
+"""The package of the real-time interface."""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+import pytest
+
+from simbridge.emulator.realtime import realtime_package
+from simbridge.emulator.state import PROFILES
+from simbridge.ur.tables import RobotMode, RuntimeState, SafetyMode
+from tests.emulator.fake_controller import FakeController
+
+
+@pytest.mark.parametrize("polyscope", PROFILES)
+def test_the_real_time_package_has_its_values_at_their_documented_places(polyscope: str) -> None:
+    controller = FakeController(polyscope)
+    s = controller.state
+    s.timestamp, s.target_q, s.actual_tcp_pose = 3.25, np.arange(6.0), np.arange(6.0) + 10
+    s.target_tcp_speed, s.digital_inputs, s.digital_outputs = np.arange(6.0) + 20, 5, 9
+    s.speed_scaling, s.limiter_scaling, s.runtime_state, s.payload = (
+        0.5,
+        0.75,
+        RuntimeState.PLAYING,
+        1.5,
+    )
+    s.payload_inertia = np.arange(6.0) + 30
+    package = realtime_package(controller)
+    size = 1140 if polyscope == "5.9" else 1220
+    assert struct.unpack_from(">i", package) == (len(package),) == (size,)
+
+    def double(place: int, count: int = 1) -> list[float]:
+        # UR's sheets number the doubles from 1: the time.
+        return list(struct.unpack_from(f">{count}d", package, 4 + 8 * (place - 1)))
+
+    assert double(1) == [3.25]
+    assert double(2, 6) == s.target_q.tolist()
+    assert double(32, 6) == s.actual_q.tolist()
+    assert double(56, 6) == s.actual_tcp_pose.tolist()
+    assert double(80, 6) == s.target_tcp_speed.tolist()
+    assert double(86) == [5]
+    assert double(95) == [RobotMode.RUNNING]
+    assert double(96, 6) == [253] * 6
+    assert double(102) == [SafetyMode.NORMAL]
+    assert double(118) == [0.75]
+    assert double(131, 2) == [9, RuntimeState.PLAYING]
+    assert double(139) == [SafetyMode.NORMAL]
+    if size == 1220:
+        assert double(143) == [1.5]
+        assert double(147, 6) == s.payload_inertia.tolist()
