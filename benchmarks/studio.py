@@ -19,7 +19,7 @@ from simbridge.bench import Row
 from simbridge.bench.live import missed_share
 from simbridge.bench.measuring import client, timer
 from simbridge.browser.setup import StudioSetup
-from simbridge.browser.studio import TICK, Studio
+from simbridge.browser.studio import FRAME_S, Studio
 from simbridge.lifeline import end_with_parent
 from simbridge.robot.pose import Array
 from tests.chromium import chromium
@@ -53,7 +53,7 @@ def _measure(browser: Any, port: int) -> list[Row]:
         page.get_by_role("tab", name="Goal").wait_for(timeout=_PATIENCE)
         usable = time.monotonic() - begin
         time.sleep(2.0)
-        with timer(_DRAGGED, TICK) as bare:
+        with timer(_DRAGGED, FRAME_S) as bare:
             dragged, frames = _drag(page)
             woken = np.array(json.loads(bare.communicate()[0]))[:, 1]
         moves = _moves_from_rest(page)
@@ -69,7 +69,7 @@ def _measure(browser: Any, port: int) -> list[Row]:
         for k, moved in zip(places, moves, strict=True)
         if k < len(sent)
     ]
-    ours, theirs = missed_share(begun, TICK), missed_share(woken, TICK)
+    ours, theirs = missed_share(begun, FRAME_S), missed_share(woken, FRAME_S)
     rate = len(_within(found["sent"], dragged)) / _DRAGGED
     return [
         (

@@ -1,1 +1,1 @@
-"""`simbridge studio`: a page in the browser in which the goal is dragged and every setting shows its effect."""
+"""`simbridge studio`: a page in which a goal is dragged and every setting shows its effect."""

@@ -6,21 +6,43 @@ import csv
 import io
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import fields, replace
-from typing import NamedTuple
+from dataclasses import dataclass, fields, replace
+from typing import Literal, NamedTuple
 
 import numpy as np
 import pinocchio as pin
 
-from simbridge.browser.setup import IterateSettings, StudioSetup
+from simbridge.browser.setup import StudioSetup
+from simbridge.ik.checks import POSITIVE, WHOLE, choice_of
+from simbridge.ik.parameters import setting
 from simbridge.ik.solver import Diagnosis, Solver
 from simbridge.robot.kinematics import joint_origins, tool_frame
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.text import degrees, millimetres
 
-# The last iterations, which show how a run ends.
-_LAST = 20
+# How many iterations at the end show how a run ends.
+ENDING_ITERATIONS = 20
+# Relative to the error, a smaller change of it counts as none.
+MIN_CHANGE = 1e-6
+
+
+@dataclass(frozen=True)
+class IterateSettings:
+    """When iterations end, and how they are shown."""
+
+    threshold: float = setting(1e-3, POSITIVE, unit="mm", scale=1e-3)
+    """The arm halts within this distance of the goal; a rotation within as many mrad."""
+    iteration_limit: int = setting(500, WHOLE)
+    """A run that has not come so near ends after so many iterations."""
+    frame_time: float = setting(0.06, POSITIVE, slider=(0.01, 1.0), unit="ms", scale=1e-3)
+    """How long a posture is shown."""
+    slow_in_slow_out: Literal["on", "off"] = setting("on", choice_of("on", "off"))
+    """on: the first and the last postures are shown longer, the ones between shorter."""
+
+    def __post_init__(self) -> None:
+        for item in fields(self):
+            item.metadata["check"](item.name, getattr(self, item.name))
 
 
 class Iterate(NamedTuple):
@@ -29,9 +51,10 @@ class Iterate(NamedTuple):
     Attributes:
         number: 0 is the start.
         q: Joint positions (n,), rad.
-        distance, angle: Left to the goal, m and rad, in what the task constrains.
+        distance: Remaining to the goal, m, in what the task constrains.
+        angle: Remaining to the goal, rad, in what the task constrains.
         points: The joints' origins and the TCP (n + 1, 3) in base_link, m.
-        took: Computing time of all iterations until then, s.
+        duration: Computing time of all iterations until then, s.
     """
 
     number: int
@@ -39,111 +62,136 @@ class Iterate(NamedTuple):
     distance: float
     angle: float
     points: Array
-    took: float
+    duration: float
 
 
-def one_iteration(setup: StudioSetup) -> Solver:
-    """The setup's solver, which makes one iteration a step."""
+def single_step_solver(setup: StudioSetup) -> Solver:
+    """Return the setup's solver, which makes one iteration a step."""
     settings = setup.solver_settings
-    if any(own.name == "iterations" for own in fields(settings)):
+    if any(item.name == "iterations" for item in fields(settings)):
         settings = replace(settings, iterations=1)
     solver: Solver = settings.build(setup.arm)
     return solver
 
 
-def iterates(
+def iterate(
     solver: Solver, start: Array, goal: pin.SE3, settings: IterateSettings | None = None
 ) -> Iterator[Iterate]:
-    """The start, joint positions (n,), rad, and the arm after each iteration of the solver of `one_iteration`.
+    """Yield the arm at the start and after each iteration.
 
-    It ends within the threshold of the goal, a pose in base_link, or at the limit of iterations.
+    It ends within the threshold of the goal, or at the limit of iterations.
+
+    Args:
+        solver: Of `single_step_solver`.
+        start: Joint positions (n,), rad.
+        goal: In base_link.
+        settings: When it ends.
 
     Raises:
         SimbridgeError: The solver cannot solve for this goal.
     """
-    settings, robot = settings or IterateSettings(), solver.robot
-    target, q, took = pin.SE3ToXYZQUAT(goal), np.asarray(start, dtype=float), 0.0
-    solver.reset(q)
+    settings = settings or IterateSettings()
+    robot = solver.robot
+    target = pin.SE3ToXYZQUAT(goal)
+    q = np.asarray(start, dtype=float)
+    duration = 0.0
+
     # What is compiled at the first step is no time of an iteration.
+    solver.reset(q)
     solver.step(target)
     solver.reset(q)
+
     for number in range(settings.iteration_limit + 1):
         distance, angle = Diagnosis(robot, q, target, number, solver.task).residual
         origins = joint_origins(robot.placements, robot.prismatic, q[None])[0]
         points = np.vstack([origins, tool_frame(robot, q).translation])
-        yield Iterate(number, q, distance, angle, points, took)
+        yield Iterate(number, q, distance, angle, points, duration)
+
         if max(distance, angle) <= settings.threshold or number == settings.iteration_limit:
             return
         begin = time.perf_counter()
         q = solver.step(target)
-        took += time.perf_counter() - begin
+        duration += time.perf_counter() - begin
 
 
-def iterated(
+def iterate_to_end(
     setup: StudioSetup, start: Array, goal: pin.SE3, settings: IterateSettings
 ) -> tuple[list[Iterate], str]:
-    """All iterates of a setup's solver, and how it ended, as a sentence. Arguments: see `iterates`."""
-    found = list(iterates(one_iteration(setup), start, goal, settings))
-    last, least = found[-1], min(one.distance for one in found)
-    left = f"{millimetres(last.distance)} mm"
+    """Return all iterates of a setup's solver, and how it ended, as a sentence.
+
+    Args:
+        setup: The solver and the arm.
+        start: Joint positions (n,), rad.
+        goal: In base_link.
+        settings: When it ends.
+    """
+    iterates = list(iterate(single_step_solver(setup), start, goal, settings))
+    last = iterates[-1]
+    remaining = f"{millimetres(last.distance)} mm"
+
     if max(last.distance, last.angle) <= settings.threshold:
-        took = f"{last.number} iterations and {1e3 * last.took:.2f} ms of computing"
-        return found, f"At the goal after {took}: {left} are left."
+        effort = f"{last.number} iterations and {1e3 * last.duration:.2f} ms of computing"
+        return iterates, f"At the goal after {effort}: {remaining} are left."
+
+    if last.angle > 0.0:
+        remaining += f" and {degrees(last.angle)}°"
+    shortest = min(item.distance for item in iterates)
+    best = f"at best it was {millimetres(shortest)} mm"
+    sentence = (
+        f"Not attained after {last.number} iterations: {remaining} are left, {best}. "
+        f"{_explain_ending(iterates)}"
+    )
+    return iterates, sentence
+
+
+def _explain_ending(iterates: Sequence[Iterate]) -> str:
+    """Return what the error of the last iterations means, for a run that missed the goal."""
     # A turn of 1 rad counts as 1 m.
-    steps = np.diff([one.distance + one.angle for one in found[-_LAST:]])
-    tiny = 1e-6 * (last.distance + last.angle)
-    left += f" and {degrees(last.angle)}°" if last.angle > 0.0 else ""
-    ending = _ENDINGS[bool((steps < -tiny).any()), bool((steps > tiny).any())]
-    best = f"at best it was {millimetres(least)} mm"
-    return found, f"Not attained after {last.number} iterations: {left} are left, {best}. {ending}"
+    errors = [item.distance + item.angle for item in iterates[-ENDING_ITERATIONS:]]
+    changes = np.diff(errors)
+    least = MIN_CHANGE * (iterates[-1].distance + iterates[-1].angle)
+    falls = bool((changes < -least).any())
+    rises = bool((changes > least).any())
+
+    if falls and rises:
+        return (
+            "It oscillates: the error fell and rose at the end. "
+            "Smaller steps or more damping may help."
+        )
+    if falls:
+        return "It is still converging: a higher limit may be enough."
+    if rises:
+        return "It moves away from the goal: smaller steps or more damping may help."
+    return "It does not come nearer: the pose may be out of reach, or the solver is stuck."
 
 
-# Whether the error fell in the last iterations, and whether it rose.
-_ENDINGS = {
-    (
-        True,
-        True,
-    ): "It oscillates: the error fell and rose at the end. Smaller steps or more damping may help.",
-    (True, False): "It is still converging: a higher limit may be enough.",
-    (False, True): "It moves away from the goal: smaller steps or more damping may help.",
-    (
-        False,
-        False,
-    ): "It does not come nearer: the pose may be out of reach, or the solver is stuck.",
-}
+def iterations_csv(robot: Robot, iterates: Sequence[Iterate]) -> str:
+    """Return a row for each iteration.
 
-
-def iterations_csv(robot: Robot, found: Sequence[Iterate]) -> str:
-    """A row an iteration: joint positions, the end points of the links, and what is left to the goal."""
+    A row has the joint positions, the end points of the links, and what remains to the goal.
+    """
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
-    ends = [f"{name}_end_{axis}_m" for name in robot.joint_names for axis in "xyz"]
-    rows.writerow(
-        [
-            "iteration",
-            *(f"{name}_rad" for name in robot.joint_names),
-            *ends,
-            "distance_m",
-            "angle_rad",
-        ]
-    )
-    for one in found:
+
+    header = ["iteration"]
+    header += [f"{name}_rad" for name in robot.joint_names]
+    header += [f"{name}_end_{axis}_m" for name in robot.joint_names for axis in "xyz"]
+    header += ["distance_m", "angle_rad"]
+    rows.writerow(header)
+
+    for item in iterates:
         # The end of a link is where the next joint is, that of the last one the TCP.
-        points = one.points[1:].ravel().tolist()
-        rows.writerow(
-            [
-                one.number,
-                *map(repr, one.q.tolist()),
-                *map(repr, points),
-                repr(one.distance),
-                repr(one.angle),
-            ]
-        )
+        end_points = item.points[1:].ravel().tolist()
+        numbers = [*item.q.tolist(), *end_points, item.distance, item.angle]
+        rows.writerow([item.number, *map(repr, numbers)])
     return text.getvalue()
 
 
 def slow_in_slow_out(count: int) -> Array:
-    """Of each of so many frames, how long it is shown, relative to the mean: longer at the beginning and at the end."""
+    """Return how long each of several frames is shown (count,), relative to the mean.
+
+    The first and the last ones are shown longer.
+    """
     if count < 2:
         return np.ones(count)
     weights: Array = 1.0 + np.cos(2.0 * np.pi * np.linspace(0.0, 1.0, count))

@@ -1,8 +1,8 @@
-"""The values that each control of a page offers, and the check that a value from the page is among them.
+"""The values that each control of a page offers, against which values from the page are checked.
 
-A browser's own controls send nothing else; but a page's web socket carries whatever its other end sends, and viser
-hands it on: a dropdown takes any text. What a control offers is therefore noted when it is made, out of the page's
-reach, and each of its events is checked against that.
+A browser's own controls send nothing else; but a page's web socket carries whatever its other end
+sends, and viser hands it on: a dropdown takes any text. What a control offers is therefore noted
+when it is made, out of the page's reach, and each of its events is checked against that.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import viser
 from simbridge.errors import Refusal
 
 # The longest text of a field: the longest path of Linux.
-MAX_TEXT = 4096
+MAX_TEXT_CHARACTERS = 4096
 # Beyond it, not every whole number is a double, and no setting makes sense.
 MAX_NUMBER = 2.0**53
 # By how much of its range a slider's value may be rounded.
@@ -27,9 +27,10 @@ ROUNDING = 1e-9
 # By how much the length of a page's quaternions may differ from 1.
 MAX_QUATERNION_ERROR = 1e-3
 
-_SHORT = reprlib.Repr()
-_SHORT.maxstring = 60
-_SHORT.maxother = 60
+# How a refused value is quoted: shortened.
+REFUSED_VALUE = reprlib.Repr()
+REFUSED_VALUE.maxstring = 60
+REFUSED_VALUE.maxother = 60
 
 
 class EventRefused(Refusal, ValueError):
@@ -46,7 +47,7 @@ class EventRefused(Refusal, ValueError):
         self.value = value
         self.offered = offered
         super().__init__(
-            f"The control '{control}' does not offer {_SHORT.repr(value)}; it offers {offered}."
+            f"The control '{control}' does not offer {REFUSED_VALUE.repr(value)}; it offers {offered}."
         )
 
 
@@ -54,21 +55,21 @@ class Offer(Protocol):
     """The values that a control offers."""
 
     @property
-    def words(self) -> str:
-        """The offer in words."""
+    def description(self) -> str:
+        """What is offered, to follow "it offers"."""
 
     def includes(self, value: Any) -> bool:
-        """Whether a value is offered."""
+        """Return whether a value is offered."""
 
 
 @dataclass(frozen=True)
-class Choice:
+class TextChoice:
     """One of several texts."""
 
     options: tuple[str, ...]
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         return f"one of {len(self.options)} choices"
 
     def includes(self, value: Any) -> bool:
@@ -83,7 +84,7 @@ class Number:
     high: float = MAX_NUMBER
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         return f"numbers from {self.low:g} to {self.high:g}"
 
     def includes(self, value: Any) -> bool:
@@ -100,7 +101,7 @@ class Vector:
     count: int
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         return f"{self.count} numbers"
 
     def includes(self, value: Any) -> bool:
@@ -114,7 +115,7 @@ class UnitQuaternion:
     """Four numbers that are a rotation."""
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         return "unit quaternions"
 
     def includes(self, value: Any) -> bool:
@@ -127,10 +128,10 @@ class UnitQuaternion:
 class Text:
     """A text of bounded length in one line."""
 
-    longest: int = MAX_TEXT
+    longest: int = MAX_TEXT_CHARACTERS
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         return f"a line of at most {self.longest} characters"
 
     def includes(self, value: Any) -> bool:
@@ -142,7 +143,7 @@ class Switch:
     """On or off."""
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         return "on or off"
 
     def includes(self, value: Any) -> bool:
@@ -150,11 +151,11 @@ class Switch:
 
 
 # What a control offers that is no longer there.
-NOTHING = Choice(())
+NOTHING = TextChoice(())
 
 
 def is_finite_number(value: Any) -> bool:
-    """Whether a value is a real number that is neither infinite nor nan, and no truth value."""
+    """Return whether a value is a finite real number, and no truth value."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
         return False
     # An integer may be too large to be compared as a double.
@@ -162,13 +163,13 @@ def is_finite_number(value: Any) -> bool:
 
 
 def offer_of(handle: Any) -> Offer:
-    """The present offer of one of viser's handles.
+    """Return the present offer of one of viser's handles.
 
     Raises:
         TypeError: It is a kind of control for which nothing is known; the page may not use it.
     """
     if isinstance(handle, viser.GuiDropdownHandle | viser.GuiButtonGroupHandle):
-        return Choice(tuple(handle.options))
+        return TextChoice(tuple(handle.options))
     if isinstance(handle, viser.GuiSliderHandle):
         return Number(handle.min, handle.max)
     if isinstance(handle, viser.GuiNumberHandle):
@@ -193,4 +194,4 @@ def check_offered(control: str, value: Any, offer: Offer) -> None:
         EventRefused: It is not offered.
     """
     if not offer.includes(value):
-        raise EventRefused(control, value, offer.words)
+        raise EventRefused(control, value, offer.description)

@@ -1,7 +1,7 @@
-"""The studio's server: one loop that takes the pages' events in order, lets time pass, and shows the result.
+"""The studio's server: one loop that takes the pages' events in order and lets time pass.
 
-Pages only pass events on; the loop alone changes anything, through the workspace. What takes long is done in a thread
-beside it.
+Pages only pass events on; the loop alone changes anything, through the workspace, and shows the
+result. What takes long is done in a thread in the background.
 """
 
 from __future__ import annotations
@@ -25,21 +25,16 @@ import viser
 
 from simbridge.backends import SIMULATION
 from simbridge.backends.backend import Facts
-from simbridge.browser.arms import ControlledArm, Simulation
+from simbridge.browser.access import Access
+from simbridge.browser.address import PortInUse, check_port, is_loopback
+from simbridge.browser.controlled_arm import ControlledArm
+from simbridge.browser.events import BACKGROUND, NO_PAGE, PageEvent
 from simbridge.browser.offers import EventRefused
 from simbridge.browser.scene import look_over_panel
 from simbridge.browser.setup import StudioSetup
+from simbridge.browser.simulated_arm import SimulatedArm
 from simbridge.browser.studio_page import Page
 from simbridge.browser.superseded import without_superseded
-from simbridge.browser.view import (
-    BESIDE,
-    NO_PAGE,
-    Access,
-    Event,
-    PortInUse,
-    check_port,
-    on_loopback,
-)
 from simbridge.browser.workspace import Workspace
 from simbridge.errors import SimbridgeError
 from simbridge.planning.options import Options
@@ -49,23 +44,28 @@ from simbridge.report.page_gate import PageGate
 from simbridge.robot.pose import Array
 from simbridge.scheduling import ask_for_short_slices
 
-TICK = 1.0 / 30.0
-"""The loop's period, s: a frame each. The control periods in between are simulated in one go."""
-# Texts a second.
-_TEXTS = 5.0
+# The loop's period, s: a frame each. The control periods in between are simulated in one go.
+FRAME_S = 1.0 / 30.0
+# How often texts and plots are shown, s.
+TEXT_INTERVAL_S = 1.0 / 5.0
 # Simulated time that is caught up with after the loop was late, s.
-_MOST = 0.1
+MAX_CATCH_UP_S = 0.1
 # How long the loop sleeps while nothing moves, unless an event comes, s.
-_SLEEP = 0.5
+SLEEP_S = 0.5
 # How long one thread keeps the interpreter while another waits for it, s.
-_SWITCH = 5e-4
-_LOG = logging.getLogger(__name__)
+SWITCH_INTERVAL_S = 5e-4
 # A sign that a person holds the goal is too old after this, s.
-_FRESH = 0.1
-# At which control a page shows what failed, where that is not the event's name.
-_CONTROLS = {"home": "start", "here": "start"}
-# For an answer before a real arm moves, s.
-_PATIENCE = 60.0
+MAX_HOLD_AGE_S = 0.1
+# How long a person may take to answer before a real arm moves, s.
+MAX_ANSWER_S = 60.0
+
+# Size of the goal's frame, as a fraction of the arm's reach, of which 1 m counts at most.
+FRAME_SIZE = 0.3
+
+# The control at which a page shows what failed, where that is not the event's name.
+CONTROL_OF_EVENT = {"home": "start", "here": "start"}
+
+LOG = logging.getLogger(__name__)
 
 
 class Studio:
@@ -80,6 +80,7 @@ class Studio:
     Attributes:
         url: Of the page. Its path is the token without which nobody sees the page or acts.
         access: Which page drives.
+        workspace: What the page that drives works on; within the context.
 
     Raises:
         PortInUse: The port is in use.
@@ -97,20 +98,29 @@ class Studio:
         check_port(listen, port)
         # Refused now, and not when it is played.
         load_scenario(scenario, setup.arm, setup.options.reading)
-        self._setup, self._scenario, self._listen, self._port = setup, scenario, listen, port
-        self._gate = PageGate(any_host=not on_loopback(listen))
+        self._setup = setup
+        self._scenario = scenario
+        self._listen = listen
+        self._port = port
+        self._gate = PageGate(any_host=not is_loopback(listen))
         host = f"[{listen}]" if ":" in listen else listen
         self.url = f"http://{host}:{port}/{self._gate.token}/"
+
         self.access = Access()
-        self._events: queue.Queue[Event] = queue.Queue()
+        # What happened in the pages and in the background, for the loop.
+        self._events: queue.Queue[PageEvent] = queue.Queue()
+        # The open pages, by number.
         self._pages: dict[int, Page] = {}
-        # Pages that cannot be shown, and the pages and controls of which a refused event was logged.
+        # Pages that cannot be shown.
         self._broken: set[Page | None] = set()
+        # Pages and controls of which a refused event was logged.
         self._logged: set[tuple[int, str]] = set()
-        # What waits for its turn beside the loop, by control.
+        # What waits for its turn in the background, by control.
         self._waiting: dict[str, Future[None]] = {}
+        # How many simulated arms were made.
         self._sessions = 0
         self._closed = threading.Event()
+        # The thread of `serve_in_background`.
         self._thread: threading.Thread | None = None
 
     def __enter__(self) -> Studio:
@@ -119,11 +129,18 @@ class Studio:
             stack.callback(self._work.shutdown, wait=False, cancel_futures=True)
             self._folder = Path(tempfile.mkdtemp(prefix="simbridge-studio-"))
             stack.callback(shutil.rmtree, self._folder, ignore_errors=True)
+
             arm = None if self._setup.simulated else ControlledArm(self._setup, self._ask)
             self.workspace = Workspace(
-                self._setup, arm, self._simulate, self.beside, self._scenario, self._folder
+                self._setup,
+                arm,
+                self._simulate,
+                run_in_background=self.run_in_background,
+                scenario=self._scenario,
+                folder=self._folder,
             )
             stack.callback(self.workspace.close)
+
             self._server = GuardedViserServer(
                 self._gate, self._listen, self._port, "simbridge studio"
             )
@@ -132,8 +149,8 @@ class Studio:
                 # Somebody took it meanwhile.
                 raise PortInUse(self._listen, self._port)
             self.workspace.show_in(self._server)
-            self._server.on_client_connect(self._opened)
-            self._server.on_client_disconnect(self._left)
+            self._server.on_client_connect(self._send_opened)
+            self._server.on_client_disconnect(self._send_closed)
             self._stack = stack.pop_all()
         return self
 
@@ -144,21 +161,19 @@ class Studio:
         trace: TracebackType | None,
     ) -> None:
         self._closed.set()
-        self.workspace.answers.put(False)
+        # Whoever waits for an answer gets it.
+        self.workspace.engagement.answers.put(False)
         # An arm that is being engaged is engaged first, and then brought to rest.
         try:
             self._work.shutdown(wait=not self._setup.simulated, cancel_futures=True)
         finally:
             self._stack.close()
 
-    def _simulate(self, setup: StudioSetup, q: Array | None) -> Simulation:
-        self._sessions += 1
-        return Simulation(setup, self._folder / f"session{self._sessions}", q).__enter__()
-
     def close(self) -> None:
         """End it; from any thread."""
         self._closed.set()
-        self._events.put(Event(NO_PAGE, "closed"))
+        # Wakes the loop.
+        self._events.put(PageEvent(NO_PAGE, "closed"))
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join()
 
@@ -182,101 +197,122 @@ class Studio:
         ready.result()
         return self
 
-    async def _opened(self, client: viser.ClientHandle) -> None:
-        self._events.put(Event(client.client_id, "opened", client))
+    def run(self) -> None:
+        """Serve the pages until `close`."""
+        ask_for_short_slices()
+        interval_before = sys.getswitchinterval()
+        # viser's thread computes too, and would else keep the interpreter for 5 ms at a time.
+        sys.setswitchinterval(SWITCH_INTERVAL_S)
+        try:
+            self._run_loop()
+        finally:
+            sys.setswitchinterval(interval_before)
 
-    async def _left(self, client: viser.ClientHandle) -> None:
-        self._events.put(Event(client.client_id, "closed"))
-
-    def beside(
+    def run_in_background(
         self,
         control: str,
         task: Callable[[], Any],
-        then: Callable[[Any], None],
-        failed: Callable[[Exception], None] | None = None,
+        finish: Callable[[Any], None],
+        fail: Callable[[Exception], None] | None = None,
         *,
-        each: bool = False,
+        always: bool = False,
     ) -> None:
-        """Do something beside the loop, and then in the loop what follows with its result, or with its error.
+        """Do a task in the background, and then in the loop what follows.
 
         Args:
             control: At which an error is shown.
-            task: What is done beside the loop.
-            then: Takes its result.
-            failed: Takes its error; the workspace's by default.
-            each: Whether it is done even if the same control asks for something else before its turn has come.
+            task: What is done in the background.
+            finish: Takes its result, in the loop.
+            fail: Takes its error, in the loop; by default the workspace does.
+            always: Whether it is done even if the same control asks for something else before its
+                turn has come.
         """
 
         def work() -> None:
             try:
-                event = Event(BESIDE, control, partial(then, task()))
+                follow = partial(finish, task())
             except Exception as error:  # foreign scenarios may fail in any way
-                event = Event(BESIDE, control, partial(failed or self.workspace.failed, error))
-            self._events.put(event)
+                follow = partial(fail or self.workspace.fail, error)
+            self._events.put(PageEvent(BACKGROUND, control, follow))
 
-        if not each and control in self._waiting:
+        if not always and control in self._waiting:
             # Nothing happens if it has begun.
             self._waiting[control].cancel()
         self._waiting[control] = self._work.submit(work)
 
+    def _simulate(self, setup: StudioSetup, q: Array | None) -> SimulatedArm:
+        """Return a simulated arm whose session has begun, at joint positions (n,), rad."""
+        self._sessions += 1
+        return SimulatedArm(setup, self._folder / f"session{self._sessions}", q).__enter__()
+
+    async def _send_opened(self, client: viser.ClientHandle) -> None:
+        self._events.put(PageEvent(client.client_id, "opened", client))
+
+    async def _send_closed(self, client: viser.ClientHandle) -> None:
+        self._events.put(PageEvent(client.client_id, "closed"))
+
     def _ask(self, facts: Facts, question: str) -> bool:
-        """Ask the driving page; beside the loop. Without an answer it is a no."""
-        answers = self.workspace.answers
+        """Ask the driving page, in the background. Without an answer it is a no."""
+        engagement = self.workspace.engagement
+        answers = engagement.answers
+        # Those to an earlier question.
         while not answers.empty():
-            # Of an earlier question.
             answers.get_nowait()
         if self._closed.is_set():
             return False
-        self._events.put(
-            Event(BESIDE, "engage", partial(self.workspace.show_question, facts, question))
-        )
+
+        ask = partial(engagement.ask, facts, question)
+        self._events.put(PageEvent(BACKGROUND, "engage", ask))
         try:
-            return answers.get(timeout=_PATIENCE)
+            return answers.get(timeout=MAX_ANSWER_S)
         except queue.Empty:
             return False
         finally:
-            self._events.put(Event(BESIDE, "engage", self.workspace.show_question))
+            self._events.put(PageEvent(BACKGROUND, "engage", engagement.end_question))
 
-    def run(self) -> None:
-        """Serve the pages until `close`."""
-        ask_for_short_slices()
-        before = sys.getswitchinterval()
-        # viser's thread computes too, and would else keep the interpreter for 5 ms at a time.
-        sys.setswitchinterval(_SWITCH)
-        try:
-            self._run()
-        finally:
-            sys.setswitchinterval(before)
+    def _run_loop(self) -> None:
+        """Take events, let time pass and show the result, a frame at a time, until `close`."""
+        now = time.monotonic()
+        # When the next frame and the next texts are due, and when the last frame was, s.
+        frame_due = now
+        text_due = now
+        last_frame = now
 
-    def _run(self) -> None:
-        due = before = text = time.monotonic()
         while not self._closed.is_set():
             asleep = self.workspace.resting
-            self._take_events(_SLEEP if asleep else due - time.monotonic())
+            self._take_events(SLEEP_S if asleep else frame_due - time.monotonic())
             now = time.monotonic()
-            if now < due and not asleep:
+            if now < frame_due and not asleep:
                 continue
-            try:
-                # What moves after a rest begins now.
-                self.workspace.advance(TICK if asleep else min(now - before, _MOST))
-                self.workspace.draw()
-                if now >= text:
-                    self._describe()
-                    text = max(text + 1.0 / _TEXTS, now)
-            except Exception as error:  # whatever fails, the server goes on
-                self._say("", error)
-            before, due = now, max(due + TICK, now)
 
-    def _say(self, where: str, error: Exception) -> None:
-        words = (
-            str(error) if isinstance(error, SimbridgeError) else f"{type(error).__name__}: {error}"
-        )
-        self.workspace.shown.problem[where] = words
+            # What moves after a rest begins now.
+            elapsed = FRAME_S if asleep else min(now - last_frame, MAX_CATCH_UP_S)
+            try:
+                self.workspace.advance(elapsed)
+                self.workspace.draw()
+                if now >= text_due:
+                    self._show_texts()
+                    text_due = max(text_due + TEXT_INTERVAL_S, now)
+            except Exception as error:  # whatever fails, the server goes on
+                self._report("", error)
+            last_frame = now
+            frame_due = max(frame_due + FRAME_S, now)
+
+    def _report(self, control: str, error: Exception) -> None:
+        """Show an error at a control; "" for none of them."""
+        sentence = str(error)
+        if not isinstance(error, SimbridgeError):
+            sentence = f"{type(error).__name__}: {error}"
+        self.workspace.view.problem[control] = sentence
 
     def _take_events(self, wait: float) -> None:
-        """Take what the pages sent, in order; wait for at most so long, s, for the first.
+        """Take what the pages sent, in order.
 
-        However many events wait, their pages are shown once, and a value that another one replaces is left out.
+        However many events wait, their pages are shown once, and a value that another one replaces
+        is left out.
+
+        Args:
+            wait: How long to wait for the first at most, s.
         """
         events = self._waiting_events(wait)
         if not events:
@@ -286,141 +322,179 @@ class Studio:
         for event in without_superseded(events):
             self._take(event)
 
-        new_controls = self.workspace.offered_count != count_before
+        has_new_controls = self.workspace.offered_count != count_before
         for page in tuple(self._pages.values()):
-            self._show_in(page, partial(self._offer, page, controls=new_controls))
+            self._show_in(page, partial(self._show_state, page, offer=has_new_controls))
 
-    def _waiting_events(self, wait: float) -> list[Event]:
-        """The events that wait; where there are none, the first that comes within so long, s."""
-        events: list[Event] = []
+    def _waiting_events(self, wait: float) -> list[PageEvent]:
+        """Return the events that wait; where there are none, the first that comes in time.
+
+        Args:
+            wait: How long to wait for the first at most, s.
+        """
+        events: list[PageEvent] = []
         with contextlib.suppress(queue.Empty):
-            events.append(
-                self._events.get(timeout=wait) if wait > 0.0 else self._events.get_nowait()
-            )
+            if wait > 0.0:
+                events.append(self._events.get(timeout=wait))
+            else:
+                events.append(self._events.get_nowait())
             # Those that come meanwhile are taken the next time.
             for _ in range(self._events.qsize()):
                 events.append(self._events.get_nowait())
         return events
 
-    def _take(self, event: Event) -> None:
-        """Take one event: of a page's access, of what was done beside the loop, or of the page that drives."""
+    def _take(self, event: PageEvent) -> None:
+        """Take an event: of a page's access, of the background, or of the page that drives."""
         page = self._pages.get(event.page)
         if event.name in ("opened", "closed", "take control"):
             try:
                 self._take_access(event, page)
             except Exception as error:  # a page that cannot be shown must not end the server
-                self._say("page", error)
+                self._report("page", error)
         elif event.name == "refused":
-            self._log_refusal(event)
-            if self.access.drives(event.page):
-                self.access.refused += 1
-                self._say(event.value.control, event.value)
-        elif event.page in (NO_PAGE, BESIDE) or (
-            page is not None and self.access.drives(event.page)
-        ):
-            late = time.monotonic() - event.at > _FRESH and self.workspace.controlled is not None
-            if event.name in ("drag", "hold go") and late:
-                # The hand may have let go since; that it did comes next.
-                self.workspace.on_release(None)
-            else:
-                self._do(event)
+            self._take_refusal(event)
+        elif self._is_admitted(event, page):
+            self._act(event)
 
         downloads = self.workspace.playback.downloads
-        for name, content in downloads:
-            if page is not None:
+        if page is not None:
+            for name, content in downloads:
                 page.download(name, content)
         downloads.clear()
 
-    def _log_refusal(self, event: Event) -> None:
-        """Log that a page sent what it is not offered: once for each of its controls, however often it does so."""
+    def _is_admitted(self, event: PageEvent, page: Page | None) -> bool:
+        """Return whether an event counts; one of a page that does not drive is refused."""
+        if event.page in (NO_PAGE, BACKGROUND):
+            return True
+        return page is not None and self.access.admits(event.page)
+
+    def _take_refusal(self, event: PageEvent) -> None:
+        """Log and show that a page sent what it is not offered.
+
+        It is logged once for each of its controls, however often the page does so.
+        """
         error: EventRefused = event.value
         if (event.page, error.control) not in self._logged:
             self._logged.add((event.page, error.control))
-            _LOG.warning("An event of page %d was refused. %s", event.page, error)
+            LOG.warning("An event of page %d was refused. %s", event.page, error)
+        if self.access.admits(event.page):
+            self.access.refused += 1
+            self._report(error.control, error)
+
+    def _act(self, event: PageEvent) -> None:
+        """Do what an event asks for, whatever it is, and show what fails at its control."""
+        if self._is_late_hold(event):
+            # The hand may have let go since; that it did comes next.
+            self.workspace.engagement.release()
+            return
+
+        try:
+            if event.page == BACKGROUND:
+                event.value()
+                return
+            # A sentence on what went wrong stands until something else is done.
+            self.workspace.view.problem.clear()
+            self.workspace.handle(event.name, event.value)
+        except Exception as error:  # whatever a page sends, and whatever fails, the server goes on
+            control = CONTROL_OF_EVENT.get(event.name, event.name)
+            if event.name == "change":
+                control = event.value[0]
+            self._report(control, error)
+
+    def _is_late_hold(self, event: PageEvent) -> bool:
+        """Return whether an event is an old sign that a person holds a controller's arm."""
+        if event.name not in ("drag", "hold go") or self.workspace.arms.controlled is None:
+            return False
+        return time.monotonic() - event.arrival > MAX_HOLD_AGE_S
 
     def _show_in(self, page: Page, show: Callable[[], None]) -> None:
-        """Show something in a page. One whose other end has broken its controls keeps the others from nothing."""
+        """Show something in a page.
+
+        A page whose other end has broken its controls keeps the others from nothing.
+        """
         try:
             show()
         except Exception as error:
             if page not in self._broken:
                 self._broken.add(page)
-                _LOG.warning("A page cannot be shown any more: %s: %s", type(error).__name__, error)
+                LOG.warning("A page cannot be shown any more: %s: %s", type(error).__name__, error)
 
-    def _do(self, event: Event) -> None:
-        name, workspace = event.name, self.workspace
-        try:
-            if event.page == BESIDE:
-                event.value()
-                return
-            # A sentence on what went wrong stands until something else is done.
-            workspace.shown.problem.clear()
-            method = f"on_{name.replace(' ', '_')}"
-            (getattr(workspace, method, None) or getattr(workspace.playback, method))(event.value)
-        except Exception as error:  # whatever a page sends, and whatever fails, the server goes on
-            control = event.value[0] if name == "change" else _CONTROLS.get(name, name)
-            self._say(control, error)
-
-    def _take_access(self, event: Event, page: Page | None) -> None:
-        before = self.access.driver
+    def _take_access(self, event: PageEvent, page: Page | None) -> None:
+        """Open or close a page, or let it take control; show who drives."""
+        driver_before = self.access.driver
         if event.name == "opened":
-            self._pages[event.page] = self._page(event.value)
-            self.access.opened(event.page)
-            self._offer(self._pages[event.page], controls=True)
+            opened = self._make_page(event.value)
+            self._pages[event.page] = opened
+            self.access.open_page(event.page)
+            self._show_state(opened, offer=True)
         elif event.name == "closed":
-            self._forget(event.page)
+            self._forget_page(event.page)
         elif page is not None:
-            self.access.takes_control(event.page)
-        driver = self.access.driver
-        if driver != before:
-            self.workspace.on_left(None)
-        for number, one in self._pages.items():
-            one.show_role(drives=driver == number, driver=driver)
+            self.access.take_control(event.page)
 
-    def _forget(self, number: int) -> None:
-        """A page was closed."""
+        driver = self.access.driver
+        if driver != driver_before:
+            self.workspace.engagement.change_driver()
+        for number, shown_page in self._pages.items():
+            shown_page.show_role(drives=driver == number, driver=driver)
+
+    def _forget_page(self, number: int) -> None:
+        """Forget a page that was closed."""
         page = self._pages.pop(number, None)
         self._broken.discard(page)
         self._logged = {(owner, control) for owner, control in self._logged if owner != number}
-        self.access.closed(number)
+        self.access.close_page(number)
 
-    def _page(self, client: viser.ClientHandle) -> Page:
+    def _make_page(self, client: viser.ClientHandle) -> Page:
+        """Return the panel of a page that was opened."""
         arm = self.workspace.arm.robot
         look_over_panel(client.camera, arm)
         return Page(
             client,
             self._events.put,
             height=float(arm.placements[0][2, 3]) if arm.planar else None,
-            scale=0.3 * min(arm.reach, 1.0),
+            scale=FRAME_SIZE * min(arm.reach, 1.0),
             joints=arm.joint_names,
-            controlled=self.workspace.controlled is not None,
+            controlled=self.workspace.arms.controlled is not None,
             scenario=self.workspace.playback.scenario,
         )
 
-    def _offer(self, page: Page, *, controls: bool) -> None:
+    def _show_state(self, page: Page, *, offer: bool) -> None:
+        """Show a page what was chosen.
+
+        Args:
+            page: The page.
+            offer: Whether its controls of settings are made anew.
+        """
         workspace = self.workspace
-        with page.at_once():
-            if controls:
+        with page.atomic():
+            if offer:
                 page.offer(*workspace.controls())
             page.show_values(*workspace.values)
             page.show_goal(workspace.goal, workspace.start)
-            solver, share = workspace.setup.solver, workspace.share
-            page.show_choices(solver, 100.0 * share, workspace.rival, workspace.playback.scenario)
-            page.show(workspace.shown)
+            page.show_choices(
+                workspace.setup.solver,
+                100.0 * workspace.arms.speed,
+                rival=workspace.rival,
+                scenario=workspace.playback.scenario,
+            )
+            page.show(workspace.view)
 
-    def _describe(self) -> None:
+    def _show_texts(self) -> None:
+        """Describe the present instant in all pages."""
         workspace = self.workspace
         workspace.describe()
-        workspace.shown.refused = self.access.refused
-        curves, player = workspace.curves, workspace.playback.player
+        workspace.view.refused = self.access.refused
+        curves = workspace.curves
+        player = workspace.playback.player
 
         def show(page: Page) -> None:
-            with page.at_once():
-                page.show(workspace.shown)
+            with page.atomic():
+                page.show(workspace.view)
                 page.show_goal(workspace.goal, workspace.start)
                 page.show_curves(*curves)
                 if player is not None:
-                    page.show_time(100.0 * player.share)
+                    page.show_time(100.0 * player.progress)
 
         for page in tuple(self._pages.values()):
             self._show_in(page, partial(show, page))
@@ -436,7 +510,7 @@ def studio(
     listen: str = "127.0.0.1",
     port: int = 8080,
 ) -> Studio:
-    """A studio that serves its page in a thread of this program, as in a notebook.
+    """Return a studio that serves its page in a thread of this program, as in a notebook.
 
     Args:
         scenario: What *Play* runs: a name, a script, or a file of samples.
@@ -454,5 +528,5 @@ def studio(
         PortInUse: The port is in use.
         SimbridgeError: The arm or the solver cannot be made, or the controller cannot be used.
     """
-    setup = StudioSetup.of(robot, solver, options or Options(), backend)
+    setup = StudioSetup.from_options(robot, solver, options or Options(), backend)
     return Studio(setup, listen=listen, port=port, scenario=scenario).serve_in_background()

@@ -1,67 +1,60 @@
-"""What the driving page works on: the goal, the settings, and the arms that follow the goal.
+"""What the driving page works on: the goal, the start, the setup, and what is played.
 
-Each `on_...` is what an event of that name asks for. What takes long happens beside the loop, and its result is one
-more event; the arm goes on as it was meanwhile.
+What takes long happens in the background of the studio's loop, and its result is one more event;
+the arm goes on as it was meanwhile.
 """
 
 from __future__ import annotations
 
-import contextlib
-import queue
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
 import viser
-from markupsafe import Markup
 from numpy.typing import ArrayLike
 
-from simbridge.backends.backend import Facts
-from simbridge.browser import html_texts
+from simbridge.browser.arm_group import ArmGroup, Simulate
+from simbridge.browser.background import RunInBackground
+from simbridge.browser.controlled_arm import ControlledArm
+from simbridge.browser.controls import ITERATE, PanelControl, controls_of
+from simbridge.browser.curve import Curve
+from simbridge.browser.engagement import Engagement
+from simbridge.browser.events import RequestRefused
 from simbridge.browser.playback import Playback
-from simbridge.browser.scene import Follower, draw_surroundings
-from simbridge.browser.setup import ITERATE, Control, StudioSetup, controls_of
-from simbridge.browser.studio_page import NONE
-from simbridge.browser.view import Curve, Refused, Sample, Shown, place_of
-from simbridge.errors import SimbridgeError
+from simbridge.browser.setup import StudioSetup
+from simbridge.browser.simulated_arm import SimulatedArm
+from simbridge.browser.view import NO_RIVAL, PageView
+from simbridge.errors import InvalidParameter, SimbridgeError
 from simbridge.robot.kinematics import tool_frame
 from simbridge.robot.pose import Array
 from simbridge.text import millimetres
 
-if TYPE_CHECKING:  # the studio makes them
-    from simbridge.browser.arms import ControlledArm, Simulation
-
-
-@dataclass
-class _Followed:
-    """An arm, how it is drawn, what was drawn last, and its errors of the last seconds."""
-
-    arm: Simulation | ControlledArm
-    follower: Follower = field(init=False)
-    sample: Sample | None = None
-    curve: Curve = field(default_factory=Curve)
+# No arm reaches so far, m.
+MAX_COORDINATE = 1e3
 
 
 class Workspace:
     """The state of a studio, to be used by the studio's loop alone.
 
     Args:
-        simulate: Makes a simulated arm, which begins at joint positions (n,), rad, or at home.
-        beside: See `Studio.beside`.
-        scenario, folder: See `Playback`.
+        setup: With which it begins.
+        controlled: The arm, where a controller moves it.
+        simulate: Makes a simulated arm.
+        run_in_background: For what takes long.
+        scenario: See `Playback`.
+        folder: See `Playback`.
 
     Attributes:
         setup: As the pages show it; the arm may still have the one before.
-        controlled: The arm, where a controller moves it.
-        goal: Where the arms are sent, in base_link.
-        start, start_q: Where an iteration begins: place (3,), m, and joint positions (n,), rad.
-        share: Of full speed, at most.
-        shown: Texts.
+        arms: The arms that follow the goal.
+        start: Where an iteration begins, the TCP in base_link (3,), m.
+        start_q: Where an iteration begins, joint positions (n,), rad.
+        view: What the pages show besides the scene.
+        run_in_background: For what takes long.
+        engagement: Between the pages and an arm behind a controller.
         playback: What is played in place of the live arm.
-        answers: What the driving page answers to a question.
         offered_count: Counts how often there were other controls to be shown.
     """
 
@@ -69,227 +62,285 @@ class Workspace:
         self,
         setup: StudioSetup,
         controlled: ControlledArm | None,
-        simulate: Callable[[StudioSetup, Array | None], Simulation],
-        beside: Callable[..., None],
+        simulate: Simulate,
+        run_in_background: RunInBackground,
         scenario: str,
         folder: Path,
     ) -> None:
-        self.setup, self.controlled, self._simulate, self.beside = (
-            setup,
-            controlled,
-            simulate,
-            beside,
-        )
-        self.share, self.shown, self._busy = 1.0, Shown(), ""
+        self.setup = setup
+        self.view = PageView()
+        self.run_in_background = run_in_background
         self.offered_count = 0
-        self._wanted = self._rival_wanted = 0
-        self.answers: queue.SimpleQueue[bool] = queue.SimpleQueue()
+        # Numbers of the setup and of the second solver that were wanted last: what was wanted
+        # before is not done any more.
+        self._wanted_setup = 0
+        self._wanted_rival = 0
+
+        self.arms = ArmGroup(setup, controlled, simulate)
+        self.engagement = Engagement(self.arms, self.view, run_in_background)
         self.playback = Playback(self, scenario, folder)
-        # The arm of the first solver, and that of the second.
-        self._followed = [_Followed(controlled or simulate(setup, None))]
         self.start_q = self.arm.q
-        self.goal = tool_frame(self.arm.robot, self.start_q)
         self.start: Array = self.goal.translation.copy()
+
+        # What each event of a page does: those without a value, and those with one.
+        self._actions: dict[str, Callable[[], None]] = {
+            "here": self.start_here,
+            "home": self.start_at_home,
+            "engage": self.engagement.engage,
+            "disengage": self.engagement.disengage,
+            "hold go": self.engagement.hold,
+            "release": self.engagement.release,
+            "save iterations": self.playback.save_iterations,
+            "play": self.playback.play,
+            "pause": self.playback.pause,
+            "stop": self.playback.stop,
+            "keep": self.playback.keep,
+        }
+        self._inputs: dict[str, Callable[[Any], None]] = {
+            "drag": self.drag_goal,
+            "goal": self.move_goal,
+            "clicked goal": self.move_goal,
+            "goal turn": self.turn_goal,
+            "speed": self.change_speed,
+            "start": self.move_start,
+            "clicked start": self.move_start,
+            "change": self.change,
+            "solver": self.choose_solver,
+            "rival": self.choose_rival,
+            "answer": self.engagement.answer,
+            "iterate": self.playback.iterate,
+            "scenario": self.playback.choose_scenario,
+            "load": self.playback.load,
+            "scrub": self.playback.scrub,
+        }
+
+    def handle(self, name: str, value: Any) -> None:
+        """Do what an event of a page asks for.
+
+        Args:
+            name: Of the event.
+            value: What the user chose.
+
+        Raises:
+            SimbridgeError: It cannot be done, and why.
+        """
+        if name in self._actions:
+            self._actions[name]()
+        elif name in self._inputs:
+            self._inputs[name](value)
+        else:
+            raise RequestRefused(f"There is no event '{name}'.")
 
     def show_in(self, server: viser.ViserServer) -> None:
         """Draw everything in a server's scene."""
-        self._server, robot = server, self.arm.robot
-        draw_surroundings(server, robot, self.setup.options.collision_scene)
-        self._followed[0].follower = Follower(server, robot, 0)
+        self._server = server
+        self.arms.show_in(server)
 
     def close(self) -> None:
         """End the sessions."""
-        for one in self._followed:
-            with contextlib.suppress(SimbridgeError):
-                one.arm.end()
+        self.arms.close()
 
-    def failed(self, error: Exception) -> None:
-        """What was to be done beside the loop has failed."""
-        self._busy = self.shown.playing = self.shown.iterations = ""
+    def fail(self, error: Exception) -> None:
+        """Raise an error of what was done in the background, which is not waited for any more."""
+        self.view.busy = ""
+        self.view.playing = ""
+        self.view.iterations = ""
         raise error
 
     @property
-    def arm(self) -> Simulation | ControlledArm:
+    def arm(self) -> SimulatedArm | ControlledArm:
         """The arm of the first solver."""
-        return self._followed[0].arm
+        return self.arms.arm
 
     @property
-    def follower(self) -> Follower:
-        """As which it is drawn."""
-        return self._followed[0].follower
+    def goal(self) -> pin.SE3:
+        """Where the arms are sent, in base_link."""
+        return self.arms.goal
 
     @property
     def rival(self) -> str:
-        """The second solver's name, or `NONE`."""
-        return self._followed[1].arm.setup.solver if len(self._followed) > 1 else NONE
+        """The second solver's name, or `NO_RIVAL`."""
+        return self.arms.rival or NO_RIVAL
 
     @property
     def resting(self) -> bool:
         """Whether nothing moves, and nothing is played."""
-        return self.playback.player is None and all(one.arm.resting for one in self._followed)
+        return self.playback.player is None and self.arms.resting
 
     @property
     def curves(self) -> tuple[Curve, Curve | None]:
         """The errors that are plotted, and those of the second solver, or of the run before."""
-        if (player := self.playback.player) is not None and player.curves[0] is not None:
-            return player.curves[0], player.curves[1]
-        first, *second = (one.curve for one in self._followed)
-        return first, second[0] if second else None
+        player = self.playback.player
+        if player is not None:
+            curve, older_curve = player.curves
+            if curve is not None:
+                return curve, older_curve
+        return self.arms.curves
 
-    def controls(self) -> tuple[list[Control], ...]:
-        """Those of the solver, of the arm, and of iterations."""
+    def controls(self) -> tuple[list[PanelControl], ...]:
+        """Return the controls of the solver, of the arm, and of iterations."""
         return controls_of(self.setup, self.arm.robot)
 
     @property
     def values(self) -> tuple[dict[str, Any], set[str]]:
-        """By the names of their controls, values, and which of them were changed."""
-        of_iterations = {ITERATE + name: value for name, value in self.playback.iterating.items()}
-        return self.setup.shown_values | of_iterations, {*self.setup.values, *of_iterations}
+        """Values by the names of their controls, and the names of those that were changed."""
+        iterating = {}
+        for name, value in self.playback.iterating.items():
+            iterating[ITERATE + name] = value
+        return self.setup.shown_values | iterating, {*self.setup.values, *iterating}
 
-    def on_drag(self, value: tuple[str, Array]) -> None:
-        phase, pose = value[0], place_of(value[1], 7)
-        goal = pin.SE3(pin.Quaternion(*pose[3:]).normalized().matrix(), pose[:3])
-        if self.controlled is None:
-            self._go(goal)
+    def drag_goal(self, drag: tuple[str, Array]) -> None:
+        """Move the goal with the frame that a page drags.
+
+        Args:
+            drag: Its phase ("start", "update" or "end"), and the frame's pose (7,): position in
+                base_link, m, and quaternion w x y z.
+        """
+        phase, pose = drag
+        numbers = _check_numbers(pose, 7)
+        rotation = pin.Quaternion(*numbers[3:]).normalized().matrix()
+        frame = pin.SE3(rotation, numbers[:3])
+        if self.arms.controlled is None:
+            self._go_to(frame)
         else:
-            self.controlled.drag(phase, goal)
+            self.arms.controlled.drag(phase, frame)
 
-    def on_goal(self, position: ArrayLike) -> None:
-        self._go(pin.SE3(self.goal.rotation, place_of(position, 3)))
+    def move_goal(self, position: ArrayLike) -> None:
+        """Move the goal to a position (3,) in base_link, m."""
+        self._go_to(pin.SE3(self.goal.rotation, _check_numbers(position, 3)))
 
-    on_clicked_goal = on_goal
+    def turn_goal(self, rotation: ArrayLike) -> None:
+        """Turn the goal to a rotation vector (3,) in base_link, degrees."""
+        angles = np.radians(_check_numbers(rotation, 3))
+        self._go_to(pin.SE3(pin.exp3(angles), self.goal.translation))
 
-    def on_goal_turn(self, rotation: ArrayLike) -> None:
-        self._go(pin.SE3(pin.exp3(np.radians(place_of(rotation, 3))), self.goal.translation))
-
-    def _go(self, goal: pin.SE3) -> None:
+    def _go_to(self, goal: pin.SE3) -> None:
         if self.playback.player is not None:
-            self.playback.on_stop(None)
-        self.goal = goal
-        for one in self._followed:
-            one.arm.goal = goal
+            self.playback.stop()
+        self.arms.go_to(goal)
 
-    def on_hold_go(self, _: None) -> None:
-        if self.controlled is not None:
-            self.controlled.drive()
+    def change_speed(self, percent: float) -> None:
+        """Move at most at a part of full speed, 0 to 100 %.
 
-    def on_release(self, _: Any) -> None:
-        if self.controlled is not None:
-            self.controlled.release()
+        Raises:
+            RequestRefused: It is raised while an arm behind a controller moves.
+        """
+        speed = percent / 100.0
+        if speed > self.arms.speed:
+            self._require_rest("The speed is raised")
+        self.arms.slow_down(speed)
 
-    def on_engage(self, _: None) -> None:
-        if (arm := self.controlled) is not None:
+    def _require_rest(self, sentence: str) -> None:
+        """Refuse what is done only while an arm behind a controller is at rest."""
+        if self.arms.controlled is not None and not self.arms.controlled.resting:
+            raise RequestRefused(
+                f"{sentence} only while the arm is at rest: release the goal first."
+            )
 
-            def begin(_: None) -> None:
-                self._busy = ""
-                arm.begin(self.share)
+    def move_start(self, position: ArrayLike) -> None:
+        """Begin with the TCP at a position (3,) in base_link, m, turned as the goal.
 
-            arm.forbid()
-            self._busy = "engaging"
-            self.beside("engage", arm.engage, begin, each=True)
+        Raises:
+            InvalidParameter: It is out of reach.
+            RequestRefused: The arm is behind a controller.
+        """
+        pose = pin.SE3(self.goal.rotation, _check_numbers(position, 3))
+        self._begin_at(self.arm.posture_at(pose, "start"))
 
-    def on_disengage(self, _: None) -> None:
-        if self.controlled is not None:
-            self.controlled.forbid()
-            self.beside("release", self.controlled.disengage, self.on_release, each=True)
-
-    def show_question(self, facts: Facts = (), question: str = "") -> None:
-        """A person must answer before a real arm moves; "": it was answered, or nobody did."""
-        self.shown.question = html_texts.question(facts, question) if question else Markup()
-
-    def on_answer(self, confirmed: bool) -> None:
-        if self.shown.question:
-            self.answers.put(confirmed)
-
-    def on_left(self, _: None) -> None:
-        """The page that drove has left, or another one drives: nobody holds the goal, nor confirms anything."""
-        self.on_release(None)
-        self.on_answer(False)
-
-    def on_speed(self, percent: float) -> None:
-        share = percent / 100.0
-        if share > self.share:
-            self._only_at_rest("The speed is raised")
-        for one in self._followed:
-            one.arm.slow_down(share)
-        self.share = share
-
-    def _only_at_rest(self, name: str) -> None:
-        if self.controlled is not None and not self.controlled.resting:
-            raise Refused(f"{name} only while the arm is at rest: release the goal first.")
-
-    def on_start(self, position: ArrayLike) -> None:
-        self._begin_at(
-            self.arm.posture_at(pin.SE3(self.goal.rotation, place_of(position, 3)), "start")
-        )
-
-    on_clicked_start = on_start
-
-    def on_here(self, _: None) -> None:
+    def start_here(self) -> None:
+        """Begin where the arm is."""
         self._begin_at(self.arm.q)
 
-    def on_home(self, _: None) -> None:
+    def start_at_home(self) -> None:
+        """Begin at the robot's home."""
         self._begin_at(self.arm.robot.home)
 
     def _begin_at(self, q: Array) -> None:
-        if self.controlled is not None:
-            raise Refused("A controller's arm begins where it is.")
-        before, self.goal = self.goal, tool_frame(self.arm.robot, q)
+        """Begin anew at joint positions q (n,), rad, with the goal there."""
+        if self.arms.controlled is not None:
+            raise RequestRefused("A controller's arm begins where it is.")
+        before = self.goal
+        self.arms.goal = tool_frame(self.arm.robot, q)
         try:
-            self._replace(self.setup, q)
+            self._replace_arms(self.setup, q)
         except SimbridgeError:
-            self.goal = before
+            self.arms.goal = before
             raise
-        self.start, self.start_q = self.goal.translation.copy(), q
+        self.start = self.goal.translation.copy()
+        self.start_q = q
 
-    def on_change(self, change: tuple[str, Any]) -> None:
-        name, value = change
-        offered = {control.name: control for controls in self.controls() for control in controls}
-        if name not in offered:
-            raise Refused("This control is no longer there: another solver was chosen.")
-        control = offered[name]
+    def change(self, change: tuple[str, Any]) -> None:
+        """Change a setting, compiled in the background where the arm has it.
+
+        Args:
+            change: The name of its control, and the value as the page has it; None for the default.
+
+        Raises:
+            SimbridgeError: The value makes no sense, or the control cannot be used now.
+        """
+        name, page_value = change
+        control = self._find_control(name)
         if control.locked:
-            raise Refused(control.locked)
-        given = None if value is None else control.given(value)
-        given = None if given == control.default else given
-        if name.startswith(ITERATE):
-            self.playback.change(name.removeprefix(ITERATE), given)
-        else:
-            self._prepare(self.setup.changed(name, given), name)
+            raise RequestRefused(control.locked)
 
-    def on_solver(self, solver: str) -> None:
+        value = None if page_value is None else control.from_page(page_value)
+        if value == control.default:
+            value = None
+        if name.startswith(ITERATE):
+            self.playback.change(name.removeprefix(ITERATE), value)
+        else:
+            self._prepare(self.setup.with_value(name, value), name)
+
+    def _find_control(self, name: str) -> PanelControl:
+        """Return the control with a name, if it is still offered."""
+        for controls in self.controls():
+            for control in controls:
+                if control.name == name:
+                    return control
+        raise RequestRefused("This control is no longer there: another solver was chosen.")
+
+    def choose_solver(self, solver: str) -> None:
+        """Let the arm follow the goal by another solver, compiled in the background."""
         self._prepare(self.setup.with_solver(solver), "solver")
 
     def _prepare(self, setup: StudioSetup, control: str) -> None:
-        """Compile what a setup needs beside the loop; the old one goes on meanwhile."""
-        self._only_at_rest("Settings change")
-        self._wanted += 1
-        self.setup, number, arm = setup, self._wanted, self.controlled
-        if arm is not None:
-            arm.forbid()
+        """Compile what a setup needs in the background; the arm goes on with the one before.
+
+        Args:
+            setup: Shown at once.
+            control: At which an error is shown.
+        """
+        self._require_rest("Settings change")
+        self._wanted_setup += 1
+        number = self._wanted_setup
+        self.setup = setup
+        controlled = self.arms.controlled
+        if controlled is not None:
+            controlled.forbid()
 
         def build() -> None:
-            if number != self._wanted:
-                # Another setup is wanted meanwhile.
+            # Another setup may be wanted meanwhile.
+            if number != self._wanted_setup:
                 return
-            setup.compiled()
-            if arm is not None:
-                arm.renew(setup)
+            setup.compile_solver()
+            if controlled is not None:
+                controlled.renew(setup)
 
-        def built(_: None) -> None:
-            if number == self._wanted:
-                self._busy = ""
+        def finish(_: None) -> None:
+            if number == self._wanted_setup:
+                self.view.busy = ""
                 self.adopt(setup)
 
-        def failed(error: Exception) -> None:
-            if number == self._wanted:
+        def fail(error: Exception) -> None:
+            if number == self._wanted_setup:
                 self.setup = self.arm.setup
-                if arm is not None and arm.state not in ("idle", "ended"):
-                    arm.begin(self.share)
-                self.failed(error)
+                if controlled is not None and controlled.state not in ("idle", "ended"):
+                    controlled.begin(self.arms.speed)
+                self.fail(error)
 
-        self._busy, self.shown.playing = "compiling", ""
-        self.beside(control, build, built, failed)
+        self.view.busy = "compiling"
+        self.view.playing = ""
+        self.run_in_background(control, build, finish, fail)
 
     def adopt(self, setup: StudioSetup) -> None:
         """Go on with a setup whose solver is compiled.
@@ -297,126 +348,104 @@ class Workspace:
         Raises:
             SimbridgeError: A session refuses it; the arm and the pages keep the one before.
         """
-        before, self.setup = self.arm.setup, setup
+        before = self.arm.setup
+        self.setup = setup
         self.offered_count += 1
-        if self.controlled is not None:
+        if self.arms.controlled is not None:
             return
+
         same_lengths = setup.values.get("link_lengths") == before.values.get("link_lengths")
+        q = self.arm.q if same_lengths else setup.arm.home
         try:
-            self._replace(setup, self.arm.q if same_lengths else setup.arm.home)
+            self._replace_arms(setup, q)
         except SimbridgeError:
             self.setup = before
             raise
 
-    def _begun(self, setup: StudioSetup, q: Array) -> Simulation:
-        made = self._simulate(setup, q)
-        made.goal = self.goal
-        made.slow_down(self.share)
-        return made
-
-    def _replace(self, setup: StudioSetup, q: Array) -> None:
-        """Begin anew with a setup, at joint positions (n,), rad; where it is refused, the arms go on as they were."""
-        with contextlib.ExitStack() as stack:
-            new = [self._begun(setup, q)]
-            stack.callback(new[0].end)
-            new += [
-                self._begun(setup.with_solver(one.arm.setup.solver), q)
-                for one in self._followed[1:]
-            ]
-            stack.pop_all()
-        self.follower.forget_postures()
-        for number, (one, made) in enumerate(zip(self._followed, new, strict=True)):
-            one.arm.end()
-            one.curve.clear()
-            one.follower.forget_path()
-            if not np.array_equal(made.robot.placements, one.arm.robot.placements):
-                one.follower.remove()
-                one.follower = Follower(self._server, made.robot, number)
-            one.arm = made
-        if self.playback.player is not None and self.playback.player.run is None:
+    def _replace_arms(self, setup: StudioSetup, q: Array) -> None:
+        """Begin anew at joint positions q (n,), rad; an iteration is then not played any more."""
+        self.arms.replace(setup, q)
+        player = self.playback.player
+        if player is not None and player.run is None:
             self.playback.player = None
 
-    def on_rival(self, solver: str) -> None:
-        self._rival_wanted += 1
-        number = self._rival_wanted
-        for one in self._followed[1:]:
-            one.arm.end()
-            one.follower.remove()
-        del self._followed[1:]
-
-        def follow(_: Any) -> None:
-            if number == self._rival_wanted:
-                one = _Followed(self._begun(self.setup.with_solver(solver), self.arm.q))
-                one.follower = Follower(self._server, one.arm.robot, 1)
-                self._followed.append(one)
-
-        if solver == NONE or self.controlled is not None:
+    def choose_rival(self, solver: str) -> None:
+        """Let a second arm follow the goal by another solver; `NO_RIVAL` for none."""
+        self._wanted_rival += 1
+        number = self._wanted_rival
+        self.arms.remove_rival()
+        if solver == NO_RIVAL or self.arms.controlled is not None:
             return
         setup = self.setup.with_solver(solver)
 
         def compile_solver() -> None:
-            if number == self._rival_wanted:
-                setup.compiled()
+            if number == self._wanted_rival:
+                setup.compile_solver()
 
-        self.beside("rival", compile_solver, follow)
+        def follow(_: None) -> None:
+            if number == self._wanted_rival:
+                # The setup may have changed meanwhile.
+                self.arms.add_rival(self.setup.with_solver(solver))
 
-    def begin_another_session(self) -> Simulation | ControlledArm:
-        """Go on in a new session, from the same posture; returns the one that has ended."""
-        if self.controlled is not None:
-            raise Refused(
-                "Every session on a controller is recorded under runs/: there is nothing to keep."
-            )
-        ended, self._followed[0].arm = self.arm, self._begun(self.setup, self.arm.q)
-        ended.end()
-        return ended
+        self.run_in_background("rival", compile_solver, follow)
 
     def advance(self, seconds: float) -> None:
         """Let time pass, s."""
         if self.playback.player is not None:
             self.playback.player.advance(seconds)
-            return
-        for one in self._followed:
-            one.arm.advance(seconds)
-        if self.controlled is not None:
-            self.goal = self.controlled.goal
+        else:
+            self.arms.advance(seconds)
 
     def draw(self) -> None:
         """Show the present instant in the scene."""
         player = self.playback.player
         with self._server.atomic():
-            for one in self._followed[1:]:
-                one.follower.hide(player is not None)
+            self.arms.hide_rival(player is not None)
             if player is not None:
-                player.draw(self.follower)
-                return
-            for one in self._followed:
-                if (sample := one.arm.sample()) is not None:
-                    one.sample = sample
-                    one.follower.show(sample)
-                    if not one.arm.resting:
-                        one.curve.add(one.arm.robot, sample)
+                player.draw(self.arms.drawing)
+            else:
+                self.arms.draw()
 
     def describe(self) -> None:
         """Describe the instant that was drawn last."""
-        self.shown.command = self.setup.command(self.playback.scenario)
+        view = self.view
+        view.command = self.setup.command(self.playback.scenario)
         if self.playback.player is not None:
-            self.playback.player.describe(self.shown, self.arm.solver.task)
+            self.playback.player.describe(view, self.arm.solver.task)
             return
-        for one in self._followed:
-            one.follower.show_path()
-        self.shown.rivals = [
-            (
-                one.arm.setup.solver,
-                *(millimetres(error) for error in (one.sample.distance, *one.sample.errors)),
-            )
-            for one in self._followed
-            if one.sample is not None and len(self._followed) > 1
-        ]
-        arm, sample = self.arm, self._followed[0].sample
-        if sample is not None:
-            arm.describe(sample, self.goal, self.shown)
-            if self._busy == "compiling":
-                waits = "The solver is being compiled; the previous one is used until then."
-                self.shown.sentence = f"{waits} {self.shown.sentence}"
-            if self.controlled is not None:
-                self.shown.state, self.shown.moving = self._busy or arm.state, not arm.resting
+
+        self.arms.draw_paths()
+        view.rivals = self._rival_rows()
+        snapshot = self.arms.snapshot
+        if snapshot is None:
+            return
+        self.arm.describe(snapshot, self.goal, view)
+        if view.busy == "compiling":
+            wait = "The solver is being compiled; the previous one is used until then."
+            view.sentence = f"{wait} {view.sentence}"
+        if self.arms.controlled is not None:
+            view.state = view.busy or self.arm.state
+            view.moving = not self.arm.resting
+
+    def _rival_rows(self) -> list[tuple[str, ...]]:
+        """Return a row for each solver, with its error and the sources; none for one solver."""
+        if self.arms.rival is None:
+            return []
+        rows = []
+        for solver, snapshot in self.arms.snapshots:
+            errors = (snapshot.distance, *snapshot.errors)
+            rows.append((solver, *(millimetres(error) for error in errors)))
+        return rows
+
+
+def _check_numbers(values: ArrayLike, count: int) -> Array:
+    """Return the numbers of a position or a pose that a page sends.
+
+    Raises:
+        InvalidParameter: There are more or fewer, or some beyond any arm.
+    """
+    numbers = np.asarray(values, dtype=float)
+    if numbers.shape != (count,) or not (np.abs(numbers) < MAX_COORDINATE).all():
+        needed = f"{count} numbers below {MAX_COORDINATE:g}"
+        raise InvalidParameter("place", numbers.tolist(), needed)
+    return numbers

@@ -29,7 +29,7 @@ def studio(
 ) -> int:
     """Serve the page; returns the exit status, 0."""
     options = Options(**options_from_flags({name: flags[name] for name in STUDIO}, Options))
-    setup = StudioSetup.of(robot, solver, options, backend)
+    setup = StudioSetup.from_options(robot, solver, options, backend)
     with Studio(setup, listen=listen, port=port, scenario=scenario) as served:
         print(f"Studio: {served.url}")
         print("Ctrl-C ends it.")

@@ -4,41 +4,41 @@ from __future__ import annotations
 
 import pytest
 
-from simbridge.browser.view import Access
+from simbridge.browser.access import Access
 
 
 @pytest.fixture
 def access():
     """Two pages, opened one after the other."""
     pages = Access()
-    pages.opened(1)
-    pages.opened(2)
+    pages.open_page(1)
+    pages.open_page(2)
     return pages
 
 
 def test_the_first_page_drives_and_others_watch(access):
-    assert access.drives(1)
-    assert not access.drives(2)
+    assert access.admits(1)
+    assert not access.admits(2)
     assert access.refused == 1
 
 
 def test_another_page_drives_once_it_takes_control(access):
-    access.takes_control(2)
+    access.take_control(2)
 
-    assert access.drives(2)
-    assert not access.drives(1)
+    assert access.admits(2)
+    assert not access.admits(1)
 
 
 def test_a_page_that_is_not_open_cannot_take_control(access):
-    access.takes_control(3)
+    access.take_control(3)
 
     assert access.driver == 1
 
 
 def test_when_the_driver_leaves_nobody_drives_until_a_page_takes_control(access):
-    access.closed(1)
+    access.close_page(1)
     assert access.driver is None
-    assert not access.drives(2)
+    assert not access.admits(2)
 
-    access.takes_control(2)
-    assert access.drives(2)
+    access.take_control(2)
+    assert access.admits(2)

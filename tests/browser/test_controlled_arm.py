@@ -8,9 +8,9 @@ from unittest.mock import MagicMock
 import numpy as np
 import pytest
 
+from simbridge.browser.events import PageEvent
 from simbridge.browser.setup import StudioSetup
 from simbridge.browser.studio import Studio
-from simbridge.browser.view import Event
 from simbridge.planning.options import Options
 from simbridge.robot.kinematics import tool_frame
 from simbridge.sessions.record import read_events, read_inputs
@@ -34,12 +34,12 @@ class Page:
         self.studio, self.workspace = studio, studio.workspace
 
     def does(self, name, value=None):
-        self.studio._events.put(Event(-1, name, value))
+        self.studio._events.put(PageEvent(-1, name, value))
 
     def shows(self, reached):
         end = time.monotonic() + 20.0
-        while not (found := reached(self.workspace.shown)):
-            assert time.monotonic() < end, self.workspace.shown
+        while not (found := reached(self.workspace.view)):
+            assert time.monotonic() < end, self.workspace.view
             time.sleep(0.02)
         return found
 
@@ -69,7 +69,7 @@ def opened(tmp_path, monkeypatch):
 
     def one(controller, backend="ursim"):
         options = Options(host=controller.host, **realtime_options())
-        setup = StudioSetup.of("ur10e", "forward-dynamics", options, backend)
+        setup = StudioSetup.from_options("ur10e", "forward-dynamics", options, backend)
         made.append(Studio(setup, port=free_port()).serve_in_background())
         return Page(made[-1])
 
@@ -118,7 +118,7 @@ def test_a_page_that_says_nothing_for_a_fifth_of_a_second_has_let_go_and_must_gr
 ):
     page = opened(e_series)
     page.engages()
-    begin, rotation = tick(e_series), page.workspace.arm.sample().target[[6, 3, 4, 5]]
+    begin, rotation = tick(e_series), page.workspace.arm.snapshot().target[[6, 3, 4, 5]]
 
     def drags(phase, metres):
         place = goal + np.array([0.0, metres, 0.0])
@@ -152,11 +152,11 @@ def test_a_page_that_does_not_drive_moves_nothing_and_one_that_takes_control_hal
     page = opened(e_series)
     studio = page.studio
     studio._pages |= {number: MagicMock() for number in (1, 2)}
-    studio.access.opened(1)
-    studio.access.opened(2)
+    studio.access.open_page(1)
+    studio.access.open_page(2)
 
     def does(number, *event):
-        studio._events.put(Event(number, *event))
+        studio._events.put(PageEvent(number, *event))
         time.sleep(0.05)
 
     page.engages()
@@ -172,7 +172,7 @@ def test_a_page_that_does_not_drive_moves_nothing_and_one_that_takes_control_hal
     assert moved(e_series, begin) > 1e-3
     does(2, "take control")
     page.shows(lambda shown: shown.state == "holding")
-    assert any("halted" in cause for cause in page.workspace.arm.sample().causes)
+    assert any("halted" in cause for cause in page.workspace.arm.snapshot().causes)
 
 
 def test_a_frame_that_is_grasped_where_it_was_drawn_before_moves_the_goal_from_the_arm(
@@ -182,7 +182,7 @@ def test_a_frame_that_is_grasped_where_it_was_drawn_before_moves_the_goal_from_t
     page.engages()
     page.types_a_goal(0.0, 0.5, 0.0)
     drawn = page.workspace.goal.translation
-    rotation = page.workspace.arm.sample().target[[6, 3, 4, 5]]
+    rotation = page.workspace.arm.snapshot().target[[6, 3, 4, 5]]
     page.holds(0.15)
     page.does("release")
     page.shows(lambda shown: shown.state == "holding")
@@ -234,7 +234,9 @@ def test_settings_change_only_at_rest_and_then_the_arm_is_engaged_anew(e_series,
     assert moved(e_series, stopped) > 0.01
     page.does("hold go")
     page.shows(
-        lambda _: any("speed_slider 0.10" in cause for cause in page.workspace.arm.sample().causes)
+        lambda _: any(
+            "speed_slider 0.10" in cause for cause in page.workspace.arm.snapshot().causes
+        )
     )
 
 

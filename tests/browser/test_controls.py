@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 import simbridge
-from simbridge.browser.setup import (
+from simbridge.browser.controls import (
     ITERATE,
-    IterateSettings,
-    StudioSetup,
     arm_controls,
     controls_of,
     settings_controls,
     solver_controls,
 )
+from simbridge.browser.iterate import IterateSettings
+from simbridge.browser.setup import StudioSetup
 from simbridge.errors import InvalidParameter
 from simbridge.ik.settings import SOLVERS
 from simbridge.planning.options import Options
@@ -44,13 +44,13 @@ def test_each_control_says_what_it_means_and_its_default(control):
     "control", [one for one in [*EVERY, *ARM] if one.kind != "choice"], ids=lambda one: one.name
 )
 def test_a_default_that_is_shown_and_given_back_is_the_default(control):
-    shown = control.shown(control.default)
-    assert control.given(shown) == pytest.approx(control.default)
+    shown = control.to_page(control.default)
+    assert control.from_page(shown) == pytest.approx(control.default)
 
 
 def test_a_slider_contains_its_default():
     for control in (one for one in [*EVERY, *ARM] if one.slider is not None):
-        (given,) = np.ravel(control.given(control.shown(control.default)))
+        (given,) = np.ravel(control.from_page(control.to_page(control.default)))
         assert control.slider[0] <= given <= control.slider[1], control.name
 
 
@@ -59,7 +59,7 @@ def test_a_choice_has_each_option_once_and_its_default_is_one_of_them():
         assert len(set(control.choices)) == len(control.choices) and "" not in control.choices, (
             control.name
         )
-        assert control.shown(control.default) in control.choices
+        assert control.to_page(control.default) in control.choices
 
 
 def test_a_preset_shows_the_values_that_it_sets():
@@ -87,7 +87,7 @@ def test_link_lengths_are_offered_for_planar_arms_alone():
 def test_a_value_that_the_registry_refuses_is_refused_and_the_setup_stays():
     setup = StudioSetup(solver="damped-least-squares")
     with pytest.raises(InvalidParameter, match="damping"):
-        setup.changed("solver.damping", -1.0)
+        setup.with_value("solver.damping", -1.0)
     assert not setup.values
 
 
@@ -97,7 +97,7 @@ def test_the_command_line_is_that_of_the_present_state_and_is_accepted(cli):
         ("solver.damping", 0.1), ("servo_gain", 500.0), ("sample_rate", 20.0), ("sample_noise", (0.001, 0.0)),
         ("hold", "zero-order"),
     ):  # fmt: skip
-        setup = setup.changed(name, value)
+        setup = setup.with_value(name, value)
     words = setup.command("circle").split()
     assert words[:3] == ["simbridge", "run", "circle"]
     assert words[words.index("--sample-noise") + 1 :][:2] == ["1", "0"]
@@ -109,11 +109,11 @@ def test_the_command_line_is_that_of_the_present_state_and_is_accepted(cli):
 
 def test_the_command_line_names_the_links_and_packages_of_a_urdf():
     options = Options(tip="tool", package=("arm=/robots/arm", "hand=/robots/hand"))
-    command = StudioSetup.of("./arm.urdf", "forward-dynamics", options).command("circle")
+    command = StudioSetup.from_options("./arm.urdf", "forward-dynamics", options).command("circle")
     assert "--tip tool" in command and "--package arm=/robots/arm,hand=/robots/hand" in command
 
 
 def test_a_reset_value_is_the_default_again():
-    setup = StudioSetup().changed("servo_gain", 500.0)
+    setup = StudioSetup().with_value("servo_gain", 500.0)
     assert setup.options.servo_gain == 500.0
-    assert setup.changed("servo_gain", None).options.servo_gain is None
+    assert setup.with_value("servo_gain", None).options.servo_gain is None

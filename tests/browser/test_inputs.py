@@ -10,7 +10,7 @@ from unittest.mock import MagicMock
 import pytest
 import viser
 
-from simbridge.browser.widgets import Inputs
+from simbridge.browser.inputs import PanelInputs
 
 BY_THE_USER, BY_THE_STUDIO = SimpleNamespace(client_id=3), SimpleNamespace(client_id=None)
 
@@ -26,11 +26,11 @@ class Done:
 
     def __init__(self):
         self.events = []
-        self.inputs = Inputs(3, MagicMock(), self.events.append)
+        self.inputs = PanelInputs(3, MagicMock(), self.events.append)
         self.field = MagicMock(spec=viser.GuiTextHandle)
         self.slider = MagicMock(spec=viser.GuiSliderHandle, min=0, max=10)
         for handle, name in ((self.field, "typed"), (self.slider, "moved")):
-            self.inputs.on(handle, name)
+            self.inputs.send_changes(handle, name)
 
     async def does(self, handle, value, event=BY_THE_USER):
         handle.value = value
@@ -48,17 +48,17 @@ def done():
 
 
 def test_what_is_typed_counts_once_no_other_key_follows(done, monkeypatch):
-    monkeypatch.setattr("simbridge.browser.widgets._TYPING", 0.01)
+    monkeypatch.setattr("simbridge.browser.inputs.TYPING_S", 0.01)
 
     async def type_a_number():
         for text in ("0", "0.", "0.4"):
             await done.does(done.field, text)
         assert not done.sent
-        done.inputs.set(done.field, "0.9")
+        done.inputs.show(done.field, "0.9")
         assert done.field.value == "0.4", "what is being typed stays"
         while not done.sent:
             await asyncio.sleep(0.01)
-        done.inputs.set(done.field, "0.9")
+        done.inputs.show(done.field, "0.9")
 
     run(type_a_number())
     assert done.sent == [("typed", "0.4")] and done.field.value == "0.9"
@@ -69,7 +69,7 @@ def test_what_is_done_next_comes_after_what_was_typed_before(done):
         await done.does(done.field, "0.4")
         await done.does(done.slider, 7)
         await done.does(done.field, "0.5")
-        done.inputs.event("pressed")
+        done.inputs.send_event("pressed")
 
     run(type_and_move())
     assert done.sent == [("typed", "0.4"), ("moved", 7), ("typed", "0.5"), ("pressed", None)]

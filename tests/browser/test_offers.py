@@ -9,11 +9,11 @@ import pytest
 import viser
 
 from simbridge.browser.offers import (
-    Choice,
     EventRefused,
     Number,
     Switch,
     Text,
+    TextChoice,
     UnitQuaternion,
     Vector,
     check_offered,
@@ -22,7 +22,7 @@ from simbridge.browser.offers import (
 
 NAN, INF = math.nan, math.inf
 
-CHOICE = Choice(("circle", "line"))
+CHOICE = TextChoice(("circle", "line"))
 SPEED = Number(0, 100)
 
 
@@ -53,7 +53,7 @@ def test_anything_else_is_refused(offer, value):
         check_offered("a control", value, offer)
 
     assert error.value.control == "a control"
-    assert error.value.offered == offer.words
+    assert error.value.offered == offer.description
     assert len(str(error.value)) < 300
 
 
@@ -63,7 +63,7 @@ def test_anything_else_is_refused(offer, value):
         (MagicMock(spec=viser.GuiDropdownHandle, options=("circle", "line")), CHOICE),
         (
             MagicMock(spec=viser.GuiButtonGroupHandle, options=("Play", "Stop")),
-            Choice(("Play", "Stop")),
+            TextChoice(("Play", "Stop")),
         ),
         (MagicMock(spec=viser.GuiSliderHandle, min=0, max=100), SPEED),
         (MagicMock(spec=viser.GuiNumberHandle, min=None, max=None), Number()),

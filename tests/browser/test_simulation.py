@@ -6,9 +6,9 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from simbridge.browser.arms import Simulation
 from simbridge.browser.setup import StudioSetup
-from simbridge.browser.view import out_of_reach
+from simbridge.browser.simulated_arm import SimulatedArm
+from simbridge.browser.snapshot import out_of_reach
 from simbridge.recording.log_reader import read_log
 from simbridge.robot.kinematics import tool_frame
 
@@ -19,7 +19,7 @@ def moved(arm, shift):
 
 
 def test_it_goes_to_the_goal_and_then_its_clock_stands(tmp_path):
-    with Simulation(StudioSetup(), tmp_path / "run") as arm:
+    with SimulatedArm(StudioSetup(), tmp_path / "run") as arm:
         goal = moved(arm, [0.0, 0.1, -0.1])
         arm.goal = goal
         while not arm.resting and arm.time < 10.0:
@@ -29,13 +29,13 @@ def test_it_goes_to_the_goal_and_then_its_clock_stands(tmp_path):
         arm.advance(1.0)
         assert arm.time == stands
         assert np.allclose(tool_frame(arm.robot, arm.q).translation, goal.translation, atol=1e-4)
-        sample = arm.sample()
+        sample = arm.snapshot()
     assert sample.distance < 1e-4 and sum(sample.errors) < 5e-4
 
 
 def test_it_begins_where_another_one_was(tmp_path):
     q = StudioSetup().arm.home + 0.1
-    with Simulation(StudioSetup(), tmp_path / "run", start=q) as arm:
+    with SimulatedArm(StudioSetup(), tmp_path / "run", start=q) as arm:
         assert np.allclose(arm.q, q, atol=1e-9)
         arm.goal = tool_frame(arm.robot, q)
         arm.advance(0.5)
@@ -43,17 +43,17 @@ def test_it_begins_where_another_one_was(tmp_path):
 
 
 def test_the_errors_of_the_sources_lead_from_the_goal_to_the_arm(tmp_path):
-    with Simulation(StudioSetup(), tmp_path / "run") as arm:
+    with SimulatedArm(StudioSetup(), tmp_path / "run") as arm:
         arm.goal = moved(arm, [0.0, 0.3, 0.0])
         arm.advance(0.2)
-        sample = arm.sample()
+        sample = arm.snapshot()
     assert sample.distance <= sum(sample.errors) + 1e-12
     assert sample.errors[2] > 0.1, "the limiter is what holds back an arm that was given a leap"
 
 
 def test_what_is_kept_repeats_to_the_bit(tmp_path, cli, short_pages):
-    setup = StudioSetup(solver="damped-least-squares").changed("servo_gain", 500.0)
-    with Simulation(setup, tmp_path / "run", start=setup.arm.home + 0.05) as arm:
+    setup = StudioSetup(solver="damped-least-squares").with_value("servo_gain", 500.0)
+    with SimulatedArm(setup, tmp_path / "run", start=setup.arm.home + 0.05) as arm:
         arm.goal = moved(arm, [0.05, 0.0, 0.0])
         arm.advance(0.4)
         arm.goal = moved(arm, [0.0, 0.05, 0.0])
@@ -72,21 +72,23 @@ def test_what_is_kept_repeats_to_the_bit(tmp_path, cli, short_pages):
 
 
 def test_noise_moves_the_targets_and_not_the_goal(tmp_path):
-    with Simulation(StudioSetup().changed("sample_noise", (0.002, 0.0)), tmp_path / "run") as arm:
+    with SimulatedArm(
+        StudioSetup().with_value("sample_noise", (0.002, 0.0)), tmp_path / "run"
+    ) as arm:
         goal = moved(arm, [0.0, 0.0, 0.0])
         arm.goal = goal
         arm.advance(1.0)
-        sample = arm.sample()
+        sample = arm.snapshot()
     assert 0.0 < sample.errors[0] < 0.02 and not arm.resting
 
 
 def test_at_a_lower_speed_the_arm_takes_longer(tmp_path):
     def left(share, out):
-        with Simulation(StudioSetup(), tmp_path / out) as arm:
+        with SimulatedArm(StudioSetup(), tmp_path / out) as arm:
             arm.slow_down(share)
             arm.goal = moved(arm, [0.0, 0.3, 0.0])
             arm.advance(0.5)
-            return arm.sample().distance
+            return arm.snapshot().distance
 
     assert left(0.2, "slow") > left(1.0, "fast") + 0.05
 

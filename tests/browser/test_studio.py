@@ -9,11 +9,11 @@ from unittest.mock import MagicMock
 import numpy as np
 import pytest
 
+from simbridge.browser.events import PageEvent
 from simbridge.browser.offers import EventRefused
-from simbridge.browser.playback import Played
+from simbridge.browser.played_run import PlayedRun
 from simbridge.browser.setup import StudioSetup
 from simbridge.browser.studio import Studio
-from simbridge.browser.view import Event
 from simbridge.planning.options import Options
 from simbridge.robot.cell import Cell
 from simbridge.robot.cell_file import load_cell
@@ -29,21 +29,21 @@ class Events:
 
     def until(self, reached, *event):
         if event:
-            self.studio._events.put(Event(-1, *event))
+            self.studio._events.put(PageEvent(-1, *event))
         end = time.monotonic() + 60.0
         while not (found := reached()):
-            assert time.monotonic() < end, self.workspace.shown
+            assert time.monotonic() < end, self.workspace.view
             self.studio._take_events(0.05)
         return found
 
     def __call__(self, name, value=None):
-        self.studio._events.put(Event(-1, name, value))
+        self.studio._events.put(PageEvent(-1, name, value))
         self.studio._take_events(0.0)
         self.until(lambda: self.workspace.arm.setup is self.workspace.setup)
         self.workspace.advance(0.1)
         self.workspace.draw()
         self.workspace.describe()
-        return self.workspace.shown
+        return self.workspace.view
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def opened():
 
     def one(robot="ur10", solver="damped-least-squares", options=None):
         studio = Studio(
-            StudioSetup.of(robot, solver, options or Options()), port=free_port()
+            StudioSetup.from_options(robot, solver, options or Options()), port=free_port()
         ).__enter__()
         made.append(studio)
         return Events(studio)
@@ -98,10 +98,10 @@ def test_a_value_that_the_session_refuses_is_said_at_its_control_and_the_arm_goe
 ])  # fmt: skip
 def test_whatever_an_event_asks_for_the_studio_goes_on(opened, event):
     events = opened("planar3r")
-    problem = events.until(lambda: events.workspace.shown.problem, *event)
+    problem = events.until(lambda: events.workspace.view.problem, *event)
     assert all(problem.values())
     events.workspace.advance(0.1)
-    assert events.workspace.arm.sample() is not None
+    assert events.workspace.arm.snapshot() is not None
 
 
 @pytest.mark.parametrize("event", ["start", "clicked start"])
@@ -119,9 +119,9 @@ def test_a_goal_out_of_reach_gives_a_sentence_with_the_distance_once(opened):
     events = opened("planar3r")
     for _ in range(30):
         events("clicked goal", (1.7, 0.0, 0.0))
-    assert events.workspace.shown.sentence.count("200 mm") == 1
-    events.studio._events.put(Event(-1, "iterate", True))
-    assert "200 mm out of reach" in events.until(lambda: events.workspace.shown.problem)["iterate"]
+    assert events.workspace.view.sentence.count("200 mm") == 1
+    events.studio._events.put(PageEvent(-1, "iterate", True))
+    assert "200 mm out of reach" in events.until(lambda: events.workspace.view.problem)["iterate"]
 
 
 def test_the_start_can_be_where_a_drag_has_taken_the_arm_and_iterations_halt_there(opened):
@@ -137,7 +137,7 @@ def test_the_start_can_be_where_a_drag_has_taken_the_arm_and_iterations_halt_the
     player = events.until(lambda: events.workspace.playback.player, "iterate", False)
     assert np.allclose(player.iterates[0].points[-1], start, atol=1e-9)
     assert player.iterates[-1].distance <= 5e-3 < player.iterates[-2].distance
-    assert f"{player.iterates[-1].number} iterations" in events.workspace.shown.iterations
+    assert f"{player.iterates[-1].number} iterations" in events.workspace.view.iterations
     assert (
         "must be a positive number"
         in events("change", ("iterate.threshold", -1.0)).problem["iterate.threshold"]
@@ -205,13 +205,13 @@ def test_a_slower_speed_holds_through_a_change_of_a_setting(opened):
     events("goal", events.workspace.goal.translation + np.array([0.0, 0.3, 0.0]))
     for _ in range(3):
         events.workspace.advance(0.1)
-    assert any("speed_slider 0.20" in cause for cause in events.workspace.arm.sample().causes)
+    assert any("speed_slider 0.20" in cause for cause in events.workspace.arm.snapshot().causes)
 
 
 def test_a_run_of_another_arm_is_not_loaded(opened, cli, tmp_path, short_pages):
     assert cli("run", "circle", "--robot", "ur5", "--out", tmp_path / "run").status == 0
     events = opened()
-    problem = events.until(lambda: events.workspace.shown.problem, "load", str(tmp_path / "run"))
+    problem = events.until(lambda: events.workspace.view.problem, "load", str(tmp_path / "run"))
     assert "ur5" in problem["load"]
 
 
@@ -239,7 +239,7 @@ def test_a_run_of_the_same_arm_is_loaded_with_its_solver(opened, cli, tmp_path, 
 def test_of_two_quick_choices_of_a_second_solver_the_last_counts(opened):
     events = opened()
     for solver in ("jacobian-transpose", "pseudoinverse"):
-        events.studio._events.put(Event(-1, "rival", solver))
+        events.studio._events.put(PageEvent(-1, "rival", solver))
     events.until(lambda: events.workspace.rival == "pseudoinverse")
     events("rival", "none")
     events.studio._take_events(1.0)
@@ -281,8 +281,8 @@ def test_thousands_of_changes_make_one_new_arm_for_the_newest_values(opened):
     events = opened("planar3r")
     sessions = events.studio._sessions
     for value in range(1000):
-        events.studio._events.put(Event(-1, "change", ("servo_gain", 300.0 + value)))
-        events.studio._events.put(Event(-1, "change", ("speed_scale", 0.5 + 1e-3 * value)))
+        events.studio._events.put(PageEvent(-1, "change", ("servo_gain", 300.0 + value)))
+        events.studio._events.put(PageEvent(-1, "change", ("speed_scale", 0.5 + 1e-3 * value)))
 
     events.studio._take_events(0.0)
     events.until(lambda: events.workspace.arm.setup is events.workspace.setup)
@@ -297,14 +297,14 @@ def test_thousands_of_changes_make_one_new_arm_for_the_newest_values(opened):
 def test_changes_that_come_one_by_one_are_compiled_only_while_they_are_wanted(opened, monkeypatch):
     events = opened("planar3r")
     compiled = []
-    real_compiled = StudioSetup.compiled
+    real_compiled = StudioSetup.compile_solver
     monkeypatch.setattr(
-        StudioSetup, "compiled", lambda setup: compiled.append(setup) or real_compiled(setup)
+        StudioSetup, "compile_solver", lambda setup: compiled.append(setup) or real_compiled(setup)
     )
     events.studio._work.submit(time.sleep, 0.5)
 
     for value in range(100):
-        events.studio._events.put(Event(-1, "change", ("servo_gain", 300.0 + value)))
+        events.studio._events.put(PageEvent(-1, "change", ("servo_gain", 300.0 + value)))
         events.studio._take_events(0.0)
     events.until(lambda: events.workspace.arm.setup is events.workspace.setup)
 
@@ -314,13 +314,13 @@ def test_changes_that_come_one_by_one_are_compiled_only_while_they_are_wanted(op
 def test_of_many_presses_of_play_one_run_is_made(opened, monkeypatch):
     events = opened("planar3r")
     recorded = []
-    monkeypatch.setattr(Played, "record", lambda *arguments: recorded.append(arguments) or 1 / 0)
+    monkeypatch.setattr(PlayedRun, "record", lambda *arguments: recorded.append(arguments) or 1 / 0)
     events.studio._work.submit(time.sleep, 0.5)
 
     for _ in range(50):
-        events.studio._events.put(Event(-1, "play"))
+        events.studio._events.put(PageEvent(-1, "play"))
         events.studio._take_events(0.0)
-    events.until(lambda: events.workspace.shown.problem)
+    events.until(lambda: events.workspace.view.problem)
 
     assert len(recorded) == 1
 
@@ -334,7 +334,7 @@ def test_a_refused_event_is_said_at_its_control_and_logged_once(opened, caplog):
     for _ in range(100):
         events("refused", refusal)
 
-    assert "/tmp/evil.py" in events.workspace.shown.problem["scenario"]
+    assert "/tmp/evil.py" in events.workspace.view.problem["scenario"]
     assert events.workspace.playback.scenario == "circle"
     assert len(caplog.records) == 1
 
@@ -346,7 +346,7 @@ def test_a_page_whose_controls_are_broken_keeps_the_others_from_nothing(opened, 
     events.studio._pages.update({1: broken, 2: whole})
 
     events("home")
-    events.studio._describe()
+    events.studio._show_texts()
 
     assert whole.show_curves.called
     assert len(caplog.records) == 1
@@ -378,7 +378,7 @@ def test_a_script_that_a_kept_run_names_is_not_run(opened, cli, tmp_path, short_
     # The loaded run is played; with another setting it would be made anew.
     events("play")
     events("change", ("servo_gain", 500.0))
-    problem = events.until(lambda: events.workspace.shown.problem, "play")
+    problem = events.until(lambda: events.workspace.view.problem, "play")
 
     assert "not started with" in problem["play"]
     assert not proof.exists()

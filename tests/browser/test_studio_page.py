@@ -15,7 +15,8 @@ from urllib.parse import urlsplit
 import numpy as np
 import pytest
 
-from simbridge.browser.studio import PortInUse, studio
+from simbridge.browser.address import PortInUse
+from simbridge.browser.studio import studio
 from simbridge.recording.log_reader import read_log
 from simbridge.robot.kinematics import tool_frame
 from tests.ports import free_port
@@ -198,7 +199,7 @@ def test_a_value_that_makes_no_sense_is_refused_with_a_sentence_and_the_studio_g
     page.tab("Solver")
     for wrong in ("-1 1", "fast"):
         page.fill("error clamp, m and rad", wrong)
-        wait_for(lambda: "solver.error_clamp" in ur10.workspace.shown.problem, wrong)
+        wait_for(lambda: "solver.error_clamp" in ur10.workspace.view.problem, wrong)
         field = page.field("error clamp, m and rad")
         wait_for(
             lambda field=field: field.input_value() == "0.2 0.5",
@@ -209,7 +210,7 @@ def test_a_value_that_makes_no_sense_is_refused_with_a_sentence_and_the_studio_g
         assert 0.0 < below < 40.0, "the sentence is at the control"
     assert ur10.workspace.arm.setup.solver_settings.error_clamp == (0.2, 0.5)
     page.fill("error clamp, m and rad", "0.2 0.4")
-    wait_for(lambda: not ur10.workspace.shown.problem, "the sentence is gone")
+    wait_for(lambda: not ur10.workspace.view.problem, "the sentence is gone")
     page.press("Reset error clamp, m and rad")
 
 
@@ -219,11 +220,11 @@ def test_two_solvers_follow_the_same_goal_and_a_table_shows_both(open_page, ur10
     page.tab("Solver")
     page.choose("second solver", "jacobian-transpose")
     page.says("jacobian-transpose")
-    wait_for(lambda: len(ur10.workspace.shown.rivals) == 2, "the table")
-    names = [row[0] for row in ur10.workspace.shown.rivals]
+    wait_for(lambda: len(ur10.workspace.view.rivals) == 2, "the table")
+    names = [row[0] for row in ur10.workspace.view.rivals]
     assert names == ["forward-dynamics", "jacobian-transpose"]
     page.choose("second solver", "none")
-    wait_for(lambda: not ur10.workspace.shown.rivals, "one solver")
+    wait_for(lambda: not ur10.workspace.view.rivals, "one solver")
 
 
 @pytest.mark.soak
@@ -234,7 +235,7 @@ def test_a_kept_session_is_a_run_that_repeats_to_the_bit(
     page = open_page(ur10)
     page.tab("Scenario")
     page.press("Keep this")
-    said = wait_for(lambda: ur10.workspace.shown.playing.partition("Kept: ")[2], "kept")
+    said = wait_for(lambda: ur10.workspace.view.playing.partition("Kept: ")[2], "kept")
     kept, command = Path(said.partition(". Its page")[0]), said.split("`")[1]
     assert (kept / "report.html").is_file()
     assert cli(*shlex.split(command)[1:], "--out", "again").status == 0

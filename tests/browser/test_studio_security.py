@@ -170,13 +170,18 @@ def test_a_value_that_is_not_offered_is_refused_and_the_state_stays(
     bare_client, opened_studio, label, value
 ):
     workspace = opened_studio.workspace
-    before = workspace.setup, workspace.playback.scenario, workspace.share, workspace.goal.copy()
+    before = (
+        workspace.setup,
+        workspace.playback.scenario,
+        workspace.arms.speed,
+        workspace.goal.copy(),
+    )
     refused = opened_studio.access.refused
 
     bare_client.change(label, value=value)
     wait_for(lambda: opened_studio.access.refused > refused, "the event is refused")
 
-    assert (workspace.setup, workspace.playback.scenario, workspace.share) == before[:3]
+    assert (workspace.setup, workspace.playback.scenario, workspace.arms.speed) == before[:3]
     assert workspace.goal == before[3]
 
 
@@ -199,7 +204,9 @@ def test_a_transform_that_is_none_is_refused(bare_client, opened_studio, fields)
     ("listen", "host"), [("127.0.0.1", "127.0.0.1"), ("::1", "[::1]"), ("0.0.0.0", "0.0.0.0")]
 )
 def test_each_start_has_a_token_of_its_own_in_its_address(listen, host):
-    setup = studio_module.StudioSetup.of("planar3r", "damped-least-squares", simbridge.Options())
+    setup = studio_module.StudioSetup.from_options(
+        "planar3r", "damped-least-squares", simbridge.Options()
+    )
     first = studio_module.Studio(setup, listen=listen, port=free_port())
     second = studio_module.Studio(setup, listen=listen, port=free_port())
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from simbridge.browser.events import BACKGROUND, PageEvent
 from simbridge.browser.superseded import without_superseded
-from simbridge.browser.view import BESIDE, Event
 
 
 def left(*events):
     """What is left of the events of one page, each a name and a value."""
     return [
         (event.name, event.value)
-        for event in without_superseded([Event(1, *event) for event in events])
+        for event in without_superseded([PageEvent(1, *event) for event in events])
     ]
 
 
@@ -65,10 +65,10 @@ def test_a_start_needs_the_rotation_of_the_goal_before():
 
 def test_pages_and_what_was_done_beside_the_loop_are_kept_apart():
     events = [
-        Event(1, "speed", 1),
-        Event(2, "speed", 2),
-        Event(BESIDE, "rival", print),
-        Event(BESIDE, "rival", print),
+        PageEvent(1, "speed", 1),
+        PageEvent(2, "speed", 2),
+        PageEvent(BACKGROUND, "rival", print),
+        PageEvent(BACKGROUND, "rival", print),
     ]
 
     assert without_superseded(events) == events
