@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
-from simbridge.emulator import moves
-from simbridge.emulator.arm import Hold, JointSpeed, Motion, Ramp, ToolSpeed, frame_of
+from simbridge.emulator.arm import frame_of
 from simbridge.emulator.builtins import ControllerFunctions
-from simbridge.emulator.drive import ForceMode, Freedrive, JointTorque
+from simbridge.emulator.compliance import ForceMode, ForceTask, Freedrive
 from simbridge.emulator.errors import RuntimeFault
+from simbridge.emulator.joint_torque import JointTorque
+from simbridge.emulator.motions import ArmMotion, Hold, JointSpeed, Ramp, ToolSpeed
+from simbridge.emulator.moves import CircleMove, JointMove, Pace, PathMove, ToolMove
 from simbridge.emulator.state import Event
 from simbridge.emulator.urscript.arguments import (
     fraction,
@@ -28,27 +30,41 @@ from simbridge.emulator.urscript.values import short
 from simbridge.errors import InvalidParameter
 from simbridge.robot.pose import Array
 
-OPTIMOVE_JOINTS = 10.0  # rad/s^2, at a=1
-OPTIMOVE_TOOL = (5.0, 1.5)  # m/s^2 and m/s, at a=1 and v=1
-# UR's error code for overlapping blends (C171), and its argument for each kind of move
-OVERLAP, OVERLAPPING = 171, {"movec": 0, "movej": 4, "movep": 9, "movel": 11, "optimovel": 11}
-# Of a move that is skipped: it has been planned, and the next statement follows in the same tick.
+# What OptiMove's fractions are of: accelerations at a=1, rad/s^2 and m/s^2; speed at v=1, m/s.
+OPTIMOVE_JOINT_ACCELERATION = 10.0
+OPTIMOVE_TOOL_ACCELERATION = 5.0
+OPTIMOVE_TOOL_SPEED = 1.5
+
+# UR's error code for overlapping blends (C171), and its argument for each kind of move.
+OVERLAP_CODE = 171
+OVERLAP_ARGUMENTS = {"movec": 0, "movej": 4, "movep": 9, "movel": 11, "optimovel": 11}
+# In units of a tick's budget, of a move that is skipped: it has been planned, and the next
+# statement follows in the same tick.
 SKIPPED_COST = 5000
-# A call of servoj that lasts less than this lasts as long: the law takes a step for each call.
-SHORTEST_SERVOJ = 1e-4  # s
-# Nobody waits for the end of such a time, and its number of ticks is finite.
-LONGEST_WAIT = 1e12  # s
-BRAKING = 20.0  # rad/s^2, for an arm that is still moving when a move begins
-COST_PER_TICK = 20  # of tool_contact, for each tick of the contact
-FREEDRIVE_BRAKING = 5.0  # rad/s^2, at the end of freedrive
-_ALL_AXES = (1, 1, 1, 1, 1, 1)
+# In units of a tick's budget, of tool_contact for each tick of the contact.
+COST_PER_TICK = 20
+
+# A call of servoj that lasts less than this lasts as long: the law takes a step for each call, s.
+SHORTEST_SERVOJ = 1e-4
+# Nobody waits for the end of such a time, and its number of ticks is finite, s.
+LONGEST_WAIT = 1e12
+
+# Of an arm that is still moving when a move begins, rad/s^2.
+BRAKING = 20.0
+# At the end of freedrive, rad/s^2.
+FREEDRIVE_BRAKING = 5.0
+# servoc does not move a tool that is this close to its goal, m.
+SERVOC_TOLERANCE = 1e-9
+
+ALL_AXES = (1, 1, 1, 1, 1, 1)
+ZERO_POSE = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
-def _moving(function: Callable[..., Wait]) -> Callable[..., Wait]:
-    """Only one thread at a time may be in a function that moves the arm."""
+def exclusive(function: Callable[..., Wait]) -> Callable[..., Wait]:
+    """Let only one thread at a time be in a function that moves the arm."""
 
     @functools.wraps(function)
-    def exclusive(self: MotionFunctions, thread: Any, *arguments: Any, **named: Any) -> Wait:
+    def move(self: MotionFunctions, thread: Any, *arguments: Any, **named: Any) -> Wait:
         self._check_mover(thread)
         self._mover = thread
         try:
@@ -56,97 +72,126 @@ def _moving(function: Callable[..., Wait]) -> Callable[..., Wait]:
         finally:
             self._mover = None
 
-    return exclusive
+    return move
 
 
 class MotionFunctions(ControllerFunctions):
-    """Moves, speeds, servoing, stops; `sync` and `sleep`; forces."""
+    """Moves, speeds, servoing, stops; `sync` and `sleep`; forces.
 
+    The method do_NAME is URScript's function NAME; UR's script manual describes it and its
+    arguments.
+    """
+
+    # The thread that is in a function that moves the arm.
     _mover: Any = None
+    # Scaling of force mode, as a program has set it.
     _force_gain = 0.5
-    _carried = 0.0  # s, of a timed motion's call that did not end with a tick
+    # Of a timed motion's call that did not end with a tick, s.
+    _carried_time = 0.0
 
     def _check_mover(self, thread: Any) -> None:
         """Raise a fault if another thread is in a function that moves the arm."""
         if self._mover not in (None, thread):
             raise RuntimeFault("Another thread is already controlling the robot.")
 
-    def _until_done(self, move: Motion, *, blend: bool = True) -> Wait:
-        """Run a motion to its end, or to where the next one may take over."""
+    def _until_done(self, motion: ArmMotion, *, blend: bool = True) -> Wait:
+        """Run a motion to its end, or to where the next one may take over.
+
+        Args:
+            motion: It replaces the present one.
+            blend: Whether the next one may take over before its end.
+        """
         drive = self._drive
-        drive.motion = move
+        drive.motion = motion
         try:
-            while not (move.done or (blend and move.blending)) and drive.motion is move:
+            while drive.motion is motion:
+                if motion.done or (blend and motion.blending):
+                    return
                 yield
         finally:
-            # The move of a killed thread ends with it; one that is done stands at its target.
-            if drive.motion is move and not (move.done or move.blending):
+            # The motion of a killed thread ends with it; one that is done stands at its target.
+            if drive.motion is motion and not (motion.done or motion.blending):
                 drive.motion = Hold()
 
-    def _previous(self) -> moves.PathMove | None:
-        """The move that the next one blends with."""
-        current = self._drive.motion
-        return current if isinstance(current, moves.PathMove) and current.blending else None
+    def _previous_move(self) -> PathMove | None:
+        """Return the move that the next one blends with."""
+        motion = self._drive.motion
+        return motion if isinstance(motion, PathMove) and motion.blending else None
 
-    def _start(self, previous: moves.PathMove | None) -> Array:
-        """Where the path of the next move starts: joints (n,), rad."""
-        here = self._state.target_q
-        return here if previous is None else previous.joints(1.0, here)
+    def _next_start(self, previous: PathMove | None) -> Array:
+        """Return where the path of the next move starts: joints (n,), rad."""
+        q = self._state.target_q
+        return q if previous is None else previous.joints(1.0, q)
 
-    def _follow(
-        self, thread: Any, make: Callable[[Array, moves.PathMove | None], moves.PathMove]
-    ) -> Wait:
-        """Run a move: `make` gets the joints where its path starts, and the move to blend with."""
-        previous = self._previous()
-        if (
-            previous is None
-            and np.abs(self._state.target_qd).max() > BRAKING * self._controller.period
-        ):
-            # A move starts at rest, and the joints are too fast to stop within a tick.
-            yield from self._until_done(JointSpeed(np.zeros(6), BRAKING, stops=True))
-        move = make(self._start(previous), previous)
+    def _follow(self, thread: Any, make_move: Callable[[Array, PathMove | None], PathMove]) -> Wait:
+        """Run a move.
+
+        Args:
+            thread: It is charged for a move that is skipped.
+            make_move: Called with the joints (n,), rad, where the path starts, and the move to
+                blend with.
+        """
+        previous = self._previous_move()
+        if previous is None:
+            fastest = np.abs(self._state.target_qd).max()
+            if fastest > BRAKING * self._controller.period:
+                # A move starts at rest, and the joints are too fast to stop within a tick.
+                yield from self._until_done(JointSpeed(np.zeros(6), BRAKING, stops=True))
+
+        move = make_move(self._next_start(previous), previous)
         if move.skipped:
             thread.charge(SKIPPED_COST)
-            number, argument = OVERLAP, OVERLAPPING[move.kind]
             text = f"Overlapping blends in a {move.kind}: a waypoint was skipped"
-            self._controller.on_event(Event("safety", text, code=number, argument=argument))
+            argument = OVERLAP_ARGUMENTS[move.kind]
+            self._controller.on_event(Event("safety", text, code=OVERLAP_CODE, argument=argument))
             return
-        if previous is not None and move.blend is None:  # it has no length
+
+        if previous is not None and move.blend is None:
+            # The move has no length: the one before it goes to its own end.
             yield from self._until_done(previous, blend=False)
         yield from self._until_done(move)
 
-    @_moving
+    @exclusive
     def do_movej(
         self, thread: Any, q: Any, a: float = 1.4, v: float = 1.05, t: float = 0.0, r: float = 0.0
     ) -> Wait:
-        pace = positive("a", a), positive("v", v), not_negative("t", t), not_negative("r", r)
-        c = self._controller
-        goal = yield from self._joints(thread, q, self._start(self._previous()))
-        if ((goal < c.robot.position_min) | (goal > c.robot.position_max)).any():
-            raise InvalidParameter(
-                "movej's q", short(q), "joint positions within the joints' range"
+        pace = _pace(a, v, t, r)
+        start = self._next_start(self._previous_move())
+        goal = yield from self._joints(thread, q, start)
+
+        robot = self._controller.robot
+        if ((goal < robot.position_min) | (goal > robot.position_max)).any():
+            needed = "joint positions within the joints' range"
+            raise InvalidParameter("movej's q", short(q), needed)
+
+        arm = self._controller.arm
+        limits = self._controller.joint_speed_limits
+
+        def make_move(start: Array, previous: PathMove | None) -> PathMove:
+            return JointMove(arm, start, goal, limits=limits, pace=pace, previous=previous)
+
+        yield from self._follow(thread, make_move)
+
+    def _move_straight(self, thread: Any, kind: str, *, goal: pin.SE3, pace: Pace) -> Wait:
+        """Move the tool in a straight line.
+
+        Args:
+            thread: The caller.
+            kind: "movel", "movep" or "optimovel".
+            goal: Of the TCP in the pendant's base.
+            pace: m/s^2 and m/s.
+        """
+        arm = self._controller.arm
+        limits = self._controller.joint_speed_limits
+
+        def make_move(start: Array, previous: PathMove | None) -> PathMove:
+            return ToolMove(
+                arm, start, goal, pace=pace, limits=limits, previous=previous, kind=kind
             )
-        limits = c.joint_speed_limits
-        yield from self._follow(
-            thread,
-            lambda start, previous: moves.JointMove(c.arm, start, goal, limits, *pace, previous),
-        )
 
-    def _straight(self, thread: Any, kind: str, pose: Any, a: Any, v: Any, t: Any, r: Any) -> Wait:
-        goal, c = self._frame("pose", pose), self._controller
-        pace = (
-            positive("a", a),
-            positive("v", v),
-            not_negative("t", t),
-            c.joint_speed_limits,
-            not_negative("r", r),
-        )
-        yield from self._follow(
-            thread,
-            lambda start, previous: moves.ToolMove(c.arm, start, goal, *pace, previous, kind),
-        )
+        yield from self._follow(thread, make_move)
 
-    @_moving
+    @exclusive
     def do_movel(
         self,
         thread: Any,
@@ -156,34 +201,40 @@ class MotionFunctions(ControllerFunctions):
         t: float = 0.0,
         r: float = 0.0,
     ) -> Wait:
-        yield from self._straight(thread, "movel", pose, a, v, t, r)
+        goal = self._frame("pose", pose)
+        pace = _pace(a, v, t, r)
+        yield from self._move_straight(thread, "movel", goal=goal, pace=pace)
 
-    # OptiMove takes its speed and acceleration as fractions of what the arm can do; its profiles are not modelled.
+    # OptiMove takes its speed and acceleration as fractions of what the arm can do; its profiles are
+    # not modelled.
 
-    @_moving
+    @exclusive
     def do_optimovej(
         self, thread: Any, goal: Any, a: float = 0.3, v: float = 0.3, r: float = 0.0
     ) -> Wait:
         speed = fraction("v", v) * float(self._controller.robot.max_velocity.min())
-        yield from self.do_movej(thread, goal, fraction("a", a) * OPTIMOVE_JOINTS, speed, r=r)
+        acceleration = fraction("a", a) * OPTIMOVE_JOINT_ACCELERATION
+        yield from self.do_movej(thread, goal, acceleration, speed, r=r)
 
-    @_moving
+    @exclusive
     def do_optimovel(
         self, thread: Any, goal: Any, a: float = 0.3, v: float = 0.3, r: float = 0.0
     ) -> Wait:
-        acceleration, speed = (
-            fraction("a", a) * OPTIMOVE_TOOL[0],
-            fraction("v", v) * OPTIMOVE_TOOL[1],
-        )
-        yield from self._straight(thread, "optimovel", goal, acceleration, speed, 0.0, r)
+        acceleration = fraction("a", a) * OPTIMOVE_TOOL_ACCELERATION
+        speed = fraction("v", v) * OPTIMOVE_TOOL_SPEED
+        frame = self._frame("pose", goal)
+        pace = _pace(acceleration, speed, 0.0, r)
+        yield from self._move_straight(thread, "optimovel", goal=frame, pace=pace)
 
-    @_moving
+    @exclusive
     def do_movep(
         self, thread: Any, pose: Any, a: float = 1.2, v: float = 0.25, r: float = 0.0
     ) -> Wait:
-        yield from self._straight(thread, "movep", pose, a, v, 0.0, r)
+        goal = self._frame("pose", pose)
+        pace = _pace(a, v, 0.0, r)
+        yield from self._move_straight(thread, "movep", goal=goal, pace=pace)
 
-    @_moving
+    @exclusive
     def do_movec(
         self,
         thread: Any,
@@ -194,62 +245,80 @@ class MotionFunctions(ControllerFunctions):
         r: float = 0.0,
         mode: int = 0,
     ) -> Wait:
-        via, goal = self._frame("pose_via", pose_via), self._frame("pose_to", pose_to)
-        how = positive("a", a), positive("v", v), mode == 1, not_negative("r", r)
+        via = self._frame("pose_via", pose_via)
+        goal = self._frame("pose_to", pose_to)
+        pace = _pace(a, v, 0.0, r)
         arm = self._controller.arm
-        yield from self._follow(
-            thread, lambda start, previous: moves.CircleMove(arm, start, via, goal, *how, previous)
-        )
 
-    @_moving
+        def make_move(start: Array, previous: PathMove | None) -> PathMove:
+            return CircleMove(
+                arm, start, via, goal=goal, pace=pace, fixed=mode == 1, previous=previous
+            )
+
+        yield from self._follow(thread, make_move)
+
+    @exclusive
     def do_servoj(
-        self, _thread: Any, q: Any, a: float = 0.0, v: float = 0.0, t: float | None = None,
-        lookahead_time: float = 0.1, gain: float = 300.0,
-    ) -> Wait:  # fmt: skip
+        self,
+        _thread: Any,
+        q: Any,
+        a: float = 0.0,
+        v: float = 0.0,
+        t: float | None = None,
+        lookahead_time: float = 0.1,
+        gain: float = 300.0,
+    ) -> Wait:
         duration = self._controller.period if t is None else max(positive("t", t), SHORTEST_SERVOJ)
-        self._controller.servo(numbers("servoj's q", q, 6), duration, lookahead_time, gain)
-        yield from (self._pass if self._controller.settings.servoj_follows_slider else self._wait)(
-            duration
-        )
+        setpoint = numbers("servoj's q", q, 6)
+        self._controller.servo(setpoint, duration, lookahead=lookahead_time, gain=gain)
+        if self._controller.settings.servoj_follows_slider:
+            yield from self._pass_motion_time(duration)
+        else:
+            yield from self._wait(duration)
 
-    @_moving
+    @exclusive
     def do_servoc(
         self, _thread: Any, pose: Any, a: float = 1.2, v: float = 0.25, r: float = 0.0
     ) -> Wait:
         if r:
             self._controller.without_effect("servoc's r")
+
         goal = self._frame("pose", pose)
-        here = self._controller.arm.tool(self._state.target_q)
-        if np.linalg.norm(goal.translation - here.translation) < 1e-9 and np.allclose(
-            goal.rotation, here.rotation
-        ):
+        tool = self._controller.arm.tool(self._state.target_q)
+        distance = np.linalg.norm(goal.translation - tool.translation)
+        if distance < SERVOC_TOLERANCE and np.allclose(goal.rotation, tool.rotation):
             yield
             return
         yield from self.do_movel(_thread, pose, a, v)
 
-    @_moving
+    @exclusive
     def do_speedj(self, _thread: Any, qd: Any, a: float = 1.4, t: float | None = None) -> Wait:
-        yield from self._speed(JointSpeed(numbers("speedj's qd", qd, 6), positive("a", a)), t)
+        yield from self._run_ramp(JointSpeed(numbers("speedj's qd", qd, 6), positive("a", a)), t)
 
-    @_moving
+    @exclusive
     def do_speedl(
         self, _thread: Any, xd: Any, a: float = 1.2, t: float | None = None, aRot: float = 0.0
     ) -> Wait:
         acceleration = positive("a", a)
         angular = positive("aRot", aRot) if aRot else acceleration
         speed = numbers("speedl's xd", xd, 6)
-        yield from self._speed(ToolSpeed(self._controller.arm, speed, acceleration, angular), t)
+        arm = self._controller.arm
+        ramp = ToolSpeed(arm, speed, acceleration=acceleration, angular=angular)
+        yield from self._run_ramp(ramp, t)
 
-    def _speed(self, ramp: Ramp, duration: Any) -> Wait:
-        """Begin a ramp and block for a time; without one, as UR's manual says, until it has reached its speed."""
+    def _run_ramp(self, ramp: Ramp, duration: Any) -> Wait:
+        """Begin a ramp and block for a time, s.
+
+        Without a time, as UR's manual says, block until it has attained its speed.
+        """
         self._drive.motion = ramp
         if duration is not None:
-            yield from self._pass(duration)
+            yield from self._pass_motion_time(duration)
             return
-        while self._drive.motion is ramp and not ramp.reached:
+        while self._drive.motion is ramp and not ramp.is_attained:
             yield
 
-    @_moving
+    @exclusive
     def do_direct_torque(
         self,
         _thread: Any,
@@ -260,48 +329,61 @@ class MotionFunctions(ControllerFunctions):
     ) -> Wait:
         if coulomb_scale is not None:
             self._controller.without_effect("direct_torque's compensation of Coulomb friction")
+
         compensation = np.full(6, float(friction_comp))
         if viscous_scale is not None:
             compensation = np.clip(numbers("viscous_scale", viscous_scale, 6), 0.0, 1.0)
-        if type(self._drive.motion) is not JointTorque:
-            self._drive.motion = JointTorque(self._controller.robot)
-        self._drive.motion.aim(numbers("torque", torque, 6), compensation)
+
+        motion = self._drive.motion
+        if not isinstance(motion, JointTorque):
+            motion = JointTorque(self._controller.robot)
+            self._drive.motion = motion
+        motion.aim(numbers("torque", torque, 6), compensation)
         yield
 
     do_torque_command = do_direct_torque
 
     def _wait(self, duration: float) -> Wait:
-        """Block for a time, at least until the next tick."""
-        period = self._controller.period
-        ticks = round(min(number("time", duration), LONGEST_WAIT) / period)
+        """Block for a time, s, at least until the next tick."""
+        seconds = min(number("time", duration), LONGEST_WAIT)
+        ticks = round(seconds / self._controller.period)
         for _ in range(max(1, ticks)):
             yield
 
-    def _pass(self, duration: float) -> Wait:
-        """Block for a time of the motion, which passes as slowly as the arm moves: at a quarter of its speed, a call
-        lasts four times as long. UR's manual does not say so; UR's own script reckons with it (docs/emulator.md)."""
-        period, left = self._controller.period, number("time", duration) + self._carried
-        while True:
-            left -= period * self._state.speed_scaling
-            yield
-            if left < 0.5 * period:
-                break
-        self._carried = max(left, -0.5 * period)
+    def _pass_motion_time(self, duration: float) -> Wait:
+        """Block for a time of the motion, s, which passes as slowly as the arm moves.
 
-    @_moving
+        At a quarter of its speed, a call lasts four times as long. UR's manual does not say so; UR's
+        own script reckons with it (docs/emulator_fidelity.md).
+        """
+        period = self._controller.period
+        remaining = number("time", duration) + self._carried_time
+        while True:
+            remaining -= period * self._state.speed_scaling
+            yield
+            if remaining < 0.5 * period:
+                break
+        self._carried_time = max(remaining, -0.5 * period)
+
+    @exclusive
     def do_stopj(self, _thread: Any, a: float = 2.0) -> Wait:
         yield from self._until_done(JointSpeed(np.zeros(6), positive("a", a), stops=True))
 
-    @_moving
+    @exclusive
     def do_stopl(self, _thread: Any, a: float = 10.0, aRot: float = 0.0) -> Wait:
         deceleration = positive("a", a)
         angular = positive("aRot", aRot) if aRot else deceleration
-        stop = ToolSpeed(self._controller.arm, np.zeros(6), deceleration, angular, stops=True)
+        stop = ToolSpeed(
+            self._controller.arm,
+            np.zeros(6),
+            acceleration=deceleration,
+            angular=angular,
+            stops=True,
+        )
         yield from self._until_done(stop)
 
-    do_sync = (
-        Library.do_sync
-    )  # here too, so that it is among the functions that a secondary program may not call
+    # Here too, so that it is among the functions that a secondary program may not call.
+    do_sync = Library.do_sync
 
     def do_sleep(self, _thread: Any, t: float) -> Wait:
         yield from self._wait(t)
@@ -324,14 +406,19 @@ class MotionFunctions(ControllerFunctions):
             raise InvalidParameter("force_mode's type", short(type), "1, 2 or 3")
         if type != 2:
             self._controller.without_effect(f"force_mode's type {type} (it is taken for 2)")
-        s, drive = self._state, self._drive
-        arguments = (
-            frame_of(numbers("task_frame", task_frame, 6)), numbers("selection_vector", selection_vector, 6),
-            numbers("wrench", wrench, 6), numbers("limits", limits, 6),
-        )  # fmt: skip
+
+        task = ForceTask(
+            frame=frame_of(numbers("task_frame", task_frame, 6)),
+            axes=numbers("selection_vector", selection_vector, 6),
+            wrench=numbers("wrench", wrench, 6),
+            limits=numbers("limits", limits, 6),
+            gain=self._force_gain,
+        )
+        state = self._state
+        drive = self._drive
         if drive.force_mode is None:
-            drive.force_mode = ForceMode(self._controller.arm, s.target_q, s.target_qd)
-        drive.force_mode.aim(s.target_q, *arguments, self._force_gain)
+            drive.force_mode = ForceMode(self._controller.arm, state.target_q, state.target_qd)
+        drive.force_mode.aim(state.target_q, task)
 
     def do_end_force_mode(self, _thread: Any) -> None:
         self._drive.release_force_mode()
@@ -345,15 +432,21 @@ class MotionFunctions(ControllerFunctions):
         return self._force_gain
 
     def do_freedrive_mode(
-        self, thread: Any, freeAxes: Any = _ALL_AXES, feature: Any = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+        self, thread: Any, freeAxes: Any = ALL_AXES, feature: Any = ZERO_POSE
     ) -> None:
         self._check_mover(thread)
-        controller, free, turn = self._controller, numbers("freeAxes", freeAxes, 6), np.eye(3)
+        controller = self._controller
+        axes = numbers("freeAxes", freeAxes, 6)
+
         if feature == "tool":
-            turn = controller.arm.tool(self._state.target_q).rotation
-        elif feature != "base":
-            turn = pin.exp3(numbers("feature", feature, 6)[3:])
-        self._drive.motion = Freedrive(controller.arm, self._drive.contact, free, turn)
+            orientation = controller.arm.tool(self._state.target_q).rotation
+        elif feature == "base":
+            orientation = np.eye(3)
+        else:
+            orientation = pin.exp3(numbers("feature", feature, 6)[3:])
+        self._drive.motion = Freedrive(
+            controller.arm, self._drive.contact, axes=axes, feature=orientation
+        )
 
     do_freedrive_mode_no_incorrect_payload_check = do_freedrive_mode
 
@@ -377,7 +470,19 @@ class MotionFunctions(ControllerFunctions):
     do_enable_external_ft_sensor = do_ft_rtde_input_enable
 
     def do_tool_contact(self, thread: Any, direction: Any = None) -> int:
-        towards: Array = np.zeros(6) if direction is None else numbers("direction", direction, 6)
-        ticks = self._drive.contact.ticks_since(towards[:3])
+        motion: Array = np.zeros(6)
+        if direction is not None:
+            motion = numbers("direction", direction, 6)
+        ticks = self._drive.contact.ticks_since(motion[:3])
         thread.charge(COST_PER_TICK * ticks)
         return ticks
+
+
+def _pace(a: Any, v: Any, t: Any, r: Any) -> Pace:
+    """Return the pace of a move by its arguments in URScript; else raise InvalidParameter."""
+    return Pace(
+        acceleration=positive("a", a),
+        speed=positive("v", v),
+        duration=not_negative("t", t),
+        radius=not_negative("r", r),
+    )

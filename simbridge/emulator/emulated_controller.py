@@ -11,8 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
-from simbridge.emulator.arm import Arm, Hold, Servo
+from simbridge.emulator.arm import EmulatedArm
 from simbridge.emulator.drive import STOPPING_RATE, Drive
+from simbridge.emulator.motions import Hold, Servo
 from simbridge.emulator.scripts import is_secondary, program_name
 from simbridge.emulator.secondary import Program, SecondaryPrograms
 from simbridge.emulator.settings import Settings, state_values
@@ -95,8 +96,8 @@ class Controller:
         self.state = ControllerState()
         self.settings = Settings()
         self._speed_limits = robot.max_velocity + SPEED_MARGIN
-        self.arm = Arm(robot if dh is None else with_dh(robot, dh))
-        self.drive = Drive(self.state, robot, self.arm, self.period)
+        self.arm = EmulatedArm(robot if dh is None else with_dh(robot, dh))
+        self.drive = Drive(self.state, robot, self.arm, period=self.period)
         self.record = Record(robot.n)
         self.on_event: Callable[[Event], None] = lambda event: None
         self.popup_text = ""
@@ -396,15 +397,25 @@ class Controller:
         s.target_tcp_speed = self.arm.jacobian(s.target_q) @ s.target_qd
         s.actual_tcp_speed = self.arm.jacobian(s.actual_q) @ s.actual_qd
 
-    def servo(self, setpoint: Array, duration: float, lookahead: float, gain: float) -> None:
-        """servoj: a call with a setpoint (n,), rad, that lasts `duration` s."""
-        s, motion = self.state, self.drive.motion
+    def servo(self, setpoint: Array, duration: float, *, lookahead: float, gain: float) -> None:
+        """Begin a call of servoj.
+
+        Args:
+            setpoint: Joint positions (n,), rad.
+            duration: Of the call, s.
+            lookahead: s.
+            gain: 1/s^2.
+        """
+        motion = self.drive.motion
         if not isinstance(motion, Servo):
             motion = Servo(
-                s.target_q, s.target_qd, self.period, self.settings.servoj_follows_slider
+                self.state.target_q,
+                self.state.target_qd,
+                self.period,
+                follows_slider=self.settings.servoj_follows_slider,
             )
             self.drive.motion = motion
-        motion.aim(setpoint, duration, lookahead, gain)
+        motion.aim(setpoint, duration, lookahead=lookahead, gain=gain)
 
     def record_input(self, names: tuple[str, ...], values: tuple[object, ...]) -> None:
         """An RTDE input package has arrived."""

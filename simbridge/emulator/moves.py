@@ -1,369 +1,554 @@
 """Moves of the emulated arm along a path: movej, movel, movep, movec, and the blends between them.
 
-The speed along a path is a trapezoid, as in URSim's recording of a movej. The others follow UR's script manual; nothing
-of them was recorded. A move with a blend radius keeps its speed up to that distance from its target. Then the next move
-takes over, by a parabola whose ends have the velocities of both moves (movep: by an arc at constant speed); if none
-follows, the move brakes within the radius.
+The speed along a path is a trapezoid, as in URSim's recording of a movej. The others follow UR's
+script manual; nothing of them was recorded. A move with a blend radius keeps its speed up to that
+distance from its target. Then the next move takes over, by a parabola whose ends have the
+velocities of both moves (movep: by an arc at constant speed); if none follows, the move brakes
+within the radius.
 """
 
 from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
 
-from simbridge.emulator.arm import Arm, Motion, Trapezoid, Unreachable, joint_speeds, pose_of
+from simbridge.emulator.arm import EmulatedArm, Unreachable, pose_of
+from simbridge.emulator.motions import ArmMotion
+from simbridge.emulator.speed_profile import SpeedProfile
 from simbridge.robot.pose import Array
 
-_STEP = 1e-4  # of a path, for its derivative
+# Fraction of a path over which its derivative is taken.
+DERIVATIVE_STEP = 1e-4
+# To which fraction of a path a distance along it is found.
+FRACTION_TOLERANCE = 1e-9
+# Where a move without one before it begins to blend if its radius is longer than its path.
+LATEST_ENTRY = 0.5
+# Length that a rotation counts as, m/rad, for the pace of a tool that rotates only.
+LENGTH_OF_ROTATION = 0.1
+# Singular values of the Jacobian below this fraction of the largest count as zero.
+SINGULAR_FRACTION = 1e-3
+# A tick that would exceed a joint speed is shortened to this fraction of the limit.
+LIMIT_FRACTION = 0.99
+# A triangle with sides shorter than this, in proportion, is a line, m^2.
+SMALLEST_AREA = 1e-9
+# Below this speed a blend has no arc, m/s.
+SLOWEST_ARC = 1e-9
+# By how much the speeds at both ends of an arc may differ, in proportion.
+ARC_SPEED_TOLERANCE = 1e-3
+# How much an arc turns at least, and how much less than half a turn it turns at most, rad.
+SMALLEST_TURN = 1e-3
+# Of a joint speed limit relative to the way; dividing by this instead of zero gives no infinity.
+SHORTEST_TIME = 1e-300
 
 
-class PathMove(Motion):
-    """A move along a path.
+@dataclass(frozen=True)
+class Pace:
+    """How fast a move goes, and how it ends.
+
+    Attributes:
+        acceleration: rad/s^2 or m/s^2.
+        speed: rad/s or m/s.
+        duration: s; above zero it takes precedence over the speed.
+        radius: Of the blend at its end, m.
+    """
+
+    acceleration: float
+    speed: float
+    duration: float = 0.0
+    radius: float = 0.0
+
+
+class PathMove(ArmMotion):
+    """A move along a path. Places on the path are fractions of it, 0..1.
+
+    Args:
+        kind: URScript's function.
+        arm: Its present TCP is moved.
+        corner: Joints at the start of the path (n,), rad.
 
     Attributes:
         kind: URScript's function.
+        arm: The arm with the TCP of this move.
         corner: Joints at the start of the path (n,), rad.
         blend: With the move before, at its start.
-        skipped: Whether its blend would overlap the one before it: UR's controllers then skip its target.
+        skipped: Whether its blend would overlap the one before it: UR's controllers then skip its
+            target.
     """
 
-    kind = ""
-    corner: Array
-    skipped = False
-    _time = 0.0
-    blend: Blend | None = None
-    _begin = 0.0
-    _entry = 1.0
+    def __init__(self, kind: str, arm: EmulatedArm, corner: Array) -> None:
+        self.kind = kind
+        self.arm = arm.snapshot()
+        self.corner = corner
+        self.blend: Blend | None = None
+        self.skipped = False
+
+        # Time since the start, s; it passes slower where the move is scaled.
+        self._time = 0.0
+        # Where on the path the blend with the move before ends.
+        self._begin = 0.0
+        # Where on the path the next move may take over.
+        self._entry = 1.0
 
     def _plan(
-        self, length: float, acceleration: float, speed: float, duration: float = 0.0, max_speed: float = math.inf,
-        *, corner: Array, radius: float, previous: PathMove | None,
-    ) -> None:  # fmt: skip
-        """Set the speed along the path: of this length in rad or m, from these joints (n,), rad; blended at its end
-        within a radius in m, and with the previous move, which is still moving, at its start."""
-        self._length, self.corner = length, corner
-        begin = 0.0
+        self,
+        length: float,
+        pace: Pace,
+        *,
+        max_speed: float = math.inf,
+        previous: PathMove | None,
+    ) -> None:
+        """Set the speed along the path.
+
+        Args:
+            length: Of the path, rad or m.
+            pace: In the same unit.
+            max_speed: Upper limit of the speed whatever the duration.
+            previous: The move, still moving, to blend with at its start.
+        """
+        self._length = length
+        begin_speed = 0.0
         if previous is not None and length > 0.0:
-            self.blend = Blend(previous, self, min(speed, max_speed) / length)
-            self._begin, begin = self.blend.end, self.blend.end_rate * length
-        if radius > 0.0:
-            self._entry = 1.0 - self.share_at(radius, lambda share: 1.0 - share)
+            self.blend = Blend(previous, self, max_rate=min(pace.speed, max_speed) / length)
+            self._begin = self.blend.end
+            begin_speed = self.blend.end_rate * length
+
+        through = 0.0
+        if pace.radius > 0.0:
+            self._entry = 1.0 - self.fraction_at(pace.radius, from_end=True)
             if self._entry <= self._begin and previous is None:
-                self._entry = 0.5  # no blend to overlap with: the radius is longer than the way
+                # No blend to overlap with: the radius is longer than the path.
+                self._entry = LATEST_ENTRY
             self.skipped = self._entry <= self._begin
-        rest, through = (
+            through = (self._entry - self._begin) * length
+
+        self._profile = SpeedProfile(
             (1.0 - self._begin) * length,
-            (self._entry - self._begin) * length if radius > 0.0 else 0.0,
-        )
-        self._profile = Trapezoid(
-            rest, acceleration, speed, duration, max_speed, begin=begin, through=through
+            pace.acceleration,
+            pace.speed,
+            duration=pace.duration,
+            max_speed=max_speed,
+            begin=begin_speed,
+            through=through,
         )
 
-    def share_at(
-        self, distance: float, along: Callable[[float], float] = lambda share: share
-    ) -> float:
-        """How far along the path, or back from its end, the TCP is so far (m) from where that begins; at most 1."""
-        origin, low, high = self.place(along(0.0)), 0.0, 1.0
-        if np.linalg.norm(self.place(along(1.0)) - origin) <= distance:
+    def fraction_at(self, distance: float, *, from_end: bool = False) -> float:
+        """Return where the TCP is at a distance from an end of the path; at most 1.
+
+        Args:
+            distance: In a straight line, m.
+            from_end: Measure, and count the fraction, from the end of the path instead of its start.
+        """
+
+        def position(fraction: float) -> Array:
+            return self.position(1.0 - fraction if from_end else fraction)
+
+        origin = position(0.0)
+        if np.linalg.norm(position(1.0) - origin) <= distance:
             return 1.0
-        while high - low > 1e-9:
+
+        low = 0.0
+        high = 1.0
+        while high - low > FRACTION_TOLERANCE:
             middle = 0.5 * (low + high)
-            beyond = np.linalg.norm(self.place(along(middle)) - origin) > distance
-            low, high = (low, middle) if beyond else (middle, high)
+            if np.linalg.norm(position(middle) - origin) > distance:
+                high = middle
+            else:
+                low = middle
         return low
 
     @property
     def blending(self) -> bool:  # type: ignore[override]
-        return self._entry < 1.0 and not self.done and self.progress[0] >= self._entry
+        """Whether the next move may take over."""
+        if self._entry >= 1.0 or self.done:
+            return False
+        fraction, _ = self.progress
+        return fraction >= self._entry
 
     @property
     def progress(self) -> tuple[float, float]:
-        """Share of the path covered, and its rate, per s."""
-        time = self._time - (self.blend.duration if self.blend is not None else 0.0)
+        """Fraction of the path covered, and its rate, 1/s."""
+        time = self._time
+        if self.blend is not None:
+            time -= self.blend.duration
         if time >= self._profile.duration:
             return 1.0, 0.0
-        return self._begin + self._profile.at(time) / self._length, self._profile.speed(
-            time
-        ) / self._length
 
-    def step(self, q: Array, qd: Array, dt: float, scaling: float) -> Array:
+        fraction = self._begin + self._profile.distance(time) / self._length
+        return fraction, self._profile.speed(time) / self._length
+
+    def step(self, q: Array, qd: Array, *, dt: float, scaling: float) -> Array:
+        """See `ArmMotion`."""
         self.speed = None
         if self.done:
             return q
+
         self._time += dt * scaling
         if self.blend is not None and self._time < self.blend.duration:
-            return self.blend.at(self._time, q)
-        share, rate = self.progress
-        self.done = share >= 1.0
-        target = self.joints(1.0 if self.done else share, q)
-        self.speed = self.speeds(share, target, 0.0 if self.done else scaling * rate)
+            return self.blend.joints(self._time, q)
+
+        fraction, rate = self.progress
+        self.done = fraction >= 1.0
+        if self.done:
+            fraction_reached = 1.0
+            scaled_rate = 0.0
+        else:
+            fraction_reached = fraction
+            scaled_rate = scaling * rate
+        target = self.joints(fraction_reached, q)
+        self.speed = self.speeds(fraction, target, scaled_rate)
         return target
 
     @abstractmethod
-    def joints(self, share: float, q: Array) -> Array:
-        """The joints (n,), rad, at a share 0..1 of the path; q are the present ones."""
+    def joints(self, fraction: float, q: Array) -> Array:
+        """Return the joints (n,), rad, at a fraction of the path; q are the present ones."""
 
     @abstractmethod
-    def speeds(self, share: float, q: Array, rate: float) -> Array:
-        """The joints' speeds (n,), rad/s, there, at q, for a rate of the share per s."""
+    def speeds(self, fraction: float, q: Array, rate: float) -> Array:
+        """Return the joints' speeds (n,), rad/s, there, at q, for a rate of the fraction, 1/s."""
 
     @abstractmethod
-    def place(self, share: float) -> Array:
-        """The TCP's position (3,), m, there."""
+    def position(self, fraction: float) -> Array:
+        """Return the TCP's position (3,), m, there."""
 
 
 class JointMove(PathMove):
-    """movej: straight in joint space; the joint with the longest way has the acceleration and the speed.
+    """movej: straight in joint space; the joint that turns farthest has the acceleration and the speed.
 
     Args:
-        start, goal: Joint positions (n,), rad.
+        arm: Its present TCP is moved.
+        start: Joint positions (n,), rad.
+        goal: Joint positions (n,), rad.
         limits: Maximum joint speeds (n,), rad/s; a move that asks for more takes longer.
-        duration: s; above zero it takes precedence over the speed.
-        radius: Of the blend at its end, m.
+        pace: rad/s^2 and rad/s.
         previous: The move to blend with at its start.
     """
 
-    kind = "movej"
-
     def __init__(
-        self, arm: Arm, start: Array, goal: Array, limits: Array, acceleration: float, speed: float,
-        duration: float = 0.0, radius: float = 0.0, previous: PathMove | None = None,
-    ) -> None:  # fmt: skip
-        self._arm, self._start, self._goal = arm.snapshot(), start.copy(), goal.copy()
-        ways = np.abs(goal - start)
-        length = float(ways.max())
-        max_speed = length / max(float((ways / limits).max()), 1e-300)
-        self._plan(
-            length,
-            acceleration,
-            speed,
-            duration,
-            max_speed,
-            corner=self._start,
-            radius=radius,
-            previous=previous,
-        )
+        self,
+        arm: EmulatedArm,
+        start: Array,
+        goal: Array,
+        *,
+        limits: Array,
+        pace: Pace,
+        previous: PathMove | None = None,
+    ) -> None:
+        self._start = start.copy()
+        self._goal = goal.copy()
+        super().__init__("movej", arm, self._start)
 
-    def joints(self, share: float, q: Array) -> Array:
-        return self._goal if share == 1.0 else self._start + share * (self._goal - self._start)
+        angles = np.abs(goal - start)
+        length = float(angles.max())
+        shortest_time = max(float((angles / limits).max()), SHORTEST_TIME)
+        self._plan(length, pace, max_speed=length / shortest_time, previous=previous)
 
-    def speeds(self, share: float, q: Array, rate: float) -> Array:
+    def joints(self, fraction: float, q: Array) -> Array:
+        """See `PathMove`."""
+        if fraction == 1.0:
+            return self._goal
+        return self._start + fraction * (self._goal - self._start)
+
+    def speeds(self, fraction: float, q: Array, rate: float) -> Array:
+        """See `PathMove`."""
         return rate * (self._goal - self._start)
 
-    def place(self, share: float) -> Array:
-        return self._arm.tool(self.joints(share, self._start)).translation
+    def position(self, fraction: float) -> Array:
+        """See `PathMove`."""
+        return self.arm.tool(self.joints(fraction, self._start)).translation
 
 
 class ToolPath(PathMove):
     """A move along a path of the tool; inverse kinematics gives the joints."""
 
-    _arm: Arm
+    @abstractmethod
+    def frame(self, fraction: float) -> pin.SE3:
+        """Return the TCP in the pendant's base at a fraction of the path."""
 
     @abstractmethod
-    def frame(self, share: float) -> pin.SE3:
-        """The TCP in the pendant's base at a share 0..1 of the path."""
+    def slope(self, fraction: float) -> Array:
+        """Return the TCP's twist (6,) in the pendant's base for a rate of 1/s."""
 
-    @abstractmethod
-    def slope(self, share: float) -> Array:
-        """The TCP's twist (6,) in the pendant's base for a share of one per s."""
+    def joints(self, fraction: float, q: Array) -> Array:
+        """See `PathMove`."""
+        return self.arm.joints(self.frame(fraction), q)
 
-    def joints(self, share: float, q: Array) -> Array:
-        return self._arm.joints(self.frame(share), q)
+    def speeds(self, fraction: float, q: Array, rate: float) -> Array:
+        """See `PathMove`."""
+        return self.arm.joint_speeds(q, rate * self.slope(fraction))
 
-    def speeds(self, share: float, q: Array, rate: float) -> Array:
-        return joint_speeds(self._arm, q, rate * self.slope(share))
-
-    def place(self, share: float) -> Array:
-        return self.frame(share).translation
+    def position(self, fraction: float) -> Array:
+        """See `PathMove`."""
+        return self.frame(fraction).translation
 
 
 class ToolMove(ToolPath):
-    """movel and movep: the tool moves in a straight line and rotates evenly, from joints q (n,), rad, to a goal of the
-    TCP in the pendant's base.
+    """movel and movep: the tool moves in a straight line and rotates evenly.
 
     Args:
-        acceleration, speed: m/s^2 and m/s; for a pure rotation, of a tenth of the angle (1 rad counts as 0.1 m).
-        duration: s; above zero it takes precedence over the speed, and too short a one is exceeded.
-        limits: Maximum joint speeds (n,), rad/s, that a given duration, or an optimovel, does not exceed.
-        radius, previous: As of JointMove.
+        arm: Its present TCP is moved.
+        q: Joints at the start (n,), rad.
+        goal: Of the TCP in the pendant's base.
+        pace: m/s^2 and m/s; for a pure rotation, of a tenth of the angle (1 rad counts as 0.1 m).
+            Too short a duration is exceeded.
+        limits: Maximum joint speeds (n,), rad/s, that a duration, or an optimovel, does not exceed.
+        previous: The move to blend with at its start.
         kind: "movel", "movep" or "optimovel".
     """
 
     def __init__(
-        self, arm: Arm, q: Array, goal: pin.SE3, acceleration: float, speed: float,
-        duration: float = 0.0, limits: Array | None = None, radius: float = 0.0, previous: PathMove | None = None,
+        self,
+        arm: EmulatedArm,
+        q: Array,
+        goal: pin.SE3,
+        *,
+        pace: Pace,
+        limits: Array | None = None,
+        previous: PathMove | None = None,
         kind: str = "movel",
-    ) -> None:  # fmt: skip
-        self._arm, self._start, self._goal, self.kind = arm.snapshot(), arm.tool(q), goal, kind
+    ) -> None:
+        super().__init__(kind, arm, q)
+        self._start = arm.tool(q)
+        self._goal = goal
         self._rotation = pin.log3(goal.rotation @ self._start.rotation.T)
         self._travel = goal.translation - self._start.translation
-        length = max(
-            float(np.linalg.norm(self._travel)), 0.1 * float(np.linalg.norm(self._rotation))
-        )
-        self._limits = limits if duration > 0.0 or kind == "optimovel" else None
-        if self._limits is not None and duration > 0.0 and length > 0.0:
-            # A first estimate of how long it takes, from the joint speeds at the start; a triangle's peak is 2 / t.
-            twist = np.concatenate([self._travel, self._rotation])
-            joints = np.linalg.lstsq(arm.jacobian(q), twist, rcond=1e-3)[0]
-            duration = max(duration, 2.0 * float((np.abs(joints) / self._limits).max()))
-        self._plan(
-            length, acceleration, speed, duration, corner=q, radius=radius, previous=previous
-        )
+        rotation_length = LENGTH_OF_ROTATION * float(np.linalg.norm(self._rotation))
+        length = max(float(np.linalg.norm(self._travel)), rotation_length)
 
-    def step(self, q: Array, qd: Array, dt: float, scaling: float) -> Array:
-        target = super().step(q, qd, dt, scaling)
+        self._limits = limits if pace.duration > 0.0 or kind == "optimovel" else None
+        if self._limits is not None and pace.duration > 0.0 and length > 0.0:
+            # A first estimate of how long it takes, from the joint speeds at the start; a
+            # triangle's peak is 2 / t.
+            twist = np.concatenate([self._travel, self._rotation])
+            joints = np.linalg.lstsq(arm.jacobian(q), twist, rcond=SINGULAR_FRACTION)[0]
+            shortest = 2.0 * float((np.abs(joints) / self._limits).max())
+            pace = replace(pace, duration=max(pace.duration, shortest))
+        self._plan(length, pace, previous=previous)
+
+    def step(self, q: Array, qd: Array, *, dt: float, scaling: float) -> Array:
+        """See `ArmMotion`. Where the joints are too slow, the move takes longer."""
+        target = super().step(q, qd, dt=dt, scaling=scaling)
         if self._limits is None:
             return target
         excess = float((np.abs(target - q) / (dt * self._limits)).max())
         if excess <= 1.0:
             return target
+
         # As far along the path as the joints can get in this tick.
-        self._time -= dt * scaling * (1.0 - 0.99 / excess)
+        self._time -= dt * scaling * (1.0 - LIMIT_FRACTION / excess)
         self.done = False
-        target, self.speed = super().step(q, qd, 0.0, scaling), None
+        target = super().step(q, qd, dt=0.0, scaling=scaling)
+        self.speed = None
         return target
 
-    def frame(self, share: float) -> pin.SE3:
-        if share == 1.0:
+    def frame(self, fraction: float) -> pin.SE3:
+        """See `ToolPath`."""
+        if fraction == 1.0:
             return self._goal
-        rotation = pin.exp3(share * self._rotation) @ self._start.rotation
-        return pin.SE3(rotation, self._start.translation + share * self._travel)
+        rotation = pin.exp3(fraction * self._rotation) @ self._start.rotation
+        return pin.SE3(rotation, self._start.translation + fraction * self._travel)
 
-    def slope(self, share: float) -> Array:
+    def slope(self, fraction: float) -> Array:
+        """See `ToolPath`."""
         return np.concatenate([self._travel, self._rotation])
 
     def goal(self) -> Array | None:
+        """See `ArmMotion`."""
         return pose_of(self._goal)
 
 
 class CircleMove(ToolPath):
-    """movec: from joints q (n,), rad, through a via point to a goal, on the circle through all three.
+    """movec: from joints, through a via point to a goal, on the circle through all three.
 
     Args:
-        via, goal: TCP in the pendant's base; of the via point, the position.
-        acceleration, speed: m/s^2 and m/s.
-        fixed: Keep the orientation to the tangent of the circle; otherwise the tool rotates evenly to its goal.
-        radius, previous: As of JointMove.
+        arm: Its present TCP is moved.
+        q: Joints at the start (n,), rad.
+        via: TCP in the pendant's base, of which the position is used.
+        goal: TCP in the pendant's base.
+        pace: m/s^2 and m/s.
+        fixed: Keep the orientation to the tangent of the circle; otherwise the tool rotates evenly
+            to its goal.
+        previous: The move to blend with at its start.
+
+    Raises:
+        Unreachable: The three points lie on a line.
     """
 
-    kind = "movec"
-
     def __init__(
-        self, arm: Arm, q: Array, via: pin.SE3, goal: pin.SE3, acceleration: float, speed: float,
-        fixed: bool = False, radius: float = 0.0, previous: PathMove | None = None,
-    ) -> None:  # fmt: skip
-        self._arm, self._start = arm.snapshot(), arm.tool(q)
-        a, b, c = self._start.translation, via.translation, goal.translation
-        ab, ac = b - a, c - a
-        normal = np.cross(ab, ac)
-        size = float(np.linalg.norm(normal))
-        if size < 1e-9:
+        self,
+        arm: EmulatedArm,
+        q: Array,
+        via: pin.SE3,
+        *,
+        goal: pin.SE3,
+        pace: Pace,
+        fixed: bool = False,
+        previous: PathMove | None = None,
+    ) -> None:
+        super().__init__("movec", arm, q)
+        self._start = arm.tool(q)
+
+        # The centre of the circle through three points.
+        start = self._start.translation
+        to_via = via.translation - start
+        to_goal = goal.translation - start
+        normal = np.cross(to_via, to_goal)
+        area = float(np.linalg.norm(normal))
+        if area < SMALLEST_AREA:
             raise Unreachable("start, via point and goal of movec lie on a line")
-        to_centre = (
-            np.dot(ac, ac) * np.cross(normal, ab) + np.dot(ab, ab) * np.cross(ac, normal)
-        ) / (2.0 * size**2)
-        self._centre, self._radius = a + to_centre, -to_centre
-        self._axis = normal / size
-        end = c - self._centre
-        angle = math.atan2(
-            np.dot(self._axis, np.cross(self._radius, end)), np.dot(self._radius, end)
-        )
+        weighted_via = np.dot(to_goal, to_goal) * np.cross(normal, to_via)
+        weighted_goal = np.dot(to_via, to_via) * np.cross(to_goal, normal)
+        to_centre = (weighted_via + weighted_goal) / (2.0 * area**2)
+        self._centre = start + to_centre
+        self._radius = -to_centre
+        self._axis = normal / area
+
+        # The angle from the start to the goal, in the direction of the via point.
+        end = goal.translation - self._centre
+        sine = np.dot(self._axis, np.cross(self._radius, end))
+        angle = math.atan2(sine, np.dot(self._radius, end))
         self._angle = angle if angle > 0.0 else angle + 2.0 * math.pi
-        self._rotation = (
-            self._angle * self._axis if fixed else pin.log3(goal.rotation @ self._start.rotation.T)
-        )
+
+        if fixed:
+            self._rotation = self._angle * self._axis
+        else:
+            self._rotation = pin.log3(goal.rotation @ self._start.rotation.T)
+
+        # The tool's acceleration also bends its path: v^2 / r of it.
         length = self._angle * float(np.linalg.norm(to_centre))
-        # The tool's acceleration also bends its way: v^2 / r of it.
-        speed = min(speed, math.sqrt(acceleration * length / self._angle))
-        self._plan(length, acceleration, speed, corner=q, radius=radius, previous=previous)
+        fastest = math.sqrt(pace.acceleration * length / self._angle)
+        self._plan(length, replace(pace, speed=min(pace.speed, fastest)), previous=previous)
 
-    def frame(self, share: float) -> pin.SE3:
-        radius = pin.exp3(share * self._angle * self._axis) @ self._radius
-        return pin.SE3(
-            pin.exp3(share * self._rotation) @ self._start.rotation, self._centre + radius
-        )
+    def frame(self, fraction: float) -> pin.SE3:
+        """See `ToolPath`."""
+        radius = pin.exp3(fraction * self._angle * self._axis) @ self._radius
+        rotation = pin.exp3(fraction * self._rotation) @ self._start.rotation
+        return pin.SE3(rotation, self._centre + radius)
 
-    def slope(self, share: float) -> Array:
-        radius = pin.exp3(share * self._angle * self._axis) @ self._radius
+    def slope(self, fraction: float) -> Array:
+        """See `ToolPath`."""
+        radius = pin.exp3(fraction * self._angle * self._axis) @ self._radius
         return np.concatenate([np.cross(self._angle * self._axis, radius), self._rotation])
 
 
-class Blend:
-    """From one move into the next: the cubic through the places and velocities at both ends.
+class Arc(NamedTuple):
+    """The arc of a blend between two movep.
 
-    Between straight lines that is UR's parabola; between two movep with equal legs it is an arc at constant speed.
-    Moves of the tool are blended in its space, others in the joints'.
+    Attributes:
+        start: Position of the TCP at its start (3,), m.
+        tangent: A vector as long as the radius along the first path (3,), m.
+        inward: One from the start to the centre (3,), m.
+        angle: By how much it turns, rad.
+    """
+
+    start: Array
+    tangent: Array
+    inward: Array
+    angle: float
+
+
+class Blend:
+    """The way from one move into the next: a cubic through positions and velocities at both ends.
+
+    Between straight lines that is UR's parabola; between two movep with equal legs it is an arc at
+    constant speed. Moves of the tool are blended in its space, others in the joints'.
 
     Args:
-        max_rate: Of the move after it, as a share of its path per s.
+        before: The move that is ending.
+        after: The move that begins.
+        max_rate: Of the move after it, as a fraction of its path per s.
 
     Attributes:
         duration: s.
-        end, end_rate: Where the blend ends on the second path, and how fast: a share, and that per s.
+        end: Where the blend ends on the second path, as a fraction of it.
+        end_rate: How fast it is there, as a fraction of the path per s.
     """
 
     def __init__(self, before: PathMove, after: PathMove, max_rate: float) -> None:
-        share, rate = before.progress
-        leg = float(np.linalg.norm(before.place(share) - before.place(1.0)))
-        self.duration = 2.0 * (1.0 - share) / rate
-        # Evenly accelerated from rest at the corner to the end of the blend, as seen along the second path.
-        self.end = min(after.share_at(leg), 0.5 * max_rate * self.duration)
+        fraction, rate = before.progress
+        leg = float(np.linalg.norm(before.position(fraction) - before.position(1.0)))
+        self.duration = 2.0 * (1.0 - fraction) / rate
+        # Evenly accelerated from rest at the corner to the end of the blend, as seen along the
+        # second path.
+        self.end = min(after.fraction_at(leg), 0.5 * max_rate * self.duration)
         self.end_rate = 2.0 * self.end / self.duration
-        self._near, self._origin = after.corner, pin.SE3.Identity()
-        self._arm = (
-            before._arm if isinstance(before, ToolPath) and isinstance(after, ToolPath) else None
-        )
-        if self._arm is not None:
-            self._origin = before.frame(share)  # type: ignore[attr-defined]
-        self._ends = self._place(before, share), self._place(after, self.end)
-        self._speeds = (
-            rate * self._slope(before, share),
-            self.end_rate * self._slope(after, self.end),
-        )
-        self._arc: tuple[Array, Array, Array, float] | None = None
+
+        # In the joints' space there is no arm, in the tool's the TCP where the blend begins.
+        self._near = after.corner
+        self._arm: EmulatedArm | None = None
+        self._origin = pin.SE3.Identity()
+        if isinstance(before, ToolPath) and isinstance(after, ToolPath):
+            self._arm = before.arm
+            self._origin = before.frame(fraction)
+
+        # Coordinates and velocities at both ends.
+        self._first = self._coordinates(before, fraction)
+        self._last = self._coordinates(after, self.end)
+        self._first_velocity = rate * self._slope(before, fraction)
+        self._last_velocity = self.end_rate * self._slope(after, self.end)
+
+        self._arc: Arc | None = None
         if before.kind == after.kind == "movep":
             self._make_arc(leg)
 
-    def _place(self, move: PathMove, share: float) -> Array:
-        """The joints (n,), or the TCP's position and its rotation since the blend began (6,)."""
+    def _coordinates(self, move: PathMove, fraction: float) -> Array:
+        """Return the joints (n,), or the TCP's position and its rotation since the blend began (6,)."""
         if self._arm is None:
-            return move.joints(share, self._near)
-        frame = move.frame(share)  # type: ignore[attr-defined]
-        return np.concatenate(
-            [frame.translation, pin.log3(frame.rotation @ self._origin.rotation.T)]
-        )
+            return move.joints(fraction, self._near)
 
-    def _slope(self, move: PathMove, share: float) -> Array:
-        return (self._place(move, share + _STEP) - self._place(move, share - _STEP)) / (2.0 * _STEP)
+        assert isinstance(move, ToolPath)
+        frame = move.frame(fraction)
+        rotation = pin.log3(frame.rotation @ self._origin.rotation.T)
+        return np.concatenate([frame.translation, rotation])
+
+    def _slope(self, move: PathMove, fraction: float) -> Array:
+        """Return the derivative of the coordinates by the fraction of a move's path."""
+        after = self._coordinates(move, fraction + DERIVATIVE_STEP)
+        before = self._coordinates(move, fraction - DERIVATIVE_STEP)
+        return (after - before) / (2.0 * DERIVATIVE_STEP)
 
     def _make_arc(self, leg: float) -> None:
-        """A circle through both ends, tangent to both moves."""
-        v, w = self._speeds[0][:3], self._speeds[1][:3]
-        speed = float(np.linalg.norm(v))
-        if speed < 1e-9 or abs(np.linalg.norm(w) - speed) > 1e-3 * speed:
+        """Take a circle through both ends, tangent to both moves, if they are equally fast.
+
+        Args:
+            leg: From each end to the corner, m.
+        """
+        first = self._first_velocity[:3]
+        last = self._last_velocity[:3]
+        speed = float(np.linalg.norm(first))
+        difference = abs(np.linalg.norm(last) - speed)
+        if speed < SLOWEST_ARC or difference > ARC_SPEED_TOLERANCE * speed:
             return
-        v, w = v / speed, w / speed
-        angle = math.acos(min(max(float(v @ w), -1.0), 1.0))
-        if 1e-3 < angle < math.pi - 1e-3:
+
+        first = first / speed
+        last = last / speed
+        angle = math.acos(min(max(float(first @ last), -1.0), 1.0))
+        if SMALLEST_TURN < angle < math.pi - SMALLEST_TURN:
             radius = leg / math.tan(0.5 * angle)
-            inward = (w - math.cos(angle) * v) / math.sin(angle)
-            self._arc = radius * v, radius * inward, self._ends[0][:3], angle
+            inward = (last - math.cos(angle) * first) / math.sin(angle)
+            self._arc = Arc(self._first[:3], radius * first, radius * inward, angle)
+            # The arc is as long as the speed takes.
             longer = radius * angle / speed / self.duration
             self.duration *= longer
 
-    def at(self, time: float, q: Array) -> Array:
-        """The joints (n,), rad, after `time` s; q are the present ones."""
+    def joints(self, time: float, q: Array) -> Array:
+        """Return the joints (n,), rad, after `time` s; q are the present ones."""
         s = time / self.duration
-        (a, b), (v, w) = self._ends, self._speeds
-        cubic = (1.0 + 2.0 * s) * (1.0 - s) ** 2 * a + s * s * (3.0 - 2.0 * s) * b
-        x = cubic + self.duration * (s * (1.0 - s) ** 2 * v - s * s * (1.0 - s) * w)
+        positions = (1.0 + 2.0 * s) * (1.0 - s) ** 2 * self._first
+        positions = positions + s * s * (3.0 - 2.0 * s) * self._last
+        velocities = s * (1.0 - s) ** 2 * self._first_velocity
+        velocities = velocities - s * s * (1.0 - s) * self._last_velocity
+        x = positions + self.duration * velocities
         if self._arm is None:
             return x
+
         if self._arc is not None:
-            along, inward, start, angle = self._arc
-            x[:3] = start + math.sin(s * angle) * along + (1.0 - math.cos(s * angle)) * inward
-        return self._arm.joints(pin.SE3(pin.exp3(x[3:]) @ self._origin.rotation, x[:3]), q)
+            arc = self._arc
+            along = math.sin(s * arc.angle) * arc.tangent
+            x[:3] = arc.start + along + (1.0 - math.cos(s * arc.angle)) * arc.inward
+        rotation = pin.exp3(x[3:]) @ self._origin.rotation
+        return self._arm.joints(pin.SE3(rotation, x[:3]), q)

@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 from simbridge.emulator.arm import frame_of, pose_of
-from simbridge.emulator.drive import COMPENSATED_TIME, FRICTION_TIME
 from simbridge.emulator.emulated_controller import Controller
 from simbridge.emulator.handles import MAX_ANSWER
+from simbridge.emulator.joint_torque import COMPENSATED_TIME, FRICTION_TIME
 from simbridge.emulator.program import WITHOUT_EFFECT, ScriptProgram, builtin_functions
 from simbridge.emulator.sockets import SocketFunctions
 from simbridge.emulator.state import profile

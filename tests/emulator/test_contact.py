@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from simbridge.emulator.drive import STIFFNESS
+from simbridge.emulator.contact import STIFFNESS
 from simbridge.emulator.rtde_variables import input_variables
 from simbridge.errors import InvalidParameter
 from simbridge.ur.tables import RuntimeState, SafetyMode

@@ -6,10 +6,11 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from simbridge.emulator.arm import Arm, Trapezoid, frame_of
+from simbridge.emulator.arm import EmulatedArm, frame_of
 from simbridge.emulator.builtin_motion import BRAKING
 from simbridge.emulator.emulated_controller import Controller
 from simbridge.emulator.program import ScriptProgram
+from simbridge.emulator.speed_profile import SpeedProfile
 from simbridge.emulator.state import RECORD_LENGTH, Record, profile
 from simbridge.errors import InvalidParameter
 from simbridge.ik.forward_dynamics import ForwardDynamics
@@ -188,14 +189,14 @@ def test_a_move_with_an_invalid_parameter_ends_the_program_at_rest(bench, argume
 
 
 def test_a_trapezoid_is_monotonic_and_keeps_its_acceleration():
-    shape = Trapezoid(0.7, 2.0, 0.6)
+    shape = SpeedProfile(0.7, 2.0, 0.6)
     times = np.linspace(-0.1, shape.duration + 0.1, 5000)
-    way = np.array([shape.at(t) for t in times])
+    way = np.array([shape.distance(t) for t in times])
     assert (np.diff(way) >= 0.0).all()
     assert way[0] == 0.0 and way[-1] == 0.7
     step = times[1] - times[0]
     assert np.abs(np.diff(way, 2)).max() / step**2 <= 2.0 * (1.0 + 1e-6)
-    assert Trapezoid(0.0, 1.0, 1.0).at(0.0) == 0.0
+    assert SpeedProfile(0.0, 1.0, 1.0).distance(0.0) == 0.0
 
 
 @pytest.mark.parametrize("pace", ["a=20.0, v=10.0", "t=0.2"])
@@ -282,8 +283,8 @@ def test_movel_is_straight_and_has_the_given_tool_speed(bench):
 
 def test_an_arm_at_rest_costs_no_kinematics(bench, monkeypatch):
     before = bench.state.target_tcp_pose.copy()
-    monkeypatch.setattr(Arm, "pose", None)
-    monkeypatch.setattr(Arm, "jacobian", None)
+    monkeypatch.setattr(EmulatedArm, "pose", None)
+    monkeypatch.setattr(EmulatedArm, "jacobian", None)
     bench.tick(1.0)
     assert not (
         bench.state.target_qd.any()
@@ -493,7 +494,7 @@ def test_a_limited_turn_of_the_tool_at_full_speed_is_no_reason_to_stop_even_with
     bench.load("while True:", "sync()", "end")
     for k in range(plan.samples):
         # Every 46 ms, a command comes a cycle late.
-        bench.controller.servo(plan.setpoints[k - (k % 23 == 22)], DT, 0.03, gain)
+        bench.controller.servo(plan.setpoints[k - (k % 23 == 22)], DT, lookahead=0.03, gain=gain)
         bench.tick()
     assert bench.state.safety_mode == SafetyMode.NORMAL, bench.texts("safety")
     fastest = (np.abs(bench.speeds()) / ROBOT.max_velocity).max()
@@ -711,7 +712,7 @@ def test_movec_refuses_points_on_a_line(bench):
 
 def test_the_servo_refuses_what_the_model_refuses(bench):
     with pytest.raises(InvalidParameter, match="gain"):
-        bench.controller.servo(ROBOT.home, 0.002, 0.1, 5.0)
+        bench.controller.servo(ROBOT.home, 0.002, lookahead=0.1, gain=5.0)
 
 
 # Calibration

@@ -90,7 +90,7 @@ def test_the_emulator_starts_and_moves_without_numba_and_scipy():
         controller.state.robot_mode = 7
         q = controller.state.target_q
         next(controller.arm.any_joints(frame_of(controller.arm.pose(q)), q + 0.5))
-        controller.servo(q + 0.01, 0.002, 0.1, 300)
+        controller.servo(q + 0.01, 0.002, lookahead=0.1, gain=300)
         controller.tick()
         controller.tick()
         assert controller.state.target_qd.any()

@@ -6,7 +6,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from simbridge.emulator.arm import Trapezoid
+from simbridge.emulator.speed_profile import SpeedProfile
 from simbridge.ur.tables import RuntimeState
 from tests.emulator.test_controller import AHEAD, DT, ROBOT, Bench
 
@@ -238,9 +238,9 @@ def test_a_speed_that_is_reached_already_returns_in_the_next_tick(bench, scaling
 
 def test_a_trapezoid_that_begins_moving_and_keeps_its_speed_covers_its_length():
     for begin, through in ((0.3, 0.0), (0.0, 0.5), (0.3, 0.5), (0.9, 0.5), (0.9, 0.0), (2.0, 0.0)):
-        shape = Trapezoid(0.7, 2.0, 0.6, begin=begin, through=through)
+        shape = SpeedProfile(0.7, 2.0, 0.6, begin=begin, through=through)
         times = np.linspace(0.0, shape.duration, 20001)
-        way = np.array([shape.at(t) for t in times])
+        way = np.array([shape.distance(t) for t in times])
         speed = np.array([shape.speed(t) for t in times])
         assert way[0] == 0.0 and way[-1] == 0.7 and (np.diff(way) >= -1e-12).all()
         assert (

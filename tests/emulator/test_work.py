@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from simbridge.emulator.arm import Arm
+from simbridge.emulator.arm import EmulatedArm
 from simbridge.emulator.state import Record
 from simbridge.ur.tables import RuntimeState
 from tests.emulator.test_controller import Bench
@@ -39,7 +39,7 @@ def most_calls(bench: Bench, monkeypatch: pytest.MonkeyPatch, owner: object, nam
 )
 def test_a_search_for_joints_continues_in_the_next_tick(bench, monkeypatch, call):
     bench.load(f"while not {call}:", "  i = 1", "end")
-    assert 1 <= most_calls(bench, monkeypatch, Arm, "_search") <= 3
+    assert 1 <= most_calls(bench, monkeypatch, EmulatedArm, "_search") <= 3
     assert bench.state.runtime_state == RuntimeState.PLAYING
 
 
@@ -55,7 +55,7 @@ def test_a_secondary_program_may_search_joints_too(bench):
 
 def test_a_movej_to_a_pose_out_of_reach_ends_the_program_without_holding_a_tick(bench, monkeypatch):
     bench.load(f"movej({FAR})")
-    assert most_calls(bench, monkeypatch, Arm, "_search") <= 3
+    assert most_calls(bench, monkeypatch, EmulatedArm, "_search") <= 3
     bench.finish(1.0)
     assert "no joint positions put the tool there" in bench.texts("error")
 
@@ -71,9 +71,9 @@ def test_a_movej_to_a_pose_out_of_reach_ends_the_program_without_holding_a_tick(
 def test_kinematics_are_charged(bench, monkeypatch, call, most):
     bench.load("while True:", f"  x = {call}", "end")
     owner, name = (
-        (Arm, "jacobian")
+        (EmulatedArm, "jacobian")
         if "jacobian" in call
-        else (Arm, "pose")
+        else (EmulatedArm, "pose")
         if "kin" in call
         else (Record, "past_q")
     )

@@ -1,0 +1,71 @@
+"""direct_torque: the joints move as the rigid-body model of the arm does under torques.
+
+Gravity is compensated, as on a controller. The rotors' inertia was found in recordings of a UR5e and
+a UR10e; others have that of the one closer in size. Viscous friction is plausible, not UR's; its
+compensation removes a part of it. Coulomb friction, elasticity and the payload are not modelled.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio as pin
+
+from simbridge.emulator.motions import ArmMotion, approach_velocity
+from simbridge.robot.pose import Array
+from simbridge.robot.robot import Robot
+
+# When no torque is commanded any more, rad/s^2.
+BRAKING = 20.0
+# In how long viscous friction slows a rotor to a third, s: without its compensation, and with all
+# of it.
+FRICTION_TIME = 0.25
+COMPENSATED_TIME = 0.5
+# Inertia of the rotors, as it acts at the joints (6,), kg m^2: of a UR5e, and of a UR10e.
+SMALL_INERTIA = np.array([1.915] * 3 + [0.212] * 3)
+LARGE_INERTIA = np.array([6.03, 6.05, 1.94, 0.61, 0.61, 0.61])
+# The arms whose rotors are those of the UR5e.
+SMALL_ARMS = ("ur3", "ur5", "ur7")
+
+
+class JointTorque(ArmMotion):
+    """Torques on the joints, each for one control period.
+
+    Without a new one the arm brakes, under position control.
+
+    Args:
+        robot: Its rigid-body model is used.
+    """
+
+    has_path = False
+
+    def __init__(self, robot: Robot) -> None:
+        self._model = robot.model.copy()
+        self._model.armature = SMALL_INERTIA if robot.name.startswith(SMALL_ARMS) else LARGE_INERTIA
+        self._data = self._model.createData()
+        # For the next period (n,), N m; None once it has passed.
+        self._torque: Array | None = None
+        # Viscous friction (n,), N m s/rad.
+        self._friction = np.zeros(robot.n)
+
+    def aim(self, torque: Array, compensation: Array) -> None:
+        """Command torques for the next period.
+
+        Args:
+            torque: Of the joints (n,), N m.
+            compensation: Fraction of the friction that is compensated (n,).
+        """
+        self._torque = torque
+        rate = 1.0 / FRICTION_TIME - compensation * (1.0 / FRICTION_TIME - 1.0 / COMPENSATED_TIME)
+        self._friction = rate * self._model.armature
+
+    def step(self, q: Array, qd: Array, *, dt: float, scaling: float) -> Array:
+        """See `ArmMotion`."""
+        torque = self._torque
+        self._torque = None
+        if torque is None:
+            return q + dt * approach_velocity(qd, np.zeros_like(qd), BRAKING * dt)
+
+        gravity = pin.computeGeneralizedGravity(self._model, self._data, q)
+        torque = torque + gravity - self._friction * qd
+        acceleration = pin.aba(self._model, self._data, q, qd, torque)
+        return q + dt * (qd + dt * acceleration)

@@ -1,0 +1,285 @@
+"""Motions of the emulated arm: speeds, stops and servoj. Moves along a path are in `moves.py`.
+
+A motion computes the joints' next target, tick by tick. Speeds and stops are ramps as URSim makes
+them: its recordings are repeated to 1e-6 rad (`test_ursim_recordings.py`).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+import pinocchio as pin
+
+from simbridge.emulator.arm import EmulatedArm
+from simbridge.robot.pose import Array
+from simbridge.servo.joints import ServojJoints
+from simbridge.servo.law import ServojLaw
+
+# Of joints that brake and stay, rad/s^2.
+HOLD_DECELERATION = 20.0
+# After so long the orientation of speedl is integrated anew, s.
+ORIENTATION_RENEWAL_S = 0.5
+
+
+class ArmMotion(ABC):
+    """A motion of the arm.
+
+    Attributes:
+        done: Whether it has ended; its last target then holds.
+        has_path: Whether it can be slowed along a path. Otherwise it is halted by braking the
+            joints, and `resume_from` passes it their state.
+        blending: Whether the next move may take over, within the blend radius of this one.
+        speed: The joints' speeds (n,), rad/s, at the end of the last tick; None where they are that
+            tick's mean.
+    """
+
+    done = False
+    has_path = True
+    blending = False
+    speed: Array | None = None
+
+    @abstractmethod
+    def step(self, q: Array, qd: Array, *, dt: float, scaling: float) -> Array:
+        """Return the joints' next target (n,), rad.
+
+        Args:
+            q: Present targets (n,), rad.
+            qd: Their velocities (n,), rad/s.
+            dt: Control period, s.
+            scaling: Speed factor, 0..1: a scaled motion takes the same path, slower.
+
+        Raises:
+            Unreachable: A tool-space motion has left the reach of the arm.
+        """
+
+    def resume_from(self, q: Array, qd: Array) -> None:  # noqa: B027
+        """Continue where something else has moved the joints.
+
+        Args:
+            q: Joint targets (n,), rad.
+            qd: Their velocities (n,), rad/s.
+        """
+
+    def goal(self) -> Array | None:
+        """Return the TCP's final pose (6,) in the pendant's base; None for a motion without an end."""
+        return None
+
+
+def approach_velocity(qd: Array, target: Array, max_change: float) -> Array:
+    """Return velocities (n,), rad/s, one tick closer to a target, all joints in proportion.
+
+    Args:
+        qd: Present velocities (n,), rad/s.
+        target: Velocities (n,), rad/s.
+        max_change: By how much the velocity of a joint may change, rad/s.
+    """
+    change = target - qd
+    largest = float(np.abs(change).max(initial=0.0))
+    if largest <= max_change:
+        return target
+    return qd + change * (max_change / largest)
+
+
+class Hold(ArmMotion):
+    """Brake to rest and stay.
+
+    Args:
+        deceleration: rad/s^2.
+    """
+
+    done = True
+
+    def __init__(self, deceleration: float = HOLD_DECELERATION) -> None:
+        self._deceleration = deceleration
+
+    def step(self, q: Array, qd: Array, *, dt: float, scaling: float) -> Array:
+        """See `ArmMotion`. Braking does not depend on the scaling."""
+        return q + dt * approach_velocity(qd, np.zeros_like(qd), self._deceleration * dt)
+
+
+class Ramp(ArmMotion):
+    """A ramp of speeds to those wanted, which it keeps; or to rest, where it ends.
+
+    Args:
+        wanted: Speeds of the joints or of the tool (6,).
+        stops: Whether it ends once it has attained them.
+    """
+
+    def __init__(self, wanted: Array, stops: bool) -> None:
+        self._wanted = wanted.copy()
+        self._stops = stops
+        # The commanded speed (6,), before it is scaled; None until the first tick.
+        self._commanded: Array | None = None
+
+    @property
+    def is_attained(self) -> bool:
+        """Whether the commanded speed is the one wanted."""
+        return self._commanded is not None and bool((self._commanded == self._wanted).all())
+
+    def resume_from(self, q: Array, qd: Array) -> None:
+        """See `ArmMotion`."""
+        self._commanded = None
+
+    def _previous_command(self, speed: Array, scaling: float) -> Array:
+        """Return the commanded speed so far.
+
+        Args:
+            speed: The present one (6,): at first the command is that of which it is the scaled one.
+            scaling: Speed factor, 0..1.
+        """
+        if self._commanded is not None:
+            return self._commanded
+        return speed / scaling if scaling > 0.0 else np.zeros_like(speed)
+
+    def _command(self, speed: Array) -> None:
+        """Command a speed (6,), and end where the ramp stops at it."""
+        self._commanded = speed
+        self.done = self._stops and self.is_attained
+
+
+class JointSpeed(Ramp):
+    """speedj, and stopj, which ends at rest.
+
+    Args:
+        speeds: Of the joints (n,), rad/s.
+        acceleration: Of the joint with the largest change, rad/s^2.
+        stops: Whether it ends once it has attained them.
+    """
+
+    def __init__(self, speeds: Array, acceleration: float, stops: bool = False) -> None:
+        super().__init__(speeds, stops)
+        self._acceleration = acceleration
+
+    def step(self, q: Array, qd: Array, *, dt: float, scaling: float) -> Array:
+        """See `ArmMotion`."""
+        before = self._previous_command(qd, scaling)
+        after = approach_velocity(before, self._wanted, self._acceleration * dt)
+        self._command(after)
+        self.speed = scaling * after
+        return q + 0.5 * dt * scaling * (before + after)
+
+
+class ToolSpeed(Ramp):
+    """speedl, and stopl, which ends at rest.
+
+    The tool's orientation is the exponential of its angular velocity's integral, from the call on:
+    where the axis changes, that is not the integral of the rotation, by 9 mrad in a second of the
+    recordings. They were made by calls every half second, so what a longer call does is not known;
+    here it begins anew after half a second.
+
+    Args:
+        arm: Its present TCP is moved.
+        speed: Of the tool (6,), m/s and rad/s, in the pendant's base.
+        acceleration: Of the linear velocity, m/s^2.
+        angular: Of the angular velocity, rad/s^2; both velocities change in step.
+        stops: Whether it ends once it has attained the speed.
+    """
+
+    def __init__(
+        self,
+        arm: EmulatedArm,
+        speed: Array,
+        *,
+        acceleration: float,
+        angular: float,
+        stops: bool = False,
+    ) -> None:
+        super().__init__(speed, stops)
+        self._arm = arm.snapshot()
+        self._acceleration = acceleration
+        self._angular = angular
+        # Until the orientation is integrated anew, s.
+        self._renewal_in = 0.0
+        # The TCP where the integration began, and the integral of the twist (6,) since, m and rad.
+        self._start = pin.SE3.Identity()
+        self._integral = np.zeros(6)
+
+    def resume_from(self, q: Array, qd: Array) -> None:
+        """See `ArmMotion`."""
+        self._commanded = None
+        self._renewal_in = 0.0
+
+    def step(self, q: Array, qd: Array, *, dt: float, scaling: float) -> Array:
+        """See `ArmMotion`."""
+        before = self._previous_command(self._arm.jacobian(q) @ qd, scaling)
+
+        if self._renewal_in < 0.5 * dt:
+            self._renewal_in = ORIENTATION_RENEWAL_S
+            self._start = self._arm.tool(q)
+            self._integral = np.zeros(6)
+        self._renewal_in -= dt
+
+        # The speed of this tick's end.
+        change = self._wanted - before
+        linear_time = np.linalg.norm(change[:3]) / self._acceleration
+        angular_time = np.linalg.norm(change[3:]) / self._angular
+        ticks = max(linear_time, angular_time) / dt
+        after = self._wanted if ticks <= 1.0 else before + change / ticks
+        self._command(after)
+
+        # Where the tool and the joints then are.
+        self._integral = self._integral + 0.5 * dt * scaling * (before + after)
+        rotation = pin.exp3(self._integral[3:]) @ self._start.rotation
+        translation = self._start.translation + self._integral[:3]
+        target = self._arm.joints(pin.SE3(rotation, translation), q)
+        self.speed = self._arm.joint_speeds(target, scaling * after)
+        return target
+
+
+class Servo(ArmMotion):
+    """servoj: the servo law of UR's controllers, until another motion follows.
+
+    Args:
+        q: Joint targets at the begin (n,), rad.
+        qd: Their velocities (n,), rad/s.
+        period: Control period, s.
+        follows_slider: Whether its time passes slower with the speed scaling.
+
+    Attributes:
+        setpoint: Of the call under way (n,), rad.
+    """
+
+    has_path = False
+
+    def __init__(self, q: Array, qd: Array, period: float, *, follows_slider: bool = False) -> None:
+        self._joints = ServojJoints(ServojLaw(period), q, compiled=False)
+        self._follows_slider = follows_slider
+        self.setpoint = q.copy()
+        self.resume_from(q, qd)
+
+    def resume_from(self, q: Array, qd: Array) -> None:
+        """See `ArmMotion`."""
+        self._joints.reset(q, qd)
+        # Joint targets (n,), rad, at the begin and at the end of the law's cycle under way.
+        self._cycle_begin = q
+        self._cycle_end = q
+        # Fraction of that cycle which has passed.
+        self._progress = 1.0
+
+    def aim(self, setpoint: Array, duration: float, *, lookahead: float, gain: float) -> None:
+        """Begin a call.
+
+        Args:
+            setpoint: Joint positions (n,), rad.
+            duration: Of the call, s.
+            lookahead: s.
+            gain: 1/s^2.
+        """
+        law = self._joints.law
+        if (law.gain, law.lookahead) != (gain, lookahead):
+            self._joints.law = ServojLaw(law.cycle, gain, lookahead)
+        self._joints.command(setpoint, duration)
+        self.setpoint = setpoint
+
+    def step(self, q: Array, qd: Array, *, dt: float, scaling: float) -> Array:
+        """See `ArmMotion`."""
+        if not self._follows_slider:
+            return self._joints.step()
+
+        self._progress += scaling
+        if self._progress > 1.0:
+            self._progress -= 1.0
+            self._cycle_begin = self._cycle_end
+            self._cycle_end = self._joints.step()
+        return self._cycle_begin + self._progress * (self._cycle_end - self._cycle_begin)

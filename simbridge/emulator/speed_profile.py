@@ -1,0 +1,128 @@
+"""The speed along a path over time: ramps of constant acceleration, and constant speed between them."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+# A ramp within a path may have no length; dividing by this instead gives no infinity, rad or m.
+SHORTEST_RAMP = 1e-300
+
+
+class Phase(NamedTuple):
+    """A part of a profile with constant acceleration.
+
+    Attributes:
+        begin: When it begins, s.
+        distance: What is covered by then, rad or m.
+        speed: At its begin, rad/s or m/s.
+        acceleration: rad/s^2 or m/s^2.
+    """
+
+    begin: float
+    distance: float
+    speed: float
+    acceleration: float
+
+
+class SpeedProfile:
+    """Distance over time along a path, to rest at its end.
+
+    Args:
+        length: Of the path, rad or m.
+        acceleration: rad/s^2 or m/s^2.
+        speed: rad/s or m/s.
+        duration: s; above zero it takes precedence, and the speed follows from it.
+        max_speed: Upper limit of the speed whatever the duration.
+        begin: The speed at the start.
+        through: The distance up to which it does not brake; it then brakes evenly to the end.
+
+    Attributes:
+        length: Of the path, rad or m.
+        duration: From start to rest, s.
+    """
+
+    def __init__(
+        self,
+        length: float,
+        acceleration: float,
+        speed: float,
+        *,
+        duration: float = 0.0,
+        max_speed: float = math.inf,
+        begin: float = 0.0,
+        through: float = 0.0,
+    ) -> None:
+        self.length = length
+        self.duration = 0.0
+        self._phases: list[Phase] = []
+        if length <= 0.0:
+            return
+
+        if duration > 0.0:
+            speed, acceleration = _pace_for_duration(length, acceleration, duration)
+        speed = min(speed, max_speed)
+
+        # The speed between the ramps, and where braking begins.
+        if through <= 0.0:
+            # It must be able to brake, and from the start if it began too fast.
+            attainable = math.sqrt(length * acceleration + 0.5 * begin**2)
+            peak = max(min(speed, attainable), 0.0)
+            braking = max(acceleration, 0.5 * max(peak, begin) ** 2 / length)
+            peak = begin if braking > acceleration else peak
+            through = length - 0.5 * peak**2 / braking
+        else:
+            change = math.copysign(2.0 * acceleration * through, speed - begin)
+            peak = math.sqrt(max(0.0, begin**2 + change))
+            peak = min(peak, speed) if speed > begin else max(peak, speed)
+
+        # Accelerate, or slow down, to the peak; keep it; brake.
+        ramp = abs(peak - begin) / acceleration
+        self._add_phase(ramp, begin, math.copysign(acceleration, peak - begin))
+        constant = max(0.0, through - 0.5 * (begin + peak) * ramp) / peak
+        self._add_phase(constant, peak, 0.0)
+        braking_way = length - through
+        deceleration = 0.5 * peak**2 / max(braking_way, SHORTEST_RAMP)
+        self._add_phase(2.0 * braking_way / peak, peak, -deceleration)
+
+    def _add_phase(self, duration: float, speed: float, acceleration: float) -> None:
+        """Append a phase, if it has a duration, s."""
+        if duration > 0.0:
+            distance, _ = self._evaluate(self.duration)
+            self._phases.append(Phase(self.duration, distance, speed, acceleration))
+            self.duration += duration
+
+    def _evaluate(self, time: float) -> tuple[float, float]:
+        """Return distance and speed after `time` s, as the phase of that time has them."""
+        for phase in reversed(self._phases):
+            if time >= phase.begin:
+                t = time - phase.begin
+                distance = phase.distance + t * (phase.speed + 0.5 * t * phase.acceleration)
+                return distance, phase.speed + t * phase.acceleration
+        return 0.0, 0.0
+
+    def distance(self, time: float) -> float:
+        """Return the distance covered after `time` s, rad or m."""
+        if time >= self.duration:
+            return self.length
+        distance, _ = self._evaluate(time)
+        return min(distance, self.length)
+
+    def speed(self, time: float) -> float:
+        """Return the speed after `time` s, rad/s or m/s."""
+        if time >= self.duration:
+            return 0.0
+        _, speed = self._evaluate(time)
+        return speed
+
+
+def _pace_for_duration(length: float, acceleration: float, duration: float) -> tuple[float, float]:
+    """Return speed and acceleration for a path that takes a duration, s.
+
+    Half the time to accelerate, half to brake, unless the acceleration allows less.
+    """
+    root = max(0.0, (acceleration * duration) ** 2 - 4.0 * acceleration * length)
+    speed = 2.0 * length / duration
+    if root > 0.0:
+        speed = 0.5 * (acceleration * duration - math.sqrt(root))
+    return speed, max(acceleration, 4.0 * length / duration**2)
