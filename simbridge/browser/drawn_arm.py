@@ -9,9 +9,10 @@ import numpy as np
 import viser
 
 from simbridge.browser.snapshot import Snapshot, limit_use
+from simbridge.recording.record_tables import record_bodies
 from simbridge.report.arm_scene import ArmScene, Rgb
 from simbridge.robot.kinematics import joint_origins, tool_frame
-from simbridge.robot.meshes import drawing_of, shapes_of
+from simbridge.robot.meshes import drawing_of
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 
@@ -94,7 +95,7 @@ class DrawnArm:
             f"{self._name}/{name}",
             robot.placements,
             robot.prismatic,
-            list(shapes_of(robot).values()),
+            list(record_bodies(robot).values()),
             drawing_of(robot).meshes,
             colour=colour,
             opacity=opacity,

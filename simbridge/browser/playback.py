@@ -269,7 +269,7 @@ def _frame_times(count: int, settings: IterateSettings, *, animated: bool) -> Ar
 def _describe_kept_run(path: Path) -> str:
     """Return where a run was kept, and what repeats it."""
     sentence = f"Kept: {path}. Its page is {path / 'report.html'}."
-    command = repeat_command(RunDirectory.open(path).complete_settings(), path)
+    command = repeat_command(RunDirectory.open(path).settings(), path)
     if command:
         sentence += f" `{command}` repeats it to the bit."
     return sentence

@@ -17,6 +17,7 @@ from simbridge.errors import InvalidParameter
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.ik.settings import SOLVERS
 from simbridge.recording.run_directory import RunDirectory
+from simbridge.recording.run_record import Record
 from simbridge.robot.pose import Array
 from simbridge.running.run_setup import Prepared, prepare
 from simbridge.running.runner import begin, finalize, open_backend, record_end, stream_plan
@@ -62,7 +63,7 @@ class PlayedRun:
         )
         backend = open_backend(prepared)
         directory = RunDirectory.create(out, prepared.scenario.name)
-        begin(prepared, backend, directory)
+        begin(prepared, directory)
         with backend:
             stream_plan(prepared, backend, directory, None)
         record_end(directory, "completed", backend)
@@ -86,11 +87,11 @@ class PlayedRun:
             InvalidParameter: It was made with a custom solver, or with another arm.
         """
         directory = RunDirectory.open(path)
-        settings = directory.complete_settings()
-        setup = _setup_of_run(path, settings, shown)
+        record = directory.settings()
+        setup = _setup_of_run(path, record, shown)
         setup.compile_solver()
-        scenario = settings["scenario"]
-        return PlayedRun._read(setup, None, directory), scenario.get("file") or scenario["name"]
+        scenario = record.scenario
+        return PlayedRun._read(setup, None, directory), scenario.file or scenario.name
 
     @staticmethod
     def _read(setup: StudioSetup, prepared: Prepared | None, directory: RunDirectory) -> PlayedRun:
@@ -157,36 +158,36 @@ class PlayedRun:
         )
 
 
-def _setup_of_run(path: Path, settings: dict[str, Any], shown: StudioSetup) -> StudioSetup:
+def _setup_of_run(path: Path, record: Record, shown: StudioSetup) -> StudioSetup:
     """Return the setup with which a kept run was made.
 
     Args:
         path: The run directory, for messages.
-        settings: Of the run.
+        record: Of the run.
         shown: What the studio shows.
 
     Raises:
         InvalidParameter: It was made with a custom solver, or with another arm.
     """
-    robot = settings["robot"]
-    solver = settings["solver"]
-    kinematics = settings["kinematics"]
-    if solver["name"] not in SOLVERS:
-        needed = f"made with a solver of simbridge, not with {solver['name']}"
+    robot = record.robot
+    solver = record.solver
+    kinematics = record.kinematics
+    if solver.name not in SOLVERS:
+        needed = f"made with a solver of simbridge, not with {solver.name}"
         raise InvalidParameter("run", path, needed)
 
     values: dict[str, Any] = {}
-    for name, value in solver["parameters"].items():
+    for name, value in solver.parameters.items():
         values[SOLVER + name] = tuple(value) if isinstance(value, list) else value
-    is_same_arm = robot["name"] == shown.arm.name
+    is_same_arm = robot.name == shown.arm.name
     if is_same_arm and shown.arm.planar:
-        chain = np.array(kinematics["placements"]).reshape(-1, 4, 4)
+        chain = np.array(kinematics.placements).reshape(-1, 4, 4)
         values["link_lengths"] = tuple(chain[1:, 0, 3].tolist())
 
-    setup = StudioSetup(shown.robot, solver["name"], values, shown.base)
-    if not is_same_arm or setup.arm.checksum != kinematics["checksum"]:
+    setup = StudioSetup(shown.robot, solver.name, values, shown.base)
+    if not is_same_arm or setup.arm.checksum != kinematics.checksum:
         needed = f"made with the arm of this studio, {shown.arm.name}, and its TCP and kinematics"
-        raise InvalidParameter("run", f"{path}, made with {robot['name']}", needed)
+        raise InvalidParameter("run", f"{path}, made with {robot.name}", needed)
     return setup
 
 

@@ -84,12 +84,10 @@ def _arms(recording: str, robot: str | None, is_run: bool) -> tuple[Robot | None
         return load_robot(robot), others
     if not is_run:
         return None, others
-    known = RunDirectory.open(recording).settings()["robot"]
-    if known["name"] in robot_files():
-        return load_robot(known["name"]), others
-    return (
-        load_robot(known["source"]) if Path(known.get("source", "")).is_file() else None
-    ), others
+    record = RunDirectory.open(recording).settings().robot
+    if record.name in robot_files():
+        return load_robot(record.name), others
+    return (load_robot(record.source) if Path(record.source).is_file() else None), others
 
 
 def _show(recording: str, samples: Samples, found: Identification) -> None:

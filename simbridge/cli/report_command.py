@@ -13,6 +13,7 @@ from simbridge.evaluation.repeatability import common_summary
 from simbridge.evaluation.summary import Summary, summarize
 from simbridge.quoting import shell_quoted
 from simbridge.recording.run_directory import RunDirectory, is_of_repeats
+from simbridge.recording.run_record import SessionRecord
 from simbridge.report import write_report
 from simbridge.report.figure_files import FORMATS, write_figures
 from simbridge.report.replay import replay_page
@@ -96,13 +97,13 @@ def _report_run(
     # The inputs of a session are worth a page also where nothing moved.
     evaluation = (
         Evaluation.of(directory)
-        if "live" in directory.complete_settings()
+        if isinstance(directory.settings(), SessionRecord)
         else Evaluation.read(path)
     )
     earlier: dict[str, Any] = {}
     if directory.summary_file.exists():
         earlier = directory.summary(Summary)
-    loop, tolerance = earlier.get("loop"), evaluation.settings.get("tolerance")
+    loop, tolerance = earlier.get("loop"), evaluation.settings.tolerance
     ended_by = earlier.get("ended_by")
     summary = summarize(
         evaluation, evaluation.outcome, ended_by=ended_by, loop=loop, tolerance=tolerance
@@ -112,7 +113,7 @@ def _report_run(
         directory.write_summary(summary)
     pages = {"report": str(directory.report_file)}
     if evaluation.has_samples:
-        title = f"{summary['scenario']} on {evaluation.settings['robot']['title']}: replay"
+        title = f"{summary['scenario']} on {evaluation.settings.robot.title}: replay"
         directory.write_replay(replay_page(evaluation, title))
         pages["replay"] = str(directory.replay_file)
     write_report(

@@ -24,7 +24,7 @@ from simbridge.console import Terminal
 from simbridge.errors import Interrupted
 from simbridge.planning.options import Options
 from simbridge.planning.plan import is_slowed_down, slow_down_reason
-from simbridge.recording.kinematics_record import kinematics_words
+from simbridge.recording.kinematics_record import describe_kinematics
 from simbridge.robot.load import load_robot
 from simbridge.running.run_setup import Prepared, check_facts, prepare
 from simbridge.running.signals import number_of
@@ -228,7 +228,7 @@ def _check_sentences(prepared: Prepared) -> Iterator[str]:
     if peaks.command_lead is not None:
         yield f"Feedforward: commands lead the arm by at most {peaks.command_lead:.3f} rad."
 
-    kinematics = kinematics_words(prepared.kinematics)
+    kinematics = describe_kinematics(prepared.kinematics)
     if kinematics != "nominal":
         yield f"Kinematics: {kinematics}."
 

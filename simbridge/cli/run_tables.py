@@ -14,7 +14,7 @@ from simbridge.evaluation.metrics.tracking import TRACKING_ERROR, known_parts
 from simbridge.evaluation.repeatability import RepeatsSummary
 from simbridge.evaluation.summary import Summary, shown_metrics
 from simbridge.planning.plan import is_slowed_down, slow_down_reason
-from simbridge.recording.kinematics_record import kinematics_words
+from simbridge.recording.kinematics_record import describe_kinematics
 from simbridge.report.several_runs import repeats_headline
 from simbridge.report.verdict import (
     advice,
@@ -112,7 +112,7 @@ def _error_sentences(summary: Summary) -> Iterator[str]:
 
 def _remarks(summary: Summary) -> Iterator[str]:
     """Kinematics, solver, limits; slower motion by the plan or the controller, and the control loop's timing."""
-    if (kinematics := kinematics_words(summary["kinematics"])) != "nominal":
+    if (kinematics := describe_kinematics(summary["kinematics"])) != "nominal":
         yield f"Kinematics: {kinematics}."
     yield from summary["solver_notes"]
     if summary["limited_samples"]:

@@ -12,6 +12,7 @@ from simbridge.doctor import computer_checks, controller_checks, findings
 from simbridge.doctor.findings import Finding
 from simbridge.errors import InvalidParameter, OutputError
 from simbridge.kernels.compile import cache_directory
+from simbridge.recording.record_tables import installed
 from simbridge.resources import robot_files
 from simbridge.robot import Six
 from simbridge.robot.calibration_file import read_calibration, write_calibration
@@ -20,7 +21,6 @@ from simbridge.robot.cell_file import load_cell, write_cell
 from simbridge.robot.load import load_robot
 from simbridge.robot.robot import Robot
 from simbridge.robot.ros_calibration_file import is_ros_calibration, read_ros_calibration
-from simbridge.running.run_setup import installed
 from simbridge.ur.controller_facts import ControllerFacts, Survey, registers_taken
 from simbridge.ur.controller_facts import survey as survey_controller
 from simbridge.ur.errors import ControllerError

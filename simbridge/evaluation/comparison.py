@@ -271,7 +271,7 @@ def iso_figures_of(comparison: Comparison) -> IsoFigures | None:
     """ISO 9283-style figures if the runs are cycles of one motion on one arm; None otherwise."""
     names = ("robot", "backend", "emulated", "servo", "feedforward", "period_s")
     ran = [
-        [run.evaluation.settings["solver"], *map(run.summary.get, names)] for run in comparison.runs
+        [run.evaluation.settings.solver, *map(run.summary.get, names)] for run in comparison.runs
     ]
     if ran != ran[:1] * len(ran) or comparison.warnings:
         return None

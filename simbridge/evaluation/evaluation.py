@@ -27,6 +27,7 @@ from simbridge.ik.targets import freed
 from simbridge.planning.plan import Plan
 from simbridge.recording.log import ALL, LogColumns, RunSamples
 from simbridge.recording.run_directory import RunDirectory
+from simbridge.recording.run_record import KinematicsRecord, Record, SessionRecord
 from simbridge.robot.kinematics import joint_origins, tool_poses
 from simbridge.robot.pose import Array
 from simbridge.servo.law import ServojLaw
@@ -39,23 +40,23 @@ POSES = ("reference", "target", "solution", "setpoint", "attained")
 """The poses of the pipeline."""
 
 
-def _chain(settings: dict[str, Any]) -> tuple[Array, NDArray[np.bool_]]:
-    chain = settings["kinematics"]
-    placements = np.array(chain["placements"], dtype=float).reshape(-1, 4, 4)
-    return placements, np.array(chain["prismatic"], dtype=bool)
+def _chain(record: KinematicsRecord) -> tuple[Array, NDArray[np.bool_]]:
+    """Return the joints' placements (n + 1, 4, 4), and which joints are prismatic (n,)."""
+    placements = np.array(record.placements, dtype=float).reshape(-1, 4, 4)
+    return placements, np.array(record.prismatic, dtype=bool)
 
 
-def _recorded_plan(settings: dict[str, Any], log: LogColumns) -> Plan:
+def _recorded_plan(record: SessionRecord, log: LogColumns) -> Plan:
     """What a live session was asked for and sent, as a plan: its targets are its reference."""
     stamps, poses = log.stamp, log.target
     if not len(stamps):
-        home = np.array(settings["robot"]["home"], dtype=float)
-        stamps, poses = np.zeros(1), tool_poses(*_chain(settings), home[None])
-    checksum = settings["kinematics"]["checksum"]
+        home = np.array(record.robot.home, dtype=float)
+        stamps, poses = np.zeros(1), tool_poses(*_chain(record.kinematics), home[None])
+    checksum = record.kinematics.checksum
     trajectory = Trajectory(stamps, poses, source="live inputs")
     times = trajectory.elapsed.copy()
     joints = log.solution.copy(), log.setpoint.copy(), log.limited.copy()
-    return Plan(checksum, settings["backend"]["period"], trajectory, "zero-order", times, *joints)
+    return Plan(checksum, record.backend.period, trajectory, "zero-order", times, *joints)
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ class Evaluation:
     """
 
     directory: RunDirectory
-    settings: dict[str, Any]
+    settings: Record
     plan: Plan
     log: LogColumns
 
@@ -80,12 +81,12 @@ class Evaluation:
         Raises:
             NotARun, LogReadError: A part is missing or broken.
         """
-        settings, log = directory.complete_settings(), directory.log()
-        plan = (
-            _recorded_plan(settings, log)
-            if "live" in settings
-            else directory.plan(Plan.from_arrays)
-        )
+        settings = directory.settings()
+        log = directory.log()
+        if isinstance(settings, SessionRecord):
+            plan = _recorded_plan(settings, log)
+        else:
+            plan = directory.plan(Plan.from_arrays)
         return Evaluation(directory, settings, plan, log)
 
     @staticmethod
@@ -99,7 +100,7 @@ class Evaluation:
         evaluation = Evaluation.of(RunDirectory.open(path))
         if not evaluation.has_samples:
             why = "the run ended before the arm reached the start of its plan"
-            if "live" in evaluation.settings:
+            if isinstance(evaluation.settings, SessionRecord):
                 why = "the session was never engaged"
             raise SimbridgeError(f"{path} holds no sample: {why}.")
         return evaluation
@@ -112,7 +113,7 @@ class Evaluation:
     @cached_property
     def chain(self) -> tuple[Array, NDArray[np.bool_]]:
         """The kinematic chain: placements of the joints (n + 1, 4, 4), and which joints are prismatic (n,)."""
-        return _chain(self.settings)
+        return _chain(self.settings.kinematics)
 
     def tool(self, joints: Array) -> Array:
         """Tool poses (T, 7) at joint positions (T, n), rad."""
@@ -128,7 +129,7 @@ class Evaluation:
     @property
     def task(self) -> str:
         """The part of a target that the solver was to attain: "pose", "axis" or "position"."""
-        return str(self.settings["solver"].get("task", "pose"))
+        return self.settings.solver.task or "pose"
 
     # Of an hour each is 0.1 GB: what is needed once is not kept.
     @property
@@ -162,19 +163,12 @@ class Evaluation:
     @property
     def is_simulated(self) -> bool:
         """Whether the arm was simulated."""
-        return bool(self.settings["backend"]["simulated_time"])
+        return self.settings.backend.simulated_time
 
     @cached_property
     def servo(self) -> ServojLaw | None:
         """The servo law that the commands were sent to, as configured; None for an ideal servo, and for old runs."""
-        backend = self.settings["backend"]
-        if backend.get("servo") != "servoj" or not self.has_samples:
-            return None
-        return ServojLaw(
-            backend.get("cycle", self.plan.period),
-            backend["servo_gain"],
-            backend["servo_lookahead"],
-        )
+        return self.settings.backend.servo_law if self.has_samples else None
 
     @cached_property
     def predicted_joints(self) -> Array | None:
@@ -200,7 +194,7 @@ class Evaluation:
             log.command[newest],
             call=period,
             # The first command's call has ended, except for the phase.
-            begin=self.settings["backend"].get("phase", 0.0) - period,
+            begin=(self.settings.backend.phase or 0.0) - period,
             q=self.column("controller_target")[0],
             qd=np.where(np.isfinite(velocity), velocity, 0.0),
             cycles=max(int(calls[-1]), 0) * cycles,
@@ -283,7 +277,7 @@ class Evaluation:
     @property
     def torque(self) -> Array | None:
         """Measured torques (T, n), N m; None if the controller reports currents, to which no torque limit applies."""
-        return self.column("effort") if self.settings["backend"]["effort_unit"] != "A" else None
+        return self.column("effort") if self.settings.backend.effort_unit != "A" else None
 
     def reference_at(self, times: Array) -> Array:
         """The continuous path (K, 7) at instants (K,) of the log's clock, within its range."""
@@ -309,7 +303,7 @@ class Evaluation:
             part: (error.translation, error.rotation) for part, error in parts if error is not None
         }
         log = self.log.part(rows)
-        unit = self.settings["backend"]["effort_unit"]
+        unit = self.settings.backend.effort_unit
         return RunSamples(
             log, poses, errors, joint_origins(*self.chain, log.position), self.chain[1], unit
         )
@@ -321,7 +315,7 @@ class Evaluation:
         Raises:
             NotARun: inputs.jsonl or events.jsonl is missing or broken.
         """
-        if "live" not in self.settings:
+        if not isinstance(self.settings, SessionRecord):
             return None
         path = self.directory.path
         return Session(self.log, self.plan.period, read_inputs(path), read_events(path))
@@ -357,9 +351,9 @@ class Evaluation:
     @property
     def max_effort(self) -> Array:
         """Torque limits (n,), N m."""
-        return np.array(self.settings["robot"]["max_effort"], dtype=float)
+        return np.array(self.settings.robot.max_effort, dtype=float)
 
     @property
     def max_velocity(self) -> Array:
         """Velocity limits (n,), rad/s."""
-        return np.array(self.settings["robot"]["max_velocity"], dtype=float)
+        return np.array(self.settings.robot.max_velocity, dtype=float)

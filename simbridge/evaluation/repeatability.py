@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypedDict, cast, get_type_hints
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -30,6 +31,7 @@ from simbridge.evaluation.metrics.path_features import (
 from simbridge.evaluation.metrics.samples import derivatives, resample_uniform
 from simbridge.evaluation.summary import Judgement, Summary, WhatRan, summarize, what_ran
 from simbridge.recording.run_directory import RunDirectory, repeats_in
+from simbridge.recording.run_record import RunRecord
 from simbridge.robot.pose import Array
 from simbridge.text import counted
 from simbridge.trajectory.trajectory import Hold, Trajectory
@@ -396,7 +398,7 @@ def summarize_repeats(
     A run without a summary was killed: it is measured from its log, as far as the log goes. `count` is how many runs
     were requested.
     """
-    settings = runs[0].complete_settings()
+    settings = runs[0].settings()
     summaries = [run_summary(run) for run in runs]
     completed = [
         run
@@ -420,7 +422,9 @@ def summarize_repeats(
     verdicts = [summary["passed"] for summary in summaries]
     common: RepeatsSummary = {
         **what_ran(settings),
-        "tolerance": settings.get("tolerance"),
+        "tolerance": None
+        if settings.tolerance is None
+        else msgspec.structs.asdict(settings.tolerance),
         "outcome": outcome,
         "repeats": count,
         "completed": len(completed),
@@ -446,7 +450,7 @@ def run_summary(run: RunDirectory) -> Mapping[str, Any]:
     # A run that was killed has none, and one whose evaluation was interrupted only says how it ended.
     if earlier.keys() >= {"samples", "outcome", "passed"}:
         return earlier
-    tolerance = run.complete_settings().get("tolerance")
+    tolerance = run.settings().tolerance
     try:
         evaluation = Evaluation.of(run)
         return summarize(
@@ -454,7 +458,11 @@ def run_summary(run: RunDirectory) -> Mapping[str, Any]:
         )
     except (NotARun, LogReadError) as error:
         passed = None if tolerance is None else False
-        return {"outcome": str(error).rstrip("."), "tolerance": tolerance, "passed": passed}
+        return {
+            "outcome": str(error).rstrip("."),
+            "tolerance": None if tolerance is None else msgspec.structs.asdict(tolerance),
+            "passed": passed,
+        }
 
 
 def common_summary(path: Path) -> RepeatsSummary:
@@ -474,5 +482,8 @@ def common_summary(path: Path) -> RepeatsSummary:
                 raise NotARun(path, whole.summary_file.name, f"{missing[0]} is missing")
             return cast(RepeatsSummary, summary)
     # Runs that were put side by side by hand do not say how many were requested.
-    count = runs[-1].complete_settings().get("repeats", {}).get("count", len(runs))
+    record = runs[-1].settings()
+    count = len(runs)
+    if isinstance(record, RunRecord) and record.repeats is not None:
+        count = record.repeats.count
     return summarize_repeats(whole, runs, count)

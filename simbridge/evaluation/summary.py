@@ -9,10 +9,11 @@ type error), and its label and unit in `METRICS`, which terminal and page show; 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypedDict, cast
 
+import msgspec
 import numpy as np
 
 from simbridge.errors import Cause, InvalidParameter
@@ -24,10 +25,11 @@ from simbridge.evaluation.metrics.samples import largest
 from simbridge.evaluation.metrics.smoothness import Smoothness, smoothness_summary
 from simbridge.evaluation.metrics.tracking import Tracking, part_delays
 from simbridge.evaluation.servo_law import ServoLawCheck, check_servo_law
-from simbridge.recording.kinematics_record import KinematicsSummary, kinematics_summary
+from simbridge.recording.kinematics_record import KinematicsSummary, summarize_kinematics
+from simbridge.recording.run_record import Record, SessionRecord, ToleranceRecord
+from simbridge.recording.servo_description import describe_plant, name_servo
 from simbridge.robot.kinematics import movable_directions, task_jacobians
 from simbridge.robot.pose import Array
-from simbridge.servo.description import describe_plant, name_servo
 from simbridge.servo.law import ServojLaw
 from simbridge.sessions.figures import CommandToArm, Inputs, Latency
 from simbridge.text import displayed
@@ -91,18 +93,19 @@ class WhatRan(TypedDict):
     feedforward: bool
 
 
-def what_ran(settings: Mapping[str, Any]) -> WhatRan:
-    """The content of a run's settings.toml in short."""
+def what_ran(record: Record) -> WhatRan:
+    """Return a record in short."""
+    controller = record.controller
     return {
-        "label": settings.get("label", ""),
-        "scenario": settings["scenario"]["name"],
-        "robot": settings["robot"]["name"],
-        "robot_title": settings["robot"]["title"],
-        "solver": settings["solver"]["name"],
-        "backend": settings["backend"]["name"],
-        "emulated": settings.get("controller", {}).get("serial_number") == EMULATOR_SERIAL_NUMBER,
-        "servo": name_servo(settings["backend"]),
-        "feedforward": settings["scenario"].get("feedforward") == "on",
+        "label": record.label or "",
+        "scenario": record.scenario.name,
+        "robot": record.robot.name,
+        "robot_title": record.robot.title,
+        "solver": record.solver.name,
+        "backend": record.backend.name,
+        "emulated": controller is not None and controller.serial_number == EMULATOR_SERIAL_NUMBER,
+        "servo": name_servo(record.backend),
+        "feedforward": record.scenario.feeds_forward,
     }
 
 
@@ -234,7 +237,7 @@ def summarize(
     *,
     ended_by: EndedBy | None = None,
     loop: dict[str, Any] | None = None,
-    tolerance: Mapping[str, float] | None = None,
+    tolerance: ToleranceRecord | None = None,
 ) -> Summary:
     """Measure a run.
 
@@ -242,29 +245,29 @@ def summarize(
         outcome: "completed", or why the run ended early.
         ended_by: What ended it.
         loop: The control loop's timing; simulated time has none.
-        tolerance: Largest RMS of the tracking error, `{position_m, rotation_rad}`; None for no verdict.
+        tolerance: Largest RMS of the tracking error; None for no verdict.
     """
     log, settings, session = run.log, run.settings, run.session
     facts: RunFacts = {
         **what_ran(settings),
-        "plant_model": describe_plant(settings["backend"]),
+        "plant_model": describe_plant(settings.backend),
         "outcome": outcome,
         "ended_by": ended_by,
         "period_s": run.plan.period,
         "samples": len(log.stamp),
         "duration_s": float(log.stamp[-1] - log.stamp[0]) if run.has_samples else 0.0,
-        "predicted_lag_s": settings["solver"].get("predicted_lag_s"),
-        "solver_notes": settings["solver"].get("notes", []),
+        "predicted_lag_s": settings.solver.predicted_lag_s,
+        "solver_notes": settings.solver.notes or [],
         "limited_samples": int(log.limited.sum()),
         "trajectory_duration_s": float(log.plan_time[-1] - log.plan_time[0])
         if run.has_samples
         else 0.0,
-        "kinematics": kinematics_summary(settings["kinematics"]),
+        "kinematics": summarize_kinematics(settings.kinematics),
         "inputs": None if session is None else session.input_counts(),
         "latency": None if session is None else session.latency(_command_to_arm(run)),
     }
     judgement: Judgement = {
-        "tolerance": None if tolerance is None else dict(tolerance),
+        "tolerance": None if tolerance is None else msgspec.structs.asdict(tolerance),
         "passed": None,
     }
     if tolerance is not None:
@@ -316,8 +319,11 @@ def _uncertainty(run: Evaluation) -> Uncertainty | None:
     Each changes by its standard deviation, and the servo law is followed once more; the changes are independent. None
     where the plant has no deviations.
     """
-    backend, law = run.settings["backend"], run.servo
-    deviations = {name: backend.get(f"{name}_deviation", 0.0) for name in ("gain", "lookahead")}
+    backend, law = run.settings.backend, run.servo
+    deviations = {
+        "gain": backend.gain_deviation or 0.0,
+        "lookahead": backend.lookahead_deviation or 0.0,
+    }
     if not run.is_simulated or law is None or run.predicted is None or not any(deviations.values()):
         return None
 
@@ -351,8 +357,8 @@ def _command_to_arm(run: Evaluation) -> CommandToArm:
     """Of a session. A command leaves a period before the instant to which it belongs."""
     law, correlation, period = None, None, run.plan.period
     if run.servo is not None:
-        trail = 0.0 if run.settings["live"]["lead"] else run.servo.lag
-        law = period + trail + run.settings["backend"]["joint_lag"]
+        trail = 0.0 if _leads(run) else run.servo.lag
+        law = period + trail + (run.settings.backend.joint_lag or 0.0)
     if run.has_samples:
         found = part_delays(run.tracking, run.tracking["delay_of"]).plant
         # Where nothing moved it counts as 0.
@@ -362,29 +368,33 @@ def _command_to_arm(run: Evaluation) -> CommandToArm:
 
 def _command_lead(run: Evaluation) -> CommandLead | None:
     """Of a run with feedforward, or a session with lead; None without, where the joints trail the commands."""
-    live, scenario = run.settings.get("live"), run.settings["scenario"]
-    if run.predicted_joints is None or not (
-        live["lead"] if live else scenario.get("feedforward") == "on"
-    ):
+    if run.predicted_joints is None or not _leads(run):
         return None
     return {"max": float(np.abs(run.column("command") - run.predicted_joints).max())}
 
 
-def _is_within(error: samples.PoseStatistics, tolerance: Mapping[str, float]) -> bool:
-    return all(
-        cast(Mapping[str, Any], error)[part]["rms"] <= limit for part, limit in tolerance.items()
-    )
+def _leads(run: Evaluation) -> bool:
+    """Return whether commands were sent ahead of the setpoints, so that the arm does not lag."""
+    record = run.settings
+    if isinstance(record, SessionRecord):
+        return record.live.lead
+    return record.scenario.feeds_forward
+
+
+def _is_within(error: samples.PoseStatistics, tolerance: ToleranceRecord) -> bool:
+    is_close = error["position_m"]["rms"] <= tolerance.position_m
+    return is_close and error["rotation_rad"]["rms"] <= tolerance.rotation_rad
 
 
 def _joint_effort(run: Evaluation) -> motion.JointEffort:
     # Only the limiter keeps a limit of acceleration; without it the velocity jump is limited.
-    limited = run.settings["scenario"]["on_limits"] == "limit"
+    limited = run.settings.scenario.on_limits == "limit"
     return motion.joint_effort(
         run.log.stamp,
         run.column("velocity"),
         run.torque,
         max_velocity=run.max_velocity,
-        max_acceleration=run.settings["robot"].get("max_acceleration") if limited else None,
+        max_acceleration=run.settings.robot.max_acceleration if limited else None,
         max_torque=run.max_effort,
     )
 
@@ -394,8 +404,8 @@ def _near_limits(run: Evaluation) -> motion.NearLimits:
         run.column("position"),
         run.column("velocity"),
         run.torque,
-        position_min=np.array(run.settings["robot"]["position_min"], dtype=float),
-        position_max=np.array(run.settings["robot"]["position_max"], dtype=float),
+        position_min=np.array(run.settings.robot.position_min, dtype=float),
+        position_max=np.array(run.settings.robot.position_max, dtype=float),
         max_velocity=run.max_velocity,
         max_torque=run.max_effort,
     )

@@ -125,7 +125,7 @@ def of_run(path: str | Path) -> Samples:
     """
     directory = RunDirectory.open(path)
     log = directory.log()
-    cycle = float(directory.settings()["backend"]["period"])
+    cycle = directory.settings().backend.period
     if len(log.stamp) < 2:
         raise NotARun(path, "log.mcap", "it holds fewer than two samples")
 

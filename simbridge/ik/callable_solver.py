@@ -98,15 +98,15 @@ class CallableSolver(Solver):
 class RecordedSolver(CallableSolver):
     """The custom solver of an earlier run, as its settings.toml records it: a replay calls no solver."""
 
-    def __init__(self, robot: Robot, recorded: Mapping[str, Any]) -> None:
-        super().__init__(
-            robot, lambda q, target: q, name=recorded["name"], task=recorded.get("task")
-        )
-        self._recorded = recorded
+    def __init__(
+        self, robot: Robot, name: str, *, task: str | None, parameters: Mapping[str, Any]
+    ) -> None:
+        super().__init__(robot, lambda q, target: q, name=name, task=task)
+        self._parameters = parameters
 
     @property
     def parameters(self) -> dict[str, Any]:
-        return dict(self._recorded["parameters"])
+        return dict(self._parameters)
 
 
 def named_solver(robot: Robot, name: str, settings: Mapping[str, Any] | None = None) -> Solver:

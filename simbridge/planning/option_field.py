@@ -50,20 +50,19 @@ def literal_choices(kind: Any) -> tuple[str, ...]:
     return ()
 
 
-def recorded_options(options: Any) -> dict[str, dict[str, Any]]:
-    """Return the options that settings.toml records as given, by table and name.
+def recorded_options(options: Any, table: str) -> dict[str, Any]:
+    """Return the options that a table of settings.toml records as given, by name.
 
     An option that was left out is not among them.
     """
-    tables: dict[str, dict[str, Any]] = {}
+    values: dict[str, Any] = {}
     for option_field in fields(options):
-        table = option_field.metadata.get("table")
         value = getattr(options, option_field.name)
-        if not table or value is None or value == ():
+        if option_field.metadata.get("table") != table or value is None or value == ():
             continue
 
         plain = list(value) if isinstance(value, tuple) else value
         if not isinstance(plain, (bool, int, float, list)):
             plain = str(plain)
-        tables.setdefault(table, {})[option_field.name] = plain
-    return tables
+        values[option_field.name] = plain
+    return values

@@ -1,12 +1,12 @@
-"""What a run records of the kinematics that it used, and how that is shown."""
+"""What a run says of the kinematics that it used: its record, its summary and its words."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import TypedDict
 
+from simbridge.recording.run_record import DifferenceRecord, KinematicsRecord, RosKinematicsRecord
 from simbridge.resources import AnyPath
 from simbridge.robot.calibration import calibrated_chain, chain_from_base
 from simbridge.robot.calibration_difference import largest_difference
@@ -18,9 +18,13 @@ from simbridge.text import millimetres, milliradians
 class KinematicsSummary(TypedDict):
     """The kinematics of a run.
 
-    `source` is "nominal", "given" (by --kinematics or the cell, from `file`) or "controller"; `calibrated` is whether
-    they differ from the nominal ones; `hash` is that of ROS's calibration file; `controller_difference` is the largest
-    distance and angle between the tool by these kinematics and by the controller's own, `{position_m, rotation_rad}`.
+    Attributes:
+        source: "nominal", "given" (by --kinematics or the cell, from `file`) or "controller".
+        calibrated: Whether they differ from the nominal ones.
+        file: The calibration file or the run that they come from.
+        hash: That of ROS's calibration file.
+        controller_difference: The largest distance and angle between the tool by these kinematics
+            and by the controller's own, `{position_m, rotation_rad}`.
     """
 
     source: str
@@ -30,62 +34,84 @@ class KinematicsSummary(TypedDict):
     controller_difference: dict[str, float] | None
 
 
-def kinematics_settings(
+def record_kinematics(
     robot: Robot, source: AnyPath | None, reported: DhTable | None
-) -> dict[str, Any]:
-    """The table `kinematics` of settings.toml: the chain, its source, and how far the controller's own is from it.
+) -> KinematicsRecord:
+    """Return the table [kinematics] of settings.toml.
 
-    `source` is as given (see `with_kinematics`), `reported` the table of the run's controller. What does not apply is
-    None.
+    Args:
+        robot: The arm.
+        source: Where its kinematics come from (see `with_kinematics`); None if nobody chose.
+        reported: The table that the run's controller reports; None in simulation.
     """
-    file = None if source is None or source == "nominal" else str(Path(source).resolve())
-    own, difference = robot.calibration, None
+    file = None
+    if source is not None and source != "nominal":
+        file = str(Path(source).resolve())
+
+    if file is not None:
+        origin = "given"
+    elif reported is None or source == "nominal":
+        origin = "nominal"
+    else:
+        origin = "controller"
+
+    difference = None
     if reported is not None:
         distance, angle = largest_difference(
             chain_from_base(robot), calibrated_chain(reported), robot.tcp
         )
-        difference = {"position_m": distance, "rotation_rad": angle}
+        difference = DifferenceRecord(distance, angle)
+
+    calibration = robot.calibration
+    dh = None
+    ros = None
+    if isinstance(calibration, DhTable):
+        dh = asdict(calibration)
+    elif isinstance(calibration, RosCalibration):
+        frames = [list(frame) for frame in calibration.frames]
+        ros = RosKinematicsRecord(hash=calibration.hash, frames=frames)
+
+    return KinematicsRecord(
+        checksum=robot.checksum,
+        placements=robot.placements.reshape(-1, 16).tolist(),
+        prismatic=robot.prismatic.tolist(),
+        source=origin,
+        file=file,
+        dh=dh,
+        ros=ros,
+        controller_difference=difference,
+    )
+
+
+def summarize_kinematics(record: KinematicsRecord) -> KinematicsSummary:
+    """Return what summary.json holds of the kinematics."""
+    difference = record.controller_difference
     return {
-        "checksum": robot.checksum,
-        "placements": robot.placements.reshape(-1, 16).tolist(),
-        "prismatic": robot.prismatic.tolist(),
-        "source": "given"
-        if file
-        else "nominal"
-        if reported is None or source == "nominal"
-        else "controller",
-        "file": file,
-        "dh": asdict(own) if isinstance(own, DhTable) else None,
-        "ros": {"hash": own.hash, "frames": list(map(list, own.frames))}
-        if isinstance(own, RosCalibration)
-        else None,
-        "controller_difference": difference,
+        "source": record.source,
+        "calibrated": record.is_calibrated,
+        "file": record.file,
+        "hash": None if record.ros is None else (record.ros.hash or None),
+        "controller_difference": None
+        if difference is None
+        else {"position_m": difference.position_m, "rotation_rad": difference.rotation_rad},
     }
 
 
-def kinematics_summary(recorded: Mapping[str, Any]) -> KinematicsSummary:
-    """What summary.json holds of the table `kinematics` of settings.toml."""
-    ros = recorded.get("ros")
-    return {
-        "source": recorded["source"],
-        "calibrated": (recorded.get("dh") or ros) is not None,
-        "file": recorded.get("file"),
-        "hash": (ros["hash"] or None) if ros else None,
-        "controller_difference": recorded.get("controller_difference"),
-    }
+def describe_kinematics(kinematics: KinematicsSummary) -> str:
+    """Return the kinematics in words, as terminal and pages show them."""
+    text = "calibrated for this arm" if kinematics["calibrated"] else "nominal"
 
+    names = []
+    if kinematics["file"]:
+        names.append(Path(kinematics["file"]).name)
+    if kinematics["hash"]:
+        names.append(kinematics["hash"])
+    if names and kinematics["calibrated"]:
+        text += f" ({', '.join(names)})"
 
-def kinematics_words(kinematics: Mapping[str, Any]) -> str:
-    """A `KinematicsSummary` as terminal and pages show it."""
-    words = "calibrated for this arm" if kinematics["calibrated"] else "nominal"
-    named = [
-        name
-        for name in (kinematics["file"] and Path(kinematics["file"]).name, kinematics["hash"])
-        if name
-    ]
-    words += f" ({', '.join(named)})" if named and kinematics["calibrated"] else ""
-    apart = kinematics["controller_difference"]
-    if apart is None or kinematics["source"] == "controller":
-        return words
-    distance, angle = millimetres(apart["position_m"]), milliradians(apart["rotation_rad"])
-    return f"{words}; at the tool at most {distance} mm and {angle} mrad from the controller's own"
+    difference = kinematics["controller_difference"]
+    if difference is None or kinematics["source"] == "controller":
+        return text
+    distance = millimetres(difference["position_m"])
+    angle = milliradians(difference["rotation_rad"])
+    return f"{text}; at the tool at most {distance} mm and {angle} mrad from the controller's own"

@@ -10,7 +10,7 @@ import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO, TypeVar, get_type_hints
 
 import msgspec
 import numpy as np
@@ -24,7 +24,8 @@ from simbridge.files.toml_file import decode_toml
 from simbridge.files.writing import clear_name, replacing, write_file, writing
 from simbridge.recording.log import LogColumns
 from simbridge.recording.log_reader import read_log
-from simbridge.recording.run_settings import check_complete, check_fields, check_types
+from simbridge.recording.run_record import Record
+from simbridge.recording.settings_file import as_tables, read_record
 from simbridge.robot.meshes import Drawing
 
 T = TypeVar("T")
@@ -108,27 +109,34 @@ class RunDirectory:
             raise NotARun(path, "settings.toml")
         return directory
 
-    def write_settings(self, settings: dict[str, Any]) -> None:
-        """Write settings.toml: all resolved settings, so that the run can be repeated and evaluated again."""
-        write_file(self.settings_file, tomli_w.dumps(settings).encode(), follow_links=False)
+    def write_settings(self, record: Record) -> None:
+        """Write settings.toml: all that evaluating, showing and repeating the run needs."""
+        content = tomli_w.dumps(as_tables(record)).encode()
+        write_file(self.settings_file, content, follow_links=False)
 
-    def settings(self) -> dict[str, Any]:
-        """Read settings.toml; its fields have their types, and those of every run are there."""
-        return self._settings(check_types)
+    def settings(self) -> Record:
+        """Read settings.toml: the record of a run, or of a live session."""
+        return self._read_settings(read_record)
 
-    def complete_settings(self) -> dict[str, Any]:
-        """Read settings.toml, which has all that evaluating, showing and repeating the run needs."""
-        return self._settings(check_complete)
+    def settings_tables(self) -> dict[str, Any]:
+        """Read settings.toml as it is, for lists that show all of it.
 
-    def _settings(self, check: Callable[[Mapping[str, Any]], object]) -> dict[str, Any]:
+        Keys that were added by hand are in it, too.
+        """
+
+        def check(tables: dict[str, Any]) -> dict[str, Any]:
+            read_record(tables)
+            return tables
+
+        return self._read_settings(check)
+
+    def _read_settings(self, decode: Callable[[dict[str, Any]], T]) -> T:
         try:
-            settings: dict[str, Any] = decode_toml(read_text(self.settings_file))
-            check(settings)
+            return decode(decode_toml(read_text(self.settings_file)))
         except InputFileError as error:
             raise NotARun(self.path, "settings.toml", error.reason) from None
         except ValueError as error:
             raise NotARun(self.path, "settings.toml", str(error)) from None
-        return settings
 
     def write_plan(self, arrays: Mapping[str, Any]) -> None:
         """Write plan.npz."""
@@ -190,7 +198,7 @@ class RunDirectory:
         summary = self._json(self.summary_file)
         if kind is not None:
             try:
-                check_fields(summary, kind)
+                _check_fields(summary, kind)
             except ValueError as error:
                 raise NotARun(self.path, self.summary_file.name, str(error)) from None
         return summary
@@ -233,6 +241,23 @@ class RunDirectory:
     def _write_json(self, path: Path, content: Mapping[str, Any]) -> None:
         text = json.dumps(content, indent=2, allow_nan=False) + "\n"
         write_file(path, text.encode(), follow_links=False)
+
+
+def _check_fields(content: Mapping[str, Any], kind: type) -> None:
+    """Check the fields that JSON content has against those of a typed dictionary.
+
+    Other fields are left alone.
+
+    Raises:
+        ValueError: A field has another type; the message names it.
+    """
+    for name, field_type in get_type_hints(kind).items():
+        if name not in content:
+            continue
+        try:
+            msgspec.convert(content[name], field_type)
+        except msgspec.ValidationError as error:
+            raise ValueError(f"{name}: {error}") from None
 
 
 def _check_arrays(file: BinaryIO) -> None:

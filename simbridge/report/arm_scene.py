@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 import pinocchio as pin
 import viser
 
+from simbridge.recording.run_record import ShapeRecord
 from simbridge.robot.meshes import DrawnMesh
 from simbridge.robot.pose import Array
 
@@ -25,7 +25,7 @@ class ArmScene:
         scene: Of a viser server, or of one of its clients.
         name: Of its node.
         placements, prismatic: See `Robot.placements` and `Robot.prismatic`.
-        shapes: Of the base and of each link, as settings.toml records them.
+        shapes: Of the base and of each link.
         meshes: Of the same; sticks where there are neither.
         colour: Of all shapes; their own by default.
         opacity: 1 for solid.
@@ -40,7 +40,7 @@ class ArmScene:
         name: str,
         placements: Array,
         prismatic: Iterable[bool],
-        shapes: Sequence[Sequence[dict[str, Any]]] = (),
+        shapes: Sequence[Sequence[ShapeRecord]] = (),
         meshes: Sequence[DrawnMesh] = (),
         *,
         colour: Rgb | None = None,
@@ -85,20 +85,20 @@ class ArmScene:
             position=end.translation,
         )
 
-    def _draw(self, name: str, shape: dict[str, Any]) -> None:
-        start, end = np.array(shape["start"]), np.array(shape["end"])
+    def _draw(self, name: str, shape: ShapeRecord) -> None:
+        start, end = np.array(shape.start), np.array(shape.end)
         length = float(np.linalg.norm(end - start))
-        colour = self._colour or _rgb(shape["color"])
+        colour = self._colour or _rgb(shape.color)
         if length > 0.0:
             # The axis of viser's cylinder is z.
             turn = pin.Quaternion.FromTwoVectors(np.array([0.0, 0.0, 1.0]), (end - start) / length)
             at = {"wxyz": np.roll(turn.coeffs(), 1), "position": 0.5 * (start + end)}
             self._scene.add_cylinder(
-                name, shape["radius"], length, colour, opacity=self._opacity, **at
+                name, shape.radius, length, colour, opacity=self._opacity, **at
             )
-        if shape["kind"] == "capsule":
+        if shape.kind == "capsule":
             for end_number, place in enumerate((start, end)):
-                ball, radius = f"{name}_end{end_number}", shape["radius"]
+                ball, radius = f"{name}_end{end_number}", shape.radius
                 self._scene.add_icosphere(
                     ball, radius, colour, subdivisions=2, position=place, opacity=self._opacity
                 )
@@ -124,11 +124,13 @@ def _rgb(color: Sequence[float]) -> Rgb:
     return red, green, blue
 
 
-def _sticks(placements: Array) -> list[list[dict[str, Any]]]:
-    """From each joint's origin to the next one's."""
-    ends = [placement[:3, 3].tolist() for placement in placements]
-    stick = {"kind": "capsule", "start": [0.0] * 3, "radius": STICK, "color": [0.6, 0.64, 0.68]}
-    return [[stick | {"end": end}] for end in ends]
+def _sticks(placements: Array) -> list[list[ShapeRecord]]:
+    """Return a stick from each joint's origin to the next one's, for links of unknown shape."""
+    sticks = []
+    for placement in placements:
+        end = placement[:3, 3].tolist()
+        sticks.append([ShapeRecord("capsule", [0.0] * 3, end, STICK, [0.6, 0.64, 0.68])])
+    return sticks
 
 
 def wxyz(placement: pin.SE3) -> Array:

@@ -124,9 +124,9 @@ class Joint:
 
 def joints(evaluation: Evaluation) -> list[Joint]:
     """Every joint of the run: angles in degrees, lengths of prismatic joints in mm."""
-    log, robot = evaluation.log, evaluation.settings["robot"]
-    prismatic = evaluation.settings["kinematics"]["prismatic"]
-    effort_unit = evaluation.settings["backend"]["effort_unit"]
+    log, robot = evaluation.log, evaluation.settings.robot
+    prismatic = evaluation.settings.kinematics.prismatic
+    effort_unit = evaluation.settings.backend.effort_unit
     displacements, rotations = joint_contributions(evaluation)
     found = []
     for i, name in enumerate(log.joint_names):
@@ -134,8 +134,13 @@ def joints(evaluation: Evaluation) -> list[Joint]:
         lower, upper, fastest, strongest = (
             limit if abs(limit) < NO_LIMIT else math.copysign(math.inf, limit)
             for limit in (
-                robot[key][i]
-                for key in ("position_min", "position_max", "max_velocity", "max_effort")
+                limits[i]
+                for limits in (
+                    robot.position_min,
+                    robot.position_max,
+                    robot.max_velocity,
+                    robot.max_effort,
+                )
             )
         )
         # The limit is a torque: a current cannot be compared with it.

@@ -52,7 +52,7 @@ def replay_page(evaluation: Evaluation, title: str) -> str:
     """
     with _viser() as server:
         placements, prismatic = evaluation.chain
-        shapes = list((evaluation.settings.get("shapes") or {}).values())
+        shapes = list((evaluation.settings.shapes or {}).values())
         drawing = evaluation.directory.meshes()
         arm = ArmScene(server.scene, "/arm", placements, prismatic, shapes, drawing.meshes)
         edges = _draw_paths(server, evaluation)
@@ -97,7 +97,7 @@ def _draw_paths(server: viser.ViserServer, evaluation: Evaluation) -> Array:
 
 
 def _floor(evaluation: Evaluation) -> float:
-    floor = evaluation.settings["scenario"].get("floor", 0.0)
+    floor = evaluation.settings.scenario.floor
     return float(floor) if isinstance(floor, (int, float)) else 0.0
 
 
@@ -167,8 +167,8 @@ def _legend(evaluation: Evaluation, edges: Array, meshes: str) -> str:
     names = edge_names(edges)
     return render(
         "replay_legend.html",
-        scenario=evaluation.settings["scenario"]["name"],
-        robot=evaluation.settings["robot"]["title"],
+        scenario=evaluation.settings.scenario.name,
+        robot=evaluation.settings.robot.title,
         reference=REFERENCE,
         meshes=meshes,
         steps=list(zip(map(_rgb, colours(edges)), names, strict=False)),

@@ -49,11 +49,12 @@ def report_page(evaluation: Evaluation, summary: Summary, *, replay: str | None 
         replay: The file name of the replay in the same directory, if there is one.
     """
     settings = evaluation.settings
-    title = f"{summary['scenario']} on {settings['robot']['title']}"
+    title = f"{summary['scenario']} on {settings.robot.title}"
     if summary["samples"]:
         title += f": {millimetres(summary['tracking_error']['position_m']['rms'])} mm RMS"
     # The shapes of the links are for the replay only.
-    shown = {name: value for name, value in settings.items() if name != "shapes"}
+    tables = evaluation.directory.settings_tables()
+    tables.pop("shapes", None)
     repeatable = summary["samples"] or summary["inputs"] is None
     content: dict[str, Any] = {
         "title": title,
@@ -64,7 +65,7 @@ def report_page(evaluation: Evaluation, summary: Summary, *, replay: str | None 
         "headline": verdict.headline(summary),
         "tolerance": verdict.tolerance_check(summary),
         "important_settings": important_settings(settings, summary["samples"]),
-        "all_settings": all_settings(shown),
+        "all_settings": all_settings(tables),
         "command": repeat_command(settings, evaluation.directory.path) if repeatable else None,
     }
     content["session"] = None

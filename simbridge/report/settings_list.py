@@ -10,8 +10,17 @@ from pathlib import Path
 from typing import Any
 
 from simbridge.planning.options import Options
-from simbridge.recording.kinematics_record import kinematics_summary, kinematics_words
-from simbridge.resources import robot_files, scenario_files
+from simbridge.recording.kinematics_record import describe_kinematics, summarize_kinematics
+from simbridge.recording.run_record import (
+    BackendRecord,
+    ControllerRecord,
+    Record,
+    RobotRecord,
+    ScenarioRecord,
+    SessionRecord,
+)
+from simbridge.recording.settings_file import as_table
+from simbridge.resources import scenario_files
 from simbridge.text import NO_BREAK, counted, plain
 from simbridge.trajectory.files import ReadOptions
 from simbridge.ur.tables import EMULATOR_SERIAL_NUMBER
@@ -19,84 +28,87 @@ from simbridge.ur.tables import EMULATOR_SERIAL_NUMBER
 _COMMON = ("python", "simbridge", "numpy", "pin", "pybullet", "pybullet-arm64")
 
 
-def important_settings(settings: Mapping[str, Any], samples: int) -> list[tuple[str, str]]:
-    """The short list: names and values."""
-    scenario, robot, solver, backend = (
-        settings[key] for key in ("scenario", "robot", "solver", "backend")
-    )
-    hold = {
-        "linear": "interpolated between samples",
-        "zero-order": "the last sample, held (zero-order)",
-    }
-    on_limits = {"refuse": "refuse the plan", "limit": "limit the setpoints"}
-    rows = [
-        (
-            "Robot",
-            f"{robot['title']} ({robot['name']}), {counted(len(robot['joint_names']), 'joint')}",
-        )
-    ]
-    if "cell" in settings:
-        rows.append(("Cell", settings["cell"]["file"] or "defined by the calling program"))
-    rows.append(("Kinematics", kinematics_words(kinematics_summary(settings["kinematics"]))))
-    if scenario.get("plan"):
-        rows.append(("Plan", f"replayed from {scenario['plan']}"))
-    rows += [
-        ("Solver", f"{solver['name']}: {_parameters(solver['parameters'])}"),
-        (
-            "Backend",
-            f"{backend['name']}, in {'simulated' if backend['simulated_time'] else 'real'} time",
-        ),
-    ]
-    if "controller" in settings:
-        rows += [("Controller", _controller(settings["controller"])), ("Servo", _servo(backend))]
-    rows += [
-        (
-            "Control period",
-            f"{plain(1e3 * backend['period'])}{NO_BREAK}ms, {counted(samples, 'sample')}",
-        )
-    ]
-    if "live" in settings:
-        rows.append(("Inputs", _parameters(settings["live"])))
+HOLDS = {
+    "linear": "interpolated between samples",
+    "zero-order": "the last sample, held (zero-order)",
+}
+"""The target between two samples, in words."""
+
+ANSWERS_TO_LIMITS = {"refuse": "refuse the plan", "limit": "limit the setpoints"}
+"""What happens to setpoints past a limit, in words."""
+
+
+def important_settings(record: Record, samples: int) -> list[tuple[str, str]]:
+    """Return the names and values of the short list.
+
+    Args:
+        record: The record of the run.
+        samples: How many samples its log has.
+    """
+    scenario = record.scenario
+    robot = record.robot
+    backend = record.backend
+
+    joints = counted(len(robot.joint_names), "joint")
+    rows = [("Robot", f"{robot.title} ({robot.name}), {joints}")]
+    if record.cell is not None:
+        rows.append(("Cell", record.cell.file or "defined by the calling program"))
+    kinematics = summarize_kinematics(record.kinematics)
+    rows.append(("Kinematics", describe_kinematics(kinematics)))
+    if scenario.plan:
+        rows.append(("Plan", f"replayed from {scenario.plan}"))
+
+    solver = record.solver
+    rows.append(("Solver", f"{solver.name}: {_parameters(solver.parameters)}"))
+    time = "simulated" if backend.simulated_time else "real"
+    rows.append(("Backend", f"{backend.name}, in {time} time"))
+    if record.controller is not None:
+        rows.append(("Controller", _controller(record.controller)))
+        rows.append(("Servo", _servo(backend)))
+    period = f"{plain(1e3 * backend.period)}{NO_BREAK}ms"
+    rows.append(("Control period", f"{period}, {counted(samples, 'sample')}"))
+
+    if isinstance(record, SessionRecord):
+        rows.append(("Inputs", _parameters(as_table(record.live))))
     else:
-        rows += [
-            ("Target", hold.get(scenario["hold"], scenario["hold"])),
-            ("Beyond the limits", on_limits.get(scenario["on_limits"], scenario["on_limits"])),
-            ("Speed scale", plain(scenario["speed_scale"])),
-        ]
-    rows += [
-        ("TCP in tool0", _tcp(robot["tcp"])),
-        (
-            "Payload",
-            f"{plain(robot['payload'])}{NO_BREAK}kg configured on the controller, {_unmodelled(backend)}",
-        ),
-        (
-            "Versions",
-            ", ".join(f"{k} {v}" for k, v in settings["versions"].items() if k in _COMMON),
-        ),
+        answer = ANSWERS_TO_LIMITS.get(scenario.on_limits, scenario.on_limits)
+        rows.append(("Target", HOLDS.get(scenario.hold, scenario.hold)))
+        rows.append(("Beyond the limits", answer))
+        rows.append(("Speed scale", plain(scenario.speed_scale)))
+
+    rows.append(("TCP in tool0", _tcp(robot.tcp)))
+    payload = f"{plain(robot.payload)}{NO_BREAK}kg configured on the controller"
+    rows.append(("Payload", f"{payload}, {_unmodelled(backend)}"))
+    versions = [
+        f"{package} {version}" for package, version in record.versions.items() if package in _COMMON
     ]
+    rows.append(("Versions", ", ".join(versions)))
     return rows
 
 
-def _controller(controller: Mapping[str, Any]) -> str:
-    serial_number = controller.get("serial_number") or "unknown"
+def _controller(controller: ControllerRecord) -> str:
+    """Return the controller's model, kind, version and address."""
+    serial_number = controller.serial_number or "unknown"
     kind = f"serial number {serial_number}"
-    if controller.get("ursim"):
+    if controller.ursim:
         kind = "URSim"
     if serial_number == EMULATOR_SERIAL_NUMBER:
         kind = "emulator"
 
-    model = controller.get("model") or "unknown model"
-    version = controller.get("polyscope", "unknown")
-    host = controller.get("host", "unknown host")
+    model = controller.model or "unknown model"
+    version = "unknown" if controller.polyscope is None else controller.polyscope
+    host = "unknown host" if controller.host is None else controller.host
     return f"{model}, {kind}, PolyScope {version}, {host}"
 
 
-def _servo(backend: Mapping[str, Any]) -> str:
-    if "servo_gain" not in backend or "servo_lookahead" not in backend:
+def _servo(backend: BackendRecord) -> str:
+    """Return servoj's tuning on a controller."""
+    if backend.servo_gain is None or backend.servo_lookahead is None:
         return "of unknown tuning"
-    lookahead = plain(float(f"{1e3 * backend['servo_lookahead']:.6g}"))
-    scaling = "followed" if backend.get("on_scaling") == "follow" else "refused"
-    return f"servoj, gain {plain(backend['servo_gain'])}, lookahead {lookahead}{NO_BREAK}ms; speed scaling {scaling}"
+    gain = plain(backend.servo_gain)
+    lookahead = plain(float(f"{1e3 * backend.servo_lookahead:.6g}"))
+    scaling = "followed" if backend.on_scaling == "follow" else "refused"
+    return f"servoj, gain {gain}, lookahead {lookahead}{NO_BREAK}ms; speed scaling {scaling}"
 
 
 def _parameters(parameters: Mapping[str, Any]) -> str:
@@ -114,8 +126,9 @@ def _tcp(tcp: Sequence[float]) -> str:
     return f"({place}){NO_BREAK}mm, rotation vector ({turn})°"
 
 
-def _unmodelled(backend: Mapping[str, Any]) -> str:
-    mass = backend.get("unmodelled_payload", 0.0)
+def _unmodelled(backend: BackendRecord) -> str:
+    """Return the mass that the controller does not know of."""
+    mass = backend.unmodelled_payload
     return f"{plain(mass)}{NO_BREAK}kg unmodelled" if mass else "nothing unmodelled"
 
 
@@ -154,60 +167,132 @@ def flattened(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
-def repeat_command(settings: Mapping[str, Any], run: Path) -> str | None:
-    """The command that sends the same setpoints again, from any directory; None when scenario, robot or cell is neither
-    built in nor from a file.
+def repeat_command(record: Record, run: Path) -> str | None:
+    """Return the command that sends the same setpoints again, from any directory.
 
-    The plan is replayed, so the solver's settings are not repeated. The command refuses if the scenario is another one
-    by then, or was another one already.
+    The plan is replayed, so the solver's settings are not repeated. The command refuses if the
+    scenario is another one by then, or was another one already.
+
+    Args:
+        record: The record of the run.
+        run: Its directory.
+
+    Returns:
+        None when scenario, robot or cell is neither built in nor from a file.
     """
-    scenario, robot, backend = settings["scenario"], settings["robot"], settings["backend"]
-    built_in = (
-        robot["name"] in robot_files() and Path(robot["source"]).name == f"{robot['name']}.toml"
-    )
-    arm = robot["name"] if built_in else robot["source"]
-    path = scenario.get("file") or (
-        scenario["name"] if scenario["name"] in scenario_files() else ""
-    )
-    cell, run = settings.get("cell"), run.resolve()
-    path = str(run) if "live" in settings else path
-    if not path or not arm or (cell is not None and not cell["file"]):
+    run = run.resolve()
+    scenario = _scenario_argument(record, run)
+    arm = _robot_argument(record.robot)
+    if not scenario or not arm:
         return None
-    words = ["simbridge", "run", path, "--plan", str(run), "--backend", backend["name"]]
-    reading = {own.name for own in fields(ReadOptions)}
-    given = {
-        own.metadata.get("flag", own.name): value
-        for own in fields(Options)
-        if own.name in reading and (value := scenario.get(own.name, own.default)) != own.default
-    }
-    calibrated = kinematics_summary(settings["kinematics"])["calibrated"]
-    watched = cell is not None or not backend["simulated_time"]
-    ideal = backend.get("servo") == "ideal"
-    given |= {
-        "cell": None if cell is None else Path(cell["file"]).resolve(),
-        "host": settings.get("controller", {}).get("host") if "host" not in (cell or {}) else None,
-        "kinematics": run if calibrated else "nominal" if watched else None,
+    if record.cell is not None and not record.cell.file:
+        return None
+
+    words = ["simbridge", "run", scenario, "--plan", str(run), "--backend", record.backend.name]
+    flags = {
+        **_reading_flags(record.scenario),
+        **_installation_flags(record, run),
         "robot": arm,
-        "period": backend["period"],
-        "base": robot.get("base"),
-        "tip": robot.get("tip"),
-        "package": ",".join(robot["package"]) if "package" in robot else None,
-        "home": robot["home"] if "file_home" in robot else None,
-        "max-tool-speed": robot["max_tool_speed"],
-        "floor": scenario.get("floor", "none"),
-        "tcp": robot["tcp"] if any(robot["tcp"]) else None,
-        "payload": robot["payload"] or None,
-        "unmodelled-payload": backend.get("unmodelled_payload") or None,
-        "servo": "ideal" if ideal else None,
-        "servo-gain": None if ideal else backend.get("servo_gain"),
-        "servo-lookahead": None if ideal else backend.get("servo_lookahead"),
-        "plant": Path(backend["plant_file"]).resolve() if "plant_file" in backend else None,
-        "feedforward": scenario.get("feedforward"),
-        "corner-tolerance": 1e3 * scenario["corner_tolerance"]
-        if "corner_tolerance" in scenario
-        else None,
+        "period": record.backend.period,
+        **_arm_flags(record.robot),
+        "floor": "none" if record.scenario.floor is None else record.scenario.floor,
+        **_load_flags(record),
+        **_servo_flags(record),
     }
-    for flag, value in given.items():
-        if value is not None:
-            words += [f"--{flag}", *map(str, value if isinstance(value, list) else [value])]
+    for flag, value in flags.items():
+        if value is None:
+            continue
+        values = value if isinstance(value, list) else [value]
+        words += [f"--{flag}", *map(str, values)]
     return shlex.join(words)
+
+
+def _scenario_argument(record: Record, run: Path) -> str:
+    """Return the scenario's file or name, or a session's directory; "" where there is none."""
+    scenario = record.scenario
+    if isinstance(record, SessionRecord):
+        return str(run)
+    if scenario.file:
+        return scenario.file
+    return scenario.name if scenario.name in scenario_files() else ""
+
+
+def _robot_argument(robot: RobotRecord) -> str:
+    """Return the arm's name or file; "" where there is none."""
+    return robot.name if robot.is_built_in else robot.source
+
+
+def _reading_flags(scenario: ScenarioRecord) -> dict[str, Any]:
+    """Return how the scenario's file was read, where that is not the default."""
+    defaults = ReadOptions()
+    flags = {}
+    for option in fields(Options):
+        if not hasattr(defaults, option.name):
+            continue
+        value = getattr(scenario, option.name)
+        if value is not None and value != getattr(defaults, option.name):
+            flags[option.metadata.get("flag", option.name)] = value
+    return flags
+
+
+def _installation_flags(record: Record, run: Path) -> dict[str, Any]:
+    """Return the cell, the controller's address and the kinematics."""
+    cell = record.cell
+    host = None
+    if record.controller is not None and (cell is None or "host" not in cell.values):
+        host = record.controller.host
+
+    kinematics: Path | str | None = None
+    if record.kinematics.is_calibrated:
+        kinematics = run
+    elif cell is not None or not record.backend.simulated_time:
+        # Neither the cell's calibration nor the controller's is to be taken.
+        kinematics = "nominal"
+
+    return {
+        "cell": None if cell is None else Path(cell.file).resolve(),
+        "host": host,
+        "kinematics": kinematics,
+    }
+
+
+def _arm_flags(robot: RobotRecord) -> dict[str, Any]:
+    """Return the links and packages of a URDF, and home and tool speed."""
+    return {
+        "base": robot.base,
+        "tip": robot.tip,
+        "package": None if robot.package is None else ",".join(robot.package),
+        "home": None if robot.file_home is None else robot.home,
+        "max-tool-speed": robot.max_tool_speed,
+    }
+
+
+def _load_flags(record: Record) -> dict[str, Any]:
+    """Return the tool and what it carries."""
+    robot = record.robot
+    return {
+        "tcp": robot.tcp if any(robot.tcp) else None,
+        "payload": robot.payload or None,
+        "unmodelled-payload": record.backend.unmodelled_payload or None,
+    }
+
+
+def _servo_flags(record: Record) -> dict[str, Any]:
+    """Return what follows the commands, and how they lead it."""
+    backend = record.backend
+    scenario = record.scenario
+    is_ideal = backend.servo == "ideal"
+    plant = None
+    if backend.plant_file is not None:
+        plant = Path(backend.plant_file).resolve()
+    tolerance = None
+    if scenario.corner_tolerance is not None:
+        tolerance = 1e3 * scenario.corner_tolerance
+    return {
+        "servo": "ideal" if is_ideal else None,
+        "servo-gain": None if is_ideal else backend.servo_gain,
+        "servo-lookahead": None if is_ideal else backend.servo_lookahead,
+        "plant": plant,
+        "feedforward": scenario.feedforward,
+        "corner-tolerance": tolerance,
+    }

@@ -263,7 +263,7 @@ def _separation_chart(comparison: Comparison) -> Markup:
 
 def _differences(comparison: Comparison) -> list[tuple[str, list[str]]]:
     """The settings that are not the same in all runs."""
-    every = [dict(flattened(run.evaluation.settings)) for run in comparison.runs]
+    every = [dict(flattened(run.evaluation.directory.settings_tables())) for run in comparison.runs]
     rows = []
     for name in dict.fromkeys(name for settings in every for name in settings):
         values = [settings.get(name, "–") for settings in every]

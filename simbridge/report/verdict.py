@@ -428,7 +428,7 @@ def _limited(evaluation: Evaluation) -> list[str]:
 
 
 def _saturated(evaluation: Evaluation) -> list[str]:
-    if evaluation.settings["backend"]["effort_unit"] == "A":
+    if evaluation.settings.backend.effort_unit == "A":
         return []
     at_limit = motion.at_limit(evaluation.column("effort"), evaluation.max_effort)
     samples = np.asarray(at_limit.any(axis=1))

@@ -10,13 +10,19 @@ import numpy as np
 from simbridge.backends.backend import ArmState
 from simbridge.planning.plan import Plan
 from simbridge.recording.log import Sample
+from simbridge.recording.run_record import Record
 from simbridge.robot.pose import Array
 
 
-def log_facts(settings: dict[str, Any]) -> dict[str, str]:
-    """The metadata of a log, which identifies the run without its directory."""
-    named = {table: settings[table]["name"] for table in ("scenario", "robot", "solver", "backend")}
-    return {**named, "simbridge": settings["versions"]["simbridge"]}
+def log_facts(record: Record) -> dict[str, str]:
+    """Return the metadata of a log, which identifies the run without its directory."""
+    return {
+        "scenario": record.scenario.name,
+        "robot": record.robot.name,
+        "solver": record.solver.name,
+        "backend": record.backend.name,
+        "simbridge": record.versions["simbridge"],
+    }
 
 
 def measured_fields(state: ArmState) -> dict[str, Any]:

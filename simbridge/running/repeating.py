@@ -13,7 +13,7 @@ from typing import cast
 import numpy as np
 
 from simbridge.backends import backend_class
-from simbridge.backends.backend import Ask, Backend, Facts
+from simbridge.backends.backend import Ask, Facts
 from simbridge.errors import InvalidParameter, OutputError
 from simbridge.evaluation.repeatability import RepeatsSummary, run_summary, summarize_repeats
 from simbridge.evaluation.summary import Summary
@@ -21,9 +21,11 @@ from simbridge.files.writing import writing
 from simbridge.planning.approach import plan_approach
 from simbridge.quoting import shell_quoted
 from simbridge.recording.run_directory import RunDirectory, is_of_repeats, repeats_in
+from simbridge.recording.run_record import RepeatsRecord
+from simbridge.recording.settings_file import as_tables
 from simbridge.report.settings_list import flattened
 from simbridge.report.several_runs import write_repeats_page
-from simbridge.running.run_setup import Prepared, resolved_settings
+from simbridge.running.run_setup import Prepared, run_record
 from simbridge.running.runner import (
     Progress,
     Run,
@@ -80,7 +82,7 @@ def repeat(
     earlier = repeats_in(Path(out)) if out is not None and is_of_repeats(Path(out)) else []
     if earlier and not prepared.options.label:
         # The command that continues may leave the label out.
-        label = earlier[0].complete_settings().get("label", "")
+        label = earlier[0].settings().label or ""
         prepared = replace(prepared, options=replace(prepared.options, label=label))
     found = {run: run_summary(run) for run in earlier}
     directories = [run for run, summary in found.items() if summary["outcome"] == "completed"]
@@ -89,7 +91,7 @@ def repeat(
     arm = open_backend(prepared, more_facts=_return_facts(prepared, missing), ask=ask)
     if earlier:
         whole = RunDirectory(earlier[0].path.parent)
-        _check_same(prepared, arm, earlier[0])
+        _check_same(prepared, earlier[0])
         _set_aside([run for run in earlier if run not in directories])
     else:
         whole = RunDirectory.create(None if out is None else Path(out), prepared.scenario.name)
@@ -103,11 +105,11 @@ def repeat(
 
     try:
         if numbers:
-            directories.append(_begin_run(prepared, arm, whole, numbers[0], count))
+            directories.append(_begin_run(prepared, whole, numbers[0], count))
             with record_early_end(prepared, arm, unfinished), arm:
                 for number in numbers:
                     if number != numbers[0]:
-                        directories.append(_begin_run(prepared, arm, whole, number, count))
+                        directories.append(_begin_run(prepared, whole, number, count))
                     stream_plan(prepared, arm, directories[-1], progress)
                     completed += 1
                     runs.append(finish(prepared, arm, directories[-1]))
@@ -135,11 +137,11 @@ def repeat(
         raise evaluation_interrupted(error, arm, whole.path, "runs are") from None
 
 
-def _check_same(prepared: Prepared, arm: Backend, earlier: RunDirectory) -> None:
+def _check_same(prepared: Prepared, earlier: RunDirectory) -> None:
     """Refuse to continue repeats of other settings or of another plan."""
     own, theirs = (
         {name: text for name, text in flattened(settings) if not name.startswith("repeats.")}
-        for settings in (resolved_settings(prepared, arm.capabilities), earlier.complete_settings())
+        for settings in (as_tables(run_record(prepared)), earlier.settings_tables())
     )
     names = [name for name in own | theirs if own.get(name) != theirs.get(name)]
     shown = [
@@ -177,14 +179,12 @@ def _summarize(whole: RunDirectory, runs: list[RunDirectory], count: int) -> Rep
     return summary
 
 
-def _begin_run(
-    prepared: Prepared, arm: Backend, whole: RunDirectory, number: int, count: int
-) -> RunDirectory:
+def _begin_run(prepared: Prepared, whole: RunDirectory, number: int, count: int) -> RunDirectory:
     with whole.needed():
         directory = RunDirectory.create(
             whole.path / f"{number:02}", prepared.scenario.name, parents=False
         )
-    begin(prepared, arm, directory, repeats={"number": number, "count": count})
+    begin(prepared, directory, repeats=RepeatsRecord(number=number, count=count))
     return directory
 
 

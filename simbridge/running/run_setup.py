@@ -1,16 +1,14 @@
-"""The setup of a run: its arm, its solver and its plan, checked and ready, before anything moves; and settings.toml.
+"""The setup of a run: its arm, its solver and its plan, checked and ready, before anything moves; and its record.
 
-settings.toml records everything that a run was resolved to, enough to repeat it and to evaluate it again.
+The record holds everything that a run was resolved to, enough to repeat it and to evaluate it again.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-import platform
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, is_dataclass, replace
-from importlib import metadata
 from pathlib import Path
 from typing import Any, cast
 
@@ -18,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simbridge.backends import SIMULATION, backend_class
-from simbridge.backends.backend import Capabilities
 from simbridge.errors import LONGEST_VALUE, InvalidParameter, NotARun
 from simbridge.ik.callable_solver import CallableSolver, RecordedSolver, StepFunction, named_solver
 from simbridge.ik.parameters import SolverParameters
@@ -27,29 +24,41 @@ from simbridge.ik.solver import Solver
 from simbridge.planning.check import Peaks
 from simbridge.planning.option_field import recorded_options
 from simbridge.planning.options import Options, StartChoice
-from simbridge.planning.plan import Plan
+from simbridge.planning.plan import OnLimits, Plan
 from simbridge.planning.planner import plan_or_suggestion
 from simbridge.planning.scenario import Scenario, load_scenario
 from simbridge.quoting import unquoted
 from simbridge.recording.kinematics_record import (
     KinematicsSummary,
-    kinematics_settings,
-    kinematics_summary,
+    record_kinematics,
+    summarize_kinematics,
+)
+from simbridge.recording.record_tables import (
+    record_backend,
+    record_cell,
+    record_controller,
+    record_robot,
+    record_shapes,
+    record_solver,
+    record_tolerance,
+    versions,
 )
 from simbridge.recording.run_directory import RunDirectory
-from simbridge.robot.cell_file import cell_values
+from simbridge.recording.run_record import (
+    BackendRecord,
+    KinematicsRecord,
+    RunRecord,
+    ScenarioRecord,
+    StartRecord,
+)
+from simbridge.recording.servo_description import describe_plant
 from simbridge.robot.load import load_robot
-from simbridge.robot.meshes import shapes_of
 from simbridge.robot.parts import DhTable
 from simbridge.robot.robot import Robot
-from simbridge.servo.description import describe_plant
 from simbridge.servo.plant import controller_cycle
 from simbridge.sessions.recorded_session import RecordedSession, planning_flags
-from simbridge.trajectory.trajectory import Sampling
+from simbridge.trajectory.trajectory import Hold, Sampling
 from simbridge.ur.controller_facts import ControllerFacts
-
-_JOINT_LIMITS = ("position_min", "position_max", "max_velocity", "max_effort")
-_PACKAGES = ("simbridge", "numpy", "pin", "numba", "ruckig", "mcap", "pybullet", "pybullet-arm64")
 
 
 @dataclass(frozen=True)
@@ -78,37 +87,33 @@ class Prepared:
         return None if self.controller is None else self.controller.arm.kinematics
 
     @property
-    def plant_model(self) -> str:
-        """What follows the commands, in one line."""
-        return describe_plant(self.servo_settings | {"simulated_time": self.controller is None})
+    def backend_record(self) -> BackendRecord:
+        """The backend, and what follows the commands, as settings.toml records them."""
+        capabilities = backend_class(self.backend).capabilities
+        return record_backend(
+            self.backend,
+            self.robot,
+            self.options,
+            period=self.plan.period,
+            simulated_time=capabilities.simulated_time,
+            effort_unit=capabilities.effort_unit,
+        )
 
     @property
-    def servo_settings(self) -> dict[str, Any]:
-        """What follows the commands: its keys in settings.toml."""
-        plant = self.options.plant_model
-        if self.controller is None and self.options.servo != "servoj":
-            return {"servo": "ideal"}
-        cycle = controller_cycle(self.robot.period, self.plan.period)
-        tuning: dict[str, Any] = {
-            "servo": "servoj",
-            "servo_lookahead": plant.lookahead,
-            "servo_gain": plant.gain,
-        }
-        tuning |= {"cycle": cycle, "phase": plant.phase, "joint_lag": plant.joint_lag}
-        if plant.source:
-            tuning |= {"plant_file": plant.source, "plant_not_simulated": plant.not_simulated}
-            tuning |= {
-                "gain_deviation": plant.gain_deviation,
-                "lookahead_deviation": plant.lookahead_deviation,
-            }
-            tuning |= {"plant_replaced": list(plant.replaced)} if plant.replaced else {}
-        return tuning
+    def plant_model(self) -> str:
+        """What follows the commands, in one line."""
+        return describe_plant(self.backend_record)
+
+    @property
+    def kinematics_record(self) -> KinematicsRecord:
+        """The kinematics of the plan, as settings.toml records them."""
+        source = self.options.kinematics_source
+        return record_kinematics(self.robot, source, self.reported_kinematics)
 
     @property
     def kinematics(self) -> KinematicsSummary:
         """The kinematics of the plan, and how far the controller's own are from them."""
-        source = self.options.kinematics_source
-        return kinematics_summary(kinematics_settings(self.robot, source, self.reported_kinematics))
+        return summarize_kinematics(self.kinematics_record)
 
 
 def prepare(
@@ -308,32 +313,37 @@ def replayed(
     session = RecordedSession.at(run.path)
     plan = run.plan(Plan.from_arrays) if session is None else session.recorded_plan(robot)
     plan.check_made_for(robot.checksum, options.period or robot.period)
-    settings = run.complete_settings()
-    made = settings["scenario"]
-    source = run.path.resolve() if session is not None else Path(made.get("file", ""))
+    record = run.settings()
+    made = record.scenario
+    source = run.path.resolve() if session is not None else Path(made.file or "")
     if scenario.file is not None and scenario.file.is_dir() and scenario.file == source:
         # A session's targets depend on how its inputs were solved.
         scenario = replace(scenario, trajectory=plan.trajectory)
-    wanted = scenario.trajectory.time_scaled(made["speed_scale"])
+    wanted = scenario.trajectory.time_scaled(made.speed_scale)
     if not (
         _alike(plan.trajectory.poses, wanted.poses)
         and _alike(plan.trajectory.elapsed, wanted.elapsed)
     ):
         raise InvalidParameter("plan", options.plan, f"made for this scenario, {scenario.name}")
-    if not _alike(np.array(settings["robot"]["home"]), robot.home):
+    if not _alike(np.array(record.robot.home), robot.home):
         raise InvalidParameter("plan", options.plan, "made from the same home (--home)")
     options = replace(
-        options, speed_scale=made["speed_scale"], hold=made["hold"], on_limits=made["on_limits"]
+        options,
+        speed_scale=made.speed_scale,
+        hold=cast(Hold, made.hold),
+        on_limits=cast(OnLimits, made.on_limits),
     )
-    if "sampling" in made:
+    if made.sampling is not None:
         with _naming_table(run, "scenario.sampling"):
-            options = replace(options, sampling=Sampling(**made["sampling"]))
-    recorded = settings["solver"]
-    if solver is None and recorded["name"] not in SOLVERS:
-        solver = RecordedSolver(robot, recorded)
+            options = replace(options, sampling=Sampling(**made.sampling))
+    recorded = record.solver
+    if solver is None and recorded.name not in SOLVERS:
+        solver = RecordedSolver(
+            robot, recorded.name, task=recorded.task, parameters=recorded.parameters
+        )
     if solver is None:
         with _naming_table(run, "solver.parameters"):
-            solver = SOLVERS[recorded["name"]](**recorded["parameters"]).build(robot)
+            solver = SOLVERS[recorded.name](**recorded.parameters).build(robot)
     return plan, solver, options
 
 
@@ -356,110 +366,42 @@ def _alike(one: NDArray[np.float64], other: NDArray[np.float64]) -> bool:
     return one.shape == other.shape and bool(np.allclose(one, other, rtol=0.0, atol=1e-9))
 
 
-def versions() -> dict[str, str]:
-    """Versions of Python and of the packages that a result depends on."""
-    known = {name: version for name, version in installed(_PACKAGES).items() if version}
-    return {"python": platform.python_version(), "simbridge": "unknown"} | known
-
-
-def installed(names: Iterable[str]) -> dict[str, str]:
-    """The version of each package; "" if it is not installed."""
-    return {
-        name: next((each.version for each in metadata.distributions(name=name)), "")
-        for name in names
-    }
-
-
-def resolved_settings(prepared: Prepared, capabilities: Capabilities) -> dict[str, Any]:
-    """The content of settings.toml (SI units)."""
-    robot, scenario, options, plan = (
-        prepared.robot,
-        prepared.scenario,
-        prepared.options,
-        prepared.plan,
+def run_record(prepared: Prepared) -> RunRecord:
+    """Return the record of a run (SI units)."""
+    robot, options, plan = prepared.robot, prepared.options, prepared.plan
+    return RunRecord(
+        label=options.label or None,
+        scenario=_record_scenario(prepared),
+        robot=record_robot(robot, options),
+        kinematics=prepared.kinematics_record,
+        solver=record_solver(prepared.solver, plan.period, prepared.solver_notes),
+        backend=prepared.backend_record,
+        versions=versions(),
+        tolerance=record_tolerance(options),
+        shapes=record_shapes(robot),
+        controller=record_controller(prepared.controller),
+        cell=record_cell(options),
     )
-    solver, facts, cell = prepared.solver, prepared.controller, options.cell
+
+
+def _record_scenario(prepared: Prepared) -> ScenarioRecord:
+    scenario, options, plan = prepared.scenario, prepared.options, prepared.plan
     sampling = options.sampling or scenario.sampling
-    settings: dict[str, Any] = {
-        "label": options.label or None,
-        "scenario": {
-            "name": scenario.name,
-            "file": None if scenario.file is None else str(scenario.file),
-            "description": scenario.description,
-            "source": plan.trajectory.source,
-            "start": plan.start
-            and {"joints": plan.start.joints.tolist(), "reason": plan.start.reason},
-            "hold": plan.hold,
-            "on_limits": options.on_limits or scenario.on_limits,
-            "floor": options.collision_scene.floor,
-            "sampling": None
-            if sampling is None
-            else asdict(sampling) | {"noise": list(sampling.noise)},
-        },
-        "robot": {
-            "name": robot.name,
-            "title": robot.title,
-            "source": "" if robot.source is None else str(robot.source),
-            "base": robot.base,
-            "tip": robot.tip,
-            "package": list(robot.packages) or None,
-            "notes": list(robot.notes) or None,
-            "joint_names": list(robot.joint_names),
-            "home": robot.home.tolist(),
-            "file_home": None if robot.file_home is None else robot.file_home.tolist(),
-            **{name: getattr(robot, name).tolist() for name in _JOINT_LIMITS},
-            "max_velocity_jump": robot.max_velocity_jump,
-            "max_acceleration": robot.max_acceleration,
-            "max_tool_speed": options.max_tool_speed or robot.max_tool_speed,
-            "tcp": list(options.tcp) or [0.0] * 6,
-            "payload": robot.payload,
-            "gravity": robot.gravity.tolist(),
-            "payload_cog": None if robot.payload_cog is None else robot.payload_cog.tolist(),
-        },
-        "kinematics": kinematics_settings(
-            robot, options.kinematics_source, prepared.reported_kinematics
-        ),
-        "solver": {
-            "name": solver.name,
-            "task": solver.task,
-            "parameters": solver.parameters,
-            "predicted_lag_s": solver.lag(plan.period),
-            "notes": list(prepared.solver_notes) or None,
-        },
-        "backend": {
-            "name": prepared.backend,
-            "period": plan.period,
-            "simulated_time": capabilities.simulated_time,
-            "effort_unit": capabilities.effort_unit,
-            **prepared.servo_settings,
-            "on_scaling": None if facts is None else options.on_scaling,
-            "on_pause": None if facts is None else options.on_pause,
-        },
-        "versions": versions(),
-        "tolerance": options.tolerance
-        and dict(zip(("position_m", "rotation_rad"), options.tolerance, strict=True)),
-        "shapes": shapes_of(robot) if any(link.shapes for link in robot.links) else None,
-        "controller": facts
-        and {
-            "host": facts.host,
-            "model": facts.model or "",
-            "serial_number": facts.dashboard.serial_number or "",
-            "polyscope": ".".join(map(str, facts.state.version)),
-            "ursim": facts.ursim,
-            "kinematics_checksum": [int(word) for word in facts.arm.checksum],
-        },
-        "cell": cell
-        and {"file": str(cell.source.resolve() if cell.source else ""), **cell_values(cell)},
-    }
-    for table, values in recorded_options(options).items():
-        settings[table] |= values
-    return _without_none(settings)
-
-
-def _without_none(table: dict[str, Any]) -> dict[str, Any]:
-    """A table without the values that are None, which TOML does not have."""
-    kept = {name: value for name, value in table.items() if value is not None}
-    return {
-        name: _without_none(value) if isinstance(value, dict) else value
-        for name, value in kept.items()
-    }
+    sampling_values = None
+    if sampling is not None:
+        sampling_values = asdict(sampling) | {"noise": list(sampling.noise)}
+    start = None
+    if plan.start is not None:
+        start = StartRecord(plan.start.joints.tolist(), plan.start.reason)
+    return ScenarioRecord(
+        name=scenario.name,
+        file=None if scenario.file is None else str(scenario.file),
+        description=scenario.description,
+        source=plan.trajectory.source,
+        start=start,
+        hold=plan.hold,
+        on_limits=options.on_limits or scenario.on_limits,
+        floor=options.collision_scene.floor,
+        sampling=sampling_values,
+        **recorded_options(options, "scenario"),
+    )

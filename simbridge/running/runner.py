@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,14 +20,15 @@ from simbridge.ik.solver import Solver
 from simbridge.planning.options import Options
 from simbridge.planning.scenario import Scenario
 from simbridge.quoting import shell_quoted
-from simbridge.recording.kinematics_record import kinematics_words
+from simbridge.recording.kinematics_record import describe_kinematics
 from simbridge.recording.log import LogWriter
 from simbridge.recording.run_directory import RunDirectory
+from simbridge.recording.run_record import RepeatsRecord, ToleranceRecord
 from simbridge.report import write_report
 from simbridge.robot.meshes import drawing_of
 from simbridge.robot.robot import Robot
 from simbridge.running.recorder import Samples, log_facts
-from simbridge.running.run_setup import Prepared, prepare, resolved_settings
+from simbridge.running.run_setup import Prepared, prepare, run_record
 from simbridge.running.signals import ended_by_signals, ended_words, number_of, uninterrupted
 from simbridge.text import degrees
 
@@ -134,7 +135,7 @@ def execute(
     """Execute a prepared run, and write its page if that is wanted. See `run`."""
     arm = open_backend(prepared, ask=ask)
     directory = RunDirectory.create(None if out is None else Path(out), prepared.scenario.name)
-    begin(prepared, arm, directory)
+    begin(prepared, directory)
     with record_early_end(prepared, arm, lambda: directory), arm:
         stream_plan(prepared, arm, directory, progress)
     return finish(prepared, arm, directory, page=page)
@@ -176,21 +177,21 @@ def plan_facts(prepared: Prepared) -> Facts:
         ("fastest joint", fastest),
         ("fastest tool", f"{peaks.tool_speed:.3f} m/s"),
         ("nearest", nearest),
-        ("kinematics", kinematics_words(prepared.kinematics)),
+        ("kinematics", describe_kinematics(prepared.kinematics)),
         *feedforward,
     )
 
 
 def begin(
     prepared: Prepared,
-    arm: Backend,
     directory: RunDirectory,
     *,
-    repeats: Mapping[str, int] | None = None,
+    repeats: RepeatsRecord | None = None,
 ) -> None:
-    """Write settings, plan and meshes; for one of several runs also its `number` and the `count` of all."""
-    settings = resolved_settings(prepared, arm.capabilities)
-    directory.write_settings(settings if repeats is None else settings | {"repeats": dict(repeats)})
+    """Write settings, plan and meshes; of one of several runs also which of them it is."""
+    record = run_record(prepared)
+    record.repeats = repeats
+    directory.write_settings(record)
     directory.write_plan(prepared.plan.as_arrays())
     directory.write_meshes(drawing_of(prepared.robot))
 
@@ -395,9 +396,7 @@ def finalize(
         OutputError: A file cannot be written, or the directory was deleted while the run went on.
     """
     ended_by = record_end(directory, outcome, arm, error)
-    limits = (
-        None if tolerance is None else {"position_m": tolerance[0], "rotation_rad": tolerance[1]}
-    )
+    limits = None if tolerance is None else ToleranceRecord(*tolerance)
     with directory.needed():
         evaluation = Evaluation.of(directory)
         if evaluation.has_samples and arm.capabilities.simulated_time:

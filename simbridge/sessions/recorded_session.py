@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
@@ -20,9 +20,8 @@ from simbridge.ik.solver import Solver
 from simbridge.planning.options import Options
 from simbridge.planning.plan import Plan
 from simbridge.planning.scenario import Scenario
-from simbridge.recording.kinematics_record import kinematics_summary
 from simbridge.recording.run_directory import RunDirectory
-from simbridge.resources import robot_files
+from simbridge.recording.run_record import BackendRecord, LiveRecord, SessionRecord
 from simbridge.robot.cell_file import load_cell
 from simbridge.robot.collision import CollisionModel
 from simbridge.robot.load import load_robot
@@ -30,7 +29,7 @@ from simbridge.robot.robot import Robot
 from simbridge.servo.plant import controller_cycle
 from simbridge.sessions.inputs import Input, Kind, Order, Phase, TwistFrame
 from simbridge.sessions.motion import LiveMotion, Step
-from simbridge.sessions.options import LiveOptions
+from simbridge.sessions.options import Filter, LiveHold, LiveOptions
 from simbridge.sessions.record import InputRecord, read_inputs
 from simbridge.text import counted
 from simbridge.trajectory.files import ReadOptions
@@ -44,10 +43,10 @@ _OF_ACCELERATION = 0.9
 
 @dataclass(frozen=True)
 class RecordedSession:
-    """The directory of a live session (path), and the content of its settings.toml."""
+    """The directory of a live session (path), and its record."""
 
     path: Path
-    settings: Mapping[str, Any]
+    record: SessionRecord
 
     @staticmethod
     def at(path: str | os.PathLike[str]) -> RecordedSession | None:
@@ -59,8 +58,10 @@ class RecordedSession:
         directory = RunDirectory(Path(path))
         if not directory.settings_file.is_file():
             return None
-        settings = directory.complete_settings()
-        return RecordedSession(directory.path, settings) if "live" in settings else None
+        record = directory.settings()
+        if not isinstance(record, SessionRecord):
+            return None
+        return RecordedSession(directory.path, record)
 
     @cached_property
     def run(self) -> Evaluation:
@@ -90,23 +91,16 @@ class RecordedSession:
         Raises:
             InvalidParameter: The calling program had defined it, or it has no links to choose.
         """
-        robot = self.settings["robot"]
-        built_in = (
-            robot["name"] in robot_files() and Path(robot["source"]).name == f"{robot['name']}.toml"
-        )
-        if not built_in and not Path(robot["source"]).is_file():
+        robot = self.record.robot
+        if not robot.is_built_in and not Path(robot.source).is_file():
             needed = f"given: the arm of {self.path} was defined by a program, or its file is gone"
-            raise InvalidParameter("robot", robot["name"], needed)
-        own = {
-            "base": robot.get("base"),
-            "tip": robot.get("tip"),
-            "packages": robot.get("package", ()),
-        }
-        chosen = {name: value for name, value in (links or {}).items() if value}
+            raise InvalidParameter("robot", robot.name, needed)
+        recorded_links = {"base": robot.base, "tip": robot.tip, "packages": robot.package or ()}
+        chosen_links = {name: value for name, value in (links or {}).items() if value}
         return load_robot(
-            robot["name"] if built_in else robot["source"],
-            home=home or robot["home"],
-            **{**own, **chosen},
+            robot.name if robot.is_built_in else robot.source,
+            home=home or robot.home,
+            **{**recorded_links, **chosen_links},
         )
 
     def options(self, options: Options, backend: str) -> Options:
@@ -116,31 +110,27 @@ class RecordedSession:
             InvalidParameter: One of them does not apply to a session.
             InputFileError: The session's cell cannot be read.
         """
-        scenario, robot, arm = (
-            self.settings["scenario"],
-            self.settings["robot"],
-            self.settings["backend"],
-        )
+        scenario, robot, arm = self.record.scenario, self.record.robot, self.record.backend
         reading = ["options of reading a file"] if options.reading != ReadOptions() else []
         if given := [*planning_flags(options), *reading]:
             raise InvalidParameter(
                 "session", self.path, f"repeated as it was, without {' and '.join(given)}"
             )
-        file = self.settings.get("cell", {}).get("file")
+        file = None if self.record.cell is None else self.record.cell.file
         if options.cell is None and file:
             options = replace(options, cell=load_cell(file))
-        found: dict[str, Any] = {"period": arm["period"], "floor": scenario.get("floor", "none")}
+        found: dict[str, Any] = {
+            "period": arm.period,
+            "floor": "none" if scenario.floor is None else scenario.floor,
+        }
         if options.cell is None:
             found |= {
-                "tcp": tuple(robot["tcp"]) if any(robot["tcp"]) else (),
-                "payload": robot["payload"] or None,
+                "tcp": tuple(robot.tcp) if any(robot.tcp) else (),
+                "payload": robot.payload or None,
             }
         if backend != _SLOW:
-            found["max_tool_speed"] = robot["max_tool_speed"]
-        if (
-            options.kinematics_source is None
-            and kinematics_summary(self.settings["kinematics"])["calibrated"]
-        ):
+            found["max_tool_speed"] = robot.max_tool_speed
+        if options.kinematics_source is None and self.record.kinematics.is_calibrated:
             found["kinematics"] = self.path
         if (options.plant, options.servo_gain, options.servo_lookahead) == (None, None, None):
             found |= _servo(arm, options)
@@ -156,10 +146,9 @@ class RecordedSession:
         Raises:
             InvalidParameter: It was given as an object.
         """
-        recorded = self.settings["solver"]
-        name = str(recorded["name"])
+        name = self.record.solver.name
         if name in SOLVERS:
-            return SOLVERS[name](**recorded["parameters"])
+            return SOLVERS[name](**self.record.solver.parameters)
         if is_function(name):
             return name
         needed = f"given (--solver): that of {self.path} was an object of a program, and cannot be made again"
@@ -171,8 +160,7 @@ class RecordedSession:
         Args:
             solved: Whether the inputs are solved again: then it has the session's solver, unless that is a function.
         """
-        settings = self.settings["scenario"]
-        words = f"The inputs of a live session on {self.settings['backend']['name']}."
+        words = f"The inputs of a live session on {self.record.backend.name}."
         solver: dict[str, Any] = {}
         if solved and not isinstance(made := self.solver, str):
             solver["solver"] = made
@@ -181,7 +169,7 @@ class RecordedSession:
             words,
             hold="zero-order",
             on_limits="limit",
-            name=settings["name"],
+            name=self.record.scenario.name,
             file=self.path.resolve(),
             **solver,
         )
@@ -258,12 +246,11 @@ class RecordedSession:
         return _to_rest(self.run.plan, robot)
 
     def _motion(self, solver: Solver, options: Options) -> LiveMotion:
-        live, period = self.settings["live"], self.settings["backend"]["period"]
+        live, period = self.record.live, self.record.backend.period
         if options.period != period:
             raise InvalidParameter(
                 "period", f"{options.period} s", f"the session's, {period} s (--period)"
             )
-        own = {field.name: live[field.name] for field in fields(LiveOptions) if field.name in live}
         plant = options.plant_model
         law = (
             plant.law(controller_cycle(solver.robot.period, period))
@@ -273,12 +260,12 @@ class RecordedSession:
         return LiveMotion(
             solver,
             period,
-            LiveOptions(**own | {"max_jump": tuple(live["max_jump"])}),
+            _live_options(live),
             law=law,
             phase=plant.phase,
             collisions=CollisionModel(solver.robot, options.collision_scene),
             max_tool_speed=options.max_tool_speed,
-            preview=live["preview"],
+            preview=live.preview,
         )
 
 
@@ -319,15 +306,28 @@ def _to_rest(plan: Plan, robot: Robot) -> Plan:
     )
 
 
-def _servo(recorded: Mapping[str, Any], options: Options) -> dict[str, Any]:
-    """The options of the servo that a session's table [backend] records."""
-    if recorded.get("servo") == "ideal":
-        return {} if options.feedforward == "on" else {"servo": "ideal"}
-    plant, tuning = (
-        recorded.get("plant_file", ""),
-        {name: recorded[name] for name in ("servo_gain", "servo_lookahead")},
+def _live_options(record: LiveRecord) -> LiveOptions:
+    """The options of a session that its record holds."""
+    return LiveOptions(
+        hold=cast(LiveHold, record.hold),
+        timeout=record.timeout,
+        max_jump=(record.max_jump[0], record.max_jump[1]),
+        filter=cast(Filter, record.filter),
+        filter_cutoff=record.filter_cutoff,
+        lead=record.lead,
     )
-    return tuning | {"plant": plant if Path(plant).is_file() else None}
+
+
+def _servo(record: BackendRecord, options: Options) -> dict[str, Any]:
+    """The options of the servo that a session had."""
+    if record.servo == "ideal":
+        return {} if options.feedforward == "on" else {"servo": "ideal"}
+    plant = record.plant_file or ""
+    return {
+        "servo_gain": record.servo_gain,
+        "servo_lookahead": record.servo_lookahead,
+        "plant": plant if Path(plant).is_file() else None,
+    }
 
 
 def _input(record: InputRecord) -> Input:

@@ -19,6 +19,7 @@ from simbridge.errors import Cause as EndCause
 from simbridge.errors import Interrupted, InvalidParameter, SimbridgeError
 from simbridge.ik.targets import Target, as_joints
 from simbridge.recording.run_directory import RunDirectory
+from simbridge.recording.run_record import SessionRecord
 from simbridge.robot.kinematics import tool_frame
 from simbridge.robot.meshes import drawing_of
 from simbridge.robot.pose import Array
@@ -105,7 +106,7 @@ class LiveSession:
         self,
         driver: LiveDriver,
         robot: Robot,
-        settings: Callable[[], dict[str, Any]],
+        record: Callable[[], SessionRecord],
         finish: Callable[[RunDirectory, BaseException | None, bool], None],
         out: Path | None,
         *,
@@ -113,9 +114,9 @@ class LiveSession:
         report: bool,
     ) -> None:
         self.robot, self.period, self.begins_at = robot, driver.period, begins_at
-        self._driver, self._settings, self._finish, self._out, self._report = (
+        self._driver, self._make_record, self._finish, self._out, self._report = (
             driver,
-            settings,
+            record,
             finish,
             out,
             report,
@@ -161,12 +162,12 @@ class LiveSession:
             drawing = drawing_of(self.robot)
             self._driver.open()
             stack.callback(self._driver.end)
-            settings = self._settings()
-            self._directory = RunDirectory.create(self._out, settings["scenario"]["name"])
-            self._directory.write_settings(settings)
+            record = self._make_record()
+            self._directory = RunDirectory.create(self._out, record.scenario.name)
+            self._directory.write_settings(record)
             self._directory.write_meshes(drawing)
             names = tuple(self.robot.joint_names)
-            self._record = LiveRecorder(self._directory, names, self.period, log_facts(settings))
+            self._record = LiveRecorder(self._directory, names, self.period, log_facts(record))
             stack.pop_all()
         if not isinstance(self._driver, SteppedDriver):
             self._thread = threading.Thread(

@@ -3,30 +3,43 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, fields, replace
+from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from simbridge.backends import SIMULATION
 from simbridge.backends.backend import Ask, Backend, Capabilities, cause_of
 from simbridge.errors import InvalidParameter, SimbridgeError, UnknownName
 from simbridge.ik.forward_dynamics import ForwardDynamics
-from simbridge.ik.reaching import fallback_solver
 from simbridge.ik.settings import SOLVERS, check_solver, is_function
 from simbridge.ik.solver import Solver
 from simbridge.ik.targets import as_joints
-from simbridge.planning.check import Peaks
+from simbridge.planning.option_field import recorded_options
 from simbridge.planning.options import Options
-from simbridge.planning.plan import Plan
-from simbridge.planning.scenario import Scenario
+from simbridge.recording.kinematics_record import record_kinematics
+from simbridge.recording.record_tables import (
+    record_backend,
+    record_cell,
+    record_controller,
+    record_robot,
+    record_shapes,
+    record_solver,
+    record_tolerance,
+    versions,
+)
 from simbridge.recording.run_directory import RunDirectory
+from simbridge.recording.run_record import (
+    LiveRecord,
+    ScenarioRecord,
+    SessionRecord,
+    SolverRecord,
+)
 from simbridge.robot.kinematics import tool_path
 from simbridge.robot.robot import Robot
-from simbridge.running.run_setup import Prepared, resolve_arm, resolved_settings
+from simbridge.running.run_setup import resolve_arm
 from simbridge.running.runner import EndNotVerified, finalize, record_end, rest_words
 from simbridge.servo.plant import controller_cycle
 from simbridge.sessions.aim import filter_delay
@@ -34,7 +47,6 @@ from simbridge.sessions.driver import LiveDriver, driver_for
 from simbridge.sessions.loop import LiveSetup
 from simbridge.sessions.options import LIVE, MORE, LiveOptions
 from simbridge.sessions.session import LiveSession
-from simbridge.trajectory.trajectory import Trajectory
 from simbridge.ur.controller_facts import ControllerFacts
 
 
@@ -112,7 +124,7 @@ def live(
     return LiveSession(
         driver,
         arm,
-        partial(session_settings, arm, setup, options, backend, controller, driver.capabilities),
+        partial(session_record, arm, setup, options, backend, controller, driver.capabilities),
         partial(finish_session, driver),
         None if out is None else Path(out),
         begins_at=(arm.home if setup.start is None else setup.start)
@@ -122,40 +134,67 @@ def live(
     )
 
 
-def session_settings(
+def session_record(
     robot: Robot,
     setup: LiveSetup,
     options: Options,
     backend: str,
     controller: ControllerFacts | None,
     capabilities: Capabilities,
-) -> dict[str, Any]:
-    """The content of settings.toml: that of a run whose plan is not known yet, and the table [live]."""
-    home = robot.home[None]
-    rest = Trajectory(np.zeros(1), tool_path(robot, home), source="live inputs")
-    still = np.zeros(1)
-    plan = Plan(
-        robot.checksum, setup.period, rest, "zero-order", still, home, home, np.zeros(1, dtype=bool)
-    )
-    nothing = Peaks(np.zeros(robot.n), np.zeros(robot.n), np.zeros(robot.n), 0.0, None)
-    solver = (
-        setup.solver if isinstance(setup.solver, Solver) else fallback_solver(robot, robot.task)
-    )
-    scenario = Scenario(rest, "A live session.", hold="zero-order", on_limits="limit", name="live")
-    prepared = Prepared(robot, scenario, solver, plan, nothing, options, backend, controller)
-    settings = resolved_settings(prepared, capabilities)
+) -> SessionRecord:
+    """Return the record of a session, before it has moved."""
     if isinstance(setup.solver, str):
-        settings["solver"] = {"name": setup.solver, "task": robot.task, "parameters": {}}
-    live = {name: value for name, value in asdict(setup.options).items() if value is not None}
-    delay = filter_delay(setup.options.filter, setup.options.filter_cutoff)
-    return settings | {
-        "live": live
-        | {
-            "max_jump": list(setup.options.max_jump),
-            "filter_delay_s": delay,
-            "preview": setup.preview,
-        }
-    }
+        # A function, which only the loop's process imports.
+        solver = SolverRecord(name=setup.solver, task=robot.task, parameters={})
+    else:
+        home = robot.home[None]
+        notes = setup.solver.notes(tool_path(robot, home), home[0])
+        solver = record_solver(setup.solver, setup.period, notes)
+
+    reported = None if controller is None else controller.arm.kinematics
+    return SessionRecord(
+        label=options.label or None,
+        scenario=ScenarioRecord(
+            name="live",
+            description="A live session.",
+            source="live inputs",
+            hold="zero-order",
+            on_limits="limit",
+            floor=options.collision_scene.floor,
+            **recorded_options(options, "scenario"),
+        ),
+        robot=record_robot(robot, options),
+        kinematics=record_kinematics(robot, options.kinematics_source, reported),
+        solver=solver,
+        backend=record_backend(
+            backend,
+            robot,
+            options,
+            period=setup.period,
+            simulated_time=capabilities.simulated_time,
+            effort_unit=capabilities.effort_unit,
+        ),
+        versions=versions(),
+        tolerance=record_tolerance(options),
+        shapes=record_shapes(robot),
+        controller=record_controller(controller),
+        cell=record_cell(options),
+        live=_record_live(setup),
+    )
+
+
+def _record_live(setup: LiveSetup) -> LiveRecord:
+    live = setup.options
+    return LiveRecord(
+        hold=live.hold,
+        timeout=live.timeout,
+        max_jump=list(live.max_jump),
+        filter=live.filter,
+        filter_cutoff=live.filter_cutoff,
+        lead=live.lead,
+        filter_delay_s=filter_delay(live.filter, live.filter_cutoff),
+        preview=setup.preview,
+    )
 
 
 def finish_session(

@@ -26,7 +26,7 @@ import numpy as np
 import pinocchio as pin
 
 import simbridge
-from simbridge.running.run_setup import installed, versions
+from simbridge.recording.record_tables import installed, versions
 
 # Fields that say where something was read from. They do not matter: what was read is hashed.
 SOURCE_FIELDS = (

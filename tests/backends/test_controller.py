@@ -162,13 +162,12 @@ def test_the_states_and_the_error_are_those_of_the_controllers_own_record(record
 
 def test_the_settings_name_the_controller_and_the_tuning_of_servoj(recording):
     settings = RunDirectory.open(recording.directory).settings()
-    controller = settings["controller"]
-    assert controller["model"].lower() == recording.robot and controller["ursim"]
-    assert controller["polyscope"].startswith({"ur10e": "5.12", "ur10": "3.15"}[recording.robot])
-    assert (
-        settings["backend"]["servo_gain"] == 2000.0
-        and settings["backend"]["servo_lookahead"] == 0.03
-    )
+    controller = settings.controller
+    assert controller.model.lower() == recording.robot
+    assert controller.ursim
+    assert controller.polyscope.startswith({"ur10e": "5.12", "ur10": "3.15"}[recording.robot])
+    assert settings.backend.servo_gain == 2000.0
+    assert settings.backend.servo_lookahead == 0.03
 
 
 def test_the_tool_and_the_load_are_set_on_the_controller(cli, e_series, tmp_path, without_pages):
@@ -188,7 +187,7 @@ def test_the_tool_and_the_load_are_set_on_the_controller(cli, e_series, tmp_path
     state = e_series.state()
     assert state["payload"] == 1.25
     assert state["tcp_offset"] == pytest.approx([0.01, 0.0, 0.15, 0.0, 0.0, 0.3], abs=1e-12)
-    assert RunDirectory.open(tmp_path / "run").settings()["robot"]["payload"] == 1.25
+    assert RunDirectory.open(tmp_path / "run").settings().robot.payload == 1.25
 
 
 def test_a_live_arm_follows_targets_and_keeps_the_controllers_time(e_series):

@@ -157,7 +157,7 @@ def test_ctrl_c_stops_the_arm_and_keeps_the_run(moment, cb3, tmp_path):
             assert np.array_equal(cb3.state()["actual_q"], HOME)
         else:
             trial.check_rest(tick, logged=moment != "approaching")
-        assert RunDirectory.open(trial.out).settings()["backend"]["name"] == "ursim"
+        assert RunDirectory.open(trial.out).settings().backend.name == "ursim"
 
 
 @pytest.mark.soak

@@ -272,9 +272,7 @@ def test_with_the_cell_file_of_this_arm_a_real_arm_runs_and_never_fast(
     summary = RunDirectory.open(tmp_path / "run").summary()
     assert summary["outcome"] == "completed" and summary["samples"] >= 501
     # With this arm's own kinematics, the plan and the arm start more than 1 mm from where nominal ones would.
-    assert (
-        RunDirectory.open(tmp_path / "run").settings()["kinematics"]["placements"] != ROBOT.checksum
-    )
+    assert RunDirectory.open(tmp_path / "run").settings().kinematics.placements != ROBOT.checksum
     q = calibrated.record(after=begin - 1).actual_q
     assert np.abs(np.diff(q, axis=0)).max() <= 0.25 * 1.02 * ROBOT.period
     steps = np.linalg.norm(np.diff(tool_path(ROBOT, q)[:, :3], axis=0), axis=1)

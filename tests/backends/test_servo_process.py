@@ -78,4 +78,4 @@ def test_a_second_ctrl_c_while_the_arm_is_being_stopped_leaves_no_traceback(cb3,
         assert status == 130 and "nterrupted" in message
         trial.check_nothing_is_left()
         trial.check_rest(tick)
-        assert RunDirectory.open(trial.out).settings()["backend"]["name"] == "ursim"
+        assert RunDirectory.open(trial.out).settings().backend.name == "ursim"

@@ -13,7 +13,7 @@ import pytest
 import tomli_w
 
 import simbridge
-from simbridge.recording.run_settings import check_complete
+from simbridge.recording.settings_file import read_record
 from simbridge.running import runner
 
 WRONG_VALUES = [True, "text", -1.0, 0, 1e300, math.nan, [], {}, [[1.0]], {"a": 1}]
@@ -147,7 +147,7 @@ def test_a_long_name_is_shortened_in_the_refusal(original, value):
     settings["scenario"]["k" * 100_000] = value
 
     with pytest.raises(ValueError, match=r"scenario\.k") as refusal:
-        check_complete(settings)
+        read_record(settings)
 
     assert len(str(refusal.value)) < 1000
 
@@ -185,7 +185,7 @@ def test_every_field_is_checked_without_another_error(original):
             changed = copy.deepcopy(settings)
             set_field(changed, keys, value)
             try:
-                check_complete(changed)
+                read_record(changed)
             except ValueError as refusal:
                 named = [key for key in keys if isinstance(key, str)]
                 assert any(name in str(refusal) for name in named), refusal

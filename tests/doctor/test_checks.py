@@ -13,12 +13,12 @@ import pytest
 
 from simbridge.doctor import computer_checks, controller_checks
 from simbridge.doctor.doctor import check_controller
+from simbridge.recording.record_tables import installed
 from simbridge.robot import load_robot
 from simbridge.robot.calibration import nominal_dh, with_dh
 from simbridge.robot.calibration_file import read_calibration
 from simbridge.robot.cell import Cell
 from simbridge.robot.parts import RosCalibration
-from simbridge.running.run_setup import installed
 from simbridge.ur.controller_facts import DashboardFacts, StateFacts, Survey
 from simbridge.ur.errors import ConnectionLost
 from simbridge.ur.primary import ArmDescription

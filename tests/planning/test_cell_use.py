@@ -13,6 +13,7 @@ import simbridge
 from simbridge.errors import GuardViolation, InvalidParameter
 from simbridge.planning.options import Options
 from simbridge.recording.run_directory import RunDirectory
+from simbridge.recording.run_record import CellRecord
 from simbridge.report.settings_list import repeat_command
 from simbridge.robot.cell import Cell
 from simbridge.robot.cell_file import load_cell
@@ -108,14 +109,12 @@ def test_what_a_cell_says_need_not_be_said_again(cli, lab, line, tmp_path, witho
         'robot = "ur10e"\ntcp = [0, 0, 0.1, 0, 0, 0]\npayload = 2\npayload_cog = [0, 0, 0.05]\nmounting = "ceiling"\n'
     )
     assert cli("run", line, "--cell", cell, "--out", tmp_path / "run", "--json").status == 0
-    settings = RunDirectory.open(tmp_path / "run").settings()
-    robot = settings["robot"]
-    assert (robot["name"], robot["payload"], robot["payload_cog"]) == (
-        "ur10e",
-        2.0,
-        [0.0, 0.0, 0.05],
-    )
-    assert (robot["tcp"], robot["gravity"]) == ([0.0, 0.0, 0.1, 0.0, 0.0, 0.0], [0.0, 0.0, 9.81])
+    robot = RunDirectory.open(tmp_path / "run").settings().robot
+    assert robot.name == "ur10e"
+    assert robot.payload == 2.0
+    assert robot.payload_cog == [0.0, 0.0, 0.05]
+    assert robot.tcp == [0.0, 0.0, 0.1, 0.0, 0.0, 0.0]
+    assert robot.gravity == [0.0, 0.0, 9.81]
 
 
 def test_a_run_records_the_cell_and_its_page_shows_how_to_repeat_it(
@@ -127,9 +126,9 @@ def test_a_run_records_the_cell_and_its_page_shows_how_to_repeat_it(
     )
     assert cli("run", "step", "--cell", cell, "--out", tmp_path / "one", "--json").status == 0
     settings = RunDirectory.open(tmp_path / "one").settings()
-    assert settings["cell"]["file"] == str(cell)
-    assert settings["cell"]["keep_out_boxes"][0]["name"] == "vice"
-    assert settings["cell"]["tool_capsules"] == [
+    assert settings.cell.file == str(cell)
+    assert settings.cell.values["keep_out_boxes"][0]["name"] == "vice"
+    assert settings.cell.values["tool_capsules"] == [
         {"start": [0, 0, 0], "end": [0, 0, 0.05], "radius": 0.04}
     ]
     assert str(cell) in (tmp_path / "one/report.html").read_text(encoding="utf-8")
@@ -143,8 +142,8 @@ def test_a_run_records_the_cell_and_its_page_shows_how_to_repeat_it(
 def test_a_run_with_a_cell_that_is_in_no_file_promises_no_command(tmp_path, line, without_pages):
     run = simbridge.run(line, out=tmp_path / "run", options=Options(cell=Cell(payload=1.0)))
     settings = run.evaluation().settings
-    assert settings["cell"] == {"file": "", "payload": 1.0}
-    settings["scenario"]["name"] = "square_tracking"
+    assert settings.cell == CellRecord("", {"payload": 1.0})
+    settings.scenario.name = "square_tracking"
     assert repeat_command(settings, run.directory) is None
 
 
@@ -191,7 +190,7 @@ def test_a_cell_turns_feedforward_on_unless_the_flag_says_otherwise(
     cell = lab('feedforward = "on"')
     answer = cli("run", line, "--cell", cell, *flags, "--out", out, "--json")
     assert (answer.status, json.loads(answer.out)["feedforward"]) == (0, used == "on")
-    assert RunDirectory.open(out).settings()["scenario"]["feedforward"] == used
+    assert RunDirectory.open(out).settings().scenario.feedforward == used
 
 
 def test_a_solver_for_another_tcp_than_the_cells_is_refused_and_one_for_the_same_taken(line):

@@ -13,7 +13,8 @@ from simbridge.planning.options import Options
 from simbridge.planning.plan import Plan
 from simbridge.planning.planner import make_plan
 from simbridge.planning.scenario import load_scenario
-from simbridge.running.run_setup import prepare, resolved_settings
+from simbridge.recording.run_record import StartRecord
+from simbridge.running.run_setup import prepare, run_record
 
 
 @pytest.fixture(scope="module")
@@ -52,14 +53,13 @@ def test_where_it_does_not_another_branch_is_taken_and_stored(elbow_down):
 
 
 def test_it_is_among_the_facts_of_the_check_and_in_the_settings(elbow_down):
-    from simbridge.backends.pybullet import PyBulletBackend
     from simbridge.running.run_setup import check_facts
 
     prepared = prepare("circle", robot=elbow_down)
     facts = check_facts(prepared)["start"]
     assert facts["joints"] == prepared.plan.start.joints.tolist()
-    settings = resolved_settings(prepared, PyBulletBackend.capabilities)
-    assert settings["scenario"]["start"] == facts
+    start = run_record(prepared).scenario.start
+    assert start == StartRecord(facts["joints"], facts["reason"])
 
 
 def test_from_home_alone_the_refusal_names_the_branch_and_the_flag(elbow_down):

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tomli_w
 
 from simbridge.errors import InvalidParameter, LogReadError, NotARun, OutputError
 from simbridge.ik.forward_dynamics import ForwardDynamics
@@ -19,10 +20,22 @@ from simbridge.planning.plan import Plan
 from simbridge.planning.planner import make_plan
 from simbridge.planning.scenario import Scenario, load_scenario
 from simbridge.recording.run_directory import RunDirectory
+from simbridge.recording.settings_file import read_record
 from simbridge.robot import load_robot
 from tests.memory import takes_at_most
+from tests.records import made_up_tables
 
 ROBOT = load_robot("ur10")
+# Of each table, the fields that every run has and that are read back.
+CHECKED_FIELDS = [
+    *(("scenario", name) for name in ("name", "hold", "on_limits", "speed_scale")),
+    *(("robot", name) for name in ("name", "title", "source", "joint_names", "tcp", "payload")),
+    *(("robot", name) for name in ("home", "position_min", "position_max", "max_tool_speed")),
+    *(("robot", name) for name in ("max_velocity", "max_effort")),
+    *(("kinematics", name) for name in ("checksum", "placements", "prismatic", "source")),
+    *(("solver", name) for name in ("name", "parameters")),
+    *(("backend", name) for name in ("name", "period", "simulated_time", "effort_unit")),
+]
 
 
 @pytest.fixture(scope="module")
@@ -87,35 +100,59 @@ def test_a_held_plan_is_read_back_as_held(line, tmp_path):
     assert directory.plan(Plan.from_arrays).hold == "zero-order"
 
 
-def test_settings_and_summary_are_read_back_as_written(tmp_path):
+def test_settings_are_read_back_as_written(tmp_path):
     directory = RunDirectory.create(tmp_path / "run", "mine")
-    limits = ("home", "position_min", "position_max", "max_velocity", "max_effort")
-    settings = {
-        "scenario": {"name": "a", "on_limits": "refuse"},
-        "robot": {
-            "name": "b",
-            "title": "c",
-            **{key: [0.1, 1e-300, float("inf")] for key in limits},
-        },
-        "kinematics": {"placements": [[0.1] * 16], "prismatic": [True], "source": "nominal"},
-        "solver": {"name": "d"},
-        "backend": {"name": "e", "period": 0.002, "simulated_time": True, "effort_unit": "N m"},
-    }
-    settings = {name: {**table, "text": 'a "b" [c]'} for name, table in settings.items()}
-    directory.write_settings(settings)
-    assert directory.settings() == settings
-    for name, table in settings.items():
-        for field in table.keys() - {"text"}:
-            for wrong in (None, [["x"]]):
-                kept = (
-                    {**table, field: wrong}
-                    if wrong
-                    else {key: table[key] for key in table.keys() - {field}}
-                )
-                directory.write_settings({**settings, name: kept})
-                with pytest.raises(NotARun, match=rf"its table \[{name}\].*(`{field}`|\.{field})"):
-                    directory.settings()
+    tables = made_up_tables()
+    tables["scenario"]["description"] = 'a "b" [c]'
+    tables["robot"]["position_max"] = [0.1, 1e-300, float("inf")]
+    record = read_record(tables)
+
+    directory.write_settings(record)
+
+    assert directory.settings() == record
+    assert directory.settings_tables() == tables
+
+
+def test_keys_added_by_hand_are_kept(tmp_path):
+    directory = RunDirectory.create(tmp_path / "run", "mine")
+    tables = made_up_tables()
+    tables["robot"]["mine"] = 'a "b" [c]'
+
+    directory.settings_file.write_text(tomli_w.dumps(tables))
+
+    assert directory.settings() == read_record(made_up_tables())
+    assert directory.settings_tables() == tables
+
+
+@pytest.mark.parametrize(("table", "field"), CHECKED_FIELDS)
+def test_a_field_of_another_type_is_named(tmp_path, table, field):
+    directory = RunDirectory.create(tmp_path / "run", "mine")
+    tables = made_up_tables()
+    tables[table][field] = [["x"]]
+    directory.settings_file.write_text(tomli_w.dumps(tables))
+
+    with pytest.raises(NotARun, match=rf"its table \[{table}\].*\.{field}"):
+        directory.settings()
+
+
+@pytest.mark.parametrize(("table", "field"), CHECKED_FIELDS)
+def test_a_missing_field_is_named(tmp_path, table, field):
+    directory = RunDirectory.create(tmp_path / "run", "mine")
+    tables = made_up_tables()
+    del tables[table][field]
+    directory.settings_file.write_text(tomli_w.dumps(tables))
+
+    with pytest.raises(
+        NotARun, match=rf"its table \[{table}\].*`{field}`|{table}.{field} is missing"
+    ):
+        directory.settings()
+
+
+def test_a_summary_is_read_back_as_written(tmp_path):
+    directory = RunDirectory.create(tmp_path / "run", "mine")
+
     directory.write_summary({"outcome": "completed", "samples": 3, "delay_s": None})
+
     assert directory.summary() == {"outcome": "completed", "samples": 3, "delay_s": None}
 
 
@@ -249,7 +286,9 @@ def test_a_plan_is_valid_for_its_own_kinematics_and_period_only(plan):
 def test_a_file_that_cannot_be_written_is_named(plan, tmp_path, name):
     directory = RunDirectory.create(tmp_path / "run", "mine")
     getattr(directory, f"{name}_file").mkdir()
-    content = {"settings": {}, "summary": {}, "report": "page", "plan": plan.as_arrays()}[name]
+    record = read_record(made_up_tables())
+    contents = {"settings": record, "summary": {}, "report": "page", "plan": plan.as_arrays()}
+    content = contents[name]
     with pytest.raises(OutputError, match=getattr(directory, f"{name}_file").name):
         getattr(directory, f"write_{name}")(content)
 
@@ -258,10 +297,10 @@ def test_the_log_of_a_run_names_the_run(line_run):
     directory = RunDirectory.open(line_run)
     log, settings = directory.log(), directory.settings()
     assert log.complete
-    assert log.metadata["scenario"] == settings["scenario"]["name"] == "line"
-    assert log.metadata["robot"] == settings["robot"]["name"] == "ur10"
-    assert log.joint_names == tuple(settings["robot"]["joint_names"]) == ROBOT.joint_names
-    assert settings["kinematics"]["checksum"] == ROBOT.checksum
+    assert log.metadata["scenario"] == settings.scenario.name == "line"
+    assert log.metadata["robot"] == settings.robot.name == "ur10"
+    assert log.joint_names == tuple(settings.robot.joint_names) == ROBOT.joint_names
+    assert settings.kinematics.checksum == ROBOT.checksum
     assert json.loads((line_run / "summary.json").read_text()) == directory.summary()
 
 

@@ -17,9 +17,12 @@ from simbridge.evaluation.summary import summarize
 from simbridge.planning.plan import Plan
 from simbridge.recording.log import LogColumns
 from simbridge.recording.run_directory import RunDirectory
+from simbridge.recording.run_record import Record
+from simbridge.recording.settings_file import read_record
 from simbridge.report import write_report
 from simbridge.robot.kinematics import tool_poses
 from simbridge.trajectory import Trajectory
+from tests.records import made_up_tables
 
 Array = NDArray[np.float64]
 
@@ -64,9 +67,9 @@ class MadeUp:
     def evaluation(self, directory: Path) -> Evaluation:
         """The run, in a directory of its own."""
         directory.mkdir(parents=True, exist_ok=True)
-        settings = self._settings()
-        placements = np.array(settings["kinematics"]["placements"]).reshape(-1, 4, 4)
-        prismatic = np.array(settings["kinematics"]["prismatic"])
+        record = self._record()
+        placements = np.array(record.kinematics.placements).reshape(-1, 4, 4)
+        prismatic = np.array(record.kinematics.prismatic)
         times = np.arange(self.samples) * self.period
         wanted = self._motion(times)
         first = np.eye(1, self.joints)[0]
@@ -81,7 +84,7 @@ class MadeUp:
         path = Trajectory(times, reference, source="made up") if self.samples else self._still()
         same = np.ones(self.samples)
         log = LogColumns(
-            joint_names=tuple(settings["robot"]["joint_names"]),
+            joint_names=tuple(record.robot.joint_names),
             frame_id="base_link",
             metadata={},
             complete=self.complete,
@@ -108,7 +111,9 @@ class MadeUp:
             host_monotonic=times,
         )
         plan = Plan("0" * 64, self.period, path, "linear", times, solution, setpoint, limited)
-        return Evaluation(RunDirectory(directory), settings, plan, log)
+        run = RunDirectory(directory)
+        run.write_settings(record)
+        return Evaluation(run, record, plan, log)
 
     def _motion(self, times: Array) -> Array:
         pace = 2.0 + 0.7 * np.arange(self.joints)
@@ -117,58 +122,11 @@ class MadeUp:
     def _still(self) -> Trajectory:
         return Trajectory(np.zeros(1), np.eye(1, 7, 6))
 
-    def _settings(self) -> dict[str, Any]:
-        n = self.joints
-        link = np.eye(4)
-        # Each joint's axis is turned by a quarter against the one before, 0.2 m away.
-        link[:3] = [[1, 0, 0, 0.2], [0, 0, -1, 0], [0, 1, 0, 0.05]]
-        settings: dict[str, Any] = {
-            "scenario": {
-                "name": "made_up",
-                "description": "",
-                "source": "made up",
-                "hold": "linear",
-                "on_limits": "refuse",
-                "speed_scale": 1.0,
-                "frame": "base_link",
-                "floor": 0.0,
-            },
-            "robot": {
-                "name": "arm",
-                "title": "Test arm",
-                "source": "",
-                "joint_names": [f"joint_{i + 1}" for i in range(n)],
-                "home": [0.0] * n,
-                "position_min": [-3.0] * n,
-                "position_max": [3.0] * n,
-                "max_velocity": [2.0] * n,
-                "max_effort": [100.0] * n,
-                "max_velocity_jump": 1.0,
-                "max_acceleration": 20.0,
-                "max_tool_speed": 1.0,
-                "tcp": [0.0] * 6,
-                "payload": 0.0,
-            },
-            "kinematics": {
-                "checksum": "0" * 64,
-                "placements": np.tile(link.ravel(), (n + 1, 1)).tolist(),
-                "prismatic": [False] * n,
-                "source": "nominal",
-            },
-            "solver": {"name": "forward-dynamics", "parameters": {"dt": 0.1, "kp": [50.0] * 6}},
-            "backend": {
-                "name": "pybullet",
-                "period": self.period,
-                "simulated_time": True,
-                "effort_unit": "N m",
-                "unmodelled_payload": 0.0,
-                "realtime": False,
-            },
-            "versions": {"python": "3.11.0", "simbridge": "0.1.0"},
-        }
+    def _record(self) -> Record:
+        tables = made_up_tables(self.joints, self.period)
         for table, changes in self.settings.items():
-            settings[table] |= changes
-        return settings
+            tables[table] |= changes
+        return read_record(tables)
 
 
 class Page(HTMLParser):

@@ -46,7 +46,7 @@ def pages(
     evaluation = Evaluation.of(RunDirectory.open(timed))
     write_report(
         evaluation,
-        summarize(evaluation, "completed", loop=LOOP, tolerance=evaluation.settings["tolerance"]),
+        summarize(evaluation, "completed", loop=LOOP, tolerance=evaluation.settings.tolerance),
     )
     square = Evaluation.of(RunDirectory.open(square_run))
     (directory / "replay.html").write_text(replay_page(square, "square"), encoding="utf-8")

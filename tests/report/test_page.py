@@ -29,6 +29,7 @@ from simbridge.report.verdict import (
     with_deviation,
 )
 from simbridge.ur.tables import EMULATOR_SERIAL_NUMBER
+from tests.records import changed
 from tests.report.conftest import BUSY
 
 pytestmark = pytest.mark.shares_setup
@@ -119,9 +120,8 @@ def test_what_the_emulator_measured_is_not_said_to_be_of_ursim_or_an_arm(measure
     evaluation, summary = measured()
     controller = {"serial_number": EMULATOR_SERIAL_NUMBER}
     for name in ("ursim", "real"):
-        settings = {**evaluation.settings, "controller": controller}
-        settings["backend"] = {**settings["backend"], "name": name}
-        text = headline({**summary, **what_ran(settings)})
+        record = changed(evaluation.settings, controller=controller, backend={"name": name})
+        text = headline({**summary, **what_ran(record)})
         assert text.startswith("Measured by the emulator for a Test arm with ")
 
 

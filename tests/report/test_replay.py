@@ -12,6 +12,7 @@ import pytest
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report.replay import replay_page
+from tests.records import changed
 from tests.report.conftest import MadeUp
 
 
@@ -31,7 +32,7 @@ def test_the_page_may_load_nothing_and_is_small(made: Evaluation) -> None:
 
 def test_names_are_shown_as_they_are_and_never_run(made: Evaluation) -> None:
     hostile = '<script>alert("1")</script>'
-    settings = made.settings | {"scenario": made.settings["scenario"] | {"name": hostile}}
+    settings = changed(made.settings, scenario={"name": hostile})
     page = replay_page(Evaluation(made.directory, settings, made.plan, made.log), hostile)
     assert hostile not in page
     assert page.count("&lt;script&gt;alert(&#34;1&#34;)&lt;/script&gt;") == 2
@@ -39,12 +40,12 @@ def test_names_are_shown_as_they_are_and_never_run(made: Evaluation) -> None:
 
 def test_an_arm_of_known_shapes_is_drawn_with_them(line_run: Path) -> None:
     evaluation = Evaluation.of(RunDirectory.open(line_run))
-    shapes = evaluation.settings["shapes"]
+    shapes = evaluation.settings.shapes
     assert list(shapes) == ["base_link", *(link for link in shapes if link != "base_link")]
     assert len(shapes) == 7
     upper_arm = shapes["upper_arm_link"]
     assert any(
-        shape["kind"] == "capsule" and np.allclose(shape["end"], [-0.612, 0.0, 0.1758])
+        shape.kind == "capsule" and np.allclose(shape.end, [-0.612, 0.0, 0.1758])
         for shape in upper_arm
     )
 

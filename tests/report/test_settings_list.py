@@ -15,6 +15,7 @@ from simbridge.recording.run_directory import RunDirectory
 from simbridge.report.settings_list import important_settings, repeat_command
 from simbridge.resources import ROBOTS
 from simbridge.running.runner import Run, run
+from tests.records import changed
 
 pytestmark = pytest.mark.shares_setup
 
@@ -60,12 +61,7 @@ def test_the_command_reads_the_file_as_the_run_did(original: Run) -> None:
         "gaps": "hold",
         "column": "actual_q",
     }
-    command = (
-        repeat_command(
-            {**settings, "scenario": {**settings["scenario"], **chosen}}, original.directory
-        )
-        or ""
-    )
+    command = repeat_command(changed(settings, scenario=chosen), original.directory) or ""
     for flag in (
         "--frames map tool",
         "--columns 'x[mm]'",
@@ -118,7 +114,7 @@ def test_own_files_are_named_by_absolute_paths(
         for directory in (work / "first", Path("again"))
     ]
     assert np.array_equal(*plans)
-    assert RunDirectory.open(Path("again")).settings()["solver"] == settings["solver"]
+    assert RunDirectory.open(Path("again")).settings().solver == settings.solver
 
 
 def test_a_custom_script_is_named_by_its_absolute_path(
@@ -158,9 +154,12 @@ def test_the_command_repeats_the_servo_and_its_feedforward(
     again = cli(*shlex.split(command)[1:], "--out", "again", "--json")
     assert again.status == 0, again.message
     repeated = RunDirectory.open(Path("again")).settings()
-    assert repeated["backend"] == settings["backend"] | {"plant_file": str(tmp_path / "plant.toml")}
-    for name in ("feedforward", "corner_tolerance"):
-        assert repeated["scenario"][name] == pytest.approx(settings["scenario"][name])
+    assert repeated.backend.plant_file == str(tmp_path / "plant.toml")
+    settings.backend.plant_file = repeated.backend.plant_file
+    assert repeated.backend == settings.backend
+    assert repeated.scenario.feedforward == settings.scenario.feedforward
+    tolerance = settings.scenario.corner_tolerance
+    assert repeated.scenario.corner_tolerance == pytest.approx(tolerance)
 
 
 @pytest.mark.parametrize("changes", [{"scenario": "my_own"}, {"source": ""}])
@@ -168,22 +167,27 @@ def test_a_scenario_or_robot_that_is_in_no_file_has_no_command(
     original: Run, changes: dict[str, Any]
 ) -> None:
     settings = original.evaluation().settings
-    settings["scenario"]["name"] = changes.get("scenario", settings["scenario"]["name"])
-    settings["robot"]["source"] = changes.get("source", settings["robot"]["source"])
+    settings.scenario.name = changes.get("scenario", settings.scenario.name)
+    settings.robot.source = changes.get("source", settings.robot.source)
     assert repeat_command(settings, Path("runs/1")) is None
 
 
 def test_the_settings_and_the_command_of_a_run_on_a_controller_name_it(original: Run) -> None:
-    settings = original.evaluation().settings
-    settings["backend"] |= {"name": "ursim", "simulated_time": False, "on_scaling": "follow"}
-    settings["backend"] |= {"servo_gain": 2000.0, "servo_lookahead": 0.03}
-    settings["controller"] = {
+    backend = {
+        "name": "ursim",
+        "simulated_time": False,
+        "on_scaling": "follow",
+        "servo_gain": 2000.0,
+        "servo_lookahead": 0.03,
+    }
+    controller = {
         "host": "127.0.0.9",
         "model": "UR10",
         "serial_number": "1",
         "polyscope": "3.15.8",
+        "ursim": True,
     }
-    settings["controller"]["ursim"] = True
+    settings = changed(original.evaluation().settings, backend=backend, controller=controller)
     command = repeat_command(settings, Path("runs/1"))
     assert command is not None and "--backend ursim --host 127.0.0.9" in command
     shown = dict(important_settings(settings, 1))

@@ -24,6 +24,7 @@ from simbridge.files.writing import replacing, write_file
 from simbridge.identification.data import write_plant
 from simbridge.recording.export import EXPORTERS
 from simbridge.recording.run_directory import RunDirectory
+from simbridge.recording.settings_file import read_record
 from simbridge.report.figure_files import draw_trajectory
 from simbridge.robot import load_robot
 from simbridge.robot.calibration import nominal_dh
@@ -33,6 +34,7 @@ from simbridge.robot.cell_file import write_cell
 from simbridge.trajectory import Trajectory, write_csv, write_tum
 from simbridge.trajectory.files import read_bag
 from simbridge.trajectory.writers import write_bag
+from tests.records import made_up_tables
 
 PACKAGE = Path(__file__).parents[2] / "simbridge"
 POSES = np.column_stack([np.linspace(0.5, 0.6, 2000), np.zeros((2000, 5)), np.ones(2000)])
@@ -65,7 +67,9 @@ def experiment(folder, _):
 
 # What writes a file or directory, by its name; each takes the folder, and a run.
 WRITERS = {
-    "settings.toml": lambda folder, _: RunDirectory(folder).write_settings({"page": PAGE}),
+    "settings.toml": lambda folder, _: RunDirectory(folder).write_settings(
+        read_record(made_up_tables())
+    ),
     "plan.npz": lambda folder, _: RunDirectory(folder).write_plan({"poses": POSES}),
     "summary.json": lambda folder, _: RunDirectory(folder).write_summary({"page": PAGE}),
     "evaluation.json": lambda folder, _: RunDirectory(folder).write_evaluation({"page": PAGE}),

@@ -165,10 +165,9 @@ def test_a_run_keeps_its_meshes_and_the_replay_says_how_far_they_are_simplified(
     monkeypatch.setattr("simbridge.robot.meshes.read_mesh", None)
     assert main(["report", str(finished.directory)]) == 0
     recorded = RunDirectory(finished.directory).settings()
-    assert recorded["robot"]["tip"] == TIP
-    assert f"--tip {TIP}" in str(
-        repeat_command({**recorded, "scenario": {**recorded["scenario"], "file": "x"}}, tmp_path)
-    )
+    assert recorded.robot.tip == TIP
+    recorded.scenario.file = "x"
+    assert f"--tip {TIP}" in str(repeat_command(recorded, tmp_path))
     kept, page = (
         RunDirectory(finished.directory).meshes(),
         (finished.directory / "replay.html").read_bytes(),

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from simbridge import load_robot
 from simbridge.errors import InputFileError, InvalidParameter
 from simbridge.recording.kinematics_record import (
-    kinematics_settings,
-    kinematics_summary,
-    kinematics_words,
+    describe_kinematics,
+    record_kinematics,
+    summarize_kinematics,
 )
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.resources import robot_files
@@ -356,13 +356,13 @@ def test_hash_and_source_are_in_the_summary_the_settings_the_page_and_the_termin
         "hash": HASH,
         "controller_difference": None,
     }
-    assert recorded.settings()["kinematics"]["ros"]["hash"] == HASH
+    assert recorded.settings().kinematics.ros.hash == HASH
     assert HASH in (run / "report.html").read_text(encoding="utf-8")
     check = ("check", "step", "--robot", "ur10e", "--kinematics", file)
     words = f"calibrated for this arm (my_robot_calibration.yaml, {HASH})"
     assert f"Kinematics: {words}." in cli(*check).out
     assert json.loads(cli(*check, "--json").out)["kinematics"]["hash"] == HASH
-    assert kinematics_words(recorded.summary()["kinematics"]) == words
+    assert describe_kinematics(recorded.summary()["kinematics"]) == words
 
 
 def test_a_run_gives_its_kinematics_to_the_last_bit(run, ur10e) -> None:
@@ -392,23 +392,23 @@ def test_a_damaged_record_is_refused(run, tmp_path, ur10e, change, words) -> Non
 def test_the_difference_from_the_controllers_own_is_recorded_and_shown(folder, ur10e) -> None:
     file = ros.write(folder / "arm.yaml", rows_of(TABLE))
     arm = with_kinematics(ur10e, file)
-    found = kinematics_summary(kinematics_settings(arm, file, TABLE))
+    found = summarize_kinematics(record_kinematics(arm, file, TABLE))
     small = found["controller_difference"]
     assert 1e-7 < small["position_m"] < 1e-4 and 1e-7 < small["rotation_rad"] < 2e-4
-    assert "; at the tool at most 0.0" in kinematics_words(found) and HASH in kinematics_words(
+    assert "; at the tool at most 0.0" in describe_kinematics(
         found
-    )
-    other = kinematics_summary(kinematics_settings(arm, file, nominal_dh(ur10e)))
+    ) and HASH in describe_kinematics(found)
+    other = summarize_kinematics(record_kinematics(arm, file, nominal_dh(ur10e)))
     assert 5e-4 < other["controller_difference"]["position_m"] < 1e-2
-    nominal = kinematics_summary(kinematics_settings(ur10e, "nominal", TABLE))
+    nominal = summarize_kinematics(record_kinematics(ur10e, "nominal", TABLE))
     assert (nominal["source"], nominal["file"], nominal["calibrated"]) == ("nominal", None, False)
-    assert kinematics_words(nominal).startswith("nominal; at the tool at most ")
-    own = kinematics_summary(kinematics_settings(calibrate(ur10e, TABLE), None, TABLE))
+    assert describe_kinematics(nominal).startswith("nominal; at the tool at most ")
+    own = summarize_kinematics(record_kinematics(calibrate(ur10e, TABLE), None, TABLE))
     assert (own["source"], own["controller_difference"]["position_m"]) == (
         "controller",
         pytest.approx(0.0, abs=1e-12),
     )
-    assert kinematics_words(own) == "calibrated for this arm"
+    assert describe_kinematics(own) == "calibrated for this arm"
 
 
 # ---- real arms' files

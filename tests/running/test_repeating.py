@@ -322,7 +322,7 @@ def test_interrupted_repeats_go_on_in_the_same_directory(cli, line, interrupted)
     assert [run["run"] for run in summary["runs"]] == ["01", "02", "03"]
     assert (out / "01" / "log.mcap").read_bytes() == first
     # The label may be left out.
-    assert summary["label"] == "warm" and runs_in(out)[-1].settings()["label"] == "warm"
+    assert summary["label"] == "warm" and runs_in(out)[-1].settings().label == "warm"
     # What ended early is kept, and no longer counts.
     assert RunDirectory(out / "02.ended").summary()["outcome"] == "interrupted"
     before = [run.log_file.stat().st_mtime_ns for run in runs_in(out)]

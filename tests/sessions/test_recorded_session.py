@@ -101,12 +101,10 @@ def test_a_gain_that_replaced_that_of_the_plant_does_so_again(tmp_path: Path) ->
         session.advance(0.2)
     again = prepare(tmp_path / "hand")
     assert np.array_equal(again.plan.setpoints, log_of(tmp_path / "hand").setpoint)
-    tuning = again.servo_settings
-    assert (tuning["servo_gain"], tuning["servo_lookahead"], tuning["phase"]) == (
-        300.0,
-        0.05,
-        0.0005,
-    )
+    backend = again.backend_record
+    assert backend.servo_gain == 300.0
+    assert backend.servo_lookahead == 0.05
+    assert backend.phase == 0.0005
 
 
 def test_the_setpoints_of_a_session_are_replayed_bit_for_bit(live_run: Path) -> None:

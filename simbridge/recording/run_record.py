@@ -1,0 +1,450 @@
+"""The record of a run or of a live session: what it was resolved to, as settings.toml holds it.
+
+Each class is a table of the file, and its fields are the table's keys, in the file's order. None
+stands for a key that the file does not have: what does not apply was left out. All numbers are in
+SI units and radians. `settings_file` reads and writes the file, and `record_tables` makes the tables
+of a new record.
+
+A run's files may have been edited by hand. The types and bounds here are what the reader demands of
+a field. A field that simbridge only shows may hold anything: its type is `Shown`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
+
+from simbridge.resources import robot_files
+from simbridge.robot import MAX_JOINTS, Task
+from simbridge.servo.law import ServojLaw
+
+# No quantity of an arm is larger in SI units; a larger one would overflow where it is squared or
+# drawn.
+MAX_QUANTITY = 1e9
+
+Shown = Any
+"""A value that is only shown, and therefore not checked."""
+
+Number = Annotated[float, Meta(ge=-MAX_QUANTITY, le=MAX_QUANTITY)]
+Positive = Annotated[float, Meta(gt=0.0, le=MAX_QUANTITY)]
+NotNegative = Annotated[float, Meta(ge=0.0, le=MAX_QUANTITY)]
+Seconds = Annotated[float, Meta(ge=1e-4, le=10.0)]
+"""A period or a cycle, s."""
+
+# Limits may be infinite.
+JointValues = Annotated[list[float], Meta(min_length=1, max_length=MAX_JOINTS)]
+Vector3 = Annotated[list[Number], Meta(min_length=3, max_length=3)]
+Vector6 = Annotated[list[Number], Meta(min_length=6, max_length=6)]
+Matrix4 = Annotated[list[Number], Meta(min_length=16, max_length=16)]
+"""A homogeneous transform (4, 4), row by row."""
+
+Intensity = Annotated[float, Meta(ge=0.0, le=1.0)]
+Colour = Annotated[list[Intensity], Meta(min_length=3, max_length=3)]
+
+
+class StartRecord(Struct):
+    """Where the plan begins, if that is not on home's branch of the inverse kinematics.
+
+    Attributes:
+        joints: Joint positions (n,), rad or m.
+        reason: Why not on home's, as a sentence.
+    """
+
+    joints: JointValues
+    reason: str
+
+
+class ScenarioRecord(Struct, kw_only=True):
+    """The table [scenario]: what was tracked. A live session has one too, for its inputs.
+
+    From `frame` on, the fields are options as the user gave them (see `recorded_options`).
+
+    Attributes:
+        name: The scenario's name; "live" for a session.
+        file: The script or file that it was read from; None for a built-in one.
+        description: One line.
+        source: Where the trajectory comes from.
+        start: None where the plan begins on home's branch.
+        hold: The target between two samples: "linear" or "zero-order".
+        on_limits: What happened to setpoints past a limit: "refuse" or "limit".
+        floor: Height of the floor in base_link, m; None without a floor.
+        sampling: The fields of `Sampling`; None where the solver got the trajectory itself.
+        frame: Frame of the poses in a file: "base_link" or "base".
+        transform: From that frame to base_link: x y z, m, and a quaternion.
+        anchor: "start" where the motion was moved to the tool's pose at home.
+        topic: Topic of a ROS bag, or rigid body of motion capture.
+        frames: Parent and child of a chain of transforms.
+        columns: Columns and units of a table.
+        rate: Samples per second of a file without times, Hz.
+        gaps: How gaps in a file were filled.
+        column: The part of an RTDE recording that is the trajectory.
+        speed_scale: Playback speed; 1 is the trajectory's own.
+        plan: The run directory whose plan was replayed.
+        feedforward: "on" where commands were sent ahead of the setpoints, else "off".
+        corner_tolerance: With feedforward: how far the tool's path may be rounded, m.
+    """
+
+    name: str
+    file: str | None = None
+    description: Shown = None
+    source: Shown = None
+    start: StartRecord | None = None
+    hold: str
+    on_limits: str
+    floor: Number | str | None = None
+    sampling: dict[str, Any] | None = None
+    frame: Shown = None
+    transform: Shown = None
+    anchor: Shown = None
+    topic: Shown = None
+    frames: Shown = None
+    columns: Shown = None
+    rate: Shown = None
+    gaps: Shown = None
+    column: Shown = None
+    speed_scale: Positive
+    plan: str | None = None
+    feedforward: str | None = None
+    corner_tolerance: Number | None = None
+
+    @property
+    def feeds_forward(self) -> bool:
+        """Whether commands were sent ahead of the setpoints."""
+        return self.feedforward == "on"
+
+
+class RobotRecord(Struct, kw_only=True):
+    """The table [robot]: the arm, with its tool and its limits.
+
+    Attributes:
+        name: The model's name, as `simbridge robots` lists it.
+        title: Its name in texts.
+        source: The file that it was read from; "" for an arm that a program defined.
+        base: In a URDF, the link where the arm begins.
+        tip: In a URDF, the link that is the tool.
+        package: Where packages of a URDF are, as NAME=DIR.
+        notes: Remarks of the file's reader.
+        joint_names: Names of the n joints.
+        home: Joint positions (n,), rad or m.
+        file_home: Home in the robot's file (n,), where another was chosen.
+        position_min: Lower limits (n,), rad or m; may be infinite.
+        position_max: Upper limits (n,), rad or m; may be infinite.
+        max_velocity: Limits (n,), rad/s or m/s.
+        max_effort: Limits (n,), N m or N.
+        max_velocity_jump: Largest change of a joint's velocity in a period, rad/s.
+        max_acceleration: Of every joint, for the limiter, rad/s^2.
+        max_tool_speed: Largest speed of the TCP in this run, m/s.
+        tcp: Tool centre point in tool0: x y z, m, and a rotation vector, rad.
+        payload: Configured on the controller, kg.
+        gravity: In base_link (3,), m/s^2.
+        payload_cog: Centre of gravity of the payload in tool0 (3,), m.
+    """
+
+    name: str
+    title: str
+    source: str
+    base: str | None = None
+    tip: str | None = None
+    package: list[str] | None = None
+    notes: Shown = None
+    joint_names: list[str]
+    home: JointValues
+    file_home: Shown = None
+    position_min: JointValues
+    position_max: JointValues
+    max_velocity: JointValues
+    max_effort: JointValues
+    max_velocity_jump: Shown = None
+    max_acceleration: Positive | None = None
+    max_tool_speed: Positive
+    tcp: Vector6
+    payload: NotNegative
+    gravity: Shown = None
+    payload_cog: Shown = None
+
+    @property
+    def is_built_in(self) -> bool:
+        """Whether the arm is one of those in robots/."""
+        return self.name in robot_files() and Path(self.source).name == f"{self.name}.toml"
+
+
+class DifferenceRecord(Struct):
+    """How far two tool poses are apart at most.
+
+    Attributes:
+        position_m: Distance, m.
+        rotation_rad: Angle, rad.
+    """
+
+    position_m: NotNegative
+    rotation_rad: NotNegative
+
+
+class RosKinematicsRecord(Struct, kw_only=True):
+    """The table [kinematics.ros]: the contents of ROS's calibration file.
+
+    Attributes:
+        hash: The file's own hash; "" without one.
+        frames: Each joint's frame: x y z, m, and roll pitch yaw, rad.
+    """
+
+    hash: str
+    frames: Shown = None
+
+
+class KinematicsRecord(Struct, kw_only=True):
+    """The table [kinematics]: the chain of this one arm, which every evaluation uses.
+
+    Attributes:
+        checksum: Identity of the arm for solvers and plans.
+        placements: Of the joints and the tool (n + 1), each row by row, m.
+        prismatic: Which joints are prismatic (n,).
+        source: "nominal", "given" (from `file`) or "controller".
+        file: The calibration file or the run that the kinematics come from.
+        dh: The table of the calibration, as in its file; None for a nominal chain.
+        ros: The same where it comes from ROS's file.
+        controller_difference: At the tool, from the controller's own kinematics; None in simulation.
+    """
+
+    checksum: str
+    placements: list[Matrix4]
+    prismatic: list[bool]
+    source: str
+    file: str | None = None
+    dh: dict[str, Any] | None = None
+    ros: RosKinematicsRecord | None = None
+    controller_difference: DifferenceRecord | None = None
+
+    @property
+    def is_calibrated(self) -> bool:
+        """Whether the chain differs from the model's nominal one."""
+        return self.dh is not None or self.ros is not None
+
+
+class SolverRecord(Struct, kw_only=True):
+    """The table [solver].
+
+    Attributes:
+        name: A name in `SOLVERS`, or module:function.
+        task: The part of a target that the solver is to attain.
+        parameters: Its settings, as keyword arguments.
+        predicted_lag_s: Behind a target at constant speed, s; None where no formula is known.
+        notes: Remarks on how the solver treats this plan, as sentences.
+    """
+
+    name: str
+    task: Task | None = None
+    parameters: dict[str, Any]
+    predicted_lag_s: Number | None = None
+    notes: list[str] | None = None
+
+
+class BackendRecord(Struct, kw_only=True):
+    """The table [backend]: where the arm was, and what followed the commands.
+
+    Attributes:
+        name: A name in `BACKENDS`.
+        period: Control period, s.
+        simulated_time: Whether the arm was simulated.
+        effort_unit: Of revolute joints: "N m", or "A" where the controller reports currents.
+        servo: "servoj" or "ideal".
+        servo_lookahead: Of servoj, s.
+        servo_gain: Of servoj, 1/s^2.
+        cycle: The controller's own, s.
+        phase: How long after the begin of a cycle the calls of servoj begin, s.
+        joint_lag: How much later the joints are where their targets were, s.
+        plant_file: The plant file that the tuning comes from.
+        plant_not_simulated: What else that file says of the arm.
+        gain_deviation: One standard deviation of the gain as identified, 1/s^2.
+        lookahead_deviation: One standard deviation of the lookahead, s.
+        plant_replaced: What of the plant file an option replaced: "gain", "lookahead".
+        on_scaling: On a controller that scales the speed: "follow" or "stop".
+        on_pause: On a controller whose program is paused: "wait" or "stop".
+        unmodelled_payload: Mass at the TCP that the controller does not know of, kg.
+        realtime: Whether a simulation was paced by the wall clock.
+    """
+
+    name: str
+    period: Seconds
+    simulated_time: bool
+    effort_unit: str
+    servo: str | None = None
+    servo_lookahead: Positive | None = None
+    servo_gain: Positive | None = None
+    cycle: Seconds | None = None
+    phase: Number | None = None
+    joint_lag: NotNegative | None = None
+    plant_file: str | None = None
+    plant_not_simulated: str | None = None
+    gain_deviation: Number | None = None
+    lookahead_deviation: Number | None = None
+    plant_replaced: list[str] | None = None
+    on_scaling: str | None = None
+    on_pause: Shown = None
+    unmodelled_payload: NotNegative | None = None
+    realtime: Shown = None
+
+    @property
+    def servo_law(self) -> ServojLaw | None:
+        """The law of servoj with this tuning; None for an ideal servo, or one of unknown tuning.
+
+        Raises:
+            InvalidParameter: The tuning is out of range.
+        """
+        if self.servo != "servoj" or self.servo_gain is None or self.servo_lookahead is None:
+            return None
+        cycle = self.period if self.cycle is None else self.cycle
+        return ServojLaw(cycle, self.servo_gain, self.servo_lookahead)
+
+
+class ToleranceRecord(Struct):
+    """The table [tolerance]: the largest RMS of the tracking error that passes.
+
+    Attributes:
+        position_m: m.
+        rotation_rad: rad.
+    """
+
+    position_m: NotNegative
+    rotation_rad: NotNegative
+
+
+class ShapeRecord(Struct):
+    """One shape of a link, in the frame of the link's joint.
+
+    Attributes:
+        kind: "capsule" or "cylinder".
+        start: One end of its axis, m.
+        end: The other end of its axis, m.
+        radius: m.
+        color: Red, green and blue, 0 to 1.
+    """
+
+    kind: str
+    start: Vector3
+    end: Vector3
+    radius: Positive
+    color: Colour
+
+
+class ControllerRecord(Struct, kw_only=True):
+    """The table [controller]: what the controller said of itself.
+
+    Attributes:
+        host: Its address.
+        model: Of the arm; "" if unknown.
+        serial_number: Of the arm; "" if unknown.
+        polyscope: Version of its software.
+        ursim: Whether it is UR's simulator.
+        kinematics_checksum: The controller's own, over its DH table (6,).
+    """
+
+    host: str | None = None
+    model: str | None = None
+    serial_number: str | None = None
+    polyscope: str | None = None
+    ursim: bool | None = None
+    kinematics_checksum: Shown = None
+
+
+class CellRecord(Struct):
+    """The table [cell]: the installation.
+
+    Attributes:
+        file: The cell file; "" for a cell that a program defined.
+        values: What it says, under the names of its file; in settings.toml they stand beside `file`.
+    """
+
+    file: str
+    values: dict[str, Any]
+
+
+class RepeatsRecord(Struct, kw_only=True):
+    """The table [repeats] of one of several runs of the same plan.
+
+    Attributes:
+        number: Which of them, from 1.
+        count: How many were wanted.
+    """
+
+    number: Shown = None
+    count: Annotated[int, Meta(ge=1, le=10**9)]
+
+
+class LiveRecord(Struct, kw_only=True):
+    """The table [live]: how a session treated its inputs (see `LiveOptions`).
+
+    Attributes:
+        hold: Between two poses: "continue" or "zero-order".
+        timeout: Without an input for this long the arm brakes, s; None for the input's kind's own.
+        max_jump: A pose further from the last one is rejected: m and rad.
+        filter: "none", "one-euro" or "butterworth".
+        filter_cutoff: Hz.
+        lead: Whether the inverse of the servo law was sent.
+        filter_delay_s: How far the filter's output trails its input, s.
+        preview: Whether chunks were fed forward.
+    """
+
+    hold: str
+    timeout: Number | None = None
+    max_jump: Annotated[list[float], Meta(min_length=2, max_length=2)]
+    filter: str
+    filter_cutoff: Number
+    lead: bool
+    filter_delay_s: Shown = None
+    preview: bool
+
+
+class MotionRecord(Struct, kw_only=True):
+    """What the records of a run and of a live session have in common.
+
+    Attributes:
+        label: The user's name for it.
+        scenario: What was tracked.
+        robot: The arm.
+        kinematics: Its chain.
+        solver: The solver of the inverse kinematics.
+        backend: Where the arm was, and what followed the commands.
+        versions: Of Python and the packages that a result depends on.
+        tolerance: None where no verdict was wanted.
+        shapes: Of base_link and of every link, by name; None for an arm without shapes.
+        controller: None in simulation.
+        cell: None without one.
+    """
+
+    label: str | None = None
+    scenario: ScenarioRecord
+    robot: RobotRecord
+    kinematics: KinematicsRecord
+    solver: SolverRecord
+    backend: BackendRecord
+    versions: dict[str, str]
+    tolerance: ToleranceRecord | None = None
+    shapes: dict[str, list[ShapeRecord]] | None = None
+    controller: ControllerRecord | None = None
+    cell: CellRecord | None = None
+
+
+class RunRecord(MotionRecord, kw_only=True):
+    """The record of a run.
+
+    Attributes:
+        repeats: None for a run that is not one of several.
+    """
+
+    repeats: RepeatsRecord | None = None
+
+
+class SessionRecord(MotionRecord, kw_only=True):
+    """The record of a live session.
+
+    Attributes:
+        live: How it treated its inputs.
+    """
+
+    live: LiveRecord
+
+
+Record = RunRecord | SessionRecord

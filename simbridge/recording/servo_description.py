@@ -1,0 +1,43 @@
+"""What followed the commands of a run, in words."""
+
+from __future__ import annotations
+
+from simbridge.recording.run_record import BackendRecord
+from simbridge.text import listed
+
+# What is known of the law is said wherever it is named; other tunings and CB3 controllers are
+# extrapolations.
+VERIFIED = "the law was verified on a real UR5e at gain 300: docs/validation.md"
+
+
+def describe_plant(backend: BackendRecord) -> str:
+    """Return one line: "simulated arm: UR's servoj, gain 2000, lookahead 0.03 s; ..."."""
+    if backend.servo != "servoj":
+        if backend.simulated_time:
+            return "simulated arm: an ideal servo, not UR's"
+        return "servo: the controller's, tuning unknown"
+
+    tuning = f"servoj, gain {backend.servo_gain:g}, lookahead {backend.servo_lookahead:g} s"
+    if not backend.simulated_time:
+        return f"servo: the controller's {tuning}"
+    return f"simulated arm: UR's {tuning}{_describe_file(backend)}; {VERIFIED}"
+
+
+def _describe_file(backend: BackendRecord) -> str:
+    """Return the plant's file in parentheses, with what of it was not used; "" without a file."""
+    source = backend.plant_file
+    if not source:
+        return ""
+
+    if backend.plant_replaced:
+        source += f", except the {listed(backend.plant_replaced)}"
+    if backend.plant_not_simulated:
+        source += f"; not simulated: {backend.plant_not_simulated}"
+    return f" ({source})"
+
+
+def name_servo(backend: BackendRecord) -> str:
+    """Return a noun phrase: "servoj at gain 2000, lookahead 0.03 s"."""
+    if backend.servo == "servoj":
+        return f"servoj at gain {backend.servo_gain:g}, lookahead {backend.servo_lookahead:g} s"
+    return "an ideal servo" if backend.simulated_time else "a servo of unknown tuning"
