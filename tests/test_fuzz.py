@@ -41,10 +41,11 @@ from simbridge.robot.kinematics_source import with_kinematics
 from simbridge.robot.obstacles import Box
 from simbridge.servo.plant import load_plant
 from simbridge.teleop.datagram_exchange import DatagramExchange
+from simbridge.trajectory.bag_writer import write_bag
 from simbridge.trajectory.files import read_bag, read_trajectory
 from simbridge.trajectory.rtde_recording import read_rtde
 from simbridge.trajectory.trajectory import Trajectory
-from simbridge.trajectory.writers import write_bag, write_csv
+from simbridge.trajectory.writers import write_csv
 from simbridge.ur.dashboard import DashboardClient
 from simbridge.ur.primary import read_arm_description
 from simbridge.ur.rtde import RtdeReader, frame

@@ -17,7 +17,7 @@ from simbridge.planning.options import Options
 from simbridge.robot.kinematics import tool_frame
 from simbridge.robot.load import load_robot
 from simbridge.robot.robot import Robot
-from simbridge.trajectory.trajectory import Sampling
+from simbridge.trajectory.sampling import Sampling
 
 # Names of a solver's settings begin with this, as their flags do.
 SOLVER = "solver."

@@ -39,7 +39,7 @@ from simbridge.robot.packages import read_packages
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.text import counted, fixed, pose_residual, significant
-from simbridge.trajectory.fitted import paper_size
+from simbridge.trajectory.paper_size import paper_size
 from simbridge.trajectory.shapes import CORNERS, square
 
 DT = 0.1

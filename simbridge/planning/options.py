@@ -39,7 +39,8 @@ from simbridge.servo.plant import Plant, load_plant
 from simbridge.text import listed
 from simbridge.trajectory.files import Anchor, Column, Frame, ReadOptions
 from simbridge.trajectory.samples import Gaps
-from simbridge.trajectory.trajectory import Hold, Sampling
+from simbridge.trajectory.sampling import Sampling
+from simbridge.trajectory.trajectory import Hold
 
 Servo = Literal["servoj", "ideal"]
 Switch = Literal["off", "on"]

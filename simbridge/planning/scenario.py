@@ -25,7 +25,8 @@ from simbridge.robot.robot import Robot
 from simbridge.trajectory.files import Column, ReadOptions, check_frame, read_recording
 from simbridge.trajectory.rtde_recording import is_rtde_recording, read_rtde
 from simbridge.trajectory.samples import without_gaps
-from simbridge.trajectory.trajectory import Hold, Sampling, Trajectory, described
+from simbridge.trajectory.sampling import Sampling
+from simbridge.trajectory.trajectory import Hold, Trajectory, described
 
 # Joint positions beyond it, a little more than a turn, are most likely in degrees, rad.
 MAX_PLAUSIBLE_POSITION = 6.5

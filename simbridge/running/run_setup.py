@@ -57,7 +57,8 @@ from simbridge.robot.parts import DhTable
 from simbridge.robot.robot import Robot
 from simbridge.servo.plant import controller_cycle
 from simbridge.sessions.recorded_session import RecordedSession, planning_flags
-from simbridge.trajectory.trajectory import Hold, Sampling
+from simbridge.trajectory.sampling import Sampling
+from simbridge.trajectory.trajectory import Hold
 from simbridge.ur.controller_facts import ControllerFacts
 
 

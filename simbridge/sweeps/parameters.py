@@ -18,7 +18,7 @@ from simbridge.ik.settings import SOLVERS, check_solver, resolved
 from simbridge.planning.option_field import literal_choices
 from simbridge.planning.options import Options
 from simbridge.quoting import quoted
-from simbridge.trajectory.trajectory import Sampling
+from simbridge.trajectory.sampling import Sampling
 
 # Names of solvers' settings begin with this, as their flags do.
 SOLVER = "solver."

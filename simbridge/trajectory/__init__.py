@@ -1,26 +1,29 @@
 # ruff: noqa: F401  (the public names)
-"""Sampled Cartesian trajectories: paths, timing laws, orientations, ready-made shapes, sampling and files."""
+"""Sampled Cartesian trajectories: paths, motion laws, orientations, shapes, sampling and files."""
 
 from simbridge.robot.workspace import TOOL_DOWN
 from simbridge.trajectory import paths
+from simbridge.trajectory.bag_writer import write_bag
 from simbridge.trajectory.files import Frame, ReadOptions, read_bag, read_trajectory
-from simbridge.trajectory.fitted import elbow_line, paper_size, shoulder_line, wrist_line
-from simbridge.trajectory.paths import Path
-from simbridge.trajectory.shapes import IsoCube, corners, largest_cube, pick_and_place, square, step
-from simbridge.trajectory.trace import (
-    ConstantOrientation,
+from simbridge.trajectory.iso_cube import IsoCube, largest_cube
+from simbridge.trajectory.motion_laws import (
     ConstantSpeed,
-    LookAt,
     MinimumJerk,
     MotionLaw,
-    Orientation,
-    PathTangent,
     SlowInSlowOut,
     Trapezoid,
-    concatenate,
-    dwell,
-    move,
-    trace,
 )
-from simbridge.trajectory.trajectory import Hold, Sampling, Trajectory
-from simbridge.trajectory.writers import write_bag, write_csv, write_tum
+from simbridge.trajectory.orientations import (
+    ConstantOrientation,
+    LookAt,
+    Orientation,
+    PathTangent,
+)
+from simbridge.trajectory.paper_size import paper_size
+from simbridge.trajectory.paths import Path
+from simbridge.trajectory.sampling import Sampling
+from simbridge.trajectory.shapes import corners, pick_and_place, square, step
+from simbridge.trajectory.singular_lines import elbow_line, shoulder_line, wrist_line
+from simbridge.trajectory.trace import concatenate, dwell, move, trace
+from simbridge.trajectory.trajectory import Hold, Trajectory
+from simbridge.trajectory.writers import write_csv, write_tum

@@ -32,8 +32,8 @@ from simbridge.robot.calibration_file import write_calibration
 from simbridge.robot.cell import Cell
 from simbridge.robot.cell_file import write_cell
 from simbridge.trajectory import Trajectory, write_csv, write_tum
+from simbridge.trajectory.bag_writer import write_bag
 from simbridge.trajectory.files import read_bag
-from simbridge.trajectory.writers import write_bag
 from tests.records import made_up_tables
 
 PACKAGE = Path(__file__).parents[2] / "simbridge"

@@ -43,3 +43,19 @@ def test_the_cycle_begins_at_p1_and_stops_at_p5_p4_p3_p2_and_p1_in_turn():
     assert order == [1, 5, 4, 3, 2, 1, 5, 4, 3, 2, 1]
     np.testing.assert_allclose(np.diff(cycle.times)[stops], 0.5, atol=1e-12)
     np.testing.assert_array_equal(cycle.poses[stops, :3], cycle.poses[stops + 1, :3])
+
+
+def test_test_poses_lie_in_the_inclined_plane() -> None:
+    cube = IsoCube((0.7, 0.1, 0.4), 0.3)
+
+    np.testing.assert_allclose((cube.points - cube.points[0]) @ cube.normal, 0.0, atol=1e-15)
+
+
+def test_test_poses_are_a_tenth_of_a_diagonal_from_the_corners() -> None:
+    cube = IsoCube((0.7, 0.1, 0.4), 0.3)
+    diagonal = 0.3 * np.sqrt(3.0)
+
+    gaps = np.linalg.norm(cube.points[1:] - cube.corners[[0, 1, 6, 7]], axis=1)
+
+    np.testing.assert_allclose(gaps, 0.1 * diagonal, rtol=1e-12)
+    assert cube.line().length == pytest.approx(0.8 * diagonal)

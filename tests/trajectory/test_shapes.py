@@ -14,7 +14,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simbridge.errors import InvalidParameter, InvalidTrajectory
-from simbridge.trajectory import TOOL_DOWN, corners, square, step
+from simbridge.robot import pose
+from simbridge.trajectory import (
+    TOOL_DOWN,
+    MinimumJerk,
+    corners,
+    pick_and_place,
+    square,
+    step,
+)
 from tests.properties import few_examples
 
 DATA = Path(__file__).parents[1] / "data"
@@ -182,3 +190,59 @@ def test_an_invalid_orientation_is_refused(shape) -> None:
         InvalidTrajectory, match=f"'{shape.__name__}', sample 0, quaternion.*norm 2"
     ):
         shape(orientation=(0.0, 0.0, 0.0, 2.0))
+
+
+# Pick and place
+
+PICK = np.array([0.6, -0.2, 0.2, *TOOL_DOWN])
+PLACE = np.array([0.6, 0.2, 0.25, *pose.multiply(pose.quaternions([0.0, 0.0, 1.0]), TOOL_DOWN)])
+LIFT = 0.1
+LAW = MinimumJerk(0.3)
+
+
+def test_a_cycle_begins_and_ends_above_the_pick_pose() -> None:
+    cycle = pick_and_place(PICK, PLACE, LIFT, LAW, dwell=0.4)
+
+    above = PICK[:3] + np.array([0.0, 0.0, LIFT])
+    np.testing.assert_allclose(cycle.poses[[0, -1], :3], [above, above], atol=1e-12)
+    assert cycle.poses[:, 2].min() == pytest.approx(0.2)
+    assert cycle.poses[:, 2].max() == pytest.approx(0.35)
+
+
+def test_a_cycle_stops_once_at_each_pose_for_the_dwell() -> None:
+    cycle = pick_and_place(PICK, PLACE, LIFT, LAW, dwell=0.4)
+
+    stops = np.flatnonzero(np.diff(cycle.times) > 0.3)
+    np.testing.assert_allclose(np.diff(cycle.times)[stops], 0.4, atol=1e-12)
+    np.testing.assert_allclose(cycle.poses[stops, :3], [PICK[:3], PLACE[:3]], atol=1e-12)
+
+
+@pytest.mark.parametrize("end", [PICK, PLACE], ids=["pick", "place"])
+def test_a_cycle_does_not_turn_below_the_height_of_travel(end: np.ndarray) -> None:
+    cycle = pick_and_place(PICK, PLACE, LIFT, LAW, dwell=0.4)
+
+    is_above_end = np.linalg.norm(cycle.poses[:, :2] - end[:2], axis=1) < 1e-9
+    low = cycle.poses[is_above_end & (cycle.poses[:, 2] < end[2] + LIFT - 1e-9)]
+    angles = np.linalg.norm(pose.error(low, np.tile(end, (len(low), 1)))[1], axis=1)
+    assert len(low) > 20
+    assert angles.max() < 1e-9
+
+
+def test_a_cycle_moves_straight_up_and_down_below_the_height_of_travel() -> None:
+    cycle = pick_and_place(PICK, PLACE, LIFT, LAW, dwell=0.4)
+
+    low = cycle.poses[cycle.poses[:, 2] < 0.3 - 1e-9]
+    from_pick = np.linalg.norm(low[:, :2] - PICK[:2], axis=1)
+    from_place = np.linalg.norm(low[:, :2] - PLACE[:2], axis=1)
+    assert np.minimum(from_pick, from_place).max() < 1e-9
+
+
+@pytest.mark.parametrize(
+    ("changed", "name"),
+    [({"lift": 0.0}, "lift"), ({"dwell": -1.0}, "dwell"), ({"pick": PICK[:6]}, "pick")],
+)
+def test_a_parameter_of_a_cycle_out_of_range_is_refused_by_name(changed, name) -> None:
+    arguments = {"pick": PICK, "place": PLACE, "lift": LIFT, "law": LAW} | changed
+
+    with pytest.raises(InvalidParameter, match=name):
+        pick_and_place(**arguments)

@@ -82,3 +82,19 @@ def test_an_arm_of_another_structure_and_a_zero_length_are_refused(line):
 def test_a_shoulder_line_farther_out_than_the_wrist_ever_is_is_refused():
     with pytest.raises(InvalidParameter, match="near"):
         shoulder_line(load_robot("ur10"), 0.2, near=5.0)
+
+
+@pytest.mark.parametrize("name", ["ur10", "ur10e"])
+def test_the_middle_of_the_wrist_line_is_next_to_the_singularity(name: str) -> None:
+    robot = load_robot(name)
+    q = robot.home.copy()
+    q[4] = -0.05
+
+    start, end = wrist_line(robot, 0.4, near=0.05)
+
+    model = robot.model
+    data = model.createData()
+    pin.framesForwardKinematics(model, data, q)
+    expected = data.oMf[model.getFrameId("tcp")].translation
+    np.testing.assert_allclose(0.5 * (start + end)[:3], expected, atol=1e-9)
+    assert np.linalg.norm(end[:3] - start[:3]) == pytest.approx(0.4)

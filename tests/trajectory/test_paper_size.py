@@ -16,7 +16,7 @@ from simbridge.robot.kinematics import tool_path
 from simbridge.robot.parts import DhTable
 from simbridge.running.run_setup import prepare
 from simbridge.trajectory import corners, square, step
-from simbridge.trajectory.fitted import paper_size
+from simbridge.trajectory.paper_size import paper_size
 from tests.properties import variants
 
 URDFS = Path(__file__).parents[1] / "data" / "urdf"

@@ -10,7 +10,7 @@ from simbridge.planning.options import Options
 from simbridge.resources import scenario_files
 from simbridge.running.run_setup import prepare
 
-# Those of the paper are planned on every arm in test_paper.py.
+# Those of the paper are planned on every arm in test_paper_size.py.
 NAMES = sorted(
     set(scenario_files()) - {"square_tracking", "square_corners", "step", "past_the_edge"}
 )
