@@ -17,7 +17,7 @@ from simbridge.errors import InvalidParameter
 from simbridge.ik.settings import SOLVERS
 from simbridge.planning.options import Options
 from simbridge.robot.robot import Robot
-from simbridge.trajectory.trajectory import Sampling
+from simbridge.trajectory.sampling import Sampling
 
 # Names of the controls of `IterateSettings` begin with this.
 ITERATE = "iterate."
