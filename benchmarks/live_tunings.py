@@ -112,7 +112,7 @@ def _simulate(robot: Robot, tuning: _Tuning, out: Path) -> None:
         def wait(until: float) -> None:
             nonlocal now
             if (count := round((until - now) / session.period)) > 0:
-                session.advance(count * session.period)
+                session.wait(count * session.period)
                 now += count * session.period
 
         _play(session, tuning.rate, wait)

@@ -32,8 +32,6 @@ from .robot.cell import Cell as Cell
 from .robot.cell_file import load_cell as load_cell
 from .robot.load import load_robot as load_robot
 from .robot.robot import Robot as Robot
-from .running.live import LiveArm as LiveArm
-from .running.live import connect as connect
 from .running.runner import Run as Run
 from .running.runner import run as run
 from .sessions.options import LiveOptions as LiveOptions

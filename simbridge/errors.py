@@ -425,7 +425,7 @@ class PlannedCollision(PlanRefused):
 class GuardViolation(SimbridgeError, RuntimeError):
     """A setpoint that the guard refused. The arm was stopped, and nothing passes until `recover()`.
 
-    rule: "collision" (live only), "latched", or the guard's: "velocity", "velocity jump", "distance", ...; joint: its
+    rule: "latched", or the guard's: "velocity", "velocity jump", "distance", ...; joint: its
     name; value and limit: what was requested and what is allowed, in SI units; None where there is none.
     """
 

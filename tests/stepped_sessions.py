@@ -21,55 +21,55 @@ def moved(pose: pin.SE3, *by: float) -> pin.SE3:
 
 
 def stepped(out: Path, **options: Any) -> LiveSession:
-    """A session whose clock moves only by `advance`."""
+    """A session whose clock moves only by `wait`."""
     return live("pybullet", robot="ur10e", out=out, realtime=False, **options)
 
 
 def every_input(session: LiveSession) -> None:
     """All kinds of input: in bursts and gaps, stale, refused, malformed, halted; and two engagements."""
     session.engage()
-    session.advance(0.01)
+    session.wait(0.01)
     begin = session.tool
     for k in range(8):
         # The first of both is superseded.
         session.pose(moved(begin, 0.0, 0.004 * k, 0.002 * k))
         session.pose(moved(begin, 0.0, 0.005 * k, 0.0))
-        session.advance(0.05 if k % 2 else 0.016)
+        session.wait(0.05 if k % 2 else 0.016)
     # Refused: too far.
     session.pose(moved(begin, 0.5, 0.0, 0.0))
-    session.advance(0.016)
+    session.wait(0.016)
     for frame in ("base_link", "base", "tool"):
         session.twist([0.05, -0.05, 0.1, 0.0, 0.2, 0.0], frame=frame)  # type: ignore[arg-type]
-        session.advance(0.08)
+        session.wait(0.08)
     # Stale after 0.2 s, and late.
-    session.advance(0.4)
+    session.wait(0.4)
     for _ in range(2):
         session.jog([0.1, -0.2, 0.1, 0.0, 0.3, 4.0])
-        session.advance(0.15)
+        session.wait(0.15)
     session.halt()
-    session.advance(0.2)
+    session.wait(0.2)
     session.pose(begin.actInv(moved(session.tool, 0.02, 0.0, 0.02)), relative=True)
-    session.advance(0.1)
+    session.wait(0.1)
     with contextlib.suppress(InvalidParameter):
         session.pose([np.nan] * 7)
     assert session.state is not None
     session.joints(session.state.q + 0.05)
-    session.advance(0.1)
+    session.wait(0.1)
     session.disengage()
-    session.advance(0.1)
+    session.wait(0.1)
     # Refused: not engaged.
     session.jog([1.0] * 6)
-    session.advance(0.1)
+    session.wait(0.1)
     session.engage()
-    session.advance(0.02)
+    session.wait(0.02)
     now = session.tool
     session.follow([0.05, 0.1, 0.2], [moved(now, 0.0, 0.0, 0.01 * k) for k in (1, 2, 3)])
-    session.advance(0.12)
+    session.wait(0.12)
     session.follow([0.0, 0.2], [session.state.q, session.state.q + 0.02])
     session.note("button", number=2)
-    session.advance(0.3)
+    session.wait(0.3)
     session.disengage()
-    session.advance(0.1)
+    session.wait(0.1)
 
 
 def make_killed(session: Path, out: Path) -> Path:
@@ -86,9 +86,9 @@ def make_killed(session: Path, out: Path) -> Path:
 def make_never_engaged(out: Path) -> Path:
     """A session that refuses an input and moves nothing."""
     with stepped(out) as session:
-        session.advance(0.1)
+        session.wait(0.1)
         session.jog([0.1] * 6)
-        session.advance(0.1)
+        session.wait(0.1)
     return out
 
 

@@ -254,7 +254,6 @@ def ended(line, tmp_path, monkeypatch, without_pages):
         InternalError("servo process", "ValueError: 1"),
         errors.SpeedScaled(HOST, 0.3),
         errors.SpeedScaled(HOST, 0.3, moving=False),
-        errors.TargetsStopped(0.1),
         errors.ScriptNotStarted(HOST, 5.0),
         errors.StartNotReached(HOST, "elbow_joint", 0.1),
         errors.FullTurn(HOST, "wrist_3_joint", 4.0),

@@ -194,8 +194,8 @@ class Backend(ABC):
         """
 
     @abstractmethod
-    def stream(self, setpoints: Iterable[Array]) -> Generator[ArmState, None, None]:
-        """Send one setpoint (n,), rad, per period and yield the state at the instant each is due.
+    def stream(self, setpoints: Array) -> Generator[ArmState, None, None]:
+        """Send the setpoints (T, n), rad, of a plan, one per period, and yield the state at the instant each is due.
 
         Closing the iterator stops the arm.
 

@@ -155,30 +155,24 @@ class ControllerBackend(Backend):
             self.stop()
             raise StartNotReached(self.host, self.robot.joint_names[joint], float(deviation[joint]))
 
-    def stream(self, setpoints: Iterable[Array]) -> Generator[ArmState, None, None]:
-        """See `Backend.stream`. An array (T, n) is a replay: it is mapped as a whole before its first setpoint is sent,
-        and the state of every setpoint is yielded. Any other iterable is live: one setpoint is taken from it per
-        period, and the state yielded is the newest, which belongs to the previous setpoint.
+    def stream(self, setpoints: Array) -> Generator[ArmState, None, None]:
+        """See `Backend.stream`. The plan is mapped as a whole before its first setpoint is sent.
 
         Raises:
             ControllerError: One of its subclasses: what ended the stream. Nothing moves again before `recover`.
-            TargetsStopped: A live source provided no setpoint for 100 ms.
         """
         self._refuse_if_stopped()
         process = self._connected()
         self._timing = LoopTiming()
         try:
-            if isinstance(setpoints, np.ndarray):
-                self._check_start(setpoints[0])
-                # Closed explicitly, not by the garbage collector: closing stops the arm.
-                with contextlib.closing(
-                    self._replay(process, setpoints, self._config.feedforward)
-                ) as states:
-                    for state in states:
-                        self._timing.add(state)
-                        yield state
-            else:
-                yield from self._live(process, iter(setpoints))
+            self._check_start(setpoints[0])
+            # Closed explicitly, not by the garbage collector: closing stops the arm.
+            with contextlib.closing(
+                self._replay(process, setpoints, self._config.feedforward)
+            ) as states:
+                for state in states:
+                    self._timing.add(state)
+                    yield state
         finally:
             self.stop()
 
@@ -315,28 +309,6 @@ class ControllerBackend(Backend):
         """See `Backend.unread`."""
         if self._ring is not None:
             yield from self._ring.new_states(self.period)
-
-    def _live(self, process: ServoProcess, setpoints: Iterator[Array]) -> Iterator[ArmState]:
-        with self._stop_on_error():
-            ring: StateRing | None = None
-            for setpoint in setpoints:
-                if ring is None:
-                    self._ring = ring = process.live(setpoint)
-                    number = ring.posted
-                else:
-                    number = ring.post(setpoint)
-                self._await(process, ring, number)
-                for state in ring.new_states(self.period):
-                    self._timing.add(self._received(state))
-                assert self._last is not None
-                yield self._last
-
-    def _await(self, process: ServoProcess, ring: StateRing, number: int) -> None:
-        """Wait until a live setpoint was sent and, for the first, its state has arrived."""
-        self._silence = Silence()
-        while ring.taken < number or not ring.written:
-            process.events(self.period / 10.0)
-            self._check_silence()
 
     def _check_silence(self) -> None:
         silent = self._silence.too_long()

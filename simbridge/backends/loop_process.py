@@ -117,7 +117,7 @@ class LoopProcess:
         """The events since the last call; waits at most `timeout` s for one.
 
         Raises:
-            ControllerError, GuardViolation, TargetsStopped: What ended the process.
+            ControllerError, GuardViolation: What ended the process.
         """
         assert self._process.stdout is not None
         if not select.select([self._process.stdout], [], [], timeout)[0]:

@@ -287,6 +287,7 @@ class PyBulletBackend(Backend):
                 return
 
     def stream(self, setpoints: Iterable[Array]) -> Generator[ArmState, None, None]:
+        """See `Backend.stream`. Setpoints may also be made one by one, as a live session does."""
         if self._inverse is not None:
             self._inverse.reset(self._command)
         self._epoch = time.monotonic() - self._count * self.period

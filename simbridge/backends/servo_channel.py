@@ -1,7 +1,7 @@
-"""What the servo process and its parent share: configuration, states of a session, and memory for states and setpoints.
+"""What the servo process and its parent share: configuration, states of a session, and memory for states.
 
 The servo process must never wait for its parent, so nothing here locks. States go to the parent through a ring of rows
-that the parent reads when it has time; live setpoints go the other way, under a counter that is odd during a write.
+that the parent reads when it has time.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from simbridge.backends.backend import ArmState
 from simbridge.backends.control_script import COUNTER, NUMBER
 from simbridge.backends.loop_process import mapped
 from simbridge.backends.tool_watch import TOOL_FIELDS
-from simbridge.errors import GuardViolation
 from simbridge.planning.guard import ArmLimits
 from simbridge.robot.pose import Array
 from simbridge.ur.rtde import Package
@@ -44,9 +43,9 @@ _WHOLE = ("sequence", "robot_mode", "safety_mode", "runtime_state")
 _VECTORS = (
     "q", "qd", "effort", "controller_target", "controller_target_velocity", "controller_target_acceleration", "command",
 )  # fmt: skip
-# The file begins with 8-byte words: rows written, counter of live setpoints, time of the last one, number last sent,
-# and from word 8 the setpoint itself.
-_WRITTEN, _COUNTER, _POSTED, _TAKEN, _SETPOINT, _HEAD = 0, 1, 2, 3, 8, 64
+# The file begins with so many 8-byte words, of which the first counts the rows written.
+_HEAD_WORDS = 64
+_WRITTEN = 0
 
 
 @dataclass(frozen=True)
@@ -135,7 +134,7 @@ def next_state(state: State, event: Event) -> State:
 
 
 class StateRing:
-    """A mapped file with a ring of states and the newest live setpoint.
+    """A mapped file with a ring of states.
 
     Args:
         path: The file, made by `create`; None for memory of this process alone.
@@ -145,18 +144,17 @@ class StateRing:
 
     def __init__(self, path: Path | None, joints: int, rows: int) -> None:
         self._n, self.rows = joints, rows
-        numbers = mapped(path, _HEAD + rows * (len(_SCALARS) + len(_VECTORS) * joints))
-        self._head, self._rows = numbers[:_HEAD], numbers[_HEAD:].reshape(rows, -1)
-        self._counts = self._head.view(np.int64)
+        numbers = mapped(path, _HEAD_WORDS + rows * (len(_SCALARS) + len(_VECTORS) * joints))
+        self._rows = numbers[_HEAD_WORDS:].reshape(rows, -1)
+        self._counts = numbers[:_HEAD_WORDS].view(np.int64)
         self._read = 0
-        self._newest: tuple[int, Array, float] | None = None
 
     @staticmethod
     def create(path: Path, joints: int, states: int) -> StateRing:
         """Make the file, large enough for `states` rows or for two minutes, whichever is less."""
         rows = min(states, ROWS)
         # Written in full: no page has to be allocated while the arm is servoed.
-        path.write_bytes(bytes(8 * (_HEAD + rows * (len(_SCALARS) + len(_VECTORS) * joints))))
+        path.write_bytes(bytes(8 * (_HEAD_WORDS + rows * (len(_SCALARS) + len(_VECTORS) * joints))))
         return StateRing(path, joints, rows)
 
     @property
@@ -194,58 +192,6 @@ class StateRing:
         fields["plan_time"] *= period
         fields |= zip(_VECTORS, row[len(_SCALARS) :].reshape(len(_VECTORS), self._n), strict=True)
         return ArmState(**fields)
-
-    def post(self, setpoint: Array) -> int:
-        """Replace the live setpoint (n,), rad (called by the parent).
-
-        Returns:
-            Its number, which `taken` reaches when it has been sent.
-
-        Raises:
-            GuardViolation: It has another shape; the previous setpoint stays. The servo process checks the values.
-        """
-        q = self._joints(setpoint)
-        self._counts[_COUNTER] += 1
-        self._head[_SETPOINT : _SETPOINT + self._n] = q
-        self._head[_POSTED] = time.monotonic()
-        self._counts[_COUNTER] += 1
-        return self.posted
-
-    def _joints(self, setpoint: Array) -> Array:
-        try:
-            q = np.asarray(setpoint, dtype=float)
-        except (TypeError, ValueError):
-            q = np.empty((0, 0))
-        if q.shape != (self._n,):
-            raise GuardViolation(
-                f"A setpoint must be {self._n} joint positions, and {setpoint!r:.80} is not; the arm was stopped.",
-                rule="shape",
-            )
-        return q
-
-    @property
-    def posted(self) -> int:
-        """Number of the live setpoint that was posted last."""
-        return int(self._counts[_COUNTER])
-
-    def newest(self) -> tuple[int, Array, float] | None:
-        """The live setpoint's number, the setpoint (n,), and the time it was posted; None before the first."""
-        before = int(self._counts[_COUNTER])
-        setpoint = self._head[_SETPOINT : _SETPOINT + self._n].copy()
-        posted = float(self._head[_POSTED])
-        # During a write, which never ends if the parent was killed in it, the previous setpoint holds.
-        if before % 2 == 0 and before == int(self._counts[_COUNTER]) and before:
-            self._newest = before, setpoint, posted
-        return self._newest
-
-    @property
-    def taken(self) -> int:
-        """Number of the live setpoint that was sent last."""
-        return int(self._counts[_TAKEN])
-
-    def take(self, number: int) -> None:
-        """Record that a live setpoint was sent (called by the servo process)."""
-        self._counts[_TAKEN] = number
 
 
 def state_at_rest(package: Package) -> ArmState:

@@ -50,7 +50,7 @@ class ServoProcess(LoopProcess):
 
     Args:
         config: Its configuration.
-        live: What makes the setpoints of a live session; None for setpoints that come from this process.
+        live: What makes the setpoints of a live session; None for plans.
 
     Attributes:
         reached: The states of the session that it has reported.
@@ -119,21 +119,14 @@ class ServoProcess(LoopProcess):
             4 * len(setpoints) + 4096, do="replay", plan=str(plan), feedforward=feedforward
         )
 
-    def live(self, first: Array) -> StateRing:
-        """Send live setpoints, beginning with this one (n,), rad; the ring to which the next ones are posted, and in
-        which states appear."""
-        return self._play(4096, first, do="live")
-
     def live_session(self, channel: Path) -> StateRing:
         """Begin a live session in which the process makes the setpoints, from the inputs in the channel; it waits to be
         engaged. The ring in which states appear."""
         return self._play(ROWS, do="session", channel=str(channel))
 
-    def _play(self, states: int, first: Array | None = None, **request: Any) -> StateRing:
+    def _play(self, states: int, **request: Any) -> StateRing:
         path = self.memory("states")
         ring = StateRing.create(path, len(self._config.limits.joint_names), states)
-        if first is not None:
-            ring.post(first)
         self.send({**request, "ring": str(path), "rows": ring.rows})
         return ring
 

@@ -1,7 +1,7 @@
 """The servo loop: one checked setpoint per control period, paced by absolute deadlines locked to the controller.
 
 Everything that decides what is sent is here, without sockets or ur_rtde: the loop runs against a `Link`. What is sent
-comes from a `Motion` (motion.py): a plan that is replayed, or live setpoints.
+comes from a `Motion` (streamed_motion.py): a plan that is replayed, or a live session.
 
 Time. A state with the controller's timestamp t arrives; at a fixed phase after it the setpoint for t + period is sent.
 The deadlines advance by exactly one period and are pulled slowly towards that phase, so that network jitter does not
@@ -27,7 +27,7 @@ from typing import Protocol
 import numpy as np
 
 from simbridge.backends.state_supply import StateSupply
-from simbridge.backends.streamed_motion import Live, Motion, Record, Samples, Sent
+from simbridge.backends.streamed_motion import Motion, Record, Samples, Sent
 from simbridge.backends.succession import MAX_STEP, check_state, check_succession
 from simbridge.backends.tool_watch import ToolWatch
 from simbridge.planning.guard import Guard
@@ -221,7 +221,7 @@ class ServoLoop:
         """One control period: wait for the deadline, check the newest state, send the setpoint that is due.
 
         Raises:
-            ControllerError, GuardViolation, TargetsStopped: The arm must be stopped; nothing was sent in this period.
+            ControllerError, GuardViolation: The arm must be stopped; nothing was sent in this period.
         """
         self._wait()
         self._check_state()
@@ -436,7 +436,7 @@ class ServoLoop:
             raise self._stop()
         if self._motion is None:
             return
-        if not self._playing and not (self._wait_in_pause and self._motion.can_wait):
+        if not self._playing and not self._wait_in_pause:
             self._stopped = self.state
             raise self._stop()
         scaling = scaling_of(self.state)
@@ -478,11 +478,6 @@ class ServoLoop:
         )
         for _ in range(elapsed):
             setpoint, position = self._next(scaling)
-            setpoint = (
-                self._guard.joined(setpoint)
-                if isinstance(self._motion, Live) and self._rate
-                else setpoint
-            )
             checked = command = self._guard.check(setpoint, self.measured)
             if self._feedforward:
                 self._inverse = self._inverse or InverseServoj(self._law, checked)

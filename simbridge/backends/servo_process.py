@@ -48,7 +48,7 @@ from simbridge.backends.servo_channel import (
     next_state,
 )
 from simbridge.backends.servo_loop import ServoLoop
-from simbridge.backends.streamed_motion import Live, Replay
+from simbridge.backends.streamed_motion import Replay
 from simbridge.backends.succession import has_corrupt_number
 from simbridge.backends.tool_watch import ToolWatch
 from simbridge.errors import SimbridgeError
@@ -293,18 +293,12 @@ class Session:
     def _take(self, loop: ServoLoop, request: dict[str, Any]) -> None:
         """Begin the motion of a request."""
         joints = len(self._config.limits.joint_names)
-        setpoints = None
         with new_files_allowed():
             ring = StateRing(Path(request["ring"]), joints, request["rows"])
-            if request["do"] == "replay":
-                # It is in memory, and mapped: to copy an hour's plan would take longer than the script's watchdog.
-                setpoints = (
-                    np.asarray(np.memmap(request["plan"], mode="r"))
-                    .view(np.float64)
-                    .reshape(-1, joints)
-                )
-        motion = Live(ring) if setpoints is None else Replay(setpoints)
-        loop.play(motion, ring.write, feedforward=request.get("feedforward", False))
+            # It is in memory, and mapped: to copy an hour's plan would take longer than the script's watchdog.
+            plan = np.asarray(np.memmap(request["plan"], mode="r"))
+        setpoints = plan.view(np.float64).reshape(-1, joints)
+        loop.play(Replay(setpoints), ring.write, feedforward=request["feedforward"])
         self._on(Event.PLAY)
 
     def end(self, failure: BaseException | None) -> None:

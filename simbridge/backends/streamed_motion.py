@@ -1,25 +1,20 @@
-"""What the servo loop sends, a plan that is replayed or live setpoints; and the samples: states with what was sent."""
+"""What the servo loop sends: a source of setpoints, or a plan; and the samples: states with what was sent."""
 
 from __future__ import annotations
 
 import math
-import time
 from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from simbridge.backends.servo_channel import StateRing
 from simbridge.robot.pose import Array
-from simbridge.ur.errors import TargetsStopped
 from simbridge.ur.rtde import Package
 
 # Back to the plan after a pause: how long the arm rests first (the controller may still be raising its speed), s, and
 # then the limits of the way, rad/s and rad/s^2.
 _REST, _SPEED, _ACCELERATION = 0.5, 0.2, 1.0
-# A live setpoint older than this is outdated.
-LIVE_DEADLINE = 0.1  # s
 
 Record = Callable[[tuple[float, ...], tuple[Array, ...]], None]
 _VECTORS = ("actual_q", "actual_qd", "effort", "target_q", "target_qd", "target_qdd")
@@ -29,12 +24,10 @@ class Motion(Protocol):
     """A source of setpoints.
 
     Attributes:
-        can_wait: Whether it can stand still for as long as the program is paused.
         slows_in_gaps: Whether periods without a setpoint slow it down, as they do the arm.
         payload_may_change: Whether it goes on with another payload than at its begin, as a gripper sets it.
     """
 
-    can_wait: bool
     slows_in_gaps: bool
     payload_may_change: bool
 
@@ -67,7 +60,6 @@ class Replay:
     interpolated linearly.
     """
 
-    can_wait = True
     slows_in_gaps = False
     payload_may_change = False
 
@@ -94,50 +86,6 @@ class Replay:
 
     def resumed(self, at: Array, hold: Array, period: float) -> Array:
         return way_back(at, hold, period)
-
-
-class Live:
-    """The newest setpoint of a source in another process that posts one per period.
-
-    A live source cannot be slowed down. At a speed of 0 the arm is held at the last setpoint; if the source has moved
-    on meanwhile, its next setpoint is more than a step away and the guard refuses it.
-    """
-
-    finished = False
-    can_wait = False
-    slows_in_gaps = False
-    payload_may_change = True
-
-    def __init__(self, ring: StateRing, clock: Callable[[], float] = time.monotonic) -> None:
-        self._ring, self._clock = ring, clock
-        self._position = -1.0
-        self._begin = clock()
-        self._held: Array | None = None
-
-    def next(self, rate: float) -> tuple[Array, float]:
-        """See `Motion`.
-
-        Raises:
-            TargetsStopped: The newest setpoint is older than 100 ms.
-        """
-        found = self._ring.newest()
-        waited = self._clock() - (self._begin if found is None else max(self._begin, found[2]))
-        if found is None or waited > LIVE_DEADLINE:
-            raise TargetsStopped(waited)
-        number, setpoint, _ = found
-        self._ring.take(number)
-        self._position += 1.0
-        if rate > 0.0 or self._held is None:
-            self._held = setpoint
-        return self._held, self._position
-
-    # A pause ends it.
-
-    def paused(self, at: Array) -> float:
-        return self._position
-
-    def resumed(self, at: Array, hold: Array, period: float) -> Array:
-        return at[np.newaxis]
 
 
 def way_back(begin: Array, end: Array, period: float) -> Array:

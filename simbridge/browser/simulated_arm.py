@@ -140,7 +140,7 @@ class SimulatedArm(StudioArm):
         """Move the clock by one period, and see what has changed."""
         period = self._session.period
         try:
-            self._session.advance(period)
+            self._session.wait(period)
         except SimbridgeError as error:
             self.error = str(error)
         self.time += period

@@ -211,7 +211,7 @@ def check_simulation(robot: str) -> Finding:
     try:
         arm = load_robot(robot)
         with backend_class(SIMULATION)(arm, Options()) as backend:
-            (state,) = backend.stream([arm.home])
+            (state,) = backend.stream(arm.home[np.newaxis])
     except SimbridgeError as error:
         return failed("simulation", f"{error}", "Fix that, then try again.")
     moved, away = (

@@ -34,8 +34,6 @@ POSITION_ROUNDING = 1e-9
 # How far a setpoint may be from the measured arm, in addition to the normal lag of the servo at
 # speed, rad.
 MAX_DISTANCE = 0.2
-# A setpoint that is farther away than so many steps is not one of a caller that is late.
-MAX_LATE_STEPS = 2.0
 
 
 @dataclass(frozen=True)
@@ -174,33 +172,6 @@ class Guard:
         """
         if self._velocity is not None:
             self._velocity = fraction * self._velocity
-
-    def joined(self, setpoint: Array) -> Array:
-        """Return a live setpoint, or the nearest within the velocity jump and the joint range.
-
-        A caller that is late leaves the setpoint where it was, and has moved on by more than a step
-        when it is back: the arm catches up. What is farther away than two steps is left for `check`
-        to refuse.
-
-        Args:
-            setpoint: Joint positions (n,), rad.
-        """
-        if self._previous is None or self._velocity is None:
-            return setpoint
-
-        velocity = (setpoint - self._previous) / self._period
-        # Written so that a setpoint that is not a number is far, too.
-        is_near = (np.abs(velocity) <= MAX_LATE_STEPS * self._max_velocity).all()
-        if not is_near:
-            return setpoint
-
-        slowest = self._velocity - self._velocity_jump
-        fastest = self._velocity + self._velocity_jump
-        clipped = np.clip(velocity, -self._max_velocity, self._max_velocity)
-        clipped = np.clip(clipped, slowest, fastest)
-        if (clipped == velocity).all():
-            return setpoint
-        return self.within_range(self._previous + clipped * self._period)
 
     def check_command(self, command: Array, wanted: Array) -> Array:
         """Check what is sent to bring the arm to a checked setpoint, with feedforward.

@@ -277,7 +277,7 @@ class SimulationDriver(LiveDriver):
 
 
 class SteppedDriver(LiveDriver):
-    """A simulated arm in this process, on a clock that only `advance` moves."""
+    """A simulated arm in this process, on a clock that only `step` moves."""
 
     capabilities = PyBulletBackend.capabilities
 
@@ -297,7 +297,12 @@ class SteppedDriver(LiveDriver):
         )
         self._arm = SimulatedArm(self.setup, motion, self.channel, self.ring).__enter__()
 
-    def advance(self) -> None:
+    @property
+    def is_stopped(self) -> bool:
+        """Whether an error has stopped the arm, which `poll` has not reported yet."""
+        return self._stopped is not None
+
+    def step(self) -> None:
         """One period; none after one in which the loop has failed, until `poll` has reported that."""
         assert self._arm is not None
         if self._stopped is not None and not isinstance(self._stopped, GuardViolation):

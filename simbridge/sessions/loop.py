@@ -184,7 +184,7 @@ class LiveLoop:
         requests: Orders, one of which is taken in each period.
     """
 
-    can_wait, finished, slows_in_gaps = True, False, True
+    finished, slows_in_gaps = False, True
     payload_may_change = True
 
     def __init__(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -56,6 +57,9 @@ from simbridge.sessions.recorder import LiveRecorder, input_record, plain_number
 _RECORD = 0.01
 # For an order to be taken, and for the arm to come to rest, s.
 _ENGAGE_TIMEOUT, _REST_TIMEOUT = 2.0, 10.0
+# How often a wait looks whether the arm has been stopped, s.
+WAIT_POLL_S = 0.01
+NOT_BEGUN = "the session has not begun: use it as in `with simbridge.live(...) as session:`"
 
 
 class NotEngaged(SimbridgeError, RuntimeError):
@@ -132,6 +136,8 @@ class LiveSession:
         self._stop_recording = threading.Event()
         self._thread: threading.Thread | None = None
         self._failure: BaseException | None = None
+        # The error of these that the caller was told last.
+        self._raised: BaseException | None = None
         self._ended = False
         self._ended_by: BaseException | None = None
         self.before_report: Callable[[], object] = lambda: None
@@ -146,9 +152,7 @@ class LiveSession:
     @property
     def _recorder(self) -> LiveRecorder:
         if self._record is None:
-            raise NotEngaged(
-                "the session has not begun: use it as in `with simbridge.live(...) as session:`"
-            )
+            raise NotEngaged(NOT_BEGUN)
         return self._record
 
     def __enter__(self) -> LiveSession:
@@ -335,7 +339,9 @@ class LiveSession:
             return
         deadline = time.monotonic() + timeout
         while not reached():
-            if (error := self._error or self._failure) is not None:
+            error = self._error or self._failure
+            if error is not None:
+                self._raised = error
                 raise error
             if time.monotonic() > deadline:
                 raise NotEngaged(f"{reason} within {timeout:g} s")
@@ -390,29 +396,62 @@ class LiveSession:
             if channel is not None:
                 channel.post(made)
 
-    def advance(self, seconds: float) -> None:
-        """Move the clock of a session with realtime=False.
+    def wait(self, seconds: float) -> None:
+        """Let time pass: the wall's, or the clock of a session with realtime=False, which nothing else moves.
+
+        That clock moves by whole periods, rounded up. Other threads may give inputs meanwhile. An
+        error that has stopped the arm ends the wait, and is raised once.
+
+        Args:
+            seconds: s.
 
         Raises:
-            InvalidParameter: It is no multiple of the period, or the session is paced by the wall clock.
+            InvalidParameter: It is no time, such as a negative one.
+            NotEngaged: The session has not begun, or has ended meanwhile.
+            SimbridgeError: What has stopped the arm, here or since the last call.
         """
-        driver = self._driver
-        if not isinstance(driver, SteppedDriver):
-            raise InvalidParameter(
-                "clock", "the wall's", "the session's own to be advanced: live(..., realtime=False)"
-            )
-        count = round(seconds / self.period)
-        if not seconds > 0.0 or abs(count * self.period - seconds) > 1e-9:
-            raise InvalidParameter(
-                "time", f"{seconds} s", f"a multiple of the control period, {self.period:g} s"
-            )
+        if not 0.0 <= seconds < math.inf:
+            raise InvalidParameter("time", f"{seconds} s", "finite and not negative")
+
+        if isinstance(self._driver, SteppedDriver):
+            self._raise_end()
+            # A time that is whole periods, up to rounding, is no period more.
+            self._step(self._driver, math.ceil(seconds / self.period - 1e-6))
+            self._raise_end()
+            return
+
+        deadline = time.monotonic() + seconds
+        while True:
+            self._raise_end()
+            remaining = deadline - time.monotonic()
+            if remaining <= 0.0:
+                return
+            time.sleep(min(remaining, WAIT_POLL_S))
+
+    def _step(self, driver: SteppedDriver, count: int) -> None:
+        """Move the clock by so many periods, or until something stops the arm."""
         if driver.channel is None:
             self._now += count * self.period
             return
+
         for _ in range(count):
-            driver.advance()
+            driver.step()
             self._now += self.period
+            if driver.is_stopped:
+                break
         self._drain()
+
+    def _raise_end(self) -> None:
+        """Raise that the session has not begun or has ended, or what has stopped the arm, once."""
+        if self._record is None:
+            raise NotEngaged(NOT_BEGUN)
+        if self._ended:
+            raise NotEngaged("the session has ended")
+
+        error = self._failure or self._error
+        if error is not None and error is not self._raised:
+            self._raised = error
+            raise error
 
     def note(self, name: str, **facts: Any) -> None:
         """Add an event of the caller's to the record, such as a button that was pressed."""

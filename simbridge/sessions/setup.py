@@ -67,10 +67,10 @@ def live(
     Args:
         backend: A name in `BACKENDS`.
         robot: A `Robot`, a name or a file; the cell's, or else ur10, by default.
-        solver: A name, `module:function`, or a solver made for the robot that pickle can send to another process; the
-            paper's by default.
+        solver: A name, `module:function`, or a solver made for the robot; the paper's by default. Unless realtime is
+            False, it must be one that pickle can send to another process.
         out: The run directory to create; one under runs/ by default.
-        realtime: Whether a simulation is paced by the wall clock; otherwise `advance` moves its clock.
+        realtime: Whether a simulation is paced by the wall clock; otherwise `wait` moves its clock.
         start: Joint positions (n,), rad, at which a simulated arm begins; home by default.
         report: Whether the session's end writes summary.json and report.html; `simbridge report` does so later.
         ask: Displays facts and asks for confirmation before a real arm moves; without it, only a cell file can confirm.
@@ -119,7 +119,9 @@ def live(
             options, feedforward="on" if live_options.lead else "off", realtime=False
         ),
     )
-    setup.pickled()
+    if realtime:
+        # Refuse now what cannot be sent to the loop's process.
+        setup.pickled()
     driver = driver_for(backend, arm, options, setup, controller, ask, realtime)
     return LiveSession(
         driver,

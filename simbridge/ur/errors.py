@@ -425,18 +425,5 @@ class ParentLost(SimbridgeError, TimeoutError):
         )
 
 
-class TargetsStopped(SimbridgeError, TimeoutError):
-    """A live source sent no new target in time, so our own side stopped the arm, as the guard does; waited: s."""
-
-    cause = "guard"
-
-    def __init__(self, waited: float) -> None:
-        self.waited = waited
-        super().__init__(
-            f"No new setpoint came for {waited * 1e3:.0f} ms, so the arm was stopped. Call servo() once per period, "
-            f"from a loop that nothing blocks; recover() starts again."
-        )
-
-
 class NotConfirmed(Refusal, PermissionError):
     """The operator had to confirm before a real arm moves, and has not."""

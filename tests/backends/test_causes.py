@@ -47,7 +47,6 @@ class ForeignInterrupt(KeyboardInterrupt):
         # What a check of ours stops.
         (GuardViolation("It jumps.", rule="velocity"), "guard", "guard"),
         (errors.SpeedScaled(HOST, 0.3), "guard", "guard"),
-        (errors.TargetsStopped(0.1), "guard", "guard"),
         # What proves nothing but itself.
         (SimbridgeError("?"), "refused", "unknown"),
         (errors.StartNotReached(HOST, "elbow_joint", 0.1), "refused", "unknown"),

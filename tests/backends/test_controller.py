@@ -21,7 +21,7 @@ from simbridge.running.run_setup import prepare
 from simbridge.servo.law import LOOKAHEAD
 from simbridge.servo.plant import JOINT_LAG
 from tests.backends.trial import Trial, line
-from tests.controllers import REALTIME_FLAGS, realtime, realtime_options, tick
+from tests.controllers import REALTIME_FLAGS, tick
 
 SERVOJ = 11
 SMALL_SQUARE = """
@@ -188,27 +188,3 @@ def test_the_tool_and_the_load_are_set_on_the_controller(cli, e_series, tmp_path
     assert state["payload"] == 1.25
     assert state["tcp_offset"] == pytest.approx([0.01, 0.0, 0.15, 0.0, 0.0, 0.3], abs=1e-12)
     assert RunDirectory.open(tmp_path / "run").settings().robot.payload == 1.25
-
-
-def test_a_live_arm_follows_targets_and_keeps_the_controllers_time(e_series):
-    first = tick(e_series)
-    robot = simbridge.load_robot("ur10e")
-    with (
-        simbridge.connect("ursim", robot=robot, host=e_series.host, **realtime_options()) as arm,
-        realtime(),
-    ):
-        states = [arm.read()]
-        target = tool_path(robot, states[0].q[None])[0]
-        for _ in range(500):
-            target[2] -= 0.05 * arm.period
-            states.append(arm.servo(target))
-        begin = tool_path(robot, states[0].q[None])[0]
-        end = tool_path(robot, states[-1].q[None])[0]
-    record = e_series.record(after=first)
-    # 0.05 m/s downwards for a second, less the servo's lag.
-    assert begin[2] - end[2] == pytest.approx(0.05, abs=0.005)
-    assert np.allclose(begin[:2], end[:2], atol=1e-4)
-    timestamps = [state.timestamp for state in states]
-    assert (np.diff(timestamps) >= 0.0).all() and timestamps[-1] - timestamps[0] >= 499 * arm.period
-    in_force = record.setpoint[~np.isnan(record.setpoint).any(axis=1)]
-    assert (in_force == states[-1].command).all(axis=1).any()

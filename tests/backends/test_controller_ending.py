@@ -19,7 +19,6 @@ from simbridge.errors import Interrupted
 from simbridge.planning.options import Options
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.robot.cell import Cell
-from simbridge.robot.kinematics import tool_path
 from simbridge.running.run_setup import prepare
 from simbridge.running.runner import execute
 from simbridge.ur.errors import ModelMismatch
@@ -202,16 +201,6 @@ def test_a_tool_set_after_the_plan_was_made_moves_nothing(
     set_up(e_series, function.format(np.max(value)), field, value)
     check_refused_for(what, prepared, e_series, tmp_path)
     set_up(e_series, function.format(0.0), field, before)
-
-
-def test_a_tool_set_after_a_live_session_was_connected_moves_nothing(e_series):
-    begin, cell = e_series.state()["tick"], Cell(host=e_series.host, robot="ur10e")
-    with simbridge.connect("ursim", cell=cell, **realtime_options()) as arm:
-        set_up(e_series, "set_payload(1.5)", "payload", 1.5)
-        with pytest.raises(ModelMismatch, match="has changed since it was first read"):
-            arm.servo(tool_path(simbridge.load_robot("ur10e"), arm.read().q[None])[0])
-    assert never_moved(e_series, begin)
-    set_up(e_series, "set_payload(0.0)", "payload", 0.0)
 
 
 AFTER_THE_STOP = {

@@ -5,21 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import simbridge
-from simbridge.emulator.handle import Emulator
 from simbridge.planning.options import Options
-from simbridge.robot.kinematics import tool_path
 from simbridge.running.run_setup import prepare
 from simbridge.running.runner import open_backend
 from simbridge.ur.errors import (
-    ArmChanged,
     ConnectionLost,
     EmergencyStop,
     ProtectiveStop,
     SafeguardStop,
 )
 from tests.backends.trial import line
-from tests.controllers import loopback, never_moved, realtime_options
+from tests.controllers import never_moved, realtime_options
 
 PERIOD = 0.008
 
@@ -84,26 +80,3 @@ def test_after_a_stop_nothing_moves_until_recover_and_then_by_a_new_approach(
     after = controller.record(after=stopped["tick"] - 1).actual_q
     assert after[0].tolist() == stopped["actual_q"]
     assert np.abs(np.diff(after, axis=0)).max() <= 1.05 * 1.0 * PERIOD
-
-
-@pytest.mark.soak
-def test_a_live_arm_on_a_controller_restarted_with_other_software_does_not_move_after_recover(
-    controllers,
-):
-    controllers.close()  # so that one runs at a time
-    host = loopback(71)
-    with Emulator("ur10e", host=host, polyscope="5.12", boot_time=0.1) as controller:
-        arm = simbridge.connect("ursim", robot="ur10e", host=host, **realtime_options()).__enter__()
-        target = tool_path(simbridge.load_robot("ur10e"), arm.read().q[None])[0]
-        for _ in range(20):
-            arm.servo(target)
-        controller.kill()
-        with pytest.raises(simbridge.SimbridgeError):
-            for _ in range(1000):
-                arm.servo(target)
-    with Emulator("ur10e", host=host, polyscope="5.25", boot_time=0.1) as controller:
-        with pytest.raises(ArmChanged, match="software"):
-            arm.recover()
-            arm.servo(target)
-        assert never_moved(controller, 0)
-        arm.__exit__(None, None, None)

@@ -23,6 +23,7 @@ from simbridge.running.runner import run
 from simbridge.servo.law import ServojLaw
 from simbridge.servo.plant import JOINT_LAG
 from simbridge.trajectory import square
+from tests.refusals import refuses
 
 UR10 = load_robot("ur10")
 
@@ -199,6 +200,29 @@ def test_the_guard_stops_the_stream_and_recover_allows_the_next():
             list(arm.stream([UR10.home]))
         arm.recover()
         assert len(list(arm.stream([arm.read().command] * 3))) == 3
+
+
+def test_after_a_violation_a_move_is_refused_as_well():
+    with simulation(UR10) as arm:
+        begin = arm.read().q
+        with pytest.raises(GuardViolation):
+            list(arm.stream([np.full(6, np.nan)]))
+
+        with pytest.raises(GuardViolation, match="recover"):
+            arm.move_to(begin + np.array([0.4, 0.0, 0.0, 0.0, 0.0, 0.0]))
+
+        assert np.abs(arm.read().q - begin).max() < 1e-3
+
+
+def test_a_move_through_the_floor_is_refused(plan):
+    with simulation(UR10) as arm:
+        begin = arm.read().q
+        down = begin + np.array([0.0, 1.2, 0.0, 0.0, 0.0, 0.0])
+
+        with refuses("floor"):
+            arm.move_to(down)
+
+        assert np.array_equal(arm.read().q, begin)
 
 
 def test_closing_the_stream_stops_the_arm(plan):

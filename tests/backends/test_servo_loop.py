@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from simbridge.backends.servo_loop import AHEAD, FORGET, STALE, ServoLoop
-from simbridge.backends.streamed_motion import Live, Replay
+from simbridge.backends.streamed_motion import Replay
 from simbridge.errors import GuardViolation, SimbridgeError
 from simbridge.planning.check import check_setpoints
 from simbridge.planning.guard import Guard
@@ -131,7 +131,7 @@ def speeds(bench):
 class Whatever:
     """A motion that returns the given objects, which need not be setpoints."""
 
-    finished, can_wait, slows_in_gaps, payload_may_change = False, True, False, False
+    finished, slows_in_gaps, payload_may_change = False, False, False
 
     def __init__(self, setpoints):
         self._setpoints = iter(setpoints)
@@ -676,26 +676,6 @@ def test_a_program_ended_by_its_watchdog_is_distinguished_from_one_that_was_stop
     assert error.unsent == pytest.approx(nap, abs=0.01)
 
 
-class OneByOne:
-    """A live source: one of these setpoints per period."""
-
-    def __init__(self, setpoints):
-        self._setpoints, self._given = setpoints, 0
-
-    def newest(self):
-        self._given += 1
-        return self._given, self._setpoints[self._given - 1], 0.0
-
-    def take(self, number):
-        pass
-
-
-def test_a_pause_ends_a_live_stream_and_nothing_more_is_sent():
-    bench = Bench(changes={200: {"runtime_state": 4}})
-    bench.ends_in(ProgramPaused, Live(OneByOne(glide(400)), clock=lambda: 0.0), slots=400)
-    assert bench.link.sent[-1].tick == 199
-
-
 def test_where_a_pause_is_to_end_the_run_it_does():
     bench = Bench(changes={200: {"runtime_state": 4}}, wait_in_pause=False)
     bench.ends_in(ProgramPaused, Replay(glide(400)))
@@ -792,35 +772,3 @@ def test_setpoints_of_which_servoj_would_make_too_high_a_velocity_are_refused_be
     assert (error.rule, error.joint) == ("predicted velocity", UR10.joint_names[5])
     fastest = np.abs(law.follow(bench.wire, previous=HOME).qd[:, 5]).max()
     assert 0.99 * UR10.max_velocity[5] < fastest <= 1.001 * UR10.max_velocity[5] < error.value
-
-
-class Late:
-    """A live source whose velocity rises to one in rad/s; in some periods it posts nothing, and then goes on."""
-
-    def __init__(self, speed, period, late):
-        ramp = np.minimum(np.arange(400) * 20.0 * period, speed)
-        self._setpoints = HOME + period * np.cumsum(ramp)[:, np.newaxis] * np.eye(6)[5]
-        self._late, self._slot, self._number = late, 0, 0
-
-    def newest(self):
-        self._slot += 1
-        self._number += self._slot not in self._late
-        return self._number, self._setpoints[self._number], 0.0
-
-    def take(self, number):
-        pass
-
-
-@pytest.mark.parametrize("speed", [0.8, 1.29, 2.5])
-@pytest.mark.parametrize("late", [{200}, {200, 201, 202}, set(range(200, 260, 2))])
-def test_a_live_caller_that_is_late_does_not_let_velocities_jump_by_more_than_their_limit(
-    speed, late
-):
-    period = 0.002
-    bench = Bench(period, law=ServojLaw(period))
-    bench.run(Live(Late(speed, period, late), clock=lambda: 0.0), 300)
-    velocities = np.diff(bench.wire[:, 5], prepend=HOME[5]) / period
-    assert np.abs(np.diff(velocities)).max() <= UR10.max_velocity_jump + 1e-9
-    assert np.abs(velocities).max() <= UR10.max_velocity[5]
-    # It is back on the source's setpoints in the end.
-    assert velocities[-1] == pytest.approx(speed)

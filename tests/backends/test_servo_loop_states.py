@@ -8,10 +8,11 @@ import pytest
 from simbridge.backends.control_script import COUNTER, NUMBER
 from simbridge.backends.servo_loop import FORGET
 from simbridge.backends.state_supply import WINDOW
-from simbridge.backends.streamed_motion import Live, Replay
+from simbridge.backends.streamed_motion import Replay
 from simbridge.servo import law as servo_law
 from simbridge.servo.feedforward import BRAKING
 from simbridge.servo.law import ServojLaw
+from simbridge.sessions.loop import LiveLoop
 from simbridge.ur.errors import (
     ImplausibleState,
     LateStates,
@@ -37,7 +38,6 @@ class Moving:
     """A live motion, which never ends; each period is a step at the rate it is asked for."""
 
     finished = False
-    can_wait = True
     slows_in_gaps = True
     payload_may_change = True
 
@@ -353,8 +353,8 @@ def test_a_tool_that_the_controller_does_not_report_is_not_watched():
     assert bench.loop.idle
 
 
-def test_a_live_source_of_setpoints_goes_on_with_another_payload():
-    assert Live.payload_may_change
+def test_a_live_session_goes_on_with_another_payload():
+    assert LiveLoop.payload_may_change
     assert not Replay.payload_may_change
 
 

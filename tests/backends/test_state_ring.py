@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
-import signal
-import threading
 import time
 from pathlib import Path
 
@@ -15,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simbridge.backends.servo_channel import ROWS, StateRing
-from simbridge.errors import GuardViolation
 
 N = 6
 PERIOD = 0.002
@@ -142,71 +138,8 @@ def test_both_sides_continue_after_the_file_was_unlinked(tmp_path):
     process = StateRing(tmp_path / "ring", N, 8)
     (tmp_path / "ring").unlink()
     put(process, 0)
-    number = parent.post(np.arange(6.0))
     assert read(parent) == [0]
-    assert process.newest()[0] == number
     assert list(tmp_path.iterdir()) == []
-
-
-# ---- the live setpoint
-
-
-def test_before_the_first_setpoint_there_is_none(pair):
-    parent, process = pair()
-    assert process.newest() is None
-    assert process.taken == parent.taken == 0
-
-
-def test_the_newest_setpoint_is_given_until_another_is_posted(pair):
-    parent, process = pair()
-    before = time.monotonic()
-    first = parent.post(np.arange(6.0))
-    for _ in range(2):
-        number, setpoint, posted = process.newest()
-        assert number == first
-        assert np.array_equal(setpoint, np.arange(6.0))
-        assert before <= posted <= time.monotonic()
-    second = parent.post(np.arange(6.0) + 1.0)
-    assert second > first and parent.posted == second
-    assert process.newest()[0] == second and process.newest()[1][0] == 1.0
-    process.take(second)
-    assert parent.taken == second
-
-
-@pytest.mark.parametrize(
-    "odd", [np.zeros(5), np.zeros((2, 6)), np.zeros(1), 0.0, "q", None, [[0.0], [0.0, 1.0]]]
-)
-def test_an_invalid_setpoint_is_refused_and_the_previous_one_stays(pair, odd):
-    parent, process = pair()
-    first = parent.post(np.arange(6.0))
-    with pytest.raises(GuardViolation) as refused:
-        parent.post(odd)
-    assert refused.value.rule == "shape"
-    assert process.newest()[0] == first == parent.posted
-    assert np.array_equal(process.newest()[1], np.arange(6.0))
-
-
-def test_a_setpoint_that_is_not_finite_is_passed_on_for_the_guard_to_refuse(pair):
-    parent, process = pair()
-    parent.post(np.full(6, np.nan))
-    assert np.isnan(process.newest()[1]).all()
-
-
-def test_while_a_setpoint_is_being_written_the_previous_one_holds(pair):
-    parent, process = pair()
-    first = parent.post(np.arange(6.0))
-    assert process.newest()[0] == first
-    parent._counts[1] += 1  # as after the first step of post()
-    parent._head[8:11] = 77.0
-    number, setpoint, _ = process.newest()
-    assert number == first
-    assert np.array_equal(setpoint, np.arange(6.0))
-
-
-def test_an_unfinished_first_setpoint_does_not_count(pair):
-    parent, process = pair()
-    parent._counts[1] += 1
-    assert process.newest() is None
 
 
 # ---- two processes
@@ -215,14 +148,6 @@ def test_an_unfinished_first_setpoint_does_not_count(pair):
 def write_states(path, rows, count):
     ring = StateRing(path, N, rows)
     put(ring, *range(count))
-
-
-def post_for_ever(path, rows):
-    ring = StateRing(path, N, rows)
-    number = 0
-    while True:
-        number += 1
-        ring.post(np.full(N, float(number)))
 
 
 def take_all(ring, writer, deadline=30.0):
@@ -250,56 +175,11 @@ def test_states_from_another_process_come_whole_and_in_order_and_from_a_large_ri
     assert not all_of_them or numbers == list(range(count))
 
 
-def test_a_setpoint_from_another_process_is_never_torn_even_when_that_is_killed(tmp_path):
-    path = tmp_path / "ring"
-    ring = StateRing.create(path, N, 16)
-    source = SPAWN.Process(target=post_for_ever, args=(path, 16))
-    source.start()
-    end = time.monotonic() + 20.0
-    last, seen = 0.0, 0
-    while seen < 2000 and time.monotonic() < end:
-        found = ring.newest()
-        if found is not None:
-            assert (found[1] == found[1][0]).all()
-            assert found[1][0] >= last
-            seen += found[1][0] > last
-            last = found[1][0]
-            if seen == 1000:
-                os.kill(source.pid, signal.SIGSTOP)
-                source.kill()
-                source.join()
-                break
-    source.join()
-    held = ring.newest()
-    assert seen and held is not None and (held[1] == held[1][0]).all()
-    assert np.array_equal(ring.newest()[1], held[1])
-
-
-def test_threads_that_post_and_read_at_once_see_whole_setpoints(pair):
-    parent, process = pair()
-    ended = threading.Event()
-
-    def post():
-        for number in range(1, 20_000):
-            parent.post(np.full(N, float(number)))
-        ended.set()
-
-    poster = threading.Thread(target=post)
-    poster.start()
-    while not ended.is_set():
-        found = process.newest()
-        assert found is None or (found[1] == found[1][0]).all()
-    poster.join()
-    assert process.newest()[1][0] == 19_999.0
-
-
 def test_a_ring_that_is_let_go_releases_its_memory_and_returned_states_stay(tmp_path):
     path = tmp_path / "ring"
     ring = StateRing.create(path, N, 8)
     put(ring, 0, 1)
     state = next(ring.new_states(PERIOD))
-    ring.post(np.zeros(6))
-    ring.newest()
     assert str(path) in Path("/proc/self/maps").read_text()
     del ring
     assert str(path) not in Path("/proc/self/maps").read_text()

@@ -72,10 +72,12 @@ def gone(pid: int) -> bool:
 
 
 def servo_process_of(pid: int) -> int | None:
+    """The servo process that a process has started, of a replay or of a live session; None without one."""
     with contextlib.suppress(OSError):
         for task in Path(f"/proc/{pid}/task").iterdir():
             for child in (task / "children").read_text().split():
-                if "servo_process" in Path(f"/proc/{child}/cmdline").read_text():
+                command = Path(f"/proc/{child}/cmdline").read_text()
+                if "backends.servo_process" in command or "sessions.process\0servo" in command:
                     return int(child)
     return None
 

@@ -185,7 +185,7 @@ def _record_session(folder: Path, out: Path) -> None:
         session.note(NOTE, fact=hostile("fact"))
         for share in np.linspace(0.0, 1.0, 30):
             session.joints(np.array(START) + share * np.array([1.0, -0.6]))
-            session.advance(0.016)
+            session.wait(0.016)
 
 
 def _write_sweep(directory: Path, error: float) -> Path:

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import simbridge
-from simbridge.errors import GuardViolation, InvalidParameter
+from simbridge.backends.pybullet import PyBulletBackend
+from simbridge.errors import InvalidParameter
 from simbridge.planning.options import Options
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.recording.run_record import CellRecord
@@ -20,7 +21,7 @@ from simbridge.robot.cell_file import load_cell
 from simbridge.robot.kinematics import tool_path
 from simbridge.robot.obstacles import Box
 from simbridge.running import runner
-from simbridge.running.run_setup import prepare
+from simbridge.running.run_setup import prepare, resolve_arm
 from tests.refusals import refuses
 
 # A box on the far side of the square's path (x from 0.55 to 0.95 m, z 0.3 m).
@@ -83,25 +84,36 @@ def test_on_the_way_to_the_start_the_arm_keeps_out_as_well(tmp_path):
     between = robot.home.copy()
     between[0] = 0.6
     post = Box("post", tuple(tool_path(robot, between[None])[0, :3].tolist()), (0.1, 0.1, 0.1))
-    with simbridge.connect(cell=Cell(keep_out_boxes=(post,))) as arm:
+    cell = Cell(keep_out_boxes=(post,))
+    _, robot, options = resolve_arm("pybullet", robot, None, simbridge.Options(cell=cell))
+    with PyBulletBackend(robot, options) as arm:
         with refuses("keep-out") as caught:
             arm.move_to(there)
         assert caught.value.bodies[1] == "post"
         assert np.array_equal(arm.read().q, robot.home)
 
 
-def test_a_live_target_in_a_box_stops_the_arm_before_it():
+def test_a_live_arm_stops_before_a_box(tmp_path):
     robot = simbridge.load_robot("ur10")
-    target = tool_path(robot, robot.home[None])[0]
-    table = Box("table", (target[0], target[1], target[2] - 0.2), (0.5, 0.5, 0.2))
-    top = target[2] - 0.1
-    with simbridge.connect(cell=Cell(keep_out_boxes=(table,))) as arm:
-        with pytest.raises(GuardViolation, match="the box 'table'") as caught:
-            for _ in range(1000):
-                target[2] -= 0.0005
-                arm.servo(target)
-        assert caught.value.rule == "collision"
-        assert tool_path(robot, arm.read().q[None])[0, 2] > top + 0.004
+    home = tool_path(robot, robot.home[None])[0]
+    table = Box("table", (home[0], home[1], home[2] - 0.2), (0.5, 0.5, 0.2))
+    top = home[2] - 0.1
+    with simbridge.live(
+        robot=robot,
+        cell=Cell(keep_out_boxes=(table,)),
+        out=tmp_path / "run",
+        realtime=False,
+        report=False,
+    ) as session:
+        session.engage()
+        for _ in range(50):
+            session.twist([0.0, 0.0, -0.1, 0.0, 0.0, 0.0])
+            session.wait(0.08)
+        causes = session.status.causes
+        height = tool_path(robot, session.state.q[None])[0, 2]
+
+    assert any(cause.startswith("obstacle") and "table" in cause for cause in causes)
+    assert top + 0.004 < height < top + 0.02
 
 
 def test_what_a_cell_says_need_not_be_said_again(cli, lab, line, tmp_path, without_pages):

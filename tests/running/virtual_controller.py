@@ -38,7 +38,6 @@ class VirtualController(SteppedDriver):
     def __init__(self, setup: Any, lateness: Callable[[], float], **faults: Any) -> None:
         super().__init__(setup)
         self._late, self._faults = lateness, faults
-        self._failed: SimbridgeError | None = None
         self.link: FakeLink | None = None
 
     def begin(self) -> None:
@@ -59,18 +58,18 @@ class VirtualController(SteppedDriver):
         self._live = LiveLoop(motion, self.channel, setup.period, clock.monotonic, timed=False)
         self.loop_.play(self._live, self.ring.write)
 
-    def advance(self) -> None:
+    def step(self) -> None:
         try:
             self.loop_.slot()
         except SimbridgeError as error:
-            self._failed = error
+            self._stopped = error
 
     def order(self, order: Order, engagement: int = 0, upto: int = 0, value: float = 0.0) -> None:
         self._live.requests.append(Request(order, engagement, upto, value))
 
     def poll(self, states: list[Any]) -> SimbridgeError | None:
-        if self._failed is not None:
-            raise self._failed
+        if self._stopped is not None:
+            raise self._stopped
         return None
 
     def end(self) -> None:

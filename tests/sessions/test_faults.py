@@ -41,6 +41,18 @@ def drive_until(session, reached):
     return session.status
 
 
+def drive_to_error(session, kind):
+    """Give inputs until a wait raises the error that has stopped the arm; returns the status."""
+    with pytest.raises(kind) as caught:
+        for _ in range(20):
+            session.twist(FORWARD)
+            session.wait(0.02)
+    # Once is enough.
+    session.wait(0.02)
+    assert session.status.error is caught.value
+    return session.status
+
+
 @pytest.fixture
 def fresh(monkeypatch):
     monkeypatch.setattr("tests.sessions.hostile_ik._steps", 0)
@@ -52,13 +64,9 @@ def fresh(monkeypatch):
 def test_an_answer_that_is_no_posture_is_named_as_the_solvers(tmp_path, fresh, name):
     with session_with(name, tmp_path / "run", realtime=False) as session:
         session.engage()
-        for _ in range(20):
-            session.twist(FORWARD)
-            session.advance(0.02)
-        status = session.status
+        status = drive_to_error(session, InvalidParameter)
 
     assert status.state == "idle"
-    assert isinstance(status.error, InvalidParameter)
     assert f"answer of the solver tests.sessions.hostile_ik:{name}" in status.error.name
 
 
@@ -66,13 +74,9 @@ def test_an_answer_that_is_no_posture_is_named_as_the_solvers(tmp_path, fresh, n
 def test_an_exception_is_named_as_the_solvers(tmp_path, fresh, name):
     with session_with(name, tmp_path / "run", realtime=False) as session:
         session.engage()
-        for _ in range(20):
-            session.twist(FORWARD)
-            session.advance(0.02)
-        status = session.status
+        status = drive_to_error(session, ForeignSolverError)
 
     assert status.state == "idle"
-    assert isinstance(status.error, ForeignSolverError)
     assert status.error.name == f"tests.sessions.hostile_ik:{name}"
 
 
@@ -97,6 +101,17 @@ def test_a_fault_in_the_loops_process_arrives_as_it_was_raised(tmp_path, name, e
 
         assert status.state == "idle"
         assert type(status.error) is error
+
+
+def test_a_fault_in_the_loops_process_ends_a_wait(tmp_path):
+    with session_with("raises", tmp_path / "run", timeout=10.0) as session:
+        session.engage()
+        session.twist(FORWARD)
+
+        with pytest.raises(ForeignSolverError):
+            session.wait(PATIENCE)
+
+        assert session.status.state == "idle"
 
 
 def test_after_a_fault_of_the_solver_the_session_can_be_engaged_again(tmp_path):
@@ -167,16 +182,16 @@ def test_a_loop_that_stays_halted_ends_with_a_stale_state(tmp_path):
 def test_a_huge_input_is_refused_and_the_arm_goes_on_by_its_rules(tmp_path, give):
     with simbridge.live("pybullet", robot="ur10e", out=tmp_path / "run", realtime=False) as session:
         session.engage()
-        session.advance(0.02)
+        session.wait(0.02)
         session.twist(FORWARD)
-        session.advance(0.1)
+        session.wait(0.1)
 
         with pytest.raises(SimbridgeError):
             give(session)
 
-        session.advance(0.05)
+        session.wait(0.05)
         assert session.status.state == "tracking"
-        session.advance(0.2)
+        session.wait(0.2)
         # It is no fresh input: the one before has become stale.
         assert session.status.state in ("braking", "holding")
 
@@ -194,7 +209,7 @@ def test_a_stop_that_follows_ctrl_c_is_named_alike_everywhere(tmp_path, monkeypa
         simbridge.live("pybullet", robot="ur10e", out=tmp_path / "run", realtime=False) as session,
     ):
         session.engage()
-        session.advance(0.1)
+        session.wait(0.1)
         raise SignalReceived(signal.SIGINT)
 
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())
@@ -212,7 +227,7 @@ def test_a_signal_that_ends_a_session_names_its_directory(tmp_path):
         simbridge.live("pybullet", robot="ur10e", out=tmp_path / "run", realtime=False) as session,
     ):
         session.engage()
-        session.advance(0.1)
+        session.wait(0.1)
         raise SignalReceived(signal.SIGTERM)
 
     assert (caught.value.number, caught.value.cause) == (signal.SIGTERM, "terminated")
@@ -228,7 +243,7 @@ def test_a_session_is_complete_though_its_device_cannot_be_released(tmp_path):
 
     with pytest.raises(BrokenPipeError), session:
         session.engage()
-        session.advance(0.02)
+        session.wait(0.02)
 
     assert json.loads((tmp_path / "run" / "summary.json").read_text())["outcome"] == "completed"
     assert (tmp_path / "run" / "report.html").is_file()

@@ -41,8 +41,8 @@ def test_the_age_is_that_of_the_input_in_force_while_the_arm_tracks(tmp_path: Pa
         session.engage()
         for _ in range(10):
             session.twist([0.0, 0.0, 0.05, 0.0, 0.0, 0.0])
-            session.advance(0.1)
-        session.advance(1.0)
+            session.wait(0.1)
+        session.wait(1.0)
     age = summary_of(tmp_path / "hand")["inputs"]["age_s"]
     assert age["median"] == pytest.approx(0.055, abs=0.003)
     assert age["max"] == pytest.approx(0.2, abs=0.003)

@@ -14,17 +14,25 @@ import pytest
 
 import simbridge
 from simbridge.backends.servo_client import ServoProcess
+from simbridge.emulator.handle import Emulator
 from simbridge.recording.log_reader import read_log
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.robot.kinematics import tool_path
 from simbridge.running.run_setup import prepare
 from simbridge.sessions.record import read_events, read_inputs
 from simbridge.sessions.session import NotEngaged
-from simbridge.ur.errors import NotConfirmed, ProtectiveStop, ToolChanged
+from simbridge.ur.errors import (
+    ArmChanged,
+    ModelMismatch,
+    NotConfirmed,
+    ProtectiveStop,
+    ToolChanged,
+)
 from tests.backends.trial import gone
 from tests.controllers import (
     HOME,
     SPEED_LIMITS,
+    loopback,
     never_moved,
     realtime_options,
     run_secondary_program,
@@ -195,6 +203,79 @@ def test_a_tcp_that_is_changed_during_a_session_ends_it_by_name(e_series, tmp_pa
     assert isinstance(error, ToolChanged)
     assert error.what == "TCP"
     assert RunDirectory.open(tmp_path / "run").summary()["ended_by"]["cause"] == "tool_changed"
+
+
+def set_up(controller, function, field, value):
+    """Set the tool with a program on the controller, as an operator does."""
+    controller.do("run_script", source=f"def f():\n{function}\nend\n")
+    controller.wait_for(field, value)
+    controller.wait_for("runtime_state", "STOPPED")
+
+
+def test_a_tcp_set_after_a_session_was_opened_moves_nothing(e_series, tmp_path):
+    begin = tick(e_series)
+    with simbridge.live(
+        "ursim", robot="ur10e", host=e_series.host, out=tmp_path / "run", **realtime_options()
+    ) as session:
+        set_up(e_series, "set_tcp(p[0, 0, 0.1, 0, 0, 0])", "tcp_offset", [0, 0, 0.1, 0, 0, 0])
+
+        with pytest.raises(ModelMismatch, match="has changed since it was first read"):
+            session.engage()
+
+    assert never_moved(e_series, begin)
+    set_up(e_series, "set_tcp(p[0, 0, 0, 0, 0, 0])", "tcp_offset", [0.0] * 6)
+
+
+@pytest.mark.soak
+def test_after_a_restart_with_other_software_a_session_moves_nothing(controllers, tmp_path):
+    # So that one runs at a time.
+    controllers.close()
+    host = loopback(71)
+    options = {"robot": "ur10e", "host": host, "out": tmp_path / "run", **realtime_options()}
+    with contextlib.ExitStack() as stack:
+        with Emulator("ur10e", host=host, polyscope="5.12", boot_time=0.1) as controller:
+            session = stack.enter_context(simbridge.live("ursim", **options))
+            session.engage()
+            keep(session, 0.3, lambda: session.twist([0.05, 0.0, 0.0, 0.0, 0.0, 0.0]))
+            controller.kill()
+            with pytest.raises(simbridge.SimbridgeError):
+                session.wait(TIMEOUT)
+
+        with Emulator("ur10e", host=host, polyscope="5.25", boot_time=0.1) as controller:
+            with pytest.raises(ArmChanged, match="software"):
+                session.engage()
+
+            assert never_moved(controller, 0)
+
+
+def test_a_stop_of_the_arm_ends_a_wait(e_series, tmp_path):
+    with live(e_series, tmp_path / "run") as session:
+        session.engage()
+        e_series.do("protective_stop")
+
+        with pytest.raises(ProtectiveStop) as caught:
+            session.wait(TIMEOUT)
+
+        assert session.status.error is caught.value
+        # It is known now.
+        session.wait(0.02)
+
+
+def test_the_commands_of_the_log_were_in_force(e_series, tmp_path):
+    begin = tick(e_series)
+    with live(e_series, tmp_path / "run") as session:
+        session.engage()
+        keep(session, 1.0, lambda: session.twist([0.0, 0.0, -0.05, 0.0, 0.0, 0.0]))
+    record = e_series.record(after=begin)
+    log = read_log(tmp_path / "run" / "log.mcap")
+
+    in_force = record.setpoint[~np.isnan(record.setpoint).any(axis=1)]
+    was_in_force = [(in_force == command).all(axis=1).any() for command in log.command]
+    assert np.mean(was_in_force) > 0.98
+    assert (np.diff(log.stamp) > 0.0).all()
+    # A second of inputs and the time until the last one is stale, at 0.05 m/s.
+    drop = np.ptp(tool_positions(e_series, begin), axis=0)
+    assert 0.045 < drop[2] < 0.075 and drop[:2].max() < 1e-3
 
 
 def test_a_pause_at_the_pendant_disengages(e_series, tmp_path):

@@ -68,13 +68,13 @@ def test_they_do_so_with_other_options_of_the_session(
 ) -> None:
     with stepped(tmp_path / "hand", max_tool_speed=0.5, hold="zero-order", **changes) as session:
         session.engage()
-        session.advance(0.01)
+        session.wait(0.01)
         begin = session.tool
         for k in range(6):
             session.pose(moved(begin, 0.0, 0.02 * k, 0.0))
-            session.advance(0.05)
+            session.wait(0.05)
         session.disengage()
-        session.advance(0.2)
+        session.wait(0.2)
     settings = RecordedSession.at(tmp_path / "hand")
     assert settings is not None
     again = prepare(
@@ -94,11 +94,11 @@ def test_a_gain_that_replaced_that_of_the_plant_does_so_again(tmp_path: Path) ->
     plant.write_text("[servoj]\ngain = 1000.0\nlookahead_s = 0.05\nphase_s = 0.0005\n")
     with stepped(tmp_path / "hand", plant=plant, servo_gain=300.0) as session:
         session.engage()
-        session.advance(0.01)
+        session.wait(0.01)
         session.pose(moved(session.tool, 0.0, 0.05, 0.0))
-        session.advance(0.2)
+        session.wait(0.2)
         session.disengage()
-        session.advance(0.2)
+        session.wait(0.2)
     again = prepare(tmp_path / "hand")
     assert np.array_equal(again.plan.setpoints, log_of(tmp_path / "hand").setpoint)
     backend = again.backend_record
@@ -213,7 +213,7 @@ def test_a_solver_that_was_given_as_an_object_has_to_be_given_again(tmp_path: Pa
     with stepped(out, solver=CallableSolver(robot, held)) as session:
         session.engage()
         session.twist([0.1, 0.0, 0.0, 0.0, 0.0, 0.0])
-        session.advance(0.1)
+        session.wait(0.1)
     with pytest.raises(
         InvalidParameter, match=r"given \(--solver\): that of .* was an object of a program"
     ):
@@ -231,7 +231,7 @@ def test_a_solver_that_was_given_by_name_is_made_again(
     with stepped(out, solver="still_ik:step") as session:
         session.engage()
         session.twist([0.1, 0.0, 0.0, 0.0, 0.0, 0.0])
-        session.advance(0.1)
+        session.wait(0.1)
     found = prepare(out)
     assert found.solver.name == "still_ik:step"
     assert np.array_equal(found.plan.setpoints, log_of(out).setpoint)

@@ -15,7 +15,8 @@ import pinocchio as pin
 import pytest
 
 import simbridge
-from simbridge.errors import ForeignSolverError, InvalidParameter, UnknownName
+from simbridge.backends.backend import Capabilities
+from simbridge.errors import ForeignSolverError, Interrupted, InvalidParameter, UnknownName
 from simbridge.recording.log import LogWriter
 from simbridge.recording.log_reader import read_log
 from simbridge.robot.kinematics import tool_frame
@@ -30,7 +31,7 @@ ROBOT = simbridge.load_robot("ur10e")
 
 
 def stepped(out, **options):
-    """A session whose clock moves only by `advance`."""
+    """A session whose clock moves only by `wait`."""
     return simbridge.live("pybullet", robot="ur10e", out=out, realtime=False, **options)
 
 
@@ -47,11 +48,11 @@ def test_a_pose_is_reached_and_everything_about_it_is_in_the_directory(tmp_path)
     out = tmp_path / "run"
     with stepped(out) as session:
         session.engage()
-        session.advance(0.01)
+        session.wait(0.01)
         goal = moved(session, [0.0, 0.05, 0.0])
         for _ in range(20):
             session.pose(goal)
-            session.advance(0.05)
+            session.wait(0.05)
         attained = tool_frame(ROBOT, session.state.q)
         assert session.status.state == "tracking"
     assert np.abs(attained.translation - goal.translation).max() < 1e-4
@@ -68,11 +69,11 @@ def test_the_same_inputs_at_the_same_times_give_the_same_setpoints_to_the_bit(tm
         with stepped(tmp_path / name) as session:
             session.engage()
             for k in range(20):
-                session.advance(0.02)
+                session.wait(0.02)
                 session.twist([0.1, 0.0, -0.05, 0.0, 0.5, 0.0], frame="tool")
                 if k == 10:
                     session.pose(moved(session, [0.0, 0.02, 0.0]))
-            session.advance(0.5)
+            session.wait(0.5)
         return read_log(tmp_path / name / "log.mcap").setpoint
 
     assert np.array_equal(setpoints("one"), setpoints("other"))
@@ -82,10 +83,10 @@ def test_before_it_is_engaged_nothing_moves_and_inputs_are_recorded_as_rejected(
     out = tmp_path / "run"
     with stepped(out) as session:
         session.jog([0.5] * 6)
-        session.advance(0.1)
+        session.wait(0.1)
         assert session.status.state == "idle" and session.state is None
         session.engage()
-        session.advance(0.1)
+        session.wait(0.1)
         assert np.abs(session.state.q - ROBOT.home).max() < 1e-6
     (record,) = read_inputs(out)
     assert (record.fate, record.why) == ("rejected", "not_engaged")
@@ -118,12 +119,12 @@ def test_a_malformed_input_is_an_error_at_the_caller_and_the_arm_goes_on(tmp_pat
     out = tmp_path / "run"
     with stepped(out) as session:
         session.engage()
-        session.advance(0.01)
+        session.wait(0.01)
         session.twist([0.05, 0.0, 0.0, 0.0, 0.0, 0.0])
-        session.advance(0.1)
+        session.wait(0.1)
         with pytest.raises(error):
             give(session)
-        session.advance(0.05)
+        session.wait(0.05)
         assert session.status.state == "tracking"
     assert [record.fate for record in read_inputs(out)] == ["accepted", "rejected"]
 
@@ -132,10 +133,10 @@ def test_a_jump_is_rejected_with_its_size_and_the_arm_stays_with_the_pose_before
     out = tmp_path / "run"
     with stepped(out) as session:
         session.engage()
-        session.advance(0.01)
+        session.wait(0.01)
         begin = session.tool
         session.pose(moved(session, [0.3, 0.0, 0.0]))
-        session.advance(0.05)
+        session.wait(0.05)
         assert np.abs(session.tool.translation - begin.translation).max() < 1e-9
     (record,) = read_inputs(out)
     assert (record.fate, record.why) == ("rejected", "max_jump 300 mm")
@@ -145,23 +146,23 @@ def test_of_inputs_within_one_period_the_newest_counts_and_the_others_are_supers
     out = tmp_path / "run"
     with stepped(out) as session:
         session.engage()
-        session.advance(0.01)
+        session.wait(0.01)
         for _ in range(3):
             session.jog([0.0] * 6)
         session.jog([0.1] * 6)
-        session.advance(0.1)
+        session.wait(0.1)
     assert [record.fate for record in read_inputs(out)] == ["superseded"] * 3 + ["accepted"]
 
 
 def test_a_relative_pose_is_meant_from_the_pose_at_the_engagement(tmp_path):
     with stepped(tmp_path / "run") as session:
         session.engage()
-        session.advance(0.01)
+        session.wait(0.01)
         begin = session.tool
         step = pin.SE3(np.eye(3), np.array([0.0, 0.0, 0.06]))
         for _ in range(20):
             session.pose(step, relative=True)
-            session.advance(0.05)
+            session.wait(0.05)
         assert np.abs((begin.inverse() * session.tool).translation - step.translation).max() < 1e-4
 
 
@@ -169,19 +170,19 @@ def test_disengaging_brakes_and_a_later_input_moves_nothing_until_the_next_engag
     out = tmp_path / "run"
     with stepped(out) as session:
         session.engage()
-        session.advance(0.01)
+        session.wait(0.01)
         session.jog([0.5] * 6)
-        session.advance(0.1)
+        session.wait(0.1)
         session.disengage()
-        session.advance(0.1)
+        session.wait(0.1)
         held = session.tool
         session.jog([0.5] * 6)
-        session.advance(0.1)
+        session.wait(0.1)
         assert session.status.state == "idle"
         assert np.array_equal(session.tool.translation, held.translation)
         session.engage()
         session.jog([0.5] * 6)
-        session.advance(0.1)
+        session.wait(0.1)
         assert not np.array_equal(session.tool.translation, held.translation)
     states = [event["after"] for event in read_events(out) if event["event"] == "state"]
     assert states == ["engaged", "tracking", "braking", "idle", "tracking"]
@@ -190,20 +191,80 @@ def test_disengaging_brakes_and_a_later_input_moves_nothing_until_the_next_engag
 def test_a_chunk_is_followed_at_its_times_and_replaced_by_the_next(tmp_path):
     with stepped(tmp_path / "run") as session:
         session.engage()
-        session.advance(0.01)
+        session.wait(0.01)
         goal = ROBOT.home + 0.1
         session.follow([0.2, 0.4], [ROBOT.home + 0.05, goal])
-        session.advance(0.2)
+        session.wait(0.2)
         assert np.abs(session.state.command - (ROBOT.home + 0.05)).max() < 0.01
         session.follow([0.3], [ROBOT.home])
-        session.advance(0.6)
+        session.wait(0.6)
         assert np.abs(session.state.command - ROBOT.home).max() < 1e-3
 
 
-def test_the_clock_of_a_paced_session_cannot_be_advanced(tmp_path):
-    session = simbridge.live("pybullet", robot="ur10e", out=tmp_path / "run")
-    with session, pytest.raises(InvalidParameter, match="realtime=False"):
-        session.advance(0.1)
+def test_a_wait_moves_the_clock_by_whole_periods_rounded_up(tmp_path):
+    with stepped(tmp_path / "run") as session:
+        session.engage()
+        for seconds in (session.period, 0.1, 0.001, 0.003):
+            session.wait(seconds)
+
+    stamps = read_log(tmp_path / "run" / "log.mcap").stamp
+    assert len(stamps) == 1 + 50 + 1 + 2
+    assert np.diff(stamps) == pytest.approx(np.full(len(stamps) - 1, session.period))
+
+
+@pytest.mark.parametrize("seconds", [-0.1, np.nan, np.inf])
+def test_a_wait_for_no_time_is_refused(tmp_path, seconds):
+    with stepped(tmp_path / "run") as session, pytest.raises(InvalidParameter, match="time"):
+        session.wait(seconds)
+
+
+def test_a_session_in_real_time_waits_for_the_wall_clock(tmp_path):
+    with simbridge.live("pybullet", robot="ur10e", out=tmp_path / "run") as session:
+        session.engage()
+        begin = time.monotonic()
+
+        session.wait(0.25)
+
+        assert 0.25 <= time.monotonic() - begin < 0.5
+
+
+def test_a_wait_ends_when_another_thread_ends_the_session(tmp_path):
+    refusals = []
+
+    def wait(session):
+        try:
+            session.wait(60.0)
+        except NotEngaged as error:
+            refusals.append(error)
+
+    with simbridge.live("pybullet", robot="ur10e", out=tmp_path / "run") as session:
+        session.engage()
+        waiting = threading.Thread(target=wait, args=(session,))
+        waiting.start()
+    waiting.join(timeout=20.0)
+
+    assert not waiting.is_alive()
+    assert "the session has ended" in str(refusals[0])
+
+
+def test_ctrl_c_ends_a_wait(tmp_path):
+    with (
+        pytest.raises(Interrupted) as caught,
+        simbridge.live("pybullet", robot="ur10e", out=tmp_path / "run") as session,
+    ):
+        session.engage()
+        threading.Timer(0.2, signal.raise_signal, (signal.SIGINT,)).start()
+        session.wait(60.0)
+
+    assert caught.value.number == signal.SIGINT
+    assert summary(tmp_path / "run")["ended_by"]["cause"] == "interrupted"
+
+
+def test_after_its_end_a_session_waits_no_more(tmp_path):
+    with stepped(tmp_path / "run") as session:
+        pass
+    with pytest.raises(NotEngaged, match="has ended"):
+        session.wait(0.1)
 
 
 def test_after_its_end_a_session_cannot_be_engaged(tmp_path):
@@ -227,6 +288,54 @@ def test_a_solver_in_the_program_itself_is_refused_with_what_to_do(tmp_path):
         [sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path
     )
     assert "in a module of its own" in found.stderr.splitlines()[-1]
+
+
+def test_a_stepped_session_takes_a_solver_that_cannot_be_pickled(tmp_path):
+    lag = simbridge.ForwardDynamics(ROBOT)
+    solver = simbridge.CallableSolver(ROBOT, lambda q, target: lag.step(target))
+    with pytest.raises(InvalidParameter, match="a module of its own"):
+        simbridge.live("pybullet", solver=solver)
+
+    with simbridge.live("pybullet", solver=solver, out=tmp_path / "run", realtime=False) as session:
+        lag.reset(ROBOT.home)
+        session.engage()
+        session.pose(moved(session, [0.0, 0.02, 0.0]))
+        session.wait(0.4)
+        assert session.status.state == "tracking"
+
+
+def test_an_arm_trails_a_twist_by_the_lag_of_the_servo(tmp_path):
+    speed = np.array([0.0, 0.05, 0.02])
+    with stepped(tmp_path / "run") as session:
+        session.engage()
+        for _ in range(20):
+            session.twist([*speed, 0.0, 0.0, 0.0])
+            session.wait(0.05)
+        setpoint = session.tool
+        attained = tool_frame(ROBOT, session.state.q)
+
+    # The lookahead less a cycle of 2 ms, and half a millisecond of the joints.
+    lag = setpoint.translation - attained.translation
+    assert np.abs(lag - 0.0285 * speed).max() < 1e-4
+    assert np.abs(pin.log3(attained.rotation.T @ setpoint.rotation)).max() < 1e-3
+
+
+def test_a_tuning_unstable_at_the_controllers_cycle_is_refused_first(monkeypatch):
+    class Controller:
+        capabilities = Capabilities(simulated_time=False, effort_unit="A")
+
+        @staticmethod
+        def resolve(arm, options):
+            return None, arm, options
+
+    monkeypatch.setattr("simbridge.running.run_setup.backend_class", lambda _name: Controller)
+    with pytest.raises(InvalidParameter, match=r"below 0\.121"):
+        simbridge.live("ursim", robot="ur10", servo_lookahead=0.13)
+
+
+def test_an_unknown_backend_is_refused_with_the_nearest_name():
+    with pytest.raises(UnknownName, match="Did you mean 'pybullet'"):
+        simbridge.live("pybulet")
 
 
 SLOW = """
@@ -364,13 +473,13 @@ def test_what_changed_the_state_is_recorded_and_not_what_else_was_going_on(tmp_p
     out = tmp_path / "run"
     with stepped(out) as session:
         session.engage()
-        session.advance(0.01)
+        session.wait(0.01)
         session.twist([0.05, 0.0, 0.0, 0.0, 0.0, 0.0])
-        session.advance(0.1)
+        session.wait(0.1)
         session.pose(moved(session, [0.5, 0.0, 0.0]))
-        session.advance(0.5)
+        session.wait(0.5)
         session.halt()
-        session.advance(0.01)
+        session.wait(0.01)
     changes = [(e["after"], e["cause"]) for e in read_events(out) if e["event"] == "state"]
     assert changes[:2] == [("engaged", "engage"), ("tracking", "input 1")]
     assert changes[2][0] == "braking" and changes[2][1].startswith("stale")
@@ -379,18 +488,23 @@ def test_what_changed_the_state_is_recorded_and_not_what_else_was_going_on(tmp_p
 def test_a_refusal_is_named_until_an_input_is_accepted(tmp_path):
     with stepped(tmp_path / "run") as session:
         session.engage()
-        session.advance(0.01)
+        session.wait(0.01)
         session.pose(moved(session, [0.5, 0.0, 0.0]))
-        session.advance(0.1)
+        session.wait(0.1)
         assert session.status.causes == ("max_jump 500 mm",)
         session.pose(moved(session, [0.05, 0.0, 0.0]))
-        session.advance(0.01)
+        session.wait(0.01)
         assert "max_jump 500 mm" not in session.status.causes
 
 
 def test_a_session_that_was_not_entered_says_how(tmp_path):
     session = stepped(tmp_path / "run")
-    for use in (session.engage, lambda: session.twist([0.0] * 6), lambda: session.status):
+    for use in (
+        session.engage,
+        lambda: session.twist([0.0] * 6),
+        lambda: session.wait(0.1),
+        lambda: session.status,
+    ):
         with pytest.raises(NotEngaged, match="use it as in `with "):
             use()
     with session:

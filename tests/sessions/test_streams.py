@@ -40,7 +40,7 @@ def without_reports(monkeypatch):
 def settled(session):
     """Wait until the arm rests: the longest chunk takes 4.3 s, the longest timeout half a second."""
     for _ in range(60):
-        session.advance(0.1)
+        session.wait(0.1)
         if session.status.state in AT_REST:
             return
     raise AssertionError(session.status)
@@ -70,26 +70,26 @@ def test_any_stream_keeps_the_limits_of_the_arm_and_leaves_a_session_that_goes_o
     )
     with session:
         session.engage()
-        session.advance(0.01)
+        session.wait(0.01)
         begin = session._now
 
         def wait(until):
             if (periods := round((begin + until - session._now) / session.period)) > 0:
-                session.advance(periods * session.period)
+                session.wait(periods * session.period)
 
         wrong = play(stream, session, wait)
         disturbed = False
         settled(session)
         session.disengage()
-        session.advance(0.1)
+        session.wait(0.1)
         assert session.status.state == "idle"
         session.engage()
-        session.advance(0.01)
+        session.wait(0.01)
         assert session.status.state == "engaged"
         there = good_joints(ROBOT, COLLISIONS, session.state.command)
         for _ in range(25):
             session.joints(there)
-            session.advance(0.04)
+            session.wait(0.04)
         assert np.abs(session.state.command - there).max() < 1e-3, session.status
         wrong += arm_violations(ROBOT, controller.targets, controller.setpoints, LAW)[0]
     log = RunDirectory.open(out).log()

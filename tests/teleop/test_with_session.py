@@ -24,7 +24,7 @@ def drive(tmp_path, without_pages):
         with live("pybullet", realtime=False, out=tmp_path / "run") as session:
 
             def advance(_seconds):
-                session.advance(session.period)
+                session.wait(session.period)
                 clock.now += session.period
                 poses.append(session.tool)
 
