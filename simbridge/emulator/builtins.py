@@ -199,8 +199,8 @@ class ControllerFunctions(FunctionGroup):
         self._controller.watchdog.set(
             str(variable_name),
             number("min_frequency", min_frequency),
-            str(action),
-            self._state.timestamp,
+            action=str(action),
+            now=self._state.timestamp,
         )
 
     def do_textmsg(self, thread: Any, s1: Any, s2: Any = "") -> None:

@@ -20,25 +20,32 @@ from simbridge.emulator.traffic import Exchange
 from simbridge.robot.pose import Array
 from simbridge.scheduling import ask_for_short_slices
 
-# A delay beyond this is not caught up: this computer, or its virtual machine, has stood still, and the controller's
-# clock with it. Else its clients, which stood still as well, would seem to have been silent.
-_MAX_DELAY = 0.02  # s
-# For the tick under way when the controller is stopped, s: a tick takes milliseconds.
-_TICK_TIMEOUT = 2.0
+# A delay beyond this is not caught up: this computer, or its virtual machine, has stood still, and the
+# controller's clock with it. Else its clients, which stood still as well, would seem to have been
+# silent, s.
+MAX_DELAY_S = 0.02
+# For the tick under way when the controller is stopped: a tick takes milliseconds, s.
+TICK_TIMEOUT_S = 2.0
 # For the clock to take a freeze up, s.
-_FREEZE_TIMEOUT = 0.1
-_TIMINGS = 200_000
-# s; controller time that runs faster is made up of several ticks at once, after which packages are sent.
-_FASTEST = 0.002
-_YIELD = 1e-4  # s, for the clients of a controller that is as fast as it can be
-_SPEED_OVER = 1.0  # s, over which the speed reached is measured
-_LOGGED = (
-    1000  # lines that wait to be printed, and different ones about requests that are not supported
-)
-_SHOWN, _LONGEST = (
-    200,
-    1000,
-)  # bytes of the client, and letters of the text, in a line about a request
+FREEZE_TIMEOUT_S = 0.1
+# Threads hand over within this time: a busy one must yield quickly to a due tick, and again after
+# each of its sends, s.
+SWITCH_INTERVAL_S = 0.00005
+# Ticks whose times are kept.
+TIMED_TICKS = 200_000
+# Controller time that runs faster is made up of several ticks at once, after which packages are
+# sent, s.
+SHORTEST_INTERVAL_S = 0.002
+# For the clients of a controller that is as fast as it can be, s.
+SHORTEST_PAUSE_S = 1e-4
+# Over which the attained speed is measured, s.
+SPEED_WINDOW_S = 1.0
+
+# Lines that wait to be printed, and different ones about requests that are not supported.
+MAX_LINES = 1000
+# Of a request, and of the text about it, that a line shows.
+MAX_SHOWN_BYTES = 200
+MAX_TEXT_CHARACTERS = 1000
 
 
 class RunningController:
@@ -46,14 +53,19 @@ class RunningController:
 
     Args:
         controller: While it runs, accessed with `lock` held only.
-        host, ports, on_exchange: See `Servers`.
-        speed: How many times faster than real time the controller's clock runs, at most; RTDE and the real-time
-            interface then send 500 packages a second of real time.
+        host: See `Servers`.
+        ports: See `Servers`.
+        speed: How many times faster than real time the controller's clock runs, at most; RTDE and
+            the real-time interface then send 500 packages a second of real time.
+        on_exchange: See `Servers`.
 
     Attributes:
-        speed: As reached in the last second.
-        log: Lines about the errors of programs, protective stops, and requests that the emulator does not support
-            (each once), for whoever prints them: no tick waits for a terminal.
+        controller: The one that is ticked.
+        servers: Its servers.
+        lock: Held by whoever uses the controller.
+        speed: As attained in the last second.
+        log: Lines about the errors of programs, protective stops, and requests that the emulator
+            does not support (each once), for whoever prints them: no tick waits for a terminal.
 
     Raises:
         CannotListen: On entering: a port is in use.
@@ -65,50 +77,63 @@ class RunningController:
         controller: Controller,
         host: str = "127.0.0.1",
         ports: Mapping[int, int] | None = None,
+        *,
         speed: float = 1.0,
         on_exchange: Callable[[Exchange], None] | None = None,
     ) -> None:
         self.controller = controller
-        self.speed = self._wanted_speed = speed
-        self._program_began = (0.0, 0.0)
+        self.speed = speed
         self.lock = threading.RLock()
         self.servers = Servers(controller, self.lock, host, ports, on_exchange)
+        self.log: deque[str] = deque(maxlen=MAX_LINES)
+
+        # The thread of the ticks, and whether it is to end.
         self._thread = threading.Thread(
             target=self._run, name="simbridge-emulator-tick", daemon=True
         )
         self._stopping = False
-        self._bug: Exception | None = None
-        self._freeze_time = 0.0
-        self._stopped = threading.Event()
         self._leaving = threading.Event()
-        self._started_at = np.zeros(_TIMINGS)
-        self._durations = np.zeros(_TIMINGS)
+        # The first exception of the thread or of the servers.
+        self._bug: Exception | None = None
+
+        # For how long the controller is to be frozen, s, and whether it already is.
+        self._freeze_time = 0.0
+        self._is_frozen = threading.Event()
+
+        self._wanted_speed = speed
+        # When the program began, s: of the controller's clock, and of real time.
+        self._program_began = (0.0, 0.0)
+        # Start and duration of the latest ticks, s: rings; and the number of all ticks.
+        self._started_at = np.zeros(TIMED_TICKS)
+        self._durations = np.zeros(TIMED_TICKS)
         self._ticks = 0
-        self.log: deque[str] = deque(maxlen=_LOGGED)
-        self._known: set[str] = set()  # what was logged once
+        # Texts about requests that were logged once.
+        self._logged_requests: set[str] = set()
+
         controller.on_event = self._broadcast
 
     def __enter__(self) -> RunningController:
         self.servers.start()
-        # A busy thread must yield quickly to a due tick, and again after each of its sends.
-        sys.setswitchinterval(0.00005)
+        sys.setswitchinterval(SWITCH_INTERVAL_S)
         # Objects that exist by now stay: the collector need not traverse them during a tick.
         gc.collect()
         gc.freeze()
         self._thread.start()
-        # From here: the thread itself might ask only after `ask_for_priority`, and take its real-time priority away.
+        # From here: the thread itself might ask only after `ask_for_priority`, and take its
+        # real-time priority away.
         ask_for_short_slices(self._thread.native_id or 0)
         return self
 
     def __exit__(self, *_exception: object) -> None:
         self._stopping = True
         self._leaving.set()
-        self._thread.join(_TICK_TIMEOUT)
+        self._thread.join(TICK_TIMEOUT_S)
         if self._thread.is_alive():
-            # It holds the lock, without which the servers cannot be stopped: they end with the process.
-            raise EmulatorBroken(
-                self.controller.state.tick, TimeoutError("the tick under way did not end")
-            )
+            # It holds the lock, without which the servers cannot be stopped: they end with the
+            # process.
+            bug = TimeoutError("the tick under way did not end")
+            raise EmulatorBroken(self.controller.state.tick, bug)
+
         try:
             self.servers.stop()
         except Exception as error:
@@ -122,86 +147,148 @@ class RunningController:
         return self._thread.is_alive()
 
     def freeze(self, seconds: float) -> None:
-        """Stop everything: no tick, no answer. Returns once it has stopped, so call it without the lock held."""
+        """Stop everything: no tick, no answer.
+
+        It returns once the controller has stopped, so call it without the lock held.
+
+        Args:
+            seconds: s.
+        """
         if seconds > 0.0:
-            self._stopped.clear()
+            self._is_frozen.clear()
             self._freeze_time = float(seconds)
-            self._stopped.wait(_FREEZE_TIMEOUT)
+            self._is_frozen.wait(FREEZE_TIMEOUT_S)
 
     def timing(self) -> tuple[Array, Array]:
-        """Of the last 200,000 ticks: the times between the starts of two (K - 1,) and the duration of each (K,), s."""
+        """Return times of the last 200,000 ticks, s.
+
+        Returns:
+            The times between the starts of two (K - 1,), and the duration of each (K,).
+        """
         with self.lock:
-            count = min(self._ticks, _TIMINGS)
-            order = np.arange(self._ticks - count, self._ticks) % _TIMINGS
+            count = min(self._ticks, TIMED_TICKS)
+            order = np.arange(self._ticks - count, self._ticks) % TIMED_TICKS
             return np.diff(self._started_at[order]), self._durations[order]
 
     def _broadcast(self, event: Event) -> None:
+        """Log an event, and send it to the clients of the primary interface."""
         if event.kind == "unknown":
-            text = event.text if len(event.text) <= _LONGEST else f"{event.text[:_LONGEST]} ..."
-            if text not in self._known and len(self._known) <= _LOGGED:
-                self._known.add(text)
-                data = f"{event.data[:_SHOWN]!r}{' ...' if len(event.data) > _SHOWN else ''}"
-                more = f"{_LOGGED} requests that the emulator does not support were logged; further ones are not"
-                self.log.append(f"{text}: {data}" if len(self._known) <= _LOGGED else more)
+            self._log_request(event)
             return
+
         if event.kind == "error":
             place = f" (line {event.line}, column {event.column})" if event.line else ""
             self.log.append(f"fault in {event.program or 'a program'}{place}: {event.text}")
         elif event.kind == "safety":
             self.log.append(f"C{event.code}A{event.argument}: {event.text}")
-        elif event.kind in ("started", "stopped"):
-            self._measure_program(event.kind == "started")
+        elif event.kind == "started":
+            self._program_began = self._now()
+        elif event.kind == "stopped":
+            self._log_program_speed()
         self.servers.broadcast_message(message_of(self.controller, event))
 
-    def _measure_program(self, began: bool) -> None:
-        """At a speed of its own, log how fast a program ran."""
-        now = self.controller.state.timestamp, time.monotonic()
-        if began:
-            self._program_began = now
-        elif self._wanted_speed != 1.0:
-            took, real = (end - begin for begin, end in zip(self._program_began, now, strict=True))
-            name = self.controller.program_name or "A program"
+    def _log_request(self, event: Event) -> None:
+        """Log a request that the emulator does not support, once, and not more than 1000 of them."""
+        text = event.text
+        if len(text) > MAX_TEXT_CHARACTERS:
+            text = f"{text[:MAX_TEXT_CHARACTERS]} ..."
+        if text in self._logged_requests or len(self._logged_requests) > MAX_LINES:
+            return
+
+        self._logged_requests.add(text)
+        if len(self._logged_requests) > MAX_LINES:
             self.log.append(
-                f"{name} took {took:.3f} s, {took / real:.1f} times faster than real time"
+                f"{MAX_LINES} requests that the emulator does not support were logged; "
+                "further ones are not"
             )
+            return
+
+        rest = " ..." if len(event.data) > MAX_SHOWN_BYTES else ""
+        self.log.append(f"{text}: {event.data[:MAX_SHOWN_BYTES]!r}{rest}")
+
+    def _now(self) -> tuple[float, float]:
+        """Return the time of the controller's clock, and real time, s."""
+        return self.controller.state.timestamp, time.monotonic()
+
+    def _log_program_speed(self) -> None:
+        """Log how fast a program ran, where that is not in real time."""
+        if self._wanted_speed == 1.0:
+            return
+        timestamp, now = self._now()
+        begin_timestamp, begin = self._program_began
+        duration = timestamp - begin_timestamp
+        real_duration = now - begin
+
+        name = self.controller.program_name or "A program"
+        factor = duration / real_duration
+        self.log.append(f"{name} took {duration:.3f} s, {factor:.1f} times faster than real time")
 
     def _run(self) -> None:
+        """Tick until stopped; keep the exception of a bug."""
         try:
             self._tick_until_stopped()
         except Exception as error:
             self._bug = error
 
     def _tick_until_stopped(self) -> None:
-        controller, speed = self.controller, self._wanted_speed
-        interval = controller.period if speed == 1.0 else max(controller.period / speed, _FASTEST)
-        shortest = 0.0 if speed == 1.0 else _YIELD
-        deadline, due = time.monotonic(), 0.0
-        measured = deadline, controller.state.timestamp
+        """Tick by absolute deadlines."""
+        controller = self.controller
+        speed = self._wanted_speed
+
+        # The time between two deadlines, at which several ticks may be due.
+        interval = controller.period
+        shortest_pause = 0.0
+        if speed != 1.0:
+            interval = max(controller.period / speed, SHORTEST_INTERVAL_S)
+            shortest_pause = SHORTEST_PAUSE_S
+
+        deadline = time.monotonic()
+        # Ticks that are due, and the part of one.
+        due = 0.0
+        # Real time and controller's time since which the speed is measured, s.
+        window_begin = deadline
+        window_timestamp = controller.state.timestamp
         while not self._stopping:
             deadline += interval
-            pause = deadline - time.monotonic()
-            if max(pause, shortest) > 0.0:
-                time.sleep(max(pause, shortest))
-            if pause < -_MAX_DELAY:
+            remaining = deadline - time.monotonic()
+            pause = max(remaining, shortest_pause)
+            if pause > 0.0:
+                time.sleep(pause)
+            if remaining < -MAX_DELAY_S:
                 deadline = time.monotonic()
+
             with self.lock:
                 if self._freeze_time:
-                    self._stopped.set()
-                    self._leaving.wait(self._freeze_time)
-                    self._freeze_time = 0.0
+                    self._stay_frozen()
                     deadline = time.monotonic()
+
                 due += speed * interval / controller.period
                 count = int(due)
                 due -= count
-                for left in reversed(range(count)):
-                    begin = time.monotonic()
-                    controller.tick()
-                    if not left:
-                        self.servers.tick(controller.state.tick, count)
-                    slot = self._ticks % _TIMINGS
-                    self._started_at[slot] = begin
-                    self._durations[slot] = time.monotonic() - begin
-                    self._ticks += 1
-            if (now := time.monotonic()) - measured[0] > _SPEED_OVER:
-                self.speed = (controller.state.timestamp - measured[1]) / (now - measured[0])
-                measured = now, controller.state.timestamp
+                self._tick(count)
+
+            now = time.monotonic()
+            if now - window_begin > SPEED_WINDOW_S:
+                progress = controller.state.timestamp - window_timestamp
+                self.speed = progress / (now - window_begin)
+                window_begin = now
+                window_timestamp = controller.state.timestamp
+
+    def _stay_frozen(self) -> None:
+        """Hold everything up, until the time is over or the controller is to end."""
+        self._is_frozen.set()
+        self._leaving.wait(self._freeze_time)
+        self._freeze_time = 0.0
+
+    def _tick(self, count: int) -> None:
+        """Tick so many times, and then let the servers send; note the times."""
+        for i in range(count):
+            begin = time.monotonic()
+            self.controller.tick()
+            if i == count - 1:
+                self.servers.tick(self.controller.state.tick, count)
+
+            slot = self._ticks % TIMED_TICKS
+            self._started_at[slot] = begin
+            self._durations[slot] = time.monotonic() - begin
+            self._ticks += 1

@@ -1,21 +1,29 @@
-"""What a controller shows its clients: its software version and its state; the record of its latest ticks."""
+"""What a controller shows its clients: its software version, its state, and events."""
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from simbridge.errors import InvalidParameter, UnknownName
+from simbridge.errors import UnknownName
 from simbridge.robot.pose import Array
 from simbridge.ur.tables import PROGRAM_RUNS, RobotMode, RuntimeState, SafetyMode, series_and_period
 
-JOINT_MODE_RUNNING, JOINT_MODE_IDLE, JOINT_MODE_POWER_OFF = 253, 255, 239
-RECORD_LENGTH = 200_000  # ticks
-LARGEST = 1e6  # of any quantity given to a controller, in its SI unit: with 1e300 not even a distance can be computed
+# UR's joint modes.
+JOINT_MODE_RUNNING = 253
+JOINT_MODE_IDLE = 255
+JOINT_MODE_POWER_OFF = 239
+
+# The largest of any quantity that a controller takes, in its SI unit: with 1e300 not even a distance
+# can be computed.
+LARGEST = 1e6
+
+# General-purpose registers in each direction, and URScript's flags.
+NUMBER_REGISTERS = 48
+BIT_REGISTERS = 128
+SCRIPT_FLAGS = 33
 
 
 @dataclass(frozen=True)
@@ -34,6 +42,7 @@ class Profile:
 
     @property
     def series(self) -> str:
+        """Series of the controller, as in robots/*.toml."""
         return series_and_period(self.version[0])[0]
 
     @property
@@ -42,8 +51,14 @@ class Profile:
         return series_and_period(self.version[0])[1]
 
     def at_least(self, five: tuple[int, int], three: tuple[int, int]) -> bool:
-        """Whether this version is `five` or later (e-Series), or `three` or later (CB3)."""
-        return self.version[:2] >= (three if self.version[0] == 3 else five)
+        """Return whether this version is a certain one or later.
+
+        Args:
+            five: Major and minor version, for e-Series.
+            three: The same for CB3.
+        """
+        earliest = three if self.version[0] == 3 else five
+        return self.version[:2] >= earliest
 
 
 @dataclass(frozen=True)
@@ -51,12 +66,15 @@ class Event:
     """What the primary interface's clients are to be sent.
 
     Attributes:
-        kind: "error" (a program's, with its place), "text", "started" and "stopped" (a program, by its name),
-            "safety" (a protective stop, with UR's code), "safety mode" (it has changed); "unknown" is not for them, but
-            for the log: a client asked for something that the emulator does not know or do.
+        kind: "error" (a program's, with its line and column), "text", "started" and "stopped" (a
+            program, by its name), "safety" (a protective stop, with UR's code), "safety mode" (it
+            has changed); "unknown" is not for them, but for the log: a client asked for something
+            that the emulator does not know or do.
         text: As its clients read it.
-        line, column: Place of an error in the script, counted from 1; 0 while unknown.
-        code, argument: UR's error code: C209A0 is 209 and 0.
+        line: Of an error in the script, counted from 1; 0 while unknown.
+        column: The same.
+        code: Of UR's error; that of C209A0 is 209.
+        argument: Of UR's error; that of C209A0 is 0.
         data: What the client sent, where that is not known.
         program: The name of the program that an error is of, where it has one.
     """
@@ -80,13 +98,18 @@ PROFILES = {
 
 
 def profile(polyscope: str) -> Profile:
-    """The profile of that name; else UnknownName."""
+    """Return the profile of a PolyScope version.
+
+    Raises:
+        UnknownName: There is none.
+    """
     if polyscope not in PROFILES:
         raise UnknownName("PolyScope version", polyscope, PROFILES)
     return PROFILES[polyscope]
 
 
 def _zeros() -> Array:
+    """Return zeros for the joints, or for a pose or a wrench (6,)."""
     return np.zeros(6)
 
 
@@ -94,22 +117,26 @@ def _zeros() -> Array:
 class ControllerState:
     """The state as of the last tick: written by the controller, read by the servers.
 
-    SI units; joints and wrenches (6,). Poses are UR's: x y z and a rotation vector, in the pendant's base; that of the
-    TCP is in the flange (`tcp_offset`).
+    SI units; joints and wrenches (6,). Poses are UR's: x y z and a rotation vector, in the pendant's
+    base; that of the TCP is in the flange (`tcp_offset`).
 
     Attributes:
         timestamp: Controller clock, s since start.
         tick: Ticks since start.
         speed_slider: As set, 0..1.
         speed_scaling: From the slider, to which it ramps. `target_speed_fraction` in RTDE.
-        limiter_scaling: Of the trajectory limiter: 1 while a program plays, 0 without one, between them when it stops.
-            `speed_scaling` in RTDE and in the real-time package, which "Client Interfaces" describes in the words of
-            the RTDE guide, and in the robot mode data, where it stands next to a target speed fraction, too.
-        tcp_force, external_wrench: At the TCP, as measured and as fed in by a client (6,), N and N m.
-        digital_inputs, digital_outputs: Bits 0-7 standard, 8-15 configurable, 16-17 tool.
+        limiter_scaling: Of the trajectory limiter: 1 while a program plays, 0 without one, between
+            them when it stops. `speed_scaling` in RTDE and in the real-time package, which "Client
+            Interfaces" describes in the words of the RTDE guide, and in the robot mode data, where
+            it stands next to a target speed fraction, too.
+        tcp_force: At the TCP, as measured (6,), N and N m.
+        external_wrench: At the TCP, as fed in by a client (6,), N and N m.
+        digital_inputs: Bits 0-7 standard, 8-15 configurable, 16-17 tool.
+        digital_outputs: The same.
         analog_inputs: The two standard ones, then the tool's, A or V.
-        analog_outputs: The two standard outputs, mA or V as the bits of `analog_output_types` say (0 current).
-        input_*, output_*: General-purpose registers: 48 integers and doubles and 128 bits in each direction.
+        analog_outputs: The two standard outputs, mA or V as the bits of `analog_output_types` say
+            (0 current).
+        input_int: General-purpose registers; so are the others named input_* and output_*.
         flags: URScript's, which outlive a program.
         tool_voltage: Of the tool connector, V.
     """
@@ -147,37 +174,53 @@ class ControllerState:
     analog_output_types: int = 0
     tcp_force: Array = field(default_factory=_zeros)
     external_wrench: Array = field(default_factory=_zeros)
-    input_int: list[int] = field(default_factory=lambda: [0] * 48)
-    input_double: list[float] = field(default_factory=lambda: [0.0] * 48)
-    input_bit: list[bool] = field(default_factory=lambda: [False] * 128)
-    output_int: list[int] = field(default_factory=lambda: [0] * 48)
-    output_double: list[float] = field(default_factory=lambda: [0.0] * 48)
-    output_bit: list[bool] = field(default_factory=lambda: [False] * 128)
-    flags: list[bool] = field(default_factory=lambda: [False] * 33)
+    input_int: list[int] = field(default_factory=lambda: [0] * NUMBER_REGISTERS)
+    input_double: list[float] = field(default_factory=lambda: [0.0] * NUMBER_REGISTERS)
+    input_bit: list[bool] = field(default_factory=lambda: [False] * BIT_REGISTERS)
+    output_int: list[int] = field(default_factory=lambda: [0] * NUMBER_REGISTERS)
+    output_double: list[float] = field(default_factory=lambda: [0.0] * NUMBER_REGISTERS)
+    output_bit: list[bool] = field(default_factory=lambda: [False] * BIT_REGISTERS)
+    flags: list[bool] = field(default_factory=lambda: [False] * SCRIPT_FLAGS)
     tool_voltage: int = 0
 
     def change(self, name: str, value: Any) -> None:
-        """Set an attribute: a number, an array, or some bits of a number or elements of a list, by their indices."""
+        """Set an attribute, or parts of it.
+
+        Args:
+            name: Of the attribute.
+            value: A number or an array; or new values by index, for bits of a number or elements of
+                a list.
+        """
         present = getattr(self, name)
         if not isinstance(value, dict):
-            setattr(self, name, np.array(value) if isinstance(present, np.ndarray) else value)
+            is_array = isinstance(present, np.ndarray)
+            setattr(self, name, np.array(value) if is_array else value)
             return
-        for i, element in value.items():
-            if isinstance(present, list):
-                present[i] = element
-            else:
-                present = present | 1 << i if element else present & ~(1 << i)
+
+        if isinstance(present, list):
+            for index, element in value.items():
+                present[index] = element
+            return
+
+        for bit, is_set in value.items():
+            mask = 1 << bit
+            present = present | mask if is_set else present & ~mask
         setattr(self, name, present)
 
     def set_analog_output(self, i: int, ratio: float) -> None:
-        """Set a standard analog output, by its type, to this part 0..1 of its range."""
+        """Set a standard analog output, by its type, to a part of its range.
+
+        Args:
+            i: 0 or 1.
+            ratio: 0..1.
+        """
         ratio = min(max(ratio, 0.0), 1.0)
-        self.analog_outputs[i] = (
-            10.0 * ratio if self.analog_output_types >> i & 1 else 4.0 + 16.0 * ratio
-        )
+        is_voltage = self.analog_output_types >> i & 1
+        self.analog_outputs[i] = 10.0 * ratio if is_voltage else 4.0 + 16.0 * ratio
 
     @property
     def powered(self) -> bool:
+        """Whether the arm has power."""
         return self.robot_mode in (
             RobotMode.POWER_ON,
             RobotMode.IDLE,
@@ -194,6 +237,7 @@ class ControllerState:
 
     @property
     def emergency_stop(self) -> bool:
+        """Whether an emergency button is pressed."""
         return self.safety_mode in (
             SafetyMode.SYSTEM_EMERGENCY_STOP,
             SafetyMode.ROBOT_EMERGENCY_STOP,
@@ -211,88 +255,11 @@ class ControllerState:
 
     @property
     def safety_status_bits(self) -> int:
-        """Bits 0 normal, 1 reduced, 2 protective stop, 3 recovery, 4 safeguard, 5 system and 6 robot emergency stop,
-        7 emergency stop, 8 violation, 9 fault, 10 stopped due to safety."""
+        """Bit for each safety mode, and for emergency stop (7) and stopped due to safety (10).
+
+        Bits 0 normal, 1 reduced, 2 protective stop, 3 recovery, 4 safeguard, 5 system and 6 robot
+        emergency stop, 8 violation, 9 fault.
+        """
         mode = self.safety_mode
-        bits = 1 << (mode - 1) if mode <= SafetyMode.ROBOT_EMERGENCY_STOP else 1 << mode
-        return bits | self.emergency_stop << 7 | self.safety_stop << 10
-
-
-class Watchdog:
-    """rtde_set_watchdog: an RTDE input that a client must update often enough; disarmed until a program arms it.
-
-    Attributes:
-        action: What follows if it is not updated in time: "pause" or "stop".
-    """
-
-    def __init__(self) -> None:
-        self._variable = self.action = ""
-        self._timeout = 0.0
-        self._updates: dict[str, float] = {}
-
-    def set(self, variable: str, frequency: float, action: str, now: float) -> None:
-        """Arm it for updates at this frequency, Hz; the action "ignore" disarms it."""
-        self.disarm()
-        if action.lower() != "ignore" and frequency > 0.0:
-            self._variable, self._timeout, self.action = variable, 1.0 / frequency, action.lower()
-            # Only this one counts from now on: a program may name others without end.
-            self._updates = {variable: now}
-
-    def disarm(self) -> None:
-        """No program demands anything any more."""
-        self._variable = ""
-
-    def updated(self, names: Iterable[str], now: float) -> None:
-        """These inputs were updated, at a time of the controller's clock, s."""
-        self._updates.update(dict.fromkeys(names, now))
-
-    def expired(self, now: float) -> str:
-        """The variable's name if its last update is too long ago; else empty."""
-        late = bool(self._variable) and now - self._updates[self._variable] > self._timeout
-        return self._variable if late else ""
-
-
-class Record:
-    """What happened to the arm's n joints; only the latest RECORD_LENGTH ticks and packages are kept.
-
-    Attributes:
-        inputs: Every RTDE input package on arrival: tick, names, values.
-    """
-
-    def __init__(self, n: int) -> None:
-        self.inputs: deque[tuple[int, tuple[str, ...], tuple[object, ...]]] = deque(
-            maxlen=RECORD_LENGTH
-        )
-        self._n, self._count = n, 0
-        self._rows = np.zeros((RECORD_LENGTH, 1 + 3 * n))
-
-    def add(self, tick: int, setpoint: Array | None, target_q: Array, actual_q: Array) -> None:
-        """A tick: its number, servoj's setpoint in force, target and actual joints (n,), rad."""
-        n, row = self._n, self._rows[self._count % RECORD_LENGTH]
-        row[0] = tick
-        row[1 : n + 1] = np.nan if setpoint is None else setpoint
-        row[n + 1 : 2 * n + 1], row[2 * n + 1 :] = target_q, actual_q
-        self._count += 1
-
-    def past_q(self, steps: int) -> Array:
-        """The actual joints (n,), rad, of an earlier tick: 0 is the latest; InvalidParameter if it is not recorded."""
-        most = min(self._count, RECORD_LENGTH) - 1
-        if not 0 <= steps <= most:
-            raise InvalidParameter(
-                "number of steps back", steps, f"from 0 to {most}: as many are recorded"
-            )
-        past: Array = self._rows[(self._count - 1 - steps) % RECORD_LENGTH, 2 * self._n + 1 :]
-        return past
-
-    def ticks(self, after: int = -1) -> dict[str, Array]:
-        """The ticks after one: tick (K,), setpoint (nan without servoj), target_q, actual_q (K, n), rad."""
-        newest = int(self._rows[(self._count - 1) % RECORD_LENGTH, 0]) if self._count else -1
-        wanted = min(self._count, RECORD_LENGTH, max(newest - after, 0))
-        rows = self._rows[np.arange(self._count - wanted, self._count) % RECORD_LENGTH]
-        setpoint, target_q, actual_q = np.split(rows[:, 1:], 3, axis=1)
-        return {
-            "tick": rows[:, 0].astype(np.int64),
-            "setpoint": setpoint,
-            "target_q": target_q,
-            "actual_q": actual_q,
-        }
+        mode_bit = mode - 1 if mode <= SafetyMode.ROBOT_EMERGENCY_STOP else mode
+        return 1 << mode_bit | self.emergency_stop << 7 | self.safety_stop << 10

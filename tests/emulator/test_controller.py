@@ -10,8 +10,9 @@ from simbridge.emulator.arm import EmulatedArm, frame_of
 from simbridge.emulator.builtin_motion import BRAKING
 from simbridge.emulator.emulated_controller import Controller
 from simbridge.emulator.program import ScriptProgram
+from simbridge.emulator.record import RECORD_LENGTH, TickRecord
 from simbridge.emulator.speed_profile import SpeedProfile
-from simbridge.emulator.state import RECORD_LENGTH, Record, profile
+from simbridge.emulator.state import profile
 from simbridge.errors import InvalidParameter
 from simbridge.ik.forward_dynamics import ForwardDynamics
 from simbridge.planning.options import Options
@@ -686,10 +687,10 @@ def test_a_program_reads_the_joints_of_earlier_ticks(bench):
 
 
 def test_the_record_is_bounded():
-    record = Record(6)
+    record = TickRecord(6)
     q = np.zeros(6)
     for i in range(RECORD_LENGTH + 10):
-        record.add(i, None, q, q)
+        record.add(i, None, target_q=q, actual_q=q)
         record.inputs.append((i, (), ()))
     assert len(record.ticks()["tick"]) == len(record.inputs) == RECORD_LENGTH
     assert record.ticks()["tick"][0] == record.inputs[0][0] == 10

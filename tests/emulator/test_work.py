@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from simbridge.emulator.arm import EmulatedArm
-from simbridge.emulator.state import Record
+from simbridge.emulator.record import TickRecord
 from simbridge.ur.tables import RuntimeState
 from tests.emulator.test_controller import Bench
 
@@ -75,7 +75,7 @@ def test_kinematics_are_charged(bench, monkeypatch, call, most):
         if "jacobian" in call
         else (EmulatedArm, "pose")
         if "kin" in call
-        else (Record, "past_q")
+        else (TickRecord, "past_q")
     )
     assert 1 <= most_calls(bench, monkeypatch, owner, name) <= most
 
