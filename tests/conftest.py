@@ -23,6 +23,7 @@ from simbridge.trajectory.shapes import TOOL_DOWN
 from tests.chromium import chromium
 from tests.controllers import REALTIME, calibrated, cb3, controllers, e_series  # noqa: F401 (fixtures)
 from tests.stepped_sessions import every_input, make_killed, make_never_engaged, stepped
+from tests.terminals import terminal  # noqa: F401 (fixture)
 
 # The first call of a kernel compiles it, which takes seconds.
 settings.register_profile(

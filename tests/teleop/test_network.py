@@ -1,4 +1,4 @@
-"""The network input, mostly through a real UDP socket on loopback: who drives, what is dropped, what stops the arm."""
+"""The network input through a UDP socket on loopback: who drives, what is dropped, what stops."""
 
 from __future__ import annotations
 
@@ -12,20 +12,18 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from simbridge.errors import InvalidParameter, SimbridgeError
-from simbridge.teleop.datagram_exchange import MAX_SILENCE_S, DatagramExchange
+from simbridge.errors import SimbridgeError
+from simbridge.teleop.datagram_exchange import MAX_SILENCE_S
 from simbridge.teleop.device import DeviceError
 from simbridge.teleop.drive import Driver
 from simbridge.teleop.network import Network
-from simbridge.teleop.network_messages import MAX_DATAGRAM_BYTES, parse
 from simbridge.teleop.options import LOOPBACK, TeleopOptions
 from tests.teleop.fake_session import Clock, FakeSession
 
 TOKEN = "a token of the user's"
 DOCS = Path(__file__).parents[2] / "docs/teleop"
+# A velocity of the TCP, m/s and rad/s.
 UP = [0.0, 0.0, 0.02, 0.0, 0.0, 0.0]
 
 
@@ -36,31 +34,29 @@ class Client:
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.socket.connect(address)
         self.socket.settimeout(5.0)
-        self.name, self.token, self.seq = name, token, 0
+        self.name = name
+        self.token = token
+        self.seq = 0
 
     def send(self, kind, **fields):
+        """Send a message, with the next number."""
         self.seq += 1
-        message = {
-            "type": kind,
-            "client": self.name,
-            "seq": self.seq,
-            "token": self.token,
-            **fields,
-        }
-        self.socket.send(json.dumps(message).encode())
+        message = {"type": kind, "client": self.name, "seq": self.seq, "token": self.token}
+        self.socket.send(json.dumps(message | fields).encode())
 
     def reply(self):
+        """Wait for the next reply."""
         return json.loads(self.socket.recv(8192))
 
     def replies(self):
-        """All that have come."""
+        """Return all that have come."""
         self.socket.settimeout(0.0)
-        found = []
+        replies = []
         try:
             while True:
-                found.append(self.reply())
+                replies.append(self.reply())
         except BlockingIOError:
-            return found
+            return replies
         finally:
             self.socket.settimeout(5.0)
 
@@ -69,33 +65,43 @@ class Server:
     """A session with its network input, advanced by hand."""
 
     def __init__(self, token=TOKEN):
-        self.session, self.clock, self.clients = FakeSession(), Clock(), []
+        self.session = FakeSession()
+        self.clock = Clock()
+        self.clients = []
         options = TeleopOptions(token=token, port=0)
         self.device = Network.open(options)
         self.device._clock = self.clock
         self.driver = Driver(self.session, self.device, options, clock=self.clock)
 
     def client(self, *arguments, **more):
+        """Make a client, which is closed with the server."""
         self.clients.append(Client(self.device.address, *arguments, **more))
         return self.clients[-1]
 
     def tick(self):
+        """Act on what has come."""
         self.driver.tick()
 
     def ask(self, client, kind, **fields):
+        """Let a client send a message; returns its reply."""
         client.replies()
         client.send(kind, **fields)
         self.tick()
         return client.reply()
 
-    def driving(self, *arguments):
-        """A client that drives, and the number of its engagement."""
+    def driving_client(self, *arguments):
+        """Make a client that drives; returns it, and the number of its engagement."""
         client = self.client(*arguments)
         return client, self.ask(client, "engage")["engagement"]
 
     @property
     def dropped(self):
         return dict(self.device.exchange.dropped)
+
+    @property
+    def calls(self):
+        """The names of the session's calls."""
+        return [call[0] for call in self.session.calls]
 
     def close(self):
         with self.device:
@@ -105,92 +111,111 @@ class Server:
 
 @pytest.fixture
 def server():
-    made = Server()
-    yield made
-    made.close()
+    server = Server()
+    yield server
+    server.close()
 
 
 def test_a_client_engages_and_drives(server):
-    client, engagement = server.driving()
+    client, engagement = server.driving_client()
+
     reply = server.ask(client, "twist", values=UP, frame="tool", engagement=engagement)
-    assert (
-        reply["ok"]
-        and reply["driver"] == "vision"
-        and reply["state"] == "engaged"
-        and reply["engagement"] == engagement
-    )
+
+    assert reply["ok"]
+    assert reply["driver"] == "vision"
+    assert reply["state"] == "engaged"
+    assert reply["engagement"] == engagement
     assert reply["tool"] == pytest.approx([0.5, 0.1, 0.3, 0.0, 0.0, 0.0, 1.0])
     (twist,) = server.session.of("twist")
-    assert list(twist[1]) == UP and twist[2] == "tool"
+    assert list(twist[1]) == UP
+    assert twist[2] == "tool"
 
 
-def test_each_input_reaches_the_session_once_and_as_it_was_given(server):
-    client, engagement = server.driving()
+def test_each_input_reaches_the_session_once(server):
+    client, engagement = server.driving_client()
     pose = [0.0, 0.0, 0.05, 0.0, 0.0, 0.0, 1.0]
+
     client.send("pose", values=pose, relative=True, engagement=engagement)
     client.send("pose", values=pose, engagement=engagement)
     client.send("jog", values=[0.1] * 6, engagement=engagement)
     client.send("joints", values=[0.2] * 6, engagement=engagement)
     for _ in range(3):
         server.tick()
+
     assert server.session.motions == [
-        ("pose", tuple(pose), True), ("pose", tuple(pose), False), ("jog", (0.1,) * 6), ("joints", (0.2,) * 6),
-    ]  # fmt: skip
+        ("pose", tuple(pose), True),
+        ("pose", tuple(pose), False),
+        ("jog", (0.1,) * 6),
+        ("joints", (0.2,) * 6),
+    ]
 
 
-def test_what_was_sent_before_the_engagement_never_moves_the_arm_after_it(server):
-    """Not even what is still under way while the arm engages, or comes from an earlier engagement."""
-    client, first = server.driving()
+def test_motions_of_an_earlier_engagement_are_dropped(server):
+    """Not even one that is still under way while the arm engages moves it."""
+    client, first = server.driving_client()
     server.ask(client, "disengage")
+
+    def engage():
+        client.send("twist", values=UP, engagement=first)
+        server.session.status.state = "engaged"
+
+    server.session.engage = engage  # type: ignore[method-assign]
     client.send("twist", values=UP, engagement=first)
     client.send("engage")
     client.send("twist", values=UP, engagement=first)
-    server.session.engage = lambda: (  # type: ignore[method-assign]
-        client.send("twist", values=UP, engagement=first), setattr(server.session.status, "state", "engaged"),
-    )  # fmt: skip
     for _ in range(3):
         server.tick()
+
     assert server.session.motions == []
     assert server.dropped == {"engagement": 3}
     replies = client.replies()
     assert [reply["ok"] for reply in replies] == [False, True, False, False]
+
     # The right number makes it move.
     assert server.ask(client, "twist", values=UP, engagement=replies[1]["engagement"])["ok"]
     assert len(server.session.motions) == 1
 
 
-def test_another_process_numbers_its_engagements_otherwise():
-    assert len({DatagramExchange()._last_engagement for _ in range(20)}) == 20
-
-
 def test_a_second_client_is_refused_by_name(server):
-    _, engagement = server.driving()
+    _, engagement = server.driving_client()
     second = server.client("joystick")
-    for reply in (
-        server.ask(second, "engage"), server.ask(second, "twist", values=UP, engagement=engagement),
-        server.ask(second, "disengage"), server.ask(second, "button", button="grip", pressed=True),
-    ):  # fmt: skip
-        assert not reply["ok"] and reply["driver"] == "vision"
-        assert reply["error"].startswith("Refused: vision at 127.0.0.1:") and reply[
-            "error"
-        ].endswith(" drives.")
+
+    replies = [
+        server.ask(second, "engage"),
+        server.ask(second, "twist", values=UP, engagement=engagement),
+        server.ask(second, "disengage"),
+        server.ask(second, "button", button="grip", pressed=True),
+    ]
+
+    for reply in replies:
+        assert not reply["ok"]
+        assert reply["driver"] == "vision"
+        assert reply["error"].startswith("Refused: vision at 127.0.0.1:")
+        assert reply["error"].endswith(" drives.")
     assert server.session.of("twist", "disengage", "note") == []
     assert server.dropped == {"driver": 4}
-    # To look is free.
-    assert server.ask(second, "status")["ok"]
 
 
-def test_a_second_client_of_the_same_name_is_refused_too(server):
-    _, engagement = server.driving()
-    assert not server.ask(server.client(), "twist", values=UP, engagement=engagement)["ok"]
+def test_a_second_client_may_look(server):
+    server.driving_client()
+
+    assert server.ask(server.client("joystick"), "status")["ok"]
+
+
+def test_a_client_of_the_same_name_is_refused(server):
+    _, engagement = server.driving_client()
+    second = server.client()
+
+    assert not server.ask(second, "twist", values=UP, engagement=engagement)["ok"]
 
 
 @pytest.mark.parametrize("kind", ["of the driver", "of another", "late", "bare"])
-def test_a_stop_with_the_token_always_acts_and_ends_the_engagement(server, kind):
-    client, engagement = server.driving()
+def test_a_stop_ends_the_engagement(server, kind):
+    client, engagement = server.driving_client()
     sender = server.client("button-box") if kind == "of another" else client
     if kind == "late":
         sender.seq = -1
+
     if kind == "bare":
         sender.socket.send(json.dumps({"type": "halt", "token": TOKEN}).encode())
     else:
@@ -199,180 +224,216 @@ def test_a_stop_with_the_token_always_acts_and_ends_the_engagement(server, kind)
     client.seq = 100
     client.send("twist", values=UP, engagement=engagement)
     server.tick()
-    assert [call[0] for call in server.session.calls] == ["engage", "halt", "disengage"]
+
+    assert server.calls == ["engage", "halt", "disengage"]
     assert server.ask(client, "engage")["ok"]
 
 
-def test_a_stop_reaches_the_arm_before_the_motions_of_the_same_moment(server):
-    client, engagement = server.driving()
+def test_a_stop_comes_before_motions(server):
+    client, engagement = server.driving_client()
+
     client.send("twist", values=UP, engagement=engagement)
     server.client("button-box").send("halt")
     server.tick()
+
     assert server.session.motions == []
 
 
-def test_a_stop_while_the_arm_engages_acts_right_after(server):
-    client, box = server.client(), server.client("button-box")
+def test_a_stop_while_engaging_acts_afterwards(server):
+    client = server.client()
+    box = server.client("button-box")
     engage = server.session.engage
     server.session.engage = lambda: (box.send("halt"), engage())  # type: ignore[method-assign]
+
     client.send("engage")
     for _ in range(3):
         server.tick()
-    assert [call[0] for call in server.session.calls] == ["engage", "halt", "disengage"]
+
+    assert server.calls == ["engage", "halt", "disengage"]
 
 
-def test_a_stop_without_the_token_is_nothing(server):
-    server.driving()
-    assert (
-        server.ask(server.client("thief", "guessed token"), "halt")["error"]
-        == "The token is wrong."
-    )
+def test_a_stop_needs_the_token(server):
+    server.driving_client()
+    thief = server.client("thief", "guessed token")
+
+    reply = server.ask(thief, "halt")
+
+    assert reply["error"] == "The token is wrong."
     assert server.session.of("halt") == []
 
 
-def test_without_the_token_nothing_is_done_or_said(server):
+def test_without_the_token_nothing_is_told(server):
     thief = server.client("thief", "")
+
     reply = server.ask(thief, "engage")
+
     assert reply == {"ok": False, "client": "thief", "seq": 1, "error": "The token is wrong."}
-    assert server.session.calls == [] and server.dropped == {"token": 1}
+    assert server.session.calls == []
+    assert server.dropped == {"token": 1}
 
 
-def test_reordered_and_repeated_datagrams_are_dropped_and_counted(server):
-    client, engagement = server.driving()
+def test_datagrams_out_of_order_are_dropped(server):
+    client, engagement = server.driving_client()
+
     for seq in (10, 12, 11, 12, 13):
         client.seq = seq - 1
         client.send("twist", values=[0.001 * seq, 0, 0, 0, 0, 0], engagement=engagement)
         server.tick()
-    assert [round(1000.0 * call[1][0]) for call in server.session.of("twist")] == [10, 12, 13]
+
+    speeds = [call[1][0] for call in server.session.of("twist")]
+    assert [round(1000.0 * speed) for speed in speeds] == [10, 12, 13]
     assert server.dropped == {"order": 2}
     assert "seq 11 came after 12" in client.replies()[2]["error"]
 
 
-def test_a_client_that_is_silent_for_long_can_be_replaced(server):
-    first, engagement = server.driving()
+def test_a_silent_client_can_be_replaced(server):
+    first, engagement = server.driving_client()
     second = server.client("joystick")
+
     server.clock.now += 0.9 * MAX_SILENCE_S
-    assert not server.ask(second, "engage")["ok"]
+    early = server.ask(second, "engage")
     server.clock.now += 0.2 * MAX_SILENCE_S
-    reply = server.ask(second, "engage")
-    assert reply["ok"] and reply["driver"] == "joystick"
-    assert [call[0] for call in server.session.calls] == ["engage", "disengage", "engage"]
+    late = server.ask(second, "engage")
+
+    assert not early["ok"]
+    assert late["ok"]
+    assert late["driver"] == "joystick"
+    assert server.calls == ["engage", "disengage", "engage"]
     assert not server.ask(first, "twist", values=UP, engagement=engagement)["ok"]
 
 
-def test_however_long_the_arm_takes_to_engage_its_client_drives(server):
-    client, second = server.client(), server.client("joystick")
+def test_a_slow_engagement_is_not_replaced(server):
+    client = server.client()
+    second = server.client("joystick")
     engage = server.session.engage
 
-    def slowly():
+    def engage_slowly():
         server.clock.now += 10.0 * MAX_SILENCE_S
         second.send("engage")
         engage()
 
-    server.session.engage = slowly  # type: ignore[method-assign]
-    assert server.ask(client, "engage")["driver"] == "vision"
+    server.session.engage = engage_slowly  # type: ignore[method-assign]
+
+    reply = server.ask(client, "engage")
     server.tick()
+
+    assert reply["driver"] == "vision"
     assert "Refused: vision" in second.reply()["error"]
 
 
-def test_an_engagement_that_fails_is_answered_and_leaves_the_place_free(server):
+def test_a_failed_engagement_leaves_nobody_driving(server):
     server.session.refuses = SimbridgeError("The arm is not powered on.")
+
     reply = server.ask(server.client(), "engage")
-    assert (
-        not reply["ok"] and reply["error"] == "The arm is not powered on." and reply["driver"] == ""
-    )
+
+    assert not reply["ok"]
+    assert reply["error"] == "The arm is not powered on."
+    assert reply["driver"] == ""
     server.session.refuses = None
     assert server.ask(server.client("joystick"), "engage")["ok"]
 
 
-def test_a_session_that_ended_by_itself_ends_the_engagement(server):
-    client, engagement = server.driving()
+def test_an_ended_session_ends_the_engagement(server):
+    client, engagement = server.driving_client()
+
     server.session.status.state = "idle"
-    assert server.ask(client, "status")["engagement"] == 0
+    status = server.ask(client, "status")
     server.session.status.state = "engaged"
-    assert not server.ask(client, "twist", values=UP, engagement=engagement)["ok"]
+    motion = server.ask(client, "twist", values=UP, engagement=engagement)
+
+    assert status["engagement"] == 0
+    assert not motion["ok"]
 
 
-def test_what_the_session_refuses_is_answered(server):
-    client, engagement = server.driving()
+def test_a_refusal_of_the_session_is_answered(server):
+    client, engagement = server.driving_client()
+
     reply = server.ask(client, "jog", values=[0.1] * 7, engagement=engagement)
-    assert not reply["ok"] and "shape (6,)" in reply["error"]
+
+    assert not reply["ok"]
+    assert "shape (6,)" in reply["error"]
     assert server.dropped == {"value": 1}
 
 
 def test_buttons_of_a_client_are_noted(server):
-    client, _ = server.driving()
+    client, _ = server.driving_client()
+
     server.ask(client, "button", button="grip", pressed=True)
     server.ask(client, "disengage")
     server.tick()
+
     assert [call[2] for call in server.session.of("note")] == [
-        {"button": "grip", "pressed": True}, {"button": "grip", "pressed": False},
-    ]  # fmt: skip
+        {"button": "grip", "pressed": True},
+        {"button": "grip", "pressed": False},
+    ]
 
 
 def test_replies_carry_the_causes(server):
-    client, _ = server.driving()
-    server.session.status.causes, server.session.status.speed_factor = (
-        ("joint_velocity wrist_3 0.93",),
-        0.4,
-    )
+    client, _ = server.driving_client()
+    server.session.status.causes = ("joint_velocity wrist_3 0.93",)
+    server.session.status.speed_factor = 0.4
+
     reply = server.ask(client, "status")
-    assert reply["causes"] == ["joint_velocity wrist_3 0.93"] and reply["speed_factor"] == 0.4
+
+    assert reply["causes"] == ["joint_velocity wrist_3 0.93"]
+    assert reply["speed_factor"] == 0.4
+
+
+def _twist(values, more=b""):
+    """A twist as JSON, with more fields."""
+    head = b'{"type":"twist","client":"a","seq":1,"engagement":1,"values":'
+    return head + values + more + b"}"
 
 
 @pytest.mark.parametrize(
     "data",
     [
-        b"", b"{}", b"null", b"\xff", b"[" * 2000, b'{"a":' * 400, b"x" * 60000,
+        b"",
+        b"{}",
+        b"null",
+        b"\xff",
+        b"[" * 2000,
+        b'{"a":' * 400,
+        b"x" * 60000,
         b'{"type":"walk","client":"a","seq":1}',
-        b'{"type":"engage","client":"\\u001b[2J","seq":1}', b'{"type":"engage","client":"a","seq":-1}',
-        b'{"type":"twist","client":"a","seq":1,"engagement":1,"values":[1,2,3]}',
-        b'{"type":"twist","client":"a","seq":1,"engagement":1,"values":[1,2,3,4,5,NaN]}',
-        b'{"type":"twist","client":"a","seq":1,"engagement":1,"values":[1,2,3,4,5,1e999]}',
-        b'{"type":"twist","client":"a","seq":1,"engagement":1,"values":[1,2,3,4,5,6],"frame":"world"}',
-        b'{"type":"twist","client":"a","seq":1,"engagement":1,"values":[1,2,3,4,5,6],"speed":2}',
+        b'{"type":"engage","client":"\\u001b[2J","seq":1}',
+        b'{"type":"engage","client":"a","seq":-1}',
+        _twist(b"[1,2,3]"),
+        _twist(b"[1,2,3,4,5,NaN]"),
+        _twist(b"[1,2,3,4,5,1e999]"),
+        _twist(b"[1,2,3,4,5,6]", b',"frame":"world"'),
+        _twist(b"[1,2,3,4,5,6]", b',"speed":2'),
     ],
     ids=range(15),
-)  # fmt: skip
-def test_a_bad_datagram_is_answered_and_counted(server, data):
+)
+def test_a_bad_datagram_is_answered(server, data):
     client = server.client()
+
     client.socket.send(data)
     server.tick()
     reply = client.reply()
-    assert (
-        not reply["ok"]
-        and reply["error"].startswith("The datagram is ")
-        and set(reply) == {"ok", "client", "seq", "error"}
-    )
+
+    assert not reply["ok"]
+    assert reply["error"].startswith("The datagram is ")
+    assert set(reply) == {"ok", "client", "seq", "error"}
     assert server.dropped == {"malformed": 1}
     assert server.ask(client, "engage")["ok"]
 
 
 def test_a_client_that_has_gone_disturbs_no_one(server):
     gone = server.client("gone")
+
     gone.send("status")
     gone.socket.close()
     for _ in range(3):
         server.tick()
+
     assert server.ask(server.client(), "engage")["ok"]
 
 
-def test_a_flood_leaves_time_for_the_loop(server):
-    exchange = server.device.exchange
-    for _ in range(5_000):
-        exchange.receive(b"x", ("127.0.0.1", 1), 0.0)
-    exchange.replies(server.session, "")
-    for name in range(1_000):
-        exchange.receive(
-            json.dumps({"type": "status", "client": f"c{name}", "seq": 1, "token": TOKEN}).encode(),
-            "a",
-            0.0,
-        )
-    assert len(exchange._newest) <= 256
-
-
-def test_without_a_token_only_this_computer_is_listened_to():
+def test_without_a_token_it_listens_on_loopback():
     server = Server(token="")
+
     assert server.device.address[0] == LOOPBACK
     assert server.ask(server.client(token=""), "engage")["ok"]
     assert not server.ask(server.client(token="any"), "engage")["ok"]
@@ -380,52 +441,10 @@ def test_without_a_token_only_this_computer_is_listened_to():
 
 
 def test_a_port_in_use_is_one_sentence(server):
-    with pytest.raises(DeviceError, match=r"network: UDP port \d+ of 127\.0\.0\.1 cannot be used"):
-        Network.open(TeleopOptions(port=server.device.address[1]))
+    port = server.device.address[1]
 
-
-MESSAGES = st.fixed_dictionaries(
-    {
-        "type": st.sampled_from(
-            [
-                "halt",
-                "status",
-                "engage",
-                "disengage",
-                "button",
-                "pose",
-                "twist",
-                "jog",
-                "joints",
-                "a",
-            ]
-        ),
-        "client": st.text(max_size=40) | st.just("vision"),
-        "seq": st.integers(-1, 2**60) | st.floats(),
-        "engagement": st.integers(0, 2**60) | st.none(),
-        "values": st.lists(st.floats() | st.integers(-(10**400), 10**400), max_size=8),
-    },
-    optional={
-        "token": st.text(max_size=8),
-        "frame": st.text(max_size=5),
-        "relative": st.booleans(),
-        "x": st.none(),
-    },
-)
-
-
-@given(MESSAGES)
-def test_a_datagram_is_a_message_or_refused(fields):
-    try:
-        message = parse(json.dumps(fields).encode())
-    except InvalidParameter:
-        return
-    assert message.client == fields["client"] and message.seq == fields["seq"]
-
-
-def test_a_datagram_that_is_too_long_is_refused():
-    with pytest.raises(InvalidParameter, match="longer than"):
-        parse(b" " * (MAX_DATAGRAM_BYTES + 1))
+    with pytest.raises(DeviceError, match=rf"network: UDP port {port} of 127\.0\.0\.1 cannot be"):
+        Network.open(TeleopOptions(port=port))
 
 
 @pytest.fixture
@@ -434,9 +453,13 @@ def served():
     server = Server(token="")
     server.device._clock = time.monotonic
     ended = threading.Event()
-    loop = threading.Thread(
-        target=lambda: [(server.tick(), time.sleep(0.005)) for _ in iter(ended.is_set, True)]
-    )
+
+    def serve():
+        while not ended.is_set():
+            server.tick()
+            time.sleep(0.005)
+
+    loop = threading.Thread(target=serve)
     loop.start()
     yield server
     ended.set()
@@ -444,36 +467,41 @@ def served():
     server.close()
 
 
-def moved_up_and_down(server):
-    """What a client example does: it engages, and moves up and down, and disengages."""
+def assert_moved_up_and_down(server):
+    """Check what a client example does: it engages, moves up and down, and disengages."""
     end = time.monotonic() + 5.0
     while not server.session.of("disengage") and time.monotonic() < end:
         time.sleep(0.01)
-    names = [call[0] for call in server.session.calls]
-    assert names[0] == "engage" and names[-1] == "disengage" and set(names[1:-1]) == {"twist"}
+
+    assert server.calls[0] == "engage"
+    assert server.calls[-1] == "disengage"
+    assert set(server.calls[1:-1]) == {"twist"}
     speeds = [call[1][2] for call in server.session.of("twist")]
     assert max(speeds) > 0.0 > min(speeds)
 
 
-def test_the_client_in_python_drives_and_ends(served, monkeypatch):
+def test_the_client_in_python_drives(served, monkeypatch):
     spec = importlib.util.spec_from_file_location("client", DOCS / "client.py")
     client = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(client)
+    host, port = served.device.address
     monkeypatch.setattr(client, "SECONDS", 0.3)
-    monkeypatch.setattr(client.sys, "argv", ["client.py", "{}:{}".format(*served.device.address)])
-    assert client.main() == 0
-    moved_up_and_down(served)
+    monkeypatch.setattr(client.sys, "argv", ["client.py", f"{host}:{port}"])
+
+    status = client.main()
+
+    assert status == 0
+    assert_moved_up_and_down(served)
 
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
-def test_the_client_in_cpp_drives_and_ends(served, tmp_path):
+def test_the_client_in_cpp_drives(served, tmp_path):
     source = (DOCS / "client.cpp").read_text().replace("kSeconds = 4.0", "kSeconds = 0.3")
     (tmp_path / "client.cpp").write_text(source)
-    subprocess.run(
-        ["g++", "-std=c++17", "-Wall", "-Wextra", "-Werror", "-o", "client", "client.cpp"],
-        cwd=tmp_path,
-        check=True,
-    )
+    compiler = ["g++", "-std=c++17", "-Wall", "-Wextra", "-Werror", "-o", "client", "client.cpp"]
+    subprocess.run(compiler, cwd=tmp_path, check=True)
     host, port = served.device.address
+
     subprocess.run([tmp_path / "client", host, str(port)], check=True, timeout=30)
-    moved_up_and_down(served)
+
+    assert_moved_up_and_down(served)

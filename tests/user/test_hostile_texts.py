@@ -17,7 +17,6 @@ import pytest
 import tomli_w
 
 from simbridge import Options, live
-from simbridge.browser import html_texts
 from simbridge.browser.studio import studio
 from simbridge.cli.command_line import main
 from simbridge.robot.cell_file import load_cell
@@ -332,10 +331,3 @@ def test_the_studio_shows_hostile_texts_literally(visit: Any, folder: Path) -> N
         page.assert_nothing_ran()
     finally:
         made.close()
-
-
-def test_a_question_before_a_real_arm_moves_shows_facts_literally() -> None:
-    asked = html_texts.question([(hostile("fact"), "R&D <1>")], hostile("question"))
-
-    assert "<img" not in asked
-    assert "<td>R&amp;D &lt;1&gt;</td>" in asked

@@ -24,8 +24,8 @@ from simbridge.teleop import DEVICES, spacemouse
 from simbridge.teleop.network_messages import MAX_DATAGRAM_BYTES, AnyMessage
 from simbridge.teleop.options import PORT, TeleopOptions
 from tests.teleop.fake_session import FakeStatus
-from tests.teleop.terminal import KITTY, ORDINARY
 from tests.teleop.test_spacemouse import FakeHid
+from tests.terminals import KITTY, ORDINARY
 
 # The first word of the line, in its colour.
 ENGAGED = b"\x1b[1;32mengaged"
