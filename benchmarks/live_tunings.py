@@ -23,8 +23,8 @@ from simbridge.bench.live import emulator
 from simbridge.evaluation.metrics.smoothness import sparc
 from simbridge.files.writing import write_file
 from simbridge.ik.forward_dynamics import ForwardDynamics
-from simbridge.recording.log import LogColumns
 from simbridge.recording.run_directory import RunDirectory
+from simbridge.recording.samples import LogColumns
 from simbridge.robot.kinematics import tool_path
 from simbridge.robot.load import load_robot
 from simbridge.robot.pose import Array

@@ -30,7 +30,7 @@ from simbridge.evaluation.summary import summarize
 from simbridge.files.writing import write_file
 from simbridge.lifeline import end_with_parent
 from simbridge.planning.plan import Plan
-from simbridge.recording.log import LogWriter
+from simbridge.recording.log_writer import LogWriter
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report.run_page import report_page
 from simbridge.running.recorder import Samples

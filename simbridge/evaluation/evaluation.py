@@ -25,9 +25,10 @@ from simbridge.evaluation.metrics.tracking import (
 )
 from simbridge.ik.targets import freed
 from simbridge.planning.plan import Plan
-from simbridge.recording.log import ALL, LogColumns, RunSamples
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.recording.run_record import KinematicsRecord, Record, SessionRecord
+from simbridge.recording.sample_table import ALL, RunSamples
+from simbridge.recording.samples import LogColumns
 from simbridge.robot.kinematics import joint_origins, tool_poses
 from simbridge.robot.pose import Array
 from simbridge.servo.law import ServojLaw

@@ -11,7 +11,7 @@ import numpy as np
 from simbridge.errors import InvalidParameter
 from simbridge.evaluation.metrics.samples import rms
 from simbridge.identification.servo_law import MAX_RESIDUAL, LawNotFound, find_servo_law
-from simbridge.recording.log import LogColumns
+from simbridge.recording.samples import LogColumns
 from simbridge.robot.pose import Array
 from simbridge.servo.law import ServojLaw
 from simbridge.text import millimetres, milliseconds, significant

@@ -19,7 +19,7 @@ from rosbags.typesys import Stores, get_typestore
 from simbridge.errors import optional_package
 from simbridge.files.writing import replacing, write_file
 from simbridge.recording import cdr
-from simbridge.recording.log import ALL, RunSamples, Samples
+from simbridge.recording.sample_table import ALL, ReadSamples, RunSamples
 from simbridge.robot.pose import Array
 from simbridge.trajectory.writers import write_table, write_tum
 
@@ -33,7 +33,7 @@ POSES = ("reference", "target", "setpoint", "attained")
 BLOCK = 1000
 
 
-def export_tum(folder: Path, samples: Samples) -> list[Path]:
+def export_tum(folder: Path, samples: ReadSamples) -> list[Path]:
     """Write reference.tum, target.tum, setpoint.tum and attained.tum: full double precision, one line per sample."""
     run, paths = samples(ALL), [folder / f"{name}.tum" for name in POSES]
     for name, path in zip(POSES, paths, strict=True):
@@ -45,7 +45,7 @@ def export_tum(folder: Path, samples: Samples) -> list[Path]:
 _Topic = tuple[str, cdr.Layout, tuple[Array, ...]]
 
 
-def export_bag(folder: Path, samples: Samples) -> list[Path]:
+def export_bag(folder: Path, samples: ReadSamples) -> list[Path]:
     """Write rosbag2/, a ROS 2 bag (sqlite3); an earlier one is replaced.
 
     Topics: `/joint_states` (measured; efforts in N m, or A where the controller gives only currents),
@@ -61,7 +61,7 @@ def export_bag(folder: Path, samples: Samples) -> list[Path]:
     return [target]
 
 
-def export_mcap(folder: Path, samples: Samples) -> list[Path]:
+def export_mcap(folder: Path, samples: ReadSamples) -> list[Path]:
     """Write samples.mcap: the same topics as `export_bag` in one file, for Foxglove and PlotJuggler."""
     run, target = samples(ALL), folder / MCAP
     with replacing(target, follow_links=False) as new:
@@ -101,14 +101,14 @@ def _write(path: Path, topics: Iterator[_Topic], stamps: Array, storage: Storage
     return path
 
 
-def export_csv(folder: Path, samples: Samples) -> list[Path]:
+def export_csv(folder: Path, samples: ReadSamples) -> list[Path]:
     """Write samples.csv: one line per sample, the columns of `RunSamples.table`."""
     path = folder / "samples.csv"
     write_table(path, (run.table() for run in _blocks(samples)), follow_links=False)
     return [path]
 
 
-def _blocks(samples: Samples) -> Iterator[RunSamples]:
+def _blocks(samples: ReadSamples) -> Iterator[RunSamples]:
     """All samples, a block at a time; of a run without any, one empty block."""
     for begin in itertools.count(0, BLOCK):
         run = samples(slice(begin, begin + BLOCK))
@@ -117,7 +117,7 @@ def _blocks(samples: Samples) -> Iterator[RunSamples]:
         yield run
 
 
-def export_parquet(folder: Path, samples: Samples) -> list[Path]:
+def export_parquet(folder: Path, samples: ReadSamples) -> list[Path]:
     """Write samples.parquet: names that programs for imitation learning use, then the columns of samples.csv.
 
     `timestamp` (s), `observation.state`, `observation.velocity` and `observation.effort` (lists of n: the joints as
@@ -149,7 +149,7 @@ def export_parquet(folder: Path, samples: Samples) -> list[Path]:
     return [path]
 
 
-def export_mat(folder: Path, samples: Samples) -> list[Path]:
+def export_mat(folder: Path, samples: ReadSamples) -> list[Path]:
     """Write samples.mat for MATLAB and Octave: matrices with a row per sample.
 
     `stamp_s`, `plan_time_s`, `joint_names`; `joints` by quantity and unit (T, n); `poses` (T, 7), x y z in m and a
@@ -179,7 +179,7 @@ def export_mat(folder: Path, samples: Samples) -> list[Path]:
     return [path]
 
 
-def export_rerun(folder: Path, samples: Samples) -> list[Path]:
+def export_rerun(folder: Path, samples: ReadSamples) -> list[Path]:
     """Write samples.rrd for the Rerun viewer, over the timeline "run".
 
     In 3D the poses as paths, the tool, and the arm as a line through its joints; over time the errors (mm, degrees) and
@@ -221,7 +221,7 @@ def export_rerun(folder: Path, samples: Samples) -> list[Path]:
     return [target]
 
 
-Exporter = Callable[[Path, Samples], list[Path]]
+Exporter = Callable[[Path, ReadSamples], list[Path]]
 
 EXPORTERS: dict[str, Exporter] = {
     "csv": export_csv,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import fields
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -22,15 +21,8 @@ from simbridge.files.decompression import mcap_records
 from simbridge.files.mapped_arrays import MappedArrays
 from simbridge.files.reading import open_file
 from simbridge.recording import cdr
-from simbridge.recording.log import (
-    LAYOUT,
-    LAYOUT_VERSION,
-    LIVE_FIELDS,
-    METADATA,
-    LogColumns,
-    Sample,
-    layouts,
-)
+from simbridge.recording.log_layout import LAYOUT, LAYOUT_VERSION, METADATA, layouts
+from simbridge.recording.samples import LIVE_FIELDS, SAMPLE_FIELDS, LogColumns
 
 # Samples after which what was read is no longer in use.
 RELEASED = 50_000
@@ -68,7 +60,7 @@ def read_log(path: str | Path) -> LogColumns:
                 path, f"its messages are not those of a simbridge log: {error}."
             ) from error
     found = decoder.samples.columns()
-    columns = {field.name: found[field.name] for field in fields(Sample) if field.name in found}
+    columns = {name: found[name] for name in SAMPLE_FIELDS if name in found}
     more = {name: found[name] for name in LIVE_FIELDS if name in found}
     for column in (*columns.values(), *more.values()):
         column.setflags(write=False)
@@ -136,7 +128,7 @@ class _Decoder:
     """From records to arrays: a whole chunk at once where possible, else message by message.
 
     Attributes:
-        layouts: See `simbridge.recording.log.layouts`; known once the log's beginning has been read.
+        layouts: See `simbridge.recording.log_layout.layouts`; known once the log's beginning has been read.
         samples: The samples so far, in order.
         complete: Whether the log's end has been seen.
     """

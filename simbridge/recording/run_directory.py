@@ -22,9 +22,9 @@ from simbridge.files.decompression import expansion
 from simbridge.files.reading import MIB, open_file, read_bytes, read_text
 from simbridge.files.toml_file import decode_toml
 from simbridge.files.writing import clear_name, replacing, write_file, writing
-from simbridge.recording.log import LogColumns
 from simbridge.recording.log_reader import read_log
 from simbridge.recording.run_record import Record
+from simbridge.recording.samples import LogColumns
 from simbridge.recording.settings_file import as_tables, read_record
 from simbridge.robot.meshes import Drawing
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from simbridge.backends.backend import ArmState
 from simbridge.planning.plan import Plan
-from simbridge.recording.log import Sample
 from simbridge.recording.run_record import Record
+from simbridge.recording.samples import Sample
 from simbridge.robot.pose import Array
 
 

@@ -21,7 +21,7 @@ from simbridge.planning.options import Options
 from simbridge.planning.scenario import Scenario
 from simbridge.quoting import shell_quoted
 from simbridge.recording.kinematics_record import describe_kinematics
-from simbridge.recording.log import LogWriter
+from simbridge.recording.log_writer import LogWriter
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.recording.run_record import RepeatsRecord, ToleranceRecord
 from simbridge.report import write_report

@@ -13,7 +13,7 @@ from typing import Any, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from simbridge.recording.log import LogColumns
+from simbridge.recording.samples import LogColumns
 from simbridge.robot.pose import Array
 from simbridge.sessions.inputs import NAMES, Cause, Fate, Order, Phase
 from simbridge.sessions.record import InputRecord, latencies

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from simbridge.backends.backend import ArmState
-from simbridge.recording.log import LiveSample, LogWriter
+from simbridge.recording.log_writer import LogWriter
 from simbridge.recording.run_directory import RunDirectory
+from simbridge.recording.samples import LiveSample
 from simbridge.robot.conversion import floats
 from simbridge.running.recorder import measured_fields
 from simbridge.sessions.channel import Period

@@ -17,7 +17,7 @@ from simbridge.errors import (
     PlanRefused,
     SimbridgeError,
 )
-from simbridge.recording.log import LogWriter
+from simbridge.recording.log_writer import LogWriter
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.running.signals import SignalReceived
 from simbridge.ur import errors

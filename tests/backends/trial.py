@@ -22,8 +22,8 @@ import numpy as np
 from simbridge.__main__ import main
 from simbridge.cli import command_line
 from simbridge.emulator.handle import Emulator
-from simbridge.recording.log import LogColumns
 from simbridge.recording.run_directory import RunDirectory
+from simbridge.recording.samples import LogColumns
 from simbridge.running import runner
 from tests.controllers import REALTIME_FLAGS
 

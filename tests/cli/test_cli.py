@@ -24,9 +24,9 @@ from simbridge.cli.flags import COMMANDS
 from simbridge.errors import InvalidParameter
 from simbridge.experiments import EXPERIMENTS
 from simbridge.ik.settings import SOLVERS
-from simbridge.recording.log import Sample
 from simbridge.recording.log_reader import read_log
 from simbridge.recording.run_directory import RunDirectory
+from simbridge.recording.samples import Sample
 from simbridge.resources import SCENARIOS, robot_files, scenario_files
 from simbridge.robot import load_robot
 from simbridge.trajectory import read_trajectory

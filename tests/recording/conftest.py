@@ -7,7 +7,8 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from simbridge.recording.log import LogWriter, Sample
+from simbridge.recording.log_writer import LogWriter
+from simbridge.recording.samples import Sample
 
 JOINTS = (
     "shoulder_pan_joint",

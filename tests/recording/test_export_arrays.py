@@ -14,8 +14,8 @@ import pytest
 import scipy.io
 
 from simbridge.evaluation.evaluation import Evaluation
-from simbridge.recording.log import RunSamples
 from simbridge.recording.run_directory import RunDirectory
+from simbridge.recording.sample_table import RunSamples
 
 
 @pytest.fixture(scope="module")

@@ -18,8 +18,9 @@ from rosbags.highlevel import AnyReader
 from simbridge.errors import InvalidParameter, LogReadError, SimbridgeError
 from simbridge.files import mapped_arrays
 from simbridge.recording import log_reader
-from simbridge.recording.log import LogWriter, Sample
 from simbridge.recording.log_reader import read_log
+from simbridge.recording.log_writer import LogWriter
+from simbridge.recording.samples import Sample
 from tests.properties import few_examples
 
 JOINTS = (

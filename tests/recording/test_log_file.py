@@ -23,8 +23,8 @@ from mcap.writer import CompressionType, Writer
 
 from simbridge.errors import LogReadError, LogWriteError, SimbridgeError
 from simbridge.files import decompression as compressed
-from simbridge.recording.log import LogWriter
 from simbridge.recording.log_reader import read_log
+from simbridge.recording.log_writer import LogWriter
 from tests.memory import takes_at_most
 
 JOINTS = (
@@ -205,7 +205,8 @@ def test_a_log_with_other_joints_than_declared_is_refused(finished, tmp_path, na
 WRITER = """
 import sys, time
 import numpy as np
-from simbridge.recording.log import LogWriter, Sample
+from simbridge.recording.log_writer import LogWriter
+from simbridge.recording.samples import Sample
 n = np.zeros(6)
 log = LogWriter(sys.argv[1], joint_names=list("abcdef"), period=0.008, metadata={"robot": "ur10"})
 start = time.monotonic()
@@ -395,7 +396,8 @@ LIMITED = """
 import json, resource, sys
 import numpy as np
 from simbridge.errors import LogWriteError
-from simbridge.recording.log import LogWriter, Sample
+from simbridge.recording.log_writer import LogWriter
+from simbridge.recording.samples import Sample
 from tests.memory import MIB, takes_at_most
 resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, 30_000))
 n = np.random.default_rng(1).normal(size=6)

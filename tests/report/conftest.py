@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.summary import summarize
 from simbridge.planning.plan import Plan
-from simbridge.recording.log import LogColumns
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.recording.run_record import Record
+from simbridge.recording.samples import LogColumns
 from simbridge.recording.settings_file import read_record
 from simbridge.report import write_report
 from simbridge.robot.kinematics import tool_poses

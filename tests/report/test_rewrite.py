@@ -13,8 +13,9 @@ import pytest
 
 from simbridge.cli.command_line import main
 from simbridge.planning.plan import Plan
-from simbridge.recording.log import LogWriter, Sample
+from simbridge.recording.log_writer import LogWriter
 from simbridge.recording.run_directory import RunDirectory
+from simbridge.recording.samples import Sample
 from tests.report.conftest import Page
 
 pytestmark = pytest.mark.shares_setup

@@ -14,7 +14,7 @@ from simbridge.errors import OutputError
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.summary import summarize
 from simbridge.files.writing import open_to_append, write_file
-from simbridge.recording.log import LogWriter
+from simbridge.recording.log_writer import LogWriter
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report.figure_files import write_figures
 from simbridge.sessions.record import JsonLines

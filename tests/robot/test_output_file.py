@@ -157,7 +157,7 @@ def test_no_module_writes_files_in_another_way():
     others = {
         "cli/command_line.py",
         "cli/streams.py",
-        "recording/log.py",
+        "recording/log_writer.py",
         "sessions/channel.py",
         "sessions/driver.py",
         "sessions/record.py",

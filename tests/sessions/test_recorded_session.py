@@ -13,8 +13,9 @@ import pytest
 from simbridge.errors import InvalidParameter, PlanRefused, SimbridgeError
 from simbridge.ik.callable_solver import CallableSolver
 from simbridge.planning.options import Options
-from simbridge.recording.log import LiveSample, LogColumns, LogWriter
 from simbridge.recording.log_reader import read_log
+from simbridge.recording.log_writer import LogWriter
+from simbridge.recording.samples import LiveSample, LogColumns
 from simbridge.robot.load import load_robot
 from simbridge.running.run_setup import prepare
 from simbridge.running.runner import execute

@@ -17,8 +17,8 @@ import pytest
 import simbridge
 from simbridge.backends.backend import Capabilities
 from simbridge.errors import ForeignSolverError, Interrupted, InvalidParameter, UnknownName
-from simbridge.recording.log import LogWriter
 from simbridge.recording.log_reader import read_log
+from simbridge.recording.log_writer import LogWriter
 from simbridge.robot.kinematics import tool_frame
 from simbridge.sessions.record import read_events, read_inputs
 from simbridge.sessions.session import NotEngaged
