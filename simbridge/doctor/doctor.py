@@ -1,31 +1,41 @@
-"""The command `simbridge doctor`: which checks a backend needs, the exit status, and the cell file it can start."""
+"""The command `simbridge doctor`: which checks a backend needs, and the exit status."""
 
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 from pathlib import Path
-from typing import cast
 
 from simbridge.backends import SIMULATION, backend_class
+from simbridge.backends.backend import Backend
 from simbridge.backends.controller_backend import ControllerBackend
-from simbridge.doctor import computer_checks, controller_checks, findings
+from simbridge.doctor import (
+    calibration_checks,
+    computer_checks,
+    controller_checks,
+    findings,
+    installation_checks,
+    network_checks,
+)
+from simbridge.doctor.cell_start import start_cell
 from simbridge.doctor.findings import Finding
-from simbridge.errors import InvalidParameter, OutputError
+from simbridge.errors import InvalidParameter
 from simbridge.kernels.compile import cache_directory
 from simbridge.recording.record_tables import installed
-from simbridge.resources import robot_files
-from simbridge.robot import Six
-from simbridge.robot.calibration_file import read_calibration, write_calibration
+from simbridge.robot.calibration_file import read_calibration
 from simbridge.robot.cell import Cell
-from simbridge.robot.cell_file import load_cell, write_cell
+from simbridge.robot.cell_file import load_cell
 from simbridge.robot.load import load_robot
 from simbridge.robot.robot import Robot
 from simbridge.robot.ros_calibration_file import is_ros_calibration, read_ros_calibration
-from simbridge.ur.controller_facts import ControllerFacts, Survey, registers_taken
+from simbridge.ur.controller_facts import Survey, registers_taken
 from simbridge.ur.controller_facts import survey as survey_controller
 from simbridge.ur.errors import ControllerError
 from simbridge.ur.primary import is_ursim
 from simbridge.ur.tables import BRIDGE_PORTS
+
+# The arm where neither a flag nor a cell names one.
+DEFAULT_ROBOT = "ur10"
 
 
 def doctor(
@@ -36,7 +46,9 @@ def doctor(
     write_cell: str | None = None,
     json: bool = False,
 ) -> int:
-    """Run the checks, print the findings, and start a cell file if requested. The arguments are the command's flags.
+    """Run the checks, print the findings, and start a cell file if requested.
+
+    The arguments are the command's flags.
 
     Returns:
         The exit status: 0 if no check failed, else 2.
@@ -46,123 +58,183 @@ def doctor(
         OutputError: The cell file cannot be written.
         ControllerError: A fact for the cell file could not be read.
     """
-    known = None if cell is None else load_cell(cell)
-    address = host if known is None else known.resolve("host", host)
-    name = (robot if known is None else known.resolve("robot", robot)) or "ur10"
+    known_cell = None if cell is None else load_cell(cell)
+    if known_cell is not None:
+        host = known_cell.resolve("host", host)
+        robot = known_cell.resolve("robot", robot)
+    robot = robot or DEFAULT_ROBOT
+
     kind = None if backend is None else backend_class(backend)
-    if kind is not None and issubclass(kind, ControllerBackend):
-        address = address or kind.default_host
-        if address is None:
-            needed = "the address of the controller: --host, or host in the cell file"
-            raise InvalidParameter("host", "not given", needed)
+    address = _controller_address(kind, host)
     if backend == SIMULATION or address is None:
         if write_cell is not None:
             needed = "the address of a controller, from whose facts the cell file is started"
             raise InvalidParameter("host", "not given", needed)
         title = "simbridge for simulation with PyBullet"
-        found = [
-            computer_checks.check_python(),
-            computer_checks.check_packages(installed(computer_checks.PACKAGES)),
-            computer_checks.check_kernel_cache(cache_directory()),
-            computer_checks.check_simulation(name),
-        ]
+        results = check_simulation(robot)
+        _print(title, results, as_json=json)
     else:
         survey = survey_controller(address)
-        if kind is None:
-            ursim = survey.arm is not None and is_ursim(survey.arm.checksum)
-        else:
-            ursim = issubclass(kind, ControllerBackend) and kind.ursim
+        ursim = _is_for_ursim(kind, survey)
         title = f"The controller at {address} for --backend {'ursim' if ursim else 'real'}"
-        found = check_controller(survey, load_robot(name), known, ursim=ursim)
-    print(findings.as_json(title, found)) if json else findings.show(title, found)
-    if write_cell is not None:
-        written = start_cell(Path(write_cell), survey.complete())
-        if not json:
-            print(
-                f"Written: {', '.join(map(str, written))}. Read it, and add what cannot be read from a controller."
-            )
-    return 2 if any(finding.status == "fail" for finding in found) else 0
+        results = check_controller(survey, load_robot(robot), known_cell, ursim=ursim)
+        _print(title, results, as_json=json)
+        if write_cell is not None:
+            _write_cell(write_cell, survey, quiet=json)
+
+    has_failures = any(finding.status == "fail" for finding in results)
+    return 2 if has_failures else 0
+
+
+def _controller_address(kind: type[Backend] | None, host: str | None) -> str | None:
+    """Return the address of the controller; None for a simulation.
+
+    Args:
+        kind: Class of the backend; None if none was named.
+        host: As named by a flag or a cell.
+
+    Raises:
+        InvalidParameter: The backend needs an address, and there is none.
+    """
+    if kind is None or not issubclass(kind, ControllerBackend):
+        return host
+    address = host or kind.default_host
+    if address is None:
+        needed = "the address of the controller: --host, or host in the cell file"
+        raise InvalidParameter("host", "not given", needed)
+    return address
+
+
+def _is_for_ursim(kind: type[Backend] | None, survey: Survey) -> bool:
+    """Return whether the checks are those for URSim, by the backend or else the controller."""
+    if kind is None:
+        return survey.arm is not None and is_ursim(survey.arm.checksum)
+    return issubclass(kind, ControllerBackend) and kind.ursim
+
+
+def _print(title: str, results: Sequence[Finding], *, as_json: bool) -> None:
+    if as_json:
+        print(findings.as_json(title, results))
+    else:
+        findings.show(title, results)
+
+
+def _write_cell(path: str, survey: Survey, *, quiet: bool) -> None:
+    """Start a cell file from what the controller says."""
+    files = start_cell(Path(path), survey.complete())
+    if not quiet:
+        names = ", ".join(map(str, files))
+        print(f"Written: {names}. Read it, and add what cannot be read from a controller.")
+
+
+def check_simulation(robot: str) -> list[Finding]:
+    """Run the checks for runs in simulation.
+
+    Args:
+        robot: Name of the arm.
+    """
+    return [
+        installation_checks.check_python(),
+        installation_checks.check_packages(installed(installation_checks.PACKAGES)),
+        installation_checks.check_kernel_cache(cache_directory()),
+        installation_checks.check_simulation(robot),
+    ]
 
 
 def check_controller(
     survey: Survey, robot: Robot, cell: Cell | None, *, ursim: bool
 ) -> list[Finding]:
-    """The checks for a run of this arm on a controller: of the controller, the connection and this computer."""
-    known, here, file = (
-        cell or Cell(),
-        computer_checks.read_computer(),
-        None if cell is None else cell.calibration,
-    )
-    taken, measured = None, None
-    if survey.state is not None:
-        with contextlib.suppress(ControllerError):
-            taken = registers_taken(survey.host)
-    if survey.state is not None and survey.dashboard is not None:
-        with contextlib.suppress(ControllerError):
-            measured = computer_checks.measure_network(survey.host)
+    """Run the checks for runs on a controller: of the controller, the connection and this computer.
+
+    Args:
+        survey: What the controller's ports say.
+        robot: The arm that is expected.
+        cell: The cell file's content, if there is one.
+        ursim: Whether the backend is that of URSim.
+    """
+    registers, network = _measure_connection(survey)
     return [
         *(controller_checks.check_port(survey, port, robot, ursim=ursim) for port in BRIDGE_PORTS),
+        *_check_arm(survey, robot, cell, registers=registers, ursim=ursim),
+        network_checks.check_round_trip(network),
+        network_checks.check_jitter(network),
+        network_checks.check_arrival(network),
+        *_check_computer(),
+    ]
+
+
+def _measure_connection(
+    survey: Survey,
+) -> tuple[tuple[str, ...] | None, network_checks.NetworkFacts | None]:
+    """Return the registers that other clients hold, and the timing of the connection.
+
+    Either is None where the controller does not say.
+    """
+    registers = None
+    network = None
+    if survey.state is not None:
+        with contextlib.suppress(ControllerError):
+            registers = registers_taken(survey.host)
+    if survey.state is not None and survey.dashboard is not None:
+        with contextlib.suppress(ControllerError):
+            network = network_checks.measure_network(survey.host)
+    return registers, network
+
+
+def _check_arm(
+    survey: Survey,
+    robot: Robot,
+    cell: Cell | None,
+    *,
+    registers: tuple[str, ...] | None,
+    ursim: bool,
+) -> list[Finding]:
+    """Check the controller's state, and that its arm is the expected one; see `check_controller`.
+
+    Args:
+        registers: Those that other clients hold; None if unknown.
+    """
+    expected = cell or Cell()
+    # URSim's serial number is invented.
+    serial_number = None if ursim else expected.serial_number
+    results = [
         controller_checks.check_software(survey),
         controller_checks.check_kind(survey, ursim=ursim),
         controller_checks.check_model(survey, robot),
-        # URSim's serial number is invented.
-        controller_checks.check_serial_number(survey, None if ursim else known.serial_number),
+        controller_checks.check_serial_number(survey, serial_number),
         controller_checks.check_remote_control(survey),
         controller_checks.check_robot_mode(survey, ursim=ursim),
         controller_checks.check_safety_mode(survey),
         controller_checks.check_program(survey),
-        controller_checks.check_registers(taken),
+        controller_checks.check_registers(registers),
         controller_checks.check_slider(survey),
-        controller_checks.check_tcp(survey, known.tcp),
-        controller_checks.check_payload(survey, known.payload, known.centre_of_gravity),
-        *([] if cell is None else [controller_checks.check_mounting(cell)]),
-        controller_checks.check_calibration(survey, robot),
-        *([] if file is None else [_check_calibration_file(survey, file)]),
-        computer_checks.check_round_trip(measured),
-        computer_checks.check_jitter(measured),
-        computer_checks.check_arrival(measured),
-        computer_checks.check_kernel(here),
-        computer_checks.check_priority(here),
-        computer_checks.check_governor(here),
-        computer_checks.check_cores(here),
+        controller_checks.check_tcp(survey, expected.tcp),
+        controller_checks.check_payload(survey, expected.payload, expected.centre_of_gravity),
     ]
+    if cell is not None:
+        results.append(controller_checks.check_mounting(cell))
+
+    results.append(calibration_checks.check_calibration(survey, robot))
+    if cell is not None and cell.calibration is not None:
+        results.append(_check_calibration_file(survey, cell.calibration))
+    return results
 
 
 def _check_calibration_file(survey: Survey, path: Path) -> Finding:
+    """Check that the cell's calibration file, simbridge's or ROS's, is that of the arm."""
     if is_ros_calibration(path):
-        return controller_checks.check_ros_calibration_file(
-            survey, path, read_ros_calibration(path)
-        )
-    return controller_checks.check_calibration_file(survey, path, read_calibration(path)[1])
+        calibration = read_ros_calibration(path)
+        return calibration_checks.check_ros_calibration_file(survey, path, calibration)
+    _, checksum = read_calibration(path)
+    return calibration_checks.check_calibration_file(survey, path, checksum)
 
 
-def start_cell(path: Path, facts: ControllerFacts) -> list[Path]:
-    """Write a cell file from the controller's facts and, for a real arm, a calibration file next to it.
-
-    The calibration file is named after the cell file: lab.toml and lab.calibration.toml. Mounting and obstacles cannot
-    be read from a controller: those fields are left out. Returns the files written.
-
-    Raises:
-        OutputError: One of them exists already, or cannot be written.
-    """
-    calibration = None if facts.ursim else path.with_suffix(".calibration.toml")
-    if calibration is not None and calibration.exists():
-        raise OutputError(
-            calibration, "it exists already and is not overwritten; choose another name"
-        )
-    model = (facts.model or "").lower().replace(" ", "")
-    state = facts.state
-    cell = Cell(
-        host=facts.host,
-        robot=model if model in robot_files() else None,
-        serial_number=facts.dashboard.serial_number,
-        tcp=cast(Six, tuple(facts.arm.tcp_offset.tolist())),
-        payload=state.payload,
-        payload_cog=state.payload_cog,
-        calibration=calibration,
-    )
-    write_cell(path, cell)
-    if calibration is None:
-        return [path]
-    write_calibration(calibration, facts.arm.kinematics, facts.arm.checksum)
-    return [path, calibration]
+def _check_computer() -> list[Finding]:
+    """Check the properties of this computer that affect timing."""
+    facts = computer_checks.read_computer()
+    return [
+        computer_checks.check_kernel(facts),
+        computer_checks.check_priority(facts),
+        computer_checks.check_governor(facts),
+        computer_checks.check_cores(facts),
+    ]

@@ -15,8 +15,12 @@ from rich.table import Table
 from simbridge.console import Terminal
 from simbridge.text import counted, table_of
 
-FIX_PORTS = "Fix the ports first, see above."
 Status = Literal["pass", "warn", "fail"]
+
+FIX_PORTS = "Fix the ports first, see above."
+STYLES = {"pass": "green", "warn": "yellow", "fail": "bold red"}
+# On a terminal with fewer columns, the text of a check is printed below its name.
+NARROW_COLUMNS = 60
 
 
 @dataclass(frozen=True)
@@ -25,8 +29,9 @@ class Finding:
 
     Attributes:
         check: What was checked: "remote control".
-        status: "warn" for what works but might not work well, "fail" for what would make a run refuse or fail.
-        seen: What was found.
+        status: "warn" for what works but might not work well, "fail" for what would make a run
+            refuse or fail.
+        seen: What the facts are.
         fix: How to fix it; "" if there is nothing to fix.
         table: Rows of text that belong to the finding, the first of them the heading.
     """
@@ -39,57 +44,65 @@ class Finding:
 
 
 def passed(check: str, seen: str) -> Finding:
-    """A check that passed."""
+    """Return the finding of a check that passed."""
     return Finding(check, "pass", seen)
 
 
 def warned(check: str, seen: str, fix: str, *, unless: bool = False) -> Finding:
-    """A check of something that works, but might not work well; passed where `unless` holds."""
+    """Return the finding that something works, but might not work well.
+
+    Args:
+        check: What was checked.
+        seen: What the facts are.
+        fix: How to fix it.
+        unless: Whether the check passed nevertheless.
+    """
     return passed(check, seen) if unless else Finding(check, "warn", seen, fix)
 
 
 def failed(check: str, seen: str, fix: str, *, unless: bool = False) -> Finding:
-    """A check of something that would make a run refuse or fail; passed where `unless` holds."""
+    """Return the finding that a run would refuse or fail; the arguments are those of `warned`."""
     return passed(check, seen) if unless else Finding(check, "fail", seen, fix)
 
 
 def unread(check: str, port: int) -> Finding:
-    """A check that is not possible while a port does not answer."""
+    """Return the finding of a check that is not possible while a port does not answer."""
     return failed(check, f"not known while port {port} does not answer", FIX_PORTS)
 
 
-_STYLES = {"pass": "green", "warn": "yellow", "fail": "bold red"}
-# On a terminal with fewer columns, the text of a check is printed below its name instead of to the right of it.
-_NARROW = 60
-
-
 def as_json(title: str, findings: Sequence[Finding]) -> str:
-    """What `simbridge doctor --json` prints."""
-    failures = sum(f.status == "fail" for f in findings)
-    # The keys are stable: the fix stands under "mend".
-    facts = [
-        {"mend" if name == "fix" else name: value for name, value in asdict(f).items()}
-        for f in findings
-    ]
-    return json.dumps({"checked": title, "passed": failures == 0, "findings": facts}, indent=2)
+    """Return what `simbridge doctor --json` prints."""
+    facts = []
+    for finding in findings:
+        values = asdict(finding)
+        # The keys are stable: the fix stands under "mend".
+        facts.append({"mend" if key == "fix" else key: values[key] for key in values})
+
+    has_failures = any(finding.status == "fail" for finding in findings)
+    return json.dumps({"checked": title, "passed": not has_failures, "findings": facts}, indent=2)
 
 
 def show(title: str, findings: Sequence[Finding], console: Terminal | None = None) -> None:
     """Print one line per check; below a failure or a warning, its fix."""
     console = console or Terminal()
     console.print(f"[bold]{escape(title)}[/bold]\n")
-    (_show_narrow if console.width < _NARROW else _show_wide)(console, findings)
-    counts = {status: sum(f.status == status for f in findings) for status in _STYLES}
-    if counts["fail"]:
-        console.print(
-            f"\n[bold red]{counted(counts['fail'], 'check')} failed.[/bold red] A run would not succeed."
-        )
+    if console.width < NARROW_COLUMNS:
+        _show_narrow(console, findings)
     else:
-        warnings = f", with {counted(counts['warn'], 'warning')}" if counts["warn"] else ""
-        console.print(f"\n[green]Nothing failed{warnings}.[/green]")
+        _show_wide(console, findings)
+
+    failures = sum(finding.status == "fail" for finding in findings)
+    warnings = sum(finding.status == "warn" for finding in findings)
+    if failures:
+        count = counted(failures, "check")
+        console.print(f"\n[bold red]{count} failed.[/bold red] A run would not succeed.")
+    else:
+        remark = f", with {counted(warnings, 'warning')}" if warnings else ""
+        console.print(f"\n[green]Nothing failed{remark}.[/green]")
 
 
 def _show_wide(console: Terminal, findings: Sequence[Finding]) -> None:
+    """Print the findings in columns: status, check, and text with its fix below it."""
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(no_wrap=True)
     grid.add_column(no_wrap=True)
@@ -102,6 +115,7 @@ def _show_wide(console: Terminal, findings: Sequence[Finding]) -> None:
 
 
 def _show_narrow(console: Terminal, findings: Sequence[Finding]) -> None:
+    """Print the text of each finding below its name."""
     for finding, below in _with_fixes(findings):
         console.print(f"{_status(finding)}  {finding.check}")
         for more in (escape(finding.seen), *below):
@@ -109,11 +123,16 @@ def _show_narrow(console: Terminal, findings: Sequence[Finding]) -> None:
 
 
 def _with_fixes(findings: Sequence[Finding]) -> Iterator[tuple[Finding, list[RenderableType]]]:
-    """Each finding with what is below it: its fix, printed once if consecutive checks share it, and its table."""
+    """Yield each finding with what is below it: its fix and its table.
+
+    A fix that consecutive checks share is printed once, below the last of them.
+    """
     for number, finding in enumerate(findings):
-        shared = number + 1 < len(findings) and findings[number + 1].fix == finding.fix
+        is_last = number + 1 == len(findings)
+        is_repeated = not is_last and findings[number + 1].fix == finding.fix
+
         below: list[RenderableType] = []
-        if finding.fix and not shared:
+        if finding.fix and not is_repeated:
             below.append(f"[italic]-> {escape(finding.fix)}[/italic]")
         if finding.table:
             heading, *rows = finding.table
@@ -122,5 +141,6 @@ def _with_fixes(findings: Sequence[Finding]) -> Iterator[tuple[Finding, list[Ren
 
 
 def _status(finding: Finding) -> str:
-    style = _STYLES[finding.status]
+    """Return the status in its colour, as markup."""
+    style = STYLES[finding.status]
     return f"[{style}]{finding.status}[/{style}]"

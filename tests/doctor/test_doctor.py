@@ -6,6 +6,7 @@ import io
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,11 +16,13 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from simbridge.backends.preflight import docker_command
+from simbridge.doctor.doctor import check_controller
 from simbridge.doctor.findings import Finding, failed, passed, show, warned
 from simbridge.robot import load_robot
 from simbridge.robot.calibration_file import read_calibration
 from simbridge.robot.cell_file import load_cell
 from tests.controllers import CALIBRATION, loopback, tick
+from tests.doctor.surveys import READ, SILENT, UR10E, verdict
 from tests.ur.registers import take
 
 NOBODY = loopback(89)
@@ -34,7 +37,7 @@ def controller(calibrated):
 @pytest.fixture(autouse=True)
 def short_measurement(monkeypatch):
     """The network is not tested here; a tenth of a second of measurement is enough."""
-    monkeypatch.setattr("simbridge.doctor.computer_checks.SECONDS", 0.1)
+    monkeypatch.setattr("simbridge.doctor.network_checks.SECONDS", 0.1)
 
 
 def statuses(answer):
@@ -260,3 +263,12 @@ def test_a_fix_that_consecutive_checks_share_is_printed_once():
     show("title", FINDINGS, Console(file=out, width=80))
     assert out.getvalue().count("Fix the ports first.") == 1
     assert "2 checks failed" in out.getvalue()
+
+
+@pytest.mark.parametrize("read", [READ, SILENT], ids=["all well", "silent"])
+def test_every_check_reports_something_whatever_could_be_read(read):
+    findings = check_controller(replace(read, host="127.0.0.87"), UR10E, None, ursim=True)
+    assert len({finding.check for finding in findings}) == len(findings)
+    for finding in findings:
+        verdict(finding, finding.status)
+        assert finding.seen

@@ -1,0 +1,109 @@
+"""Checks of the kinematics of the individual arm, and of its calibration files."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+
+from simbridge.backends.preflight import SAME_FLANGE
+from simbridge.doctor.findings import Finding, failed, passed, unread
+from simbridge.errors import InvalidParameter
+from simbridge.robot.calibration import calibrate, deviations
+from simbridge.robot.calibration_difference import ros_difference
+from simbridge.robot.kinematics import tool_frame
+from simbridge.robot.parts import RosCalibration
+from simbridge.robot.robot import Robot
+from simbridge.text import degrees, millimetres, milliradians
+from simbridge.ur import tables
+from simbridge.ur.controller_facts import Survey
+from simbridge.ur.primary import is_ursim
+
+
+def check_calibration(survey: Survey, robot: Robot) -> Finding:
+    """Show how far an arm's kinematics deviate from the robot's file.
+
+    They are compared joint by joint, and at the tool at home.
+    """
+    if survey.arm is None:
+        return unread("calibration", tables.PRIMARY)
+
+    kind = "nominal (URSim)" if is_ursim(survey.arm.checksum) else "calibrated"
+    try:
+        arm = calibrate(robot, survey.arm.kinematics)
+    except InvalidParameter as error:
+        fix = f"It must be {error.needed}: choose the right robot with --robot."
+        return failed("calibration", f"{kind}: {error.value}", fix)
+
+    distance, angle = tool_offset(robot, arm)
+    seen = (
+        f"{kind}; at home the tool deviates from nominal by {millimetres(distance)} mm and "
+        f"{degrees(angle)} deg"
+    )
+    if arm is robot:
+        return passed("calibration", seen)
+
+    heading = ("deviation from nominal", "mm", "deg")
+    rows = [
+        (part.name, millimetres(part.distance), degrees(part.angle))
+        for part in deviations(robot, arm)
+    ]
+    return Finding("calibration", "pass", seen, table=(heading, *rows))
+
+
+def check_calibration_file(survey: Survey, path: Path, checksum: tuple[int, ...]) -> Finding:
+    """Check that the calibration file of the cell is that of the controller's arm.
+
+    Args:
+        survey: What the controller's ports say.
+        path: Of the file.
+        checksum: In the file.
+    """
+    if survey.arm is None:
+        return unread("calibration file", tables.PRIMARY)
+    if survey.arm.checksum == checksum:
+        return passed("calibration file", f"{path.name} is the controller's")
+    return failed(
+        "calibration file",
+        f"{path.name} is not the controller's (another checksum)",
+        "It belongs to another arm, or is older than the last calibration: let --write-cell write "
+        "it again.",
+    )
+
+
+def check_ros_calibration_file(survey: Survey, path: Path, calibration: RosCalibration) -> Finding:
+    """Check that a calibration file of ROS, whose hash cannot be compared, is that of the arm.
+
+    Args:
+        survey: What the controller's ports say.
+        path: Of the file.
+        calibration: Its content.
+    """
+    if survey.arm is None:
+        return unread("calibration file", tables.PRIMARY)
+
+    distance, angle = ros_difference(calibration, survey.arm.kinematics)
+    difference = f"{millimetres(distance)} mm and {milliradians(angle)} mrad at the flange"
+    if max(distance, angle) <= SAME_FLANGE:
+        return passed("calibration file", f"{path.name} is the controller's, within {difference}")
+    return failed(
+        "calibration file",
+        f"{path.name} is not the controller's: up to {difference}",
+        "It belongs to another arm, or is older than the last calibration: let ROS's "
+        "ur_calibration write it again.",
+    )
+
+
+def tool_offset(robot: Robot, arm: Robot) -> tuple[float, float]:
+    """Return the distance, m, and angle, rad, between the flanges of two arms.
+
+    Both are at the home of the first.
+    """
+    nominal = tool_frame(replace(robot, tcp=pin.SE3.Identity()), robot.home)
+    actual = tool_frame(replace(arm, tcp=pin.SE3.Identity()), robot.home)
+    difference = nominal.actInv(actual)
+    distance = float(np.linalg.norm(difference.translation))
+    angle = float(np.linalg.norm(pin.log3(difference.rotation)))
+    return distance, angle

@@ -1,0 +1,105 @@
+"""Checks of the installation: Python, packages, compiled kernels, and a period of simulation."""
+
+from __future__ import annotations
+
+import platform
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from simbridge.backends import SIMULATION, backend_class
+from simbridge.doctor.findings import Finding, failed, passed, warned
+from simbridge.errors import SimbridgeError
+from simbridge.planning.options import Options
+from simbridge.robot.load import load_robot
+from simbridge.text import degrees
+
+# Names on the package index. PyBullet has two names there; `check_simulation` loads it instead.
+PACKAGES = (
+    "numpy",
+    "pin",
+    "ur-rtde",
+    "lark",
+    "lazy-loader",
+    "numba",
+    "ruckig",
+    "msgspec",
+    "orjson",
+    "tomli-w",
+    "mcap",
+    "zstandard",
+    "rosbags",
+    "lz4",
+    "ruamel.yaml",
+    "matplotlib",
+    "jinja2",
+    "markupsafe",
+    "tyro",
+    "rich",
+    "viser",
+    "websockets",
+    "trimesh",
+    "pycollada",
+    "fast-simplification",
+    "loky",
+    "cloudpickle",
+)
+# Versions of Python that simbridge is tested with: the oldest and the newest.
+OLDEST_PYTHON = (3, 10)
+NEWEST_PYTHON = (3, 12)
+
+
+def check_python(version: tuple[int, int] = sys.version_info[:2]) -> Finding:
+    """Check that simbridge is tested with this version of Python."""
+    seen = f"{platform.python_version()}, {platform.system()} {platform.machine()}"
+    is_tested = OLDEST_PYTHON <= version <= NEWEST_PYTHON
+    return failed("python", seen, "Use Python 3.10, 3.11 or 3.12.", unless=is_tested)
+
+
+def check_packages(versions: Mapping[str, str]) -> Finding:
+    """Check that every required package is installed.
+
+    Args:
+        versions: By the names of the packages; "" for one that is missing.
+    """
+    missing = [name for name, version in versions.items() if not version]
+    if missing:
+        fix = f"pip install {' '.join(missing)}"
+        return failed("packages", f"missing: {', '.join(missing)}", fix)
+    return passed("packages", ", ".join(f"{name} {version}" for name, version in versions.items()))
+
+
+def check_kernel_cache(directory: Path) -> Finding:
+    """Check that compiled kernels can be cached in a directory, which need not exist yet."""
+    try:
+        folders = (directory, *directory.absolute().parents)
+        existing = next(path for path in folders if path.exists())
+        with tempfile.TemporaryFile(dir=existing):
+            return passed("kernel cache", str(directory))
+    except OSError as error:
+        return warned(
+            "kernel cache",
+            f"{directory} cannot be written ({error.strerror})",
+            "Every start compiles for several seconds. Choose a directory: "
+            "export SIMBRIDGE_CACHE=~/simbridge-kernels",
+        )
+
+
+def check_simulation(robot: str) -> Finding:
+    """Check that PyBullet loads, and simulates the robot for one period."""
+    try:
+        arm = load_robot(robot)
+        with backend_class(SIMULATION)(arm, Options()) as backend:
+            (state,) = backend.stream(arm.home[np.newaxis])
+    except SimbridgeError as error:
+        return failed("simulation", f"{error}", "Fix that, then try again.")
+
+    period = f"{backend.period * 1e3:g} ms"
+    joint_error = float(abs(state.q - arm.home).max())
+    return passed(
+        "simulation",
+        f"PyBullet moved {arm.name} through {period}; joint error {degrees(joint_error)} deg",
+    )

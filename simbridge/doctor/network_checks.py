@@ -1,0 +1,200 @@
+"""Checks of the connection to a controller: round trips, and when its states arrive."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from simbridge.backends.servo_loop import AHEAD
+from simbridge.backends.state_supply import MAX_SHARE, WINDOW
+from simbridge.doctor.findings import FIX_PORTS, Finding, failed, warned
+from simbridge.robot.pose import Array
+from simbridge.ur.dashboard import DashboardClient
+from simbridge.ur.rtde import RtdeConnection, RtdeReader
+
+# For how long states are received, s.
+SECONDS = 2.0
+# How many requests measure a round trip.
+REQUESTS = 25
+# RTDE's request for the version of its protocol: the shortest.
+VERSION_REQUEST = ord("v")
+# States that are read within this time have arrived together, s.
+TOGETHER_S = 1e-4
+
+# The longest round trip without a warning, ms: two periods of an e-Series, our choice. A direct
+# cable needs a tenth of that.
+MAX_ROUND_TRIP_MS = 4.0
+# Percentile of the states' lateness that is judged.
+LATENESS_PERCENTILE = 99.0
+# Fraction of the control periods without a setpoint, for want of states, up to which there is no
+# warning.
+MAX_UNSENT = 0.02
+
+NOT_MEASURED = "not measured: RTDE and the dashboard must answer"
+
+
+@dataclass(frozen=True, eq=False)
+class NetworkFacts:
+    """The measured timing of a connection.
+
+    Attributes:
+        rtde: Round-trip times of RTDE requests (K,), s.
+        dashboard: Round-trip times of dashboard commands (L,), s.
+        lateness: Delay of each state relative to the fastest one (M,), s.
+        missed: Number of states that did not arrive.
+        period: The controller's control period, s.
+        gaps: Time between two arrivals of states (G,), s; states that arrive together count once.
+    """
+
+    rtde: Array
+    dashboard: Array
+    lateness: Array
+    missed: int
+    period: float
+    gaps: Array
+
+
+def measure_network(host: str, timeout: float = 2.0) -> NetworkFacts:
+    """Measure round trips, and the arrival of states for `SECONDS`; nothing is claimed or moved.
+
+    Args:
+        host: The controller's address.
+        timeout: For each answer, s.
+
+    Raises:
+        ConnectionLost: A port stopped answering.
+    """
+    connection = RtdeConnection(host, timeout)
+    try:
+        rtde = _measure_round_trips(lambda: connection.request(VERSION_REQUEST))
+    finally:
+        connection.close()
+
+    with DashboardClient(host, timeout) as dashboard:
+        commands = _measure_round_trips(lambda: dashboard.ask("robotmode"))
+
+    arrivals = []
+    stamps = []
+    with RtdeReader(host, ["timestamp"], timeout=timeout) as reader:
+        period = 1.0 / reader.frequency
+        reader.first()
+        end = time.monotonic() + SECONDS
+        while time.monotonic() < end:
+            states = reader.wait(timeout)
+            now = time.monotonic()
+            arrivals += [now] * len(states)
+            stamps += [state["timestamp"] for state in states]
+    return network_facts(rtde, commands, np.array(arrivals), stamps=np.array(stamps), period=period)
+
+
+def _measure_round_trips(request: Callable[[], object]) -> Array:
+    """Return how long requests take, one after the other (K,), s."""
+    durations = []
+    for _ in range(REQUESTS):
+        begin = time.perf_counter()
+        request()
+        durations.append(time.perf_counter() - begin)
+    return np.array(durations)
+
+
+def network_facts(
+    rtde: Array, dashboard: Array, arrivals: Array, *, stamps: Array, period: float
+) -> NetworkFacts:
+    """Return the timing of a connection from what was measured.
+
+    Args:
+        rtde: Round-trip times of RTDE requests (K,), s.
+        dashboard: Round-trip times of dashboard commands (L,), s.
+        arrivals: When states arrived (M,), s by the host's clock.
+        stamps: Their timestamps (M,), s by the controller's clock.
+        period: The controller's control period, s.
+    """
+    offsets = arrivals - stamps
+    lateness = offsets - offsets.min() if len(offsets) else offsets
+
+    steps = np.rint(np.diff(stamps) / period)
+    missed = int(np.maximum(steps - 1.0, 0.0).sum())
+
+    gaps = np.diff(arrivals)
+    gaps = gaps[gaps >= TOGETHER_S]
+    return NetworkFacts(rtde, dashboard, lateness, missed=missed, period=period, gaps=gaps)
+
+
+def check_round_trip(network: NetworkFacts | None) -> Finding:
+    """Check that the round trip to the controller is short."""
+    if network is None:
+        return failed("round trip", NOT_MEASURED, FIX_PORTS)
+
+    typical = 1e3 * float(np.median(network.rtde))
+    longest = 1e3 * float(network.rtde.max())
+    dashboard = 1e3 * float(np.median(network.dashboard))
+    seen = (
+        f"RTDE {typical:.2f} ms (median), {longest:.2f} ms (max); "
+        f"dashboard {dashboard:.2f} ms (median)"
+    )
+    fix = "Connect this computer to the controller by a dedicated cable: no Wi-Fi, VPN or switch."
+    return warned("round trip", seen, fix, unless=typical <= MAX_ROUND_TRIP_MS)
+
+
+def check_jitter(network: NetworkFacts | None) -> Finding:
+    """Check that a state arrives every period, on time."""
+    if network is None:
+        return failed("jitter", NOT_MEASURED, FIX_PORTS)
+    if not len(network.lateness):
+        fix = "The controller's clock stands still: restart it, or unpause URSim."
+        return failed("jitter", "no state arrived", fix)
+
+    lateness = float(np.percentile(network.lateness, LATENESS_PERCENTILE))
+    latest = float(network.lateness.max())
+    seen = (
+        f"{len(network.lateness)} states, late by {lateness * 1e3:.2f} ms (p99), "
+        f"{latest * 1e3:.2f} ms (max); {network.missed} missed"
+    )
+    fix = (
+        f"Delays of more than a period ({network.period * 1e3:g} ms) make the arm jerk: use a "
+        "cable, and close other programs on both computers."
+    )
+    is_steady = lateness <= network.period and not network.missed
+    return warned("jitter", seen, fix, unless=is_steady)
+
+
+def check_arrival(network: NetworkFacts | None) -> Finding:
+    """Check that states arrive often enough for a setpoint in every period."""
+    name = "arrival of states"
+    if network is None:
+        return failed(name, NOT_MEASURED, FIX_PORTS)
+    if not len(network.gaps):
+        return failed(name, "no second state arrived", "Restart the controller, or unpause URSim.")
+
+    unsent = unsent_fraction(network.gaps, network.period)
+    interval = 1e3 * float(network.gaps.mean())
+    longest = 1e3 * float(network.gaps.max())
+    seen = (
+        f"every {interval:.2f} ms on average, up to {longest:.2f} ms apart: no setpoint could be "
+        f"sent in {100.0 * unsent:.0f} % of the periods"
+    )
+
+    consequence = "A run would take longer, and jerk"
+    if unsent >= MAX_SHARE:
+        consequence = "A run would end (late_states)"
+    fix = (
+        f"{consequence}: setpoints are sent at most {1e3 * AHEAD:g} ms ahead of the newest state, "
+        f"and where half of the periods of {WINDOW:g} s have none, a run ends. Use a cable, no "
+        "Wi-Fi, VPN or tunnel."
+    )
+    return warned(name, seen, fix, unless=unsent <= MAX_UNSENT)
+
+
+def unsent_fraction(gaps: Array, period: float) -> float:
+    """Return the fraction of the control periods without a setpoint.
+
+    Args:
+        gaps: Between two arrivals of states (G,), s.
+        period: Control period, s.
+    """
+    # The response to a state, and as many more as may be sent ahead of it.
+    covered = period + max(1, round(AHEAD / period)) * period
+    return float(np.maximum(gaps - covered, 0.0).sum() / gaps.sum())
