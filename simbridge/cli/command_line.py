@@ -175,7 +175,7 @@ def _resolve_newest_run(value: Any) -> Any:
 
 def _named_run(name: str) -> str:
     # Only a command line with `last` loads what lists runs.
-    path: str = pkgutil.resolve_name("simbridge.cli.listing:named_run")(name)
+    path: str = pkgutil.resolve_name("simbridge.cli.runs_command:named_run")(name)
     return path
 
 

@@ -29,6 +29,10 @@ from simbridge.robot.robot import Robot
 from simbridge.text import fixed, millimetres, milliseconds, significant
 from simbridge.trajectory.rtde_recording import read_joint_positions
 
+# A row of the table: a quantity, its value, one standard deviation to whose first digit the value
+# is rounded, and the unit with remarks.
+FigureRow = tuple[str, str, str, str]
+
 
 def identify(
     recording: str,
@@ -39,143 +43,213 @@ def identify(
     out: str | None = None,
     as_json: bool = False,
 ) -> int:
-    """Identify an arm and show what was found; returns the exit status, 0. The arguments are the command's flags.
+    """Identify an arm, and show its properties.
+
+    The arguments are the command's flags.
+
+    Returns:
+        The exit status, 0.
 
     Raises:
         InputFileError, NotARun, LogReadError: A file cannot be read.
         UnusableSamples: Joint positions are in degrees.
         OutputError: plant.toml cannot be written.
     """
+    # What was recorded, and of which arm.
     is_run = Path(recording).is_dir()
     samples = of_run(recording) if is_run else of_recording(recording)
-    arm, others = _arms(recording, robot, is_run)
-    given = kinematics not in (None, "nominal")
-    if given:
+    arm = _known_arm(recording, robot, is_run=is_run)
+    candidates = [item for item in map(load_robot, robot_files()) if item.series and item.n == 6]
+
+    has_kinematics = kinematics not in (None, "nominal")
+    if has_kinematics:
         if arm is None:
-            raise InputFileError(
-                str(kinematics), "kinematics of one arm need its model; name it with --robot"
-            )
+            reason = "kinematics of one arm need its model; name it with --robot"
+            raise InputFileError(str(kinematics), reason)
         arm = with_kinematics(arm, str(kinematics))
-    sent, notes = samples.commands, tuple[str, ...]()
+
+    # What was sent.
+    notes: tuple[str, ...] = ()
     if commands is not None:
-        sent, notes = (
-            (sent_commands(commands), ())
-            if Path(commands).is_dir()
-            else read_joint_positions(commands)
-        )
-    samples = replace(samples, commands=sent)
-    found = identify_samples(samples, robot=arm, others=others, given_kinematics=given)
-    found["notes"] += [f"{commands}: {note}" for note in notes]
+        if Path(commands).is_dir():
+            sent = sent_commands(commands)
+        else:
+            sent, notes = read_joint_positions(commands)
+        samples = replace(samples, commands=sent)
+
+    identification = identify_samples(
+        samples, robot=arm, others=candidates, given_kinematics=has_kinematics
+    )
+    identification["notes"] += [f"{commands}: {note}" for note in notes]
+
     if as_json:
-        print(json.dumps({"recording": recording, **found}, indent=2, allow_nan=False))
+        facts = {"recording": recording, **identification}
+        print(json.dumps(facts, indent=2, allow_nan=False))
     else:
-        _show(recording, samples, found)
+        _show(recording, samples, identification)
     if out is not None:
-        write_plant(out, found, recording)
+        write_plant(out, identification, recording)
         if not as_json:
             print(f"Written: {out}")
     return 0
 
 
-def _arms(recording: str, robot: str | None, is_run: bool) -> tuple[Robot | None, list[Robot]]:
-    """The arm, if it is known, and the UR arms that it may be."""
-    others = [arm for arm in map(load_robot, robot_files()) if arm.series and arm.n == 6]
+def _known_arm(recording: str, robot: str | None, *, is_run: bool) -> Robot | None:
+    """Return the arm that was named, or that of a run; None where it must be identified, too."""
     if robot is not None:
-        return load_robot(robot), others
+        return load_robot(robot)
     if not is_run:
-        return None, others
+        return None
+
     record = RunDirectory.open(recording).settings().robot
     if record.name in robot_files():
-        return load_robot(record.name), others
-    return (load_robot(record.source) if Path(record.source).is_file() else None), others
+        return load_robot(record.name)
+    return load_robot(record.source) if Path(record.source).is_file() else None
 
 
-def _show(recording: str, samples: Samples, found: Identification) -> None:
-    """A table of what was found, then what was not, and why."""
+def _show(recording: str, samples: Samples, identification: Identification) -> None:
+    """Show a table of what was identified, then what was not, and why."""
     console = Terminal()
     duration = samples.times[-1] - samples.times[0]
-    console.print(
-        f"[bold]{escape(recording)}[/bold]: {len(samples.times)} samples, {duration:.1f} s"
-        + (f", {found['robot']}" if found["robot"] else ""),
-        soft_wrap=True,
-    )
-    for note in found["notes"]:
+    headline = f"[bold]{escape(recording)}[/bold]: {len(samples.times)} samples, {duration:.1f} s"
+    if identification["robot"]:
+        headline += f", {identification['robot']}"
+    console.print(headline, soft_wrap=True)
+    for note in identification["notes"]:
         console.print(f"  {escape(note)}", soft_wrap=True)
+
     table = Table(box=None, pad_edge=False)
-    for name, side in (("", "left"), ("value", "right"), ("±", "right"), ("", "left")):
-        table.add_column(name, justify=side)  # type: ignore[arg-type]
-    for row in _rows(found):
+    table.add_column("", justify="left")
+    table.add_column("value", justify="right")
+    table.add_column("±", justify="right")
+    table.add_column("", justify="left")
+    for row in _rows(identification):
         table.add_row(*row)
     if table.row_count:
         console.print(table)
-    if found["not_identified"]:
+
+    if identification["not_identified"]:
         console.print("\nNot identified:")
-        for name, reason in found["not_identified"].items():
+        for name, reason in identification["not_identified"].items():
             console.print(f"  {name}: {escape(reason)}.", soft_wrap=True)
 
 
-def _rows(found: Identification) -> list[tuple[str, str, str, str]]:
-    """Each a quantity, its value, one standard deviation to whose first digit it is rounded, and unit with remarks."""
-    rows: list[tuple[str, str, str, str]] = []
-    if (servoj := found["servoj"]) is not None:
-        deviation, left = servoj["uncertainty"], servoj["residual_rad"]
-        rows += [
-            ("servoj gain", *_rounded(servoj["gain"], deviation["gain"]), "1/s²"),
-            ("servoj lookahead", *_rounded(servoj["lookahead_s"], deviation["lookahead_s"]), "s"),
-        ]
-        if servoj["phase_s"] is not None and servoj["call_s"] is not None:
-            rows += [
-                ("calls begin", f"{1e3 * servoj['phase_s']:.4f}", "", "ms after a cycle does"),
-                ("a call lasts", f"{1e3 * servoj['call_s']:.6g}", "", "ms"),
-            ]
-        rows.append(
-            ("setpoints left", f"{left['median']:.1e}", "", f"rad median, {left['p99']:.1e} p99")
-        )
-    if (predicted := found["prediction"]) is not None:
-        remark = f"rad RMS, max {predicted['max_rad']:.1e}, {predicted['restarts']} restarts"
-        rows.append(("prediction error", f"{predicted['rms_rad']:.1e}", "", remark))
-    if (joints := found["joint_servo"]) is not None:
-        rest = f"ms; {significant(1e3 * joints['residual_rad']['rms'])} mrad RMS left"
-        spread = milliseconds(joints["uncertainty"]["lag_s"])
-        rows.append(("joint servo lag", milliseconds(joints["lag_s"]), spread, rest))
-        each = [milliseconds(joint["lag_s"]) for joint in joints["per_joint"]]
-        rows.append(("  of each joint", "", "", f"{' '.join(each)} ms"))
-    if (kinematics := found["kinematics"]) is not None:
-        off = millimetres(kinematics["residual_m"]["rms"])
-        rows.append((f"kinematics, {kinematics['source']}", off, "", "mm RMS"))
-        if (tcp := kinematics["tcp"]) is not None:
-            deviations = kinematics["uncertainty"]["tcp"] or tcp
-            for name, unit, part, scale, decimals in (
-                ("  TCP in the flange", "mm", slice(3), 1e3, 2),
-                ("  its rotation vector", "°", slice(3, 6), math.degrees(1.0), 3),
-            ):
-                at = ", ".join(fixed(scale * value, decimals) for value in tcp[part])
-                rows.append(
-                    (name, "", significant(scale * max(deviations[part]), 2), f"({at}) {unit}")
-                )
-    if (payload := found["payload_kg"]) is not None:
-        rows.append(("payload", fixed(payload["value"], 3), f"{payload['uncertainty']:.3f}", "kg"))
-    if (friction := found["friction"]) is not None:
-        spreads = friction["uncertainty"]
-        for name, values, own, unit in (
-            ("Coulomb friction", friction["coulomb_a"], spreads["coulomb_a"], "A"),
-            (
-                "viscous friction",
-                friction["viscous_a_s_per_rad"],
-                spreads["viscous_a_s_per_rad"],
-                "A s/rad",
-            ),
-        ):
-            rows.append(
-                (name, "", "", f"{' '.join(significant(value) for value in values)} {unit}")
-            )
-            rows.append(
-                ("", "", "", f"± {' '.join(significant(value, 2) for value in own)} {unit}")
-            )
+def _rows(identification: Identification) -> list[FigureRow]:
+    """Return the rows of all that was identified."""
+    rows = [
+        *_servoj_rows(identification),
+        *_prediction_rows(identification),
+        *_joint_servo_rows(identification),
+        *_kinematics_rows(identification),
+    ]
+
+    payload = identification["payload_kg"]
+    if payload is not None:
+        deviation = f"{payload['uncertainty']:.3f}"
+        rows.append(("payload", fixed(payload["value"], 3), deviation, "kg"))
+
+    return [*rows, *_friction_rows(identification)]
+
+
+def _servoj_rows(identification: Identification) -> list[FigureRow]:
+    """Return the tuning of servoj, when its calls come, and what the law leaves."""
+    servoj = identification["servoj"]
+    if servoj is None:
+        return []
+
+    deviation = servoj["uncertainty"]
+    rows = [
+        ("servoj gain", *_rounded(servoj["gain"], deviation["gain"]), "1/s²"),
+        ("servoj lookahead", *_rounded(servoj["lookahead_s"], deviation["lookahead_s"]), "s"),
+    ]
+    if servoj["phase_s"] is not None and servoj["call_s"] is not None:
+        begin = f"{1e3 * servoj['phase_s']:.4f}"
+        duration = f"{1e3 * servoj['call_s']:.6g}"
+        rows.append(("calls begin", begin, "", "ms after a cycle does"))
+        rows.append(("a call lasts", duration, "", "ms"))
+
+    residual = servoj["residual_rad"]
+    remark = f"rad median, {residual['p99']:.1e} p99"
+    rows.append(("setpoints left", f"{residual['median']:.1e}", "", remark))
+    return rows
+
+
+def _prediction_rows(identification: Identification) -> list[FigureRow]:
+    """Return how well the law predicts the joint targets."""
+    prediction = identification["prediction"]
+    if prediction is None:
+        return []
+    remark = f"rad RMS, max {prediction['max_rad']:.1e}, {prediction['restarts']} restarts"
+    return [("prediction error", f"{prediction['rms_rad']:.1e}", "", remark)]
+
+
+def _joint_servo_rows(identification: Identification) -> list[FigureRow]:
+    """Return by how much the joints trail their targets."""
+    servo = identification["joint_servo"]
+    if servo is None:
+        return []
+    residual = significant(1e3 * servo["residual_rad"]["rms"])
+    deviation = milliseconds(servo["uncertainty"]["lag_s"])
+    lags = " ".join(milliseconds(joint["lag_s"]) for joint in servo["per_joint"])
+    return [
+        (
+            "joint servo lag",
+            milliseconds(servo["lag_s"]),
+            deviation,
+            f"ms; {residual} mrad RMS left",
+        ),
+        ("  of each joint", "", "", f"{lags} ms"),
+    ]
+
+
+def _kinematics_rows(identification: Identification) -> list[FigureRow]:
+    """Return how well the kinematics fit the recorded poses, and the TCP."""
+    kinematics = identification["kinematics"]
+    if kinematics is None:
+        return []
+
+    residual = millimetres(kinematics["residual_m"]["rms"])
+    rows = [(f"kinematics, {kinematics['source']}", residual, "", "mm RMS")]
+    tcp = kinematics["tcp"]
+    if tcp is not None:
+        deviations = kinematics["uncertainty"]["tcp"] or tcp
+        position = ", ".join(fixed(1e3 * value, 2) for value in tcp[:3])
+        deviation = significant(1e3 * max(deviations[:3]), 2)
+        rows.append(("  TCP in the flange", "", deviation, f"({position}) mm"))
+
+        degree = math.degrees(1.0)
+        rotation = ", ".join(fixed(degree * value, 3) for value in tcp[3:6])
+        deviation = significant(degree * max(deviations[3:6]), 2)
+        rows.append(("  its rotation vector", "", deviation, f"({rotation}) °"))
+    return rows
+
+
+def _friction_rows(identification: Identification) -> list[FigureRow]:
+    """Return the friction of the joints as currents, and below them their deviations."""
+    friction = identification["friction"]
+    if friction is None:
+        return []
+
+    rows: list[FigureRow] = []
+    deviations = friction["uncertainty"]
+    quantities = (
+        ("Coulomb friction", friction["coulomb_a"], deviations["coulomb_a"], "A"),
+        (
+            "viscous friction",
+            friction["viscous_a_s_per_rad"],
+            deviations["viscous_a_s_per_rad"],
+            "A s/rad",
+        ),
+    )
+    for name, values, value_deviations, unit in quantities:
+        numbers = " ".join(significant(value) for value in values)
+        rows.append((name, "", "", f"{numbers} {unit}"))
+        numbers = " ".join(significant(deviation, 2) for deviation in value_deviations)
+        rows.append(("", "", "", f"± {numbers} {unit}"))
     return rows
 
 
 def _rounded(value: float, deviation: float) -> tuple[str, str]:
-    """A value and its standard deviation, both to the first digit of the latter."""
+    """Return a value and its standard deviation, both to the first digit of the latter."""
     decimals = max(-math.floor(math.log10(deviation)), 0)
     return f"{value:.{decimals}f}", f"{deviation:.{decimals}f}"

@@ -65,7 +65,10 @@ def command_type(arguments: Sequence[str], *, every: bool = False) -> Any:
         if every or name == chosen:
             kinds[name] = _with_options(name, kinds[name], arguments)
 
-    commands = [Annotated[kind, subcommand(name)] for name, kind in kinds.items()]  # type: ignore[valid-type]
+    commands: list[Any] = [
+        Annotated[kind, subcommand(name)]  # type: ignore[valid-type]
+        for name, kind in kinds.items()
+    ]
     union = commands[0]
     for command in commands[1:]:
         union = union | command

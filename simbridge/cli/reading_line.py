@@ -26,7 +26,12 @@ class ReadingLine:
         self._is_shown = False
 
     def show(self, path: str, part: float) -> None:
-        """Show that this part of a file has been read, 0 to 1."""
+        """Show how much of a file has been read.
+
+        Args:
+            path: Of the file.
+            part: Fraction that has been read, 0 to 1.
+        """
         now = time.monotonic()
         if self._begin is None:
             self._begin = now

@@ -1,8 +1,9 @@
-"""The command `simbridge report`: the pages of a run, or of repeats, written again from what was recorded."""
+"""The command `simbridge report`: the pages of a run, or of repeats, written again from its log."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,20 +22,57 @@ from simbridge.report.several_runs import write_repeats_page
 from simbridge.report.verdict import tolerance_check
 from simbridge.running.signals import number_of
 
+# Exit statuses, as those of `simbridge run`.
+COMPLETED = 0
+TOLERANCE_MISSED = 1
+NOT_COMPLETED = 2
+
+
+@dataclass(frozen=True)
+class FigureFiles:
+    """Figures for a paper that are to be written.
+
+    Attributes:
+        directory: For the files; of repeats each run has its own below it.
+        format: "svg" or "pdf".
+    """
+
+    directory: Path
+    format: str
+
+
+@dataclass(frozen=True)
+class RewrittenReport:
+    """The result of writing pages again.
+
+    Attributes:
+        facts: For --json.
+        files: Paths of what was written.
+        status: The exit status.
+    """
+
+    facts: dict[str, Any]
+    files: list[str]
+    status: int
+
 
 def report(
     run: str, *, figures: str | None = None, format: str = "svg", as_json: bool = False
 ) -> int:
-    """Write report.html and replay.html again; of repeats those of each run and their common page. A summary.json that
-    is missing because repeats were killed, or unfinished because an evaluation was interrupted, is written too.
+    """Write report.html and replay.html again; of repeats those of each run and their common page.
 
-    Numbers and tolerance come from settings.toml, plan.npz and log.mcap. summary.json, where there is one, adds what
-    these do not hold: how the run ended, and the control loop's timing. The arguments are the command's flags; in the
-    directory of the figures each run of repeats has one of its own.
+    A summary.json that is missing because repeats were killed, or unfinished because an evaluation
+    was interrupted, is written too.
+
+    Numbers and tolerance come from settings.toml, plan.npz and log.mcap. summary.json, where there
+    is one, adds what these do not hold: how the run ended, and the control loop's timing. The
+    arguments are the command's flags; in the directory of the figures each run of repeats has one
+    of its own.
 
     Returns:
-        The exit status, as of `simbridge run`: 0 for a run that completed and kept its tolerance if it had one, 1 for
-        one that missed it, 2 for one that did not complete. The reason for 1 or 2 is printed on standard error.
+        The exit status, as of `simbridge run`: 0 for a run that completed and kept its tolerance if
+        it had one, 1 for one that missed it, 2 for one that did not complete. The reason for 1 or 2
+        is printed on standard error.
 
     Raises:
         NotARun, LogReadError: A part is missing or broken.
@@ -44,98 +82,131 @@ def report(
     path = Path(run)
     if format not in FORMATS:
         raise UnknownName("format", format, FORMATS)
-    drawn = None if figures is None else (Path(figures), format)
+    figure_files = None if figures is None else FigureFiles(Path(figures), format)
+
     try:
-        found, pages, status = (
-            _report_repeats(path, drawn)
-            if is_of_repeats(path)
-            else _report_run(path, "The run", drawn)
-        )
+        if is_of_repeats(path):
+            rewritten = _report_repeats(path, figure_files)
+        else:
+            rewritten = _report_run(path, "The run", figure_files)
     except KeyboardInterrupt as error:
-        words = f"The report was interrupted; `simbridge report {shell_quoted(run)}` finishes it."
-        raise Interrupted(words, number_of(error)) from None
-    print(json.dumps(found, indent=2) if as_json else "\n".join(pages))
-    return status
+        message = f"The report was interrupted; `simbridge report {shell_quoted(run)}` finishes it."
+        raise Interrupted(message, number_of(error)) from None
+
+    if as_json:
+        print(json.dumps(rewritten.facts, indent=2))
+    else:
+        print("\n".join(rewritten.files))
+    return rewritten.status
 
 
-def _report_repeats(
-    path: Path, figures: tuple[Path, str] | None
-) -> tuple[dict[str, Any], list[str], int]:
-    directory, summary = RunDirectory(path), common_summary(path)
+def _report_repeats(path: Path, figures: FigureFiles | None) -> RewrittenReport:
+    """Write the common page of repeats, and the pages of each run.
+
+    Args:
+        path: Directory of the repeats.
+        figures: The figures that are wanted, if any.
+    """
+    directory = RunDirectory(path)
+    summary = common_summary(path)
     write_repeats_page(directory, summary, directory.evaluation())
-    found: dict[str, Any] = {"run": str(path), "report": str(directory.report_file), **summary}
-    runs, pages, status = [], [found["report"]], 0
+    facts: dict[str, Any] = {
+        "run": str(path),
+        "report": str(directory.report_file),
+        **summary,
+    }
+    files = [str(directory.report_file)]
+    status = COMPLETED
+
+    # Repeats that ended early although the last run completed.
     if summary["outcome"] != "completed" and summary["runs"][-1]["outcome"] == "completed":
-        print_message(
-            f"{summary['completed']} of {summary['repeats']} runs completed: {summary['outcome']}."
-        )
-        status = 2
+        count = f"{summary['completed']} of {summary['repeats']} runs completed"
+        print_message(f"{count}: {summary['outcome']}.")
+        status = NOT_COMPLETED
+
+    runs: list[dict[str, Any]] = []
     for run in summary["runs"]:
+        name = run["run"]
         if run["tracking_error"] is None:
-            print_message(f"Run {run['run']} has no sample, and no page: {run['outcome']}.")
-            runs.append({**run, "run": str(path / run["run"])})
-            status = 2
+            print_message(f"Run {name} has no sample, and no page: {run['outcome']}.")
+            runs.append({**run, "run": str(path / name)})
+            status = NOT_COMPLETED
             continue
-        drawn = None if figures is None else (figures[0] / run["run"], figures[1])
-        of_run, pages_of_run, status_of_run = _report_run(
-            path / run["run"], f"Run {run['run']}", drawn
-        )
-        runs.append(of_run)
-        pages += pages_of_run
-        status = max(status, status_of_run)
-    return found | {"runs": runs}, pages, status
+
+        run_figures = None
+        if figures is not None:
+            run_figures = FigureFiles(figures.directory / name, figures.format)
+        rewritten = _report_run(path / name, f"Run {name}", run_figures)
+        runs.append(rewritten.facts)
+        files += rewritten.files
+        status = max(status, rewritten.status)
+
+    return RewrittenReport({**facts, "runs": runs}, files, status)
 
 
-def _report_run(
-    path: Path, name: str, figures: tuple[Path, str] | None
-) -> tuple[dict[str, Any], list[str], int]:
-    """Write the pages of one run, and its figures (a directory and their format) if they are wanted.
+def _report_run(path: Path, name: str, figures: FigureFiles | None) -> RewrittenReport:
+    """Write the pages of one run, and its figures if they are wanted.
 
-    Returns its facts for --json, the paths of what was written, and the exit status.
+    Args:
+        path: Of the run's directory.
+        name: Of the run, for messages.
+        figures: The figures that are wanted, if any.
     """
     directory = RunDirectory.open(path)
     # The inputs of a session are worth a page also where nothing moved.
-    evaluation = (
-        Evaluation.of(directory)
-        if isinstance(directory.settings(), SessionRecord)
-        else Evaluation.read(path)
-    )
-    earlier: dict[str, Any] = {}
-    if directory.summary_file.exists():
-        earlier = directory.summary(Summary)
-    loop, tolerance = earlier.get("loop"), evaluation.settings.tolerance
-    ended_by = earlier.get("ended_by")
-    summary = summarize(
-        evaluation, evaluation.outcome, ended_by=ended_by, loop=loop, tolerance=tolerance
-    )
-    if earlier and "samples" not in earlier:
-        # Its evaluation was interrupted.
-        directory.write_summary(summary)
+    is_session = isinstance(directory.settings(), SessionRecord)
+    evaluation = Evaluation.of(directory) if is_session else Evaluation.read(path)
+    summary = _summarize_again(directory, evaluation)
+
+    # The pages.
     pages = {"report": str(directory.report_file)}
+    replay = None
     if evaluation.has_samples:
         title = f"{summary['scenario']} on {evaluation.settings.robot.title}: replay"
         directory.write_replay(replay_page(evaluation, title))
+        replay = directory.replay_file.name
         pages["replay"] = str(directory.replay_file)
-    write_report(
-        evaluation, summary, replay=directory.replay_file.name if evaluation.has_samples else None
-    )
-    drawn = []
+    write_report(evaluation, summary, replay=replay)
+
+    # The figures.
+    drawn: list[str] = []
     if figures is not None and evaluation.has_samples:
-        drawn = [str(file) for file in write_figures(evaluation, summary, *figures)]
-    status = 0
+        paths = write_figures(evaluation, summary, figures.directory, figures.format)
+        drawn = [str(file) for file in paths]
+
+    facts: dict[str, Any] = {"run": str(path), **pages}
+    if figures is not None:
+        facts["figures"] = drawn
+    facts.update(summary)
+    return RewrittenReport(facts, [*pages.values(), *drawn], _judge(name, summary))
+
+
+def _summarize_again(directory: RunDirectory, evaluation: Evaluation) -> Summary:
+    """Return the summary of a run; it is written where its evaluation was interrupted."""
+    earlier: dict[str, Any] = {}
+    if directory.summary_file.exists():
+        earlier = directory.summary(Summary)
+
+    summary = summarize(
+        evaluation,
+        evaluation.outcome,
+        ended_by=earlier.get("ended_by"),
+        loop=earlier.get("loop"),
+        tolerance=evaluation.settings.tolerance,
+    )
+    if earlier and "samples" not in earlier:
+        directory.write_summary(summary)
+    return summary
+
+
+def _judge(name: str, summary: Summary) -> int:
+    """Return the exit status of a run, and say on standard error why it is not 0."""
     if summary["outcome"] != "completed":
         print_message(f"{name} did not complete: {summary['outcome'].rstrip('.')}.")
-        status = 2
-    elif summary["passed"] is False:
-        checked = tolerance_check(summary)
-        print_message(
-            f"{name} is beyond the tolerance{'' if checked is None else f': {checked[1]}'}."
-        )
-        status = 1
-    facts = {
-        "run": str(path),
-        **pages,
-        **({} if figures is None else {"figures": drawn}),
-        **summary,
-    }
-    return facts, [*pages.values(), *drawn], status
+        return NOT_COMPLETED
+    if summary["passed"] is False:
+        check = tolerance_check(summary)
+        reason = "" if check is None else f": {check[1]}"
+        print_message(f"{name} is beyond the tolerance{reason}.")
+        return TOLERANCE_MISSED
+    return COMPLETED

@@ -20,6 +20,7 @@ from rich.markup import escape
 from simbridge.backends import SIMULATION
 from simbridge.cli import terminal
 from simbridge.cli.option_flags import options_from_flags
+from simbridge.cli.progress_line import ProgressLine, progress_line
 from simbridge.console import Terminal
 from simbridge.errors import Interrupted
 from simbridge.planning.options import Options
@@ -51,7 +52,7 @@ def run(
         raise Interrupted("Interrupted before anything was moved.", number_of(error)) from None
 
     finished: runner.Run | repeating.Repeats
-    with terminal.progress_line(prepared, quiet=as_json, repeats=repeat) as line:
+    with progress_line(prepared, quiet=as_json, repeats=repeat) as line:
         update = None if line is None else line.update
         ask = _operator(line)
         if repeat == 1:
@@ -137,7 +138,7 @@ def choose_options(scenario: str, flags: Mapping[str, Any]) -> Options:
 
 
 def _operator(
-    line: terminal.ProgressLine | None,
+    line: ProgressLine | None,
 ) -> Callable[[Sequence[tuple[str, str]], str], bool] | None:
     """Return what asks the operator, if there is one at the terminal."""
     if not sys.stdin.isatty():

@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.table import Table
 
-from simbridge.cli.terminal import say
+from simbridge.cli.terminal import NARROW_COLUMNS, say
 from simbridge.console import Terminal
 from simbridge.evaluation.metrics.tracking import TRACKING_ERROR, known_parts
 from simbridge.evaluation.repeatability import RepeatsSummary
@@ -37,30 +37,36 @@ from simbridge.text import (
     table_of,
 )
 
+# Headings above the cells of a run; see `run_cells`.
+RUN_COLUMNS = ("RMS mm", "max mm", "RMS deg", "delay ms", "contour mm")
+
+# Headings of statistics, by their key in a summary.
+STATISTICS = {"rms": "RMS", "p95": "p95", "max": "max"}
+
 
 def show_run(summary: Summary, directory: Path) -> None:
     """Show the tracking error first, then its sources, then the run's files."""
     console = Terminal()
     if not summary["samples"]:
         console.print(f"No sample was recorded. The run is in {directory}", markup=False)
-        _say_all(console, _session(summary))
+        _say_all(console, _session_sentences(summary))
         return
+
     say(console, headline(summary), style="bold")
     say(console, advice(summary))
     console.print()
-    console.print(_budget_table(summary, narrow=console.width < 72))
+    console.print(_budget_table(summary, narrow=console.width < NARROW_COLUMNS))
     console.print()
     _say_all(console, _error_sentences(summary))
     console.print()
-    console.print(
-        table_of(
-            ("metric", "value", "unit"), [row[:3] for row in shown_metrics(summary)], left=("unit",)
-        )
-    )
+
+    metrics = [row[:3] for row in shown_metrics(summary)]
+    console.print(table_of(("metric", "value", "unit"), metrics, left=("unit",)))
     console.print()
+
     _say_all(console, _remarks(summary))
     _show_judgement(console, summary["passed"], "Within the tolerance.")
-    _say_all(console, _session(summary))
+    _say_all(console, _session_sentences(summary))
     console.print(f"Run:    {directory}", soft_wrap=True, markup=False)
     console.print(f"Report: {directory / 'report.html'}", soft_wrap=True, markup=False)
 
@@ -70,123 +76,149 @@ def _say_all(console: Terminal, sentences: Iterable[str]) -> None:
         say(console, sentence)
 
 
-def _show_judgement(console: Terminal, passed: bool | None, kept: str) -> None:
-    if passed is not None:
-        console.print(f"[green]{kept}[/green]" if passed else "[red]Beyond the tolerance.[/red]")
+def _show_judgement(console: Terminal, passed: bool | None, success: str) -> None:
+    """Say whether the tolerance was kept; nothing where there was none (None)."""
+    if passed is None:
+        return
+    if passed:
+        console.print(f"[green]{success}[/green]")
+    else:
+        console.print("[red]Beyond the tolerance.[/red]")
 
 
 def _budget_table(summary: Summary, *, narrow: bool) -> Table:
-    """The error budget; a narrow terminal shows fewer columns instead of truncated numbers."""
-    positions, rotations = (
-        (("rms", "max"), ("rms",)) if narrow else (("rms", "p95", "max"), ("rms", "max"))
-    )
-    titles = {"rms": "RMS", "p95": "p95", "max": "max"}
+    """Return the error budget; a narrow terminal shows fewer columns, not truncated numbers."""
+    position_keys = ("rms", "max") if narrow else ("rms", "p95", "max")
+    rotation_keys = ("rms",) if narrow else ("rms", "max")
     columns = (
         "error",
-        *(f"{titles[k]} mm" for k in positions),
-        *(f"{titles[k]} deg" for k in rotations),
+        *(f"{STATISTICS[key]} mm" for key in position_keys),
+        *(f"{STATISTICS[key]} deg" for key in rotation_keys),
     )
-    errors: Mapping[str, Any] = summary
-    parts = (*known_parts(summary), TRACKING_ERROR)
-    lines: list[tuple[str, str]] = [
-        (f"  {part.name}" if part.of else part.name, part.key) for part in parts
-    ]
+
+    # Titles of the lines, and their keys in the summary.
+    lines: list[tuple[str, str]] = []
+    for part in (*known_parts(summary), TRACKING_ERROR):
+        title = f"  {part.name}" if part.of else part.name
+        lines.append((title, part.key))
     lines.append(("delay removed" if narrow else "tracking, delay removed", "delay_compensated"))
+
+    errors: Mapping[str, Any] = summary
     rows = []
-    for name, key in lines:
-        if (error := errors[key]) is not None:
-            lengths = (millimetres(error["position_m"][k]) for k in positions)
-            rows.append((name, *lengths, *(degrees(error["rotation_rad"][k]) for k in rotations)))
+    for title, key in lines:
+        error = errors[key]
+        if error is not None:
+            distances = [millimetres(error["position_m"][name]) for name in position_keys]
+            angles = [degrees(error["rotation_rad"][name]) for name in rotation_keys]
+            rows.append((title, *distances, *angles))
     return table_of(columns, rows, bold=(TRACKING_ERROR.name,))
 
 
 def _error_sentences(summary: Summary) -> Iterator[str]:
-    """Delays, the plant, contour error and lag, and the RPE: the RMSE of the APE is the RMS of the tracking error."""
+    """Yield sentences on delays, the plant, contour error and lag, and the RPE.
+
+    The RMSE of the APE is the RMS of the tracking error.
+    """
     yield delay_sentences(summary)
     yield plant_sentences(summary)
     yield contour_sentence(summary)
-    if (relative := summary["relative_pose_error"]) is not None:
-        error = f"{millimetres(relative['position_m']['rmse'])} mm, {degrees(relative['rotation_rad']['rmse'])} degrees"
-        yield f"Relative pose error over {significant(relative['delta_s'])} s: {error} RMSE."
+
+    relative = summary["relative_pose_error"]
+    if relative is not None:
+        distance = millimetres(relative["position_m"]["rmse"])
+        angle = degrees(relative["rotation_rad"]["rmse"])
+        interval = significant(relative["delta_s"])
+        yield f"Relative pose error over {interval} s: {distance} mm, {angle} degrees RMSE."
 
 
 def _remarks(summary: Summary) -> Iterator[str]:
-    """Kinematics, solver, limits; slower motion by the plan or the controller, and the control loop's timing."""
-    if (kinematics := describe_kinematics(summary["kinematics"])) != "nominal":
+    """Yield sentences on kinematics, solver, limits, a slower motion, and the loop's timing."""
+    kinematics = describe_kinematics(summary["kinematics"])
+    if kinematics != "nominal":
         yield f"Kinematics: {kinematics}."
     yield from summary["solver_notes"]
     if summary["limited_samples"]:
         yield f"The limiter changed {summary['limited_samples']} of {summary['samples']} setpoints."
-    duration, trajectory, loop = (
-        summary["duration_s"],
-        summary["trajectory_duration_s"],
-        summary["loop"],
-    )
-    if is_slowed_down(duration, trajectory, summary["period_s"]):
-        why = (
-            slow_down_reason(summary["feedforward"])
-            if loop is None
-            else "by the plan, the controller or the network"
-        )
-        yield f"Slowed down {why}: {trajectory:.2f} s of trajectory took {duration:.2f} s."
-    if loop is not None:
-        scaling = summary["speed_scaling"]
-        if scaling["min"] < 1.0:
-            shares = f"mean {100.0 * scaling['mean']:.0f} %, min {100.0 * scaling['min']:.0f} %"
-            yield f"The controller's speed scaling: {shares}."
-        if summary["pauses"]["count"]:
-            yield pause_sentence(summary["pauses"])
-        mean, deviation, p999, longest = (
-            milliseconds(loop[name])
-            for name in ("period_mean_s", "period_std_s", "period_p999_s", "period_max_s")
-        )
+
+    duration = summary["duration_s"]
+    trajectory_duration = summary["trajectory_duration_s"]
+    if is_slowed_down(duration, trajectory_duration, summary["period_s"]):
+        reason = "by the plan, the controller or the network"
+        if summary["loop"] is None:
+            reason = slow_down_reason(summary["feedforward"])
         yield (
-            f"Loop period: mean {mean} ms, standard deviation {deviation}, p99.9 {p999}, max {longest} ms; missed: "
-            f"{loop['missed_deadlines']} deadlines, {loop['missed_states']} states."
+            f"Slowed down {reason}: {trajectory_duration:.2f} s of trajectory took "
+            f"{duration:.2f} s."
         )
+
+    yield from _loop_sentences(summary)
     if summary["saturated_samples"]:
-        share = f"{summary['saturated_samples']} of {summary['samples']}"
-        yield f"A joint torque was at its limit in {share} samples."
+        count = f"{summary['saturated_samples']} of {summary['samples']}"
+        yield f"A joint torque was at its limit in {count} samples."
 
 
-def _session(summary: Summary) -> Iterator[str]:
-    """Inputs and latency of a live session."""
-    if summary["inputs"] is not None and summary["latency"] is not None:
-        yield input_sentences(summary["inputs"])
-        if latency := latency_sentence(summary["latency"]):
-            yield latency
+def _loop_sentences(summary: Summary) -> Iterator[str]:
+    """Yield sentences on speed scaling, pauses and periods of a run on a controller."""
+    loop = summary["loop"]
+    if loop is None:
+        return
+
+    scaling = summary["speed_scaling"]
+    if scaling["min"] < 1.0:
+        mean_percent = 100.0 * scaling["mean"]
+        min_percent = 100.0 * scaling["min"]
+        yield (
+            f"The controller's speed scaling: mean {mean_percent:.0f} %, min {min_percent:.0f} %."
+        )
+    if summary["pauses"]["count"]:
+        yield pause_sentence(summary["pauses"])
+
+    mean = milliseconds(loop["period_mean_s"])
+    deviation = milliseconds(loop["period_std_s"])
+    p999 = milliseconds(loop["period_p999_s"])
+    longest = milliseconds(loop["period_max_s"])
+    yield (
+        f"Loop period: mean {mean} ms, standard deviation {deviation}, p99.9 {p999}, max {longest} "
+        f"ms; missed: {loop['missed_deadlines']} deadlines, {loop['missed_states']} states."
+    )
+
+
+def _session_sentences(summary: Summary) -> Iterator[str]:
+    """Yield sentences on inputs and latency of a live session."""
+    if summary["inputs"] is None or summary["latency"] is None:
+        return
+    yield input_sentences(summary["inputs"])
+    latency = latency_sentence(summary["latency"])
+    if latency:
+        yield latency
 
 
 def show_repeats(summary: RepeatsSummary, directory: Path) -> None:
     """Show each run in a line, then the ISO 9283-style figures of all runs."""
     console = Terminal()
     say(console, repeats_headline(summary), style="bold")
-    say(
-        console,
-        f"{summary['completed']} of {summary['repeats']} runs of {summary['scenario']} completed.\n",
-    )
-    cells = {
-        run["run"]: ("no sample",) if run["tracking_error"] is None else run_cells(run)
-        for run in summary["runs"]
-    }
-    console.print(
-        table_of(("run", *RUN_COLUMNS), [(name, *of_run) for name, of_run in cells.items()])
-    )
+    count = f"{summary['completed']} of {summary['repeats']} runs"
+    say(console, f"{count} of {summary['scenario']} completed.\n")
+
+    rows = []
+    for run in summary["runs"]:
+        cells = ("no sample",) if run["tracking_error"] is None else run_cells(run)
+        rows.append((run["run"], *cells))
+    console.print(table_of(("run", *RUN_COLUMNS), rows))
+
     show_iso(console, summary["iso_9283_style"])
     _show_judgement(console, summary["passed"], "All within the tolerance.")
     console.print(f"Runs: {directory}", soft_wrap=True, markup=False)
 
 
-RUN_COLUMNS = ("RMS mm", "max mm", "RMS deg", "delay ms", "contour mm")
-
-
 def run_cells(run: Mapping[str, Any]) -> tuple[str, ...]:
-    """The cells of a run under RUN_COLUMNS, from its summary."""
-    position, rotation = run["tracking_error"]["position_m"], run["tracking_error"]["rotation_rad"]
+    """Return the cells of a run under RUN_COLUMNS, from its summary."""
+    position = run["tracking_error"]["position_m"]
+    rotation = run["tracking_error"]["rotation_rad"]
     contour = run["contour_error"]["position_m"]
-    lengths = (millimetres(position["rms"]), millimetres(position["max"]))
     return (
-        *lengths,
+        millimetres(position["rms"]),
+        millimetres(position["max"]),
         degrees(rotation["rms"]),
         milliseconds(run["delay_s"]),
         millimetres(contour["rms"]),
@@ -194,57 +226,65 @@ def run_cells(run: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def show_iso(console: Terminal, iso: Mapping[str, Any]) -> None:
-    """Show `iso_9283_style` of a JSON file: a line per stop, a line per figure of the path, and what is missing."""
-    at_stops = [figure for figure in iso["figures"] if figure["stop"] is not None]
-    of_path = [figure for figure in iso["figures"] if figure["stop"] is None]
+    """Show the figures in the style of ISO 9283: a line per stop, one per figure of the path.
+
+    Args:
+        console: Where they are printed.
+        iso: `iso_9283_style` of a JSON file.
+    """
+    stop_figures = [figure for figure in iso["figures"] if figure["stop"] is not None]
+    path_figures = [figure for figure in iso["figures"] if figure["stop"] is None]
     if iso["figures"]:
         console.print(f"\nISO 9283-style figures, {iso['witness']}:", soft_wrap=True)
-    if at_stops:
-        console.print(_stops(at_stops, iso["stops_m"]))
-        asked = {figure["symbol"]: figure["asked"] for figure in at_stops}
+
+    if stop_figures:
+        console.print(_stop_table(stop_figures, iso["stops_m"]))
+        required = {figure["symbol"]: figure["asked"] for figure in stop_figures}
         console.print(f"Limit band: {millimetres(iso['limit_band_m'])} mm.")
         console.print(
-            f"The standard asks for {asked['AP']} cycles for AP and RP, {asked['OV']} for stabilisation time and OV.\n"
+            f"The standard asks for {required['AP']} cycles for AP and RP, {required['OV']} for "
+            "stabilisation time and OV.\n"
         )
-    if of_path:
-        console.print(_path_figures(of_path))
+    if path_figures:
+        console.print(_path_table(path_figures))
     for sentence in iso["missing"]:
         console.print(sentence, markup=False)
 
 
-def _stops(figures: Sequence[Mapping[str, Any]], positions: Sequence[Sequence[float]]) -> Table:
+def _stop_table(
+    figures: Sequence[Mapping[str, Any]], positions: Sequence[Sequence[float]]
+) -> Table:
+    """Return a table with a row for each stop.
+
+    Args:
+        figures: Of all stops.
+        positions: Of the stops, in the order of their numbers from 1, m.
+    """
     rows = []
-    for number in sorted({figure["stop"] for figure in figures}):
-        here = {figure["symbol"]: figure for figure in figures if figure["stop"] == number}
-        position = ", ".join(fixed(1e3 * value, 0) for value in positions[number - 1])
-        accuracy, repeatability = (millimetres(here[symbol]["value"]) for symbol in ("AP", "RP"))
-        time, overshoot = (
-            milliseconds(here["stabilisation time"]["value"]),
-            millimetres(here["OV"]["value"]),
-        )
+    for stop in sorted({figure["stop"] for figure in figures}):
+        by_symbol = {figure["symbol"]: figure for figure in figures if figure["stop"] == stop}
+        position = ", ".join(fixed(1e3 * value, 0) for value in positions[stop - 1])
         rows.append(
             (
-                f"{number}",
+                f"{stop}",
                 position,
-                accuracy,
-                repeatability,
-                time,
-                overshoot,
-                str(here["AP"]["cycles"]),
+                millimetres(by_symbol["AP"]["value"]),
+                millimetres(by_symbol["RP"]["value"]),
+                milliseconds(by_symbol["stabilisation time"]["value"]),
+                millimetres(by_symbol["OV"]["value"]),
+                str(by_symbol["AP"]["cycles"]),
             )
         )
-    place = f"x,{NO_BREAK}y,{NO_BREAK}z mm"
-    return table_of(("stop", place, "AP mm", "RP mm", "stabilisation ms", "OV mm", "cycles"), rows)
+
+    position_title = f"x,{NO_BREAK}y,{NO_BREAK}z mm"
+    columns = ("stop", position_title, "AP mm", "RP mm", "stabilisation ms", "OV mm", "cycles")
+    return table_of(columns, rows)
 
 
-def _path_figures(figures: Sequence[Mapping[str, Any]]) -> Table:
-    rows = [
-        (
-            figure["symbol"],
-            *displayed(figure["value"], figure["unit"]),
-            str(figure["cycles"]),
-            str(figure["asked"]),
-        )
-        for figure in figures
-    ]
+def _path_table(figures: Sequence[Mapping[str, Any]]) -> Table:
+    """Return a table with a row for each figure of the path."""
+    rows = []
+    for figure in figures:
+        value, unit = displayed(figure["value"], figure["unit"])
+        rows.append((figure["symbol"], value, unit, str(figure["cycles"]), str(figure["asked"])))
     return table_of(("figure", "value", "unit", "cycles", "required"), rows, left=("unit",))

@@ -1,8 +1,8 @@
 """Standard streams and the terminal's width, made usable before anything is read or printed.
 
-A program may be started with closed streams (`>&-`), with an encoding that lacks most characters, or in a terminal of
-any width. Each then behaves as the nearest thing that works: a closed stream as /dev/null, a missing character as the
-nearest plain one, a width of 3 columns as one of MIN_COLUMNS.
+A program may be started with closed streams (`>&-`), with an encoding that lacks most characters,
+or in a terminal of any width. Each then behaves as the nearest thing that works: a closed stream as
+/dev/null, a missing character as the nearest plain one, a width of 3 columns as one of MIN_COLUMNS.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SIZE_VARIABLES = ("COLUMNS", "LINES")
 ENCODING_ERRORS = "simbridge.nearest"
 
 # Characters in what simbridge prints that have no decomposition into plain ones.
-_NEAREST = {
+NEAREST_TEXTS = {
     "\u2212": "-",  # minus
     "\u2010": "-",
     "\u2011": "-",
@@ -52,27 +52,29 @@ def prepare_streams() -> None:
     """Make standard streams and the terminal's width usable; call it before any file is opened."""
     for descriptor in (0, 1, 2):
         _open_if_closed(descriptor)
-    # Python has no object for a stream that was closed when it started.
-    sys.stdin = sys.stdin or open(0, closefd=False, encoding="utf-8")  # noqa: SIM115 (as long as the process)
+    # Python has no object for a stream that was closed when it started; they stay open as long as
+    # the process.
+    sys.stdin = sys.stdin or open(0, closefd=False, encoding="utf-8")  # noqa: SIM115
     sys.stdout = sys.stdout or _text_output(1)
     sys.stderr = sys.stderr or _text_output(2)
 
     codecs.register_error(ENCODING_ERRORS, nearest_text)
-    for stream, errors in (
-        (sys.stdin, "replace"),
-        (sys.stdout, ENCODING_ERRORS),
-        (sys.stderr, ENCODING_ERRORS),
-    ):
-        # What replaces a standard stream need not be a TextIOWrapper.
-        reconfigure = getattr(stream, "reconfigure", None)
-        if reconfigure is not None:
-            reconfigure(errors=errors)
+    _set_error_handler(sys.stdin, "replace")
+    _set_error_handler(sys.stdout, ENCODING_ERRORS)
+    _set_error_handler(sys.stderr, ENCODING_ERRORS)
 
     _correct_sizes()
 
 
+def _set_error_handler(stream: TextIO, errors: str) -> None:
+    # What replaces a standard stream need not be a TextIOWrapper.
+    reconfigure = getattr(stream, "reconfigure", None)
+    if reconfigure is not None:
+        reconfigure(errors=errors)
+
+
 def discard_output() -> None:
-    """Let what is still to be printed go nowhere: nobody reads standard output or standard error any more."""
+    """Let what is still to be printed go nowhere: nobody reads it any more."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -90,7 +92,11 @@ def _redirect_to_nowhere(stream: TextIO) -> None:
 
 
 def nearest_text(error: UnicodeError) -> tuple[str | bytes, int]:
-    """A handler for `codecs`: what stands for the first character that cannot be encoded, and where to go on."""
+    """Replace the first character that cannot be encoded: a handler for `codecs`.
+
+    Returns:
+        What stands for it, and where to go on.
+    """
     if not isinstance(error, UnicodeEncodeError):
         raise error
     character = error.object[error.start]
@@ -99,14 +105,14 @@ def nearest_text(error: UnicodeError) -> tuple[str | bytes, int]:
     if "\udc80" <= character <= "\udcff":
         # A byte of a file's name that is no text: it is printed as it is.
         return bytes([ord(character) - 0xDC00]), after
-    if character in _NEAREST:
-        return _NEAREST[character], after
+    if character in NEAREST_TEXTS:
+        return NEAREST_TEXTS[character], after
     plain = unicodedata.normalize("NFKD", character).encode("ascii", "ignore").decode()
     return plain or "?", after
 
 
 def _open_if_closed(descriptor: int) -> None:
-    """Open /dev/null in place of a standard stream that is closed, or open for the other direction only."""
+    """Open /dev/null in place of a standard stream that is closed, or open the wrong way only."""
     usable = os.O_RDONLY if descriptor == 0 else os.O_WRONLY
     with contextlib.suppress(OSError):
         access = fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_ACCMODE
@@ -124,7 +130,7 @@ def _text_output(descriptor: int) -> TextIO:
 
 
 def _correct_sizes() -> None:
-    """Correct what the environment says of the terminal's size, and widen one that is too narrow for any layout."""
+    """Correct the terminal's size in the environment; widen one that is too narrow for a layout."""
     for name in SIZE_VARIABLES:
         try:
             size = int(os.environ.get(name, ""))

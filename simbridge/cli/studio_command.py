@@ -1,4 +1,4 @@
-"""`simbridge studio`: serves the page until Ctrl-C."""
+"""The command `simbridge studio`: serves the page until Ctrl-C."""
 
 from __future__ import annotations
 
@@ -27,18 +27,24 @@ def studio(
     no_browser: bool,
     **flags: object,
 ) -> int:
-    """Serve the page; returns the exit status, 0."""
+    """Serve the page.
+
+    Returns:
+        The exit status, 0.
+    """
     options = Options(**options_from_flags({name: flags[name] for name in STUDIO}, Options))
     setup = StudioSetup.from_options(robot, solver, options, backend)
-    with Studio(setup, listen=listen, port=port, scenario=scenario) as served:
-        print(f"Studio: {served.url}")
+
+    with Studio(setup, listen=listen, port=port, scenario=scenario) as server:
+        print(f"Studio: {server.url}")
         print("Ctrl-C ends it.")
         print("Whoever has this address sees the studio and may act in it.")
         sys.stdout.flush()
         if not no_browser:
-            webbrowser.open(served.url)
+            webbrowser.open(server.url)
+
         with contextlib.suppress(SignalReceived), warnings.catch_warnings():
             # viser's, of a page that has just left.
             warnings.filterwarnings("ignore", message="Queued a .* on a closed connection")
-            served.run()
+            server.run()
     return 0

@@ -14,6 +14,7 @@ from rich.progress import Progress as Bar
 
 from simbridge.backends import SIMULATION
 from simbridge.cli.flags import SweepFlags
+from simbridge.cli.terminal import NARROW_COLUMNS
 from simbridge.console import Terminal
 from simbridge.errors import InvalidParameter
 from simbridge.sweeps.grid import Grid, listed_values, read_grid, read_points
@@ -35,8 +36,6 @@ from simbridge.text import counted, millimetres, table_of
 
 # Best and worst points that are shown.
 SHOWN_POINTS = 5
-# Columns of a terminal that are too few for a bar.
-NARROW_COLUMNS = 72
 
 
 def sweep(**values: Any) -> int:

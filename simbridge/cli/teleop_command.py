@@ -1,4 +1,4 @@
-"""`simbridge teleop`: opens the device, then the session, and shows the state of both in one line."""
+"""The command `simbridge teleop`: opens the device and the session, and shows the state of both."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from simbridge.cli import terminal
 from simbridge.cli.option_flags import options_from_flags
+from simbridge.cli.status_line import status_line
 from simbridge.errors import Interrupted, SimbridgeError
 from simbridge.ik.callable_solver import function_named
 from simbridge.planning.options import Options
@@ -29,27 +30,32 @@ def teleop(
     out: str | None,
     **flags: object,
 ) -> int:
-    """Drive an arm by a device until its operator ends it; returns the exit status, 0."""
+    """Drive an arm by a device until its operator ends it.
+
+    Returns:
+        The exit status, 0.
+    """
     options = TeleopOptions(**options_from_flags(flags, TeleopOptions))
     on_button = None
     if options.on_button is not None:
-        on_button = function_named(
-            options.on_button, "button function", "a button's name and whether it is pressed"
-        )
-    session_choices = options_from_flags(flags, LiveOptions)
-    choices = options_from_flags({name: flags[name] for name in LIVE}, Options)
+        arguments = "a button's name and whether it is pressed"
+        on_button = function_named(options.on_button, "button function", arguments)
+
     # Checked before a device is looked for.
-    LiveOptions(**session_choices), Options(**choices)
+    live_options = options_from_flags(flags, LiveOptions)
+    LiveOptions(**live_options)
+    run_options = options_from_flags({name: flags[name] for name in LIVE}, Options)
+    Options(**run_options)
 
     operator_ended = False
     try:
         with contextlib.ExitStack() as stack:
-            opened = stack.enter_context(_opened(device, options))
-            line = stack.enter_context(terminal.status_line())
+            opened = stack.enter_context(_open_device(device, options))
+            line = stack.enter_context(status_line())
 
-            def ask(shown: Sequence[tuple[str, str]], question: str) -> bool:
+            def ask(facts: Sequence[tuple[str, str]], question: str) -> bool:
                 with line.hidden(), opened.suspend():
-                    return terminal.ask(shown, question)
+                    return terminal.ask(facts, question)
 
             def release() -> None:
                 """Give the device back, and its port or terminal, before the report is made."""
@@ -59,47 +65,48 @@ def teleop(
             # Solvers and backends: not for a device that is missing.
             from simbridge.sessions.setup import live  # noqa: PLC0415
 
-            operator = ask if sys.stdin.isatty() else None
-            made = live(
+            session = live(
                 backend,
                 robot=robot,
                 solver=solver,
                 out=out,
-                ask=operator,
-                **session_choices,
-                **choices,
+                ask=ask if sys.stdin.isatty() else None,
+                **live_options,
+                **run_options,
             )
-            made.before_report = release
+            session.before_report = release
             line.print(*opened.guide)
-            with made as session:
+
+            with session:
                 driver = Driver(
                     session, opened, options, on_button=on_button, show=line.show, report=line.note
                 )
                 try:
                     driver.run()
                 except KeyboardInterrupt as error:
-                    # Ctrl-C is how it is meant to end; another signal is not, nor one that ended the session.
+                    # Ctrl-C is how it is meant to end; another signal is not, nor one that ended
+                    # the session.
                     if isinstance(error, SimbridgeError) or number_of(error) != signal.SIGINT:
                         raise
                     operator_ended = True
                 line.end()
     except KeyboardInterrupt as error:
         # Ctrl-C once more, while the session ended, which it has done completely.
-        if not operator_ended or _number_of(error) != signal.SIGINT:
+        number = error.number if isinstance(error, Interrupted) else number_of(error)
+        if not operator_ended or number != signal.SIGINT:
             raise
-    print(f"Run:    {session.directory}\nReport: {session.directory / 'report.html'}")
+
+    print(f"Run:    {session.directory}")
+    print(f"Report: {session.directory / 'report.html'}")
     return 0
 
 
-def _number_of(error: KeyboardInterrupt) -> int:
-    return error.number if isinstance(error, Interrupted) else number_of(error)
-
-
 @contextlib.contextmanager
-def _opened(name: str, options: TeleopOptions) -> Iterator[Device]:
+def _open_device(name: str, options: TeleopOptions) -> Iterator[Device]:
+    """Open a device until the block ends; print the rule that would give access to it."""
     try:
-        with open_device(name, options) as opened:
-            yield opened
+        with open_device(name, options) as device:
+            yield device
     except DeviceError as error:
         if error.rule:
             # As it is, for a file.

@@ -14,7 +14,7 @@ import pytest
 from simbridge.backends.backend import Ending
 from simbridge.backends.loop_process import reconstruct_error
 from simbridge.backends.pybullet import PyBulletBackend
-from simbridge.cli import error_reporting, listing
+from simbridge.cli import error_reporting, resources_commands
 from simbridge.errors import InternalError
 
 CHECKOUT = Path(__file__).parents[2]
@@ -33,7 +33,7 @@ def test_a_terminal_that_does_not_know_its_size_gets_the_message(monkeypatch, ca
 
 def test_a_bug_is_one_paragraph_and_its_traceback_is_in_a_file(cli, monkeypatch, tmp_path):
     monkeypatch.setattr(error_reporting.tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(listing, "robots", broken)
+    monkeypatch.setattr(resources_commands, "robots", broken)
     answer = cli("robots")
     assert answer.status == 1 and answer.out == ""
     assert "bug in simbridge: ZeroDivisionError: by nobody." in answer.message
@@ -63,7 +63,7 @@ def test_a_bug_during_a_run_says_whether_the_arm_is_at_rest_and_leaves_its_trace
 
 def test_where_no_file_can_be_written_the_traceback_is_printed(cli, monkeypatch, tmp_path):
     monkeypatch.setattr(error_reporting.tempfile, "tempdir", str(tmp_path / "nowhere"))
-    monkeypatch.setattr(listing, "robots", broken)
+    monkeypatch.setattr(resources_commands, "robots", broken)
     answer = cli("robots")
     assert (
         answer.status == 1

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sys
 import webbrowser
 
 import pytest
 
-from simbridge.cli import listing
-from simbridge.cli.listing import age
+from simbridge.cli.listed_runs import format_age
 
 
 @pytest.fixture
@@ -179,7 +179,7 @@ def test_a_page_is_opened_where_there_is_a_screen(cli, here, monkeypatch):
     for name in ("WAYLAND_DISPLAY", "BROWSER"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("DISPLAY", "")
-    monkeypatch.setattr(listing.sys, "platform", "linux")
+    monkeypatch.setattr(sys, "platform", "linux")
     assert cli("view", "runs/hand").status == 0 and opened == []
     monkeypatch.setenv("DISPLAY", ":0")
     cli("view", "runs/hand", "--no-browser")
@@ -199,7 +199,7 @@ def test_a_run_without_a_page_says_what_writes_it(cli, here):
 
 
 def test_an_age_has_one_unit():
-    assert [age(seconds) for seconds in (0.2, 59.0, 90.0, 7200.0, 2e6)] == [
+    assert [format_age(seconds) for seconds in (0.2, 59.0, 90.0, 7200.0, 2e6)] == [
         "0 s",
         "59 s",
         "2 min",

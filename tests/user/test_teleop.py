@@ -17,7 +17,7 @@ import pytest
 from rich.console import Console
 from rich.live import Live
 
-from simbridge.cli.terminal import status_text
+from simbridge.cli.status_line import status_text
 from simbridge.planning.options import Options
 from simbridge.sessions.options import LIVE, LiveOptions
 from simbridge.teleop import DEVICES, spacemouse

@@ -11,9 +11,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from rich.console import Console
 
-from simbridge.cli.terminal import BARS, ProgressLine
+from simbridge.cli.progress_line import ASCII_BARS, BARS, ProgressLine, sparkline
 from simbridge.emulator.handle import Emulator
 from simbridge.running.run_setup import prepare
 from tests.backends.trial import line as line_from_home
@@ -115,3 +117,21 @@ def test_on_a_narrow_terminal_the_line_is_shorter_and_nothing_is_cut(line: Path)
         bar.update(bar.task_ids[0], description="Tracking 1/2", error="0.000226", refresh=True)
     shown = console.file.getvalue()  # type: ignore[attr-defined]
     assert "Tracking 1/2" in shown and "0.000226 mm 0:00:00" in shown
+
+
+def test_the_largest_value_is_a_full_bar_and_zero_is_the_lowest():
+    assert sparkline([0.0, 1.0, 2.0], 3) == f"{BARS[0]}{BARS[4]}{BARS[7]}"
+    assert sparkline([0.0, 0.0], 2) == BARS[0] * 2
+    assert sparkline([3.0], 4, ASCII_BARS) == "   #"
+
+
+@given(st.lists(st.floats(0.0, 1e6), max_size=30), st.integers(1, 20))
+def test_the_last_values_fill_the_width_and_larger_values_have_higher_bars(values, width):
+    line = sparkline(values, width)
+    assert len(line) == width
+    shown = values[-width:]
+    heights = [BARS.index(bar) for bar in line.strip()]
+    assert len(heights) == len(shown)
+    assert all(
+        heights[i] <= heights[j] for i, a in enumerate(shown) for j, b in enumerate(shown) if a <= b
+    )

@@ -1,0 +1,57 @@
+"""The commands `simbridge robots` and `scenarios`: what comes with simbridge.
+
+They read TOML and docstrings, so that they are quick.
+"""
+
+from __future__ import annotations
+
+import json
+
+from rich.markup import escape
+from rich.table import Table
+
+from simbridge.console import Terminal
+from simbridge.resources import robot_files, scenario_description, scenario_files
+from simbridge.text import table_of
+
+
+def robots(*, as_json: bool = False) -> int:
+    """List the robots; the exit status is 0."""
+    # Numpy, which listing the scenarios does not need.
+    from simbridge.robot.robot_file import robot_facts  # noqa: PLC0415
+
+    facts = [robot_facts(path) for path in robot_files().values()]
+    if as_json:
+        print(json.dumps(facts, indent=2))
+        return 0
+
+    columns = ("robot", "title", "joints", "controller", "period", "reach")
+    rows = []
+    for robot in facts:
+        rows.append(
+            (
+                robot["robot"],
+                escape(robot["title"]),
+                str(robot["joints"]),
+                robot["controller"],
+                f"{1e3 * robot['period_s']:g} ms",
+                f"{robot['reach_m']:.2f} m",
+            )
+        )
+    Terminal().print(table_of(columns, rows, left=("title", "controller")))
+    return 0
+
+
+def scenarios(*, as_json: bool = False) -> int:
+    """List the scenarios; the exit status is 0."""
+    descriptions = {name: scenario_description(path) for name, path in scenario_files().items()}
+    if as_json:
+        facts = [{"scenario": name, "description": text} for name, text in descriptions.items()]
+        print(json.dumps(facts, indent=2))
+        return 0
+
+    table = Table("scenario", "description", box=None, pad_edge=False)
+    for name, text in descriptions.items():
+        table.add_row(name, escape(text))
+    Terminal().print(table)
+    return 0

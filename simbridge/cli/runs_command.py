@@ -1,0 +1,165 @@
+"""The command `simbridge runs`, and the run that `last` stands for."""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.markup import escape
+
+from simbridge.cli.listed_runs import COLUMNS, NAMES, ListedRun, list_runs, settings_of_repeats
+from simbridge.console import Terminal
+from simbridge.errors import InvalidParameter, NotARun, UnknownName
+from simbridge.text import table_of
+
+# What stands for the newest run in every command that takes one.
+LAST = "last"
+# Where runs are made unless --out says otherwise.
+RUNS = "runs"
+
+# Columns that are left out of a table that is too wide, in this order.
+DISPENSABLE = ("solver", "scenario", "robot", "label")
+# How many of the terminal's columns are for the names of runs.
+NAME_WIDTH = 18
+
+
+def runs(
+    directory: str,
+    *,
+    filters: Sequence[str] = (),
+    sort: str = "age",
+    limit: int = 0,
+    as_json: bool = False,
+) -> int:
+    """List what is in a directory of runs.
+
+    The arguments are the command's flags.
+
+    Returns:
+        The exit status, 0.
+
+    Raises:
+        NotARun: There is no such directory.
+        UnknownName, InvalidParameter: A filter, the order or the limit is none.
+    """
+    folder = Path(directory)
+    # Before the first run there is none.
+    if not folder.is_dir() and directory != RUNS:
+        raise NotARun(folder, "", "there is no such directory")
+    if sort not in COLUMNS:
+        raise UnknownName("column to sort by", sort, COLUMNS)
+    if limit < 0:
+        raise InvalidParameter("limit", limit, "a number of runs, or 0 for all")
+
+    patterns = [_parse_filter(text) for text in filters]
+    entries = [run for run in list_runs(folder) if _matches(run, patterns)]
+    entries.sort(key=lambda run: run.sort_key(sort))
+    if limit:
+        entries = entries[:limit]
+
+    if as_json:
+        print(json.dumps([run.as_dict() for run in entries], indent=2))
+    elif entries:
+        _show(entries)
+    else:
+        print(f"No runs in {folder}.")
+    return 0
+
+
+def _parse_filter(text: str) -> tuple[str, str]:
+    """Return the column and the pattern of a filter."""
+    column, equals, pattern = text.partition("=")
+    if not equals:
+        needed = "COLUMN=VALUE, such as robot=ur10e or scenario=circle*"
+        raise InvalidParameter("filter", text, needed)
+
+    known = (*NAMES, "outcome", "kind")
+    if column not in known:
+        raise UnknownName("column to filter by", column, known)
+    return column, pattern
+
+
+def _matches(run: ListedRun, patterns: Sequence[tuple[str, str]]) -> bool:
+    return all(fnmatch.fnmatch(run.cell(column), pattern) for column, pattern in patterns)
+
+
+def _show(entries: Sequence[ListedRun]) -> None:
+    """Show a table; the columns that a narrow terminal has no room for are left out."""
+    console = Terminal()
+    columns = list(COLUMNS)
+    if not any(run.cell("label") for run in entries):
+        columns.remove("label")
+
+    longest_name = max(len(run.path.name) for run in entries)
+    room = console.width - min(longest_name, NAME_WIDTH)
+    missing = _drop_columns(columns, entries, room)
+
+    rows = []
+    for run in entries:
+        cells = (run.path.name, *(run.cell(column) for column in columns))
+        rows.append(tuple(map(escape, cells)))
+    left = [column for column in columns if column not in ("error", "age")]
+    console.print(table_of(("run", *map(_title, columns)), rows, left=left))
+
+    if missing:
+        missing.sort(key=COLUMNS.index)
+        console.print(f"Not shown, as the terminal is too narrow: {', '.join(missing)}.")
+
+
+def _title(column: str) -> str:
+    """Return the heading of a column, with its unit."""
+    return "RMS mm" if column == "error" else column
+
+
+def _drop_columns(columns: list[str], entries: Sequence[ListedRun], room: int) -> list[str]:
+    """Remove columns until the others fit; return those that were removed.
+
+    Args:
+        columns: They are removed from here.
+        entries: What is listed.
+        room: Columns of the terminal that are there for them.
+    """
+    widths = {}
+    for column in columns:
+        longest = max(len(run.cell(column)) for run in entries)
+        widths[column] = 2 + max(len(_title(column)), longest)
+
+    missing = []
+    for column in DISPENSABLE:
+        width = sum(widths[remaining] for remaining in columns)
+        if column in columns and width > room:
+            columns.remove(column)
+            missing.append(column)
+    return missing
+
+
+def named_run(name: str) -> str:
+    """Return a run's directory as it was named, or the newest one for `last`.
+
+    That is the run, repeats or session that began last, of those under runs/ and those in this
+    directory; it is named on standard error.
+
+    Raises:
+        NotARun: There is none.
+    """
+    if name != LAST or Path(LAST).exists():
+        return name
+
+    begun = {}
+    for folder in (Path(RUNS), Path()):
+        directories = folder.iterdir() if folder.is_dir() else ()
+        for path in directories:
+            if path.is_dir():
+                files = [*path.glob("settings.toml"), *settings_of_repeats(path)]
+                if files:
+                    begun[path] = max(file.stat().st_mtime for file in files)
+
+    if not begun:
+        reason = f"there is no run under {RUNS}/ or in this directory; name a run's directory"
+        raise NotARun(LAST, "", reason)
+    newest = max(begun, key=lambda path: begun[path])
+    print(f"{LAST}: {newest}", file=sys.stderr)
+    return str(newest)
