@@ -15,8 +15,8 @@ import pinocchio as pin
 
 from simbridge.errors import SimbridgeError
 from simbridge.ik.targets import wrap_into_limits
-from simbridge.robot.kinematics import restart_postures
 from simbridge.robot.pose import Array
+from simbridge.robot.postures import restart_postures
 from simbridge.robot.robot import Robot
 
 # base_link is the pendant's base turned by half a turn about z.

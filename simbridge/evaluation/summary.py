@@ -28,8 +28,9 @@ from simbridge.evaluation.servo_law import ServoLawCheck, check_servo_law
 from simbridge.recording.kinematics_record import KinematicsSummary, summarize_kinematics
 from simbridge.recording.run_record import Record, SessionRecord, ToleranceRecord
 from simbridge.recording.servo_description import describe_plant, name_servo
-from simbridge.robot.kinematics import movable_directions, task_jacobians
+from simbridge.robot.kinematics import task_jacobians
 from simbridge.robot.pose import Array
+from simbridge.robot.postures import movable_directions
 from simbridge.servo.law import ServojLaw
 from simbridge.sessions.figures import CommandToArm, Inputs, Latency
 from simbridge.text import displayed

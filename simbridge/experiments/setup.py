@@ -26,17 +26,11 @@ from simbridge.planning.options import Options
 from simbridge.robot import pose
 from simbridge.robot.chain import TASK_ROWS
 from simbridge.robot.home import TASK_WORDS, with_found_home
-from simbridge.robot.kinematics import (
-    controllable_task,
-    movable_directions,
-    span,
-    task_directions,
-    task_jacobians,
-    tool_path,
-)
+from simbridge.robot.kinematics import task_jacobians, tool_path
 from simbridge.robot.load import load_robot
 from simbridge.robot.packages import read_packages
 from simbridge.robot.pose import Array
+from simbridge.robot.postures import controllable_task, movable_directions, span, task_directions
 from simbridge.robot.robot import Robot
 from simbridge.text import counted, fixed, pose_residual, significant
 from simbridge.trajectory.paper_size import paper_size

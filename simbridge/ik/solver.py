@@ -14,13 +14,9 @@ from numpy.typing import NDArray
 
 from simbridge.ik.faults import check_path, named_failures
 from simbridge.ik.targets import Target, as_joints, as_pose, as_poses, residual, wrap_into_limits
-from simbridge.robot.kinematics import (
-    movable_directions,
-    restart_postures,
-    task_jacobian,
-    tool_path,
-)
+from simbridge.robot.kinematics import task_jacobian, tool_path
 from simbridge.robot.pose import Array
+from simbridge.robot.postures import movable_directions, restart_postures
 from simbridge.robot.robot import Robot
 
 TOLERANCE = (1e-6, 1e-5)

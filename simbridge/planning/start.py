@@ -18,8 +18,8 @@ from simbridge.ik.reaching import reaching_solver
 from simbridge.ik.solver import TOLERANCE, Solution, Solver
 from simbridge.planning.reach import check_reach
 from simbridge.robot.chain import TASK_ROWS
-from simbridge.robot.kinematics import restart_postures
 from simbridge.robot.pose import Array
+from simbridge.robot.postures import restart_postures
 from simbridge.robot.robot import Robot
 from simbridge.text import degrees, listed, pose_residual
 from simbridge.trajectory.trajectory import Trajectory

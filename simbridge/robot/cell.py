@@ -18,7 +18,7 @@ from simbridge.files.toml_file import first_repeated
 from simbridge.robot import Six, Vector
 from simbridge.robot.cell_rules import MOUNTINGS, requirement
 from simbridge.robot.obstacles import Box, Capsule, CollisionScene, Floor, Plane
-from simbridge.robot.pose import Array, snapped
+from simbridge.robot.pose import Array, snap_right_angles
 from simbridge.robot.robot import G
 
 T = TypeVar("T")
@@ -164,7 +164,7 @@ class Cell:
         turn = self.mounting or (0.0, 0.0, 0.0)
         if isinstance(turn, str):
             turn = MOUNTINGS[turn]
-        rotation = snapped(pin.exp3(np.array(turn)))
+        rotation = snap_right_angles(pin.exp3(np.array(turn)))
         return np.asarray(rotation.T @ np.array([0.0, 0.0, -G]))
 
     @property

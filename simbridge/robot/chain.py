@@ -1,11 +1,12 @@
 """The kinematics of a serial chain, over scalars: frames, Jacobian, and the rows of a task.
 
-A scalar may be a float, a numpy column (one value per sample), or an expression of `simbridge.kernels.expression`,
-from which the compiled solvers are generated. The operations and their order are the same for all three, so the results
-agree bit for bit.
+A scalar may be a float, a numpy column (one value per sample), or an expression of
+`simbridge.kernels.expression`, from which the compiled solvers are generated. The operations and
+their order are the same for all three, so the results agree bit for bit.
 
-A vector is a list of three scalars, a matrix a list of rows, a twist [translation, rotation] a list of six. Each joint
-moves about or along the z axis of its own frame; everything is in base axes, and moments are about the tool's point.
+A vector is a list of three scalars, a matrix a list of rows, a twist [translation, rotation] a list
+of six. Each joint moves about or along the z axis of its own frame; everything is in base axes, and
+moments are about the tool's point.
 """
 
 from __future__ import annotations
@@ -27,13 +28,21 @@ Matrix: TypeAlias = list[list[Scalar]]
 TASK_ROWS = {"pose": 6, "axis": 5, "position": 3}
 """Every task by name, with its number of rows: see `task_rows`."""
 
-# A double cannot represent the angles pi/2 and pi exactly: entries this close to 0, 1 or -1 are meant to be that.
-_ROUNDING = 1e-14
+# A double cannot represent the angles pi/2 and pi exactly: entries this close to 0, 1 or -1 are
+# meant to be that.
+ENTRY_ROUNDING = 1e-14
 
 
 @dataclass(frozen=True)
 class Frames:
-    """The origin and axis of each joint (before it moves) of a chain at one posture, and the tool's pose."""
+    """The frames of a chain at one posture.
+
+    Attributes:
+        origins: Of each joint's frame, before the joint moves.
+        axes: The z axis of each joint's frame.
+        rotation: Of the tool.
+        position: Of the tool.
+    """
 
     origins: list[Vector]
     axes: list[Vector]
@@ -42,6 +51,7 @@ class Frames:
 
 
 def dot(a: Sequence[Scalar], b: Sequence[Scalar]) -> Scalar:
+    """Return the scalar product of two vectors."""
     total: Scalar = 0.0
     for x, y in zip(a, b, strict=True):
         total = total + x * y
@@ -49,23 +59,27 @@ def dot(a: Sequence[Scalar], b: Sequence[Scalar]) -> Scalar:
 
 
 def cross(a: Vector, b: Vector) -> Vector:
+    """Return the vector product of two vectors."""
     return [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
 
 
 def plus(a: Vector, b: Vector) -> Vector:
+    """Return a + b."""
     return [x + y for x, y in zip(a, b, strict=True)]
 
 
 def minus(a: Vector, b: Vector) -> Vector:
+    """Return a - b."""
     return [x - y for x, y in zip(a, b, strict=True)]
 
 
 def scaled(factor: Scalar, a: Vector) -> Vector:
+    """Return the product of a number and a vector."""
     return [factor * x for x in a]
 
 
 def columns(a: Matrix) -> list[Vector]:
-    """The transpose."""
+    """Return the transpose."""
     return [list(column) for column in zip(*a, strict=True)]
 
 
@@ -75,98 +89,150 @@ def frames(
     q: Sequence[Scalar],
     cosine_and_sine: Callable[[Scalar], tuple[Scalar, Scalar]],
 ) -> Frames:
-    """Joint frames and tool frame of a chain at joint positions q, rad or m.
+    """Return joint frames and tool frame of a chain at one posture.
 
-    Placements are each joint's frame in the one before it, then the tool in the last: [R | p] rows of four. The last
-    argument is for the kind of scalar that q holds.
+    Args:
+        placements: Each joint's frame in the one before it, then the tool in the last: [R | p] rows
+            of four.
+        prismatic: Which joints slide (n).
+        q: Joint positions (n), rad or m.
+        cosine_and_sine: Of an angle, for the kind of scalar that q holds.
     """
-    # The columns of the rotation, written out: this also runs uncompiled, once per period of the emulated controller.
-    x0, x1, x2, y0, y1, y2, z0, z1, z2 = 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0
+    # The columns x, y, z of the rotation and the position p, written out: this also runs
+    # uncompiled, once per period of the emulated controller.
+    x0, x1, x2 = 1.0, 0.0, 0.0
+    y0, y1, y2 = 0.0, 1.0, 0.0
+    z0, z1, z2 = 0.0, 0.0, 1.0
     px, py, pz = 0.0, 0.0, 0.0
-    origins, axes = [], []
-    for i, ((a0, b0, c0, t0), (a1, b1, c1, t1), (a2, b2, c2, t2), *_) in enumerate(placements):
+    origins = []
+    axes = []
+    for i, (row_0, row_1, row_2, *_) in enumerate(placements):
+        # The next frame in this one: its columns a, b, c and its origin t.
+        a0, b0, c0, t0 = row_0
+        a1, b1, c1, t1 = row_1
+        a2, b2, c2, t2 = row_2
+
         px = px + (x0 * t0 + y0 * t1 + z0 * t2)
         py = py + (x1 * t0 + y1 * t1 + z1 * t2)
         pz = pz + (x2 * t0 + y2 * t1 + z2 * t2)
-        u0, u1, u2 = (
-            x0 * a0 + y0 * a1 + z0 * a2,
-            x1 * a0 + y1 * a1 + z1 * a2,
-            x2 * a0 + y2 * a1 + z2 * a2,
-        )
-        v0, v1, v2 = (
-            x0 * b0 + y0 * b1 + z0 * b2,
-            x1 * b0 + y1 * b1 + z1 * b2,
-            x2 * b0 + y2 * b1 + z2 * b2,
-        )
-        z0, z1, z2 = (
-            x0 * c0 + y0 * c1 + z0 * c2,
-            x1 * c0 + y1 * c1 + z1 * c2,
-            x2 * c0 + y2 * c1 + z2 * c2,
-        )
-        x0, x1, x2, y0, y1, y2 = u0, u1, u2, v0, v1, v2
+
+        # The first two columns in base axes, before the joint turns, are u and v.
+        u0 = x0 * a0 + y0 * a1 + z0 * a2
+        u1 = x1 * a0 + y1 * a1 + z1 * a2
+        u2 = x2 * a0 + y2 * a1 + z2 * a2
+        v0 = x0 * b0 + y0 * b1 + z0 * b2
+        v1 = x1 * b0 + y1 * b1 + z1 * b2
+        v2 = x2 * b0 + y2 * b1 + z2 * b2
+        w0 = x0 * c0 + y0 * c1 + z0 * c2
+        w1 = x1 * c0 + y1 * c1 + z1 * c2
+        w2 = x2 * c0 + y2 * c1 + z2 * c2
+        x0, x1, x2 = u0, u1, u2
+        y0, y1, y2 = v0, v1, v2
+        z0, z1, z2 = w0, w1, w2
+
+        # Behind the last joint there is only the tool.
         if i == len(q):
             break
         origins.append([px, py, pz])
         axes.append([z0, z1, z2])
+
         if prismatic[i]:
-            px, py, pz = px + q[i] * z0, py + q[i] * z1, pz + q[i] * z2
+            px = px + q[i] * z0
+            py = py + q[i] * z1
+            pz = pz + q[i] * z2
         else:
             c, s = cosine_and_sine(q[i])
-            x0, x1, x2 = c * u0 + s * v0, c * u1 + s * v1, c * u2 + s * v2
-            y0, y1, y2 = c * v0 - s * u0, c * v1 - s * u1, c * v2 - s * u2
+            x0 = c * u0 + s * v0
+            x1 = c * u1 + s * v1
+            x2 = c * u2 + s * v2
+            y0 = c * v0 - s * u0
+            y1 = c * v1 - s * u1
+            y2 = c * v2 - s * u2
     return Frames(origins, axes, [[x0, y0, z0], [x1, y1, z1], [x2, y2, z2]], [px, py, pz])
 
 
-def jacobian(at: Frames, prismatic: Sequence[bool] | NDArray[np.bool_]) -> list[Vector]:
-    """The tool's twist for a unit velocity of each joint: the columns of the geometric Jacobian."""
-    return [
-        [*axis, 0.0, 0.0, 0.0] if slides else [*cross(axis, minus(at.position, origin)), *axis]
-        for origin, axis, slides in zip(at.origins, at.axes, prismatic, strict=True)
-    ]
+def jacobian(posture: Frames, prismatic: Sequence[bool] | NDArray[np.bool_]) -> list[Vector]:
+    """Return the tool's twist for a unit velocity of each joint.
+
+    These are the columns of the geometric Jacobian.
+
+    Args:
+        posture: The frames of the chain.
+        prismatic: Which joints slide (n).
+    """
+    twists = []
+    for origin, axis, slides in zip(posture.origins, posture.axes, prismatic, strict=True):
+        if slides:
+            twists.append([*axis, 0.0, 0.0, 0.0])
+        else:
+            twists.append([*cross(axis, minus(posture.position, origin)), *axis])
+    return twists
 
 
-def task_rows(at: Frames, motion: Vector, task: str = "pose") -> Vector:
-    """The components of a twist or an error that a task constrains.
+def task_rows(posture: Frames, motion: Vector, task: str = "pose") -> Vector:
+    """Return the components of a twist or an error that a task constrains.
 
-    "pose": all six. "position": the translation. "axis": the translation, and the rotation about the tool's own x and y
-    axes, which is the part that tilts its z axis.
+    "pose": all six. "position": the translation. "axis": the translation, and the rotation about
+    the tool's own x and y axes, which is the part that tilts its z axis.
+
+    Args:
+        posture: The frames of the chain.
+        motion: The twist or error.
+        task: One of these.
     """
     if task == "position":
         return motion[:3]
     if task == "axis":
-        x, y, _ = columns(at.rotation)
+        x, y, _ = columns(posture.rotation)
         return [*motion[:3], dot(x, motion[3:]), dot(y, motion[3:])]
     return motion
 
 
 def exact_placements(placements: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Placements (n + 1, 4, 4) with entries that are 0, 1 or -1 up to rounding set to that; the tool's are kept."""
+    """Return placements (n + 1, 4, 4) with entries that are 0, 1 or -1 up to rounding set to that.
+
+    The tool's are kept.
+    """
     nearest = np.round(placements)
-    exact = (np.abs(placements - nearest) < _ROUNDING) & (np.abs(nearest) <= 1.0)
-    exact[-1] = False
+    is_exact = (np.abs(placements - nearest) < ENTRY_ROUNDING) & (np.abs(nearest) <= 1.0)
+    is_exact[-1] = False
     # Without negative zeros, so that equal structures have equal bytes.
-    return np.where(exact, nearest + 0.0, placements)
+    return np.where(is_exact, nearest + 0.0, placements)
 
 
 def cosine_and_sine(angle: float) -> tuple[float, float]:
-    """Both within 2 units in the last place, in less than half the time of two calls of the C library.
+    """Return cosine and sine, both within 2 units in the last place.
 
-    Cody and Waite's reduction to a quarter turn (pi/2 in three parts), then fdlibm's minimax polynomials, whose terms
-    are paired (Estrin) so that they can be computed in parallel.
+    It takes less than half the time of two calls of the C library: Cody and Waite's reduction to a
+    quarter turn (pi/2 in three parts), then fdlibm's minimax polynomials, whose terms are paired
+    (Estrin) so that they can be computed in parallel.
     """
     # Beyond this the reduction would lose digits; NaN also ends here.
     if not abs(angle) < 1e5:
         return math.cos(angle), math.sin(angle)
+
     # Adding and subtracting 1.5 * 2^52 rounds to the nearest whole number.
     quarters = (angle * 0.6366197723675814 + 6755399441055744.0) - 6755399441055744.0
     cosine, sine = cosine_and_sine_of_remainder(angle, quarters)
+
+    # A quarter turn makes the one the other; signs follow the quadrant.
     quadrant = int(quarters)
-    a, b = (sine, cosine) if quadrant & 1 else (cosine, sine)
-    return (-a if (quadrant + 1) & 2 else a), (-b if quadrant & 2 else b)
+    if quadrant & 1:
+        cosine, sine = sine, cosine
+    if (quadrant + 1) & 2:
+        cosine = -cosine
+    if quadrant & 2:
+        sine = -sine
+    return cosine, sine
 
 
 def cosine_and_sine_of_remainder(angle: Scalar, quarters: Scalar) -> tuple[Scalar, Scalar]:
-    """Cosine and sine of an angle less so many quarter turns, which is at most an eighth of a turn."""
+    """Return cosine and sine of an angle less some quarter turns.
+
+    Args:
+        angle: rad.
+        quarters: How many; what remains is at most an eighth of a turn.
+    """
     x = (
         (angle - quarters * 1.5707963267341256) - quarters * 6.077100506303966e-11
     ) - quarters * 2.0222662487959506e-21

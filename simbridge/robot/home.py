@@ -1,266 +1,360 @@
-"""A home for an arm whose file has none, and where the ready-made motions fit on it; the same in every call.
+"""A home for an arm whose file has none, and where the ready-made motions fit on it.
 
-The home holds the tool downwards in front of the base, in the middle of a cube whose corners the arm attains without
-a jump, and whose size suits the arm's span; its links are clear of the floor, if they can be, there and at the corners
-of the square. Of the postures that do, the one is taken whose elbow is highest, far from joint limits and from
-singularities, and in which the links keep clear of each other.
+The home holds the tool downwards in front of the base, in the middle of a cube whose corners the
+arm attains without a jump, and whose size suits the arm's span; its links are clear of the floor,
+if they can be, there and at the corners of the square. Of the postures that do, the one is taken
+whose elbow is highest, far from joint limits and from singularities, and in which the links keep
+clear of each other. It is the same in every call.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
 
 from simbridge.robot import pose
 from simbridge.robot.collision import FLOOR, MARGIN, CollisionModel
-from simbridge.robot.kinematics import (
+from simbridge.robot.kinematics import joint_origins, tool_path
+from simbridge.robot.pose import Array, Flags, read_only
+from simbridge.robot.posture_search import middle_posture, posture_jacobians, solve_postures
+from simbridge.robot.postures import (
     POSTURES,
     controllable_task,
-    joint_origins,
     restart_postures,
     span,
     task_directions,
-    task_jacobians,
-    tool_path,
 )
-from simbridge.robot.pose import Array, Flags, read_only
 from simbridge.robot.robot import Robot
 from simbridge.robot.workspace import CENTRE, TOOL_DOWN, Workspace, whole_scale
 from simbridge.text import counted
 
-# Distance from the vertical through the base to the flange at home, as a share of the span, on UR's arms.
-_HELD = 0.575
 TASK_WORDS = {
     "axis": "the position and the direction of its z axis",
     "position": "the position alone",
 }
 """What is left of a pose for a task."""
-# Corners of the ready-made motions of scale 1, from their centre, m: of the square, and of the cube.
-_CUBE = np.array([[x, y, z] for z in (0.0, -0.2, 0.2) for x in (-0.2, 0.2) for y in (-0.2, 0.2)])
+
+# Distance from the vertical through the base to the flange at home, as a fraction of the span, on
+# UR's arms.
+HOME_DISTANCE_FRACTION = 0.575
+# Corners of the ready-made motions of scale 1, from their centre, m: of the square, and of the
+# cube.
+CUBE = np.array([[x, y, z] for z in (0.0, -0.2, 0.2) for x in (-0.2, 0.2) for y in (-0.2, 0.2)])
+SQUARE_CORNERS = 4
 # How the velocity jumps at a corner of the square of scale 1, m/s.
-_CORNER_SPEED = 0.2 * math.sqrt(2.0)
-_SIDES = (0.0, 0.5 * math.pi, -0.5 * math.pi, math.pi)
-_YAWS = 4
+CORNER_SPEED = 0.2 * math.sqrt(2.0)
+# Directions from the base in which a workspace may be, rad: in front, to the sides, behind.
+SIDES = (0.0, 0.5 * math.pi, -0.5 * math.pi, math.pi)
 # The tool downwards, turned by quarters about its axis.
-_DOWNWARDS = [
-    pose.multiply(TOOL_DOWN, pose.quaternions([0.0, 0.0, 0.5 * math.pi * k])) for k in range(_YAWS)
+TOOL_TURNS = 4
+TOOL_ORIENTATIONS = [
+    pose.multiply(TOOL_DOWN, pose.quaternions([0.0, 0.0, 0.5 * math.pi * k]))
+    for k in range(TOOL_TURNS)
 ]
-# Of the search: postures that it begins from, iterations, their damping, the pull to the middle of the ranges, what
-# counts as attained (m and rad), and how many of the postures that are found are looked at.
-_SEEDS, _ITERATIONS, _DAMPING, _DRAWN, _NEAR, _TRIED = 48, 50, 1e-4, 0.1, 1e-4, 8
+
+# Postures that the search begins from in the best workspace; fewer in the others.
+SEED_POSTURES = 48
+# How many of the postures that are found in a workspace are examined.
+MAX_CANDIDATES = 8
+# Postures whose joints all differ less are the same one, rad.
+SAME_POSTURE = 0.1
+# Farthest that a joint may move from the home to a corner, rad.
+MAX_CORNER_MOTION = 0.5 * math.pi
+# What the chosen home attains, m and rad.
+HOME_TOLERANCE = 1e-10
+
+
+class Home(NamedTuple):
+    """A home, and the workspace around it.
+
+    Attributes:
+        q: Joint positions (n,), rad.
+        workspace: Where the ready-made motions fit.
+    """
+
+    q: Array
+    workspace: Workspace
+
+
+class _Candidate(NamedTuple):
+    """A posture that holds the tool in the middle of a workspace.
+
+    Attributes:
+        workspace_index: Which workspace.
+        q: Joint positions (n,), rad.
+    """
+
+    workspace_index: int
+    q: Array
 
 
 def with_found_home(robot: Robot) -> Robot:
-    """The arm with the task that it controls, a home that is found, the workspace around it, and notes of all this."""
+    """Return the arm with a home that is found, and the workspace around it.
+
+    Its task is the one that its joints control; its notes tell of all this.
+    """
     task = controllable_task(robot)
     notes = robot.notes
     if task != robot.task:
-        notes += (
-            f"With {counted(robot.n, 'joint')} it attains only part of each target: {TASK_WORDS[task]}.",
-        )
+        joints = counted(robot.n, "joint")
+        notes += (f"With {joints} it attains only part of each target: {TASK_WORDS[task]}.",)
     robot = replace(robot, task=task)
-    found = _search(robot)
-    if found is None:
+
+    home = _search(robot)
+    if home is None:
         note = (
             "The file has no home, and none was found with room around it: home is the middle of "
             "the ranges (--home)."
         )
         return replace(robot, notes=(*notes, note))
-    home, workspace = found
+
+    workspace = home.workspace
     x, y, z = workspace.centre
-    joints = " ".join(f"{q:.4g}" for q in home.round(4) + 0.0)
+    # Without negative zeros.
+    rounded = home.q.round(4) + 0.0
+    positions = " ".join(f"{q:.4g}" for q in rounded)
     size = "the size of" if workspace.scale == 1.0 else f"{workspace.scale:g} times"
     note = (
-        f"The file has no home; found, elbow up: --home {joints}, for motions of {size} those of a "
-        f"UR10 around ({x:.2f}, {y:.2f}, {z:.2f}) m."
+        f"The file has no home; found, elbow up: --home {positions}, for motions of {size} those "
+        f"of a UR10 around ({x:.2f}, {y:.2f}, {z:.2f}) m."
     )
-    return replace(robot, home=read_only(home), workspace=workspace, notes=(*notes, note))
+    return replace(robot, home=read_only(home.q), workspace=workspace, notes=(*notes, note))
 
 
-def _search(robot: Robot) -> tuple[Array, Workspace] | None:
-    if task_directions(robot, robot.task, slice(2))[1] < 2:
-        return None  # No two directions of a position are controlled.
+def _search(robot: Robot) -> Home | None:
+    """Find a home: first clear of the floor, then without regard to it."""
+    _, controlled = task_directions(robot, robot.task, slice(2))
+    if controlled < 2:
+        # No two directions of a position are controlled.
+        return None
+
     workspaces = _workspaces(robot)
-    front = len(workspaces) // len(_SIDES)
-    solid = CollisionModel(robot)
+    front = len(workspaces) // len(SIDES)
+    # Workspaces in the order in which they are tried, with the postures that the search in each
+    # begins from.
+    passes = [
+        (workspaces[:TOOL_TURNS], SEED_POSTURES),
+        (workspaces[TOOL_TURNS:front], SEED_POSTURES // 3),
+        (workspaces[front:], SEED_POSTURES // 6),
+    ]
+    model = CollisionModel(robot)
     # In the last passes links may reach into the floor: the base may be high above it.
-    for model in (solid, None) if _of_floor(solid) else (None,):
-        found = (
-            _found(robot, workspaces[:_YAWS], _SEEDS, model)
-            or _found(robot, workspaces[_YAWS:front], _SEEDS // 3, model)
-            or _found(robot, workspaces[front:], _SEEDS // 6, model)
-            or _found(robot, _as_they_are(robot), _SEEDS // 6, model)
-        )
-        if found is not None:
-            return found
+    models: list[CollisionModel | None] = [model, None] if _floor_pairs(model) else [None]
+    for floor_model in models:
+        for candidates, seeds in passes:
+            home = _find_home(robot, candidates, seeds=seeds, floor_model=floor_model)
+            if home is not None:
+                return home
+        tool_workspaces = _workspaces_around_tool(robot)
+        home = _find_home(robot, tool_workspaces, seeds=SEED_POSTURES // 6, floor_model=floor_model)
+        if home is not None:
+            return home
     return None
 
 
-def _of_floor(model: CollisionModel) -> list[int]:
+def _floor_pairs(model: CollisionModel) -> list[int]:
+    """Return the indices of the pairs of a link and the floor."""
     return [pair for pair in range(model.pairs) if model.names(pair) == FLOOR]
 
 
-def _as_they_are(robot: Robot) -> list[Workspace]:
-    """Around the tool in postures that are good homes, in the tool's orientation there; large, then smaller."""
-    # Slides in the middle, where they have room both ways.
-    postures = np.where(robot.prismatic, _middle(robot), restart_postures(robot, POSTURES))
-    best = tool_path(
-        robot, postures[np.argsort(-_score(robot, postures), kind="stable")[: 3 * _YAWS]]
-    )
-    whole = _HELD * span(robot)
-    return [
-        Workspace(whole_scale(shrunk * whole), tuple(tool[:3].tolist()), tuple(tool[3:].tolist()))
-        for shrunk in (0.85, 0.6, 0.4, 0.25, 0.15)
-        for tool in best
-    ]
-
-
 def _workspaces(robot: Robot) -> list[Workspace]:
-    """Where the cube may be, best first: in front, to the sides, behind; large, then smaller; low, then higher. Each
-    with the tool turned by quarters about its axis, in a row."""
+    """Return where the cube may be, best first.
+
+    In front, to the sides, behind; large, then smaller; low, then higher. Each of them comes with
+    the tool turned by quarters about its axis, in a row.
+    """
     heights = tool_path(robot, restart_postures(robot, POSTURES))[:, 2]
     low, high = np.quantile(heights, [0.05, 0.95])
-    size, largest = _HELD * span(robot), 10 if robot.planar else 20
+    size = HOME_DISTANCE_FRACTION * span(robot)
+    largest = 10 if robot.planar else 20
     whole = whole_scale(size, largest)
-    levels = [CENTRE[2] * whole, *(low + part * (high - low) for part in (0.5, 0.3, 0.7))]
-    found = []
-    for angle in _SIDES:
-        x, y, _ = pin.utils.rotate("z", angle) @ [CENTRE[0] * whole, CENTRE[1] * whole, 0.0]
-        for shrunk in (1.0, 0.85, 0.7, 0.5):
-            for z in heights[:1] if robot.planar else levels:
-                centre, scale = (float(x), float(y), float(z)), whole_scale(shrunk * size, largest)
-                found += [Workspace(scale, centre, tuple(turned.tolist())) for turned in _DOWNWARDS]
-    return found
+    if robot.planar:
+        levels = [heights[0]]
+    else:
+        levels = [CENTRE[2] * whole]
+        levels += [low + fraction * (high - low) for fraction in (0.5, 0.3, 0.7)]
+
+    workspaces = []
+    for side in SIDES:
+        x, y, _ = pin.utils.rotate("z", side) @ [CENTRE[0] * whole, CENTRE[1] * whole, 0.0]
+        for reduction in (1.0, 0.85, 0.7, 0.5):
+            scale = whole_scale(reduction * size, largest)
+            for z in levels:
+                centre = (float(x), float(y), float(z))
+                for orientation in TOOL_ORIENTATIONS:
+                    workspaces.append(Workspace(scale, centre, tuple(orientation.tolist())))
+    return workspaces
 
 
-def _found(
-    robot: Robot, workspaces: list[Workspace], count: int, model: CollisionModel | None
-) -> tuple[Array, Workspace] | None:
-    """The best home in the first of these workspaces that fits, of `count` postures that are tried for each.
+def _workspaces_around_tool(robot: Robot) -> list[Workspace]:
+    """Return workspaces around the tool in postures that are good homes; large, then smaller.
 
-    With a model, its links stay above the floor there and at the corners of the square.
+    The tool keeps its orientation there.
+    """
+    # Slides in the middle, where they have room both ways.
+    random_postures = restart_postures(robot, POSTURES)
+    postures = np.where(robot.prismatic, middle_posture(robot), random_postures)
+    best_first = np.argsort(-_home_scores(robot, postures), kind="stable")
+    tools = tool_path(robot, postures[best_first[: 3 * TOOL_TURNS]])
+
+    whole = HOME_DISTANCE_FRACTION * span(robot)
+    workspaces = []
+    for reduction in (0.85, 0.6, 0.4, 0.25, 0.15):
+        scale = whole_scale(reduction * whole)
+        for tool in tools:
+            centre = tuple(tool[:3].tolist())
+            workspaces.append(Workspace(scale, centre, tuple(tool[3:].tolist())))
+    return workspaces
+
+
+def _find_home(
+    robot: Robot,
+    workspaces: Sequence[Workspace],
+    *,
+    seeds: int,
+    floor_model: CollisionModel | None,
+) -> Home | None:
+    """Find the best home in the first workspace that fits.
+
+    Args:
+        robot: The arm.
+        workspaces: Best first.
+        seeds: Postures that the search in each begins from.
+        floor_model: With it, the links stay above the floor at home and at the corners of the
+            square.
     """
     centres = np.array([[*workspace.centre, *workspace.orientation] for workspace in workspaces])
-    targets, group = np.repeat(centres, count, axis=0), np.repeat(np.arange(len(centres)), count)
-    q, attained = _solved(
-        robot, np.tile(restart_postures(robot, count), (len(centres), 1)), targets
-    )
-    q, group = _unwound(robot, q[attained]), group[attained]
-    if not len(q):
+    candidates = _find_candidates(robot, centres, seeds)
+    if not candidates:
         return None
-    order = np.lexsort([-_score(robot, q), group // _YAWS])
-    chosen: list[tuple[int, Array]] = []
-    for index, posture in zip(group[order].tolist(), q[order], strict=True):
-        # Solutions that are the same up to a few degrees count once.
-        like = [other for other_index, other in chosen if other_index // _YAWS == index // _YAWS]
-        if len(like) < _TRIED and all(np.abs(posture - other).max() > 0.1 for other in like):
-            chosen.append((index, posture))
-    cube = _CUBE * ([1.0, 1.0, 0.0] if robot.planar else [1.0, 1.0, 1.0])
-    corners = [
-        centres[index] + np.pad(workspaces[index].scale * cube, ((0, 0), (0, 4)))
-        for index, _ in chosen
-    ]
-    begin = np.repeat([posture for _, posture in chosen], len(cube), axis=0)
-    reached, attained = _solved(robot, begin, np.concatenate(corners))
-    near = attained & (np.abs(reached - begin).max(axis=1) < 0.5 * math.pi)
-    # The largest velocity of a joint for 1 m/s of the tool in any direction, rad/s.
-    rates = np.linalg.norm(np.linalg.pinv(_jacobians(robot, reached))[:, :, :3], axis=2).max(axis=1)
-    jumps = rates.reshape(len(chosen), -1)[:, :4].max(axis=1)
-    jumps *= [_CORNER_SPEED * workspaces[index].scale for index, _ in chosen]
-    fits = near.reshape(len(chosen), -1).all(axis=1) & (jumps < robot.max_velocity_jump)
-    if model is not None:
-        at_corners, floor = reached.reshape(len(chosen), -1, robot.n)[:, :4], _of_floor(model)
+
+    # Postures at the corners, and which candidates have them within reach.
+    corners, fits = _reach_corners(robot, candidates, workspaces=workspaces, centres=centres)
+    if floor_model is not None:
+        floor_pairs = _floor_pairs(floor_model)
         for k in np.flatnonzero(fits):
-            postures = (chosen[k][1], *at_corners[k])
-            fits[k] = all(model.distances(posture)[floor].min() >= MARGIN for posture in postures)
+            postures = (candidates[k].q, *corners[k, :SQUARE_CORNERS])
+            fits[k] = all(
+                floor_model.distances(posture)[floor_pairs].min() >= MARGIN for posture in postures
+            )
     if not fits.any():
         return None
-    best = chosen[int(np.argmax(fits))][0]
+
+    best = candidates[int(np.argmax(fits))].workspace_index
     fitting = [
-        posture for (index, posture), fit in zip(chosen, fits, strict=True) if fit and index == best
+        candidate.q
+        for candidate, is_fitting in zip(candidates, fits, strict=True)
+        if is_fitting and candidate.workspace_index == best
     ]
     # The fewest links that touch; the first of these is the best.
-    home = max(
-        fitting, key=lambda posture: CollisionModel(replace(robot, home=read_only(posture))).pairs
+    home = max(fitting, key=lambda q: CollisionModel(replace(robot, home=read_only(q))).pairs)
+    exact, _ = solve_postures(
+        robot,
+        home[None],
+        centres[best : best + 1],
+        tolerance=HOME_TOLERANCE,
+        centring_gain=0.0,
     )
-    exact, _ = _solved(robot, home[None], centres[best : best + 1], near=1e-10, drawing=0.0)
-    return exact[0], workspaces[best]
+    return Home(exact[0], workspaces[best])
 
 
-def _solved(
-    robot: Robot, begin: Array, targets: Array, near: float = _NEAR, drawing: float = _DRAWN
-) -> tuple[Array, Flags]:
-    """Postures (T, n) by damped least squares from given ones (T, n), for targets (T, 7), and which attain them (T,).
+def _find_candidates(robot: Robot, centres: Array, seeds: int) -> list[_Candidate]:
+    """Find postures that hold the tool in the middle of workspaces.
 
-    Attained is what is within `near`, m and rad. A redundant arm goes the part `drawing` of the way to the middle of
-    its ranges in an iteration.
+    Args:
+        robot: The arm.
+        centres: Poses of the tool (W, 7).
+        seeds: Postures that the search for each begins from.
+
+    Returns:
+        At most `MAX_CANDIDATES` for each position of the tool, in the order of the workspaces, the
+        best first; solutions that are the same up to a few degrees count once.
     """
-    q, left = begin.copy(), np.arange(len(begin))
-    low, high = robot.position_min, robot.position_max
-    for _ in range(_ITERATIONS):
-        error = _errors(robot, q[left], targets[left])
-        missed = np.abs(error).max(axis=1) > near
-        left, error = left[missed], error[missed]
-        if not len(left):
-            break
-        rows = _jacobians(robot, q[left])
-        across = rows.transpose(0, 2, 1)
-        inverse = across @ np.linalg.inv(rows @ across + _DAMPING * np.eye(rows.shape[1]))
-        drawn = (
-            drawing * (_middle(robot) - q[left])
-            if robot.n > rows.shape[1]
-            else np.zeros_like(q[left])
-        )
-        step = np.clip(error, -0.3, 0.3) - (rows @ drawn[:, :, None])[:, :, 0]
-        q[left] = np.clip(q[left] + drawn + (inverse @ step[:, :, None])[:, :, 0], low, high)
-    return q, np.abs(_errors(robot, q, targets)).max(axis=1) <= near
+    start = np.tile(restart_postures(robot, seeds), (len(centres), 1))
+    q, is_attained = solve_postures(robot, start, np.repeat(centres, seeds, axis=0))
+    q = _unwind(robot, q[is_attained])
+    index = np.repeat(np.arange(len(centres)), seeds)[is_attained]
+    if not len(q):
+        return []
+
+    order = np.lexsort([-_home_scores(robot, q), index // TOOL_TURNS])
+    candidates: list[_Candidate] = []
+    for k, posture in zip(index[order].tolist(), q[order], strict=True):
+        # The turns of the tool at one position belong together.
+        position = k // TOOL_TURNS
+        neighbours = [c.q for c in candidates if c.workspace_index // TOOL_TURNS == position]
+        is_new = all(np.abs(posture - neighbour).max() > SAME_POSTURE for neighbour in neighbours)
+        if is_new and len(neighbours) < MAX_CANDIDATES:
+            candidates.append(_Candidate(k, posture))
+    return candidates
 
 
-def _unwound(robot: Robot, q: Array) -> Array:
-    """Postures (T, n) with whole turns taken away that lead from the middle of a joint's range."""
-    turned = q - 2.0 * math.pi * np.round((q - _middle(robot)) / (2.0 * math.pi)) * ~robot.prismatic
-    return np.where((turned >= robot.position_min) & (turned <= robot.position_max), turned, q)
+def _reach_corners(
+    robot: Robot,
+    candidates: Sequence[_Candidate],
+    *,
+    workspaces: Sequence[Workspace],
+    centres: Array,
+) -> tuple[Array, Flags]:
+    """Solve postures at the corners of the cube around every candidate.
+
+    Args:
+        robot: The arm.
+        candidates: K postures in the middle of workspaces.
+        workspaces: All of them.
+        centres: Their poses (W, 7).
+
+    Returns:
+        Postures (K, C, n), those of the square first, and which candidates fit (K,): the arm
+        attains the corners without going far, and without a jump in the joints' velocities.
+    """
+    cube = CUBE * ([1.0, 1.0, 0.0] if robot.planar else [1.0, 1.0, 1.0])
+    scales = [workspaces[candidate.workspace_index].scale for candidate in candidates]
+    corner_poses = [
+        centres[candidate.workspace_index] + np.pad(scale * cube, ((0, 0), (0, 4)))
+        for candidate, scale in zip(candidates, scales, strict=True)
+    ]
+    start = np.repeat([candidate.q for candidate in candidates], len(cube), axis=0)
+    q, is_attained = solve_postures(robot, start, np.concatenate(corner_poses))
+    is_near = is_attained & (np.abs(q - start).max(axis=1) < MAX_CORNER_MOTION)
+
+    # The largest velocity of a joint for 1 m/s of the tool in any direction, rad/s.
+    inverses = np.linalg.pinv(posture_jacobians(robot, q))[:, :, :3]
+    rates = np.linalg.norm(inverses, axis=2).max(axis=1)
+    jumps = rates.reshape(len(candidates), -1)[:, :SQUARE_CORNERS].max(axis=1)
+    jumps *= [CORNER_SPEED * scale for scale in scales]
+
+    all_near = is_near.reshape(len(candidates), -1).all(axis=1)
+    fits = all_near & (jumps < robot.max_velocity_jump)
+    return q.reshape(len(candidates), -1, robot.n), fits
 
 
-def _jacobians(robot: Robot, q: Array) -> Array:
-    return task_jacobians(robot.placements, robot.prismatic, q, robot.task)
+def _unwind(robot: Robot, q: Array) -> Array:
+    """Return postures (T, n) without whole turns away from the middle of a joint's range."""
+    turns = np.round((q - middle_posture(robot)) / (2.0 * math.pi))
+    unwound = q - 2.0 * math.pi * turns * ~robot.prismatic
+    is_within = (unwound >= robot.position_min) & (unwound <= robot.position_max)
+    return np.where(is_within, unwound, q)
 
 
-def _middle(robot: Robot) -> Array:
-    low, high = (
-        np.clip(limit, -math.pi, math.pi) for limit in (robot.position_min, robot.position_max)
-    )
-    return 0.5 * (low + high)
+def _home_scores(robot: Robot, q: Array) -> Array:
+    """Return how good homes postures (T, n) are (T,).
 
-
-def _score(robot: Robot, q: Array) -> Array:
-    """How good homes (T, n) are (T,): joints high up, near the middle of their ranges, away from singularities."""
+    Good are joints high up, near the middle of their ranges, away from singularities.
+    """
     origins = joint_origins(robot.placements, robot.prismatic, q)
     size = np.linalg.norm(origins - origins[:, :1], axis=2).max(initial=1e-6)
-    room = np.minimum(q - robot.position_min, robot.position_max - q).min(axis=1) / math.pi
-    away = np.abs(q - _middle(robot)).mean(axis=1) / math.pi
-    singular = np.linalg.svd(_jacobians(robot, q), compute_uv=False)
-    singular = singular[:, : min(robot.n, singular.shape[1])]
     height = origins[:, :, 2].mean(axis=1) / size
-    return (
-        height
-        - 0.3 * away
-        + np.minimum(room, 0.3)
-        + np.minimum(singular[:, -1] / singular[:, 0], 0.1)
-    )
 
+    room = np.minimum(q - robot.position_min, robot.position_max - q).min(axis=1) / math.pi
+    distance = np.abs(q - middle_posture(robot)).mean(axis=1) / math.pi
 
-def _errors(robot: Robot, q: Array, targets: Array) -> Array:
-    """What is left to targets (T, 7) at postures (T, n), in the rows (T, m) of `chain.task_rows`."""
-    attained = tool_path(robot, q)
-    translation, rotation = pose.error(targets, attained)
-    if robot.task == "position":
-        return translation
-    if robot.task == "axis":
-        z = np.array([0.0, 0.0, 1.0])
-        pointing = pose.rotate(pose.conjugate(attained[:, 3:]), pose.rotate(targets[:, 3:], z))
-        return np.concatenate([translation, np.cross(z, pointing)[:, :2]], axis=1)
-    return np.concatenate([translation, rotation], axis=1)
+    singular_values = np.linalg.svd(posture_jacobians(robot, q), compute_uv=False)
+    singular_values = singular_values[:, : min(robot.n, singular_values.shape[1])]
+    conditioning = singular_values[:, -1] / singular_values[:, 0]
+    return height - 0.3 * distance + np.minimum(room, 0.3) + np.minimum(conditioning, 0.1)

@@ -1,6 +1,7 @@
-"""The process that reads meshes and makes their convex hulls, by libraries that a hostile file can crash.
+"""The process that reads meshes and makes their convex hulls.
 
-A request and an answer are a line of JSON, followed by the bytes of a file or of arrays.
+It does so by libraries that a hostile file can crash. A request and an answer are a line of JSON,
+followed by the bytes of a file or of arrays.
 """
 
 from __future__ import annotations
@@ -28,7 +29,14 @@ def answer(request: bytes) -> bytes:
 
 
 def _answer_mesh(kind: str, data: bytes) -> bytes:
-    """The vertices (V, 3), m, and triangles (F, 3) of a file of this kind; for one that has none, a reason."""
+    """Answer with the vertices (V, 3), m, and triangles (F, 3) of a file.
+
+    For a file that has none, answer with a reason.
+
+    Args:
+        kind: Its suffix, without the dot.
+        data: Its content.
+    """
     # Half a second, which a hull does not need.
     import trimesh  # noqa: PLC0415
 
@@ -37,6 +45,7 @@ def _answer_mesh(kind: str, data: bytes) -> bytes:
     if kind == "dae" and _NAN.search(data):
         # pycollada would read zeros in their place.
         return _refusal("it has vertices that are not finite")
+
     logging.getLogger("trimesh").setLevel(logging.CRITICAL)
     stream = trimesh.util.wrap_as_stream(data)
     scene = trimesh.load_scene(stream, file_type=kind, process=False, skip_materials=True)
@@ -55,7 +64,7 @@ def _answer_mesh(kind: str, data: bytes) -> bytes:
 
 
 def _answer_hull(data: bytes) -> bytes:
-    """The corners (K, 3) of the convex hull of points (V, 3)."""
+    """Answer with the corners (K, 3) of the convex hull of points (V, 3)."""
     # Libraries that a mesh without a hull does not need.
     from simbridge.robot.hulls import coal_hull, convex_hull  # noqa: PLC0415
 
@@ -66,6 +75,7 @@ def _answer_hull(data: bytes) -> bytes:
 
 
 def _refusal(reason: str) -> bytes:
+    """Return the answer about a file that is no mesh."""
     return json.dumps({"reason": reason}).encode() + b"\n"
 
 

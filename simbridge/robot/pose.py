@@ -1,8 +1,9 @@
 """Poses as arrays, and the difference between two of them.
 
-A pose is `[x y z qx qy qz qw]`: metres, and a unit quaternion with the scalar last. Every function takes arrays of
-shape (..., 7) or (..., 4) and works on all leading axes at once. Rotations are compared as "desired relative to
-attained", in the axes of the frame in which both poses are given (base_link).
+A pose is `[x y z qx qy qz qw]`: metres, and a unit quaternion with the scalar last. Every function
+takes arrays of shape (..., 7) or (..., 4) and works on all leading axes at once. Rotations are
+compared as "desired relative to attained", in the axes of the frame in which both poses are given
+(base_link).
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ Array = NDArray[np.float64]
 Counts = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
-# Long recordings go through so many poses at a time: what is computed on the way stays in the processor's cache.
+# Long recordings go through so many poses at a time: what is computed on the way stays in the
+# processor's cache.
 BLOCK = 8192
 
 # How far the norm of a unit quaternion may be off by rounding alone.
@@ -26,21 +28,24 @@ IDENTITY.setflags(write=False)
 
 
 def read_only(values: ArrayLike) -> Array:
-    """A read-only copy as an array of doubles."""
+    """Return a read-only copy as an array of doubles."""
     array = np.array(values, dtype=float)
     array.setflags(write=False)
     return array
 
 
 def normalized(quaternions: ArrayLike) -> Array:
-    """Unit quaternions (..., 4) in the given directions; those as good as doubles get are kept bit for bit."""
+    """Return unit quaternions (..., 4) in the directions of quaternions.
+
+    Those as good as doubles get are kept bit for bit.
+    """
     q = np.asarray(quaternions, dtype=float)
     norm = np.linalg.norm(q, axis=-1, keepdims=True)
     return np.where(np.abs(norm - 1.0) <= ROUNDING, q, q / norm)
 
 
-def snapped(matrix: ArrayLike) -> Array:
-    """A rotation matrix whose entries within 1e-9 of 0 and +-1 are exactly 0 and +-1.
+def snap_right_angles(matrix: ArrayLike) -> Array:
+    """Return a rotation matrix whose entries within 1e-9 of 0 and +-1 are exactly 0 and +-1.
 
     Angles of pi/2 and pi in a table are meant exactly, and a double cannot represent them.
     """
@@ -50,7 +55,10 @@ def snapped(matrix: ArrayLike) -> Array:
 
 
 def multiply(a: ArrayLike, b: ArrayLike) -> Array:
-    """Hamilton product a b of quaternions (..., 4): the rotation b, followed by the rotation a."""
+    """Return the Hamilton product a b of quaternions (..., 4).
+
+    It is the rotation b, followed by the rotation a.
+    """
     ax, ay, az, aw = np.moveaxis(np.asarray(a, dtype=float), -1, 0)
     bx, by, bz, bw = np.moveaxis(np.asarray(b, dtype=float), -1, 0)
     return np.stack(
@@ -65,31 +73,37 @@ def multiply(a: ArrayLike, b: ArrayLike) -> Array:
 
 
 def conjugate(quaternions: ArrayLike) -> Array:
-    """The inverse rotations of unit quaternions (..., 4)."""
+    """Return the inverse rotations of unit quaternions (..., 4)."""
     return np.asarray(quaternions, dtype=float) * np.array([-1.0, -1.0, -1.0, 1.0])
 
 
 def rotate(quaternions: ArrayLike, vectors: ArrayLike) -> Array:
-    """Vectors (..., 3), each turned by its unit quaternion (..., 4)."""
+    """Return vectors (..., 3), each turned by its unit quaternion (..., 4)."""
     q = np.asarray(quaternions, dtype=float)
     v = np.asarray(vectors, dtype=float)
-    axis, scalar = q[..., :3], q[..., 3:]
+    axis = q[..., :3]
+    scalar = q[..., 3:]
     twice = 2.0 * np.cross(axis, v)
     return v + scalar * twice + np.cross(axis, twice)
 
 
 def rotation_vectors(quaternions: ArrayLike) -> Array:
-    """Rodrigues vectors (..., 3) in rad of unit quaternions (..., 4); the angle is at most pi."""
+    """Return Rodrigues vectors (..., 3) in rad of unit quaternions (..., 4).
+
+    The angle is at most pi.
+    """
     q = np.asarray(quaternions, dtype=float)
+    # Of the two quaternions of a rotation, the one with the smaller angle.
     q = np.where(q[..., 3:] < 0.0, -q, q)
     sine = np.linalg.norm(q[..., :3], axis=-1, keepdims=True)
     angle = 2.0 * np.arctan2(sine, q[..., 3:])
     # For a vanishing angle the limit of angle / sin(angle / 2) is 2.
-    return q[..., :3] * np.where(sine > 0.0, angle / np.where(sine > 0.0, sine, 1.0), 2.0)
+    ratio = np.where(sine > 0.0, angle / np.where(sine > 0.0, sine, 1.0), 2.0)
+    return q[..., :3] * ratio
 
 
 def quaternions(vectors: ArrayLike) -> Array:
-    """Unit quaternions (..., 4) of Rodrigues vectors (..., 3) in rad."""
+    """Return unit quaternions (..., 4) of Rodrigues vectors (..., 3) in rad."""
     v = np.asarray(vectors, dtype=float)
     angle = np.linalg.norm(v, axis=-1, keepdims=True)
     # np.sinc is sin(pi x) / (pi x): exact at zero.
@@ -97,71 +111,97 @@ def quaternions(vectors: ArrayLike) -> Array:
 
 
 def mean_rotation(quaternions: Array) -> Array:
-    """The rotation (4,) with the least sum of squared chords to those of quaternions (T, 4): F. L. Markley et al.,
-    Averaging quaternions, 2007."""
-    return np.asarray(np.linalg.eigh(quaternions.T @ quaternions)[1][:, -1])
+    """Return the rotation (4,) with the least sum of squared chords to those of quaternions (T, 4).
+
+    F. L. Markley et al., Averaging quaternions, 2007.
+    """
+    _, eigenvectors = np.linalg.eigh(quaternions.T @ quaternions)
+    return np.asarray(eigenvectors[:, -1])
 
 
 def error(desired: ArrayLike, attained: ArrayLike) -> tuple[Array, Array]:
-    """Desired minus attained, of poses (..., 7): the translation (..., 3) in m, and the rotation R_desired R_attained^T
-    as Rodrigues vectors (..., 3) in rad."""
+    """Return desired minus attained poses (..., 7).
+
+    Returns:
+        The translation (..., 3) in m, and the rotation R_desired R_attained^T as Rodrigues vectors
+        (..., 3) in rad.
+    """
     d = np.asarray(desired, dtype=float)
     a = np.asarray(attained, dtype=float)
     if d.ndim == 2 and len(d) > BLOCK:
-        translation, rotation = np.empty((len(d), 3)), np.empty((len(d), 3))
-        for part in _blocks(len(d)):
-            translation[part], rotation[part] = error(
-                d[part], a[part] if a.ndim == 2 and len(a) == len(d) else a
-            )
+        translation = np.empty((len(d), 3))
+        rotation = np.empty((len(d), 3))
+        has_rows = a.ndim == 2 and len(a) == len(d)
+        for block in _blocks(len(d)):
+            translation[block], rotation[block] = error(d[block], a[block] if has_rows else a)
         return translation, rotation
-    return d[..., :3] - a[..., :3], rotation_vectors(multiply(d[..., 3:], conjugate(a[..., 3:])))
+
+    turn = multiply(d[..., 3:], conjugate(a[..., 3:]))
+    return d[..., :3] - a[..., :3], rotation_vectors(turn)
 
 
 def _blocks(count: int) -> Iterator[slice]:
+    """Iterate over blocks of so many samples."""
     return (slice(k, k + BLOCK) for k in range(0, count, BLOCK))
 
 
 def compose(a: ArrayLike, b: ArrayLike) -> Array:
-    """The poses (..., 7) a b: b expressed in a's frame, brought into the frame in which a is given."""
+    """Return the poses (..., 7) a b: b is expressed in a's frame.
+
+    They are in the frame in which a is given.
+    """
     a = np.asarray(a, dtype=float)
     b = np.asarray(b, dtype=float)
-    return np.concatenate(
-        [a[..., :3] + rotate(a[..., 3:], b[..., :3]), multiply(a[..., 3:], b[..., 3:])], axis=-1
-    )
+    positions = a[..., :3] + rotate(a[..., 3:], b[..., :3])
+    rotations = multiply(a[..., 3:], b[..., 3:])
+    return np.concatenate([positions, rotations], axis=-1)
 
 
 def inverse(poses: ArrayLike) -> Array:
-    """The inverse poses (..., 7): compose(inverse(p), p) is the identity."""
+    """Return the inverse poses (..., 7): compose(inverse(p), p) is the identity."""
     p = np.asarray(poses, dtype=float)
     back = conjugate(p[..., 3:])
     return np.concatenate([-rotate(back, p[..., :3]), back], axis=-1)
 
 
 def interpolate(times: ArrayLike, poses: ArrayLike, at: ArrayLike) -> Array:
-    """Poses (K, 7) at the instants `at` (K,) in s: positions linear, rotations by slerp along the shorter arc.
+    """Return poses at instants: positions linear, rotations by slerp along the shorter arc.
 
-    They are between poses (T, 7) at strictly increasing times (T,) in s; before and after, the first or last holds.
+    Before and after all poses, the first or last holds.
+
+    Args:
+        times: Strictly increasing (T,), s.
+        poses: At these times (T, 7).
+        at: The instants (K,), s.
+
+    Returns:
+        Poses (K, 7).
     """
     t = np.asarray(times, dtype=float)
     p = np.asarray(poses, dtype=float)
     instants = np.asarray(at, dtype=float)
     if len(instants) > BLOCK:
-        found = np.empty((len(instants), 7))
-        for part in _blocks(len(instants)):
-            found[part] = interpolate(t, p, instants[part])
-        return found
+        result = np.empty((len(instants), 7))
+        for block in _blocks(len(instants)):
+            result[block] = interpolate(t, p, instants[block])
+        return result
+
     clipped = np.clip(instants, t[0], t[-1])
     if len(t) == 1:
         return np.repeat(p, len(clipped), axis=0)
-    left = np.clip(np.searchsorted(t, clipped, side="right") - 1, 0, len(t) - 2)
-    fraction = ((clipped - t[left]) / (t[left + 1] - t[left]))[:, None]
-    turn = rotation_vectors(multiply(p[left + 1, 3:], conjugate(p[left, 3:])))
-    rotations = multiply(quaternions(fraction * turn), p[left, 3:])
+
+    # The poses around each instant, and how far it is from the first to the second.
+    first = np.clip(np.searchsorted(t, clipped, side="right") - 1, 0, len(t) - 2)
+    second = first + 1
+    fraction = ((clipped - t[first]) / (t[second] - t[first]))[:, None]
+    turn = rotation_vectors(multiply(p[second, 3:], conjugate(p[first, 3:])))
+    rotations = multiply(quaternions(fraction * turn), p[first, 3:])
+    positions = p[first, :3] + fraction * (p[second, :3] - p[first, :3])
+
     # The samples themselves come back to the last bit, whatever the arithmetic between them rounds.
-    exact = fraction[:, 0] == 0.0
-    rotations[exact] = p[left[exact], 3:]
-    ends = fraction[:, 0] == 1.0
-    rotations[ends] = p[left[ends] + 1, 3:]
-    positions = p[left, :3] + fraction * (p[left + 1, :3] - p[left, :3])
-    positions[ends] = p[left[ends] + 1, :3]
+    is_first = fraction[:, 0] == 0.0
+    rotations[is_first] = p[first[is_first], 3:]
+    is_second = fraction[:, 0] == 1.0
+    rotations[is_second] = p[second[is_second], 3:]
+    positions[is_second] = p[second[is_second], :3]
     return np.concatenate([positions, rotations], axis=1)

@@ -1,6 +1,7 @@
-"""A robot's TOML: its tables (robots/README.md explains them), their checks, and the lengths of a planar arm's links.
+"""A robot's TOML: its tables (robots/README.md explains them) and their checks.
 
-Nothing here needs numpy or pinocchio, so that the robots can be listed quickly; `load` checks the inertia.
+Nothing here needs numpy or pinocchio, so that the robots can be listed quickly; `toml_reader`
+checks the inertia.
 """
 
 from __future__ import annotations
@@ -18,16 +19,20 @@ from simbridge.files.toml_file import TomlFile
 from simbridge.robot import MAX_JOINTS, MAX_SHAPES, Task, Vector
 
 
-class _Table(msgspec.Struct, forbid_unknown_fields=True):
+class StrictTable(msgspec.Struct, forbid_unknown_fields=True):
     """A table in which a misspelt key is an error."""
 
 
-class Controller(_Table):
+class ControllerTable(StrictTable):
+    """The table `controller`: period in s, and the series of a UR arm."""
+
     period: float
     series: str = ""
 
 
-class Kinematics(_Table):
+class KinematicsTable(StrictTable):
+    """The table `kinematics`: Denavit-Hartenberg parameters (n), m and rad, and the base's turn."""
+
     joint_names: list[str]
     d: list[float]
     a: list[float]
@@ -35,7 +40,9 @@ class Kinematics(_Table):
     base_rpy: Vector = (0.0, 0.0, 0.0)
 
 
-class Limits(_Table):
+class LimitsTable(StrictTable):
+    """The table `limits`, of the joints (n) and of the arm, SI units."""
+
     position_min: list[float]
     position_max: list[float]
     velocity: list[float]
@@ -45,7 +52,9 @@ class Limits(_Table):
     tool_speed: float
 
 
-class ShapeTable(_Table):
+class ShapeTable(StrictTable):
+    """A shape of a link, in the link's frame, m."""
+
     start: Vector
     end: Vector
     radius: float
@@ -54,7 +63,9 @@ class ShapeTable(_Table):
     solid: bool = True
 
 
-class InertiaTable(_Table):
+class InertiaTable(StrictTable):
+    """The moments of inertia of a link about its centre of mass, kg m^2."""
+
     ixx: float
     ixy: float
     ixz: float
@@ -63,7 +74,9 @@ class InertiaTable(_Table):
     izz: float
 
 
-class LinkTable(_Table):
+class LinkTable(StrictTable):
+    """A link: mass in kg, centre of mass in m, inertia, and shapes."""
+
     name: str
     mass: float
     center_of_mass: Vector
@@ -72,21 +85,26 @@ class LinkTable(_Table):
     shapes: list[ShapeTable] = []
 
 
-class Base(_Table):
+class BaseTable(StrictTable):
+    """The table `base`: the shapes of base_link."""
+
     shapes: list[ShapeTable] = []
 
 
-class RobotFile(_Table):
+class RobotFile(StrictTable):
+    """The whole file."""
+
     title: str
     home: list[float]
-    controller: Controller
-    kinematics: Kinematics
-    limits: Limits
+    controller: ControllerTable
+    kinematics: KinematicsTable
+    limits: LimitsTable
     links: list[LinkTable]
     task: Task = "pose"
-    base: Base = msgspec.field(default_factory=Base)
+    base: BaseTable = msgspec.field(default_factory=BaseTable)
 
 
+# Red, green, blue of each colour of a shape.
 COLORS: dict[str, Vector] = {
     "silver": (0.80, 0.81, 0.83),
     "grey": (0.48, 0.49, 0.52),
@@ -96,72 +114,109 @@ COLORS: dict[str, Vector] = {
 
 
 def robot_facts(path: Path) -> dict[str, Any]:
-    """What `simbridge robots` lists of a robot's TOML (SI units)."""
+    """Return what `simbridge robots` lists of a robot's TOML (SI units)."""
     file = TomlFile(path)
     data = file.decode(RobotFile)
     check_robot(file, data)
+
     chain = data.kinematics
+    lengths = [math.sqrt(a * a + d * d) for a, d in zip(chain.a, chain.d, strict=True)]
     return {
         "robot": path.stem,
         "title": data.title,
         "joints": len(chain.joint_names),
         "controller": data.controller.series,
         "period_s": data.controller.period,
-        "reach_m": sum(math.sqrt(a * a + d * d) for a, d in zip(chain.a, chain.d, strict=True)),
+        "reach_m": sum(lengths),
     }
 
 
 def check_robot(file: TomlFile, data: RobotFile) -> None:
-    """Check everything except the inertia of the links; the wrong field is named."""
-    kinematics, limits, names = data.kinematics, data.limits, data.kinematics.joint_names
+    """Check everything except the inertia of the links.
+
+    Args:
+        file: The file, for the errors.
+        data: What it holds.
+
+    Raises:
+        InputFileError: A field is wrong; names the field.
+    """
+    kinematics = data.kinematics
+    limits = data.limits
+    names = kinematics.joint_names
     n = len(names)
+
+    # The size.
     if n == 0:
         file.refuse("kinematics.joint_names", "an arm needs at least one joint")
     if max(n, len(data.links)) > MAX_JOINTS:
         file.refuse("kinematics.joint_names", f"an arm has at most {MAX_JOINTS} joints and links")
     if len(data.base.shapes) + sum(len(link.shapes) for link in data.links) > MAX_SHAPES:
         file.refuse("links", f"an arm has at most {MAX_SHAPES} shapes")
+
+    # Joints.
     file.check_names([f"kinematics.joint_names[{i}]" for i in range(n)], names)
-    for name in ("d", "a", "alpha"):
-        file.check_length(f"kinematics.{name}", getattr(kinematics, name), n)
-        file.check_finite(f"kinematics.{name}", getattr(kinematics, name))
+    for name, column in (("d", kinematics.d), ("a", kinematics.a), ("alpha", kinematics.alpha)):
+        file.check_length(f"kinematics.{name}", column, n)
+        file.check_finite(f"kinematics.{name}", column)
     file.check_finite("kinematics.base_rpy", kinematics.base_rpy)
+
+    # The controller, and the limits of the arm.
     file.check_positive("controller.period", data.controller.period)
-    for name in ("velocity_jump", "acceleration", "tool_speed"):
-        file.check_positive(f"limits.{name}", getattr(limits, name))
-    for name in ("position_min", "position_max", "velocity", "effort"):
-        file.check_length(f"limits.{name}", getattr(limits, name), n)
+    file.check_positive("limits.velocity_jump", limits.velocity_jump)
+    file.check_positive("limits.acceleration", limits.acceleration)
+    file.check_positive("limits.tool_speed", limits.tool_speed)
+
+    # The limits of the joints.
+    file.check_length("limits.position_min", limits.position_min, n)
+    file.check_length("limits.position_max", limits.position_max, n)
+    file.check_length("limits.velocity", limits.velocity, n)
+    file.check_length("limits.effort", limits.effort, n)
     file.check_length("home", data.home, n)
     file.check_finite("home", data.home)
-    for i, joint in enumerate(names):
-        file.check_positive(f"limits.velocity[{i}]", limits.velocity[i])
-        file.check_positive(f"limits.effort[{i}]", limits.effort[i])
-        low, high, q = limits.position_min[i], limits.position_max[i], data.home[i]
-        if not low < high:
-            file.refuse(
-                f"limits.position_min[{i}]",
-                f"{low} is not below the upper limit of {joint}, {high}",
-            )
-        if not low <= q <= high:
-            file.refuse(
-                f"home[{i}]", f"{q} rad is outside of the range of {joint}, {low} to {high}"
-            )
+    for i in range(n):
+        _check_joint(file, data, i)
+
+    # Links.
     file.check_length("links", data.links, n)
     file.check_names([f"links[{i}].name" for i in range(n)], [link.name for link in data.links])
     _check_shapes(file, "base.shapes", data.base.shapes)
     for i, link in enumerate(data.links):
-        file.check_positive(f"links[{i}].mass", link.mass)
-        file.check_finite(f"links[{i}].center_of_mass", link.center_of_mass)
-        file.check_finite(f"links[{i}].inertia_rpy", link.inertia_rpy)
-        for name, moment in msgspec.structs.asdict(link.inertia).items():
-            if not math.isfinite(moment):
-                file.refuse(
-                    f"links[{i}].inertia.{name}", f"this must be a finite number, not {moment}"
-                )
-        _check_shapes(file, f"links[{i}].shapes", link.shapes)
+        _check_link(file, f"links[{i}]", link)
+
+
+def _check_joint(file: TomlFile, data: RobotFile, i: int) -> None:
+    """Check limits and home of a joint."""
+    limits = data.limits
+    joint = data.kinematics.joint_names[i]
+    file.check_positive(f"limits.velocity[{i}]", limits.velocity[i])
+    file.check_positive(f"limits.effort[{i}]", limits.effort[i])
+
+    low = limits.position_min[i]
+    high = limits.position_max[i]
+    if not low < high:
+        reason = f"{low} is not below the upper limit of {joint}, {high}"
+        file.refuse(f"limits.position_min[{i}]", reason)
+
+    q = data.home[i]
+    if not low <= q <= high:
+        file.refuse(f"home[{i}]", f"{q} rad is outside of the range of {joint}, {low} to {high}")
+
+
+def _check_link(file: TomlFile, field: str, link: LinkTable) -> None:
+    """Check mass, moments and shapes of a link."""
+    file.check_positive(f"{field}.mass", link.mass)
+    file.check_finite(f"{field}.center_of_mass", link.center_of_mass)
+    file.check_finite(f"{field}.inertia_rpy", link.inertia_rpy)
+    for name, moment in msgspec.structs.asdict(link.inertia).items():
+        if not math.isfinite(moment):
+            reason = f"this must be a finite number, not {moment}"
+            file.refuse(f"{field}.inertia.{name}", reason)
+    _check_shapes(file, f"{field}.shapes", link.shapes)
 
 
 def _check_shapes(file: TomlFile, field: str, shapes: Sequence[ShapeTable]) -> None:
+    """Check the shapes of a link."""
     for i, shape in enumerate(shapes):
         file.check_finite(f"{field}[{i}].start", shape.start)
         file.check_finite(f"{field}[{i}].end", shape.end)
@@ -171,52 +226,65 @@ def _check_shapes(file: TomlFile, field: str, shapes: Sequence[ShapeTable]) -> N
 
 
 def with_lengths(data: RobotFile, lengths: Sequence[float]) -> RobotFile:
-    """The file's planar arm with links of these lengths (n,), m: rods of the same thickness.
+    """Return the file's planar arm with links of other lengths: rods of the same thickness.
 
-    A link that is s times as long has its shapes and its centre of mass scaled by s along it and s times the mass. A
-    rod's moment about its own axis, m r^2 / 2, grows by s; of the moment about a transverse axis,
-    m r^2 / 4 + m l^2 / 12, the part with the length grows by s^3. InvalidParameter if the arm is not planar with its
-    links along x, or these are not one positive number per link.
+    A link that is s times as long has its shapes and its centre of mass scaled by s along it and s
+    times the mass. A rod's moment about its own axis, m r^2 / 2, grows by s; of the moment about a
+    transverse axis, m r^2 / 4 + m l^2 / 12, the part with the length grows by s^3.
+
+    Args:
+        data: The file.
+        lengths: Of the links (n,), m.
+
+    Raises:
+        InvalidParameter: The arm is not planar with its links along x, or the lengths are not one
+            positive number per link.
     """
     kinematics = data.kinematics
-    if any(kinematics.alpha) or any(kinematics.d) or not all(a > 0.0 for a in kinematics.a):
-        raise InvalidParameter(
-            "link lengths", list(lengths), f"left out: {data.title} is not a planar arm"
-        )
-    if len(lengths) != len(kinematics.a) or not all(
-        math.isfinite(length) and length > 0.0 for length in lengths
-    ):
+    is_planar = not any(kinematics.alpha) and not any(kinematics.d)
+    if not is_planar or not all(a > 0.0 for a in kinematics.a):
+        needed = f"left out: {data.title} is not a planar arm"
+        raise InvalidParameter("link lengths", list(lengths), needed)
+    are_positive = all(math.isfinite(length) and length > 0.0 for length in lengths)
+    if len(lengths) != len(kinematics.a) or not are_positive:
         needed = f"{len(kinematics.a)} positive numbers in m, one per link"
         raise InvalidParameter("link lengths", list(lengths), needed)
-    new = [float(length) for length in lengths]
+
+    new_lengths = [float(length) for length in lengths]
     links = [
-        _scaled(link, length / a)
-        for link, length, a in zip(data.links, new, kinematics.a, strict=True)
+        _scale_link(link, length / a)
+        for link, length, a in zip(data.links, new_lengths, kinematics.a, strict=True)
     ]
-    return replace(data, kinematics=replace(kinematics, a=new), links=links)
+    return replace(data, kinematics=replace(kinematics, a=new_lengths), links=links)
 
 
-def _scaled(link: LinkTable, s: float) -> LinkTable:
-    def along(point: Vector) -> Vector:
-        return (point[0] * s, point[1], point[2])
-
-    def transverse(moment: float) -> float:
-        return (moment - 0.5 * old.ixx) * s**3 + 0.5 * old.ixx * s
-
-    old = link.inertia
+def _scale_link(link: LinkTable, s: float) -> LinkTable:
+    """Return a link that is s times as long; see `with_lengths`."""
+    inertia = link.inertia
+    x, y, z = link.center_of_mass
     return replace(
         link,
         mass=link.mass * s,
-        center_of_mass=along(link.center_of_mass),
+        center_of_mass=(x * s, y, z),
         inertia=InertiaTable(
-            ixx=old.ixx * s,
-            ixy=old.ixy * s**2,
-            ixz=old.ixz * s**2,
-            iyy=transverse(old.iyy),
-            iyz=old.iyz * s,
-            izz=transverse(old.izz),
+            ixx=inertia.ixx * s,
+            ixy=inertia.ixy * s**2,
+            ixz=inertia.ixz * s**2,
+            iyy=_scale_transverse(inertia.iyy, inertia.ixx, s),
+            iyz=inertia.iyz * s,
+            izz=_scale_transverse(inertia.izz, inertia.ixx, s),
         ),
-        shapes=[
-            replace(shape, start=along(shape.start), end=along(shape.end)) for shape in link.shapes
-        ],
+        shapes=[_scale_shape(shape, s) for shape in link.shapes],
     )
+
+
+def _scale_transverse(moment: float, axial: float, s: float) -> float:
+    """Return a rod's moment about a transverse axis, kg m^2, of the moment about its own axis."""
+    return (moment - 0.5 * axial) * s**3 + 0.5 * axial * s
+
+
+def _scale_shape(shape: ShapeTable, s: float) -> ShapeTable:
+    """Return a shape that is s times as long along x."""
+    start_x, start_y, start_z = shape.start
+    end_x, end_y, end_z = shape.end
+    return replace(shape, start=(start_x * s, start_y, start_z), end=(end_x * s, end_y, end_z))

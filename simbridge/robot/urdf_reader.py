@@ -60,7 +60,8 @@ def read_urdf(
         packages: Directories of packages, by name (see `Packages`).
 
     Raises:
-        InputFileError: Names the element and the line at fault, or all of them if there are several.
+        InputFileError: Names the element and the line at fault, or all of them if there are
+            several.
     """
     search = Packages(path, packages or {})
     root = read_xml(path, search)

@@ -10,7 +10,7 @@ import pinocchio as pin
 
 from simbridge.errors import suggest
 from simbridge.quoting import quoted, quoted_list
-from simbridge.robot.pose import Array, snapped
+from simbridge.robot.pose import Array, snap_right_angles
 from simbridge.robot.xml_element import Element
 
 # Those attached by fixed joints included.
@@ -37,7 +37,7 @@ def read_origin(element: Element) -> pin.SE3:
     if placement is None:
         return pin.SE3.Identity()
     zero = (0.0, 0.0, 0.0)
-    rotation = snapped(pin.rpy.rpyToMatrix(placement.numbers("rpy", 3, zero)))
+    rotation = snap_right_angles(pin.rpy.rpyToMatrix(placement.numbers("rpy", 3, zero)))
     return pin.SE3(rotation, placement.numbers("xyz", 3, zero))
 
 
@@ -155,11 +155,8 @@ class Tree:
         default_base = "base_link" if "base_link" in self.links else root
         begin = base or default_base
 
-        # Where it may end: at the leaves below its beginning, if there are any.
-        leaves = [name for name in self.links if not self.child_joints[name]]
-        if begin in self.links:
-            leaves_below = [name for name in leaves if self.path(name, begin)]
-            leaves = leaves_below or leaves
+        # Where it may end.
+        leaves = self._leaves(begin)
         if tip is None and "tool0" not in self.links and len(leaves) > 1:
             faults.append(
                 f"it is not clear where the tool is: the tree ends in {len(leaves)} places "
@@ -177,6 +174,14 @@ class Tree:
                 "with --base and --tip"
             )
         return UrdfChain(begin, end, joints)
+
+    def _leaves(self, ancestor: str) -> list[str]:
+        """Return the links without children below another one; without any, all of them."""
+        leaves = [name for name in self.links if not self.child_joints[name]]
+        if ancestor not in self.links:
+            return leaves
+        leaves_below = [name for name in leaves if self.path(name, ancestor)]
+        return leaves_below or leaves
 
     def path(self, link: str, ancestor: str | None) -> list[Element] | None:
         """Return the joints from an ancestor down to a link.

@@ -62,7 +62,8 @@ def urdf_text(
         lines += [
             f'<link name="{frame}">{MASSLESS}</link>',
             f'<joint name={quoteattr(f"{parent}-{frame}_fixed_joint")} type="fixed">',
-            f'<parent link={quoteattr(parent)}/><child link="{frame}"/>{_origin(placement)}</joint>',
+            f'<parent link={quoteattr(parent)}/><child link="{frame}"/>'
+            f"{_origin(placement)}</joint>",
         ]
     return "\n".join([*lines, "</robot>", ""])
 

@@ -13,8 +13,8 @@ TOOL_DOWN = read_only([math.sqrt(0.5), -math.sqrt(0.5), 0.0, 0.0])
 """The tool's z axis points along -z of base_link: quaternion (4,)."""
 
 # Distance from the vertical through the base to the flange at home of an arm as large as a UR10, m.
-# Chosen so that no UR arm is near the border between two steps: the few millimetres of a calibration
-# change no path.
+# Chosen so that no UR arm is near the border between two steps: the few millimetres of a
+# calibration change no path.
 FULL_SIZE_M = 0.775
 # The step between two scales.
 SCALE_STEP = 0.05

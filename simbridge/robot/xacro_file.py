@@ -21,7 +21,7 @@ ADVICE = "if it needs arguments, expand it first: xacro FILE NAME:=VALUE > arm.u
 def expand_xacro(
     path: Path, text: str, packages: Packages, arguments: Mapping[str, str] | None = None
 ) -> str:
-    """The URDF that a xacro file stands for, by the package xacro alone.
+    """Return the URDF that a xacro file stands for, by the package xacro alone.
 
     Args:
         path: The file.
@@ -31,25 +31,27 @@ def expand_xacro(
 
     Raises:
         MissingPackage: xacro is not installed.
-        InputFileError: It cannot be expanded, needs more than `LIMITS`, or reads what it may not (see `_directories`).
+        InputFileError: It cannot be expanded, needs more than `LIMITS`, or reads what it may not
+            (see `_own_directories` and `_configured_directories`).
     """
     optional_package("xacro", "xacro", f"Reading {path}", "xacro")
     arguments = arguments or {}
+    own_directories = [str(directory) for directory in _own_directories(path)]
+    configured = [str(directory) for directory in _configured_directories(packages, arguments)]
     request = {
         "file": os.path.abspath(path),
         "working_directory": os.getcwd(),
         "named": {name: str(directory) for name, directory in packages.named.items()},
         "arguments": dict(arguments),
-        "own": [str(directory) for directory in _own_directories(path)],
-        "configured": [
-            str(directory) for directory in _configured_directories(packages, arguments)
-        ],
+        "own": own_directories,
+        "configured": configured,
     }
     with ReadingProcess("simbridge.robot.xacro_process", LIMITS) as process:
         try:
             answer: dict[str, Any] = json.loads(process.ask(json.dumps(request).encode()))
         except ReadingFailed as error:
             raise InputFileError(path, f"xacro cannot expand it: {error}") from None
+
     if "urdf" in answer:
         return str(answer["urdf"])
     if answer.get("missing"):
@@ -60,15 +62,18 @@ def expand_xacro(
 
 
 def _own_directories(path: Path) -> Iterator[Path]:
-    """The directories that a file may read around itself: its package, else its own directory and the one above."""
+    """Iterate over the directories that a file may read around itself.
+
+    They are its package, else its own directory and the one above.
+    """
     # The file's name may be a link, as in an installed workspace: both places count.
     for file in (Path(os.path.abspath(path)), path.resolve()):
-        package = next(
-            (folder for folder in file.parents if (folder / PACKAGE_FILE).is_file()), None
-        )
+        folders = (folder for folder in file.parents if (folder / PACKAGE_FILE).is_file())
+        package = next(folders, None)
         if package is not None:
             yield package
             continue
+
         yield file.parent
         # The root of the file system is not a project.
         if file.parent.parent != file.parent.parent.parent:
@@ -76,7 +81,10 @@ def _own_directories(path: Path) -> Iterator[Path]:
 
 
 def _configured_directories(packages: Packages, arguments: Mapping[str, str]) -> Iterator[Path]:
-    """The directories that the user lets a file read: packages, and paths among the arguments."""
+    """Iterate over the directories that the user lets a file read.
+
+    They are those of packages, and paths among the arguments.
+    """
     yield from packages.named.values()
     yield from search_path()
     for value in arguments.values():
@@ -85,22 +93,30 @@ def _configured_directories(packages: Packages, arguments: Mapping[str, str]) ->
 
 
 def _missing_packages(names: Sequence[str], text: str, packages: Packages) -> str:
-    """The message about packages that were not found, those that the file itself names included."""
+    """Return the message about packages that were not found.
+
+    Args:
+        names: Those that xacro looked for.
+        text: The file, which may name more of them.
+        packages: Where they are looked up.
+    """
+    missing = list(names)
     # xacro ends at the first one: the others are looked for here.
     without_comments = re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)
-    others = re.findall(r"\$\(find ([\w.-]+)\)", without_comments)
-    missing = [
-        *names,
-        *(name for name in others if not any(map(Path.is_dir, packages.places(name)))),
-    ]
+    for name in re.findall(r"\$\(find ([\w.-]+)\)", without_comments):
+        if not any(map(Path.is_dir, packages.candidates(name))):
+            missing.append(name)
+
     unique = list(dict.fromkeys(missing))
-    listed = ", nor ".join(f"'{name}' for $(find {name})" for name in unique)
+    uses = ", nor ".join(f"'{name}' for $(find {name})" for name in unique)
     flag = ",".join(f"{name}=DIR" for name in unique)
-    return f"there is no package {listed}; say where it is with --package {flag}"
+    return f"there is no package {uses}; say where it is with --package {flag}"
 
 
 def _refused_read(file: str) -> str:
+    """Return the message about a file that must not be read."""
     return (
-        f"it reads {file}, which is outside of its package (without a package.xml, of its directory and the one above) "
-        "or hidden; if it belongs to another package, say where that is with --package NAME=DIR"
+        f"it reads {file}, which is outside of its package (without a package.xml, of its "
+        "directory and the one above) or hidden; if it belongs to another package, say where that "
+        "is with --package NAME=DIR"
     )

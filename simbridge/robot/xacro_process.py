@@ -1,7 +1,8 @@
-"""The process that expands one xacro file: it reads only what it may, and nothing else of the system can be reached.
+"""The process that expands one xacro file.
 
-A xacro file is a program: its expressions are Python without the built-in functions, and it includes other files.
-An audit hook sees everything that Python does for it, and refuses all but reading files in the permitted directories.
+A xacro file is a program: its expressions are Python without the built-in functions, and it
+includes other files. An audit hook sees everything that Python does for it, and refuses all but
+reading files in the permitted directories.
 """
 
 from __future__ import annotations
@@ -40,8 +41,9 @@ HARMLESS_EVENTS = frozenset(
 )
 # What reads a file, or the names in a directory: its first argument is the path.
 READING_EVENTS = frozenset({"open", "os.listdir", "os.scandir", "glob.glob", "glob.glob/2"})
-# Attributes that lead from a generator or an error to the program around an expression. xacro itself refuses names that
-# begin with two underscores, but does not look into functions and generators.
+# Attributes that lead from a generator or an error to the program around an expression. xacro
+# itself refuses names that begin with two underscores, but does not look into functions and
+# generators.
 FORBIDDEN_NAMES = frozenset(
     {
         "ag_code",
@@ -62,10 +64,13 @@ FORBIDDEN_NAMES = frozenset(
 )
 # Characters of xacro's own message that are shown.
 MAX_MESSAGE = 300
+# How many errors that wrap each other are examined.
+MAX_CAUSES = 100
 # A document that makes xacro and the XML library import all that they import on demand.
 WARM_UP = (
     '<robot xmlns:xacro="http://ros.org/wiki/xacro"><xacro:arg name="a" default="1"/>'
-    '<xacro:property name="p" value="${1 + 1}"/><xacro:macro name="m"><link name="$(arg a)${p}"/></xacro:macro>'
+    '<xacro:property name="p" value="${1 + 1}"/>'
+    '<xacro:macro name="m"><link name="$(arg a)${p}"/></xacro:macro>'
     "<xacro:m/></robot>"
 )
 
@@ -83,8 +88,8 @@ class Reads:
 
     Args:
         file: The xacro file.
-        own: Directories around the file, which may come from anywhere: links that lead out of them are refused, and
-            hidden files.
+        own: Directories around the file, which may come from anywhere: links that lead out of them
+            are refused, and hidden files.
         configured: Directories that the user trusts: links in them are followed.
 
     Attributes:
@@ -97,7 +102,9 @@ class Reads:
         self._file = os.path.realpath(file)
         self._own = [os.path.realpath(directory) for directory in own]
         self._configured = [os.path.abspath(directory) for directory in configured]
-        self._active = False
+        # Whether the hook refuses.
+        self._is_active = False
+
         self.refused: list[str] = []
         self.forbidden: list[str] = []
         self.data = False
@@ -112,26 +119,35 @@ class Reads:
     @contextlib.contextmanager
     def active(self, active: bool) -> Iterator[None]:
         """Refuse within the block, or do not."""
-        before, self._active = self._active, active
+        was_active = self._is_active
+        self._is_active = active
         try:
             yield
         finally:
-            self._active = before
+            self._is_active = was_active
 
     def __call__(self, event: str, arguments: tuple[Any, ...]) -> None:
-        if not self._active or event in HARMLESS_EVENTS:
+        """Judge what Python is about to do.
+
+        Args:
+            event: Its name, as `sys.addaudithook` documents.
+            arguments: Of the event.
+
+        Raises:
+            ReadRefused: It is a file that must not be read.
+            ActionRefused: It is anything else that an expansion does not need.
+        """
+        if not self._is_active or event in HARMLESS_EVENTS:
             return
+        # What the check itself does is not judged.
         with self.active(False):
             if event == "exec":
                 self._check_names(arguments[0])
             elif event not in READING_EVENTS:
                 self._forbid(event)
             elif not self._may_read(event, arguments):
-                path = (
-                    os.fsdecode(arguments[0])
-                    if isinstance(arguments[0], str | bytes)
-                    else str(arguments[0])
-                )
+                file = arguments[0]
+                path = os.fsdecode(file) if isinstance(file, str | bytes) else str(file)
                 self.refused.append(path)
                 raise ReadRefused(errno.EACCES, "it must not be read", path)
 
@@ -149,6 +165,7 @@ class Reads:
         raise ActionRefused(action)
 
     def _may_read(self, event: str, arguments: tuple[Any, ...]) -> bool:
+        """Return whether a file or directory may be read; see `__call__` for the arguments."""
         path = arguments[0]
         if not isinstance(path, str | bytes | os.PathLike):
             return False
@@ -158,9 +175,13 @@ class Reads:
             return True
         if event != "open":
             return self._is_within(text)
+
+        # A file that is opened.
         flags = arguments[2]
-        for_reading = flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC) == 0
-        if not for_reading or not (self._is_within(text) or os.path.realpath(text) == self._file):
+        is_for_reading = flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC) == 0
+        if not is_for_reading:
+            return False
+        if not self._is_within(text) and os.path.realpath(text) != self._file:
             return False
         # A FIFO or device may never end; one that does not exist is xacro's to refuse.
         with contextlib.suppress(FileNotFoundError):
@@ -170,26 +191,34 @@ class Reads:
         return True
 
     def _is_within(self, path: str) -> bool:
-        real, apparent = os.path.realpath(path), os.path.abspath(path)
+        """Return whether a path is in a permitted directory."""
+        real = os.path.realpath(path)
+        apparent = os.path.abspath(path)
         if any(_contains(directory, apparent) for directory in self._configured):
             return True
         if any(_contains(os.path.realpath(directory), real) for directory in self._configured):
             return True
         for directory in self._own:
             if _contains(directory, real):
-                inside = os.path.relpath(real, directory)
-                return inside == "." or not any(
-                    part.startswith(".") for part in inside.split(os.sep)
-                )
+                relative = os.path.relpath(real, directory)
+                is_hidden = any(part.startswith(".") for part in relative.split(os.sep))
+                return relative == "." or not is_hidden
         return False
 
 
 def _contains(directory: str, path: str) -> bool:
+    """Return whether a path is a directory, or in it."""
     return os.path.commonpath([directory, path]) == directory
 
 
 def install_finder(packages: Packages, reads: Reads, missing: list[str]) -> None:
-    """Answer `$(find NAME)`, for which xacro imports ROS's ament_index_python; what is not found is added to a list."""
+    """Answer `$(find NAME)`, for which xacro imports ROS's ament_index_python.
+
+    Args:
+        packages: Where packages are looked up.
+        reads: What may be read, to which packages that are found are added.
+        missing: A list to which the names are added that are not found.
+    """
 
     def get_package_share_directory(name: str) -> str:
         with reads.active(False):
@@ -197,7 +226,7 @@ def install_finder(packages: Packages, reads: Reads, missing: list[str]) -> None
                 if directory.is_dir():
                     reads.permit(directory, configured=True)
                     return str(directory)
-            for directory in packages.places(name):
+            for directory in packages.candidates(name):
                 if directory.is_dir():
                     # A directory that only happens to be called so is not thereby one to read.
                     if declared_name(directory) == name:
@@ -214,14 +243,16 @@ def install_finder(packages: Packages, reads: Reads, missing: list[str]) -> None
 
 
 def answer(request: bytes) -> bytes:
-    """Expand the file of a request; see `expand_xacro` for its fields."""
+    """Expand the file of a request; see `expand_xacro` for its fields and those of the answer."""
     fields = json.loads(request)
     os.chdir(fields["working_directory"])
+
     named = {name: Path(directory) for name, directory in fields["named"].items()}
     reads = Reads(fields["file"], fields["own"], fields["configured"])
     missing: list[str] = []
     install_finder(Packages(Path(fields["file"]), named), reads, missing)
 
+    # What is imported on demand is imported before the hook refuses it.
     xacro.process_doc(xacro.parse(WARM_UP))
     sys.addaudithook(reads)
     try:
@@ -243,35 +274,47 @@ def answer(request: bytes) -> bytes:
 
 
 def _is_memory(error: BaseException) -> bool:
-    """Whether xacro has wrapped a MemoryError."""
-    seen = 0
+    """Return whether xacro has wrapped a MemoryError."""
     cause: BaseException | None = error
-    while cause is not None and seen < 100:
+    for _ in range(MAX_CAUSES):
+        if cause is None:
+            return False
         if isinstance(cause, MemoryError):
             return True
         cause = getattr(cause, "exc", None) or cause.__cause__ or cause.__context__
-        seen += 1
     return False
 
 
 def _refusal(error: BaseException | None, missing: list[str], reads: Reads) -> dict[str, Any]:
-    """The reason why it cannot be expanded: missing packages, a file that is not read, or xacro's own message."""
+    """Return the answer about a file that cannot be expanded.
+
+    Args:
+        error: What xacro raised, if anything.
+        missing: Names of packages that were not found.
+        reads: What was refused.
+
+    Returns:
+        Missing packages, a file that is not read, or a reason: else xacro's own message.
+    """
     if missing:
         return {"missing": missing}
     if reads.refused:
         return {"refused": reads.refused[0]}
     if reads.forbidden:
-        return {
-            "reason": f"an expression uses {reads.forbidden[0]}, which no description of an arm needs"
-        }
+        action = reads.forbidden[0]
+        return {"reason": f"an expression uses {action}, which no description of an arm needs"}
+
     kind = type(error).__name__
     if reads.data:
         # An expression of what was read, and the error of a file that is not YAML, may quote it.
         return {"reason": f"{kind} in an expression, or in a file that it loads"}
+
     message = " ".join(f"{kind}: {error}".split())
     # An expression can make characters that control a terminal.
     message = "".join(character if character.isprintable() else "?" for character in message)
-    return {"reason": message if len(message) <= MAX_MESSAGE else f"{message[:MAX_MESSAGE]}..."}
+    if len(message) > MAX_MESSAGE:
+        message = f"{message[:MAX_MESSAGE]}..."
+    return {"reason": message}
 
 
 if __name__ == "__main__":

@@ -16,8 +16,8 @@ import pinocchio as pin
 
 from simbridge.planning.guard import allowed_distance
 from simbridge.robot.collision import MARGIN, CollisionModel
-from simbridge.robot.kinematics import movable_directions
 from simbridge.robot.pose import Array
+from simbridge.robot.postures import movable_directions
 from simbridge.robot.robot import Robot
 from simbridge.servo.feedforward import MAX_LEAD
 from simbridge.servo.law import ServojLaw

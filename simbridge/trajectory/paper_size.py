@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import pinocchio as pin
 
-from simbridge.robot.kinematics import span, tool_path
+from simbridge.robot.kinematics import tool_path
+from simbridge.robot.postures import span
 from simbridge.robot.robot import Robot
 from simbridge.robot.workspace import CENTRE, TOOL_DOWN, whole_scale
 

@@ -12,7 +12,8 @@ from simbridge.experiments.setup import make_solver
 from simbridge.ik.parameters import IterativeParameters
 from simbridge.ik.settings import SOLVERS
 from simbridge.robot import load_robot
-from simbridge.robot.kinematics import restart_postures, tool_path
+from simbridge.robot.kinematics import tool_path
+from simbridge.robot.postures import restart_postures
 
 UR10 = load_robot("ur10")
 TARGETS = solvers.scenario_targets(UR10, "square_tracking")

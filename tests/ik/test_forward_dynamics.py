@@ -28,7 +28,8 @@ from simbridge.ik.kernels.mathematics import mobility, rotation_vector, structur
 from simbridge.ik.settings import resolved
 from simbridge.ik.twin import Twin, effective_masses
 from simbridge.robot import load_robot, pose
-from simbridge.robot.kinematics import restart_postures, tool_path
+from simbridge.robot.kinematics import tool_path
+from simbridge.robot.postures import restart_postures
 from simbridge.trajectory import square
 from tests.ik.pinocchio_reference import with_pinocchio
 from tests.properties import few_examples

@@ -12,7 +12,8 @@ from simbridge.evaluation.evaluation import Evaluation
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report.over_time import error_panels
 from simbridge.robot import load_robot
-from simbridge.robot.kinematics import movable_directions, task_jacobians
+from simbridge.robot.kinematics import task_jacobians
+from simbridge.robot.postures import movable_directions
 
 WORLD, LOCAL = pin.LOCAL_WORLD_ALIGNED, pin.LOCAL
 # Of each task the rows: in which axes, and which of the six.

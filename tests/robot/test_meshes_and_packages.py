@@ -12,7 +12,7 @@ from simbridge.robot.hulls import convex_hull
 from simbridge.robot.mesh_files import read_mesh
 from simbridge.robot.meshes import drawing_of
 from simbridge.robot.obstacles import CollisionScene
-from simbridge.robot.packages import Packages, named, read_packages
+from simbridge.robot.packages import Packages, parse_packages, read_packages
 from simbridge.robot.urdf_reader import read_urdf
 from tests.robot.conftest import INERTIAL
 
@@ -77,7 +77,7 @@ def test_packages_are_found(tmp_path, monkeypatch, where):
         (folder / "package.xml").write_text("<package><name>parts</name></package>")
     monkeypatch.setenv("ROS_PACKAGE_PATH", str(tmp_path / "ros"))
     monkeypatch.setenv("AMENT_PREFIX_PATH", str(tmp_path / "ament"))
-    given = named((f"parts={folder}",)) if where == "named" else {}
+    given = parse_packages((f"parts={folder}",)) if where == "named" else {}
     found = Packages(tmp_path / "urdf" / "arm.urdf", given).mesh("package://parts/meshes/a.stl")
     assert found is not None and found.samefile(file)
 

@@ -1,0 +1,63 @@
+"""The arms of the package robot_descriptions, which downloads each of them once."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import importlib.util
+import os
+import sys
+import warnings
+from pathlib import Path
+
+from simbridge.errors import InputFileError, MissingPackage, UnknownName
+
+
+def find_description(name: str) -> tuple[Path, dict[str, Path]]:
+    """Find the URDF of a name of robot_descriptions, and download it if it is not there.
+
+    Args:
+        name: Such as "panda_description".
+
+    Returns:
+        The file, and the directories of its packages by their names.
+
+    Raises:
+        MissingPackage: robot_descriptions is not installed.
+        UnknownName: It has no robot of that name.
+        InputFileError: The robot cannot be downloaded, or has no URDF.
+    """
+    if importlib.util.find_spec("robot_descriptions") is None:
+        raise MissingPackage("robot_descriptions", f"The robot {name}", extra="descriptions")
+    if importlib.util.find_spec(f"robot_descriptions.{name}") is None:
+        hint = (
+            "Its names are listed by: robot_descriptions list. A custom arm is given by its path: "
+            "./arm.urdf."
+        )
+        raise UnknownName("robot", name, (), hint, where="in robot_descriptions")
+
+    default_cache = "~/.cache/robot_descriptions"
+    cache = Path(os.environ.get("ROBOT_DESCRIPTIONS_CACHE", default_cache)).expanduser()
+    warnings.warn(
+        f"{name} comes from robot_descriptions; unless it is already in {cache}, it is downloaded "
+        "now.",
+        stacklevel=3,
+    )
+    try:
+        # It reports a download on standard output, which belongs to results.
+        with contextlib.redirect_stdout(sys.stderr):
+            module = importlib.import_module(f"robot_descriptions.{name}")
+    except Exception as error:  # whatever git and the network bring about
+        reason = f"robot_descriptions could not get it: {type(error).__name__}: {error}".strip()
+        reason = f"{reason}\nWithout a network give the path of a URDF."
+        raise InputFileError(cache, reason, field=name) from None
+
+    file = getattr(module, "URDF_PATH", None) or getattr(module, "XACRO_PATH", None)
+    if file is None:
+        raise InputFileError(cache, "robot_descriptions has no URDF of it", field=name)
+    packages = {}
+    for attribute in ("PACKAGE_PATH", "REPOSITORY_PATH"):
+        if hasattr(module, attribute):
+            directory = Path(getattr(module, attribute))
+            packages[directory.name] = directory
+    return Path(file), packages
