@@ -29,10 +29,11 @@ from simbridge.errors import SimbridgeError
 from simbridge.planning.approach import plan_approach
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
-from simbridge.ur.controller_facts import ControllerFacts, read_controller
+from simbridge.ur.controller_facts import ControllerFacts
+from simbridge.ur.controller_messages import ControllerMessages
 from simbridge.ur.errors import ProgramRunning, StaleState, StartNotReached
-from simbridge.ur.primary import ControllerMessages
 from simbridge.ur.rtde import RtdeReader
+from simbridge.ur.survey import read_controller
 
 if TYPE_CHECKING:  # loads the solvers
     from simbridge.planning.options import Options

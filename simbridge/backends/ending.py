@@ -21,7 +21,7 @@ from simbridge.backends.control_script import Program, ProgramWatch
 from simbridge.backends.servo_channel import STATE_FIELDS, State
 from simbridge.backends.servo_client import ServoProcess
 from simbridge.backends.succession import MAX_STEP
-from simbridge.ur.controller_facts import stop_of
+from simbridge.ur.arm_state import stop_of
 from simbridge.ur.dashboard import DashboardClient
 from simbridge.ur.errors import ControllerError, ProgramStopped
 from simbridge.ur.rtde import Package, RtdeReader

@@ -32,14 +32,9 @@ from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.text import millimetres, milliradians
 from simbridge.ur import errors
-from simbridge.ur.controller_facts import (
-    FULL_SPEED,
-    ControllerFacts,
-    is_model,
-    read_controller,
-    registers_taken,
-    safety_stop,
-)  # fmt: skip
+from simbridge.ur.arm_state import FULL_SPEED, safety_stop  # fmt: skip
+from simbridge.ur.controller_facts import ControllerFacts, is_model
+from simbridge.ur.survey import read_controller, registers_taken
 from simbridge.ur.tables import DASHBOARD, PRIMARY, PROGRAM_RUNS, RTDE, RobotMode
 
 if TYPE_CHECKING:  # loads the solvers

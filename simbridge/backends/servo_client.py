@@ -17,13 +17,13 @@ from simbridge.backends.control_script import Program
 from simbridge.backends.loop_process import LoopProcess
 from simbridge.backends.servo_channel import ROWS, ServoConfig, State, StateRing
 from simbridge.robot.pose import Array
-from simbridge.ur.controller_facts import registers_taken, survey
 from simbridge.ur.errors import (
     ConnectionLost,
     RegistersInUse,
     RemoteControlDisabled,
     ScriptNotStarted,
 )
+from simbridge.ur.survey import registers_taken, survey
 from simbridge.ur.tables import REALTIME
 
 # ur_rtde's constructor uploads its script and waits up to five seconds for it to run.

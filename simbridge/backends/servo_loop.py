@@ -35,7 +35,7 @@ from simbridge.robot.pose import Array
 from simbridge.servo.feedforward import BRAKING, SCALING_RAMP
 from simbridge.servo.inverse import InverseServoj
 from simbridge.servo.law import ServojLaw
-from simbridge.ur.controller_facts import FULL_SPEED, modes_of, scaling_of, stop_of
+from simbridge.ur.arm_state import FULL_SPEED, modes_of, scaling_of, stop_of
 from simbridge.ur.errors import (
     ArmNotReady,
     ArmStopped,

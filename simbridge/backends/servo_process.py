@@ -57,7 +57,7 @@ from simbridge.quoting import as_text
 from simbridge.robot.pose import Array
 from simbridge.servo.law import ServojLaw
 from simbridge.ur import errors
-from simbridge.ur.controller_facts import modes_of, stop_of
+from simbridge.ur.arm_state import modes_of, stop_of
 from simbridge.ur.rtde import Package, RtdeReader
 from simbridge.ur.tables import PROGRAM_RUNS, REALTIME, RTDE, RuntimeState
 

@@ -16,14 +16,8 @@ from simbridge.robot.cell import Cell
 from simbridge.robot.robot import Robot
 from simbridge.text import millimetres
 from simbridge.ur import tables
-from simbridge.ur.controller_facts import (
-    FULL_SPEED,
-    Survey,
-    is_model,
-    model_name,
-    safety_stop,
-    successors,
-)
+from simbridge.ur.arm_state import FULL_SPEED, safety_stop
+from simbridge.ur.controller_facts import Survey, is_model, model_name, successors
 from simbridge.ur.errors import ArmNotReady, ConnectionLost, RemoteControlDisabled
 from simbridge.ur.primary import is_ursim
 

@@ -28,10 +28,11 @@ from simbridge.robot.cell_file import load_cell
 from simbridge.robot.load import load_robot
 from simbridge.robot.robot import Robot
 from simbridge.robot.ros_calibration_file import is_ros_calibration, read_ros_calibration
-from simbridge.ur.controller_facts import Survey, registers_taken
-from simbridge.ur.controller_facts import survey as survey_controller
+from simbridge.ur.controller_facts import Survey
 from simbridge.ur.errors import ControllerError
 from simbridge.ur.primary import is_ursim
+from simbridge.ur.survey import registers_taken
+from simbridge.ur.survey import survey as survey_controller
 from simbridge.ur.tables import BRIDGE_PORTS
 
 # The arm where neither a flag nor a cell names one.

@@ -1,1 +1,4 @@
-"""What is on the wire of a UR controller, seen from a client that only reads: RTDE, primary interface, dashboard."""
+"""What is on the wire of a UR controller, seen from a client that only reads.
+
+RTDE, primary interface, dashboard.
+"""

@@ -1,4 +1,4 @@
-"""The framing that RTDE and the primary interface share: a package is its size, its type and its content."""
+"""The framing that RTDE and the primary interface share: size, type and content of a package."""
 
 from __future__ import annotations
 
@@ -8,7 +8,11 @@ from simbridge.errors import SimbridgeError
 
 
 class MalformedPackage(SimbridgeError, ValueError):
-    """Bytes that cannot come from a controller; the reason is a clause."""
+    """Bytes that cannot come from a controller.
+
+    Attributes:
+        reason: Why not, as a clause.
+    """
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
@@ -16,7 +20,12 @@ class MalformedPackage(SimbridgeError, ValueError):
 
 
 class MalformedNumber(MalformedPackage):
-    """A variable (field) with a value, as text, that is no number or larger than any quantity of an arm."""
+    """A variable that is no number or larger than any quantity of an arm.
+
+    Attributes:
+        field: Its name.
+        value: What it is, as text.
+    """
 
     def __init__(self, field: str, value: str) -> None:
         self.field = field
@@ -30,27 +39,35 @@ class PackageBuffer:
     Args:
         header: Size, in bytes and with the header itself, and type.
         largest: Size that no package exceeds, bytes.
+
+    Attributes:
+        pending: The beginning of a package that is not complete.
     """
 
     def __init__(self, header: struct.Struct, largest: int) -> None:
-        self._header, self._largest = header, largest
+        self._header = header
+        self._largest = largest
         self.pending = b""
 
     def feed(self, data: bytes) -> list[tuple[int, bytes]]:
-        """Type and content of each package that the next bytes complete; the rest is `pending`.
+        """Return type and content of each package that the next bytes complete.
+
+        The rest is `pending`.
 
         Raises:
             MalformedPackage: A package claims an impossible size.
         """
         self.pending += data
-        packages, at = [], 0
-        while len(self.pending) - at >= self._header.size:
-            size, kind = self._header.unpack_from(self.pending, at)
+        packages = []
+        begin = 0
+        while len(self.pending) - begin >= self._header.size:
+            size, kind = self._header.unpack_from(self.pending, begin)
             if not self._header.size <= size <= self._largest:
                 raise MalformedPackage(f"a package claims to have {size} bytes")
-            if len(self.pending) - at < size:
+            if len(self.pending) - begin < size:
                 break
-            packages.append((kind, self.pending[at + self._header.size : at + size]))
-            at += size
-        self.pending = self.pending[at:]
+            content = self.pending[begin + self._header.size : begin + size]
+            packages.append((kind, content))
+            begin += size
+        self.pending = self.pending[begin:]
         return packages

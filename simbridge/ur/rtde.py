@@ -1,6 +1,7 @@
-"""A read-only client of UR's Real-Time Data Exchange: every state that the controller sends, complete and exactly once.
+"""A read-only client of UR's Real-Time Data Exchange.
 
-ur_rtde returns the newest value of each variable. Measurements need all values of the same state, and every state once;
+It returns every state that the controller sends, complete and exactly once. ur_rtde returns the
+newest value of each variable. Measurements need all values of the same state, and every state once;
 and reading must not block forever on a silent port. Hence this small client.
 
 Source: Universal Robots, "Real-Time Data Exchange (RTDE) Guide", protocol version 2.
@@ -12,7 +13,7 @@ import socket
 import struct
 import time
 from collections.abc import Iterable, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from simbridge.ur.errors import ConnectionLost, ImplausibleState, UnsupportedController
 from simbridge.ur.packages import MalformedNumber, MalformedPackage, PackageBuffer
@@ -20,68 +21,105 @@ from simbridge.ur.tables import RTDE, RTDE_FORMATS, RTDE_HEADER, RtdePackage, se
 
 Package = dict[str, Any]
 
-# What a state holds is smaller: seconds since the controller started (this is thirty years), rad, A, ...
-_LARGEST = 1e9
-# States that are handed over at a time: two seconds of them. A stream that never pauses must not keep `wait` for ever.
-_MAX_STATES = 1000
+# What a state holds is smaller: seconds since the controller started (this is thirty years), rad,
+# A, ...
+LARGEST_VALUE = 1e9
+# Largest package, bytes: its size is a 16-bit number.
+MAX_PACKAGE_BYTES = 65535
+# Bytes that are read at once.
+RECEIVED_BYTES = 65536
+# States that are handed over at a time: two seconds of them. A stream that never pauses must not
+# keep `wait` for ever.
+MAX_STATES = 1000
+
 # Types other than these would be read as another quantity, or not at all.
-_TYPES = {
-    **dict.fromkeys(
-        ("timestamp", "speed_scaling", "target_speed_fraction", "payload"), ("DOUBLE",)
-    ),
-    **dict.fromkeys(
-        ("actual_q", "actual_qd", "actual_current", "target_q", "target_qd", "target_qdd"),
-        ("VECTOR6D",),
-    ),
-    **dict.fromkeys(("tcp_offset", "payload_inertia"), ("VECTOR6D",)),
-    **dict.fromkeys(
-        ("robot_mode", "safety_mode", "safety_status_bits", "runtime_state"), ("INT32", "UINT32")
-    ),
+EXPECTED_TYPES: dict[str, tuple[str, ...]] = {
+    "timestamp": ("DOUBLE",),
+    "speed_scaling": ("DOUBLE",),
+    "target_speed_fraction": ("DOUBLE",),
+    "payload": ("DOUBLE",),
     "payload_cog": ("VECTOR3D",),
+    "payload_inertia": ("VECTOR6D",),
+    "tcp_offset": ("VECTOR6D",),
+    "actual_q": ("VECTOR6D",),
+    "actual_qd": ("VECTOR6D",),
+    "actual_current": ("VECTOR6D",),
+    "target_q": ("VECTOR6D",),
+    "target_qd": ("VECTOR6D",),
+    "target_qdd": ("VECTOR6D",),
+    "robot_mode": ("INT32", "UINT32"),
+    "safety_mode": ("INT32", "UINT32"),
+    "safety_status_bits": ("INT32", "UINT32"),
+    "runtime_state": ("INT32", "UINT32"),
 }
 
 
 def frame(kind: int, payload: bytes = b"") -> bytes:
-    """A package with its header."""
+    """Return a package with its header."""
     return RTDE_HEADER.pack(RTDE_HEADER.size + len(payload), kind) + payload
 
 
+class _Variable(NamedTuple):
+    """A variable of a recipe.
+
+    Attributes:
+        name: Its name.
+        size: How many numbers it has.
+        is_real: Whether they are doubles.
+    """
+
+    name: str
+    size: int
+    is_real: bool
+
+
 class Recipe:
-    """The layout of a data package: the names of its variables, and their types as the controller reports them."""
+    """The layout of a data package.
+
+    Args:
+        names: Of its variables.
+        types: Theirs, as the controller reports them.
+    """
 
     def __init__(self, names: Sequence[str], types: Sequence[str]) -> None:
-        formats = [RTDE_FORMATS[type_] for type_ in types]
-        self._fields = [
-            (n, int(code[:-1] or 1), code[-1] == "d")
-            for n, code in zip(names, formats, strict=True)
-        ]
+        # As of the module struct, such as "6d".
+        formats = [RTDE_FORMATS[type_name] for type_name in types]
         self._struct = struct.Struct(">" + "".join(formats))
+        self._variables = []
+        for name, code in zip(names, formats, strict=True):
+            size = int(code[:-1] or 1)
+            self._variables.append(_Variable(name, size, is_real=code[-1] == "d"))
 
     def unpack(self, payload: bytes) -> Package:
-        """The variables by name; vectors are tuples.
+        """Return the variables by name; vectors are tuples.
 
         Raises:
             struct.error: The payload has another length.
             MalformedNumber: A number is none, or larger than any quantity of an arm.
         """
-        values = self._struct.unpack(payload)
-        package, at = {}, 0
-        for name, count, real in self._fields:
-            package[name] = values[at] if count == 1 else values[at : at + count]
-            if real and not all(-_LARGEST < value < _LARGEST for value in values[at : at + count]):
+        numbers = self._struct.unpack(payload)
+        package = {}
+        begin = 0
+        for name, size, is_real in self._variables:
+            values = numbers[begin : begin + size]
+            package[name] = values[0] if size == 1 else values
+            if is_real and not all(-LARGEST_VALUE < value < LARGEST_VALUE for value in values):
                 raise MalformedNumber(name, str(package[name]))
-            at += count
+            begin += size
         return package
 
 
 class RtdeConnection:
-    """A connection to port 30004 with version 2 of the protocol: requests and answers. A context manager.
+    """A connection to port 30004 with version 2 of the protocol: requests and answers.
+
+    A context manager.
 
     Args:
         host: The controller.
         timeout: For connecting and for each answer, s.
 
     Attributes:
+        host: The controller.
         version: Of the controller's software: major, minor, bugfix, build.
 
     Raises:
@@ -89,10 +127,15 @@ class RtdeConnection:
         UnsupportedController: It does not support version 2 of the protocol.
     """
 
+    version: tuple[int, int, int, int]
+
     def __init__(self, host: str, timeout: float = 2.0) -> None:
-        self.host, self._timeout = host, timeout
-        self._packages = PackageBuffer(RTDE_HEADER, 65535)
+        self.host = host
+        self._timeout = timeout
+        self._packages = PackageBuffer(RTDE_HEADER, MAX_PACKAGE_BYTES)
+        # Packages that came behind the answer to the last request.
         self._waiting: list[tuple[int, bytes]] = []
+
         try:
             self._socket = socket.create_connection((host, RTDE), timeout=timeout)
         except OSError as error:
@@ -115,22 +158,24 @@ class RtdeConnection:
         self._socket.close()
 
     def _lost(self, reason: str) -> ConnectionLost:
+        """Return the error about this connection."""
         return ConnectionLost(self.host, RTDE, reason)
 
     def _set_up(self) -> None:
+        """Agree on the protocol, and ask for the version of the software."""
         if self.request(RtdePackage.PROTOCOL_VERSION, struct.pack(">H", 2)) != b"\x01":
-            raise UnsupportedController(
-                self.host, "", "It does not support RTDE protocol version 2; update PolyScope."
-            )
+            reason = "It does not support RTDE protocol version 2; update PolyScope."
+            raise UnsupportedController(self.host, "", reason)
+
+        answer = self.request(RtdePackage.CONTROLLER_VERSION)
         try:
-            self.version: tuple[int, int, int, int] = struct.unpack(
-                ">4I", self.request(RtdePackage.CONTROLLER_VERSION)
-            )
+            major, minor, bugfix, build = struct.unpack(">4I", answer)
         except struct.error:
             raise self._lost("the answer to the version request is malformed") from None
+        self.version = (major, minor, bugfix, build)
 
     def request(self, kind: int, payload: bytes = b"") -> bytes:
-        """Send a request and wait for its answer's payload; data packages in between are dropped.
+        """Send a request and return its answer's payload; data packages in between are dropped.
 
         Raises:
             ConnectionLost: No answer within the timeout, or the connection ended.
@@ -140,45 +185,66 @@ class RtdeConnection:
             self._socket.sendall(frame(kind, payload))
         except OSError as error:
             raise self._lost(f"sending failed ({error.strerror or error})") from None
+
         deadline = time.monotonic() + self._timeout
-        while (left := deadline - time.monotonic()) > 0.0:
-            packages = self.receive(left)
-            for index, (answered, content) in enumerate(packages):
-                if answered == kind:
+        while True:
+            remaining = deadline - time.monotonic()
+            if remaining <= 0.0:
+                raise self._lost(f"no answer to request {chr(kind)} within {self._timeout:g} s")
+            packages = self.receive(remaining)
+            for index, (package_kind, content) in enumerate(packages):
+                if package_kind == kind:
                     self._waiting = packages[index + 1 :]
                     return content
-        raise self._lost(f"no answer to request {chr(kind)} within {self._timeout:g} s")
 
     def receive(self, timeout: float) -> list[tuple[int, bytes]]:
-        """Packages (type, payload) that have arrived, or arrive within a timeout (s); possibly none.
+        """Return packages that have arrived, or arrive within a timeout (s); possibly none.
+
+        Returns:
+            Type and payload of each.
 
         Raises:
             ConnectionLost: The connection ended.
         """
-        kept, self._waiting = self._waiting, []
+        waiting = self._waiting
+        self._waiting = []
         try:
-            self._socket.settimeout(max(timeout, 0.0) if not kept else 0.0)
-            data = self._socket.recv(65536)
+            self._socket.settimeout(0.0 if waiting else max(timeout, 0.0))
+            data = self._socket.recv(RECEIVED_BYTES)
         except (TimeoutError, BlockingIOError):
-            return kept
+            return waiting
         except OSError as error:
             raise self._lost(f"reading failed ({error.strerror or error})") from None
         if not data:
             raise self._lost("the controller ended the connection")
+
         try:
-            return kept + self._packages.feed(data)
+            return waiting + self._packages.feed(data)
         except MalformedPackage as error:
             raise self._lost(f"what came is not RTDE: {error.reason}") from None
 
     def output_types(self, names: Sequence[str], frequency: float) -> list[str]:
-        """Set up the output recipe; the type of each variable, "NOT_FOUND" for one that this version does not have."""
-        return self._types(RtdePackage.OUTPUTS, struct.pack(">d", frequency), names)
+        """Set up the output recipe.
+
+        Args:
+            names: Of the variables.
+            frequency: States per second.
+
+        Returns:
+            The type of each variable, "NOT_FOUND" for one that this version does not have.
+        """
+        return self._request_types(RtdePackage.OUTPUTS, struct.pack(">d", frequency), names)
 
     def input_types(self, names: Sequence[str]) -> list[str]:
-        """Set up an input recipe and so claim the variables until the connection ends: types, "IN_USE", "NOT_FOUND"."""
-        return self._types(RtdePackage.INPUTS, b"", names)
+        """Set up an input recipe and so claim its variables until the connection ends.
 
-    def _types(self, kind: int, head: bytes, names: Sequence[str]) -> list[str]:
+        Returns:
+            The type of each variable, "IN_USE" or "NOT_FOUND".
+        """
+        return self._request_types(RtdePackage.INPUTS, b"", names)
+
+    def _request_types(self, kind: int, head: bytes, names: Sequence[str]) -> list[str]:
+        """Return the types of variables in the answer to a recipe."""
         answer = self.request(kind, head + ",".join(names).encode("ascii"))
         return answer[1:].decode("ascii", errors="replace").split(",")
 
@@ -195,9 +261,16 @@ class RtdeReader(RtdeConnection):
         frequency: States per second; None for all (125 with CB3, 500 with e-Series).
         timeout: For connecting and for each answer, s.
 
+    Attributes:
+        variables: Those that a state has.
+        frequency: States per second.
+
     Raises:
-        ConnectionLost, UnsupportedController: As `RtdeConnection`.
+        ConnectionLost: As `RtdeConnection`.
+        UnsupportedController: As `RtdeConnection`.
     """
+
+    frequency: float
 
     def __init__(
         self,
@@ -206,29 +279,36 @@ class RtdeReader(RtdeConnection):
         frequency: float | None = None,
         timeout: float = 2.0,
     ) -> None:
-        self.variables, self._frequency = tuple(variables), frequency
+        self.variables = tuple(variables)
+        self._wanted_frequency = frequency
         super().__init__(host, timeout)
 
     def _set_up(self) -> None:
+        """Agree on the variables of a state, and start the stream."""
         super()._set_up()
-        self.frequency = self._frequency or 1.0 / series_and_period(self.version[0])[1]
+        _, period = series_and_period(self.version[0])
+        self.frequency = self._wanted_frequency or 1.0 / period
+
         types = self.output_types(self.variables, self.frequency)
         if len(types) == len(self.variables) and "NOT_FOUND" in types:
-            self.variables = tuple(
-                n for n, t in zip(self.variables, types, strict=True) if t != "NOT_FOUND"
-            )
+            types_by_name = zip(self.variables, types, strict=True)
+            self.variables = tuple(name for name, kind in types_by_name if kind != "NOT_FOUND")
             types = self.output_types(self.variables, self.frequency)
         if len(types) != len(self.variables) or not set(types) <= set(RTDE_FORMATS):
             raise self._lost(f"the answer to the list of variables is {','.join(types)[:200]}")
         for name, kind in zip(self.variables, types, strict=True):
-            if kind not in _TYPES.get(name, (kind,)):
-                raise self._lost(f"it sends {name} as {kind}, which is {_TYPES[name][0]}")
+            if kind not in EXPECTED_TYPES.get(name, (kind,)):
+                raise self._lost(f"it sends {name} as {kind}, which is {EXPECTED_TYPES[name][0]}")
+
         self._recipe = Recipe(self.variables, types)
         if self.request(RtdePackage.START) != b"\x01":
             raise self._lost("the controller refused to start its stream")
 
     def wait(self, timeout: float) -> list[Package]:
-        """The states that came since the last call, oldest first; waits at most `timeout` s for one.
+        """Return the states that came since the last call, oldest first.
+
+        Args:
+            timeout: How long one is waited for at most, s.
 
         Raises:
             ConnectionLost: The connection ended, or what comes does not match the recipe.
@@ -238,28 +318,27 @@ class RtdeReader(RtdeConnection):
         deadline = time.monotonic() + timeout
         while True:
             packages = self.receive(0.0 if states else deadline - time.monotonic())
-            states += [
-                self._state(payload) for kind, payload in packages if kind == RtdePackage.DATA
-            ]
+            for kind, payload in packages:
+                if kind == RtdePackage.DATA:
+                    states.append(self._read_state(payload))
 
             no_more = bool(states) and not packages
             in_vain = not states and time.monotonic() >= deadline
-            if no_more or in_vain or len(states) >= _MAX_STATES:
+            if no_more or in_vain or len(states) >= MAX_STATES:
                 return states
 
-    def _state(self, payload: bytes) -> Package:
-        """The state in a data package; see `wait` for what it raises."""
+    def _read_state(self, payload: bytes) -> Package:
+        """Return the state in a data package; see `wait` for what it raises."""
         try:
             return self._recipe.unpack(payload[1:])
         except MalformedNumber as error:
-            raise ImplausibleState(
-                self.host, error.field, error.value, "which no arm has"
-            ) from None
+            reason = "which no arm has"
+            raise ImplausibleState(self.host, error.field, error.value, reason) from None
         except struct.error as error:
             raise self._lost(f"a state is malformed: {error}") from None
 
     def first(self) -> Package:
-        """The first state.
+        """Return the first state.
 
         Raises:
             ConnectionLost: None came within the timeout.

@@ -2,8 +2,8 @@
 
 Both sides use them: the clients in `ur/` and the emulated controller.
 
-Sources: Universal Robots, "Real-Time Data Exchange (RTDE) Guide" and "Client Interfaces"; the safety modes from 12 and
-the robot types as in UR's own client library.
+Sources: Universal Robots, "Real-Time Data Exchange (RTDE) Guide" and "Client Interfaces"; the
+safety modes from 12 and the robot types as in UR's own client library.
 """
 
 from __future__ import annotations
@@ -11,23 +11,42 @@ from __future__ import annotations
 import struct
 from enum import IntEnum
 
-DASHBOARD, PRIMARY, SECONDARY, REALTIME, RTDE = 29999, 30001, 30002, 30003, 30004
+# Ports of a controller.
+DASHBOARD = 29999
+PRIMARY = 30001
+SECONDARY = 30002
+REALTIME = 30003
+RTDE = 30004
 PORT_NAMES = {
-    DASHBOARD: "dashboard", PRIMARY: "primary", SECONDARY: "secondary", REALTIME: "real-time", RTDE: "RTDE",
-}  # fmt: skip
-BRIDGE_PORTS = (DASHBOARD, PRIMARY, REALTIME, RTDE)  # those that simbridge needs
-CONTROL = 30020  # the emulator's own: faults and questions
-EMULATOR_SERIAL_NUMBER = "20261234567"  # by it a run is known to be the emulator's
+    DASHBOARD: "dashboard",
+    PRIMARY: "primary",
+    SECONDARY: "secondary",
+    REALTIME: "real-time",
+    RTDE: "RTDE",
+}
+# Those that simbridge needs.
+BRIDGE_PORTS = (DASHBOARD, PRIMARY, REALTIME, RTDE)
+# The emulator's own port: faults and questions.
+CONTROL = 30020
+# By it a run is known to be the emulator's.
+EMULATOR_SERIAL_NUMBER = "20261234567"
 
-URSIM_CHECKSUM = (0xFFFFFFFF,) * 6  # of the kinematics; a real arm's is another
+# Checksum of URSim's kinematics; a real arm's is another.
+URSIM_CHECKSUM = (0xFFFFFFFF,) * 6
 
 
 def series_and_period(major: int) -> tuple[str, float]:
-    """The series, as in robots/*.toml, and the control period, s, of controllers with this major version."""
+    """Return the series and the control period of controllers with a major version.
+
+    Returns:
+        The series, as in robots/*.toml, and the period, s.
+    """
     return ("CB3", 0.008) if major <= 3 else ("e-Series", 0.002)
 
 
 class RobotMode(IntEnum):
+    """The state of the arm's power and brakes."""
+
     NO_CONTROLLER = -1
     DISCONNECTED = 0
     CONFIRM_SAFETY = 1
@@ -41,6 +60,8 @@ class RobotMode(IntEnum):
 
 
 class SafetyMode(IntEnum):
+    """The state of the safety system."""
+
     NORMAL = 1
     REDUCED = 2
     PROTECTIVE_STOP = 3
@@ -65,6 +86,8 @@ class SafetyMode(IntEnum):
 
 
 class RuntimeState(IntEnum):
+    """The state of the controller's program."""
+
     STOPPING = 0
     STOPPED = 1
     PLAYING = 2
@@ -73,6 +96,7 @@ class RuntimeState(IntEnum):
     RESUMING = 5
 
 
+# States in which there is a program that runs, or may go on.
 PROGRAM_RUNS = (
     RuntimeState.PLAYING,
     RuntimeState.PAUSING,
@@ -80,13 +104,20 @@ PROGRAM_RUNS = (
     RuntimeState.RESUMING,
 )
 
+# How parts of names are spelt.
 _SPELLING = {
-    "immi": "IMMI", "profisafe": "PROFIsafe", "safety api": "safety API", "three position": "three-position",
-}  # fmt: skip
+    "immi": "IMMI",
+    "profisafe": "PROFIsafe",
+    "safety api": "safety API",
+    "three position": "three-position",
+}
 
 
 def mode_label(number: int, modes: type[IntEnum]) -> str:
-    """The name and the number of a robot mode, safety mode or runtime state: "power off (3)"."""
+    """Return the name and the number of a robot mode, safety mode or runtime state.
+
+    Such as "power off (3)".
+    """
     names = {int(mode): mode.name.lower().replace("_", " ") for mode in modes}
     name = names.get(number, "unknown")
     for plain, proper in _SPELLING.items():
@@ -94,18 +125,36 @@ def mode_label(number: int, modes: type[IntEnum]) -> str:
     return f"{name} ({number})"
 
 
-# The robot type in the primary interface's configuration data. A CB3 arm and its e-Series successor share theirs.
+# The robot type in the primary interface's configuration data. A CB3 arm and its e-Series successor
+# share theirs.
 ROBOT_TYPES = {
-    1: "UR5", 2: "UR10", 3: "UR3", 4: "UR16", 5: "UR18", 6: "UR8 Long", 7: "UR20", 8: "UR30", 9: "UR15",
-}  # fmt: skip
-E_SERIES_TYPES = (1, 2, 3, 4)  # those whose e-Series arm is called "UR5e" and so on
+    1: "UR5",
+    2: "UR10",
+    3: "UR3",
+    4: "UR16",
+    5: "UR18",
+    6: "UR8 Long",
+    7: "UR20",
+    8: "UR30",
+    9: "UR15",
+}
+# Those whose e-Series arm is called "UR5e" and so on.
+E_SERIES_TYPES = (1, 2, 3, 4)
 
 # RTDE: the header of a package (size, type), data types as in `struct`, and the types of packages.
 RTDE_HEADER = struct.Struct(">HB")
 RTDE_FORMATS = {
-    "BOOL": "?", "UINT8": "B", "UINT32": "I", "UINT64": "Q", "INT32": "i", "DOUBLE": "d", "VECTOR3D": "3d",
-    "VECTOR6D": "6d", "VECTOR6INT32": "6i", "VECTOR6UINT32": "6I",
-}  # fmt: skip
+    "BOOL": "?",
+    "UINT8": "B",
+    "UINT32": "I",
+    "UINT64": "Q",
+    "INT32": "i",
+    "DOUBLE": "d",
+    "VECTOR3D": "3d",
+    "VECTOR6D": "6d",
+    "VECTOR6INT32": "6i",
+    "VECTOR6UINT32": "6I",
+}
 
 
 class RtdePackage(IntEnum):

@@ -11,7 +11,7 @@ import numpy as np
 from simbridge.robot.pose import Array
 from simbridge.servo.joints import ServojJoints
 from simbridge.servo.law import JointMotion, ServojLaw
-from simbridge.ur.controller_facts import stop_of
+from simbridge.ur.arm_state import stop_of
 from simbridge.ur.rtde import Package
 
 

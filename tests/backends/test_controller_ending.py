@@ -21,8 +21,8 @@ from simbridge.recording.run_directory import RunDirectory
 from simbridge.robot.cell import Cell
 from simbridge.running.run_setup import prepare
 from simbridge.running.runner import execute
+from simbridge.ur.controller_messages import ControllerMessages
 from simbridge.ur.errors import ModelMismatch
-from simbridge.ur.primary import ControllerMessages
 from simbridge.ur.tables import DASHBOARD, SECONDARY
 from tests.backends.trial import PATIENCE, ProcessTrial, gone, line, servo_process_of
 from tests.controllers import CALIBRATION, loopback, never_moved, realtime_options, tick

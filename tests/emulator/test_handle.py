@@ -20,7 +20,7 @@ from simbridge.robot.calibration import nominal_dh
 from simbridge.robot.calibration_difference import ros_difference
 from simbridge.robot.load import load_robot
 from simbridge.robot.ros_calibration_file import read_ros_calibration
-from simbridge.ur.controller_facts import read_controller
+from simbridge.ur.survey import read_controller
 from simbridge.ur.tables import CONTROL, PORT_NAMES, URSIM_CHECKSUM
 from tests import ros_calibration
 from tests.controllers import loopback

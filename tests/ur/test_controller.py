@@ -13,14 +13,9 @@ import pytest
 from simbridge.emulator.rtde_variables import input_variables
 from simbridge.emulator.state import profile
 from simbridge.robot.calibration_file import read_calibration
-from simbridge.ur.controller_facts import (
-    WRITTEN_BY_THE_BRIDGE,
-    model_name,
-    read_controller,
-    registers_taken,
-    survey,
-)
+from simbridge.ur.controller_facts import model_name
 from simbridge.ur.errors import ConnectionLost, UnsupportedController
+from simbridge.ur.survey import WRITTEN_BY_THE_BRIDGE, read_controller, registers_taken, survey
 from simbridge.ur.tables import BRIDGE_PORTS
 from tests.controllers import loopback
 from tests.ur.conftest import CALIBRATION, CB3, E_SERIES

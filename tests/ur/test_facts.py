@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from simbridge.ur.controller_facts import safety_stop
+from simbridge.ur.arm_state import safety_stop
 from simbridge.ur.errors import EmergencyStop, ProtectiveStop, SafeguardStop, SafetyFault
 from simbridge.ur.tables import RobotMode, RuntimeState, SafetyMode, mode_label
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simbridge.ur import primary
-from simbridge.ur.primary import ControllerMessages, message_words
+from simbridge.ur import controller_messages
+from simbridge.ur.controller_messages import ControllerMessages, message_words
 
 HEAD = struct.pack(">Qb", 12_000_000, -2)
 EXCEPTION = HEAD + bytes([10]) + struct.pack(">2i", 7, 3) + b"get_inverse_kin: no\nsolution"
@@ -46,7 +46,7 @@ def test_whatever_a_message_holds_it_is_at_most_two_short_lines(content):
 
 def test_messages_are_collected_until_the_end_and_a_state_between_them_is_skipped(monkeypatch):
     with socket.create_server(("127.0.0.1", 0)) as server:
-        monkeypatch.setattr(primary, "PRIMARY", server.getsockname()[1])
+        monkeypatch.setattr(controller_messages, "PRIMARY", server.getsockname()[1])
         listening = ControllerMessages("127.0.0.1")
         client, _ = server.accept()
         for kind, content in ((20, KEY), (16, b"a state"), (20, EXCEPTION)):

@@ -1,0 +1,92 @@
+"""What a controller tells on its primary interface while a session goes on."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import struct
+import threading
+from collections import deque
+
+from simbridge.ur.packages import MalformedPackage, PackageBuffer
+from simbridge.ur.primary import MAX_PACKAGE_BYTES, PACKAGE_HEADER
+from simbridge.ur.tables import PRIMARY, Message, PrimaryPackage
+
+# A message begins with its time stamp, us, its source and its type.
+MESSAGE_HEAD = struct.Struct(">QbB")
+# The newest messages that are kept, and characters of each.
+MAX_MESSAGES = 20
+MAX_MESSAGE_LENGTH = 200
+
+CONNECT_TIMEOUT_S = 1.0
+# How often the thread looks whether it is to end, s.
+POLL_S = 0.05
+
+
+def message_words(content: bytes) -> str | None:
+    """Return the content of a message as a clause; None for one that is not about the program."""
+    with contextlib.suppress(struct.error, IndexError):
+        _, _, kind = MESSAGE_HEAD.unpack_from(content)
+        body = content[MESSAGE_HEAD.size :]
+        if kind == Message.RUNTIME_EXCEPTION:
+            line, column = struct.unpack_from(">2i", body)
+            return f"the program's error in line {line}, column {column}: {_as_text(body[8:])}"
+        if kind == Message.KEY:
+            # Behind a code and an argument: the length of the title, the title, the text.
+            title_end = 9 + body[8]
+            title = _as_text(body[9:title_end])
+            return f"message {title}: {_as_text(body[title_end:])}"
+    return None
+
+
+def _as_text(data: bytes) -> str:
+    """Return the text in bytes, in one short line."""
+    return " ".join(data.decode(errors="replace").split())[:MAX_MESSAGE_LENGTH]
+
+
+class ControllerMessages:
+    """Listens to a controller's messages from now on, in a thread, until `close`.
+
+    Args:
+        host: The controller.
+    """
+
+    def __init__(self, host: str) -> None:
+        self._host = host
+        self._closed = threading.Event()
+        # The newest messages, as clauses.
+        self._words: deque[str] = deque(maxlen=MAX_MESSAGES)
+        self._thread = threading.Thread(target=self._run, name="simbridge-messages", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        # Without this interface a run can do, and whether it is lost others say.
+        with contextlib.suppress(OSError, MalformedPackage):
+            self._listen()
+
+    def _listen(self) -> None:
+        """Keep the messages that come until `close`, or until the connection ends."""
+        packages = PackageBuffer(PACKAGE_HEADER, MAX_PACKAGE_BYTES)
+        address = (self._host, PRIMARY)
+        with socket.create_connection(address, timeout=CONNECT_TIMEOUT_S) as connection:
+            connection.settimeout(POLL_S)
+            while not self._closed.is_set():
+                try:
+                    data = connection.recv(1 << 16)
+                except TimeoutError:
+                    continue
+                if not data:
+                    return
+                for kind, content in packages.feed(data):
+                    if kind == PrimaryPackage.ROBOT_MESSAGE:
+                        self._keep(message_words(content))
+
+    def _keep(self, words: str | None) -> None:
+        if words is not None:
+            self._words.append(words)
+
+    def close(self) -> list[str]:
+        """Stop listening, and return the newest messages as clauses, oldest first."""
+        self._closed.set()
+        self._thread.join(1.0)
+        return list(self._words)
