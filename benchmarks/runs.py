@@ -34,7 +34,8 @@ from simbridge.recording.log_writer import LogWriter
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report.run_page import report_page
 from simbridge.running.recorder import Samples
-from simbridge.running.run_setup import prepare, run_record
+from simbridge.running.run_recording import record_run
+from simbridge.running.run_setup import prepare
 from simbridge.running.runner import execute, open_backend
 from simbridge.sweeps.engine import Cluster, Cores, Engine, Task, make_points
 from simbridge.sweeps.identity import made_by
@@ -201,7 +202,7 @@ def synthetic_run(path: Path, seconds: float, robot: str = "ur10e") -> tuple[flo
     prepared = replace(prepared, plan=_laps(prepared.plan, seconds))
     plan = prepared.plan
     directory = RunDirectory.create(path, "")
-    directory.write_settings(run_record(prepared))
+    directory.write_settings(record_run(prepared))
     directory.write_plan(plan.as_arrays())
     samples, spent = Samples(plan), 0.0
     # Not part of the recording: the plan computes the targets of all samples when the first is asked for.

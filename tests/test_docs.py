@@ -41,7 +41,7 @@ from simbridge.planning.options import Options
 from simbridge.planning.planner import make_plan
 from simbridge.robot.kinematics import tool_path
 from simbridge.running import runner
-from simbridge.running.run_setup import chosen_solver
+from simbridge.running.arm_and_solver import choose_solver
 from simbridge.running.signals import SignalReceived
 from simbridge.trajectory import square, write_csv, write_tum
 from simbridge.ur import errors
@@ -140,7 +140,7 @@ def test_the_python_of_a_page_runs(name, workplace, monkeypatch, without_pages):
         build = names.pop("scenario", None)
         if build is not None:
             scenario = build(robot)
-            make_plan(robot, scenario, chosen_solver(scenario, robot), Options())
+            make_plan(robot, scenario, choose_solver(scenario, robot), Options())
 
 
 # docs/hardware.md, the table of what ends a run

@@ -15,7 +15,7 @@ from simbridge.browser.studio_arm import MAX_JUMP, StudioArm
 from simbridge.ik.solver import Solver
 from simbridge.ik.targets import residual
 from simbridge.robot.kinematics import tool_frame
-from simbridge.running.run_setup import resolve_arm
+from simbridge.running.arm_and_solver import resolve_arm
 from simbridge.sessions.options import STUDIO
 from simbridge.sessions.session import LiveSession
 from simbridge.sessions.setup import live

@@ -21,7 +21,7 @@ from simbridge.planning.planner import nearest_placement
 from simbridge.planning.reach import Reach
 from simbridge.planning.scenario import load_scenario
 from simbridge.robot.load import load_robot
-from simbridge.running.run_setup import chosen_solver
+from simbridge.running.arm_and_solver import choose_solver
 from simbridge.text import counted, fixed, milliseconds, significant
 from simbridge.trajectory.samples import named
 
@@ -36,7 +36,7 @@ def inspect(file: str, *, robot: str, out: str | None, as_json: bool, **flags: A
     arm = load_robot(robot, **options.links)
     # Nothing is going to move: poses in a foreign frame may be looked at as they are.
     scenario = load_scenario(file, arm, options.reading, any_frame=True)
-    solver = chosen_solver(scenario, arm)
+    solver = choose_solver(scenario, arm)
     facts, attained = measure(scenario.trajectory, solver)
 
     # Where nothing of a file is in reach, it may belong elsewhere.

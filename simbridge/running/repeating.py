@@ -25,7 +25,8 @@ from simbridge.recording.run_record import RepeatsRecord
 from simbridge.recording.settings_file import as_tables
 from simbridge.report.settings_list import flattened
 from simbridge.report.several_runs import write_repeats_page
-from simbridge.running.run_setup import Prepared, run_record
+from simbridge.running.run_recording import record_run
+from simbridge.running.run_setup import Prepared
 from simbridge.running.runner import (
     Progress,
     Run,
@@ -141,7 +142,7 @@ def _check_same(prepared: Prepared, earlier: RunDirectory) -> None:
     """Refuse to continue repeats of other settings or of another plan."""
     own, theirs = (
         {name: text for name, text in flattened(settings) if not name.startswith("repeats.")}
-        for settings in (as_tables(run_record(prepared)), earlier.settings_tables())
+        for settings in (as_tables(record_run(prepared)), earlier.settings_tables())
     )
     names = [name for name in own | theirs if own.get(name) != theirs.get(name)]
     shown = [

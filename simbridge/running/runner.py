@@ -28,7 +28,8 @@ from simbridge.report import write_report
 from simbridge.robot.meshes import drawing_of
 from simbridge.robot.robot import Robot
 from simbridge.running.recorder import Samples, log_facts
-from simbridge.running.run_setup import Prepared, prepare, run_record
+from simbridge.running.run_recording import record_run
+from simbridge.running.run_setup import Prepared, prepare
 from simbridge.running.signals import ended_by_signals, ended_words, number_of, uninterrupted
 from simbridge.text import degrees
 
@@ -189,7 +190,7 @@ def begin(
     repeats: RepeatsRecord | None = None,
 ) -> None:
     """Write settings, plan and meshes; of one of several runs also which of them it is."""
-    record = run_record(prepared)
+    record = record_run(prepared)
     record.repeats = repeats
     directory.write_settings(record)
     directory.write_plan(prepared.plan.as_arrays())

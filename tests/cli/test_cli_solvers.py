@@ -17,7 +17,7 @@ from simbridge.planning.plan import Plan
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.robot import load_robot, pose
 from simbridge.robot.kinematics import tool_path
-from simbridge.running.run_setup import chosen_solver
+from simbridge.running.arm_and_solver import choose_solver
 from simbridge.trajectory import square
 from tests.properties import variants
 
@@ -92,13 +92,13 @@ def test_a_scenarios_settings_hold_only_for_its_own_solver():
     scenario = simbridge.Scenario(
         square(side=0.1), solver=DampedLeastSquaresParameters(damping=0.2, iterations=7)
     )
-    assert chosen_solver(scenario, robot).parameters["damping"] == 0.2
-    same = chosen_solver(scenario, robot, "damped-least-squares", {"iterations": 3})
+    assert choose_solver(scenario, robot).parameters["damping"] == 0.2
+    same = choose_solver(scenario, robot, "damped-least-squares", {"iterations": 3})
     assert (same.parameters["damping"], same.iterations) == (0.2, 3)
-    other = chosen_solver(scenario, robot, "selectively-damped")
+    other = choose_solver(scenario, robot, "selectively-damped")
     assert (other.name, other.iterations) == ("selectively-damped", 10)
     with pytest.raises(UnknownName, match="kp"):
-        chosen_solver(scenario, robot, changes={"kp": (1.0,)})
+        choose_solver(scenario, robot, changes={"kp": (1.0,)})
 
 
 def test_a_position_only_run_is_not_judged_by_its_rotation(cli, line, tmp_path):

@@ -14,7 +14,8 @@ from simbridge.planning.plan import Plan
 from simbridge.planning.planner import make_plan
 from simbridge.planning.scenario import load_scenario
 from simbridge.recording.run_record import StartRecord
-from simbridge.running.run_setup import prepare, run_record
+from simbridge.running.run_recording import record_run
+from simbridge.running.run_setup import prepare
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +59,7 @@ def test_it_is_among_the_facts_of_the_check_and_in_the_settings(elbow_down):
     prepared = prepare("circle", robot=elbow_down)
     facts = check_facts(prepared)["start"]
     assert facts["joints"] == prepared.plan.start.joints.tolist()
-    start = run_record(prepared).scenario.start
+    start = record_run(prepared).scenario.start
     assert start == StartRecord(facts["joints"], facts["reason"])
 
 

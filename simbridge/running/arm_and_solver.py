@@ -1,0 +1,146 @@
+"""The arm and the solver of a run: what the user asks for, resolved against cell, controller and scenario."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import is_dataclass
+from typing import Any, cast
+
+from simbridge.backends import backend_class
+from simbridge.errors import InvalidParameter
+from simbridge.ik.callable_solver import CallableSolver, StepFunction, named_solver
+from simbridge.ik.parameters import SolverParameters
+from simbridge.ik.settings import SOLVERS, check_solver, is_function, resolved
+from simbridge.ik.solver import Solver
+from simbridge.planning.options import Options
+from simbridge.planning.scenario import Scenario
+from simbridge.robot.load import load_robot
+from simbridge.robot.robot import Robot
+from simbridge.servo.plant import controller_cycle
+from simbridge.ur.controller_facts import ControllerFacts
+
+RobotChoice = Robot | str | os.PathLike[str] | None
+
+
+def resolve_arm(
+    backend: str, robot: RobotChoice, solver: Solver | None, options: Options
+) -> tuple[ControllerFacts | None, Robot, Options]:
+    """Find the arm behind a backend; a controller is read, and nothing moves.
+
+    Args:
+        backend: A name in `BACKENDS`.
+        robot: A `Robot`, a name or a file; the cell's, or else ur10, by default.
+        solver: Made for an arm, if the user gives one.
+        options: Those of the run.
+
+    Returns:
+        The controller's facts, None in simulation; the arm, as the controller describes it; and the
+        options, completed from the controller's facts.
+
+    Raises:
+        UnknownName: There is no such backend.
+        InvalidParameter: The arm does not fit the solver or the cell.
+        ControllerError: One of its subclasses: the controller cannot be used.
+    """
+    kind = backend_class(backend)
+    if options.servo != "servoj" and not kind.capabilities.simulated_time:
+        needed = (
+            f"servoj, which the controller runs with --backend {backend}; the ideal servo is a "
+            "simulated one"
+        )
+        raise InvalidParameter("servo", options.servo, needed)
+
+    arm = equip_arm(robot, solver, options)
+    controller, described, options = kind.resolve(arm, options)
+    if options.servo == "servoj":
+        # Refuses what is unstable at this controller's cycle.
+        period = options.period or described.period
+        options.plant_model.law(controller_cycle(described.period, period))
+
+    if solver is not None and described.checksum != arm.checksum:
+        needed = (
+            "made for exactly this arm: leave the solver out, or run with nominal kinematics "
+            "(--kinematics)"
+        )
+        raise InvalidParameter("solver", solver.name, needed)
+    return controller, described, options
+
+
+def equip_arm(robot: RobotChoice, solver: Solver | None, options: Options) -> Robot:
+    """Return the arm with its TCP and payload, mounted as in its cell.
+
+    With a solver it is the arm that the solver was made for.
+
+    Args:
+        robot: A `Robot`, a name or a file; the cell's, or else ur10, by default.
+        solver: Made for an arm, if the user gives one.
+        options: Those of the run.
+
+    Raises:
+        InvalidParameter: The solver was made for another arm or TCP, or the cell is another arm's.
+    """
+    if solver is None:
+        if not isinstance(robot, Robot):
+            robot = load_robot(robot or options.robot, **options.links)
+        return options.equipped(robot)
+
+    if robot is not None:
+        named = robot if isinstance(robot, Robot) else load_robot(robot, **options.links)
+        described = options.equipped(named)
+        if described.checksum == solver.robot.checksum:
+            return described
+
+        # A robot object must be the solver's arm itself. One by name need not have its tool: that is
+        # compared below.
+        is_other_arm = named is robot and named.checksum != solver.robot.checksum
+        if named.name != solver.robot.name or is_other_arm:
+            raise InvalidParameter(
+                "solver",
+                f"{solver.name} for {solver.robot.name}",
+                f"made for the same robot and TCP, {named.name}",
+            )
+
+    arm = options.equipped(solver.robot)
+    has_tool_options = options.cell is None and (options.tcp or options.payload)
+    if has_tool_options or arm.checksum != solver.robot.checksum:
+        needed = (
+            "made for a robot with these kinematics, TCP and payload; leave the options for them "
+            "out"
+        )
+        raise InvalidParameter("solver", solver.name, needed)
+    return arm
+
+
+def choose_solver(
+    scenario: Scenario, robot: Robot, name: str = "", changes: Mapping[str, Any] | None = None
+) -> Solver:
+    """Make the solver of a run: the scenario's, or the named one, with some settings changed.
+
+    Args:
+        scenario: Its settings are used if they belong to the solver.
+        robot: The arm.
+        name: A name in `SOLVERS`, or module:function; the scenario's solver by default.
+        changes: Single settings that replace the scenario's.
+
+    Raises:
+        UnknownName: There is no such solver, or it has no such setting.
+        InvalidParameter: A setting is invalid.
+    """
+    if name:
+        check_solver(name)
+    settings = scenario.solver
+    if name in SOLVERS and type(settings) is not SOLVERS[name]:
+        settings = SOLVERS[name]()
+
+    if is_function(name) or not is_dataclass(settings):
+        if changes:
+            raise InvalidParameter(
+                "solver's settings", ", ".join(changes), "left out: the solver is a function"
+            )
+        if name:
+            return named_solver(robot, name)
+        return CallableSolver(robot, cast(StepFunction, settings))
+
+    parameters = cast(SolverParameters, settings)
+    return resolved(type(parameters), parameters, changes or {}).build(robot)

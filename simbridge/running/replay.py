@@ -1,0 +1,156 @@
+"""The plan of an earlier run, replayed as it is: its solver, and the options that made it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simbridge.errors import LONGEST_VALUE, InvalidParameter, NotARun
+from simbridge.ik.callable_solver import RecordedSolver
+from simbridge.ik.settings import SOLVERS
+from simbridge.ik.solver import Solver
+from simbridge.planning.options import Options
+from simbridge.planning.plan import OnLimits, Plan
+from simbridge.planning.scenario import Scenario
+from simbridge.quoting import unquoted
+from simbridge.recording.run_directory import RunDirectory
+from simbridge.recording.run_record import ScenarioRecord, SolverRecord
+from simbridge.robot.robot import Robot
+from simbridge.sessions.recorded_session import RecordedSession, planning_flags
+from simbridge.trajectory.sampling import Sampling
+from simbridge.trajectory.trajectory import Hold
+
+# Paths and joints of a plan differ from those of a scenario by rounding alone, m and rad.
+ROUNDING = 1e-9
+
+
+class Replay(NamedTuple):
+    """The plan of an earlier run, its solver, and the options, completed from its settings."""
+
+    plan: Plan
+    solver: Solver
+    options: Options
+
+
+def load_replay(
+    scenario: Scenario,
+    robot: Robot,
+    *,
+    options: Options,
+    solver: Solver | None,
+    changes_solver: bool,
+) -> Replay:
+    """Read the plan that the options name.
+
+    Args:
+        scenario: What the plan was made for.
+        robot: The arm that it was made for.
+        options: Those of the new run, with its plan.
+        solver: The user's, if one is given; the recorded one by default.
+        changes_solver: Whether the user names another solver, or other settings, which is refused.
+
+    Raises:
+        NotARun: There is no run, or its settings were edited and cannot be used.
+        InvalidParameter: The plan was made for another arm, period, scenario or home, or options
+            would change it.
+    """
+    assert options.plan is not None
+    refused_options = planning_flags(options)
+    if changes_solver:
+        refused_options.append("settings of the solver")
+    if refused_options:
+        raise InvalidParameter(
+            "plan", options.plan, f"replayed as it is, without {' and '.join(refused_options)}"
+        )
+
+    run = RunDirectory.open(Path(options.plan))
+    session = RecordedSession.at(run.path)
+    if session is None:
+        plan = run.plan(Plan.from_arrays)
+    else:
+        plan = session.recorded_plan(robot)
+    plan.check_made_for(robot.checksum, options.period or robot.period)
+
+    record = run.settings()
+    trajectory = scenario.trajectory
+    if _is_session_of_plan(scenario, run, session, record.scenario):
+        # A session's targets depend on how its inputs were solved.
+        trajectory = plan.trajectory
+    expected = trajectory.time_scaled(record.scenario.speed_scale)
+    same_poses = _is_close(plan.trajectory.poses, expected.poses)
+    if not (same_poses and _is_close(plan.trajectory.elapsed, expected.elapsed)):
+        raise InvalidParameter("plan", options.plan, f"made for this scenario, {scenario.name}")
+    if not _is_close(np.array(record.robot.home), robot.home):
+        raise InvalidParameter("plan", options.plan, "made from the same home (--home)")
+
+    options = _options_of_plan(run, record.scenario, options)
+    if solver is None:
+        solver = _recorded_solver(run, record.solver, robot)
+    return Replay(plan, solver, options)
+
+
+def _is_session_of_plan(
+    scenario: Scenario, run: RunDirectory, session: RecordedSession | None, record: ScenarioRecord
+) -> bool:
+    """Return whether a scenario is the live session whose inputs the plan follows.
+
+    Args:
+        scenario: That of the new run.
+        run: The directory of the plan.
+        session: The session in that directory, if it is one.
+        record: What the plan was made for.
+    """
+    if scenario.file is None or not scenario.file.is_dir():
+        return False
+    source = Path(record.file or "") if session is None else run.path.resolve()
+    return scenario.file == source
+
+
+def _options_of_plan(run: RunDirectory, scenario: ScenarioRecord, options: Options) -> Options:
+    """Return the options with those that made the plan."""
+    options = replace(
+        options,
+        speed_scale=scenario.speed_scale,
+        hold=cast(Hold, scenario.hold),
+        on_limits=cast(OnLimits, scenario.on_limits),
+    )
+    if scenario.sampling is None:
+        return options
+    with _refuse_edited_table(run, "scenario.sampling"):
+        return replace(options, sampling=Sampling(**scenario.sampling))
+
+
+def _recorded_solver(run: RunDirectory, record: SolverRecord, robot: Robot) -> Solver:
+    """Make the solver that a run had; of a user's own, only what was recorded of it."""
+    if record.name not in SOLVERS:
+        return RecordedSolver(robot, record.name, task=record.task, parameters=record.parameters)
+    with _refuse_edited_table(run, "solver.parameters"):
+        return SOLVERS[record.name](**record.parameters).build(robot)
+
+
+@contextlib.contextmanager
+def _refuse_edited_table(run: RunDirectory, table: str) -> Iterator[None]:
+    """Refuse by name a table of settings.toml of which nothing can be made, as it was edited.
+
+    Raises:
+        NotARun: The table has a field that there is not, or one of another type, or a number that
+            no float holds.
+    """
+    try:
+        yield
+    except (TypeError, AttributeError, OverflowError) as error:
+        raise NotARun(
+            run.path, "settings.toml", f"its table [{table}]: {unquoted(error, LONGEST_VALUE)}"
+        ) from None
+
+
+def _is_close(values: NDArray[np.float64], expected: NDArray[np.float64]) -> bool:
+    if values.shape != expected.shape:
+        return False
+    return bool(np.allclose(values, expected, rtol=0.0, atol=ROUNDING))
