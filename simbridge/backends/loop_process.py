@@ -68,7 +68,7 @@ class LoopProcess:
         self._shared: list[int] = []
         self.failures: list[str] = []
         self.counts: dict[str, Any] = {}
-        self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the process)
+        self._errors: IO[bytes] = tempfile.TemporaryFile()
         self._process = subprocess.Popen(
             [sys.executable, "-m", module, *arguments],
             stdin=subprocess.PIPE,

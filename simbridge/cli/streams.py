@@ -54,7 +54,7 @@ def prepare_streams() -> None:
         _open_if_closed(descriptor)
     # Python has no object for a stream that was closed when it started; they stay open as long as
     # the process.
-    sys.stdin = sys.stdin or open(0, closefd=False, encoding="utf-8")  # noqa: SIM115
+    sys.stdin = sys.stdin or open(0, closefd=False, encoding="utf-8")
     sys.stdout = sys.stdout or _text_output(1)
     sys.stderr = sys.stderr or _text_output(2)
 

@@ -251,7 +251,7 @@ class SmallDisk(io.RawIOBase):
 
     def __init__(self, path, room, lost_at_the_end):
         self.lost_at_the_end = lost_at_the_end
-        self.file = open(path, "wb", buffering=0)  # noqa: SIM115
+        self.file = open(path, "wb", buffering=0)
         self.room = room
 
     def write(self, data):
