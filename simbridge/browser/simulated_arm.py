@@ -12,8 +12,8 @@ from simbridge.browser.studio_arm import MAX_JUMP, StudioArm
 from simbridge.errors import SimbridgeError
 from simbridge.ik.solver import Solver
 from simbridge.robot.pose import Array
-from simbridge.sessions.inputs import Phase
 from simbridge.sessions.options import SIMULATED
+from simbridge.sessions.phases import LivePhase
 from simbridge.sessions.setup import live
 
 # A target is stale after so many intervals between two, and not before this, s.
@@ -158,5 +158,5 @@ class SimulatedArm(StudioArm):
         else:
             self._unchanged += period
         self._before = now
-        if newest.phase is Phase.TRACKING and stop is None:
+        if newest.phase is LivePhase.TRACKING and stop is None:
             self.error = ""

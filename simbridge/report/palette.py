@@ -40,7 +40,7 @@ STATES = {
     "holding": "#9970ab",
     "paused": "#40004b",
 }
-"""Of a live session, by the names in `simbridge.sessions.inputs`: ColorBrewer's PRGn and PuOr."""
+"""Of a live session, by the names in `simbridge.sessions.causes`: ColorBrewer's PRGn and PuOr."""
 
 DASHES = {
     "": (),

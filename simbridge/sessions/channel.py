@@ -16,16 +16,9 @@ import numpy as np
 
 from simbridge.backends.loop_process import mapped
 from simbridge.robot.pose import Array
-from simbridge.sessions.inputs import (
-    Cause,
-    Fate,
-    Input,
-    Order,
-    Phase,
-    cause_of_row,
-    cause_row,
-    longest_row,
-)
+from simbridge.sessions.causes import LiveCause, cause_of_row, cause_row
+from simbridge.sessions.inputs import Fate, Input, longest_row
+from simbridge.sessions.phases import LivePhase, Order
 
 if TYPE_CHECKING:  # loads the solvers, which the process of a replay does without
     from simbridge.sessions.motion import Step
@@ -40,7 +33,7 @@ _CAUSES = 3
 # The numbers in a row, and what they are read as.
 _SCALARS: dict[str, Callable[..., Any]] = {
     "index": int, "now": float, "rate": float, "engagement": int, "order": Order, "number": int, "fate": Fate,
-    "phase": Phase, "speed": float, "solver": float,
+    "phase": LivePhase, "speed": float, "solver": float,
 }  # fmt: skip
 _NO_CAUSE = (-1.0, -1.0, 0.0)
 
@@ -71,10 +64,10 @@ class Period:
     order: Order
     number: int
     fate: Fate
-    phase: Phase
+    phase: LivePhase
     speed: float
     solver: float
-    causes: tuple[Cause, ...]
+    causes: tuple[LiveCause, ...]
     target: Array
     solution: Array
     setpoint: Array

@@ -20,8 +20,8 @@ from simbridge.errors import GuardViolation, InvalidParameter, SimbridgeError
 from simbridge.planning.options import Options
 from simbridge.robot.robot import Robot
 from simbridge.sessions.channel import LiveChannel
-from simbridge.sessions.inputs import Order
 from simbridge.sessions.loop import LiveSetup, Request, SimulatedArm
+from simbridge.sessions.phases import Order
 from simbridge.ur.errors import ScriptNotStarted, StaleState
 
 # For a loop to import and compile what it needs, s.

@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 
 from simbridge.recording.samples import LogColumns
 from simbridge.robot.pose import Array
-from simbridge.sessions.inputs import NAMES, Cause, Fate, Order, Phase
+from simbridge.sessions.causes import NAMES, LiveCause
+from simbridge.sessions.inputs import Fate
+from simbridge.sessions.phases import LivePhase, Order
 from simbridge.sessions.record import InputRecord, latencies
 
 # Of these causes a smaller number is worse.
@@ -69,7 +71,7 @@ class Latency(TypedDict):
 class Hindrance:
     """A cause with its most extreme number, and from when to when it acted (K, 2), as stamps in s."""
 
-    worst: Cause
+    worst: LiveCause
     spans: Array
 
     @property
@@ -95,7 +97,7 @@ class Session:
         live, steps = self.log.live, np.diff(self.log.live["period"])
         # Idle periods are not logged; an engagement and a pause begin at the measured joints, whatever was before.
         anew = np.isin(live["order"][1:], (Order.ENGAGE, Order.PAUSE)) | (
-            live["phase"][:-1] == Phase.IDLE
+            live["phase"][:-1] == LivePhase.IDLE
         )
         return int((steps[~anew & (steps > 1)] - 1).sum())
 
@@ -108,9 +110,9 @@ class Session:
         for stamp, phase in zip(
             self.log.stamp.tolist(), self.log.live["phase"].tolist(), strict=True
         ):
-            shown, end = Phase(phase).shown, stamp + self.period
+            shown, end = LivePhase(phase).shown, stamp + self.period
             if found and stamp - found[-1][1] > 0.5 * self.period:
-                found.append((found[-1][1], stamp, Phase.IDLE.shown))
+                found.append((found[-1][1], stamp, LivePhase.IDLE.shown))
             if found and found[-1][2] == shown:
                 found[-1] = (found[-1][0], end, shown)
             else:
@@ -136,7 +138,7 @@ class Session:
             word = causes[int(name)]
             worst = float((np.min if word in _LEAST else np.max)(values[here]))
             whom = known[int(subject)] if 0 <= subject < len(known) else ""
-            found.append(Hindrance(Cause(word, whom, worst), self._spans(here.any(axis=1))))
+            found.append(Hindrance(LiveCause(word, whom, worst), self._spans(here.any(axis=1))))
         return sorted(found, key=lambda one: -one.duration)
 
     def _spans(self, marked: NDArray[np.bool_]) -> Array:
@@ -177,7 +179,7 @@ class Session:
         taken = np.isin(live["fate"], (Fate.ACCEPTED, Fate.LATE))
         # The row of the input in force.
         newest = np.maximum.accumulate(np.where(taken, rows, -1))
-        tracking = (live["phase"] == Phase.TRACKING) & (newest >= 0)
+        tracking = (live["phase"] == LivePhase.TRACKING) & (newest >= 0)
         if not tracking.any():
             return None
         ages = live["now"][tracking] - live["now"][newest[tracking]]

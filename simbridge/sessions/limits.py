@@ -21,7 +21,7 @@ from simbridge.robot.postures import movable_directions
 from simbridge.robot.robot import Robot
 from simbridge.servo.feedforward import MAX_LEAD
 from simbridge.servo.law import ServojLaw
-from simbridge.sessions.inputs import Cause
+from simbridge.sessions.causes import LiveCause
 
 # Time constant of the approach to a floor, s: at least this, and so many times that of braking from full speed.
 TIME, _OF_BRAKING = 0.15, 1.1
@@ -127,7 +127,7 @@ class Approach:
 
     def speed(
         self, q: Array, proposed: Array, *, cartesian: bool
-    ) -> tuple[float, tuple[Cause, ...]]:
+    ) -> tuple[float, tuple[LiveCause, ...]]:
         """By which factor, 0 to 1, the step from q to the proposed joint positions (n,), rad, is to be shortened.
 
         Singularities count where the motion is cartesian, and not given in joints.
@@ -167,9 +167,9 @@ class Approach:
         _, values, directions = np.linalg.svd(jacobian)
         return values, directions
 
-    def _cause(self, i: int, value: float, q: Array) -> Cause:
+    def _cause(self, i: int, value: float, q: Array) -> LiveCause:
         if i < self._collisions.pairs:
-            return Cause("obstacle", self._collisions.names(i), value)
+            return LiveCause("obstacle", self._collisions.names(i), value)
         values, directions = self._singular_values(q)
         joint = int(np.argmax(np.abs(directions[min(self._directions, len(values)) - 1])))
-        return Cause("singularity", self._robot.joint_names[joint], value)
+        return LiveCause("singularity", self._robot.joint_names[joint], value)

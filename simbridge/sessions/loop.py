@@ -31,10 +31,12 @@ from simbridge.robot.robot import Robot
 from simbridge.scheduling import WaitingTime
 from simbridge.servo.feedforward import SCALING_RAMP
 from simbridge.servo.law import ServojLaw
+from simbridge.sessions.causes import STANDSTILL, LiveCause
 from simbridge.sessions.channel import LiveChannel
-from simbridge.sessions.inputs import STANDSTILL, Cause, Input, Order, Phase
+from simbridge.sessions.inputs import Input
 from simbridge.sessions.motion import LiveMotion
 from simbridge.sessions.options import LiveOptions
+from simbridge.sessions.phases import LivePhase, Order
 
 if TYPE_CHECKING:  # the registry imports it
     from simbridge.backends.pybullet import PyBulletBackend
@@ -244,21 +246,21 @@ class LiveLoop:
         self._slow = self._slow + 1 if took > self._period else 0
         if took > self._period:
             self._slowest = took
-            step = step._replace(causes=(Cause("solver", "", took), *step.causes))
+            step = step._replace(causes=(LiveCause("solver", "", took), *step.causes))
         elif self._begun_at is not None and now - self._begun_at > STANDSTILL:
-            step = step._replace(causes=(Cause("loop", "", now - self._begun_at), *step.causes))
+            step = step._replace(causes=(LiveCause("loop", "", now - self._begun_at), *step.causes))
         self._begun_at = now
-        if self._slow >= SLOW_STEPS and step.phase is not Phase.IDLE:
+        if self._slow >= SLOW_STEPS and step.phase is not LivePhase.IDLE:
             self.requests.appendleft(Request(Order.TOO_SLOW))
             self._slow = 0
         if any(cause.name == "speed_slider" for cause in step.causes) and self._late():
-            late = Cause("late_commands", "", rate)
+            late = LiveCause("late_commands", "", rate)
             step = step._replace(
                 causes=tuple(late if c.name == "speed_slider" else c for c in step.causes)
             )
         payload = self._other_payload()
         if payload is not None:
-            step = step._replace(causes=(*step.causes, Cause("payload", "", payload)))
+            step = step._replace(causes=(*step.causes, LiveCause("payload", "", payload)))
         engagement = self._motion.engagement
         self._channel.write(
             self._index, now, rate, engagement, request.order, step, took, self._subjects
@@ -268,7 +270,7 @@ class LiveLoop:
 
     def paused(self, at: Array) -> float:
         """See `Motion`: a pause at the pendant disengages."""
-        order = Order.NONE if self._motion.phase is Phase.PAUSED else Order.PAUSE
+        order = Order.NONE if self._motion.phase is LivePhase.PAUSED else Order.PAUSE
         self._motion.rest_at(at)
         return self._stepped(0.0, Request(order))[1]
 

@@ -22,9 +22,11 @@ from simbridge.robot.pose import Array
 from simbridge.servo.feedforward import SCALING_RAMP
 from simbridge.servo.law import ServojLaw
 from simbridge.sessions.aim import POSES, Aim, make_aim
-from simbridge.sessions.inputs import Cause, Fate, Happening, Input, Order, Phase, next_phase
+from simbridge.sessions.causes import LiveCause
+from simbridge.sessions.inputs import Fate, Input
 from simbridge.sessions.limits import Approach, margins
 from simbridge.sessions.options import LiveOptions
+from simbridge.sessions.phases import Happening, LivePhase, Order, next_phase
 
 # Room at the end of a range, as a share of the overshoot after steady braking: other ways to rest overshoot by more.
 _OVERSHOOT = 1.25
@@ -62,8 +64,8 @@ class Step(NamedTuple):
     setpoint: Array
     solution: Array
     target: Array  # what the solver was stepped towards (7,); where the arm is sent while it holds
-    phase: Phase  # after the period
-    causes: tuple[Cause, ...]  # what slows the arm down or holds it, the strongest first
+    phase: LivePhase  # after the period
+    causes: tuple[LiveCause, ...]  # what slows the arm down or holds it, the strongest first
     speed: float  # share of the wanted joint step that was made, 0 to 1
     number: int
     fate: Fate
@@ -113,10 +115,10 @@ class LiveMotion:
         )
         self._data, self._tcp = robot.model.createData(), robot.model.getFrameId("tcp")
         self.solving = np.zeros(1)
-        self.engagement, self.phase = 0, Phase.IDLE
+        self.engagement, self.phase = 0, LivePhase.IDLE
         self._ignored = self._seen = 0
-        self._refusal: tuple[float, Cause] | None = None
-        self._stopped_by: Cause | None = None
+        self._refusal: tuple[float, LiveCause] | None = None
+        self._stopped_by: LiveCause | None = None
         self.rest_at(robot.home)
 
     @property
@@ -144,9 +146,9 @@ class LiveMotion:
         self._solution, self._target = self._setpoint, self._pose(self._setpoint)
         self._input: Input | None = None
         self._input_end = 0.0
-        self._slow_causes: tuple[Cause, ...] = ()
+        self._slow_causes: tuple[LiveCause, ...] = ()
         self._factor = 1.0
-        self._found: list[tuple[float, Cause]] = []
+        self._found: list[tuple[float, LiveCause]] = []
         self._restarted = self._target
         self._blocked: Array | None = None
 
@@ -163,11 +165,11 @@ class LiveMotion:
             self.engagement = engagement
             self._engaged_at = self._pose(self._setpoint)
             self._begin_here()
-            self._stopped_by = Cause("halted")
+            self._stopped_by = LiveCause("halted")
             self._happens(Happening.ENGAGE)
         elif order in _STOPPING:
             happening, name = _STOPPING[order]
-            self._stopped_by = Cause(name, "", took if order is Order.TOO_SLOW else 0.0)
+            self._stopped_by = LiveCause(name, "", took if order is Order.TOO_SLOW else 0.0)
             self._happens(happening)
         elif order is Order.RESUME:
             self._happens(Happening.RESUME)
@@ -199,35 +201,35 @@ class LiveMotion:
             if self._refusal is not None and now - self._refusal[0] < _REFUSED
             else None
         )
-        if self.phase is Phase.TRACKING and self._input is not None:
+        if self.phase is LivePhase.TRACKING and self._input is not None:
             age = now - self._input_end
             if age > self._options.timeout_of(self._input.kind):
-                self._stopped_by = Cause("stale", "", age)
+                self._stopped_by = LiveCause("stale", "", age)
                 self._happens(Happening.STOP)
-        causes: tuple[Cause, ...] = ()
+        causes: tuple[LiveCause, ...] = ()
         speed = 1.0
-        if self.phase is Phase.TRACKING:
+        if self.phase is LivePhase.TRACKING:
             speed, causes = self._track(now, rate)
-        elif self.phase in (Phase.BRAKING, Phase.DISENGAGING):
+        elif self.phase in (LivePhase.BRAKING, LivePhase.DISENGAGING):
             causes = self._brake(now)
-        elif self.phase is not Phase.ENGAGED and self._stopped_by is not None:
+        elif self.phase is not LivePhase.ENGAGED and self._stopped_by is not None:
             causes = (self._held_by(now),)
         causes = causes if refused is None else (refused, *causes)
         return Step(
             self._setpoint, self._solution, self._target, self.phase, causes, speed, number, fate
         )
 
-    def _take(self, now: float, given: Input | None) -> tuple[int, Fate, Cause | None]:
+    def _take(self, now: float, given: Input | None) -> tuple[int, Fate, LiveCause | None]:
         """The number and fate of a new input, and why it was refused."""
         if given is None or given.number <= max(self._seen, self._ignored):
             return 0, Fate.NONE, None
         self._seen = given.number
         if not self.phase.takes_inputs or given.engagement != self.engagement:
-            return given.number, Fate.NOT_ENGAGED, Cause("not_engaged")
+            return given.number, Fate.NOT_ENGAGED, LiveCause("not_engaged")
         # A new kind, and the first after a stop, go on from the setpoint.
         aim = self._aim
         fresh = (
-            self.phase is not Phase.TRACKING
+            self.phase is not LivePhase.TRACKING
             or self._input is None
             or self._input.kind != given.kind
         )
@@ -240,7 +242,7 @@ class LiveMotion:
             return (
                 given.number,
                 Fate.TOO_FAR,
-                Cause("max_jump", "", jump[0]) if far else Cause("max_turn", "", jump[1]),
+                LiveCause("max_jump", "", jump[0]) if far else LiveCause("max_turn", "", jump[1]),
             )
         late = self._input is not None and now - self._input_end > self._options.timeout_of(
             self._input.kind
@@ -253,13 +255,13 @@ class LiveMotion:
         self._happens(Happening.INPUT)
         return given.number, Fate.LATE if late else Fate.ACCEPTED, None
 
-    def _track(self, now: float, rate: float) -> tuple[float, tuple[Cause, ...]]:
+    def _track(self, now: float, rate: float) -> tuple[float, tuple[LiveCause, ...]]:
         """The next setpoint towards the target; by how much it was slowed down, and why."""
         assert self._aim is not None and self._input is not None
         aim, before = self._aim, self._setpoint
         if rate < _STANDS:
             self._setpoint = self._limiter.brake()
-            return 0.0, (Cause("speed_slider", "", rate),)
+            return 0.0, (LiveCause("speed_slider", "", rate),)
         timeout = self._options.timeout_of(self._input.kind)
         at = now + self._ahead if self._input.is_chunk else now
         wanted = aim.joints(at, rate, before, timeout)
@@ -326,25 +328,27 @@ class LiveMotion:
 
     def _causes(
         self, now: float, wanted: Array, limited: bool, rate: float, aim: Aim
-    ) -> tuple[Cause, ...]:
+    ) -> tuple[LiveCause, ...]:
         causes = list(self._slow_causes)
         if limited:
             shares = np.abs(self._limiter.velocity) / (rate * self._most.velocity)
             joint = int(np.argmax(shares))
             if shares[joint] > _AT_LIMIT:
                 share = abs(self._limiter.velocity[joint]) / self._robot.max_velocity[joint]
-                causes.append(Cause("joint_velocity", self._robot.joint_names[joint], float(share)))
+                causes.append(
+                    LiveCause("joint_velocity", self._robot.joint_names[joint], float(share))
+                )
             causes += self._ends(wanted)
             speed = self._limiter.tool_speed
             if speed > _AT_LIMIT * rate * self._most.tool_speed:
-                causes.append(Cause("tool_speed", "", speed))
+                causes.append(LiveCause("tool_speed", "", speed))
         if (left := aim.out_of_reach()) is not None:
-            causes.append(Cause("reach", "", left))
+            causes.append(LiveCause("reach", "", left))
         if rate < _AT_LIMIT:
-            causes.append(Cause("speed_slider", "", rate))
+            causes.append(LiveCause("speed_slider", "", rate))
         return self._steady(now, causes)
 
-    def _ends(self, wanted: Array) -> list[Cause]:
+    def _ends(self, wanted: Array) -> list[LiveCause]:
         """Joints that are wanted beyond their range, and rest at its end or brake towards it."""
         q, low, high = self._setpoint, self._robot.position_min, self._robot.position_max
         room = np.minimum(q - low, high - q)
@@ -352,10 +356,11 @@ class LiveMotion:
         at_end = (np.maximum(low - wanted, wanted - high) > 0.0) & (room <= braking)
         names = self._robot.joint_names
         return [
-            Cause("joint_limit", names[i], float(room[i])) for i in np.flatnonzero(at_end).tolist()
+            LiveCause("joint_limit", names[i], float(room[i]))
+            for i in np.flatnonzero(at_end).tolist()
         ]
 
-    def _steady(self, now: float, found: list[Cause]) -> tuple[Cause, ...]:
+    def _steady(self, now: float, found: list[LiveCause]) -> tuple[LiveCause, ...]:
         """What was found, and what was found a moment ago: where a limit is just reached, its name must not flicker."""
         known = {(cause.name, cause.subject) for cause in found}
         past = [
@@ -366,7 +371,7 @@ class LiveMotion:
         self._found = [*((now, cause) for cause in found), *past]
         return tuple(cause for _, cause in self._found)
 
-    def _brake(self, now: float) -> tuple[Cause, ...]:
+    def _brake(self, now: float) -> tuple[LiveCause, ...]:
         self._setpoint = self._limiter.brake()
         self._solution, self._target = self._setpoint, self._pose(self._setpoint)
         cause = self._held_by(now)
@@ -378,8 +383,8 @@ class LiveMotion:
             self._happens(Happening.RESTS)
         return (cause,)
 
-    def _held_by(self, now: float) -> Cause:
-        cause = self._stopped_by or Cause("disengaged")
+    def _held_by(self, now: float) -> LiveCause:
+        cause = self._stopped_by or LiveCause("disengaged")
         return cause._replace(value=now - self._input_end) if cause.name == "stale" else cause
 
     def _pose(self, q: Array) -> Array:

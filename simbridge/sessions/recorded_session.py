@@ -27,9 +27,10 @@ from simbridge.robot.collision import CollisionModel
 from simbridge.robot.load import load_robot
 from simbridge.robot.robot import Robot
 from simbridge.servo.plant import controller_cycle
-from simbridge.sessions.inputs import Input, Kind, Order, Phase, TwistFrame
+from simbridge.sessions.inputs import Input, InputKind, TwistFrame
 from simbridge.sessions.motion import LiveMotion, Step
 from simbridge.sessions.options import Filter, LiveHold, LiveOptions
+from simbridge.sessions.phases import LivePhase, Order
 from simbridge.sessions.record import InputRecord, read_inputs
 from simbridge.text import counted
 from simbridge.trajectory.files import ReadOptions
@@ -199,13 +200,17 @@ class RecordedSession:
             )
             if order is Order.ENGAGE:
                 # Another solver may need longer to come to rest.
-                while motion.phase is Phase.DISENGAGING and stamps[-1] + 1.5 * period < stamp:
+                while motion.phase is LivePhase.DISENGAGING and stamps[-1] + 1.5 * period < stamp:
                     stamps.append(stamps[-1] + period)
                     steps.append(motion.step(now))
             moved = order is Order.ENGAGE and (
                 k == 0 or not np.array_equal(placed, log.setpoint[k - 1])
             )
-            if moved or order in (Order.PAUSE, Order.RESUME) or live["phase"][k] == Phase.PAUSED:
+            if (
+                moved
+                or order in (Order.PAUSE, Order.RESUME)
+                or live["phase"][k] == LivePhase.PAUSED
+            ):
                 motion.rest_at(placed)
             if order is not Order.NONE:
                 motion.order(order, engagement=int(live["engagement"][k]))
@@ -331,7 +336,7 @@ def _servo(record: BackendRecord, options: Options) -> dict[str, Any]:
 
 
 def _input(record: InputRecord) -> Input:
-    kind, frame = cast(Kind, record.kind), cast(TwistFrame, record.frame)
+    kind, frame = cast(InputKind, record.kind), cast(TwistFrame, record.frame)
     values = np.array(record.values, dtype=float)
     return Input(
         kind, values, record.number, record.engagement, frame, record.relative, record.sent

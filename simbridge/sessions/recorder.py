@@ -16,8 +16,10 @@ from simbridge.recording.run_directory import RunDirectory
 from simbridge.recording.samples import LiveSample
 from simbridge.robot.conversion import floats
 from simbridge.running.recorder import measured_fields
+from simbridge.sessions.causes import NAMES, STOPS, cause_row
 from simbridge.sessions.channel import Period
-from simbridge.sessions.inputs import NAMES, STOPS, Fate, Input, Order, Phase, cause_row
+from simbridge.sessions.inputs import Fate, Input
+from simbridge.sessions.phases import LivePhase, Order
 from simbridge.sessions.record import EVENTS, INPUTS, InputRecord, JsonLines
 
 # Inputs that wait to be recorded, at most: half a minute at 1 kHz.
@@ -72,7 +74,7 @@ class LiveRecorder:
         self._subjects: dict[str, int] = {}
         self._notes: deque[dict[str, Any]] = deque(maxlen=MAX_WAITING_INPUTS)
         self.lost = 0
-        self.phase, self.paused = Phase.IDLE, False
+        self.phase, self.paused = LivePhase.IDLE, False
 
     @property
     def latency(self) -> float | None:
@@ -119,7 +121,7 @@ class LiveRecorder:
 
     def _take_period(self, period: Period) -> None:
         # The period in which the arm has come to rest is the last of its engagement.
-        rested = period.phase is self.phase is Phase.IDLE
+        rested = period.phase is self.phase is LivePhase.IDLE
         if not rested or period.order is not Order.NONE:
             self._waiting[period.index] = period
         if period.phase is not self.phase:
@@ -131,7 +133,7 @@ class LiveRecorder:
                 cause=_cause_of_change(period),
             )
             self.phase = period.phase
-            self.paused |= period.phase is Phase.PAUSED
+            self.paused |= period.phase is LivePhase.PAUSED
         if not period.number:
             return
         for record in self._open:
@@ -229,7 +231,7 @@ class LiveRecorder:
 
 def _cause_of_change(period: Period) -> str:
     """What led to the phase of a period that another preceded: what stopped the arm, an order, or an input."""
-    if period.phase is Phase.TRACKING:
+    if period.phase is LivePhase.TRACKING:
         return f"input {period.number}" if period.number else ""
     stopped = next((cause.text for cause in period.causes if cause.name in STOPS), "")
     return stopped or ("" if period.order is Order.NONE else period.order.name.lower())

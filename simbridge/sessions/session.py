@@ -34,15 +34,12 @@ from simbridge.running.signals import (
     is_interrupt,
     number_of,
 )
+from simbridge.sessions.causes import STANDSTILL, LiveCause
 from simbridge.sessions.channel import Period
 from simbridge.sessions.driver import LiveDriver, SteppedDriver
 from simbridge.sessions.inputs import (
-    STANDSTILL,
-    Cause,
     Input,
-    Kind,
-    Order,
-    Phase,
+    InputKind,
     TwistFrame,
     chunk_kind,
     chunk_values,
@@ -50,6 +47,7 @@ from simbridge.sessions.inputs import (
     pose_values,
     twist_values,
 )
+from simbridge.sessions.phases import LivePhase, Order
 from simbridge.sessions.record import InputRecord
 from simbridge.sessions.recorder import LiveRecorder, input_record, plain_numbers
 
@@ -270,7 +268,11 @@ class LiveSession:
                 raise NotEngaged("the session has ended")
             if self._failure is not None:
                 raise self._failure
-            if self._recorder.paused and self._driver.asks and self._phase() is not Phase.PAUSED:
+            if (
+                self._recorder.paused
+                and self._driver.asks
+                and self._phase() is not LivePhase.PAUSED
+            ):
                 # A person paused it, and may be at the arm: what recovers from a stop asks.
                 self._driver.end()
                 self._driver.channel = None
@@ -278,7 +280,7 @@ class LiveSession:
                 self._driver.begin()
                 with self._recording:
                     self._recorder.began(self._clock(), self._driver.subjects)
-            if (last := self.newest) is not None and last.phase is Phase.PAUSED:
+            if (last := self.newest) is not None and last.phase is LivePhase.PAUSED:
                 raise NotEngaged("the program is paused at the pendant: resume it there first")
             self._engagement += 1
             self._error, self._recorder.paused = None, False
@@ -287,7 +289,9 @@ class LiveSession:
             self._driver.order(Order.ENGAGE, self._engagement, self._number)
         try:
             self._await(
-                lambda: self._phase() is not Phase.IDLE, _ENGAGE_TIMEOUT, "the loop did not answer"
+                lambda: self._phase() is not LivePhase.IDLE,
+                _ENGAGE_TIMEOUT,
+                "the loop did not answer",
             )
         except NotEngaged:
             # It may answer later, and must not move then.
@@ -299,7 +303,9 @@ class LiveSession:
         self._order(Order.DISENGAGE)
         if self._driver.channel is not None:
             self._await(
-                lambda: self._phase() is Phase.IDLE, _REST_TIMEOUT, "the arm did not come to rest"
+                lambda: self._phase() is LivePhase.IDLE,
+                _REST_TIMEOUT,
+                "the arm did not come to rest",
             )
 
     def halt(self, cause: str = "") -> None:
@@ -327,10 +333,12 @@ class LiveSession:
         if self._loops:
             self._driver.order(order, self._engagement, self._number, value)
 
-    def _phase(self) -> Phase:
+    def _phase(self) -> LivePhase:
         last = self.newest
         return (
-            last.phase if last is not None and last.engagement == self._engagement else Phase.IDLE
+            last.phase
+            if last is not None and last.engagement == self._engagement
+            else LivePhase.IDLE
         )
 
     def _await(self, reached: Callable[[], bool], timeout: float, reason: str) -> None:
@@ -368,7 +376,9 @@ class LiveSession:
         n, jump = self.robot.n, self._driver.setup.options.max_jump
         self._give(chunk_kind(targets, n), targets, lambda: chunk_values(times, targets, n, jump))
 
-    def _give(self, kind: Kind, given: Any, checked: Callable[[], Array], **facts: Any) -> None:
+    def _give(
+        self, kind: InputKind, given: Any, checked: Callable[[], Array], **facts: Any
+    ) -> None:
         with self._giving:
             if self._ended:
                 raise NotEngaged("the session has ended")
@@ -486,13 +496,13 @@ class LiveSession:
         standstill = self._standstill(last)
         if standstill is not None:
             # What the last period reported holds no more: nothing moves the arm until the loop goes on.
-            at_rest = last.phase in (Phase.IDLE, Phase.ENGAGED, Phase.PAUSED)
-            state = last.phase.shown if at_rest else Phase.HOLDING.shown
+            at_rest = last.phase in (LivePhase.IDLE, LivePhase.ENGAGED, LivePhase.PAUSED)
+            state = last.phase.shown if at_rest else LivePhase.HOLDING.shown
             return LiveStatus(state, (standstill.text,), last.rate, latency, age, error)
         causes = tuple(cause.text for cause in last.causes)
         return LiveStatus(last.phase.shown, causes, last.rate, latency, age, error)
 
-    def _standstill(self, last: Period) -> Cause | None:
+    def _standstill(self, last: Period) -> LiveCause | None:
         """The standstill of a loop that has not gone on from its last period, in its solver or for another reason.
 
         The process may be halted, or does not get to run. A loop that has not begun, as while it compiles, has no last
@@ -504,7 +514,7 @@ class LiveSession:
         duration = time.monotonic() - last.now
         if duration <= STANDSTILL:
             return None
-        return Cause("solver" if channel.solving[0] else "loop", "", duration)
+        return LiveCause("solver" if channel.solving[0] else "loop", "", duration)
 
     def _record_on(self) -> None:
         while not self._stop_recording.wait(_RECORD):
@@ -545,7 +555,7 @@ class LiveSession:
                     self._clock(), "payload", **self._driver.payload_changes.pop(0)
                 )
             if failed:
-                self._recorder.phase = Phase.IDLE
+                self._recorder.phase = LivePhase.IDLE
             if stopped is not None:
                 self._recorder.event(
                     self._clock(), "stopped", cause=stopped.cause, message=str(stopped)

@@ -10,7 +10,7 @@ import pytest
 
 from simbridge.cli.command_line import main
 from simbridge.report import session
-from simbridge.sessions.inputs import NAMES
+from simbridge.sessions.causes import NAMES
 from tests.report.conftest import Page
 
 

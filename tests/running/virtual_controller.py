@@ -18,8 +18,8 @@ from simbridge.servo.law import ServojLaw
 from simbridge.sessions import setup as live_setup
 from simbridge.sessions.channel import LiveChannel
 from simbridge.sessions.driver import SteppedDriver
-from simbridge.sessions.inputs import Order
 from simbridge.sessions.loop import LiveLoop, Request
+from simbridge.sessions.phases import Order
 from simbridge.sessions.session import LiveSession
 from tests.backends.fake_link import FakeLink, VirtualClock
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from simbridge.robot import load_robot
 from simbridge.servo.law import ServojLaw
-from simbridge.sessions.inputs import Order
+from simbridge.sessions.phases import Order
 from tests.properties import few_examples
 from tests.sessions.trial import ROBOT, Given, Ordered, engaged, pose_of, refusal, run
 

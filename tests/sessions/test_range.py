@@ -8,9 +8,10 @@ import pytest
 from simbridge.ik.forward_dynamics import ForwardDynamics
 from simbridge.robot import load_robot
 from simbridge.servo.law import ServojLaw
-from simbridge.sessions.inputs import Input, Order
+from simbridge.sessions.inputs import Input
 from simbridge.sessions.motion import LiveMotion
 from simbridge.sessions.options import LiveOptions
+from simbridge.sessions.phases import Order
 from tests.sessions.trial import engaged, repeated, run
 
 ROBOT = load_robot("ur10e")

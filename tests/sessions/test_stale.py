@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from simbridge.robot import load_robot
-from simbridge.sessions.inputs import Fate, Order, Phase
+from simbridge.sessions.inputs import Fate
 from simbridge.sessions.options import TIMEOUTS
+from simbridge.sessions.phases import LivePhase, Order
 from tests.sessions.trial import Given, Ordered, engaged, moved, pose_of, repeated, run
 
 ROBOT = load_robot("ur10")
@@ -39,11 +40,11 @@ def test_without_an_input_for_the_timeout_of_its_kind_the_arm_brakes_and_holds(k
     first = next(
         k
         for k, step in enumerate(trace.steps)
-        if step.phase is Phase.BRAKING or step.phase is Phase.HOLDING
+        if step.phase is LivePhase.BRAKING or step.phase is LivePhase.HOLDING
     )
     assert trace.times[first] == pytest.approx(due + ROBOT.period, abs=1.01 * ROBOT.period)
     cause = trace.steps[-1].causes[0]
-    assert trace.phases[-1] is Phase.HOLDING
+    assert trace.phases[-1] is LivePhase.HOLDING
     assert cause.name == "stale" and cause.value == pytest.approx(trace.times[-1] - end, abs=1e-6)
     assert not trace.velocity[-1].any()
     assert np.abs(trace.acceleration).max() <= ROBOT.max_acceleration
@@ -55,7 +56,12 @@ def test_after_being_stale_the_next_input_goes_on_from_the_held_setpoint_and_cou
         *repeated("twist", VALUES["twist"], 1.2, 1.5),
     ]
     trace = started(script, 1.6)
-    assert trace.phases == [Phase.TRACKING, Phase.BRAKING, Phase.HOLDING, Phase.TRACKING]
+    assert trace.phases == [
+        LivePhase.TRACKING,
+        LivePhase.BRAKING,
+        LivePhase.HOLDING,
+        LivePhase.TRACKING,
+    ]
     assert fates(trace).count(Fate.LATE) == 1
     held = trace.setpoints[trace.at(1.1)]
     # No leap to where the twist would have led meanwhile.
@@ -100,7 +106,12 @@ def test_engaging_a_moving_arm_brakes_it_and_only_inputs_of_the_new_engagement_m
         *repeated("jog", [-0.2, 0, 0, 0, 0, 0], 1.0, 1.2, engagement=2),
     ]
     trace = started(sorted(script, key=lambda event: event.at), 1.2)
-    assert trace.phases == [Phase.TRACKING, Phase.BRAKING, Phase.HOLDING, Phase.TRACKING]
+    assert trace.phases == [
+        LivePhase.TRACKING,
+        LivePhase.BRAKING,
+        LivePhase.HOLDING,
+        LivePhase.TRACKING,
+    ]
     assert not trace.velocity[trace.at(0.5) : trace.at(0.95)].any()
     assert trace.velocity[-1, 0] == pytest.approx(-0.2)
     assert np.abs(trace.acceleration).max() <= ROBOT.max_acceleration
@@ -114,7 +125,7 @@ def test_a_second_engagement_begins_at_the_present_setpoint():
         Given(0.9, "pose", np.eye(7)[6], relative=True, engagement=2),
     ]
     trace = started(script, 1.2)
-    assert trace.phases[-2:] == [Phase.ENGAGED, Phase.TRACKING]
+    assert trace.phases[-2:] == [LivePhase.ENGAGED, LivePhase.TRACKING]
     # The pose at the engagement, relative to itself: nothing moves.
     assert np.abs(trace.velocity[trace.at(0.85) :]).max() < 1e-6
 
@@ -125,16 +136,16 @@ def test_a_pause_disengages_and_the_arm_goes_on_only_after_engaging_again():
     stopped = before.setpoints[-1] + 0.01
     motion.rest_at(stopped)
     motion.order(Order.PAUSE)
-    assert motion.phase is Phase.PAUSED
+    assert motion.phase is LivePhase.PAUSED
     step = motion.step(0.5, 0.0)
     assert np.array_equal(step.setpoint, stopped) and step.causes[0].name == "paused"
     motion.rest_at(stopped)
     motion.order(Order.RESUME)
     after = run(motion, [Given(0.0, "jog", VALUES["jog"])], 0.2, robot=ROBOT)
-    assert motion.phase is Phase.IDLE
+    assert motion.phase is LivePhase.IDLE
     assert np.array_equal(after.setpoints[-1], stopped)
     motion.order(Order.ENGAGE, engagement=2)
-    assert motion.phase is Phase.ENGAGED
+    assert motion.phase is LivePhase.ENGAGED
 
 
 def test_an_order_that_comes_before_the_pause_is_taken_finds_an_arm_at_rest():
@@ -168,7 +179,7 @@ def test_a_jump_is_rejected_and_the_arm_goes_on_with_the_input_before(kind, far,
     ]
     trace = started(script, 1.2)
     assert fates(trace)[1] is Fate.TOO_FAR
-    assert trace.phases == [Phase.TRACKING]
+    assert trace.phases == [LivePhase.TRACKING]
     assert trace.names(trace.at(0.2))[0] == (name, "")
     without = started([event for event in script if event.at != 0.2], 1.2)
     assert np.array_equal(trace.setpoints, without.setpoints)

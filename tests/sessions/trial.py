@@ -16,9 +16,10 @@ from simbridge.robot.collision import CollisionModel
 from simbridge.robot.kinematics import tool_path
 from simbridge.servo.feedforward import SCALING_RAMP
 from simbridge.servo.law import JointMotion, ServojLaw
-from simbridge.sessions.inputs import Input, Order
+from simbridge.sessions.inputs import Input
 from simbridge.sessions.motion import LiveMotion, Step
 from simbridge.sessions.options import LiveOptions
+from simbridge.sessions.phases import Order
 
 ROBOT = load_robot("ur10e")
 # Of the servo loop: how fast missed periods lower the rate, s.

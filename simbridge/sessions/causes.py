@@ -1,0 +1,94 @@
+"""Why a live arm is slower than asked, or stands: a name, of what, and a number; none is guessed."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class NumberForm(NamedTuple):
+    """How the number of a cause is shown.
+
+    Attributes:
+        factor: From SI units to those that are shown.
+        form: A format of one number, with its unit; "" for a cause without a number.
+    """
+
+    factor: float
+    form: str
+
+
+# Name of a cause -> how its number is shown.
+NUMBER_FORMS = {
+    # Fraction of the joint's limit.
+    "joint_velocity": NumberForm(1.0, "{:.2f}"),
+    # Room to the end of the joint's range.
+    "joint_limit": NumberForm(1.0, "{:.3f} rad"),
+    "tool_speed": NumberForm(1.0, "{:.2f} m/s"),
+    "singularity": NumberForm(1.0, "sigma {:.3f}"),
+    "obstacle": NumberForm(1e3, "{:.0f} mm"),
+    # Distance of the target from the nearest pose in reach.
+    "reach": NumberForm(1e3, "{:.0f} mm"),
+    "stale": NumberForm(1.0, "{:.2f} s"),
+    "max_jump": NumberForm(1e3, "{:.0f} mm"),
+    "max_turn": NumberForm(1.0, "{:.2f} rad"),
+    "solver": NumberForm(1e3, "{:.1f} ms"),
+    "speed_slider": NumberForm(1.0, "{:.2f}"),
+    "late_commands": NumberForm(1.0, "{:.2f}"),
+    # That the controller has, another than at the begin.
+    "payload": NumberForm(1.0, "{:.2f} kg"),
+    "not_engaged": NumberForm(1.0, ""),
+    "halted": NumberForm(1.0, ""),
+    "disengaged": NumberForm(1.0, ""),
+    "paused": NumberForm(1.0, ""),
+    # Since the loop began its last period.
+    "loop": NumberForm(1.0, "{:.2f} s"),
+}
+NAMES = tuple(NUMBER_FORMS)
+# Causes for which the arm brakes or stands; the others slow it down, or refuse an input.
+STOPS = ("solver", "loop", "stale", "halted", "disengaged", "paused")
+# A loop that has begun no period for this long, s, stands still: on a controller the script's
+# watchdog ends.
+STANDSTILL = 0.1
+
+
+class LiveCause(NamedTuple):
+    """Why a live arm is slower than asked, or stands.
+
+    Attributes:
+        name: One of `NAMES`.
+        subject: The joint, bodies or obstacle; "" for none.
+        value: In SI units.
+    """
+
+    name: str
+    subject: str = ""
+    value: float = 0.0
+
+    @property
+    def text(self) -> str:
+        """As in `joint_velocity wrist_3 0.93` or `reach 38 mm`."""
+        factor, form = NUMBER_FORMS[self.name]
+        subject = self.subject.removesuffix("_joint")
+        number = form.format(factor * self.value)
+        return " ".join(part for part in (self.name, subject, number) if part)
+
+
+def cause_row(cause: LiveCause, subjects: dict[str, int]) -> tuple[float, float, float]:
+    """Return a cause as numbers.
+
+    Args:
+        cause: The cause.
+        subjects: The index of each name that subjects may have.
+
+    Returns:
+        The indices of name and subject, the latter -1 without one, and the value.
+    """
+    return float(NAMES.index(cause.name)), float(subjects.get(cause.subject, -1)), cause.value
+
+
+def cause_of_row(row: tuple[float, float, float], subjects: tuple[str, ...]) -> LiveCause | None:
+    """Return the cause of such numbers; None where the index of the name is negative."""
+    name, subject, value = row
+    if not name >= 0.0:
+        return None
+    return LiveCause(NAMES[int(name)], subjects[int(subject)] if subject >= 0.0 else "", value)
