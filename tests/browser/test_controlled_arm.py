@@ -8,7 +8,7 @@ from unittest.mock import MagicMock
 import numpy as np
 import pytest
 
-from simbridge.browser.events import PageEvent
+from simbridge.browser.events import NO_PAGE, PageEvent
 from simbridge.browser.setup import StudioSetup
 from simbridge.browser.studio import Studio
 from simbridge.planning.options import Options
@@ -19,10 +19,16 @@ from tests.ports import free_port
 
 pytestmark = pytest.mark.usefixtures("short_pages")
 
+# After the last change of the setpoints: the servo law's targets trail them, s.
+SETTLING_S = 0.3
+
 
 @pytest.fixture(autouse=True)
 def in_real_time():
-    """A hand that is not heard for 0.2 s has let go: neither it nor the studio's loop may wait for other processes."""
+    """Neither a hand nor the studio's loop may wait for other processes.
+
+    A hand that is not heard for 0.2 s has let go.
+    """
     yield
     schedule_all_threads(realtime=False)
 
@@ -31,225 +37,262 @@ class Page:
     """What a page that drives does, and what the studio shows."""
 
     def __init__(self, studio: Studio) -> None:
-        self.studio, self.workspace = studio, studio.workspace
+        self.studio = studio
+        self.workspace = studio.workspace
 
-    def does(self, name, value=None):
-        self.studio._events.put(PageEvent(-1, name, value))
+    def send(self, name, value=None, *, page=NO_PAGE):
+        """Send an event."""
+        self.studio._events.put(PageEvent(page, name, value))
 
-    def shows(self, reached):
+    def wait_for(self, condition):
+        """Wait until the view fulfils a condition; returns what it returned."""
         end = time.monotonic() + 20.0
-        while not (found := reached(self.workspace.view)):
+        while True:
+            result = condition(self.workspace.view)
+            if result:
+                return result
             assert time.monotonic() < end, self.workspace.view
             time.sleep(0.02)
-        return found
 
-    def engages(self):
-        self.does("engage")
-        self.shows(lambda shown: shown.state == "engaged")
+    def wait_for_state(self, state):
+        """Wait until the session is in a state."""
+        self.wait_for(lambda view: view.state == state)
+
+    def engage(self):
+        self.send("engage")
+        self.wait_for_state("engaged")
         schedule_all_threads(realtime=True)
 
-    def holds(self, seconds, name="hold go", value=None):
+    def hold_go(self, seconds):
         for _ in range(round(seconds / 0.05)):
-            self.does(name, value)
+            self.send("hold go")
             time.sleep(0.05)
 
-    def tool(self):
-        return tool_frame(self.workspace.arm.robot, self.workspace.arm.q).translation
-
-    def types_a_goal(self, *shift):
+    def type_goal(self, *shift):
+        """Shift the goal, m."""
         goal = self.workspace.goal.translation + np.array(shift)
-        self.does("goal", goal)
-        self.shows(lambda _: np.allclose(self.workspace.goal.translation, goal))
+        self.send("goal", goal)
+        self.wait_for(lambda _: np.allclose(self.workspace.goal.translation, goal))
+
+    def drag(self, phase, position, rotation):
+        self.send("drag", (phase, np.concatenate([position, rotation])))
+
+    @property
+    def tool(self):
+        """The position of the TCP (3,), m."""
+        arm = self.workspace.arm
+        return tool_frame(arm.robot, arm.q).translation
+
+    @property
+    def goal(self):
+        """The position of the goal (3,), m."""
+        return self.workspace.goal.translation
+
+    @property
+    def rotation(self):
+        """The rotation of the target (4,), w x y z."""
+        return self.workspace.arm.snapshot().target[[6, 3, 4, 5]]
 
 
 @pytest.fixture
 def opened(tmp_path, monkeypatch):
+    """Open studios, and close them at the end; returns the page that drives."""
     monkeypatch.chdir(tmp_path)
-    made = []
+    studios = []
 
-    def one(controller, backend="ursim"):
+    def open_page(controller, backend="ursim"):
         options = Options(host=controller.host, **realtime_options())
         setup = StudioSetup.from_options("ur10e", "forward-dynamics", options, backend)
-        made.append(Studio(setup, port=free_port()).serve_in_background())
-        return Page(made[-1])
+        studios.append(Studio(setup, port=free_port()).serve_in_background())
+        return Page(studios[-1])
 
-    yield one
-    for studio in made:
+    yield open_page
+    for studio in studios:
         studio.close()
 
 
-# After the last change of the setpoints: the servo law's targets trail them, s.
-SETTLED = 0.3
-
-
-def moved(controller, since):
+def travel(controller, since):
+    """How far the joint targets went since a tick, rad."""
     return float(np.ptp(controller.record(after=since).target_q, axis=0).max())
 
 
 @pytest.mark.soak
-def test_the_arm_moves_only_after_engage_and_while_go_is_held(e_series, opened, tmp_path):
-    page, begin = opened(e_series), tick(e_series)
-    page.types_a_goal(0.0, 0.2, 0.0)
-    page.holds(0.3)
-    page.engages()
-    page.types_a_goal(0.0, 0.5, 0.0)
-    goal = page.workspace.goal.translation
+def test_the_arm_moves_only_while_go_is_held(e_series, opened, tmp_path):
+    page = opened(e_series)
+    begin = tick(e_series)
+
+    # Before it is engaged, and then without “Go”.
+    page.type_goal(0.0, 0.2, 0.0)
+    page.hold_go(0.3)
+    page.engage()
+    page.type_goal(0.0, 0.5, 0.0)
+    goal = page.goal
     time.sleep(0.5)
-    assert moved(e_series, begin) < 1e-3
-    page.holds(0.2)
-    page.does("release")
-    page.shows(lambda shown: shown.state == "holding")
-    time.sleep(SETTLED)
+    assert travel(e_series, begin) < 1e-3
+
+    page.hold_go(0.2)
+    page.send("release")
+    page.wait_for_state("holding")
+    time.sleep(SETTLING_S)
     stopped = tick(e_series)
     time.sleep(0.5)
-    assert moved(e_series, begin) > 0.02 and moved(e_series, stopped) < 1e-4
-    assert np.linalg.norm(page.tool() - goal) > 0.1
+    assert travel(e_series, begin) > 0.02
+    assert travel(e_series, stopped) < 1e-4
+    assert np.linalg.norm(page.tool - goal) > 0.1
+
     page.studio.close()
     (run,) = (tmp_path / "runs").iterdir()
     assert (run / "report.html").is_file()
-    assert any(
-        event.get("note") == "halt" and event["facts"] == {"cause": "released"}
-        for event in read_events(run)
-    )
+    halts = [event["facts"] for event in read_events(run) if event.get("note") == "halt"]
+    assert {"cause": "released"} in halts
 
 
-def test_a_page_that_says_nothing_for_a_fifth_of_a_second_has_let_go_and_must_grasp_again(
-    e_series, opened, tmp_path
-):
+def test_a_silent_page_must_grasp_again(e_series, opened, tmp_path):
     page = opened(e_series)
-    page.engages()
-    begin, rotation = tick(e_series), page.workspace.arm.snapshot().target[[6, 3, 4, 5]]
+    page.engage()
+    begin = tick(e_series)
+    goal = page.goal
+    rotation = page.rotation
 
-    def drags(phase, metres):
-        place = goal + np.array([0.0, metres, 0.0])
-        page.does("drag", (phase, np.concatenate([place, rotation])))
+    def drag(phase, metres):
+        page.drag(phase, goal + np.array([0.0, metres, 0.0]), rotation)
         time.sleep(0.02)
 
-    goal = page.workspace.goal.translation
-    drags("start", 0.0)
+    # Silent for a fifth of a second, the page has let go.
+    drag("start", 0.0)
     for step in range(12):
-        drags("update", 0.02 * step)
-    page.shows(lambda shown: shown.state == "holding")
-    assert moved(e_series, begin) > 0.01
-    time.sleep(SETTLED)
+        drag("update", 0.02 * step)
+    page.wait_for_state("holding")
+    assert travel(e_series, begin) > 0.01
+
+    # It drags on without grasping.
+    time.sleep(SETTLING_S)
     stopped = tick(e_series)
     for step in range(12):
-        drags("update", -0.02 * step)
+        drag("update", -0.02 * step)
     time.sleep(0.3)
-    assert moved(e_series, stopped) < 1e-4
+    assert travel(e_series, stopped) < 1e-4
+
     page.studio.close()
     (run,) = (tmp_path / "runs").iterdir()
-    last = read_inputs(run)[-1].sent
-    braked = next(
+    last_input = read_inputs(run)[-1].sent
+    stops = [
         event["at"] for event in read_events(run) if event.get("after") in ("braking", "holding")
-    )
-    assert braked - last < 0.25
+    ]
+    assert stops[0] - last_input < 0.25
 
 
-def test_a_page_that_does_not_drive_moves_nothing_and_one_that_takes_control_halts(
-    e_series, opened
-):
+def test_a_page_that_takes_control_halts(e_series, opened):
     page = opened(e_series)
     studio = page.studio
     studio._pages |= {number: MagicMock() for number in (1, 2)}
     studio.access.open_page(1)
     studio.access.open_page(2)
-
-    def does(number, *event):
-        studio._events.put(PageEvent(number, *event))
-        time.sleep(0.05)
-
-    page.engages()
+    page.engage()
     begin = tick(e_series)
-    page.types_a_goal(0.0, 0.5, 0.0)
+    page.type_goal(0.0, 0.5, 0.0)
+
+    # A page that does not drive moves nothing.
     for count in range(1, 5):
-        does(2, "hold go")
-        # Of several that wait for the loop only the newest would count.
-        page.shows(lambda shown, count=count: shown.refused == count)
-    assert moved(e_series, begin) < 1e-4
-    for _ in range(4):
-        does(1, "hold go")
-    assert moved(e_series, begin) > 1e-3
-    does(2, "take control")
-    page.shows(lambda shown: shown.state == "holding")
-    assert any("halted" in cause for cause in page.workspace.arm.snapshot().causes)
-
-
-def test_a_frame_that_is_grasped_where_it_was_drawn_before_moves_the_goal_from_the_arm(
-    e_series, opened
-):
-    page = opened(e_series)
-    page.engages()
-    page.types_a_goal(0.0, 0.5, 0.0)
-    drawn = page.workspace.goal.translation
-    rotation = page.workspace.arm.snapshot().target[[6, 3, 4, 5]]
-    page.holds(0.15)
-    page.does("release")
-    page.shows(lambda shown: shown.state == "holding")
-    page.shows(lambda _: np.allclose(page.workspace.goal.translation, page.tool(), atol=1e-3))
-    assert np.linalg.norm(drawn - page.tool()) > 0.1
-    stopped = tick(e_series)
-    for phase, metres in (
-        ("start", 0.0),
-        ("update", 0.0),
-        ("update", 0.005),
-        *([("update", 0.01)] * 10),
-    ):
-        page.does("drag", (phase, np.concatenate([drawn + np.array([0.0, metres, 0.0]), rotation])))
+        page.send("hold go", page=2)
         time.sleep(0.05)
-    page.does("drag", ("end", np.concatenate([drawn, rotation])))
-    page.shows(lambda shown: shown.state == "holding")
-    assert 1e-3 < moved(e_series, stopped) < 0.03
+        # Of several that wait for the loop only the newest would count.
+        page.wait_for(lambda view, count=count: view.refused == count)
+    assert travel(e_series, begin) < 1e-4
 
+    for _ in range(4):
+        page.send("hold go", page=1)
+        time.sleep(0.05)
+    assert travel(e_series, begin) > 1e-3
 
-@pytest.mark.soak
-def test_settings_change_only_at_rest_and_then_the_arm_is_engaged_anew(e_series, opened):
-    page = opened(e_series)
-    page.engages()
-    page.types_a_goal(0.0, 0.3, 0.0)
-    page.holds(0.3)
-    for wish, name in (
-        (("change", ("solver.iterations", 7)), "solver.iterations"),
-        (("speed", 100), "speed"),
-    ):
-        page.does("speed", 10)
-        page.does("hold go")
-        page.shows(lambda shown: shown.state == "tracking")
-        page.does("hold go")
-        page.does(*wish)
-        assert "at rest" in page.shows(lambda shown, name=name: shown.problem.get(name))
-    page.does("change", ("period", 4.0))
-    assert "simulation" in page.shows(lambda shown: shown.problem.get("period"))
-    page.does("release")
-    page.shows(lambda shown: shown.state == "holding")
-    time.sleep(SETTLED)
-    stopped = tick(e_series)
-    page.does("change", ("solver.iterations", 7))
-    page.shows(lambda _: page.workspace.arm.setup.solver_settings.iterations == 7)
-    page.holds(0.3)
-    assert moved(e_series, stopped) < 1e-3
-    page.engages()
-    page.types_a_goal(0.0, 0.0, -0.1)
-    page.holds(0.5)
-    assert moved(e_series, stopped) > 0.01
-    page.does("hold go")
-    page.shows(
-        lambda _: any(
-            "speed_slider 0.10" in cause for cause in page.workspace.arm.snapshot().causes
-        )
+    page.send("take control", page=2)
+    page.wait_for_state("holding")
+    page.wait_for(
+        lambda _: any("halted" in cause for cause in page.workspace.arm.snapshot().causes)
     )
 
 
-def test_a_real_arm_engages_only_once_the_page_confirms_what_was_found(calibrated, opened):
-    page, begin = opened(calibrated, "real"), tick(calibrated)
-    page.does("engage")
-    assert "serial number" in page.shows(lambda shown: shown.question)
-    page.does("answer", False)
-    page.shows(lambda shown: "not confirmed" in shown.problem.get("engage", ""))
-    page.types_a_goal(0.0, 0.1, 0.0)
-    page.holds(0.3)
+def test_an_old_frame_moves_the_goal_from_the_arm(e_series, opened):
+    page = opened(e_series)
+    page.engage()
+    page.type_goal(0.0, 0.5, 0.0)
+    drawn = page.goal
+    rotation = page.rotation
+    page.hold_go(0.15)
+    page.send("release")
+    page.wait_for_state("holding")
+    page.wait_for(lambda _: np.allclose(page.goal, page.tool, atol=1e-3))
+    assert np.linalg.norm(drawn - page.tool) > 0.1
+    stopped = tick(e_series)
+
+    # The frame is grasped where it was drawn before.
+    drags = [("start", 0.0), ("update", 0.0), ("update", 0.005), *[("update", 0.01)] * 10]
+    for phase, metres in drags:
+        page.drag(phase, drawn + np.array([0.0, metres, 0.0]), rotation)
+        time.sleep(0.05)
+    page.drag("end", drawn, rotation)
+    page.wait_for_state("holding")
+
+    assert 1e-3 < travel(e_series, stopped) < 0.03
+
+
+@pytest.mark.soak
+def test_settings_change_only_at_rest(e_series, opened):
+    page = opened(e_series)
+    workspace = page.workspace
+    page.engage()
+    page.type_goal(0.0, 0.3, 0.0)
+    page.hold_go(0.3)
+
+    # While the arm moves, settings and a higher speed are refused; a locked setting always is.
+    for name, value, control in (
+        ("change", ("solver.iterations", 7), "solver.iterations"),
+        ("speed", 100, "speed"),
+    ):
+        page.send("speed", 10)
+        page.send("hold go")
+        page.wait_for_state("tracking")
+        page.send("hold go")
+        page.send(name, value)
+        problem = page.wait_for(lambda view, control=control: view.problem.get(control))
+        assert "at rest" in problem
+    page.send("change", ("period", 4.0))
+    assert "simulation" in page.wait_for(lambda view: view.problem.get("period"))
+
+    # At rest a setting changes, and the arm moves no more.
+    page.send("release")
+    page.wait_for_state("holding")
+    time.sleep(SETTLING_S)
+    stopped = tick(e_series)
+    page.send("change", ("solver.iterations", 7))
+    page.wait_for(lambda _: workspace.arm.setup.solver_settings.iterations == 7)
+    page.hold_go(0.3)
+    assert travel(e_series, stopped) < 1e-3
+
+    # Engaged anew, it moves at the speed that was chosen before.
+    page.engage()
+    page.type_goal(0.0, 0.0, -0.1)
+    page.hold_go(0.5)
+    assert travel(e_series, stopped) > 0.01
+    page.send("hold go")
+    page.wait_for(
+        lambda _: any("speed_slider 0.10" in cause for cause in workspace.arm.snapshot().causes)
+    )
+
+
+def test_a_real_arm_engages_once_confirmed(calibrated, opened):
+    page = opened(calibrated, "real")
+    begin = tick(calibrated)
+
+    page.send("engage")
+    assert "serial number" in page.wait_for(lambda view: view.question)
+    page.send("answer", False)
+    page.wait_for(lambda view: "not confirmed" in view.problem.get("engage", ""))
+    page.type_goal(0.0, 0.1, 0.0)
+    page.hold_go(0.3)
     assert never_moved(calibrated, begin)
-    page.does("engage")
-    page.shows(lambda shown: shown.question)
-    page.does("answer", True)
-    page.shows(lambda shown: shown.state == "engaged" and not shown.question)
+
+    page.send("engage")
+    page.wait_for(lambda view: view.question)
+    page.send("answer", True)
+    page.wait_for(lambda view: view.state == "engaged" and not view.question)

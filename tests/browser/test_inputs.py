@@ -12,7 +12,8 @@ import viser
 
 from simbridge.browser.inputs import PanelInputs
 
-BY_THE_USER, BY_THE_STUDIO = SimpleNamespace(client_id=3), SimpleNamespace(client_id=None)
+BY_THE_USER = SimpleNamespace(client_id=3)
+BY_THE_STUDIO = SimpleNamespace(client_id=None)
 
 
 def run(coroutine):
@@ -21,18 +22,18 @@ def run(coroutine):
         pool.submit(asyncio.run, coroutine).result()
 
 
-class Done:
-    """Handles of a page, and the events that they send."""
+class Panel:
+    """A text field and a slider of a page, and the events that they send."""
 
     def __init__(self):
         self.events = []
         self.inputs = PanelInputs(3, MagicMock(), self.events.append)
         self.field = MagicMock(spec=viser.GuiTextHandle)
         self.slider = MagicMock(spec=viser.GuiSliderHandle, min=0, max=10)
-        for handle, name in ((self.field, "typed"), (self.slider, "moved")):
-            self.inputs.send_changes(handle, name)
+        self.inputs.send_changes(self.field, "typed")
+        self.inputs.send_changes(self.slider, "moved")
 
-    async def does(self, handle, value, event=BY_THE_USER):
+    async def change(self, handle, value, event=BY_THE_USER):
         handle.value = value
         (callback,) = handle.on_update.call_args.args
         await callback(event)
@@ -43,38 +44,56 @@ class Done:
 
 
 @pytest.fixture
-def done():
-    return Done()
+def panel():
+    return Panel()
 
 
-def test_what_is_typed_counts_once_no_other_key_follows(done, monkeypatch):
+def test_a_typed_text_counts_after_its_last_key(panel, monkeypatch):
     monkeypatch.setattr("simbridge.browser.inputs.TYPING_S", 0.01)
 
     async def type_a_number():
         for text in ("0", "0.", "0.4"):
-            await done.does(done.field, text)
-        assert not done.sent
-        done.inputs.show(done.field, "0.9")
-        assert done.field.value == "0.4", "what is being typed stays"
-        while not done.sent:
+            await panel.change(panel.field, text)
+        assert not panel.sent
+        while not panel.sent:
             await asyncio.sleep(0.01)
-        done.inputs.show(done.field, "0.9")
 
     run(type_a_number())
-    assert done.sent == [("typed", "0.4")] and done.field.value == "0.9"
+
+    assert panel.sent == [("typed", "0.4")]
 
 
-def test_what_is_done_next_comes_after_what_was_typed_before(done):
+def test_what_is_being_typed_stays(panel, monkeypatch):
+    monkeypatch.setattr("simbridge.browser.inputs.TYPING_S", 0.01)
+    shown = []
+
+    async def show_while_typing():
+        await panel.change(panel.field, "0.4")
+        panel.inputs.show(panel.field, "0.9")
+        shown.append(panel.field.value)
+        while not panel.sent:
+            await asyncio.sleep(0.01)
+        panel.inputs.show(panel.field, "0.9")
+        shown.append(panel.field.value)
+
+    run(show_while_typing())
+
+    assert shown == ["0.4", "0.9"]
+
+
+def test_events_come_after_what_was_typed_before(panel):
     async def type_and_move():
-        await done.does(done.field, "0.4")
-        await done.does(done.slider, 7)
-        await done.does(done.field, "0.5")
-        done.inputs.send_event("pressed")
+        await panel.change(panel.field, "0.4")
+        await panel.change(panel.slider, 7)
+        await panel.change(panel.field, "0.5")
+        panel.inputs.send_event("pressed")
 
     run(type_and_move())
-    assert done.sent == [("typed", "0.4"), ("moved", 7), ("typed", "0.5"), ("pressed", None)]
+
+    assert panel.sent == [("typed", "0.4"), ("moved", 7), ("typed", "0.5"), ("pressed", None)]
 
 
-def test_what_the_studio_sets_is_no_event(done):
-    run(done.does(done.slider, 7, BY_THE_STUDIO))
-    assert not done.sent
+def test_what_the_studio_sets_is_no_event(panel):
+    run(panel.change(panel.slider, 7, BY_THE_STUDIO))
+
+    assert not panel.sent
