@@ -13,6 +13,7 @@ from simbridge.backends import SIMULATION
 from simbridge.errors import UnknownName
 from simbridge.ik.settings import SOLVERS, resolved
 from simbridge.ik.solver import Solver
+from simbridge.planning.option_field import flag_name
 from simbridge.planning.options import Options
 from simbridge.robot.kinematics import tool_frame
 from simbridge.robot.load import load_robot
@@ -197,7 +198,7 @@ class StudioSetup:
             units = FLAG_UNITS.get(name)
             if units is not None:
                 value = [number / unit for number, unit in zip(value, units, strict=True)]
-            words += _flag(name, value)
+            words += _flag_words(name.replace("_", "-"), value)
         return shlex.join(words)
 
     def _build_solver_settings(self) -> Any:
@@ -230,13 +231,13 @@ class StudioSetup:
                 value = value.source
             elif option.name == "package":
                 value = ",".join(value)
-            words += _flag(option.name, value)
+            words += _flag_words(flag_name(option), value)
         return words
 
 
-def _flag(name: str, value: Any) -> list[str]:
+def _flag_words(flag: str, value: Any) -> list[str]:
     """Return a flag and its value, or values, as words of a command line."""
-    words = [f"--{name.replace('_', '-')}"]
+    words = [f"--{flag}"]
     parts = value if isinstance(value, (tuple, list)) else (value,)
     for part in parts:
         words.append(f"{part:.10g}" if isinstance(part, float) else str(part))

@@ -5,7 +5,7 @@ Its flag, its help and its record follow from the field.
 
 from __future__ import annotations
 
-from dataclasses import field, fields
+from dataclasses import Field, field, fields
 from functools import partial
 from typing import Any, Literal, get_args
 
@@ -40,6 +40,12 @@ planned_option = partial(shared_option, table="scenario")
 
 teleop_option = partial(option, commands=("teleop",))
 """An option of teleoperation."""
+
+
+def flag_name(option_field: Field[Any]) -> str:
+    """Return the flag of an option, without the dashes in front."""
+    name: str = option_field.metadata.get("flag") or option_field.name
+    return name.replace("_", "-")
 
 
 def literal_choices(kind: Any) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from simbridge.planning.option_field import flag_name
 from simbridge.planning.options import Options
 from simbridge.recording.kinematics_record import describe_kinematics, summarize_kinematics
 from simbridge.recording.run_record import (
@@ -231,7 +232,7 @@ def _reading_flags(scenario: ScenarioRecord) -> dict[str, Any]:
             continue
         value = getattr(scenario, option.name)
         if value is not None and value != getattr(defaults, option.name):
-            flags[option.metadata.get("flag", option.name)] = value
+            flags[flag_name(option)] = value
     return flags
 
 

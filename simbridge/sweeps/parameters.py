@@ -9,13 +9,13 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import Field, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from simbridge.errors import InvalidParameter, UnknownName
 from simbridge.ik.settings import SOLVERS, check_solver, resolved
-from simbridge.planning.option_field import literal_choices
+from simbridge.planning.option_field import flag_name, literal_choices
 from simbridge.planning.options import Options
 from simbridge.quoting import quoted
 from simbridge.trajectory.sampling import Sampling
@@ -163,14 +163,8 @@ def _option_parameters() -> Iterator[Parameter]:
             for item in fields(Sampling):
                 yield _define(prefix + item.name, sampling_hints[item.name], item.metadata)
         else:
-            parameter = _define(_flag(option), option_hints[option.name], option.metadata)
+            parameter = _define(flag_name(option), option_hints[option.name], option.metadata)
             yield replace(parameter, planned="check" in option.metadata["commands"])
-
-
-def _flag(option: Field[Any]) -> str:
-    """Return the flag of an option, without the dashes in front."""
-    flag: str = option.metadata.get("flag") or option.name
-    return flag.replace("_", "-")
 
 
 def _define(name: str, hint: Any, metadata: Mapping[str, Any]) -> Parameter:
@@ -296,8 +290,8 @@ def _options(parsed: Mapping[str, Any]) -> Options:
                 name = (prefix + item.name).replace("_", "-")
                 if name in parsed:
                     sampling_fields[item.name] = parsed[name]
-        elif _flag(option) in parsed:
-            options[option.name] = parsed[_flag(option)]
+        elif flag_name(option) in parsed:
+            options[option.name] = parsed[flag_name(option)]
 
     # A seed alone changes nothing.
     sampling = Sampling(**sampling_fields)
