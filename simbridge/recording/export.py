@@ -18,7 +18,8 @@ from rosbags.typesys import Stores, get_typestore
 
 from simbridge.errors import optional_package
 from simbridge.files.writing import replacing, write_file
-from simbridge.recording import cdr
+from simbridge.recording import ros_messages
+from simbridge.recording.cdr import Layout
 from simbridge.recording.sample_table import ALL, ReadSamples, RunSamples
 from simbridge.robot.pose import Array
 from simbridge.trajectory.writers import write_table, write_tum
@@ -42,7 +43,7 @@ def export_tum(folder: Path, samples: ReadSamples) -> list[Path]:
 
 
 # Name, layout, and the numbers (T, k) of each group of a message after the stamp.
-_Topic = tuple[str, cdr.Layout, tuple[Array, ...]]
+_Topic = tuple[str, Layout, tuple[Array, ...]]
 
 
 def export_bag(folder: Path, samples: ReadSamples) -> list[Path]:
@@ -73,14 +74,22 @@ def export_mcap(folder: Path, samples: ReadSamples) -> list[Path]:
 def _topics(run: RunSamples) -> Iterator[_Topic]:
     log = run.log
     frame, names = log.frame_id, log.joint_names
-    measured = cdr.joint_state(frame, names, "position", "velocity", "effort")
+    measured = ros_messages.joint_state(frame, names, "position", "velocity", "effort")
     yield "/joint_states", measured, (log.position, log.velocity, log.effort)
-    yield "/setpoint/joint_states", cdr.joint_state(frame, names, "position"), (log.setpoint,)
+    yield (
+        "/setpoint/joint_states",
+        ros_messages.joint_state(frame, names, "position"),
+        (log.setpoint,),
+    )
     for name in POSES:
-        yield f"/{name}/pose", cdr.pose_stamped(frame, "pose"), (run.poses[name],)
+        yield f"/{name}/pose", ros_messages.pose_stamped(frame, "pose"), (run.poses[name],)
     for name, (translation, rotation) in run.errors.items():
-        yield f"/error/{name}/translation", cdr.vector_stamped(frame, "vector"), (translation,)
-        yield f"/error/{name}/rotation", cdr.vector_stamped(frame, "vector"), (rotation,)
+        yield (
+            f"/error/{name}/translation",
+            ros_messages.vector_stamped(frame, "vector"),
+            (translation,),
+        )
+        yield f"/error/{name}/rotation", ros_messages.vector_stamped(frame, "vector"), (rotation,)
 
 
 def _write(path: Path, topics: Iterator[_Topic], stamps: Array, storage: StoragePlugin) -> Path:

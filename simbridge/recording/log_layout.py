@@ -27,7 +27,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from simbridge.recording import cdr
+from simbridge.recording import ros_messages
+from simbridge.recording.cdr import Layout
 
 METADATA = "simbridge"
 """The name of the metadata record at the start of a log that holds the caller's own facts."""
@@ -38,9 +39,7 @@ LAYOUT = "simbridge/layout"
 LAYOUT_VERSION = "2"
 
 
-def layouts(
-    joint_names: Sequence[str], frame_id: str, *, live: bool = False
-) -> dict[str, cdr.Layout]:
+def layouts(joint_names: Sequence[str], frame_id: str, *, live: bool = False) -> dict[str, Layout]:
     """Return the layout of each topic's messages, in the order in which a sample writes them.
 
     The numbers in a layout have the names of the fields of `Sample` and `LiveSample`.
@@ -51,8 +50,8 @@ def layouts(
         live: Whether the samples are those of a live session.
     """
 
-    def joints(*columns: str) -> cdr.Layout:
-        return cdr.joint_state(frame_id, joint_names, *columns)
+    def joints(*columns: str) -> Layout:
+        return ros_messages.joint_state(frame_id, joint_names, *columns)
 
     topics = {
         "/joint_states": joints("position", "velocity", "effort"),
@@ -60,12 +59,12 @@ def layouts(
         "/command": joints("command"),
         "/solution": joints("solution"),
         "/controller_target": joints("controller_target", "controller_target_velocity"),
-        "/controller_target_acceleration": cdr.joint_acceleration(
+        "/controller_target_acceleration": ros_messages.joint_acceleration(
             frame_id, joint_names, "controller_target_acceleration"
         ),
-        "/target": cdr.pose_stamped(frame_id, "target"),
-        "/status": cdr.status(frame_id),
+        "/target": ros_messages.pose_stamped(frame_id, "target"),
+        "/status": ros_messages.status(frame_id),
     }
     if live:
-        topics["/live"] = cdr.live(frame_id)
+        topics["/live"] = ros_messages.live(frame_id)
     return topics

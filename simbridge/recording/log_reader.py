@@ -1,13 +1,15 @@
 """Read a log, also one that is still being written, was cut off, or was rewritten by another tool.
 
-A chunk of our own holds the same messages again and again, each with the same bytes except for its numbers, so it is
-one numpy array: an hour is read a hundred times faster than message by message, which is how all other chunks are read.
+A chunk of our own holds the same messages again and again, each with the same bytes except for its
+numbers, so it is one numpy array: an hour is read a hundred times faster than message by message,
+which is how all other chunks are read.
 """
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -20,35 +22,57 @@ from simbridge.errors import InputFileError, LogReadError
 from simbridge.files.decompression import mcap_records
 from simbridge.files.mapped_arrays import MappedArrays
 from simbridge.files.reading import open_file
-from simbridge.recording import cdr
+from simbridge.recording.cdr import Layout, NumberField, Records
 from simbridge.recording.log_layout import LAYOUT, LAYOUT_VERSION, METADATA, layouts
 from simbridge.recording.samples import LIVE_FIELDS, SAMPLE_FIELDS, LogColumns
 
-# Samples after which what was read is no longer in use.
+# After so many samples, the memory of those that were read is given back.
 RELEASED = 50_000
+
 # Messages are gathered for so many samples before they become arrays: bounds the memory of reading.
 BLOCK = 2048
 
-# An MCAP message before its data: opcode, length, channel; sequence number, log time, publish time.
-_BEGIN = struct.Struct("<BQH")
-_HEAD = _BEGIN.size + struct.calcsize("<IQQ")
+# An MCAP message before its data: opcode, length and channel; sequence number, log time and publish
+# time, which differ from message to message.
+MESSAGE_BEGIN = struct.Struct("<BQH")
+MESSAGE_HEAD_BYTES = MESSAGE_BEGIN.size + struct.calcsize("<IQQ")
+# What the length of an MCAP record does not count: opcode and length.
+RECORD_PREFIX_BYTES = struct.calcsize("<BQ")
 
 Columns = dict[str, NDArray[Any]]
+"""Arrays with a row per sample, by the names of the fields of `Sample` and `LiveSample`."""
+
+
+@dataclass(frozen=True)
+class LogHeader:
+    """What the beginning of a log says.
+
+    Attributes:
+        metadata: The facts that the writer was given.
+        joint_names: Names of the n joints.
+        frame_id: The frame in which the targets are given.
+        live: Whether the log is that of a live session.
+    """
+
+    metadata: dict[str, str]
+    joint_names: tuple[str, ...]
+    frame_id: str
+    live: bool
 
 
 def read_log(path: str | Path) -> LogColumns:
-    """Read a log: all samples before its end, or before the place where it was cut off or damaged.
+    """Read all samples before a log's end, or before the point where it was cut off or damaged.
 
     Raises:
         LogReadError: The file is not a log, or was cut off before the first sample.
         OSError: The file cannot be opened or read.
     """
     path = Path(path)
-    with _opened(path) as file:
-        decoder = _Decoder()
-        records = _intact_records(file, path, decoder.own_chunk)
-        metadata, joint_names, frame_id, live = _read_header(path, records)
-        decoder.layouts = layouts(joint_names, frame_id, live=live)
+    decoder = _LogDecoder()
+    with _open_log(path) as file:
+        records = _intact_records(file, path, decoder.decode_chunk)
+        header = _read_header(path, records)
+        decoder.layouts = layouts(header.joint_names, header.frame_id, live=header.live)
         try:
             for record in records:
                 decoder.take(record)
@@ -56,26 +80,24 @@ def read_log(path: str | Path) -> LogColumns:
         except LogReadError:
             raise
         except ValueError as error:
-            raise LogReadError(
-                path, f"its messages are not those of a simbridge log: {error}."
-            ) from error
-    found = decoder.samples.columns()
-    columns = {name: found[name] for name in SAMPLE_FIELDS if name in found}
-    more = {name: found[name] for name in LIVE_FIELDS if name in found}
-    for column in (*columns.values(), *more.values()):
+            reason = f"its messages are not those of a simbridge log: {error}."
+            raise LogReadError(path, reason) from error
+
+    columns = decoder.samples.columns()
+    for column in columns.values():
         column.setflags(write=False)
     return LogColumns(
-        joint_names=joint_names,
-        frame_id=frame_id,
-        metadata=metadata,
+        joint_names=header.joint_names,
+        frame_id=header.frame_id,
+        metadata=header.metadata,
         complete=decoder.complete,
-        live=more,
+        live={name: columns[name] for name in LIVE_FIELDS if name in columns},
         arrays=decoder.samples.arrays,
-        **columns,
+        **{name: columns[name] for name in SAMPLE_FIELDS if name in columns},
     )
 
 
-def _opened(path: Path) -> BinaryIO:
+def _open_log(path: Path) -> BinaryIO:
     try:
         return open_file(path)
     except InputFileError as error:
@@ -84,13 +106,18 @@ def _opened(path: Path) -> BinaryIO:
         raise LogReadError(path, f"{error.reason}.") from None
 
 
-class _Samples:
-    """Columns that grow by blocks of samples."""
+class _GrowingColumns:
+    """Columns that grow by blocks of samples.
+
+    Attributes:
+        arrays: What holds the columns.
+    """
 
     def __init__(self) -> None:
         self.arrays = MappedArrays()
         self._columns: Columns = {}
-        self._count = self._room = 0
+        self._count = 0
+        self._capacity = 0
 
     @property
     def empty(self) -> bool:
@@ -98,56 +125,66 @@ class _Samples:
         return not self._columns
 
     def add(self, block: Columns) -> None:
-        """The next samples: the same columns each time."""
-        begin, end = self._count, self._count + len(next(iter(block.values())))
-        if self.empty or end > self._room:
-            self._grow(max(2 * self._room, end), block)
+        """Add the next samples; a block has the same columns each time."""
+        begin = self._count
+        end = begin + len(next(iter(block.values())))
+        if self.empty or end > self._capacity:
+            self._grow(max(2 * self._capacity, end), block)
+
         for name, values in block.items():
             self._columns[name][begin:end] = values
         self._count = end
         if begin // RELEASED != end // RELEASED:
             self.arrays.release()
 
-    def _grow(self, room: int, block: Columns) -> None:
-        before = self.arrays
-        self.arrays, self._room = MappedArrays(), room
+    def _grow(self, capacity: int, block: Columns) -> None:
+        """Make room for so many samples, of the shapes and types of a block."""
+        previous = self.arrays
+        self.arrays = MappedArrays()
+        self._capacity = capacity
         for name, values in block.items():
-            grown = self.arrays.empty((room, *values.shape[1:]), values.dtype)
+            column = self.arrays.empty((capacity, *values.shape[1:]), values.dtype)
             if name in self._columns:
-                grown[: self._count] = self._columns[name][: self._count]
-            self._columns[name] = grown
-            before.release()
+                column[: self._count] = self._columns[name][: self._count]
+            self._columns[name] = column
+            previous.release()
             self.arrays.release()
 
     def columns(self) -> Columns:
-        """The samples so far."""
+        """Return the samples so far."""
         return {name: values[: self._count] for name, values in self._columns.items()}
 
 
-class _Decoder:
-    """From records to arrays: a whole chunk at once where possible, else message by message.
+class _LogDecoder:
+    """Makes arrays of records: of a whole chunk at once where possible, else message by message.
 
     Attributes:
-        layouts: See `simbridge.recording.log_layout.layouts`; known once the log's beginning has been read.
+        layouts: The layout of each topic; known once the log's beginning has been read.
         samples: The samples so far, in order.
         complete: Whether the log's end has been seen.
     """
 
     def __init__(self) -> None:
-        self.layouts: dict[str, cdr.Layout] = {}
-        self.samples = _Samples()
+        self.layouts: dict[str, Layout] = {}
+        self.samples = _GrowingColumns()
         self.complete = False
+        # The topics of the channels seen so far, by the channel's number.
         self._topics: dict[int, str] = {}
+        # The messages of the sample that is being read, by topic.
         self._sample: dict[str, bytes] = {}
-        self._rows: dict[str, list[bytes]] = {}
-        self._own: OwnChunks | None = None
+        # The messages of whole samples that are no arrays yet, by topic.
+        self._messages: dict[str, list[bytes]] = {}
+        # Known when every topic has its channel.
+        self._chunk_decoder: ChunkDecoder | None = None
 
-    def own_chunk(self, content: bytes) -> Columns | None:
-        """The samples of a chunk that holds whole samples and nothing else."""
-        return None if self._own is None or self._sample else self._own.decode(content)
+    def decode_chunk(self, content: bytes) -> Columns | None:
+        """Return the samples of a chunk that holds whole samples and nothing else."""
+        if self._chunk_decoder is None or self._sample:
+            return None
+        return self._chunk_decoder.decode(content)
 
     def take(self, record: McapRecord | Columns) -> None:
-        """The next record, or the samples of the next chunk.
+        """Take the next record, or the samples of the next chunk.
 
         Raises:
             ValueError: The messages are not those that the log's beginning describes.
@@ -156,28 +193,36 @@ class _Decoder:
             self.end_block()
             self.samples.add(record)
         elif isinstance(record, Message):
-            if record.channel_id in self._topics:
-                self._take_message(self._topics[record.channel_id], record.data)
+            topic = self._topics.get(record.channel_id)
+            if topic is not None:
+                self._take_message(topic, record.data)
         elif isinstance(record, Channel):
             if record.topic in self.layouts:
-                self._topics[record.id] = record.topic
-                channels = {topic: number for number, topic in self._topics.items()}
-                if channels.keys() == self.layouts.keys():
-                    self._own = OwnChunks(
-                        {channels[topic]: layout for topic, layout in self.layouts.items()}
-                    )
+                self._take_channel(record)
         elif isinstance(record, Footer):
             self.complete = True
 
+    def _take_channel(self, channel: Channel) -> None:
+        """Note the channel of a topic; with the last one, chunks can be decoded whole."""
+        self._topics[channel.id] = channel.topic
+        channels = {topic: number for number, topic in self._topics.items()}
+        if channels.keys() == self.layouts.keys():
+            self._chunk_decoder = ChunkDecoder(
+                {channels[topic]: layout for topic, layout in self.layouts.items()}
+            )
+
     def _take_message(self, topic: str, message: bytes) -> None:
+        # The messages of a sample come in one order, so an incomplete sample is overwritten by the
+        # next one.
         self._sample[topic] = message
-        # The messages of a sample come in one order, so an incomplete sample is overwritten by the next one.
-        if len(self._sample) == len(self.layouts):
-            for name, data in self._sample.items():
-                self._rows.setdefault(name, []).append(data)
-            self._sample.clear()
-            if len(self._rows["/status"]) == BLOCK:
-                self.end_block()
+        if len(self._sample) < len(self.layouts):
+            return
+
+        for name, data in self._sample.items():
+            self._messages.setdefault(name, []).append(data)
+        self._sample.clear()
+        if len(self._messages["/status"]) == BLOCK:
+            self.end_block()
 
     def end_block(self) -> None:
         """Turn the messages so far into arrays.
@@ -185,34 +230,41 @@ class _Decoder:
         Raises:
             ValueError: One has another size or layout than expected.
         """
-        if self._rows or self.samples.empty:
-            columns: Columns = {}
-            for topic, layout in self.layouts.items():
-                columns |= layout.unpack(self._rows.pop(topic, []))
-            self.samples.add(columns)
+        if not self._messages and not self.samples.empty:
+            return
+        columns: Columns = {}
+        for topic, layout in self.layouts.items():
+            columns |= layout.unpack(self._messages.pop(topic, []))
+        self.samples.add(columns)
 
 
-class OwnChunks(cdr.Records):
-    """Decodes chunks that hold whole samples: a message on each channel, in one order, and nothing else.
+class ChunkDecoder(Records):
+    """Decodes chunks that hold whole samples: a message on each channel, in one order, no more.
 
     Args:
         channels: The layout of each channel's messages, in the order of a sample.
     """
 
-    def __init__(self, channels: Mapping[int, cdr.Layout]) -> None:
-        sample, columns, varying = b"", {}, []
+    def __init__(self, channels: Mapping[int, Layout]) -> None:
+        sample = b""
+        columns = {}
+        varying = []
         for channel, layout in channels.items():
-            varying.append(slice(len(sample) + _BEGIN.size, len(sample) + _HEAD))
-            sample += _BEGIN.pack(Opcode.MESSAGE, _HEAD - 9 + len(layout.template), channel).ljust(
-                _HEAD, b"\0"
+            # The message's head, whose sequence number and times vary.
+            varying.append(
+                slice(len(sample) + MESSAGE_BEGIN.size, len(sample) + MESSAGE_HEAD_BYTES)
             )
-            for name, (kind, offset) in layout.columns.items():
+            length = MESSAGE_HEAD_BYTES - RECORD_PREFIX_BYTES + len(layout.template)
+            head = MESSAGE_BEGIN.pack(Opcode.MESSAGE, length, channel)
+            sample += head.ljust(MESSAGE_HEAD_BYTES, b"\0")
+
+            # Its data. The stamp in the header varies, and is no column.
+            for name, field in layout.columns.items():
+                column = NumberField(field.dtype, len(sample) + field.offset)
                 if name in {"sec", "nanosec"}:
-                    varying.append(
-                        slice(len(sample) + offset, len(sample) + offset + kind.itemsize)
-                    )
+                    varying.append(column.span)
                 else:
-                    columns[name] = (kind, len(sample) + offset)
+                    columns[name] = column
             sample += layout.template
         super().__init__(sample, columns, varying)
 
@@ -220,7 +272,12 @@ class OwnChunks(cdr.Records):
 def _intact_records(
     file: BinaryIO, path: Path, decode: Callable[[bytes], Columns | None]
 ) -> Iterator[McapRecord | Columns]:
-    """The records of an MCAP file, see `mcap_records`, up to its end or the first incomplete or damaged one.
+    """Yield the records of an MCAP file up to its end or the first incomplete or damaged one.
+
+    Args:
+        file: The open file.
+        path: Its path, for messages.
+        decode: Makes columns of a chunk's content, or None (see `mcap_records`).
 
     Raises:
         OSError: The file cannot be read.
@@ -233,14 +290,17 @@ def _intact_records(
     except InputFileError as error:
         raise LogReadError(path, f"{error.reason}.") from None
     except Exception:
-        # Damaged bytes can fail anywhere in the parser and the decompressor; nothing after them can be trusted.
+        # Damaged bytes can fail anywhere in the parser and the decompressor; nothing after them can
+        # be trusted.
         return
 
 
-def _read_header(
-    path: Path, records: Iterator[McapRecord | Columns]
-) -> tuple[dict[str, str], tuple[str, ...], str, bool]:
-    """Metadata, joint names, frame and whether it is of a live session, from a log's start."""
+def _read_header(path: Path, records: Iterator[McapRecord | Columns]) -> LogHeader:
+    """Read the beginning of a log.
+
+    Raises:
+        LogReadError: It is not that of a log, or has an unknown layout.
+    """
     header: dict[str, dict[str, str]] = {}
     for record in records:
         if isinstance(record, Metadata):
@@ -249,6 +309,7 @@ def _read_header(
                 break
     if METADATA not in header or LAYOUT not in header:
         raise LogReadError(path, "it is another kind of file, or the run was killed as it began.")
+
     layout = header[LAYOUT]
     version = layout.get("version", "")
     if version != LAYOUT_VERSION:
@@ -256,8 +317,13 @@ def _read_header(
             f"it has layout {version}, and this version of simbridge reads layout {LAYOUT_VERSION}."
         )
         raise LogReadError(path, reason)
+
     try:
-        names = msgspec.json.decode(layout["joint_names"], type=tuple[str, ...])
-        return header[METADATA], names, layout["frame_id"], layout.get("live") == "true"
+        return LogHeader(
+            metadata=header[METADATA],
+            joint_names=msgspec.json.decode(layout["joint_names"], type=tuple[str, ...]),
+            frame_id=layout["frame_id"],
+            live=layout.get("live") == "true",
+        )
     except (KeyError, msgspec.MsgspecError) as error:
         raise LogReadError(path, f"its description of its layout is damaged: {error}.") from error

@@ -15,8 +15,8 @@ import msgspec
 from mcap.writer import IndexType, Writer
 
 from simbridge.errors import InvalidParameter, LogWriteError
-from simbridge.recording import cdr
 from simbridge.recording.log_layout import LAYOUT, LAYOUT_VERSION, METADATA, layouts
+from simbridge.recording.ros_messages import DEFINITIONS
 from simbridge.recording.samples import Sample
 
 CHUNK_DURATION_S = 0.25
@@ -162,7 +162,7 @@ class LogWriter:
         for layout in self._layouts.values():
             name = layout.message_type
             if name not in schemas:
-                definition = cdr.DEFINITIONS[name].encode()
+                definition = DEFINITIONS[name].encode()
                 schemas[name] = self._mcap.register_schema(name, "ros2msg", definition)
 
         return [

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
-from simbridge.recording.cdr import DEFINITIONS, joint_state, pose_stamped, status
+from simbridge.recording.ros_messages import DEFINITIONS, joint_state, pose_stamped, status
 
 JOINT_STATE, _, POSE_STAMPED, STATUS, _ = DEFINITIONS
 # A CDR string ends at its first NUL.

@@ -8,7 +8,7 @@ from mcap.reader import make_reader
 from mcap.records import Chunk, DataEnd, MessageIndex
 from mcap.stream_reader import StreamReader
 
-from simbridge.recording.log_reader import OwnChunks, read_log
+from simbridge.recording.log_reader import ChunkDecoder, read_log
 
 TOPICS = 8
 
@@ -63,12 +63,12 @@ def test_the_index_finds_the_samples_of_a_time_span(finished):
 def test_whole_chunks_and_single_messages_are_read_alike(finished, monkeypatch, assert_same):
     path, samples = finished
     decoded = []
-    decode = OwnChunks.decode
+    decode = ChunkDecoder.decode
     monkeypatch.setattr(
-        OwnChunks, "decode", lambda self, content: decoded.append(0) or decode(self, content)
+        ChunkDecoder, "decode", lambda self, content: decoded.append(0) or decode(self, content)
     )
     assert_same(read_log(path), samples)
     # The first of the four chunks begins with the definitions.
     assert len(decoded) == 3
-    monkeypatch.setattr(OwnChunks, "decode", lambda self, content: None)
+    monkeypatch.setattr(ChunkDecoder, "decode", lambda self, content: None)
     assert_same(read_log(path), samples)
