@@ -1,4 +1,4 @@
-"""Arrays of which the large ones are in files without a name, so that memory holds what is in use."""
+"""Arrays of which the large ones are in files without a name: memory holds only what is in use."""
 
 from __future__ import annotations
 

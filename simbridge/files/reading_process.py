@@ -1,8 +1,9 @@
 """Both ends of a child process that reads a user's file within limits of time, memory and output.
 
-Some files are read by libraries that a hostile file can crash, fill with memory or occupy for ever. They run in a
-process of their own, which answers requests one after another; whatever ends it becomes a reason for a refusal.
-Of the package it imports only `lifeline`, so that the child starts quickly.
+Some files are read by libraries that a hostile file can crash, fill with memory or occupy for ever.
+They run in a process of their own, which answers requests one after another; whatever ends it
+becomes a reason for a refusal. Of the package it imports only `lifeline`, so that the child starts
+quickly.
 """
 
 from __future__ import annotations
@@ -24,11 +25,13 @@ from typing import IO
 
 from simbridge.lifeline import end_with_parent, lifeline_environment
 
-# `python -m` searches the working directory first: this one holds the package, and nothing that shadows a library.
+# `python -m` searches the working directory first: this one holds the package, and nothing that
+# shadows a library.
 PACKAGE_ROOT = Path(__file__).resolve().parents[2]
 
 MIB = 1 << 20
-# A child that waits instead of computing, on a network drive for example, is ended after this multiple of its CPU time.
+# A child that waits instead of computing, on a network drive for example, is ended after this
+# multiple of its CPU time.
 WALL_FACTOR = 6
 # Frames on both pipes begin with their length in bytes.
 LENGTH = struct.Struct("<Q")
@@ -82,14 +85,17 @@ class ReadingProcess:
         self.close()
 
     def ask(self, request: bytes) -> bytes:
-        """The child's answer to a request.
+        """Return the child's answer to a request.
 
         Raises:
             ReadingFailed: There is none, because of a limit, or because the child ended.
         """
         process = self._process or self._start()
         self._process = process
-        assert process.stdin is not None and process.stdout is not None
+        assert process.stdin is not None
+        assert process.stdout is not None
+
+        # The child is ended if it takes too long.
         expired = threading.Event()
 
         def end_waiting() -> None:
@@ -113,7 +119,9 @@ class ReadingProcess:
             status = process.wait()
             self.close()
             raise ReadingFailed(self._describe_end(status, expired.is_set()))
-        kind, content = answer[:1], answer[1:]
+
+        kind = answer[:1]
+        content = answer[1:]
         if kind == OUT_OF_MEMORY:
             raise ReadingFailed(self._describe_memory())
         if kind == FAILED:
@@ -122,9 +130,11 @@ class ReadingProcess:
 
     def close(self) -> None:
         """End the child, if it runs."""
-        process, self._process = self._process, None
+        process = self._process
+        self._process = None
         if process is None:
             return
+
         process.kill()
         process.wait()
         for pipe in (process.stdin, process.stdout):
@@ -133,6 +143,7 @@ class ReadingProcess:
                     pipe.close()
 
     def _start(self) -> subprocess.Popen[bytes]:
+        """Start the child."""
         return subprocess.Popen(
             [sys.executable, "-m", self._module, json.dumps(asdict(self._limits))],
             stdin=subprocess.PIPE,
@@ -153,6 +164,12 @@ class ReadingProcess:
         )
 
     def _describe_end(self, status: int, expired: bool) -> str:
+        """Return why the child ended, as a clause.
+
+        Args:
+            status: Its exit status; negative: the signal that ended it.
+            expired: Whether it took too long.
+        """
         limits = self._limits
         if expired:
             return f"it was not read within {WALL_FACTOR * limits.cpu} s"
@@ -187,6 +204,7 @@ def read_frame(pipe: IO[bytes], largest: int) -> bytes | None:
 
 
 def _read_exactly(pipe: IO[bytes], count: int) -> bytes | None:
+    """Read bytes of an unbuffered pipe; None where it ends before."""
     content = bytearray()
     while len(content) < count:
         piece = pipe.read(min(count - len(content), MIB))
@@ -197,11 +215,11 @@ def _read_exactly(pipe: IO[bytes], count: int) -> bytes | None:
 
 
 def serve(answer: Callable[[bytes], bytes]) -> None:
-    """The child's end: answer requests until the parent closes its pipe or ends.
+    """Answer requests, in the child, until the parent closes its pipe or ends.
 
     Args:
-        answer: The answer to a request. What it raises becomes a `ReadingFailed` that names only the kind of error,
-            since its text may quote the file.
+        answer: Returns the answer to a request. What it raises becomes a `ReadingFailed` that names
+            only the kind of error, since its text may quote the file.
     """
     end_with_parent()
     limits = Limits(**json.loads(sys.argv[1]))
@@ -215,7 +233,10 @@ def serve(answer: Callable[[bytes], bytes]) -> None:
         _set_limit(resource.RLIMIT_FSIZE, 0)
         _set_limit(resource.RLIMIT_AS, limits.memory)
 
-        while (request := read_frame(requests, sys.maxsize)) is not None:
+        while True:
+            request = read_frame(requests, sys.maxsize)
+            if request is None:
+                return
             _limit_computing_time(limits.cpu)
             reply = _answer_within_limits(answer, request, limits)
             write_frame(answers, reply)
@@ -224,6 +245,7 @@ def serve(answer: Callable[[bytes], bytes]) -> None:
 def _answer_within_limits(
     answer: Callable[[bytes], bytes], request: bytes, limits: Limits
 ) -> bytes:
+    """Return the frame that answers a request: its first byte tells how it went."""
     try:
         content = answer(request)
     except MemoryError:

@@ -20,7 +20,7 @@ T = TypeVar("T", bound=msgspec.Struct)
 # Names that every model of an arm has, and pinocchio's name for the world.
 RESERVED = frozenset({"base_link", "tool0", "tcp", "universe"})
 
-# Of tables and lists within each other, and of names in one key.
+# How many tables and lists may be within each other, and names in one key.
 MAX_NESTING = 32
 
 # msgspec's names of types, as they read in a message.
@@ -60,7 +60,7 @@ def decode_toml(text: str, kind: Any = dict[str, Any]) -> Any:
 
 
 def _check_nesting(text: str) -> None:
-    """Refuse tables and lists that are nested so deeply that decoding them would exhaust the stack."""
+    """Refuse tables and lists that are nested too deeply: decoding them would exhaust the stack."""
     depth = 0
     dots = 0
     for token in _TOML_TOKEN.finditer(text):
@@ -139,7 +139,10 @@ class TomlFile:
         raise InputFileError(self.path, reason, line=self._find_line(field), field=field or None)
 
     def _find_line(self, field: str) -> int | None:
-        """Find a field's line, if its key occurs once in the file, or in its table of `[[links]]`."""
+        """Find a field's line.
+
+        Its key must occur once in the file, or in its table of `[[links]]`.
+        """
         start = 0
         end = len(self.text)
         table = re.match(r"([\w-]+)\[(\d+)\]", field)

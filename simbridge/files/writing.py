@@ -1,4 +1,4 @@
-"""Writing files: whole or not at all, and never through a link under a name that simbridge chose."""
+"""Writing files: whole or not at all, and through no link under a name that simbridge chose."""
 
 from __future__ import annotations
 
@@ -18,7 +18,13 @@ from simbridge.errors import OutputError
 
 @contextlib.contextmanager
 def writing(path: str | os.PathLike[str], advice: str = "") -> Iterator[None]:
-    """Turn a refusal to write a file or directory into an OutputError; advice follows the reason."""
+    """Turn a refusal to write within the block into an OutputError.
+
+    Args:
+        path: The file or directory that is written.
+        advice: What follows the reason.
+    """
+    # What is being handled when the block begins.
     handled = sys.exc_info()[1]
     try:
         yield
@@ -29,12 +35,12 @@ def writing(path: str | os.PathLike[str], advice: str = "") -> Iterator[None]:
         if isinstance(during, KeyboardInterrupt) and during is not handled:
             # Ctrl-C while the standard library removes a directory closes a descriptor twice.
             raise during from None
-        number, reason = getattr(error, "errno", None), getattr(error, "strerror", None) or error
+
+        number = getattr(error, "errno", None)
+        reason = getattr(error, "strerror", None) or error
         if isinstance(error, FileExistsError):
-            reason, advice = (
-                "it exists already, and is never overwritten",
-                advice or "; choose another name",
-            )
+            reason = "it exists already, and is never overwritten"
+            advice = advice or "; choose another name"
         raise OutputError(Path(path), f"{reason}{advice}", number) from None
 
 
@@ -42,17 +48,18 @@ def writing(path: str | os.PathLike[str], advice: str = "") -> Iterator[None]:
 def replacing(
     path: str | os.PathLike[str], *, overwrite: bool = True, follow_links: bool = True
 ) -> Iterator[Path]:
-    """Write a file or directory that replaces an earlier one in one step, when it is complete and stored.
+    """Write a file or directory that replaces an earlier one in one step, when it is complete.
 
-    Whatever ends the writing before that (an error, Ctrl-C, a full disk) leaves the earlier one as it was.
+    Whatever ends the writing before that (an error, Ctrl-C, a full disk) leaves the earlier one as
+    it was.
 
     Args:
         path: What is written.
         overwrite: Whether an earlier one may be replaced.
-        follow_links: True for a path that the user gives: what a link there points to is written, and a device or pipe
-            is written directly. False for a name that simbridge chooses inside a directory, which may come from
-            anywhere: a link there is replaced, never followed, and a device, pipe or socket is refused. The
-            directory itself may be a link in both cases.
+        follow_links: True for a path that the user gives: what a link there points to is written,
+            and a device or pipe is written directly. False for a name that simbridge chooses inside
+            a directory, which may come from anywhere: a link there is replaced, never followed, and
+            a device, pipe or socket is refused. The directory itself may be a link in both cases.
 
     Yields:
         Where to write: the same name in a temporary directory, which is free for other files, too.
@@ -83,7 +90,10 @@ def replacing(
 
 
 def _exchange(new: Path, target: Path, earlier: Path, *, overwrite: bool) -> None:
-    """Give `new` the name of `target`; what has that name, if it cannot be replaced in place, becomes `earlier`."""
+    """Give `new` the name of `target`.
+
+    What has that name becomes `earlier`, if it cannot be replaced in place.
+    """
     try:
         if not overwrite and new.is_file():
             # Of two that write it at once, one is refused.
@@ -105,18 +115,31 @@ def write_file(
     overwrite: bool = True,
     follow_links: bool = True,
 ) -> None:
-    """Write a file as `replacing` does; the OutputError says how many bytes are missing."""
+    """Write a file as `replacing` does.
+
+    Args:
+        path: What is written.
+        content: Of the file.
+        overwrite: See `replacing`.
+        follow_links: See `replacing`.
+
+    Raises:
+        OutputError: It cannot be written; tells how many bytes are missing.
+    """
     with replacing(path, overwrite=overwrite, follow_links=follow_links) as new:
         try:
             new.write_bytes(content)
         except OSError as error:
-            missing = len(content) - (new.stat().st_size if new.is_file() else 0)
+            size = new.stat().st_size if new.is_file() else 0
+            missing = len(content) - size
             reason = f"{error.strerror or error}; {missing} of its {len(content)} bytes are missing"
             raise OutputError(Path(path), reason, error.errno, missing) from None
 
 
 def clear_name(path: Path) -> None:
-    """Remove an earlier file or link under a name that simbridge chooses, so that the next file of that name is new.
+    """Remove an earlier file or link under a name that simbridge chooses.
+
+    The next file of that name is then new.
 
     Raises:
         OutputError: It cannot be removed, or is a device, FIFO or socket.
@@ -130,7 +153,8 @@ def clear_name(path: Path) -> None:
 def open_new(path: Path) -> BinaryIO:
     """Open an empty file for writing that grows under a name that simbridge chooses.
 
-    An earlier file or link of that name is removed first, so that what a link points to stays as it is.
+    An earlier file or link of that name is removed first, so that what a link points to stays as it
+    is.
 
     Raises:
         OutputError: It cannot be made, or a device, FIFO or socket has the name.
@@ -158,17 +182,20 @@ def open_to_append(path: Path) -> io.FileIO:
 
 
 def _resolve_folder(path: Path) -> Path:
-    """The path with the links of its folders resolved, but not one at the path itself."""
+    """Return the path with the links of its folders resolved, but not one at the path itself."""
     return Path(os.path.realpath(path.parent), path.name)
 
 
 def _exists(path: Path, *, follow_links: bool = False) -> bool:
-    """Whether there is something: behind the links, or under the name itself, be it a link that leads nowhere."""
+    """Return whether there is something: behind the links, or under the name itself.
+
+    Under the name itself, a link that leads nowhere is something, too.
+    """
     return path.exists() if follow_links else os.path.lexists(path)
 
 
 def _is_special(path: Path, *, follow_links: bool = False) -> bool:
-    """Whether there is a device, FIFO or socket: behind the links, or under the name itself."""
+    """Return whether there is a device, FIFO or socket: behind the links, or under the name."""
     try:
         mode = path.stat(follow_symlinks=follow_links).st_mode
     except FileNotFoundError:

@@ -19,8 +19,8 @@ from mcap.records import Channel, Footer, McapRecord, Message, Metadata
 from numpy.typing import NDArray
 
 from simbridge.errors import InputFileError, LogReadError
-from simbridge.files.decompression import mcap_records
 from simbridge.files.mapped_arrays import MappedArrays
+from simbridge.files.mcap_records import mcap_records
 from simbridge.files.reading import open_file
 from simbridge.recording.cdr import Layout, NumberField, Records
 from simbridge.recording.log_layout import LAYOUT, LAYOUT_VERSION, METADATA, layouts

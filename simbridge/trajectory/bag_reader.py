@@ -21,7 +21,8 @@ import zstandard
 from mcap.records import Channel, Message, Schema
 
 from simbridge.errors import InputFileError
-from simbridge.files.decompression import Expander, mcap_records
+from simbridge.files.decompression import Expander
+from simbridge.files.mcap_records import mcap_records
 from simbridge.files.reading import open_file, read_yaml
 from simbridge.quoting import quoted
 
