@@ -4,7 +4,8 @@
     run = simbridge.run("square_tracking")
     print(run.summary["tracking_error"]["position_m"]["rms"])
 
-Names are imported when they are first used, so that `import simbridge` is quick. `__init__.pyi` lists them.
+Names are imported when they are first used, so that `import simbridge` is quick. `__init__.pyi`
+lists them.
 """
 
 import lazy_loader

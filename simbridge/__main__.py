@@ -9,21 +9,21 @@ from simbridge.cli.streams import prepare_streams
 
 
 def main() -> int:
-    """The entry point of the installed program: Ctrl-C prints one line from the very first import on.
+    """Run the installed program: Ctrl-C prints one line from the very first import on.
 
     Returns:
         See `simbridge.cli.command_line.main`.
     """
     prepare_streams()
-    words = "Interrupted; nothing is moving."
+    message = "Interrupted; nothing is moving."
     try:
         # So that Ctrl-C is caught during this import.
         from simbridge.cli.command_line import main as command_line  # noqa: PLC0415
 
-        words = "Interrupted."
+        message = "Interrupted."
         return command_line()
     except KeyboardInterrupt:
-        print(words, file=sys.stderr)
+        print(message, file=sys.stderr)
         return 128 + signal.SIGINT
 
 

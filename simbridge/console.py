@@ -1,7 +1,7 @@
-"""The terminal as what is printed should see it: text, and none of it a command to the terminal.
+"""A terminal in which nothing that is printed is a command.
 
-Names, file names and messages come from files, scripts and controllers. Printed as they are, a control character in one
-could clear the screen, or write over what was printed before a question.
+Names, file names and messages come from files, scripts and controllers. Printed as they are, a
+control character in one could clear the screen, or write over what was printed before a question.
 """
 
 from __future__ import annotations
@@ -27,5 +27,5 @@ class Terminal(Console):
         super().__init__(highlight=False, emoji=False, **more)
 
     def render_str(self, text: str, **more: Any) -> Text:
-        """Make rich's text of a string: of everything that is printed, and of the cells of tables."""
+        """Return rich's text of a string: of all that is printed, and of the cells of tables."""
         return super().render_str(visible(text, keep="\n\t"), **more)

@@ -1,8 +1,9 @@
-"""The errors that simbridge raises on purpose: one root, and under it a class for each kind of failure.
+"""The errors that simbridge raises on purpose: one root, and a class for each kind of failure.
 
-A message is one paragraph: what is wrong, where, by how much, and what to do. The same facts are fields, so that a
-program need not read the message. Each class also inherits the built-in exception that fits. Controllers, real and
-emulated, have errors of their own under the same root: `simbridge/ur/errors.py` and `simbridge/emulator/errors.py`.
+A message is one paragraph: what is wrong, where, by how much, and what to do. The same facts are
+fields, so that a program need not read the message. Each class also inherits the built-in exception
+that fits. Controllers, real and emulated, have errors of their own under the same root:
+`simbridge/ur/errors.py` and `simbridge/emulator/errors.py`.
 """
 
 from __future__ import annotations
@@ -17,17 +18,43 @@ from typing import Any, Literal
 
 from simbridge.quoting import LONGEST_QUOTE, quoted, quoted_list, unquoted
 
-# Known names that are listed, at most; and characters of a value that is no word, such as a list of numbers or a path.
+# Known names that are listed, at most.
 MOST_KNOWN = 100
+# Characters of a value that is no word, such as a list of numbers, and of a path.
 LONGEST_VALUE = 300
 LONGEST_PATH = 1000
+# How alike a known name must be to be suggested, 0 to 1.
+MIN_LIKENESS = 0.5
 
 Cause = Literal[
-    "completed", "refused", "protective_stop", "emergency_stop", "safeguard_stop", "safety_fault", "program_stopped",
-    "program_paused", "program_replaced", "power_off", "remote_control_lost", "connection_lost", "controller_restarted",
-    "arm_changed", "tool_changed", "stale_state", "late_states", "implausible_state", "guard", "interrupted",
-    "terminated", "hangup", "parent_lost", "servo_process_lost", "disk_full", "internal_error", "unknown",
-]  # fmt: skip
+    "completed",
+    "refused",
+    "protective_stop",
+    "emergency_stop",
+    "safeguard_stop",
+    "safety_fault",
+    "program_stopped",
+    "program_paused",
+    "program_replaced",
+    "power_off",
+    "remote_control_lost",
+    "connection_lost",
+    "controller_restarted",
+    "arm_changed",
+    "tool_changed",
+    "stale_state",
+    "late_states",
+    "implausible_state",
+    "guard",
+    "interrupted",
+    "terminated",
+    "hangup",
+    "parent_lost",
+    "servo_process_lost",
+    "disk_full",
+    "internal_error",
+    "unknown",
+]
 """What ends a run, as in `ended_by` of summary.json; docs/hardware.md says what each looks like."""
 
 
@@ -35,9 +62,12 @@ class SimbridgeError(Exception):
     """Root of every error that simbridge raises on purpose.
 
     Attributes:
-        cause: What it proves of the end of a run; "unknown" if nothing: then its message says what was seen.
-        run_directory: The run that the error ended, with what was recorded until then; None if no run had begun.
-        aftermath: Whether the arm was seen at rest after it, as a sentence; "" if nothing could move.
+        cause: What it proves of the end of a run; "unknown" if nothing: then its message tells what
+            was seen.
+        run_directory: The run that the error ended, with what was recorded until then; None if no
+            run had begun.
+        aftermath: Whether the arm was seen at rest after it, as a sentence; "" if nothing could
+            move.
     """
 
     cause: Cause = "unknown"
@@ -57,7 +87,7 @@ class SimbridgeError(Exception):
 def _restore_error(
     kind: type[SimbridgeError], args: tuple[Any, ...], fields: dict[str, Any]
 ) -> SimbridgeError:
-    """An error of a class with these arguments and fields, without a call of its constructor."""
+    """Return an error of a class with arguments and fields, without a call of its constructor."""
     # The built-in exception whose memory layout the class has: another's `__new__` would refuse it.
     builtin: Any = kind
     while builtin.__module__ != "builtins":
@@ -70,7 +100,10 @@ def _restore_error(
 
 
 class Refusal(SimbridgeError):
-    """Root of what is refused before it is sent to an arm: a choice, an input, a plan, a controller."""
+    """Root of what is refused before it is sent to an arm.
+
+    A choice, an input, a plan, a controller.
+    """
 
     cause: Cause = "refused"
 
@@ -79,59 +112,85 @@ class Refusal(SimbridgeError):
 
 
 def suggest(name: str, known: Iterable[str]) -> str:
-    """A sentence that names the nearest known name and lists the known ones."""
+    """Return a sentence that names the nearest known name and lists the known ones."""
     names = sorted(known)
+    nearest: list[str] = []
     # Comparing takes time with the product of the lengths.
-    near = (
-        difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-        if len(name) <= LONGEST_QUOTE
-        else []
-    )
-    question = f"Did you mean {quoted(near[0])}? " if near else ""
+    if len(name) <= LONGEST_QUOTE:
+        nearest = difflib.get_close_matches(name, names, n=1, cutoff=MIN_LIKENESS)
+    question = f"Did you mean {quoted(nearest[0])}? " if nearest else ""
     return f"{question}Known: {quoted_list(names, MOST_KNOWN)}."
 
 
 class UnknownName(Refusal, LookupError):
-    """A scenario, robot, solver, ... (kind) that does not exist; name: as given; known: the names that exist."""
+    """A scenario, robot, solver, ... that does not exist.
+
+    Attributes:
+        kind: What it should be.
+        name: As the user gave it.
+        known: The names that exist.
+    """
 
     def __init__(
         self, kind: str, name: str, known: Iterable[str], hint: str = "", *, where: str = ""
     ) -> None:
-        self.kind, self.name, self.known = kind, name, tuple(sorted(known))
-        unknown = f"There is no {kind} {quoted(name)}{' ' + where if where else ''}."
+        self.kind = kind
+        self.name = name
+        self.known = tuple(sorted(known))
+        place = f" {where}" if where else ""
+        unknown = f"There is no {kind} {quoted(name)}{place}."
         # A name that comes from a file need not be a text.
         known_names = suggest(str(name), self.known) if self.known else ""
         super().__init__(" ".join(filter(None, (unknown, known_names, hint))))
 
 
 class InvalidParameter(Refusal, ValueError):
-    """A parameter (name) out of its range; value: what was given; needed: what it must be ("a positive number")."""
+    """A parameter out of its range.
+
+    Attributes:
+        name: Its name.
+        value: What the user gave.
+        needed: What it must be ("a positive number").
+    """
 
     def __init__(self, name: str, value: object, needed: str) -> None:
-        self.name, self.value, self.needed = name, value, needed
+        self.name = name
+        self.value = value
+        self.needed = needed
+        shown = value
         # A setting that may be several numbers, but not a shape such as (7,).
-        shown = (
-            value[0]
-            if isinstance(value, tuple) and len(value) == 1 and isinstance(value[0], float)
-            else value
-        )
+        if isinstance(value, tuple) and len(value) == 1 and isinstance(value[0], float):
+            shown = value[0]
         super().__init__(f"The {name} is {unquoted(shown, LONGEST_VALUE)}; it must be {needed}.")
 
 
 class InvalidHome(Refusal, ValueError):
-    """A home of an arm (robot) that is not one value within the limits for each joint; field: "home" or "home[2]"."""
+    """A home of an arm that is not one value within the limits for each joint.
+
+    Attributes:
+        robot: Name of the arm.
+        field: "home" or "home[2]".
+        reason: What is wrong, as a clause.
+    """
 
     def __init__(self, robot: str, field: str, reason: str) -> None:
-        self.robot, self.field, self.reason = robot, field, reason
+        self.robot = robot
+        self.field = field
+        self.reason = reason
         value = "" if field == "home" else f"{field}: "
         super().__init__(f"The home given for {robot} cannot be used: {value}{reason}.")
 
 
 class UnstableSolver(Refusal, ValueError):
-    """Solver settings at or past the stability bound: kappa = dt^2 kp/m and damping = dt kd/m of the worst axis.
+    """Solver settings at or past the stability bound.
 
-    needed: virtual mass (kg) and inertia (kg m^2) at the tool above which the gains are stable; None if unknown. bare:
-    whether the virtual model has no mass or no inertia at the tool, so that only its last link resists.
+    Attributes:
+        kappa: dt^2 kp/m of the worst axis.
+        damping: dt kd/m of the worst axis.
+        needed: Virtual mass (kg) and inertia (kg m^2) at the tool above which the gains are stable;
+            None if unknown.
+        bare: Whether the virtual model has no mass or no inertia at the tool, so that only its last
+            link resists.
     """
 
     def __init__(
@@ -143,20 +202,33 @@ class UnstableSolver(Refusal, ValueError):
         needed: tuple[float, float] | None = None,
         bare: bool = False,
     ) -> None:
-        self.kappa, self.damping, self.needed, self.bare = kappa, damping, needed, bare
-        bound, value = "kappa = dt^2 kp/m must stay below 8", f"it is {kappa:.4g}"
+        self.kappa = kappa
+        self.damping = damping
+        self.needed = needed
+        self.bare = bare
+        # The bound, and what is past it.
+        bound = "kappa = dt^2 kp/m must stay below 8"
+        value = f"it is {kappa:.4g}"
         advice = "Lower kp, kd or dt, or raise the virtual tool mass"
         if accumulating:
-            less = f" (with dt kd/m = {damping:.4g} a little less)" if damping > 0.0 else ""
-            bound = f"velocity accumulation needs kappa = dt^2 kp/m below 1/9{less}"
+            by_damping = f" (with dt kd/m = {damping:.4g} a little less)" if damping > 0.0 else ""
+            bound = f"velocity accumulation needs kappa = dt^2 kp/m below 1/9{by_damping}"
             advice = "Lower kp or kd, or raise the virtual tool mass"
         elif damping > 0.0:
             bound = "kappa + 2 dt kd/m must stay below 8 and dt kd/m below 4 (kappa = dt^2 kp/m)"
             value = f"they are {kappa + 2.0 * damping:.4g} and {damping:.4g}"
         if bare:
-            value += " because with a tool_mass or tool_inertia of 0 only the virtual last link resists the pull"
+            value += (
+                " because with a tool_mass or tool_inertia of 0 only the virtual last link resists "
+                "the pull"
+            )
+
+        # What to do.
         if needed is not None:
-            advice += f" (tool_mass above {needed[0]:.3g} kg and tool_inertia above {needed[1]:.3g} kg m^2)"
+            mass, inertia = needed
+            advice += (
+                f" (tool_mass above {mass:.3g} kg and tool_inertia above {inertia:.3g} kg m^2)"
+            )
         advice += "." if accumulating else "; kappa up to 4 converges without overshoot."
         super().__init__(
             f"The solver would diverge with these settings: {bound}, but {value}. {advice}"
@@ -164,73 +236,113 @@ class UnstableSolver(Refusal, ValueError):
 
 
 class NoClosedForm(Refusal, ValueError):
-    """An arm (robot) for which no closed-form inverse kinematics is implemented; reason: why not, as a clause."""
+    """An arm for which no closed-form inverse kinematics is implemented.
+
+    Attributes:
+        robot: Name of the arm.
+        reason: Why not, as a clause.
+    """
 
     def __init__(self, robot: str, reason: str) -> None:
-        self.robot, self.reason = robot, reason
+        self.robot = robot
+        self.reason = reason
         super().__init__(
-            f"The solver closed-form cannot solve for {robot}: {reason}. It covers UR arms with nominal kinematics "
-            "(the axes of a calibrated arm are not quite parallel) and planar arms of two links. Use another solver, "
-            "such as forward-dynamics, which takes any chain."
+            f"The solver closed-form cannot solve for {robot}: {reason}. It covers UR arms with "
+            "nominal kinematics (the axes of a calibrated arm are not quite parallel) and planar "
+            "arms of two links. Use another solver, such as forward-dynamics, which takes any "
+            "chain."
         )
 
 
 class ForeignSolverError(Refusal, RuntimeError):
-    """A custom function (name), a solver by default, that cannot be imported or failed; reason: what went wrong."""
+    """A custom function, a solver by default, that cannot be imported or failed.
+
+    Attributes:
+        name: Its name.
+        reason: What went wrong.
+    """
 
     def __init__(self, name: str, reason: str, *, what: str = "solver") -> None:
-        self.name, self.reason = name, reason
+        self.name = name
+        self.reason = reason
         super().__init__(f"The {what} {name} {reason}.")
 
 
 class UncompilableCode(Refusal, TypeError):
-    """A function to be compiled (name), or one that it calls, uses something that compiled code must not use; reason:
-    Numba's message, with the lines it refers to."""
+    """A function to be compiled uses something that compiled code must not use.
+
+    Attributes:
+        name: Of the function, which may also only call the one at fault.
+        reason: Numba's message, with the lines it refers to.
+    """
 
     def __init__(self, name: str, reason: str) -> None:
-        self.name, self.reason = name, reason
+        self.name = name
+        self.reason = reason
         super().__init__(
-            f"{name} cannot be compiled. Compiled functions are limited to what numba supports, and a variable keeps "
-            f"its type. Numba says: {reason.strip()}"
+            f"{name} cannot be compiled. Compiled functions are limited to what numba supports, "
+            f"and a variable keeps its type. Numba says: {reason.strip()}"
         )
 
 
 class MissingPackage(Refusal, ImportError):
-    """A package (its name on the package index) that is needed for a purpose is not installed; extra: simbridge's own
-    that contains it, or ""; fault: why an installed one cannot be imported, or ""."""
+    """A package that is needed for a purpose is not installed.
+
+    Attributes:
+        package: Its name on the package index.
+        purpose: What needs it, the beginning of a sentence.
+        extra: simbridge's own that contains it, or "".
+        fault: Why an installed one cannot be imported, or "".
+    """
 
     def __init__(self, package: str, purpose: str, *, extra: str = "", fault: str = "") -> None:
-        self.package, self.purpose, self.extra, self.fault = package, purpose, extra, fault
+        self.package = package
+        self.purpose = purpose
+        self.extra = extra
+        self.fault = fault
         install = f'"simbridge[{extra}]"' if extra else package
-        found = f", which cannot be imported ({fault})" if fault else ""
+        state = f", which cannot be imported ({fault})" if fault else ""
         super().__init__(
-            f"{purpose} needs the package {package}{found}. Install it with: pip install {install}"
+            f"{purpose} needs the package {package}{state}. Install it with: pip install {install}"
         )
 
 
 def optional_package(module: str, package: str, purpose: str, extra: str = "") -> Any:
-    """A module of a package that need not be installed.
+    """Import a module of a package that need not be installed.
+
+    Args:
+        module: Its name.
+        package: Of the package on the package index.
+        purpose: What needs it, for the error.
+        extra: simbridge's own that contains it, or "".
+
+    Returns:
+        The module.
 
     Raises:
-        MissingPackage: It is not, or it cannot be imported.
+        MissingPackage: It is not installed, or it cannot be imported.
     """
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        missing = isinstance(error, ModuleNotFoundError) and module.startswith(error.name or module)
-        raise MissingPackage(
-            package, purpose, extra=extra, fault="" if missing else str(error)
-        ) from error
+        is_module_missing = isinstance(error, ModuleNotFoundError)
+        is_missing = is_module_missing and module.startswith(error.name or module)
+        fault = "" if is_missing else str(error)
+        raise MissingPackage(package, purpose, extra=extra, fault=fault) from error
 
 
 class NoDisplay(Refusal, RuntimeError):
-    """A window (what: which) was requested where none can be opened."""
+    """A window was requested where none can be opened.
+
+    Attributes:
+        what: Which window.
+    """
 
     def __init__(self, what: str) -> None:
         self.what = what
         super().__init__(
-            f"{what} needs a display, and DISPLAY is not set. Run without it and open the report instead, or run where "
-            "there is a screen (over ssh: ssh -X)."
+            f"{what} needs a display, and DISPLAY is not set. Run without it and open the report "
+            "instead, or run where there is a screen (over ssh: ssh -X)."
         )
 
 
@@ -238,100 +350,162 @@ class NoDisplay(Refusal, RuntimeError):
 
 
 class InputFileError(Refusal, ValueError):
-    """An input file (path) that cannot be read, or has other content than expected; reason: as a sentence; line
-    (from 1) and field, or column: those at fault, or None."""
+    """An input file that cannot be read, or has other content than expected.
+
+    Attributes:
+        path: The file.
+        reason: What is wrong, as a sentence.
+        line: That at fault, from 1, or None.
+        field: The field or column at fault, or None.
+    """
 
     def __init__(
         self, path: str | Path, reason: str, *, line: int | None = None, field: str | None = None
     ) -> None:
-        self.path, self.line, self.field, self.reason = Path(path), line, field, reason
-        where = unquoted(path, LONGEST_PATH)
+        self.path = Path(path)
+        self.line = line
+        self.field = field
+        self.reason = reason
+        position = unquoted(path, LONGEST_PATH)
         if line is not None:
-            where += f", line {line}"
+            position += f", line {line}"
         if field:
-            where += f", {unquoted(field, LONGEST_VALUE)}"
-        super().__init__(f"{where}: {reason}")
+            position += f", {unquoted(field, LONGEST_VALUE)}"
+        super().__init__(f"{position}: {reason}")
 
 
 class UnusableSamples(Refusal, ValueError):
-    """Samples (name: "times", ...) that cannot be evaluated; reason: what is wrong and what to do; index: the first at
-    fault, counted from 0; None if all of them are."""
+    """Samples that cannot be evaluated.
+
+    Attributes:
+        name: Which ones: "times", ...
+        reason: What is wrong and what to do.
+        index: The first at fault, counted from 0; None if all of them are.
+    """
 
     def __init__(self, name: str, reason: str, *, index: int | None = None) -> None:
-        self.name, self.reason, self.index = name, reason, index
+        self.name = name
+        self.reason = reason
+        self.index = index
         super().__init__(f"The {name} cannot be evaluated: {reason}")
 
 
 class InvalidTrajectory(Refusal, ValueError):
-    """Samples that do not make a trajectory; reason: as a sentence; sample and field ("time", "x", "quaternion", ...):
-    those at fault, or None; source: where the samples come from, or ""."""
+    """Samples that do not make a trajectory.
+
+    Attributes:
+        reason: What is wrong, as a sentence.
+        sample: That at fault, or None.
+        field: That at fault ("time", "x", "quaternion", ...), or None.
+        source: Where the samples come from, or "".
+    """
 
     def __init__(
         self, reason: str, *, sample: int | None = None, field: str | None = None, source: str = ""
     ) -> None:
-        self.reason, self.sample, self.field, self.source = reason, sample, field, source
-        where = ["trajectory" + (f" {quoted(source, LONGEST_VALUE)}" if source else "")]
-        where += [f"sample {sample}"] if sample is not None else []
-        where += [field] if field else []
-        super().__init__(f"{', '.join(where)}: {reason}")
+        self.reason = reason
+        self.sample = sample
+        self.field = field
+        self.source = source
+        position = "trajectory"
+        if source:
+            position += f" {quoted(source, LONGEST_VALUE)}"
+        if sample is not None:
+            position += f", sample {sample}"
+        if field:
+            position += f", {field}"
+        super().__init__(f"{position}: {reason}")
 
 
 class ScenarioError(Refusal, ValueError):
-    """A scenario script (path) that cannot be used; reason: why, as a sentence; line: the line at fault, or None."""
+    """A scenario script that cannot be used.
+
+    Attributes:
+        path: The script.
+        reason: Why not, as a clause.
+        line: The line at fault, or None.
+    """
 
     def __init__(self, path: str | Path, reason: str, *, line: int | None = None) -> None:
-        self.path, self.reason, self.line = Path(path), reason, line
-        where = f", line {line}" if line is not None else ""
-        super().__init__(f"The scenario {path}{where} cannot be used: {reason}.")
+        self.path = Path(path)
+        self.reason = reason
+        self.line = line
+        position = f", line {line}" if line is not None else ""
+        super().__init__(f"The scenario {path}{position} cannot be used: {reason}.")
 
 
 class LogReadError(Refusal, ValueError):
-    """A file (path) that is not the log of a run, or was cut off before the log began; reason: as a sentence."""
+    """A file that is not the log of a run, or was cut off before the log began.
+
+    Attributes:
+        path: The file.
+        reason: What is wrong, as a sentence.
+    """
 
     def __init__(self, path: str | Path, reason: str) -> None:
-        self.path, self.reason = Path(path), reason
+        self.path = Path(path)
+        self.reason = reason
         super().__init__(f"{path} cannot be read as a log: {reason}")
 
 
 class NotARun(Refusal, ValueError):
-    """A directory (path) without a run, or without all of it; missing: what is missing or broken, "" for all of it."""
+    """A directory without a run, or without all of it.
+
+    Attributes:
+        path: The directory.
+        missing: What is missing or broken, "" for all of it.
+    """
 
     def __init__(self, path: str | Path, missing: str, reason: str = "it is not there") -> None:
-        self.path, self.missing = Path(path), missing
-        super().__init__(
-            f"{path} is not a run that can be read: {missing}{': ' if missing else ''}{reason}."
-        )
+        self.path = Path(path)
+        self.missing = missing
+        fault = f"{missing}: {reason}" if missing else reason
+        super().__init__(f"{path} is not a run that can be read: {fault}.")
 
 
 # Outputs that cannot be written.
 
 
 class OutputError(SimbridgeError, OSError):
-    """A file or directory (path) that cannot be written; reason: with what to do; errno: the system's error number, and
-    missing: the number of bytes that did not fit; None where unknown."""
+    """A file or directory that cannot be written.
+
+    Attributes:
+        path: The file or directory.
+        reason: Why not, with what to do.
+        errno: The system's error number; None where unknown.
+        missing: The number of bytes that did not fit; None where unknown.
+    """
 
     def __init__(
         self, path: str | Path, reason: str, number: int | None = None, missing: int | None = None
     ) -> None:
-        self.path, self.reason, self.missing = Path(path), reason, missing
+        self.path = Path(path)
+        self.reason = reason
+        self.missing = missing
         super().__init__(f"{path} cannot be written: {reason}.")
         self.errno = number
 
 
 class LogWriteError(SimbridgeError, OSError):
-    """The log of a run (path) could not be opened, or writing it failed; bytes_written: the length of what was stored
-    before; reason: the system's error number."""
+    """The log of a run could not be opened, or writing it failed.
+
+    Attributes:
+        path: The log.
+        bytes_written: The length of what was stored before.
+        reason: The system's error number.
+    """
 
     def __init__(self, path: str | Path, bytes_written: int, reason: int) -> None:
-        self.path, self.bytes_written, self.reason = Path(path), bytes_written, reason
-        kept = (
-            f"the {bytes_written} bytes before can be read"
-            if bytes_written
-            else "nothing was stored"
-        )
+        self.path = Path(path)
+        self.bytes_written = bytes_written
+        self.reason = reason
+        kept = "nothing was stored"
+        if bytes_written:
+            kept = f"the {bytes_written} bytes before can be read"
+        code = errno.errorcode.get(reason, reason)
         super().__init__(
-            f"The log {path} cannot be written: {os.strerror(reason)} ({errno.errorcode.get(reason, reason)}); {kept}. "
-            f"Check the disk's free space, its quota and the folder's permissions, or choose another folder."
+            f"The log {path} cannot be written: {os.strerror(reason)} ({code}); {kept}. Check the "
+            "disk's free space, its quota and the folder's permissions, or choose another folder."
         )
         self.errno = reason
 
@@ -355,9 +529,11 @@ class PlanRefused(Refusal, ValueError):
     """A plan, or an approach to it, that must not be executed. Nothing has moved.
 
     Attributes:
-        sample: The control period at fault, counted from 0 (for targets out of reach: the trajectory's sample).
+        sample: The control period at fault, counted from 0 (for targets out of reach: the
+            trajectory's sample).
         time: Its time in s.
-        value, limit: What would happen, and what is allowed, in SI units.
+        value: What would happen, in SI units.
+        limit: What is allowed, in SI units.
         joint: The joint's name, or None when no single joint is meant.
     """
 
@@ -371,33 +547,40 @@ class PlanRefused(Refusal, ValueError):
         limit: float,
         joint: str | None = None,
     ) -> None:
-        self.sample, self.time, self.value, self.limit, self.joint = (
-            sample,
-            time,
-            value,
-            limit,
-            joint,
-        )
+        self.sample = sample
+        self.time = time
+        self.value = value
+        self.limit = limit
+        self.joint = joint
         super().__init__(message)
 
 
 class TargetOutOfReach(PlanRefused):
-    """A target that no joint positions attain; distance (m; `value`) and angle (rad): to the nearest posture found;
-    every: whether no target at all was attained."""
+    """A target that no joint positions attain.
+
+    Attributes:
+        distance: To the nearest posture found, m; also `value`.
+        angle: To the nearest posture found, rad.
+        every: Whether no target at all was attained.
+    """
 
     def __init__(
         self, message: str, *, distance: float, angle: float, every: bool = False, **facts: Any
     ) -> None:
-        self.distance, self.angle, self.every = distance, angle, every
+        self.distance = distance
+        self.angle = angle
+        self.every = every
         super().__init__(message, value=distance, limit=0.0, **facts)
 
 
 class LimitExceeded(PlanRefused):
     """Setpoints past a limit of the arm.
 
-    quantity: "position" (rad), "velocity" (rad/s), "velocity jump" (from one period to the next, rad/s), "acceleration"
-    (rad/s^2), "torque" (to hold the posture against gravity, N m), "tool speed" (m/s), "command lead" (with
-    feedforward, rad) or "rounding" (of the tool's path by feedforward, m); value and limit are in these units.
+    Attributes:
+        quantity: "position" (rad), "velocity" (rad/s), "velocity jump" (from one period to the
+            next, rad/s), "acceleration" (rad/s^2), "torque" (to hold the posture against gravity,
+            N m), "tool speed" (m/s), "command lead" (with feedforward, rad) or "rounding" (of the
+            tool's path by feedforward, m); `value` and `limit` are in these units.
     """
 
     def __init__(self, message: str, quantity: Quantity, **facts: Any) -> None:
@@ -406,16 +589,21 @@ class LimitExceeded(PlanRefused):
 
 
 class PlannedCollision(PlanRefused):
-    """A link that would come too near to another, the floor, or a keep-out zone of the cell (kind).
+    """A link that would come too near to another, the floor, or a keep-out zone of the cell.
 
-    bodies: the link, and what it would touch: another link, "the floor", or the name of the box or plane; value: the
-    clearance in m, negative when the bodies overlap.
+    Its `value` is the clearance in m, negative when the bodies overlap.
+
+    Attributes:
+        kind: Which of these.
+        bodies: The link, and what it would touch: another link, "the floor", or the name of the box
+            or plane.
     """
 
     def __init__(
         self, message: str, kind: CollisionKind, bodies: tuple[str, str], **facts: Any
     ) -> None:
-        self.kind, self.bodies = kind, bodies
+        self.kind = kind
+        self.bodies = bodies
         super().__init__(message, limit=0.0, **facts)
 
 
@@ -425,8 +613,11 @@ class PlannedCollision(PlanRefused):
 class GuardViolation(SimbridgeError, RuntimeError):
     """A setpoint that the guard refused. The arm was stopped, and nothing passes until `recover()`.
 
-    rule: "latched", or the guard's: "velocity", "velocity jump", "distance", ...; joint: its
-    name; value and limit: what was requested and what is allowed, in SI units; None where there is none.
+    Attributes:
+        rule: "latched", or the guard's: "velocity", "velocity jump", "distance", ...
+        joint: The joint's name, or None.
+        value: What was requested, in SI units, or None.
+        limit: What is allowed, in SI units, or None.
     """
 
     cause = "guard"
@@ -440,12 +631,19 @@ class GuardViolation(SimbridgeError, RuntimeError):
         value: float | None = None,
         limit: float | None = None,
     ) -> None:
-        self.rule, self.joint, self.value, self.limit = rule, joint, value, limit
+        self.rule = rule
+        self.joint = joint
+        self.value = value
+        self.limit = limit
         super().__init__(message)
 
 
 class Interrupted(SimbridgeError, KeyboardInterrupt):
-    """Ctrl-C, or another signal to stop, during a run; number: the signal's, 2 for Ctrl-C."""
+    """Ctrl-C, or another signal to stop, during a run.
+
+    Attributes:
+        number: The signal's, 2 for Ctrl-C.
+    """
 
     cause: Cause = "interrupted"
 
@@ -455,14 +653,18 @@ class Interrupted(SimbridgeError, KeyboardInterrupt):
 
 
 class InternalError(SimbridgeError, RuntimeError):
-    """A bug in simbridge, in a process that cannot report it by itself, such as the "servo process" (where). The arm
-    was stopped; trace: the traceback, as text."""
+    """A bug in simbridge, in a process that cannot report it by itself. The arm was stopped.
+
+    Attributes:
+        where: Which process, such as "servo process".
+        trace: The traceback, as text.
+    """
 
     cause = "internal_error"
 
     def __init__(self, where: str, trace: str) -> None:
-        self.where, self.trace = where, trace
+        self.where = where
+        self.trace = trace
         lines = trace.strip().splitlines()
-        super().__init__(
-            f"The {where} ended because of a bug in simbridge: {lines[-1] if lines else 'unknown'}"
-        )
+        reason = lines[-1] if lines else "unknown"
+        super().__init__(f"The {where} ended because of a bug in simbridge: {reason}")

@@ -1,12 +1,14 @@
 """Processes that end with the process that started them, however that one ends.
 
-A parent keeps a pipe open, its lifeline, for as long as it lives. A child opens the pipe's reading end and asks the
-kernel for a signal when it breaks: when the last writer, the parent, has gone. The kernel sends the signal itself, so
-it also ends a process that is busy in compiled code and holds Python's global interpreter lock, in which no thread of
-its own could run. PR_SET_PDEATHSIG would follow the thread that started the process, not its process.
+A parent keeps a pipe open, its lifeline, for as long as it lives. A child opens the pipe's reading
+end and asks the kernel for a signal when it breaks: when the last writer, the parent, has gone. The
+kernel sends the signal itself, so it also ends a process that is busy in compiled code and holds
+Python's global interpreter lock, in which no thread of its own could run. PR_SET_PDEATHSIG would
+follow the thread that started the process, not its process.
 
-The parent starts a child with the variables of `lifeline_environment`; the child calls `end_with_parent` first of all.
-docs/architecture.md lists the processes. Linux only: elsewhere a child outlives a parent that is killed.
+The parent starts a child with the variables of `lifeline_environment`; the child calls
+`end_with_parent` first of all. docs/architecture.md lists the processes. Linux only: elsewhere a
+child outlives a parent that is killed.
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ import signal
 import sys
 import threading
 
-# The environment variable by which a child finds its parent's pipe: process id and descriptor, "4711:5".
+# The environment variable by which a child finds its parent's pipe: process id and descriptor,
+# "4711:5".
 VARIABLE = "SIMBRIDGE_LIFELINE"
 
 
@@ -25,18 +28,22 @@ class _Lifeline:
     """The pipe of this process, made when the first child needs it."""
 
     def __init__(self) -> None:
+        # Descriptors of the reading and the writing end.
         self._ends: tuple[int, int] | None = None
         self._opening = threading.Lock()
 
     def reading_end(self) -> int:
-        """The descriptor that a child opens anew as /proc/PID/fd/NUMBER."""
+        """Return the descriptor that a child opens anew as /proc/PID/fd/NUMBER."""
         with self._opening:
             if self._ends is None:
                 self._ends = os.pipe()
             return self._ends[0]
 
     def forget(self) -> None:
-        """Let go of the pipe of the process that this one was forked from: it must break when that one ends."""
+        """Let go of the pipe of the process that this one was forked from.
+
+        It must break when that one ends.
+        """
         self._opening = threading.Lock()
         if self._ends is not None:
             os.close(self._ends[0])
@@ -49,17 +56,19 @@ os.register_at_fork(after_in_child=_own_pipe.forget)
 
 
 def lifeline_environment() -> dict[str, str]:
-    """The variables that a child needs in its environment for `end_with_parent`."""
+    """Return the variables that a child needs in its environment for `end_with_parent`."""
     return {VARIABLE: f"{os.getpid()}:{_own_pipe.reading_end()}"}
 
 
 def end_with_parent(number: int = signal.SIGKILL) -> None:
-    """Have the kernel send this process a signal when the process that started it has gone, or at once if it has.
+    """Have the kernel send this process a signal when the process that started it has gone.
 
-    Without effect in a process that was started without `lifeline_environment`, such as by a user's shell.
+    If it has gone already, the signal is sent at once. Without effect in a process that was started
+    without `lifeline_environment`, such as by a user's shell.
 
     Args:
-        number: The signal: one that a process which has something to bring to an end can handle, else SIGKILL.
+        number: The signal: one that a process which has something to bring to an end can handle,
+            else SIGKILL.
     """
     # Not left for children of this process: they have a lifeline of their own, or none.
     pipe_name = os.environ.pop(VARIABLE, "")
@@ -68,11 +77,13 @@ def end_with_parent(number: int = signal.SIGKILL) -> None:
     parent, descriptor = (int(part) for part in pipe_name.split(":"))
 
     try:
-        # Opened anew, not inherited: the signal belongs to an open file, and each child needs one of its own.
+        # Opened anew, not inherited: the signal belongs to an open file, and each child needs one
+        # of its own.
         pipe = os.open(f"/proc/{parent}/fd/{descriptor}", os.O_RDONLY | os.O_NONBLOCK)
     except OSError:
         pipe = -1
-    # Asked after the pipe was opened: a process id that was used again is not that of the parent.
+    # Asked after the pipe was opened: a process id that was used again is not that of the
+    # parent.
     if pipe < 0 or os.getppid() != parent:
         os.kill(os.getpid(), number)
         return
@@ -85,7 +96,7 @@ def end_with_parent(number: int = signal.SIGKILL) -> None:
 
 
 def _is_broken(pipe: int) -> bool:
-    """Whether the parent went before the signal was asked for."""
+    """Return whether the parent went before the signal was asked for."""
     try:
         return os.read(pipe, 1) == b""
     except BlockingIOError:

@@ -1,4 +1,4 @@
-"""Input of users within messages: its control characters made visible, and shortened to what a person reads.
+"""Input of users within messages: control characters are visible, and long ones are shortened.
 
 Flags and commands that are meant to be copied are not input: they are never shortened.
 """
@@ -8,8 +8,9 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable
 
-# Characters of a quoted input, and names of a quoted list, at most.
+# Characters of a quoted input, at most.
 LONGEST_QUOTE = 80
+# Names of a quoted list, at most.
 MOST_NAMES = 30
 # A text that stands in place of a value is cut off after so many characters.
 LONGEST_TEXT = 1_000
@@ -18,22 +19,26 @@ ELLIPSIS = "…"
 
 
 def visible(text: str, keep: str = "") -> str:
-    """A text with its control characters, line ends and bytes that are no text as escapes, such as \\x1b.
+    """Return a text in which nothing is hidden.
+
+    Control characters, line ends and bytes that are no text are escapes, such as \\x1b.
 
     Args:
         text: Any text.
         keep: Characters that stay as they are, such as line ends.
     """
-    return "".join(
-        character
-        if character.isprintable() or character == NO_BREAK_SPACE or character in keep
-        else character.encode("unicode_escape", "surrogatepass").decode()
-        for character in text
-    )
+    return "".join(_escape(character, keep) for character in text)
+
+
+def _escape(character: str, keep: str) -> str:
+    """Return a character, or its escape where it cannot be printed."""
+    if character.isprintable() or character == NO_BREAK_SPACE or character in keep:
+        return character
+    return character.encode("unicode_escape", "surrogatepass").decode()
 
 
 def shortened(text: str, longest: int = LONGEST_QUOTE) -> str:
-    """A text of at most `longest` characters: the middle of a longer one is left out."""
+    """Return a text of at most `longest` characters: the middle of a longer one is left out."""
     if len(text) <= longest:
         return text
     end = longest // 3
@@ -42,21 +47,26 @@ def shortened(text: str, longest: int = LONGEST_QUOTE) -> str:
 
 
 def as_text(value: object) -> str:
-    """A value as text, also where it cannot be printed: a huge integer, or an object whose `__str__` fails."""
+    """Return a value as text, also where it cannot be printed.
+
+    A huge integer cannot, nor an object whose `__str__` fails.
+    """
     try:
         text = str(value)
     except Exception:
         return f"of type {type(value).__name__}, which cannot be printed"
-    return text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]} ..."
+    if len(text) > LONGEST_TEXT:
+        return f"{text[:LONGEST_TEXT]} ..."
+    return text
 
 
 def quoted(value: object, longest: int = LONGEST_QUOTE) -> str:
-    """An input in quotation marks: shortened, and control characters visible."""
+    """Return an input in quotation marks: shortened, and control characters visible."""
     return f"'{unquoted(value, longest)}'"
 
 
 def unquoted(value: object, longest: int = LONGEST_QUOTE) -> str:
-    """The same without quotation marks."""
+    """Return an input as `quoted` does, without quotation marks."""
     # A text of many characters is not escaped whole; an escape may be longer than the character.
     return shortened(visible(shortened(as_text(value), longest)), longest)
 
@@ -64,7 +74,15 @@ def unquoted(value: object, longest: int = LONGEST_QUOTE) -> str:
 def quoted_list(
     values: Iterable[object], most: int = MOST_NAMES, longest: int = LONGEST_QUOTE
 ) -> str:
-    """Inputs separated by commas, each shortened; of many the first ones, and the number of the others."""
+    """Return inputs separated by commas, each shortened.
+
+    Of many, only the first ones, and the number of the others.
+
+    Args:
+        values: The inputs.
+        most: How many are listed.
+        longest: Characters of each, at most.
+    """
     names = [unquoted(value, longest) for value in values]
     if len(names) <= most:
         return ", ".join(names)
@@ -72,5 +90,5 @@ def quoted_list(
 
 
 def shell_quoted(value: object) -> str:
-    """A path or another word as it is pasted into a shell; never shortened."""
+    """Return a path or another word as it is pasted into a shell; never shortened."""
     return shlex.quote(str(value))

@@ -18,7 +18,7 @@ _show: ContextVar[ShowProgress | None] = ContextVar("_show", default=None)
 
 @contextmanager
 def reading_shown_by(show: ShowProgress) -> Iterator[None]:
-    """Within the block `show` is called now and then while a text file is read."""
+    """Call `show` now and then while a text file is read within the block."""
     token = _show.set(show)
     try:
         yield
@@ -29,12 +29,15 @@ def reading_shown_by(show: ShowProgress) -> Iterator[None]:
 def with_progress(
     path: str | Path, lines: Sequence[str], first: int = 0
 ) -> Iterator[tuple[int, str]]:
-    """The lines of a file from index `first` on, each with its number counted from 1; reports how far they were used.
+    """Iterate over lines of a file, and report how far they were used.
 
     Args:
         path: The file's, for the report.
         lines: All of its lines.
         first: Index of the first that is wanted.
+
+    Yields:
+        The number of a line, counted from 1, and the line.
     """
     show = _show.get()
     for index in range(first, len(lines)):

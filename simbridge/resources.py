@@ -1,7 +1,8 @@
-"""Where the robot files and the scenario scripts are: in the checkout, else inside the installed package.
+"""The robot files and the scenario scripts: in the checkout, else inside the installed package.
 
-A wheel has `robots/` and `scenarios/` in `simbridge/_data/`. A checkout, and an editable install of one, has them next
-to the package and nothing is copied, so that a file added there is found at once.
+A wheel has `robots/` and `scenarios/` in `simbridge/_data/`. A checkout, and an editable install of
+one, has them next to the package and nothing is copied, so that a file added there is found at
+once.
 """
 
 from __future__ import annotations
@@ -21,8 +22,10 @@ from typing import Any, TypeAlias
 AnyPath: TypeAlias = str | os.PathLike[str]
 
 _PACKAGE = Path(__file__).resolve().parent
-# Only a checkout has the project file; in site-packages another distribution may own a folder "robots".
-_DATA = _PACKAGE.parent if (_PACKAGE.parent / "pyproject.toml").is_file() else _PACKAGE / "_data"
+# Only a checkout has the project file; in site-packages another distribution may own a folder
+# "robots".
+_IS_CHECKOUT = (_PACKAGE.parent / "pyproject.toml").is_file()
+_DATA = _PACKAGE.parent if _IS_CHECKOUT else _PACKAGE / "_data"
 ROBOTS = _DATA / "robots"
 """The directory of the robot files, one TOML for each arm."""
 SCENARIOS = _DATA / "scenarios"
@@ -30,12 +33,18 @@ SCENARIOS = _DATA / "scenarios"
 
 
 def robot_files() -> dict[str, Path]:
-    """The robot files by robot name (`robots/ur10.toml` is "ur10"), sorted by name; read at every call."""
+    """Return the robot files by robot name, sorted by name; read at every call.
+
+    `robots/ur10.toml` is "ur10".
+    """
     return {path.stem: path for path in sorted(ROBOTS.glob("*.toml"))}
 
 
 def scenario_files() -> dict[str, Path]:
-    """The scenario scripts by scenario name, sorted by name; except scripts whose names start with an underscore."""
+    """Return the scenario scripts by scenario name, sorted by name.
+
+    Scripts whose names start with an underscore are left out.
+    """
     scripts = sorted(SCENARIOS.glob("*.py"))
     return {path.stem: path for path in scripts if not path.name.startswith("_")}
 
@@ -43,7 +52,8 @@ def scenario_files() -> dict[str, Path]:
 class _ScriptLoader(SourceFileLoader):
     """Loads a user's script as it is now, and writes nothing next to it.
 
-    Python's stored bytecode counts as fresh when a script is changed within a second to one of the same length.
+    Python's stored bytecode counts as fresh when a script is changed within a second to one of the
+    same length.
     """
 
     def path_stats(self, path: str) -> Any:
@@ -51,19 +61,28 @@ class _ScriptLoader(SourceFileLoader):
 
 
 def load_script(path: AnyPath, name: str) -> ModuleType:
-    """Run a user's script as the module of this name, which stays in `sys.modules`: dataclasses look it up there.
+    """Run a user's script as a module.
 
-    As with `python script.py`, it can import the modules in its directory.
+    As with `python script.py`, it can import the modules in its directory. It stays in
+    `sys.modules`: dataclasses look it up there.
+
+    Args:
+        path: The script.
+        name: Of the module.
+
+    Returns:
+        The module.
 
     Raises:
         FileNotFoundError: With the path as it was given, if there is no such script.
     """
     if not os.path.exists(path):
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), os.fspath(path))
-    spec = importlib.util.spec_from_file_location(
-        name, loader=_ScriptLoader(name, os.path.abspath(path))
-    )
-    assert spec is not None and spec.loader is not None
+
+    loader = _ScriptLoader(name, os.path.abspath(path))
+    spec = importlib.util.spec_from_file_location(name, loader=loader)
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     with importing_from(os.path.dirname(os.path.abspath(path))):
@@ -73,7 +92,7 @@ def load_script(path: AnyPath, name: str) -> ModuleType:
 
 @contextlib.contextmanager
 def importing_from(folder: str) -> Iterator[None]:
-    """Modules are looked for in this directory first; the empty path is the working directory."""
+    """Look for modules in a directory first; the empty path is the working directory."""
     sys.path.insert(0, folder)
     try:
         yield
@@ -83,6 +102,6 @@ def importing_from(folder: str) -> Iterator[None]:
 
 
 def scenario_description(path: Path) -> str:
-    """The first line of a scenario script's docstring, read without running it."""
+    """Return the first line of a scenario script's docstring, read without running it."""
     text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
     return text.partition("\n")[0]

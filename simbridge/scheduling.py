@@ -9,14 +9,23 @@ import platform
 import struct
 import threading
 
-# The shortest slice that Linux accepts.
-_SLICE = 100_000  # ns
-_SCHED_SETATTR = {"x86_64": 314, "aarch64": 274}
-_MCL_CURRENT, _MCL_FUTURE = 1, 2
+# The shortest slice that Linux accepts, ns.
+SLICE_NS = 100_000
+# Number of the system call sched_setattr, by machine, and the size of its attributes, bytes.
+SCHED_SETATTR = {"x86_64": 314, "aarch64": 274}
+ATTRIBUTES_SIZE = 48
+# Flags of mlockall: present and future pages.
+MCL_CURRENT = 1
+MCL_FUTURE = 2
+# The calling thread's real-time priority at most: the other threads have the next higher one.
+MAX_CALLING_PRIORITY = 98
 
 
 def threads() -> list[int]:
-    """The IDs of this process's threads; [0], the calling one, where the system does not list them."""
+    """Return the IDs of this process's threads.
+
+    [0], the calling one, where the system does not list them.
+    """
     try:
         return [int(name) for name in os.listdir("/proc/self/task")]
     except OSError:
@@ -24,9 +33,10 @@ def threads() -> list[int]:
 
 
 class WaitingTime:
-    """How long the thread that made it was ready to run and had no core (`/proc/PID/task/TID/schedstat`).
+    """For how long the thread that made it was ready to run and had no core.
 
-    A descriptor stays open: it can be read where no file can be opened any more.
+    Linux counts it in `/proc/PID/task/TID/schedstat`. A descriptor stays open: it can be read where
+    no file can be opened any more.
     """
 
     def __init__(self) -> None:
@@ -36,53 +46,74 @@ class WaitingTime:
             self._file = os.open("/proc/thread-self/schedstat", os.O_RDONLY)
 
     def seconds(self) -> float:
-        """Since the thread began, s."""
-        return 0.0 if self._file is None else 1e-9 * int(os.pread(self._file, 100, 0).split()[1])
+        """Return the time since the thread began, s."""
+        if self._file is None:
+            return 0.0
+        # Time on a core, time waited for one, and time slices; ns.
+        fields = os.pread(self._file, 100, 0).split()
+        return 1e-9 * int(fields[1])
 
 
 def ask_for_short_slices(thread: int = 0) -> bool:
-    """Request time slices of 0.1 ms for a thread, by default the calling one, so that it runs sooner when it wakes.
+    """Request time slices of 0.1 ms for a thread, so that it runs sooner when it wakes.
 
-    Needs no privilege. On two busy cores this removes nine in ten of the delays over 2 ms, which are other processes'
-    slices. Returns whether the system has it: Linux since 6.12 (`sched_setattr(2)`: sched_runtime of SCHED_OTHER).
+    Needs no privilege. On two busy cores this removes nine in ten of the delays over 2 ms, which
+    are other processes' slices.
+
+    Args:
+        thread: Its ID; 0: the calling one.
+
+    Returns:
+        Whether the system has it: Linux since 6.12 (`sched_setattr(2)`: sched_runtime of
+        SCHED_OTHER).
     """
-    number = _SCHED_SETATTR.get(platform.machine())
+    number = SCHED_SETATTR.get(platform.machine())
     if number is None or platform.system() != "Linux":
         return False
+
     # struct sched_attr: size, policy, flags, nice, priority, runtime, deadline, period.
     nice = os.getpriority(os.PRIO_PROCESS, 0)
-    attributes = struct.pack("=IIQiIQQQ", 48, os.SCHED_OTHER, 0, nice, 0, _SLICE, 0, 0)
-    refused = ctypes.CDLL(None).syscall(
-        number, thread, ctypes.create_string_buffer(attributes, len(attributes)), 0
-    )
-    return refused == 0
+    values = (ATTRIBUTES_SIZE, os.SCHED_OTHER, 0, nice, 0, SLICE_NS, 0, 0)
+    attributes = struct.pack("=IIQiIQQQ", *values)
+    buffer = ctypes.create_string_buffer(attributes, len(attributes))
+    status = ctypes.CDLL(None).syscall(number, thread, buffer, 0)
+    return status == 0
 
 
 def ask_for_priority(priority: int) -> list[str]:
-    """Run this process at a real-time priority (SCHED_FIFO, 1 to 99), its memory locked.
+    """Run this process at a real-time priority, its memory locked.
 
-    The calling thread gets this priority (at most 98), all other present threads the next higher one: ur_rtde spins in
-    the calling thread until its receiving thread has received a state, which on one core would otherwise never happen.
+    The calling thread gets this priority (at most 98), all other present threads the next higher
+    one: ur_rtde spins in the calling thread until its receiving thread has received a state, which
+    on one core would otherwise never happen.
+
+    Args:
+        priority: Of SCHED_FIFO, 1 to 99.
 
     Returns:
         What the system refused, as sentences.
     """
     notes = []
-    calling = threading.get_native_id()
+    calling_threads = (0, threading.get_native_id())
+    calling_priority = min(priority, MAX_CALLING_PRIORITY)
     try:
         for thread in threads():
-            _prioritise(thread, min(priority, 98) + (thread not in (0, calling)))
+            is_calling = thread in calling_threads
+            _prioritise(thread, calling_priority if is_calling else calling_priority + 1)
     except (OSError, AttributeError) as error:
         for thread in threads():
             _prioritise(thread, 0)
         notes.append(
-            f"The system refused real-time priority {priority} ({error}); the loop runs at normal priority. "
-            "docs/hardware.md explains how to allow it (rtprio in /etc/security/limits.conf)."
+            f"The system refused real-time priority {priority} ({error}); the loop runs at normal "
+            "priority. docs/hardware.md explains how to allow it (rtprio in "
+            "/etc/security/limits.conf)."
         )
+
     libc = ctypes.CDLL(None, use_errno=True)
-    if libc.mlockall(_MCL_CURRENT | _MCL_FUTURE) != 0:
+    if libc.mlockall(MCL_CURRENT | MCL_FUTURE) != 0:
+        reason = os.strerror(ctypes.get_errno())
         notes.append(
-            f"The system refused to lock the memory ({os.strerror(ctypes.get_errno())}); pages may be swapped. "
+            f"The system refused to lock the memory ({reason}); pages may be swapped. "
             "docs/hardware.md explains how to allow it (memlock in /etc/security/limits.conf)."
         )
     return notes
@@ -91,7 +122,6 @@ def ask_for_priority(priority: int) -> list[str]:
 def _prioritise(thread: int, priority: int) -> None:
     """Set a thread's real-time priority; 0 is normal priority."""
     # It may have ended since.
+    policy = os.SCHED_FIFO if priority else os.SCHED_OTHER
     with contextlib.suppress(ProcessLookupError):
-        os.sched_setscheduler(
-            thread, os.SCHED_FIFO if priority else os.SCHED_OTHER, os.sched_param(priority)
-        )
+        os.sched_setscheduler(thread, policy, os.sched_param(priority))

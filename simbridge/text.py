@@ -1,4 +1,4 @@
-"""Formatting of numbers and words: millimetres, degrees and milliseconds, with no more digits than are significant."""
+"""Numbers and words for people: millimetres, degrees and milliseconds, with significant digits."""
 
 from __future__ import annotations
 
@@ -14,19 +14,22 @@ if TYPE_CHECKING:  # only the command line prints tables
 ROUNDING = 1e-9
 # A smaller value, in the unit that is shown, is written as "<0.0001": no quantity is known better.
 SMALLEST = 1e-4
-# Columns at least for the names at the left of a table.
-_NAME = 12
+# Characters at least for the names at the left of a table.
+MIN_NAME_WIDTH = 12
+# A width that no table exceeds, characters.
+UNLIMITED_WIDTH = 1000
 NO_BREAK = "\u00a0"
 MINUS = "\u2212"
 
 
 def significant(value: float | None, digits: int = 3, decimals: int = 6) -> str:
-    """A number with this many significant digits, never with an exponent.
+    """Return a number with its significant digits, never with an exponent.
 
     Args:
         value: The number; None, and a number that is not finite, is a dash.
         digits: Significant digits.
-        decimals: Digits after the point at most. A smaller number, or one below SMALLEST, is written as "<0.0001".
+        decimals: Digits after the point at most. A smaller number, or one below SMALLEST, is
+            written as "<0.0001".
     """
     if value is None or not math.isfinite(value):
         return "–"
@@ -34,6 +37,7 @@ def significant(value: float | None, digits: int = 3, decimals: int = 6) -> str:
         return "0"
     if abs(value) < SMALLEST:
         return _below(SMALLEST if decimals >= 4 else 10.0**-decimals, value)
+
     places = _places(value, digits, decimals)
     # 0.9996 is written as 1.00: rounding may add a digit before the point.
     places = _places(round(value, places) or value, digits, decimals)
@@ -44,73 +48,95 @@ def significant(value: float | None, digits: int = 3, decimals: int = 6) -> str:
 
 
 def _below(limit: float, value: float) -> str:
+    """Return "<0.0001" for a value from 0 to a limit, and "0" for a negative one."""
     return f"<{limit:.10f}".rstrip("0") if value > 0.0 else "0"
 
 
 def _places(value: float, digits: int, decimals: int) -> int:
-    return min(max(digits - 1 - math.floor(math.log10(abs(value))), 0), decimals)
+    """Return how many digits after the point a number has; see `significant`."""
+    exponent = math.floor(math.log10(abs(value)))
+    return min(max(digits - 1 - exponent, 0), decimals)
+
+
+# For units of values: the factor, the unit and the decimals with which they are shown.
+_DISPLAY = {
+    "m": (1e3, "mm", 4),
+    "m/s": (1e3, "mm/s", 4),
+    "s": (1e3, "ms", 2),
+    "rad": (math.degrees(1.0), "°", 4),
+    "share": (100.0, "%", 2),
+}
 
 
 def displayed(value: float | None, unit: str) -> tuple[str, str]:
-    """A value in SI units as the terminal and the pages show it: the number, and its unit.
+    """Return a value in SI units as the terminal and the pages show it: the number, and its unit.
 
-    The unit is mm for m, mm/s for m/s, ms for s, ° for rad and % for "share", a part from 0 to 1.
+    Args:
+        value: In SI units; None is a dash.
+        unit: It becomes mm for m, mm/s for m/s, ms for s, ° for rad and % for "share", a part from
+            0 to 1.
     """
-    scale, shown, decimals = {
-        "m": (1e3, "mm", 4),
-        "m/s": (1e3, "mm/s", 4),
-        "s": (1e3, "ms", 2),
-        "rad": (math.degrees(1.0), "°", 4),
-        "share": (100.0, "%", 2),
-    }.get(unit, (1.0, unit, 6))
-    return significant(None if value is None else scale * value, decimals=decimals), shown
+    scale, display_unit, decimals = _DISPLAY.get(unit, (1.0, unit, 6))
+    scaled = None if value is None else scale * value
+    return significant(scaled, decimals=decimals), display_unit
 
 
 def millimetres(metres: float | None) -> str:
-    """Three significant digits, at most four decimals, without the unit."""
-    return displayed(metres, "m")[0]
+    """Return a length in mm, with at most four decimals, without the unit."""
+    number, _ = displayed(metres, "m")
+    return number
 
 
 def degrees(radians: float | None) -> str:
-    """Three significant digits, at most four decimals, without the unit."""
-    return displayed(radians, "rad")[0]
+    """Return an angle in degrees, with at most four decimals, without the unit."""
+    number, _ = displayed(radians, "rad")
+    return number
 
 
 def milliseconds(seconds: float | None) -> str:
-    """Without the unit, and with at most two decimals: delays are known to about 0.01 ms."""
-    return displayed(seconds, "s")[0]
+    """Return a time in ms, without the unit.
+
+    It has at most two decimals: delays are known to about 0.01 ms.
+    """
+    number, _ = displayed(seconds, "s")
+    return number
 
 
 def milliradians(radians: float) -> str:
-    """Three significant digits, without the unit."""
+    """Return an angle in mrad, with three significant digits, without the unit."""
     return significant(1e3 * radians)
 
 
 def fixed(value: float, decimals: int) -> str:
-    """A number with this many decimals, and never a negative zero."""
+    """Return a number with a fixed count of decimals, and never a negative zero."""
     return f"{round(value, decimals) + 0.0:.{decimals}f}".replace("-", MINUS)
 
 
 def plain(value: float) -> str:
-    """A setting: every digit that was given, and no trailing zeros."""
+    """Return a setting: every digit that was given, and no trailing zeros."""
     return f"{value:.10g}".replace("-", MINUS)
 
 
 def with_unit(number: str, unit: str) -> str:
-    """Number and unit, never broken across lines; no space before a degree sign; nothing after a dash."""
+    """Return number and unit, never broken across lines.
+
+    There is no space before a degree sign, and nothing after a dash.
+    """
     if number == "–":
         return number
     return f"{number}°" if unit == "°" else f"{number}{NO_BREAK}{unit}"
 
 
 def counted(count: int, noun: str) -> str:
-    """ "1 sample", "2 samples"."""
+    """Return a count with its noun: "1 sample", "2 samples"."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def listed(parts: list[str]) -> str:
-    """ "a", "a and b", "a, b and c"."""
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+    """Return words as a list in a sentence: "a", "a and b", "a, b and c"."""
+    if len(parts) == 1:
+        return parts[0]
+    return f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
 def table_of(
@@ -120,9 +146,11 @@ def table_of(
     left: Sequence[str] = (),
     bold: Sequence[str] = (),
 ) -> Table:
-    """A plain table for the terminal: numbers are right-justified, the first column and those in `left` left-justified.
+    """Return a plain table for the terminal.
 
-    Where the terminal is too narrow, titles of columns are broken into lines, and then the first column at its marks.
+    Numbers are right-justified, the first column and those in `left` left-justified. Where the
+    terminal is too narrow, titles of columns are broken into lines, and then the first column at
+    its marks.
 
     Args:
         columns: Their titles.
@@ -136,30 +164,37 @@ def table_of(
     def plain_table(titles: Sequence[str]) -> Table:
         table = Table(box=None, pad_edge=False)
         for number, (name, title) in enumerate(zip(columns, titles, strict=True)):
-            first = number == 0
-            justify: Literal["left", "right"] = "left" if first or name in left else "right"
-            table.add_column(title, justify=justify, no_wrap=not first, overflow="fold")
+            is_first = number == 0
+            is_text = is_first or name in left
+            justify: Literal["left", "right"] = "left" if is_text else "right"
+            table.add_column(title, justify=justify, no_wrap=not is_first, overflow="fold")
         for row in rows:
-            table.add_row(*row, style="bold" if row[0].replace("\n", "") in bold else None)
+            name = row[0].replace("\n", "")
+            table.add_row(*row, style="bold" if name in bold else None)
         return table
 
-    console, table = Console(), plain_table(columns)
-    unlimited = console.options.update(max_width=1000)
+    console = Console()
+    table = plain_table(columns)
+    unlimited = console.options.update(max_width=UNLIMITED_WIDTH)
     if console.measure(table, options=unlimited).maximum <= console.width:
         return table
+
+    # The room that the other columns leave to the first one.
     titles = [name.replace(" ", "\n") for name in columns]
-    lines = [
-        [line for cell in column for line in cell.split("\n")]
-        for column in zip(titles, *rows, strict=True)
-    ]
-    widths = [max(map(len, column)) for column in lines]
-    room = console.width - sum(2 + width for width in widths[1:])
-    rows = [(_broken(row[0], max(room, _NAME)), *row[1:]) for row in rows]
+    room = console.width
+    for column in list(zip(titles, *rows, strict=True))[1:]:
+        width = max(len(line) for cell in column for line in cell.split("\n"))
+        room -= 2 + width
+    name_width = max(room, MIN_NAME_WIDTH)
+    rows = [(_break_name(row[0], name_width), *row[1:]) for row in rows]
     return plain_table(titles)
 
 
-def _broken(name: str, width: int) -> str:
-    """A name in lines of this width, broken at "-", "_", "/" and blanks only: never within a number."""
+def _break_name(name: str, width: int) -> str:
+    """Return a name in lines of a width.
+
+    It is broken at "-", "_", "/" and blanks only: never within a number.
+    """
     lines = [""]
     for piece in re.findall(r"[^-_/ ]*[-_/ ]|[^-_/ ]+", name):
         if lines[-1] and len(lines[-1]) + len(piece) > width:
@@ -169,8 +204,8 @@ def _broken(name: str, width: int) -> str:
 
 
 def pose_residual(distance: float, angle: float) -> str:
-    """A residual of a pose (m, rad), in um where it is less than 0.1 mm."""
-    length = (
-        f"{millimetres(distance)} mm" if distance >= 1e-4 else f"{millimetres(1e3 * distance)} µm"
-    )
+    """Return a residual of a pose (m, rad) in words, in um where it is less than 0.1 mm."""
+    length = f"{millimetres(distance)} mm"
+    if not distance >= 1e-4:
+        length = f"{millimetres(1e3 * distance)} µm"
     return f"{length} and {significant(math.degrees(angle), decimals=4)} degrees"
