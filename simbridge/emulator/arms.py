@@ -50,7 +50,8 @@ def emulate(*, check: tuple[str, ...], as_json: bool, **flags: Any) -> int:
     # A process that only watches others needs nothing of what an arm consists of: a quarter of a
     # second to import.
     if check:
-        from simbridge.emulator.program import check_files, known_functions  # noqa: PLC0415
+        from simbridge.emulator.program import known_functions  # noqa: PLC0415
+        from simbridge.emulator.script_check import check_files  # noqa: PLC0415
 
         return check_files(check, known_functions(), as_json)
     if options.count == 1:

@@ -17,11 +17,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
+from simbridge.emulator.accepted_functions import RESULTS
 from simbridge.emulator.arm import frame_of, pose_of
 from simbridge.emulator.emulated_controller import Controller
 from simbridge.emulator.handles import MAX_ANSWER
 from simbridge.emulator.joint_torque import COMPENSATED_TIME, FRICTION_TIME
-from simbridge.emulator.program import WITHOUT_EFFECT, ScriptProgram, builtin_functions
+from simbridge.emulator.program import ScriptProgram, builtin_functions
 from simbridge.emulator.sockets import SocketFunctions
 from simbridge.emulator.state import profile
 from simbridge.emulator.urscript.library import LIBRARY
@@ -412,7 +413,7 @@ def test_the_manual_lists_every_function_as_what_it_is(controller):
         kind = row.strip("| ").split(" | ")[0].split(":")[0]
         listed[kind] += re.findall(r"`(\w+)`", row)
     known = {**LIBRARY, **builtin_functions(controller), **SocketFunctions(0.002).table()}
-    without_effect = [name for _, names in WITHOUT_EFFECT for name in names.split()]
+    without_effect = list(RESULTS)
     assert sorted(listed["executed"]) == sorted(known.keys() - set(without_effect))
     assert sorted(listed["accepted without effect"]) == sorted(without_effect)
     assert not known.keys() & set(listed["unknown"])
