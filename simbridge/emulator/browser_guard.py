@@ -1,9 +1,9 @@
 """Keeps web pages away from the emulator's ports.
 
 A page of any origin can have a browser send a request to a port of this computer. Its first line is
-HTTP's, but its body is whatever the page likes: lines that a dashboard, a script port or the control
-socket would carry out. A browser always begins with a request line (or, for https, with a TLS
-record), so a connection that begins so is closed before anything of it is carried out.
+HTTP's, but its body is whatever the page likes: lines that a dashboard, a script port or the
+control socket would carry out. A browser always begins with a request line (or, for https, with a
+TLS record), so a connection that begins so is closed before anything of it is carried out.
 """
 
 from __future__ import annotations

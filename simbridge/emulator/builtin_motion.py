@@ -10,7 +10,7 @@ import numpy as np
 import pinocchio as pin
 
 from simbridge.emulator.arm import frame_of
-from simbridge.emulator.builtins import ControllerFunctions
+from simbridge.emulator.builtin_state import ControllerFunctions
 from simbridge.emulator.compliance import ForceMode, ForceTask, Freedrive
 from simbridge.emulator.errors import RuntimeFault
 from simbridge.emulator.joint_torque import JointTorque

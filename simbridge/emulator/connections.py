@@ -127,7 +127,7 @@ class Client:
             self._put(answer)
 
     def release(self, now: float) -> None:
-        """Send what was delayed until now, and what the system did not accept before it could again.
+        """Send what was delayed until now, and what the system accepts again.
 
         Args:
             now: By time.monotonic, s.

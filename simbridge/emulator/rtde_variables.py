@@ -49,7 +49,7 @@ AccessT = TypeVar("AccessT")
 
 @dataclass(frozen=True)
 class Variable(Generic[AccessT]):
-    """An output of the controller, whose access is a `Read`, or an input, whose access is a `Write`.
+    """An output of the controller or an input; its access is a `Read` or a `Write`.
 
     Attributes:
         name: As in a recipe.

@@ -36,7 +36,7 @@ from simbridge.ur.tables import DASHBOARD, PORT_NAMES, PRIMARY, REALTIME, RTDE, 
 MAX_CLIENTS = 64
 # Connections that wait to be accepted, per port.
 MAX_BACKLOG = 128
-# After so long without a byte in either direction a client of a full port makes room for another, s.
+# Silence in both directions after which a client of a full port makes room for another, s.
 IDLE_S = 10.0
 # Bytes that are read at once. A chunk is handled with the lock held; it is small so that no client
 # can delay a tick.
@@ -432,7 +432,7 @@ class Servers:
             self._serve(client)
 
     def _make_room(self, port: Port) -> bool:
-        """Close the client of a full port that is silent the longest; return whether there is room."""
+        """Close the most silent client of a full port; return whether there is room."""
         if len(port.clients) < MAX_CLIENTS:
             return True
         silent = min(port.clients, key=lambda client: client.active)

@@ -1,7 +1,8 @@
-"""URScript's socket functions: a program connects to a server and talks to it without delaying a tick.
+"""URScript's socket functions: a program connects to a server and talks to it.
 
-Every function blocks as URScript's does, by yielding once a tick until its data has arrived or its timeout is over. A
-timeout counts controller time, and one of 0 or less waits forever, as on a controller.
+Every function blocks as URScript's does, by yielding once a tick until its data has arrived or its
+timeout is over, so that no tick is delayed. A timeout counts controller time, and one of 0 or less
+waits forever, as on a controller.
 """
 
 from __future__ import annotations
@@ -20,17 +21,35 @@ from simbridge.emulator.urscript.functions import CALL_COST, FunctionGroup, Wait
 from simbridge.emulator.urscript.values import short, wrap
 from simbridge.errors import InvalidParameter
 
-CONNECT_TIMEOUT = 2.0  # s
-_MAX_SOCKETS = 16
-# What a connection holds of what has arrived, bytes: it is searched in every tick in which a program waits for its end.
-_MAX_BUFFER = 1 << 17
-_MAX_NUMBERS = 30  # URScript reads no more at once
+# To resolve a name, to connect, and to send, s.
+CONNECT_TIMEOUT = 2.0
+MAX_SOCKETS = 16
+# What a connection holds of what has arrived, bytes: it is searched in every tick in which a
+# program waits for its end.
+MAX_BUFFER = 1 << 17
+# Bytes that are read at once.
+CHUNK = 65536
+# URScript reads no more numbers at once.
+MAX_NUMBERS = 30
+
+_CONNECTING = (errno.EINPROGRESS, errno.EALREADY, errno.EWOULDBLOCK)
+_CONNECTED = (0, errno.EISCONN)
+
 _ASCII_LIST = re.compile(rb"\(([^()]*)\)")
 # A backslash sequence, or what is between two of them.
 _ESCAPES = re.compile(r"\\.|[^\\]+|\\$")
+_ESCAPED = {"n": b"\n", "r": b"\r", "t": b"\t", "\\": b"\\"}
 
 
-class _Connection:
+class ProgramSocket:
+    """A connection of a program, and what has arrived on it.
+
+    Attributes:
+        sock: Non-blocking.
+        received: What has arrived, and was not read by the program.
+        closed: Whether the server has closed it.
+    """
+
     def __init__(self, sock: socket.socket) -> None:
         self.sock = sock
         self.received = bytearray()
@@ -38,9 +57,9 @@ class _Connection:
 
     def fill(self) -> None:
         """Read what has arrived."""
-        while len(self.received) < _MAX_BUFFER and not self.closed:
+        while len(self.received) < MAX_BUFFER and not self.closed:
             try:
-                data = self.sock.recv(65536)
+                data = self.sock.recv(CHUNK)
             except (BlockingIOError, InterruptedError):
                 return
             except OSError:
@@ -49,23 +68,28 @@ class _Connection:
             self.received += data
 
     def take(self, count: int) -> bytes:
-        taken = bytes(self.received[:count])
+        """Return so many bytes of what has arrived, and drop them."""
+        data = bytes(self.received[:count])
         del self.received[:count]
-        return taken
+        return data
 
 
 class SocketFunctions(FunctionGroup):
     """The socket functions of one program.
 
     Args:
-        own: Where the controller's own ports are, by address and port as on the controller itself (127.0.0.1, 30003).
+        period: Of a tick, s.
+        own_ports: Where the controller's own ports are, by address and port as on the controller
+            itself (127.0.0.1, 30003).
     """
 
     def __init__(
-        self, period: float, own: Mapping[tuple[str, int], tuple[str, int]] | None = None
+        self, period: float, own_ports: Mapping[tuple[str, int], tuple[str, int]] | None = None
     ) -> None:
-        self._period, self._own = period, own or {}
-        self._open: dict[str, _Connection] = {}
+        self._period = period
+        self._own_ports = own_ports or {}
+        # By their names in the program.
+        self._open: dict[str, ProgramSocket] = {}
 
     def close(self) -> None:
         """Close all connections: the program has ended."""
@@ -74,62 +98,84 @@ class SocketFunctions(FunctionGroup):
         self._open.clear()
 
     def _ticks(self, timeout: float) -> Generator[None, None, None]:
-        """One yield per tick until the timeout."""
-        left = float("inf") if timeout <= 0.0 else timeout
-        while left > 0.0:
+        """Yield once per tick until the timeout, s."""
+        remaining = float("inf") if timeout <= 0.0 else timeout
+        while remaining > 0.0:
             yield
-            left -= self._period
+            remaining -= self._period
+
+    # Connecting
 
     def do_socket_open(
         self, _thread: Any, address: str, port: int, socket_name: str = "socket_0"
     ) -> Wait:
         self.do_socket_close(_thread, socket_name)
-        if len(self._open) >= _MAX_SOCKETS:
-            raise InvalidParameter(
-                "number of sockets", len(self._open) + 1, f"at most {_MAX_SOCKETS}"
-            )
+        if len(self._open) >= MAX_SOCKETS:
+            allowed = f"at most {MAX_SOCKETS}"
+            raise InvalidParameter("number of sockets", len(self._open) + 1, allowed)
+
         sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         sock.setblocking(False)
-        code = errno.EINPROGRESS
+        is_connected = False
         try:
-            wanted = str(address), int(port)
-            place = self._own.get(wanted) or ((yield from self._resolved(wanted[0])), wanted[1])
-            for _ in self._ticks(CONNECT_TIMEOUT):
-                code = sock.connect_ex(place)
-                if code not in (errno.EINPROGRESS, errno.EALREADY, errno.EWOULDBLOCK):
-                    break
-                yield
+            is_connected = yield from self._connect(sock, str(address), int(port))
         except (OSError, OverflowError):
             return False
         finally:
-            if code not in (0, errno.EISCONN):
+            # Also when the program ends meanwhile.
+            if not is_connected:
                 sock.close()
-        if code not in (0, errno.EISCONN):
+        if not is_connected:
             return False
+
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._open[socket_name] = _Connection(sock)
+        self._open[socket_name] = ProgramSocket(sock)
         return True
 
-    def _resolved(self, address: str) -> Generator[None, None, str]:
-        """The numeric address of a host; names are resolved in another thread, which may take long."""
+    def _connect(self, sock: socket.socket, address: str, port: int) -> Generator[None, None, bool]:
+        """Connect to a server; return whether that succeeded in time."""
+        target = self._own_ports.get((address, port))
+        if target is None:
+            numeric_address = yield from self._resolve(address)
+            target = (numeric_address, port)
+
+        code = errno.EINPROGRESS
+        for _ in self._ticks(CONNECT_TIMEOUT):
+            code = sock.connect_ex(target)
+            if code not in _CONNECTING:
+                break
+            yield
+        return code in _CONNECTED
+
+    def _resolve(self, address: str) -> Generator[None, None, str]:
+        """Return the numeric address of a host.
+
+        Names are resolved in another thread, which may take long.
+
+        Raises:
+            OSError: It was not found in time.
+        """
         with contextlib.suppress(OSError, ValueError):
-            # As it was understood: "127.0.0.1 name" is taken, too, and connecting to that would ask a name server.
+            # As it was understood: "127.0.0.1 name" is taken, too, and connecting to that would ask
+            # a name server.
             return socket.inet_ntoa(socket.inet_aton(address))
-        found: list[str] = []
+
+        # The address, if there is one; then "", so that it is not waited for if there is none.
+        results: list[str] = []
 
         def resolve() -> None:
             with contextlib.suppress(OSError, ValueError, TypeError):
-                found.append(socket.gethostbyname(address))
-            found.append("")
+                results.append(socket.gethostbyname(address))
+            results.append("")
 
         threading.Thread(target=resolve, name="simbridge-resolve", daemon=True).start()
         for _ in self._ticks(CONNECT_TIMEOUT):
-            if found:
+            if results:
                 break
             yield
-        if not found or not found[0]:
+        if not results or not results[0]:
             raise OSError(f"the host {short(address)} was not found")
-        return found[0]
+        return results[0]
 
     def do_socket_close(self, _thread: Any, socket_name: str = "socket_0") -> None:
         connection = self._open.pop(socket_name, None)
@@ -139,18 +185,21 @@ class SocketFunctions(FunctionGroup):
     # Sending
 
     def _send(self, socket_name: str, data: bytes) -> Wait:
+        """Send data; return whether all of it was sent in time."""
         connection = self._open.get(socket_name)
         if connection is None:
             return False
-        rest = memoryview(data)
+
+        unsent = memoryview(data)
         for _ in self._ticks(CONNECT_TIMEOUT):
             try:
-                rest = rest[connection.sock.send(rest) :]
+                count = connection.sock.send(unsent)
+                unsent = unsent[count:]
             except (BlockingIOError, InterruptedError):
                 pass
             except OSError:
                 return False
-            if not len(rest):
+            if not len(unsent):
                 return True
             yield
         return False
@@ -170,90 +219,126 @@ class SocketFunctions(FunctionGroup):
     def do_socket_set_var(
         self, thread: Any, name: str, value: int, socket_name: str = "socket_0"
     ) -> Wait:
-        return (
-            yield from self._send(
-                socket_name, f"SET {text_of(thread, name)} {int(value)}\n".encode()
-            )
-        )
+        request = f"SET {text_of(thread, name)} {int(value)}\n"
+        return (yield from self._send(socket_name, request.encode()))
 
     def do_socket_get_var(self, thread: Any, name: str, socket_name: str = "socket_0") -> Wait:
         yield from self._send(socket_name, f"GET {text_of(thread, name)}\n".encode())
         line = yield from self.do_socket_read_line(thread, socket_name)
-        words = line.split()
-        return wrap(int(words[1])) if len(words) == 2 and words[0] == name else -1
+
+        # The answer is the name and the value.
+        fields = line.split()
+        if len(fields) != 2 or fields[0] != name:
+            return -1
+        return wrap(int(fields[1]))
 
     # Reading
 
-    def _until(
-        self, socket_name: str, timeout: float, found: Callable[[_Connection], Any]
+    def _read(
+        self, socket_name: str, timeout: float, extract: Callable[[ProgramSocket], Any]
     ) -> Generator[None, None, Any]:
-        """What `found` returns for the bytes received so far, once that is not None; None after the timeout."""
+        """Wait until what has arrived is complete.
+
+        Args:
+            socket_name: The connection; without one the result is None at once.
+            timeout: s.
+            extract: Takes a complete value from what has arrived, and returns it; None if it is not
+                complete.
+
+        Returns:
+            The value; None after the timeout, or when the server has closed the connection.
+        """
         connection = self._open.get(socket_name)
         if connection is None:
             return None
+
         for _ in self._ticks(timeout):
             connection.fill()
-            result = found(connection)
-            if result is not None or connection.closed:
-                return result
+            value = extract(connection)
+            if value is not None or connection.closed:
+                return value
             yield
         return None
 
     def do_socket_read_line(
         self, _thread: Any, socket_name: str = "socket_0", timeout: float = 2.0
     ) -> Wait:
-        def line(connection: _Connection) -> str | None:
+        def extract_line(connection: ProgramSocket) -> str | None:
             end = connection.received.find(b"\n")
-            return (
-                None
-                if end < 0
-                else connection.take(end + 1).decode(errors="replace").rstrip("\r\n")
-            )
+            if end < 0:
+                return None
+            return connection.take(end + 1).decode(errors="replace").rstrip("\r\n")
 
-        return (yield from self._until(socket_name, timeout, line)) or ""
+        return (yield from self._read(socket_name, timeout, extract_line)) or ""
 
     def do_socket_read_string(
-        self, thread: Any, socket_name: str = "socket_0", prefix: str = "", suffix: str = "",
-        interpret_escape: bool = False, timeout: float = 2.0,
-    ) -> Wait:  # fmt: skip
+        self,
+        thread: Any,
+        socket_name: str = "socket_0",
+        prefix: str = "",
+        suffix: str = "",
+        interpret_escape: bool = False,
+        timeout: float = 2.0,
+    ) -> Wait:
         cost = (len(prefix) + len(suffix)) >> 1
         if interpret_escape and cost > CALL_COST:
             thread.charge(cost)
-        begin, end = (
-            _escaped(text) if interpret_escape else text.encode() for text in (prefix, suffix)
-        )
+        begin = _unescape(prefix) if interpret_escape else prefix.encode()
+        end = _unescape(suffix) if interpret_escape else suffix.encode()
 
-        def text(connection: _Connection) -> str | None:
+        def extract_text(connection: ProgramSocket) -> str | None:
             first = connection.received.find(begin)
             if first < 0 or not connection.received:
                 return None
             first += len(begin)
+
+            # Without a suffix everything that has arrived is the text.
             last = connection.received.find(end, first) if end else len(connection.received)
             if last < 0:
                 return None
             return connection.take(last + len(end))[first:last].decode(errors="replace")
 
-        return (yield from self._until(socket_name, timeout, text)) or ""
+        return (yield from self._read(socket_name, timeout, extract_text)) or ""
 
     def do_socket_read_byte_list(
         self, _thread: Any, number: int, socket_name: str = "socket_0", timeout: float = 2.0
     ) -> Wait:
-        return (yield from self._numbers(socket_name, number, "B", timeout))
+        return (yield from self._read_integers(socket_name, timeout, number, letter="B"))
 
     def do_socket_read_binary_integer(
         self, _thread: Any, number: int, socket_name: str = "socket_0", timeout: float = 2.0
     ) -> Wait:
-        return (yield from self._numbers(socket_name, number, "i", timeout))
+        return (yield from self._read_integers(socket_name, timeout, number, letter="i"))
+
+    def _read_integers(self, socket_name: str, timeout: float, number: int, *, letter: str) -> Wait:
+        """Read integers; return them with their count.
+
+        Args:
+            socket_name: The connection.
+            timeout: s.
+            number: How many.
+            letter: Their format in `struct`.
+        """
+        layout = struct.Struct(f">{_check_count(number)}{letter}")
+
+        def extract_numbers(connection: ProgramSocket) -> list[int] | None:
+            if len(connection.received) < layout.size:
+                return None
+            return list(layout.unpack(connection.take(layout.size)))
+
+        values = yield from self._read(socket_name, timeout, extract_numbers)
+        return _with_count(values or [], number)
 
     def do_socket_read_ascii_float(
         self, _thread: Any, number: int, socket_name: str = "socket_0", timeout: float = 2.0
     ) -> Wait:
-        count = _count(number)
+        count = _check_count(number)
 
-        def numbers(connection: _Connection) -> list[float] | None:
+        def extract_numbers(connection: ProgramSocket) -> list[float] | None:
             match = _ASCII_LIST.search(connection.received)
             if match is None:
                 return None
+
             inside = match[1]
             connection.take(match.end())
             try:
@@ -262,35 +347,35 @@ class SocketFunctions(FunctionGroup):
                 return []
             return values if len(values) == count else []
 
-        return _counted((yield from self._until(socket_name, timeout, numbers)) or [], number)
-
-    def _numbers(self, socket_name: str, number: int, kind: str, timeout: float) -> Wait:
-        layout = struct.Struct(f">{_count(number)}{kind}")
-
-        def enough(connection: _Connection) -> list[int] | None:
-            complete = len(connection.received) >= layout.size
-            return list(layout.unpack(connection.take(layout.size))) if complete else None
-
-        return _counted((yield from self._until(socket_name, timeout, enough)) or [], number)
+        values = yield from self._read(socket_name, timeout, extract_numbers)
+        return _with_count(values or [], count)
 
 
-def _count(number: Any) -> int:
-    if not isinstance(number, int) or not 1 <= number <= _MAX_NUMBERS:
-        raise InvalidParameter(
-            "number to read", short(number), f"a whole number from 1 to {_MAX_NUMBERS}"
-        )
+def _check_count(number: Any) -> int:
+    """Return how many numbers are to be read.
+
+    Raises:
+        InvalidParameter: It is not a whole number from 1 to 30.
+    """
+    if not isinstance(number, int) or not 1 <= number <= MAX_NUMBERS:
+        allowed = f"a whole number from 1 to {MAX_NUMBERS}"
+        raise InvalidParameter("number to read", short(number), allowed)
     return number
 
 
-def _counted(values: list[Any], number: int) -> list[Any]:
-    """URScript's form: how many were read, then the values; after a short read 0 and padding."""
-    return [len(values), *values] if values else [0, *[-1] * number]
+def _with_count(values: list[Any], count: int) -> list[Any]:
+    """Return numbers in URScript's form: how many were read, then the values.
+
+    After a short read that is 0 and padding.
+    """
+    return [len(values), *values] if values else [0, *[-1] * count]
 
 
-def _escaped(text: str) -> bytes:
-    """The text with its backslash sequences replaced."""
-    named = {"n": b"\n", "r": b"\r", "t": b"\t", "\\": b"\\"}
-    return b"".join(
-        named.get(part[1], part.encode()) if part.startswith("\\") else part.encode()
-        for part in _ESCAPES.findall(text)
-    )
+def _unescape(text: str) -> bytes:
+    """Return a text with its backslash sequences replaced; an unknown one stays as it is."""
+    pieces = []
+    for piece in _ESCAPES.findall(text):
+        is_sequence = piece.startswith("\\")
+        unchanged = piece.encode()
+        pieces.append(_ESCAPED.get(piece[1], unchanged) if is_sequence else unchanged)
+    return b"".join(pieces)

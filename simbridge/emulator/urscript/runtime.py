@@ -2,9 +2,9 @@
 
 A program is a Python module whose functions are generators (see `compiler.py`). `Interpreter`
 executes the module once, with everything in its namespace that the module calls: the built-in
-functions (b_...), the operators (_add, ...), and the budget `_b`. The main program is then a thread,
-and so is whatever the script starts with `run`: a `Thread` holds the generator of its outermost
-function, and the generators of the functions that it calls are nested in it.
+functions (b_...), the operators (_add, ...), and the budget `_b`. The main program is then a
+thread, and so is whatever the script starts with `run`: a `Thread` holds the generator of its
+outermost function, and the generators of the functions that it calls are nested in it.
 
 In every tick each thread is advanced (`next` of its generator) until it blocks (`sync`, motion,
 `sleep`), waits for another thread (`join`), ends, or has used up its part of the tick's budget;
