@@ -15,14 +15,14 @@ from simbridge.browser.curve import Curve
 from simbridge.browser.drawn_arm import DrawnArm
 from simbridge.browser.scene import draw_surroundings
 from simbridge.browser.setup import StudioSetup
-from simbridge.browser.simulated_arm import SimulatedArm
+from simbridge.browser.simulated_arm import SimulatedStudioArm
 from simbridge.browser.snapshot import Snapshot
 from simbridge.errors import SimbridgeError
 from simbridge.robot.kinematics import tool_frame
 from simbridge.robot.pose import Array
 
 # Makes a simulated arm, which begins at joint positions (n,), rad, or at home.
-Simulate = Callable[[StudioSetup, Array | None], SimulatedArm]
+Simulate = Callable[[StudioSetup, Array | None], SimulatedStudioArm]
 
 
 @dataclass
@@ -36,7 +36,7 @@ class FollowingArm:
         curve: Its errors of the last seconds.
     """
 
-    arm: SimulatedArm | ControlledArm
+    arm: SimulatedStudioArm | ControlledArm
     drawing: DrawnArm = field(init=False)
     snapshot: Snapshot | None = None
     curve: Curve = field(default_factory=Curve)
@@ -79,7 +79,7 @@ class ArmGroup:
                 member.arm.end()
 
     @property
-    def arm(self) -> SimulatedArm | ControlledArm:
+    def arm(self) -> SimulatedStudioArm | ControlledArm:
         """The arm of the first solver."""
         return self._members[0].arm
 
@@ -159,7 +159,7 @@ class ArmGroup:
                 member.drawing = DrawnArm(self._server, arm.robot, number)
             member.arm = arm
 
-    def begin_another_session(self, setup: StudioSetup) -> SimulatedArm | ControlledArm:
+    def begin_another_session(self, setup: StudioSetup) -> SimulatedStudioArm | ControlledArm:
         """Go on in a new session, from the same posture; returns the arm whose session ended."""
         ended = self.arm
         self._members[0].arm = self._begin_arm(setup, ended.q)
@@ -179,7 +179,7 @@ class ArmGroup:
             member.drawing.remove()
         del self._members[1:]
 
-    def _begin_arm(self, setup: StudioSetup, q: Array) -> SimulatedArm:
+    def _begin_arm(self, setup: StudioSetup, q: Array) -> SimulatedStudioArm:
         """Return a simulated arm at joint positions (n,), rad, that goes to the goal."""
         arm = self._simulate(setup, q)
         arm.goal = self.goal

@@ -1,4 +1,4 @@
-"""An arm in the scene: the arm, its solver's ghost, the path of its tool, an iteration's postures."""
+"""An arm in the scene, with its solver's ghost, its tool's path and an iteration's postures."""
 
 from __future__ import annotations
 

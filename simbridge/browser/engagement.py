@@ -1,4 +1,4 @@
-"""Between the driving page and an arm behind a controller: who moves it, and what a person is asked.
+"""What happens between the driving page and an arm behind a controller.
 
 In simulation there is no such arm, and none of this has an effect.
 """

@@ -67,7 +67,7 @@ def table(rows: Sequence[Sequence[str]], head: Sequence[str]) -> Markup:
 
 
 def question(facts: Sequence[tuple[str, str]], sentence: str) -> Markup:
-    """Return what is asked before a real arm moves, below the facts that a person needs to answer it.
+    """Return what is asked before a real arm moves, below the facts that the answer needs.
 
     Args:
         facts: Name and value of each.

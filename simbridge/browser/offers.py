@@ -46,9 +46,8 @@ class EventRefused(Refusal, ValueError):
         self.control = control
         self.value = value
         self.offered = offered
-        super().__init__(
-            f"The control '{control}' does not offer {REFUSED_VALUE.repr(value)}; it offers {offered}."
-        )
+        quoted = REFUSED_VALUE.repr(value)
+        super().__init__(f"The control '{control}' does not offer {quoted}; it offers {offered}.")
 
 
 class Offer(Protocol):

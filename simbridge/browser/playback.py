@@ -35,7 +35,7 @@ from simbridge.text import millimetres
 
 
 class Stage(Protocol):
-    """What `Playback` uses of the workspace that it belongs to; see `Workspace`."""
+    """What `Playback` uses of the workspace that it belongs to; see `StudioWorkspace`."""
 
     setup: StudioSetup
     start_q: Array

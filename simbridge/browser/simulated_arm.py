@@ -25,7 +25,7 @@ MAX_CHANGE_AT_REST = 1e-7
 TIME_TO_REST_S = 0.3
 
 
-class SimulatedArm(StudioArm):
+class SimulatedStudioArm(StudioArm):
     """A simulated arm. A context manager, to be used from one thread.
 
     Args:
@@ -68,7 +68,7 @@ class SimulatedArm(StudioArm):
         # The goal that became a target last.
         self._sent: pin.SE3 | None = None
 
-    def __enter__(self) -> SimulatedArm:
+    def __enter__(self) -> SimulatedStudioArm:
         self._session.__enter__()
         try:
             self._engage()

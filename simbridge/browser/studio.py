@@ -32,10 +32,10 @@ from simbridge.browser.events import BACKGROUND, NO_PAGE, PageEvent
 from simbridge.browser.offers import EventRefused
 from simbridge.browser.scene import look_over_panel
 from simbridge.browser.setup import StudioSetup
-from simbridge.browser.simulated_arm import SimulatedArm
+from simbridge.browser.simulated_arm import SimulatedStudioArm
 from simbridge.browser.studio_page import Page
 from simbridge.browser.superseded import without_superseded
-from simbridge.browser.workspace import Workspace
+from simbridge.browser.workspace import StudioWorkspace
 from simbridge.errors import SimbridgeError
 from simbridge.planning.options import Options
 from simbridge.planning.scenario import load_scenario
@@ -131,7 +131,7 @@ class Studio:
             stack.callback(shutil.rmtree, self._folder, ignore_errors=True)
 
             arm = None if self._setup.simulated else ControlledArm(self._setup, self._ask)
-            self.workspace = Workspace(
+            self.workspace = StudioWorkspace(
                 self._setup,
                 arm,
                 self._simulate,
@@ -240,10 +240,10 @@ class Studio:
             self._waiting[control].cancel()
         self._waiting[control] = self._work.submit(work)
 
-    def _simulate(self, setup: StudioSetup, q: Array | None) -> SimulatedArm:
+    def _simulate(self, setup: StudioSetup, q: Array | None) -> SimulatedStudioArm:
         """Return a simulated arm whose session has begun, at joint positions (n,), rad."""
         self._sessions += 1
-        return SimulatedArm(setup, self._folder / f"session{self._sessions}", q).__enter__()
+        return SimulatedStudioArm(setup, self._folder / f"session{self._sessions}", q).__enter__()
 
     async def _send_opened(self, client: viser.ClientHandle) -> None:
         self._events.put(PageEvent(client.client_id, "opened", client))

@@ -1,4 +1,4 @@
-"""An arm that follows the goal through a live session: what a simulated one and a real one share."""
+"""An arm that follows the goal through a live session, simulated or behind a controller."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from simbridge.browser.engagement import Engagement
 from simbridge.browser.events import RequestRefused
 from simbridge.browser.playback import Playback
 from simbridge.browser.setup import StudioSetup
-from simbridge.browser.simulated_arm import SimulatedArm
+from simbridge.browser.simulated_arm import SimulatedStudioArm
 from simbridge.browser.view import NO_RIVAL, PageView
 from simbridge.errors import InvalidParameter, SimbridgeError
 from simbridge.robot.kinematics import tool_frame
@@ -35,7 +35,7 @@ from simbridge.text import millimetres
 MAX_COORDINATE = 1e3
 
 
-class Workspace:
+class StudioWorkspace:
     """The state of a studio, to be used by the studio's loop alone.
 
     Args:
@@ -148,7 +148,7 @@ class Workspace:
         raise error
 
     @property
-    def arm(self) -> SimulatedArm | ControlledArm:
+    def arm(self) -> SimulatedStudioArm | ControlledArm:
         """The arm of the first solver."""
         return self.arms.arm
 

@@ -1,4 +1,4 @@
-"""What every input device has: its readings, the events it is told of, and the error when it fails."""
+"""What every input device has: its readings, what it is told of, and its error."""
 
 from __future__ import annotations
 

@@ -175,7 +175,7 @@ class TeleopOptions:
         return self._shift(pose, np.sign(steps) * self._free_axes * self._step_lengths)
 
     def limit_to_step(self, goal: pin.SE3, tool: pin.SE3) -> pin.SE3:
-        """Return a goal that is at most one step from the tool along and about each axis of `frame`.
+        """Return a goal at most one step from the tool along and about each axis of `frame`.
 
         Only the axes along or about which the goal is further are shortened. The rest keep the
         goal: where the tool leaves its line for a moment, the goal does not.

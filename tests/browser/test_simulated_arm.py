@@ -6,7 +6,7 @@ import numpy as np
 import pinocchio as pin
 
 from simbridge.browser.setup import StudioSetup
-from simbridge.browser.simulated_arm import SimulatedArm
+from simbridge.browser.simulated_arm import SimulatedStudioArm
 from simbridge.recording.log_reader import read_log
 from simbridge.robot.kinematics import tool_frame
 
@@ -18,7 +18,7 @@ def shifted_tool(arm, shift):
 
 
 def test_it_goes_to_the_goal(tmp_path):
-    with SimulatedArm(StudioSetup(), tmp_path / "run") as arm:
+    with SimulatedStudioArm(StudioSetup(), tmp_path / "run") as arm:
         goal = shifted_tool(arm, [0.0, 0.1, -0.1])
         arm.goal = goal
         while not arm.resting and arm.time < 10.0:
@@ -32,7 +32,7 @@ def test_it_goes_to_the_goal(tmp_path):
 
 
 def test_its_clock_stands_at_the_goal(tmp_path):
-    with SimulatedArm(StudioSetup(), tmp_path / "run") as arm:
+    with SimulatedStudioArm(StudioSetup(), tmp_path / "run") as arm:
         arm.goal = shifted_tool(arm, [0.0, 0.1, -0.1])
         while not arm.resting and arm.time < 10.0:
             arm.advance(0.1)
@@ -48,7 +48,7 @@ def test_its_clock_stands_at_the_goal(tmp_path):
 def test_it_begins_at_given_joints(tmp_path):
     q = StudioSetup().arm.home + 0.1
 
-    with SimulatedArm(StudioSetup(), tmp_path / "run", start=q) as arm:
+    with SimulatedStudioArm(StudioSetup(), tmp_path / "run", start=q) as arm:
         begin = arm.q
         arm.goal = tool_frame(arm.robot, q)
         arm.advance(0.5)
@@ -59,7 +59,7 @@ def test_it_begins_at_given_joints(tmp_path):
 
 
 def test_errors_lead_from_goal_to_arm(tmp_path):
-    with SimulatedArm(StudioSetup(), tmp_path / "run") as arm:
+    with SimulatedStudioArm(StudioSetup(), tmp_path / "run") as arm:
         arm.goal = shifted_tool(arm, [0.0, 0.3, 0.0])
         arm.advance(0.2)
         snapshot = arm.snapshot()
@@ -73,7 +73,7 @@ def test_what_is_kept_repeats_to_the_bit(tmp_path, cli, short_pages):
     setup = StudioSetup(solver="damped-least-squares").with_value("servo_gain", 500.0)
     run = tmp_path / "run"
     again = tmp_path / "again"
-    with SimulatedArm(setup, run, start=setup.arm.home + 0.05) as arm:
+    with SimulatedStudioArm(setup, run, start=setup.arm.home + 0.05) as arm:
         arm.goal = shifted_tool(arm, [0.05, 0.0, 0.0])
         arm.advance(0.4)
         arm.goal = shifted_tool(arm, [0.0, 0.05, 0.0])
@@ -92,7 +92,7 @@ def test_what_is_kept_repeats_to_the_bit(tmp_path, cli, short_pages):
 def test_noise_moves_targets_and_not_the_goal(tmp_path):
     setup = StudioSetup().with_value("sample_noise", (0.002, 0.0))
 
-    with SimulatedArm(setup, tmp_path / "run") as arm:
+    with SimulatedStudioArm(setup, tmp_path / "run") as arm:
         arm.goal = shifted_tool(arm, [0.0, 0.0, 0.0])
         arm.advance(1.0)
         snapshot = arm.snapshot()
@@ -104,7 +104,7 @@ def test_noise_moves_targets_and_not_the_goal(tmp_path):
 
 def test_at_a_lower_speed_it_takes_longer(tmp_path):
     def remaining(speed, out):
-        with SimulatedArm(StudioSetup(), tmp_path / out) as arm:
+        with SimulatedStudioArm(StudioSetup(), tmp_path / out) as arm:
             arm.slow_down(speed)
             arm.goal = shifted_tool(arm, [0.0, 0.3, 0.0])
             arm.advance(0.5)

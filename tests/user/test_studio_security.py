@@ -24,9 +24,16 @@ from tests.ports import free_port
 VERSION = f"viser-v{viser.__version__}"
 
 CAMERA = {
-    "wxyz": [1, 0, 0, 0], "position": [1, 1, 1], "fov": 1.0, "near": 0.1, "far": 100.0, "image_height": 500,
-    "image_width": 500, "look_at": [0, 0, 0], "up_direction": [0, 0, 1],
-}  # fmt: skip
+    "wxyz": [1, 0, 0, 0],
+    "position": [1, 1, 1],
+    "fov": 1.0,
+    "near": 0.1,
+    "far": 100.0,
+    "image_height": 500,
+    "image_width": 500,
+    "look_at": [0, 0, 0],
+    "up_direction": [0, 0, 1],
+}
 
 # Opens a web socket as the studio's own page does, and says what came of it.
 OPEN_SOCKET = """([address, version]) => new Promise((resolve) => {
@@ -67,33 +74,37 @@ def site():
         thread.join()
 
 
-def test_a_page_of_another_origin_gets_no_web_socket_in_a_browser(browser, site, opened_studio):
+def test_another_origin_gets_no_web_socket(browser, site, opened_studio):
     location = urlsplit(opened_studio.url)
     page = browser.new_page()
     page.goto(site)
 
-    def result(path):
+    def open_socket(path):
         return page.evaluate(OPEN_SOCKET, [f"ws://{location.netloc}{path}", VERSION])
 
     # Neither without the token, nor if it has leaked.
-    assert result("/") == "refused"
-    assert result(location.path) == "refused"
-    assert opened_studio.access.driver is None
+    without_token = open_socket("/")
+    with_token = open_socket(location.path)
     page.close()
 
+    assert without_token == "refused"
+    assert with_token == "refused"
+    assert opened_studio.access.driver is None
 
-def test_the_page_of_the_studio_itself_gets_its_web_socket_in_a_browser(browser, opened_studio):
+
+def test_the_page_itself_gets_its_web_socket(browser, opened_studio):
     location = urlsplit(opened_studio.url)
     page = browser.new_page()
     page.goto(opened_studio.url)
 
-    assert (
-        page.evaluate(OPEN_SOCKET, [f"ws://{location.netloc}{location.path}", VERSION]) == "served"
-    )
+    address = f"ws://{location.netloc}{location.path}"
+    answer = page.evaluate(OPEN_SOCKET, [address, VERSION])
     page.close()
 
+    assert answer == "served"
 
-def test_a_client_without_the_token_gets_no_page_and_no_web_socket(opened_studio):
+
+def test_without_the_token_there_is_nothing(opened_studio):
     location = urlsplit(opened_studio.url)
     client = http.client.HTTPConnection(location.hostname, location.port, timeout=10.0)
     with contextlib.closing(client):
@@ -163,26 +174,31 @@ def wait_for(reached, event):
 
 @pytest.mark.parametrize(
     ("label", "value"),
-    [("scenario", "/tmp/evil.py"), ("solver", "os:system"), ("speed, %", 500), ("servo gain", float("nan")),
-     ("position, m", [float("nan")] * 3), ("link lengths, m", "1" * 100_000), ("motion", "Exit")],
-)  # fmt: skip
-def test_a_value_that_is_not_offered_is_refused_and_the_state_stays(
-    bare_client, opened_studio, label, value
-):
+    [
+        ("scenario", "/tmp/evil.py"),
+        ("solver", "os:system"),
+        ("speed, %", 500),
+        ("servo gain", float("nan")),
+        ("position, m", [float("nan")] * 3),
+        pytest.param("link lengths, m", "1" * 100_000, id="a long text"),
+        ("motion", "Exit"),
+    ],
+)
+def test_a_value_that_is_not_offered_is_refused(bare_client, opened_studio, label, value):
     workspace = opened_studio.workspace
-    before = (
-        workspace.setup,
-        workspace.playback.scenario,
-        workspace.arms.speed,
-        workspace.goal.copy(),
-    )
+    setup = workspace.setup
+    scenario = workspace.playback.scenario
+    speed = workspace.arms.speed
+    goal = workspace.goal.copy()
     refused = opened_studio.access.refused
 
     bare_client.change(label, value=value)
     wait_for(lambda: opened_studio.access.refused > refused, "the event is refused")
 
-    assert (workspace.setup, workspace.playback.scenario, workspace.arms.speed) == before[:3]
-    assert workspace.goal == before[3]
+    assert workspace.setup is setup
+    assert workspace.playback.scenario == scenario
+    assert workspace.arms.speed == speed
+    assert workspace.goal == goal
 
 
 @pytest.mark.parametrize(
@@ -203,7 +219,7 @@ def test_a_transform_that_is_none_is_refused(bare_client, opened_studio, fields)
 @pytest.mark.parametrize(
     ("listen", "host"), [("127.0.0.1", "127.0.0.1"), ("::1", "[::1]"), ("0.0.0.0", "0.0.0.0")]
 )
-def test_each_start_has_a_token_of_its_own_in_its_address(listen, host):
+def test_each_start_has_another_token(listen, host):
     setup = studio_module.StudioSetup.from_options(
         "planar3r", "damped-least-squares", simbridge.Options()
     )
