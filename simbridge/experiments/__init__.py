@@ -1,14 +1,15 @@
 """The paper's experiments, for any arm and any solvers, and a comparison of solvers.
 
-    homogenization   A: how uniformly the virtual twin's tool accelerates, over directions and postures
+    homogenization   A: how uniformly the virtual twin's tool accelerates
     convergence      B: one far step of the target
     interpolation    C: the path between the corners of a square
     tracking         D: a moving target, for each gain; and a sweep of kp on noisy targets
     solvers          all solvers on one trajectory and on random poses
 
-This module is the registry: the name and the parameters of each experiment, from which its flags and help follow. It is
-quick to import. The module of an experiment's name holds `measure`, which takes a robot and solvers and returns arrays;
-EXPECTED, what its figures are known to be on a UR10, with the source; and `run`, which returns an `Outcome`.
+This module is the registry: the name and the parameters of each experiment, from which its flags and
+help follow. It is quick to import. The module of an experiment's name holds `measure`, which takes
+a robot and solvers and returns arrays; EXPECTED, what its figures are known to be on a UR10, with
+the source; and `run`, which returns an `Outcome`.
 """
 
 from __future__ import annotations
@@ -24,22 +25,24 @@ from simbridge.experiments.flag_types import optional_arg, optional_reading
 from simbridge.ik.parameters import Jacobian
 from simbridge.robot import Six, Task
 
+# The two solvers that the paper compares.
 PAPER_SOLVERS = ("forward-dynamics", "jacobian-transpose")
-"""The two solvers that the paper compares."""
+# The source of the known figures.
 KDL = "an independent C++ implementation on Orocos KDL"
-"""The source of the known figures."""
+# The scenario of the paper's square.
 SQUARE = "square_tracking"
-"""The scenario of the paper's square."""
 
 _Solvers = Annotated[tuple[str, ...], arg(metavar="NAME [NAME ...]")]
 
 
 def _check_range(name: str, value: float, low: float, high: float, unit: str = "") -> None:
+    """Refuse a value outside a range (InvalidParameter)."""
     if not low <= value <= high:
         raise InvalidParameter(name, value, f"from {low} to {high}{unit}")
 
 
 def _check_gains(values: Sequence[float]) -> None:
+    """Refuse gains that are not positive numbers (InvalidParameter)."""
     if not values or not all(0.0 < value < float("inf") for value in values):
         raise InvalidParameter("kp", tuple(values), "one or more positive numbers")
 
@@ -80,7 +83,11 @@ class ExperimentParameters:
     """Print the result as JSON."""
 
     def check(self) -> None:
-        """Raises InvalidParameter for a value out of its range."""
+        """Refuse values out of their ranges.
+
+        Raises:
+            InvalidParameter: A value is.
+        """
 
 
 @dataclass(frozen=True)
@@ -192,6 +199,7 @@ class SolversParameters(FromHome):
         _check_range("seed", self.seed, 0, 2**32 - 1)
 
 
+# Every experiment: the name of its command and of its module here, and its parameters.
 EXPERIMENTS: Mapping[str, type[ExperimentParameters]] = {
     "homogenization": HomogenizationParameters,
     "convergence": ConvergenceParameters,
@@ -199,11 +207,10 @@ EXPERIMENTS: Mapping[str, type[ExperimentParameters]] = {
     "tracking": TrackingParameters,
     "solvers": SolversParameters,
 }
-"""Every experiment: the name of its command and of its module here, and its parameters."""
 
+# The parameters of any experiment, as the command line reads them.
 if TYPE_CHECKING:
     Parameters: TypeAlias = ExperimentParameters
 else:
     _COMMANDS = tuple(Annotated[kind, subcommand(name)] for name, kind in EXPERIMENTS.items())
     Parameters = Union[_COMMANDS]  # noqa: UP007 (made of a tuple)
-"""The parameters of any experiment, as the command line reads them."""

@@ -1,11 +1,13 @@
 """Experiment A: how uniformly the virtual twin's tool accelerates, over directions and postures.
 
-Three matrices that map a force at the tool to its acceleration, over joint positions drawn uniformly: J J^T (the
-Jacobian transpose with unit gain), and J H^-1 J^T for two virtual twins, one with its mass spread evenly over the
-joints (naive), one with its mass at the tool (conditioned). The more uniform, the less convergence depends on posture.
+Three matrices that map a force at the tool to its acceleration, over joint positions drawn
+uniformly: J J^T (the Jacobian transpose with unit gain), and J H^-1 J^T for two virtual twins, one
+with its mass spread evenly over the joints (naive), one with its mass at the tool (conditioned).
+The more uniform, the less convergence depends on posture.
 
-The three follow from the virtual twin alone. For a solver or a custom function, the matrix is how far one iteration
-(one call) moves the tool per unit of a small error, divided by the mean of its diagonal.
+The three follow from the virtual twin alone. For a solver or a custom function, the matrix is how
+far one iteration (one call) moves the tool per unit of a small error, divided by the mean of its
+diagonal.
 """
 
 from __future__ import annotations
@@ -15,19 +17,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from simbridge.experiments import KDL, HomogenizationParameters
-from simbridge.experiments.experiment import (
+from simbridge.experiments.arm import choose_arm, is_paper_arm, make_solver
+from simbridge.experiments.outcome import (
     Expected,
     Outcome,
     Plot,
-    Table,
-    number,
+    ResultTable,
+    format_number,
     within,
     within_part,
 )
-from simbridge.experiments.setup import choose_arm, is_paper_arm, make_solver
 from simbridge.ik.kernels.mathematics import mobility
 from simbridge.ik.solver import Solver
 from simbridge.ik.twin import Twin
@@ -38,52 +41,71 @@ from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 
 AXES = ("x", "y", "z", "rx", "ry", "rz")
-TRANSPOSE, NAIVE, CONDITIONED = "J J^T", "J H^-1 J^T, naive", "J H^-1 J^T, conditioned"
-"""The three matrices; the conditioned twin is equation 17 of the paper."""
-SAMPLES = 100_000
-"""Joint positions from which on figures are compared with the known ones: of fewer, some are out of range by chance."""
-PAPER_ALPHA = 0.7885
-"""Equation 19 of the paper as printed."""
-
-_LETTERS = {
+# The three matrices; the conditioned twin is equation 17 of the paper.
+TRANSPOSE = "J J^T"
+NAIVE = "J H^-1 J^T, naive"
+CONDITIONED = "J H^-1 J^T, conditioned"
+# Their names in plots.
+FORMULAS = {
     TRANSPOSE: r"$J\,J^T$",
     NAIVE: r"$J\,H^{-1}J^T$, naive",
     CONDITIONED: r"$J\,H^{-1}J^T$, conditioned",
 }
+# Joint positions from which on figures are compared with the known ones: of fewer, some are out of
+# range by chance.
+SAMPLES = 100_000
+# Equation 19 of the paper as printed.
+PAPER_ALPHA = 0.7885
+
+# Joint positions whose matrices are computed at once.
+BLOCK_SAMPLES = 2000
 # A solver's matrix takes six calls per sample; a thousand samples give its mean to a few per cent.
-_MAX_FOR_SOLVERS = 1000
-# Small enough for the response to be linear, large enough for rounding not to matter: m and rad.
-_SMALL = 1e-5
+MAX_SOLVER_SAMPLES = 1000
+# The error to which a solver responds, m and rad: small enough for the response to be linear, large
+# enough for rounding not to matter.
+SMALL_ERROR = 1e-5
 
 _KDL = f"{KDL}, 100,000 samples"
 
 
-def _known(
+def _expect(
     name: str, diagonal: Sequence[float], variance: float, margin: float = 0.02
 ) -> list[Expected]:
-    entries = zip(AXES, diagonal, strict=True)
-    means = [within_part(f"{name}, mean {axis}", value, 0.02, _KDL) for axis, value in entries]
-    return [*means, within_part(f"{name}, largest variance", variance, margin, _KDL)]
+    """Return what is known of a matrix.
+
+    Args:
+        name: Of the matrix.
+        diagonal: Its mean diagonal (6,).
+        variance: The largest variance of an entry.
+        margin: Part of that variance within which it is expected.
+    """
+    expected = [
+        within_part(f"{name}, mean {axis}", value, 0.02, _KDL)
+        for axis, value in zip(AXES, diagonal, strict=True)
+    ]
+    expected.append(within_part(f"{name}, largest variance", variance, margin, _KDL))
+    return expected
 
 
-# The last variance is known to two digits, and has a standard deviation of 0.9 % from draw to draw.
+# On a UR10, over at least `SAMPLES` joint positions. The last variance is known to two digits, and
+# has a standard deviation of 0.9 % from draw to draw.
 EXPECTED = (
-    *_known(TRANSPOSE, (0.469, 0.469, 0.544, 2.13, 2.12, 1.75), 1.04),
-    *_known(NAIVE, (0.576, 0.577, 0.829, 3.52, 3.51, 3.25), 1.76),
-    *_known(CONDITIONED, (0.956, 0.955, 0.986, 0.998, 0.998, 0.998), 0.017, margin=0.04),
+    *_expect(TRANSPOSE, (0.469, 0.469, 0.544, 2.13, 2.12, 1.75), 1.04),
+    *_expect(NAIVE, (0.576, 0.577, 0.829, 3.52, 3.51, 3.25), 1.76),
+    *_expect(CONDITIONED, (0.956, 0.955, 0.986, 0.998, 0.998, 0.998), 0.017, margin=0.04),
     within("alpha", 0.787, 0.002, _KDL),
 )
-"""On a UR10, over at least `SAMPLES` joint positions."""
-# Joint positions whose matrices are computed at once.
-_BLOCK = 2000
 
 
 @dataclass(frozen=True)
-class Spread:
-    """Statistics over joint positions of a matrix that maps force to acceleration, in base axes, translation first.
+class MatrixStatistics:
+    """Statistics over joint positions of a matrix that maps force to acceleration.
+
+    It is in base axes, translation first.
 
     Attributes:
-        mean, variance: Of every entry (6, 6).
+        mean: Of every entry (6, 6).
+        variance: Of every entry (6, 6).
     """
 
     mean: Array
@@ -96,138 +118,209 @@ class Spread:
 
     @property
     def diagonal(self) -> Array:
-        """Of the mean (6,)."""
+        """Diagonal of the mean (6,)."""
         return np.diag(self.mean)
 
 
 def configurations(robot: Robot, samples: int, seed: int) -> Array:
-    """Joint positions (samples, n): uniform in [-pi, pi), rad; of sliding joints between the limits, m."""
+    """Draw joint positions (samples, n): uniform in [-pi, pi), rad.
+
+    Those of sliding joints are between the limits, m.
+    """
     low = np.where(robot.prismatic, robot.position_min, -math.pi)
     high = np.where(robot.prismatic, robot.position_max, math.pi)
     return np.random.default_rng(seed).uniform(low, high, (samples, robot.n))
 
 
-def measure(robot: Robot, samples: int = SAMPLES, seed: int = 0) -> dict[str, Spread]:
-    """The paper's three matrices."""
+def measure(robot: Robot, samples: int = SAMPLES, seed: int = 0) -> dict[str, MatrixStatistics]:
+    """Return the statistics of the paper's three matrices, by name.
+
+    Args:
+        robot: The arm.
+        samples: Number of joint positions.
+        seed: Of the joint positions.
+    """
     q = configurations(robot, samples, seed)
     twins = [Twin().numbers, Twin.naive(robot.n).numbers]
     names = (TRANSPOSE, CONDITIONED, NAIVE)
-    count, mean, squares = 0, np.zeros((len(names), 6, 6)), np.zeros((len(names), 6, 6))
-    # Block by block, which are then combined (Chan, Golub and LeVeque, 1983): all matrices would fill 100 MB.
-    for first in range(0, samples, _BLOCK):
-        matrices = np.array(
-            mobility(robot.placements, robot.prismatic, q[first : first + _BLOCK], twins)
-        )
-        size, own = matrices.shape[1], matrices.mean(axis=1)
-        squares += ((matrices - own[:, None]) ** 2).sum(axis=1) + (own - mean) ** 2 * (
-            count * size / (count + size)
-        )
-        mean += (own - mean) * (size / (count + size))
+
+    # Block by block, which are then combined (Chan, Golub and LeVeque, 1983): all matrices would
+    # fill 100 MB.
+    count = 0
+    mean = np.zeros((len(names), 6, 6))
+    squares = np.zeros((len(names), 6, 6))
+    for first in range(0, samples, BLOCK_SAMPLES):
+        block = q[first : first + BLOCK_SAMPLES]
+        matrices = np.array(mobility(robot.placements, robot.prismatic, block, twins))
+        size = matrices.shape[1]
+        block_mean = matrices.mean(axis=1)
+
+        within_block = ((matrices - block_mean[:, None]) ** 2).sum(axis=1)
+        between_blocks = (block_mean - mean) ** 2 * (count * size / (count + size))
+        squares += within_block + between_blocks
+        mean += (block_mean - mean) * (size / (count + size))
         count += size
-    return {name: Spread(mean[i], squares[i] / count) for i, name in enumerate(names)}
+
+    return {
+        name: MatrixStatistics(mean[index], squares[index] / count)
+        for index, name in enumerate(names)
+    }
 
 
-def response(robot: Robot, solver: Solver, samples: int, seed: int) -> Spread:
-    """How a solver with one iteration per step responds to a small error along each axis."""
+def response(robot: Robot, solver: Solver, samples: int, seed: int) -> MatrixStatistics:
+    """Measure how a solver responds to a small error along each axis.
+
+    Args:
+        robot: The arm.
+        solver: With one iteration per step.
+        samples: Number of joint positions.
+        seed: Of the joint positions.
+    """
     matrices = np.empty((samples, 6, 6))
     for sample, q in enumerate(configurations(robot, samples, seed)):
-        here = tool_path(robot, q[None])[0]
-        for axis, shift in enumerate(_SMALL * np.eye(6)):
-            target = np.concatenate(
-                [here[:3] + shift[:3], pose.multiply(pose.quaternions(shift[3:]), here[3:])]
-            )
-            moved = tool_path(robot, solver.track(target[None], q))[0]
-            matrices[sample, :, axis] = np.concatenate(pose.error(moved, here)) / _SMALL
+        tool = tool_path(robot, q[None])[0]
+        for axis, shift in enumerate(SMALL_ERROR * np.eye(6)):
+            position = tool[:3] + shift[:3]
+            orientation = pose.multiply(pose.quaternions(shift[3:]), tool[3:])
+            target = np.concatenate([position, orientation])
+
+            attained = tool_path(robot, solver.track(target[None], q))[0]
+            motion = np.concatenate(pose.error(attained, tool))
+            matrices[sample, :, axis] = motion / SMALL_ERROR
+
     matrices /= np.trace(matrices.mean(axis=0)) / 6.0
-    return Spread(matrices.mean(axis=0), matrices.var(axis=0))
+    return MatrixStatistics(matrices.mean(axis=0), matrices.var(axis=0))
 
 
-def alpha(spreads: Mapping[str, Spread]) -> float:
-    """mean diag(J H^-1 J^T) / mean diag(J J^T) (equation 19): the gain that makes the transpose comparable."""
-    return float(spreads[CONDITIONED].diagonal.mean() / spreads[TRANSPOSE].diagonal.mean())
+def alpha(statistics: Mapping[str, MatrixStatistics]) -> float:
+    """Return the gain that makes the transpose comparable (equation 19).
+
+    It is mean diag(J H^-1 J^T) / mean diag(J J^T).
+    """
+    conditioned = statistics[CONDITIONED].diagonal.mean()
+    return float(conditioned / statistics[TRANSPOSE].diagonal.mean())
 
 
-def figures(spreads: Mapping[str, Spread]) -> dict[str, float]:
-    """Diagonal means, largest variances, and alpha."""
-    found: dict[str, float] = {}
-    for name, spread in spreads.items():
-        found |= {
-            f"{name}, mean {axis}": float(v) for axis, v in zip(AXES, spread.diagonal, strict=True)
-        }
-        found[f"{name}, largest variance"] = float(spread.variance.max())
-    return found | {"alpha": alpha(spreads)}
+def figures(statistics: Mapping[str, MatrixStatistics]) -> dict[str, float]:
+    """Return diagonal means, largest variances, and alpha."""
+    values: dict[str, float] = {}
+    for name, matrix in statistics.items():
+        for axis, value in zip(AXES, matrix.diagonal, strict=True):
+            values[f"{name}, mean {axis}"] = float(value)
+        values[f"{name}, largest variance"] = float(matrix.variance.max())
+    values["alpha"] = alpha(statistics)
+    return values
 
 
 def run(parameters: HomogenizationParameters) -> Outcome:
-    """The command."""
+    """Carry out the command."""
     arm = choose_arm(parameters)
-    robot, samples = arm.robot, parameters.samples
+    robot = arm.robot
+    samples = parameters.samples
     solvers = {
         name: make_solver(robot, name, iterations=1) for name in dict.fromkeys(parameters.solver)
     }
+
     measured = measure(robot, samples, parameters.seed)
-    spreads = {name: measured[name] for name in (TRANSPOSE, NAIVE, CONDITIONED)}
+    statistics = {name: measured[name] for name in (TRANSPOSE, NAIVE, CONDITIONED)}
     for name, solver in solvers.items():
-        spreads[name] = response(robot, solver, min(samples, _MAX_FOR_SOLVERS), parameters.seed)
-    found = figures(spreads)
-    rows = [
-        (name, *(f"{v:.3f}" for v in spread.diagonal), number(float(spread.variance.max())))
-        for name, spread in spreads.items()
-    ]
-    paper_arm, enough = is_paper_arm(robot), samples >= SAMPLES
-    notes = [f"alpha = {found['alpha']:.4f} over these joint positions"]
-    if paper_arm and enough:
-        notes[0] += (
-            f"; the paper prints {PAPER_ALPHA}, which no frame convention we tried reproduces."
-        )
-    elif paper_arm:
-        notes.append(
-            f"Figures are known for {SAMPLES} joint positions; fewer are not compared with them."
-        )
+        solver_samples = min(samples, MAX_SOLVER_SAMPLES)
+        statistics[name] = response(robot, solver, solver_samples, parameters.seed)
+
+    values = figures(statistics)
+    has_enough_samples = samples >= SAMPLES
+    is_known = is_paper_arm(robot) and has_enough_samples
+    notes = _notes(values["alpha"], is_paper_arm(robot), has_enough_samples)
+    if solvers:
+        notes += arm.notes
+    title = f"Mean diagonal over {samples} joint positions"
+    columns = ("matrix", *AXES, "largest var.")
     return Outcome(
-        figures=found,
-        expected=EXPECTED if paper_arm and enough else (),
+        figures=values,
+        expected=EXPECTED if is_known else (),
         data={
             "arm": arm.as_data(),
-            "alpha": found["alpha"],
-            "matrices": {
-                name: {key: getattr(spread, key).tolist() for key in ("mean", "variance", "std")}
-                for name, spread in spreads.items()
-            },
+            "alpha": values["alpha"],
+            "matrices": {name: _matrix_data(matrix) for name, matrix in statistics.items()},
         },
-        tables=[
-            Table(
-                f"Mean diagonal over {samples} joint positions",
-                ("matrix", *AXES, "largest var."),
-                rows,
-            )
-        ],
-        plots={"homogenization.png": _plot(spreads)},
-        notes=[*notes, *(arm.notes if solvers else ())],
+        tables=[ResultTable(title, columns, _rows(statistics))],
+        plots={"homogenization.png": _plot(statistics)},
+        notes=notes,
     )
 
 
-def _plot(spreads: Mapping[str, Spread]) -> Plot:
-    """A column per matrix; mean, variance and standard deviation below each other, each on one scale."""
+def _notes(alpha: float, is_paper_arm: bool, has_enough_samples: bool) -> list[str]:
+    """Return sentences on alpha, and on what the figures are compared with."""
+    note = f"alpha = {alpha:.4f} over these joint positions"
+    if not is_paper_arm:
+        return [note]
+    if has_enough_samples:
+        return [
+            f"{note}; the paper prints {PAPER_ALPHA}, which no frame convention we tried "
+            "reproduces."
+        ]
+    return [
+        note,
+        f"Figures are known for {SAMPLES} joint positions; fewer are not compared with them.",
+    ]
+
+
+def _matrix_data(matrix: MatrixStatistics) -> dict[str, object]:
+    """Return the statistics of a matrix for JSON."""
+    return {
+        "mean": matrix.mean.tolist(),
+        "variance": matrix.variance.tolist(),
+        "std": matrix.std.tolist(),
+    }
+
+
+def _rows(statistics: Mapping[str, MatrixStatistics]) -> list[tuple[str, ...]]:
+    """Return a row for each matrix: its diagonal, and the largest variance."""
+    rows = []
+    for name, matrix in statistics.items():
+        diagonal = [f"{value:.3f}" for value in matrix.diagonal]
+        rows.append((name, *diagonal, format_number(float(matrix.variance.max()))))
+    return rows
+
+
+def _plot(statistics: Mapping[str, MatrixStatistics]) -> Plot:
+    """Return a plot with a column per matrix.
+
+    Mean, variance and standard deviation are below each other, each on one scale.
+    """
+    panel_rows = {
+        "Mean": [matrix.mean for matrix in statistics.values()],
+        "Variance": [matrix.variance for matrix in statistics.values()],
+        "Standard deviation": [matrix.std for matrix in statistics.values()],
+    }
 
     def draw(figure: Figure) -> None:
-        panels = figure.subplots(3, len(spreads), squeeze=False)
-        for row, key in enumerate(("mean", "variance", "std")):
-            shown = [getattr(spread, key) for spread in spreads.values()]
-            top = max(float(matrix.max()) for matrix in shown)
-            for axes, name, matrix in zip(panels[row], spreads, shown, strict=True):
-                axes.imshow(matrix, cmap="Blues", vmin=0.0, vmax=1.15 * top)
-                for (i, j), value in np.ndenumerate(matrix):
-                    shade = "white" if value > 0.6 * top else INK
-                    # Rounded first, so that there is no minus zero.
-                    text = f"{round(value, 2) + 0.0:.2f}"
-                    axes.text(j, i, text, ha="center", va="center", fontsize=7.5, color=shade)
-                axes.set_xticks(range(6), AXES)
-                axes.set_yticks(range(6), AXES)
-                axes.grid(False)
-                axes.set_title(_LETTERS.get(name, name) if row == 0 else "")
-            panels[row][0].set_ylabel(
-                {"mean": "Mean", "variance": "Variance", "std": "Standard deviation"}[key]
-            )
+        panels = figure.subplots(len(panel_rows), len(statistics), squeeze=False)
+        for row, (title, matrices) in zip(panels, panel_rows.items(), strict=True):
+            top = max(float(matrix.max()) for matrix in matrices)
+            for axes, matrix in zip(row, matrices, strict=True):
+                _draw_matrix(axes, matrix, top)
+            row[0].set_ylabel(title)
+        for axes, name in zip(panels[0], statistics, strict=True):
+            axes.set_title(FORMULAS.get(name, name))
 
-    return Plot(2.9 * len(spreads), 8.2, draw)
+    return Plot(2.9 * len(statistics), 8.2, draw)
+
+
+def _draw_matrix(axes: Axes, matrix: Array, top: float) -> None:
+    """Draw a matrix (6, 6) as coloured cells with its numbers.
+
+    Args:
+        axes: To draw into.
+        matrix: Its entries.
+        top: The largest entry of all matrices with this scale.
+    """
+    axes.imshow(matrix, cmap="Blues", vmin=0.0, vmax=1.15 * top)
+    for (row, column), value in np.ndenumerate(matrix):
+        colour = "white" if value > 0.6 * top else INK
+        # Rounded first, so that there is no minus zero.
+        text = f"{round(value, 2) + 0.0:.2f}"
+        axes.text(column, row, text, ha="center", va="center", fontsize=7.5, color=colour)
+    axes.set_xticks(range(6), AXES)
+    axes.set_yticks(range(6), AXES)
+    axes.grid(False)

@@ -1,7 +1,7 @@
-"""Experiment C: from each corner of a square to the next, with only the corner as target. How straight is the path?
+"""Experiment C: from each corner of a square to the next. How straight is the path?
 
-dt = 0.1, Kp = diag(1, 1, 1, 0.1, 0.1, 0.1), N = 50 iterations per step, no clamps; the Jacobian transpose with its
-alpha.
+Only the corner is the target. dt = 0.1, Kp = diag(1, 1, 1, 0.1, 0.1, 0.1), N = 50 iterations per
+step, no clamps; the Jacobian transpose with its alpha.
 """
 
 from __future__ import annotations
@@ -13,24 +13,17 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from simbridge.experiments import KDL, InterpolationParameters
-from simbridge.experiments.experiment import (
+from simbridge.experiments.arm import DT, choose_arm, is_paper_arm, make_solvers, start_posture
+from simbridge.experiments.layout import SquareLayout, choose_layout
+from simbridge.experiments.outcome import (
     Outcome,
     Plot,
-    Table,
-    arrival,
-    iterations,
-    number,
+    ResultTable,
+    arrival_index,
+    format_iterations,
+    format_number,
     solver_colour,
     within,
-)
-from simbridge.experiments.setup import (
-    DT,
-    Layout,
-    choose_arm,
-    choose_layout,
-    is_paper_arm,
-    make_solvers,
-    start_posture,
 )
 from simbridge.ik.solver import Solver
 from simbridge.report.palette import REFERENCE
@@ -39,9 +32,14 @@ from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.trajectory.shapes import corners
 
+# Distance from the goal that counts as arrived, m.
 ARRIVED = 0.001
-"""Distance from the goal that counts as arrived, m."""
+# Steps, iterations and stiffness of the paper.
+PAPER_STEPS = 1000
+PAPER_ITERATIONS = 50
+PAPER_KP = 1.0
 
+# On a UR10.
 EXPECTED = (
     within("forward-dynamics, least deviation, mm", 0.05, 0.006, KDL),
     within("forward-dynamics, largest deviation, mm", 0.11, 0.005, KDL),
@@ -52,7 +50,8 @@ EXPECTED = (
     within("jacobian-transpose, first 1 mm, iterations", 37_000, 500, KDL),
     within("jacobian-transpose, last 1 mm, iterations", 45_000, 500, KDL),
 )
-"""On a UR10."""
+
+COLUMNS = ("solver", "edge", "deviation, mm", "iterations to 1 mm")
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,8 @@ class Edge:
     """The path of one solver along one edge.
 
     Attributes:
-        start, goal: Corners (3,), m.
+        start: Corner at which it begins (3,), m.
+        goal: Corner at which it should end (3,), m.
         points: The tool before the first and after every step (S + 1, 3), m.
         iterations: Per step.
     """
@@ -80,20 +80,28 @@ class Edge:
 
     @property
     def arrival(self) -> float:
-        """Iterations after which the tool stays within `ARRIVED` of the goal; not a number if it does not arrive."""
-        return self.iterations * arrival(np.linalg.norm(self.goal - self.points, axis=1), ARRIVED)
+        """Iterations after which the tool stays within `ARRIVED` of the goal, or not a number."""
+        distances = np.linalg.norm(self.goal - self.points, axis=1)
+        return self.iterations * arrival_index(distances, ARRIVED)
 
 
 def measure(
-    robot: Robot, solvers: Mapping[str, Solver], place: Layout, steps: int = 1000
+    robot: Robot, solvers: Mapping[str, Solver], layout: SquareLayout, steps: int = PAPER_STEPS
 ) -> dict[str, list[Edge]]:
-    """Every solver along the four edges, each from the same posture at the edge's start.
+    """Move every solver along the four edges, each from the same posture at the edge's start.
+
+    Args:
+        robot: The arm.
+        solvers: By name.
+        layout: The square.
+        steps: From corner to corner.
 
     Raises:
         TargetOutOfReach: The arm does not reach a corner.
     """
-    targets = corners(place.side, place.centre, orientation=place.orientation).poses[:4]
+    targets = corners(layout.side, layout.centre, orientation=layout.orientation).poses[:4]
     starts = [start_posture(robot, target) for target in targets]
+
     edges: dict[str, list[Edge]] = {name: [] for name in solvers}
     for name, solver in solvers.items():
         for corner in range(4):
@@ -105,90 +113,93 @@ def measure(
 
 
 def figures(edges: Mapping[str, list[Edge]]) -> dict[str, float]:
-    """Smallest and largest over the four edges of every solver."""
-    found: dict[str, float] = {}
-    for name, four in edges.items():
-        deviations, arrivals = (
-            [1e3 * edge.deviation for edge in four],
-            [edge.arrival for edge in four],
-        )
-        found[f"{name}, least deviation, mm"] = min(deviations)
-        found[f"{name}, largest deviation, mm"] = max(deviations)
-        found[f"{name}, first 1 mm, iterations"] = float(np.min(arrivals))
-        found[f"{name}, last 1 mm, iterations"] = float(np.max(arrivals))
-    return found
+    """Return the smallest and the largest values over the four edges of every solver."""
+    values: dict[str, float] = {}
+    for name, solver_edges in edges.items():
+        deviations = [1e3 * edge.deviation for edge in solver_edges]
+        arrivals = [edge.arrival for edge in solver_edges]
+        values[f"{name}, least deviation, mm"] = min(deviations)
+        values[f"{name}, largest deviation, mm"] = max(deviations)
+        values[f"{name}, first 1 mm, iterations"] = float(np.min(arrivals))
+        values[f"{name}, last 1 mm, iterations"] = float(np.max(arrivals))
+    return values
 
 
 def run(parameters: InterpolationParameters) -> Outcome:
-    """The command."""
+    """Carry out the command."""
     arm = choose_arm(parameters)
     settings = {"dt": DT, "iterations": parameters.iterations, "kp": (parameters.kp,)}
     solvers = make_solvers(arm.robot, parameters.solver, **settings)
-    place = choose_layout(arm.robot)
-    edges = measure(arm.robot, solvers, place, parameters.steps)
-    known = is_paper_arm(arm.robot) and (
-        parameters.steps,
-        parameters.iterations,
-        parameters.kp,
-    ) == (1000, 50, 1.0)
-    rows = [
-        (
-            name if index == 1 else "",
-            str(index),
-            number(1e3 * edge.deviation),
-            iterations(edge.arrival),
-        )
-        for name, four in edges.items()
-        for index, edge in enumerate(four, start=1)
-    ]
+    layout = choose_layout(arm.robot)
+    edges = measure(arm.robot, solvers, layout, parameters.steps)
+
+    has_paper_settings = (
+        parameters.steps == PAPER_STEPS
+        and parameters.iterations == PAPER_ITERATIONS
+        and parameters.kp == PAPER_KP
+    )
+    is_known = is_paper_arm(arm.robot) and has_paper_settings
     return Outcome(
         figures=figures(edges),
-        expected=EXPECTED if known else (),
+        expected=EXPECTED if is_known else (),
         data={
             "arm": arm.as_data(),
-            "square": place.as_data(),
-            "edges": {
-                name: [
-                    {
-                        "deviation_m": e.deviation,
-                        "iterations_to_1_mm": e.arrival,
-                        "points": e.points.tolist(),
-                    }
-                    for e in four
-                ]
-                for name, four in edges.items()
-            },
+            "square": layout.as_data(),
+            "edges": {name: _edge_data(solver_edges) for name, solver_edges in edges.items()},
         },
-        tables=[
-            Table(
-                "Corner to corner", ("solver", "edge", "deviation, mm", "iterations to 1 mm"), rows
-            )
-        ],
+        tables=[ResultTable("Corner to corner", COLUMNS, _rows(edges))],
         plots={"interpolation.png": _plot(edges)},
-        notes=[*arm.notes, place.note],
+        notes=[*arm.notes, layout.note],
     )
 
 
+def _edge_data(edges: list[Edge]) -> list[dict[str, object]]:
+    """Return the edges of a solver for JSON."""
+    return [
+        {
+            "deviation_m": edge.deviation,
+            "iterations_to_1_mm": edge.arrival,
+            "points": edge.points.tolist(),
+        }
+        for edge in edges
+    ]
+
+
+def _rows(edges: Mapping[str, list[Edge]]) -> list[tuple[str, ...]]:
+    """Return the edges as cells under `COLUMNS`; the solver is named once."""
+    rows: list[tuple[str, ...]] = []
+    for name, solver_edges in edges.items():
+        for index, edge in enumerate(solver_edges, start=1):
+            rows.append(
+                (
+                    name if index == 1 else "",
+                    str(index),
+                    format_number(1e3 * edge.deviation),
+                    format_iterations(edge.arrival),
+                )
+            )
+    return rows
+
+
 def _plot(edges: Mapping[str, list[Edge]]) -> Plot:
-    """A square per solver, seen from above, with a dot per step: the further apart, the faster."""
+    """Return a plot with a square per solver, seen from above.
+
+    There is a dot per step: the further apart, the faster.
+    """
 
     def draw(figure: Figure) -> None:
         panels = figure.subplots(1, len(edges), squeeze=False, sharex=True, sharey=True)[0]
-        for axes, (name, four) in zip(panels, edges.items(), strict=True):
-            outline = np.array([edge.start for edge in (*four, four[0])])
+        for axes, (name, solver_edges) in zip(panels, edges.items(), strict=True):
+            outline = np.array([edge.start for edge in (*solver_edges, solver_edges[0])])
             axes.plot(outline[:, 0], outline[:, 1], color=REFERENCE, linewidth=3.0, alpha=0.6)
-            for edge in four:
-                axes.plot(
-                    edge.points[:, 0],
-                    edge.points[:, 1],
-                    ".",
-                    markersize=3.5,
-                    color=solver_colour(name),
-                )
+            for edge in solver_edges:
+                x = edge.points[:, 0]
+                y = edge.points[:, 1]
+                axes.plot(x, y, ".", markersize=3.5, color=solver_colour(name))
+
+            deviation = max(edge.deviation for edge in solver_edges)
+            axes.set_title(f"{name}\nmax deviation {format_number(1e3 * deviation)} mm")
             axes.set_aspect("equal")
-            axes.set_title(
-                f"{name}\nmax deviation {number(1e3 * max(edge.deviation for edge in four))} mm"
-            )
             axes.set_xlabel("x, m")
         panels[0].set_ylabel("y, m")
 

@@ -1,7 +1,8 @@
 """All solvers, with their default settings: along one trajectory, and to random reachable poses.
 
-The trajectory is a scenario's, the solver stepped once per control period; limits are shown, not enforced. The poses
-are the tool's at random joint positions; each is solved from other random joint positions, restarts included.
+The trajectory is a scenario's, the solver stepped once per control period; limits are shown, not
+enforced. The poses are the tool's at random joint positions; each is solved from other random joint
+positions, restarts included.
 """
 
 from __future__ import annotations
@@ -12,24 +13,30 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from simbridge.errors import InvalidTrajectory, NoClosedForm, TargetOutOfReach
 from simbridge.experiments import SQUARE, SolversParameters
-from simbridge.experiments.experiment import Outcome, Plot, Table, number, solver_colour
-from simbridge.experiments.setup import (
-    MovingSquare,
+from simbridge.experiments.arm import (
     choose_arm,
-    choose_layout,
     make_solver,
     pose_errors,
     rms,
     start_posture,
     within_limits,
 )
+from simbridge.experiments.layout import MovingSquare, choose_layout
+from simbridge.experiments.outcome import (
+    Outcome,
+    Plot,
+    ResultTable,
+    format_number,
+    solver_colour,
+)
 from simbridge.ik.parameters import IterativeParameters, Jacobian
 from simbridge.ik.settings import SOLVERS, FunctionParameters
-from simbridge.ik.solver import Solver
+from simbridge.ik.solver import Solution, Solver
 from simbridge.planning.scenario import load_scenario
 from simbridge.report.palette import LIMIT
 from simbridge.robot.kinematics import tool_path
@@ -38,13 +45,21 @@ from simbridge.robot.robot import Robot
 from simbridge.text import millimetres
 from simbridge.trajectory.trajectory import Hold, Trajectory
 
-SOLVED = (1e-3, math.radians(0.1))
-"""A pose within these, m and rad, with joints within their limits, is solved."""
+# A pose within these, m and rad, with joints within their limits, is solved.
+SOLVED_DISTANCE = 1e-3
+SOLVED_ANGLE = math.radians(0.1)
+# Samples of a trajectory at least: fewer have no acceleration.
+MIN_SAMPLES = 3
+
+NOTE = (
+    "Peak: the fastest joint; limits are not enforced here. RMS rad/s²: joint acceleration, the "
+    "lower the smoother. Solvers continue to 1e-10 m, with restarts. Times depend on this machine."
+)
 
 
 @dataclass(frozen=True)
-class Tracked:
-    """One solver along the trajectory.
+class TrackingFigures:
+    """One solver along the trajectory; the names are those of results.json.
 
     Attributes:
         rms: Target minus tool, m.
@@ -62,12 +77,12 @@ class Tracked:
 
 
 @dataclass(frozen=True)
-class Solved:
+class PoseFigures:
     """One solver on the random poses; the names are those of results.json.
 
     Attributes:
         success: Part of the poses that were solved.
-        mean_restarts: Per pose; solvers continue to a tolerance far below `SOLVED`.
+        mean_restarts: Per pose; solvers continue to a tolerance far below `SOLVED_DISTANCE`.
         median_error_m: The residual of the translation of the solved poses; None if there are none.
         median_time_s: Of a call.
     """
@@ -78,17 +93,41 @@ class Solved:
     median_time_s: float
 
 
-def track(robot: Robot, solver: Solver, targets: Array) -> Tracked:
-    """Along targets (T, 7), one per control period, from a posture solved for the first."""
+@dataclass(frozen=True)
+class ComparedTrajectory:
+    """The trajectory along which solvers are compared.
+
+    Attributes:
+        title: Its name.
+        targets: One per control period (T, 7); None if the arm can follow no square, or does not
+            reach the first target of a scenario.
+        notes: Sentences on it.
+    """
+
+    title: str
+    targets: Array | None
+    notes: tuple[str, ...] = ()
+
+
+def track(robot: Robot, solver: Solver, targets: Array) -> TrackingFigures:
+    """Measure a solver along targets, from a posture solved for the first.
+
+    Args:
+        robot: The arm.
+        solver: To be measured.
+        targets: One per control period (T, 7).
+    """
     start = start_posture(robot, targets[0])
     # The first call compiles.
     solver.track(targets[:2], start)
+
     begin = time.perf_counter()
     joints = solver.track(targets, start)
     step_time = (time.perf_counter() - begin) / len(joints)
+
     errors = pose_errors(robot, targets, joints)
     speeds = np.diff(joints, axis=0) / robot.period
-    return Tracked(
+    return TrackingFigures(
         rms=rms(errors[:, :3]),
         angle=rms(errors[:, 3:]),
         peak_speed=float(np.abs(speeds).max()),
@@ -98,7 +137,7 @@ def track(robot: Robot, solver: Solver, targets: Array) -> Tracked:
 
 
 def scenario_targets(robot: Robot, scenario: str) -> Array:
-    """The targets (T, 7) of a scenario, one per control period.
+    """Return the targets (T, 7) of a scenario, one per control period.
 
     Raises:
         UnknownName: There is no such scenario.
@@ -109,8 +148,9 @@ def scenario_targets(robot: Robot, scenario: str) -> Array:
 
 
 def _sample(robot: Robot, trajectory: Trajectory, hold: Hold) -> Array:
+    """Return the targets (T, 7) of a trajectory, one per control period."""
     times = np.arange(int(trajectory.duration / robot.period) + 1) * robot.period
-    if len(times) < 3:
+    if len(times) < MIN_SAMPLES:
         reason = (
             f"it lasts {trajectory.duration:g} s, less than three control periods of {robot.name}"
         )
@@ -118,193 +158,246 @@ def _sample(robot: Robot, trajectory: Trajectory, hold: Hold) -> Array:
     return trajectory.target(times, hold)
 
 
-def choose_trajectory(robot: Robot, scenario: str) -> tuple[str, Array | None, list[str]]:
-    """Name and targets (T, 7) of the trajectory along which solvers are compared, and notes on it.
+def choose_trajectory(robot: Robot, scenario: str) -> ComparedTrajectory:
+    """Return the trajectory along which solvers are compared.
 
-    The paper's square is laid out as in experiment D if the arm cannot follow it where it is. The targets are None if
-    the arm can follow no square, or does not reach the first target of a scenario.
+    The paper's square is laid out as in experiment D if the arm cannot follow it where it is.
+
+    Args:
+        robot: The arm.
+        scenario: A name, a script, or a file.
     """
     try:
-        if scenario == SQUARE and (place := choose_layout(robot)).note:
-            moving = MovingSquare.of(place)
-            targets = _sample(robot, Trajectory(moving.times, moving.poses), "linear")
-            return f"{SQUARE}, around the tool", targets, [place.note]
+        if scenario == SQUARE:
+            layout = choose_layout(robot)
+            if layout.note:
+                moving = MovingSquare.of(layout)
+                targets = _sample(robot, Trajectory(moving.times, moving.poses), "linear")
+                return ComparedTrajectory(f"{SQUARE}, around the tool", targets, (layout.note,))
+
         targets = scenario_targets(robot, scenario)
         start_posture(robot, targets[0])
     except TargetOutOfReach as error:
-        return scenario, None, [f"{error} Solvers are compared on random poses only."]
-    return scenario, targets, []
+        note = f"{error} Solvers are compared on random poses only."
+        return ComparedTrajectory(scenario, None, (note,))
+    return ComparedTrajectory(scenario, targets)
 
 
 def random_joints(robot: Robot, count: int, random: np.random.Generator) -> Array:
-    """Joint positions (count, n) within the limits and half a turn from zero."""
-    wide = np.where(robot.prismatic, np.inf, math.pi)
-    low, high = np.maximum(robot.position_min, -wide), np.minimum(robot.position_max, wide)
+    """Draw joint positions (count, n) within the limits and half a turn from zero."""
+    half_turn = np.where(robot.prismatic, np.inf, math.pi)
+    low = np.maximum(robot.position_min, -half_turn)
+    high = np.minimum(robot.position_max, half_turn)
     return random.uniform(low, high, (count, robot.n))
 
 
-def solve(robot: Robot, solver: Solver, samples: int, seed: int = 0) -> Solved:
-    """Random reachable poses from random starts, the same for every solver."""
-    # Its own stream: with the seed alone the first poses would be those of the solvers' restart postures.
+def solve(robot: Robot, solver: Solver, samples: int, seed: int = 0) -> PoseFigures:
+    """Measure a solver on random reachable poses from random starts, the same for every solver.
+
+    Args:
+        robot: The arm.
+        solver: To be measured.
+        samples: Number of poses.
+        seed: Of poses and starts.
+    """
+    # Its own stream: with the seed alone the first poses would be those of the solvers' restart
+    # postures.
     random = np.random.default_rng((seed, 1))
     targets = tool_path(robot, random_joints(robot, samples, random))
     starts = random_joints(robot, samples, random)
+    # The first call compiles.
     solver.solve(targets[0], starts[0])
+
     rows = []
     for target, start in zip(targets, starts, strict=True):
         begin = time.perf_counter()
-        found = solver.solve(target, start)
+        solution = solver.solve(target, start)
         duration = time.perf_counter() - begin
-        solved = (
-            within_limits(robot, found.q)
-            and found.distance <= SOLVED[0]
-            and found.angle <= SOLVED[1]
-        )
-        rows.append((solved, found.restarts, found.distance if solved else math.nan, duration))
+
+        is_solved = _is_solved(robot, solution)
+        error = solution.distance if is_solved else math.nan
+        rows.append((is_solved, solution.restarts, error, duration))
+
     success, restarts, errors, times = np.array(rows, dtype=float).T
-    error = float(np.nanmedian(errors)) if success.any() else None
-    return Solved(float(success.mean()), float(restarts.mean()), error, float(np.median(times)))
+    return PoseFigures(
+        success=float(success.mean()),
+        mean_restarts=float(restarts.mean()),
+        median_error_m=float(np.nanmedian(errors)) if success.any() else None,
+        median_time_s=float(np.median(times)),
+    )
+
+
+def _is_solved(robot: Robot, solution: Solution) -> bool:
+    is_close = solution.distance <= SOLVED_DISTANCE and solution.angle <= SOLVED_ANGLE
+    return within_limits(robot, solution.q) and is_close
 
 
 def available_solvers(
     robot: Robot, names: Sequence[str], jacobians: Sequence[Jacobian]
 ) -> tuple[dict[str, Solver], list[str]]:
-    """The solvers of these names, or all that support the arm; and notes on those that do not.
+    """Return the solvers of these names, or all that support the arm.
 
-    Those that use the Jacobian are there with each of `jacobians`, as "NAME, difference" where it is not the exact one.
+    Those that use the Jacobian are there with each of `jacobians`, as "NAME, difference" where it
+    is not the exact one.
+
+    Args:
+        robot: The arm.
+        names: Of solvers; all if empty.
+        jacobians: How Jacobians are computed.
+
+    Returns:
+        The solvers by name, and notes on those that do not support the arm.
     """
-    found: dict[str, Solver] = {}
+    solvers: dict[str, Solver] = {}
     notes = []
     for name in dict.fromkeys(names or SOLVERS):
-        kinds = (
-            jacobians
-            if issubclass(SOLVERS.get(name, FunctionParameters), IterativeParameters)
-            else ("exact",)
-        )
+        uses_jacobian = issubclass(SOLVERS.get(name, FunctionParameters), IterativeParameters)
+        kinds = jacobians if uses_jacobian else ("exact",)
         try:
             for kind in kinds:
-                found[name if kind == "exact" else f"{name}, {kind}"] = make_solver(
-                    robot, name, jacobian=kind
-                )
+                title = name if kind == "exact" else f"{name}, {kind}"
+                solvers[title] = make_solver(robot, name, jacobian=kind)
         except NoClosedForm as error:
             if names:
                 raise
             notes.append(str(error))
-    return found, notes
+    return solvers, notes
 
 
 def run(parameters: SolversParameters) -> Outcome:
-    """The command."""
+    """Carry out the command."""
     arm = choose_arm(parameters)
     robot = arm.robot
-    solvers, notes = available_solvers(robot, parameters.solver, parameters.jacobian)
-    title, targets, trajectory_notes = choose_trajectory(robot, parameters.scenario)
-    tracked = (
-        {}
-        if targets is None
-        else {name: track(robot, solver, targets) for name, solver in solvers.items()}
-    )
+    solvers, solver_notes = available_solvers(robot, parameters.solver, parameters.jacobian)
+    trajectory = choose_trajectory(robot, parameters.scenario)
+
+    tracked: dict[str, TrackingFigures] = {}
+    if trajectory.targets is not None:
+        for name, solver in solvers.items():
+            tracked[name] = track(robot, solver, trajectory.targets)
     solved = {
         name: solve(robot, solver, parameters.samples, parameters.seed)
         for name, solver in solvers.items()
     }
-    tables = [_pose_table(parameters.samples, solved)]
-    if targets is not None:
-        periods = f"{len(targets)} control periods of {1e3 * robot.period:g} ms"
-        tables.insert(0, _trajectory_table(f"{title}, {periods}", tracked))
+
+    tables = []
+    if trajectory.targets is not None:
+        periods = f"{len(trajectory.targets)} control periods of {1e3 * robot.period:g} ms"
+        tables.append(_trajectory_table(f"{trajectory.title}, {periods}", tracked))
+    tables.append(_pose_table(parameters.samples, solved))
+
+    data = {}
+    for name, pose_figures in solved.items():
+        trajectory_figures = vars(tracked[name]) if name in tracked else None
+        data[name] = {"trajectory": trajectory_figures, "poses": vars(pose_figures)}
     return Outcome(
         figures={},
-        data={
-            "arm": arm.as_data(),
-            "solvers": {
-                name: {
-                    "trajectory": vars(tracked[name]) if name in tracked else None,
-                    "poses": vars(found),
-                }
-                for name, found in solved.items()
-            },
-        },
+        data={"arm": arm.as_data(), "solvers": data},
         tables=tables,
         plots={"solvers.png": _plot(robot, tracked, solved)},
-        notes=[
-            "Peak: the fastest joint; limits are not enforced here. RMS rad/s²: joint acceleration, the lower the "
-            "smoother. Solvers continue to 1e-10 m, with restarts. Times depend on this machine.",
-            *notes,
-            *arm.notes,
-            *trajectory_notes,
-        ],
+        notes=[NOTE, *solver_notes, *arm.notes, *trajectory.notes],
     )
 
 
-def _trajectory_table(title: str, tracked: Mapping[str, Tracked]) -> Table:
-    rows = [
-        (
-            name,
-            *map(
-                number,
-                (
-                    1e3 * t.rms,
-                    math.degrees(t.angle),
-                    t.peak_speed,
-                    t.acceleration,
-                    1e6 * t.step_time,
-                ),
-            ),
-        )
-        for name, t in tracked.items()
-    ]
-    return Table(
-        title, ("solver", "RMS mm", "RMS deg", "peak rad/s", "RMS rad/s²", "µs/step"), rows
-    )
-
-
-def _pose_table(samples: int, solved: Mapping[str, Solved]) -> Table:
-    rows = [
-        (
-            name,
-            f"{100.0 * found.success:.1f}",
-            f"{found.mean_restarts:.1f}",
-            millimetres(found.median_error_m),
-            number(1e6 * found.median_time_s),
-        )
-        for name, found in solved.items()
-    ]
-    title = f"{samples} random poses, random starts: within 1 mm, 0.1 degrees and the joint limits"
-    return Table(title, ("solver", "solved %", "restarts", "median mm", "median µs"), rows)
-
-
-def _plot(robot: Robot, tracked: Mapping[str, Tracked], solved: Mapping[str, Solved]) -> Plot:
-    """A row per solver, a column per quantity; those of the trajectory only where it was tracked."""
-    names = list(solved)
-    panels: list[tuple[str, list[float], bool]] = [
-        ("poses solved, %", [100.0 * s.success for s in solved.values()], False),
-        ("median time, µs", [1e6 * s.median_time_s for s in solved.values()], True),
-    ]
-    if tracked:
-        panels += [
-            ("trajectory: error,\nmm RMS", [1e3 * t.rms for t in tracked.values()], True),
-            ("joint acceleration,\nrad/s² RMS", [t.acceleration for t in tracked.values()], False),
+def _trajectory_table(title: str, tracked: Mapping[str, TrackingFigures]) -> ResultTable:
+    """Return a table with a row for each solver along the trajectory."""
+    rows = []
+    for name, figures in tracked.items():
+        rows.append(
             (
-                "peak joint speed,\nrad/s (- - limit)",
-                [t.peak_speed for t in tracked.values()],
-                False,
-            ),
-        ]
+                name,
+                format_number(1e3 * figures.rms),
+                format_number(math.degrees(figures.angle)),
+                format_number(figures.peak_speed),
+                format_number(figures.acceleration),
+                format_number(1e6 * figures.step_time),
+            )
+        )
+    columns = ("solver", "RMS mm", "RMS deg", "peak rad/s", "RMS rad/s²", "µs/step")
+    return ResultTable(title, columns, rows)
+
+
+def _pose_table(samples: int, solved: Mapping[str, PoseFigures]) -> ResultTable:
+    """Return a table with a row for each solver on the random poses."""
+    rows = []
+    for name, figures in solved.items():
+        rows.append(
+            (
+                name,
+                f"{100.0 * figures.success:.1f}",
+                f"{figures.mean_restarts:.1f}",
+                millimetres(figures.median_error_m),
+                format_number(1e6 * figures.median_time_s),
+            )
+        )
+    title = f"{samples} random poses, random starts: within 1 mm, 0.1 degrees and the joint limits"
+    columns = ("solver", "solved %", "restarts", "median mm", "median µs")
+    return ResultTable(title, columns, rows)
+
+
+@dataclass(frozen=True)
+class SolverPanel:
+    """One quantity of all solvers in the plot.
+
+    Attributes:
+        label: Name and unit.
+        values: One per solver.
+        is_logarithmic: Whether its scale is.
+    """
+
+    label: str
+    values: list[float]
+    is_logarithmic: bool = False
+
+    def draw(self, axes: Axes, names: Sequence[str]) -> None:
+        """Draw a point or a bar for each solver, in its colour."""
+        for row, (name, value) in enumerate(zip(names, self.values, strict=True)):
+            if self.is_logarithmic:
+                axes.semilogx(value, row, "o", color=solver_colour(name), markersize=7)
+            else:
+                axes.barh(row, value, height=0.6, color=solver_colour(name))
+        axes.grid(False, axis="y")
+        axes.set_xlabel(self.label)
+
+
+def _panels(
+    tracked: Mapping[str, TrackingFigures], solved: Mapping[str, PoseFigures]
+) -> list[SolverPanel]:
+    """Return the quantities of the plot; those of the trajectory only where it was tracked."""
+    success = [100.0 * figures.success for figures in solved.values()]
+    times = [1e6 * figures.median_time_s for figures in solved.values()]
+    panels = [
+        SolverPanel("poses solved, %", success),
+        SolverPanel("median time, µs", times, is_logarithmic=True),
+    ]
+    if not tracked:
+        return panels
+
+    errors = [1e3 * figures.rms for figures in tracked.values()]
+    accelerations = [figures.acceleration for figures in tracked.values()]
+    speeds = [figures.peak_speed for figures in tracked.values()]
+    return [
+        *panels,
+        SolverPanel("trajectory: error,\nmm RMS", errors, is_logarithmic=True),
+        SolverPanel("joint acceleration,\nrad/s² RMS", accelerations),
+        SolverPanel("peak joint speed,\nrad/s (- - limit)", speeds),
+    ]
+
+
+def _plot(
+    robot: Robot, tracked: Mapping[str, TrackingFigures], solved: Mapping[str, PoseFigures]
+) -> Plot:
+    """Return a plot with a row per solver, and a column per quantity."""
+    names = list(solved)
+    panels = _panels(tracked, solved)
 
     def draw(figure: Figure) -> None:
         columns = figure.subplots(1, len(panels), sharey=True)
-        for axes, (label, values, logarithmic) in zip(columns, panels, strict=True):
-            for row, (name, value) in enumerate(zip(names, values, strict=True)):
-                if logarithmic:
-                    axes.semilogx(value, row, "o", color=solver_colour(name), markersize=7)
-                else:
-                    axes.barh(row, value, height=0.6, color=solver_colour(name))
-            axes.grid(False, axis="y")
-            axes.set_xlabel(label)
+        for axes, panel in zip(columns, panels, strict=True):
+            panel.draw(axes, names)
         if tracked:
-            columns[-1].axvline(
-                float(robot.max_velocity.min()), color=LIMIT, linestyle="--", linewidth=1.0
-            )
+            limit = float(robot.max_velocity.min())
+            columns[-1].axvline(limit, color=LIMIT, linestyle="--", linewidth=1.0)
         columns[0].set_yticks(range(len(names)), names)
         columns[0].invert_yaxis()
 

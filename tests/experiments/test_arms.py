@@ -10,14 +10,8 @@ import pytest
 
 from simbridge.errors import TargetOutOfReach
 from simbridge.experiments import InterpolationParameters
-from simbridge.experiments.setup import (
-    SINGULAR,
-    choose_arm,
-    choose_layout,
-    dexterity,
-    make_solver,
-    step_target,
-)
+from simbridge.experiments.arm import MIN_DEXTERITY, choose_arm, dexterity, make_solver
+from simbridge.experiments.layout import choose_layout, step_target
 from simbridge.ik.closed_form import ClosedForm
 from simbridge.resources import robot_files
 from simbridge.robot.kinematics import tool_path
@@ -71,7 +65,10 @@ def test_an_upright_arm_begins_in_another_posture_and_follows_a_square_of_useful
     robot, place = chosen.robot, choose_layout(chosen.robot)
     middle = 0.5 * (robot.position_min + robot.position_max)
     assert (
-        dexterity(robot, middle[None])[0] < 1e-9 < SINGULAR <= dexterity(robot, robot.home[None])[0]
+        dexterity(robot, middle[None])[0]
+        < 1e-9
+        < MIN_DEXTERITY
+        <= dexterity(robot, robot.home[None])[0]
     )
     assert "--home" in robot.notes[-1]
     assert place.side > 0.1

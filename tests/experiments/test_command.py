@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from simbridge.experiments import convergence
-from simbridge.experiments.experiment import Plot, within
+from simbridge.experiments.outcome import Plot, within
 from simbridge.robot import load_robot
 
 QUICK = {

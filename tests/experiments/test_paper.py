@@ -17,8 +17,10 @@ from simbridge.experiments import (
     interpolation,
     tracking,
 )
+from simbridge.experiments.arm import make_solver
 from simbridge.experiments.homogenization import CONDITIONED, NAIVE, TRANSPOSE
-from simbridge.experiments.setup import MovingSquare, choose_layout, make_solver, step_target
+from simbridge.experiments.layout import MovingSquare, choose_layout, step_target
+from simbridge.experiments.tracking_plots import plot_laps
 from simbridge.robot import load_robot
 
 UR10 = load_robot("ur10")
@@ -40,7 +42,7 @@ def slow_sweep(robot, gains, names=(), rate=10.0, noise=0.002):
     """Laps with these gains, and of these solvers, on slow, noisy targets."""
     square = around(robot)
     targets = tracking.slow_targets(robot, square, rate, noise)
-    return tracking.sweep(robot, tracking.swept_solvers(names), gains, square, targets)
+    return tracking.sweep(robot, tracking.swept_solvers(names), gains, true=square, targets=targets)
 
 
 def steps_of(robot, **more):
@@ -126,20 +128,20 @@ def test_c_is_as_straight_as_known():
 
 
 def test_d_tracks_as_known():
-    laps = tracking.sweep(UR10, PAPER_SOLVERS, (5.0, 10.0, 20.0, 50.0), around(UR10))
+    laps = tracking.sweep(UR10, PAPER_SOLVERS, (5.0, 10.0, 20.0, 50.0), true=around(UR10))
     assert_expected(tracking.figures(laps), tracking.EXPECTED)
 
 
 def test_solvers_without_the_papers_gain_are_tracked_once():
-    laps = tracking.sweep(UR10, ["feedback", "closed-form"], (5.0, 10.0), around(UR10))
+    laps = tracking.sweep(UR10, ["feedback", "closed-form"], (5.0, 10.0), true=around(UR10))
     assert [(lap.solver, lap.kp) for lap in laps] == [("feedback", None), ("closed-form", None)]
     assert all(lap.rms < 1e-6 for lap in laps)
 
 
 def test_a_solver_without_gain_shares_the_axes_of_the_sweep_and_no_axis_has_an_offset():
-    laps = tracking.sweep(UR10, ["closed-form", "forward-dynamics"], (5.0, 50.0), around(UR10))
+    laps = tracking.sweep(UR10, ["closed-form", "forward-dynamics"], (5.0, 50.0), true=around(UR10))
     figure = Figure()
-    tracking.plot(laps).draw(figure)
+    plot_laps(laps).draw(figure)
     FigureCanvasAgg(figure).draw()
     panels = np.reshape(figure.axes, (2, 3))
     fixed, swept = panels[:, 2]
@@ -161,7 +163,7 @@ def test_a_solver_without_gain_shares_the_axes_of_the_sweep_and_no_axis_has_an_o
 def test_on_other_arms_the_lag_is_speed_times_t_rho_over_one_minus_rho(name):
     robot = load_robot(name)
     for kp, tolerance in ((5.0, 0.01), (20.0, 0.01), (50.0, 0.04)):
-        (lap,) = tracking.sweep(robot, ["forward-dynamics"], [kp], around(robot))
+        (lap,) = tracking.sweep(robot, ["forward-dynamics"], [kp], true=around(robot))
         rho = (1.0 - 0.1**2 * kp / 4.0) ** 50
         speed = np.linalg.norm(np.diff(lap.points + lap.errors[:, :3], axis=0)[10]) * 100.0
         assert lap.rms == pytest.approx(speed * 0.01 * rho / (1.0 - rho), rel=tolerance)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from simbridge.experiments import solvers
-from simbridge.experiments.setup import make_solver
+from simbridge.experiments.arm import make_solver
 from simbridge.ik.parameters import IterativeParameters
 from simbridge.ik.settings import SOLVERS
 from simbridge.robot import load_robot

@@ -18,7 +18,8 @@ import pytest
 
 from simbridge.errors import OutputError
 from simbridge.evaluation.evaluation import Evaluation
-from simbridge.experiments.experiment import Outcome, Plot, write_results
+from simbridge.experiments.experiment import write_results
+from simbridge.experiments.outcome import Outcome, Plot
 from simbridge.files import mapped_arrays
 from simbridge.files.writing import replacing, write_file
 from simbridge.identification.data import write_plant

@@ -1,0 +1,248 @@
+"""The plots of experiment D: the square with every gain, and the sweep on slow, noisy targets."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure, SubFigure
+from matplotlib.ticker import NullFormatter, NullLocator
+
+from simbridge.experiments.lap import Lap
+from simbridge.experiments.outcome import Plot, solver_colour
+from simbridge.report.drawing import as_written, few_ticks, plain_numbers
+from simbridge.report.palette import INK, REFERENCE, SETPOINT
+from simbridge.robot.pose import Array
+from simbridge.text import plain
+
+# Quantities of the gain sweep, by their labels.
+SWEPT_QUANTITIES: Mapping[str, Callable[[Lap], float]] = {
+    "path error,\nmm RMS": lambda lap: 1e3 * lap.path_error,
+    "delay, ms": lambda lap: 1e3 * lap.delay,
+    "joint acceleration,\nrad/s² RMS": lambda lap: lap.acceleration,
+}
+# Colours of three gains of the sweep over time: the higher the gain the darker.
+GAIN_COLOURS = {1.0: "#7fc8f0", 5.0: SETPOINT, 50.0: "#00335c"}
+# An RMS up to this is rounding, mm.
+EXACT_MM = 1e-5
+
+
+def plot_laps(laps: Sequence[Lap]) -> Plot:
+    """Return a plot with a row per solver.
+
+    It has the square with every gain, one corner of it, and the RMS against the gain.
+    """
+    names = list(dict.fromkeys(lap.solver for lap in laps))
+    gains = sorted({lap.kp for lap in laps if lap.kp is not None})
+
+    # Whole decades, mm.
+    errors = np.clip([1e3 * lap.rms for lap in laps], EXACT_MM, None)
+    lowest = 10.0 ** math.floor(np.log10(errors.min()))
+    highest = 10.0 ** math.ceil(np.log10(errors.max()) + 0.01)
+
+    def draw(figure: Figure) -> None:
+        panels = figure.subplots(len(names), 3, squeeze=False, width_ratios=(1.0, 1.0, 1.1))
+        for name, (whole, corner, curve) in zip(names, panels, strict=True):
+            solver_laps = [lap for lap in laps if lap.solver == name]
+            _draw_paths(whole, solver_laps)
+            _draw_paths(corner, solver_laps)
+            _zoom_to_corner(corner, solver_laps)
+            _draw_errors(curve, solver_laps, lowest)
+            _set_scales(curve, gains, (lowest, highest))
+            whole.set_title(name)
+            whole.legend(loc="center")
+        panels[0, 1].set_title("second corner")
+        panels[0, 2].set_title("error against gain" if gains else "error")
+
+    return Plot(9.0, 0.2 + 2.9 * len(names), draw)
+
+
+def _target_points(laps: Sequence[Lap]) -> Array:
+    """Return where the targets are (T, 3), mm: the same for all laps."""
+    return 1e3 * (laps[0].points + laps[0].errors[:, :3])
+
+
+def _draw_paths(axes: Axes, laps: Sequence[Lap]) -> None:
+    """Draw the targets and the tool from above: the higher the gain, the stronger."""
+    axes.plot(*_target_points(laps)[:, :2].T, color=REFERENCE, linewidth=4.0, alpha=0.5)
+    for rank, lap in enumerate(laps, start=1):
+        label = "no gain" if lap.kp is None else f"kp {plain(lap.kp)}"
+        colour = solver_colour(lap.solver)
+        axes.plot(*1e3 * lap.points[:, :2].T, label=label, color=colour, alpha=rank / len(laps))
+    axes.set(aspect="equal", xlabel="x, mm", ylabel="y, mm")
+
+
+def _zoom_to_corner(axes: Axes, laps: Sequence[Lap]) -> None:
+    """Show the surroundings of the second corner, as wide as the largest miss needs."""
+    targets = _target_points(laps)
+    x = targets[:, 0].max()
+    y = targets[:, 1].min()
+    window = min(6e3 * max(lap.corner_miss for lap in laps) + 0.01, float(np.ptp(targets[:, 0])))
+    axes.set(xlim=(x - 0.8 * window, x + 0.2 * window), ylim=(y - 0.2 * window, y + 0.8 * window))
+
+    # A window of some hundredths of a millimetre around 950 mm: full numbers, no offset to add to
+    # them.
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(few_ticks(3))
+        axis.set_major_formatter(plain_numbers())
+
+
+def _draw_errors(axes: Axes, laps: Sequence[Lap], lowest: float) -> None:
+    """Draw the RMS with every gain; a horizontal line for a solver that has none.
+
+    Args:
+        axes: To draw into.
+        laps: Of one solver.
+        lowest: The lower end of the scale, mm.
+    """
+    # Gains and errors as points.
+    measured = [(lap.kp, 1e3 * lap.rms) for lap in laps if lap.kp is not None]
+    predicted = [
+        (lap.kp, 1e3 * lap.predicted)
+        for lap in laps
+        if lap.kp is not None and lap.predicted is not None
+    ]
+    if measured:
+        colour = solver_colour(laps[0].solver)
+        axes.plot(*np.transpose(measured), "o-", color=colour, markersize=5, label="measured")
+    else:
+        _draw_constant_error(axes, laps[0], lowest)
+    if predicted:
+        axes.plot(*np.transpose(predicted), "k:", label="predicted lag")
+        axes.legend()
+
+
+def _draw_constant_error(axes: Axes, lap: Lap, lowest: float) -> None:
+    """Draw the RMS of a solver without a gain as a line.
+
+    What is exact except for rounding has no place on a logarithmic scale: it is drawn at the
+    bottom, with a label.
+    """
+    colour = solver_colour(lap.solver)
+    is_exact = 1e3 * lap.rms < lowest
+    axes.axhline(max(1e3 * lap.rms, lowest), color=colour, linewidth=4.0 if is_exact else None)
+    if is_exact:
+        text = f"below {as_written(lowest)} mm"
+        axes.text(0.5, 0.04, text, transform=axes.transAxes, ha="center", color=colour)
+
+
+def _set_scales(axes: Axes, gains: Sequence[float], scale: tuple[float, float]) -> None:
+    """Make both scales logarithmic.
+
+    Args:
+        axes: With errors against gains.
+        gains: All of them, in ascending order; they are the ticks.
+        scale: Ends of the scale of errors, mm.
+    """
+    if gains:
+        axes.set(xscale="log", xlim=(gains[0] / 1.15, gains[-1] * 1.15), xlabel="kp, N/m")
+    axes.set_xticks(gains, [plain(gain) for gain in gains])
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.set(yscale="log", ylim=scale, ylabel="RMS, mm")
+    axes.yaxis.set_major_formatter(plain_numbers())
+    axes.yaxis.set_minor_formatter(NullFormatter())
+
+
+def plot_sweep(laps: Sequence[Lap], targets: Array, noise: float) -> Plot:
+    """Return a plot of the gain sweep.
+
+    It has the first edge over time for three gains; and path error, delay and acceleration against
+    the gain.
+
+    Args:
+        laps: Of the sweep.
+        targets: As the solvers got them (T, 7).
+        noise: Their standard deviation along each axis, m.
+    """
+
+    def draw(figure: Figure) -> None:
+        left, right = np.asarray(figure.subfigures(1, 2, width_ratios=(1.25, 1.0)))
+        _draw_edge(left, laps, targets, noise)
+        _draw_against_gain(right, laps)
+
+    return Plot(9.4, 5.0, draw)
+
+
+def _draw_edge(figure: SubFigure, laps: Sequence[Lap], targets: Array, noise: float) -> None:
+    """Draw the first edge of the second lap over time, along and across the edge.
+
+    The edge runs along x: y shows the effect of the noise. The arguments are those of `plot_sweep`.
+    """
+    true = laps[0].square
+    start = true.second_lap.start
+    stop = true.second_lap.stop
+    edge = slice(start, start + (stop - start) // 4)
+    begin = true.times[start]
+
+    along, across = figure.subplots(2, 1)
+    for axis, axes in enumerate((along, across)):
+        _draw_over_time(axes, laps, 1e3 * targets[edge, axis], edge=edge, axis=axis)
+
+    x_limits = np.interp([begin + 0.6, begin + 1.4], true.times, 1e3 * true.poses[:, 0])
+    along.set(xlim=(begin + 0.8, begin + 1.4), ylim=x_limits, ylabel="x, along the edge, mm")
+    along.legend(loc="upper left", ncols=2)
+
+    middle = 1e3 * true.poses[start + 1, 1]
+    half_width = 3.5e3 * noise + 0.5
+    across.set(
+        xlim=(begin + 0.3, true.times[edge.stop] - 0.1),
+        ylim=(middle - half_width, middle + half_width),
+    )
+    across.set(xlabel="time, s", ylabel="y, across, mm")
+
+
+def _draw_over_time(
+    axes: Axes, laps: Sequence[Lap], targets: Array, *, edge: slice, axis: int
+) -> None:
+    """Draw a coordinate of the square, of the targets, and of the tool with three gains.
+
+    Args:
+        axes: To draw into.
+        laps: Of the sweep.
+        targets: The coordinate of the targets on the edge, mm.
+        edge: The samples of the edge.
+        axis: 0 for x, 1 for y.
+    """
+    square = laps[0].square
+    times = square.times[edge]
+    true = 1e3 * square.poses[edge][:, axis]
+    axes.plot(times, true, color=REFERENCE, linewidth=4.0, alpha=0.5, label="true")
+    axes.step(times, targets, where="post", color=INK, linewidth=0.8, label="targets")
+
+    for lap in laps:
+        if lap.kp in GAIN_COLOURS:
+            # A setpoint holds until the next.
+            axes.step(
+                times,
+                1e3 * lap.points[: len(times), axis],
+                where="post",
+                label=f"kp {plain(lap.kp)}",
+                color=GAIN_COLOURS[lap.kp],
+                linewidth=1.6,
+            )
+
+
+def _draw_against_gain(figure: SubFigure, laps: Sequence[Lap]) -> None:
+    """Draw each quantity against the gain; horizontal lines for solvers without a gain."""
+    with_gain = [lap for lap in laps if lap.kp is not None]
+    without_gain = [lap for lap in laps if lap.kp is None]
+    gains = [lap.kp for lap in with_gain if lap.kp is not None]
+
+    panels = figure.subplots(3, 1, sharex=True)
+    for axes, (label, value) in zip(panels, SWEPT_QUANTITIES.items(), strict=True):
+        colour = solver_colour(with_gain[0].solver)
+        axes.plot(gains, [value(lap) for lap in with_gain], "o-", color=colour, markersize=4)
+        for lap in without_gain:
+            colour = solver_colour(lap.solver)
+            axes.axhline(value(lap), color=colour, linestyle="--", label=lap.solver)
+        axes.set(xscale="log", ylabel=label)
+        axes.set_ylim(bottom=0.0)
+
+    panels[0].set_title("smoothing  ←  kp  →  exact")
+    if without_gain:
+        panels[1].legend()
+    panels[-1].set_xlabel("kp, N/m")
+    panels[-1].set_xticks(gains, [plain(gain) for gain in gains])
+    panels[-1].minorticks_off()
