@@ -8,8 +8,6 @@ from .ik.callable_solver import CallableSolver as CallableSolver
 from .ik.closed_form import ClosedForm as ClosedForm
 from .ik.constrained import Constrained as Constrained
 from .ik.constrained import ConstrainedParameters as ConstrainedParameters
-from .ik.constrained import Rows as Rows
-from .ik.constrained import SoftRows as SoftRows
 from .ik.damped_least_squares import DampedLeastSquares as DampedLeastSquares
 from .ik.damped_least_squares import DampedLeastSquaresParameters as DampedLeastSquaresParameters
 from .ik.feedback import FeedbackIK as FeedbackIK
@@ -20,6 +18,8 @@ from .ik.jacobian_transpose import JacobianTranspose as JacobianTranspose
 from .ik.jacobian_transpose import JacobianTransposeParameters as JacobianTransposeParameters
 from .ik.pseudoinverse import Pseudoinverse as Pseudoinverse
 from .ik.pseudoinverse import PseudoinverseParameters as PseudoinverseParameters
+from .ik.rows import Rows as Rows
+from .ik.rows import SoftRows as SoftRows
 from .ik.selectively_damped import SelectivelyDamped as SelectivelyDamped
 from .ik.selectively_damped import SelectivelyDampedParameters as SelectivelyDampedParameters
 from .ik.solver import Solution as Solution

@@ -20,7 +20,7 @@ from simbridge.doctor import (
 from simbridge.doctor.cell_start import start_cell
 from simbridge.doctor.findings import Finding
 from simbridge.errors import InvalidParameter
-from simbridge.kernels.compile import cache_directory
+from simbridge.kernels.cache import cache_directory
 from simbridge.recording.record_tables import installed
 from simbridge.robot.calibration_file import read_calibration
 from simbridge.robot.cell import Cell

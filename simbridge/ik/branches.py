@@ -21,7 +21,8 @@ from typing import NamedTuple
 import numpy as np
 
 from simbridge.ik.kernels.dense import aim
-from simbridge.kernels.compile import Kernel, kernel, module_text
+from simbridge.kernels.compile import Kernel, kernel
+from simbridge.kernels.program import program_of
 from simbridge.robot.pose import Array, Counts, Flags
 
 WRIST, ELBOW, SHOULDER = 1, 2, 4
@@ -47,7 +48,7 @@ _LARGER_PART = 0.5 * (math.sqrt(5.0) - 1.0)
 @lru_cache(maxsize=2)
 def compiled_search(name: str) -> Kernel:
     """The function `branches` or `follow`, compiled; the same for every arm."""
-    return kernel(module_text(branches, follow), name, "closed-form solver")
+    return kernel(program_of(branches, follow), name, "closed-form solver")
 
 
 class Buffers(NamedTuple):

@@ -6,7 +6,7 @@ Haynes, "Exploring inverse kinematics", equation 17; Wampler 1986; Nakamura and 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from simbridge.ik.kernels.dense import (
     to_joints,
     to_task,
 )
-from simbridge.ik.kernels.descent import Buffers
+from simbridge.ik.kernels.records import Descent
 from simbridge.ik.parameters import IterativeParameters, setting
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
@@ -31,8 +31,9 @@ _BELOW_ONE = Check(
     lambda values: len(values) > 0 and all(0.0 <= beta < 1.0 for beta in values),
 )
 
-# Directions whose singular value is this share of the largest, or less, are free: the task does not constrain them.
-_DEPENDENT = 1e-6
+# Directions whose singular value is at most this fraction of the largest are free: the task does
+# not constrain them.
+DEPENDENT = 1e-6
 
 
 @dataclass(frozen=True)
@@ -57,17 +58,20 @@ class DampedLeastSquaresParameters(IterativeParameters):
 
 
 class DampedLeastSquares(IterativeSolver):
-    """Damped least squares, with joint stiffness and bias angles in the null space. Settings: see
-    `DampedLeastSquaresParameters`.
+    """Damped least squares, with joint stiffness and bias angles in the null space.
 
-    z = beta (q - bias)^2 is how Haynes prints the bias. That is the cost of the distance from the bias angle, not its
-    gradient: it is never negative, so it turns a joint that is below its bias angle further away from it. The default
-    is the gradient, z = 2 beta (q - bias); `bias_term="printed"` is kept for comparison.
+    Settings: see `DampedLeastSquaresParameters`.
 
-    The damped null space is not exact: as printed, the pull keeps the tool off its target by lambda^2 z / sigma. With a
-    step clamp it acts in the true null space (lambda = 0) instead, costs no accuracy, and does nothing on an arm
-    without joints to spare; with `step_clamp` infinite it is as printed. Haynes clips each joint by itself; here the
-    whole step is shortened, which keeps its direction, and so still reduces the error.
+    z = beta (q - bias)^2 is how Haynes prints the bias. That is the cost of the distance from the
+    bias angle, not its gradient: it is never negative, so it turns a joint that is below its bias
+    angle further away from it. The default is the gradient, z = 2 beta (q - bias);
+    `bias_term="printed"` is kept for comparison.
+
+    The damped null space is not exact: as printed, the pull keeps the tool off its target by
+    lambda^2 z / sigma. With a step clamp it acts in the true null space (lambda = 0) instead, costs
+    no accuracy, and does nothing on an arm without joints to spare; with `step_clamp` infinite it is
+    as printed. Haynes clips each joint by itself; here the whole step is shortened, which keeps its
+    direction, and so still reduces the error.
     """
 
     name = "damped-least-squares"
@@ -81,112 +85,173 @@ class DampedLeastSquares(IterativeSolver):
 
     @property
     def _bias(self) -> Array:
-        return (
-            self.robot.home
-            if not self.settings.bias
-            else self.for_each_joint("bias", self.settings.bias)
-        )
+        """Bias angles (n,), rad."""
+        if self.settings.bias:
+            return self.for_each_joint("bias", self.settings.bias)
+        return self.robot.home
 
     def compiled_step(self) -> CompiledStep:
+        damping = self.settings.damping
+        no_stiffness = np.zeros(self.robot.n)
         stiffness = self.for_each_joint("stiffness", self.settings.stiffness)
-        damping, bias, none = self.settings.damping, np.array(self._bias), np.zeros(self.robot.n)
         if not stiffness.any():
-            return CompiledStep(damped_step, (damping, none))
-        printed, exact = (
-            self.settings.bias_term == "printed",
-            bool(np.isfinite(self.settings.step_clamp)),
+            return CompiledStep(damped_step, (damping, no_stiffness))
+
+        settings = StiffSettings(
+            damping=damping,
+            stiffness=stiffness,
+            bias=np.array(self._bias),
+            is_printed=self.settings.bias_term == "printed",
+            is_exact=bool(np.isfinite(self.settings.step_clamp)),
+            no_stiffness=no_stiffness,
+            no_error=np.zeros(6),
         )
-        settings = (damping, stiffness, bias, printed, exact, none, np.zeros(6))
-        return CompiledStep(stiff_step, settings, drifts=True)
+        return CompiledStep(stiff_step, tuple(settings), drifts=True)
 
 
-def damped_step(settings: tuple[float, Array], buffers: Buffers) -> None:
-    """The motion without stiffness. Settings: lambda, and zeros (n,)."""
-    damping, no_stiffness = settings
-    damped_motion(buffers, buffers.error, damping, no_stiffness, buffers.q, False, buffers.dq)
+class StiffSettings(NamedTuple):
+    """Settings of `stiff_step`, which takes them as a plain tuple (see `CompiledStep`).
 
-
-def stiff_step(
-    settings: tuple[float, Array, Array, bool, bool, Array, Array], buffers: Buffers
-) -> None:
-    """The motion of the task, and that of the stiffness as a drift.
-
-    Settings: lambda; beta and the bias angles (n,); whether z is as printed; whether it acts in the true null space;
-    zeros (n,) and (6,).
+    Attributes:
+        damping: lambda, m (as in J, a metre weighs as a radian).
+        stiffness: beta of each joint (n,).
+        bias: Bias angles (n,), rad.
+        is_printed: Whether z is as printed.
+        is_exact: Whether the stiffness acts in the true null space.
+        no_stiffness: Zeros (n,).
+        no_error: Zeros (6,).
     """
-    damping, stiffness, bias, printed, exact, no_stiffness, no_error = settings
-    damped_motion(buffers, buffers.error, damping, no_stiffness, bias, False, buffers.dq)
-    if exact:
-        null_space_pull(buffers, stiffness, bias, printed)
+
+    damping: float
+    stiffness: Array
+    bias: Array
+    is_printed: bool
+    is_exact: bool
+    no_stiffness: Array
+    no_error: Array
+
+
+def damped_step(settings: tuple[float, Array], descent: Descent) -> None:
+    """Fill in the motion without stiffness.
+
+    Args:
+        settings: lambda, and zeros (n,).
+        descent: See `kernels/descent.py`.
+    """
+    damping, no_stiffness = settings
+    iterate = descent.iterate
+    error = iterate.error
+    damped_motion(descent, error, damping, no_stiffness, iterate.q, False, iterate.dq)
+
+
+def stiff_step(settings: StiffSettings, descent: Descent) -> None:
+    """Fill in the motion of the task, and that of the stiffness as a drift.
+
+    Args:
+        settings: See `StiffSettings`.
+        descent: See `kernels/descent.py`.
+    """
+    damping, stiffness, bias, is_printed, is_exact, no_stiffness, no_error = settings
+    iterate = descent.iterate
+    damped_motion(descent, iterate.error, damping, no_stiffness, bias, False, iterate.dq)
+    if is_exact:
+        null_space_pull(descent, stiffness, bias, is_printed)
     else:
-        damped_motion(buffers, no_error, damping, stiffness, bias, printed, buffers.drift)
+        damped_motion(descent, no_error, damping, stiffness, bias, is_printed, iterate.drift)
 
 
 def damped_motion(
-    buffers: Buffers,
+    descent: Descent,
     error: Array,
     damping: float,
     stiffness: Array,
     posture: Array,
-    printed: bool,
+    is_printed: bool,
     dq: Array,
 ) -> None:
-    """The motion that minimizes |J dq - e|^2 + lambda^2 |dq|^2, with a pull towards a posture in the damped null space.
+    """Fill in the motion that minimizes |J dq - e|^2 + lambda^2 |dq|^2, with a pull to a posture.
 
-    The pull moves the tool by -lambda^2 (J J^T + lambda^2 I)^-1 J z, which is small except near a singularity.
+    The pull acts in the damped null space. It moves the tool by
+    -lambda^2 (J J^T + lambda^2 I)^-1 J z, which is small except near a singularity.
 
     Args:
+        descent: With the Jacobian and joint positions; its scratch is used.
+        error: e (6,), m and rad.
         damping: lambda, m (as in J, a metre weighs as a radian).
-        stiffness: beta (n,), not negative; zeros for none. One half removes all of a joint's free distance to the
-            posture (n,); more than one diverges.
-        printed: Take Haynes's z.
+        stiffness: beta (n,), not negative; zeros for none. One half removes all of a joint's free
+            distance to the posture; more than one diverges.
+        posture: Joint positions (n,), rad.
+        is_printed: Whether z is Haynes's.
+        dq: Result (n,).
     """
-    jacobian, rows, n = buffers.jacobian, buffers.rows, buffers.n
-    posture_gradient(buffers, stiffness, posture, printed, dq)
+    jacobian = descent.iterate.jacobian
+    matrix = descent.scratch.matrix
+    motion = descent.scratch.motion
+    task = descent.scratch.task
+    n = descent.iterate.n
+    rows = descent.iterate.rows
+
     # J* e + J* J z - z takes one solve: J* (e + J z) - z.
-    to_task(jacobian, dq, n, rows, buffers.task)
+    posture_gradient(descent, stiffness, posture, is_printed, dq)
+    to_task(jacobian, dq, n, rows, task)
     for k in range(rows):
-        buffers.task[k] += error[k]
+        task[k] += error[k]
+
     # The smaller of the two equivalent systems: the larger one is singular except for the damping.
     if n < rows:
-        joint_gram(jacobian, n, rows, buffers.matrix)
-        to_joints(jacobian, buffers.task, n, rows, buffers.motion)
+        joint_gram(jacobian, n, rows, matrix)
+        to_joints(jacobian, task, n, rows, motion)
         for j in range(n):
-            buffers.matrix[j, j] += damping * damping
-        solve_positive_definite(buffers.matrix, buffers.motion, n)
+            matrix[j, j] += damping * damping
+        solve_positive_definite(matrix, motion, n)
     else:
-        task_gram(jacobian, n, rows, buffers.matrix)
+        task_gram(jacobian, n, rows, matrix)
         for k in range(rows):
-            buffers.matrix[k, k] += damping * damping
-        solve_positive_definite(buffers.matrix, buffers.task, rows)
-        to_joints(jacobian, buffers.task, n, rows, buffers.motion)
+            matrix[k, k] += damping * damping
+        solve_positive_definite(matrix, task, rows)
+        to_joints(jacobian, task, n, rows, motion)
     for j in range(n):
-        dq[j] = buffers.motion[j] - dq[j]
+        dq[j] = motion[j] - dq[j]
 
 
-def null_space_pull(buffers: Buffers, stiffness: Array, posture: Array, printed: bool) -> None:
-    """The pull towards the posture alone, in the true null space: (J^+ J - I) z, with z as in `damped_motion`."""
-    n, drift = buffers.n, buffers.drift
-    posture_gradient(buffers, stiffness, posture, printed, buffers.motion)
+def null_space_pull(descent: Descent, stiffness: Array, posture: Array, is_printed: bool) -> None:
+    """Fill in the pull towards a posture as the drift, in the true null space.
+
+    It is (J^+ J - I) z; arguments and z are those of `damped_motion`.
+    """
+    iterate = descent.iterate
+    scratch = descent.scratch
+    z = scratch.motion
+    drift = iterate.drift
+    n = iterate.n
+
+    posture_gradient(descent, stiffness, posture, is_printed, z)
     count = decompose(
-        buffers.jacobian, n, buffers.rows, buffers.joints, buffers.singular, buffers.tool
+        iterate.jacobian, n, iterate.rows, scratch.joints, scratch.singular, scratch.tool
     )
     for j in range(n):
-        drift[j] = -buffers.motion[j]
+        drift[j] = -z[j]
     for i in range(count):
-        if buffers.singular[i] <= _DEPENDENT * buffers.singular[0]:
+        if scratch.singular[i] <= DEPENDENT * scratch.singular[0]:
             break
         along = 0.0
         for j in range(n):
-            along += buffers.joints[i, j] * buffers.motion[j]
+            along += scratch.joints[i, j] * z[j]
         for j in range(n):
-            drift[j] += along * buffers.joints[i, j]
+            drift[j] += along * scratch.joints[i, j]
 
 
 def posture_gradient(
-    buffers: Buffers, stiffness: Array, posture: Array, printed: bool, z: Array
+    descent: Descent, stiffness: Array, posture: Array, is_printed: bool, z: Array
 ) -> None:
-    """z (n,): 2 beta_i (q_i - posture_i), the gradient of beta_i (q_i - posture_i)^2, or this itself as printed."""
-    for j in range(buffers.n):
-        off = buffers.q[j] - posture[j]
-        z[j] = stiffness[j] * off * off if printed else 2.0 * stiffness[j] * off
+    """Fill in z (n,): 2 beta_i (q_i - posture_i), the gradient of beta_i (q_i - posture_i)^2.
+
+    As printed, z is the latter itself.
+    """
+    q = descent.iterate.q
+    for j in range(descent.iterate.n):
+        offset = q[j] - posture[j]
+        if is_printed:
+            z[j] = stiffness[j] * offset * offset
+        else:
+            z[j] = 2.0 * stiffness[j] * offset

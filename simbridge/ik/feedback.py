@@ -14,7 +14,7 @@ import numpy as np
 from simbridge.ik.checks import Check, are_positive, as_numbers
 from simbridge.ik.iterative import CompiledStep, IterativeSolver
 from simbridge.ik.kernels.dense import solve_positive_definite, task_gram, to_joints
-from simbridge.ik.kernels.descent import Buffers
+from simbridge.ik.kernels.records import Descent
 from simbridge.ik.parameters import IterativeParameters, setting
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
@@ -41,9 +41,9 @@ class FeedbackParameters(IterativeParameters):
 class FeedbackIK(IterativeSolver):
     """Feedback inverse kinematics. Settings: see `FeedbackParameters`.
 
-    Pechev's loop drives J dq to e with the gain Q, and converges to this formula. His Q is dynamic, from an offline
-    optimization for one arm; here it is constant and diagonal, and with equal gains the method is damped least squares
-    with lambda^2 = 1/Q.
+    Pechev's loop drives J dq to e with the gain Q, and converges to this formula. His Q is dynamic,
+    from an offline optimization for one arm; here it is constant and diagonal, and with equal gains
+    the method is damped least squares with lambda^2 = 1/Q.
     """
 
     name = "feedback"
@@ -52,31 +52,46 @@ class FeedbackIK(IterativeSolver):
     reliable = False
 
     def compiled_step(self) -> CompiledStep:
-        return CompiledStep(feedback_step, (np.ones(6) * np.array(self.settings.gain),))
+        return CompiledStep(feedback_step, (self._six_gains(),))
 
     def rotation_weight(self) -> float:
-        gain = np.ones(6) * np.array(self.settings.gain)
+        gain = self._six_gains()
         return float(gain[3:].mean() / gain[:3].mean())
 
+    def _six_gains(self) -> Array:
+        """Return the diagonal of Q (6,), translation first, 1/m^2 and 1."""
+        return np.ones(6) * np.array(self.settings.gain)
 
-def feedback_step(settings: tuple[Array], buffers: Buffers) -> None:
-    """The motion to which the feedback loop converges, by one solve instead of the loop or an inverse.
 
-    With S = sqrt(Q), Q (J J^T Q + I)^-1 = S (S J J^T S + I)^-1 S, whose matrix is symmetric with no eigenvalue below
-    one. Settings: the diagonal of Q (6,), not negative: 1/m^2 for the translation (each joint's motion being in rad), 1
-    for the rotation; a component of zero is left out.
+def feedback_step(settings: tuple[Array], descent: Descent) -> None:
+    """Fill in the motion to which the feedback loop converges.
+
+    It takes one solve instead of the loop or an inverse: with S = sqrt(Q), Q (J J^T Q + I)^-1 is
+    S (S J J^T S + I)^-1 S, whose matrix is symmetric with no eigenvalue below one.
+
+    Args:
+        settings: The diagonal of Q (6,), not negative: 1/m^2 for the translation (each joint's
+            motion being in rad), 1 for the rotation; a component of zero has no part in it.
+        descent: See `kernels/descent.py`.
     """
     (gain,) = settings
-    rows = buffers.rows
-    task_gram(buffers.jacobian, buffers.n, rows, buffers.matrix)
+    iterate = descent.iterate
+    matrix = descent.scratch.matrix
+    vector = descent.scratch.vector
+    roots = descent.scratch.task
+    n = iterate.n
+    rows = iterate.rows
+
+    task_gram(iterate.jacobian, n, rows, matrix)
     for a in range(rows):
         root = math.sqrt(gain[a])
-        buffers.task[a] = root
-        buffers.vector[a] = root * buffers.error[a]
+        roots[a] = root
+        vector[a] = root * iterate.error[a]
         for b in range(a + 1):
-            buffers.matrix[a, b] *= root * buffers.task[b]
-        buffers.matrix[a, a] += 1.0
-    solve_positive_definite(buffers.matrix, buffers.vector, rows)
+            matrix[a, b] *= root * roots[b]
+        matrix[a, a] += 1.0
+
+    solve_positive_definite(matrix, vector, rows)
     for a in range(rows):
-        buffers.vector[a] *= buffers.task[a]
-    to_joints(buffers.jacobian, buffers.vector, buffers.n, rows, buffers.dq)
+        vector[a] *= roots[a]
+    to_joints(iterate.jacobian, vector, n, rows, iterate.dq)

@@ -202,7 +202,7 @@ class ForwardDynamics(Solver):
             self._check_released_controller()
             self.kappa = check_accumulation(gains)
 
-        self._settings = loops.Settings(
+        settings_of_loops = loops.Settings(
             dt=self.dt,
             step_clamp=self.step_clamp,
             error_clamp=np.array(self.error_clamp),
@@ -212,6 +212,7 @@ class ForwardDynamics(Solver):
             kappa=self.kappa,
             first_ballast=FIRST_BALLAST * self._masses[0],
         )
+        self._settings = tuple(settings_of_loops)
         self._placements = np.array(robot.placements)
         self._limits = np.array([robot.position_min, robot.position_max])
         structure = structure_of(robot.placements, robot.prismatic)
@@ -331,7 +332,7 @@ class ForwardDynamics(Solver):
             start,
             restarts,
             poses,
-            settings,
+            tuple(settings),
             SOLVE_ITERATIONS,
             np.array(tolerance),
             q,

@@ -1,4 +1,4 @@
-"""What the iterative solvers share: settings, clamps, restarts, and the calls of the compiled loops."""
+"""What the iterative solvers share: settings, clamps, restarts, and the calls of the compiled loop."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import numpy as np
 
 from simbridge.errors import InvalidParameter
 from simbridge.ik.checks import Numbers, as_numbers
-from simbridge.ik.kernels import descent
+from simbridge.ik.kernels.descent import compiled_loop
 from simbridge.ik.kernels.mathematics import structure_of
+from simbridge.ik.kernels.records import allocate_descent
 from simbridge.ik.parameters import IterativeParameters
 from simbridge.ik.settings import resolved, without_clamps
 from simbridge.ik.solver import Solver
@@ -21,10 +22,19 @@ from simbridge.robot.chain import TASK_ROWS
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 
+# Tolerances that are never met, so that all iterations are made.
+NO_TOLERANCE = (-1.0, -1.0)
+
 
 class CompiledStep(NamedTuple):
-    """A solver's step, a plain function as `kernels/descent.py` describes it, and the settings that it is called with;
-    drifts: whether it has a motion within the null space."""
+    """A solver's step.
+
+    Attributes:
+        function: A plain function as `kernels/descent.py` describes it.
+        settings: What it is called with: numbers and arrays. A plain tuple, since numba takes a
+            microsecond of each call to recognize the type of a named one.
+        drifts: Whether it has a motion within the null space.
+    """
 
     function: Callable[..., None]
     settings: tuple[Any, ...]
@@ -37,7 +47,8 @@ class IterativeSolver(Solver):
     Args:
         robot: The arm.
         settings: Of the class's `Parameters`; the defaults if left out.
-        changes: Single settings by name. A clamp that is None is no clamp; elsewhere None is "not given".
+        changes: Single settings by name. A clamp that is None is no clamp; elsewhere None is "not
+            given".
 
     Raises:
         InvalidParameter: A setting makes no sense.
@@ -55,54 +66,53 @@ class IterativeSolver(Solver):
 
     def __init__(self, robot: Robot, settings: Any = None, **changes: Any) -> None:
         super().__init__(robot)
-        given: IterativeParameters = resolved(self.Parameters, settings, without_clamps(changes))
-        self.task = task_of(robot, given.task or None)
-        self.settings = replace(given, task=self.task)
+        chosen: IterativeParameters = resolved(self.Parameters, settings, without_clamps(changes))
+        self.task = task_of(robot, chosen.task or None)
+        self.settings = replace(chosen, task=self.task)
         step = self.compiled_step()
-        self._buffers: Any = descent.allocate_buffers(robot.n)
-        self._buffers["placements"] = robot.placements
-        self._buffers["rows"] = TASK_ROWS[self.task]
-        self._buffers["translation_clamp"], self._buffers["rotation_clamp"] = (
-            self.settings.error_clamp
-        )
-        self._buffers["step_clamp"] = self.settings.step_clamp
-        self._buffers["rotation_weight"] = self.rotation_weight()
-        self._buffers["difference_step"] = self.settings.difference_step
-        self._track_compiled = descent.compiled_loop(
+        self._step_settings = step.settings
+
+        self._descents = allocate_descent(robot.n)
+        self._descents.iterate.rows = TASK_ROWS[self.task]
+        search = self._descents.search
+        search.placements = robot.placements
+        search.translation_clamp, search.rotation_clamp = self.settings.error_clamp
+        search.step_clamp = self.settings.step_clamp
+        search.rotation_weight = self.rotation_weight()
+        search.difference_step = self.settings.difference_step
+
+        self._track_compiled = compiled_loop(
             structure_of(robot.placements, robot.prismatic),
             self.task,
             self.description,
-            step.function,
+            step=step.function,
             drifts=step.drifts,
             differences=self.settings.jacobian == "difference",
         )
-        self._step_settings = step.settings
 
     @abstractmethod
     def compiled_step(self) -> CompiledStep:
-        """The step and its settings."""
+        """Return the step and its settings."""
 
     def rotation_weight(self) -> float:
-        """Weight of a radian against a metre in the cost that the step reduces."""
+        """Return the weight of a radian against a metre in the cost that the step reduces."""
         return 1.0
 
     def for_each_joint(self, name: str, values: Numbers) -> Array:
-        """A number for each joint (n,), from as many or from one.
+        """Return a number for each joint (n,).
+
+        Args:
+            name: The setting.
+            values: As many numbers, or a single one.
 
         Raises:
             InvalidParameter: Their number does not fit, or one is not finite.
         """
-        given = np.array(as_numbers(name, values))
-        if len(given) not in (1, self.robot.n) or not np.all(np.isfinite(given)):
-            raise InvalidParameter(
-                f"solver's {name}", values, f"one finite number, or {self.robot.n}"
-            )
-        return given * np.ones(self.robot.n)
-
-    def _lag_of(self, rho: float, period: float) -> float:
-        """The lag behind a steady motion, s, if each of N iterations leaves the part rho of the error."""
-        left = float(rho**self.settings.iterations)
-        return period * left / (1.0 - left)
+        numbers = np.array(as_numbers(name, values))
+        if len(numbers) not in (1, self.robot.n) or not np.all(np.isfinite(numbers)):
+            needed = f"one finite number, or {self.robot.n}"
+            raise InvalidParameter(f"solver's {name}", values, needed)
+        return numbers * np.ones(self.robot.n)
 
     @property
     def iterations(self) -> int:
@@ -110,34 +120,56 @@ class IterativeSolver(Solver):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        return {
-            name: list(v) if isinstance(v, tuple) else v
-            for name, v in asdict(self.settings).items()
-        }
+        parameters = asdict(self.settings)
+        for name, value in parameters.items():
+            if isinstance(value, tuple):
+                parameters[name] = list(value)
+        return parameters
+
+    def _lag_of(self, rho: float, period: float) -> float:
+        """Return the lag behind a steady motion, s.
+
+        Args:
+            rho: The fraction of the error that each of N iterations leaves.
+            period: Control period, s.
+        """
+        remaining = float(rho**self.settings.iterations)
+        return period * remaining / (1.0 - remaining)
 
     def _advance(self, poses: Array, memory: Array, out: Array) -> None:
-        self._loop(self._step_settings, self.iterations, poses, memory, out)
+        self._iterate(self._step_settings, self.iterations, poses, q=memory, out=out)
 
-    def _loop(
+    def _iterate(
         self,
         settings: tuple[Any, ...],
         iterations: int,
         poses: Array,
+        *,
         q: Array,
         out: Array,
-        tolerance: tuple[float, float] = (-1.0, -1.0),
-    ) -> list[float]:
-        """The compiled loop: see `descent.track`. Returns distance, angle and iterations at the last pose."""
+        tolerance: tuple[float, float] = NO_TOLERANCE,
+    ) -> tuple[float, float, int]:
+        """Run the compiled loop: see `kernels.descent.track`.
+
+        Returns:
+            Remaining translation (m) and rotation (rad), and iterations, at the last pose.
+        """
         last = np.zeros(3)
-        self._track_compiled(
-            settings, self._buffers.copy(), iterations, tolerance, poses, q, out, last
-        )
-        return last.tolist()
+        descents = self._descents.copy()
+        self._track_compiled(settings, descents, iterations, tolerance, poses, q, out, last)
+        distance, angle, used = last.tolist()
+        return distance, angle, int(used)
 
     def _try(
         self, goal: Array, q: Array, tolerance: tuple[float, float]
     ) -> tuple[Array, float, float, int]:
         out = np.empty((1, self.robot.n))
-        most = self.max_start_iterations
-        distance, angle, used = self._loop(self._step_settings, most, goal[None], q, out, tolerance)
-        return q, distance, angle, int(used)
+        distance, angle, used = self._iterate(
+            self._step_settings,
+            self.max_start_iterations,
+            goal[None],
+            q=q,
+            out=out,
+            tolerance=tolerance,
+        )
+        return q, distance, angle, used

@@ -37,8 +37,9 @@ from simbridge.ik.checks import (
 )
 from simbridge.ik.iterative import CompiledStep, IterativeSolver
 from simbridge.ik.kernels.dense import to_joints, to_task
-from simbridge.ik.kernels.descent import Buffers
+from simbridge.ik.kernels.line_search import LEAST_SQUARE
 from simbridge.ik.kernels.mathematics import mobility
+from simbridge.ik.kernels.records import Descent
 from simbridge.ik.parameters import IterativeParameters, setting
 from simbridge.ik.twin import Twin
 from simbridge.robot.pose import Array
@@ -94,7 +95,7 @@ class JacobianTranspose(IterativeSolver):
         if self.settings.step_length == "buss-kim":
             return CompiledStep(best_length_step, (0.0,))
         gain = np.array(expand_gain("kp", self.settings.kp))
-        return CompiledStep(given_length_step, (0.25 * self.settings.dt**2 * self.alpha, gain))
+        return CompiledStep(constant_length_step, (0.25 * self.settings.dt**2 * self.alpha, gain))
 
     def rotation_weight(self) -> float:
         kp = np.array(expand_gain("kp", self.settings.kp))
@@ -126,24 +127,44 @@ def _alpha(placements: bytes, prismatic: tuple[bool, ...]) -> float:
     return float(np.trace(with_twin).mean() / np.trace(without_inertia).mean())
 
 
-def given_length_step(settings: tuple[float, Array], buffers: Buffers) -> None:
-    """The motion alpha J^T K e. Settings: alpha, and the diagonal of K (6,), not negative."""
+def constant_length_step(settings: tuple[float, Array], descent: Descent) -> None:
+    """Fill in the motion alpha J^T K e.
+
+    Args:
+        settings: alpha, and the diagonal of K (6,), not negative.
+        descent: See `kernels/descent.py`.
+    """
     alpha, gain = settings
-    for k in range(buffers.rows):
-        buffers.task[k] = alpha * gain[k] * buffers.error[k]
-    to_joints(buffers.jacobian, buffers.task, buffers.n, buffers.rows, buffers.dq)
+    iterate = descent.iterate
+    force = descent.scratch.task
+
+    for k in range(iterate.rows):
+        force[k] = alpha * gain[k] * iterate.error[k]
+    to_joints(iterate.jacobian, force, iterate.n, iterate.rows, iterate.dq)
 
 
-def best_length_step(settings: tuple[float], buffers: Buffers) -> None:
-    """The motion alpha J^T e with the alpha that leaves, to first order, the smallest error. Settings: unused."""
-    jacobian, error, rows, dq = buffers.jacobian, buffers.error, buffers.rows, buffers.dq
-    to_joints(jacobian, error, buffers.n, rows, dq)
-    to_task(jacobian, dq, buffers.n, rows, buffers.task)
-    pull, reach = 0.0, 0.0
+def best_length_step(settings: tuple[float], descent: Descent) -> None:
+    """Fill in the motion alpha J^T e with the alpha that leaves, to first order, the smallest error.
+
+    Args:
+        settings: Not used.
+        descent: See `kernels/descent.py`.
+    """
+    iterate = descent.iterate
+    error = iterate.error
+    motion = descent.scratch.task
+    n = iterate.n
+    rows = iterate.rows
+
+    to_joints(iterate.jacobian, error, n, rows, iterate.dq)
+    to_task(iterate.jacobian, iterate.dq, n, rows, motion)
+    along = 0.0
+    square = 0.0
     for k in range(rows):
-        pull += error[k] * buffers.task[k]
-        reach += buffers.task[k] * buffers.task[k]
-    # With a reach whose square is rounding there is no direction to search.
-    alpha = pull / reach if reach > 1e-290 else 0.0
-    for j in range(buffers.n):
-        dq[j] *= alpha
+        along += error[k] * motion[k]
+        square += motion[k] * motion[k]
+
+    # Where the square of the motion is rounding there is no direction to search.
+    alpha = along / square if square > LEAST_SQUARE else 0.0
+    for j in range(n):
+        iterate.dq[j] *= alpha

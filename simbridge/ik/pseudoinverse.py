@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from simbridge.ik.checks import POSITIVE, Check, as_number
 from simbridge.ik.iterative import CompiledStep, IterativeSolver
 from simbridge.ik.kernels.dense import decompose
-from simbridge.ik.kernels.descent import Buffers
+from simbridge.ik.kernels.records import Descent
 from simbridge.ik.parameters import IterativeParameters, setting
 from simbridge.robot.robot import Robot
 
@@ -60,26 +60,32 @@ class Pseudoinverse(IterativeSolver):
         return self._lag_of(1.0 - self.settings.alpha, period)
 
 
-def pseudoinverse_step(settings: tuple[float, float], buffers: Buffers) -> None:
-    """The smallest motion that removes, to first order, the part alpha of the error, or as much of it as possible.
+def pseudoinverse_step(settings: tuple[float, float], descent: Descent) -> None:
+    """Fill in the smallest motion that removes, to first order, alpha of the error.
 
-    Settings: alpha (0 to 1), and the cutoff: singular values at or below this share of the largest count as zero, and
-    their directions stay still.
+    Where it cannot, the motion removes as much as possible.
+
+    Args:
+        settings: alpha (0 to 1), and the cutoff: singular values up to this fraction of the largest
+            count as zero, and their directions stay still.
+        descent: See `kernels/descent.py`.
     """
     alpha, cutoff = settings
-    n, dq = buffers.n, buffers.dq
-    count = decompose(
-        buffers.jacobian, n, buffers.rows, buffers.joints, buffers.singular, buffers.tool
-    )
+    iterate = descent.iterate
+    scratch = descent.scratch
+    n = iterate.n
+    rows = iterate.rows
+
     for j in range(n):
-        dq[j] = 0.0
+        iterate.dq[j] = 0.0
+    count = decompose(iterate.jacobian, n, rows, scratch.joints, scratch.singular, scratch.tool)
     for i in range(count):
-        sigma = buffers.singular[i]
-        if sigma <= cutoff * buffers.singular[0]:
+        sigma = scratch.singular[i]
+        if sigma <= cutoff * scratch.singular[0]:
             return
         along = 0.0
-        for k in range(buffers.rows):
-            along += buffers.tool[i, k] * buffers.error[k]
+        for k in range(rows):
+            along += scratch.tool[i, k] * iterate.error[k]
         scale = alpha * along / sigma
         for j in range(n):
-            dq[j] += scale * buffers.joints[i, j]
+            iterate.dq[j] += scale * scratch.joints[i, j]

@@ -12,10 +12,13 @@ from dataclasses import dataclass
 from simbridge.ik.checks import POSITIVE
 from simbridge.ik.iterative import CompiledStep, IterativeSolver
 from simbridge.ik.kernels.dense import EPSILON, decompose
-from simbridge.ik.kernels.descent import Buffers
+from simbridge.ik.kernels.records import Descent
 from simbridge.ik.parameters import IterativeParameters, setting
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
+
+# Fraction of the largest singular value that is rounding.
+ROUNDING = 12.0 * EPSILON
 
 
 @dataclass(frozen=True)
@@ -33,8 +36,8 @@ class SelectivelyDampedParameters(IterativeParameters):
 class SelectivelyDamped(IterativeSolver):
     """Selectively damped least squares. Settings: see `SelectivelyDampedParameters`.
 
-    No damping constant is chosen; the motion along a singular direction may turn no joint further than moves the tool
-    by about the error.
+    No damping constant is chosen; the motion along a singular direction may turn no joint further
+    than moves the tool by about the error.
     """
 
     name = "selectively-damped"
@@ -49,57 +52,80 @@ class SelectivelyDamped(IterativeSolver):
         return CompiledStep(selectively_damped_step, (self.settings.largest_angle,))
 
 
-def clamp_factor(vector: Array, n: int, bound: float) -> float:
-    """The factor of the paper's ClampMaxAbs: it reduces the largest entry to `bound`, and keeps the direction."""
-    largest = 0.0
-    for j in range(n):
-        largest = max(largest, abs(vector[j]))
-    return bound / largest if largest > bound else 1.0
+def selectively_damped_step(settings: tuple[float], descent: Descent) -> None:
+    """Fill in the sum of the motions along the singular directions.
 
+    Each is clamped to its own bound, and their sum as a whole. The paper's end effectors are
+    points. Here the tool's translation counts as one and its rotation as another, whose position is
+    measured in radians: one radian weighs as one metre, as in the Jacobian.
 
-def length(vector: Array, start: int, stop: int) -> float:
-    """The length of a part of a vector."""
-    square = 0.0
-    for k in range(start, stop):
-        square += vector[k] * vector[k]
-    return math.sqrt(square)
-
-
-def selectively_damped_step(settings: tuple[float], buffers: Buffers) -> None:
-    """The sum of the motions along the singular directions, each clamped to its own bound, and clamped as a whole.
-
-    The paper's end effectors are points. Here the tool's translation counts as one and its rotation as another, whose
-    position is measured in radians: one radian weighs as one metre, as in the Jacobian. Settings: gamma_max, the
-    largest motion of a joint, rad (m, if it slides); the paper's is pi/4.
+    Args:
+        settings: gamma_max, the largest motion of a joint, rad (m, if it slides); the paper's is
+            pi/4.
+        descent: See `kernels/descent.py`.
     """
     (gamma_max,) = settings
-    jacobian, rows, dq = buffers.jacobian, buffers.rows, buffers.dq
-    n = buffers.n
+    iterate = descent.iterate
+    scratch = descent.scratch
+    jacobian = iterate.jacobian
+    dq = iterate.dq
+    n = iterate.n
+    rows = iterate.rows
+    # Where the translation ends.
     split = min(3, rows)
-    count = decompose(jacobian, n, rows, buffers.joints, buffers.singular, buffers.tool)
+    count = decompose(jacobian, n, rows, scratch.joints, scratch.singular, scratch.tool)
+
     # The paper's rho, summed over the end effectors: the tool's motion for a unit motion of joint j.
-    rho, part = buffers.vector, buffers.motion
+    rho = scratch.vector
     for j in range(n):
         dq[j] = 0.0
         rho[j] = length(jacobian[j], 0, split) + length(jacobian[j], split, rows)
+
+    motion = scratch.motion
     for i in range(count):
-        sigma, u, v = buffers.singular[i], buffers.tool[i], buffers.joints[i]
-        if sigma <= 12.0 * EPSILON * buffers.singular[0]:
+        sigma = scratch.singular[i]
+        u = scratch.tool[i]
+        v = scratch.joints[i]
+        if sigma <= ROUNDING * scratch.singular[0]:
             break
+
         along = 0.0
         for k in range(rows):
-            along += u[k] * buffers.error[k]
+            along += u[k] * iterate.error[k]
+
+        # The paper's N and M, and gamma from them.
         gain = length(u, 0, split) + length(u, split, rows)
         travel = 0.0
         for j in range(n):
             travel += abs(v[j]) * rho[j]
         travel /= sigma
         gamma = gamma_max * gain / travel if travel > gain else gamma_max
+
         for j in range(n):
-            part[j] = along / sigma * v[j]
-        factor = clamp_factor(part, n, gamma)
+            motion[j] = along / sigma * v[j]
+        factor = clamp_factor(motion, n, gamma)
         for j in range(n):
-            dq[j] += factor * part[j]
+            dq[j] += factor * motion[j]
+
     factor = clamp_factor(dq, n, gamma_max)
     for j in range(n):
         dq[j] *= factor
+
+
+def clamp_factor(vector: Array, n: int, bound: float) -> float:
+    """Return the factor of the paper's ClampMaxAbs.
+
+    It reduces the largest of n entries to a bound, and keeps the direction.
+    """
+    magnitude = 0.0
+    for j in range(n):
+        magnitude = max(magnitude, abs(vector[j]))
+    return bound / magnitude if magnitude > bound else 1.0
+
+
+def length(vector: Array, start: int, stop: int) -> float:
+    """Return the length of a part of a vector."""
+    square = 0.0
+    for k in range(start, stop):
+        square += vector[k] * vector[k]
+    return math.sqrt(square)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 
-from simbridge.kernels.compile import Kernel, kernel, module_text
+from simbridge.kernels.compile import Kernel, kernel_of
 
 
 @functools.cache
 def machine_code(function) -> Kernel:
     """A function that is compiled with the solvers, as a kernel. It takes the types of its first call only."""
-    return kernel(module_text(function), function.__name__, "function of a test")
+    return kernel_of(function, "function of a test")

@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simbridge.ik.kernels import mathematics
-from simbridge.ik.kernels.descent import allocate_buffers
-from simbridge.kernels.compile import Generated, kernel, module_text
-from simbridge.kernels.expression import Trace, statements
+from simbridge.ik.kernels.records import allocate_descent
+from simbridge.kernels.compile import kernel
+from simbridge.kernels.expression import Generated, Trace, statements
+from simbridge.kernels.program import program_of
 from simbridge.robot import chain as robot_chain
 from simbridge.robot.chain import TASK_ROWS
 from simbridge.robot.kinematics import task_jacobians, tool_poses
@@ -39,9 +40,10 @@ def kinematics(placements, q, twin, tool, jacobian, mass):
     compute(placements, q, twin, tool, jacobian, mass)  # noqa: F821
 
 
-def compiled(entry, **given):
+def compiled(entry, **replacements):
     """A function of this file as a kernel, with generated functions."""
-    return kernel(module_text(entry, given=given), entry.__name__, "chain of a test")
+    program = program_of(entry, replacements=replacements)
+    return kernel(program, entry.__name__, "chain of a test")
 
 
 class Chain:
@@ -79,27 +81,31 @@ class Chain:
 
     def difference_quotients(self, q, step):
         """The Jacobian (6, n) by finite differences."""
-        buffers = self._buffers(q, np.ones(12), (math.inf, math.inf), step)
-        self.by_differences(buffers)
-        return buffers["jacobian_there"][0].T
+        descents = self._descents(q, np.ones(12), (math.inf, math.inf), step)
+        self.by_differences(descents)
+        return descents[0].search.candidate_jacobian.T
 
     def linearized(self, q, target, task, clamps=(math.inf, math.inf)):
         """Error (6,), pull (6,) and Jacobian (n, 6); what the function leaves alone is 9."""
-        buffers = self._buffers(
-            q, np.concatenate([target.translation, target.rotation.ravel()]), clamps, 0.01
-        )
-        self.linearize[task](buffers)
-        return tuple(buffers[name][0] for name in ("residual", "error_there", "jacobian_there"))
+        frame = np.concatenate([target.translation, target.rotation.ravel()])
+        descents = self._descents(q, frame, clamps, 0.01)
+        self.linearize[task](descents)
+        search = descents[0].search
+        return search.residual, search.candidate_error, search.candidate_jacobian
 
-    def _buffers(self, q, target, clamps, difference_step):
+    def _descents(self, q, target, clamps, difference_step):
         """The record of the loops; what the function is to fill is 9."""
-        buffers = allocate_buffers(self.n)
-        buffers["placements"], buffers["q"], buffers["target"] = self.frames, q, target
-        buffers["translation_clamp"], buffers["rotation_clamp"] = clamps
-        buffers["difference_step"] = difference_step
-        for name in ("residual", "error_there", "jacobian_there"):
-            buffers[name] = 9.0
-        return buffers
+        descents = allocate_descent(self.n)
+        descents.iterate.q = q
+        search = descents.search
+        search.placements = self.frames
+        search.target = target
+        search.translation_clamp, search.rotation_clamp = clamps
+        search.difference_step = difference_step
+        search.residual = 9.0
+        search.candidate_error = 9.0
+        search.candidate_jacobian = 9.0
+        return descents
 
     def _kinematics(self):
         """Tool frame, Jacobian and mass matrix, traced and printed as the solvers' functions are."""

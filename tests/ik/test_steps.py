@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simbridge.ik.constrained import independent_rows as independent_rows_python
-from simbridge.ik.constrained import solve_constraints
 from simbridge.ik.damped_least_squares import damped_motion, null_space_pull
 from simbridge.ik.feedback import feedback_step
-from simbridge.ik.jacobian_transpose import best_length_step, given_length_step
-from simbridge.ik.kernels.descent import allocate_buffers
+from simbridge.ik.jacobian_transpose import best_length_step, constant_length_step
+from simbridge.ik.kernels.constraints import independent_rows as independent_rows_python
+from simbridge.ik.kernels.constraints import solve_constraints
+from simbridge.ik.kernels.records import allocate_descent
 from simbridge.ik.pseudoinverse import pseudoinverse_step
 from simbridge.ik.selectively_damped import selectively_damped_step
 from tests.ik.machine import machine_code
@@ -27,9 +27,9 @@ three_motions = machine_code(solve_constraints)
 pull_in_null_space = machine_code(null_space_pull)
 
 
-def damped(settings, buffers):
+def damped(settings, descent):
     """`damped_motion` with the arguments of a step."""
-    machine_code(damped_motion)(buffers, buffers["error"], *settings, buffers["dq"])
+    machine_code(damped_motion)(descent, descent.iterate.error, *settings, descent.iterate.dq)
 
 
 class Case:
@@ -47,27 +47,32 @@ class Case:
 
     def run(self, step, *parameters, error=None):
         """dq of a step, and what it returns; the unused components and the scratch arrays hold rubbish."""
-        buffers = self.record()
-        buffers["error"][: self.m] = self.e if error is None else error
+        descent = self.record()
+        descent.iterate.error[: self.m] = self.e if error is None else error
         run = (
             step
             if step in (damped, constrained_step) or "<locals>" in step.__qualname__
             else machine_code(step)
         )
-        returned = run(parameters, buffers)
-        dq = buffers["dq"][: self.n].copy()
+        returned = run(parameters, descent)
+        dq = descent.iterate.dq[: self.n].copy()
         assert np.all(np.isfinite(dq))
         return dq, returned
 
     def record(self):
         """The record of a step, with the Jacobian; all else is rubbish."""
         # One size for all, since the sizes are part of what is compiled.
-        buffers = allocate_buffers(12)[0]
-        for name in buffers.dtype.names:
-            buffers[name] = 5
-        buffers["n"], buffers["rows"], buffers["q"][: self.n] = self.n, self.m, self.q
-        buffers["jacobian"][: self.n, : self.m] = self.j.T
-        return buffers
+        descent = allocate_descent(12)[0]
+        for part in (descent.iterate, descent.scratch, descent.search):
+            for name in part.dtype.names:
+                part[name] = 5
+
+        iterate = descent.iterate
+        iterate.n = self.n
+        iterate.rows = self.m
+        iterate.q[: self.n] = self.q
+        iterate.jacobian[: self.n, : self.m] = self.j.T
+        return descent
 
 
 def cases(scales=(0.0, 0.0), ranks=(0, 6)):
@@ -217,7 +222,7 @@ def test_without_damping_a_regular_jacobian_gives_the_pseudoinverse(case):
 @given(any_case, st.floats(-2, 2))
 def test_the_transpose_is_the_transpose(case, alpha):
     gain = case.rng.uniform(0.0, 10.0, 6)
-    dq, _ = case.run(given_length_step, alpha, gain)
+    dq, _ = case.run(constant_length_step, alpha, gain)
     close(dq, alpha * case.j.T @ (gain[: case.m] * case.e))
 
 
@@ -241,26 +246,26 @@ def test_no_other_length_of_the_transpose_leaves_less_error(case):
     assert left(1.0) <= min(left(share) for share in (0.0, 0.5, 0.99, 1.01, 2.0)) * (1.0 + 1e-12)
 
 
-def motions(error, values, rows, rank, hessian, gradient, buffers):
+def motions(error, values, rows, rank, hessian, gradient, descent):
     """The three motions: for the error, for custom strict rows, for the soft rows."""
-    buffers["wanted"][:, :6] = [error, values]
-    three_motions(rows, rank, hessian, gradient, buffers)
-    return tuple(buffers[name][: len(gradient)].copy() for name in ("dq", "held", "drift"))
+    descent.scratch.wanted[:, :6] = [error, values]
+    three_motions(rows, rank, hessian, gradient, descent)
+    return tuple(descent.iterate[name][: len(gradient)].copy() for name in ("dq", "held", "drift"))
 
 
-def whole_step(error, rows, rank, hessian, gradient, buffers):
+def whole_step(error, rows, rank, hessian, gradient, descent):
     """All motions in one."""
-    buffers["dq"][: len(gradient)] = np.sum(
-        motions(error, np.zeros(6), rows, rank, hessian, gradient, buffers), axis=0
+    descent.iterate.dq[: len(gradient)] = np.sum(
+        motions(error, np.zeros(6), rows, rank, hessian, gradient, descent), axis=0
     )
 
 
-def constrained_step(settings, buffers):
+def constrained_step(settings, descent):
     """The whole step with one soft row per joint, dq_i = natural_i, and how many strict rows depend on others."""
     weights, natural, cutoff = settings
-    hessian, rows = 2.0 * np.diag(weights) / (weights.max() or 1.0), int(buffers["rows"])
-    rank = independent_rows(buffers["jacobian"], rows, cutoff, buffers)
-    whole_step(buffers["error"], rows, rank, hessian, hessian @ natural, buffers)
+    hessian, rows = 2.0 * np.diag(weights) / (weights.max() or 1.0), int(descent.iterate.rows)
+    rank = independent_rows(descent.iterate.jacobian, rows, cutoff, descent)
+    whole_step(descent.iterate.error, rows, rank, hessian, hessian @ natural, descent)
     return rows - rank
 
 
@@ -290,27 +295,27 @@ def test_the_constrained_step_has_the_smallest_soft_cost_of_all_solutions(case, 
 @given(any_case)
 def test_each_motion_of_the_constrained_step_does_only_its_own_part(case):
     hessian, gradient, rank = np.eye(case.n), case.rng.normal(size=case.n), case.rank
-    buffers, none, parts = case.record(), np.zeros(6), np.zeros((2, 6))
-    jacobian = buffers["jacobian"]
+    descent, none, parts = case.record(), np.zeros(6), np.zeros((2, 6))
+    jacobian = descent.iterate.jacobian
     parts[:, : case.m] = [case.e, case.rng.normal(size=case.m)]
-    assert independent_rows(jacobian, case.m, CUTOFF, buffers) == rank
-    found = motions(*parts, case.m, rank, hessian, gradient, buffers)
+    assert independent_rows(jacobian, case.m, CUTOFF, descent) == rank
+    found = motions(*parts, case.m, rank, hessian, gradient, descent)
     for part, error, slope in zip(
         found, (*parts, none), (0.0 * gradient, 0.0 * gradient, gradient), strict=True
     ):
-        independent_rows(jacobian, case.m, CUTOFF, buffers)
-        whole_step(error, case.m, rank, hessian, slope, buffers)
-        close(part, buffers["dq"][: case.n])
+        independent_rows(jacobian, case.m, CUTOFF, descent)
+        whole_step(error, case.m, rank, hessian, slope, descent)
+        close(part, descent.iterate.dq[: case.n])
 
 
 @given(any_case, st.booleans())
 def test_the_clamped_pull_is_the_gradient_in_the_true_null_space(case, printed):
     beta, off = case.rng.uniform(0.0, 1.0, case.n), case.q - case.posture
-    buffers = case.record()
-    pull_in_null_space(buffers, beta, case.posture, printed)
+    descent = case.record()
+    pull_in_null_space(descent, beta, case.posture, printed)
     z = beta * off**2 if printed else 2.0 * beta * off
     close(
-        buffers["drift"][: case.n],
+        descent.iterate.drift[: case.n],
         (np.linalg.pinv(case.j, rcond=1e-6) @ case.j - np.eye(case.n)) @ z,
     )
 
@@ -322,9 +327,9 @@ def test_the_constrained_step_solves_the_lectures_system_for_any_soft_rows(case)
     soft, wanted = case.rng.normal(size=(case.n, case.n)), case.rng.normal(size=case.n)
     hessian, gradient = 2.0 * soft.T @ soft, 2.0 * soft.T @ wanted
 
-    def step(settings, buffers):
-        rank = independent_rows(buffers["jacobian"], case.m, 1e-9, buffers)
-        whole_step(buffers["error"], case.m, rank, *system, buffers)
+    def step(settings, descent):
+        rank = independent_rows(descent.iterate.jacobian, case.m, 1e-9, descent)
+        whole_step(descent.iterate.error, case.m, rank, *system, descent)
 
     system = (hessian, gradient)
     kkt = np.block([[hessian, case.j.T], [case.j, np.zeros((case.m, case.m))]])
@@ -360,7 +365,7 @@ def test_no_step_gives_nan_for_any_rank_and_scale(case, damping, size):
         (selectively_damped_step, (math.pi / 4,)),
         (feedback_step, (gain,)),
         (damped, (damping, ones, case.posture, False)),
-        (given_length_step, (1.0, gain)),
+        (constant_length_step, (1.0, gain)),
         (best_length_step, (0.0,)),
         (constrained_step, (ones, case.posture - case.q, 1e-9)),
         (constrained_step, (0.0 * ones, case.posture - case.q, 1e-9)),

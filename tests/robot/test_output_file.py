@@ -163,7 +163,7 @@ def test_no_module_writes_files_in_another_way():
         "sessions/driver.py",
         "sessions/record.py",
         "files/writing.py",
-        "kernels/compile.py",
+        "kernels/cache.py",
         "trajectory/bag_reader.py",
         "sweeps/results.py",
     }

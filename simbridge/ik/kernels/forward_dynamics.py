@@ -10,13 +10,15 @@ one.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from simbridge.ik.kernels.dense import aim, copy, largest, norm
 from simbridge.ik.kernels.mathematics import Structure, generate_move
-from simbridge.kernels.compile import Kernel, kernel, module_text
+from simbridge.ik.kernels.stand_ins import move
+from simbridge.kernels.compile import Kernel, kernel
+from simbridge.kernels.program import program_of
 from simbridge.robot.pose import Array, Counts
 
 # The attained decrease of the potential in proportion to the predicted one: below the first a
@@ -46,7 +48,9 @@ FINISHING_BALLAST = 1e-15
 
 
 class Settings(NamedTuple):
-    """Settings of the loops.
+    """Settings of the loops, which take them as a plain tuple.
+
+    With each call numba takes a microsecond to recognize the type of a named one.
 
     Attributes:
         dt: Virtual time step, s.
@@ -80,14 +84,10 @@ class Kernels(NamedTuple):
 @lru_cache(maxsize=64)
 def kernels(structure: Structure, task: str) -> Kernels:
     """Return the compiled loops for arms of one kinematic structure, and a task."""
-    text = module_text(track, accumulate, solve, given={"move": generate_move(structure, task)})
+    replacements = {"move": generate_move(structure, task)}
+    program = program_of(track, accumulate, solve, replacements=replacements)
     purpose = "forward-dynamics solver for this kinematic structure"
-    return Kernels(*(kernel(text, name, purpose) for name in Kernels._fields))
-
-
-def move(*arguments: Any) -> None:
-    """Stand for the generated function: see `mathematics.generate_move`."""
-    raise NotImplementedError
+    return Kernels(*(kernel(program, name, purpose) for name in Kernels._fields))
 
 
 def potential(kp: Array, error: Array, pull: Array) -> float:
@@ -117,14 +117,6 @@ def adapt_ballast(ballast: float, ratio: float, first_ballast: float) -> float:
         lighter = BALLAST_SHRINKAGE * ballast
         return lighter if lighter >= first_ballast else 0.0
     return ballast
-
-
-def clamped_scale(scale: float, motion: Array, step_clamp: float) -> float:
-    """Return the factor of a motion (n,), lowered until no joint moves further than the clamp."""
-    farthest = scale * largest(motion)
-    if farthest > step_clamp:
-        scale *= step_clamp / farthest
-    return scale
 
 
 def track(
@@ -158,16 +150,16 @@ def track(
     q = memory[:n]
     ballast = memory[2 * n]
 
-    step_clamp = settings.step_clamp
+    dt, step_clamp, error_clamp, twin, kp, kd, kappa, first_ballast = settings
     is_guarded = step_clamp < np.inf
     # Lines 8 and 9 each halve: qd = 0.5 qdd dt, q += 0.5 qd dt. Velocity does not accumulate.
-    quarter = 0.25 * settings.dt * settings.dt
+    quarter = 0.25 * dt * dt
     # The decrease of a quadratic potential in an iteration, as a part of slope times motion.
-    model = 1.0 - settings.kappa / 8.0
+    model = 1.0 - kappa / 8.0
     no_damping = np.zeros(6)
     damping = np.zeros(6)
     for i in range(6):
-        damping[i] = settings.kd[i] / settings.dt
+        damping[i] = kd[i] / dt
 
     target = np.zeros(12)
     error = np.zeros(6)
@@ -194,10 +186,10 @@ def track(
                 placements,
                 q,
                 target,
-                settings.kp,
+                kp,
                 damping if has_pull else no_damping,
-                settings.twin,
-                settings.error_clamp,
+                twin,
+                error_clamp,
                 ballast,
                 pull,
                 error,
@@ -205,10 +197,10 @@ def track(
             )
 
             if is_guarded:
-                attained = potential(settings.kp, error, pull)
+                attained = potential(kp, error, pull)
                 if is_moved and not is_attained(error):
                     ratio = (potential_before - attained) / max(predicted, LEAST_DECREASE)
-                    ballast = adapt_ballast(ballast, ratio, settings.first_ballast)
+                    ballast = adapt_ballast(ballast, ratio, first_ballast)
                     if ratio < LEAST_RATIO:
                         copy(q_before, q)
                         is_moved = False
@@ -219,7 +211,11 @@ def track(
                 if iteration == iterations:
                     break
 
-            scale = clamped_scale(quarter, motion[:n], step_clamp)
+            # No joint moves further than the clamp.
+            scale = quarter
+            farthest = quarter * largest(motion[:n])
+            if farthest > step_clamp:
+                scale *= step_clamp / farthest
             predicted = model * scale * float(motion[n])
             for i in range(n):
                 q[i] += scale * motion[i]
@@ -257,11 +253,11 @@ def accumulate(
     velocity = memory[n : 2 * n]
     pull = memory[2 * n + 1 : 2 * n + 7]
 
-    dt = settings.dt
+    dt, _, error_clamp, twin, kp, kd, _, _ = settings
     no_damping = np.zeros(6)
     damping = np.zeros(6)
     for i in range(6):
-        damping[i] = settings.kd[i] / dt
+        damping[i] = kd[i] / dt
 
     target = np.zeros(12)
     error = np.zeros(6)
@@ -275,10 +271,10 @@ def accumulate(
                 placements,
                 q,
                 target,
-                settings.kp,
+                kp,
                 damping if has_pull else no_damping,
-                settings.twin,
-                settings.error_clamp,
+                twin,
+                error_clamp,
                 0.0,
                 pull,
                 error,
@@ -290,28 +286,6 @@ def accumulate(
                 q[i] = min(max(q[i] + dt * velocity[i], limits[0, i]), limits[1, i])
                 velocity[i] = VELOCITY_KEPT * (velocity[i] + dt * acceleration[i])
         copy(q, out[t])
-
-
-class Attempt(NamedTuple):
-    """Arrays of an attempt to solve a target.
-
-    Attributes:
-        target: Position (3) and rotation matrix (9, row by row).
-        q: Joint positions (n,), rad or m.
-        masses: The twin's (4,), which change where an attempt is finished.
-        error: Target minus tool (6,), m and rad.
-        pull: The same, clamped.
-        no_damping: Zeros (6,).
-        motion: The acceleration (n,), then the slope of the potential along it.
-    """
-
-    target: Array
-    q: Array
-    masses: Array
-    error: Array
-    pull: Array
-    no_damping: Array
-    motion: Array
 
 
 def solve(
@@ -328,14 +302,21 @@ def solve(
 ) -> None:
     """Solve each target to a tolerance, from the solution of the one before, or from fixed postures.
 
-    The results are those of the best attempt.
+    Where the arm is nearly stretched the light links slow the twin down, and the last micrometre
+    would take thousands of iterations. An attempt that ends near its target therefore gets up to
+    fifty more with all mass at the tool and kappa = 4, which are Gauss-Newton steps, and a ballast
+    proportional to the square of the error: Levenberg-Marquardt as in Yamashita and Fukushima
+    (2001), which still converges fast where the Jacobian is singular.
+
+    The results are those of the best attempt. All is one function: arrays that are made in it cannot
+    overlap, and where the compiler does not know that an iteration takes a fifth longer.
 
     Args:
         placements: The chain (n + 1, 4, 4); its last frame is the tool's.
         q0: Joint positions (n,), from which the first target is solved, rad or m.
         starts: Postures (R, n) from which a target is tried again, in turn, until one succeeds.
         poses: The targets (T, 7).
-        settings: See `Settings`; there is no damping, and the ballast is that of `try_start`.
+        settings: See `Settings`; without damping, and the ballast is another.
         iterations: Per attempt.
         tolerance: Translation (m) and rotation (rad).
         out: Result: joint positions (T, n), rad or m.
@@ -343,122 +324,79 @@ def solve(
         used: Result: iterations (T,).
     """
     n = q0.shape[0]
-    attempt = Attempt(
-        np.zeros(12),
-        np.zeros(n),
-        np.zeros(4),
-        np.zeros(6),
-        np.zeros(6),
-        np.zeros(6),
-        np.zeros(n + 1),
-    )
+    dt, step_clamp, error_clamp, twin, kp, _, _, _ = settings
+    quarter = 0.25 * dt * dt
+    last = iterations + FINISHING_ITERATIONS
+
+    target = np.zeros(12)
+    error = np.zeros(6)
+    pull = np.zeros(6)
+    no_damping = np.zeros(6)
+    masses = np.zeros(4)
+    # The acceleration (n,), then the slope of the potential along it.
+    motion = np.zeros(n + 1)
+    q = np.zeros(n)
     solution_before = np.zeros(n)
     copy(q0, solution_before)
 
     for t in range(poses.shape[0]):
-        aim(poses[t], attempt.target)
-        # The error of the best attempt in tolerances.
+        aim(poses[t], target)
+        # The smallest error so far, in tolerances.
         best = np.inf
         used[t] = 0
-        for index in range(starts.shape[0] + 1):
-            copy(solution_before if index == 0 else starts[index - 1], attempt.q)
-            # The first always counts, so that there is a result even if no residual is a number.
-            best, count = try_start(
-                placements,
-                settings,
-                iterations,
-                tolerance,
-                best,
-                index == 0,
-                attempt,
-                out[t],
-                residuals[t],
-            )
-            used[t] += count
+
+        for attempt in range(starts.shape[0] + 1):
+            copy(solution_before if attempt == 0 else starts[attempt - 1], q)
+            copy(twin, masses)
+            ballast = 0.0
+
+            for iteration in range(last + 1):
+                move(
+                    placements,
+                    q,
+                    target,
+                    kp,
+                    no_damping,
+                    masses,
+                    error_clamp,
+                    ballast,
+                    pull,
+                    error,
+                    motion,
+                )
+
+                # Keep the best posture. The first always counts, so that there is a result even if
+                # no residual is a number.
+                distance = norm(error, 0)
+                angle = norm(error, 3)
+                miss = max(distance / tolerance[0], angle / tolerance[1])
+                if miss < best or (attempt == 0 and iteration == 0):
+                    best = min(best, miss)
+                    copy(q, out[t])
+                    residuals[t, 0] = distance
+                    residuals[t, 1] = angle
+
+                is_far = iteration == iterations and distance + angle > FINISHING_ERROR
+                if miss <= 1.0 or iteration == last or is_far:
+                    break
+
+                # Finish with all mass at the tool, and kappa = 4.
+                if iteration >= iterations:
+                    masses[0] = quarter * kp[0]
+                    masses[1] = quarter * kp[3]
+                    masses[2] = 0.0
+                    masses[3] = 0.0
+                    ballast = max((distance + angle) ** 2, FINISHING_BALLAST) * masses[0]
+
+                # No joint moves further than the clamp.
+                used[t] += 1
+                scale = quarter
+                farthest = quarter * largest(motion[:n])
+                if farthest > step_clamp:
+                    scale *= step_clamp / farthest
+                for i in range(n):
+                    q[i] += scale * motion[i]
+
             if best <= 1.0:
                 copy(out[t], solution_before)
                 break
-
-
-def try_start(
-    placements: Array,
-    settings: Settings,
-    iterations: int,
-    tolerance: Array,
-    best: float,
-    counts_always: bool,
-    attempt: Attempt,
-    out: Array,
-    residual: Array,
-) -> tuple[float, int]:
-    """Iterate from `attempt.q` towards a target, until its error is within the tolerance.
-
-    Where the arm is nearly stretched the light links slow the twin down, and the last micrometre
-    would take thousands of iterations. An attempt that ends near its target therefore gets up to
-    fifty more with all mass at the tool and kappa = 4, which are Gauss-Newton steps, and a ballast
-    proportional to the square of the error: Levenberg-Marquardt as in Yamashita and Fukushima
-    (2001), which still converges fast where the Jacobian is singular.
-
-    Args:
-        placements, settings, iterations, tolerance: See `solve`.
-        best: The smallest error so far, in tolerances.
-        counts_always: Whether the start counts, whatever its error.
-        attempt: Its arrays, with target and start.
-        out: Joint positions (n,) with the smallest error; they change where it is undercut.
-        residual: Their remaining translation (m) and rotation (rad), (2,).
-
-    Returns:
-        The smallest error, and the number of iterations.
-    """
-    q = attempt.q
-    masses = attempt.masses
-    motion = attempt.motion
-    n = q.shape[0]
-    dt = settings.dt
-    kp = settings.kp
-    last = iterations + FINISHING_ITERATIONS
-
-    copy(settings.twin, masses)
-    ballast = 0.0
-    for iteration in range(last + 1):
-        move(
-            placements,
-            q,
-            attempt.target,
-            kp,
-            attempt.no_damping,
-            masses,
-            settings.error_clamp,
-            ballast,
-            attempt.pull,
-            attempt.error,
-            motion,
-        )
-
-        distance = norm(attempt.error, 0)
-        angle = norm(attempt.error, 3)
-        miss = max(distance / tolerance[0], angle / tolerance[1])
-        if miss < best or (counts_always and iteration == 0):
-            best = min(best, miss)
-            copy(q, out)
-            residual[0] = distance
-            residual[1] = angle
-        if miss <= 1.0:
-            return best, iteration
-        if iteration == iterations and distance + angle > FINISHING_ERROR:
-            return best, iteration
-        if iteration == last:
-            return best, iteration
-
-        if iteration >= iterations:
-            # kappa = 4, with all mass at the tool.
-            masses[0] = 0.25 * dt * dt * kp[0]
-            masses[1] = 0.25 * dt * dt * kp[3]
-            masses[2] = 0.0
-            masses[3] = 0.0
-            ballast = max((distance + angle) ** 2, FINISHING_BALLAST) * masses[0]
-
-        scale = clamped_scale(0.25 * dt * dt, motion[:n], settings.step_clamp)
-        for i in range(n):
-            q[i] += scale * motion[i]
-    return best, last

@@ -332,13 +332,15 @@ def generate_linearize(structure: Structure, task: str, differences: bool = Fals
         twists = [difference_quotient(at, there, trace.name("difference_step")) for there in moved]
     else:
         twists = chain.jacobian(at, structure.prismatic)
-    results = [*_into("residual[{}]", residual), *_into("error_there[{}]", error)]
+    results = [*_into("residual[{}]", residual), *_into("candidate_error[{}]", error)]
     for j, twist in enumerate(twists):
-        results += _into(f"jacobian_there[{j}, {{}}]", chain.task_rows(at, twist, task))
-    arrays = ("placements", "q", "target", "residual", "error_there", "jacobian_there")
+        results += _into(f"candidate_jacobian[{j}, {{}}]", chain.task_rows(at, twist, task))
+
+    arrays = ("placements", "target", "residual", "candidate_error", "candidate_jacobian")
     numbers = ("translation_clamp", "rotation_clamp", "difference_step")
-    read = [f"{name} = buffers.{name}" for name in (*arrays, *numbers)]
-    return generated("linearize(buffers)", [*read, *statements(trace, results)], trace)
+    read = ["q = descent.iterate.q"]
+    read += [f"{name} = descent.search.{name}" for name in (*arrays, *numbers)]
+    return generated("linearize(descent)", [*read, *statements(trace, results)], trace)
 
 
 def _names(trace: Trace, array: str, count: int) -> list[Scalar]:

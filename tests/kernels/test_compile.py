@@ -12,11 +12,13 @@ from pathlib import Path
 import pytest
 
 from simbridge.errors import UncompilableCode
-from simbridge.kernels.compile import cache_directory, kernel
+from simbridge.kernels.compile import kernel
+from simbridge.kernels.program import Program
 
 PROGRAM = """
 import numpy as np
 from simbridge.kernels.compile import kernel
+from simbridge.kernels.program import Program
 
 text = '''
 def double(x):
@@ -24,7 +26,7 @@ def double(x):
         x[i] *= 2.0
 '''
 values = np.array([21.0, 0.5])
-kernel(text, "double", "doubling")(values)
+kernel(Program(text), "double", "doubling")(values)
 print(values[0])
 """
 # The same in a process for each cache; these are forked from one whose numba has compiled something, which takes longer
@@ -47,8 +49,7 @@ print(0)
 # A custom step: a plain function in a file, with a constant and a function that it uses.
 OWN = """
 import numpy as np
-from simbridge.kernels.compile import kernel
-from simbridge.kernels.compile import module_text
+from simbridge.kernels.compile import kernel_of
 
 FACTOR = {factor}
 
@@ -59,7 +60,7 @@ def loop(x):
     times(x)
 
 values = np.array([2.0])
-kernel(module_text(loop), "loop", "custom loop")(values)
+kernel_of(loop, "custom loop")(values)
 print(values[0])
 """
 NOTICE = "Compiling the doubling: a few seconds, once."
@@ -200,16 +201,5 @@ def test_a_custom_function_is_compiled_again_when_its_file_has_changed(tmp_path)
 
 def test_code_that_cannot_be_compiled_is_refused_with_numbas_reason():
     with pytest.raises(UncompilableCode, match="undefined_name") as caught:
-        kernel("def f(x):\n    return undefined_name(x)\n", "f", "mistake")(1.0)
+        kernel(Program("def f(x):\n    return undefined_name(x)\n"), "f", "mistake")(1.0)
     assert caught.value.name == "f"
-
-
-def test_the_directory_follows_the_environment(monkeypatch, tmp_path):
-    monkeypatch.delenv("SIMBRIDGE_CACHE", raising=False)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert cache_directory() == tmp_path / "simbridge" / "kernels"
-    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
-    monkeypatch.setenv("HOME", str(tmp_path))
-    assert cache_directory() == tmp_path / ".cache" / "simbridge" / "kernels"
-    monkeypatch.setenv("SIMBRIDGE_CACHE", str(tmp_path / "here"))
-    assert cache_directory() == tmp_path / "here"

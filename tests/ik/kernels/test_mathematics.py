@@ -10,16 +10,10 @@ from hypothesis import strategies as st
 
 from simbridge.ik.kernels import mathematics
 from simbridge.ik.kernels.mathematics import generate_move, structure_of
-from simbridge.kernels.expression import Trace, opaque, statements
 from simbridge.robot import chain as kinematics
 from simbridge.robot.load import load_robot
 
 CLAMP = np.full(2, np.inf)
-
-
-@opaque(outputs=1)
-def half(x):
-    return (0.5 * x,)
 
 
 def chain(seed, n):
@@ -133,36 +127,6 @@ def test_the_mobility_over_columns_equals_pinocchio(seed, n):
     weighted = jacobian @ np.linalg.solve(mass, jacobian.T)
     assert np.abs(plain[1] - jacobian @ jacobian.T).max() < 1e-12
     assert np.abs(one[1] - weighted).max() < 1e-11 * np.abs(weighted).max()
-
-
-def test_zeros_and_ones_fold_away_and_nothing_is_computed_twice():
-    trace = Trace()
-    x, y = trace.name("x"), trace.name("y")
-    result = 0.0 * x + 1.0 * y + (-1.0) * (x * y) + (x * y) * half(x)[0] - 0.0
-    assert statements(trace, [("out", result)]) == [
-        "v2 = x * y",
-        "v3 = -v2",
-        "v4 = y + v3",
-        "v5 = half(x)",
-        "v6 = v5[0]",
-        "v7 = v2 * v6",
-        "v8 = v4 + v7",
-        "out = v8",
-    ]
-
-
-@given(st.lists(st.floats(-3.0, 3.0), min_size=4, max_size=4))
-def test_a_trace_computes_what_the_function_does(values):
-    def function(a, b, c, d):
-        return (
-            (a - b) * (c - (d - a)) / (1.0 + b * b) - -(a / (2.0 + half(c)[0])) + (b - (c - d)) * -d
-        )
-
-    trace = Trace()
-    lines = statements(trace, [("out", function(*(trace.name(name) for name in "abcd")))])
-    given_names = {**dict(zip("abcd", values, strict=True)), "half": half}
-    exec("\n".join(lines), given_names)
-    assert given_names["out"] == pytest.approx(function(*values), rel=1e-14, abs=1e-14)
 
 
 def test_arms_of_one_kinematic_structure_share_a_module_whatever_their_tool():

@@ -1,0 +1,199 @@
+"""How far a step is taken: until it reduces the error as it promised (Armijo's rule)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from simbridge.ik.kernels.dense import copy, largest, norm
+from simbridge.ik.kernels.records import Descent
+from simbridge.ik.kernels.stand_ins import linearize
+from simbridge.robot.pose import Array
+
+# Fraction of a step below which another direction is better, and below which it is as good as none.
+SHORT = 2.0**-4
+SHORTEST = 2.0**-12
+# Fraction of the predicted reduction of the cost that a step must attain (Armijo).
+ARMIJO_FRACTION = 0.1
+# The cost (half a squared error, m and rad) of a nanometre, which is rounding.
+ROUNDING_COST = 1e-18
+# A sum below this fraction of its parts is rounding.
+CANCELLED = 1e-9
+# The least squared length that divides.
+LEAST_SQUARE = 1e-290
+
+
+def search_line(descent: Descent, cost: float) -> float:
+    """Move by the step's motion, as far as it reduces the cost; linearize there.
+
+    Where a sixteenth of the step does not reduce it, or where the clamp leaves less of it than
+    that, the steepest descent is taken. Without a step clamp nothing is checked: the plain method.
+
+    Args:
+        descent: With the motion of the step; it is shortened to the clamp.
+        cost: Before the step.
+
+    Returns:
+        The cost after it.
+    """
+    search = descent.search
+    q = descent.iterate.q
+    dq = descent.iterate.dq
+    held = descent.iterate.held
+    q_before = search.q_before
+    n = q.shape[0]
+
+    clamp = search.step_clamp
+    limit_step(held, clamp)
+    room = clamp - largest(held)
+    kept = limit_step(dq, room)
+    reduction = predict_reduction(descent, dq)
+
+    # Near a singularity a step may be dominated by one large motion, and the clamp leaves nothing
+    # of the rest.
+    is_steepest = False
+    if kept < SHORT:
+        steepest = q_before
+        descend_steepest(descent, steepest)
+        limit_step(steepest, room)
+        steepest_reduction = predict_reduction(descent, steepest)
+        if steepest_reduction > reduction / ARMIJO_FRACTION:
+            is_steepest = True
+            reduction = steepest_reduction
+            copy(steepest, dq)
+
+    allowed = max(cost - ARMIJO_FRACTION * abs(reduction), ROUNDING_COST)
+    for i in range(n):
+        q_before[i] = q[i]
+        q[i] += dq[i] + held[i]
+    attained = linearize_cost(descent)
+
+    # Too far: half of it; instead of a step that is still too long the steepest descent; in the end
+    # nothing.
+    is_guarded = math.isfinite(clamp)
+    scale = 1.0
+    while is_guarded and attained > allowed:
+        scale *= 0.5
+        if not is_steepest and scale < SHORT:
+            is_steepest = True
+            scale = 1.0
+            descend_steepest(descent, dq)
+            limit_step(dq, room)
+            reduction = predict_reduction(descent, dq)
+        allowed = max(cost - ARMIJO_FRACTION * scale * reduction, ROUNDING_COST)
+        if scale < SHORTEST:
+            allowed = np.inf
+            scale = 0.0
+
+        for i in range(n):
+            q[i] = q_before[i] + scale * dq[i] + held[i]
+        attained = linearize_cost(descent)
+    return attained
+
+
+def linearize_cost(descent: Descent) -> float:
+    """Linearize at the joint positions: error and Jacobian there, and the residual.
+
+    Returns:
+        The residual's cost.
+    """
+    linearize(descent)
+    return residual_cost(descent)
+
+
+def adopt_candidate(descent: Descent) -> None:
+    """Begin the next step where the last motion has led."""
+    iterate = descent.iterate
+    copy(descent.search.candidate_error, iterate.error)
+    for j in range(iterate.q.shape[0]):
+        copy(descent.search.candidate_jacobian[j], iterate.jacobian[j])
+
+
+def residual_cost(descent: Descent) -> float:
+    """Return the cost of the residual, which steps are to reduce."""
+    search = descent.search
+    translation = clamped_cost(norm(search.residual, 0), search.translation_clamp)
+    rotation = clamped_cost(norm(search.residual, 3), search.rotation_clamp)
+    return translation + search.rotation_weight * rotation
+
+
+def clamped_cost(size: float, clamp: float) -> float:
+    """Return the cost whose gradient is an error clamped to a length.
+
+    It is half a square, and linear beyond the clamp.
+    """
+    return 0.5 * size * size if size <= clamp else clamp * (size - 0.5 * clamp)
+
+
+def limit_step(step: Array, clamp: float) -> float:
+    """Shorten a step (n,) so that no joint moves further than the clamp.
+
+    A step that is not finite becomes none.
+
+    Returns:
+        The fraction of it that is left.
+    """
+    farthest = largest(step)
+    total = 0.0
+    for i in range(step.shape[0]):
+        total += step[i]
+
+    scale = 1.0 if farthest <= clamp else clamp / farthest
+    for i in range(step.shape[0]):
+        step[i] = scale * step[i] if math.isfinite(total) else 0.0
+    return scale
+
+
+def predict_reduction(descent: Descent, dq: Array) -> float:
+    """Return the reduction of the cost by a motion (n,), if the arm were linear and it small."""
+    iterate = descent.iterate
+    reduction = 0.0
+    for i in range(iterate.rows):
+        motion = 0.0
+        for j in range(dq.shape[0]):
+            motion += iterate.jacobian[j, i] * dq[j]
+        weight = 1.0 if i < 3 else descent.search.rotation_weight
+        reduction += motion * iterate.error[i] * weight
+    return reduction
+
+
+def descend_steepest(descent: Descent, dq: Array) -> None:
+    """Fill in the motion (n,) of the Jacobian transpose with the best length.
+
+    It always reduces the error, if it is short enough.
+    """
+    jacobian = descent.iterate.jacobian
+    error = descent.iterate.error
+    rows = descent.iterate.rows
+    rotation_weight = descent.search.rotation_weight
+    n = dq.shape[0]
+
+    # The gradient, its squared length, and the squares of the parts that it is summed of.
+    square = 0.0
+    square_of_parts = 0.0
+    for j in range(n):
+        dq[j] = 0.0
+        for i in range(rows):
+            part = jacobian[j, i] * error[i] * (1.0 if i < 3 else rotation_weight)
+            dq[j] += part
+            square_of_parts += part * part
+        square += dq[j] * dq[j]
+
+    # The length with which the error would be smallest, if the arm were linear.
+    along = 0.0
+    motion_square = 0.0
+    for i in range(rows):
+        motion = 0.0
+        for j in range(n):
+            motion += jacobian[j, i] * dq[j]
+        weight = 1.0 if i < 3 else rotation_weight
+        along += weight * error[i] * motion
+        motion_square += weight * motion * motion
+
+    is_rounding = square <= CANCELLED * CANCELLED * square_of_parts
+    length = 0.0
+    if motion_square > LEAST_SQUARE and not is_rounding:
+        length = along / motion_square
+    for j in range(n):
+        dq[j] *= length

@@ -1,0 +1,114 @@
+"""Custom rows for the constrained step: conditions on the motion of one iteration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from simbridge.errors import InvalidParameter
+from simbridge.ik.targets import numbers
+from simbridge.robot.pose import Array
+
+# Numbers, or a function of the joint positions (n,) that returns them.
+Coefficients: TypeAlias = ArrayLike | Callable[[Array], ArrayLike]
+
+# Singular values up to this fraction of the largest count as zero.
+ROUNDING = 1e-12
+# Beyond this, squares, and products of them and weights, may overflow.
+MAX_COEFFICIENT = 1e60
+# The least diagonal that a Hessian is scaled by.
+LEAST_SCALE = 1e-290
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Conditions A dq = b on the motion dq (n,) of one iteration, rad (of sliding joints m).
+
+    Attributes:
+        matrix: A (k, n), or a function of the joint positions q (n,) that returns it.
+        values: b (k,), or such a function: pull * (wanted - A @ q) goes part of the way to
+            A q = wanted.
+    """
+
+    matrix: Coefficients
+    values: Coefficients
+
+    @property
+    def vary(self) -> bool:
+        """Whether they depend on the joint positions."""
+        return callable(self.matrix) or callable(self.values)
+
+    def at(self, q: Array) -> tuple[Array, Array]:
+        """Return A (k, n) and b (k,) at joint positions q (n,).
+
+        Raises:
+            InvalidParameter: They are not of these shapes, or not finite.
+        """
+        matrix = _evaluate(self.matrix, q)
+        values = _evaluate(self.values, q)
+        if matrix.ndim != 2 or matrix.shape[1] != len(q) or values.shape != matrix.shape[:1]:
+            shapes = f"{matrix.shape} and {values.shape}"
+            needed = f"(k, {len(q)}) and (k,)"
+            raise InvalidParameter("shape of a solver's rows", shapes, needed)
+
+        magnitudes = np.concatenate([np.abs(matrix).ravel(), np.abs(values)])
+        largest = magnitudes.max(initial=0.0)
+        if not largest <= MAX_COEFFICIENT:
+            needed = f"finite, and at most {MAX_COEFFICIENT:g}"
+            raise InvalidParameter("largest number in a solver's rows", largest, needed)
+        return matrix, values
+
+
+def _evaluate(coefficients: Coefficients, q: Array) -> Array:
+    """Return coefficients as an array, at joint positions q (n,).
+
+    Raises:
+        InvalidParameter: They are no numbers.
+    """
+    if callable(coefficients):
+        return numbers("solver's rows", coefficients(q.copy()), "numbers")
+    return numbers("solver's rows", coefficients, "numbers")
+
+
+@dataclass(frozen=True, eq=False)
+class SoftRows(Rows):
+    """Conditions that are met as far as the strict ones allow, in weighted least squares.
+
+    Attributes:
+        weights: Of each row (k,), positive; equal by default.
+    """
+
+    weights: ArrayLike = 1.0
+
+    def normal_equations(self, q: Array) -> tuple[Array, Array]:
+        """Return 2 A^T W A (n, n) and 2 A^T W b (n,) at joint positions q (n,).
+
+        They are scaled so that the largest diagonal entry is two. The joints rest in directions that
+        the rows leave free.
+
+        Raises:
+            InvalidParameter: Shapes do not fit, or a number is not finite, or a weight not positive.
+        """
+        matrix, values = self.at(q)
+        weights = numbers("weights of a solver's rows", self.weights, "numbers")
+        is_shape = weights.shape in ((), values.shape)
+        is_positive = bool(((weights > 0.0) & (weights <= MAX_COEFFICIENT)).all())
+        if not is_shape or not is_positive:
+            needed = f"one positive number, at most {MAX_COEFFICIENT:g}, or {len(values)}"
+            raise InvalidParameter("weights of a solver's rows", self.weights, needed)
+
+        root = np.sqrt(weights * np.ones(len(values)))
+        rows = root[:, None] * matrix
+        wanted = root * values
+
+        _, singular, directions = np.linalg.svd(rows)
+        rank = int(np.sum(singular > ROUNDING * singular.max(initial=0.0)))
+        free = directions[rank:]
+
+        hessian = rows.T @ rows
+        scale = max(float(hessian.diagonal().max()), LEAST_SCALE)
+        return 2.0 * (hessian / scale + free.T @ free), 2.0 * (rows.T @ wanted) / scale

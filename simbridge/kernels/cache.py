@@ -1,0 +1,105 @@
+"""The directory of compiled programs, and modules whose text is kept there."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import os
+import platform
+import sys
+import tempfile
+import warnings
+from functools import lru_cache
+from pathlib import Path
+from types import ModuleType
+
+# Any fixed time: numba recompiles when a file is newer, and several processes may write the same.
+MODIFICATION_TIME_S = 1_000_000_000
+# How much of a hash stands in a file's name.
+HASH_DIGITS = 24
+
+
+def cache_directory() -> Path:
+    """Return where kernels are kept.
+
+    That is $SIMBRIDGE_CACHE, else simbridge/kernels in $XDG_CACHE_HOME or in ~/.cache.
+    """
+    directory = os.environ.get("SIMBRIDGE_CACHE")
+    if directory:
+        return Path(directory).expanduser()
+
+    base = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    # A relative path is to be ignored (XDG base directory specification).
+    if not base.is_absolute():
+        base = Path.home() / ".cache"
+    return base / "simbridge" / "kernels"
+
+
+@lru_cache(maxsize=256)
+def load_module(text: str) -> ModuleType:
+    """Return the module of a text, under a name that numba finds again in the next process."""
+    libraries = [importlib.metadata.version(name) for name in ("numba", "llvmlite", "numpy")]
+    content = "\0".join([text, platform.python_version(), *libraries]).encode()
+    digest = hashlib.sha256(content).hexdigest()[:HASH_DIGITS]
+
+    module = ModuleType(f"simbridge_kernel_{digest}")
+    path = _keep_text(f"{module.__name__}.py", text)
+    module.__file__ = str(path)
+    sys.modules[module.__name__] = module
+    exec(compile(text, path, "exec"), module.__dict__)
+    return module
+
+
+def _keep_text(name: str, text: str) -> Path:
+    """Return the file with a text: in the cache directory, else in a temporary one."""
+    directory = cache_directory()
+    try:
+        return _write(directory / name, text)
+    except OSError as error:
+        warn_not_kept(directory, error.strerror)
+
+    try:
+        return _write(Path(_temporary_directory().name, name), text)
+    except OSError:
+        # Compiled all the same, without a file.
+        return Path(name)
+
+
+def _write(path: Path, text: str) -> Path:
+    """Write a file as a whole, unless it is there.
+
+    Processes that do so at the same time do not disturb each other.
+    """
+    try:
+        if path.read_text("utf-8") == text:
+            return path
+    except (OSError, UnicodeDecodeError):
+        pass
+
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    handle, unfinished = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
+    try:
+        with open(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.utime(unfinished, (MODIFICATION_TIME_S, MODIFICATION_TIME_S))
+        os.replace(unfinished, path)
+    except BaseException:
+        os.unlink(unfinished)
+        raise
+    return path
+
+
+@lru_cache(maxsize=1)
+def warn_not_kept(directory: Path, reason: str) -> None:
+    """Warn that nothing is kept in a directory, once per process."""
+    warnings.warn(
+        f"{directory} cannot be written ({reason}): compiled kernels are not kept after this "
+        "process. SIMBRIDGE_CACHE names another directory.",
+        stacklevel=6,
+    )
+
+
+@lru_cache(maxsize=1)
+def _temporary_directory() -> tempfile.TemporaryDirectory[str]:
+    """Return a directory that is kept until the process ends."""
+    return tempfile.TemporaryDirectory(prefix="simbridge-kernels-", ignore_cleanup_errors=True)
