@@ -32,7 +32,7 @@ from simbridge.ik.checks import (
     expand_gain,
 )
 from simbridge.ik.kernels import forward_dynamics as loops
-from simbridge.ik.kernels.mathematics import structure_of
+from simbridge.ik.kernels.generation import structure_of
 from simbridge.ik.parameters import TASKS, SolverParameters, setting, unless_preset
 from simbridge.ik.settings import preset_values, resolved, without_clamps
 from simbridge.ik.solver import TOLERANCE, Solver

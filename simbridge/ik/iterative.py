@@ -12,7 +12,7 @@ import numpy as np
 from simbridge.errors import InvalidParameter
 from simbridge.ik.checks import Numbers, as_numbers
 from simbridge.ik.kernels.descent import compiled_loop
-from simbridge.ik.kernels.mathematics import structure_of
+from simbridge.ik.kernels.generation import structure_of
 from simbridge.ik.kernels.records import allocate_descent
 from simbridge.ik.parameters import IterativeParameters
 from simbridge.ik.settings import resolved, without_clamps

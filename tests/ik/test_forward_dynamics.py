@@ -24,7 +24,8 @@ from simbridge.experiments.homogenization import (
 )
 from simbridge.ik.forward_dynamics import ForwardDynamics, ForwardDynamicsParameters
 from simbridge.ik.kernels import forward_dynamics as loops
-from simbridge.ik.kernels.mathematics import mobility, rotation_vector, structure_of
+from simbridge.ik.kernels.generation import structure_of
+from simbridge.ik.kernels.mathematics import mobility, rotation_vector
 from simbridge.ik.settings import resolved
 from simbridge.ik.twin import Twin, effective_masses
 from simbridge.robot import load_robot, pose

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simbridge.ik.kernels import mathematics
+from simbridge.ik.kernels import generation, mathematics
 from simbridge.ik.kernels.records import allocate_descent
 from simbridge.kernels.compile import kernel
 from simbridge.kernels.expression import Generated, Trace, statements
@@ -61,11 +61,11 @@ class Chain:
             for _ in range(self.n + 1)
         ]
         self.frames = np.array([placement.homogeneous for placement in self.placements])
-        self.structure = mathematics.structure_of(self.frames, np.array(self.slides))
-        self.move = compiled(moved, move=mathematics.generate_move(self.structure, "pose"))
+        self.structure = generation.structure_of(self.frames, np.array(self.slides))
+        self.move = compiled(moved, move=generation.generate_move(self.structure, "pose"))
         self.linearize = {
             task: compiled(
-                linearized, linearize=mathematics.generate_linearize(self.structure, task)
+                linearized, linearize=generation.generate_linearize(self.structure, task)
             )
             for task in TASK_ROWS
         }
@@ -76,7 +76,7 @@ class Chain:
         """As `linearize["pose"]`, with a Jacobian by finite differences."""
         return compiled(
             linearized,
-            linearize=mathematics.generate_linearize(self.structure, "pose", differences=True),
+            linearize=generation.generate_linearize(self.structure, "pose", differences=True),
         )
 
     def difference_quotients(self, q, step):
@@ -110,7 +110,7 @@ class Chain:
     def _kinematics(self):
         """Tool frame, Jacobian and mass matrix, traced and printed as the solvers' functions are."""
         trace, n = Trace(), self.n
-        at = self.structure.frames_at(trace)
+        at = self.structure.trace_frames(trace)
         twists = robot_chain.jacobian(at, self.slides)
         mass = mathematics.mass_matrix(at, twists, [trace.name(f"twin[{i}]") for i in range(4)])
         results = [(f"tool[{r}, {c}]", at.rotation[r][c]) for r in range(3) for c in range(3)]

@@ -23,13 +23,13 @@ from typing import Any
 
 from simbridge.ik.kernels import null_space
 from simbridge.ik.kernels.dense import aim, copy, norm
+from simbridge.ik.kernels.generation import Structure, generate_linearize
 from simbridge.ik.kernels.line_search import (
     adopt_candidate,
     linearize_cost,
     residual_cost,
     search_line,
 )
-from simbridge.ik.kernels.mathematics import Structure, generate_linearize
 from simbridge.ik.kernels.stand_ins import move_in_null_space, take_step
 from simbridge.kernels.compile import Kernel, kernel
 from simbridge.kernels.program import Replacement, program_of

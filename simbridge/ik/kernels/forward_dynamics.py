@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from simbridge.ik.kernels.dense import aim, copy, largest, norm
-from simbridge.ik.kernels.mathematics import Structure, generate_move
+from simbridge.ik.kernels.generation import Structure, generate_move
 from simbridge.ik.kernels.stand_ins import move
 from simbridge.kernels.compile import Kernel, kernel
 from simbridge.kernels.program import program_of

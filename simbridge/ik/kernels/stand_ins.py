@@ -8,12 +8,12 @@ from simbridge.ik.kernels.records import Descent
 
 
 def move(*arguments: Any) -> None:
-    """Stand for an iteration of forward dynamics: see `mathematics.generate_move`."""
+    """Stand for an iteration of forward dynamics: see `generation.generate_move`."""
     raise NotImplementedError
 
 
 def linearize(descent: Descent) -> None:
-    """Stand for the generated function: see `mathematics.generate_linearize`.
+    """Stand for the generated function: see `generation.generate_linearize`.
 
     From joint positions and target it computes the residual, the clamped error and the Jacobian.
     """

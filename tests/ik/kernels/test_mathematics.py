@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simbridge.ik.kernels import mathematics
-from simbridge.ik.kernels.mathematics import generate_move, structure_of
+from simbridge.ik.kernels.generation import generate_move, structure_of
 from simbridge.robot import chain as kinematics
 from simbridge.robot.load import load_robot
 

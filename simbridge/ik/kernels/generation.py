@@ -1,0 +1,168 @@
+"""Functions that are generated from the mathematics of a chain, for arms of one structure.
+
+Of a chain's fixed transforms only the structure goes into the code: which entries are 0, 1 and -1.
+The other numbers stay arguments, and so does the whole tool frame. Arms of one kinematic structure
+(all of UR's, with any TCP) thus share their compiled code, and so do all calibrated ones.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from simbridge.ik.kernels.mathematics import (
+    clamp_error,
+    cosine_and_sine,
+    difference_quotient,
+    mass_matrix,
+    pose_error,
+    solve,
+)
+from simbridge.kernels.expression import Generated, Trace, generated, statements
+from simbridge.robot import chain
+from simbridge.robot.chain import Frames, Matrix, Scalar, dot
+from simbridge.robot.pose import Array, Flags
+
+# The entries of a transform that are folded away.
+PLAIN_NUMBERS = (0.0, 1.0, -1.0)
+
+
+class Structure(NamedTuple):
+    """What arms of one kinematic structure share.
+
+    Attributes:
+        frames: Their frames as rows of four (n + 1, 3, 4), float64, with 0, 1 and -1, and nan for
+            any other number.
+        prismatic: Which joints slide.
+    """
+
+    frames: bytes
+    prismatic: tuple[bool, ...]
+
+    def trace_frames(self, trace: Trace, moved: int | None = None) -> Frames:
+        """Trace the frames at the joint positions `q`.
+
+        Args:
+            trace: Of the function.
+            moved: A joint that is `difference_step` further, if any.
+        """
+        placements = self._trace_placements(trace)
+        angles = _names(trace, "q", len(self.prismatic))
+        if moved is not None:
+            angles[moved] = angles[moved] + trace.name("difference_step")
+        return chain.frames(placements, self.prismatic, angles, cosine_and_sine)
+
+    def _trace_placements(self, trace: Trace) -> list[Matrix]:
+        """Return the transforms with their plain numbers, and an argument for any other."""
+        entries: list[Matrix] = np.frombuffer(self.frames).reshape(-1, 3, 4).tolist()
+        for i, rows in enumerate(entries):
+            for r, row in enumerate(rows):
+                for c, value in enumerate(row):
+                    if math.isnan(value):
+                        row[c] = trace.name(f"placements[{i}, {r}, {c}]")
+        return entries
+
+
+def structure_of(placements: Array, prismatic: Flags) -> Structure:
+    """Return the kinematic structure of a chain.
+
+    Args:
+        placements: Its fixed transforms (n + 1, 4, 4).
+        prismatic: Which joints slide (n,).
+    """
+    rows = chain.exact_placements(placements)[:, :3]
+    is_plain = np.isin(rows, PLAIN_NUMBERS)
+    # Any tool.
+    is_plain[-1] = False
+    frames = np.where(is_plain, rows, np.nan).tobytes()
+    return Structure(frames, tuple(bool(slides) for slides in prismatic))
+
+
+def generate_move(structure: Structure, task: str) -> Generated:
+    """Generate the function `move` of forward dynamics.
+
+    Its results are the error at q, its clamped part `pull`, and the acceleration
+    H^-1 J^T (Kp pull + damping (pull - last pull)) of equation 12 with a ballast on H's diagonal,
+    followed by the slope of the potential along it.
+    """
+    trace = Trace()
+    kp = _names(trace, "kp", 6)
+    damping = _names(trace, "damping", 6)
+    pull_before = _names(trace, "pull", 6)
+    twin = _names(trace, "twin", 4)
+    clamp = _names(trace, "clamp", 2)
+    target = _names(trace, "target", 12)
+    # A tool whose rotation is free has no rotational inertia.
+    if task == "position":
+        twin[1] = 0.0
+
+    frames = structure.trace_frames(trace)
+    error = pose_error(target, frames, task)
+    pull = clamp_error(error, clamp)
+    force = []
+    for k, d, e, before in zip(kp, damping, pull, pull_before, strict=True):
+        force.append(k * e + d * (e - before))
+
+    twists = chain.jacobian(frames, structure.prismatic)
+    torque = [dot(twist, force) for twist in twists]
+    mass = mass_matrix(frames, twists, twin)
+    for j, row in enumerate(mass):
+        row[j] = row[j] + trace.name("ballast")
+    motion = solve(mass, torque)
+    slope = dot(motion, torque)
+
+    results = [
+        *_elements("error[{}]", error),
+        *_elements("pull[{}]", pull),
+        *_elements("motion[{}]", [*motion, slope]),
+    ]
+    arguments = "placements, q, target, kp, damping, twin, clamp, ballast, pull, error, motion"
+    return generated(f"move({arguments})", statements(trace, results), trace)
+
+
+def generate_linearize(structure: Structure, task: str, differences: bool = False) -> Generated:
+    """Generate the function `linearize` of the iterative solvers.
+
+    Args:
+        structure: Of the arms.
+        task: See `simbridge.ik.targets`.
+        differences: Whether its Jacobian is one of finite differences; else the exact one.
+    """
+    trace = Trace()
+    target = _names(trace, "target", 12)
+    clamps = [trace.name("translation_clamp"), trace.name("rotation_clamp")]
+
+    frames = structure.trace_frames(trace)
+    residual = pose_error(target, frames, task)
+    error = chain.task_rows(frames, clamp_error(residual, clamps), task)
+    if differences:
+        joints = range(len(structure.prismatic))
+        moved_frames = [structure.trace_frames(trace, moved=j) for j in joints]
+        step = trace.name("difference_step")
+        twists = [difference_quotient(frames, moved, step) for moved in moved_frames]
+    else:
+        twists = chain.jacobian(frames, structure.prismatic)
+
+    results = [*_elements("residual[{}]", residual), *_elements("candidate_error[{}]", error)]
+    for j, twist in enumerate(twists):
+        row = chain.task_rows(frames, twist, task)
+        results += _elements(f"candidate_jacobian[{j}, {{}}]", row)
+
+    arrays = ("placements", "target", "residual", "candidate_error", "candidate_jacobian")
+    numbers = ("translation_clamp", "rotation_clamp", "difference_step")
+    read = ["q = descent.iterate.q"]
+    read += [f"{name} = descent.search.{name}" for name in (*arrays, *numbers)]
+    return generated("linearize(descent)", [*read, *statements(trace, results)], trace)
+
+
+def _names(trace: Trace, array: str, count: int) -> list[Scalar]:
+    """Return expressions for the first elements of an array."""
+    return [trace.name(f"{array}[{i}]") for i in range(count)]
+
+
+def _elements(pattern: str, values: Iterable[Scalar]) -> list[tuple[str, Scalar]]:
+    """Return values, each with the element that it goes to."""
+    return [(pattern.format(i), value) for i, value in enumerate(values)]
