@@ -198,7 +198,15 @@ def test_the_stability_bound_is_where_the_iteration_turns(kappa, converges):
     memory, joints, placements = np.zeros(20), np.empty((200, 6)), np.array(UR10.placements)
     memory[:6] = UR10.home
     track = loops.kernels(structure_of(*CHAIN), "pose").track
-    track(placements, np.zeros((2, 6)), np.repeat(target, 200, axis=0), memory, settings, 1, joints)
+    track(
+        placements,
+        np.zeros((2, 6)),
+        np.repeat(target, 200, axis=0),
+        memory,
+        tuple(settings),
+        1,
+        joints,
+    )
     left = np.linalg.norm(tool_path(UR10, joints)[-1, :3] - target[0, :3])
     assert (left < 1e-4) == converges
 

@@ -156,17 +156,16 @@ def track(
     quarter = 0.25 * dt * dt
     # The decrease of a quadratic potential in an iteration, as a part of slope times motion.
     model = 1.0 - kappa / 8.0
-    no_damping = np.zeros(6)
-    damping = np.zeros(6)
-    for i in range(6):
-        damping[i] = kd[i] / dt
-
     target = np.zeros(12)
     error = np.zeros(6)
     pull = np.zeros(6)
+    no_damping = np.zeros(6)
+    damping = np.zeros(6)
     # The acceleration (n,), then the slope of the potential along it.
     motion = np.zeros(n + 1)
     q_before = np.zeros(n)
+    for i in range(6):
+        damping[i] = kd[i] / dt
 
     for t in range(poses.shape[0]):
         aim(poses[t], target)
