@@ -13,11 +13,12 @@ from simbridge.errors import InvalidParameter
 from simbridge.ik.checks import Numbers, as_numbers
 from simbridge.ik.kernels.descent import compiled_loop
 from simbridge.ik.kernels.generation import structure_of
-from simbridge.ik.kernels.records import allocate_descent
+from simbridge.ik.kernels.records import Descent, allocate_descent
 from simbridge.ik.parameters import IterativeParameters
 from simbridge.ik.settings import resolved, without_clamps
 from simbridge.ik.solver import Solver
 from simbridge.ik.targets import task_of
+from simbridge.kernels.records import with_attributes
 from simbridge.robot.chain import TASK_ROWS
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
@@ -73,8 +74,9 @@ class IterativeSolver(Solver):
         self._step_settings = step.settings
 
         self._descents = allocate_descent(robot.n)
-        self._descents.iterate.rows = TASK_ROWS[self.task]
-        search = self._descents.search
+        descent: Descent = with_attributes(self._descents)[0]
+        descent.iterate.rows = TASK_ROWS[self.task]
+        search = descent.search
         search.placements = robot.placements
         search.translation_clamp, search.rotation_clamp = self.settings.error_clamp
         search.step_clamp = self.settings.step_clamp

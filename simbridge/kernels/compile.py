@@ -21,6 +21,7 @@ import numpy as np
 from simbridge.errors import UncompilableCode
 from simbridge.kernels.cache import load_module, warn_not_kept
 from simbridge.kernels.program import OPTIONS, Program, program_of
+from simbridge.kernels.records import with_attributes
 
 PYTHON_SWITCH = "SIMBRIDGE_PYTHON_KERNELS"
 """The environment variable with which kernels run as plain Python."""
@@ -86,11 +87,16 @@ def python_function(program: Program, name: str) -> Callable[..., Any]:
     function = getattr(module, name)
 
     def call(*arguments: Any) -> Any:
+        values = [with_attributes(item) if _are_records(item) else item for item in arguments]
         # As compiled code: a division by zero gives infinity.
         with np.errstate(all="ignore"):
-            return function(*arguments)
+            return function(*values)
 
     return call
+
+
+def _are_records(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype.names is not None
 
 
 def _compile(

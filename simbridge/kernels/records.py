@@ -5,12 +5,10 @@ A function of compiled code takes a record as one argument; each of its arrays w
 
 from __future__ import annotations
 
-from typing import Any, TypeVar, get_args, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
-
-_Record = TypeVar("_Record")
 
 # The type of an element by the type that a class names.
 _ELEMENTS: dict[Any, DTypeLike] = {
@@ -42,11 +40,20 @@ def record_type(kind: type, sizes: dict[str, int]) -> np.dtype[Any]:
     return np.dtype(fields, align=True)
 
 
-def allocate_record(kind: type[_Record], sizes: dict[str, int]) -> Any:
-    """Return an array (1,) of one record, all zero; `records[0]` reads as the class describes.
+def allocate_record(kind: type, sizes: dict[str, int]) -> Any:
+    """Return an array (1,) of one record, all zero, for compiled code.
 
     Args:
         kind: The class.
         sizes: The length of each side that has a name.
     """
-    return np.zeros(1, record_type(kind, sizes)).view(np.recarray)
+    return np.zeros(1, record_type(kind, sizes))
+
+
+def with_attributes(records: Any) -> Any:
+    """Return an array of records whose fields are attributes in Python, too.
+
+    It is the same memory. Numba takes some microseconds of each call to recognize its type, so that
+    compiled code is passed the other.
+    """
+    return records.view(np.recarray)

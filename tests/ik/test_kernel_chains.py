@@ -16,6 +16,7 @@ from simbridge.ik.kernels.records import allocate_descent
 from simbridge.kernels.compile import kernel
 from simbridge.kernels.expression import Generated, Trace, statements
 from simbridge.kernels.program import program_of
+from simbridge.kernels.records import with_attributes
 from simbridge.robot import chain as robot_chain
 from simbridge.robot.chain import TASK_ROWS
 from simbridge.robot.kinematics import task_jacobians, tool_poses
@@ -83,21 +84,22 @@ class Chain:
         """The Jacobian (6, n) by finite differences."""
         descents = self._descents(q, np.ones(12), (math.inf, math.inf), step)
         self.by_differences(descents)
-        return descents[0].search.candidate_jacobian.T
+        return with_attributes(descents)[0].search.candidate_jacobian.T
 
     def linearized(self, q, target, task, clamps=(math.inf, math.inf)):
         """Error (6,), pull (6,) and Jacobian (n, 6); what the function leaves alone is 9."""
         frame = np.concatenate([target.translation, target.rotation.ravel()])
         descents = self._descents(q, frame, clamps, 0.01)
         self.linearize[task](descents)
-        search = descents[0].search
+        search = with_attributes(descents)[0].search
         return search.residual, search.candidate_error, search.candidate_jacobian
 
     def _descents(self, q, target, clamps, difference_step):
         """The record of the loops; what the function is to fill is 9."""
         descents = allocate_descent(self.n)
-        descents.iterate.q = q
-        search = descents.search
+        descent = with_attributes(descents)[0]
+        descent.iterate.q = q
+        search = descent.search
         search.placements = self.frames
         search.target = target
         search.translation_clamp, search.rotation_clamp = clamps

@@ -17,6 +17,7 @@ from simbridge.ik.kernels.constraints import solve_constraints
 from simbridge.ik.kernels.records import allocate_descent
 from simbridge.ik.pseudoinverse import pseudoinverse_step
 from simbridge.ik.selectively_damped import selectively_damped_step
+from simbridge.kernels.records import with_attributes
 from tests.ik.machine import machine_code
 
 # Drops what is singular to rounding, and keeps all that is merely near it.
@@ -62,7 +63,7 @@ class Case:
     def record(self):
         """The record of a step, with the Jacobian; all else is rubbish."""
         # One size for all, since the sizes are part of what is compiled.
-        descent = allocate_descent(12)[0]
+        descent = with_attributes(allocate_descent(12))[0]
         for part in (descent.iterate, descent.scratch, descent.search):
             for name in part.dtype.names:
                 part[name] = 5

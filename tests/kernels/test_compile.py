@@ -203,3 +203,48 @@ def test_code_that_cannot_be_compiled_is_refused_with_numbas_reason():
     with pytest.raises(UncompilableCode, match="undefined_name") as caught:
         kernel(Program("def f(x):\n    return undefined_name(x)\n"), "f", "mistake")(1.0)
     assert caught.value.name == "f"
+
+
+# Counts the lines of the loop's own file that are run while a solver takes a step.
+TRACED = """
+import sys
+import numpy as np
+from simbridge.ik.settings import SOLVERS
+from simbridge.robot import load_robot
+
+lines = []
+
+def trace(frame, event, argument):
+    if event == "line" and frame.f_code.co_filename.endswith("ik/kernels/line_search.py"):
+        lines.append(frame.f_lineno)
+    return trace
+
+solver = SOLVERS["damped-least-squares"](stiffness=(0.3,)).build(load_robot("ur10"))
+sys.settrace(trace)
+solver.step([0.6, 0.2, 0.4, 0.0, 1.0, 0.0, 0.0])
+sys.settrace(None)
+print(len(set(lines)), solver.q.tobytes().hex())
+"""
+
+
+def step_in_process(python):
+    """The number of lines that a debugger sees, and the joint positions after a step."""
+    done = subprocess.run(
+        [sys.executable, "-c", TRACED],
+        env={**os.environ, "SIMBRIDGE_PYTHON_KERNELS": python},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    lines, q = done.stdout.split()
+    return int(lines), q
+
+
+def test_a_debugger_stops_in_kernels_that_run_as_python():
+    lines, q = step_in_process("1")
+    compiled_lines, compiled_q = step_in_process("0")
+
+    assert lines > 20
+    assert compiled_lines == 0
+    # To the last bit.
+    assert q == compiled_q

@@ -156,6 +156,7 @@ def track(
     quarter = 0.25 * dt * dt
     # The decrease of a quadratic potential in an iteration, as a part of slope times motion.
     model = 1.0 - kappa / 8.0
+
     target = np.zeros(12)
     error = np.zeros(6)
     pull = np.zeros(6)
@@ -181,12 +182,13 @@ def track(
                 break
 
             # The error before the first is the first: a new target gives no derivative kick.
+            active_damping = damping if has_pull else no_damping
             move(
                 placements,
                 q,
                 target,
                 kp,
-                damping if has_pull else no_damping,
+                active_damping,
                 twin,
                 error_clamp,
                 ballast,

@@ -129,5 +129,5 @@ def allocate_descent(n: int) -> Any:
         "side": max(n, strict),
     }
     descents = allocate_record(Descent, sizes)
-    descents.iterate.n = n
+    descents["iterate"]["n"] = n
     return descents
