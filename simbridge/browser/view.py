@@ -9,7 +9,7 @@ import pinocchio as pin
 from markupsafe import Markup
 
 from simbridge.browser.snapshot import SOURCES, Snapshot, limit_use
-from simbridge.ik.solver import Diagnosis
+from simbridge.ik.diagnosis import Diagnosis
 from simbridge.robot.robot import Robot
 from simbridge.text import millimetres
 

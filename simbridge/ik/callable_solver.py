@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
+from types import ModuleType
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -23,7 +24,8 @@ from simbridge.robot.robot import Robot
 
 StepFunction: TypeAlias = Callable[[Array, pin.SE3], Array | Sequence[float]]
 
-_CALLS = 100
+# Calls of a function for one try of `solve`.
+MAX_CALLS = 100
 
 
 class CallableSolver(Solver):
@@ -31,14 +33,15 @@ class CallableSolver(Solver):
 
     Args:
         robot: The arm.
-        function: Given the present joint positions (n,) in rad and the target pose of the TCP in base_link, returns the
-            next ones (n,). It may keep a state, but then `track` is no longer repeatable.
+        function: Given the present joint positions (n,) in rad and the target pose of the TCP in
+            base_link, returns the next ones (n,). It may keep a state, but then `track` is no longer
+            repeatable.
         name: For the reports.
         task: The part of the target that the function is meant to attain; the robot's own by default.
 
     Raises:
-        InvalidParameter: The function cannot be called; later, it returns something else than n finite numbers
-            of at most 1e6.
+        InvalidParameter: The function cannot be called; later, it returns something else than n
+            finite numbers of at most 1e6.
         ForeignSolverError: Later: it failed; what it raised is the cause.
     """
 
@@ -55,23 +58,20 @@ class CallableSolver(Solver):
     ) -> None:
         super().__init__(robot)
         if not callable(function):
-            raise InvalidParameter(
-                "solver", function, "a Solver, or a function of joint positions and a target"
-            )
+            needed = "a Solver, or a function of joint positions and a target"
+            raise InvalidParameter("solver", function, needed)
         self._function = function
         self.name = name or str(getattr(function, "__name__", type(function).__name__))
         self.task = task_of(robot, task)
 
     @property
     def parameters(self) -> dict[str, Any]:
-        function = self._function
-        place = getattr(function, "__module__", None) or ""
-        return {
-            "function": f"{place}.{getattr(function, '__qualname__', type(function).__name__)}",
-            "task": self.task,
-        }
+        module = getattr(self._function, "__module__", None) or ""
+        name = getattr(self._function, "__qualname__", type(self._function).__name__)
+        return {"function": f"{module}.{name}", "task": self.task}
 
     def _call(self, q: Array, target: pin.SE3) -> Array:
+        """Return what the function answers to joint positions (n,) and a target, checked."""
         try:
             answer = self._function(q.copy(), target)
         except KeyboardInterrupt:
@@ -82,21 +82,28 @@ class CallableSolver(Solver):
 
     def _advance(self, poses: Array, memory: Array, out: Array) -> None:
         for t, target in enumerate(poses):
-            memory[:] = out[t] = self._call(memory, pin.XYZQUATToSE3(target))
+            out[t] = self._call(memory, pin.XYZQUATToSE3(target))
+            memory[:] = out[t]
 
     def _try(
         self, goal: Array, q: Array, tolerance: tuple[float, float]
     ) -> tuple[Array, float, float, int]:
-        """Calls the function repeatedly, at most a hundred times."""
-        frame, calls, distance, angle = pin.XYZQUATToSE3(goal), 0, np.inf, np.inf
-        while calls < _CALLS and (distance > tolerance[0] or angle > tolerance[1]):
-            q, calls = self._call(q, frame), calls + 1
+        target = pin.XYZQUATToSE3(goal)
+        calls = 0
+        distance = np.inf
+        angle = np.inf
+        while calls < MAX_CALLS and (distance > tolerance[0] or angle > tolerance[1]):
+            q = self._call(q, target)
+            calls += 1
             distance, angle = residual(self.task, goal, tool_path(self.robot, q[None])[0])
         return q, distance, angle, calls
 
 
 class RecordedSolver(CallableSolver):
-    """The custom solver of an earlier run, as its settings.toml records it: a replay calls no solver."""
+    """The custom solver of an earlier run, as its settings.toml records it.
+
+    A replay calls no solver.
+    """
 
     def __init__(
         self, robot: Robot, name: str, *, task: str | None, parameters: Mapping[str, Any]
@@ -110,7 +117,12 @@ class RecordedSolver(CallableSolver):
 
 
 def named_solver(robot: Robot, name: str, settings: Mapping[str, Any] | None = None) -> Solver:
-    """The solver of this name in `SOLVERS` with these settings, or else the function that `module:function` names.
+    """Return a solver by its name.
+
+    Args:
+        robot: The arm.
+        name: A name in `SOLVERS`, or `module:function`.
+        settings: Of a solver of that name, by their names.
 
     Raises:
         SimbridgeError: There is none, its settings are invalid, or it does not support the arm.
@@ -124,44 +136,66 @@ def named_solver(robot: Robot, name: str, settings: Mapping[str, Any] | None = N
 def function_named(
     name: str, what: str = "solver", takes: str = "joint positions and a target"
 ) -> Callable[..., Any]:
-    """The function that `module:function` names; `module:object.method` works too.
+    """Return the function that `module:function` names; `module:object.method` works too.
 
-    A module is looked up in the working directory and then as Python does; a name that ends in .py is a file. Messages
-    say what the function is for, and what it takes.
+    A module is looked up in the working directory and then as Python does; a name that ends in .py
+    is a file.
+
+    Args:
+        name: The function.
+        what: What it is for, in messages.
+        takes: What it takes, in messages.
 
     Raises:
         ForeignSolverError: There is no such module, or it cannot be imported.
         UnknownName: There is no such function in it.
         InvalidParameter: It is not a function, or the name is not of the form module:function.
     """
-    place, _, path = name.rpartition(":")
     if not is_function(name):
         raise InvalidParameter(what, name, "module:function, or ./script.py:function")
+
+    location, _, path = name.rpartition(":")
+    module = _import_module(name, location, what)
     try:
-        if place.endswith(".py"):
-            file = place.rpartition("/")[2].removesuffix(".py")
-            module = load_script(place, f"simbridge_solver_{file}")
-        else:
-            with importing_from(""):
-                module = importlib.import_module(place)
+        function = reduce(getattr, path.split("."), cast(Any, module))
+    except AttributeError:
+        known = []
+        for attribute, value in vars(module).items():
+            if callable(value) and not attribute.startswith("_"):
+                known.append(attribute)
+        raise UnknownName("function", path, known, where=f"in {location}") from None
+
+    if not callable(function):
+        needed = f"a function of {takes}, not {type(function).__name__}"
+        raise InvalidParameter(what, name, needed)
+    return cast(Callable[..., Any], function)
+
+
+def _import_module(name: str, location: str, what: str) -> ModuleType:
+    """Return the module of a custom function.
+
+    Args:
+        name: The function, `module:function`.
+        location: Its module, or the path of a script.
+        what: What the function is for, in messages.
+
+    Raises:
+        ForeignSolverError: There is none, or it cannot be imported.
+    """
+    try:
+        if location.endswith(".py"):
+            stem = location.rpartition("/")[2].removesuffix(".py")
+            return load_script(location, f"simbridge_solver_{stem}")
+        with importing_from(""):
+            return importlib.import_module(location)
     except (KeyboardInterrupt, SimbridgeError):
         raise
     except BaseException as error:
-        if isinstance(error, FileNotFoundError) and error.filename == place:
-            raise ForeignSolverError(
-                place, "cannot be used: there is no such file", what=what
-            ) from error
-        reason = f"cannot be used: importing {place} failed with {type(error).__name__}: {as_text(error)}"
+        if isinstance(error, FileNotFoundError) and error.filename == location:
+            reason = "cannot be used: there is no such file"
+            raise ForeignSolverError(location, reason, what=what) from error
+        reason = (
+            f"cannot be used: importing {location} failed with "
+            f"{type(error).__name__}: {as_text(error)}"
+        )
         raise ForeignSolverError(name, reason, what=what) from error
-    try:
-        found = reduce(getattr, path.split("."), cast(Any, module))
-    except AttributeError:
-        known = [
-            own
-            for own, value in vars(module).items()
-            if callable(value) and not own.startswith("_")
-        ]
-        raise UnknownName("function", path, known, where=f"in {place}") from None
-    if not callable(found):
-        raise InvalidParameter(what, name, f"a function of {takes}, not {type(found).__name__}")
-    return cast(Callable[..., Any], found)

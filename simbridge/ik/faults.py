@@ -1,4 +1,4 @@
-"""Faults of a custom solver, named as its own: an exception in it, or an answer that is no joint positions.
+"""Faults of a custom solver, reported as its own: an exception in it, or an answer that is none.
 
 A run and a live session report it by the same errors.
 """
@@ -19,7 +19,7 @@ from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 
 # An exception of foreign code may have any number of characters; so many are shown.
-MAX_TEXT = 500
+MAX_CHARACTERS = 500
 
 
 class NamedSolver(Protocol):
@@ -37,19 +37,34 @@ class NamedSolver(Protocol):
 
 
 def solver_failure(name: str, error: BaseException, q: Array | None = None) -> ForeignSolverError:
-    """The error for an exception in the solver of this name, which was at joint positions q (n,), rad."""
-    text = f"{type(error).__name__}: {as_text(error)}".rstrip(".: ")[:MAX_TEXT]
+    """Return the error for an exception in a solver.
+
+    Args:
+        name: The solver's.
+        error: The exception.
+        q: Joint positions (n,), rad, at which it was raised, if they are known.
+    """
+    text = f"{type(error).__name__}: {as_text(error)}".rstrip(".: ")[:MAX_CHARACTERS]
+    reason = f"failed with {text}"
     frames = traceback.extract_tb(error.__traceback__)
-    place = f" ({frames[-1].filename}, line {frames[-1].lineno})" if frames else ""
-    joints = "" if q is None else f", at the joints {q.tolist()}"
-    return ForeignSolverError(name, f"failed with {text}{place}{joints}")
+    if frames:
+        reason += f" ({frames[-1].filename}, line {frames[-1].lineno})"
+    if q is not None:
+        reason += f", at the joints {q.tolist()}"
+    return ForeignSolverError(name, reason)
 
 
 def checked_answer(name: str, answer: Any, n: int) -> Array:
-    """The joint positions (n,), rad, that the solver of this name returned.
+    """Return the joint positions (n,), rad, that a solver answered.
+
+    Args:
+        name: The solver's.
+        answer: What it returned.
+        n: The number of joints.
 
     Raises:
-        InvalidParameter: They are not n finite numbers, or one is beyond what joint positions may be.
+        InvalidParameter: They are not n finite numbers, or one is beyond what joint positions may
+            be.
     """
     return checked_joints(f"answer of the solver {name}", answer, n)
 
@@ -62,21 +77,29 @@ def check_path(solver: NamedSolver, joints: Array) -> None:
     """
     if not is_custom(solver):
         return
-    wrong = np.flatnonzero(~(np.abs(joints) <= MAX_JOINT).all(axis=1))
+    is_posture = (np.abs(joints) <= MAX_JOINT).all(axis=1)
+    wrong = np.flatnonzero(~is_posture)
     if len(wrong):
         checked_answer(solver.name, joints[wrong[0]], solver.robot.n)
 
 
 def is_custom(solver: NamedSolver) -> bool:
-    """Whether the class of a solver is not one of simbridge's, so that an exception in it is no bug of ours."""
+    """Return whether the class of a solver is not one of simbridge's.
+
+    An exception in it is then no bug of ours.
+    """
     return not type(solver).__module__.startswith("simbridge.")
 
 
 @contextlib.contextmanager
 def named_failures(solver: NamedSolver) -> Iterator[None]:
-    """Within the block, whatever a custom solver raises is a `ForeignSolverError` that names it; its exit, too.
+    """Turn whatever a custom solver raises within the block into an error that names it.
 
-    Ctrl-C passes. An error of simbridge passes as well: the solver was given something wrong, or has named itself.
+    That includes its exit. Ctrl-C passes. An error of simbridge passes as well: the solver was given
+    something wrong, or has named itself.
+
+    Raises:
+        ForeignSolverError: The custom solver failed.
     """
     try:
         yield

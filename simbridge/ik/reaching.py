@@ -1,4 +1,4 @@
-"""Which solver decides what can be reached: a solver itself, or a reliable one in its place."""
+"""The solver that decides what can be reached: the chosen one, or a reliable one in its place."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ from simbridge.robot.robot import Robot
 
 
 def fallback_solver(robot: Robot, task: str) -> Solver:
-    """A solver that finds what can be reached, and needs no tuning."""
+    """Return a solver that finds what can be reached, and needs no tuning."""
     return SelectivelyDampedParameters(task=task).build(robot)
 
 
 def reaching_solver(solver: Solver) -> Solver:
-    """The solver that decides which targets can be reached, and finds the first joint positions of a plan.
+    """Return the solver that decides which targets can be reached.
 
-    It is the given one where that is `reliable`, else another for the same task.
+    It also finds the first joint positions of a plan. It is the given one where that is `reliable`,
+    else another for the same task.
     """
-    return solver if solver.reliable else fallback_solver(solver.robot, solver.task)
+    if solver.reliable:
+        return solver
+    return fallback_solver(solver.robot, solver.task)

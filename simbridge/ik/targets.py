@@ -1,9 +1,11 @@
-"""What solvers are given, targets and joint positions: checked, since compiled code does not check them, and compared.
+"""What solvers are given: targets and joint positions, checked and compared.
 
-A task is the part of the target that a solver is to attain:
+They are checked because compiled code does not check them. A task is the part of the target that a
+solver is to attain:
 
     pose      position and rotation, six rows
-    axis      position and the direction of the tool's z axis, five rows: the rotation about that axis is free
+    axis      position and the direction of the tool's z axis, five rows: the rotation about that
+              axis is free
     position  position, three rows
 
 An arm with more joints than its task has rows is redundant: it can move in the null space.
@@ -28,66 +30,88 @@ from simbridge.robot.robot import Robot
 
 Target: TypeAlias = pin.SE3 | Array | Sequence[float]
 
-# Beyond this, m, squares would overflow.
-_FARTHEST = 1e100
 MAX_JOINT = 1e6
 """The largest joint position, rad, or m of a slide: beyond it, rounding would exceed the tolerances."""
+
+# Beyond this distance, m, squares would overflow.
+MAX_DISTANCE = 1e100
 # The squared length from which a quaternion has a direction; below, doubles lose their digits.
-_LEAST = 1e-290
-_POSE = f"seven finite numbers x y z qx qy qz qw, at most {_FARTHEST:g} m away and the quaternion not zero"
-_TARGET = f"a pinocchio.SE3 or {_POSE}"
-_SHAPE = "(T, 7): a row x y z qx qy qz qw for each target"
+LEAST_SQUARE = 1e-290
+# One turn of a joint, rad.
+TURN = 2.0 * math.pi
+
+_POSE_NEEDS = (
+    f"seven finite numbers x y z qx qy qz qw, at most {MAX_DISTANCE:g} m away and the quaternion "
+    "not zero"
+)
+_TARGET_NEEDS = f"a pinocchio.SE3 or {_POSE_NEEDS}"
+_SHAPE_NEEDS = "(T, 7): a row x y z qx qy qz qw for each target"
 
 
 def as_pose(target: Target) -> Array:
-    """A target, given as `pinocchio.SE3` or as [x y z qx qy qz qw], as the latter (7,), read-only, of unit length.
+    """Return a target as [x y z qx qy qz qw] (7,), read-only, its quaternion of unit length.
+
+    Args:
+        target: `pinocchio.SE3`, or [x y z qx qy qz qw].
 
     Raises:
         InvalidParameter: It is neither, or not finite, or its quaternion is zero.
     """
-    given = (
-        pin.SE3ToXYZQUAT(target)
-        if isinstance(target, pin.SE3)
-        else numbers("target", target, _TARGET).copy()
-    )
-    if given.shape == (7,):
-        # In plain Python: a dozen calls of numpy would take longer than an iteration of a solver.
-        px, py, pz, x, y, z, w = given.tolist()
-        length = x * x + y * y + z * z + w * w
-        if px * px + py * py + pz * pz <= _FARTHEST**2:
-            if abs(length - 1.0) <= pose.ROUNDING:
-                return _read_only(given)
-            if _LEAST < length < np.inf:
-                given[3:] = pose.normalized(given[3:])
-                return _read_only(given)
-        target = given.tolist()
-    raise InvalidParameter("target", target, _TARGET)
+    if isinstance(target, pin.SE3):
+        values = pin.SE3ToXYZQUAT(target)
+    else:
+        values = numbers("target", target, _TARGET_NEEDS).copy()
+    if values.shape != (7,):
+        raise InvalidParameter("target", target, _TARGET_NEEDS)
+
+    # In plain Python: a dozen calls of numpy would take longer than an iteration of a solver.
+    px, py, pz, x, y, z, w = values.tolist()
+    square = x * x + y * y + z * z + w * w
+    if px * px + py * py + pz * pz <= MAX_DISTANCE**2:
+        if abs(square - 1.0) <= pose.ROUNDING:
+            return _as_read_only(values)
+        if LEAST_SQUARE < square < np.inf:
+            values[3:] = pose.normalized(values[3:])
+            return _as_read_only(values)
+    raise InvalidParameter("target", values.tolist(), _TARGET_NEEDS)
 
 
 def as_poses(targets: Any) -> Array:
-    """Targets [x y z qx qy qz qw] (T, 7), of unit length, as a read-only array for compiled code; not copied if they
-    are one already.
+    """Return targets as a read-only array (T, 7) for compiled code, their quaternions of unit length.
+
+    They are not copied if they are one already.
+
+    Args:
+        targets: Rows [x y z qx qy qz qw].
 
     Raises:
         InvalidParameter: They are of another shape, or one is not finite, or its quaternion is zero.
     """
-    given = np.ascontiguousarray(numbers("array of targets", targets, f"of shape {_SHAPE}"))
-    if given.ndim != 2 or given.shape[1] != 7:
-        raise InvalidParameter("shape of the targets", given.shape, _SHAPE)
-    length = np.einsum("ij,ij->i", given[:, 3:], given[:, 3:])
-    near = np.einsum("ij,ij->i", given[:, :3], given[:, :3]) <= _FARTHEST**2
-    wrong = np.flatnonzero(~(near & (length > _LEAST) & (length < np.inf)))
+    values = numbers("array of targets", targets, f"of shape {_SHAPE_NEEDS}")
+    values = np.ascontiguousarray(values)
+    if values.ndim != 2 or values.shape[1] != 7:
+        raise InvalidParameter("shape of the targets", values.shape, _SHAPE_NEEDS)
+
+    squares = np.einsum("ij,ij->i", values[:, 3:], values[:, 3:])
+    is_near = np.einsum("ij,ij->i", values[:, :3], values[:, :3]) <= MAX_DISTANCE**2
+    is_pose = is_near & (squares > LEAST_SQUARE) & (squares < np.inf)
+    wrong = np.flatnonzero(~is_pose)
     if len(wrong):
-        raise InvalidParameter(f"target at sample {wrong[0]}", given[wrong[0]].tolist(), _POSE)
-    others = np.abs(length - 1.0) > pose.ROUNDING
-    if others.any():
-        given = given.copy()
-        given[others, 3:] = pose.normalized(given[others, 3:])
-    return _read_only(given)
+        sample = wrong[0]
+        raise InvalidParameter(f"target at sample {sample}", values[sample].tolist(), _POSE_NEEDS)
+
+    is_scaled = np.abs(squares - 1.0) > pose.ROUNDING
+    if is_scaled.any():
+        values = values.copy()
+        values[is_scaled, 3:] = pose.normalized(values[is_scaled, 3:])
+    return _as_read_only(values)
 
 
-def _read_only(array: Array) -> Array:
-    """The array, or a read-only view of it: a kernel is compiled for one type, and trajectories are read-only."""
+def _as_read_only(array: Array) -> Array:
+    """Return the array, or a read-only view of it.
+
+    A kernel is compiled for one type, and trajectories are read-only.
+    """
     if not array.flags.writeable:
         return array
     view = array.view()
@@ -96,7 +120,7 @@ def _read_only(array: Array) -> Array:
 
 
 def as_joints(q: Any, n: int) -> Array:
-    """A copy of joint positions (n,), rad.
+    """Return a copy of joint positions (n,), rad.
 
     Raises:
         InvalidParameter: They are not n numbers, or not finite.
@@ -105,7 +129,12 @@ def as_joints(q: Any, n: int) -> Array:
 
 
 def checked_joints(name: str, q: Any, n: int) -> Array:
-    """A copy of joint positions (n,), rad, which a message calls by this name.
+    """Return a copy of joint positions (n,), rad.
+
+    Args:
+        name: What a message calls them.
+        q: They.
+        n: The number of joints.
 
     Raises:
         InvalidParameter: They are not n finite numbers, or one is beyond `MAX_JOINT`.
@@ -119,29 +148,50 @@ def checked_joints(name: str, q: Any, n: int) -> Array:
     return positions
 
 
-def numbers(name: str, given: Any, needed: str) -> Array:
-    """An array of floats; InvalidParameter, with what is needed, for anything else."""
+def numbers(name: str, values: Any, needed: str) -> Array:
+    """Return an array of floats.
+
+    Args:
+        name: What a message calls them.
+        values: Numbers, or nested sequences of them.
+        needed: What they must be.
+
+    Raises:
+        InvalidParameter: They are something else.
+    """
     try:
-        return floats(given)
+        return floats(values)
     except ValueError:
-        raise InvalidParameter(name, given, needed) from None
+        raise InvalidParameter(name, values, needed) from None
 
 
 def wrap_into_limits(robot: Robot, near: Array, q: Array) -> bool:
-    """Turn joints q (n,) that are out of range by whole turns, in place, to where they are in range and nearest to
-    `near`; returns whether all are in range then."""
-    low, high = robot.position_min, robot.position_max
-    whole = 2.0 * math.pi
+    """Turn joints that are out of range by whole turns, to where they are in range.
+
+    Args:
+        robot: Its limits hold.
+        near: Joint positions (n,), rad, to which the turned joints are nearest.
+        q: Joint positions (n,), rad, which are changed.
+
+    Returns:
+        Whether all are in range then.
+    """
+    low = robot.position_min
+    high = robot.position_max
+
     # Floats, since a limit may be infinite.
-    first, last = np.ceil((low - q) / whole), np.floor((high - q) / whole)
-    turns = np.clip(np.rint((near - q) / whole), first, last)
-    wrapped = ~((low <= q) & (q <= high)) & ~robot.prismatic & (first <= last)
-    q[wrapped] = np.clip(q + whole * turns, low, high)[wrapped]
+    fewest_turns = np.ceil((low - q) / TURN)
+    most_turns = np.floor((high - q) / TURN)
+    turns = np.clip(np.rint((near - q) / TURN), fewest_turns, most_turns)
+
+    is_inside = (low <= q) & (q <= high)
+    is_turned = ~is_inside & ~robot.prismatic & (fewest_turns <= most_turns)
+    q[is_turned] = np.clip(q + TURN * turns, low, high)[is_turned]
     return bool(np.all((low <= q) & (q <= high)))
 
 
 def task_of(robot: Robot, name: str | None = None) -> str:
-    """The task of that name, or the robot's own.
+    """Return the task of a name, or the robot's own.
 
     Raises:
         UnknownName: There is no such task.
@@ -153,26 +203,39 @@ def task_of(robot: Robot, name: str | None = None) -> str:
 
 
 def freed(task: str, poses: ArrayLike, like: ArrayLike) -> Array:
-    """Poses (..., 7) in which everything that the task leaves free is taken from the poses `like`: their difference
-    from `like` is the task's error."""
-    wanted, other = np.asarray(poses, dtype=float), np.asarray(like, dtype=float)
+    """Return poses in which everything that the task leaves free is taken from other poses.
+
+    Their difference from those is the task's error.
+
+    Args:
+        task: "pose", "axis" or "position".
+        poses: The targets (..., 7).
+        like: The poses (..., 7) from which the free components are taken.
+    """
+    targets = np.asarray(poses, dtype=float)
     if task == "pose":
-        return wanted
-    out = wanted.copy()
+        return targets
+
+    attained = np.asarray(like, dtype=float)
+    out = targets.copy()
     if task == "position":
-        out[..., 3:] = other[..., 3:]
+        out[..., 3:] = attained[..., 3:]
         return out
-    z = np.array([0.0, 0.0, 1.0])
+
     # Of the turn from `like` to the pose, in the axes of `like`, that part which is about z is free.
-    turn = pose.multiply(pose.conjugate(other[..., 3:]), wanted[..., 3:])
-    about_z = turn * np.concatenate([0.0 * z[:2], np.ones(2)])
+    turn = pose.multiply(pose.conjugate(attained[..., 3:]), targets[..., 3:])
+    about_z = turn * np.array([0.0, 0.0, 1.0, 1.0])
     size = np.linalg.norm(about_z, axis=-1, keepdims=True)
-    about_z = np.where(size > 0.0, about_z / np.where(size > 0.0, size, 1.0), pose.IDENTITY[3:])
-    out[..., 3:] = pose.multiply(wanted[..., 3:], pose.conjugate(about_z))
+    has_turn = size > 0.0
+    about_z = np.where(has_turn, about_z / np.where(has_turn, size, 1.0), pose.IDENTITY[3:])
+    out[..., 3:] = pose.multiply(targets[..., 3:], pose.conjugate(about_z))
     return out
 
 
 def residual(task: str, target: ArrayLike, attained: ArrayLike) -> tuple[float, float]:
-    """Remaining translation (m) and rotation (rad), in the components that the task constrains."""
+    """Return remaining translation (m) and rotation (rad).
+
+    They are those of the components that the task constrains.
+    """
     translation, rotation = pose.error(freed(task, target, attained), attained)
     return float(np.linalg.norm(translation)), float(np.linalg.norm(rotation))
