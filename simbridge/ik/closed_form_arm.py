@@ -1,0 +1,191 @@
+"""The arm behind a closed form: its lengths, found in the chain itself.
+
+Which arms have a closed form is found in the chain, not in the arm's name, nor in the choice of its
+frames. Two joint axes with parallel or crossing directions are joined by
+Rz(phi) Tz(d) Tx(a) Rx(alpha) Rz(psi) Tz(e). The turns about and shifts along an axis belong as well
+to the joint that turns about it, so that any chain of the right structure comes down to the few
+lengths of its Denavit-Hartenberg table, and offsets of the joint angles.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from simbridge.errors import NoClosedForm
+from simbridge.robot.pose import Array
+from simbridge.robot.robot import Robot
+
+# Sines below this count as zero. URDF files give right angles with nine or ten digits; the axes of
+# real arms are off by far more than that.
+PARALLEL = 1e-8
+# Lengths, m, below this count as zero: their effect on a pose stays below the promised accuracy.
+ON_AXIS = 1e-10
+
+
+@dataclass(frozen=True)
+class ClosedFormArm:
+    """The parameters of an arm with a closed form. All arrays are contiguous, for compiled code.
+
+    Attributes:
+        task: The part of a target that it attains: "pose", or "position" (see `targets.py`).
+        lengths: m. A UR arm (4,): upper arm a2, forearm a3, d4 (all of the offset along the parallel
+            axes) and d5. A planar arm (3,): its two links, and the height of the TCP over the base.
+        joints: (3, n), rad: theta - q, the standard table's joint angles less the robot's; lower and
+            upper limits.
+        frames: (2, 4, 4): the base in base_link, z along the first axis, a UR arm's origin on the
+            second; and the TCP in a UR arm's last joint, whose origin is on the axis of wrist 2 (on
+            a planar arm: identity).
+    """
+
+    task: str
+    lengths: Array
+    joints: Array
+    frames: Array
+
+
+@dataclass(frozen=True)
+class AxisTransform:
+    """Rz(phi) Tz(d) Tx(a) Rx(alpha) Rz(psi) Tz(e) from one joint axis to the next, with alpha known.
+
+    Attributes:
+        phi, psi: rad.
+        d, a, e: m.
+    """
+
+    phi: float
+    d: float
+    a: float
+    psi: float
+    e: float
+
+
+def closed_form_arm(robot: Robot) -> ClosedFormArm:
+    """Return the arm as a UR arm or as a planar arm of two links.
+
+    Raises:
+        NoClosedForm: It is neither.
+    """
+    has_slides = bool(np.any(robot.prismatic))
+    if has_slides or robot.n not in (2, 6):
+        some_slide = ", of which some slide" if has_slides else ""
+        raise NoClosedForm(robot.name, f"it has {robot.n} joints{some_slide}")
+    if robot.n == 6:
+        return _ur_arm(robot)
+    return _planar_arm(robot)
+
+
+def _ur_arm(robot: Robot) -> ClosedFormArm:
+    """Return the parameters of a UR arm.
+
+    Its table is standard DH with alpha = pi/2, 0, 0, pi/2, -pi/2; of the lengths only a2, a3, d1,
+    d4, d5 and the last frame are not zero.
+
+    Raises:
+        NoClosedForm: It is none.
+    """
+    chain = robot.placements
+    names = robot.joint_names
+    pan = _crossing_axes(chain[1], 1.0, robot.name, names[0:2])
+    upper = _parallel_axes(chain[2], robot.name, names[1:3])
+    fore = _parallel_axes(chain[3], robot.name, names[2:4])
+    wrist = _crossing_axes(chain[4], 1.0, robot.name, names[3:5])
+    last = _crossing_axes(chain[5], -1.0, robot.name, names[4:6])
+    if min(upper.a, fore.a) < ON_AXIS:
+        reason = f"of the axes of {names[1]}, {names[2]} and {names[3]} two are one line"
+        raise NoClosedForm(robot.name, reason)
+
+    # A joint angle of the table has a part before and a part behind the joint.
+    transforms = (pan, upper, fore, wrist, last)
+    turns_before = [0.0, *(transform.psi for transform in transforms)]
+    turns_behind = [*(transform.phi for transform in transforms), 0.0]
+    d4 = pan.e + upper.d + upper.e + fore.d + fore.e + wrist.d
+    offsets = np.add(turns_before, turns_behind)
+    return ClosedFormArm(
+        task="pose",
+        lengths=np.array([upper.a, fore.a, d4, wrist.e + last.d]),
+        joints=np.array([offsets, robot.position_min, robot.position_max]),
+        frames=np.array([chain[0] @ _shift_z(pan.d), _shift_z(last.e) @ chain[6]]),
+    )
+
+
+def _planar_arm(robot: Robot) -> ClosedFormArm:
+    """Return the parameters of a planar arm of two links.
+
+    Raises:
+        NoClosedForm: It is none.
+    """
+    first = _parallel_axes(robot.placements[1], robot.name, robot.joint_names)
+    x, y, z = robot.placements[2, :3, 3]
+    second_length = math.hypot(x, y)
+    if min(first.a, second_length) < ON_AXIS:
+        raise NoClosedForm(robot.name, "one of its two links has no length")
+
+    offsets = [first.phi, first.psi + math.atan2(y, x)]
+    return ClosedFormArm(
+        task="position",
+        lengths=np.array([first.a, second_length, first.d + first.e + z]),
+        joints=np.array([offsets, robot.position_min, robot.position_max]),
+        frames=np.array([robot.placements[0], np.eye(4)]),
+    )
+
+
+def _parallel_axes(placement: Array, arm: str, names: tuple[str, ...]) -> AxisTransform:
+    """Return the transform of alpha = 0: parallel axes that point the same way.
+
+    Args:
+        placement: Of one joint in the other (4, 4).
+        arm: Its name, for a refusal.
+        names: The joints', for a refusal.
+
+    Raises:
+        NoClosedForm: The axes are not parallel.
+    """
+    rotation = placement[:3, :3]
+    x, y, z = placement[:3, 3]
+    if math.hypot(rotation[0, 2], rotation[1, 2]) > PARALLEL or rotation[2, 2] < 0.0:
+        raise NoClosedForm(arm, f"the axes of {names[0]} and {names[1]} are not parallel")
+
+    phi = math.atan2(y, x)
+    turn = math.atan2(rotation[1, 0], rotation[0, 0])
+    return AxisTransform(phi=phi, d=float(z), a=math.hypot(x, y), psi=turn - phi, e=0.0)
+
+
+def _crossing_axes(
+    placement: Array, direction: float, arm: str, names: tuple[str, ...]
+) -> AxisTransform:
+    """Return the transform of alpha = direction pi/2 and a = 0: axes that meet at a right angle.
+
+    Args:
+        placement: Of one joint in the other (4, 4).
+        direction: 1 or -1.
+        arm: Its name, for a refusal.
+        names: The joints', for a refusal.
+
+    Raises:
+        NoClosedForm: The axes do not meet, or not at a right angle.
+    """
+    rotation = placement[:3, :3]
+    shift = placement[:3, 3]
+    x, y, cosine = direction * rotation[:, 2]
+    if abs(cosine) > PARALLEL:
+        raise NoClosedForm(arm, f"the axes of {names[0]} and {names[1]} are not at a right angle")
+
+    phi = math.atan2(x, -y)
+    common = np.array([math.cos(phi), math.sin(phi), 0.0])
+    if abs(float(common @ shift)) > ON_AXIS:
+        raise NoClosedForm(arm, f"the axes of {names[0]} and {names[1]} do not meet")
+
+    # The common normal is the x axis in between, from which psi turns to the next frame's.
+    psi = math.atan2(-float(common @ rotation[:, 1]), float(common @ rotation[:, 0]))
+    along_next = float(rotation[:, 2] @ shift)
+    return AxisTransform(phi=phi, d=float(shift[2]), a=0.0, psi=psi, e=along_next)
+
+
+def _shift_z(distance: float) -> Array:
+    """Return the transform (4, 4) of a shift along z, m."""
+    frame = np.eye(4)
+    frame[2, 3] = distance
+    return frame

@@ -1,0 +1,433 @@
+"""All joint positions of a UR arm, or of a planar arm of two links, for one target: closed forms.
+
+Joint angles are those of the standard table (Hawkins, Analytic inverse kinematics for the
+UR-5/UR-10, 2013). Singular configurations are recorded as bits: WRIST, ELBOW and SHOULDER. Where
+rounding puts an arm out of reach of a pose that it has, see `rounding`.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from simbridge.ik.kernels.dense import aim
+from simbridge.ik.kernels.plane import FOLD, FREE, elbow, in_plane, wrist_3_angle
+from simbridge.ik.kernels.rounding import (
+    pan_within_rounding,
+    reachable_turn,
+    turn_within_rounding,
+)
+from simbridge.kernels.compile import Kernel, kernel
+from simbridge.kernels.program import program_of
+from simbridge.robot.pose import Array, Counts, Flags
+
+# Singularities, beside `plane.ELBOW`, as bits.
+WRIST = 1
+SHOULDER = 4
+MAX_BRANCHES = 8
+
+# How far out of reach a target still counts as reached, m, and a joint beyond a limit is set to it,
+# rad.
+SLACK = 1e-11
+# One turn of a joint, rad.
+TURN = 2.0 * math.pi
+
+
+@lru_cache(maxsize=2)
+def compiled_search(name: str) -> Kernel:
+    """Return the function `branches` or `follow`, compiled; the same for every arm."""
+    return kernel(program_of(branches, follow), name, "closed-form solver")
+
+
+class BranchBuffers(NamedTuple):
+    """Arrays of the search for branches.
+
+    Attributes:
+        out: Solutions (8, n), nearest first.
+        notes: The singularities of each (8,).
+        q: The current solution (n,).
+        goal: The target without base and tool (3, 4).
+        bends: Both postures of two links (2, 2).
+        wanted: The target: position (3) and rotation matrix (9).
+        turned: Its rotation without the tool (3, 3).
+        unit: The target, its quaternion of unit length (7,).
+        shift: The goal's position before the base's rotation (3,), m.
+    """
+
+    out: Array
+    notes: Counts
+    q: Array
+    goal: Array
+    bends: Array
+    wanted: Array
+    turned: Array
+    unit: Array
+    shift: Array
+
+
+def allocate_buffers(out: Array, notes: Counts) -> BranchBuffers:
+    """Return buffers around the arrays for solutions and their singularities."""
+    return BranchBuffers(
+        out,
+        notes,
+        np.zeros(out.shape[1]),
+        np.zeros((3, 4)),
+        np.zeros((2, 2)),
+        np.zeros(12),
+        np.zeros((3, 3)),
+        np.zeros(7),
+        np.zeros(3),
+    )
+
+
+def accept(flags: int, joints: Array, near: Array, k: int, buffers: BranchBuffers) -> int:
+    """Insert a solution among those before it, nearest first, unless it is beyond joint limits.
+
+    Args:
+        flags: Its singularities.
+        joints: See `ClosedFormArm`.
+        near: Joint positions (n,), rad, to which each joint is turned as near as whole turns allow.
+        k: The number of solutions before it, in `buffers.out`.
+        buffers: With the solution's table angles in `buffers.q`.
+
+    Returns:
+        The number of solutions with it.
+    """
+    q = buffers.q
+    out = buffers.out
+    notes = buffers.notes
+    n = near.shape[0]
+
+    # Turn each joint into its limits.
+    cost = 0.0
+    for i in range(n):
+        angle = q[i] - joints[0, i]
+        angle += TURN * np.rint((near[i] - angle) / TURN)
+        low = joints[1, i]
+        high = joints[2, i]
+        if angle > high + SLACK:
+            angle -= TURN * math.ceil((angle - high - SLACK) / TURN)
+        elif angle < low - SLACK:
+            angle += TURN * math.ceil((low - SLACK - angle) / TURN)
+        if not low - SLACK <= angle <= high + SLACK:
+            return k
+        q[i] = min(max(angle, low), high)
+        cost += (q[i] - near[i]) ** 2
+
+    # Move farther solutions down.
+    row = k
+    while row > 0:
+        cost_above = 0.0
+        for i in range(n):
+            cost_above += (out[row - 1, i] - near[i]) ** 2
+        if cost_above <= cost:
+            break
+        for i in range(n):
+            out[row, i] = out[row - 1, i]
+        notes[row] = notes[row - 1]
+        row -= 1
+
+    for i in range(n):
+        out[row, i] = q[i]
+    notes[row] = flags
+    return k + 1
+
+
+def ur_branches(
+    lengths: Array,
+    joints: Array,
+    near: Array,
+    slack: float,
+    at_boundary: bool,
+    buffers: BranchBuffers,
+) -> int:
+    """Find the solutions of a UR arm for `buffers.goal`, the last joint's frame turned by its angle.
+
+    Args:
+        lengths, joints, near, slack: See `branches`.
+        at_boundary: Whether pan and wrist 3 turn within rounding, so that the arm reaches.
+        buffers: With the goal.
+
+    Returns:
+        The number of solutions.
+    """
+    goal = buffers.goal
+    d4 = lengths[2]
+    px = goal[0, 3]
+    py = goal[1, 3]
+
+    # The wrist's distance from the pan axis is the hypotenuse over d4.
+    r = math.sqrt(px * px + py * py)
+    if r < abs(d4) - slack:
+        return 0
+    ahead = math.sqrt(max(0.0, (r - abs(d4)) * (r + abs(d4))))
+    pan_folds = ahead < FOLD
+    flags = SHOULDER if pan_folds else 0
+
+    k = 0
+    for side in range(2):
+        # Rounding may put a stretched arm out of reach on one of the two coinciding sides.
+        if pan_folds and k > 0:
+            break
+        forward = ahead if side == 0 else -ahead
+        exact_pan = math.atan2(py, px) + math.atan2(d4, forward)
+        if r < FREE:
+            exact_pan = near[0] + joints[0, 0]
+
+        for flip in range(2):
+            pan = exact_pan
+            if at_boundary:
+                pan = pan_within_rounding(lengths, goal, exact_pan, forward, flip)
+            k, is_wrist_free = wrist_branches(
+                lengths, joints, near, slack, at_boundary, pan, flip, flags, k, buffers
+            )
+            # The two flips of a singular wrist are one branch.
+            if is_wrist_free:
+                break
+    return k
+
+
+def wrist_branches(
+    lengths: Array,
+    joints: Array,
+    near: Array,
+    slack: float,
+    at_boundary: bool,
+    pan: float,
+    flip: int,
+    flags: int,
+    k: int,
+    buffers: BranchBuffers,
+) -> tuple[int, bool]:
+    """Find the solutions of a UR arm with an angle of the pan, and one of the wrist's flips.
+
+    Args:
+        lengths, joints, near, slack, at_boundary, buffers: See `ur_branches`.
+        pan: The angle, rad.
+        flip: Whether the wrist is flipped (1) or not (0).
+        flags: The singularities of the pan.
+        k: The number of solutions so far.
+
+    Returns:
+        The number of solutions, and whether the wrist is singular.
+    """
+    a2 = lengths[0]
+    a3 = lengths[1]
+    d5 = lengths[3]
+    q = buffers.q
+    bends = buffers.bends
+    pz = buffers.goal[2, 3]
+    xx, xy, xz, yx, yy, yz, zz, wx = in_plane(buffers.goal, pan)
+
+    # The wrist. Where its axes are parallel only the sum of two angles matters: wrist 3 stays.
+    sine = math.sqrt(xz * xz + yz * yz)
+    is_wrist_free = sine < FREE
+    if is_wrist_free:
+        flags |= WRIST
+        wrist_2 = 0.0 if zz > 0.0 else math.pi
+        wrist_3 = near[5] + joints[0, 5]
+    else:
+        wrist_2 = math.atan2(sine if flip == 0 else -sine, zz)
+        wrist_3 = wrist_3_angle(xz, yz, flip)
+    if is_wrist_free or at_boundary:
+        s6 = math.sin(wrist_3)
+        c6 = math.cos(wrist_3)
+        offset_x = -d5 * (s6 * xx + c6 * yx)
+        offset_y = -d5 * (s6 * xy + c6 * yy)
+        turn = reachable_turn(wx, pz, offset_x, offset_y, a2, a3)
+        wrist_3 -= math.copysign(1.0, zz) * turn_within_rounding(turn, sine)
+
+    # The axis of wrist 2 lies in the plane whatever the flip, so that it gives the arm's lean
+    # accurately.
+    s6 = math.sin(wrist_3)
+    c6 = math.cos(wrist_3)
+    vx = -(s6 * xx + c6 * yx)
+    vy = -(s6 * xy + c6 * yy)
+    lean = math.atan2(vx, -vy)
+
+    # The two links.
+    count, elbow_flags = elbow(
+        wx - d5 * vx, pz - d5 * vy, a2, a3, near[1] + joints[0, 1], slack, bends
+    )
+    for bend in range(count):
+        q[0] = pan
+        q[1] = bends[bend, 0]
+        q[2] = bends[bend, 1]
+        q[3] = lean - q[1] - q[2]
+        q[4] = wrist_2
+        q[5] = wrist_3
+        k = accept(flags | elbow_flags, joints, near, k, buffers)
+    return k, is_wrist_free
+
+
+def planar_branches(
+    lengths: Array, joints: Array, near: Array, slack: float, buffers: BranchBuffers
+) -> int:
+    """Find the solutions of a planar arm for the position of `buffers.goal`.
+
+    Args:
+        lengths, joints, near, slack: See `branches`.
+        buffers: With the goal, the target from the arm's base.
+
+    Returns:
+        The number of solutions.
+    """
+    goal = buffers.goal
+    if abs(goal[2, 3] - lengths[2]) > slack:
+        return 0
+
+    first = near[0] + joints[0, 0]
+    count, flags = elbow(
+        goal[0, 3], goal[1, 3], lengths[0], lengths[1], first, slack, buffers.bends
+    )
+    k = 0
+    for bend in range(count):
+        buffers.q[0] = buffers.bends[bend, 0]
+        buffers.q[1] = buffers.bends[bend, 1]
+        k = accept(flags, joints, near, k, buffers)
+    return k
+
+
+def find_goal(frames: Array, target: Array, buffers: BranchBuffers) -> bool:
+    """Write base^-1 target tool^-1 into `buffers.goal`.
+
+    Args:
+        frames: See `ClosedFormArm`.
+        target: Pose (7,); its quaternion need not be of unit length.
+        buffers: See `BranchBuffers`.
+
+    Returns:
+        Whether the target is a pose: finite, and the quaternion not zero.
+    """
+    base = frames[0]
+    tool = frames[1]
+    wanted = buffers.wanted
+    turned = buffers.turned
+    unit = buffers.unit
+    shift = buffers.shift
+    goal = buffers.goal
+
+    square = 0.0
+    for i in range(3, 7):
+        square += target[i] * target[i]
+    if not 0.0 < square < np.inf:
+        return False
+    for i in range(3):
+        unit[i] = target[i]
+    for i in range(3, 7):
+        unit[i] = target[i] / math.sqrt(square)
+    aim(unit, wanted)
+
+    # Without the tool.
+    for i in range(3):
+        for j in range(3):
+            k = 3 + 3 * i
+            turned[i, j] = (
+                wanted[k] * tool[j, 0] + wanted[k + 1] * tool[j, 1] + wanted[k + 2] * tool[j, 2]
+            )
+    for i in range(3):
+        offset = turned[i, 0] * tool[0, 3] + turned[i, 1] * tool[1, 3] + turned[i, 2] * tool[2, 3]
+        shift[i] = target[i] - offset - base[i, 3]
+        if not abs(shift[i]) < np.inf:
+            return False
+
+    # From the base.
+    for i in range(3):
+        for j in range(3):
+            goal[i, j] = (
+                base[0, i] * turned[0, j] + base[1, i] * turned[1, j] + base[2, i] * turned[2, j]
+            )
+        goal[i, 3] = base[0, i] * shift[0] + base[1, i] * shift[1] + base[2, i] * shift[2]
+    return True
+
+
+def find_branches(
+    lengths: Array,
+    joints: Array,
+    frames: Array,
+    target: Array,
+    near: Array,
+    slack: float,
+    buffers: BranchBuffers,
+) -> int:
+    """Find all solutions, as `branches` does, within buffers."""
+    n = near.shape[0]
+    is_finite = find_goal(frames, target, buffers)
+    for i in range(n):
+        is_finite = is_finite and abs(near[i]) < np.inf
+    if not is_finite:
+        return -1
+
+    buffers.notes[0] = 0
+    if n == 2:
+        return planar_branches(lengths, joints, near, slack, buffers)
+    k = ur_branches(lengths, joints, near, slack, False, buffers)
+    if k == 0 and slack < np.inf:
+        # Only the nearest of several within rounding: two of them may be the same solution.
+        k = min(1, ur_branches(lengths, joints, near, slack, True, buffers))
+    return k
+
+
+def branches(
+    lengths: Array,
+    joints: Array,
+    frames: Array,
+    target: Array,
+    near: Array,
+    slack: float,
+    out: Array,
+    notes: Counts,
+) -> int:
+    """Find all solutions for a target, nearest first.
+
+    Args:
+        lengths, joints, frames: See `ClosedFormArm`.
+        target: Pose (7,); its quaternion need not be of unit length.
+        near: Joint positions (n,), rad.
+        slack: How far out of reach the target may be, m.
+        out: Result: the solutions (8, n), rad.
+        notes: Result: the singularities of each (8,), as bits.
+
+    Returns:
+        The number of solutions; -1 if the target or `near` is not finite, or the quaternion is zero.
+    """
+    return find_branches(lengths, joints, frames, target, near, slack, allocate_buffers(out, notes))
+
+
+def follow(
+    lengths: Array,
+    joints: Array,
+    frames: Array,
+    targets: Array,
+    q: Array,
+    path: Array,
+    attained: Flags,
+    met: Counts,
+) -> None:
+    """Find for each target the solution nearest to the one before.
+
+    Where there is none, it is the nearest of those that point to the target, or else the one before.
+
+    Args:
+        lengths, joints, frames: See `ClosedFormArm`.
+        targets: Poses (T, 7).
+        q: Joint positions (n,), rad, before the first, which become the last ones.
+        path: Result: joint positions (T, n), rad.
+        attained: Result: whether they attain the targets (T,).
+        met: Result: their singularities (T,), as bits.
+    """
+    n = q.shape[0]
+    buffers = allocate_buffers(np.zeros((MAX_BRANCHES, n)), np.zeros(MAX_BRANCHES, np.int64))
+    for t in range(targets.shape[0]):
+        k = find_branches(lengths, joints, frames, targets[t], q, SLACK, buffers)
+        attained[t] = k > 0
+        if not attained[t]:
+            k = find_branches(lengths, joints, frames, targets[t], q, np.inf, buffers)
+        met[t] = buffers.notes[0] if k > 0 else 0
+        for i in range(n):
+            if k > 0:
+                q[i] = buffers.out[0, i]
+            path[t, i] = q[i]
