@@ -1,4 +1,5 @@
-"""Inverse-kinematics solvers: target poses in, joint setpoints out; they never read the robot's state.
+"""Inverse-kinematics solvers: target poses in, joint setpoints out.
 
-Import from the modules. `settings` has every solver's settings and is quick to import; the solvers need pinocchio.
+They never read the robot's state. Import from the modules: `settings` names every solver and is
+quick to import; the solvers, each beside its settings, need pinocchio.
 """

@@ -1,4 +1,4 @@
-"""Custom solvers: a function as a solver, and solvers and functions by name, as at the command line."""
+"""Custom solvers: a function as a solver; solvers and functions by name, as at the command line."""
 
 from __future__ import annotations
 
@@ -34,10 +34,11 @@ class CallableSolver(Solver):
     Args:
         robot: The arm.
         function: Given the present joint positions (n,) in rad and the target pose of the TCP in
-            base_link, returns the next ones (n,). It may keep a state, but then `track` is no longer
-            repeatable.
+            base_link, returns the next ones (n,). It may keep a state, but then `track` is no
+            longer repeatable.
         name: For the reports.
-        task: The part of the target that the function is meant to attain; the robot's own by default.
+        task: The part of the target that the function is meant to attain; the robot's own by
+            default.
 
     Raises:
         InvalidParameter: The function cannot be called; later, it returns something else than n

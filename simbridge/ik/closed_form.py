@@ -1,4 +1,4 @@
-"""Inverse kinematics in closed form: every solution at once, for UR arms and planar arms of two links."""
+"""Inverse kinematics in closed form: every solution of a UR arm, or of a planar arm."""
 
 from __future__ import annotations
 
@@ -41,19 +41,21 @@ class ClosedForm(Solver):
     Singular configurations. Where the axes of wrist 1 and wrist 3 are parallel (theta5 = 0 or pi),
     only the sum of their angles matters: wrist 3 stays where it is (or turns by the smallest angle
     that brings the arm within reach), and the two flips of the wrist are one branch. Where the arm
-    is stretched or folded, both elbows are one branch; where the wrist is d4 away from the pan axis,
-    as near as it gets, both shoulders are. A planar arm of equal links folded onto its base leaves
-    the first joint free: it stays where it is. `singular` and `singular_samples` report them.
+    is stretched or folded, both elbows are one branch; where the wrist is d4 away from the pan
+    axis, as near as it gets, both shoulders are. A planar arm of equal links folded onto its base
+    leaves the first joint free: it stays where it is. `singular` and `singular_samples` report
+    them.
 
     Out of reach. `branches` is empty. `step` and `track` point the arm to the target, stretched or
     folded, with the target's rotation: continuous, at rest when the target rests, and with the
     remaining error in `last.residual`. When joint limits forbid that too, the arm stays. A target
-    that is out of reach by no more than 1e-11 m (rounding) is attained by the stretched arm. Where a
-    stretched or folded elbow meets another singularity, rounding can be more than that: then pan and
-    wrist 3 turn within what rounding leaves open, and one branch is given (`kernels/rounding.py`).
+    that is out of reach by no more than 1e-11 m (rounding) is attained by the stretched arm. Where
+    a stretched or folded elbow meets another singularity, rounding can be more than that: then pan
+    and wrist 3 turn within what rounding leaves open, and one branch is given
+    (`kernels/rounding.py`).
 
-    Steps go to the nearest solution, even if it is far: where the present branch ends (at a limit or
-    at the boundary of what its shoulder reaches) and another does not, the joints jump.
+    Steps go to the nearest solution, even if it is far: where the present branch ends (at a limit
+    or at the boundary of what its shoulder reaches) and another does not, the joints jump.
 
     Args:
         robot: The arm. Its structure is found in its chain: a URDF of a UR arm will do.
@@ -117,14 +119,14 @@ class ClosedForm(Solver):
     def branches(self, target: Target, near: Array | Sequence[float] | None = None) -> Array:
         """Return every solution within the joint limits (k, n), rad, nearest first.
 
-        k is 0 when the target is out of reach, or only attained beyond a limit. Each branch is given
-        once: of the positions that differ by whole turns, the nearest one within the limits, joint
-        by joint. The order is by the root of the summed squares of the joint differences.
+        k is 0 when the target is out of reach, or only attained beyond a limit. Each branch is
+        given once: of the positions that differ by whole turns, the nearest one within the limits,
+        joint by joint. The order is by the root of the summed squares of the joint differences.
 
         Args:
             target: The pose.
-            near: Joint positions (n,), rad, from which nearness counts; the solver's present ones by
-                default, which are the robot's home before the first step.
+            near: Joint positions (n,), rad, from which nearness counts; the solver's present ones
+                by default, which are the robot's home before the first step.
 
         Raises:
             InvalidParameter: The target is not a pose, or `near` not one finite number per joint.

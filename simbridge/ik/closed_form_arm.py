@@ -31,10 +31,11 @@ class ClosedFormArm:
 
     Attributes:
         task: The part of a target that it attains: "pose", or "position" (see `targets.py`).
-        lengths: m. A UR arm (4,): upper arm a2, forearm a3, d4 (all of the offset along the parallel
-            axes) and d5. A planar arm (3,): its two links, and the height of the TCP over the base.
-        joints: (3, n), rad: theta - q, the standard table's joint angles less the robot's; lower and
-            upper limits.
+        lengths: m. A UR arm (4,): upper arm a2, forearm a3, d4 (all of the offset along the
+            parallel axes) and d5. A planar arm (3,): its two links, and the height of the TCP over
+            the base.
+        joints: (3, n), rad: theta - q, the standard table's joint angles less the robot's; lower
+            and upper limits.
         frames: (2, 4, 4): the base in base_link, z along the first axis, a UR arm's origin on the
             second; and the TCP in a UR arm's last joint, whose origin is on the axis of wrist 2 (on
             a planar arm: identity).
@@ -48,7 +49,9 @@ class ClosedFormArm:
 
 @dataclass(frozen=True)
 class AxisTransform:
-    """Rz(phi) Tz(d) Tx(a) Rx(alpha) Rz(psi) Tz(e) from one joint axis to the next, with alpha known.
+    """The transform from a joint axis to the next: Rz(phi) Tz(d) Tx(a) Rx(alpha) Rz(psi) Tz(e).
+
+    alpha is known.
 
     Attributes:
         phi, psi: rad.

@@ -73,8 +73,8 @@ class Constrained(IterativeSolver):
         changes: Single settings by name.
 
     Raises:
-        InvalidParameter: Rows do not fit the arm, or soft rows are given and settings of the natural
-            posture, too.
+        InvalidParameter: Rows do not fit the arm, or soft rows are given and settings of the
+            natural posture, too.
     """
 
     name = "constrained"

@@ -39,7 +39,7 @@ class Diagnosis:
 
     @cached_property
     def residual(self) -> tuple[float, float]:
-        """Remaining translation, m, and rotation, rad, in the components that the task constrains."""
+        """Remaining translation (m) and rotation (rad) of what the task constrains."""
         return residual(self.task, self.target, tool_path(self.robot, self.q[None])[0])
 
     @cached_property
@@ -97,7 +97,7 @@ class Diagnosis:
 
     @cached_property
     def _singular_values(self) -> Array:
-        """Those of the task's Jacobian, as many as there are directions that the arm can move in."""
+        """The task's singular values, as many as there are directions that the arm can move in."""
         singular = np.linalg.svd(task_jacobian(self.robot, self.q, self.task), compute_uv=False)
         directions = movable_directions(self.robot.placements, self.robot.prismatic, self.task)
         return np.pad(singular, (0, 6))[:directions]

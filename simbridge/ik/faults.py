@@ -95,8 +95,8 @@ def is_custom(solver: NamedSolver) -> bool:
 def named_failures(solver: NamedSolver) -> Iterator[None]:
     """Turn whatever a custom solver raises within the block into an error that names it.
 
-    That includes its exit. Ctrl-C passes. An error of simbridge passes as well: the solver was given
-    something wrong, or has named itself.
+    That includes its exit. Ctrl-C passes. An error of simbridge passes as well: the solver was
+    given something wrong, or has named itself.
 
     Raises:
         ForeignSolverError: The custom solver failed.

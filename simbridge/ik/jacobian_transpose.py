@@ -144,7 +144,7 @@ def constant_length_step(settings: tuple[float, Array], descent: Descent) -> Non
 
 
 def best_length_step(settings: tuple[float], descent: Descent) -> None:
-    """Fill in the motion alpha J^T e with the alpha that leaves, to first order, the smallest error.
+    """Fill in the motion alpha J^T e with the alpha that leaves the smallest error, to first order.
 
     Args:
         settings: Not used.

@@ -87,11 +87,12 @@ class SoftRows(Rows):
     def normal_equations(self, q: Array) -> tuple[Array, Array]:
         """Return 2 A^T W A (n, n) and 2 A^T W b (n,) at joint positions q (n,).
 
-        They are scaled so that the largest diagonal entry is two. The joints rest in directions that
-        the rows leave free.
+        They are scaled so that the largest diagonal entry is two. The joints rest in directions
+        that the rows leave free.
 
         Raises:
-            InvalidParameter: Shapes do not fit, or a number is not finite, or a weight not positive.
+            InvalidParameter: Shapes do not fit, or a number is not finite, or a weight not
+                positive.
         """
         matrix, values = self.at(q)
         weights = numbers("weights of a solver's rows", self.weights, "numbers")

@@ -75,7 +75,8 @@ def selectively_damped_step(settings: tuple[float], descent: Descent) -> None:
     split = min(3, rows)
     count = decompose(jacobian, n, rows, scratch.joints, scratch.singular, scratch.tool)
 
-    # The paper's rho, summed over the end effectors: the tool's motion for a unit motion of joint j.
+    # The paper's rho, summed over the end effectors: the tool's motion for a unit motion of joint
+    # j.
     rho = scratch.vector
     for j in range(n):
         dq[j] = 0.0

@@ -75,11 +75,7 @@ def resolved(
         UnknownName: There is no such setting, or no such preset.
         InvalidParameter: A setting makes no sense.
     """
-    known = {item.name for item in fields(kind)}
-    for name in changes:
-        if name not in known:
-            solver = next(solver for solver in SOLVERS if SOLVERS[solver] is kind)
-            raise unknown_setting(solver, name)
+    _check_names(kind, changes)
 
     values = {name: value for name, value in changes.items() if value is not None}
     preset = values.get("preset")
@@ -88,13 +84,26 @@ def resolved(
     if settings is None:
         return kind(**values)
 
-    former_preset = getattr(settings, "preset", "") if changes.get("preset") else ""
-    former_values = kind.presets.get(former_preset, {})
-    for name, value in former_values.items():
-        if getattr(settings, name) == value:
-            # None: back to the default.
-            values.setdefault(name, None)
+    if preset:
+        # What the former preset had set goes back to its default, for which None stands.
+        former_values = kind.presets.get(getattr(settings, "preset", ""), {})
+        for name, value in former_values.items():
+            if getattr(settings, name) == value:
+                values.setdefault(name, None)
     return replace(settings, **values)
+
+
+def _check_names(kind: type[SolverParameters], changes: Mapping[str, Any]) -> None:
+    """Refuse changes of settings that a class of settings does not have.
+
+    Raises:
+        UnknownName: There is such a change.
+    """
+    known = {item.name for item in fields(kind)}
+    for name in changes:
+        if name not in known:
+            solver = next(solver for solver in SOLVERS if SOLVERS[solver] is kind)
+            raise unknown_setting(solver, name)
 
 
 def preset_values(kind: type[SolverParameters], name: str) -> Mapping[str, Any]:

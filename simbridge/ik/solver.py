@@ -48,12 +48,14 @@ class Solution:
 
 
 class Solver(ABC):
-    """Turns target poses into joint positions, one target per step, from its own last joint positions.
+    """Turns target poses into joint positions, one target per step, from its own last joint
+    positions.
 
     Attributes:
         name: As given to `--solver`.
         robot: The arm it solves for.
-        task: "pose", "axis" (position and the tool's z axis) or "position": what of a target it is to attain.
+        task: "pose", "axis" (position and the tool's z axis) or "position": what of a target it is
+            to attain.
     """
 
     name: str
@@ -69,8 +71,8 @@ class Solver(ABC):
         self._q: Array = robot.home.copy()
         # What is kept between targets, from the first step on.
         self._memory: Array | None = None
-        # Joint positions and target for `last`, which is made on demand: it would double the time of
-        # a step.
+        # Joint positions and target for `last`, which is made on demand: it would double the time
+        # of a step.
         self._stepped: tuple[Array, Array] | None = None
         self._last: Diagnosis | None = None
 
@@ -178,8 +180,8 @@ class Solver(ABC):
 
         Args:
             target: The pose.
-            q0: Joint positions (n,), rad, from which it is tried first, the robot's home by default;
-                then it is tried from `tries` fixed postures.
+            q0: Joint positions (n,), rad, from which it is tried first, the robot's home by
+                default; then it is tried from `tries` fixed postures.
 
         Raises:
             InvalidParameter: The target is no pose, or the start is not n finite numbers.

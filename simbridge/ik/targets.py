@@ -31,7 +31,7 @@ from simbridge.robot.robot import Robot
 Target: TypeAlias = pin.SE3 | Array | Sequence[float]
 
 MAX_JOINT = 1e6
-"""The largest joint position, rad, or m of a slide: beyond it, rounding would exceed the tolerances."""
+"""The largest joint position, rad or m: beyond it, rounding would exceed the tolerances."""
 
 # Beyond this distance, m, squares would overflow.
 MAX_DISTANCE = 1e100
@@ -77,7 +77,8 @@ def as_pose(target: Target) -> Array:
 
 
 def as_poses(targets: Any) -> Array:
-    """Return targets as a read-only array (T, 7) for compiled code, their quaternions of unit length.
+    """Return targets as a read-only array (T, 7) for compiled code, their quaternions of unit
+    length.
 
     They are not copied if they are one already.
 
@@ -85,7 +86,8 @@ def as_poses(targets: Any) -> Array:
         targets: Rows [x y z qx qy qz qw].
 
     Raises:
-        InvalidParameter: They are of another shape, or one is not finite, or its quaternion is zero.
+        InvalidParameter: They are of another shape, or one is not finite, or its quaternion is
+            zero.
     """
     values = numbers("array of targets", targets, f"of shape {_SHAPE_NEEDS}")
     values = np.ascontiguousarray(values)
@@ -222,7 +224,8 @@ def freed(task: str, poses: ArrayLike, like: ArrayLike) -> Array:
         out[..., 3:] = attained[..., 3:]
         return out
 
-    # Of the turn from `like` to the pose, in the axes of `like`, that part which is about z is free.
+    # Of the turn from `like` to the pose, in the axes of `like`, that part which is about z is
+    # free.
     turn = pose.multiply(pose.conjugate(attained[..., 3:]), targets[..., 3:])
     about_z = turn * np.array([0.0, 0.0, 1.0, 1.0])
     size = np.linalg.norm(about_z, axis=-1, keepdims=True)

@@ -1,1 +1,1 @@
-"""Compiled code for a chain, from mathematics that is written once, by public numba (docs/architecture.md)."""
+"""The solvers' compiled code, from mathematics that is written once (docs/architecture.md)."""

@@ -144,7 +144,7 @@ def ur_branches(
     at_boundary: bool,
     buffers: BranchBuffers,
 ) -> int:
-    """Find the solutions of a UR arm for `buffers.goal`, the last joint's frame turned by its angle.
+    """Find the solutions of a UR arm for a goal: its last joint's frame, turned by its angle.
 
     Args:
         lengths, joints, near, slack: See `branches`.
@@ -392,7 +392,8 @@ def branches(
         notes: Result: the singularities of each (8,), as bits.
 
     Returns:
-        The number of solutions; -1 if the target or `near` is not finite, or the quaternion is zero.
+        The number of solutions; -1 if the target or `near` is not finite, or the quaternion is
+        zero.
     """
     return find_branches(lengths, joints, frames, target, near, slack, allocate_buffers(out, notes))
 
@@ -409,7 +410,8 @@ def follow(
 ) -> None:
     """Find for each target the solution nearest to the one before.
 
-    Where there is none, it is the nearest of those that point to the target, or else the one before.
+    Where there is none, it is the nearest of those that point to the target, or else the one
+    before.
 
     Args:
         lengths, joints, frames: See `ClosedFormArm`.

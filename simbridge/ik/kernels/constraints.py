@@ -14,9 +14,9 @@ def constrained_step(settings: tuple[Array, Array, float, float], descent: Desce
     """Solve the lecture's system: strict rows of the task, and soft rows.
 
     Args:
-        settings: 2 A^T W A (n, n) and 2 A^T W b (n,) of the soft rows at q = 0; how b falls with A q
-            (for the natural posture b = pull (posture - q), with A = I); the cutoff of dependent
-            rows.
+        settings: 2 A^T W A (n, n) and 2 A^T W b (n,) of the soft rows at q = 0; how b falls with
+            A q (for the natural posture b = pull (posture - q), with A = I); the cutoff of
+            dependent rows.
         descent: See `kernels/descent.py`.
     """
     hessian, gradient, pull, cutoff = settings
@@ -37,10 +37,10 @@ def strict_rows_step(
 ) -> None:
     """Solve the system with custom strict rows, which come first.
 
-    Of the task remains what they leave free, so the arm comes to rest in conflicts. Their motion and
-    what compensates for it at the tool belong together: if they exceed the clamp, both are
-    shortened. Where everything can be satisfied this is the lecture's one system, in which no strict
-    row comes before another.
+    Of the task remains what they leave free, so the arm comes to rest in conflicts. Their motion
+    and what compensates for it at the tool belong together: if they exceed the clamp, both are
+    shortened. Where everything can be satisfied this is the lecture's one system, in which no
+    strict row comes before another.
 
     Args:
         settings: The custom rows (m, n) and what they are to attain (m,), then those of
@@ -176,8 +176,8 @@ def solve_constraints(
     the null space; `drift` reduces the soft cost in the null space.
 
     Args:
-        rows, rank: Of the strict rows, as `independent_rows` left them; their e, in two parts, is in
-            `scratch.wanted`.
+        rows, rank: Of the strict rows, as `independent_rows` left them; their e, in two parts, is
+            in `scratch.wanted`.
         hessian: 2 A^T W A (n, n), its largest entry about one, so that the strict rows are not lost
             in rounding.
         gradient: 2 A^T W b (n,), on the same scale.

@@ -231,8 +231,8 @@ def decompose(a: Array, p: int, q: int, left: Array, singular: Array, right: Arr
     """Decompose a matrix into singular values and vectors.
 
     a[:p, :q] is the sum over i < k of singular[i] left[i] right[i]^T, k = min(p, q): the thin
-    decomposition. Of the longer side (`right` if p <= q) the vectors of a singular value of zero are
-    zero, not a basis of the remaining space.
+    decomposition. Of the longer side (`right` if p <= q) the vectors of a singular value of zero
+    are zero, not a basis of the remaining space.
 
     Args:
         a: The matrix.

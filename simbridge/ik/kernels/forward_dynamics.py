@@ -301,7 +301,7 @@ def solve(
     residuals: Array,
     used: Counts,
 ) -> None:
-    """Solve each target to a tolerance, from the solution of the one before, or from fixed postures.
+    """Solve each target to a tolerance, from the solution before it, or from fixed postures.
 
     Where the arm is nearly stretched the light links slow the twin down, and the last micrometre
     would take thousands of iterations. An attempt that ends near its target therefore gets up to
@@ -309,8 +309,8 @@ def solve(
     proportional to the square of the error: Levenberg-Marquardt as in Yamashita and Fukushima
     (2001), which still converges fast where the Jacobian is singular.
 
-    The results are those of the best attempt. All is one function: arrays that are made in it cannot
-    overlap, and where the compiler does not know that an iteration takes a fifth longer.
+    The results are those of the best attempt. All is one function: arrays that are made in it
+    cannot overlap, and where the compiler does not know that an iteration takes a fifth longer.
 
     Args:
         placements: The chain (n + 1, 4, 4); its last frame is the tool's.

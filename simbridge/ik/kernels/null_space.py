@@ -1,7 +1,7 @@
 """The motion within the null space that follows a step.
 
-It raises the error beyond the linear model; a step of the solver corrects that at once. The drift is
-accepted only if most of it survives the correction, and if it does not lead past the point from
+It raises the error beyond the linear model; a step of the solver corrects that at once. The drift
+is accepted only if most of it survives the correction, and if it does not lead past the point from
 which the solver would move back: a stretched arm that would bend towards its posture and be
 stretched again stays as it is.
 """
@@ -20,8 +20,8 @@ from simbridge.ik.kernels.stand_ins import take_step
 TOLERATED_COST = 5e-13
 # The smallest fraction of a drift that is tried.
 MIN_DRIFT = 2.0**-8
-# The fraction of it that has to survive its correction: more than the half that a single step leaves
-# of the bend of a stretched arm, since there Newton's method only halves what is left.
+# The fraction of it that has to survive its correction: more than the half that a single step
+# leaves of the bend of a stretched arm, since there Newton's method only halves what is left.
 SURVIVING_FRACTION = 0.75
 
 

@@ -1,4 +1,4 @@
-"""The plane of a UR arm's links: what the pan leaves of the goal, and how two links reach a point."""
+"""The plane of a UR arm's links: the goal in it, and how two links reach a point."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from simbridge.robot.pose import Array
 ELBOW = 2
 # Lengths (m) and sines that are rounding: a joint that they leave undetermined is free.
 FREE = 1e-11
-# Two solutions nearer than this (rad, or m of the wrist's distance) count as one: rounding separates
-# them by up to 1e-7.
+# Two solutions nearer than this (rad, or m of the wrist's distance) count as one: rounding
+# separates them by up to 1e-7.
 FOLD = 1e-6
 
 

@@ -2,9 +2,10 @@
 
 At the boundary of the workspace rounding decides. A wrist that is nearly singular turns rounding
 into an angle of wrist 3, and a shoulder that is nearly singular turns it into an angle of the pan,
-by far more than itself; nearly stretched or folded, an arm may so be put out of reach of a pose that
-it has. Where the wrist's sine is 1e-5 and it stands 1e-7 m before the pan axis, the last digit of a
-target is 1e-9 rad of pan, 1e-4 rad of wrist 3 and 1e-5 m of the goal of the two links. Conversely,
+by far more than itself; nearly stretched or folded, an arm may so be put out of reach of a pose
+that it has. Where the wrist's sine is 1e-5 and it stands 1e-7 m before the pan axis, the last digit
+of a target is 1e-9 rad of pan, 1e-4 rad of wrist 3 and 1e-5 m of the goal of the two links.
+Conversely,
 such angles are free: turned by that much they move the tool by no more than rounding. The arm can
 reach with some of them.
 """
