@@ -14,8 +14,8 @@ import pinocchio as pin
 
 from simbridge.browser.setup import StudioSetup
 from simbridge.ik.checks import POSITIVE, WHOLE, choice_of
-from simbridge.ik.parameters import setting
 from simbridge.ik.diagnosis import Diagnosis
+from simbridge.ik.parameters import setting
 from simbridge.ik.solver import Solver
 from simbridge.robot.kinematics import joint_origins, tool_frame
 from simbridge.robot.pose import Array

@@ -10,8 +10,8 @@ import numpy as np
 
 from simbridge.ik.targets import residual
 from simbridge.robot.kinematics import task_jacobian, tool_path
-from simbridge.robot.postures import movable_directions
 from simbridge.robot.pose import Array
+from simbridge.robot.postures import movable_directions
 from simbridge.robot.robot import Robot
 
 

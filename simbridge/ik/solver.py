@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from simbridge.ik.diagnosis import Diagnosis
 from simbridge.ik.faults import check_path, named_failures
 from simbridge.ik.targets import Target, as_joints, as_pose, as_poses, wrap_into_limits
-from simbridge.robot.postures import restart_postures
 from simbridge.robot.pose import Array
+from simbridge.robot.postures import restart_postures
 from simbridge.robot.robot import Robot
 
 TOLERANCE = (1e-6, 1e-5)
