@@ -18,6 +18,9 @@ AXES = ("x", "y", "z")
 JOINT_QUANTITIES = ("solution", "setpoint", "position", "velocity", "effort")
 """The fields of a sample that the table has for each joint."""
 
+EXPORTED_POSES = ("reference", "target", "setpoint", "attained")
+"""The poses that are exported as trajectories."""
+
 ALL = slice(None)
 """All samples of a run."""
 

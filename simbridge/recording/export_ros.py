@@ -1,0 +1,106 @@
+"""A run's samples for ROS and Foxglove: a bag or one MCAP file. No ROS is needed to write them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from rosbags.rosbag2 import StoragePlugin, Writer
+from rosbags.typesys import Stores, get_typestore
+
+from simbridge.files.writing import replacing
+from simbridge.recording import ros_messages
+from simbridge.recording.cdr import Layout
+from simbridge.recording.sample_table import ALL, EXPORTED_POSES, ReadSamples, RunSamples
+from simbridge.robot.pose import Array
+
+BAG = "rosbag2"
+"""The name of the bag in the run directory."""
+
+MCAP = "samples.mcap"
+"""The name of the MCAP file in the run directory, and of rosbags' file in a bag named samples."""
+
+# Read from ROS 2 Humble on.
+BAG_VERSION = 8
+
+
+@dataclass(frozen=True)
+class BagTopic:
+    """A topic with all its messages.
+
+    Attributes:
+        name: Its name.
+        layout: Of its messages.
+        groups: The numbers (T, k) of each group of a message after the stamp.
+    """
+
+    name: str
+    layout: Layout
+    groups: tuple[Array, ...]
+
+
+def export_bag(folder: Path, read_samples: ReadSamples) -> list[Path]:
+    """Write rosbag2/, a ROS 2 bag (sqlite3); an earlier one is replaced.
+
+    Topics: `/joint_states` (measured; efforts in N m, or A where the controller gives only currents),
+    `/setpoint/joint_states`, `/reference/pose`, `/target/pose`, `/setpoint/pose`, `/attained/pose`
+    (PoseStamped, in base_link), and `/error/NAME/translation` (m) and `/error/NAME/rotation`
+    (rotation vector, rad) as Vector3Stamped for sampling, solver, limiter, plant and tracking. Stamps
+    count from the start of the run.
+    """
+    run = read_samples(ALL)
+    target = folder / BAG
+    with replacing(target, follow_links=False) as new:
+        bag = _write_bag(new.with_name("samples"), run, StoragePlugin.SQLITE3)
+        bag.rename(new)
+    return [target]
+
+
+def export_mcap(folder: Path, read_samples: ReadSamples) -> list[Path]:
+    """Write samples.mcap: the topics of `export_bag` in one file, for Foxglove and PlotJuggler."""
+    run = read_samples(ALL)
+    target = folder / MCAP
+    with replacing(target, follow_links=False) as new:
+        bag = _write_bag(new.with_name("samples"), run, StoragePlugin.MCAP)
+        (bag / MCAP).rename(new)
+    return [target]
+
+
+def _topics(run: RunSamples) -> Iterator[BagTopic]:
+    """Yield the topics of a run."""
+    log = run.log
+    frame = log.frame_id
+    names = log.joint_names
+
+    measured = ros_messages.joint_state(frame, names, "position", "velocity", "effort")
+    yield BagTopic("/joint_states", measured, (log.position, log.velocity, log.effort))
+    positions = ros_messages.joint_state(frame, names, "position")
+    yield BagTopic("/setpoint/joint_states", positions, (log.setpoint,))
+
+    for name in EXPORTED_POSES:
+        pose = ros_messages.pose_stamped(frame, "pose")
+        yield BagTopic(f"/{name}/pose", pose, (run.poses[name],))
+    for name, (translation, rotation) in run.errors.items():
+        vector = ros_messages.vector_stamped(frame, "vector")
+        yield BagTopic(f"/error/{name}/translation", vector, (translation,))
+        yield BagTopic(f"/error/{name}/rotation", vector, (rotation,))
+
+
+def _write_bag(path: Path, run: RunSamples, storage: StoragePlugin) -> Path:
+    """Write a new bag; return its directory."""
+    store = get_typestore(Stores.ROS2_HUMBLE)
+    times = np.round(run.log.stamp * 1e9).astype(np.int64).tolist()
+    topics = list(_topics(run))
+    with Writer(path, version=BAG_VERSION, storage_plugin=storage) as writer:
+        connections = [
+            writer.add_connection(topic.name, topic.layout.message_type, typestore=store)
+            for topic in topics
+        ]
+        for k, time in enumerate(times):
+            stamp = divmod(time, 10**9)
+            for connection, topic in zip(connections, topics, strict=True):
+                groups = [group[k].tolist() for group in topic.groups]
+                writer.write(connection, time, topic.layout.pack(stamp, *groups))
+    return path
