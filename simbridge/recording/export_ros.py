@@ -22,9 +22,6 @@ BAG = "rosbag2"
 MCAP = "samples.mcap"
 """The name of the MCAP file in the run directory, and of rosbags' file in a bag named samples."""
 
-# Read from ROS 2 Humble on.
-BAG_VERSION = 8
-
 
 @dataclass(frozen=True)
 class BagTopic:
@@ -93,7 +90,8 @@ def _write_bag(path: Path, run: RunSamples, storage: StoragePlugin) -> Path:
     store = get_typestore(Stores.ROS2_HUMBLE)
     times = np.round(run.log.stamp * 1e9).astype(np.int64).tolist()
     topics = list(_topics(run))
-    with Writer(path, version=BAG_VERSION, storage_plugin=storage) as writer:
+    # Version 8 is read from ROS 2 Humble on.
+    with Writer(path, version=8, storage_plugin=storage) as writer:
         connections = [
             writer.add_connection(topic.name, topic.layout.message_type, typestore=store)
             for topic in topics

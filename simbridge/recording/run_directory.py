@@ -1,4 +1,7 @@
-"""The directory of one run: settings.toml, plan.npz, meshes.npz, log.mcap, summary.json and report.html."""
+"""The directory of one run.
+
+It holds settings.toml, plan.npz, meshes.npz, log.mcap, summary.json and report.html.
+"""
 
 from __future__ import annotations
 
@@ -30,15 +33,22 @@ from simbridge.robot.meshes import Drawing
 
 T = TypeVar("T")
 
-# Of summary.json and evaluation.json, bytes.
-_MAX_JSON = 64 * MIB
+# The largest summary.json and evaluation.json that are read.
+MAX_JSON_BYTES = 64 * MIB
+
+# The readers of the header of an array in an npz file, by the version of its format.
+ARRAY_HEADERS = {(1, 0): read_array_header_1_0, (2, 0): read_array_header_2_0}
 
 
 class RunDirectory:
-    """The directory of one run (path) and the files in it.
+    """The directory of one run and the files in it.
 
-    What reads a file raises NotARun where it is missing or broken, and what writes one OutputError. A run may come from
-    anywhere: a link that has the name of a file is replaced when that file is written, and never followed.
+    What reads a file raises NotARun where it is missing or broken, and what writes one OutputError. A
+    run may come from anywhere: a link that has the name of a file is replaced when that file is
+    written, and never followed.
+
+    Args:
+        path: The directory, which need not exist.
     """
 
     def __init__(self, path: Path) -> None:
@@ -54,13 +64,19 @@ class RunDirectory:
 
     @staticmethod
     def create(out: str | Path | None, name: str, *, parents: bool = True) -> RunDirectory:
-        """Make a new directory: `out`, with its parents, or one under runs/ named after the time and the scenario.
+        """Make a new directory.
+
+        Args:
+            out: Its path; None for one under runs/ that is named after the time and the scenario.
+            name: The scenario's name.
+            parents: Whether the directories above it are made, too.
 
         Raises:
             OutputError: It exists already, or cannot be made.
         """
-        stem, count = f"{datetime.now():%Y-%m-%d_%H-%M-%S}_{name}", 1
+        stem = f"{datetime.now():%Y-%m-%d_%H-%M-%S}_{name}"
         path = Path("runs", stem) if out is None else Path(out)
+        number = 1
         while True:
             with writing(path, "; choose another with --out"):
                 try:
@@ -69,12 +85,16 @@ class RunDirectory:
                 except FileExistsError:
                     if out is not None:
                         raise
-            count += 1
-            path = path.with_name(f"{stem}_{count}")
+            # Another run of the same second has this name.
+            number += 1
+            path = path.with_name(f"{stem}_{number}")
 
     @contextlib.contextmanager
     def needed(self) -> Iterator[None]:
-        """After a run: an error of reading or writing becomes an OutputError if the directory is gone."""
+        """Turn an error of reading or writing into an OutputError if the directory is gone.
+
+        For what follows a run.
+        """
         try:
             yield
         except SimbridgeError:
@@ -84,7 +104,7 @@ class RunDirectory:
 
     @staticmethod
     def open(path: str | Path) -> RunDirectory:
-        """An existing run.
+        """Return an existing run.
 
         Raises:
             NotARun: There is no such directory, or it has no settings.toml.
@@ -92,20 +112,15 @@ class RunDirectory:
         directory = RunDirectory(Path(path))
         if not directory.path.is_dir():
             raise NotARun(path, "", "there is no such directory")
+
         if is_of_repeats(directory.path):
-            one = repeats_in(directory.path)[0].path
-            raise NotARun(
-                path,
-                "settings.toml",
-                f"it is a directory of repeats; name one of its runs, such as {one}",
-            )
+            first = repeats_in(directory.path)[0].path
+            reason = f"it is a directory of repeats; name one of its runs, such as {first}"
+            raise NotARun(path, "settings.toml", reason)
         if not directory.settings_file.is_file():
             if (directory.path / "sweep.toml").is_file():
-                raise NotARun(
-                    path,
-                    "settings.toml",
-                    f"it is a sweep; name one of its runs, in {directory.path / 'runs'}",
-                )
+                reason = f"it is a sweep; name one of its runs, in {directory.path / 'runs'}"
+                raise NotARun(path, "settings.toml", reason)
             raise NotARun(path, "settings.toml")
         return directory
 
@@ -144,8 +159,12 @@ class RunDirectory:
             np.savez(new, **arrays)
 
     def plan(self, decode: Callable[[Mapping[str, Any]], T]) -> T:
-        """Read plan.npz; decode makes a plan of its arrays, or raises ValueError or KeyError."""
-        return self._arrays(self.plan_file, decode)
+        """Read plan.npz.
+
+        Args:
+            decode: Makes a plan of its arrays, or raises ValueError or KeyError.
+        """
+        return self._read_arrays(self.plan_file, decode)
 
     def write_meshes(self, drawing: Drawing) -> None:
         """Write meshes.npz, for an arm with meshes."""
@@ -155,13 +174,11 @@ class RunDirectory:
 
     def meshes(self) -> Drawing:
         """Read meshes.npz; nothing is drawn without it."""
-        return (
-            self._arrays(self.meshes_file, Drawing.from_arrays)
-            if self.meshes_file.exists()
-            else Drawing()
-        )
+        if not self.meshes_file.exists():
+            return Drawing()
+        return self._read_arrays(self.meshes_file, Drawing.from_arrays)
 
-    def _arrays(self, path: Path, decode: Callable[[Mapping[str, Any]], T]) -> T:
+    def _read_arrays(self, path: Path, decode: Callable[[Mapping[str, Any]], T]) -> T:
         try:
             with open_file(path) as file:
                 _check_arrays(file)
@@ -171,12 +188,11 @@ class RunDirectory:
             raise NotARun(self.path, path.name, error.reason) from None
         except Exception as error:
             # Damaged bytes can fail anywhere in zipfile, zlib and numpy.
-            raise NotARun(
-                self.path, path.name, f"it cannot be read ({error or type(error).__name__})"
-            ) from None
+            reason = f"it cannot be read ({error or type(error).__name__})"
+            raise NotARun(self.path, path.name, reason) from None
 
     def new_log_file(self) -> Path:
-        """The path of log.mcap, under which there is nothing any more: it is new when it is opened."""
+        """Return the path of log.mcap, under which there is nothing any more."""
         clear_name(self.log_file)
         return self.log_file
 
@@ -191,11 +207,16 @@ class RunDirectory:
         return read_log(self.log_file)
 
     def write_summary(self, summary: Mapping[str, Any]) -> None:
+        """Write summary.json."""
         self._write_json(self.summary_file, summary)
 
     def summary(self, kind: type | None = None) -> dict[str, Any]:
-        """Read summary.json; the fields that it has are those of a typed dictionary, if one is given."""
-        summary = self._json(self.summary_file)
+        """Read summary.json.
+
+        Args:
+            kind: A typed dictionary whose types the fields that it has must be of.
+        """
+        summary = self._read_json(self.summary_file)
         if kind is not None:
             try:
                 _check_fields(summary, kind)
@@ -209,30 +230,37 @@ class RunDirectory:
 
     def evaluation(self) -> dict[str, Any] | None:
         """Read evaluation.json; None without an external measurement."""
-        return self._json(self.evaluation_file) if self.evaluation_file.exists() else None
+        if not self.evaluation_file.exists():
+            return None
+        return self._read_json(self.evaluation_file)
 
     def outcome(self, *, complete: bool, arrived: bool) -> str:
-        """How the run ended: from summary.json, or else from whether the log was closed and reaches the plan's end."""
+        """Return how the run ended: by summary.json, or else by its log.
+
+        Args:
+            complete: Whether the log was closed.
+            arrived: Whether it reaches the plan's end.
+        """
         try:
             return str(self.summary()["outcome"])
         except (NotARun, KeyError, TypeError):
             if not complete:
                 return "the log was not closed: the run was killed, or still goes on"
-            return (
-                "completed"
-                if arrived
-                else "the log ends before the plan does, and the reason was not recorded"
-            )
+            if not arrived:
+                return "the log ends before the plan does, and the reason was not recorded"
+            return "completed"
 
     def write_report(self, page: str) -> None:
+        """Write report.html."""
         write_file(self.report_file, page.encode(), follow_links=False)
 
     def write_replay(self, page: str) -> None:
+        """Write replay.html."""
         write_file(self.replay_file, page.encode(), follow_links=False)
 
-    def _json(self, file: Path) -> dict[str, Any]:
+    def _read_json(self, file: Path) -> dict[str, Any]:
         try:
-            return msgspec.json.decode(read_bytes(file, _MAX_JSON), type=dict[str, Any])
+            return msgspec.json.decode(read_bytes(file, MAX_JSON_BYTES), type=dict[str, Any])
         except InputFileError as error:
             raise NotARun(self.path, file.name, error.reason) from None
         except (ValueError, RecursionError) as error:
@@ -261,33 +289,37 @@ def _check_fields(content: Mapping[str, Any], kind: type) -> None:
 
 
 def _check_arrays(file: BinaryIO) -> None:
-    """Raise unless the arrays of an npz file are as large as they claim, and not larger than may be read."""
+    """Check that the arrays of an npz file are as large as they claim, and not too large to read.
+
+    Raises:
+        ValueError: They are not.
+        KeyError: An array is of another version of numpy's format.
+    """
     if file.read(2) != b"PK":
         raise ValueError("it is no file of arrays")
+
     with zipfile.ZipFile(file) as archive:
         members = archive.infolist()
-        if sum(member.file_size for member in members) > expansion(os.fstat(file.fileno()).st_size):
+        file_size = os.fstat(file.fileno()).st_size
+        if sum(member.file_size for member in members) > expansion(file_size):
             raise ValueError("its arrays are much larger than the file")
+
         for member in members:
             with archive.open(member) as array:
-                header = {(1, 0): read_array_header_1_0, (2, 0): read_array_header_2_0}[
-                    read_magic(array)
-                ]
-                shape, _, dtype = header(array)
-                if (
-                    min(shape, default=0) < 0
-                    or math.prod(shape) * dtype.itemsize > member.file_size
-                ):
-                    raise ValueError(f"{member.filename} claims the shape {shape}, and is shorter")
+                read_header = ARRAY_HEADERS[read_magic(array)]
+                shape, _, dtype = read_header(array)
+            is_negative = min(shape, default=0) < 0
+            if is_negative or math.prod(shape) * dtype.itemsize > member.file_size:
+                raise ValueError(f"{member.filename} claims the shape {shape}, and is shorter")
     file.seek(0)
 
 
 def is_of_repeats(path: Path) -> bool:
-    """Whether a directory is one of repeats: it contains numbered runs, and is not a run itself."""
+    """Return whether a directory is one of repeats: of numbered runs, and not a run itself."""
     return not (path / "settings.toml").is_file() and bool(repeats_in(path))
 
 
 def repeats_in(path: Path) -> list[RunDirectory]:
-    """The runs in a directory of repeats, 01, 02 and so on, in order."""
-    found = [file.parent for file in path.glob("*/settings.toml") if file.parent.name.isdecimal()]
-    return [RunDirectory(run) for run in sorted(found, key=lambda run: int(run.name))]
+    """Return the runs in a directory of repeats, 01, 02 and so on, in order."""
+    runs = [file.parent for file in path.glob("*/settings.toml") if file.parent.name.isdecimal()]
+    return [RunDirectory(run) for run in sorted(runs, key=lambda run: int(run.name))]
