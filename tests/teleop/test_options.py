@@ -1,4 +1,4 @@
-"""Dead band, scale, lock, frame and steps: what a deflection or a key press is worth, for any of them."""
+"""Dead band, scale, lock, frame and steps: what a deflection or a key press is worth."""
 
 from __future__ import annotations
 
@@ -25,26 +25,27 @@ def pose(angles):
     return pin.SE3(pin.exp3(np.array(angles)), np.array([0.5, 0.1, 0.3]))
 
 
-def apart(a, b):
-    """Distance in m and angle in rad."""
-    return np.linalg.norm(a.translation - b.translation), np.linalg.norm(
-        pin.log3(a.rotation @ b.rotation.T)
-    )
+def difference(a, b):
+    """Distance, m, and angle, rad, between two poses."""
+    distance = np.linalg.norm(a.translation - b.translation)
+    angle = np.linalg.norm(pin.log3(a.rotation @ b.rotation.T))
+    return distance, angle
 
 
 @given(axes=SIX, dead_band=st.floats(0.0, 0.9))
-def test_within_the_dead_band_nothing_moves_and_beyond_it_nothing_jumps(axes, dead_band):
+def test_at_the_dead_band_nothing_jumps(axes, dead_band):
     shaped = TeleopOptions(dead_band=dead_band).shape(axes)
-    for given_axis, value in zip(axes, shaped, strict=True):
-        if abs(given_axis) <= dead_band:
+
+    for axis, value in zip(axes, shaped, strict=True):
+        if abs(axis) <= dead_band:
             assert value == 0.0
         else:
-            assert math.copysign(1.0, value) == math.copysign(1.0, given_axis)
-            assert abs(value) <= min(1.0, 10.0 * (abs(given_axis) - dead_band)) + 1e-9
+            assert math.copysign(1.0, value) == math.copysign(1.0, axis)
+            assert abs(value) <= min(1.0, 10.0 * (abs(axis) - dead_band)) + 1e-9
 
 
 @given(dead_band=st.floats(0.0, 0.9), speed=st.floats(0.0, 5.0), turn=st.floats(0.0, 10.0))
-def test_full_deflection_is_full_speed_whatever_the_dead_band(dead_band, speed, turn):
+def test_full_deflection_is_full_speed(dead_band, speed, turn):
     options = TeleopOptions(dead_band=dead_band, translation_speed=speed, rotation_speed=turn)
     np.testing.assert_allclose(
         options.twist((1.0, -1.0, 1.0, -1.0, 1.0, -1.0)), [speed, -speed, speed, -turn, turn, -turn]
@@ -52,16 +53,20 @@ def test_full_deflection_is_full_speed_whatever_the_dead_band(dead_band, speed, 
 
 
 @given(axes=SIX, lock=LOCKS)
-def test_a_locked_axis_never_moves_and_locks_no_other(axes, lock):
-    locked, free = TeleopOptions(lock=lock).twist(axes), TeleopOptions().twist(axes)
+def test_a_locked_axis_locks_no_other(axes, lock):
+    locked = TeleopOptions(lock=lock).twist(axes)
+    free = TeleopOptions().twist(axes)
+
     for name, value, before in zip(AXES, locked, free, strict=True):
         assert value == (0.0 if name in lock else before)
 
 
 @given(steps=SIGNS, angles=ANGLES, frame=FRAMES, lock=LOCKS)
-def test_a_step_is_as_long_as_its_options_say_in_any_frame(steps, angles, frame, lock):
+def test_a_step_is_as_long_as_chosen(steps, angles, frame, lock):
     begin = pose(angles)
-    distance, angle = apart(TeleopOptions(frame=frame, lock=lock).step_pose(begin, steps), begin)
+    distance, angle = difference(
+        TeleopOptions(frame=frame, lock=lock).step_pose(begin, steps), begin
+    )
     moving = [sign != 0 and axis not in lock for axis, sign in zip(AXES, steps, strict=True)]
     assert distance == pytest.approx(0.005 * math.sqrt(sum(moving[:3])), abs=1e-9)
     assert angle == pytest.approx(math.radians(2.0) * math.sqrt(sum(moving[3:])), abs=1e-7)
@@ -74,24 +79,25 @@ def test_a_step_is_as_long_as_its_options_say_in_any_frame(steps, angles, frame,
 def test_a_step_along_x_is_along_the_x_of_its_frame(frame, moved):
     # The tool's x points along y of base_link.
     begin = pose((0.0, 0.0, math.pi / 2.0))
+
     stepped = TeleopOptions(frame=frame).step_pose(begin, (1, 0, 0, 0, 0, 0))
+
     np.testing.assert_allclose(stepped.translation - begin.translation, moved, atol=1e-12)
 
 
 @given(st.lists(SIGNS, min_size=1, max_size=20), FRAMES)
-def test_however_many_steps_are_asked_for_the_goal_stays_one_step_ahead_of_the_tool(many, frame):
-    options, tool = TeleopOptions(frame=frame), pose((0.3, -0.2, 0.1))
+def test_the_goal_stays_within_a_step(many, frame):
+    options = TeleopOptions(frame=frame)
+    tool = pose((0.3, -0.2, 0.1))
+    axes = {"base_link": np.eye(3), "base": np.diag([-1, -1, 1]), "tool": tool.rotation}[frame]
     goal = tool
+
     for steps in many:
         goal = options.limit_to_step(options.step_pose(goal, steps), tool)
-        ahead = {"base_link": np.eye(3), "base": np.diag([-1, -1, 1]), "tool": tool.rotation}[
-            frame
-        ].T
-        assert np.abs(ahead @ (goal.translation - tool.translation)).max() <= options.step + 1e-9
-        assert (
-            np.abs(ahead @ pin.log3(goal.rotation @ tool.rotation.T)).max()
-            <= options.step_angle + 1e-7
-        )
+        distances = axes.T @ (goal.translation - tool.translation)
+        angles = axes.T @ pin.log3(goal.rotation @ tool.rotation.T)
+        assert np.abs(distances).max() <= options.step + 1e-9
+        assert np.abs(angles).max() <= options.step_angle + 1e-7
 
 
 @pytest.mark.parametrize(
@@ -131,9 +137,11 @@ def test_what_cannot_be_is_refused(choice, error):
         TeleopOptions(**choice)
 
 
-def test_where_the_tool_leaves_its_line_the_goal_does_not():
-    options, begin = TeleopOptions(), pose((0.0, 0.0, 0.0))
+def test_the_goal_stays_on_its_line():
+    options = TeleopOptions()
+    begin = pose((0.0, 0.0, 0.0))
     aside = pin.SE3(begin.rotation, begin.translation + np.array([0.001, 0.0, 0.0]))
+
     goal = options.limit_to_step(options.step_pose(begin, (0, 0, 1, 0, 0, 0)), aside)
     np.testing.assert_allclose(goal.translation - begin.translation, [0.0, 0.0, 0.005], atol=1e-12)
 

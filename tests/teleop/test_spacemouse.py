@@ -1,4 +1,4 @@
-"""A SpaceMouse: reports as devices send them become readings, and the shell finds, opens and loses it."""
+"""A SpaceMouse: reports as devices send them become readings; it is found, opened and lost."""
 
 from __future__ import annotations
 
@@ -16,26 +16,28 @@ from simbridge.teleop.options import TeleopOptions
 from simbridge.teleop.spacemouse import MAX_SILENCE_S, Cap, SpaceMouse
 from tests.teleop.fake_session import Clock, FakeSession
 
-# Of a SpaceNavigator: the cap pushed away from the operator, lifted, and turned to the left; at rest; its buttons.
+# Of a SpaceNavigator: the cap pushed away from the operator, lifted, and turned to the left; the cap
+# at rest; its buttons.
 PUSHED = bytes.fromhex("01 00 00 a2 fe 00 00")
 LIFTED = bytes.fromhex("01 00 00 00 00 51 ff")
 TURNED = bytes.fromhex("02 00 00 00 00 a2 fe")
-STILL = bytes.fromhex("01 00 00 00 00 00 00"), bytes.fromhex("02 00 00 00 00 00 00")
-BUTTONS = {
-    name: bytes([3, bits, 0])
-    for name, bits in {"none": 0, "dead-man": 1, "engage": 2, "both": 3, "third": 4}.items()
-}
+NOT_PUSHED = bytes.fromhex("01 00 00 00 00 00 00")
+NO_BUTTON = bytes([3, 0, 0])
+DEAD_MAN = bytes([3, 1, 0])
+ENGAGE = bytes([3, 2, 0])
+DEAD_MAN_AND_ENGAGE = bytes([3, 3, 0])
+THIRD = bytes([3, 4, 0])
 # Of a SpaceMouse Wireless: all six in one, and 3 bytes of its battery.
 ALL_SIX = struct.pack("<B6h", 1, 350, -350, -175, 0, 35, 700)
 BATTERY = bytes.fromhex("17 60 00")
 
 
 def mouse(*batches, clock=None):
-    """A device that gives these batches of reports, one at a reading; an error in the place of one is raised."""
-    left = list(batches)
+    """A device that gives these batches of reports, one at a reading; an error is raised."""
+    waiting = list(batches)
 
     def reports():
-        batch = left.pop(0) if left else ()
+        batch = waiting.pop(0) if waiting else ()
         if isinstance(batch, Exception):
             raise batch
         return batch
@@ -55,65 +57,86 @@ def mouse(*batches, clock=None):
         (PUSHED[:5], AT_REST),
     ],
 )
-def test_a_report_is_a_deflection_with_x_forward_y_left_z_up(report, axes):
+def test_a_report_is_a_deflection(report, axes):
     assert mouse([report]).read().axes == pytest.approx(axes)
 
 
-def test_translation_and_rotation_come_in_reports_of_their_own_and_last():
-    device = mouse([PUSHED, TURNED], [], [STILL[0]])
-    both = (1.0, 0.0, 0.0, 0.0, 0.0, 1.0)
-    assert device.read().axes == device.read().axes == pytest.approx(both)
-    assert device.read().axes == pytest.approx((0.0, 0.0, 0.0, 0.0, 0.0, 1.0))
+def test_translation_and_rotation_last():
+    device = mouse([PUSHED, TURNED], [], [NOT_PUSHED])
+
+    first, second, third = (device.read().axes for _ in range(3))
+
+    assert first == pytest.approx((1.0, 0.0, 0.0, 0.0, 0.0, 1.0))
+    assert second == first
+    assert third == pytest.approx((0.0, 0.0, 0.0, 0.0, 0.0, 1.0))
 
 
-def test_the_buttons_are_dead_man_engage_and_events():
-    device = mouse(
-        [BUTTONS["dead-man"]],
-        [BUTTONS["both"]],
-        [BUTTONS["both"]],
-        [BUTTONS["third"]],
-        [BUTTONS["none"]],
-    )
-    held, engage, still, third, none = (device.read() for _ in range(5))
-    assert held.held and not held.requests and not held.buttons
-    assert engage.held and engage.requests == ("toggle",)
-    assert still.held and not still.requests
-    assert not third.held and third.buttons == {"3"}
-    assert not none.buttons
+def test_the_first_button_is_the_dead_man_button():
+    reading = mouse([DEAD_MAN]).read()
+
+    assert reading.held
+    assert not reading.requests
+    assert not reading.buttons
+
+
+def test_the_second_button_engages_once():
+    device = mouse([DEAD_MAN], [DEAD_MAN_AND_ENGAGE], [DEAD_MAN_AND_ENGAGE])
+
+    _, pressed, still_down = (device.read() for _ in range(3))
+
+    assert pressed.held
+    assert pressed.requests == ("toggle",)
+    assert still_down.held
+    assert not still_down.requests
+
+
+def test_the_other_buttons_are_events():
+    device = mouse([THIRD], [NO_BUTTON])
+
+    pressed, released = (device.read() for _ in range(2))
+
+    assert not pressed.held
+    assert pressed.buttons == {"3"}
+    assert not released.buttons
 
 
 def test_a_press_shorter_than_a_period_engages():
-    assert mouse([BUTTONS["engage"], BUTTONS["none"]]).read().requests == ("toggle",)
+    assert mouse([ENGAGE, NO_BUTTON]).read().requests == ("toggle",)
 
 
-def test_a_deflected_cap_of_which_nothing_is_heard_any_more_is_as_released():
+def test_a_silent_deflected_cap_is_as_released():
     clock = Clock()
-    device = mouse([BUTTONS["dead-man"], PUSHED], [], [], [PUSHED], clock=clock)
-    assert device.read().held
+    device = mouse([DEAD_MAN, PUSHED], [], [], [PUSHED], clock=clock)
+
+    held = [device.read().held]
     clock.now += 0.9 * MAX_SILENCE_S
-    assert device.read().held
+    held.append(device.read().held)
     clock.now += 0.2 * MAX_SILENCE_S
-    assert not device.read().held
-    assert device.read().held
+    held.append(device.read().held)
+    # It is heard of again.
+    held.append(device.read().held)
+
+    assert held == [True, True, False, True]
 
 
-def test_unplugged_in_mid_motion_the_arm_is_told_to_hold():
-    device = mouse(
-        [BUTTONS["engage"]], [BUTTONS["none"]], [BUTTONS["dead-man"], PUSHED], OSError("read error")
-    )
+def test_unplugged_in_motion_the_arm_halts():
+    device = mouse([ENGAGE], [NO_BUTTON], [DEAD_MAN, PUSHED], OSError("read error"))
     session = FakeSession()
-    with pytest.raises(
-        DeviceError, match=r"SpaceMouse: it stopped answering \(read error\); was it unplugged\?"
-    ):
+    message = r"SpaceMouse: it stopped answering \(read error\); was it unplugged\?"
+
+    with pytest.raises(DeviceError, match=message):
         Driver(session, device, TeleopOptions()).run(lambda _: None)
+
     assert [call[0] for call in session.calls] == ["engage", "twist", "halt"]
 
 
 @given(st.lists(st.binary(max_size=20), max_size=20))
 def test_no_report_leaves_the_range_of_the_axes(reports):
     cap = Cap()
+
     for report in reports:
         cap = cap.apply(report)
+
     assert all(-1.0 <= axis <= 1.0 for axis in cap.axes)
     mouse(reports).read()
 
@@ -122,7 +145,8 @@ class FakeHid:
     """hidapi's module `hid`, with one device."""
 
     def __init__(self, reports=(), opens=True, **device):
-        self.reports, self.opens = [*reports], opens
+        self.reports = [*reports]
+        self.opens = opens
         self.found = (
             [{"path": b"1", "product_string": "SpaceMouse Compact", "usage": 8, **device}]
             if device
@@ -159,10 +183,13 @@ def opened(monkeypatch, hid):
     return SpaceMouse.open(TeleopOptions())
 
 
-def test_the_first_spacemouse_is_read_until_nothing_is_waiting(monkeypatch):
+def test_it_is_read_until_nothing_is_waiting(monkeypatch):
     hid = FakeHid([PUSHED, TURNED, [], LIFTED], vendor_id=0x256F, product_id=0xC635)
+
     with opened(monkeypatch, hid) as device:
-        assert device.read().axes == pytest.approx((1.0, 0.0, 0.0, 0.0, 0.0, 1.0))
+        axes = device.read().axes
+
+    assert axes == pytest.approx((1.0, 0.0, 0.0, 0.0, 0.0, 1.0))
     assert hid.closed
 
 

@@ -1,6 +1,7 @@
-"""Texts that users and files control: no page runs them as script, and each page shows them as they are.
+"""Texts that users and files control: pages show them as they are, and run none as script.
 
-Every name, description, label and message holds a payload that would report itself if it became HTML.
+Every name, description, label and message holds a payload that would report itself if it became
+HTML.
 """
 
 from __future__ import annotations

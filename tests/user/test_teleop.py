@@ -1,4 +1,4 @@
-"""`simbridge teleop` as its users see it: what is refused, the first screen, the line of the state, and the end."""
+"""`simbridge teleop` as its users see it: refusals, the first screen, the state, the end."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ from tests.terminals import KITTY, ORDINARY
 # The first word of the line, in its colour.
 ENGAGED = b"\x1b[1;32mengaged"
 
-# The program, with a session that only remembers, and slows down with its first motion; argv: file, fault, words.
+# The program, with a session that only remembers, and slows down with its first motion.
+# Arguments: the file of its calls, whether engaging fails, and the words of the command.
 PROGRAM = """
 import json, sys, types
 import numpy as np
@@ -40,14 +41,19 @@ from tests.teleop.fake_session import FakeSession
 class Session(FakeSession):
     def pose(self, target, *, relative=False):
         super().pose(target, relative=relative)
-        self.status.causes, self.status.speed_factor = ("joint_velocity wrist_3 0.93",), 0.4
+        self.status.causes = ("joint_velocity wrist_3 0.93",)
+        self.status.speed_factor = 0.4
 
 def live(backend, **choices):
     ask = choices.pop("ask")
     session.calls.append(("live", backend, choices))
+
+    def engage_real_arm():
+        session.calls.append(("engage", ask((("arm", "ur10e"),), "Engage?")))
+        session.status.state = "engaged"
+
     if backend == "real":
-        session.engage = lambda: (session.calls.append(("engage", ask((("arm", "ur10e"),), "Engage?"))),
-                                  setattr(session.status, "state", "engaged"))
+        session.engage = engage_real_arm
     return session
 
 session = Session(refuses=SimbridgeError("The arm is not powered on.") if sys.argv[2] else None)
@@ -57,7 +63,9 @@ from simbridge.cli.command_line import main
 try:
     sys.exit(main(["teleop", *sys.argv[3:]]))
 finally:
-    calls = [[str(part) if isinstance(part, (dict, np.ndarray)) else part for part in call] for call in session.calls]
+    calls = []
+    for call in session.calls:
+        calls.append([str(part) if isinstance(part, (dict, np.ndarray)) else part for part in call])
     json.dump(calls, open(sys.argv[1], "w"), default=str)
 """
 
@@ -66,15 +74,19 @@ class Program:
     """`simbridge teleop` in a terminal."""
 
     def __init__(self, console, file, *words, fails=False):
-        self.console, self.file = console, file
+        self.console = console
+        self.file = file
         environment = {**os.environ, "TERM": "xterm", "PYTHONUTF8": "1"}
-        environment = {
-            name: value for name, value in environment.items() if name not in ("COLUMNS", "LINES")
-        }
+        environment.pop("COLUMNS", None)
+        environment.pop("LINES", None)
         self.process = subprocess.Popen(
             [sys.executable, "-c", PROGRAM, file, "fails" if fails else "", *words],
-            **dict.fromkeys(("stdin", "stdout", "stderr"), console.theirs), env=environment, start_new_session=True,
-        )  # fmt: skip
+            stdin=console.theirs,
+            stdout=console.theirs,
+            stderr=console.theirs,
+            env=environment,
+            start_new_session=True,
+        )
 
     def type(self, keys: bytes) -> None:
         os.write(self.console.ours, keys)
@@ -107,7 +119,7 @@ def plain(seen: bytes) -> str:
     return " ".join(re.sub(r"\x1b\[[0-9;?<>]*[a-zA-Z]", "", seen.decode()).split())
 
 
-def test_the_keyboard_engages_steps_and_ends_and_the_terminal_is_as_before(start):
+def test_the_keyboard_engages_steps_and_ends(start):
     program = start(
         "keyboard",
         "--backend",
@@ -141,7 +153,7 @@ def test_the_keyboard_engages_steps_and_ends_and_the_terminal_is_as_before(start
     assert names[1] == "engage" and set(names[2:-1]) == {"pose"} and names[-1] == "closed"
 
 
-def test_on_a_real_arm_the_question_is_asked_in_the_terminal_as_it_was(start):
+def test_a_real_arm_is_asked_about_in_the_terminal(start):
     program = start("keyboard", "--backend", "real", answer=KITTY)
     program.console.wait_for(b"a held key moves")
     program.console.wait_for(b"\x1b[>11u")
@@ -153,19 +165,23 @@ def test_on_a_real_arm_the_question_is_asked_in_the_terminal_as_it_was(start):
     assert "Type yes to confirm: yes" in plain(program.console.seen)
     program.type(b"\x1b[113u")
     status, calls = program.ended()
-    assert status == 0 and ["engage", True] in calls
+
+    assert status == 0
+    assert ["engage", True] in calls
 
 
 @pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM, signal.SIGTSTP])
-def test_a_signal_ends_it_and_the_terminal_is_as_before(start, signal_number):
+def test_after_a_signal_the_terminal_is_as_before(start, signal_number):
     program = start("keyboard", answer=KITTY)
     before = program.console.modes
     program.console.wait_for(b"not engaged")
     program.process.send_signal(signal_number)
     status, calls = program.ended()
+
     # Ctrl-C is how it is meant to end.
     assert status == {signal.SIGINT: 0, signal.SIGTERM: 143, signal.SIGTSTP: 148}[signal_number]
-    assert calls[-1] == ["closed"] and program.console.modes == before
+    assert calls[-1] == ["closed"]
+    assert program.console.modes == before
     program.console.wait_for(b"\x1b[<u")
 
 
@@ -177,10 +193,12 @@ def test_a_small_terminal_does_not_break_it(start, rows, columns):
     program.type(b"w")
     program.type(b"q")
     status, calls = program.ended()
-    assert status == 0 and ["engage"] in calls
+
+    assert status == 0
+    assert ["engage"] in calls
 
 
-def test_an_engagement_that_fails_is_a_note_and_nothing_ends(start):
+def test_a_failed_engagement_is_a_note(start):
     program = start("keyboard", fails=True)
     program.console.wait_for(b"not engaged")
     program.type(b"\r")
@@ -189,8 +207,8 @@ def test_an_engagement_that_fails_is_a_note_and_nothing_ends(start):
     assert program.ended()[0] == 0
 
 
-def test_a_program_moves_the_simulated_arm_and_without_a_terminal_nothing_is_drawn(tmp_path):
-    """The network input as a service, with its real session: its guide, what it does at the end, and no line more."""
+def test_without_a_terminal_nothing_is_drawn(tmp_path):
+    """The network input as a service, with its real session: its guide, its end, no line more."""
     out = tmp_path / "run"
     command = [
         sys.executable,
@@ -317,9 +335,7 @@ def test_two_ctrl_c_leave_what_one_leaves(teleoperation):
     ("number", "status", "cause"),
     [(signal.SIGTERM, 143, "terminated"), (signal.SIGTSTP, 148, "interrupted")],
 )
-def test_another_signal_ends_it_with_its_number_and_names_the_directory(
-    teleoperation, number, status, cause
-):
+def test_another_signal_ends_it_with_its_number(teleoperation, number, status, cause):
     teleoperation.drive()
 
     teleoperation.process.send_signal(number)
@@ -341,7 +357,7 @@ def test_the_port_is_free_before_the_report_is_made(teleoperation):
         other.bind(teleoperation.address)
 
 
-def test_a_huge_number_in_a_datagram_is_refused_and_the_session_goes_on(teleoperation):
+def test_after_a_huge_number_it_goes_on(teleoperation):
     engagement = teleoperation.drive()
 
     refused = teleoperation.answer(
@@ -374,36 +390,46 @@ def test_a_huge_number_in_a_datagram_is_refused_and_the_session_goes_on(teleoper
         (["gamepad"], 'Install it with: pip install "simbridge[teleop]"'),
     ],
 )
-def test_what_cannot_be_is_one_sentence(cli, monkeypatch, words, message):
+def test_a_refusal_is_one_sentence(cli, monkeypatch, words, message):
     monkeypatch.setitem(sys.modules, "hid", None)
     monkeypatch.setitem(sys.modules, "pygame", None)
     monkeypatch.setenv("SDL_VIDEODRIVER", "")
+
     answer = cli("teleop", *words)
-    assert answer.status == 2 and message in answer.message
+
+    assert answer.status == 2
+    assert message in answer.message
 
 
 def test_a_wrong_frame_is_refused(cli):
     answer = cli("teleop", "keyboard", "--frame", "tcp")
-    assert answer.status == 2 and "--frame" in answer.message
+
+    assert answer.status == 2
+    assert "--frame" in answer.message
 
 
 def test_a_missing_device_is_one_sentence(cli, monkeypatch):
     monkeypatch.setitem(sys.modules, "hid", FakeHid())
+
     answer = cli("teleop", "spacemouse")
-    assert answer.status == 2 and answer.message.startswith("SpaceMouse: none is connected.")
+
+    assert answer.status == 2
+    assert answer.message.startswith("SpaceMouse: none is connected.")
 
 
-def test_without_the_rights_the_udev_rule_is_printed_as_it_is(cli, monkeypatch):
+def test_the_udev_rule_is_printed_as_it_is(cli, monkeypatch):
     monkeypatch.setitem(
         sys.modules, "hid", FakeHid(opens=False, vendor_id=spacemouse.VENDOR, product_id=0xC635)
     )
+
     answer = cli("teleop", "spacemouse")
+
     assert answer.status == 2
     assert answer.err.startswith(spacemouse.SPACEMOUSE_RULE + "\n")
     assert "put the lines above into /etc/udev/rules.d/" in answer.message
 
 
-def test_every_option_of_a_live_session_is_one_and_has_a_flag(cli):
+def test_every_option_has_a_flag(cli):
     assert set(LIVE) <= set(Options.__dataclass_fields__)
     shown = cli("teleop", "--help").out
     flags = {
@@ -425,7 +451,7 @@ def test_every_option_of_a_live_session_is_one_and_has_a_flag(cli):
         ),
     ],
 )
-def test_the_line_shows_state_slow_down_and_causes(status, shown):
+def test_the_line_shows_state_and_causes(status, shown):
     assert status_text(status).plain == shown
 
 
@@ -440,7 +466,7 @@ def test_the_line_is_cut_where_the_terminal_ends():
     assert plain(console.file.getvalue().encode()).split("tracking")[-1] == " speed 62 …"
 
 
-def test_the_page_has_the_rule_that_is_printed_and_names_every_key_and_field():
+def test_the_page_names_every_key_and_field():
     page = (Path(__file__).parents[2] / "docs/teleop.md").read_text(encoding="utf-8")
     assert (
         f"```text\n{spacemouse.SPACEMOUSE_RULE}\n```" in page

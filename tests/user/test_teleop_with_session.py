@@ -20,7 +20,9 @@ def drive(tmp_path, without_pages):
     """Drives an arm by readings, a period each; returns where the tool was after each of them."""
 
     def call(*readings, **options):
-        clock, poses, chosen = Clock(), [], TeleopOptions(**options)
+        clock = Clock()
+        poses = []
+        chosen = TeleopOptions(**options)
         with live("pybullet", realtime=False, out=tmp_path / "run") as session:
 
             def advance(_seconds):
@@ -37,50 +39,54 @@ def drive(tmp_path, without_pages):
 @pytest.mark.parametrize(
     ("frame", "axis"), [("base_link", [1, 0, 0]), ("base", [-1, 0, 0]), ("tool", None)]
 )
-def test_a_held_button_moves_the_tool_along_the_axis_of_the_frame_and_its_release_holds_it(
-    drive, frame, axis
-):
+def test_a_held_button_moves_along_the_axis(drive, frame, axis):
     poses, status = drive(ENGAGE, RELEASED, *[FORWARD] * 50, *[RELEASED] * 60, frame=frame)
-    begin, end = poses[0], poses[-1]
+
+    begin = poses[0]
+    end = poses[-1]
     moved = end.translation - begin.translation
     expected = begin.rotation[:, 0] if axis is None else np.array(axis)
     # 50 periods of 8 ms at 0.1 m/s, less the ramps.
     assert 0.030 < moved @ expected < 0.045
     assert np.linalg.norm(moved - (moved @ expected) * expected) < 1e-4
-    assert (
-        status.state == "holding"
-        and np.linalg.norm(poses[-20].translation - end.translation) < 1e-6
-    )
+    # Its release holds the arm.
+    assert status.state == "holding"
+    assert np.linalg.norm(poses[-20].translation - end.translation) < 1e-6
 
 
-def test_key_presses_are_steps_that_add_up(drive):
+def test_key_presses_add_up(drive):
     step = [Reading(steps=(*NO_STEP[:2], 1, *NO_STEP[3:])), *[RELEASED] * 40]
     turn = [Reading(steps=(*NO_STEP[:5], 1)), *[RELEASED] * 40]
+
     poses, _ = drive(ENGAGE, *step * 3, *turn)
-    np.testing.assert_allclose(
-        poses[-1].translation - poses[0].translation, [0.0, 0.0, 0.015], atol=1e-5
-    )
-    about = pin.log3(poses[-1].rotation @ poses[0].rotation.T)
-    np.testing.assert_allclose(about, [0.0, 0.0, math.radians(2.0)], atol=1e-5)
+
+    shift = poses[-1].translation - poses[0].translation
+    np.testing.assert_allclose(shift, [0.0, 0.0, 0.015], atol=1e-5)
+    rotation = pin.log3(poses[-1].rotation @ poses[0].rotation.T)
+    np.testing.assert_allclose(rotation, [0.0, 0.0, math.radians(2.0)], atol=1e-5)
 
 
-def test_a_stop_in_mid_motion_holds_and_the_held_button_moves_no_more(drive):
+def test_after_a_stop_a_held_button_moves_nothing(drive):
     halt = Reading(axes=FORWARD.axes, held=True, requests=("halt",))
+
     poses, status = drive(ENGAGE, RELEASED, *[FORWARD] * 30, halt, *[FORWARD] * 60)
+
     assert status.state == "holding"
     assert np.linalg.norm(poses[-1].translation - poses[-30].translation) < 1e-6
 
 
-def test_every_command_of_a_program_is_one_that_the_session_takes(drive):
+def test_the_session_takes_every_command(drive):
     lifted = (0.0, 0.0, -0.005, 0.0, 0.0, 0.0, 1.0)
     commands = [
-        DeviceCommand("twist", (0.0, 0.0, 0.01, 0.0, 0.0, 0.0), frame="base"), DeviceCommand("jog", (0.01,) * 6),
+        DeviceCommand("twist", (0.0, 0.0, 0.01, 0.0, 0.0, 0.0), frame="base"),
+        DeviceCommand("jog", (0.01,) * 6),
         DeviceCommand("pose", lifted, relative=True),
-    ]  # fmt: skip
+    ]
+
     poses, _ = drive(
         ENGAGE, *(Reading(commands=(command,)) for command in commands), *[RELEASED] * 100
     )
+
     # The last: relative to the pose at the engagement, in the axes of the tool, which points down.
-    np.testing.assert_allclose(
-        poses[-1].translation - poses[0].translation, [0.0, 0.0, 0.005], atol=1e-5
-    )
+    shift = poses[-1].translation - poses[0].translation
+    np.testing.assert_allclose(shift, [0.0, 0.0, 0.005], atol=1e-5)
