@@ -1,4 +1,4 @@
-"""`python -m benchmarks [PART ...]`: measures the parts, and prints one table."""
+"""`python -m benchmarks [PART ...]`: measures parts, and prints one table."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from simbridge.bench import Row
 from simbridge.bench.bench import COLUMNS
 from simbridge.text import table_of
 
+# The parts, and the function that measures each and returns its rows.
 PARTS = {
     "solvers": "benchmarks.solvers:measure",
     "run": "benchmarks.runs:measure_run",
@@ -21,10 +22,8 @@ PARTS = {
     "studio": "benchmarks.studio:measure",
     "emulator": "benchmarks.emulator:measure",
 }
-"""The parts, and the function that measures each and returns its rows."""
-
+# What is measured unless parts are named: each of the others takes minutes.
 QUICK = ("solvers", "run", "startup")
-"""What is measured unless parts are named: each of the others takes minutes."""
 
 
 def main() -> None:
@@ -36,14 +35,16 @@ def main() -> None:
         "parts", nargs="*", metavar="PART", help=f"{', '.join(PARTS)} (default: {', '.join(QUICK)})"
     )
     parts = parser.parse_args().parts or QUICK
-    if unknown := set(parts) - set(PARTS):
+    unknown = set(parts) - set(PARTS)
+    if unknown:
         parser.error(f"no such part: {', '.join(sorted(unknown))}")
 
     console = Console(highlight=False)
     rows: list[Row] = []
     for part in parts:
         with console.status(f"Measuring {part} ..."):
-            rows += pkgutil.resolve_name(PARTS[part])()
+            measure = pkgutil.resolve_name(PARTS[part])
+            rows += measure()
     console.print(table_of(COLUMNS, rows, left=("compared to",)))
 
 

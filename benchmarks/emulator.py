@@ -1,7 +1,7 @@
-"""Timing of the emulated controller's ticks at 500 Hz: with a client that streams, and under hostile load.
+"""Timing of the emulated controller's ticks at 500 Hz: with a streaming client, and under attack.
 
-`python -m benchmarks.emulator HOST SECONDS` takes every tick of a controller, in a process of its own; it is the client
-under hostile load, where any program that is sent replaces the running one.
+`python -m benchmarks.emulator HOST SECONDS` takes every tick of a controller, in a process of its
+own; it is the client under hostile load, where any program that is sent replaces the running one.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -28,8 +29,17 @@ HOSTILE_SECONDS = 20.0
 IDLE_SECONDS = 5.0
 PERIOD = 0.002
 
-ARMS, SPEED = 4, 10.0
-_MOVES = """def moves():
+# Number of arms that move at once.
+ARMS = 4
+# How many times faster than real time an arm should move.
+SPEED = 10.0
+# How long a client may take to end after its time, s.
+CLIENT_TIMEOUT_S = 30.0
+# Connections that an attack keeps open at most.
+MAX_CONNECTIONS = 100
+
+# URScript that moves the arm until it is stopped.
+MOVES = """def moves():
   while True:
     movej([0, -1.5, 1.5, -1.5, -1.5, 0], a=1.4, v=1.0)
     movej([0.5, -1.2, 1.8, -2.1, -1.5, 0.3], a=1.4, v=1.0)
@@ -38,9 +48,11 @@ _MOVES = """def moves():
 end
 """
 
-_PORTS = (*BRIDGE_PORTS, SECONDARY)
-_ATTACKS = (
-    b"",  # random bytes in its place
+PORTS = (*BRIDGE_PORTS, SECONDARY)
+# What an attack sends: random, truncated and oversized frames, and excessive programs.
+RANDOM_BYTES = b""
+ATTACKS = (
+    RANDOM_BYTES,
     b"\x00\x16O",
     b"\xff\xffO" + bytes(65532),
     b"x" * 100_000,
@@ -51,56 +63,89 @@ _ATTACKS = (
 
 
 def measure(seconds: float = SECONDS, hostile_seconds: float = HOSTILE_SECONDS) -> list[Row]:
-    """The emulator's ticks while ur_rtde streams servoJ, and under hostile load."""
-    # What this computer allows.
-    idle = 1e3 * np.diff([woken for _, woken in wake_ups(IDLE_SECONDS, PERIOD)])
-    rows = [
-        ("an empty loop here: period std", f"{idle.std():.3f} ms", "required of ticks", "0.2 ms"),
-        ("an empty loop here: longest", f"{idle.max():.2f} ms", "the period", "2 ms"),
+    """Measure the ticks while ur_rtde streams servoJ, under hostile load, and of moving arms.
+
+    Args:
+        seconds: While servoJ is streamed, s.
+        hostile_seconds: For each of the others, s.
+    """
+    return [
+        *_idle_rows(),
+        *_streaming_rows(seconds),
+        *_hostile_rows(hostile_seconds),
+        *_moving_rows(hostile_seconds),
     ]
-    for title, duration, other_client in (
-        ("servoJ", seconds, _streaming),
-        ("hostile load", hostile_seconds, _counting),
+
+
+def _idle_rows() -> list[Row]:
+    """Measure what this computer allows."""
+    periods = 1e3 * np.diff([woken for _, woken in wake_ups(IDLE_SECONDS, PERIOD)])
+    deviation = f"{periods.std():.3f} ms"
+    longest = f"{periods.max():.2f} ms"
+    return [
+        ("an empty loop here: period std", deviation, "required of ticks", "0.2 ms"),
+        ("an empty loop here: longest", longest, "the period", "2 ms"),
+    ]
+
+
+def _streaming_rows(seconds: float) -> list[Row]:
+    """Measure the ticks while ur_rtde streams servoJ."""
+    with (
+        Emulator("ur10e", polyscope="5.12", host=HOST) as controller,
+        _streaming(HOST, seconds) as streaming,
     ):
-        with (
-            Emulator("ur10e", polyscope="5.12", host=HOST) as controller,
-            other_client(HOST, duration) as other,
-        ):
-            before = len(controller.do("timing")["work"])
-            if other_client is _counting:
-                _attack(duration)
-            output, _ = other.communicate(timeout=duration + 30.0)
-            timing = controller.do("timing")
-        period, work = (1e3 * np.array(timing[name][before:]) for name in ("period", "work"))
-        rows += [
-            (f"ticks, {title}: rate", f"{1e3 / period.mean():.2f} Hz", "e-Series", "500.0 Hz"),
-            (
-                f"ticks, {title}: period std",
-                f"{period.std():.3f} ms",
-                "required, at most",
-                "0.2 ms",
-            ),
-            (
-                f"ticks, {title}: period p99.9",
-                f"{np.percentile(period, 99.9):.2f} ms",
-                "the period",
-                "2 ms",
-            ),
-            (f"ticks, {title}: longest", f"{period.max():.2f} ms", "the period", "2 ms"),
-            (f"ticks, {title}: work, mean", f"{work.mean():.3f} ms", "required, at most", "0.5 ms"),
-            (
-                f"ticks, {title}: work, p99",
-                f"{np.percentile(work, 99):.3f} ms",
-                "the period",
-                "2 ms",
-            ),
-        ]
+        before = len(controller.do("timing")["work"])
+        streaming.communicate(timeout=seconds + CLIENT_TIMEOUT_S)
+        timing = controller.do("timing")
+    return _tick_rows("servoJ", timing, before)
+
+
+def _hostile_rows(seconds: float) -> list[Row]:
+    """Measure the ticks under hostile load, and those that another client misses."""
+    with (
+        Emulator("ur10e", polyscope="5.12", host=HOST) as controller,
+        _counting(HOST, seconds) as counting,
+    ):
+        before = len(controller.do("timing")["work"])
+        _attack(seconds)
+        output, _ = counting.communicate(timeout=seconds + CLIENT_TIMEOUT_S)
+        timing = controller.do("timing")
+
     received, missing = output.split()
-    rows.append(
-        ("another client, hostile load: ticks missing", missing, "ticks received", received)
-    )
-    one, several = (_late_ticks(count, hostile_seconds) for count in (1, ARMS))
-    rows += [
+    return [
+        *_tick_rows("hostile load", timing, before),
+        ("another client, hostile load: ticks missing", missing, "ticks received", received),
+    ]
+
+
+def _tick_rows(title: str, timing: Mapping[str, Sequence[float]], before: int) -> list[Row]:
+    """Return the rows of a controller's ticks.
+
+    Args:
+        title: For the table.
+        timing: The durations of all ticks, s.
+        before: Number of ticks that came before the measurement.
+    """
+    period = 1e3 * np.array(timing["period"][before:])
+    work = 1e3 * np.array(timing["work"][before:])
+    name = f"ticks, {title}"
+    p999 = f"{np.percentile(period, 99.9):.2f} ms"
+    work_p99 = f"{np.percentile(work, 99):.3f} ms"
+    return [
+        (f"{name}: rate", f"{1e3 / period.mean():.2f} Hz", "e-Series", "500.0 Hz"),
+        (f"{name}: period std", f"{period.std():.3f} ms", "required, at most", "0.2 ms"),
+        (f"{name}: period p99.9", p999, "the period", "2 ms"),
+        (f"{name}: longest", f"{period.max():.2f} ms", "the period", "2 ms"),
+        (f"{name}: work, mean", f"{work.mean():.3f} ms", "required, at most", "0.5 ms"),
+        (f"{name}: work, p99", work_p99, "the period", "2 ms"),
+    ]
+
+
+def _moving_rows(seconds: float) -> list[Row]:
+    """Measure the ticks of arms that move, and how fast their time may pass."""
+    one = _late_ticks(1, seconds)
+    several = _late_ticks(ARMS, seconds)
+    return [
         ("one arm that moves: ticks a period late", f"{one:.2%}", "of all", "0 %"),
         (
             f"{ARMS} arms that move: ticks a period late",
@@ -110,16 +155,20 @@ def measure(seconds: float = SECONDS, hostile_seconds: float = HOSTILE_SECONDS) 
         ),
         (
             f"--speed {SPEED:g}, moves: reached",
-            f"{_speed(hostile_seconds):.1f}",
+            f"{_speed(seconds):.1f}",
             "required",
             f"{SPEED:g}",
         ),
     ]
-    return rows
 
 
 def _late_ticks(count: int, seconds: float) -> float:
-    """The share of late ticks of so many arms that move, each with a client that takes every tick."""
+    """Return the fraction of late ticks of arms that move, each with a client that takes every tick.
+
+    Args:
+        count: Number of arms.
+        seconds: How long, s.
+    """
     with contextlib.ExitStack() as stack:
         hosts = [str(ipaddress.ip_address(HOST) + i) for i in range(count)]
         arms = [
@@ -127,11 +176,11 @@ def _late_ticks(count: int, seconds: float) -> float:
         ]
         before = []
         for arm in arms:
-            arm.do("run_script", source=_MOVES)
+            arm.do("run_script", source=MOVES)
             before.append(len(arm.do("timing")["work"]))
         clients = [stack.enter_context(_counting(host, seconds)) for host in hosts]
-        for each in clients:
-            each.communicate(timeout=seconds + 30.0)
+        for counting in clients:
+            counting.communicate(timeout=seconds + CLIENT_TIMEOUT_S)
         periods = [
             arm.do("timing")["period"][first:] for arm, first in zip(arms, before, strict=True)
         ]
@@ -139,34 +188,35 @@ def _late_ticks(count: int, seconds: float) -> float:
 
 
 def _speed(seconds: float) -> float:
-    """How many times faster than real time an arm moves, with one client."""
+    """Return how many times faster than real time an arm moves, with one client."""
     with (
         Emulator("ur10e", polyscope="5.12", host=HOST, speed=SPEED) as arm,
-        _counting(HOST, seconds) as other,
+        _counting(HOST, seconds) as counting,
     ):
-        arm.do("run_script", source=_MOVES)
-        begin, clock = time.monotonic(), arm.state()["timestamp"]
-        other.communicate(timeout=seconds + 30.0)
-        taken: float = arm.state()["timestamp"] - clock
-        return taken / (time.monotonic() - begin)
+        arm.do("run_script", source=MOVES)
+        begin = time.monotonic()
+        controller_begin = arm.state()["timestamp"]
+        counting.communicate(timeout=seconds + CLIENT_TIMEOUT_S)
+        controller_time: float = arm.state()["timestamp"] - controller_begin
+        return controller_time / (time.monotonic() - begin)
 
 
 def _attack(seconds: float) -> None:
-    """Random, truncated and oversized frames, excessive programs, and many half-open connections, on every port."""
+    """Send frames and programs to every port, and leave many connections half open."""
     rng = np.random.default_rng(0)
     connections: list[socket.socket] = []
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
-        for port in _PORTS:
+        for port in PORTS:
             with contextlib.suppress(OSError):
                 connection = socket.create_connection((HOST, port), timeout=1.0)
                 connection.settimeout(0.1)
                 connections.append(connection)
-                connection.sendall(
-                    _ATTACKS[int(rng.integers(len(_ATTACKS)))]
-                    or rng.bytes(int(rng.integers(1, 2000)))
-                )
-        while len(connections) > 100:
+                attack = ATTACKS[int(rng.integers(len(ATTACKS)))]
+                if attack == RANDOM_BYTES:
+                    attack = rng.bytes(int(rng.integers(1, 2000)))
+                connection.sendall(attack)
+        while len(connections) > MAX_CONNECTIONS:
             connections.pop(0).close()
         time.sleep(0.02)
     for connection in connections:
@@ -176,19 +226,19 @@ def _attack(seconds: float) -> None:
 def _streaming(
     host: str, seconds: float
 ) -> contextlib.AbstractContextManager[subprocess.Popen[str]]:
-    """A client that streams servoJ as in ur_rtde's examples."""
+    """Run a client that streams servoJ as in ur_rtde's examples."""
     return client("simbridge.bench.servo", host, seconds, quiet=True)
 
 
 def _counting(
     host: str, seconds: float
 ) -> contextlib.AbstractContextManager[subprocess.Popen[str]]:
-    """A client that takes every tick."""
+    """Run a client that takes every tick."""
     return client("benchmarks.emulator", host, seconds, quiet=True)
 
 
 def _count(host: str, seconds: float) -> None:
-    """Take the timestamp of every tick; print how many were received, and how many were missing between them."""
+    """Take the timestamp of every tick, and print how many were received, and how many missing."""
     ticks: list[int] = []
     with RtdeReader(host, ["timestamp"], timeout=10.0) as reader:
         end = time.monotonic() + seconds

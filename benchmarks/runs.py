@@ -1,8 +1,8 @@
-"""How fast whole runs, processes, recordings of an hour, pages and sweeps are.
+"""Speed of whole runs, processes, recordings of an hour, pages and sweeps.
 
-The hour repeats one lap of the paper's square on the UR10e, tracked with lag and noise: such numbers hardly compress,
-like those of a real arm. `python -m benchmarks.runs RUN` measures such a run in a separate process, whose peak
-memory is that of the measurement alone.
+The hour repeats one lap of the paper's square on the UR10e, tracked with lag and noise: such
+numbers hardly compress, like those of a real arm. `python -m benchmarks.runs RUN` measures such a
+run in a separate process, whose peak memory is that of the measurement alone.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.measuring import medians, peak_memory, process_time, timed
+from benchmarks.measuring import medians, peak_memory, process_time, wall_time
 from simbridge.backends.backend import ArmState
 from simbridge.bench import Row
 from simbridge.bench.measuring import client
@@ -44,19 +44,30 @@ from simbridge.sweeps.sweep import sweep
 from simbridge.sweeps.sweep_page import write_page
 from simbridge.trajectory.trajectory import Trajectory
 
-_HOUR, _SHORT = 3600.0, 16.0  # s
-# How often each process is started.
-_PROCESSES, _FIRST_STARTS = 5, 3
-# The servo's lag, and the noise of an arm's measurements.
-_LAG = 0.03  # s
-_POSITION_NOISE, _VELOCITY_NOISE, _EFFORT_NOISE = 2e-5, 1e-3, 0.5
+# Durations of synthetic runs, s.
+HOUR = 3600.0
+SHORT = 16.0
+# How often each process is started; and one with an empty cache.
+STARTS = 5
+FIRST_STARTS = 3
+
+# The servo's lag, s, and the noise of an arm's measurements, rad, rad/s and N m.
+LAG = 0.03
+POSITION_NOISE = 2e-5
+VELOCITY_NOISE = 1e-3
+EFFORT_NOISE = 0.5
 # States per block: the memory of the benchmark itself is not to be measured.
-_BLOCK = 5000
-_SWEPT, _PLANS, _TASKS, _ROWS = 200, 10_000, 2_000, 100_000
+BLOCK_STATES = 5000
+
+# Sizes of sweeps: runs, plans, tasks of the engine, and rows of a page.
+SWEPT_RUNS = 200
+SWEPT_PLANS = 10_000
+ENGINE_TASKS = 2_000
+PAGE_ROWS = 100_000
 
 
 def measure_run() -> list[Row]:
-    """Simulated seconds per second of a run with its log, and what logging costs per sample."""
+    """Measure simulated seconds per second of a run with its log, and the cost of logging."""
     prepared = prepare("square_tracking")
     plan = prepared.plan
 
@@ -68,7 +79,8 @@ def measure_run() -> list[Row]:
 
     def logged() -> None:
         with tempfile.TemporaryDirectory() as directory:
-            path, samples = Path(directory) / "log.mcap", Samples(plan)
+            path = Path(directory) / "log.mcap"
+            samples = Samples(plan)
             with LogWriter(path, joint_names=prepared.robot.joint_names, period=plan.period) as log:
                 streamed(lambda state: log.write(samples.of(state)))
 
@@ -78,17 +90,17 @@ def measure_run() -> list[Row]:
 
     with_log, without, whole = medians(logged, lambda: streamed(lambda state: None), reported)
     factor = f"{plan.duration / with_log:.0f} x real time"
-    share = (with_log - without) / plan.samples
+    logging_time = (with_log - without) / plan.samples
     return [
         ("the square, with its log", factor, "required", "20 x"),
         ("the same, no log", f"{plan.duration / without:.0f} x real time", "with its log", factor),
         ("the same, metrics, report", f"{whole:.2f} s", "simulated time", f"{plan.duration:.0f} s"),
-        ("logging, one sample", f"{share * 1e6:.0f} us", "5 % of a 500 Hz period", "100 us"),
+        ("logging, one sample", f"{logging_time * 1e6:.0f} us", "5 % of a 500 Hz period", "100 us"),
     ]
 
 
 def measure_startup() -> list[Row]:
-    """Whole processes: commands that only print, a plan check and a run with everything cached, and a first start."""
+    """Measure whole processes: commands that only print, a check and a run, and a first start."""
     with tempfile.TemporaryDirectory() as directory:
         counter = iter(range(1000))
 
@@ -103,7 +115,7 @@ def measure_startup() -> list[Row]:
             lambda: simbridge("check", "square_tracking"),
             lambda: simbridge("run", "square_tracking", "--out", f"{directory}/run{next(counter)}"),
         )
-        caches = (f"{directory}/cache{start}" for start in range(_FIRST_STARTS))
+        caches = (f"{directory}/cache{start}" for start in range(FIRST_STARTS))
         first = statistics.median(
             simbridge("check", "square_tracking", cache=cache) for cache in caches
         )
@@ -120,8 +132,8 @@ def measure_startup() -> list[Row]:
     ]
 
 
-def measure_recording(seconds: float = _HOUR) -> list[Row]:
-    """The cost of recording a sample, and of storing, reading, evaluating and plotting an hour."""
+def measure_recording(seconds: float = HOUR) -> list[Row]:
+    """Measure recording a sample, and storing, reading, evaluating and plotting an hour."""
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "run"
         cost, grown, count = synthetic_run(path, seconds)
@@ -129,7 +141,7 @@ def measure_recording(seconds: float = _HOUR) -> list[Row]:
         with client("benchmarks.runs", path) as measured:
             times = json.loads(measured.communicate()[0])
         exported = process_time("-m", "simbridge", "export", str(path), "--to", "csv")
-    hour = _HOUR / seconds
+    hour = HOUR / seconds
     whole = times["read"] + times["summary"] + times["report"]
     return [
         ("recording, one sample", f"{1e6 * cost:.0f} us", "5 % of a 500 Hz period", "100 us"),
@@ -161,11 +173,11 @@ def measure_recording(seconds: float = _HOUR) -> list[Row]:
 
 
 def measure_pages() -> list[Row]:
-    """Whole processes that write the pages and the table of 16 s of motion at 125 Hz, and their sizes."""
+    """Measure processes that write the pages and the table of 16 s at 125 Hz, and their sizes."""
     with tempfile.TemporaryDirectory() as directory:
         runs = [str(Path(directory) / name) for name in ("one", "other")]
         for run in runs:
-            synthetic_run(Path(run), _SHORT, "ur10")
+            synthetic_run(Path(run), SHORT, "ur10")
         compared = str(Path(directory) / "compared")
         required = {
             ("report", runs[0]): "3 s",
@@ -175,10 +187,10 @@ def measure_pages() -> list[Row]:
         rows = []
         for words, most in required.items():
             taken = statistics.median(
-                process_time("-m", "simbridge", *words) for _ in range(_PROCESSES)
+                process_time("-m", "simbridge", *words) for _ in range(STARTS)
             )
             rows.append(
-                (f"{words[0]}, {_SHORT:g} s at 125 Hz", f"{taken:.2f} s", "required, below", most)
+                (f"{words[0]}, {SHORT:g} s at 125 Hz", f"{taken:.2f} s", "required, below", most)
             )
         pages = (
             Path(runs[0]) / "report.html",
@@ -195,6 +207,11 @@ def measure_pages() -> list[Row]:
 def synthetic_run(path: Path, seconds: float, robot: str = "ur10e") -> tuple[float, int, int]:
     """Write the run directory of a synthetic run, without summary and report.
 
+    Args:
+        path: The directory to create.
+        seconds: Duration of the run, s.
+        robot: Its arm.
+
     Returns:
         Mean time to record a sample, s; growth of the process meanwhile, bytes; number of samples.
     """
@@ -204,8 +221,10 @@ def synthetic_run(path: Path, seconds: float, robot: str = "ur10e") -> tuple[flo
     directory = RunDirectory.create(path, "")
     directory.write_settings(record_run(prepared))
     directory.write_plan(plan.as_arrays())
-    samples, spent = Samples(plan), 0.0
-    # Not part of the recording: the plan computes the targets of all samples when the first is asked for.
+    samples = Samples(plan)
+    recording_time = 0.0
+    # Not part of the recording: the plan computes the targets of all samples when the first is
+    # asked for.
     _ = plan.targets
     before = peak_memory()
     with LogWriter(
@@ -218,12 +237,12 @@ def synthetic_run(path: Path, seconds: float, robot: str = "ur10e") -> tuple[flo
             begin = time.perf_counter()
             for state in states:
                 log.write(samples.of(state))
-            spent += time.perf_counter() - begin
-    return spent / plan.samples, peak_memory() - before, plan.samples
+            recording_time += time.perf_counter() - begin
+    return recording_time / plan.samples, peak_memory() - before, plan.samples
 
 
 def _laps(plan: Plan, seconds: float) -> Plan:
-    """A plan repeated for this many seconds."""
+    """Repeat the plan of a lap for so many seconds."""
     lap = plan.samples - 1
     count = round(seconds / plan.period)
     path = plan.trajectory
@@ -242,10 +261,11 @@ def _laps(plan: Plan, seconds: float) -> Plan:
 
 
 def _states(plan: Plan) -> Iterator[list[ArmState]]:
+    """Yield the states of an arm that tracks a plan with lag and noise, block by block."""
     random = np.random.default_rng(0)
-    lag = round(_LAG / plan.period)
-    for first in range(0, plan.samples, _BLOCK):
-        k = np.arange(first, min(first + _BLOCK, plan.samples))
+    lag = round(LAG / plan.period)
+    for first in range(0, plan.samples, BLOCK_STATES):
+        k = np.arange(first, min(first + BLOCK_STATES, plan.samples))
         shape = (len(k), plan.setpoints.shape[1])
         setpoints = plan.setpoints[k]
         # Between two setpoints: numbers that the log does not contain elsewhere.
@@ -253,10 +273,10 @@ def _states(plan: Plan) -> Iterator[list[ArmState]]:
             0.37 * plan.setpoints[np.maximum(k - lag // 2, 0)]
             + 0.63 * plan.setpoints[np.maximum(k - lag, 0)]
         )
-        q = plan.setpoints[np.maximum(k - lag, 0)] + _POSITION_NOISE * random.standard_normal(shape)
+        q = plan.setpoints[np.maximum(k - lag, 0)] + POSITION_NOISE * random.standard_normal(shape)
         qd = (target - plan.setpoints[np.maximum(k - lag // 2 - 1, 0)]) / plan.period
-        qd += _VELOCITY_NOISE * random.standard_normal(shape)
-        effort = 20.0 + _EFFORT_NOISE * random.standard_normal(shape)
+        qd += VELOCITY_NOISE * random.standard_normal(shape)
+        effort = 20.0 + EFFORT_NOISE * random.standard_normal(shape)
         yield [
             ArmState(
                 sequence=int(number),
@@ -273,7 +293,8 @@ def _states(plan: Plan) -> Iterator[list[ArmState]]:
         ]
 
 
-def _measured(path: str) -> dict[str, float]:
+def _measure_report(path: str) -> dict[str, float]:
+    """Measure reading a log, evaluating it and making its page, s, and the memory, bytes."""
     directory = RunDirectory.open(path)
     times = [time.perf_counter()]
     evaluation = Evaluation.of(directory)
@@ -287,42 +308,49 @@ def _measured(path: str) -> dict[str, float]:
 
 
 def measure_sweeps() -> list[Row]:
-    """The figures of docs/sweeps.md."""
-    gains = {"servo-gain": [500 + 5 * k for k in range(_SWEPT)]}
-    one, two = (_seconds("circle", grid=gains, keep="none", jobs=jobs) for jobs in (1, 2))
-    kp, gain = [10 + 0.4 * k for k in range(100)], [500 + 10 * k for k in range(_PLANS // 100)]
+    """Measure the figures of docs/sweeps.md."""
+    gains = {"servo-gain": [500 + 5 * k for k in range(SWEPT_RUNS)]}
+    one = _sweep_time("circle", grid=gains, keep="none", jobs=1)
+    two = _sweep_time("circle", grid=gains, keep="none", jobs=2)
+    kp = [10 + 0.4 * k for k in range(100)]
+    gain = [500 + 10 * k for k in range(SWEPT_PLANS // 100)]
     grid = {"period": [0.016], "solver.iterations": [10], "solver.kp": kp, "servo-gain": gain}
     before = peak_memory()
-    planned = _seconds("circle", grid=grid, plan_only=True, jobs=2)
+    planned = _sweep_time("circle", grid=grid, plan_only=True, jobs=2)
     grown = 1e-6 * (peak_memory() - before)
     rows = [
-        (f"sweep: {_SWEPT} runs, two cores", f"{two:.0f} s", "one core", f"{one:.0f} s"),
+        (f"sweep: {SWEPT_RUNS} runs, two cores", f"{two:.0f} s", "one core", f"{one:.0f} s"),
         ("sweep: two cores are faster by", f"{one / two:.2f} x", "required", "1.85 x"),
-        (f"sweep: {_PLANS} plans, two cores", f"{planned:.0f} s", "wanted", "60 s"),
-        ("sweep: memory of these rows", f"{grown:.0f} MB", "rows", f"{_PLANS}"),
+        (f"sweep: {SWEPT_PLANS} plans, two cores", f"{planned:.0f} s", "wanted", "60 s"),
+        ("sweep: memory of these rows", f"{grown:.0f} MB", "rows", f"{SWEPT_PLANS}"),
         ("sweep: engine, one point", f"{_overhead(Cores(2)):.2f} ms", "required, at most", "2 ms"),
     ]
     if importlib.util.find_spec("distributed") is not None:
         rows.append(("sweep: engine with Dask", f"{_with_dask():.2f} ms", "loky's bound", "2 ms"))
-    return [*rows, (f"sweep: page of {_ROWS} rows", f"{_page():.1f} s", "required, at most", "5 s")]
+    return [
+        *rows,
+        (f"sweep: page of {PAGE_ROWS} rows", f"{_page():.1f} s", "required, at most", "5 s"),
+    ]
 
 
-def _seconds(scenario: str, **arguments: Any) -> float:
+def _sweep_time(scenario: str, **arguments: Any) -> float:
+    """Return the wall time of a sweep, s."""
     with tempfile.TemporaryDirectory() as directory:
-        return timed(lambda: sweep(scenario, out=Path(directory, "sweep"), **arguments))
+        return wall_time(lambda: sweep(scenario, out=Path(directory, "sweep"), **arguments))
 
 
 def _overhead(engine: Engine) -> float:
-    """Time of a point that is none, ms: what remains is the engine's."""
-    tasks: Sequence[Task] = [Task(f"{k}", b"") for k in range(_TASKS)]
-    made = make_points(tasks, engine, made_by())
-    next(made)
+    """Return the time of a point that does nothing, ms: it is the engine's."""
+    tasks: Sequence[Task] = [Task(f"{k}", b"") for k in range(ENGINE_TASKS)]
+    points = make_points(tasks, engine, made_by())
+    next(points)
     begin = time.perf_counter()
-    rest = sum(1 for _ in made)
+    rest = sum(1 for _ in points)
     return 1e3 * (time.perf_counter() - begin) / rest
 
 
 def _with_dask() -> float:
+    """Return the same with workers of Dask, ms."""
     distributed = importlib.import_module("distributed")
     with distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, dashboard_address=None
@@ -331,22 +359,22 @@ def _with_dask() -> float:
 
 
 def _page() -> float:
-    """From results.csv of many rows to its page."""
+    """Return the time from results.csv of many rows to its page, s."""
     with tempfile.TemporaryDirectory() as directory:
-        place = Path(directory, "sweep")
+        out = Path(directory, "sweep")
         sweep(
             "circle",
             grid={"solver.kp": [10, 20], "servo-gain": [500, 900]},
             keep="none",
             jobs=2,
-            out=place,
+            out=out,
         )
-        header, *lines = (place / RESULTS).read_text().splitlines(keepends=True)
-        many = [f"{k:016x}{lines[k % len(lines)][16:]}" for k in range(_ROWS)]
-        write_file(place / RESULTS, (header + "".join(many)).encode())
-        return timed(lambda: write_page(place))
+        header, *lines = (out / RESULTS).read_text().splitlines(keepends=True)
+        many = [f"{k:016x}{lines[k % len(lines)][16:]}" for k in range(PAGE_ROWS)]
+        write_file(out / RESULTS, (header + "".join(many)).encode())
+        return wall_time(lambda: write_page(out))
 
 
 if __name__ == "__main__":
     end_with_parent()
-    print(json.dumps(_measured(sys.argv[1])))
+    print(json.dumps(_measure_report(sys.argv[1])))

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from simbridge.bench import Row
-from simbridge.bench.live import missed_share
+from simbridge.bench.live import missed_fraction
 from simbridge.bench.measuring import client, timer
 from simbridge.browser.setup import StudioSetup
 from simbridge.browser.studio import FRAME_S, Studio
@@ -69,7 +69,7 @@ def _measure(browser: Any, port: int) -> list[Row]:
         for k, moved in zip(places, moves, strict=True)
         if k < len(sent)
     ]
-    ours, theirs = missed_share(begun, FRAME_S), missed_share(woken, FRAME_S)
+    ours, theirs = missed_fraction(begun, FRAME_S), missed_fraction(woken, FRAME_S)
     rate = len(_within(found["sent"], dragged)) / _DRAGGED
     return [
         (

@@ -1,4 +1,4 @@
-"""The command: measures the parts that are asked for, and prints one table."""
+"""The command `simbridge bench`: measures parts, and prints one table."""
 
 from __future__ import annotations
 
@@ -12,39 +12,46 @@ from simbridge.console import Terminal
 from simbridge.errors import InvalidParameter
 from simbridge.text import table_of
 
+# The parts, and the function that measures each and returns its rows.
 PARTS: Mapping[Part, str] = {
     "servo": "simbridge.bench.servo:measure",
     "live": "simbridge.bench.live:measure",
 }
-"""The parts, and the function that measures each and returns its rows."""
-
-
+# Headings of the table, and keys of its rows in JSON.
 COLUMNS = ("figure", "median", "compared to", "its value")
-"""Of the table."""
+KEYS = ("figure", "median", "compared_to", "its_value")
+# The longest measurement that can be asked for, min.
+MAX_MINUTES = 600.0
 
 
 def bench(
     what: Part | Literal["all"], *, minutes: float | None = None, as_json: bool = False
 ) -> int:
-    """Measure one part, or all, and print a table. The arguments are the flags.
+    """Measure one part, or all, and print a table.
+
+    The arguments are the command's flags.
+
+    Returns:
+        The exit status, 0.
 
     Raises:
         InvalidParameter: Minutes are asked for where there are none.
     """
     if what != "live" and minutes is not None:
         raise InvalidParameter("part", what, "live where --minutes is given")
-    if minutes is not None and not 0.0 < minutes <= 600.0:
+    if minutes is not None and not 0.0 < minutes <= MAX_MINUTES:
         raise InvalidParameter("time", f"{minutes} min", "more than 0 and at most 600 min")
+    duration = {} if minutes is None else {"minutes": minutes}
+
     console = Terminal(stderr=as_json)
     rows: list[Row] = []
     for part in PARTS if what == "all" else (what,):
         with console.status(f"Measuring {part} ..."):
-            rows += pkgutil.resolve_name(PARTS[part])(
-                **({} if minutes is None else {"minutes": minutes})
-            )
+            measure = pkgutil.resolve_name(PARTS[part])
+            rows += measure(**duration)
+
     if as_json:
-        keys = ("figure", "median", "compared_to", "its_value")
-        print(json.dumps([dict(zip(keys, row, strict=True)) for row in rows], indent=2))
+        print(json.dumps([dict(zip(KEYS, row, strict=True)) for row in rows], indent=2))
     else:
         console.print(table_of(COLUMNS, rows, left=("compared to",)))
     return 0

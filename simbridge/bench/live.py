@@ -1,7 +1,8 @@
 """A live session at 500 Hz with a busy caller, compared with a bare timer in the same run.
 
-`python -m simbridge.bench.live HOST SECONDS OUT PRIORITY` is the session in a process of its own. It gives poses that
-come at 20 Hz with jitter, while another thread of the process holds Python's interpreter lock a tenth of the time.
+`python -m simbridge.bench.live HOST SECONDS OUT PRIORITY` is the session in a process of its own. It
+gives poses that come at 20 Hz with jitter, while another thread of the process holds Python's
+interpreter lock a tenth of the time.
 """
 
 from __future__ import annotations
@@ -30,71 +31,107 @@ from simbridge.sessions.record import latencies, read_inputs
 
 HOST = "127.0.0.43"
 PERIOD = 0.002
-# A real controller is a separate real-time computer: the emulated one must not wait for what is measured.
+# A real controller is a separate real-time computer: the emulated one must not wait for what is
+# measured.
 CONTROLLER_PRIORITY = 30
 # As `--realtime-priority` takes it.
 PRIORITY = 20
+
 # The caller: for how long it holds the interpreter lock, and how often, s.
-_HELD, _EVERY = 0.01, 0.1
-# Inputs: their mean interval, and the largest deviation from it, s; a circle of this radius, m, and rate, rad/s.
-_INTERVAL, _JITTER, _RADIUS, _CIRCLING = 0.05, 0.02, 0.05, 1.5
-# A period that begins later than this share of itself is missed; one that begins earlier than this belongs to the one
-# before. Over a window of so many periods deadlines may drift with the controller's clock.
-_LATE, _EARLY, _WINDOW = 0.5, 0.25, 500
-_ALLOWED = 0.001
+LOCK_HELD_S = 0.01
+LOCK_INTERVAL_S = 0.1
+
+# Inputs: their mean interval, and the largest deviation from it, s.
+INPUT_INTERVAL_S = 0.05
+INPUT_JITTER_S = 0.02
+# The circle on which they lie: radius, m, and rate, rad/s.
+RADIUS = 0.05
+CIRCLING_RATE = 1.5
+
+# A period that begins later than this part of itself is missed; one that begins earlier than this
+# belongs to the one before.
+LATE_PART = 0.5
+EARLY_PART = 0.25
+# Over a window of so many periods deadlines may drift with the controller's clock.
+DRIFT_PERIODS = 500
+# Fraction of the periods that may be missed in addition to a bare timer's.
+ALLOWED_MISSED = 0.001
 
 
 def measure(minutes: float = 0.5) -> list[Row]:
-    """The loop's deadlines and the delay of its inputs, for so many minutes at each priority."""
+    """Measure the loop's deadlines and the delay of its inputs.
+
+    Args:
+        minutes: At each priority, min.
+    """
     return [
-        *_measured("ordinary priority", minutes, 0),
-        *_measured("real-time priority", minutes, PRIORITY),
+        *_measure_session("live, ordinary priority", minutes, 0),
+        *_measure_session("live, real-time priority", minutes, PRIORITY),
     ]
 
 
 def emulator() -> Emulator:
-    """A controller that need not wait for what is measured."""
+    """Return a controller that need not wait for what is measured."""
     return Emulator("ur10e", polyscope="5.12", host=HOST, realtime_priority=CONTROLLER_PRIORITY)
 
 
-def _measured(title: str, minutes: float, priority: int) -> list[Row]:
-    seconds, title = 60.0 * minutes, f"live, {title}"
+def _measure_session(title: str, minutes: float, priority: int) -> list[Row]:
+    """Return the rows of a session, and of a timer in the same time.
+
+    Args:
+        title: Of the rows.
+        minutes: How long, min.
+        priority: Real-time priority of both; 0 for the ordinary scheduler.
+    """
+    seconds = 60.0 * minutes
     with tempfile.TemporaryDirectory() as directory, emulator() as controller:
         out = Path(directory) / "session"
         with client("simbridge.bench.live", controller.host, seconds, out, priority) as session:
             # The session says when it is engaged: both are measured in the same time.
             assert session.stdout is not None
-            refused = "refused" in session.stdout.readline()
+            is_refused = "refused" in session.stdout.readline()
             with timer(seconds, PERIOD, priority) as bare:
-                woken = np.array(json.loads(bare.communicate()[0]))[:, 1]
+                output, _ = bare.communicate()
             if session.wait() != 0:
                 raise RuntimeError("the session of the benchmark failed: see above")
-        if refused:
+
+        if is_refused:
             return [(title, "refused by the system", "how to fix it", "simbridge doctor")]
-        return _rows(title, RunDirectory.open(out), woken)
+        wake_ups = np.array(json.loads(output))[:, 1]
+        return _rows(title, RunDirectory.open(out), wake_ups)
 
 
-def _rows(title: str, run: RunDirectory, woken: Array) -> list[Row]:
+def _rows(title: str, run: RunDirectory, wake_ups: Array) -> list[Row]:
+    """Return the rows of a session.
+
+    Args:
+        title: Of the rows.
+        run: Its directory.
+        wake_ups: When the bare timer woke (K,), s.
+    """
     live_columns = run.log().live
-    moving = live_columns["engagement"] > 0
-    begun = live_columns["now"][moving]
-    ours, theirs = missed_share(begun), missed_share(woken)
+    is_moving = live_columns["engagement"] > 0
+    begun = live_columns["now"][is_moving]
     delays = 1e3 * np.array(latencies(read_inputs(run.path)))
     summary = run.summary()
-    loop, ended_by = summary["loop"], summary["ended_by"]
-    count = round((begun[-1] - begun[0]) / PERIOD)
+    loop = summary["loop"]
+    ended_by = summary["ended_by"]
+
+    period_count = round((begun[-1] - begun[0]) / PERIOD)
+    missed = missed_fraction(begun)
+    allowed = missed_fraction(wake_ups) + ALLOWED_MISSED
     rows = [
         (
-            f"{title}: missed of {count} periods",
-            f"{ours:.2%}",
+            f"{title}: missed of {period_count} periods",
+            f"{missed:.2%}",
             "a bare timer's, and 0.1 %",
-            f"{theirs + _ALLOWED:.2%}",
+            f"{allowed:.2%}",
         ),
         (
             f"{title}: longest period",
-            _ms(np.diff(begun).max()),
+            _milliseconds(np.diff(begun).max()),
             "a bare timer's",
-            _ms(np.diff(woken).max()),
+            _milliseconds(np.diff(wake_ups).max()),
         ),
         (
             f"{title}: input to command, median",
@@ -120,72 +157,85 @@ def _rows(title: str, run: RunDirectory, woken: Array) -> list[Row]:
     return rows
 
 
-def _ms(seconds: float) -> str:
+def _milliseconds(seconds: float) -> str:
     return f"{1e3 * seconds:.2f} ms"
 
 
-def missed_share(begun: Array, period: float = PERIOD) -> float:
-    """The share of periods that began over half a period late, or not at all.
+def missed_fraction(begun: Array, period: float = PERIOD) -> float:
+    """Return the fraction of periods that began over half a period late, or not at all.
 
     Args:
         begun: When periods began (K,), s.
         period: Their duration, s.
     """
-    places = begun / period
+    positions = begun / period
+
     # Where in the period they usually begin: the deadlines drift with the controller's clock.
-    turns = np.exp(2j * math.pi * places)
-    count = min(_WINDOW, len(turns))
-    usual = np.unwrap(np.angle(np.convolve(turns, np.ones(count), mode="same"))) / (2.0 * math.pi)
-    since = places - usual
-    number = np.floor(since + _EARLY)
-    in_time = np.unique(number[since - number <= _LATE])
+    phasors = np.exp(2j * math.pi * positions)
+    window = np.ones(min(DRIFT_PERIODS, len(phasors)))
+    phases = np.angle(np.convolve(phasors, window, mode="same"))
+    usual = np.unwrap(phases) / (2.0 * math.pi)
+
+    # Which period each of them is, and how late.
+    offsets = positions - usual
+    number = np.floor(offsets + EARLY_PART)
+    in_time = np.unique(number[offsets - number <= LATE_PART])
     return 1.0 - len(in_time) / (number[-1] - number[0] + 1.0)
 
 
-def _give(host: str, seconds: float, out: str, priority: int) -> None:
-    """Poses on a circle, to an emulated controller, while this process holds its interpreter lock."""
+def _run_session(host: str, seconds: float, out: str, priority: int) -> None:
+    """Give poses on a circle while this process holds its interpreter lock.
+
+    Args:
+        host: Address of an emulated controller.
+        seconds: How long, s.
+        out: The run directory to create.
+        priority: Real-time priority of the loop.
+    """
     # A thread that computes keeps the lock until it has finished.
     sys.setswitchinterval(1.0)
     ended = threading.Event()
-    chance = random.Random(0)
     with simbridge.live(
         "ursim", robot="ur10e", host=host, out=out, realtime_priority=priority
     ) as session:
         with warnings.catch_warnings(record=True) as notes:
             warnings.simplefilter("always")
             session.engage()
-        print(
-            "refused"
-            if any("real-time priority" in str(note.message) for note in notes)
-            else "engaged",
-            flush=True,
-        )
+        is_refused = any("real-time priority" in str(note.message) for note in notes)
+        print("refused" if is_refused else "engaged", flush=True)
+
         holder = threading.Thread(target=_hold_the_lock, args=(ended,))
         holder.start()
         try:
-            begin, centre = time.monotonic(), session.tool
-            while (elapsed := time.monotonic() - begin) < seconds:
-                angle = _CIRCLING * elapsed
-                session.pose(
-                    centre
-                    * pin.SE3(
-                        np.eye(3), _RADIUS * np.array([math.cos(angle) - 1.0, math.sin(angle), 0])
-                    )
-                )
-                time.sleep(_INTERVAL + chance.uniform(-_JITTER, _JITTER))
+            _circle(session, seconds)
         finally:
             ended.set()
             holder.join()
         session.disengage()
 
 
+def _circle(session: simbridge.LiveSession, seconds: float) -> None:
+    """Give poses on a circle, in the tool's orientation, at uneven intervals."""
+    chance = random.Random(0)
+    begin = time.monotonic()
+    centre = session.tool
+    elapsed = 0.0
+    while elapsed < seconds:
+        angle = CIRCLING_RATE * elapsed
+        offset = RADIUS * np.array([math.cos(angle) - 1.0, math.sin(angle), 0])
+        session.pose(centre * pin.SE3(np.eye(3), offset))
+        time.sleep(INPUT_INTERVAL_S + chance.uniform(-INPUT_JITTER_S, INPUT_JITTER_S))
+        elapsed = time.monotonic() - begin
+
+
 def _hold_the_lock(ended: threading.Event) -> None:
-    while not ended.wait(_EVERY - _HELD):
+    """Compute again and again, until the event is set."""
+    while not ended.wait(LOCK_INTERVAL_S - LOCK_HELD_S):
         begin = time.perf_counter()
-        while time.perf_counter() - begin < _HELD:
+        while time.perf_counter() - begin < LOCK_HELD_S:
             pass
 
 
 if __name__ == "__main__":
     end_with_parent()
-    _give(sys.argv[1], float(sys.argv[2]), sys.argv[3], int(sys.argv[4]))
+    _run_session(sys.argv[1], float(sys.argv[2]), sys.argv[3], int(sys.argv[4]))

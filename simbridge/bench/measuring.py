@@ -1,4 +1,4 @@
-"""What benchmarks share: clients in processes of their own, and a bare timer to compare them with.
+"""Clients in processes of their own, and a bare timer to compare them with.
 
 `python -m simbridge.bench.measuring SECONDS PERIOD PRIORITY` is the timer in a process of its own.
 """
@@ -20,9 +20,17 @@ from simbridge.lifeline import end_with_parent, lifeline_environment
 
 @contextlib.contextmanager
 def client(module: str, *arguments: object, quiet: bool = False) -> Iterator[subprocess.Popen[str]]:
-    """Run a module in a process of its own, with pipes to its standard input and output; kill it at the end.
+    """Run a module in a process of its own, and kill it when the block ends.
 
     The module calls `end_with_parent`, so that it ends with this process, too.
+
+    Args:
+        module: Its name.
+        arguments: Of its command line.
+        quiet: Whether its standard error is discarded.
+
+    Yields:
+        The process, with pipes to its standard input and output.
     """
     process = subprocess.Popen(
         [sys.executable, "-m", module, *map(str, arguments)],
@@ -42,21 +50,38 @@ def client(module: str, *arguments: object, quiet: bool = False) -> Iterator[sub
 def timer(
     seconds: float, period: float, priority: int = 0
 ) -> contextlib.AbstractContextManager[subprocess.Popen[str]]:
-    """A client that prints `wake_ups` as JSON, scheduled as a control loop is; it shows when the computer was late."""
+    """Run a client that shows when the computer was late: it prints `wake_ups` as JSON.
+
+    Args:
+        seconds: How long it runs, s.
+        period: Between two deadlines, s.
+        priority: Real-time priority; it is scheduled as a control loop is.
+    """
     return client("simbridge.bench.measuring", seconds, period, priority, quiet=True)
 
 
 def wake_ups(seconds: float, period: float) -> list[tuple[float, float]]:
-    """Sleep to absolute deadlines, and skip those that are missed; each deadline and when it woke, s."""
-    found, due = [], time.monotonic()
-    end = due + seconds
-    while due < end:
-        due += period
-        time.sleep(max(due - time.monotonic(), 0.0))
+    """Sleep to absolute deadlines, and skip those that are missed.
+
+    Args:
+        seconds: How long, s.
+        period: Between two deadlines, s.
+
+    Returns:
+        Each deadline and when the process woke, s (monotonic).
+    """
+    times = []
+    deadline = time.monotonic()
+    end = deadline + seconds
+    while deadline < end:
+        deadline += period
+        time.sleep(max(deadline - time.monotonic(), 0.0))
         now = time.monotonic()
-        found.append((due, now))
-        due += period * max(0, math.floor((now - due) / period))
-    return found
+        times.append((deadline, now))
+
+        missed = max(0, math.floor((now - deadline) / period))
+        deadline += period * missed
+    return times
 
 
 if __name__ == "__main__":
