@@ -119,7 +119,7 @@ def _quaternions_of_axes(x: Array, z: Array) -> Array:
 
 
 def with_continuous_signs(quaternions: Array) -> Array:
-    """Return the same rotations (K, 4), with signs that make neighbours differ as little as can be."""
+    """Return the same rotations (K, 4), with signs that make neighbours differ least."""
     sign_changes = np.sum(quaternions[1:] * quaternions[:-1], axis=1) < 0.0
     signs = np.where(np.cumsum(sign_changes) % 2, -1.0, 1.0)
     signs = np.concatenate([[1.0], signs])

@@ -59,7 +59,8 @@ def trace(
     times = np.arange(math.ceil(periods - ROUNDING), dtype=float) / rate
     times = np.append(times, motion.duration)
 
-    # The arc length since the start, and within the lap; the last sample is the end of the last lap.
+    # The arc length since the start, and within the lap; the last sample is the end of the last
+    # lap.
     travelled = np.clip(motion.travelled(times), 0.0, laps * path.length)
     travelled[-1] = laps * path.length
     complete_laps = np.minimum(np.floor(travelled / path.length), laps - 1)

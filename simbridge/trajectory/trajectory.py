@@ -135,7 +135,7 @@ class Trajectory:
         return np.asarray(np.maximum(after - 1, 0))
 
     def transformed(self, frame: ArrayLike) -> Trajectory:
-        """Return the same motion in an outer frame: poses premultiplied by the pose `frame` (7,)."""
+        """Return the same motion in an outer frame: its poses premultiplied by `frame` (7,)."""
         frame_pose = np.atleast_2d(np.asarray(frame, dtype=float))
         outer = Trajectory(np.zeros(1), frame_pose, source="the frame").start
         return replace(self, poses=pose.compose(outer, self.poses))

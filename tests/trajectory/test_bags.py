@@ -292,8 +292,9 @@ def test_a_bag_of_very_many_poses_is_refused_as_soon_as_they_are_too_many(
     path = made(tmp_path / "long", [("/tool", k, "base_link", 0.0) for k in range(2_000)])
     assert len(read_bag(path)[0].times) == 2_000
     decoded = []
-    monkeypatch.setattr("simbridge.trajectory.bags._MAX_POSES", 1_000)
-    monkeypatch.setattr("simbridge.trajectory.bags._poses", counting(decoded, bags._poses))
+    monkeypatch.setattr("simbridge.trajectory.bags.MAX_POSES", 1_000)
+    stamped_poses = counting(decoded, bags._stamped_poses)
+    monkeypatch.setattr("simbridge.trajectory.bags._stamped_poses", stamped_poses)
     with pytest.raises(InputFileError, match=r"/tool has more than 1,000 poses; split the bag"):
         read_bag(path)
     assert len(decoded) == 1_001

@@ -13,8 +13,8 @@ from rosbags.typesys import Stores, get_typestore
 from simbridge import load_robot, load_scenario
 from simbridge.errors import InputFileError, InvalidParameter
 from simbridge.robot import pose
-from simbridge.trajectory.bags import chain
 from simbridge.trajectory.files import ReadOptions, pose_topics, read_bag
+from simbridge.trajectory.tf_chain import chain
 
 EPOCH = 1_764_097_182_000_000_000
 STEP = 20_000_000

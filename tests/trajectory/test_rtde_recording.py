@@ -199,7 +199,7 @@ def test_columns_of_another_kind_of_file_are_refused(tmp_path):
 
 
 def test_a_compressed_recording_that_would_fill_memory_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("simbridge.trajectory.rtde_recording.MAX_SAMPLES_TEXT", 1 << 20)
+    monkeypatch.setattr("simbridge.trajectory.rtde_table.MAX_SAMPLES_TEXT", 1 << 20)
     text = b"timestamp target_q_0\n" + b"0.5 0.5\n" * 200_000
     (tmp_path / "bomb.csv.gz").write_bytes(gzip.compress(text) * 100)
     with takes_at_most(20):

@@ -1,0 +1,235 @@
+"""The text of a file whose first line names its columns, such as the fields of a controller."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import re
+import zlib
+from array import array
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import NoReturn
+
+import numpy as np
+
+from simbridge.errors import InputFileError
+from simbridge.files.reading import MAX_SAMPLES_TEXT, MIB, open_file, read_bytes
+from simbridge.quoting import quoted
+from simbridge.robot.pose import Array
+from simbridge.trajectory.text import is_number, lines_of
+
+GZIP_MAGIC = b"\x1f\x8b"
+# Bytes of a file of which the first line is looked at.
+HEADER_BYTES = 100_000
+# Bytes of a file in which a zero shows that it is no text.
+BINARY_CHECK_BYTES = 10_000
+# Bytes that are decompressed at a time.
+PIECE_BYTES = 1 << 16
+
+# An element of a vector, such as target_q_0, target_q[0] or target_q.0: its name and number.
+_ELEMENT = re.compile(r"(.+?)(?:_|\.|)?\[?(\d+)\]?")
+
+
+class RtdeTable:
+    """The text of a file with a header.
+
+    Args:
+        path: The file, compressed with gzip or not.
+        vector_names: Names of vectors, whose elements are columns.
+
+    Attributes:
+        path: The file.
+        scalars: Index of each column by its name in lower case.
+        vectors: Indices of the columns of each vector by its name, where all of its elements are
+            there.
+        notes: What was left out, each a sentence.
+
+    Raises:
+        InputFileError: The file cannot be read, or has no header.
+    """
+
+    def __init__(self, path: Path, vector_names: Collection[str]) -> None:
+        self.path = path
+        self.notes: list[str] = []
+        self._lines = self._read_lines()
+
+        # The header is the first line that is not blank.
+        lines = enumerate(self._lines)
+        header_index = next((i for i, line in lines if line.strip().strip("#")), None)
+        if header_index is None:
+            self.refuse("it is empty")
+        header = self._lines[header_index].lstrip("# ")
+        self._separator = find_separator(header)
+        names = split_fields(header, self._separator)
+        if all(map(is_number, names)):
+            needed = (
+                "timestamp, target_q_0 to target_q_5, target_qd_0 ..., target_qdd_0 ..., "
+                "actual_q_0 ..."
+            )
+            self.refuse(
+                f"it has no header: the first line must name the columns, such as {needed}",
+                line=header_index + 1,
+            )
+
+        # Number of columns, and index of the first line behind the header.
+        self._width = len(names)
+        self._first = header_index + 1
+        # Of several columns of a name, the first one.
+        self.scalars = {name.lower(): i for i, name in reversed(list(enumerate(names)))}
+        self.vectors = find_vectors(names, vector_names)
+
+    def _read_lines(self) -> list[str]:
+        """Read the lines of the file."""
+        data = read_bytes(self.path, MAX_SAMPLES_TEXT)
+        if data.startswith(GZIP_MAGIC):
+            data, is_whole = decompress_gzip(data, MAX_SAMPLES_TEXT + 1)
+            if len(data) > MAX_SAMPLES_TEXT:
+                limit = f"{MAX_SAMPLES_TEXT / MIB:g} MiB"
+                self.refuse(f"it is larger than {limit} when it is decompressed; cut it in two")
+            if not is_whole:
+                self.notes.append(
+                    "the compressed file is cut off or damaged: only what is before that is used"
+                )
+        if b"\0" in data[:BINARY_CHECK_BYTES]:
+            self.refuse("this is a binary file (or UTF-16), not a text file in UTF-8")
+        return lines_of(data.decode("utf-8-sig", "replace"))
+
+    def refuse(self, reason: str, *, line: int | None = None) -> NoReturn:
+        """Refuse the file.
+
+        Args:
+            reason: What is wrong, as a sentence.
+            line: That at fault, from 1.
+        """
+        raise InputFileError(self.path, reason, line=line)
+
+    def rows(self, indices: Sequence[int]) -> tuple[Array, list[int]]:
+        """Read the numbers of some columns.
+
+        A last line without a line end may be cut inside of a number: it is left out.
+
+        Args:
+            indices: Of the columns.
+
+        Returns:
+            The numbers (T, len(indices)), and the line of each row; empty fields are nan.
+        """
+        values = array("d")
+        line_numbers = []
+        last = max((i for i, line in enumerate(self._lines) if line.strip()), default=0)
+        for i in range(self._first, last + 1):
+            if not self._lines[i].strip():
+                continue
+            words = split_fields(self._lines[i], self._separator)
+            if self._is_cut_off(words, i, last):
+                break
+            if len(words) != self._width:
+                reason = f"{len(words)} columns where the header names {self._width}"
+                self.refuse(reason, line=i + 1)
+            values.extend(self._read_numbers([words[k] for k in indices], i + 1))
+            line_numbers.append(i + 1)
+        return np.array(values).reshape(-1, len(indices)), line_numbers
+
+    def _is_cut_off(self, words: Sequence[str], i: int, last: int) -> bool:
+        """Return whether a line may be incomplete, and note it.
+
+        Args:
+            words: Its fields.
+            i: Its index.
+            last: Index of the last line that is not blank.
+        """
+        if i == len(self._lines) - 1:
+            line = f"line {i + 1}, which has no line end"
+            self.notes.append(f"the file may be cut off in {line}: the rows before it are used")
+            return True
+        if len(words) != self._width and i == last:
+            self.notes.append(f"the file is cut off in line {i + 1}: the rows before it are used")
+            return True
+        return False
+
+    def _read_numbers(self, words: Sequence[str], line: int) -> list[float]:
+        """Return words as numbers; an empty one is nan."""
+        try:
+            return [float(word or "nan") for word in words]
+        except ValueError:
+            wrong = next(word for word in words if word and not is_number(word))
+            self.refuse(f"{quoted(wrong)} is not a number", line=line)
+
+
+def read_header(path: Path) -> list[str]:
+    """Return the names in the first line of a file, compressed or not.
+
+    Raises:
+        InputFileError: The file cannot be opened.
+        OSError: It cannot be read.
+    """
+    with open_file(path) as file:
+        data = file.read(HEADER_BYTES)
+    if data.startswith(GZIP_MAGIC):
+        data, _ = decompress_gzip(data, HEADER_BYTES)
+    text = data.decode("utf-8", "replace").lstrip("\ufeff# ")
+    first_line = text.split("\n", 1)[0].split("\r", 1)[0]
+    return split_fields(first_line, find_separator(first_line))
+
+
+def decompress_gzip(data: bytes, largest: int) -> tuple[bytes, bool]:
+    """Decompress a gzip file as far as it is there.
+
+    Args:
+        data: The file.
+        largest: How much is decompressed at most, bytes.
+
+    Returns:
+        The content, and whether the file is not damaged.
+    """
+    content = bytearray()
+    with gzip.open(io.BytesIO(data)) as file:
+        try:
+            while len(content) < largest:
+                piece = file.read1(min(PIECE_BYTES, largest - len(content)))
+                if not piece:
+                    break
+                content += piece
+        except (OSError, EOFError, zlib.error):
+            return bytes(content), False
+    return bytes(content), True
+
+
+def find_separator(line: str) -> str | None:
+    """Return what separates the fields of a line; None: blanks."""
+    return next((separator for separator in ";,\t" if separator in line), None)
+
+
+def split_fields(line: str, separator: str | None) -> list[str]:
+    """Return the fields of a line, without blanks and quotation marks around them."""
+    return [word.strip().strip("\"'") for word in line.strip("\n").split(separator)]
+
+
+def find_vectors(names: Sequence[str], vector_names: Collection[str]) -> Mapping[str, list[int]]:
+    """Return the columns of each vector, in order.
+
+    Args:
+        names: Of all columns.
+        vector_names: Those that are looked for.
+
+    Returns:
+        Indices of the columns by name, of vectors whose elements are numbered from 0, or from 1.
+    """
+    names_by_lower_case = {name.lower(): name for name in vector_names}
+    # Of each vector, the index of the column of each element.
+    elements: dict[str, dict[int, int]] = {}
+    for index, name in enumerate(names):
+        parts = _ELEMENT.fullmatch(name)
+        if parts and parts[1].lower() in names_by_lower_case:
+            vector = names_by_lower_case[parts[1].lower()]
+            elements.setdefault(vector, {}).setdefault(int(parts[2]), index)
+
+    vectors = {}
+    for vector, columns in elements.items():
+        numbers = sorted(columns)
+        from_zero = list(range(len(columns)))
+        from_one = list(range(1, len(columns) + 1))
+        if numbers in (from_zero, from_one):
+            vectors[vector] = [columns[number] for number in numbers]
+    return vectors
