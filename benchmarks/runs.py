@@ -33,7 +33,7 @@ from simbridge.planning.plan import Plan
 from simbridge.recording.log_writer import LogWriter
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report.run_page import report_page
-from simbridge.running.recorder import Samples
+from simbridge.running.recorder import PlanSamples
 from simbridge.running.run_recording import record_run
 from simbridge.running.run_setup import prepare
 from simbridge.running.runner import execute, open_backend
@@ -80,7 +80,7 @@ def measure_run() -> list[Row]:
     def logged() -> None:
         with tempfile.TemporaryDirectory() as directory:
             path = Path(directory) / "log.mcap"
-            samples = Samples(plan)
+            samples = PlanSamples(plan)
             with LogWriter(path, joint_names=prepared.robot.joint_names, period=plan.period) as log:
                 streamed(lambda state: log.write(samples.of(state)))
 
@@ -221,7 +221,7 @@ def synthetic_run(path: Path, seconds: float, robot: str = "ur10e") -> tuple[flo
     directory = RunDirectory.create(path, "")
     directory.write_settings(record_run(prepared))
     directory.write_plan(plan.as_arrays())
-    samples = Samples(plan)
+    samples = PlanSamples(plan)
     recording_time = 0.0
     # Not part of the recording: the plan computes the targets of all samples when the first is
     # asked for.

@@ -652,6 +652,19 @@ class Interrupted(SimbridgeError, KeyboardInterrupt):
         super().__init__(message)
 
 
+class UnforeseenError(SimbridgeError, RuntimeError):
+    """A run or a session was ended by an error that is none of simbridge's; `__cause__` is that one.
+
+    Such as the error of a user's own function. It carries what is known of the end: cause,
+    aftermath and run directory.
+    """
+
+    def __init__(self, subject: str, error: str) -> None:
+        self.subject = subject
+        self.error = error
+        super().__init__(f"The {subject} was ended by an unforeseen error: {error}")
+
+
 class InternalError(SimbridgeError, RuntimeError):
     """A bug in simbridge, in a process that cannot report it by itself. The arm was stopped.
 

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, settings
 from simbridge.cli import report_command
 from simbridge.cli.command_line import main
 from simbridge.resources import SCENARIOS
-from simbridge.running import runner
+from simbridge.running import run_ending
 from simbridge.trajectory import Trajectory, write_tum
 from simbridge.trajectory.shapes import TOOL_DOWN
 from tests.chromium import chromium
@@ -133,7 +133,7 @@ def browser():
 @pytest.fixture
 def without_pages(monkeypatch):
     """Runs without their own report.html, which takes most of their time; repeats still write their common page."""
-    monkeypatch.setattr(runner, "write_report", lambda *_: None)
+    monkeypatch.setattr(run_ending, "write_report", lambda *_: None)
 
 
 @pytest.fixture(scope="session")
@@ -145,7 +145,7 @@ def write_short_page():
 @pytest.fixture
 def short_pages(monkeypatch, write_short_page):
     """Each run's own report.html is one word long; replays and the common pages of repeats are whole."""
-    for module in (runner, report_command):
+    for module in (run_ending, report_command):
         monkeypatch.setattr(module, "write_report", write_short_page)
 
 
@@ -155,7 +155,7 @@ def run_without_page():
 
     def call(*arguments: object) -> int:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(runner, "write_report", lambda *_: None)
+            patch.setattr(run_ending, "write_report", lambda *_: None)
             return main(["run", *map(str, arguments), "--json"])
 
     return call

@@ -40,7 +40,7 @@ from simbridge.planning.guard import Guard
 from simbridge.planning.options import Options
 from simbridge.planning.planner import make_plan
 from simbridge.robot.kinematics import tool_path
-from simbridge.running import runner
+from simbridge.running import run_ending
 from simbridge.running.arm_and_solver import choose_solver
 from simbridge.running.signals import SignalReceived
 from simbridge.trajectory import square, write_csv, write_tum
@@ -247,7 +247,7 @@ def ended(line, tmp_path, monkeypatch, without_pages):
         ),
         errors.ParentLost(1.1),
         errors.ServoProcessLost(HOST, "was killed by SIGKILL"),
-        runner.EndNotVerified(runner.Ending()),
+        run_ending.EndNotVerified(run_ending.Ending()),
         LogWriteError(tmp_path / "log.mcap", 1000, errno.ENOSPC),
         LogWriteError(tmp_path / "log.mcap", 1000, errno.EIO),
         OutputError(tmp_path / "summary.json", "No space left on device", errno.ENOSPC),

@@ -29,7 +29,7 @@ from simbridge.errors import (
     UnstableSolver,
 )
 from simbridge.quoting import as_text
-from simbridge.running.runner import StoppedAtTheEnd
+from simbridge.running.run_ending import StoppedAtTheEnd
 
 # Arguments of a constructor whose value must be of a certain kind; the others are numbers or text.
 VALUES: dict[str, Any] = {

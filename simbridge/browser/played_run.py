@@ -19,8 +19,9 @@ from simbridge.ik.settings import SOLVERS
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.recording.run_record import Record
 from simbridge.robot.pose import Array
+from simbridge.running.run_ending import finalize, record_end
 from simbridge.running.run_setup import Prepared, prepare
-from simbridge.running.runner import begin, finalize, open_backend, record_end, stream_plan
+from simbridge.running.runner import begin, open_backend, stream_plan
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,13 @@ from simbridge.cli.flags import COMMANDS, RUN_FIELDS, PlanFlags, RunFlags, Teleo
 from simbridge.cli.option_flags import command_type, solver_setting_names
 from simbridge.cli.reading_line import reading_line
 from simbridge.cli.streams import discard_output, prepare_streams
-from simbridge.errors import InputFileError, OutputError, ScenarioError, SimbridgeError
+from simbridge.errors import (
+    InputFileError,
+    OutputError,
+    ScenarioError,
+    SimbridgeError,
+    UnforeseenError,
+)
 from simbridge.running.signals import ended_by_signals, number_of
 
 # The system's reasons why nothing more can be written.
@@ -97,29 +103,39 @@ def _carry_out(arguments: list[str]) -> int:
                 status = _call(arguments[0], flags, arguments)
             sys.stdout.flush()
             return status
+        except UnforeseenError as error:
+            return _report_foreign_error(error.__cause__ or error, error)
         except SimbridgeError as error:
             return print_error(error)
         except KeyboardInterrupt as error:
             print_message("Interrupted.")
             return 128 + number_of(error)
-        except BrokenPipeError:
-            raise
-        except OSError as error:
-            return _report_system_error(error)
         except Exception as error:
-            return print_bug(error, "".join(traceback.format_exception(error)))
+            return _report_foreign_error(error)
 
 
-def _report_system_error(error: OSError) -> int:
-    """Print an error of the system that no part of simbridge has foreseen; return the status."""
-    if error.errno in DISK_FULL_ERRORS:
+def _report_foreign_error(error: BaseException, ended: SimbridgeError | None = None) -> int:
+    """Print an error that no part of simbridge has foreseen, and return the exit status.
+
+    Args:
+        error: What was raised.
+        ended: The error of the run or session that it ended; None if it ended none.
+
+    Raises:
+        BrokenPipeError: Nobody reads what is printed.
+    """
+    if isinstance(error, BrokenPipeError):
+        raise error
+
+    if isinstance(error, OSError) and error.errno in DISK_FULL_ERRORS:
         return print_error(OutputError("Standard output or a temporary file", str(error.strerror)))
 
-    if error.errno in UNUSABLE_PATH_ERRORS and error.filename is not None:
-        reason = f"it cannot be used: {error.strerror}"
-        return print_error(InputFileError(error.filename, reason))
+    if isinstance(error, OSError) and error.errno in UNUSABLE_PATH_ERRORS:
+        if error.filename is not None:
+            reason = f"it cannot be used: {error.strerror}"
+            return print_error(InputFileError(error.filename, reason))
 
-    return print_bug(error, "".join(traceback.format_exception(error)))
+    return print_bug("".join(traceback.format_exception(error)), ended)
 
 
 def _parse(kind: Any, arguments: Sequence[str]) -> object:

@@ -44,7 +44,7 @@ def print_note(message: Warning | str, *_location: object, **_more: object) -> N
 def print_error(error: SimbridgeError) -> int:
     """Print an error that was raised on purpose, and return the exit status."""
     if isinstance(error, InternalError):
-        return print_bug(error, error.trace)
+        return print_bug(error.trace, error)
 
     if isinstance(error, EmulatorBroken):
         traceback.print_exception(error.__cause__)
@@ -56,11 +56,17 @@ def print_error(error: SimbridgeError) -> int:
     return 1 if isinstance(error, EmulatorBroken) else 2
 
 
-def print_bug(error: Exception, trace: str) -> int:
-    """Print an unforeseen error, save its traceback for those who fix it, and return the status."""
-    run: Path | None = getattr(error, "run_directory", None)
-    aftermath = getattr(error, "aftermath", "")
-    ending = "" if run is None else f" {aftermath}{_recorded_run(error, run)}."
+def print_bug(trace: str, ended: SimbridgeError | None = None) -> int:
+    """Print an unforeseen error, save its traceback for those who fix it, and return the status.
+
+    Args:
+        trace: The traceback.
+        ended: The error of the run or session that it ended; None if it ended none.
+    """
+    run = None if ended is None else ended.run_directory
+    ending = ""
+    if ended is not None and run is not None:
+        ending = f" {ended.aftermath}{_recorded_run(ended, run)}."
 
     try:
         location = f"in {_save_traceback(trace, run)}"

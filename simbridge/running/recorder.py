@@ -13,6 +13,9 @@ from simbridge.recording.run_record import Record
 from simbridge.recording.samples import Sample
 from simbridge.robot.pose import Array
 
+# A position in the plan this close to a sample is the sample's, in samples.
+ROUNDING = 1e-9
+
 
 def log_facts(record: Record) -> dict[str, str]:
     """Return the metadata of a log, which identifies the run without its directory."""
@@ -26,17 +29,20 @@ def log_facts(record: Record) -> dict[str, str]:
 
 
 def measured_fields(state: ArmState) -> dict[str, Any]:
-    """The fields of `Sample` that a state gives: the command, and everything that was measured or reported."""
+    """Return the fields of `Sample` that a state gives: the command, and what was measured."""
     unknown = np.full_like(state.q, np.nan)
-    velocity, acceleration = state.controller_target_velocity, state.controller_target_acceleration
+    target_velocity = state.controller_target_velocity
+    target_acceleration = state.controller_target_acceleration
     return {
         "command": state.command,
         "position": state.q,
         "velocity": state.qd,
         "effort": state.effort,
         "controller_target": state.controller_target,
-        "controller_target_velocity": unknown if velocity is None else velocity,
-        "controller_target_acceleration": unknown if acceleration is None else acceleration,
+        "controller_target_velocity": unknown if target_velocity is None else target_velocity,
+        "controller_target_acceleration": (
+            unknown if target_acceleration is None else target_acceleration
+        ),
         "speed_scaling": state.speed_scaling,
         "robot_mode": state.robot_mode,
         "safety_mode": state.safety_mode,
@@ -45,8 +51,8 @@ def measured_fields(state: ArmState) -> dict[str, Any]:
     }
 
 
-class Samples:
-    """Makes the rows of one run's log: desired values from the plan, measured values from the states.
+class PlanSamples:
+    """Makes the rows of one run's log: desired values from the plan, measured ones from the states.
 
     Args:
         plan: The plan that is executed. Its first setpoint is due at stamp 0.
@@ -54,35 +60,40 @@ class Samples:
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
+        # The controller's period in which the first setpoint was due.
         self._first_tick: int | None = None
 
     def of(self, state: ArmState) -> Sample:
-        """The row for a state; earlier states than the first one given may have been missed."""
+        """Return the row for a state; states before the first one that is seen may have been missed."""
         plan = self._plan
         tick = round(state.timestamp / plan.period)
         if self._first_tick is None:
             self._first_tick = tick - state.sequence
+
+        # Between two samples of the plan if a controller scales the speed; deviations by rounding
+        # are removed.
         position = state.plan_time / plan.period
-        # Between two samples of the plan if a controller scales the speed; deviations by rounding are removed.
-        at = round(position) if abs(position - round(position)) < 1e-9 else position
-        below, part = math.floor(at), at - math.floor(at)
+        if abs(position - round(position)) < ROUNDING:
+            position = round(position)
+        below = math.floor(position)
+        fraction = position - below
 
-        def between(values: Array) -> Array:
-            return (
-                values[below]
-                if not part
-                else (1.0 - part) * values[below] + part * values[below + 1]
-            )
+        def interpolate(values: Array) -> Array:
+            if not fraction:
+                return values[below]
+            return (1.0 - fraction) * values[below] + fraction * values[below + 1]
 
-        time = float(between(plan.trajectory_times))
+        time = float(interpolate(plan.trajectory_times))
+        target = plan.target(np.array([time]))[0] if fraction else plan.targets[below]
+        setpoint = state.command if plan.wanted is None else interpolate(plan.setpoints)
         return Sample(
             index=state.sequence,
             # The controller's time, not the number of setpoints: they differ after a late setpoint.
             stamp=(tick - self._first_tick) * plan.period,
             plan_time=time,
-            target=plan.targets[below] if not part else plan.target(np.array([time]))[0],
-            solution=between(plan.solution),
-            setpoint=state.command if plan.wanted is None else between(plan.setpoints),
+            target=target,
+            solution=interpolate(plan.solution),
+            setpoint=setpoint,
             limited=bool(plan.limited[below]),
             **measured_fields(state),
         )

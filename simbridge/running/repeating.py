@@ -8,13 +8,13 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
 from simbridge.backends import backend_class
-from simbridge.backends.backend import Ask, Facts
-from simbridge.errors import InvalidParameter, OutputError
+from simbridge.backends.backend import Ask, Backend, Facts
+from simbridge.errors import InvalidParameter, OutputError, SimbridgeError
 from simbridge.evaluation.repeatability import RepeatsSummary, run_summary, summarize_repeats
 from simbridge.evaluation.summary import Summary
 from simbridge.files.writing import writing
@@ -25,33 +25,66 @@ from simbridge.recording.run_record import RepeatsRecord
 from simbridge.recording.settings_file import as_tables
 from simbridge.report.settings_list import flattened
 from simbridge.report.several_runs import write_repeats_page
+from simbridge.running.run_ending import (
+    add_aftermath,
+    evaluation_interrupted,
+    record_early_end,
+    reportable_error,
+)
 from simbridge.running.run_recording import record_run
 from simbridge.running.run_setup import Prepared
-from simbridge.running.runner import (
-    Progress,
-    Run,
-    add_aftermath,
-    begin,
-    evaluation_interrupted,
-    finish,
-    open_backend,
-    record_early_end,
-    stream_plan,
-)
+from simbridge.running.runner import Progress, Run, begin, finish, open_backend, stream_plan
 from simbridge.running.signals import ended_by_signals
 from simbridge.text import degrees, listed
 
 # Settings that differ are named up to this many.
-_SHOWN = 5
+MAX_NAMED_SETTINGS = 5
+# Names that are tried for a run that is set aside: 02.ended, 02.ended2, ...
+MAX_SET_ASIDE = 1000
 
 
 @dataclass(frozen=True)
 class Repeats:
-    """Finished repeats: their common directory, the runs in order, and the content of the common summary.json."""
+    """Finished repeats.
+
+    Attributes:
+        directory: Their common directory.
+        runs: In order.
+        summary: The content of the common summary.json.
+    """
 
     directory: Path
     runs: tuple[Run, ...]
     summary: RepeatsSummary
+
+
+@dataclass
+class _Progress:
+    """How far the repeats have come.
+
+    Attributes:
+        whole: Their common directory.
+        count: How many are wanted.
+        directories: Of the runs so far, in the order in which they were made.
+        runs: Those of them that have completed.
+        completed: How many of them need no more than their evaluation.
+    """
+
+    whole: RunDirectory
+    count: int
+    directories: list[RunDirectory]
+    runs: list[Run]
+    completed: int
+
+    def unfinished(self) -> RunDirectory | None:
+        """Return the directory of the run that goes on; between two runs, none does."""
+        return self.directories[-1] if self.completed < len(self.directories) else None
+
+    def missing_numbers(self) -> list[int]:
+        """Return the numbers of the runs that are still to be made."""
+        existing = {int(run.path.name) for run in self.directories}
+        free = [number for number in range(1, self.count + 1) if number not in existing]
+        return free[: max(self.count - len(self.directories), 0)]
 
 
 @ended_by_signals()
@@ -63,144 +96,200 @@ def repeat(
     progress: Progress | None = None,
     ask: Ask | None = None,
 ) -> Repeats:
-    """Execute a prepared run several times; between two runs the arm returns to the start by a checked approach.
+    """Execute a prepared run several times.
 
-    On a real arm, the operator confirms once and is informed of the return; before a long one, the backend asks again.
+    Between two runs the arm returns to the start by a checked approach. On a real arm, the operator
+    confirms once and is informed of the return; before a long one, the backend asks again.
 
     Args:
-        out: The directory to create; one under runs/ by default. Repeats that are in it are continued: runs that have
-            completed are kept, and one that ended early is renamed (`02.ended`) and made again.
-        progress, ask: As for `run`.
+        prepared: The run.
+        count: How often it is made.
+        out: The directory to create; one under runs/ by default. Repeats that are in it are
+            continued: runs that have completed are kept, and one that ended early is renamed
+            (`02.ended`) and made again.
+        progress: As for `run`.
+        ask: As for `run`.
 
     Raises:
-        InvalidParameter: The count is not positive, or a joint would return by more than half a turn on a controller.
-        OutputError: The directory holds something else, or repeats of other settings or of another plan.
+        InvalidParameter: The count is not positive, or a joint would return by more than half a
+            turn on a controller.
+        OutputError: The directory holds something else, or repeats of other settings or of another
+            plan.
         PlanRefused: The return violates a limit or collides; nothing has moved.
-        SimbridgeError: What ended a run. That run and those before it are kept, with their common summary.
+        SimbridgeError: What ended a run. That run and those before it are kept, with their common
+            summary.
     """
     if count < 1:
         raise InvalidParameter("number of repeats", count, "at least 1")
-    earlier = repeats_in(Path(out)) if out is not None and is_of_repeats(Path(out)) else []
+
+    # What an earlier command has left.
+    earlier: list[RunDirectory] = []
+    if out is not None and is_of_repeats(Path(out)):
+        earlier = repeats_in(Path(out))
     if earlier and not prepared.options.label:
         # The command that continues may leave the label out.
         label = earlier[0].settings().label or ""
         prepared = replace(prepared, options=replace(prepared.options, label=label))
-    found = {run: run_summary(run) for run in earlier}
-    directories = [run for run, summary in found.items() if summary["outcome"] == "completed"]
-    runs = [Run(run.path, cast(Summary, found[run])) for run in directories]
-    missing = count - len(directories)
-    arm = open_backend(prepared, more_facts=_return_facts(prepared, missing), ask=ask)
+    summaries = {run: run_summary(run) for run in earlier}
+    kept = [run for run, summary in summaries.items() if summary["outcome"] == "completed"]
+
+    more_facts = _return_facts(prepared, count - len(kept))
+    arm = open_backend(prepared, more_facts=more_facts, ask=ask)
     if earlier:
         whole = RunDirectory(earlier[0].path.parent)
         _check_same(prepared, earlier[0])
-        _set_aside([run for run in earlier if run not in directories])
+        _set_aside([run for run in earlier if run not in kept])
     else:
         whole = RunDirectory.create(None if out is None else Path(out), prepared.scenario.name)
-    taken = {int(run.path.name) for run in directories}
-    numbers = [number for number in range(1, count + 1) if number not in taken][: max(missing, 0)]
-    completed = len(directories)
 
-    def unfinished() -> RunDirectory | None:
-        # Between two runs, none is.
-        return directories[-1] if completed < len(directories) else None
-
+    repeats = _Progress(
+        whole=whole,
+        count=count,
+        directories=list(kept),
+        runs=[Run(run.path, cast(Summary, summaries[run])) for run in kept],
+        completed=len(kept),
+    )
     try:
-        if numbers:
-            directories.append(_begin_run(prepared, whole, numbers[0], count))
-            with record_early_end(prepared, arm, unfinished), arm:
-                for number in numbers:
-                    if number != numbers[0]:
-                        directories.append(_begin_run(prepared, whole, number, count))
-                    stream_plan(prepared, arm, directories[-1], progress)
-                    completed += 1
-                    runs.append(finish(prepared, arm, directories[-1]))
+        _make_missing_runs(prepared, arm, repeats, progress)
     except BaseException as error:
-        # The error that ended the runs is the one to report, whatever else fails.
-        add_aftermath(
-            error,
-            f"The same command with `--out {shell_quoted(whole.path)}` continues the repeats.",
-        )
-        try:
-            with contextlib.suppress(Exception):
-                _summarize(whole, directories, count)
-        except KeyboardInterrupt:
-            add_aftermath(
-                error,
-                f"The evaluation was interrupted; `simbridge report {shell_quoted(whole.path)}` finishes it.",
-            )
-        if isinstance(error, Exception):
-            error.run_directory = whole.path  # type: ignore[attr-defined]
-        raise
+        reported = reportable_error(error, "run") if isinstance(error, Exception) else None
+        _summarize_early_end(repeats, reported)
+        if reported is None or reported is error:
+            raise
+        raise reported from error
+
     try:
-        ordered = sorted(directories, key=lambda run: int(run.path.name))
-        return Repeats(whole.path, tuple(runs), _summarize(whole, ordered, count))
+        ordered = sorted(repeats.directories, key=lambda run: int(run.path.name))
+        return Repeats(whole.path, tuple(repeats.runs), _summarize(whole, ordered, count))
     except KeyboardInterrupt as error:
         raise evaluation_interrupted(error, arm, whole.path, "runs are") from None
 
 
+def _make_missing_runs(
+    prepared: Prepared, arm: Backend, repeats: _Progress, progress: Progress | None
+) -> None:
+    """Make the runs that are missing, each with its directory, in one entering of the arm."""
+    numbers = repeats.missing_numbers()
+    if not numbers:
+        return
+
+    # Before the arm is entered: a directory that cannot be made moves nothing.
+    repeats.directories.append(_begin_run(prepared, repeats, numbers[0]))
+    tolerance = prepared.options.tolerance
+    with record_early_end(arm, repeats.unfinished, tolerance), arm:
+        for number in numbers:
+            if number != numbers[0]:
+                repeats.directories.append(_begin_run(prepared, repeats, number))
+            directory = repeats.directories[-1]
+            stream_plan(prepared, arm, directory, progress)
+            repeats.completed += 1
+            repeats.runs.append(finish(prepared, arm, directory))
+
+
+def _summarize_early_end(repeats: _Progress, reported: SimbridgeError | None) -> None:
+    """Summarize the runs so far, and say in the error how to continue.
+
+    The error that ended the runs is the one to report, whatever else fails.
+
+    Args:
+        repeats: How far they have come.
+        reported: What ended them; None if the program is being ended.
+    """
+    directory = shell_quoted(repeats.whole.path)
+    if reported is not None:
+        reported.run_directory = repeats.whole.path
+        add_aftermath(reported, f"The same command with `--out {directory}` continues the repeats.")
+    try:
+        with contextlib.suppress(Exception):
+            _summarize(repeats.whole, repeats.directories, repeats.count)
+    except KeyboardInterrupt:
+        if reported is not None:
+            add_aftermath(
+                reported,
+                f"The evaluation was interrupted; `simbridge report {directory}` finishes it.",
+            )
+
+
 def _check_same(prepared: Prepared, earlier: RunDirectory) -> None:
     """Refuse to continue repeats of other settings or of another plan."""
-    own, theirs = (
-        {name: text for name, text in flattened(settings) if not name.startswith("repeats.")}
-        for settings in (as_tables(record_run(prepared)), earlier.settings_tables())
-    )
-    names = [name for name in own | theirs if own.get(name) != theirs.get(name)]
-    shown = [
-        f"{name} (there {theirs.get(name, 'none')}, now {own.get(name, 'none')})"
-        for name in names[:_SHOWN]
-    ]
-    if len(names) > _SHOWN:
-        shown.append(f"{len(names) - _SHOWN} more")
-    if not names:
-        plan, other = prepared.plan.as_arrays(), earlier.plan(dict)
-        shown = (
-            [] if all(np.array_equal(plan[name], other[name]) for name in plan) else ["their plan"]
-        )
-    if shown:
-        reason = f"its repeats differ in {listed(shown)}; choose another directory with --out"
+    now = _comparable_settings(as_tables(record_run(prepared)))
+    there = _comparable_settings(earlier.settings_tables())
+    differing = [name for name in now | there if now.get(name) != there.get(name)]
+
+    differences = []
+    for name in differing[:MAX_NAMED_SETTINGS]:
+        differences.append(f"{name} (there {there.get(name, 'none')}, now {now.get(name, 'none')})")
+    if len(differing) > MAX_NAMED_SETTINGS:
+        differences.append(f"{len(differing) - MAX_NAMED_SETTINGS} more")
+
+    if not differing:
+        plan = prepared.plan.as_arrays()
+        earlier_plan = earlier.plan(dict)
+        if not all(np.array_equal(plan[name], earlier_plan[name]) for name in plan):
+            differences = ["their plan"]
+    if differences:
+        reason = f"its repeats differ in {listed(differences)}; choose another directory with --out"
         raise OutputError(earlier.path.parent, reason)
+
+
+def _comparable_settings(tables: dict[str, Any]) -> dict[str, str]:
+    """Return settings as texts by name, without the number of the run."""
+    return {name: text for name, text in flattened(tables) if not name.startswith("repeats.")}
 
 
 def _set_aside(ended: Sequence[RunDirectory]) -> None:
     """Rename runs that did not complete: they are kept, and no longer count."""
     for run in ended:
-        places = (
-            run.path.with_name(f"{run.path.name}.ended{suffix}")
-            for suffix in ("", *map(str, range(2, 1000)))
-        )
-        place = next(place for place in places if not place.exists())
-        with writing(place):
-            run.path.rename(place)
+        suffixes = ("", *map(str, range(2, MAX_SET_ASIDE)))
+        names = (run.path.with_name(f"{run.path.name}.ended{suffix}") for suffix in suffixes)
+        new_path = next(path for path in names if not path.exists())
+        with writing(new_path):
+            run.path.rename(new_path)
 
 
 def _summarize(whole: RunDirectory, runs: list[RunDirectory], count: int) -> RepeatsSummary:
+    """Write the common summary.json and report.html, and return the former's content."""
     with whole.needed():
         summary = summarize_repeats(whole, runs, count)
         write_repeats_page(whole, summary)
     return summary
 
 
-def _begin_run(prepared: Prepared, whole: RunDirectory, number: int, count: int) -> RunDirectory:
-    with whole.needed():
-        directory = RunDirectory.create(
-            whole.path / f"{number:02}", prepared.scenario.name, parents=False
-        )
-    begin(prepared, directory, repeats=RepeatsRecord(number=number, count=count))
+def _begin_run(prepared: Prepared, repeats: _Progress, number: int) -> RunDirectory:
+    """Make the directory of one run, with its settings and plan."""
+    path = repeats.whole.path / f"{number:02}"
+    with repeats.whole.needed():
+        directory = RunDirectory.create(path, prepared.scenario.name, parents=False)
+    begin(prepared, directory, repeats=RepeatsRecord(number=number, count=repeats.count))
     return directory
 
 
 def _return_facts(prepared: Prepared, count: int) -> Facts:
-    """Plan and check the approach between two runs before anything moves; facts about it, for display."""
+    """Plan and check the approach between two runs before anything moves.
+
+    Args:
+        prepared: The run.
+        count: How many runs will be made.
+
+    Returns:
+        Facts about it, for display.
+    """
     if count <= 1:
         return ()
-    plan, robot, backend = prepared.plan, prepared.robot, backend_class(prepared.backend)
+
+    plan = prepared.plan
+    robot = prepared.robot
+    backend = backend_class(prepared.backend)
     travel = np.abs(plan.setpoints[0] - plan.setpoints[-1])
     joint = int(np.argmax(travel))
+    joint_travel = f"{degrees(float(travel[joint]))} degrees"
     if not backend.capabilities.simulated_time and travel[joint] > math.pi:
-        rotation = f"{robot.joint_names[joint]} ends {degrees(float(travel[joint]))} degrees from where it began"
         raise InvalidParameter(
-            "return between repeats", rotation, "less than half a turn of every joint"
+            "return between repeats",
+            f"{robot.joint_names[joint]} ends {joint_travel} from where it began",
+            "less than half a turn of every joint",
         )
+
     path = plan_approach(
         robot,
         plan.setpoints[-1],
@@ -210,10 +299,10 @@ def _return_facts(prepared: Prepared, count: int) -> Facts:
         max_tool_speed=backend.approach_tool_speed,
         collision_scene=prepared.options.collision_scene,
     )
-    seconds = (len(path) - 1) * plan.period
+    duration = (len(path) - 1) * plan.period
     times = "once" if count == 2 else f"{count - 1} times"
-    farthest = f"{robot.joint_names[joint]} by {degrees(float(travel[joint]))} degrees"
+    farthest = f"{robot.joint_names[joint]} by {joint_travel}"
     return (
         ("runs", f"{count}"),
-        ("between them", f"straight back to the start, {times}: {farthest}, {seconds:.1f} s"),
+        ("between them", f"straight back to the start, {times}: {farthest}, {duration:.1f} s"),
     )

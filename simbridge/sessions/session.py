@@ -26,7 +26,7 @@ from simbridge.robot.meshes import drawing_of
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.running.recorder import log_facts
-from simbridge.running.runner import StoppedAtTheEnd, rest_words, stop_at_the_end
+from simbridge.running.run_ending import StoppedAtTheEnd, rest_words, stop_at_the_end
 from simbridge.running.signals import (
     SignalReceived,
     ended_by_signals,

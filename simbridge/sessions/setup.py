@@ -40,7 +40,7 @@ from simbridge.recording.run_record import (
 from simbridge.robot.kinematics import tool_path
 from simbridge.robot.robot import Robot
 from simbridge.running.arm_and_solver import resolve_arm
-from simbridge.running.runner import EndNotVerified, finalize, record_end, rest_words
+from simbridge.running.run_ending import EndNotVerified, finalize, record_end, rest_words
 from simbridge.servo.plant import controller_cycle
 from simbridge.sessions.aim import filter_delay
 from simbridge.sessions.driver import LiveDriver, driver_for

@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from simbridge.errors import SimbridgeError
+from simbridge.errors import SimbridgeError, UnforeseenError
 from simbridge.evaluation.metrics.tracking import ERROR_PARTS, error_budget
 from simbridge.files.writing import writing
 from simbridge.planning.scenario import Scenario
@@ -105,6 +105,8 @@ def _run(prepared: Prepared, out: Path | None) -> Result:
     with tempfile.TemporaryDirectory(dir=scratch_parent, prefix=".simbridge-") as scratch:
         try:
             run = execute(prepared, out=Path(scratch, "run"), page=out is not None)
+        except UnforeseenError as error:  # a user's solver
+            return Result(FAILED, error.error)
         except SimbridgeError as error:
             return Result(FAILED, str(error))
         except (Exception, SystemExit) as error:  # a user's solver

@@ -24,7 +24,7 @@ from simbridge.cli import command_line
 from simbridge.emulator.handle import Emulator
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.recording.samples import LogColumns
-from simbridge.running import runner
+from simbridge.running import run_ending
 from tests.controllers import REALTIME_FLAGS
 
 # From home straight down at 0.1 m/s. The arm starts at home, so the approach takes no time.
@@ -119,7 +119,7 @@ class Trial:
             contextlib.redirect_stdout(io.StringIO()),
             contextlib.redirect_stderr(self._errors),
             temporary_files_in(self.directory),
-            mock.patch.object(runner, "write_report", _no_report),
+            mock.patch.object(run_ending, "write_report", _no_report),
         ):
             self._status = command_line.main(self._arguments[1:])
 
@@ -281,7 +281,7 @@ def _run_in_process(
     with open(os.devnull, "wb") as nothing:
         os.dup2(nothing.fileno(), 1)
     os.environ["TMPDIR"] = tempfile.tempdir = str(directory)
-    runner.write_report = _no_report
+    run_ending.write_report = _no_report
     sys.argv = arguments
     sys.exit(main() if program is None else program(host))
 

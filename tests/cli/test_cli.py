@@ -624,12 +624,12 @@ def test_a_run_interrupted_on_its_way_to_the_start_has_no_samples_and_says_so(
 
 
 def test_a_fault_while_measuring_does_not_hide_what_ended_the_run(cli, line, tmp_path, monkeypatch):
-    from simbridge.running import runner
+    from simbridge.running import run_ending
 
     def broken(*arguments):
         raise ZeroDivisionError
 
-    monkeypatch.setattr(runner, "write_report", broken)
+    monkeypatch.setattr(run_ending, "write_report", broken)
     answer = cli("run", line, "--unmodelled-payload", "200", "--out", tmp_path / "out")
     assert answer.status == 2
     assert "distance from the measured arm" in answer.message

@@ -14,7 +14,7 @@ import tomli_w
 
 import simbridge
 from simbridge.recording.settings_file import read_record
-from simbridge.running import runner
+from simbridge.running import run_ending
 
 WRONG_VALUES = [True, "text", -1.0, 0, 1e300, math.nan, [], {}, [[1.0]], {"a": 1}]
 MISSING = object()
@@ -25,7 +25,7 @@ def original(tmp_path_factory):
     """A run, made once; its pages are left out."""
     path = tmp_path_factory.mktemp("edited") / "run"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(runner, "write_report", lambda *_: None)
+        patch.setattr(run_ending, "write_report", lambda *_: None)
         simbridge.run("step", out=path)
     return path
 

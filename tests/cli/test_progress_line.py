@@ -25,8 +25,8 @@ from tests.controllers import REALTIME_FLAGS
 PROGRAM = """
 import sys
 from simbridge.cli.command_line import main
-from simbridge.running import runner
-runner.write_report = lambda *_: None
+from simbridge.running import run_ending, runner
+run_ending.write_report = lambda *_: None
 sys.exit(main(sys.argv[1:]))
 """
 

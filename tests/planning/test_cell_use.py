@@ -20,7 +20,7 @@ from simbridge.robot.cell import Cell
 from simbridge.robot.cell_file import load_cell
 from simbridge.robot.kinematics import tool_path
 from simbridge.robot.obstacles import Box
-from simbridge.running import runner
+from simbridge.running import run_ending
 from simbridge.running.run_setup import prepare, resolve_arm
 from tests.refusals import refuses
 
@@ -145,7 +145,7 @@ def test_a_run_records_the_cell_and_its_page_shows_how_to_repeat_it(
     ]
     assert str(cell) in (tmp_path / "one/report.html").read_text(encoding="utf-8")
     command = repeat_command(settings, tmp_path / "one")
-    monkeypatch.setattr(runner, "write_report", lambda *_: None)
+    monkeypatch.setattr(run_ending, "write_report", lambda *_: None)
     assert cli(*shlex.split(command)[1:], "--out", tmp_path / "two", "--json").status == 0
     plans = [np.load(tmp_path / name / "plan.npz")["setpoints"] for name in ("one", "two")]
     assert np.array_equal(*plans)

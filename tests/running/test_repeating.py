@@ -17,7 +17,7 @@ from simbridge.evaluation.evaluation import Evaluation
 from simbridge.planning.options import Options
 from simbridge.planning.plan import Plan
 from simbridge.recording.run_directory import RunDirectory
-from simbridge.running import runner
+from simbridge.running import run_ending
 from simbridge.running.repeating import repeat
 from simbridge.running.run_setup import prepare
 from simbridge.trajectory import write_tum
@@ -38,7 +38,7 @@ def repeated(tmp_path_factory, line, write_short_page):
 
     out = tmp_path_factory.mktemp("repeats") / "line"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(runner, "write_report", write_short_page)
+        patch.setattr(run_ending, "write_report", write_short_page)
         assert (
             main(
                 [

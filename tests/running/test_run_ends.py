@@ -16,10 +16,11 @@ from simbridge.backends.backend import Ending
 from simbridge.backends.pybullet import PyBulletBackend
 from simbridge.errors import GuardViolation, Interrupted
 from simbridge.recording.run_directory import RunDirectory
-from simbridge.running import repeating, runner
+from simbridge.running import repeating, run_ending
 from simbridge.running.repeating import repeat
+from simbridge.running.run_ending import EndNotVerified
 from simbridge.running.run_setup import prepare
-from simbridge.running.runner import EndNotVerified, execute
+from simbridge.running.runner import execute
 from simbridge.running.signals import SignalReceived
 
 
@@ -52,7 +53,7 @@ def refused(monkeypatch):
 def test_ctrl_c_in_the_report_of_a_refused_setpoint_leaves_its_message_and_its_directory(
     cli, line, tmp_path, monkeypatch, refused
 ):
-    monkeypatch.setattr(runner, "write_report", interrupt)
+    monkeypatch.setattr(run_ending, "write_report", interrupt)
     out = tmp_path / "out"
     answer = cli("run", line, "--out", out)
     assert answer.status == 2 and "refused" in answer.message
@@ -68,7 +69,7 @@ def test_a_second_ctrl_c_in_the_report_of_an_interrupted_run_says_how_to_finish_
     cli, line, tmp_path, monkeypatch, without_pages
 ):
     monkeypatch.setattr(PyBulletBackend, "move_to", interrupt)
-    monkeypatch.setattr(runner, "summarize", interrupt)
+    monkeypatch.setattr(run_ending, "summarize", interrupt)
     out = tmp_path / "out"
     answer = cli("run", line, "--out", out)
     assert answer.status == 130
@@ -104,7 +105,7 @@ def test_the_outcome_is_written_before_a_signal_takes_effect(prepared, tmp_path,
 def test_a_signal_in_the_evaluation_leaves_a_complete_run_that_report_finishes(
     cli, line, line_run, tmp_path, monkeypatch, number, status
 ):
-    monkeypatch.setattr(runner, "summarize", lambda *_, **__: signal.raise_signal(number))
+    monkeypatch.setattr(run_ending, "summarize", lambda *_, **__: signal.raise_signal(number))
     out = tmp_path / "out"
     answer = cli("run", line, "--out", out)
     assert answer.status == status
@@ -125,7 +126,7 @@ def test_a_signal_in_the_evaluation_leaves_a_complete_run_that_report_finishes(
 def test_the_end_of_an_interrupted_run_is_called_rest_only_if_it_was_seen(
     prepared, tmp_path, monkeypatch, ending
 ):
-    monkeypatch.setattr(runner, "summarize", interrupt)
+    monkeypatch.setattr(run_ending, "summarize", interrupt)
     monkeypatch.setattr(PyBulletBackend, "ending", ending)
     with pytest.raises(Interrupted) as caught:
         execute(prepared, out=tmp_path / "out")
@@ -153,7 +154,7 @@ def test_a_signal_in_the_evaluation_through_python_is_an_error_and_leaves_the_ha
     prepared, tmp_path, monkeypatch
 ):
     before = signal.getsignal(signal.SIGTERM)
-    monkeypatch.setattr(runner, "write_report", lambda *_: os.kill(os.getpid(), signal.SIGTERM))
+    monkeypatch.setattr(run_ending, "write_report", lambda *_: os.kill(os.getpid(), signal.SIGTERM))
     with pytest.raises(Interrupted) as caught:
         execute(prepared, out=tmp_path / "out")
     assert caught.value.number == signal.SIGTERM and caught.value.run_directory == tmp_path / "out"
@@ -239,13 +240,13 @@ def test_after_a_repeat_whose_end_was_not_seen_nothing_moves(
 def test_ctrl_c_in_the_evaluation_of_a_repeat_leaves_it_complete(
     cli, prepared, tmp_path, monkeypatch, without_pages
 ):
-    summarize, measured = runner.summarize, []
+    summarize, measured = run_ending.summarize, []
 
     def interrupted_at_the_second(*arguments, **values):
         measured.append(0)
         return interrupt() if len(measured) == 2 else summarize(*arguments, **values)
 
-    monkeypatch.setattr(runner, "summarize", interrupted_at_the_second)
+    monkeypatch.setattr(run_ending, "summarize", interrupted_at_the_second)
     out = tmp_path / "out"
     with pytest.raises(Interrupted, match="The run is complete and the arm is at rest"):
         repeat(prepared, 3, out=out)

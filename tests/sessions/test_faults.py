@@ -12,7 +12,7 @@ import pytest
 import simbridge
 from simbridge.backends.backend import Ending
 from simbridge.errors import ForeignSolverError, Interrupted, InvalidParameter, SimbridgeError
-from simbridge.running.runner import StoppedAtTheEnd
+from simbridge.running.run_ending import StoppedAtTheEnd
 from simbridge.running.signals import SignalReceived
 from simbridge.sessions.driver import LiveDriver
 from simbridge.sessions.record import read_inputs

@@ -23,7 +23,7 @@ import numpy as np
 from simbridge.errors import SimbridgeError
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.robot import load_robot
-from simbridge.running import runner
+from simbridge.running import run_ending
 from simbridge.servo.law import ServojLaw
 from simbridge.sessions.session import LiveSession
 from simbridge.sessions.setup import live
@@ -120,7 +120,7 @@ def run_session_trial(
     solver = _solver(fault, chance, robot_name, directory)
     try:
         with (
-            mock.patch.object(runner, "write_report", lambda *_: None),
+            mock.patch.object(run_ending, "write_report", lambda *_: None),
             live(
                 "ursim",
                 robot=robot_name,

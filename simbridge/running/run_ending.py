@@ -1,0 +1,305 @@
+"""The end of a run or session: how it ended, what was recorded of that, and the error to report.
+
+Whatever ends a motion, the arm is brought to rest by the backend first. Then summary.json says what
+ended it, the log is evaluated as far as it goes, and one error carries the cause, the aftermath
+(whether the arm is at rest) and the directory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from simbridge.backends.backend import Backend, Ending, cause_of
+from simbridge.errors import Cause, Interrupted, SimbridgeError, UnforeseenError
+from simbridge.evaluation.evaluation import Evaluation
+from simbridge.evaluation.summary import EndedBy, Summary, summarize
+from simbridge.quoting import shell_quoted
+from simbridge.recording.run_directory import RunDirectory
+from simbridge.recording.run_record import ToleranceRecord
+from simbridge.report import write_report
+from simbridge.running.signals import ended_words, number_of, uninterrupted
+
+AT_REST = "The arm is at rest."
+
+
+class EndNotVerified(SimbridgeError, RuntimeError):
+    """A run completed, but its end on the controller was not seen.
+
+    Its summary and report are written.
+
+    Attributes:
+        arm_at_rest: Whether the arm was seen at rest; None if that could not be seen.
+        script_ended: Whether our script was seen to have ended; None if that could not be seen.
+    """
+
+    cause = "completed"
+
+    def __init__(self, ending: Ending) -> None:
+        self.arm_at_rest = ending.arm_at_rest
+        self.script_ended = ending.script_ended
+        evidence = f" ({'; '.join(ending.evidence)})" if ending.evidence else ""
+        super().__init__(
+            f"The run is complete, but its end on the controller could not be verified{evidence}."
+        )
+
+
+class StoppedAtTheEnd(SimbridgeError, RuntimeError):
+    """The controller stopped the arm while a run or session was being ended, as by Ctrl-C.
+
+    Attributes:
+        evidence: What was seen, as clauses.
+    """
+
+    def __init__(self, words: str, cause: Cause, evidence: tuple[str, ...]) -> None:
+        self.cause: Cause = cause
+        self.evidence = evidence
+        stop = (
+            f"While it ended, the controller stopped the arm: {cause.replace('_', ' ')} "
+            f"({'; '.join(evidence)})."
+        )
+        super().__init__(f"{words} {stop}".lstrip())
+
+
+def stop_at_the_end(ending: Ending | None, words: str) -> StoppedAtTheEnd | None:
+    """Make the error for a stop that the controller showed while a run was being ended.
+
+    Args:
+        ending: What was seen.
+        words: What had ended the run before, as a sentence, or "".
+
+    Returns:
+        The error; None if the controller showed no stop.
+    """
+    if ending is None or not ending.shown:
+        return None
+    error = StoppedAtTheEnd(words, cause_of(KeyboardInterrupt(), ending), tuple(ending.evidence))
+    error.aftermath = rest_words(ending)
+    return error
+
+
+def rest_words(ending: Ending | None) -> str:
+    """Say whether the arm is at rest, as a sentence; None: nothing was moved."""
+    if ending is None:
+        return "Nothing was moved."
+    if ending.arm_at_rest is None:
+        return "Whether the arm is at rest could not be seen. Watch it."
+    if not ending.arm_at_rest:
+        return "The arm is still moving. Watch it."
+    if ending.script_ended is None:
+        return (
+            "The arm is at rest, but whether our control script has ended could not be seen: look "
+            "at the pendant."
+        )
+    if not ending.script_ended:
+        return (
+            "The arm is at rest, but our control script is still on the controller (paused or "
+            "running): stop it at the pendant."
+        )
+    return AT_REST
+
+
+def reportable_error(error: Exception, subject: str) -> SimbridgeError:
+    """Return the error that says what ended a run or session, and can carry what is known of its end.
+
+    Args:
+        error: What ended it. One of simbridge's is returned itself; any other is to be the
+            `__cause__` of the one that is returned.
+        subject: "run" or "session".
+    """
+    if isinstance(error, SimbridgeError):
+        return error
+    unforeseen = UnforeseenError(subject, f"{type(error).__name__}: {error}".rstrip(": "))
+    unforeseen.cause = cause_of(error, None)
+    return unforeseen
+
+
+def add_aftermath(error: SimbridgeError, sentence: str) -> None:
+    """Add a sentence to what is printed after an error."""
+    error.aftermath = f"{error.aftermath} {sentence}".lstrip()
+
+
+@contextlib.contextmanager
+def record_early_end(
+    arm: Backend,
+    unfinished: Callable[[], RunDirectory | None],
+    tolerance: tuple[float, float] | None,
+) -> Iterator[None]:
+    """Record in the summary what ended a run early, and name its directory in the error.
+
+    The arm has been left by then.
+
+    Args:
+        arm: Where it runs.
+        unfinished: Returns the directory of the run that has not completed; None if there is none.
+        tolerance: Largest RMS of the tracking error, m and rad; None for no tolerance.
+
+    Raises:
+        Interrupted: Instead of KeyboardInterrupt.
+        StoppedAtTheEnd: The controller stopped the arm after Ctrl-C.
+        UnforeseenError: Instead of an error that is none of simbridge's.
+    """
+
+    def record(outcome: str, error: BaseException, reported: SimbridgeError) -> None:
+        directory = unfinished()
+        if directory is None:
+            return
+        reported.run_directory = directory.path
+        # Whatever ended the run may also prevent its evaluation: the first error is the one to
+        # report.
+        try:
+            with contextlib.suppress(Exception):
+                finalize(directory, outcome, tolerance, arm, error)
+        except KeyboardInterrupt:
+            add_aftermath(
+                reported, f"The evaluation was interrupted; {_finish_words(directory.path)}"
+            )
+
+    try:
+        yield
+    except Interrupted:
+        raise
+    except KeyboardInterrupt as error:
+        before = _error_before(error)
+        if before is None:
+            stop = stop_at_the_end(arm.ending, f"The run was {ended_words(error)}.")
+            if stop is not None:
+                record(f"{type(stop).__name__}: {stop}", stop, stop)
+                raise stop from None
+
+        interrupted = _interrupted_run(error, before, arm.ending)
+        outcome: str = interrupted.cause
+        if before is not None:
+            outcome = f"{type(before).__name__}: {before}"
+        record(outcome, before or error, interrupted)
+        raise interrupted from None
+    except Exception as error:
+        reported = reportable_error(error, "run")
+        reported.aftermath = rest_words(arm.ending)
+        record(f"{type(error).__name__}: {error}", error, reported)
+        if reported is error:
+            raise
+        raise reported from error
+
+
+def _error_before(error: BaseException) -> SimbridgeError | None:
+    """Return what had ended a run when a signal came while its arm was stopped.
+
+    None if the signal itself ended it.
+    """
+    before = error.__context__
+    while before is not None and not isinstance(before, SimbridgeError):
+        before = before.__context__
+    return before
+
+
+def _interrupted_run(
+    error: KeyboardInterrupt, before: SimbridgeError | None, ending: Ending | None
+) -> Interrupted:
+    """Return the error for a run that a signal ended, or that one reached while it was stopped."""
+    words = f"The run was {ended_words(error)}."
+    if before is not None:
+        words = f"{before} Then it was {ended_words(error)}."
+    interrupted = Interrupted(f"{words} {rest_words(ending)}", number_of(error))
+    interrupted.cause = cause_of(before or error, None)
+    return interrupted
+
+
+def evaluation_interrupted(
+    error: KeyboardInterrupt, arm: Backend, path: Path, subject: str = "run is"
+) -> Interrupted:
+    """Return the error for Ctrl-C while what has completed is evaluated: how to finish it.
+
+    Args:
+        error: The signal.
+        arm: Where it ran.
+        path: Its directory.
+        subject: "run is" or "runs are".
+    """
+    rest = rest_words(arm.ending or Ending())
+    and_rest = " and the arm is at rest." if rest == AT_REST else f". {rest}"
+    interrupted = Interrupted(
+        f"The {subject} complete{and_rest} Only the evaluation was interrupted; "
+        f"{_finish_words(path)}",
+        number_of(error),
+    )
+    interrupted.cause = "completed"
+    interrupted.run_directory = path
+    return interrupted
+
+
+def _finish_words(path: Path) -> str:
+    return f"finish it with `simbridge report {shell_quoted(path)}`."
+
+
+def record_end(
+    directory: RunDirectory, outcome: str, arm: Backend, error: BaseException | None = None
+) -> EndedBy:
+    """Write a summary.json that says how a run ended, which is kept whatever becomes of its evaluation.
+
+    Args:
+        directory: The run's.
+        outcome: "completed", or what ended it.
+        arm: Where it ran, which has been left.
+        error: What ended it early.
+
+    Raises:
+        OutputError: The file cannot be written, or the directory was deleted while the run went on.
+    """
+    ending = arm.ending
+    evidence = []
+    if error is not None:
+        evidence.append(f"{type(error).__name__}: {error}".rstrip(": "))
+    if ending is not None:
+        evidence += ending.evidence
+
+    ended_by: EndedBy = {
+        "cause": cause_of(error, ending),
+        "evidence": evidence,
+        "at_s": None if ending is None else ending.at_s,
+        "arm_at_rest": None if ending is None else ending.arm_at_rest,
+    }
+    with directory.needed(), uninterrupted():
+        directory.write_summary({"outcome": outcome, "ended_by": ended_by, "loop": arm.loop})
+    return ended_by
+
+
+def finalize(
+    directory: RunDirectory,
+    outcome: str,
+    tolerance: tuple[float, float] | None,
+    arm: Backend,
+    error: BaseException | None = None,
+    *,
+    page: bool = True,
+) -> Summary:
+    """Evaluate a run from its log, and write summary.json and report.html.
+
+    Args:
+        directory: The run's.
+        outcome: "completed", or what ended it.
+        tolerance: Largest RMS of the tracking error, m and rad; None for no tolerance.
+        arm: Where it ran, which has been left.
+        error: What ended it early.
+        page: Whether report.html is written.
+
+    Returns:
+        The content of summary.json.
+
+    Raises:
+        OutputError: A file cannot be written, or the directory was deleted while the run went on.
+    """
+    ended_by = record_end(directory, outcome, arm, error)
+    limits = None if tolerance is None else ToleranceRecord(*tolerance)
+
+    with directory.needed():
+        evaluation = Evaluation.of(directory)
+        if evaluation.has_samples and arm.capabilities.simulated_time:
+            ended_by["at_s"] = float(evaluation.log.stamp[-1] - evaluation.log.stamp[0])
+        summary = summarize(evaluation, outcome, ended_by=ended_by, loop=arm.loop, tolerance=limits)
+        directory.write_summary(summary)
+
+        if page and (summary["samples"] or summary["inputs"] is not None):
+            write_report(evaluation, summary)
+    return summary
