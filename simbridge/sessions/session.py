@@ -26,7 +26,12 @@ from simbridge.robot.meshes import drawing_of
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.running.recorder import log_facts
-from simbridge.running.run_ending import StoppedAtTheEnd, rest_words, stop_at_the_end
+from simbridge.running.run_ending import (
+    StoppedAtTheEnd,
+    reportable_error,
+    rest_words,
+    stop_at_the_end,
+)
 from simbridge.running.signals import (
     SignalReceived,
     ended_by_signals,
@@ -207,8 +212,17 @@ class LiveSession:
                 raise self._interrupted(
                     error, words, cause_of(self._ended_by, self._driver.ending)
                 ) from None
+            if isinstance(error, Exception) and not isinstance(error, SimbridgeError):
+                raise self._unforeseen(error) from error
             if error is None and self._failure is not None:
                 raise self._failure
+
+    def _unforeseen(self, error: Exception) -> SimbridgeError:
+        """Return the error that carries the end of a session that the caller's own error ended."""
+        unforeseen = reportable_error(error, "session")
+        unforeseen.aftermath = rest_words(self._driver.ending)
+        unforeseen.run_directory = self._directory.path
+        return unforeseen
 
     def _end_motion(self) -> None:
         """Bring the arm to rest, first of all: the record may wait for a disk."""

@@ -226,5 +226,6 @@ def finish_session(
         record_end(directory, outcome, arm, error)
     if error is None and ending is not None and not (ending.arm_at_rest and ending.script_ended):
         raise EndNotVerified(ending)
-    if isinstance(error, Exception):
-        error.aftermath, error.run_directory = rest_words(ending), directory.path  # type: ignore[attr-defined]
+    if isinstance(error, SimbridgeError):
+        error.aftermath = rest_words(ending)
+        error.run_directory = directory.path

@@ -14,7 +14,7 @@ import pytest
 
 from simbridge.backends.backend import Ending
 from simbridge.backends.pybullet import PyBulletBackend
-from simbridge.errors import GuardViolation, Interrupted
+from simbridge.errors import GuardViolation, Interrupted, UnforeseenError
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.running import repeating, run_ending
 from simbridge.running.repeating import repeat
@@ -314,3 +314,16 @@ def test_a_signal_while_the_arm_is_stopped_leaves_what_had_stopped_it(
     assert "Then it was interrupted." in answer.message
     ended_by = summary_of(out)["ended_by"]
     assert ended_by["cause"] == "guard" and ended_by["evidence"][0].startswith("GuardViolation")
+
+
+def test_an_unforeseen_error_carries_the_end_of_its_run(prepared, tmp_path, without_pages):
+    def fail(_state):
+        raise ZeroDivisionError("of a user")
+
+    with pytest.raises(UnforeseenError) as caught:
+        execute(prepared, out=tmp_path / "out", progress=fail)
+
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+    assert caught.value.cause == "internal_error"
+    assert caught.value.aftermath == "The arm is at rest."
+    assert caught.value.run_directory == tmp_path / "out"

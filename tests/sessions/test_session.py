@@ -16,7 +16,13 @@ import pytest
 
 import simbridge
 from simbridge.backends.backend import Capabilities
-from simbridge.errors import ForeignSolverError, Interrupted, InvalidParameter, UnknownName
+from simbridge.errors import (
+    ForeignSolverError,
+    Interrupted,
+    InvalidParameter,
+    UnforeseenError,
+    UnknownName,
+)
 from simbridge.recording.log_reader import read_log
 from simbridge.recording.log_writer import LogWriter
 from simbridge.robot.kinematics import tool_frame
@@ -328,7 +334,7 @@ def test_a_tuning_unstable_at_the_controllers_cycle_is_refused_first(monkeypatch
         def resolve(arm, options):
             return None, arm, options
 
-    monkeypatch.setattr("simbridge.running.run_setup.backend_class", lambda _name: Controller)
+    monkeypatch.setattr("simbridge.running.arm_and_solver.backend_class", lambda _name: Controller)
     with pytest.raises(InvalidParameter, match=r"below 0\.121"):
         simbridge.live("ursim", robot="ur10", servo_lookahead=0.13)
 
@@ -533,3 +539,19 @@ def test_a_session_that_was_not_entered_says_how(tmp_path):
 def test_a_wrong_choice_is_refused_with_what_it_must_be(choices, error, message):
     with pytest.raises(error, match=message):
         simbridge.live(**choices)
+
+
+def test_an_error_of_the_caller_is_the_cause_of_one_that_carries_the_end(tmp_path):
+    out = tmp_path / "session"
+
+    with (
+        pytest.raises(UnforeseenError) as caught,
+        simbridge.live(out=out, realtime=False) as session,
+    ):
+        session.engage()
+        session.wait(0.01)
+        raise ZeroDivisionError("of a user")
+
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+    assert caught.value.aftermath == "The arm is at rest."
+    assert caught.value.run_directory == out
