@@ -4,7 +4,8 @@
     with Emulator("ur10e") as controller:
         ...
 
-Both names are imported when they are first used: parts of this package must start quickly. `__init__.pyi` lists them.
+The names of this package are imported when they are first used: parts of it must start quickly.
+`__init__.pyi` lists them.
 """
 
 import lazy_loader

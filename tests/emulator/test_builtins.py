@@ -20,9 +20,9 @@ from scipy.spatial.transform import Rotation
 from simbridge.emulator.accepted_functions import RESULTS
 from simbridge.emulator.arm import frame_of, pose_of
 from simbridge.emulator.emulated_controller import Controller
-from simbridge.emulator.handles import MAX_ANSWER
 from simbridge.emulator.joint_torque import COMPENSATED_TIME, FRICTION_TIME
 from simbridge.emulator.program import ScriptProgram, builtin_functions
+from simbridge.emulator.remote_procedures import MAX_ANSWER_BYTES
 from simbridge.emulator.sockets import SocketFunctions
 from simbridge.emulator.state import profile
 from simbridge.emulator.urscript.library import LIBRARY
@@ -330,7 +330,7 @@ def test_a_remote_procedure_gets_and_returns_urscripts_values():
 
 def test_a_remote_procedure_that_answers_too_much_ends_the_program():
     with SimpleXMLRPCServer(("127.0.0.118", 0), logRequests=False) as server:
-        server.register_function(lambda: "x" * (MAX_ANSWER + 1), "f")
+        server.register_function(lambda: "x" * (MAX_ANSWER_BYTES + 1), "f")
         server.timeout = 10
         thread = threading.Thread(target=server.handle_request)
         thread.start()
@@ -341,7 +341,7 @@ def test_a_remote_procedure_that_answers_too_much_ends_the_program():
         deadline = time.monotonic() + 10.0
         while not messages and time.monotonic() < deadline:
             controller.tick()
-    assert f"the answer has more than {MAX_ANSWER} bytes" in messages[0][1]
+    assert f"the answer has more than {MAX_ANSWER_BYTES} bytes" in messages[0][1]
 
 
 def test_a_remote_procedure_that_cannot_be_reached_ends_the_program():

@@ -13,7 +13,7 @@ from xmlrpc.server import SimpleXMLRPCServer
 
 import pytest
 
-from simbridge.emulator import handles
+from simbridge.emulator import remote_procedures
 from simbridge.emulator.emulated_controller import Controller
 from tests.emulator.test_builtins import fault_of
 
@@ -50,8 +50,8 @@ def test_what_urscript_does_not_have_ends_the_program(answer, words):
 
 
 def test_a_large_integer_is_wrapped_to_32_bits(monkeypatch):
-    assert handles._received(2**40 + 5) == 5
-    assert handles._received([2**31]) == (-(2**31),)
+    assert remote_procedures.from_remote(2**40 + 5) == 5
+    assert remote_procedures.from_remote([2**31]) == (-(2**31),)
 
 
 def drip(connection: socket.socket) -> None:
@@ -75,7 +75,7 @@ def calls() -> list[threading.Thread]:
 )
 def test_a_server_that_never_finishes_does_not_keep_the_call(monkeypatch, ended):
     if not ended:
-        monkeypatch.setattr(handles, "TIMEOUT", 0.3)
+        monkeypatch.setattr(remote_procedures, "CALL_TIMEOUT_S", 0.3)
     with socket.create_server((HOST, 0)) as listener:
         threading.Thread(target=lambda: drip(listener.accept()[0]), daemon=True).start()
         source = f'h = rpc_factory("xmlrpc", "{HOST}:{listener.getsockname()[1]}")\nh.f()\n'
