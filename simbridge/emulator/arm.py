@@ -1,7 +1,7 @@
 """The emulated arm: kinematics as a UR controller speaks of them.
 
-Poses are of the TCP in the pendant's base, as rotation vectors. The kinematics are pinocchio's: what
-the solvers of `simbridge.ik` compile would take most of the emulator's start.
+Poses are of the TCP in the pendant's base, as rotation vectors. The kinematics are pinocchio's:
+what the solvers of `simbridge.ik` compile would take most of the emulator's start.
 """
 
 from __future__ import annotations

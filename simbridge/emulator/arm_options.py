@@ -94,7 +94,8 @@ def kinematics_of(arm: Robot, path: Path) -> tuple[DhTable, tuple[int, ...]]:
     A calibration of ROS has no checksum, and gets one from its numbers.
 
     Raises:
-        InputFileError: The file is not a calibration, its checksum is URSim's, or it is ROS's of another model.
+        InputFileError: The file is not a calibration, its checksum is URSim's, or it is ROS's of
+            another model.
     """
     if is_ros_calibration(path):
         # Refuse the calibration of another model.

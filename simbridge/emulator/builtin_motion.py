@@ -205,8 +205,8 @@ class MotionFunctions(ControllerFunctions):
         pace = _pace(a, v, t, r)
         yield from self._move_straight(thread, "movel", goal=goal, pace=pace)
 
-    # OptiMove takes its speed and acceleration as fractions of what the arm can do; its profiles are
-    # not modelled.
+    # OptiMove takes its speed and acceleration as fractions of what the arm can do; its profiles
+    # are not modelled.
 
     @exclusive
     def do_optimovej(
@@ -353,8 +353,8 @@ class MotionFunctions(ControllerFunctions):
     def _pass_motion_time(self, duration: float) -> Wait:
         """Block for a time of the motion, s, which passes as slowly as the arm moves.
 
-        At a quarter of its speed, a call lasts four times as long. UR's manual does not say so; UR's
-        own script reckons with it (docs/emulator_fidelity.md).
+        At a quarter of its speed, a call lasts four times as long. UR's manual does not say so;
+        UR's own script reckons with it (docs/emulator_fidelity.md).
         """
         period = self._controller.period
         remaining = number("time", duration) + self._carried_time

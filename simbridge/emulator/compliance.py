@@ -1,7 +1,7 @@
 """Freedrive and force mode: the tool gives way to forces.
 
-Both are admittances, and simple ones: of the real controller's, only the meaning of the arguments is
-known.
+Both are admittances, and simple ones: of the real controller's, only the meaning of the arguments
+is known.
 """
 
 from __future__ import annotations

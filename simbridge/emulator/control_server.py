@@ -22,7 +22,9 @@ SHUTDOWN_POLL_S = 0.05
 
 
 class ControlServer(socketserver.ThreadingTCPServer):
-    """Serves the control socket in its own threads: it takes commands also while the controller is frozen.
+    """Serves the control socket in its own threads.
+
+    It takes commands also while the controller is frozen.
 
     Args:
         running: What the commands are for.

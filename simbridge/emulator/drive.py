@@ -182,7 +182,7 @@ class Drive:
         return Hold(STOP_ACCELERATION).step(q, qd, dt=self._period, scaling=1.0)
 
     def _next_target(self) -> tuple[Array, Array | None]:
-        """Return the joints' target (n,), rad, and their speed (n,), rad/s, if the motion knows it."""
+        """Return the joints' target (n,), rad, and if the motion knows it their speed (n,), rad/s."""
         state = self._state
         if self.force_mode is not None and self.force_mode.held and self.motion.done:
             self.end_force_mode()
@@ -250,7 +250,8 @@ class Drive:
     def _excessive_force(self, limit: float) -> StopReason | None:
         """Return why the arm must stop if it is pushed too hard.
 
-        That is at the tool, by more than a limit, N; or at a joint, which then cannot keep to its path.
+        That is at the tool, by more than a limit, N; or at a joint, which then cannot keep to its
+        path.
         """
         wrench = self.contact.wrench
         if not wrench.any() or isinstance(self.motion, Freedrive) or self._state.safety_stop:

@@ -39,8 +39,9 @@ def run_controller(options: EmulatorOptions) -> int:
         options: All but the count.
 
     Returns:
-        The exit status, 0. A server has no other end than being stopped, so that is not a failure (as with nginx or
-        PostgreSQL), and a service manager or a CI script need not make an exception for it.
+        The exit status, 0. A server has no other end than being stopped, so that is not a failure
+        (as with nginx or PostgreSQL), and a service manager or a CI script need not make an
+        exception for it.
 
     Raises:
         CannotListen: A port is in use.
@@ -48,7 +49,8 @@ def run_controller(options: EmulatorOptions) -> int:
         UnknownName, InputFileError: A name or file that cannot be used.
         InvalidParameter: The robot is not a UR arm, or its controllers do not run this version.
     """
-    # Started by a test, or as one of several arms: it then ends as by SIGTERM when its parent has gone.
+    # Started by a test, or as one of several arms: it then ends as by SIGTERM when its parent has
+    # gone.
     end_with_parent(signal.SIGTERM)
 
     _check_numbers(options)
@@ -150,8 +152,9 @@ def _report_ready(controller: Controller, options: EmulatorOptions) -> None:
 def _stop_on_signals() -> threading.Event:
     """Return an event that SIGINT and SIGTERM set. Whatever happens then, the process ends.
 
-    Its ordinary end waits for the tick under way. Should that not come back, an alarm of the system ends the process;
-    a second signal ends it at once. The system needs nothing of this program for either.
+    Its ordinary end waits for the tick under way. Should that not come back, an alarm of the system
+    ends the process; a second signal ends it at once. The system needs nothing of this program for
+    either.
     """
     stop = threading.Event()
 

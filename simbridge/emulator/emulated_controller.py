@@ -47,8 +47,8 @@ SCALING_DECIMALS = 9
 # configuration data that UR recorded of a UR5e (test_primary_parser.cpp of its client library) has
 # 3.3416 rad/s where the data sheet has pi.
 SPEED_MARGIN = 0.2
-# By how much a client may come early that waits for just the delay of unlocking by its own clock, as
-# a test of UR's library does, s.
+# By how much a client may come early that waits for just the delay of unlocking by its own clock,
+# as a test of UR's library does, s.
 UNLOCK_TOLERANCE_S = 0.02
 # From the primary interface's command to unlock a protective stop until the arm may move again, s.
 RELEASE_TIME = 0.5
@@ -65,7 +65,9 @@ ProgramFactory = Callable[["Controller", str, Callable[[str, int, int], None]], 
 
 
 class Controller:
-    """A UR controller without its network. Nothing here blocks: `tick` is called once per control period.
+    """A UR controller without its network.
+
+    Nothing here blocks: `tick` is called once per control period.
 
     Args:
         robot: A UR arm.
@@ -166,7 +168,7 @@ class Controller:
 
     @property
     def joint_speed_limits(self) -> Array:
-        """The safety system's (n,), rad/s: those set, else the arm's own speeds with UR's margin."""
+        """The safety system's (n,), rad/s: those set, else the arm's speeds with UR's margin."""
         limits = self.settings.joint_speed_limit
         return self._speed_limits if limits is None else np.array(limits)
 
@@ -218,7 +220,7 @@ class Controller:
             self._end_program(stopped=False)
 
     def _settle(self) -> None:
-        """End a stop once the arm is at rest, and report the limiter's scaling as UR's controllers do."""
+        """End a stop once the arm is at rest, and report the limiter's scaling as UR does."""
         state = self.state
         drive = self.drive
 

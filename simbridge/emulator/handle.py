@@ -40,10 +40,10 @@ BUG_STATUS = 1
 
 
 class Emulator:
-    """`with Emulator("ur10e") as controller:` runs an emulated controller on loopback until the block ends.
+    """An emulated controller on loopback: `with Emulator("ur10e") as controller:`.
 
-    It is a separate process because ur_rtde holds Python's lock while it waits for an answer. Arguments that are not
-    described here are the flags of `simbridge emulate` (`EmulatorOptions`).
+    It runs until the block ends. It is a separate process because ur_rtde holds Python's lock while it waits for an answer.
+    Arguments that are not described here are the flags of `simbridge emulate` (`EmulatorOptions`).
 
     Args:
         robot: Name or file, as for `load_robot`.
@@ -53,7 +53,8 @@ class Emulator:
         joint_speed_limit: The safety system's (6,), rad/s; UR's own by default.
         running: Power on and release the brakes on entering.
         start_pose: Where the arm stands at the start: "home", "ursim" or joint positions (6,), rad.
-        traffic: A new file for all traffic with its clients (`record()` is something else: what the arm did).
+        traffic: A new file for all traffic with its clients (`record()` is something else: what the
+            arm did).
 
     Raises:
         EmulatorError: On entering: it cannot start. On leaving: it has ended because of a bug.
@@ -137,7 +138,7 @@ class Emulator:
         return self._process.pid
 
     def _await_ready(self) -> None:
-        """Wait for its own report that it is ready: a port might be answered by another emulator."""
+        """Wait for its own report that it is ready: another emulator might answer a port."""
         assert self._process is not None
         deadline = time.monotonic() + START_TIMEOUT_S
 
@@ -149,12 +150,16 @@ class Emulator:
                 raise EmulatorError(f"The emulator did not start within {START_TIMEOUT_S:g} s.")
 
             time.sleep(POLL_S)
-            # Asked before its output is read once more: it may report that it is ready and then end.
+            # Asked before its output is read once more: it may report that it is ready and then
+            # end.
             has_ended = self._process.poll() is not None
 
     @property
     def log(self) -> str:
-        """What the process has printed so far: errors of programs, and requests that the emulator does not support."""
+        """What the process has printed so far.
+
+        That are errors of programs, and requests that the emulator does not support.
+        """
         if self._log is None:
             return ""
         file = self._log.fileno()
@@ -174,10 +179,10 @@ class Emulator:
         return f"The emulator has ended with status {status}. Its last output: {self._last_lines()}"
 
     def do(self, command: str, **arguments: Any) -> Any:
-        """Carry out a command of the control socket (docs/emulator.md lists them), and return its value.
+        """Carry out a command of the control socket, and return its value.
 
         Args:
-            command: Its name.
+            command: Its name (docs/emulator_reference.md lists them).
             arguments: Its arguments, as JSON has them.
 
         Raises:
@@ -211,12 +216,12 @@ class Emulator:
         return line
 
     def state(self) -> dict[str, Any]:
-        """Return the controller's present state (docs/emulator.md lists its parts)."""
+        """Return the controller's present state (docs/emulator_reference.md lists its parts)."""
         state: dict[str, Any] = self.do("state")
         return state
 
     def set(self, **settings: Any) -> None:
-        """Change settings of the controller by name, all or none (docs/emulator.md lists them).
+        """Change settings of the controller by name, all or none (docs/emulator_reference.md lists them).
 
         Args:
             settings: The new values.

@@ -1,8 +1,9 @@
 """direct_torque: the joints move as the rigid-body model of the arm does under torques.
 
-Gravity is compensated, as on a controller. The rotors' inertia was found in recordings of a UR5e and
-a UR10e; others have that of the one closer in size. Viscous friction is plausible, not UR's; its
-compensation removes a part of it. Coulomb friction, elasticity and the payload are not modelled.
+Gravity is compensated, as on a controller. The rotors' inertia was found in recordings of a UR5e
+and a UR10e; others have that of the one closer in size. Viscous friction is plausible, not UR's;
+its compensation removes a part of it. Coulomb friction, elasticity and the payload are not
+modelled.
 """
 
 from __future__ import annotations

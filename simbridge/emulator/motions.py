@@ -62,7 +62,7 @@ class ArmMotion(ABC):
         """
 
     def goal(self) -> Array | None:
-        """Return the TCP's final pose (6,) in the pendant's base; None for a motion without an end."""
+        """Return the TCP's final pose (6,) in the pendant's base; None if there is no end."""
         return None
 
 

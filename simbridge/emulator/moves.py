@@ -141,7 +141,8 @@ class PathMove(ArmMotion):
 
         Args:
             distance: In a straight line, m.
-            from_end: Measure, and count the fraction, from the end of the path instead of its start.
+            from_end: Measure, and count the fraction, from the end of the path instead of its
+                start.
         """
 
         def position(fraction: float) -> Array:
@@ -217,7 +218,7 @@ class PathMove(ArmMotion):
 
 
 class JointMove(PathMove):
-    """movej: straight in joint space; the joint that turns farthest has the acceleration and the speed.
+    """movej: straight in joint space; the joint that turns farthest has the pace.
 
     Args:
         arm: Its present TCP is moved.
@@ -496,7 +497,7 @@ class Blend:
             self._make_arc(leg)
 
     def _coordinates(self, move: PathMove, fraction: float) -> Array:
-        """Return the joints (n,), or the TCP's position and its rotation since the blend began (6,)."""
+        """Return the joints (n,), or position and rotation since the blend began of the TCP (6,)."""
         if self._arm is None:
             return move.joints(fraction, self._near)
 

@@ -48,6 +48,6 @@ def simbridge_emulator(request: pytest.FixtureRequest) -> Iterator[Emulator]:
 
 
 def _process_address() -> str:
-    """Return a loopback address that other processes, such as workers of pytest-xdist, do not use."""
+    """Return a loopback address that no other process uses, such as a worker of pytest-xdist."""
     pid = os.getpid()
     return f"127.{1 + pid // 256 % 254}.{pid % 256}.1"

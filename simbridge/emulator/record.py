@@ -1,4 +1,4 @@
-"""The record of a controller's latest ticks: what happened to the arm's joints, and RTDE's inputs."""
+"""The record of a controller's latest ticks: its joints, and RTDE's inputs."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Calls of remote procedures by XML-RPC: `h = rpc_factory("xmlrpc", url)`, then `h.method(...)`.
 
-A call waits for its answer in a thread of its own while the program yields, so no tick waits for the
-network. A pose is sent and received as UR does it: a struct of x, y, z, rx, ry, rz.
+A call waits for its answer in a thread of its own while the program yields, so no tick waits for
+the network. A pose is sent and received as UR does it: a struct of x, y, z, rx, ry, rz.
 """
 
 from __future__ import annotations

@@ -20,9 +20,9 @@ from simbridge.emulator.traffic import Exchange
 from simbridge.robot.pose import Array
 from simbridge.scheduling import ask_for_short_slices
 
-# A delay beyond this is not caught up: this computer, or its virtual machine, has stood still, and the
-# controller's clock with it. Else its clients, which stood still as well, would seem to have been
-# silent, s.
+# A delay beyond this is not caught up: this computer, or its virtual machine, has stood still, and
+# the controller's clock with it. Else its clients, which stood still as well, would seem to have
+# been silent, s.
 MAX_DELAY_S = 0.02
 # For the tick under way when the controller is stopped: a tick takes milliseconds, s.
 TICK_TIMEOUT_S = 2.0
@@ -188,7 +188,7 @@ class RunningController:
         self.servers.broadcast_message(message_of(self.controller, event))
 
     def _log_request(self, event: Event) -> None:
-        """Log a request that the emulator does not support, once, and not more than 1000 of them."""
+        """Log a request that the emulator does not support: once, and up to 1000 of them."""
         text = event.text
         if len(text) > MAX_TEXT_CHARACTERS:
             text = f"{text[:MAX_TEXT_CHARACTERS]} ..."

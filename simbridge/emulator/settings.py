@@ -62,17 +62,18 @@ class Settings:
             recording of URSim shows.
         unlock_delay: From a protective stop until the dashboard unlocks it, s.
         servoj_follows_slider: Whether the speed slider slows servoj, as UR's description of its ROS
-            driver says without a formula. By default servoj keeps to real time at any slider, as the
-            bridge reckons.
-        table: Height of a table that the tool can touch, m, in the pendant's base; None without one.
-        tool_force_limit: The force on the tool that stops the arm, N. UR's default is not known; its
-            safety presets are from 100 to 250 N.
+            driver says without a formula. By default servoj keeps to real time at any slider, as
+            the bridge reckons.
+        table: Height of a table that the tool can touch, m, in the pendant's base; None without
+            one.
+        tool_force_limit: The force on the tool that stops the arm, N. UR's default is not known;
+            its safety presets are from 100 to 250 N.
         joint_speed_limit: Of the safety system, one for each joint, rad/s; None for UR's own
             (`Controller`).
 
     Raises:
-        InvalidParameter: A limit is not a positive number, the table's height not one within 1e6, or
-            a delay negative.
+        InvalidParameter: A limit is not a positive number, the table's height not one within 1e6,
+            or a delay negative.
     """
 
     on_protective_stop: Literal["pause", "stop"] = "pause"

@@ -1,4 +1,4 @@
-"""The speed along a path over time: ramps of constant acceleration, and constant speed between them."""
+"""The speed along a path over time: ramps of constant acceleration, and constant speed."""
 
 from __future__ import annotations
 

@@ -16,8 +16,8 @@ JOINT_MODE_RUNNING = 253
 JOINT_MODE_IDLE = 255
 JOINT_MODE_POWER_OFF = 239
 
-# The largest of any quantity that a controller takes, in its SI unit: with 1e300 not even a distance
-# can be computed.
+# The largest of any quantity that a controller takes, in its SI unit: with 1e300 not even a
+# distance can be computed.
 LARGEST = 1e6
 
 # General-purpose registers in each direction, and URScript's flags.
@@ -117,8 +117,8 @@ def _zeros() -> Array:
 class ControllerState:
     """The state as of the last tick: written by the controller, read by the servers.
 
-    SI units; joints and wrenches (6,). Poses are UR's: x y z and a rotation vector, in the pendant's
-    base; that of the TCP is in the flange (`tcp_offset`).
+    SI units; joints and wrenches (6,). Poses are UR's: x y z and a rotation vector, in the
+    pendant's base; that of the TCP is in the flange (`tcp_offset`).
 
     Attributes:
         timestamp: Controller clock, s since start.
