@@ -1,6 +1,7 @@
 """The commands of the control socket: faults, what an operator does, and questions.
 
-docs/emulator_reference.md lists them. A command is a JSON object such as {"do": "slider", "fraction": 0.5}.
+docs/emulator_reference.md lists them. A command is a JSON object such as
+{"do": "slider", "fraction": 0.5}.
 """
 
 from __future__ import annotations
@@ -187,7 +188,7 @@ class Control:
     # Questions
 
     def state(self) -> dict[str, Any]:
-        """Return the state of the last tick, in SI units (docs/emulator_reference.md lists its parts)."""
+        """Return the state of the last tick, in SI units."""
         with self._running.lock:
             s = self._controller.state
             return {

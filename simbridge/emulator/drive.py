@@ -182,7 +182,7 @@ class Drive:
         return Hold(STOP_ACCELERATION).step(q, qd, dt=self._period, scaling=1.0)
 
     def _next_target(self) -> tuple[Array, Array | None]:
-        """Return the joints' target (n,), rad, and if the motion knows it their speed (n,), rad/s."""
+        """Return the joints' target (n,), rad, and their speed (n,), rad/s, if it is known."""
         state = self._state
         if self.force_mode is not None and self.force_mode.held and self.motion.done:
             self.end_force_mode()

@@ -42,8 +42,9 @@ BUG_STATUS = 1
 class Emulator:
     """An emulated controller on loopback: `with Emulator("ur10e") as controller:`.
 
-    It runs until the block ends. It is a separate process because ur_rtde holds Python's lock while it waits for an answer.
-    Arguments that are not described here are the flags of `simbridge emulate` (`EmulatorOptions`).
+    It runs until the block ends. It is a separate process because ur_rtde holds Python's lock while
+    it waits for an answer. Arguments that are not described here are the flags of `simbridge
+    emulate` (`EmulatorOptions`).
 
     Args:
         robot: Name or file, as for `load_robot`.
@@ -221,10 +222,10 @@ class Emulator:
         return state
 
     def set(self, **settings: Any) -> None:
-        """Change settings of the controller by name, all or none (docs/emulator_reference.md lists them).
+        """Change settings of the controller by name, all or none.
 
         Args:
-            settings: The new values.
+            settings: The new values (docs/emulator_reference.md lists the names).
 
         Raises:
             EmulatorError: There is no such setting, or it cannot have this value.

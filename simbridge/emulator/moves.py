@@ -497,7 +497,7 @@ class Blend:
             self._make_arc(leg)
 
     def _coordinates(self, move: PathMove, fraction: float) -> Array:
-        """Return the joints (n,), or position and rotation since the blend began of the TCP (6,)."""
+        """Return the joints (n,), or the TCP's position and its rotation since the begin (6,)."""
         if self._arm is None:
             return move.joints(fraction, self._near)
 
