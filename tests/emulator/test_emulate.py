@@ -8,11 +8,9 @@ import textwrap
 
 import pytest
 
-from simbridge.emulator.arm_options import speed_limits, start_joints
 from simbridge.emulator.emulated_controller import Controller
 from simbridge.emulator.program import ScriptProgram
 from simbridge.emulator.state import profile
-from simbridge.errors import InvalidParameter
 from simbridge.resources import robot_files
 from simbridge.robot import load_robot
 from simbridge.ur.controller_facts import model_name
@@ -41,39 +39,6 @@ def test_a_controller_that_does_not_exist_is_refused(cli, name, polyscope, remed
     answer = cli("emulate", "--robot", name, "--polyscope", polyscope, "--host", "127.0.0.52")
     assert answer.status == 2
     assert remedy in answer.message
-
-
-def test_the_arm_starts_at_home_where_urs_simulator_does_or_at_given_joints():
-    robot = load_robot("ur10e")
-    assert start_joints(robot, "home").tolist() == robot.home.tolist()
-    assert start_joints(robot, "ursim").tolist() == [
-        -1.6007,
-        -1.7271,
-        -2.203,
-        -0.808,
-        1.5951,
-        -0.031,
-    ]
-    assert start_joints(robot, "0.1,-1,1,-1, -1 ,0").tolist() == [0.1, -1.0, 1.0, -1.0, -1.0, 0.0]
-
-
-@pytest.mark.parametrize("given", ["elsewhere", "1,2,3", "0,0,9,0,0,0", "0,0,nan,0,0,0", ""])
-def test_a_start_pose_that_is_none_or_out_of_range_is_refused(given):
-    with pytest.raises(InvalidParameter, match="start pose"):
-        start_joints(load_robot("ur10e"), given)
-
-
-@pytest.mark.parametrize(
-    ("given", "limits"), [("3.14", (3.14,) * 6), ("2,2,3,3,3,4", (2.0, 2.0, 3.0, 3.0, 3.0, 4.0))]
-)
-def test_joint_speed_limits_are_one_number_or_one_a_joint(given, limits):
-    assert speed_limits(load_robot("ur10e"), given) == limits
-
-
-@pytest.mark.parametrize("given", ["fast", "1,2", ""])
-def test_other_joint_speed_limits_are_refused(given):
-    with pytest.raises(InvalidParameter, match="joint speed limit"):
-        speed_limits(load_robot("ur10e"), given)
 
 
 def test_the_emulator_starts_and_moves_without_numba_and_scipy():

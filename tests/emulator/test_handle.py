@@ -28,7 +28,7 @@ from tests.emulator.fake_controller import write_program
 
 HOST, OTHER = loopback(31), loopback(32)
 # The tests share emulators, so they run in one worker.
-pytestmark = pytest.mark.xdist_group("emulator/test_handle")
+pytestmark = pytest.mark.shares_setup
 
 
 class Rtde:

@@ -25,7 +25,7 @@ from tests.controllers import loopback
 
 HOST = loopback(74)
 # The tests share an emulator, so they run in one worker.
-pytestmark = pytest.mark.xdist_group("emulator/test_hostile")
+pytestmark = pytest.mark.shares_setup
 PERIOD = 0.002
 ALL_PORTS = (DASHBOARD, PRIMARY, SECONDARY, REALTIME, RTDE)
 GREETING = b"Connected: Universal Robots Dashboard Server\n"
