@@ -85,7 +85,8 @@ def test_a_beginning_is_undecided_until_it_is_known(request_line):
     ]
 
     decided = [verdict for verdict in verdicts if verdict is not None]
-    assert decided and all(decided)
+    assert decided
+    assert all(decided)
     assert verdicts[0] is None
 
 

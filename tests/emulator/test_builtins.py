@@ -92,7 +92,9 @@ def test_forward_kinematics_are_pinocchios(call, q):
 
 
 def test_forward_kinematics_accept_another_tcp(controller, call):
-    q, tcp = [0.1, -1.2, 1.3, -1.4, -1.5, 0.6], Pose([0.01, 0.02, 0.1, 0.3, -0.2, 0.1])
+    q = [0.1, -1.2, 1.3, -1.4, -1.5, 0.6]
+    tcp = Pose([0.01, 0.02, 0.1, 0.3, -0.2, 0.1])
+
     assert same(call("get_forward_kin", q, tcp), flange(q) * frame_of(np.array(tcp)))
     call("set_tcp", tcp)
     assert same(call("get_forward_kin", q), flange(q) * frame_of(np.array(tcp)))
@@ -104,6 +106,7 @@ def test_forward_kinematics_accept_another_tcp(controller, call):
 def test_inverse_kinematics_find_the_nearby_joints(call):
     q = np.array([0.1, -1.2, 1.3, -1.4, -1.5, 0.6])
     found = call("get_inverse_kin", Pose(pose_of(flange(q)).tolist()), (q + 0.05).tolist())
+
     assert found == pytest.approx(q, abs=1e-7)
     assert (
         call("get_inverse_kin_has_solution", Pose(pose_of(flange(q)).tolist()), q.tolist()) is True
@@ -116,11 +119,13 @@ def test_a_pose_out_of_reach_has_no_solution(call):
 
 def test_the_jacobian_is_pinocchios_in_the_pendants_base(call):
     q = np.array([0.1, -1.2, 1.3, -1.4, -1.5, 0.6])
-    found, step = np.array(call("get_jacobian", q.tolist())), 1e-6
+    found = np.array(call("get_jacobian", q.tolist()))
+    step = 1e-6
     for i in range(6):
         change = np.zeros(6)
         change[i] = step
-        before, after = flange(q - change), flange(q + change)
+        before = flange(q - change)
+        after = flange(q + change)
         assert found[:3, i] == pytest.approx(
             (after.translation - before.translation) / (2 * step), abs=1e-6
         )
@@ -129,16 +134,21 @@ def test_the_jacobian_is_pinocchios_in_the_pendants_base(call):
 
 
 def test_the_jacobian_accepts_another_tcp(call):
-    q, tcp = [0.1, -1.2, 1.3, -1.4, -1.5, 0.6], Pose([0.01, 0.02, 0.1, 0.3, -0.2, 0.1])
-    bare, found = np.array(call("get_jacobian", q)), np.array(call("get_jacobian", q, tcp))
+    q = [0.1, -1.2, 1.3, -1.4, -1.5, 0.6]
+    tcp = Pose([0.01, 0.02, 0.1, 0.3, -0.2, 0.1])
+    bare = np.array(call("get_jacobian", q))
+    found = np.array(call("get_jacobian", q, tcp))
     arm = flange(q).rotation @ np.array(tcp[:3])
+
     assert found[3:] == pytest.approx(bare[3:], abs=1e-9)
     assert found[:3] == pytest.approx(bare[:3] + np.cross(bare[3:], arm, axis=0), abs=1e-9)
 
 
 @given(a=poses, b=poses)
 def test_pose_trans_and_pose_inv_are_products_of_frames(call, a, b):
-    left, right = frame_of(np.array(a)), frame_of(np.array(b))
+    left = frame_of(np.array(a))
+    right = frame_of(np.array(b))
+
     assert same(call("pose_trans", a, b), left * right)
     assert same(call("pose_inv", a), left.inverse())
 
@@ -151,8 +161,11 @@ def test_pose_sub_undoes_pose_add(call, a, b):
 
 @given(a=poses, b=poses, alpha=st.floats(0.0, 1.0))
 def test_an_interpolated_pose_divides_translation_and_rotation_evenly(call, a, b, alpha):
-    start, end = frame_of(np.array(a)), frame_of(np.array(b))
+    start = frame_of(np.array(a))
+    end = frame_of(np.array(b))
+
     here = frame_of(np.array(call("interpolate_pose", a, b, alpha)))
+
     assert here.translation == pytest.approx(
         start.translation + alpha * (end.translation - start.translation)
     )
@@ -171,7 +184,9 @@ def test_the_mass_matrix_is_pinocchios_and_symmetric(call):
     q = np.array([0.1, -1.2, 1.3, -1.4, -1.5, 0.6])
     data = ROBOT.model.createData()
     upper = np.triu(pin.crba(ROBOT.model, data, q))
+
     found = np.array(call("get_mass_matrix", q.tolist()))
+
     assert found == pytest.approx(found.T)
     assert np.triu(found) == pytest.approx(upper)
 
@@ -189,6 +204,7 @@ def test_a_missing_register_is_refused(call, index):
 
 def test_payload_and_outputs_can_be_read_back(controller, call):
     call("set_payload", 2.5, [0.0, 0.01, 0.05])
+
     assert call("get_target_payload") == 2.5
     assert call("get_target_payload_cog") == [0.0, 0.01, 0.05]
     call("set_digital_out", 2, True)
@@ -201,12 +217,14 @@ def test_payload_and_outputs_can_be_read_back(controller, call):
 def test_roll_pitch_yaw_turns_about_fixed_axes_and_comes_back(call, rpy):
     rotation = Rotation.from_euler("xyz", rpy)
     vector = call("rpy2rotvec", tuple(rpy))
+
     assert np.allclose(vector, rotation.as_rotvec(), atol=1e-9)
     assert np.allclose(call("rotvec2rpy", tuple(vector)), rpy, atol=1e-9)
 
 
 def test_matrices_are_inverted_and_transposed(call):
     matrix = ((2.0, 1.0), (1.0, 3.0))
+
     assert np.allclose(np.array(matrix) @ call("inv", matrix, thread=Thread()), np.eye(2))
     assert call("transpose", ((1, 2, 3), (4, 5, 6))) == [[1, 4], [2, 5], [3, 6]]
     with pytest.raises(InvalidParameter, match="has an inverse"):
@@ -225,6 +243,7 @@ def test_digital_outputs_are_named_by_their_groups(controller, call):
     call("set_standard_digital_out", 1, True)
     call("set_configurable_digital_out", 2, True)
     call("set_tool_digital_out", 1, True)
+
     assert controller.state.digital_outputs == 1 << 1 | 1 << 10 | 1 << 17
     assert call("get_configurable_digital_out", 2)
     assert not call("get_tool_digital_out", 0)
@@ -236,6 +255,7 @@ def test_digital_outputs_are_named_by_their_groups(controller, call):
 def test_an_analog_output_has_the_level_of_its_domain(controller, call):
     call("set_analog_outputdomain", 0, 0)
     call("set_standard_analog_out", 0, 0.5)
+
     assert call("get_standard_analog_out", 0) == pytest.approx(0.012)  # A
     call("set_analog_outputdomain", 0, 1)
     call("set_standard_analog_out", 0, 0.5)
@@ -245,6 +265,7 @@ def test_an_analog_output_has_the_level_of_its_domain(controller, call):
 
 def test_flags_and_the_tool_voltage_are_kept(controller, call):
     call("set_flag", 7, True)
+
     assert call("get_flag", 7)
     call("set_tool_voltage", 24)
     assert call("get_rtde_value", "tool_output_voltage") == 24
@@ -253,10 +274,12 @@ def test_flags_and_the_tool_voltage_are_kept(controller, call):
 
 
 def test_the_jacobians_time_derivative_times_a_time_is_its_change(call):
-    q, qd = np.array([0.1, -1.2, 1.3, -0.5, 0.7, 0.2]), np.array([0.3, -0.2, 0.5, 0.1, -0.4, 0.6])
+    q = np.array([0.1, -1.2, 1.3, -0.5, 0.7, 0.2])
+    qd = np.array([0.3, -0.2, 0.5, 0.1, -0.4, 0.6])
     change = np.array(call("get_jacobian", tuple(q + 1e-3 * qd))) - call(
         "get_jacobian", tuple(q - 1e-3 * qd)
     )
+
     assert np.allclose(
         call("get_jacobian_time_derivative", tuple(q), tuple(qd)), change / 2e-3, atol=1e-6
     )
@@ -275,7 +298,8 @@ def run(source: str, ticks: int) -> Controller:
 def test_a_torque_accelerates_the_arm_as_its_model_and_without_one_it_holds():
     torque = [0.0, 0.0, 0.0, 0.0, 0.0, 5.0]
     source = f"def f():\n i = 0\n while i < 50:\n  direct_torque({torque})\n  i = i + 1\n end\n sleep(1)\nend\n"
-    moving, ended = run(source, 40), run(source, 200)
+    moving = run(source, 40)
+    ended = run(source, 200)
     mass = pin.crba(ROBOT.model, ROBOT.model.createData(), ROBOT.home)
     mass = (
         np.triu(mass) + np.triu(mass, 1).T + np.diag([6.03, 6.05, 1.94, 0.61, 0.61, 0.61])
@@ -283,6 +307,7 @@ def test_a_torque_accelerates_the_arm_as_its_model_and_without_one_it_holds():
     expected = np.linalg.solve(mass, torque)
     # Friction takes its part, though it is compensated.
     reached = COMPENSATED_TIME * (1.0 - np.exp(-0.08 / COMPENSATED_TIME))
+
     assert moving.state.target_qd[5] == pytest.approx(reached * expected[5], rel=0.02)
     assert not ended.state.target_qd.any()
 
@@ -299,6 +324,7 @@ def test_friction_slows_a_joint_without_torque_and_its_compensation_less():
 def test_optimovej_goes_where_movej_goes():
     goal = ROBOT.home + 0.1
     arrived = run(f"optimovej({goal.tolist()}, a=1, v=1)\nsleep(1)\n", 400)
+
     assert np.allclose(arrived.state.target_q, goal)
 
 
@@ -322,6 +348,7 @@ def test_a_remote_procedure_gets_and_returns_urscripts_values():
         deadline = time.monotonic() + 10.0
         while not controller.state.output_double[0] and time.monotonic() < deadline:
             controller.tick()
+
     assert controller.state.output_double[0] == 4.5
     assert asked == [
         ({"x": 1.0, "y": 2.0, "z": 3.0, "rx": 0.0, "ry": 0.0, "rz": 0.0}, [1, True], {"a": 1})
@@ -349,6 +376,7 @@ def test_a_remote_procedure_that_cannot_be_reached_ends_the_program():
     deadline = time.monotonic() + 10.0
     while not messages and time.monotonic() < deadline:
         controller.tick()
+
     assert "The remote procedure f of http://127.0.0.118:9 failed" in messages[0][1]
 
 
@@ -359,6 +387,7 @@ def test_ethernet_ip_data_has_the_labels_that_were_defined():
         'write_output_integer_register(0, length(r.axes))\nh.read("none")\n'
     )
     controller, messages = fault_of(source)
+
     assert controller.state.output_int[0] == 3
     assert "has no label 'none'" in messages[0][1]
 
@@ -392,6 +421,7 @@ def fault_of(source: str) -> tuple[Controller, list[tuple[str, str, int]]]:
 )
 def test_an_invalid_call_ends_the_program_and_is_reported_with_its_line(call_text, named):
     controller, messages = fault_of(f"def f():\n  sync()\n  {call_text}\n  sleep(100)\nend\n")
+
     assert controller.state.runtime_state == RuntimeState.STOPPED
     [(kind, text, line)] = messages
     assert kind == "error"
@@ -413,7 +443,9 @@ def test_the_manual_lists_every_function_as_what_it_is(controller):
         kind = row.strip("| ").split(" | ")[0].split(":")[0]
         listed[kind] += re.findall(r"`(\w+)`", row)
     known = {**LIBRARY, **builtin_functions(controller), **SocketFunctions(0.002).table()}
+
     without_effect = list(RESULTS)
+
     assert sorted(listed["executed"]) == sorted(known.keys() - set(without_effect))
     assert sorted(listed["accepted without effect"]) == sorted(without_effect)
     assert not known.keys() & set(listed["unknown"])
@@ -434,7 +466,9 @@ def test_arguments_have_the_manuals_names(call_text):
         "p0 = p[0, 0, 0, 0, 0, 0]\nq = get_target_joint_positions()\npose = get_target_tcp_pose()\n"
     )
     controller, messages = fault_of(f"{start}x = {call_text}\nset_flag(0, True)\n")
-    assert messages == [] and controller.state.flags[0]
+
+    assert messages == []
+    assert controller.state.flags[0]
 
 
 def test_a_function_without_effect_says_so_once_in_the_log(caplog):
@@ -470,6 +504,7 @@ SIX = "[0, 0, 0, 0, 0, 0]"
 )
 def test_an_argument_without_effect_says_so_once_in_the_log(caplog, call_text, said):
     _, messages = fault_of(f"def f():\n  {call_text}\n  {call_text}\nend\n")
+
     assert messages == []
     text = f"URScript: {said} is accepted without effect: the emulator does not model it."
     assert [record.getMessage() for record in caplog.records] == [text]
@@ -483,4 +518,5 @@ def test_a_call_of_servoj_lasts_one_cycle_unless_it_says_more(monkeypatch, polys
         found, "servo", lambda setpoint, duration, lookahead, gain: durations.append(duration)
     )
     finished(builtin_functions(found)["servoj"](Thread(), [0.0] * 6))
+
     assert durations == [found.period]

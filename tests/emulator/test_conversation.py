@@ -82,7 +82,8 @@ def test_scripts_and_messages_are_told():
     ]
     lines = conversation.sent(b"".join(sent))
 
-    assert lines[0].startswith("version message") and "URControl" in lines[0]
+    assert lines[0].startswith("version message")
+    assert "URControl" in lines[0]
     assert lines[1].startswith("the first robot state of ")
     assert lines[2:5] == ["safety mode NORMAL", "error C153A2: too fast", "PROGRAM_XXX_STARTED go"]
     assert lines[5] == "runtime exception in line 3, column 4: no such name"

@@ -87,6 +87,7 @@ def test_a_command_is_understood_from_its_first_version_on(line: str, known: set
 def test_the_version_is_the_profiles(polyscope: str) -> None:
     controller = FakeController(polyscope)
     version = ".".join(str(part) for part in controller.profile.version)
+
     assert (
         ask("PolyscopeVersion", controller) == f"URSoftware {version} ({controller.profile.date})"
     )
@@ -102,6 +103,7 @@ def test_a_program_is_loaded_from_the_folder_whatever_it_is_called(
     controller.programs = tmp_path
     write_program(tmp_path / "a.urp")
     write_program(tmp_path / "sub" / "b.urp")
+
     assert (
         ask(f"load {name}", controller)
         == f"Loading program: {name if name[0] == '/' else f'/programs/{name}'}"
@@ -126,6 +128,7 @@ def test_a_program_outside_of_the_folder_is_not_found(name: str, tmp_path: Path)
     controller.programs = tmp_path / "programs"
     write_program(tmp_path / "outside.urp")
     (write_program(tmp_path / "programs" / "sub" / "b.urp").parent / "a.script").touch()
+
     assert ask(f"load {name}", controller).startswith("File not found: ")
 
 
@@ -140,30 +143,30 @@ def test_a_program_whose_file_has_changed_is_played_as_changed(tmp_path, monkeyp
         load(source)
 
     monkeypatch.setattr(controller, "load_script", note)
-    file, connection = (
-        write_program(tmp_path / "weld.urp"),
-        DashboardConnection(Dashboard(controller)),
-    )
+    file = write_program(tmp_path / "weld.urp")
+    connection = DashboardConnection(Dashboard(controller))
     connection.receive(b"load weld.urp\n")
     assert connection.receive(b"play\nstop\n") == b"Starting program\nStopped\n"
     write_program(file, '<Wait type="Sleep"><waitTime>1</waitTime></Wait>')
     assert connection.receive(b"play\n") == b"Starting program\n"
-    assert started[0] != started[1] and "sleep(1" in started[1]
+    assert started[0] != started[1]
+    assert "sleep(1" in started[1]
 
 
 def test_a_client_that_floods_play_starts_one_program_a_piece(tmp_path, monkeypatch) -> None:
     controller = RealController("ur10e", "5.12")
     controller.programs = tmp_path
     write_program(tmp_path / "weld.urp")
-    connection, started = DashboardConnection(Dashboard(controller)), []
+    connection = DashboardConnection(Dashboard(controller))
+    started = []
     load = controller.load_script
     monkeypatch.setattr(controller, "load_script", lambda source: started.append(load(source)))
     connection.receive(b"load weld.urp\n")
+
     answers = connection.receive(b"play\nstop\n" * 40).decode().splitlines()
-    assert (
-        answers[:3] == ["Starting program", "Stopped", "Failed to execute: play"]
-        and len(answers) == 80
-    )
+
+    assert answers[:3] == ["Starting program", "Stopped", "Failed to execute: play"]
+    assert len(answers) == 80
     assert len(started) == 1
     assert connection.receive(b"play\nstop\n") == b"Starting program\nStopped\n"
 
@@ -183,6 +186,7 @@ def test_a_program_is_loaded_played_paused_and_stopped(tmp_path: Path) -> None:
         "pause",
     ]
     lines += ["programState", "running", "play", "stop", "programState"]
+
     assert [dashboard.answer(line) for line in lines] == [
         "Loading program: /programs/weld.urp",
         "Loaded program: /programs/weld.urp",
@@ -210,6 +214,7 @@ def test_without_a_program_nothing_is_saved(polyscope: str, answer: str) -> None
 def test_robot_modes_have_their_names(mode: RobotMode) -> None:
     controller = FakeController("5.12")
     controller.state.robot_mode = mode
+
     assert ask("robotmode", controller) == f"Robotmode: {mode.name}"
 
 
@@ -217,6 +222,7 @@ def test_robot_modes_have_their_names(mode: RobotMode) -> None:
 def test_safety_modes_have_their_names(mode: SafetyMode) -> None:
     controller = FakeController("5.12")
     controller.state.safety_mode = mode
+
     assert ask("safetymode", controller) == f"Safetymode: {mode.name}"
 
 
@@ -224,6 +230,7 @@ def test_safety_modes_have_their_names(mode: SafetyMode) -> None:
 def test_a_program_is_playing_paused_or_stopped(state: RuntimeState) -> None:
     controller = FakeController("5.12")
     controller.state.runtime_state = state
+
     assert ask("programState", controller).split()[0] in ("PLAYING", "PAUSED", "STOPPED")
 
 
@@ -240,6 +247,7 @@ def test_in_local_control_an_e_series_answers_questions_only() -> None:
         "load a.urp",
         "unlock protective stop",
     ]
+
     assert {ask(line, controller) for line in commands} == {NOT_ALLOWED}
     assert controller.calls == []
     assert ask("is in remote control", controller) == "false"
@@ -249,11 +257,13 @@ def test_in_local_control_an_e_series_answers_questions_only() -> None:
 def test_cb3_has_no_local_control() -> None:
     controller = FakeController("3.15")
     controller.remote_control = False
+
     assert ask("power on", controller) == "Powering on"
 
 
 def test_the_user_role_is_kept_and_checked() -> None:
     dashboard = Dashboard(FakeController("3.15"))
+
     assert dashboard.answer("setUserRole operator") == "Setting user role: operator"
     assert dashboard.answer("setUserRole king") == "Failed setting user role: king"
     assert dashboard.answer("getUserRole") == "OPERATOR"
@@ -262,6 +272,7 @@ def test_the_user_role_is_kept_and_checked() -> None:
 def test_the_operational_mode_can_be_cleared() -> None:
     dashboard = Dashboard(FakeController("5.12"))
     dashboard.answer("set operational mode automatic")
+
     assert dashboard.answer("get operational mode") == "AUTOMATIC"
     assert "AUTOMATIC" in dashboard.answer("clear operational mode")
     assert dashboard.answer("get operational mode") == "NONE"
@@ -269,8 +280,10 @@ def test_the_operational_mode_can_be_cleared() -> None:
 
 def test_only_the_client_that_cleared_the_operational_mode_is_out_of_remote_control() -> None:
     dashboard = Dashboard(FakeController())
-    first, second = DashboardConnection(dashboard), DashboardConnection(dashboard)
+    first = DashboardConnection(dashboard)
+    second = DashboardConnection(dashboard)
     first.receive(b"set operational mode manual\nclear operational mode\n")
+
     assert first.receive(b"is in remote control\n") == b"false\n"
     assert second.receive(b"is in remote control\n") == b"true\n"
     assert first.receive(b"is in remote control\n") == b"false\n"
@@ -280,12 +293,14 @@ def test_popups_reach_the_controller_with_their_text() -> None:
     controller = FakeController("5.12")
     ask("popup Mind the Gap", controller)
     ask("close popup", controller)
+
     assert controller.calls == [("popup", "Mind the Gap"), ("close_popup",)]
 
 
 def test_lines_may_arrive_in_any_pieces() -> None:
     connection = DashboardConnection(Dashboard(FakeController("5.12")))
     pieces = [b"robot", b"mode\r\nsafety", b"mode\n\n", b"power"]
+
     assert [connection.receive(piece) for piece in pieces] == [
         b"",
         b"Robotmode: RUNNING\n",
@@ -298,11 +313,15 @@ def test_a_command_that_is_not_known_is_reported_with_its_bytes() -> None:
     controller = FakeController("5.12")
     Dashboard(controller).answer("dance well")
     (event,) = controller.events
-    assert event.kind == "unknown" and "5.12" in event.text and event.data == b"dance well"
+
+    assert event.kind == "unknown"
+    assert "5.12" in event.text
+    assert event.data == b"dance well"
 
 
 def test_nothing_is_answered_after_quit() -> None:
     connection = DashboardConnection(Dashboard(FakeController("5.12")))
+
     assert connection.receive(b"quit\nrobotmode\n") == b"Disconnected\n"
     assert connection.finished
 
@@ -326,4 +345,5 @@ def test_any_bytes_get_one_answer_for_each_line_that_is_not_empty(chunks: list[b
     ]
     said_goodbye = [line.decode(errors="replace").strip().lower() == "quit" for line in lines]
     heard = said_goodbye.index(True) + 1 if True in said_goodbye else len(lines)
+
     assert answers.count(b"\n") == heard

@@ -25,12 +25,15 @@ def test_a_program_that_ends_itself_ends_and_nothing_that_follows_is_run(
     bench.controller.set({"on_protective_stop": setting})
     bench.load(inside.format(f"{call}\n{SPEED}\nset_flag(0, True)"))
     bench.tick(0.5)
-    assert bench.controller.program is None and bench.state.runtime_state == RuntimeState.STOPPED
+
+    assert bench.controller.program is None
+    assert bench.state.runtime_state == RuntimeState.STOPPED
     assert [text for kind, text, _ in bench.messages if kind in ("started", "stopped")] == [
         "test",
         "test",
     ]
-    assert not bench.state.flags[0] and not bench.texts("error")
+    assert not bench.state.flags[0]
+    assert not bench.texts("error")
     if call == "powerdown()":
         assert bench.state.robot_mode == RobotMode.POWER_OFF
         bench.running()
@@ -45,7 +48,9 @@ def test_a_program_that_ends_itself_ends_and_nothing_that_follows_is_run(
 def test_after_a_protective_stop_that_pauses_it_a_program_goes_on_where_it_was(bench):
     bench.load("protective_stop()", "sync()", "set_flag(0, True)")
     bench.tick(6.0)
-    assert bench.state.runtime_state == RuntimeState.PAUSED and not bench.state.flags[0]
+
+    assert bench.state.runtime_state == RuntimeState.PAUSED
+    assert not bench.state.flags[0]
     bench.controller.unlock_protective_stop()
     assert bench.controller.play_program()
     bench.finish()

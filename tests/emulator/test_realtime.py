@@ -17,14 +17,16 @@ from tests.emulator.fake_controller import FakeController
 def test_the_real_time_package_has_its_values_at_their_documented_places(polyscope: str) -> None:
     controller = FakeController(polyscope)
     s = controller.state
-    s.timestamp, s.target_q, s.actual_tcp_pose = 3.25, np.arange(6.0), np.arange(6.0) + 10
-    s.target_tcp_speed, s.digital_inputs, s.digital_outputs = np.arange(6.0) + 20, 5, 9
-    s.speed_scaling, s.limiter_scaling, s.runtime_state, s.payload = (
-        0.5,
-        0.75,
-        RuntimeState.PLAYING,
-        1.5,
-    )
+    s.timestamp = 3.25
+    s.target_q = np.arange(6.0)
+    s.actual_tcp_pose = np.arange(6.0) + 10
+    s.target_tcp_speed = np.arange(6.0) + 20
+    s.digital_inputs = 5
+    s.digital_outputs = 9
+    s.speed_scaling = 0.5
+    s.limiter_scaling = 0.75
+    s.runtime_state = RuntimeState.PLAYING
+    s.payload = 1.5
     s.payload_inertia = np.arange(6.0) + 30
     package = realtime_package(controller)
     size = 1140 if polyscope == "5.9" else 1220

@@ -94,6 +94,7 @@ def test_versions_one_and_two_are_accepted_and_others_refused(controller: FakeCo
         connection.receive(frame(RtdePackage.PROTOCOL_VERSION, bytes([0, v])))[-1]
         for v in (1, 2, 3, 0)
     ]
+
     assert answers == [1, 1, 0, 0]
 
 
@@ -103,6 +104,7 @@ def test_the_controller_reports_its_version(polyscope: str) -> None:
     reply = RtdeConnection(controller, RtdeRegistry(controller)).receive(
         frame(RtdePackage.CONTROLLER_VERSION)
     )
+
     assert reply == b"\x00\x13v" + struct.pack(">4I", *controller.profile.version)
 
 
@@ -112,6 +114,7 @@ def test_every_version_has_the_variables_that_ur_rtde_always_requests(polyscope:
     recipe, types = Client(controller, RtdeRegistry(controller)).outputs(
         ",".join(UR_RTDE_RECEIVE) + ","
     )
+
     assert (recipe, types.split(",")) == (1, list(UR_RTDE_RECEIVE.values()))
 
 
@@ -141,6 +144,7 @@ def test_a_variable_is_found_from_its_first_version_on(
 
 def test_a_recipe_with_an_unknown_variable_cannot_be_started(client: Client) -> None:
     client.outputs("timestamp,unknown")
+
     assert not client.start()
     assert client.connection.output(0) == b""
     client.outputs("timestamp")
@@ -170,9 +174,11 @@ def test_the_package_holds_the_state_in_the_requested_order(
     )
     client.start()
     controller.state.timestamp = 12.5
+
     *q, time, bits, bit, safety, runtime, register, digital, status, mode = client.read(
         ">6ddI?IIiQIi"
     )
+
     assert q == [0.1, -1.2, 1.3, -1.4, -1.5, 0.6]
     assert (time, bits, bit, register, digital) == (12.5, 1 << 3 | 1 << 31, True, -5, 1 << 17)
     assert (safety, runtime, status, mode) == (1 << 2 | 1 << 10, 4, 3, RobotMode.RUNNING)
@@ -183,7 +189,9 @@ def test_every_variable_packs_as_its_type_and_all_of_them_fit_a_package(polyscop
     controller = FakeController(polyscope)
     known = output_variables(controller.profile)
     client = Client(controller, RtdeRegistry(controller))
+
     recipe, types = client.outputs(",".join(known))
+
     assert recipe == 1
     assert types.split(",") == [variable.type for variable in known.values()]
     client.start()
@@ -195,6 +203,7 @@ def test_every_variable_packs_as_its_type_and_all_of_them_fit_a_package(polyscop
 
 def test_nothing_is_sent_before_start_and_after_pause(client: Client) -> None:
     client.outputs("timestamp")
+
     assert client.connection.output(0) == b""
     client.start()
     assert client.connection.output(1) != b""
@@ -229,7 +238,9 @@ def test_the_frequency_divides_the_controllers(
     client = Client(controller, RtdeRegistry(controller))
     client.outputs("timestamp", frequency)
     client.start()
+
     a_second = round(1.0 / controller.profile.period)
+
     assert sum(bool(client.connection.output(tick)) for tick in range(a_second)) == packages
 
 
@@ -254,6 +265,7 @@ def test_version_one_has_neither_a_frequency_nor_recipe_numbers_of_outputs(
     controller: FakeController,
 ) -> None:
     connection = RtdeConnection(controller, RtdeRegistry(controller))
+
     assert connection.receive(frame(RtdePackage.OUTPUTS, b"timestamp")) == frame(
         RtdePackage.OUTPUTS, b"DOUBLE"
     )
@@ -265,6 +277,7 @@ def test_inputs_are_written_at_once_and_recorded(
     client: Client, controller: FakeController
 ) -> None:
     names = "input_int_register_0,input_double_register_5,input_bit_register_64,input_bit_registers0_to_31,"
+
     assert client.inputs(names) == (1, "INT32,DOUBLE,BOOL,UINT32")
     client.send(1, ">id?I", -11, 0.25, True, 0x80000001)
     state = controller.state
@@ -278,6 +291,7 @@ def test_inputs_can_be_read_back(client: Client) -> None:
     client.send(1, ">i", 42)
     client.outputs("input_int_register_3")
     client.start()
+
     assert client.read(">i") == (42,)
 
 
@@ -290,8 +304,10 @@ def test_recipes_are_numbered_from_one_and_may_share_variables_of_one_client(
 
 def test_an_input_belongs_to_one_client_until_it_leaves(controller: FakeController) -> None:
     registry = RtdeRegistry(controller)
-    one, two = Client(controller, registry), Client(controller, registry)
+    one = Client(controller, registry)
+    two = Client(controller, registry)
     one.inputs("input_int_register_0")
+
     assert two.inputs("input_int_register_1,input_int_register_0,nonsense") == (
         0,
         "INT32,IN_USE,NOT_FOUND",
@@ -304,6 +320,7 @@ def test_an_input_belongs_to_one_client_until_it_leaves(controller: FakeControll
 
 def test_data_for_an_unknown_recipe_is_ignored(client: Client, controller: FakeController) -> None:
     client.send(3, ">i", 5)
+
     assert client.connection.receive(frame(RtdePackage.DATA)) == b""
     assert controller.inputs == []
 
@@ -331,6 +348,7 @@ def test_digital_outputs_change_only_where_masked(
     client.send(1, ">BB", 0b10000001, 0b10000010)
     client.send(2, ">BB", 0b1, 0b1)
     client.send(3, ">BB", 0xFF, 0b10)
+
     assert controller.state.digital_outputs == 0b10_00000001_10001101
 
 
@@ -341,6 +359,7 @@ def test_analog_outputs_are_ratios_of_a_current_or_a_voltage(
         "standard_analog_output_mask,standard_analog_output_type,standard_analog_output_0,standard_analog_output_1"
     )
     client.send(1, ">BBdd", 0b11, 0b10, 0.5, 0.25)
+
     assert (controller.state.analog_outputs, controller.state.analog_output_types) == (
         [12.0, 2.5],
         0b10,
@@ -354,6 +373,7 @@ def test_of_several_ticks_at_once_those_that_were_due_are_sent_as_one_package(
 ) -> None:
     client.outputs("timestamp", 125.0)
     client.start()
+
     assert [bool(client.connection.output(tick, 10)) for tick in (10, 20, 30)] == [True] * 3
     assert [bool(client.connection.output(tick, 2)) for tick in (2, 4, 6, 8)] == [
         False,
@@ -399,10 +419,14 @@ def test_an_input_package_that_does_not_fit_its_recipe_is_ignored_and_reported(
 ) -> None:
     client.inputs("input_int_register_0")
     client.send(1, ">2i", 7, 8)
-    assert controller.state.input_int[0] == 0 and not controller.inputs
+
+    assert controller.state.input_int[0] == 0
+    assert not controller.inputs
     (event,) = controller.events
-    assert event.kind == "unknown" and event.data == struct.pack(">2i", 7, 8)
-    assert "8 bytes" in event.text and "has 4 (input_int_register_0)" in event.text
+    assert event.kind == "unknown"
+    assert event.data == struct.pack(">2i", 7, 8)
+    assert "8 bytes" in event.text
+    assert "has 4 (input_int_register_0)" in event.text
     client.send(1, ">i", 9)
     assert controller.state.input_int[0] == 9
 
@@ -425,7 +449,10 @@ def test_what_a_client_asks_in_vain_is_reported_with_its_bytes(
 ) -> None:
     client.connection.receive(request_)
     (event,) = controller.events
-    assert event.kind == "unknown" and named in event.text and request_.endswith(event.data)
+
+    assert event.kind == "unknown"
+    assert named in event.text
+    assert request_.endswith(event.data)
 
 
 def test_frames_may_arrive_in_any_pieces(controller: FakeController) -> None:
@@ -436,7 +463,9 @@ def test_frames_may_arrive_in_any_pieces(controller: FakeController) -> None:
         + frame(RtdePackage.START)
     )
     whole = RtdeConnection(controller, RtdeRegistry(controller)).receive(stream)
+
     connection = RtdeConnection(controller, RtdeRegistry(controller))
+
     assert b"".join(connection.receive(stream[i : i + 1]) for i in range(len(stream))) == whole
 
 

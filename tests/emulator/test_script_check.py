@@ -24,6 +24,7 @@ def files(folder, **sources):
 def test_each_file_is_checked_by_itself(cli, tmp_path):
     good, unknown, broken = files(tmp_path, good='textmsg("a")\n', unknown=PROGRAM, broken=BROKEN)
     answer = cli("emulate", "--json", "--check", good, unknown, broken)
+
     assert answer.status == 1
     assert json.loads(answer.out) == {
         good: {"compiles": True, "error": None, "unknown": [], "calls": {}},
@@ -49,6 +50,7 @@ def test_each_file_is_checked_by_itself(cli, tmp_path):
 def test_files_in_order_succeed(cli, tmp_path):
     program, library = files(tmp_path, program="sleep(1)\n", library="def f(a):\n  return a\nend\n")
     answer = cli("emulate", "--check", program, library)
+
     assert answer.status == 0
     assert answer.out.splitlines() == [f"{program}: compiles", f"{library}: compiles"]
 
@@ -56,6 +58,7 @@ def test_files_in_order_succeed(cli, tmp_path):
 def test_without_json_every_problem_is_a_line_with_its_place(cli, tmp_path):
     unknown, broken = files(tmp_path, unknown=PROGRAM, broken=BROKEN)
     answer = cli("emulate", "--check", unknown, broken)
+
     assert answer.status == 1
     lines = answer.out.splitlines()
     assert f"{unknown}:4:3: there is no function 'elsewhere'" in lines
@@ -64,5 +67,6 @@ def test_without_json_every_problem_is_a_line_with_its_place(cli, tmp_path):
 
 def test_a_missing_file_is_refused(cli, tmp_path):
     answer = cli("emulate", "--check", str(tmp_path / "none.script"))
+
     assert answer.status == 2
     assert "none.script" in answer.message

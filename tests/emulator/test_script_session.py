@@ -20,8 +20,12 @@ from simbridge.ur.tables import RobotMode, RuntimeState, SafetyMode
 
 ROBOT = load_robot("ur10e")
 UNLOCK_DELAY = Settings().unlock_delay
-STATE, MESSAGE = 16, 20
-SAFETY_MODE, ERROR_CODE, KEY, RUNTIME_EXCEPTION = 5, 6, 7, 10
+STATE = 16
+MESSAGE = 20
+SAFETY_MODE = 5
+ERROR_CODE = 6
+KEY = 7
+RUNTIME_EXCEPTION = 10
 RUNS = "def moves():\n  while True:\n    sync()\n  end\nend\n"
 
 
@@ -51,7 +55,8 @@ class Bench:
 
     def packages(self) -> list[tuple[int, bytes]]:
         """Type and content of every package so far: a message's content begins with its own type."""
-        stream, found = b"".join(self._sent), []
+        stream = b"".join(self._sent)
+        found = []
         while stream:
             size, kind = struct.unpack_from(">iB", stream)
             found.append((kind, stream[14:size] if kind == MESSAGE else stream[5:size]))
@@ -82,22 +87,24 @@ def bench() -> Bench:
 
 def test_the_speed_slider_is_moved_by_words(bench: Bench) -> None:
     bench.send("set speed 0.5")
-    assert bench.state.speed_slider == 0.5 and not bench.log
+
+    assert bench.state.speed_slider == 0.5
+    assert not bench.log
 
 
 @pytest.mark.parametrize("words", ["set speed 0.5", "power on"])
 def test_a_program_runs_whose_client_sent_words_in_the_same_piece(bench: Bench, words: str) -> None:
     bench.send(f"{RUNS}{words}")
     bench.tick()
-    assert (
-        bench.state.runtime_state == RuntimeState.PLAYING
-        and bench.controller.program_name == "moves"
-    )
+
+    assert bench.state.runtime_state == RuntimeState.PLAYING
+    assert bench.controller.program_name == "moves"
 
 
 def test_words_act_in_their_order_on_the_programs_of_the_same_piece(bench: Bench) -> None:
     bench.send(f"{RUNS}stop program")
     bench.tick()
+
     assert bench.state.runtime_state == RuntimeState.STOPPED
     bench.send(f"stop program\n{RUNS}")
     bench.tick()
@@ -107,7 +114,9 @@ def test_words_act_in_their_order_on_the_programs_of_the_same_piece(bench: Bench
 def test_an_output_is_set_as_urx_does(bench: Bench) -> None:
     bench.send("digital_out[3]=True")
     bench.tick(0.1)
-    assert bench.state.digital_outputs == 1 << 3 and not bench.log
+
+    assert bench.state.digital_outputs == 1 << 3
+    assert not bench.log
 
 
 # What is ignored
@@ -117,7 +126,9 @@ def test_a_program_without_its_end_is_reported_when_its_client_leaves(bench: Ben
     bench.session.receive(b"movej([0,0,0,0,0,0])")
     bench.session.close()
     (line,) = bench.log
-    assert "line end" in line and "b'movej([0,0,0,0,0,0])'" in line
+
+    assert "line end" in line
+    assert "b'movej([0,0,0,0,0,0])'" in line
 
 
 def test_a_program_that_is_too_long_is_reported_once(bench: Bench) -> None:
@@ -131,7 +142,9 @@ def test_a_program_outside_of_remote_control_is_reported(bench: Bench) -> None:
     bench.controller.remote_control = False
     bench.send("stopj(2)")
     (line,) = bench.log
-    assert "remote control" in line and r"b'stopj(2)\n'" in line
+
+    assert "remote control" in line
+    assert r"b'stopj(2)\n'" in line
     assert bench.state.runtime_state == RuntimeState.STOPPED
 
 
@@ -142,6 +155,7 @@ def test_the_arm_is_powered_and_its_brakes_released_by_words() -> None:
     bench = Bench()
     bench.send("power on")
     bench.tick(1.0)
+
     assert bench.state.robot_mode == RobotMode.IDLE
     bench.send("set robotmode run")
     bench.tick(1.0)
@@ -153,6 +167,7 @@ def test_the_arm_is_powered_and_its_brakes_released_by_words() -> None:
 def test_a_program_is_stopped_by_words(bench: Bench) -> None:
     bench.send(RUNS)
     bench.tick()
+
     assert bench.state.runtime_state == RuntimeState.PLAYING
     bench.send("stop program")
     assert bench.state.runtime_state == RuntimeState.STOPPED
@@ -162,6 +177,7 @@ def test_a_protective_stop_is_unlocked_by_words_at_once_but_takes_a_moment(bench
     bench.controller.protective_stop()
     bench.send("set unlock protective stop")
     bench.tick(0.01)
+
     assert bench.state.safety_mode == SafetyMode.PROTECTIVE_STOP
     bench.tick(UNLOCK_DELAY - 0.1)
     assert bench.state.safety_mode == SafetyMode.NORMAL
@@ -171,6 +187,7 @@ def test_words_do_not_unlock_an_emergency_stop(bench: Bench) -> None:
     bench.controller.emergency_stop()
     bench.send("set unlock protective stop")
     bench.tick(UNLOCK_DELAY)
+
     assert bench.state.safety_mode == SafetyMode.ROBOT_EMERGENCY_STOP
 
 
@@ -181,12 +198,14 @@ def test_a_stop_after_the_command_is_not_unlocked_by_it(bench: Bench) -> None:
     bench.controller.release_safety()
     bench.controller.protective_stop()
     bench.tick(UNLOCK_DELAY)
+
     assert bench.state.safety_mode == SafetyMode.PROTECTIVE_STOP
 
 
 def test_words_have_no_effect_out_of_remote_control(bench: Bench) -> None:
     bench.controller.remote_control = False
     bench.send("power off")
+
     assert bench.state.robot_mode == RobotMode.RUNNING
 
 
@@ -196,6 +215,7 @@ def test_words_have_no_effect_out_of_remote_control(bench: Bench) -> None:
 def test_the_begin_and_the_end_of_a_program_are_reported_with_its_name(bench: Bench) -> None:
     bench.send("def greet():\n  sync()\nend")
     bench.tick()
+
     assert bench.keys() == [("PROGRAM_XXX_STARTED", "greet")]
     bench.tick(0.01)
     assert bench.keys()[1:] == [("PROGRAM_XXX_STOPPED", "greet")]
@@ -207,6 +227,7 @@ def test_the_end_of_a_program_that_another_one_replaces_is_reported(bench: Bench
     bench.send("def next():\n  sync()\nend")
     bench.tick()
     titles = ["STARTED", "STOPPED", "STARTED"]
+
     assert bench.keys() == [
         (f"PROGRAM_XXX_{t}", n) for t, n in zip(titles, ["moves", "moves", "next"], strict=True)
     ]
@@ -215,7 +236,9 @@ def test_the_end_of_a_program_that_another_one_replaces_is_reported(bench: Bench
 def test_a_missing_function_is_reported_with_its_name_line_and_column(bench: Bench) -> None:
     bench.send("def illegal():\n  reticulate()\nend")
     bench.tick()
+
     (content,) = bench.messages(RUNTIME_EXCEPTION)
+
     assert struct.unpack_from(">2i", content) == (2, 3)
     assert content[8:] == b"compile_error_name_not_found:reticulate:"
 
@@ -230,9 +253,12 @@ def test_a_program_that_calls_a_missing_function_anywhere_does_not_start(
     before = bench.controller.state.target_q.copy()
     bench.send(f"def illegal():\n{lines}\nend")
     bench.tick(0.5)
+
     (content,) = bench.messages(RUNTIME_EXCEPTION)
+
     assert content[8:] == b"compile_error_name_not_found:reticulate:"
-    assert bench.keys() == [] and (bench.controller.state.target_q == before).all()
+    assert bench.keys() == []
+    assert (bench.controller.state.target_q == before).all()
 
 
 def test_a_fault_of_a_secondary_program_is_called_one(bench: Bench) -> None:
@@ -240,7 +266,9 @@ def test_a_fault_of_a_secondary_program_is_called_one(bench: Bench) -> None:
     bench.tick()
     bench.controller._secondary._program.compilation.join()
     bench.tick()
+
     (content,) = bench.messages(RUNTIME_EXCEPTION)
+
     assert content[8:] == b"SECONDARY_PROGRAM_EXCEPTION_XXXDivision by zero."
 
 
@@ -249,7 +277,9 @@ def test_a_syntax_error_is_reported_with_its_place_and_the_program_does_not_star
 ) -> None:
     bench.send("def broken():\n  x = = 1\nend")
     bench.tick()
+
     (content,) = bench.messages(RUNTIME_EXCEPTION)
+
     assert struct.unpack_from(">2i", content) == (2, 7)
     assert content[8:].startswith(b"syntax_error_on_line:2:  x = = 1:")
     assert bench.keys() == []
@@ -264,13 +294,11 @@ def test_a_fault_in_the_log_has_the_name_of_its_program(bench: Bench) -> None:
     bench.send("def late():\n  sync()\nend")
     bench.send("stopj(1)")
     fault, stop, late, nameless = bench.log
-    assert (
-        fault.startswith("fault in other (line 2, column 3): ")
-        and stop == "C209A0: Protective stop"
-    )
-    assert late.startswith("fault in late: A program was received, but") and nameless.startswith(
-        "fault in a program: "
-    )
+
+    assert fault.startswith("fault in other (line 2, column 3): ")
+    assert stop == "C209A0: Protective stop"
+    assert late.startswith("fault in late: A program was received, but")
+    assert nameless.startswith("fault in a program: ")
 
 
 # Messages about stops
@@ -279,6 +307,7 @@ def test_a_fault_in_the_log_has_the_name_of_its_program(bench: Bench) -> None:
 def test_a_protective_stop_is_reported_after_a_state_that_shows_it(bench: Bench) -> None:
     bench.controller.protective_stop()
     kinds = [content[0] if kind == MESSAGE else "state" for kind, content in bench.packages()]
+
     assert kinds == ["state", SAFETY_MODE, ERROR_CODE]
     assert (
         struct.unpack_from(">2iB", bench.messages(SAFETY_MODE)[0])[2] == SafetyMode.PROTECTIVE_STOP
@@ -298,7 +327,9 @@ def test_every_change_of_the_safety_mode_is_reported_and_nothing_else(bench: Ben
     bench.controller.emergency_stop()
     bench.controller.emergency_stop()
     bench.controller.restart_safety()
+
     modes = [struct.unpack_from(">2iB", content)[2] for content in bench.messages(SAFETY_MODE)]
+
     assert modes == [
         SafetyMode.SAFEGUARD_STOP, SafetyMode.NORMAL, SafetyMode.ROBOT_EMERGENCY_STOP, SafetyMode.NORMAL,
     ]  # fmt: skip
@@ -312,6 +343,7 @@ def test_a_secondary_program_can_stop_the_arm(bench: Bench) -> None:
     bench.tick()
     bench.send("sec stops():\n  protective_stop()\nend")
     bench.tick(0.5)
+
     assert bench.state.safety_mode == SafetyMode.PROTECTIVE_STOP
     assert bench.state.runtime_state == RuntimeState.PAUSED
 
@@ -320,12 +352,14 @@ def test_a_secondary_program_can_stop_the_arm(bench: Bench) -> None:
 def test_protective_stop_works_while_the_arm_is_not_running(bench: Bench, mode: RobotMode) -> None:
     bench.state.robot_mode = mode
     bench.send("protective_stop()")
+
     assert bench.state.safety_mode == SafetyMode.PROTECTIVE_STOP
 
 
 def test_a_program_that_only_stops_the_arm_ends(bench: Bench) -> None:
     bench.send("protective_stop()")
     bench.tick(0.01)
+
     assert bench.state.safety_mode == SafetyMode.PROTECTIVE_STOP
     assert bench.state.runtime_state == RuntimeState.STOPPED
 
@@ -337,6 +371,7 @@ def test_a_program_that_only_stops_the_arm_ends(bench: Bench) -> None:
 def test_an_unreachable_movej_fails_at_once_and_ends_the_program(bench: Bench, goal: str) -> None:
     bench.send(f"def far():\n  movej({goal})\nend")
     bench.tick(0.1)
+
     assert len(bench.messages(RUNTIME_EXCEPTION)) == 1
     assert bench.state.runtime_state == RuntimeState.STOPPED
     assert bench.state.safety_mode == SafetyMode.NORMAL
@@ -346,6 +381,7 @@ def test_an_unreachable_movej_fails_at_once_and_ends_the_program(bench: Bench, g
 def test_an_unreachable_movel_stops_protectively_with_an_error_code(bench: Bench) -> None:
     bench.send("def far():\n  movel(p[10, 0, 0, 0, 0, 0], a=5, v=5)\nend")
     bench.tick(3.0)
+
     assert bench.state.safety_mode == SafetyMode.PROTECTIVE_STOP
     assert len(bench.messages(ERROR_CODE)) == 1
     assert bench.messages(RUNTIME_EXCEPTION) == []
@@ -358,6 +394,7 @@ def test_a_stop_is_not_repeated_after_its_unlocking_while_the_program_is_paused(
     bench.tick(3.0)
     bench.send("set unlock protective stop")
     bench.tick(2.0)
+
     assert bench.state.safety_mode == SafetyMode.NORMAL
 
 
@@ -365,10 +402,12 @@ def test_a_movel_with_too_short_a_time_takes_longer(bench: Bench) -> None:
     bench.send(
         "def fast():\n  movel(pose_add(get_target_tcp_pose(), p[0, 0, 0.2, 0, 0, 0]), t=0.02)\nend"
     )
-    begin, speeds = bench.state.target_tcp_pose.copy(), []
+    begin = bench.state.target_tcp_pose.copy()
+    speeds = []
     for _ in range(1500):
         bench.tick()
         speeds.append(np.abs(bench.state.target_qd))
+
     assert bench.state.safety_mode == SafetyMode.NORMAL
     assert np.allclose(bench.state.target_tcp_pose[:3] - begin[:3], [0.0, 0.0, 0.2], atol=1e-6)
     assert (np.max(speeds, axis=0) <= bench.controller.joint_speed_limits * (1.0 + 1e-6)).all()
@@ -383,7 +422,9 @@ def test_an_optimovel_is_no_faster_than_the_joints(bench: Bench) -> None:
     for _ in range(1500):
         bench.tick()
         fastest = np.maximum(fastest, np.abs(bench.state.target_qd))
+
     assert bench.state.safety_mode == SafetyMode.NORMAL
     assert bench.state.runtime_state == RuntimeState.STOPPED
     limits = bench.controller.joint_speed_limits
-    assert (fastest <= limits * (1.0 + 1e-6)).all() and (fastest / limits).max() > 0.9
+    assert (fastest <= limits * (1.0 + 1e-6)).all()
+    assert (fastest / limits).max() > 0.9

@@ -38,12 +38,15 @@ def test_a_program_is_complete_with_its_end() -> None:
 def test_a_program_may_arrive_in_any_pieces(size: int) -> None:
     data = (SCRIPT + "movej([0,0,0,0,0,0])\n" + SCRIPT).encode()
     buffer = ScriptBuffer()
+
     programs = [p for i in range(0, len(data), size) for p in buffer.receive(data[i : i + size])]
+
     assert programs == [SCRIPT, "movej([0,0,0,0,0,0])\n", SCRIPT]
 
 
 def test_a_program_waits_for_its_last_newline() -> None:
     buffer = ScriptBuffer()
+
     assert buffer.receive(SCRIPT.rstrip("\n").encode()) == []
     assert buffer.receive(b"\n") == [SCRIPT]
 
@@ -65,6 +68,7 @@ def test_a_stray_end_does_not_swallow_the_next_program() -> None:
 def test_a_program_that_never_ends_is_a_violation(line: bytes) -> None:
     buffer = ScriptBuffer()
     buffer.receive(b"def endless():\n")
+
     with pytest.raises(ProtocolViolation) as caught:
         for _ in range(MAX_SCRIPT // 1000 + 1):
             assert buffer.receive(line) == []
@@ -84,7 +88,9 @@ def test_no_byte_of_a_program_is_lost_or_duplicated(chunks: list[bytes]) -> None
     buffer = ScriptBuffer()
     programs = "".join(program for chunk in chunks for program in buffer.receive(chunk))
     sent = b"".join(chunks).decode(errors="replace")
+
     words = iter(sent.split())
+
     assert all(word in words for word in programs.split())
 
 

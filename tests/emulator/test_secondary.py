@@ -65,6 +65,7 @@ def test_the_main_program_and_its_motion_continue(bench: Bench) -> None:
     bench.controller.load_script("sec s():\n  set_digital_out(3, True)\n  textmsg(1)\nend\n")
     for one in (bench, other):
         one.tick(500)
+
     assert bench.state.runtime_state == RuntimeState.PLAYING
     assert np.array_equal(bench.q, other.q)
     assert bench.state.digital_outputs == 1 << 3
@@ -76,6 +77,7 @@ def test_without_a_program_it_runs_and_nothing_plays(bench: Bench) -> None:
     for _ in range(10):
         bench.tick()
         assert bench.state.runtime_state == RuntimeState.STOPPED
+
     assert bench.state.output_int[0] == 1
 
 
@@ -84,6 +86,7 @@ def test_it_runs_also_while_the_program_is_paused_by_a_stop(bench: Bench) -> Non
     bench.controller.protective_stop("a test")
     bench.controller.load_script(f"sec s():\n  {COUNT}\nend\n")
     bench.tick(10)
+
     assert bench.state.output_int[0] == 1
     assert (bench.state.runtime_state, bench.state.safety_mode) == (
         RuntimeState.PAUSED,
@@ -95,6 +98,7 @@ def test_several_run_in_the_order_in_which_they_came(bench: Bench) -> None:
     for n in (1, 2, 3):
         bench.controller.load_script(f"sec s():\n  textmsg({n})\nend\n")
     bench.tick(20)
+
     assert [text for _, text, _ in bench.messages] == ["1", "2", "3"]
 
 
@@ -122,7 +126,9 @@ def test_a_blocking_call_is_a_fault_with_its_name_and_line_and_the_main_program_
     bench.controller.load_script(f"sec s():\n  {COUNT}\n  {call}\n  {COUNT}\nend\n")
     for one in (bench, other):
         one.tick(20)
+
     [(text, line)] = bench.faults()
+
     assert call.partition("(")[0] in text
     assert line == 3
     assert bench.state.output_int[0] == 1
@@ -133,6 +139,7 @@ def test_a_blocking_call_is_a_fault_with_its_name_and_line_and_the_main_program_
 def test_a_popup_that_does_not_block_is_shown(bench: Bench) -> None:
     bench.controller.load_script('sec s():\n  popup("hello")\nend\n')
     bench.tick(5)
+
     assert bench.controller.popup_text == "hello"
     assert not bench.faults()
 
@@ -147,6 +154,7 @@ def test_one_may_talk_to_a_server_while_the_main_program_continues(bench: Bench)
         client, _ = server.accept()
         with client:
             assert client.recv(100) == b"hello\n"
+
     assert not bench.faults()
     assert bench.state.runtime_state == RuntimeState.PLAYING
 
@@ -155,6 +163,7 @@ def test_one_that_never_ends_is_ended_and_the_next_one_runs(bench: Bench) -> Non
     bench.controller.load_script(f"sec s():\n  {COUNT}\n  while True:\n  end\nend\n")
     bench.controller.load_script('sec t():\n  textmsg("next")\nend\n')
     bench.tick(520)
+
     assert "must not take time" in bench.faults()[0][0]
     assert bench.messages[-1] == ("text", "next", 0)
     assert bench.state.output_int[0] == 1
@@ -164,13 +173,17 @@ def test_a_syntax_error_is_reported_with_its_line(bench: Bench) -> None:
     bench.move()
     bench.controller.load_script("sec s():\n  x = = 1\nend\n")
     bench.tick(10)
+
     [(text, line)] = bench.faults()
-    assert line == 2 and "column 7" in text
+
+    assert line == 2
+    assert "column 7" in text
     assert bench.state.runtime_state == RuntimeState.PLAYING
 
 
 def test_one_that_is_too_long_or_one_too_many_is_not_run(bench: Bench) -> None:
     bench.controller.load_script("sec s():\n" + "#" * MAX_CHARACTERS + "\nend\n")
+
     assert f"at most {MAX_CHARACTERS}" in bench.faults()[0][0]
     for _ in range(MAX_QUEUED + 3):
         bench.controller.load_script(f"sec s():\n  {COUNT}\nend\n")

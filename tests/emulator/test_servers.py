@@ -29,7 +29,8 @@ from simbridge.ur.tables import DASHBOARD, PRIMARY, REALTIME, RTDE, SECONDARY, R
 from tests.controllers import loopback
 from tests.emulator.fake_controller import ANY_PORTS, FakeController, Stand, stand, write_program
 
-HOST, OTHER = loopback(41), loopback(42)
+HOST = loopback(41)
+OTHER = loopback(42)
 ALL_PORTS = (DASHBOARD, PRIMARY, SECONDARY, REALTIME, RTDE)
 GREETING = b"Connected: Universal Robots Dashboard Server\n"
 PREAMBLE = frame(RtdePackage.PROTOCOL_VERSION, b"\x00\x02")

@@ -39,6 +39,7 @@ def finished(function, ticks=5000):
 
 def test_what_is_sent_arrives(peer):
     sockets, connection = peer
+
     assert finished(sockets.do_socket_send_string(None, "get "))
     assert finished(sockets.do_socket_send_line(None, 42))
     assert finished(sockets.do_socket_send_byte(None, 255))
@@ -49,6 +50,7 @@ def test_what_is_sent_arrives(peer):
 def test_lines_and_strings_are_read(peer):
     sockets, connection = peer
     connection.sendall(b"first\r\nsecond\n<a;b>rest")
+
     assert finished(sockets.do_socket_read_line(None)) == "first"
     assert finished(sockets.do_socket_read_line(None)) == "second"
     assert finished(sockets.do_socket_read_string(None, prefix="<", suffix=">")) == "a;b"
@@ -58,12 +60,14 @@ def test_lines_and_strings_are_read(peer):
 def test_escapes_in_prefix_and_suffix_are_interpreted_on_request(peer):
     sockets, connection = peer
     connection.sendall(b"\ta\n")
+
     assert finished(sockets.do_socket_read_string(None, "socket_0", "\\t", "\\n", True)) == "a"
 
 
 def test_numbers_are_read_with_their_count_first(peer):
     sockets, connection = peer
     connection.sendall(struct.pack(">3i", 1, -2, 3) + b"xy" + b"(1.5, -2, 3e2)")
+
     assert finished(sockets.do_socket_read_binary_integer(None, 3)) == [3, 1, -2, 3]
     assert finished(sockets.do_socket_read_byte_list(None, 2)) == [2, 120, 121]
     assert finished(sockets.do_socket_read_ascii_float(None, 3)) == [3, 1.5, -2.0, 300.0]
@@ -72,6 +76,7 @@ def test_numbers_are_read_with_their_count_first(peer):
 def test_a_list_of_another_length_or_with_words_counts_as_none(peer):
     sockets, connection = peer
     connection.sendall(b"(1,2)(a,b,c)")
+
     assert finished(sockets.do_socket_read_ascii_float(None, 3))[0] == 0
     assert finished(sockets.do_socket_read_ascii_float(None, 3))[0] == 0
 
@@ -79,6 +84,7 @@ def test_a_list_of_another_length_or_with_words_counts_as_none(peer):
 def test_variables_of_the_peer_are_read_and_set(peer):
     sockets, connection = peer
     connection.sendall(b"speed 7\n")
+
     assert finished(sockets.do_socket_get_var(None, "speed")) == 7
     assert finished(sockets.do_socket_set_var(None, "speed", 8))
     assert connection.recv(100) == b"GET speed\nSET speed 8\n"
@@ -86,7 +92,9 @@ def test_variables_of_the_peer_are_read_and_set(peer):
 
 def test_a_timeout_counts_ticks_and_returns_nothing(peer):
     sockets, _ = peer
-    waiting, ticks = sockets.do_socket_read_line(None, "socket_0", 0.02), 0
+    waiting = sockets.do_socket_read_line(None, "socket_0", 0.02)
+    ticks = 0
+
     with pytest.raises(StopIteration) as stop:
         while True:
             next(waiting)
@@ -98,6 +106,7 @@ def test_a_timeout_counts_ticks_and_returns_nothing(peer):
 def test_a_peer_that_hangs_up_ends_the_waiting(peer):
     sockets, connection = peer
     connection.close()
+
     assert finished(sockets.do_socket_read_line(None, "socket_0", 0.0)) == ""
     assert finished(sockets.do_socket_read_byte_list(None, 2, "socket_0", 0.0)) == [0, -1, -1]
 
@@ -135,6 +144,7 @@ def test_a_failed_connection_is_false_and_an_unknown_socket_reads_nothing():
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     sockets = SocketFunctions(PERIOD)
+
     assert finished(sockets.do_socket_open(None, "127.0.0.1", port)) is False
     assert finished(sockets.do_socket_send_string(None, "x")) is False
     assert finished(sockets.do_socket_read_line(None)) == ""

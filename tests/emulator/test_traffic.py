@@ -70,6 +70,7 @@ def test_what_the_disk_cannot_take_is_counted(monkeypatch, capfd, tmp_path):
     with Traffic(tmp_path / "traffic.jsonl", False) as traffic:
         traffic.note(EXCHANGES[0])
         assert traffic.lost == 1
+
     assert capfd.readouterr().err == "1 messages were neither kept nor shown.\n"
 
 
@@ -128,6 +129,7 @@ def test_a_line_of_something_else_is_named(tmp_path, line):
         traffic.note(EXCHANGES[0])
     with (tmp_path / "traffic.jsonl").open("a") as file:
         file.write(line)
+
     with pytest.raises(InputFileError, match="line 2"):
         list(read_traffic(tmp_path / "traffic.jsonl"))
 

@@ -40,7 +40,9 @@ def test_what_is_too_large_ends_the_program(bench, program, words):
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     bench.load(program)
     bench.finish(5.0)
-    assert bench.state.runtime_state == RuntimeState.STOPPED and words in bench.texts("error")
+
+    assert bench.state.runtime_state == RuntimeState.STOPPED
+    assert words in bench.texts("error")
     assert len(bench.texts("error")) < 1000
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50_000  # KiB
 
@@ -49,4 +51,5 @@ def test_a_list_of_an_instances_data_has_its_length(bench):
     bench.load('h = eip_reader_factory("a", 8)', 'h.define_int16_array(2, 4, "a")',
                'write_output_integer_register(0, length(h.read("a")))')  # fmt: skip
     bench.finish(1.0)
+
     assert bench.state.output_int[0] == 4

@@ -36,6 +36,7 @@ def bench() -> Bench:
 def test_huge_numbers_end_the_program_and_the_arm_stays(bench, lines):
     bench.load(*lines)
     bench.tick(1.0)
+
     assert "finite numbers" in bench.texts("error")
     assert np.isfinite(bench.state.target_tcp_pose).all()
     assert (bench.state.target_q == ROBOT.home).all()
@@ -43,8 +44,10 @@ def test_huge_numbers_end_the_program_and_the_arm_stays(bench, lines):
 
 @pytest.mark.parametrize("part", [slice(0, 3), slice(3, 6)])
 def test_a_target_that_is_not_a_number_is_out_of_reach(bench, part):
-    arm, pose = bench.controller.arm, bench.state.target_tcp_pose.copy()
+    arm = bench.controller.arm
+    pose = bench.state.target_tcp_pose.copy()
     pose[part] = np.nan
+
     with pytest.raises(Unreachable):
         arm.joints(frame_of(pose), ROBOT.home)
     with pytest.raises(Unreachable):
@@ -56,11 +59,11 @@ def test_a_motion_that_yields_no_number_stops_the_arm_protectively(bench):
     bench.tick(0.5)
     bench.controller.drive.motion._commanded = np.full(6, np.nan)
     bench.tick(0.1)
+
     assert bench.state.safety_mode == SafetyMode.PROTECTIVE_STOP
     assert "next target is not a number" in bench.texts("safety")
-    assert (
-        np.isfinite(bench.state.target_q).all() and np.isfinite(bench.state.actual_tcp_pose).all()
-    )
+    assert np.isfinite(bench.state.target_q).all()
+    assert np.isfinite(bench.state.actual_tcp_pose).all()
 
 
 def test_a_tcp_that_is_too_far_away_cannot_be_set(bench):
@@ -77,8 +80,12 @@ def test_a_tcp_that_is_too_far_away_cannot_be_set(bench):
 def test_an_argument_of_another_kind_is_named_in_urscripts_terms(bench, call):
     bench.load(call)
     bench.finish(1.0)
+
     text = bench.texts("error")
-    assert "must be" in text and "Error" not in text and "could not convert" not in text
+
+    assert "must be" in text
+    assert "Error" not in text
+    assert "could not convert" not in text
 
 
 @pytest.mark.parametrize(("feature", "moves"), [('"tool"', 0), ('"base"', 2)])
@@ -89,6 +96,7 @@ def test_freedrive_takes_the_tool_and_the_base_as_feature(bench, feature, moves)
     before = bench.controller.arm.tool(bench.state.target_q)
     bench.controller.drive.contact.push([20.0, 20.0, 20.0, 0, 0, 0], 0.5)
     bench.tick(0.5)
+
     assert not bench.texts("error")
     moved = bench.controller.arm.tool(bench.state.target_q).translation - before.translation
     free = before.rotation[:, 0] if feature == '"tool"' else np.array([1.0, 0, 0])

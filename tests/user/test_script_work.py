@@ -19,7 +19,9 @@ def bench() -> Bench:
 
 def most_calls(bench: Bench, monkeypatch: pytest.MonkeyPatch, owner: object, name: str) -> int:
     """How often a method is called at most in a tick."""
-    calls, original, most = 0, getattr(owner, name), 0
+    calls = 0
+    original = getattr(owner, name)
+    most = 0
 
     def counting(*arguments):
         nonlocal calls
@@ -39,6 +41,7 @@ def most_calls(bench: Bench, monkeypatch: pytest.MonkeyPatch, owner: object, nam
 )
 def test_a_search_for_joints_continues_in_the_next_tick(bench, monkeypatch, call):
     bench.load(f"while not {call}:", "  i = 1", "end")
+
     assert 1 <= most_calls(bench, monkeypatch, EmulatedArm, "_search") <= 3
     assert bench.state.runtime_state == RuntimeState.PLAYING
 
@@ -50,11 +53,13 @@ def test_a_secondary_program_may_search_joints_too(bench):
     bench.tick()
     bench.controller._secondary._program.compilation.join()
     bench.tick(0.5)
+
     assert bench.state.flags[:2] == [False, True]
 
 
 def test_a_movej_to_a_pose_out_of_reach_ends_the_program_without_holding_a_tick(bench, monkeypatch):
     bench.load(f"movej({FAR})")
+
     assert most_calls(bench, monkeypatch, EmulatedArm, "_search") <= 3
     bench.finish(1.0)
     assert "no joint positions put the tool there" in bench.texts("error")
@@ -77,10 +82,12 @@ def test_kinematics_are_charged(bench, monkeypatch, call, most):
         if "kin" in call
         else (TickRecord, "past_q")
     )
+
     assert 1 <= most_calls(bench, monkeypatch, owner, name) <= most
 
 
 def test_the_joints_of_a_tick_that_is_not_recorded_end_the_program(bench):
     bench.load("x = get_actual_joint_positions_history(190000)")
     bench.finish()
+
     assert "number of steps back is 190000" in bench.texts("error")

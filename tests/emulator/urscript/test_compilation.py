@@ -63,6 +63,7 @@ def test_a_script_runs_as_it_would_without_another_process(bench: Bench) -> None
 def test_a_syntax_error_keeps_its_line_column_and_reason(bench: Bench) -> None:
     bench.begin("x = 1\ny = = 2").join()
     [error] = bench.errors
+
     assert (error.line, error.column) == (2, 5)
     assert error.reason == "'=' cannot stand here; expected a value"
 
@@ -74,7 +75,9 @@ def test_other_built_in_functions_than_the_last_scripts_are_known(bench: Bench) 
         bench.compiler,
         {"report": lambda _thread, value: other.output.append(value)},
     )
+
     other.builtins = describe(other.functions)
+
     assert other.run("report(2)") == [2]
     assert bench.run("say(3)") == [1, 3]
 
@@ -89,6 +92,7 @@ def test_a_script_that_is_too_expensive_is_refused_and_the_next_one_is_compiled(
 ) -> None:
     bench.begin(source).join()
     [error] = bench.errors
+
     assert "split it" in error.reason
     assert bench.run("say(1)") == [1]
 
@@ -97,6 +101,7 @@ def test_a_cancelled_script_does_not_delay_the_next(bench: Bench) -> None:
     heavy = [bench.begin(HEAVY) for _ in range(20)]
     for compilation in heavy:
         compilation.cancel()
+
     assert bench.run("say(1)") == [1]
     assert not bench.errors
     assert len(bench.codes) == 1

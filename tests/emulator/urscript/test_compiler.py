@@ -55,6 +55,7 @@ Evaluate = Callable[[str], Any]
 )
 def test_expressions_have_their_value(evaluate: Evaluate, expression: str, value: object) -> None:
     result = evaluate(expression)
+
     assert result == value
     assert type(result) is type(value)
 
@@ -73,7 +74,8 @@ _NUMBERS = st.one_of(
 def arithmetic(draw: st.DrawFn, depth: int = 4) -> str:
     if depth == 0 or draw(st.booleans()):
         return str(draw(_NUMBERS))
-    left, right = draw(arithmetic(depth=depth - 1)), draw(arithmetic(depth=depth - 1))
+    left = draw(arithmetic(depth=depth - 1))
+    right = draw(arithmetic(depth=depth - 1))
     return f"({left} {draw(st.sampled_from('+-*/'))} {right})"
 
 
@@ -97,7 +99,8 @@ def test_arithmetic_agrees_with_pythons(expression: str) -> None:
 
 def _parts(expression: str) -> list[str]:
     """Every parenthesis in an expression."""
-    opened, parts = [], []
+    opened = []
+    parts = []
     for i, character in enumerate(expression):
         if character == "(":
             opened.append(i)
@@ -144,6 +147,7 @@ def test_list_arithmetic_follows_the_manual(
 
 def test_poses_hold_real_numbers_and_arithmetic_is_element_by_element(evaluate: Evaluate) -> None:
     pose = evaluate("p[1, 2, 3, 0.1, 0.2, 0.3]")
+
     assert isinstance(pose, Pose)
     assert all(type(number) is float for number in pose)
     double = evaluate("p[1, 2, 3, 4, 5, 6] + p[1, 2, 3, 4, 5, 6]")
@@ -162,6 +166,7 @@ def test_lists_are_values(script: Any) -> None:
         other = pose
         other[5] = 1
         say(q) say(r) say(pose[5], other[5])""")
+
     assert program.run() == [(9, 2), (1, 2), (0.0, 1.0)]
     assert not program.faults
 
@@ -170,6 +175,7 @@ def test_a_function_cannot_change_what_its_caller_passed(script: Any) -> None:
     program = script(
         "def f(p):\n p[0] = p[0] * 10\n return p\nend\nq = p[1,2,3,4,5,6]\nr = f(q)\nsay(q[0], r[0])"
     )
+
     assert program.run() == [(1.0, 10.0)]
     assert isinstance(program.interpreter, Interpreter)
 
@@ -192,6 +198,7 @@ def test_pythons_keywords_are_ordinary_names_of_parameters_and_functions(script:
     program = script(
         "def lambda(async, class=2):\n return async - class\nend\nsay(lambda(5))\nsay(lambda(class=1, async=3))"
     )
+
     assert program.run() == [3, 2]
     assert not program.faults
 
@@ -254,6 +261,7 @@ def test_parameters_hide_globals(script: Any) -> None:
 def test_other_variables_belong_to_their_function(script: Any) -> None:
     program = script("def f():\n own = 1\nend\nf()\nsay(own)")
     program.run()
+
     assert "'own'" in program.fault.reason
     assert program.fault.line == 5
 
@@ -268,18 +276,21 @@ def test_functions_take_arguments_by_position_by_name_and_by_default(script: Any
 def test_functions_may_be_empty_nested_and_used_before_they_are_written(script: Any) -> None:
     program = script("def prog():\n def nothing():\n end\n say(later(1))\n nothing()\n def later(x):\n"
                      " def inner(y):\n return y + 1\n end\n return inner(x)\n end\nend")  # fmt: skip
+
     assert program.run() == [2]
     assert not program.faults
 
 
 def test_a_function_with_the_name_of_the_program_around_it_is_another(script: Any) -> None:
     program = script("def move():\n say(1)\n def move():\n say(2)\n end\n move()\nend")
+
     assert program.run() == [1, 2]
     assert not program.faults
 
 
 def test_strings_are_joined_by_plus(script: Any) -> None:
     program = script('s = "http://127.0.0.1:" + to_str(61101) + "/RPC2"\nsay(s)\nsay("a" + 1)')
+
     assert program.run() == ["http://127.0.0.1:61101/RPC2"]
     assert "'+' cannot be applied to a string and" in program.fault.reason
 
@@ -288,6 +299,7 @@ def test_a_function_without_return_returns_nothing(script: Any) -> None:
     program = script(
         "def f():\n return\nend\ndef g():\nend\nx = f()\ny = g()\nsay(x == y)\nz = x + 1"
     )
+
     assert program.run() == [True]
     assert "nothing" in program.fault.reason
 
@@ -349,6 +361,7 @@ def test_break_leaves_only_the_inner_loop(script: Any) -> None:
 
 def test_halt_ends_the_program_without_a_fault(script: Any) -> None:
     program = script("def f():\n halt\nend\nsay(1)\nf()\nsay(2)")
+
     assert program.run() == [1]
     assert not program.interpreter.running
     assert not program.faults
@@ -356,6 +369,7 @@ def test_halt_ends_the_program_without_a_fault(script: Any) -> None:
 
 def test_return_ends_the_main_program(script: Any) -> None:
     program = script("def prog():\n say(1)\n return 0\n say(2)\nend")
+
     assert program.run() == [1]
     assert not program.interpreter.running
 
@@ -385,6 +399,7 @@ def test_a_secondary_program_runs_like_one_of_a_def(script: Any) -> None:
 
 def test_a_file_of_functions_with_parameters_is_a_library_that_does_nothing(script: Any) -> None:
     program = script("def f(a):\n say(a)\nend\ndef g(b):\n f(b)\nend")
+
     assert program.run() == []
     assert not program.interpreter.running
     assert not program.faults
@@ -496,11 +511,14 @@ def test_subscripts_and_values_are_evaluated_once_and_the_variable_last(
 ) -> None:
     program = script(source)
     program.run(2)
-    assert not program.faults and program.output == output
+
+    assert not program.faults
+    assert program.output == output
 
 
 def test_a_return_ends_with_its_line_where_a_statement_follows(script: Any) -> None:
     source = "def f(a):\n if a:\n  return\n  b = 1\n end\n say(2)\n return\n say(3)\nend\nf(True)\nf(False)\nsay(4)"
+
     assert script(source).run(2) == [2, 4]
     assert script("def f():\n return [1,\n 2]\nend\nsay(f())").run(2) == [(1, 2)]
 
@@ -511,6 +529,7 @@ def test_a_return_ends_with_its_line_where_a_statement_follows(script: Any) -> N
 def test_pythons_own_methods_are_not_reachable(script: Any, name: str) -> None:
     program = script(f"q = [1]\nx = q.{name}()")
     program.run()
+
     assert "no method" in program.fault.reason
 
 
@@ -538,4 +557,5 @@ def test_a_method_changes_a_list_in_a_struct_or_a_list(script: Any) -> None:
 def test_an_invalid_member_or_method_is_a_fault(script: Any, statement: str, words: str) -> None:
     program = script(statement)
     program.run(20)
+
     assert words in program.fault.reason

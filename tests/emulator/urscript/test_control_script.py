@@ -26,8 +26,10 @@ class Registers:
     """The functions that the script needs for its handshake and for servoJ; each call is recorded."""
 
     def __init__(self) -> None:
-        self.input_int, self.input_float = [0] * 48, [0.0] * 48
-        self.output_int, self.output_float = [0] * 48, [0.0] * 48
+        self.input_int = [0] * 48
+        self.input_float = [0.0] * 48
+        self.output_int = [0] * 48
+        self.output_float = [0.0] * 48
         self.servoed: list[tuple[tuple[float, ...], float, float]] = []
         self.syncs = 0
         self.faults: list[RuntimeFault] = []
@@ -90,6 +92,7 @@ def test_the_script_becomes_ready_and_idles_at_one_sync_a_tick(source: str) -> N
     registers = Registers()
     program = registers.start(source)
     program.tick()
+
     assert registers.faults == []
     assert registers.output_int[0] == 1
     before = registers.syncs
@@ -106,6 +109,7 @@ def test_the_script_leaves_more_than_nine_tenths_of_the_budget(source: str) -> N
     registers.input_int[0] = 11
     program.tick()
     program.tick()
+
     assert program.threads == 2
     assert program.budget_left[0] > 0.9 * program.budget / program.threads
 
@@ -131,6 +135,7 @@ def test_servoj_is_called_once_per_tick_with_the_values_of_the_registers(source:
         ]
         program.tick()
         assert registers.servoed[-1] == ((0.1 * k, 0.2, 0.3, 0.4, 0.5, 0.6), 0.03, 2000.0)
+
     assert len(registers.servoed) == 19
     assert registers.faults == []
 
@@ -142,6 +147,7 @@ def test_the_stop_command_ends_the_script(source: str) -> None:
     registers.input_int[0] = 255
     for _ in range(3):
         program.tick()
+
     assert not program.running
     assert registers.faults == []
 
@@ -154,6 +160,7 @@ def test_a_command_whose_function_is_missing_ends_the_script_and_names_it(source
     for _ in range(3):
         program.tick()
     (fault,) = registers.faults
+
     assert "'movej'" in fault.reason
     assert "movej(" in source.splitlines()[fault.line - 1]
 
@@ -167,7 +174,8 @@ def test_jacobian_and_dynamics_come_in_the_registers_that_the_client_reads(
     controller.on_event = lambda event: faults.append(event.text) if event.kind == "error" else None
     controller.load_script(control_scripts["5.25"])
     controller.program.compilation.join()
-    state, robot = controller.state, controller.robot
+    state = controller.state
+    robot = controller.robot
 
     def answer(command: int) -> np.ndarray:
         state.output_double[:] = [np.nan] * 48

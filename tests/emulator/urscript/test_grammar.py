@@ -68,6 +68,7 @@ EXAMPLES: dict[str, tuple[str, list[Any]]] = {
 def test_a_construct_works(script: Any, source: str, output: list[Any]) -> None:
     program = script(source)
     program.run(5)
+
     assert not program.faults
     assert program.output == output
     assert [type(value) for value in program.output] == [type(value) for value in output]
@@ -83,7 +84,8 @@ def test_every_construct_of_the_grammar_has_an_example() -> None:
         maybe_placeholders=True,
         keep_all_tokens=True,
     )
-    rules, terminals = set(), set()
+    rules = set()
+    terminals = set()
     for source, _ in EXAMPLES.values():
         for tree in lark.parse(source).iter_subtrees():
             rules.add(tree.data)
@@ -94,6 +96,7 @@ def test_every_construct_of_the_grammar_has_an_example() -> None:
         for rule in lark.rules
         if not rule.origin.name.startswith("__")
     }
+
     assert wanted - passed_through - rules == set()
     assert {terminal.name for terminal in lark.terminals} - set(
         lark.ignore_tokens

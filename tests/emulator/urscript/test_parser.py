@@ -55,6 +55,7 @@ def test_what_is_not_urscript_is_refused_with_its_line_and_column(
     source: str, line: int, column: int
 ) -> None:
     error = refusal(source)
+
     assert (error.line, error.column) == (line, column)
     assert f"line {line}, column {column}" in str(error)
     assert error.reason in str(error)
@@ -62,6 +63,7 @@ def test_what_is_not_urscript_is_refused_with_its_line_and_column(
 
 def test_a_syntax_error_is_a_value_error_of_this_package() -> None:
     error = refusal("x = ")
+
     assert isinstance(error, SimbridgeError)
     assert isinstance(error, ValueError)
 
@@ -101,6 +103,7 @@ def test_a_newline_is_whitespace() -> None:
         for node in program.children
         for scope, place, value in [node.children]
     ]
+
     assert found == [
         ("assignment", "global", "x", [], 0, 1, 1),
         ("assignment", "global", "y", [], 2, 2, 6),
@@ -115,6 +118,7 @@ def test_comments_program_labels_and_semicolons_are_ignored() -> None:
 
 def test_a_hash_or_a_dollar_in_a_string_does_not_start_a_comment() -> None:
     call = only('textmsg("# $")')
+
     assert call.data == "call"
     (argument,) = call.children[1].children
     assert (literal(argument), first_word(argument).line, first_word(argument).column) == (
@@ -146,6 +150,7 @@ def test_a_hash_or_a_dollar_in_a_string_does_not_start_a_comment() -> None:
 )
 def test_literals_have_the_value_they_show(text: str, value: object) -> None:
     statement = only(f"x = {text}")
+
     assert statement.data == "assignment"
     found = literal(statement.children[2])
     assert found == value
@@ -251,6 +256,7 @@ def test_any_words_of_the_language_are_a_program_or_a_syntax_error(words: list[s
 def test_text_commands_before_the_first_statement_are_skipped_and_keep_the_lines() -> None:
     source = '# prepare\npower on\nset robotmode run\n\nstop program\ndef prog():\n  x = "power on"\n  y = = 2\nend'
     error = refusal(source)
+
     assert (error.line, error.column) == (8, 7)
     assert only(source.replace("= =", "=")).data == "definition"
 

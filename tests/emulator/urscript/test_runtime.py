@@ -26,6 +26,7 @@ def test_sync_ends_a_threads_turn_in_the_tick(script: Any) -> None:
 
 def test_a_blocking_function_blocks_its_thread_and_returns_its_value(script: Any) -> None:
     program = script("say(1)\nsay(wait(3))")
+
     assert program.run(3) == [1]
     assert program.run() == [1, 3]
 
@@ -34,6 +35,7 @@ def test_a_function_that_calls_a_blocking_one_blocks_too(script: Any) -> None:
     program = script(
         "def f():\n wait(1)\n return 5\nend\ndef g():\n return f() + f()\nend\nsay(g())"
     )
+
     assert program.run(2) == []
     assert program.run() == [10]
 
@@ -59,6 +61,7 @@ def test_join_waits_for_the_end_of_a_thread(script: Any) -> None:
     program = script(
         'thread t():\n wait(2)\n say("t")\n return False\nend\nh = run t()\njoin h\nsay("joined")'
     )
+
     assert program.run(2) == []
     assert program.run() == ["t", "joined"]
     assert not program.interpreter.running
@@ -68,6 +71,7 @@ def test_kill_ends_a_thread_wherever_it_is(script: Any) -> None:
     program = script(
         "thread t():\n while True:\n say(1)\n sync()\n end\nend\nh = run t()\nwait(2)\nkill h\nsay(2)\nwait(9)"
     )
+
     assert program.run(5) == [1, 1, 2]
     assert program.interpreter.threads == 1
 
@@ -76,6 +80,7 @@ def test_kill_of_zero_and_of_an_ended_thread_is_harmless(script: Any) -> None:
     program = script(
         "thread t():\nend\nglobal h = 0\nkill h\njoin h\nh = run t()\njoin h\nkill h\nkill h\njoin h\nsay(h != 0)"
     )
+
     assert program.run(3) == [True]
     assert not program.faults
 
@@ -108,12 +113,14 @@ def test_a_thread_can_kill_itself(script: Any) -> None:
     program = script(
         "thread t():\n say(1)\n kill h\n say(2)\nend\nglobal h = run t()\nwait(2)\nsay(3)"
     )
+
     assert program.run(3) == [1, 3]
     assert not program.faults
 
 
 def test_the_end_of_the_main_program_ends_its_threads(script: Any) -> None:
     program = script("thread t():\n while True:\n say(1)\n sync()\n end\nend\nrun t()\nsync()")
+
     assert program.run(5) == [1]
     assert program.interpreter.threads == 0
 
@@ -141,6 +148,7 @@ def test_a_built_in_function_may_stop_the_program(script: Any) -> None:
     program = script(
         "say(1)\nstop_all()\nsync()\nsay(2)", stop_all=lambda _thread: program.interpreter.stop()
     )
+
     assert program.run(3) == [1]
     assert not program.interpreter.running
     assert not program.faults
@@ -152,6 +160,7 @@ def test_the_line_is_where_the_main_program_blocks(script: Any) -> None:
     for _ in range(4):
         program.run()
         lines.append(program.interpreter.line)
+
     assert lines == [6, 2, 4, 8]
 
 
@@ -161,12 +170,14 @@ def test_the_line_is_where_the_main_program_blocks(script: Any) -> None:
 def test_an_endless_loop_cannot_block_the_tick(script: Any) -> None:
     program = script("global n = 0\nwhile True:\n n = n + 1\nend", budget=1000)
     program.run()
+
     assert program.interpreter.running
     assert program.interpreter.line in (2, 3)
 
 
 def test_an_endless_loop_continues_in_the_next_tick(script: Any) -> None:
     program = script("n = 0\nwhile n < 1000:\n n = n + 1\nend\nsay(n)", budget=1000)
+
     assert program.run() == []
     assert program.run(10) == [1000]
 
@@ -179,6 +190,7 @@ def test_how_far_a_loop_gets_in_a_tick_is_counted_and_not_timed(script: Any) -> 
         )
         program.interpreter.budget = budget
         counts.append(program.run(3)[0])
+
     assert 100 < counts[0] < 1000
     assert 1.5 < counts[1] / counts[0] < 2.5
 
@@ -196,6 +208,7 @@ def test_branching_recursion_cannot_block_the_tick(script: Any) -> None:
         budget=500,
     )
     program.run(20)
+
     assert program.interpreter.running
 
 
@@ -203,18 +216,21 @@ def test_functions_that_call_each_other_twice_cannot_block_the_tick(script: Any)
     functions = "".join(f"def f{i}():\n f{i + 1}()\n f{i + 1}()\nend\n" for i in range(60))
     program = script(f"{functions}def f60():\nend\nf0()", budget=500)
     program.run(20)
+
     assert program.interpreter.running
 
 
 def test_threads_that_start_threads_cannot_block_the_tick(script: Any) -> None:
     program = script("thread t():\n run t()\nend\nrun t()\nwhile True:\n sync()\nend")
     program.run(20)
+
     assert program.interpreter.running
     assert program.interpreter.threads <= MAX_THREADS
 
 
 def test_a_long_program_without_loops_is_spread_over_ticks(script: Any) -> None:
     program = script("x = 0\n" + "x = x + 1\n" * 2000 + "say(x)", budget=1000)
+
     assert program.run() == []
     assert program.run(10) == [2000]
 
@@ -245,6 +261,7 @@ def test_a_thread_that_blocks_in_a_critical_section_lets_the_others_into_theirs(
         say("main out")
         exit_critical
         wait(2)""")
+
     assert program.run(1) == ["main in", "t in"]
     assert program.run(2) == ["main in", "t in", "main out"]
 
@@ -276,6 +293,7 @@ def test_no_other_thread_runs_while_one_computes_in_a_critical_section(script: A
         exit_critical
         sync()""", budget=1000)  # fmt: skip
     program.run(40)
+
     assert program.output[0] == 0
     assert set(program.output) == {0, 3000}
 
@@ -387,6 +405,7 @@ def test_a_killed_thread_leaves_its_critical_section(script: Any) -> None:
 def test_a_fault_has_a_reason_and_a_line(script: Any, statement: str, words: str) -> None:
     program = script(f"say(1)\n\n{statement}\nsay(2)")
     program.run(3)
+
     assert program.output == [1]
     assert words in program.fault.reason
     assert program.fault.line == 3 + statement.count(
@@ -398,6 +417,7 @@ def test_a_fault_has_a_reason_and_a_line(script: Any, statement: str, words: str
 def test_a_fault_in_a_function_names_the_line_in_the_function(script: Any) -> None:
     program = script("def f(x):\n  y = 1\n  return y / x\nend\nz = 1\nz = f(0)")
     program.run()
+
     assert program.fault.line == 3
 
 
@@ -412,6 +432,7 @@ def test_a_wrongly_called_function_of_the_program_is_named(script: Any) -> None:
 
 def test_a_missing_function_that_is_never_called_is_harmless(script: Any) -> None:
     program = script("def f():\n no_such_function()\nend\nsay(1)")
+
     assert program.run() == [1]
     assert not program.faults
 
@@ -419,6 +440,7 @@ def test_a_missing_function_that_is_never_called_is_harmless(script: Any) -> Non
 def test_a_fault_in_a_thread_ends_the_program(script: Any) -> None:
     program = script("thread t():\n x = 1 / 0\nend\nrun t()\nwhile True:\n sync()\nend")
     program.run(2)
+
     assert program.fault.line == 2
     assert program.interpreter.threads == 0
 
@@ -426,12 +448,14 @@ def test_a_fault_in_a_thread_ends_the_program(script: Any) -> None:
 def test_endless_recursion_is_a_fault(script: Any) -> None:
     program = script("def f(n):\n return f(n + 1)\nend\nf(0)")
     program.run(50)
+
     assert f"more than {MAX_DEPTH} deep" in program.fault.reason
 
 
 def test_recursion_over_several_functions_is_a_fault(script: Any) -> None:
     program = script("def a(n):\n return b(n)\nend\ndef b(n):\n return a(n)\nend\na(0)")
     program.run(50)
+
     assert "deep" in program.fault.reason
 
 
@@ -446,6 +470,7 @@ def test_a_long_chain_of_functions_succeeds_or_ends_in_a_fault(script: Any) -> N
     functions = "".join(f"def f{i}():\n return f{i + 1}() + 1\nend\n" for i in range(5000))
     program = script(f"{functions}def f5000():\n return 0\nend\nsay(f0())")
     program.run(500)
+
     assert "deep" in program.fault.reason
 
 
@@ -453,6 +478,7 @@ def test_a_long_chain_of_functions_succeeds_or_ends_in_a_fault(script: Any) -> N
 def test_a_string_does_not_grow_without_bound(script: Any, twice: str) -> None:
     program = script(f's = "ab"\nwhile True:\n s = {twice}\nend')
     program.run(1000)
+
     assert "characters" in program.fault.reason
 
 
@@ -472,12 +498,14 @@ def test_a_list_does_not_grow_without_bound(script: Any) -> None:
 def test_threads_do_not_multiply_without_bound(script: Any) -> None:
     program = script("thread t():\n while True:\n sync()\n end\nend\nwhile True:\n run t()\nend")
     program.run(200)
+
     assert f"More than {MAX_THREADS}" in program.fault.reason
 
 
 def test_an_integer_never_grows_beyond_32_bits(script: Any) -> None:
     program = script("x = 3\ni = 0\nwhile i < 100:\n x = x * x\n i = i + 1\nend\nsay(x)")
     (value,) = program.run(10)
+
     assert value == (pow(3, 2**100, 2**32) + 2**31) % 2**32 - 2**31
 
 
@@ -520,6 +548,7 @@ def test_a_blocking_function_that_raises_later_ends_the_program(script: Any) -> 
 def test_after_a_fault_ticks_do_nothing(script: Any) -> None:
     program = script("say(1)\nx = 1 / 0")
     program.run(5)
+
     assert program.output == [1]
     assert program.interpreter.fault is program.fault
 
@@ -540,6 +569,7 @@ def test_no_program_raises_anything_into_its_host(parts: list[tuple[str, str, st
     interpreter = Interpreter(compile_script(source, describe({})), {}, faults.append)
     for _ in range(3):
         interpreter.tick()
+
     assert interpreter.running == (not faults)
     interpreter.stop()
 
@@ -549,8 +579,10 @@ def test_whatever_nesting_the_parser_accepts_can_be_run(script: Any) -> None:
     expression = "f(" * 24 + "-x" + ")" * 24
     branches = "if x == 1:\n" + "elif f(x):\n" * 499 + "say(2)\nend\n"
     body = f"{blocks}say({expression})\nreturn True\n{'end ' * 39}"
+
     program = script(
         f"def f(x):\n return True\nend\ndef g(n):\n {body}\n return g(n)\nend\nx = 0\ng(0)\n{branches}say(3)"
     )
+
     assert program.run(50) == [True, 3]
     assert not program.faults
