@@ -1,0 +1,82 @@
+"""One iteration of the constrained step against numpy, on Jacobians of every rank."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.ik.step_cases import (
+    CUTOFF,
+    Case,
+    any_case,
+    close,
+    constrained_step,
+    independent_rows,
+    motions,
+    regular_case,
+    whole_step,
+)
+
+
+@given(any_case, st.floats(0.0, 1.0))
+def test_the_constrained_step_satisfies_the_strict_rows_and_counts_dependent_ones(case, pull):
+    weights = 10.0 ** case.rng.uniform(-2.0, 2.0, case.n)
+    dq, dropped = case.run(constrained_step, weights, pull * (case.posture - case.q), CUTOFF)
+    assert dropped == case.m - case.rank
+    # What no motion can do is solved in least squares; without dropped rows this is e itself.
+    doable = case.j @ np.linalg.pinv(case.j, rcond=1e-9) @ case.e
+    assert np.abs(case.j @ dq - doable).max() <= 1e-10
+    if not dropped:
+        assert np.abs(case.j @ dq - case.e).max() <= 1e-10
+
+
+@given(any_case, st.floats(0.0, 1.0))
+def test_the_constrained_step_has_the_smallest_soft_cost_of_all_solutions(case, pull):
+    weights = 10.0 ** case.rng.uniform(-2.0, 2.0, case.n)
+    natural = pull * (case.posture - case.q)
+    dq, _ = case.run(constrained_step, weights, natural, CUTOFF)
+    # At the minimum the cost's gradient has no part in the null space, the only place left to move.
+    free = np.eye(case.n) - np.linalg.pinv(case.j, rcond=1e-9) @ case.j
+    gradient = 2.0 * weights * (dq - natural)
+    assert np.abs(free @ gradient).max() <= 1e-10 * (1.0 + np.abs(gradient).max())
+
+
+@given(any_case)
+def test_each_motion_of_the_constrained_step_does_only_its_own_part(case):
+    hessian, gradient, rank = np.eye(case.n), case.rng.normal(size=case.n), case.rank
+    descent, none, parts = case.record(), np.zeros(6), np.zeros((2, 6))
+    jacobian = descent.iterate.jacobian
+    parts[:, : case.m] = [case.e, case.rng.normal(size=case.m)]
+    assert independent_rows(jacobian, case.m, CUTOFF, descent) == rank
+    found = motions(*parts, case.m, rank, hessian, gradient, descent)
+    for part, error, slope in zip(
+        found, (*parts, none), (0.0 * gradient, 0.0 * gradient, gradient), strict=True
+    ):
+        independent_rows(jacobian, case.m, CUTOFF, descent)
+        whole_step(error, case.m, rank, hessian, slope, descent)
+        close(part, descent.iterate.dq[: case.n])
+
+
+@given(regular_case)
+def test_the_constrained_step_solves_the_lectures_system_for_any_soft_rows(case):
+    if case.m > case.n:
+        case = Case(int(case.rng.integers(2**32)), 12, case.m, 6, 0.0)
+    soft, wanted = case.rng.normal(size=(case.n, case.n)), case.rng.normal(size=case.n)
+    hessian, gradient = 2.0 * soft.T @ soft, 2.0 * soft.T @ wanted
+
+    def step(settings, descent):
+        rank = independent_rows(descent.iterate.jacobian, case.m, 1e-9, descent)
+        whole_step(descent.iterate.error, case.m, rank, *system, descent)
+
+    system = (hessian, gradient)
+    kkt = np.block([[hessian, case.j.T], [case.j, np.zeros((case.m, case.m))]])
+    close(case.run(step)[0], np.linalg.solve(kkt, np.r_[gradient, case.e])[: case.n], 1e-7)
+
+
+@given(any_case)
+def test_strict_rows_hold_with_joints_without_a_weight(case):
+    weights = case.rng.integers(0, 2, case.n).astype(float)
+    dq, _ = case.run(constrained_step, weights, 0.5 * (case.posture - case.q), CUTOFF)
+    doable = case.j @ np.linalg.pinv(case.j, rcond=1e-9) @ case.e
+    assert np.abs(case.j @ dq - doable).max() <= 1e-9 * (1.0 + np.abs(dq).max())
