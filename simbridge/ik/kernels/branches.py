@@ -165,7 +165,6 @@ def ur_branches(
         return 0
     ahead = math.sqrt(max(0.0, (r - abs(d4)) * (r + abs(d4))))
     pan_folds = ahead < FOLD
-    flags = SHOULDER if pan_folds else 0
 
     k = 0
     for side in range(2):
@@ -173,21 +172,33 @@ def ur_branches(
         if pan_folds and k > 0:
             break
         forward = ahead if side == 0 else -ahead
-        exact_pan = math.atan2(py, px) + math.atan2(d4, forward)
-        if r < FREE:
-            exact_pan = near[0] + joints[0, 0]
+        exact_pan = pan_angle(px, py, d4, forward, near[0] + joints[0, 0])
 
         for flip in range(2):
             pan = exact_pan
             if at_boundary:
                 pan = pan_within_rounding(lengths, goal, exact_pan, forward, flip)
             k, is_wrist_free = wrist_branches(
-                lengths, joints, near, slack, at_boundary, pan, flip, flags, k, buffers
+                lengths, joints, near, slack, at_boundary, pan, pan_folds, flip, k, buffers
             )
             # The two flips of a singular wrist are one branch.
             if is_wrist_free:
                 break
     return k
+
+
+def pan_angle(px: float, py: float, d4: float, forward: float, near: float) -> float:
+    """Return the angle of the pan, rad.
+
+    Args:
+        px, py: Where the wrist is, m from the pan axis.
+        d4: See `branches`.
+        forward: How far the wrist stands ahead of the pan axis in the arm's plane, m.
+        near: The angle where the wrist, on the axis, leaves it free, rad.
+    """
+    if math.sqrt(px * px + py * py) < FREE:
+        return near
+    return math.atan2(py, px) + math.atan2(d4, forward)
 
 
 def wrist_branches(
@@ -197,8 +208,8 @@ def wrist_branches(
     slack: float,
     at_boundary: bool,
     pan: float,
+    pan_folds: bool,
     flip: int,
-    flags: int,
     k: int,
     buffers: BranchBuffers,
 ) -> tuple[int, bool]:
@@ -207,8 +218,8 @@ def wrist_branches(
     Args:
         lengths, joints, near, slack, at_boundary, buffers: See `ur_branches`.
         pan: The angle, rad.
+        pan_folds: Whether both sides of the shoulder coincide.
         flip: Whether the wrist is flipped (1) or not (0).
-        flags: The singularities of the pan.
         k: The number of solutions so far.
 
     Returns:
@@ -225,6 +236,7 @@ def wrist_branches(
     # The wrist. Where its axes are parallel only the sum of two angles matters: wrist 3 stays.
     sine = math.sqrt(xz * xz + yz * yz)
     is_wrist_free = sine < FREE
+    flags = SHOULDER if pan_folds else 0
     if is_wrist_free:
         flags |= WRIST
         wrist_2 = 0.0 if zz > 0.0 else math.pi

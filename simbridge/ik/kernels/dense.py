@@ -291,7 +291,13 @@ def orthogonalise(vectors: Array, rotation: Array, count: int, length: int) -> N
 
 
 def sweep(vectors: Array, rotation: Array, count: int, length: int) -> bool:
-    """Rotate and swap each pair of vectors once; return whether all were orthogonal and sorted."""
+    """Rotate and swap each pair of vectors once; return whether all were orthogonal and sorted.
+
+    The products of a pair are formed here: a function of their own would be called for each pair.
+
+    Args:
+        vectors, rotation, count, length: See `orthogonalise`.
+    """
     is_converged = True
     for i in range(count - 1):
         for j in range(i + 1, count):

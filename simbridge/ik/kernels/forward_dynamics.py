@@ -137,6 +137,9 @@ def track(
     which the force bends the path: there the ballast damps it. While a target is held the potential
     never rises, so the arm cannot oscillate.
 
+    All is one function: arrays that are made in it cannot overlap, which the compiler would not
+    know of arguments.
+
     Args:
         placements: The chain (n + 1, 4, 4); its last frame is the tool's.
         limits: Not used by this loop.
