@@ -22,8 +22,10 @@ def with_pinocchio(robot: Robot, solver: ForwardDynamics, poses: Array, start: A
     model.inertias[model.njoints - 1] += at.act(
         pin.Inertia(twin.tool_mass, np.zeros(3), twin.tool_inertia * eye)
     )
-    data, frame = model.createData(), model.getFrameId("tcp")
-    gain, scale = np.array(solver.kp), 0.25 * solver.dt**2
+    data = model.createData()
+    frame = model.getFrameId("tcp")
+    gain = np.array(solver.kp)
+    scale = 0.25 * solver.dt**2
     error = np.empty(6)
     q = start.copy()
     for pose in poses:

@@ -30,13 +30,15 @@ class Case:
 
     def __init__(self, seed, n, m, rank, scale):
         self.rng = rng = np.random.default_rng(seed)
-        self.n, self.m = n, m
+        self.n = n
+        self.m = m
         left, _ = np.linalg.qr(rng.normal(size=(m, m)))
         right, _ = np.linalg.qr(rng.normal(size=(n, n)))
         self.rank = r = min(rank, m, n)
         self.j = 10.0**scale * (left[:, :r] * rng.uniform(0.05, 2.0, r)) @ right[:, :r].T
         self.e = rng.normal(size=m)
-        self.q, self.posture = rng.uniform(-3, 3, n), rng.uniform(-3, 3, n)
+        self.q = rng.uniform(-3, 3, n)
+        self.posture = rng.uniform(-3, 3, n)
 
     def run(self, step, *parameters, error=None):
         """dq of a step, and what it returns; the unused components and the scratch arrays hold rubbish."""
@@ -79,7 +81,8 @@ def cases(scales=(0.0, 0.0), ranks=(0, 6)):
     )
 
 
-any_case, regular_case = cases(), cases(ranks=(6, 6))
+any_case = cases()
+regular_case = cases(ranks=(6, 6))
 
 EIGENVALUES = st.floats(1e-3, 10.0)
 
@@ -105,7 +108,8 @@ def whole_step(error, rows, rank, hessian, gradient, descent):
 def constrained_step(settings, descent):
     """The whole step with one soft row per joint, dq_i = natural_i, and how many strict rows depend on others."""
     weights, natural, cutoff = settings
-    hessian, rows = 2.0 * np.diag(weights) / (weights.max() or 1.0), int(descent.iterate.rows)
+    hessian = 2.0 * np.diag(weights) / (weights.max() or 1.0)
+    rows = int(descent.iterate.rows)
     rank = independent_rows(descent.iterate.jacobian, rows, cutoff, descent)
     whole_step(descent.iterate.error, rows, rank, hessian, hessian @ natural, descent)
     return rows - rank

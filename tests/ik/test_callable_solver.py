@@ -38,6 +38,7 @@ def test_a_function_is_stepped_and_tracked_as_any_solver():
     solver = simbridge.CallableSolver(UR10, newton)
     poses = SMALL.poses[:20]
     start = solver.solve(poses[0])
+
     assert start.converged
     solver.reset(start.q)
     stepped = np.array([solver.step(target) for target in poses])
@@ -65,6 +66,7 @@ def test_a_function_runs_a_scenario_and_its_name_is_recorded(tmp_path):
     run = simbridge.run(
         simbridge.Scenario(SMALL, name="small"), solver=newton, out=tmp_path / "run"
     )
+
     assert run.summary["solver"] == "newton"
     assert run.summary["solver_error"]["position_m"]["max"] < 1e-9
     assert "newton" in (tmp_path / "run" / "settings.toml").read_text()
@@ -72,6 +74,7 @@ def test_a_function_runs_a_scenario_and_its_name_is_recorded(tmp_path):
 
 def test_a_scenario_may_bring_its_function():
     scenario = simbridge.Scenario(SMALL, solver=newton)
+
     assert prepare(scenario).solver.name == "newton"
     assert prepare(scenario, solver_name="pseudoinverse").solver.name == "pseudoinverse"
     with pytest.raises(InvalidParameter, match="function"):
@@ -89,6 +92,7 @@ def test_an_answer_that_is_no_posture_is_refused_and_the_function_named(answer):
 
 def test_a_function_that_does_not_converge_is_reported():
     solution = simbridge.CallableSolver(UR10, lambda q, target: q).solve(SMALL.poses[0])
+
     assert not solution.converged
     # A hundred calls from home, and from each of five other postures.
     assert (solution.iterations, solution.restarts) == (600, 5)
@@ -98,6 +102,7 @@ def test_joints_that_a_function_leaves_beyond_their_limits_are_turned_back():
     target = tool_path(UR10, UR10.home[None])[0]
     beyond = UR10.home + 2.0 * np.pi * np.array([3, 0, 0, -2, 0, 0])
     solution = simbridge.CallableSolver(UR10, lambda q, target: beyond).solve(target)
+
     assert solution.converged
     # To the turn that is nearest to the start.
     assert solution.q == pytest.approx(UR10.home, abs=1e-12)
@@ -147,6 +152,7 @@ def own_module(tmp_path, monkeypatch):
 @pytest.mark.parametrize("name", ["own_solver_for_tests:whole", "./own_solver_for_tests.py:whole"])
 def test_a_function_is_named_at_the_command_line(cli, own_module, line, name):
     answer = cli("run", line, "--solver", name, "--out", "run", "--json")
+
     assert answer.status == 0, answer.message
     summary = json.loads(answer.out)
     assert summary["solver"] == name
@@ -163,6 +169,7 @@ def test_a_method_of_an_object_is_named_too(own_module):
         name="own_solver_for_tests:half.step",
     )
     target = tool_path(UR10, (UR10.home + 0.1)[None])[0]
+
     assert solver.step(target) == pytest.approx(UR10.home + 0.05, abs=1e-9)
     assert solver.parameters["function"].endswith("Half.step")
 
@@ -186,6 +193,7 @@ def test_a_method_of_an_object_is_named_too(own_module):
 )
 def test_a_missing_function_is_reported(cli, own_module, name, message):
     answer = cli("check", "square_tracking", "--solver", name)
+
     assert answer.status == 2
     assert message in answer.message
 
@@ -194,5 +202,6 @@ def test_a_function_has_no_settings(cli, own_module):
     answer = cli(
         "check", "square_tracking", "--solver", "own_solver_for_tests:whole", "--solver.kp", 3
     )
+
     assert answer.status == 2
     assert "kp; it must be left out" in answer.message

@@ -75,7 +75,8 @@ def with_limits(robot, **of_joint):
 def shoulder_singular(q, ahead):
     """The posture with the shoulder lifted so that the wrist stands `ahead` metres before the pan axis, or None."""
     d5 = UR10.placements[5][2, 3]
-    a2, a3 = UR10.placements[2][0, 3], UR10.placements[3][0, 3]
+    a2 = UR10.placements[2][0, 3]
+    a3 = UR10.placements[3][0, 3]
     # a2 c2 + a3 c23 + d5 s234 = x c2 - y s2
     x = a2 + a3 * math.cos(q[2]) + d5 * math.sin(q[2] + q[3])
     y = a3 * math.sin(q[2]) - d5 * math.cos(q[2] + q[3])
@@ -99,6 +100,7 @@ def test_every_branch_of_every_arm_puts_the_tool_on_the_target(name):
         assert misses(robot, target, branches) < 1e-10
         assert np.abs(branches[0] - q).max() < 1e-8
         assert_distinct(branches)
+
     assert counts == {2, 4, 6, 8}
 
 
@@ -106,6 +108,7 @@ def test_the_tool_centre_point_is_included():
     robot = UR10.with_tcp(pin.SE3(pin.utils.rotate("y", 0.7), np.array([0.1, -0.05, 0.2])))
     target = tool(robot, robot.home)[0]
     branches = ClosedForm(robot).branches(target)
+
     assert len(branches) == 8
     assert misses(robot, target, branches) < 1e-10
 
@@ -122,6 +125,7 @@ def test_branches_come_nearest_first_from_the_present_posture():
 def test_near_is_the_present_posture_unless_given_and_home_at_first():
     solver = ClosedForm(UR10)
     target = tool(UR10, UR10.home)[0]
+
     assert np.abs(solver.branches(target)[0] - UR10.home).max() < 1e-9
     other = solver.branches(target)[5]
     solver.reset(other)
@@ -143,6 +147,7 @@ def test_branches_beyond_a_limit_are_left_out():
     target = tool(UR10, UR10.home)[0]
     every = SOLVER.branches(target)
     limited = ClosedForm(with_limits(UR10, j2=(0.0, 3.1))).branches(target)
+
     assert len(limited) == 4
     assert np.array_equal(limited, every[every[:, 2] > 0.0])
 
@@ -151,6 +156,7 @@ def test_a_joint_beyond_its_limit_is_turned_back_by_a_whole_turn():
     robot = with_limits(UR10, j0=(0.5, 0.5 + 2.0 * math.pi))
     solver = ClosedForm(robot)
     branches = solver.branches(tool(UR10, UR10.home)[0], UR10.home)
+
     assert len(branches) == 8
     assert np.all(branches[:, 0] >= 0.5)
     assert abs(branches[:, 0] - 2.0 * math.pi).min() < 1e-9
@@ -160,6 +166,7 @@ def test_a_solution_at_a_limit_stays_in_spite_of_rounding():
     home = UR10.home
     robot = with_limits(UR10, j1=(home[1], home[1] + 1.0), j2=(1.0, home[2]), j3=(home[3], 0.0))
     branches = ClosedForm(robot).branches(tool(UR10, home)[0], home)
+
     assert np.abs(branches[0] - home).max() < 1e-10
     assert np.all((branches >= robot.position_min) & (branches <= robot.position_max))
 
@@ -169,6 +176,7 @@ def test_endless_joints_go_to_the_nearest_turn_however_far():
     robot = with_limits(robot, j5=(-math.inf, math.inf))
     near = robot.home.copy()
     near[5] += 200.0 * math.pi
+
     assert abs(ClosedForm(robot).branches(tool(robot, robot.home)[0], near)[0, 5] - near[5]) < 1e-9
 
 
@@ -185,6 +193,7 @@ def test_out_of_reach_steps_settle_with_the_arm_stretched_and_report_the_miss():
     for _ in range(20):
         assert np.abs(solver.step(target) - settled).max() < 1e-9
     distance, angle = solver.last.residual
+
     assert 0.5 < distance < 1.5
     assert angle < 1e-7
     assert abs(settled[2]) < 1e-9
@@ -199,6 +208,7 @@ def test_tracking_out_of_reach_and_back_is_continuous():
     poses = np.array([[x, 0.164, 0.3, 0.0, 1.0, 0.0, 0.0] for x in steps])
     start = SOLVER.solve(poses[0])
     path, residuals, converged = SOLVER.solve_each(poses, start.q)
+
     assert start.converged and converged[0] and converged[-1] and not converged[4000]
     assert np.all(residuals[converged] < 1e-10)
     # Stretching out, the elbow moves with the root of the distance that is left.
@@ -209,6 +219,7 @@ def test_tracking_out_of_reach_and_back_is_continuous():
 def test_where_limits_forbid_even_pointing_there_the_arm_stays():
     solver = ClosedForm(with_limits(UR10, j2=(1.0, 2.5)))
     q = solver.step([2.0, 0.3, 0.4, 0.0, 1.0, 0.0, 0.0])
+
     assert np.array_equal(q, UR10.home)
 
 
@@ -229,6 +240,7 @@ def test_stepping_equals_tracking_to_the_last_bit():
     poses[:, 3:] = pose.normalized(poses[:, 3:])
     solver = ClosedForm(UR10)
     path = solver.track(poses, UR10.home)
+
     assert np.array_equal(np.array([solver.step(target) for target in poses]), path)
     assert np.array_equal(solver.track(poses, UR10.home), path)
 
@@ -283,6 +295,7 @@ def test_a_nearly_stretched_posture_that_rounding_puts_out_of_reach_is_found(q):
 def test_a_nanometre_beyond_reach_is_out_of_reach(theta5):
     q = np.array([0.1, -1.0, 0.0, -1.2, theta5, 0.3])
     target = tool(UR10, q)[0]
+
     assert len(SOLVER.branches(target, q)) > 0
     # Away along the stretched arm, whose direction is the upper arm's.
     flat = math.cos(q[1])
@@ -305,6 +318,7 @@ def test_at_the_wrist_singularity_wrist_3_stays_and_the_solver_reports_it(theta5
     target = tool(UR10, q)[0]
     near = q + np.array([0.0, 0.0, 0.0, 0.3, 0.0, -0.3])
     branch = SOLVER.branches(target, near)[0]
+
     assert SOLVER.singular == ("wrist",)
     assert branch[5] == pytest.approx(near[5], abs=1e-12)
     assert misses(UR10, target, branch[None]) < 1e-10
@@ -323,8 +337,10 @@ def through_the_wrist_singularity(samples=9):
 
 
 def test_the_singular_samples_of_a_path_are_reported_by_kind():
-    joints, solver = through_the_wrist_singularity(), ClosedForm(UR10)
+    joints = through_the_wrist_singularity()
+    solver = ClosedForm(UR10)
     poses = tool(UR10, joints)
+
     assert solver.singular == ()
     for follow in (solver.track, solver.solve_each):
         follow(poses, joints[0])
@@ -348,6 +364,7 @@ def test_a_run_through_singular_poses_reports_them(cli, tum, tmp_path, without_p
     solving = ("--solver", "closed-form", "--home", *joints[0])
     out = tmp_path / "run"
     answer = cli("run", path, *solving, "--out", out)
+
     assert answer.status == 0, answer.message
     note_text = "met singular poses in 10 of 30 samples (wrist 10, first sample 10)"
     assert note_text in answer.out
@@ -372,6 +389,7 @@ def test_at_the_wrist_singularity_wrist_3_turns_where_the_arm_would_not_reach():
 def test_the_stretched_elbow_and_the_shoulder_are_named_and_give_one_branch_for_two():
     stretched = np.array([0.1, -1.0, 0.0, -1.2, 1.0, 0.3])
     branches = SOLVER.branches(tool(UR10, stretched)[0], stretched)
+
     assert SOLVER.singular == ("elbow",)
     assert len(branches) % 2 == 1
     over = shoulder_singular(np.array([0.1, 0.0, 1.2, -1.2, 1.0, 0.3]), 0.0)
@@ -388,6 +406,7 @@ def test_every_target_gives_finite_joints_within_limits(position, quaternion):
     assume(np.linalg.norm(quaternion) > 1e-100)
     solver = ClosedForm(UR10)
     q = solver.step([*position, *quaternion])
+
     assert np.isfinite(q).all()
     assert np.all((q >= UR10.position_min) & (q <= UR10.position_max))
     assert np.isfinite(solver.last.residual).all()
@@ -414,6 +433,7 @@ def test_both_elbows_of_a_planar_arm_obey_the_law_of_cosines():
     inner = math.acos((r**2 + 0.5**2 - 0.3**2) / (2.0 * r * 0.5))
     bend = math.pi - math.acos((0.5**2 + 0.3**2 - r**2) / (2.0 * 0.5 * 0.3))
     direction = math.atan2(target[1], target[0])
+
     assert np.abs(branches - [[direction - inner, bend], [direction + inner, -bend]]).max() < 1e-12
 
 
@@ -437,6 +457,7 @@ def test_a_planar_arm_attains_every_position_stretched_and_folded_too(q, lengths
 def test_a_planar_arm_ignores_the_rotation():
     solver = ClosedForm(PLANAR)
     outcome = solver.solve([0.5, 0.2, tool(PLANAR, [0.0, 0.0])[0, 2], 0.6, 0.0, 0.8, 0.0])
+
     assert outcome.converged
     assert outcome.distance < 1e-12 and outcome.angle == 0.0
     assert solver.task == "position"
@@ -448,6 +469,7 @@ def test_a_planar_arm_of_equal_links_folded_onto_its_base_keeps_its_first_joint(
     target = tool(robot, [0.0, 0.0])[0]
     target[:2] = 0.0
     branches = solver.branches(target, [0.7, 3.0])
+
     assert branches == pytest.approx(np.array([[0.7, math.pi]]))
     assert solver.singular == ("elbow",)
 
@@ -470,6 +492,7 @@ def test_a_urdf_of_a_ur_arm_is_recognised_by_its_chain():
     robot = load_robot(DATA / "urdf" / "ur10_from_ros.urdf")
     target = tool(robot, [0.3, -1.2, 1.5, -1.0, -1.4, 0.2])[0]
     branches = ClosedForm(robot).branches(target)
+
     assert len(branches) == 8
     assert misses(robot, target, branches) < 1e-7
 
@@ -491,6 +514,7 @@ def test_however_a_chains_frames_are_chosen_the_branches_attain_the_target(turns
         joints[i] = replace(joints[i], placement=frames[i - 1].inverse() * joints[i].placement)
     robot = replace(UR10, joints=tuple(joints), tool0=frames[5].inverse() * UR10.tool0)
     target = tool(UR10, UR10.home)[0]
+
     assert np.abs(tool(robot, UR10.home)[0] - target).max() < 1e-12
     branches = ClosedForm(robot).branches(target, UR10.home)
     assert farthest_apart(branches, SOLVER.branches(target, UR10.home)) < 1e-9
@@ -530,12 +554,14 @@ def test_axes_that_do_not_meet_or_are_skewed_are_refused():
 
 def test_it_has_no_settings_one_iteration_and_no_lag():
     solver = SOLVERS["closed-form"]().build(UR10)
+
     assert solver.name == "closed-form"
     assert (solver.iterations, solver.parameters, solver.lag(0.002)) == (1, {}, 0.0)
 
 
 def test_a_later_process_finds_the_machine_code():
-    target, far = tool(UR10, UR10.home)[0].tolist(), [2.0, 0.0, 0.3, 0.0, 1.0, 0.0, 0.0]
+    target = tool(UR10, UR10.home)[0].tolist()
+    far = [2.0, 0.0, 0.3, 0.0, 1.0, 0.0, 0.0]
     SOLVER.branches(target)
     SOLVER.solve(target)
     script = f"""
@@ -548,6 +574,7 @@ solver.step({target}), solver.step({far}), solver.solve({target})
     later = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
+
     assert later.stderr == ""
 
 

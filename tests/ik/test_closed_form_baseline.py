@@ -22,7 +22,8 @@ BASE = np.diag([-1.0, -1.0, 1.0, 1.0])
 
 @pytest.mark.parametrize("name", ["ur10", "ur5e"])
 def test_branches_are_those_of_ur_analytic_ik(name):
-    solver, theirs = ClosedForm(load_robot(name)), getattr(ur_analytic_ik, name)
+    solver = ClosedForm(load_robot(name))
+    theirs = getattr(ur_analytic_ik, name)
     joints = np.random.default_rng(7).uniform(-math.pi, math.pi, (10_000, 6))
     for target in map(pin.XYZQUATToSE3, tool(solver.robot, joints)):
         ours = solver.branches(target)
@@ -43,4 +44,5 @@ def test_ur_analytic_ik_has_no_answer_at_some_singular_postures_where_there_is_o
         ours = SOLVER.branches(target, over)
         assert len(ours) > 0 and misses(UR10, target, ours) < 1e-10
         missed += len(theirs) == 0
+
     assert missed > 0

@@ -30,6 +30,7 @@ def test_custom_soft_rows_replace_the_natural_posture():
     # One joint is redundant: the last one goes exactly to the wanted angle, and the tool to its target.
     last = np.array([[0.0, 0.0, 1.0]])
     q = settled(Constrained(PLANAR3R, soft=SoftRows(last, lambda q: 0.3 * (0.7 - q[2:]))))
+
     assert q[2] == pytest.approx(0.7, abs=1e-3)
     assert settled(Constrained(PLANAR3R))[2] != pytest.approx(0.7, abs=0.05)
 
@@ -42,6 +43,7 @@ def test_heavier_soft_rows_win_over_lighter_ones():
         )[2]
         for weights in ([1.0, 1.0], [3.0, 1.0])
     ]
+
     assert ends == pytest.approx([0.6, 0.75], abs=2e-3)
 
 
@@ -50,6 +52,7 @@ def test_joints_rest_in_directions_that_soft_rows_leave_free():
     held = SoftRows([[1.0, 0.0, 0.0, 0.0, 0.0, 0.0]], [0.0])
     here = tool_path(UR10, UR10.home[None])[0]
     q = Constrained(UR10, soft=held, task="position").track(np.tile(here, (20, 1)), UR10.home)[-1]
+
     assert np.abs(q - UR10.home).max() < 1e-12
 
 
@@ -57,6 +60,7 @@ def test_custom_strict_rows_hold_together_with_the_task():
     # The two last joints are geared together: their difference is driven to zero, and stays.
     gear = np.array([[0.0, 1.0, -1.0]])
     q = settled(Constrained(PLANAR3R, strict=Rows(gear, lambda q: -0.5 * gear @ q)))
+
     assert q[1] == pytest.approx(q[2], abs=1e-6)
     # With a wanted motion of zero the difference stays as it was at the start.
     q = settled(Constrained(PLANAR3R, strict=Rows(gear, [0.0])))
@@ -68,11 +72,9 @@ def test_an_iteration_with_custom_rows_solves_the_lectures_system(task):
     rng = np.random.default_rng(7)
     q = UR10.home
     target = tool_path(UR10, (q + 1e-7 * rng.normal(size=6))[None])[0]
-    soft, wanted, weights = (
-        rng.normal(size=(8, 6)),
-        1e-6 * rng.normal(size=8),
-        rng.uniform(0.5, 2.0, 8),
-    )
+    soft = rng.normal(size=(8, 6))
+    wanted = 1e-6 * rng.normal(size=8)
+    weights = rng.uniform(0.5, 2.0, 8)
     solver = Constrained(
         UR10, soft=SoftRows(soft, wanted, weights), task=task, iterations=1, **PLAIN
     )
@@ -82,6 +84,7 @@ def test_an_iteration_with_custom_rows_solves_the_lectures_system(task):
     m = len(strict)
     kkt = np.block([[2.0 * (soft.T * weights) @ soft, strict.T], [strict, np.zeros((m, m))]])
     expected = np.linalg.solve(kkt, np.r_[2.0 * (soft.T * weights) @ wanted, reached])[:6]
+
     assert np.abs(moved - expected).max() < 1e-8 * np.abs(expected).max()
     left = residual(task, target, tool_path(UR10, (q + moved)[None])[0])
     assert max(left) < 1e-11
@@ -96,7 +99,8 @@ def test_strict_rows_hold_in_every_iteration_for_any_target_and_clamp(joint, mot
         target = tool_path(UR10, (UR10.home + rng.uniform(-1.5, 1.5, 6))[None])
         joints = solver.track(np.tile(target, (40, 1)), UR10.home)
         moved = np.diff(np.vstack([UR10.home, joints]), axis=0)
-        most, clamp = np.abs(moved).max(axis=1), solver.settings.step_clamp
+        most = np.abs(moved).max(axis=1)
+        clamp = solver.settings.step_clamp
         assert most.max() <= clamp * (1.0 + 1e-12)
         # Near a singular posture the rows themselves may ask for more than the clamp: then all of the motion is theirs.
         obeyed = np.abs(moved[:, joint] - motion) < 1e-12
@@ -130,7 +134,8 @@ def test_strict_rows_win_over_a_contradicting_task_and_the_arm_comes_to_rest(rob
 def test_rows_that_leave_the_task_no_freedom_hold_exactly_in_any_direction(motion):
     rng = np.random.default_rng(5)
     for robot in (PLANAR2R, UR10, PLANAR3R, UR10, UR10):
-        rows, wanted = rng.normal(size=(robot.n, robot.n)), motion * rng.uniform(-1.0, 1.0, robot.n)
+        rows = rng.normal(size=(robot.n, robot.n))
+        wanted = motion * rng.uniform(-1.0, 1.0, robot.n)
         solver = Constrained(robot, strict=Rows(rows, rows @ wanted), task="position", iterations=1)
         target = tool_path(robot, (robot.home + rng.uniform(-0.5, 0.5, robot.n))[None])
         joints = solver.track(np.tile(target, (300, 1)), robot.home)
@@ -141,6 +146,7 @@ def test_rows_that_leave_the_task_no_freedom_hold_exactly_in_any_direction(motio
 @pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
 def test_how_large_strict_rows_are_written_makes_none_of_them_dependent(scale):
     rows = Rows(scale * np.array([[0.0, 0.0, 1.0]]), [0.01 * scale])
+
     assert stepped(Constrained(PLANAR3R, strict=rows), PLANAR3R.home).dependent_rows == 0
 
 
@@ -159,15 +165,19 @@ def test_one_solver_may_be_used_by_several_threads():
 
 
 def test_rows_that_a_function_gives_are_those_that_are_constant():
-    soft, wanted, target = np.eye(3)[:2], np.array([0.01, -0.02]), np.tile(TARGET, (20, 1))
+    soft = np.eye(3)[:2]
+    wanted = np.array([0.01, -0.02])
+    target = np.tile(TARGET, (20, 1))
     constant = Constrained(PLANAR3R, soft=SoftRows(soft, wanted))
     given = Constrained(PLANAR3R, soft=SoftRows(lambda q: soft, lambda q: wanted))
+
     assert np.array_equal(constant.track(target, PLANAR3R.home), given.track(target, PLANAR3R.home))
 
 
 def test_rows_that_a_function_gives_are_solved_to_the_tolerance():
     solver = Constrained(PLANAR3R, soft=SoftRows(np.eye(3), lambda q: 0.5 * (PLANAR3R.home - q)))
     found = solver.solve(TARGET)
+
     assert found.converged
     assert residual("position", TARGET, tool_path(PLANAR3R, found.q[None])[0])[0] < 1e-9
     assert solver.solve_each(np.tile(TARGET, (3, 1)), PLANAR3R.home)[2].all()
@@ -203,6 +213,7 @@ def stepped(solver, q):
 def test_the_rows_of_the_present_posture_that_depend_on_others_are_counted():
     # Stretched out, a planar arm cannot move along itself: of its two directions one depends on the other.
     stretched = [0.3, 0.0, 0.0]
+
     assert stepped(Constrained(PLANAR3R, iterations=1), stretched).dependent_rows == 1
     assert stepped(Constrained(PLANAR3R, pull=0.0), stretched).dependent_rows == 1
     assert stepped(Constrained(PLANAR3R), PLANAR3R.home).dependent_rows == 0
@@ -226,4 +237,5 @@ def test_the_threshold_of_dependent_rows_is_the_solvers_own():
 
 def test_a_strict_row_beyond_the_number_of_joints_is_counted():
     hold = Rows(np.eye(3)[1:], np.zeros(2))
+
     assert stepped(Constrained(PLANAR3R, strict=hold), PLANAR3R.home).dependent_rows == 1

@@ -22,4 +22,5 @@ def test_an_arm_that_cannot_move_has_no_manipulability_and_no_rows_to_depend_on_
     (tmp_path / "spinning.urdf").write_text(SPINNING)
     solver = SOLVERS[name](task=task).build(load_robot(tmp_path / "spinning.urdf"))
     solver.step([0.1, 0.0, 0.3, 0.0, 0.0, 0.0, 1.0])
+
     assert (solver.last.manipulability, solver.last.dependent_rows) == (0.0, 0)

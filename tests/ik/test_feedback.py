@@ -18,6 +18,7 @@ def test_the_feedback_step_is_equation_5_of_the_paper(case, size):
     expected = (
         case.j.T @ weight @ np.linalg.solve(case.j @ case.j.T @ weight + np.eye(case.m), case.e)
     )
+
     close(dq, expected, 1e-8)
 
 
@@ -26,6 +27,7 @@ def test_a_feedback_gain_of_zero_leaves_that_component_out(case):
     gain = np.array([0.0, 10.0, 10.0, 10.0, 10.0, 10.0])
     with_it, _ = case.run(feedback_step, gain)
     case.e[0] += 100.0
+
     assert np.array_equal(case.run(feedback_step, gain)[0], with_it)
 
 
@@ -33,4 +35,5 @@ def test_a_feedback_gain_of_zero_leaves_that_component_out(case):
 def test_a_feedback_gain_of_one_over_lambda_squared_is_damped_least_squares(case, damping):
     free = np.zeros(case.n)
     dq, _ = case.run(damped, damping, free, free, False)
+
     close(case.run(feedback_step, np.full(6, damping**-2))[0], dq, 1e-8)

@@ -70,6 +70,7 @@ def reference(name):
 @pytest.mark.parametrize("name", REFERENCES)
 def test_track_equals_the_independent_implementation(name):
     solver, targets, q0, expected = reference(name)
+
     assert np.abs(solver.track(targets, q0) - expected).max() < 1e-9
 
 
@@ -78,6 +79,7 @@ def test_stepping_equals_tracking_to_the_last_bit(name):
     solver, targets, q0, _ = reference(name)
     solver.reset(q0)
     stepped = np.array([solver.step(target) for target in targets[:100]])
+
     assert np.array_equal(stepped, solver.track(targets[:100], q0))
 
 
@@ -89,6 +91,7 @@ def test_the_default_clamps_leave_ordinary_tracking_alone(name):
         UR10, **{**_settings(solver), "error_clamp": (0.2, 0.5), "step_clamp": 0.1}
     )
     difference = np.abs(clamped.track(targets, q0) - expected).max()
+
     assert difference < 1e-9 if name.startswith("square") else difference > 1e-3
 
 
@@ -106,6 +109,7 @@ def test_it_equals_the_same_algorithm_on_pinocchio():
     solver = plain(kp=20.0)
     poses = square().poses[:6]
     start = solver.solve(poses[0]).q
+
     assert (
         np.abs(solver.track(poses, start)[-1] - with_pinocchio(UR10, solver, poses, start)).max()
         < 1e-9
@@ -130,6 +134,7 @@ def test_experiment_d_second_lap(kp, rms_mm, max_mm, formula_tolerance):
         np.linalg.norm(trajectory.poses[:, :3] - tool_path(UR10, joints)[:, :3], axis=1)[801:] * 1e3
     )
     rms = math.sqrt(np.mean(off**2))
+
     # The table has two to four digits: half a unit of its last one on top.
     assert rms == pytest.approx(rms_mm, rel=0.02, abs=0.00005 if kp == 50.0 else 0.0005)
     assert off.max() == pytest.approx(max_mm, rel=0.03, abs=0.0005)
@@ -145,6 +150,7 @@ def test_experiment_b_converges_without_overshoot_or_rotation():
     target[:3] += [-0.25, -0.75, 0.35]
     path = tool_path(UR10, solver.track(np.tile(target, (150, 1)), home))
     translation, rotation = pose.error(np.tile(target, (150, 1)), path)
+
     assert int(np.argmax(np.linalg.norm(translation, axis=1) < 0.010)) + 1 == 16
     assert np.linalg.norm(rotation, axis=1).max() == pytest.approx(0.0002, abs=0.00005)
     offset = np.array([-0.25, -0.75, 0.35])
@@ -177,6 +183,7 @@ def test_the_error_shrinks_by_one_minus_a_quarter_kappa(kappa, seed):
     target[:3] += 1e-5 * rng.uniform(-1.0, 1.0, 3)
     after = tool_path(UR10, solver.track(target[None], q))[0]
     before = target[:3] - start[:3]
+
     assert np.allclose(target[:3] - after[:3], (1.0 - kappa / 4.0) * before, atol=2e-8)
 
 
@@ -195,7 +202,9 @@ def test_the_stability_bound_is_where_the_iteration_turns(kappa, converges):
         kappa=kappa,
         first_ballast=0.0,
     )
-    memory, joints, placements = np.zeros(20), np.empty((200, 6)), np.array(UR10.placements)
+    memory = np.zeros(20)
+    joints = np.empty((200, 6))
+    placements = np.array(UR10.placements)
     memory[:6] = UR10.home
     track = loops.kernels(structure_of(*CHAIN), "pose").track
     track(
@@ -208,6 +217,7 @@ def test_the_stability_bound_is_where_the_iteration_turns(kappa, converges):
         joints,
     )
     left = np.linalg.norm(tool_path(UR10, joints)[-1, :3] - target[0, :3])
+
     assert (left < 1e-4) == converges
 
 
@@ -271,6 +281,7 @@ def test_solve_goes_on_until_the_solution_is_within_narrow_limits(seed):
     )
     assume(np.linalg.svd(jacobian, compute_uv=False)[-1] > 0.05)
     solution = ForwardDynamics(arm).solve(tool_path(UR10, goal[None])[0], rng.uniform(-3.0, 3.0, 6))
+
     assert solution.converged
     assert (solution.q >= arm.position_min).all() and (solution.q <= arm.position_max).all()
 
@@ -286,6 +297,7 @@ def test_restarts_lie_within_any_joints_range():
     ]
     arm = with_ranges(ranges)
     postures = restart_postures(arm, 100)
+
     assert (postures >= arm.position_min).all() and (postures <= arm.position_max).all()
     slides = replace(arm, joints=tuple(replace(j, kind="prismatic") for j in arm.joints))
     postures = restart_postures(slides, 100)
@@ -304,6 +316,7 @@ def test_solve_finds_reachable_poses_from_anywhere(seed):
         UR10.model, UR10.model.createData(), goal, UR10.model.getFrameId("tcp")
     )
     assume(np.linalg.svd(jacobian, compute_uv=False)[-1] > 0.03)
+
     assert solution.converged
     translation, rotation = pose.error(target, tool_path(UR10, solution.q[None])[0])
     assert np.linalg.norm(translation) < 1e-9
@@ -319,6 +332,7 @@ def test_solve_reports_the_distance_to_an_unreachable_target(distance, bearing):
     )
     solution = ForwardDynamics(UR10).solve(target)
     assume(distance > UR10.reach)
+
     assert not solution.converged
     left, turned = pose.error(target, tool_path(UR10, solution.q[None])[0])
     assert solution.distance == pytest.approx(np.linalg.norm(left), abs=1e-9)
@@ -330,7 +344,8 @@ def test_solve_reports_the_distance_to_an_unreachable_target(distance, bearing):
 def test_solve_finds_poses_of_stretched_and_nearly_stretched_arms(arm):
     """There the light links damp what is left of the error, and only a second-order method attains 1e-10."""
     robot = load_robot(arm)
-    elbow, rng = (2 if robot.n == 6 else 1), np.random.default_rng(0)
+    elbow = 2 if robot.n == 6 else 1
+    rng = np.random.default_rng(0)
     goals = rng.uniform(-math.pi, math.pi, (40, robot.n))
     goals[:, elbow] = [*np.geomspace(1e-1, 1e-6, 39), 0.0]
     for target in tool_path(robot, goals):
@@ -355,6 +370,7 @@ def test_a_redundant_arm_that_is_stretched_out_is_solved_from_the_first_posture(
 def test_solve_is_the_same_every_time():
     target = np.array([-0.4, 0.5, 0.6, 0.0, 1.0, 0.0, 0.0])
     first, second = (ForwardDynamics(UR10).solve(target, np.full(6, 2.0)) for _ in range(2))
+
     assert np.array_equal(first.q, second.q)
 
 
@@ -371,6 +387,7 @@ def test_with_clamps_the_arm_comes_to_rest_before_a_target_out_of_reach(seed, di
     """The plain algorithm moves joints by radians, and with clamps alone a stretched elbow chatters."""
     target = unreachable(np.random.default_rng(seed), distance)
     joints = ForwardDynamics(UR10).track(np.tile(target, (1500, 1)), UR10.home)
+
     assert np.abs(np.diff(joints[-20:], axis=0)).max() < 1e-3
 
 
@@ -396,6 +413,7 @@ def test_a_held_target_never_lets_the_pull_grow(seed, iterations, kd):
     ):
         size = np.linalg.norm(error, axis=1)
         level += stiffness * np.where(size < clamp, 0.5 * size**2, clamp * (size - 0.5 * clamp))
+
     assert np.diff(level).max() < 1e-9
 
 
@@ -407,6 +425,7 @@ def test_a_target_that_comes_back_into_reach_is_followed_again():
         solver.step(unreachable(np.random.default_rng(1), 2.0))
     for _ in range(300):
         solver.step(near)
+
     assert solver.last.residual[0] < 1e-6
 
 
@@ -442,6 +461,7 @@ def test_given_settings_override_those_of_a_preset():
 def test_one_shot_reaches_a_far_target_in_one_step():
     solver = ForwardDynamics.preset(UR10, "one-shot")
     solver.step(square().start)
+
     assert solver.last.residual[0] < 1e-6
 
 
@@ -451,8 +471,11 @@ def released(robot, target, q, kp, count):
     for joint in range(1, 7):
         model.inertias[joint] = pin.Inertia(0.1, np.zeros(3), 1e-6 * np.eye(3))
     model.inertias[6] += robot.tool0.act(pin.Inertia(1.0, np.zeros(3), np.eye(3)))
-    data, frame = model.createData(), model.getFrameId("tcp")
-    wanted, velocity, path = pin.XYZQUATToSE3(target), np.zeros(6), []
+    data = model.createData()
+    frame = model.getFrameId("tcp")
+    wanted = pin.XYZQUATToSE3(target)
+    velocity = np.zeros(6)
+    path = []
     for _ in range(count):
         jacobian = pin.computeFrameJacobian(model, data, q, frame, pin.LOCAL_WORLD_ALIGNED)
         tool = data.oMf[frame]
@@ -470,6 +493,7 @@ def test_velocity_accumulation_is_the_released_controllers_iteration():
     solver = ForwardDynamics.preset(UR10, "released", iterations=1, kp=50.0)
     target = square().start
     expected = released(UR10, target, UR10.home, np.array(solver.kp), 200)
+
     assert np.abs(solver.track(np.tile(target, (200, 1)), UR10.home) - expected).max() < 1e-9
     solver.reset(UR10.home)
     stepped = np.array([solver.step(target) for _ in range(200)])
@@ -482,6 +506,7 @@ def test_velocity_accumulation_past_one_ninth_is_refused_and_the_bound_is_named(
     if stable:
         assert ForwardDynamics.preset(UR10, "released", kp=gains).kappa == pytest.approx(kappa)
         return
+
     with pytest.raises(UnstableSolver, match="1/9"):
         ForwardDynamics.preset(UR10, "released", kp=gains)
 
@@ -495,6 +520,7 @@ def test_velocity_accumulation_has_its_own_step_and_no_step_clamp(settings):
 def test_the_naive_twin_has_no_mass_at_the_tool_and_a_bound_of_its_own():
     """Its stability bound: 8 over the largest eigenvalue of J H^-1 J^T anywhere is on the safe side of kappa 8."""
     twin = Twin.naive(6)
+
     assert twin.numbers == (0.0, 0.0, 1.0 / 6.0, 1.0 / 6.0)
     mass, _ = effective_masses(twin, UR10)
     postures = np.random.default_rng(0).uniform(-3.0, 3.0, (2000, 6))
@@ -517,6 +543,7 @@ def test_experiment_a_has_the_published_diagonals():
         [0.956, 0.955, 0.986, 0.998, 0.998, 0.998],
         [0.576, 0.577, 0.829, 3.52, 3.51, 3.25],
     ]
+
     assert np.allclose([spread.diagonal for spread in spreads], expected, rtol=0.02)
     assert np.allclose(
         [spread.variance.max() for spread in spreads], [1.04, 0.017, 1.76], rtol=0.05
@@ -560,11 +587,13 @@ def test_the_rotation_error_is_exact_from_tiny_to_half_a_turn():
 
 def test_the_diagnosis_of_the_last_step_agrees_with_pinocchio():
     solver = ForwardDynamics(UR10)
+
     assert solver.last is None
     target = square().start
     solver.step(target)
     last = solver.last
-    data, frame = UR10.model.createData(), UR10.model.getFrameId("tcp")
+    data = UR10.model.createData()
+    frame = UR10.model.getFrameId("tcp")
     jacobian = pin.computeFrameJacobian(UR10.model, data, solver.q, frame, pin.LOCAL_WORLD_ALIGNED)
     assert last.manipulability == pytest.approx(
         math.sqrt(np.linalg.det(jacobian @ jacobian.T)), rel=1e-9
@@ -586,6 +615,7 @@ def test_a_target_may_be_a_pinocchio_pose_and_nonsense_is_refused():
     solver.reset(UR10.home)
     from_array = solver.step(array)
     solver.reset(UR10.home)
+
     assert np.allclose(solver.step(pin.XYZQUATToSE3(array)), from_array, atol=1e-12)
     for wrong in ([1.0, 2.0], [math.nan] * 7, [0.5, 0.0, 0.5, 0.0, 0.0, 0.0, 0.0]):
         with pytest.raises(InvalidParameter):
@@ -603,6 +633,7 @@ def test_the_tcp_is_moved_to_the_target():
     data = UR10.model.createData()
     pin.framesForwardKinematics(UR10.model, data, q)
     attained = data.oMf[UR10.model.getFrameId("tool0")] * robot.tcp
+
     assert np.abs(attained.homogeneous - pin.XYZQUATToSE3(target).homogeneous).max() < 1e-9
 
 
@@ -614,6 +645,7 @@ def test_parameters_name_every_setting_and_rebuild_the_solver():
     settings["error_clamp"] = tuple(settings["error_clamp"]) or (math.inf, math.inf)
     again = ForwardDynamicsParameters(**settings).build(UR10)
     poses = square().poses[:20]
+
     assert np.array_equal(again.track(poses, UR10.home), solver.track(poses, UR10.home))
 
 

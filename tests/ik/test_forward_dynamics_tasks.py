@@ -16,7 +16,8 @@ from simbridge.ik.twin import Twin
 from simbridge.robot import load_robot, pose
 from simbridge.robot.kinematics import tool_path
 
-UR10, PLANAR3R = load_robot("ur10"), load_robot("planar3r")
+UR10 = load_robot("ur10")
+PLANAR3R = load_robot("planar3r")
 
 
 def plain(robot, task, **changes):
@@ -35,7 +36,8 @@ def turn_between(a, b):
 
 def on_pinocchio(robot, solver, target, q, count):
     """As many iterations towards one target (7,): joint positions (n,)."""
-    twin, model = solver.twin, robot.model.copy()
+    twin = solver.twin
+    model = robot.model.copy()
     for joint in range(1, robot.n + 1):
         model.inertias[joint] = pin.Inertia(
             twin.link_mass, np.zeros(3), twin.link_inertia * np.eye(3)
@@ -45,12 +47,10 @@ def on_pinocchio(robot, solver, target, q, count):
     model.inertias[robot.n] += robot.tool0.act(
         pin.Inertia(twin.tool_mass, np.zeros(3), inertia * np.eye(3))
     )
-    data, frame, wanted, last = (
-        model.createData(),
-        model.getFrameId("tcp"),
-        pin.XYZQUATToSE3(target),
-        None,
-    )
+    data = model.createData()
+    frame = model.getFrameId("tcp")
+    wanted = pin.XYZQUATToSE3(target)
+    last = None
     for _ in range(count):
         jacobian = pin.computeFrameJacobian(model, data, q, frame, pin.LOCAL_WORLD_ALIGNED)
         tool = data.oMf[frame]
@@ -82,6 +82,7 @@ def test_it_equals_the_same_algorithm_on_pinocchio(robot, task, seed):
     q = robot.home + rng.uniform(-0.3, 0.3, robot.n)
     target = tool_path(robot, (q + rng.uniform(-0.3, 0.3, robot.n))[None])[0]
     expected = on_pinocchio(robot, solver, target, q, 10)
+
     assert np.abs(solver.track(target[None], q)[0] - expected).max() < 1e-10
 
 
@@ -106,6 +107,7 @@ def test_constrained_components_shrink_by_one_minus_a_quarter_kappa(task, kappa,
     target[3:] = pose.multiply(pose.quaternions(1e-5 * rng.uniform(-1.0, 1.0, 3)), start[3:])
     after = tool_path(UR10, solver.track(target[None], q))[0]
     left = 1.0 - kappa / 4.0
+
     assert np.abs(target[:3] - after[:3] - left * (target[:3] - start[:3])).max() < 2e-8
     if task == "axis":
         assert axis_angle(target, after) == pytest.approx(

@@ -62,6 +62,7 @@ def postures(robot, seed, spread=2.5):
 @given(st.integers(0, 2**32 - 1), st.sampled_from(list(TASK_ROWS)), st.sampled_from(ARMS))
 def test_the_jacobian_of_every_task_agrees_with_finite_differences(seed, task, robot):
     q = postures(robot, seed)
+
     assert np.abs(task_jacobian(robot, q, task) - finite_differences(robot, q, task)).max() < 1e-8
 
 
@@ -73,6 +74,7 @@ def test_what_a_task_leaves_free_costs_nothing(seed, task):
     )
     masked = freed(task, target, at)
     distance, angle = residual(task, target, at)
+
     assert distance == pytest.approx(np.linalg.norm(target[:3] - at[:3]))
     z = np.array([0.0, 0.0, 1.0])
     wanted, got = (pose.rotate(p[3:], z) for p in (target, at))
@@ -116,6 +118,7 @@ def test_an_iteration_without_clamps_is_the_formula(seed, name, task):
     solver = made(name, iterations=1, task=task, **PLAIN)
     moved = solver.track(target[None], q)[0] - q
     expected = formula(name, finite_differences(UR10, q, task), task_rows(UR10, q, target, task), q)
+
     assert np.abs(moved - expected).max() < 1e-6 * max(1.0, np.abs(expected).max())
 
 
@@ -133,10 +136,12 @@ def test_the_length_of_buss_and_kim_reduces_the_error_most():
         )[0]
         - q
     )
-    jacobian, error = finite_differences(UR10, q, "pose"), task_rows(UR10, q, target, "pose")
+    jacobian = finite_differences(UR10, q, "pose")
+    error = task_rows(UR10, q, target, "pose")
     direction = jacobian.T @ error
     lengths = np.linspace(0.0, 3.0, 3001) * np.linalg.norm(moved) / np.linalg.norm(direction)
     left = [np.linalg.norm(error - length * jacobian @ direction) for length in lengths]
+
     assert np.argmin(left) == pytest.approx(1000, abs=2)
 
 
@@ -167,6 +172,7 @@ def test_a_target_near_the_start_is_reached_or_reported_as_missed(seed, robot, n
     target = tool_path(robot, (start + 0.05 * postures(robot, seed + 1))[None])[0]
     solution = solver.solve(target, start)
     left = residual(solver.task, target, tool_path(robot, solution.q[None])[0])
+
     assert np.isfinite(solution.q).all()
     assert max(left) < 1e-6 or not solution.converged
     inside = (solution.q >= robot.position_min).all() and (solution.q <= robot.position_max).all()
@@ -177,6 +183,7 @@ def test_a_target_near_the_start_is_reached_or_reported_as_missed(seed, robot, n
 @pytest.mark.parametrize("name", ["pseudoinverse", "selectively-damped", "constrained"])
 def test_a_reliable_solver_finds_reachable_poses(name):
     poses = tool_path(UR10, np.random.default_rng(3).uniform(-math.pi, math.pi, (40, 6)))
+
     assert sum(made(name).solve(target).converged for target in poses) >= 39
 
 
@@ -189,6 +196,7 @@ def test_nothing_is_nan_at_singular_postures_and_the_same_input_gives_the_same_o
     q = rng.choice([0.0, math.pi / 2.0, math.pi, -math.pi / 2.0], 6)
     target = np.concatenate([rng.normal(size=3), pose.normalized(rng.normal(size=4))])
     first, second = (made(name, task=task).track(np.tile(target, (5, 1)), q) for _ in range(2))
+
     assert np.isfinite(first).all()
     assert np.array_equal(first, second)
     solver = made(name, task=task)
@@ -227,6 +235,7 @@ def test_a_planar_arm_stretches_to_a_goal_out_of_its_reach_and_rests(name, robot
     solver.reset(q)
     solver.step(target)
     missed = (far - 1.0) * robot.reach
+
     assert solver.last.residual[0] == pytest.approx(missed, abs=1e-3)
     assert moving < 1e-3
 
@@ -235,6 +244,7 @@ def test_a_planar_arm_stretches_to_a_goal_out_of_its_reach_and_rests(name, robot
 def test_without_clamps_the_arm_jitters(name):
     target = np.array([2.0 * PLANAR2R.reach, 0.3, 0.0, 0.0, 0.0, 0.0, 1.0])
     _, moving = settled(made(name, PLANAR2R, **PLAIN), target, PLANAR2R.home, 500)
+
     assert moving > 0.1
 
 
@@ -248,6 +258,7 @@ def test_a_ur10_rests_before_a_pose_out_of_its_reach(seed, name, far):
     )
     solver = made(name)
     _, moving = settled(solver, target, UR10.home, 1500)
+
     # At least no joint moves as far in twenty periods as in one at full speed.
     assert moving < 2e-3
     assert not solver.solve(target).converged
@@ -270,6 +281,7 @@ def test_joint_stiffness_ends_where_the_task_leaves_the_bias_nearest_and_costs_n
             made("constrained", PLANAR3R),
         )
     ]
+
     assert np.abs(ends[0] - ends[1]).max() < 1e-6
     assert residual("position", target[0], tool_path(PLANAR3R, ends[0][None])[0])[0] < 1e-9
 
@@ -323,6 +335,7 @@ def test_the_last_step_reports_dependent_rows():
     flat = made("constrained", PLANAR3R, pull=0.0)
     flat.reset(np.zeros(3))
     flat.step(stretched)
+
     assert flat.last.dependent_rows == 1
     assert flat.last.manipulability == pytest.approx(0.0, abs=1e-9)
     flat.reset(PLANAR3R.home)
@@ -336,12 +349,14 @@ def test_the_last_step_reports_dependent_rows():
 
 @pytest.mark.parametrize(("name", "period"), [("pseudoinverse", 0.002), ("constrained", 0.008)])
 def test_the_predicted_lag_is_the_measured_one(name, period):
-    speed, solver = 0.1, made(name, iterations=1)
+    speed = 0.1
+    solver = made(name, iterations=1)
     times = np.arange(2000) * period / 10.0
     poses = np.tile(tool_path(UR10, UR10.home[None]), (2000, 1))
     poses[:, 0] += speed * times
     joints = solver.track(poses, UR10.home)
     behind = poses[-1, 0] - tool_path(UR10, joints[-1:])[0, 0]
+
     assert behind / speed == pytest.approx(solver.lag(period / 10.0), abs=1e-6)
 
 
@@ -361,6 +376,7 @@ def test_invalid_settings_are_refused():
     ]:
         with pytest.raises(InvalidParameter):
             made(name, **wrong)
+
     with pytest.raises(UnknownName, match="task"):
         made("feedback", task="half")
 
@@ -370,6 +386,7 @@ def test_a_solver_is_made_again_from_its_recorded_parameters(name):
     solver = made(name, iterations=3, step_clamp=0.05)
     again = SOLVERS[name](**solver.parameters).build(UR10)
     poses = square(side=0.1).poses[:20]
+
     assert again.parameters == solver.parameters
     assert np.array_equal(again.track(poses, UR10.home), solver.track(poses, UR10.home))
 
@@ -378,6 +395,7 @@ def test_the_notice_about_compiling_explains_the_solver_that_was_not_chosen():
     chosen, start = (
         made(name).description for name in ("damped-least-squares", "selectively-damped")
     )
+
     assert chosen == "damped-least-squares solver"
     assert start == "selectively-damped solver (it also finds the start for other solvers)"
 

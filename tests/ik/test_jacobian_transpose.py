@@ -14,6 +14,7 @@ from tests.ik.step_cases import any_case, close, regular_case
 def test_the_transpose_is_the_transpose(case, alpha):
     gain = case.rng.uniform(0.0, 10.0, 6)
     dq, _ = case.run(constant_length_step, alpha, gain)
+
     close(dq, alpha * case.j.T @ (gain[: case.m] * case.e))
 
 
@@ -21,6 +22,7 @@ def test_the_transpose_is_the_transpose(case, alpha):
 def test_the_best_length_is_buss_and_kims(case):
     dq, _ = case.run(best_length_step, 0.0)
     reach = case.j @ case.j.T @ case.e
+
     close(
         dq,
         case.e @ reach / (reach @ reach) * case.j.T @ case.e if np.any(reach) else np.zeros(case.n),

@@ -35,16 +35,19 @@ def plain_sdls(j, e, translation, gamma_max):
 def test_selective_damping_is_the_papers_algorithm(case, size):
     error = 10.0**size * case.e
     dq, _ = case.run(selectively_damped_step, math.pi / 4.0, error=error)
+
     close(dq, plain_sdls(case.j, error, min(3, case.m), np.pi / 4), 1e-9)
 
 
 @given(any_case, st.floats(-3, 3), st.floats(0.01, 1.0))
 def test_selective_damping_never_moves_a_joint_further_than_gamma_max(case, size, gamma_max):
     dq, _ = case.run(selectively_damped_step, gamma_max, error=10.0**size * case.e)
+
     assert np.abs(dq).max() <= gamma_max * (1.0 + 1e-12)
 
 
 def test_selective_damping_leaves_a_small_error_in_an_easy_direction_undamped():
     case = Case(3, 6, 6, 6, 0.0)
     dq, _ = case.run(selectively_damped_step, math.pi / 4, error=1e-3 * case.e)
+
     close(case.j @ dq, 1e-3 * case.e)

@@ -16,6 +16,7 @@ UR10 = load_robot("ur10")
 
 def test_a_twin_without_mass_at_the_tool_is_refused_with_the_reason_and_the_range(cli):
     answer = cli("check", "square_tracking", "--solver.tool-mass=0")
+
     assert answer.status == 2
     assert (
         "with a tool_mass or tool_inertia of 0 only the virtual last link resists the pull"

@@ -107,12 +107,14 @@ def contents(directory):
 
 def test_a_second_process_compiles_nothing_and_prints_nothing(filled):
     before = contents(filled)
+
     assert finished(start(filled)) == (42.0, "")
     assert contents(filled) == before
 
 
 def test_the_source_is_next_to_its_machine_code_and_can_be_read(filled):
     (source,) = filled.glob("*.py")
+
     assert "x[i] *= 2.0" in source.read_text()
 
 
@@ -140,6 +142,7 @@ def test_a_damaged_file_is_replaced(filled, tmp_path):
     found = finished_with(caches)
     # The source is written again without compiling.
     expected = [("42.0\n", pattern != "*.py") for pattern, _ in cases]
+
     assert [(out, warnings.count(NOTICE)) for out, warnings in found] == expected, found
     assert finished_with(caches) == [("42.0\n", "")] * len(cases)
 
@@ -147,6 +150,7 @@ def test_a_damaged_file_is_replaced(filled, tmp_path):
 @pytest.mark.soak
 def test_processes_that_start_at_once_all_work_and_leave_a_cache_that_does(tmp_path):
     processes = [start(tmp_path) for _ in range(3)]
+
     assert [finished(process)[0] for process in processes] == [42.0] * 3
     assert finished(start(tmp_path)) == (42.0, "")
     assert not list(tmp_path.rglob("*.tmp*"))
@@ -156,6 +160,7 @@ def test_where_nothing_can_be_written_it_works_with_one_warning(tmp_path):
     blocked = tmp_path / "file"
     blocked.write_text("")
     value, warnings = finished(start(blocked / "kernels"))
+
     assert value == 42.0
     assert warnings.count("cannot be written") == 1
     assert "SIMBRIDGE_CACHE" in warnings
@@ -174,6 +179,7 @@ def almost_full():
 @pytest.mark.parametrize("space", [full, almost_full])
 def test_where_there_is_no_space_it_works_with_one_warning(tmp_path, space):
     value, warnings = finished(start(tmp_path, preexec_fn=space))
+
     assert value == 42.0
     assert warnings.count("cannot be written") == 1
     assert str(tmp_path) in warnings
@@ -184,6 +190,7 @@ def test_where_there_is_space_nowhere_not_even_for_a_temporary_directory_it_work
     blocked.write_text("")
     program = f"import tempfile; tempfile.tempdir = {str(blocked)!r}\n{PROGRAM}"
     value, warnings = finished(start(blocked / "kernels", "-c", program))
+
     assert value == 42.0
     assert warnings.count(f"{blocked / 'kernels'} cannot be written") == 1
 
@@ -196,6 +203,7 @@ def test_a_custom_function_is_compiled_again_when_its_file_has_changed(tmp_path)
         value, warnings = finished(start(tmp_path, script))
         assert value == wanted
         assert "Compiling the custom loop" in warnings
+
     assert finished(start(tmp_path, script)) == (10.0, "")
 
 

@@ -16,8 +16,10 @@ def half(x):
 
 def test_zeros_and_ones_fold_away_and_nothing_is_computed_twice():
     trace = Trace()
-    x, y = trace.name("x"), trace.name("y")
+    x = trace.name("x")
+    y = trace.name("y")
     result = 0.0 * x + 1.0 * y + (-1.0) * (x * y) + (x * y) * half(x)[0] - 0.0
+
     assert statements(trace, [("out", result)]) == [
         "v2 = x * y",
         "v3 = -v2",

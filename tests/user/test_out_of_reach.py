@@ -69,7 +69,8 @@ def assert_it_rests(solver, target, start, missed):
 def test_beyond_its_reach_the_arm_stretches_towards_the_goal_and_rests(
     arm, name, far, bearing, seed
 ):
-    solver, reach = made(arm, name), ARMS[arm].reach
+    solver = made(arm, name)
+    reach = ARMS[arm].reach
     start = np.random.default_rng(seed).uniform(-3.0, 3.0, ARMS[arm].n)
     assert_it_rests(solver, goal(far * reach, bearing), start, (far - 1.0) * reach)
 
@@ -84,11 +85,13 @@ def test_beyond_its_reach_the_arm_stretches_towards_the_goal_and_rests(
 )
 def test_at_the_workspace_boundary_the_arm_rests_too(arm, name, beyond, side, bearing, seed):
     """There micrometres decide whether it can attain the goal, and tiny changes how far it bends."""
-    solver, robot = made(arm, name), ARMS[arm]
+    solver = made(arm, name)
+    robot = ARMS[arm]
     off = side * 10.0**beyond
     target = goal(robot.reach + off, bearing)
     start = np.random.default_rng(seed).uniform(-3.0, 3.0, robot.n)
     joints = solver.track(np.tile(target, (3000, 1)), start)
+
     assert np.abs(np.diff(joints[-200:], axis=0)).max() < 3e-5
     left = np.linalg.norm(tool_path(robot, joints[-1:])[0, :3] - target[:3])
     # The transpose creeps: the nearer to stretched, the less a joint's turn does for the distance.
@@ -102,13 +105,15 @@ def test_no_joint_moves_further_in_an_iteration_than_the_clamp_not_even_for_a_po
     name, clamp, seed
 ):
     """The largest angle change of 002 is one for step and null space together."""
-    robot, solver = ARMS["planar3r"], made("planar3r", name)
+    robot = ARMS["planar3r"]
+    solver = made("planar3r", name)
     given_clamp = {**solver.parameters, "iterations": 1, "step_clamp": clamp}
     solver = type(solver)(robot, **given_clamp)
     rng = np.random.default_rng(seed)
     targets = tool_path(robot, np.cumsum(rng.uniform(-0.3, 0.3, (40, 3)), axis=0))
     joints = solver.track(targets, robot.home)
     moved = np.abs(np.diff(np.vstack([robot.home, joints]), axis=0))
+
     assert clamp * 0.5 < moved.max() <= clamp * (1.0 + 1e-12)
 
 
@@ -142,10 +147,12 @@ def out_and_back(robot, sideways):
 
 @pytest.mark.parametrize(("arm", "name"), CASES)
 def test_a_goal_that_leaves_the_reach_and_comes_back_is_followed_again(arm, name):
-    solver, robot = made(arm, name), ARMS[arm]
+    solver = made(arm, name)
+    robot = ARMS[arm]
     poses = out_and_back(robot, 0.05)
     joints = solver.track(poses, solver.solve(poses[0]).q)
     off = np.linalg.norm(tool_path(robot, joints)[:, :3] - poses[:, :3], axis=1)
+
     assert off[299] == pytest.approx(0.4 * robot.reach, abs=1e-4)
     assert off[-1] < 1e-6
     assert np.abs(np.diff(joints, axis=0)).max() < 0.25
@@ -156,11 +163,13 @@ def test_an_arm_stretched_at_a_goal_that_comes_straight_back_follows_or_reports_
     arm, name
 ):
     """There a pull along the arm turns no joint: steps may stay for good, restarts do not."""
-    solver, robot = made(arm, name), ARMS[arm]
+    solver = made(arm, name)
+    robot = ARMS[arm]
     poses = out_and_back(robot, 0.0)
     stretched = solver.track(poses, solver.solve(poses[0]).q)[-1]
     solver.reset(stretched)
     at = tool_path(robot, solver.step(poses[-1])[None])[0]
+
     assert solver.last.residual[0] == pytest.approx(
         np.linalg.norm(poses[-1, :3] - at[:3]), abs=1e-12
     )
@@ -172,6 +181,7 @@ def test_an_arm_stretched_at_a_goal_that_comes_straight_back_follows_or_reports_
 def test_solve_reports_that_it_did_not_converge_and_the_remaining_error(arm, name):
     robot = ARMS[arm]
     solution = made(arm, name).solve(goal(1.5 * robot.reach, -2.0))
+
     assert not solution.converged
     # Never nearer than the arm can be.
     assert 0.5 * robot.reach - 1e-12 < solution.distance < 0.5 * robot.reach + 1e-3

@@ -85,6 +85,7 @@ def test_an_invalid_target_is_refused_and_the_solver_is_unchanged(solver):
     ):
         with pytest.raises(InvalidParameter, match="The target is"):
             solver.step(pin.SE3(rotation, translation))
+
     assert np.array_equal(solver.step(NEAR), untouched.step(NEAR))
 
 
@@ -113,6 +114,7 @@ def test_the_sample_of_an_invalid_target_is_named():
     targets = np.tile(NEAR, (20_000, 1))
     targets[9_000] *= 2.0
     targets[17_000, 3:] = 0.0
+
     with pytest.raises(InvalidParameter, match="target at sample 17000"):
         made("forward-dynamics").track(targets, UR10.home)
 
@@ -126,6 +128,7 @@ def test_a_target_however_far_and_a_joint_however_turned_give_finite_answers(sol
         solver.step(far)
         assert np.isfinite([*solver.last.residual, solver.last.manipulability]).all()
     found = solver.solve(far)
+
     assert not found.converged
     assert np.isfinite([*found.q, found.distance, found.angle]).all()
 
@@ -133,6 +136,7 @@ def test_a_target_however_far_and_a_joint_however_turned_give_finite_answers(sol
 def test_a_target_whose_distance_overflows_leaves_forward_dynamics_where_it_begins():
     # Past the check, as what is computed on the way may be: what comes out is never what was in memory before.
     found = made("forward-dynamics")._solve(np.array([1e200, *NEAR[1:]]), UR10.home.copy())
+
     assert np.array_equal(found.q, UR10.home)
     assert (found.converged, found.distance) == (False, math.inf)
 
@@ -144,6 +148,7 @@ def test_track_is_step_by_step_whatever_the_length_of_the_quaternions(solver):
     given = targets.copy()
     tracked = solver.track(targets, UR10.home)
     solver.reset(UR10.home)
+
     assert np.array_equal([solver.step(target) for target in targets], tracked)
     assert np.array_equal(targets, given)
     unit = np.column_stack([targets[:, :3], pose.normalized(targets[:, 3:])])
@@ -152,6 +157,7 @@ def test_track_is_step_by_step_whatever_the_length_of_the_quaternions(solver):
 
 def test_unit_quaternions_are_used_as_they_are_without_a_copy():
     targets = square(laps=1).poses
+
     assert as_poses(targets) is targets
 
 
@@ -165,6 +171,7 @@ def test_many_targets_take_no_memory_except_for_their_result(name):
     out = solver.track(targets, UR10.home)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
+
     assert peak < 1.02 * out.nbytes
 
 
@@ -178,6 +185,7 @@ def test_a_copy_continues_as_the_solver_does_and_independently(solver, copied):
         solver.step(far)
     other = copied(solver)
     theirs = np.array([other.step(far) for _ in range(3)])
+
     assert np.array_equal([solver.step(far) for _ in range(3)], theirs)
     assert other.last.residual == solver.last.residual
     assert other.solve(NEAR).converged == solver.solve(NEAR).converged
@@ -195,6 +203,7 @@ def test_iterations_are_a_whole_number(name, wrong):
 @pytest.mark.parametrize("name", ["forward-dynamics", "damped-least-squares"])
 def test_a_whole_number_may_be_numpys(name):
     given = made(name, iterations=np.int64(7))
+
     assert np.array_equal(given.step(NEAR), made(name, iterations=7).step(NEAR))
     assert type(given.iterations) is int
 
@@ -216,6 +225,7 @@ def test_a_whole_number_may_be_numpys(name):
 )
 def test_numbers_may_come_as_an_array_and_one_for_all_alone(name, setting, one, array, usual):
     wanted = made(name, **{setting: usual})
+
     assert np.array_equal(made(name, **{setting: array}).step(NEAR), wanted.step(NEAR))
     if one is not None:
         alone = made(name, **{setting: one})
@@ -228,6 +238,7 @@ def test_forward_dynamics_takes_arrays_where_it_is_made_itself():
     given = simbridge.ForwardDynamics(
         UR10, kp=np.full(6, 50.0), kd=np.zeros(6), error_clamp=np.array([0.2, 0.5])
     )
+
     assert given.parameters == simbridge.ForwardDynamics(UR10, kp=(50.0,) * 6).parameters
     assert ForwardDynamicsParameters(kp=np.full(6, 50.0)) == ForwardDynamicsParameters(
         kp=(50.0,) * 6
@@ -267,7 +278,9 @@ def test_a_setting_that_is_not_a_number_is_refused_and_named(name, setting):
 @pytest.mark.parametrize("name", ["forward-dynamics", "selectively-damped"])
 def test_a_solution_from_ten_turns_away_is_that_from_here(name):
     solver = made(name)
-    there, here = solver.solve(NEAR, UR10.home + 20.0 * math.pi), solver.solve(NEAR, UR10.home)
+    there = solver.solve(NEAR, UR10.home + 20.0 * math.pi)
+    here = solver.solve(NEAR, UR10.home)
+
     assert there.converged
     assert there.restarts == 0
     # Of the limits, two turns apart, those ten turns up are nearest to the upper ones.

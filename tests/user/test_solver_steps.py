@@ -17,7 +17,8 @@ from tests.ik.step_cases import EIGENVALUES, any_case, cases, close, constrained
 
 @given(any_case, EIGENVALUES)
 def test_the_pull_towards_a_posture_is_a_term_of_its_own(case, damping):
-    ones, none = np.ones(case.n), np.zeros(case.m)
+    ones = np.ones(case.n)
+    none = np.zeros(case.m)
     for step, parameters, unpulled in (
         (damped, (damping, 0.3 * ones, case.posture, False), (damping, 0.0 * ones, ones, False)),
         (constrained_step, (ones, 0.7 * (case.posture - case.q), 1e-9), (ones, 0.0 * ones, 1e-9)),
@@ -30,7 +31,9 @@ def test_the_pull_towards_a_posture_is_a_term_of_its_own(case, damping):
 
 @given(cases(scales=(-60, 60)), st.sampled_from([0.0, 1e-12, 1.0]), st.floats(-30, 30))
 def test_no_step_gives_nan_for_any_rank_and_scale(case, damping, size):
-    ones, gain, error = np.ones(case.n), np.full(6, 10.0**size), 10.0**size * case.e
+    ones = np.ones(case.n)
+    gain = np.full(6, 10.0**size)
+    error = 10.0**size * case.e
     for step, parameters in (
         (pseudoinverse_step, (1.0, 1e-9)),
         (selectively_damped_step, (math.pi / 4,)),

@@ -59,6 +59,7 @@ def test_its_tool_is_where_pinocchio_reads_it_from_the_urdf(arm, seed):
     pin.framesForwardKinematics(model, data, np.concatenate(values))
     expected = data.oMf[model.nframes - 1]
     found = pin.XYZQUATToSE3(tool_path(robot, q[None])[0])
+
     assert np.abs(found.homogeneous - expected.homogeneous).max() < 1e-12
 
 
@@ -67,9 +68,11 @@ def test_its_tool_is_where_pinocchio_reads_it_from_the_urdf(arm, seed):
 @settings(max_examples=5)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_a_target_near_the_start_is_attained_or_reported_as_missed(arm, name, seed):
-    robot, solver = ARMS[arm], made(arm, name)
+    robot = ARMS[arm]
+    solver = made(arm, name)
     target = tool_path(robot, nearby(robot, seed)[None])[0]
     solution = solver.solve(target)
+
     assert np.isfinite(solution.q).all()
     left = left_over(solver, target, solution.q)
     assert max(solution.distance, solution.angle) == pytest.approx(left, abs=1e-9)
@@ -82,9 +85,11 @@ def test_a_target_near_the_start_is_attained_or_reported_as_missed(arm, name, se
 @pytest.mark.parametrize(("arm", "task"), [("seven_joints", "position"), ("odd_axes", "axis")])
 @pytest.mark.parametrize("name", QUICK)
 def test_steps_attain_the_components_that_the_task_constrains(arm, task, name):
-    robot, solver = ARMS[arm], made(arm, name, task)
+    robot = ARMS[arm]
+    solver = made(arm, name, task)
     target = tool_path(robot, nearby(robot, 3)[None])[0]
     joints = solver.track(np.tile(target, (60, 1)), robot.home)
+
     assert left_over(solver, target, joints[-1]) < 1e-6
 
 
@@ -99,6 +104,7 @@ def test_the_closed_form_refuses_with_the_reason_and_another_solver(arm, reason)
 
 def test_at_the_command_line_too(cli, line):
     answer = cli("check", line, "--robot", URDF / "seven_joints.urdf", "--solver", "closed-form")
+
     assert answer.status != 0
     assert "7 joints" in answer.message and "forward-dynamics" in answer.message
     assert "Traceback" not in answer.err

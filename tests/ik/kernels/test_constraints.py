@@ -23,6 +23,7 @@ from tests.ik.step_cases import (
 def test_the_constrained_step_satisfies_the_strict_rows_and_counts_dependent_ones(case, pull):
     weights = 10.0 ** case.rng.uniform(-2.0, 2.0, case.n)
     dq, dropped = case.run(constrained_step, weights, pull * (case.posture - case.q), CUTOFF)
+
     assert dropped == case.m - case.rank
     # What no motion can do is solved in least squares; without dropped rows this is e itself.
     doable = case.j @ np.linalg.pinv(case.j, rcond=1e-9) @ case.e
@@ -39,15 +40,21 @@ def test_the_constrained_step_has_the_smallest_soft_cost_of_all_solutions(case, 
     # At the minimum the cost's gradient has no part in the null space, the only place left to move.
     free = np.eye(case.n) - np.linalg.pinv(case.j, rcond=1e-9) @ case.j
     gradient = 2.0 * weights * (dq - natural)
+
     assert np.abs(free @ gradient).max() <= 1e-10 * (1.0 + np.abs(gradient).max())
 
 
 @given(any_case)
 def test_each_motion_of_the_constrained_step_does_only_its_own_part(case):
-    hessian, gradient, rank = np.eye(case.n), case.rng.normal(size=case.n), case.rank
-    descent, none, parts = case.record(), np.zeros(6), np.zeros((2, 6))
+    hessian = np.eye(case.n)
+    gradient = case.rng.normal(size=case.n)
+    rank = case.rank
+    descent = case.record()
+    none = np.zeros(6)
+    parts = np.zeros((2, 6))
     jacobian = descent.iterate.jacobian
     parts[:, : case.m] = [case.e, case.rng.normal(size=case.m)]
+
     assert independent_rows(jacobian, case.m, CUTOFF, descent) == rank
     found = motions(*parts, case.m, rank, hessian, gradient, descent)
     for part, error, slope in zip(
@@ -62,8 +69,10 @@ def test_each_motion_of_the_constrained_step_does_only_its_own_part(case):
 def test_the_constrained_step_solves_the_lectures_system_for_any_soft_rows(case):
     if case.m > case.n:
         case = Case(int(case.rng.integers(2**32)), 12, case.m, 6, 0.0)
-    soft, wanted = case.rng.normal(size=(case.n, case.n)), case.rng.normal(size=case.n)
-    hessian, gradient = 2.0 * soft.T @ soft, 2.0 * soft.T @ wanted
+    soft = case.rng.normal(size=(case.n, case.n))
+    wanted = case.rng.normal(size=case.n)
+    hessian = 2.0 * soft.T @ soft
+    gradient = 2.0 * soft.T @ wanted
 
     def step(settings, descent):
         rank = independent_rows(descent.iterate.jacobian, case.m, 1e-9, descent)
@@ -79,4 +88,5 @@ def test_strict_rows_hold_with_joints_without_a_weight(case):
     weights = case.rng.integers(0, 2, case.n).astype(float)
     dq, _ = case.run(constrained_step, weights, 0.5 * (case.posture - case.q), CUTOFF)
     doable = case.j @ np.linalg.pinv(case.j, rcond=1e-9) @ case.e
+
     assert np.abs(case.j @ dq - doable).max() <= 1e-9 * (1.0 + np.abs(dq).max())

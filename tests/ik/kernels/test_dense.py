@@ -35,7 +35,9 @@ def matrix_of(seed, p, q, rank, decades, scale):
 def decomposed(a):
     p, q = a.shape
     # Larger than need be, and dirty: only the leading part counts.
-    left, singular, right = np.full((12, 12), 7.0), np.full(12, 7.0), np.full((12, 12), 7.0)
+    left = np.full((12, 12), 7.0)
+    singular = np.full(12, 7.0)
+    right = np.full((12, 12), 7.0)
     count = int(decompose(a, p, q, left, singular, right))
     return left[:count, :p], singular[:count], right[:count, :q]
 
@@ -89,6 +91,7 @@ def test_the_decomposition_is_exact_on_difficult_matrices(a):
 
 def test_every_singular_value_of_a_zero_matrix_is_zero():
     left, singular, right = decomposed(np.zeros((4, 6)))
+
     assert np.all(singular == 0.0)
     assert np.array_equal(left @ left.T, np.eye(4))
     assert np.all(right == 0.0)
@@ -108,8 +111,10 @@ def test_a_positive_definite_system_is_solved_from_its_lower_triangle_alone(
     root = matrix_of(seed, n, n, n, decades, scale)
     a = root @ root.T
     b = np.random.default_rng(seed).normal(size=n)
-    lower, x = np.tril(a) + np.triu(np.full((n, n), np.nan), 1), b.copy()
+    lower = np.tril(a) + np.triu(np.full((n, n), np.nan), 1)
+    x = b.copy()
     solve_positive_definite(lower, x, n)
+
     assert np.linalg.norm(a @ x - b) <= 1e-13 * (
         np.linalg.norm(a) * np.linalg.norm(x) + np.linalg.norm(b)
     )
@@ -133,8 +138,10 @@ def test_a_singular_system_with_a_solution_is_solved(seed, n, rank):
 @given(SEEDS, st.integers(1, 18), st.integers(-20, 20))
 def test_any_regular_system_is_solved_as_lapack_does(seed, n, scale):
     rng = np.random.default_rng(seed)
-    a, b = 10.0**scale * rng.normal(size=(n, n)), rng.normal(size=n)
+    a = 10.0**scale * rng.normal(size=(n, n))
+    b = rng.normal(size=n)
     x = b.copy()
+
     assert rank_revealed(a.copy(), x) == n
     assert np.linalg.norm(a @ x - b) <= 1e-12 * np.linalg.norm(a) * np.linalg.norm(x)
     assert np.linalg.norm(x - np.linalg.solve(a, b)) <= 1e-13 * np.linalg.cond(a) * np.linalg.norm(
@@ -148,6 +155,7 @@ def test_the_rank_of_a_singular_system_is_found_and_its_free_unknowns_are_zero(s
     x = a @ np.random.default_rng(seed).normal(size=n)
     b = x.copy()
     found = rank_revealed(a.copy(), x)
+
     assert found == min(rank, n)
     assert np.count_nonzero(x) <= found
     assert np.abs(a @ x - b).max(initial=0.0) <= 1e-10
@@ -155,10 +163,12 @@ def test_the_rank_of_a_singular_system_is_found_and_its_free_unknowns_are_zero(s
 
 def test_two_right_hand_sides_are_solved_in_one_elimination_as_each_alone():
     rng = np.random.default_rng(5)
-    a, sides = rng.normal(size=(7, 7)), rng.normal(size=(2, 7))
+    a = rng.normal(size=(7, 7))
+    sides = rng.normal(size=(2, 7))
     alone = sides.copy()
     for b in alone:
         rank_revealed(a.copy(), b)
+
     assert solve_rank_revealing(a.copy(), sides, 7, np.zeros(7, dtype=np.int64)) == 7
     assert sides.tobytes() == alone.tobytes()
 
@@ -167,4 +177,5 @@ def test_a_symmetric_indefinite_system_with_a_zero_diagonal_is_solved():
     a = np.array([[0.0, 1.0, 2.0], [1.0, 0.0, 3.0], [2.0, 3.0, 0.0]])
     x = a @ [1.0, -2.0, 3.0]
     rank_revealed(a, x)
+
     assert x == pytest.approx([1.0, -2.0, 3.0], abs=1e-14)

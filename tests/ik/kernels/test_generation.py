@@ -53,7 +53,8 @@ class Chain:
     def __init__(self, kinds):
         rng = np.random.default_rng(len(kinds))
         quarter = pin.exp3(np.array([math.pi / 2, 0.0, 0.0]))
-        self.slides, self.n = [kind == "p" for kind in kinds], len(kinds)
+        self.slides = [kind == "p" for kind in kinds]
+        self.n = len(kinds)
         self.placements = [
             pin.SE3(
                 [np.eye(3), quarter, quarter.T, pin.exp3(rng.uniform(-2, 2, 3))][rng.integers(4)],
@@ -111,7 +112,8 @@ class Chain:
 
     def _kinematics(self):
         """Tool frame, Jacobian and mass matrix, traced and printed as the solvers' functions are."""
-        trace, n = Trace(), self.n
+        trace = Trace()
+        n = self.n
         at = self.structure.trace_frames(trace)
         twists = robot_chain.jacobian(at, self.slides)
         mass = mathematics.mass_matrix(at, twists, [trace.name(f"twin[{i}]") for i in range(4)])
@@ -125,7 +127,8 @@ class Chain:
 
     def expected(self, q, twin):
         """Tool, Jacobian (6, n) and mass matrix (n, n) by pinocchio; twin: tool mass and inertia, then each link's."""
-        model, parent = pin.Model(), 0
+        model = pin.Model()
+        parent = 0
         for i, slides in enumerate(self.slides):
             joint = pin.JointModelPZ() if slides else pin.JointModelRZ()
             parent = model.addJoint(parent, joint, self.placements[i], f"j{i}")
@@ -150,7 +153,9 @@ class Chain:
 
     def moved(self, q, target, kp, twin):
         """Error (6,) and motion (n + 1,) of the kernel's `move`, without clamps, damping and ballast."""
-        pull, error, motion = np.zeros(6), np.zeros(6), np.zeros(self.n + 1)
+        pull = np.zeros(6)
+        error = np.zeros(6)
+        motion = np.zeros(self.n + 1)
         aim = np.concatenate([target.translation, target.rotation.ravel()])
         self.move(
             self.frames, q, aim, kp, np.zeros(6), twin, np.full(2, np.inf), 0.0, pull, error, motion
@@ -180,11 +185,16 @@ def any_twin(rng):
 @pytest.mark.parametrize("kinds", CHAINS)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_compiled_frames_jacobian_and_mass_matrix_equal_pinocchio(kinds, seed):
-    rng, own = np.random.default_rng(seed), chain(kinds)
-    q, twin = posture(rng, own.n), any_twin(rng)
-    tool, jacobian, mass = np.zeros((3, 4)), np.zeros((6, own.n)), np.zeros((own.n, own.n))
+    rng = np.random.default_rng(seed)
+    own = chain(kinds)
+    q = posture(rng, own.n)
+    twin = any_twin(rng)
+    tool = np.zeros((3, 4))
+    jacobian = np.zeros((6, own.n))
+    mass = np.zeros((own.n, own.n))
     own.kinematics(own.frames, q, twin, tool, jacobian, mass)
     frame, geometric, crba = own.expected(q, twin)
+
     assert np.abs(tool - frame.homogeneous[:3]).max() < 1e-12
     assert np.abs(jacobian - geometric).max() < 1e-12
     assert np.abs(mass - np.tril(crba)).max() < 1e-12
@@ -194,7 +204,8 @@ def test_compiled_frames_jacobian_and_mass_matrix_equal_pinocchio(kinds, seed):
 @few_examples(40)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_poses_and_jacobians_along_a_path_equal_pinocchio(kinds, seed):
-    rng, own = np.random.default_rng(seed), chain(kinds)
+    rng = np.random.default_rng(seed)
+    own = chain(kinds)
     path = np.array([posture(rng, own.n) for _ in range(3)])
     slides = np.array(own.slides)
     jacobians = task_jacobians(own.frames, slides, path, "pose")
@@ -211,6 +222,7 @@ def test_quaternion_signs_are_continuous_along_a_path():
     own = chain("rrrrrrr")
     path = np.ones(7) + np.linspace(0.0, 30.0, 4000)[:, None] * np.ones(7)
     poses = tool_poses(own.frames, np.array(own.slides), path)
+
     assert poses[0, 6] >= 0.0
     assert (np.sum(poses[1:, 3:] * poses[:-1, 3:], axis=1) > 0.9).all()
 
@@ -218,12 +230,16 @@ def test_quaternion_signs_are_continuous_along_a_path():
 @pytest.mark.parametrize("kinds", CHAINS)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_the_compiled_iteration_solves_the_equation_of_motion_of_pinocchios_twin(kinds, seed):
-    rng, own = np.random.default_rng(seed), chain(kinds)
-    q, twin, kp = posture(rng, own.n), any_twin(rng), rng.uniform(0.5, 2.0, 6)
+    rng = np.random.default_rng(seed)
+    own = chain(kinds)
+    q = posture(rng, own.n)
+    twin = any_twin(rng)
+    kp = rng.uniform(0.5, 2.0, 6)
     tool, jacobian, mass = own.expected(q, twin)
     offset = np.concatenate([rng.uniform(-1.0, 1.0, 3), rng.uniform(-1.0, 1.0, 3)])
     target = pin.SE3(pin.exp3(offset[3:]) @ tool.rotation, tool.translation + offset[:3])
     error, motion = own.moved(q, target, kp, twin)
+
     assert np.abs(error - offset).max() < 1e-12
     torque = jacobian.T @ (kp * offset)
     # The residual, so that a singular posture cannot blur the comparison.
@@ -245,7 +261,8 @@ def smallest_turn(one, other):
 def test_the_compiled_linearization_is_pinocchios_error_and_jacobian_in_the_rows_of_the_task(
     kinds, task, seed
 ):
-    rng, own = np.random.default_rng(seed), chain(kinds)
+    rng = np.random.default_rng(seed)
+    own = chain(kinds)
     q = posture(rng, own.n)
     tool, geometric, _ = own.expected(q, np.ones(4))
     target = pin.SE3(pin.exp3(rng.uniform(-1.0, 1.0, 3)) @ tool.rotation, rng.uniform(-1.0, 1.0, 3))
@@ -256,6 +273,7 @@ def test_the_compiled_linearization_is_pinocchios_error_and_jacobian_in_the_rows
         "position": np.zeros(3),
     }[task]
     wanted = np.concatenate([target.translation - tool.translation, turn])
+
     assert np.abs(error - wanted).max() < 1e-12
     # For an axis: turns about the tool's own x and y.
     seen = np.eye(6)[: TASK_ROWS[task]]
@@ -280,7 +298,8 @@ def test_the_compiled_linearization_is_pinocchios_error_and_jacobian_in_the_rows
 def test_the_jacobian_by_differences_is_pinocchios_and_the_chords_of_the_circles_on_which_joints_move_the_tool(
     kinds, seed, step
 ):
-    rng, own = np.random.default_rng(seed), chain(kinds)
+    rng = np.random.default_rng(seed)
+    own = chain(kinds)
     q = posture(rng, own.n)
     _, exact, _ = own.expected(q, np.ones(4))
     # A joint turns the tool by its whole step; the tool's point goes along a circle, and the difference is its chord.
@@ -289,6 +308,7 @@ def test_the_jacobian_by_differences_is_pinocchios_and_the_chords_of_the_circles
     across = np.cross(exact[3:].T, exact[:3].T).T
     chords[:3, turns] *= math.sin(step) / step
     chords[:3] += (1.0 - math.cos(step)) / step * across
+
     assert np.abs(own.difference_quotients(q, step) - chords).max() < 1e-11 / step
     # One-sided: an error of the first order in the step.
     off, moved = (np.linalg.norm(columns, axis=0) for columns in (chords - exact, exact[:3]))
@@ -301,7 +321,8 @@ def turned(angle, axis):
         np.asarray(axis, np.longdouble)
     )
     cross = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]], np.longdouble)
-    sine, cosine = np.sin(np.longdouble(angle)), np.cos(np.longdouble(angle))
+    sine = np.sin(np.longdouble(angle))
+    cosine = np.cos(np.longdouble(angle))
     return np.eye(3) + sine * cross + (1 - cosine) * cross @ cross, unit.astype(float)
 
 
@@ -327,7 +348,8 @@ short_of_half_a_turn = st.one_of(
 @given(axes, short_of_half_a_turn, st.integers(0, 2**32 - 1))
 def test_the_compiled_logarithm_is_exact_up_to_half_a_turn_about_any_axis(axis, short, seed):
     """Its closed form: the rotation is made of an axis and an angle, and these are the expected result."""
-    own, angle = chain("rrrrrrr"), math.pi - short
+    own = chain("rrrrrrr")
+    angle = math.pi - short
     q = posture(np.random.default_rng(seed), own.n)
     tool, _, _ = own.expected(q, np.ones(4))
     rotation, unit = turned(angle, axis)
@@ -335,4 +357,5 @@ def test_the_compiled_logarithm_is_exact_up_to_half_a_turn_about_any_axis(axis, 
     error, _ = own.moved(q, target, np.ones(6), np.ones(4))
     # Half a turn is the same about the opposite axis, and within rounding of it so is the rest.
     candidates = [angle * unit] + [(angle - 2.0 * math.pi) * unit] * (short < 1e-14)
+
     assert min(np.abs(error[3:] - wanted).max() for wanted in candidates) < 1e-14

@@ -27,7 +27,8 @@ def chain(seed, n):
         placements.append(pin.SE3(rotation, rng.uniform(-0.5, 0.5, 3) * (rng.random(3) < 0.5)))
     q = rng.uniform(-3.0, 3.0, n)
     twin = rng.uniform([0.5, 0.5, 1e-2, 1e-3], [2.0, 2.0, 0.2, 1e-2])
-    model, parent = pin.Model(), 0
+    model = pin.Model()
+    parent = 0
     for i in range(n):
         joint = pin.JointModelPZ() if slides[i] else pin.JointModelRZ()
         parent = model.addJoint(parent, joint, placements[i], f"j{i}")
@@ -43,7 +44,9 @@ def chain(seed, n):
 
 def expected(model, q):
     """Tool frame, Jacobian (6, n) and mass matrix (n, n) by pinocchio."""
-    data, frame, n = model.createData(), model.getFrameId("tool"), len(q)
+    data = model.createData()
+    frame = model.getFrameId("tool")
+    n = len(q)
     jacobian = (
         pin.computeFrameJacobian(model, data, q, frame, pin.LOCAL_WORLD_ALIGNED)
         .reshape(6, n)
@@ -63,7 +66,9 @@ def generated_move(placements, slides):
 
 
 def moved(move, placements, q, twin, target, kp):
-    error, pull, motion = np.zeros(6), np.zeros(6), np.zeros(len(q) + 1)
+    error = np.zeros(6)
+    pull = np.zeros(6)
+    motion = np.zeros(len(q) + 1)
     frame = np.concatenate([target.translation, target.rotation.ravel()])
     move(placements, q, frame, kp, np.zeros(6), twin, CLAMP, 0.0, pull, error, motion)
     return error, motion
@@ -89,6 +94,7 @@ def test_the_mathematics_over_floats_equals_pinocchio(seed, n):
     at = kinematics.frames(
         placements[:, :3].tolist(), slides, q.tolist(), kinematics.cosine_and_sine
     )
+
     assert np.abs(np.array(at.rotation) - tool.rotation).max() < 1e-12
     assert np.abs(np.array(at.position) - tool.translation).max() < 1e-12
     twists = kinematics.jacobian(at, slides)
@@ -110,6 +116,7 @@ def test_the_generated_source_equals_pinocchio(seed, n):
     wanted = np.concatenate(
         [target.translation - tool.translation, pin.log3(target.rotation @ tool.rotation.T)]
     )
+
     assert np.abs(error - wanted).max() < 1e-12
     torque = jacobian.T @ (kp * wanted)
     # The residual, so that a badly conditioned mass matrix cannot blur the comparison.
@@ -125,6 +132,7 @@ def test_the_mobility_over_columns_equals_pinocchio(seed, n):
     # The second column, so that a mixture of samples would show.
     plain, one = mathematics.mobility(placements, slides, np.array([q + 1.0, q]), [twin.tolist()])
     weighted = jacobian @ np.linalg.solve(mass, jacobian.T)
+
     assert np.abs(plain[1] - jacobian @ jacobian.T).max() < 1e-12
     assert np.abs(one[1] - weighted).max() < 1e-11 * np.abs(weighted).max()
 
@@ -135,4 +143,5 @@ def test_arms_of_one_kinematic_structure_share_a_module_whatever_their_tool():
         robot = load_robot(name)
         for arm in (robot, robot.with_tcp(pin.SE3(pin.exp3(np.ones(3)), np.ones(3)))):
             texts.add(generate_move(structure_of(arm.placements, arm.prismatic), "pose").text)
+
     assert len(texts) == 1
