@@ -9,5 +9,7 @@ from simbridge.kernels.compile import Kernel, kernel_of
 
 @functools.cache
 def machine_code(function) -> Kernel:
-    """A function that is compiled with the solvers, as a kernel. It takes the types of its first call only."""
+    """A function that is compiled with the solvers, as a kernel. It takes the types of its first
+    call only.
+    """
     return kernel_of(function, "function of a test")

@@ -1,4 +1,6 @@
-"""Forward dynamics computed with pinocchio alone: what the compiled solver must agree with, and is faster than."""
+"""Forward dynamics computed with pinocchio alone: what the compiled solver must agree with, and is
+faster than.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +13,12 @@ from simbridge.robot.robot import Robot
 
 
 def with_pinocchio(robot: Robot, solver: ForwardDynamics, poses: Array, start: Array) -> Array:
-    """The plain algorithm on pinocchio, as fast as possible from Python: Jacobian (and with it the tool's frame), log,
-    the twin's crba, and pinocchio's own sparse factorisation, which is faster than LAPACK."""
+    """Run the plain algorithm on pinocchio, as fast as possible from Python.
+
+    It takes the Jacobian (and with it the tool's frame), log, the twin's crba, and pinocchio's own
+    sparse factorisation, which is faster than LAPACK.
+    """
+
     model = robot.model.copy()
     twin = solver.twin
     eye = np.eye(3)

@@ -41,7 +41,9 @@ class Case:
         self.posture = rng.uniform(-3, 3, n)
 
     def run(self, step, *parameters, error=None):
-        """dq of a step, and what it returns; the unused components and the scratch arrays hold rubbish."""
+        """dq of a step, and what it returns; the unused components and the scratch arrays hold
+        rubbish.
+        """
         descent = self.record()
         descent.iterate.error[: self.m] = self.e if error is None else error
         run = (
@@ -106,7 +108,9 @@ def whole_step(error, rows, rank, hessian, gradient, descent):
 
 
 def constrained_step(settings, descent):
-    """The whole step with one soft row per joint, dq_i = natural_i, and how many strict rows depend on others."""
+    """The whole step with one soft row per joint, dq_i = natural_i, and how many strict rows depend
+    on others.
+    """
     weights, natural, cutoff = settings
     hessian = 2.0 * np.diag(weights) / (weights.max() or 1.0)
     rows = int(descent.iterate.rows)

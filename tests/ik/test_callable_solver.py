@@ -127,7 +127,9 @@ def test_what_cannot_be_called_is_refused():
 
 @pytest.fixture
 def own_module(tmp_path, monkeypatch):
-    """A custom module in the working directory: a solver that needs several calls, and one that fails."""
+    """A custom module in the working directory: a solver that needs several calls, and one that
+    fails.
+    """
     (tmp_path / "own_solver_for_tests.py").write_text(
         "import numpy as np\n"
         "import simbridge\n"

@@ -52,7 +52,7 @@ def wrapped(difference):
 
 
 def farthest_apart(a, b):
-    """The largest distance from a row of either to the nearest row of the other, whole turns aside."""
+    """The largest distance from a row of either to the nearest of the other, whole turns aside."""
     between = np.abs(wrapped(a[:, None] - b[None])).max(axis=-1)
     return max(between.min(axis=0).max(), between.min(axis=1).max())
 
@@ -73,7 +73,9 @@ def with_limits(robot, **of_joint):
 
 
 def shoulder_singular(q, ahead):
-    """The posture with the shoulder lifted so that the wrist stands `ahead` metres before the pan axis, or None."""
+    """The posture with the shoulder lifted so that the wrist stands `ahead` metres before the pan
+    axis, or None.
+    """
     d5 = UR10.placements[5][2, 3]
     a2 = UR10.placements[2][0, 3]
     a3 = UR10.placements[3][0, 3]
@@ -186,7 +188,7 @@ def test_out_of_reach_there_are_no_branches():
     assert SOLVER.branches([0.0, 0.01, 0.8, 0.0, 1.0, 0.0, 0.0]).shape == (0, 6)
 
 
-def test_out_of_reach_steps_settle_with_the_arm_stretched_and_report_the_miss():
+def test_out_of_reach_steps_settle_stretched():
     solver = ClosedForm(UR10)
     target = np.array([2.0, 0.3, 0.4, 0.0, 1.0, 0.0, 0.0])
     settled = solver.step(target)
@@ -252,7 +254,7 @@ def test_near_the_wrist_singularity_every_branch_attains_the_target(q, bend, hal
 
 
 @given(q=postures, bend=tiny, half=st.booleans(), sign=st.sampled_from([-1.0, 1.0]))
-def test_near_the_stretched_and_the_folded_arm_every_branch_attains_the_target(q, bend, half, sign):
+def test_nearly_stretched_branches_attain_the_target(q, bend, half, sign):
     q[2] = sign * (math.pi - bend if half else bend)
     assert_round_trip(q)
 
@@ -265,7 +267,8 @@ def test_near_the_shoulder_singularity_every_branch_attains_the_target(q, ahead,
 
 
 @given(q=postures, bends=st.tuples(tiny, tiny, tiny))
-# Stretched so far that the arm reaches only with pan and wrist 3 as they are, which rounding turns by more than itself.
+# Stretched so far that the arm reaches only with pan and wrist 3 as they are, which rounding turns
+# by more than itself.
 @example(q=np.zeros(6), bends=(0.0, 1e-5, 1e-7))
 @example(q=np.zeros(6), bends=(1e-6, 1e-8, 1e-10))
 @example(q=np.zeros(6), bends=(1e-7, 0.01, 1e-6))
@@ -287,7 +290,7 @@ def test_near_several_singularities_every_branch_attains_the_target(q, bends):
         [-0.1, -1.627147770047329, 1e-07, -0.9, 1.2, -1.1],
     ],
 )
-def test_a_nearly_stretched_posture_that_rounding_puts_out_of_reach_is_found(q):
+def test_rounding_hides_no_stretched_posture(q):
     assert_round_trip(np.array(q))
 
 
@@ -327,7 +330,9 @@ def test_at_the_wrist_singularity_wrist_3_stays_and_the_solver_reports_it(theta5
 
 
 def through_the_wrist_singularity(samples=9):
-    """Joint positions (T, 6) that stop with wrist 1 and wrist 3 in line for the middle third of the way."""
+    """Joint positions (T, 6) that stop with wrist 1 and wrist 3 in line for the middle third of the
+    way.
+    """
     joints = np.tile([0.2, -1.3, 1.9, -0.4, 0.0, 0.9], (samples, 1))
     joints[:, 0] += np.linspace(0.0, 0.02, samples)
     third = samples // 3
@@ -376,8 +381,9 @@ def test_a_run_through_singular_poses_reports_them(cli, tum, tmp_path, without_p
     assert other["solver_notes"] == []
 
 
-def test_at_the_wrist_singularity_wrist_3_turns_where_the_arm_would_not_reach():
-    # Stretched with wrist 2's offset pointing along the arm: any other turn of wrist 3 leaves the target out of reach.
+def test_a_singular_wrist_turns_to_reach():
+    # Stretched with wrist 2's offset pointing along the arm: any other turn of wrist 3 leaves the
+    # target out of reach.
     q = np.array([0.0, 0.0, 0.0, -math.pi / 2, 0.0, 0.4])
     target = tool(UR10, q)[0]
     for turn in (-1.5, 0.2, 2.9):
@@ -386,7 +392,7 @@ def test_at_the_wrist_singularity_wrist_3_turns_where_the_arm_would_not_reach():
         assert misses(UR10, target, branches) < 1e-10
 
 
-def test_the_stretched_elbow_and_the_shoulder_are_named_and_give_one_branch_for_two():
+def test_singular_elbow_and_shoulder_halve_the_branches():
     stretched = np.array([0.1, -1.0, 0.0, -1.2, 1.0, 0.3])
     branches = SOLVER.branches(tool(UR10, stretched)[0], stretched)
 
@@ -463,7 +469,7 @@ def test_a_planar_arm_ignores_the_rotation():
     assert solver.task == "position"
 
 
-def test_a_planar_arm_of_equal_links_folded_onto_its_base_keeps_its_first_joint():
+def test_a_folded_planar_arm_keeps_its_first_joint():
     robot = load_robot("planar2r", lengths=(0.4, 0.4))
     solver = ClosedForm(robot)
     target = tool(robot, [0.0, 0.0])[0]
@@ -474,7 +480,7 @@ def test_a_planar_arm_of_equal_links_folded_onto_its_base_keeps_its_first_joint(
     assert solver.singular == ("elbow",)
 
 
-def test_a_planar_arm_points_to_an_unreachable_target_and_reports_the_distance():
+def test_a_planar_arm_points_to_an_unreachable_target():
     solver = ClosedForm(PLANAR)
     height = tool(PLANAR, [0.0, 0.0])[0, 2]
     for target, missing in (

@@ -27,7 +27,8 @@ def settled(solver, target=TARGET, steps=60):
 
 
 def test_custom_soft_rows_replace_the_natural_posture():
-    # One joint is redundant: the last one goes exactly to the wanted angle, and the tool to its target.
+    # One joint is redundant: the last one goes exactly to the wanted angle, and the tool to its
+    # target.
     last = np.array([[0.0, 0.0, 1.0]])
     q = settled(Constrained(PLANAR3R, soft=SoftRows(last, lambda q: 0.3 * (0.7 - q[2:]))))
 
@@ -48,7 +49,8 @@ def test_heavier_soft_rows_win_over_lighter_ones():
 
 
 def test_joints_rest_in_directions_that_soft_rows_leave_free():
-    # Held by its pan joint alone, an arm with three joints to spare does not stray: that joint and the task decide.
+    # Held by its pan joint alone, an arm with three joints to spare does not stray: that joint and
+    # the task decide.
     held = SoftRows([[1.0, 0.0, 0.0, 0.0, 0.0, 0.0]], [0.0])
     here = tool_path(UR10, UR10.home[None])[0]
     q = Constrained(UR10, soft=held, task="position").track(np.tile(here, (20, 1)), UR10.home)[-1]
@@ -102,7 +104,8 @@ def test_strict_rows_hold_in_every_iteration_for_any_target_and_clamp(joint, mot
         most = np.abs(moved).max(axis=1)
         clamp = solver.settings.step_clamp
         assert most.max() <= clamp * (1.0 + 1e-12)
-        # Near a singular posture the rows themselves may ask for more than the clamp: then all of the motion is theirs.
+        # Near a singular posture the rows themselves may ask for more than the clamp: then all of
+        # the motion is theirs.
         obeyed = np.abs(moved[:, joint] - motion) < 1e-12
         assert np.all(obeyed | (most > clamp * (1.0 - 1e-12)))
         assert obeyed[:10].all()
@@ -110,13 +113,14 @@ def test_strict_rows_hold_in_every_iteration_for_any_target_and_clamp(joint, mot
 
 @pytest.mark.parametrize("robot", [UR10, PLANAR3R, PLANAR2R], ids=lambda robot: robot.name)
 @pytest.mark.parametrize("driven", [True, False])
-def test_strict_rows_win_over_a_contradicting_task_and_the_arm_comes_to_rest(robot, driven):
+def test_strict_rows_win_over_a_contradicting_task(robot, driven):
     rng = np.random.default_rng(4)
     for joint in np.arange(12) % robot.n:
         row = np.eye(robot.n)[joint : joint + 1]
         start = robot.home + rng.uniform(-0.3, 0.3, robot.n)
         wanted = robot.home[joint] + rng.uniform(-0.5, 0.5) if driven else start[joint]
-        # The joint is driven to an angle, or locked; the target is reached with another one, or not at all.
+        # The joint is driven to an angle, or locked; the target is reached with another one, or not
+        # at all.
         pull = Rows(row, lambda q: 0.3 * (wanted - row @ q)) if driven else Rows(row, [0.0])  # noqa: B023
         target = tool_path(robot, (robot.home + rng.uniform(-0.8, 0.8, robot.n))[None])[0]
         target[:3] *= rng.choice([1.0, 2.0])
@@ -199,7 +203,7 @@ def test_rows_that_do_not_fit_are_refused(rows, message):
         Constrained(PLANAR3R, **rows)
 
 
-def test_a_solver_with_custom_rows_has_another_name_than_the_one_that_settings_describe():
+def test_custom_rows_change_the_solvers_name():
     assert Constrained(PLANAR3R, soft=SoftRows(np.eye(3), np.zeros(3))).name != "constrained"
     assert Constrained(PLANAR3R).name == "constrained"
 
@@ -211,13 +215,15 @@ def stepped(solver, q):
 
 
 def test_the_rows_of_the_present_posture_that_depend_on_others_are_counted():
-    # Stretched out, a planar arm cannot move along itself: of its two directions one depends on the other.
+    # Stretched out, a planar arm cannot move along itself: of its two directions one depends on the
+    # other.
     stretched = [0.3, 0.0, 0.0]
 
     assert stepped(Constrained(PLANAR3R, iterations=1), stretched).dependent_rows == 1
     assert stepped(Constrained(PLANAR3R, pull=0.0), stretched).dependent_rows == 1
     assert stepped(Constrained(PLANAR3R), PLANAR3R.home).dependent_rows == 0
-    # The task is strict: what is attained only stretched out stays stretched out, whatever the posture pulls.
+    # The task is strict: what is attained only stretched out stays stretched out, whatever the
+    # posture pulls.
     assert stepped(Constrained(PLANAR3R, iterations=10), stretched).dependent_rows == 1
 
 

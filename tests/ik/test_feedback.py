@@ -32,7 +32,7 @@ def test_a_feedback_gain_of_zero_leaves_that_component_out(case):
 
 
 @given(any_case, EIGENVALUES)
-def test_a_feedback_gain_of_one_over_lambda_squared_is_damped_least_squares(case, damping):
+def test_feedback_with_equal_gains_is_damped_least_squares(case, damping):
     free = np.zeros(case.n)
     dq, _ = case.run(damped, damping, free, free, False)
 

@@ -1,4 +1,6 @@
-"""The forward-dynamics solver against independent trajectories, published figures, closed forms and pinocchio."""
+"""The forward-dynamics solver against independent trajectories, published figures, closed forms and
+pinocchio.
+"""
 
 from __future__ import annotations
 
@@ -126,7 +128,7 @@ def test_it_equals_the_same_algorithm_on_pinocchio():
     ],
 )
 def test_experiment_d_second_lap(kp, rms_mm, max_mm, formula_tolerance):
-    """Table D: the square at 0.2 m/s, stepped at 100 Hz; and its closed formula v T rho/(1 - rho)."""
+    """Table D: the square at 0.2 m/s, stepped at 100 Hz; and its formula v T rho/(1 - rho)."""
     solver = plain(kp=kp)
     trajectory = square(speed=0.2, rate=100.0, laps=2)
     joints = solver.track(trajectory.poses, solver.solve(trajectory.start).q)
@@ -172,7 +174,9 @@ def test_experiment_c_goes_straight():
 
 @given(st.floats(0.05, 7.9), st.integers(0, 2**32 - 1))
 def test_the_error_shrinks_by_one_minus_a_quarter_kappa(kappa, seed):
-    """Near the target, away from singularities: e+ = (1 - kappa/4) e for translation along each axis."""
+    """Near the target, away from singularities: e+ = (1 - kappa/4) e for translation along each
+    axis.
+    """
     rng = np.random.default_rng(seed)
     q = UR10.home + rng.uniform(-0.3, 0.3, 6)
     solver = plain(
@@ -189,7 +193,9 @@ def test_the_error_shrinks_by_one_minus_a_quarter_kappa(kappa, seed):
 
 @pytest.mark.parametrize(("kappa", "converges"), [(7.9, True), (8.1, False)])
 def test_the_stability_bound_is_where_the_iteration_turns(kappa, converges):
-    """Past the bound the same arithmetic (through the kernel, which does not refuse) grows the error."""
+    """Past the bound the same arithmetic (through the kernel, which does not refuse) grows the
+    error.
+    """
     target = tool_path(UR10, UR10.home[None])
     target[0, :3] += 1e-4
     settings = loops.Settings(
@@ -232,7 +238,7 @@ def test_the_stability_bound_is_where_the_iteration_turns(kappa, converges):
         {"dt": 1.0, "kp": 1.0, "twin": Twin(tool_mass=0.1)},
     ],
 )
-def test_settings_past_the_stability_bound_are_refused_and_the_bound_is_named(settings):
+def test_settings_past_the_stability_bound_are_refused(settings):
     with pytest.raises(UnstableSolver, match="must stay below 8") as caught:
         ForwardDynamics(UR10, **settings)
     assert caught.value.kappa + 2.0 * caught.value.damping >= 8.0 or caught.value.damping >= 4.0
@@ -342,7 +348,9 @@ def test_solve_reports_the_distance_to_an_unreachable_target(distance, bearing):
 
 @pytest.mark.parametrize("arm", ["ur10", "planar2r"])
 def test_solve_finds_poses_of_stretched_and_nearly_stretched_arms(arm):
-    """There the light links damp what is left of the error, and only a second-order method attains 1e-10."""
+    """There the light links damp what is left of the error, and only a second-order method attains
+    1e-10.
+    """
     robot = load_robot(arm)
     elbow = 2 if robot.n == 6 else 1
     rng = np.random.default_rng(0)
@@ -357,7 +365,7 @@ def test_solve_finds_poses_of_stretched_and_nearly_stretched_arms(arm):
         assert (solution.q >= robot.position_min).all() and (solution.q <= robot.position_max).all()
 
 
-def test_a_redundant_arm_that_is_stretched_out_is_solved_from_the_first_posture():
+def test_a_stretched_redundant_arm_is_solved_at_once():
     """Its mass matrix is singular except for the ballast, within the task and outside it."""
     robot = load_robot("planar3r")
     for reach in (np.zeros(3), np.array([1.0, 1e-4, -1e-5])):
@@ -384,7 +392,9 @@ def unreachable(rng, distance):
 @few_examples(20)
 @given(st.integers(0, 2**32 - 1), st.floats(1.45, 5.0))
 def test_with_clamps_the_arm_comes_to_rest_before_a_target_out_of_reach(seed, distance):
-    """The plain algorithm moves joints by radians, and with clamps alone a stretched elbow chatters."""
+    """The plain algorithm moves joints by radians, and with clamps alone a stretched elbow
+    chatters.
+    """
     target = unreachable(np.random.default_rng(seed), distance)
     joints = ForwardDynamics(UR10).track(np.tile(target, (1500, 1)), UR10.home)
 
@@ -402,7 +412,9 @@ def test_hundreds_of_targets_out_of_reach_all_end_at_rest():
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from([1, 2, 7, 50]), st.sampled_from([0.0, 0.5]))
 def test_a_held_target_never_lets_the_pull_grow(seed, iterations, kd):
-    """Whatever the target: from step to step the clamped error's potential only falls, so nothing can cycle."""
+    """Whatever the target: from step to step the clamped error's potential only falls, so nothing
+    can cycle.
+    """
     rng = np.random.default_rng(seed)
     solver = ForwardDynamics(UR10, iterations=iterations, kd=kd)
     target = unreachable(rng, rng.uniform(0.2, 3.0))
@@ -501,7 +513,7 @@ def test_velocity_accumulation_is_the_released_controllers_iteration():
 
 
 @pytest.mark.parametrize(("kappa", "stable"), [(0.110, True), (0.112, False)])
-def test_velocity_accumulation_past_one_ninth_is_refused_and_the_bound_is_named(kappa, stable):
+def test_velocity_accumulation_past_one_ninth_is_refused(kappa, stable):
     gains = (kappa / 0.02**2,) * 6
     if stable:
         assert ForwardDynamics.preset(UR10, "released", kp=gains).kappa == pytest.approx(kappa)
@@ -518,7 +530,9 @@ def test_velocity_accumulation_has_its_own_step_and_no_step_clamp(settings):
 
 
 def test_the_naive_twin_has_no_mass_at_the_tool_and_a_bound_of_its_own():
-    """Its stability bound: 8 over the largest eigenvalue of J H^-1 J^T anywhere is on the safe side of kappa 8."""
+    """Its stability bound: 8 over the largest eigenvalue of J H^-1 J^T anywhere is on the safe side
+    of kappa 8.
+    """
     twin = Twin.naive(6)
 
     assert twin.numbers == (0.0, 0.0, 1.0 / 6.0, 1.0 / 6.0)

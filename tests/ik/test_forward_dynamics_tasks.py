@@ -1,4 +1,6 @@
-"""Forward dynamics with tasks of less than a pose, against the same algorithm on pinocchio and closed forms."""
+"""Forward dynamics with tasks of less than a pose, against the same algorithm on pinocchio and
+closed forms.
+"""
 
 from __future__ import annotations
 

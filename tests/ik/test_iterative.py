@@ -1,4 +1,6 @@
-"""The iterative solvers: each step against its formula in numpy, and the properties that all of them have."""
+"""The iterative solvers: each step against its formula in numpy, and the properties that all of
+them have.
+"""
 
 from __future__ import annotations
 
@@ -189,9 +191,7 @@ def test_a_reliable_solver_finds_reachable_poses(name):
 
 @settings(max_examples=30)
 @given(st.integers(0, 2**32 - 1), st.sampled_from(ITERATIVE), st.sampled_from(list(TASK_ROWS)))
-def test_nothing_is_nan_at_singular_postures_and_the_same_input_gives_the_same_output(
-    seed, name, task
-):
+def test_singular_postures_give_numbers_again_and_again(seed, name, task):
     rng = np.random.default_rng(seed)
     q = rng.choice([0.0, math.pi / 2.0, math.pi, -math.pi / 2.0], 6)
     target = np.concatenate([rng.normal(size=3), pose.normalized(rng.normal(size=4))])
@@ -205,7 +205,9 @@ def test_nothing_is_nan_at_singular_postures_and_the_same_input_gives_the_same_o
 
 
 def settled(solver, target, start, targets):
-    """The joints (n,) after so many steps towards one target, and how much they still move in the last twenty."""
+    """The joints (n,) after so many steps towards one target, and how much they still move in the
+    last twenty.
+    """
     joints = solver.track(np.tile(target, (targets, 1)), start)
     return joints[-1], float(np.abs(np.diff(joints[-20:], axis=0)).max())
 
@@ -267,9 +269,7 @@ def test_a_ur10_rests_before_a_pose_out_of_its_reach(seed, name, far):
 @pytest.mark.parametrize("stiffness", [0.05, 0.5, 0.9])
 @given(st.integers(0, 2**32 - 1))
 @settings(max_examples=10)
-def test_joint_stiffness_ends_where_the_task_leaves_the_bias_nearest_and_costs_no_accuracy(
-    stiffness, seed
-):
+def test_joint_stiffness_costs_no_accuracy(stiffness, seed):
     """The same least distance, subject to the task, that the constrained step solves for."""
     rng = np.random.default_rng(seed)
     target = tool_path(PLANAR3R, (PLANAR3R.home + rng.uniform(-0.5, 0.5, 3))[None])
@@ -294,7 +294,7 @@ def test_the_printed_bias_may_diverge_without_a_clamp_but_not_to_nan():
         assert np.isfinite(solver.track(np.tile(target, (200, 1)), PLANAR3R.home + away)).all()
 
 
-def test_joint_stiffness_pulls_to_the_bias_from_both_sides_as_the_gradient_and_to_one_side_as_printed():
+def test_joint_stiffness_pulls_from_both_sides_and_as_printed_from_one():
     target = tool_path(PLANAR3R, PLANAR3R.home[None])[0]
     start = PLANAR3R.home
     for away in (-0.3, 0.3):
@@ -311,7 +311,7 @@ def test_joint_stiffness_pulls_to_the_bias_from_both_sides_as_the_gradient_and_t
         assert off["gradient"] < off["printed"]
 
 
-def test_the_constrained_step_takes_the_most_natural_posture_that_attains_the_target():
+def test_the_constrained_step_takes_the_most_natural_posture():
     from scipy.optimize import minimize
 
     target = tool_path(PLANAR3R, np.array([[0.4, 0.9, -0.5]]))[0]
@@ -325,7 +325,8 @@ def test_the_constrained_step_takes_the_most_natural_posture_that_attains_the_ta
 
 
 def test_the_last_step_reports_dependent_rows():
-    # Stretched out, one of the two directions of the plane depends on the other; any solver says so.
+    # Stretched out, one of the two directions of the plane depends on the other; any solver says
+    # so.
     for name in ("constrained", "forward-dynamics"):
         solver = made(name, PLANAR3R, iterations=1)
         solver.reset([0.3, 0.0, 0.0])
@@ -391,7 +392,7 @@ def test_a_solver_is_made_again_from_its_recorded_parameters(name):
     assert np.array_equal(again.track(poses, UR10.home), solver.track(poses, UR10.home))
 
 
-def test_the_notice_about_compiling_explains_the_solver_that_was_not_chosen():
+def test_the_notice_explains_a_solver_not_chosen():
     chosen, start = (
         made(name).description for name in ("damped-least-squares", "selectively-damped")
     )
@@ -404,7 +405,7 @@ def test_the_notice_about_compiling_explains_the_solver_that_was_not_chosen():
     "name",
     [pytest.param(n, marks=[pytest.mark.soak] * (n != "damped-least-squares")) for n in ITERATIVE],
 )
-def test_with_a_jacobian_by_differences_a_step_is_off_the_exact_one_as_the_difference_step_is(name):
+def test_differences_are_off_as_their_step_is(name):
     target = tool_path(UR10, UR10.home[None] + 0.02)[0]
 
     def step(**settings):

@@ -13,7 +13,9 @@ from tests.ik.step_cases import Case, any_case, close, regular_case
 
 
 def plain_sdls(j, e, translation, gamma_max):
-    """Buss and Kim's algorithm in the paper's letters, with translation and rotation as its end effectors."""
+    """Buss and Kim's algorithm in the paper's letters, with translation and rotation as its end
+    effectors.
+    """
 
     def clamp_max_abs(w, d):
         return w if np.max(np.abs(w)) <= d else d * w / np.max(np.abs(w))
@@ -46,7 +48,7 @@ def test_selective_damping_never_moves_a_joint_further_than_gamma_max(case, size
     assert np.abs(dq).max() <= gamma_max * (1.0 + 1e-12)
 
 
-def test_selective_damping_leaves_a_small_error_in_an_easy_direction_undamped():
+def test_a_small_error_in_an_easy_direction_is_undamped():
     case = Case(3, 6, 6, 6, 0.0)
     dq, _ = case.run(selectively_damped_step, math.pi / 4, error=1e-3 * case.e)
 

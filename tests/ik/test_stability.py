@@ -14,7 +14,7 @@ from simbridge.robot import load_robot
 UR10 = load_robot("ur10")
 
 
-def test_a_twin_without_mass_at_the_tool_is_refused_with_the_reason_and_the_range(cli):
+def test_a_twin_without_tool_mass_is_refused(cli):
     answer = cli("check", "square_tracking", "--solver.tool-mass=0")
 
     assert answer.status == 2

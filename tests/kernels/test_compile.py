@@ -29,8 +29,8 @@ values = np.array([21.0, 0.5])
 kernel(Program(text), "double", "doubling")(values)
 print(values[0])
 """
-# The same in a process for each cache; these are forked from one whose numba has compiled something, which takes longer
-# the first time.
+# The same in a process for each cache; these are forked from one whose numba has compiled
+# something, which takes longer the first time.
 FORKS = """
 import os, sys, numba, numpy
 
@@ -185,7 +185,7 @@ def test_where_there_is_no_space_it_works_with_one_warning(tmp_path, space):
     assert str(tmp_path) in warnings
 
 
-def test_where_there_is_space_nowhere_not_even_for_a_temporary_directory_it_works(tmp_path):
+def test_without_any_space_it_works(tmp_path):
     blocked = tmp_path / "file"
     blocked.write_text("")
     program = f"import tempfile; tempfile.tempdir = {str(blocked)!r}\n{PROGRAM}"

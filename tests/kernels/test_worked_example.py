@@ -1,4 +1,4 @@
-"""The worked example of docs/architecture.md: its script runs, and leaves the text that it shows."""
+"""The worked example of docs/architecture.md: its script runs, and prints the text it shows."""
 
 from __future__ import annotations
 

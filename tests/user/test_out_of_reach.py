@@ -1,4 +1,6 @@
-"""A goal out of a planar arm's reach, the jitter of tutorials: every solver rests, and reports the remaining error."""
+"""A goal out of a planar arm's reach, the jitter of tutorials: every solver rests, and reports the
+remaining error.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,8 @@ ARMS = {name: load_robot(name) for name in ("planar2r", "planar3r")}
 CASES = [
     (arm, name) for arm in ARMS for name in SOLVERS if (arm, name) != ("planar3r", "closed-form")
 ]
-# Forward dynamics with other clamps and gains; the released scheme is left out, for it has no step clamp to rest by.
+# Forward dynamics with other clamps and gains; the released scheme is left out, for it has no step
+# clamp to rest by.
 CASES += [("planar2r", preset) for preset in ("smooth", "near-singular", "one-shot")]
 
 
@@ -51,7 +54,7 @@ def goal(distance, bearing, height=0.0):
 
 
 def assert_it_rests(solver, target, start, missed):
-    """Nothing moves after so many steps towards a target held, and it is missed by what it must be."""
+    """Nothing moves after so many steps towards a held target, missed by what it must be."""
     joints = solver.track(np.tile(target, (1000, 1)), start)
     off = np.linalg.norm(tool_path(solver.robot, joints)[:, :3] - target[:3], axis=1)
     # What never rises cannot cycle.
@@ -84,7 +87,7 @@ def test_beyond_its_reach_the_arm_stretches_towards_the_goal_and_rests(
     seed=st.integers(0, 99),
 )
 def test_at_the_workspace_boundary_the_arm_rests_too(arm, name, beyond, side, bearing, seed):
-    """There micrometres decide whether it can attain the goal, and tiny changes how far it bends."""
+    """There micrometres decide whether it attains the goal, and tiny changes how far it bends."""
     solver = made(arm, name)
     robot = ARMS[arm]
     off = side * 10.0**beyond
@@ -101,9 +104,7 @@ def test_at_the_workspace_boundary_the_arm_rests_too(arm, name, beyond, side, be
 @pytest.mark.parametrize("name", ["constrained", *PULLED])
 @settings(max_examples=6)
 @given(clamp=st.floats(0.01, 0.3), seed=st.integers(0, 2**32 - 1))
-def test_no_joint_moves_further_in_an_iteration_than_the_clamp_not_even_for_a_posture(
-    name, clamp, seed
-):
+def test_no_joint_moves_further_than_the_clamp(name, clamp, seed):
     """The largest angle change of 002 is one for step and null space together."""
     robot = ARMS["planar3r"]
     solver = made("planar3r", name)
@@ -135,7 +136,9 @@ def test_a_goal_above_the_plane_is_missed_by_its_height(arm, name):
 
 
 def out_and_back(robot, sideways):
-    """Goals that leave the reach straight ahead, and come back a little aside (rad); the last is held."""
+    """Goals that leave the reach straight ahead, and come back a little aside (rad); the last is
+    held.
+    """
     far = np.concatenate(
         [np.linspace(0.9, 1.4, 300), np.linspace(1.4, 0.9, 300), np.full(300, 0.9)]
     )
@@ -159,9 +162,7 @@ def test_a_goal_that_leaves_the_reach_and_comes_back_is_followed_again(arm, name
 
 
 @pytest.mark.parametrize(("arm", "name"), CASES)
-def test_an_arm_stretched_at_a_goal_that_comes_straight_back_follows_or_reports_the_error_and_solve_follows(
-    arm, name
-):
+def test_a_stretched_arm_follows_a_goal_that_comes_back(arm, name):
     """There a pull along the arm turns no joint: steps may stay for good, restarts do not."""
     solver = made(arm, name)
     robot = ARMS[arm]

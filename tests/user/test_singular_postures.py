@@ -22,7 +22,9 @@ SOAK = {"ur3": pytest.mark.soak, "ur20": pytest.mark.soak}
 
 
 def singular(robot):
-    """Postures (k, n): all joints zero, stretched, the wrist aligned or folded back; on a planar arm folded."""
+    """Postures (k, n): all joints zero, stretched, the wrist aligned or folded back; on a planar
+    arm folded.
+    """
     bent = {4: (0.0, math.pi), 2: (0.0,)} if robot.n == 6 else {1: (0.0, math.pi)}
     postures = [np.zeros(robot.n)]
     for joint, angles in bent.items():
@@ -65,8 +67,10 @@ def test_results_are_finite_and_repeatable_and_misses_are_reported(arm, name):
 @pytest.mark.parametrize(
     ("arm", "name"), [case for case in CASES if case[1] in ("pseudoinverse", "selectively-damped")]
 )
-def test_a_reliable_solver_attains_at_singularities_what_the_closed_form_does(arm, name):
-    """The closed form knows which poses can be attained at all; of planar3r those of its own postures can."""
+def test_reliable_solvers_attain_singular_poses(arm, name):
+    """The closed form knows which poses can be attained at all; of planar3r those of its own
+    postures can.
+    """
     robot = load_robot(arm)
     solver = SOLVERS[name]().build(robot)
     closed = None if arm == "planar3r" else ClosedForm(robot)

@@ -119,7 +119,7 @@ def test_the_sample_of_an_invalid_target_is_named():
         made("forward-dynamics").track(targets, UR10.home)
 
 
-def test_a_target_however_far_and_a_joint_however_turned_give_finite_answers(solver):
+def test_far_targets_and_turned_joints_give_finite_answers(solver):
     for x in (-10.0, 1e9, 1e99):
         far = np.array([x, *NEAR[1:]])
         for q in (UR10.home, np.full(6, 1e5)):
@@ -133,8 +133,9 @@ def test_a_target_however_far_and_a_joint_however_turned_give_finite_answers(sol
     assert np.isfinite([*found.q, found.distance, found.angle]).all()
 
 
-def test_a_target_whose_distance_overflows_leaves_forward_dynamics_where_it_begins():
-    # Past the check, as what is computed on the way may be: what comes out is never what was in memory before.
+def test_an_overflowing_distance_moves_nothing():
+    # Past the check, as what is computed on the way may be: what comes out is never what was in
+    # memory before.
     found = made("forward-dynamics")._solve(np.array([1e200, *NEAR[1:]]), UR10.home.copy())
 
     assert np.array_equal(found.q, UR10.home)

@@ -1,4 +1,4 @@
-"""Custom arms from URDF with every solver: one with seven joints, one with a slide and skewed axes."""
+"""Arms from URDF with every solver: one with seven joints, one with a slide and skewed axes."""
 
 from __future__ import annotations
 

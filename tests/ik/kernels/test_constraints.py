@@ -20,7 +20,7 @@ from tests.ik.step_cases import (
 
 
 @given(any_case, st.floats(0.0, 1.0))
-def test_the_constrained_step_satisfies_the_strict_rows_and_counts_dependent_ones(case, pull):
+def test_strict_rows_hold_and_dependent_ones_are_counted(case, pull):
     weights = 10.0 ** case.rng.uniform(-2.0, 2.0, case.n)
     dq, dropped = case.run(constrained_step, weights, pull * (case.posture - case.q), CUTOFF)
 

@@ -105,9 +105,7 @@ def test_the_same_matrix_gives_the_same_decomposition_bit_for_bit(seed, p, q):
 
 
 @given(SEEDS, st.integers(1, 12), st.floats(0, 4), st.floats(-6, 6))
-def test_a_positive_definite_system_is_solved_from_its_lower_triangle_alone(
-    seed, n, decades, scale
-):
+def test_the_lower_triangle_alone_is_solved(seed, n, decades, scale):
     root = matrix_of(seed, n, n, n, decades, scale)
     a = root @ root.T
     b = np.random.default_rng(seed).normal(size=n)
@@ -150,7 +148,7 @@ def test_any_regular_system_is_solved_as_lapack_does(seed, n, scale):
 
 
 @given(SEEDS, st.integers(1, 12), st.integers(0, 12))
-def test_the_rank_of_a_singular_system_is_found_and_its_free_unknowns_are_zero(seed, n, rank):
+def test_free_unknowns_of_a_singular_system_are_zero(seed, n, rank):
     a = matrix_of(seed, n, n, rank, 3.0, 0.0)
     x = a @ np.random.default_rng(seed).normal(size=n)
     b = x.copy()

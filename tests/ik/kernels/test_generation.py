@@ -1,4 +1,6 @@
-"""The machine code of generated kernels against pinocchio: revolute and prismatic joints, one to twelve of them."""
+"""The machine code of generated kernels against pinocchio: revolute and prismatic joints, one to
+twelve of them.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,8 @@ from simbridge.robot.chain import TASK_ROWS
 from simbridge.robot.kinematics import task_jacobians, tool_poses
 from tests.properties import few_examples
 
-# Revolute (r) and prismatic (p) joints, from the base on. A chain takes seconds to compile, so there are few.
+# Revolute (r) and prismatic (p) joints, from the base on. A chain takes seconds to compile, so
+# there are few.
 CHAINS = ["rrrrrrr", "rprrp", "rrrprrrrrprr", "p"]
 
 
@@ -48,7 +51,9 @@ def compiled(entry, **replacements):
 
 
 class Chain:
-    """A chain that holds many of the zeros and ones of built arms, and skewed frames, and its machine code."""
+    """A chain that holds many of the zeros and ones of built arms, and skewed frames, and its
+    machine code.
+    """
 
     def __init__(self, kinds):
         rng = np.random.default_rng(len(kinds))
@@ -111,7 +116,7 @@ class Chain:
         return descents
 
     def _kinematics(self):
-        """Tool frame, Jacobian and mass matrix, traced and printed as the solvers' functions are."""
+        """Tool frame, Jacobian and mass matrix, traced as the solvers' functions are."""
         trace = Trace()
         n = self.n
         at = self.structure.trace_frames(trace)
@@ -126,13 +131,16 @@ class Chain:
         return Generated(text, (mathematics.cosine_and_sine,))
 
     def expected(self, q, twin):
-        """Tool, Jacobian (6, n) and mass matrix (n, n) by pinocchio; twin: tool mass and inertia, then each link's."""
+        """Tool, Jacobian (6, n) and mass matrix (n, n) by pinocchio; twin: tool mass and inertia,
+        then each link's.
+        """
         model = pin.Model()
         parent = 0
         for i, slides in enumerate(self.slides):
             joint = pin.JointModelPZ() if slides else pin.JointModelRZ()
             parent = model.addJoint(parent, joint, self.placements[i], f"j{i}")
-            # A link's mass stays where its joint begins, wherever a slide has gone: there it is q behind the frame.
+            # A link's mass stays where its joint begins, wherever a slide has gone: there it is q
+            # behind the frame.
             origin = np.array([0.0, 0.0, -q[i] if slides else 0.0])
             model.inertias[parent] = pin.Inertia(twin[2], origin, twin[3] * np.eye(3))
         model.inertias[parent] += self.placements[-1].act(
@@ -152,7 +160,9 @@ class Chain:
         return tool, jacobian, upper + np.triu(upper, 1).T
 
     def moved(self, q, target, kp, twin):
-        """Error (6,) and motion (n + 1,) of the kernel's `move`, without clamps, damping and ballast."""
+        """Error (6,) and motion (n + 1,) of the kernel's `move`, without clamps, damping and
+        ballast.
+        """
         pull = np.zeros(6)
         error = np.zeros(6)
         motion = np.zeros(self.n + 1)
@@ -169,7 +179,7 @@ def chain(kinds):
 
 
 def posture(rng, n):
-    """Joint positions (n,), some of them exactly zero or a quarter turn, where chains are singular."""
+    """Joint positions (n,), some exactly zero or a quarter turn, where chains are singular."""
     return np.where(
         rng.random(n) < 0.3,
         rng.choice([0.0, math.pi / 2, -math.pi / 2], n),
@@ -229,7 +239,7 @@ def test_quaternion_signs_are_continuous_along_a_path():
 
 @pytest.mark.parametrize("kinds", CHAINS)
 @given(seed=st.integers(0, 2**32 - 1))
-def test_the_compiled_iteration_solves_the_equation_of_motion_of_pinocchios_twin(kinds, seed):
+def test_the_iteration_solves_pinocchios_equation_of_motion(kinds, seed):
     rng = np.random.default_rng(seed)
     own = chain(kinds)
     q = posture(rng, own.n)
@@ -258,9 +268,7 @@ def smallest_turn(one, other):
 @pytest.mark.parametrize("kinds", CHAINS)
 @few_examples(40)
 @given(seed=st.integers(0, 2**32 - 1))
-def test_the_compiled_linearization_is_pinocchios_error_and_jacobian_in_the_rows_of_the_task(
-    kinds, task, seed
-):
+def test_the_linearization_is_pinocchios(kinds, task, seed):
     rng = np.random.default_rng(seed)
     own = chain(kinds)
     q = posture(rng, own.n)
@@ -295,14 +303,13 @@ def test_the_compiled_linearization_is_pinocchios_error_and_jacobian_in_the_rows
 )
 @few_examples(40)
 @given(seed=st.integers(0, 2**32 - 1), step=st.floats(1e-4, 0.1))
-def test_the_jacobian_by_differences_is_pinocchios_and_the_chords_of_the_circles_on_which_joints_move_the_tool(
-    kinds, seed, step
-):
+def test_the_jacobian_by_differences_is_of_chords(kinds, seed, step):
     rng = np.random.default_rng(seed)
     own = chain(kinds)
     q = posture(rng, own.n)
     _, exact, _ = own.expected(q, np.ones(4))
-    # A joint turns the tool by its whole step; the tool's point goes along a circle, and the difference is its chord.
+    # A joint turns the tool by its whole step; the tool's point goes along a circle, and the
+    # difference is its chord.
     chords = exact.copy()
     turns = ~np.array(own.slides)
     across = np.cross(exact[3:].T, exact[:3].T).T
@@ -347,7 +354,9 @@ short_of_half_a_turn = st.one_of(
 @settings(max_examples=400)
 @given(axes, short_of_half_a_turn, st.integers(0, 2**32 - 1))
 def test_the_compiled_logarithm_is_exact_up_to_half_a_turn_about_any_axis(axis, short, seed):
-    """Its closed form: the rotation is made of an axis and an angle, and these are the expected result."""
+    """Its closed form: the rotation is made of an axis and an angle, and these are the expected
+    result.
+    """
     own = chain("rrrrrrr")
     angle = math.pi - short
     q = posture(np.random.default_rng(seed), own.n)

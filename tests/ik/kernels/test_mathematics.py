@@ -17,7 +17,9 @@ CLAMP = np.full(2, np.inf)
 
 
 def chain(seed, n):
-    """A chain whose transforms hold many of the zeros and ones of built arms, its twin, and its pinocchio model."""
+    """A chain whose transforms hold many of the zeros and ones of built arms, its twin, and its
+    pinocchio model.
+    """
     rng = np.random.default_rng(seed)
     slides = rng.random(n) < 0.3
     quarter = pin.exp3(np.array([np.pi / 2, 0.0, 0.0]))
@@ -32,7 +34,8 @@ def chain(seed, n):
     for i in range(n):
         joint = pin.JointModelPZ() if slides[i] else pin.JointModelRZ()
         parent = model.addJoint(parent, joint, placements[i], f"j{i}")
-        # A link's mass stays where its joint begins, wherever a slide has gone: there it is q behind the joint's frame.
+        # A link's mass stays where its joint begins, wherever a slide has gone: there it is q
+        # behind the joint's frame.
         origin = np.array([0.0, 0.0, -q[i] if slides[i] else 0.0])
         model.inertias[parent] = pin.Inertia(twin[2], origin, twin[3] * np.eye(3))
     model.inertias[parent] += placements[-1].act(
@@ -137,7 +140,7 @@ def test_the_mobility_over_columns_equals_pinocchio(seed, n):
     assert np.abs(one[1] - weighted).max() < 1e-11 * np.abs(weighted).max()
 
 
-def test_arms_of_one_kinematic_structure_share_a_module_whatever_their_tool():
+def test_arms_of_one_structure_share_a_module():
     texts = set()
     for name in ("ur10", "ur10e"):
         robot = load_robot(name)
