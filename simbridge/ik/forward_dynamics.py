@@ -202,7 +202,7 @@ class ForwardDynamics(Solver):
             self._check_released_controller()
             self.kappa = check_accumulation(gains)
 
-        settings_of_loops = loops.Settings(
+        settings_of_loops = loops.LoopSettings(
             dt=self.dt,
             step_clamp=self.step_clamp,
             error_clamp=np.array(self.error_clamp),
@@ -312,7 +312,7 @@ class ForwardDynamics(Solver):
         Returns:
             Joint positions (T, n), residuals (T, 2) in m and rad, and iterations (T,).
         """
-        settings = loops.Settings(
+        settings = loops.LoopSettings(
             # In virtual time of 1 s, kappa is kp/m.
             dt=1.0,
             step_clamp=SOLVE_STEP_CLAMP,

@@ -20,7 +20,7 @@ import numpy as np
 
 from simbridge.errors import UncompilableCode
 from simbridge.kernels.cache import load_module, warn_not_kept
-from simbridge.kernels.program import OPTIONS, Program, program_of
+from simbridge.kernels.program import OPTIONS, KernelProgram, program_of
 from simbridge.kernels.records import with_attributes
 
 PYTHON_SWITCH = "SIMBRIDGE_PYTHON_KERNELS"
@@ -38,7 +38,7 @@ class Kernel:
         purpose: What it is part of, for the notice about compiling.
     """
 
-    def __init__(self, program: Program, name: str, purpose: str) -> None:
+    def __init__(self, program: KernelProgram, name: str, purpose: str) -> None:
         self.program = program
         self.name = name
         self._purpose = purpose
@@ -58,7 +58,7 @@ class Kernel:
 
 
 @lru_cache(maxsize=256)
-def kernel(program: Program, name: str, purpose: str) -> Kernel:
+def kernel(program: KernelProgram, name: str, purpose: str) -> Kernel:
     """Return the kernel of these arguments, the same one every time."""
     return Kernel(program, name, purpose)
 
@@ -74,7 +74,7 @@ def runs_python() -> bool:
     return os.environ.get(PYTHON_SWITCH, "") not in ("", "0")
 
 
-def python_function(program: Program, name: str) -> Callable[..., Any]:
+def python_function(program: KernelProgram, name: str) -> Callable[..., Any]:
     """Return a function of a program as plain Python, in which a debugger stops.
 
     Its module is that of the program, without numba. The code of each plain function is the
@@ -100,7 +100,7 @@ def _are_records(value: Any) -> bool:
 
 
 def _compile(
-    program: Program, name: str, purpose: str, arguments: tuple[Any, ...]
+    program: KernelProgram, name: str, purpose: str, arguments: tuple[Any, ...]
 ) -> Callable[..., Any]:
     """Return a function of a program, compiled for arguments of these types.
 

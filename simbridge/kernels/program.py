@@ -32,7 +32,7 @@ from numba import njit
 
 
 @dataclass(frozen=True)
-class Program:
+class KernelProgram:
     """Functions to be compiled together.
 
     Attributes:
@@ -46,7 +46,7 @@ class Program:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A copy in another process runs from the text alone: functions of scripts are not pickled.
-        return Program, (self.text,)
+        return KernelProgram, (self.text,)
 
     @property
     def python_text(self) -> str:
@@ -56,7 +56,7 @@ class Program:
 
 def program_of(
     *functions: Callable[..., Any], replacements: Mapping[str, Replacement] | None = None
-) -> Program:
+) -> KernelProgram:
     """Return the program of plain functions and all that they use.
 
     They may use functions, modules, numbers and named tuples.
@@ -84,7 +84,7 @@ def program_of(
         parts.texts[name] = parts.texts[name].removeprefix(_DECORATOR)
 
     text = _HEADER + "\n\n".join([*parts.texts.values(), *aliases])
-    return Program(text, parts.functions)
+    return KernelProgram(text, parts.functions)
 
 
 class ModuleParts:

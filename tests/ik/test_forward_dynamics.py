@@ -198,7 +198,7 @@ def test_the_stability_bound_is_where_the_iteration_turns(kappa, converges):
     """
     target = tool_path(UR10, UR10.home[None])
     target[0, :3] += 1e-4
-    settings = loops.Settings(
+    settings = loops.LoopSettings(
         dt=1.0,
         step_clamp=np.inf,
         error_clamp=np.full(2, np.inf),

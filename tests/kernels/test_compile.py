@@ -13,12 +13,12 @@ import pytest
 
 from simbridge.errors import UncompilableCode
 from simbridge.kernels.compile import kernel
-from simbridge.kernels.program import Program
+from simbridge.kernels.program import KernelProgram
 
 PROGRAM = """
 import numpy as np
 from simbridge.kernels.compile import kernel
-from simbridge.kernels.program import Program
+from simbridge.kernels.program import KernelProgram
 
 text = '''
 def double(x):
@@ -26,7 +26,7 @@ def double(x):
         x[i] *= 2.0
 '''
 values = np.array([21.0, 0.5])
-kernel(Program(text), "double", "doubling")(values)
+kernel(KernelProgram(text), "double", "doubling")(values)
 print(values[0])
 """
 # The same in a process for each cache; these are forked from one whose numba has compiled
@@ -209,7 +209,7 @@ def test_a_custom_function_is_compiled_again_when_its_file_has_changed(tmp_path)
 
 def test_code_that_cannot_be_compiled_is_refused_with_numbas_reason():
     with pytest.raises(UncompilableCode, match="undefined_name") as caught:
-        kernel(Program("def f(x):\n    return undefined_name(x)\n"), "f", "mistake")(1.0)
+        kernel(KernelProgram("def f(x):\n    return undefined_name(x)\n"), "f", "mistake")(1.0)
     assert caught.value.name == "f"
 
 

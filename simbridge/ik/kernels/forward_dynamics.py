@@ -47,7 +47,7 @@ FINISHING_ERROR = 1e-3
 FINISHING_BALLAST = 1e-15
 
 
-class Settings(NamedTuple):
+class LoopSettings(NamedTuple):
     """Settings of the loops, which take them as a plain tuple.
 
     With each call numba takes a microsecond to recognize the type of a named one.
@@ -124,7 +124,7 @@ def track(
     limits: Array,
     poses: Array,
     memory: Array,
-    settings: Settings,
+    settings: LoopSettings,
     iterations: int,
     out: Array,
 ) -> None:
@@ -145,7 +145,7 @@ def track(
         limits: Not used by this loop.
         poses: The targets (T, 7).
         memory: The state before, then after.
-        settings: See `Settings`.
+        settings: See `LoopSettings`.
         iterations: Per target.
         out: Result: joint positions (T, n), rad or m.
     """
@@ -234,7 +234,7 @@ def accumulate(
     limits: Array,
     poses: Array,
     memory: Array,
-    settings: Settings,
+    settings: LoopSettings,
     iterations: int,
     out: Array,
 ) -> None:
@@ -248,7 +248,7 @@ def accumulate(
         limits: Lowest and highest joint positions (2, n), rad or m.
         poses: The targets (T, 7).
         memory: The state before, then after.
-        settings: See `Settings`.
+        settings: See `LoopSettings`.
         iterations: Per target.
         out: Result: joint positions (T, n), rad or m.
     """
@@ -297,7 +297,7 @@ def solve(
     q0: Array,
     starts: Array,
     poses: Array,
-    settings: Settings,
+    settings: LoopSettings,
     iterations: int,
     tolerance: Array,
     out: Array,
@@ -320,7 +320,7 @@ def solve(
         q0: Joint positions (n,), from which the first target is solved, rad or m.
         starts: Postures (R, n) from which a target is tried again, in turn, until one succeeds.
         poses: The targets (T, 7).
-        settings: See `Settings`; without damping, and the ballast is another.
+        settings: See `LoopSettings`; without damping, and the ballast is another.
         iterations: Per attempt.
         tolerance: Translation (m) and rotation (rad).
         out: Result: joint positions (T, n), rad or m.

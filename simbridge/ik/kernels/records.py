@@ -16,7 +16,7 @@ MAX_STRICT = 6
 """Strict rows that a solver may add to the six of the task."""
 
 
-class Iterate:
+class DescentIterate:
     """Where an iteration stands, for a solver's step to read, and the motions for it to fill."""
 
     n: int
@@ -111,7 +111,7 @@ class Search:
 class Descent:
     """All that an iterative solver works on."""
 
-    iterate: Iterate
+    iterate: DescentIterate
     scratch: Scratch
     search: Search
 
