@@ -18,7 +18,7 @@ from simbridge.ik.parameters import IterativeParameters
 from simbridge.ik.settings import resolved, without_clamps
 from simbridge.ik.solver import Solver
 from simbridge.ik.targets import task_of
-from simbridge.kernels.records import with_attributes
+from simbridge.kernels.records import copy_records, with_attributes
 from simbridge.robot.chain import TASK_ROWS
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
@@ -157,7 +157,7 @@ class IterativeSolver(Solver):
             Remaining translation (m) and rotation (rad), and iterations, at the last pose.
         """
         last = np.zeros(3)
-        descents = self._descents.copy()
+        descents = copy_records(self._descents)
         self._track_compiled(settings, descents, iterations, tolerance, poses, q, out, last)
         distance, angle, used = last.tolist()
         return distance, angle, int(used)

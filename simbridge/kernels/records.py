@@ -50,6 +50,11 @@ def allocate_record(kind: type, sizes: dict[str, int]) -> Any:
     return np.zeros(1, record_type(kind, sizes))
 
 
+def copy_records(records: Any) -> Any:
+    """Return a copy of an array of records, byte by byte: field by field it takes ten times longer."""
+    return records.view(np.uint8).copy().view(records.dtype)
+
+
 def with_attributes(records: Any) -> Any:
     """Return an array of records whose fields are attributes in Python, too.
 

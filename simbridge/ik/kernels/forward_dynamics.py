@@ -336,11 +336,11 @@ def solve(
     error = np.zeros(6)
     pull = np.zeros(6)
     no_damping = np.zeros(6)
-    masses = np.zeros(4)
     # The acceleration (n,), then the slope of the potential along it.
     motion = np.zeros(n + 1)
     q = np.zeros(n)
     solution_before = np.zeros(n)
+    masses = np.zeros(4)
     copy(q0, solution_before)
 
     for t in range(poses.shape[0]):
