@@ -94,13 +94,15 @@ class DampedLeastSquares(IterativeSolver):
         damping = self.settings.damping
         no_stiffness = np.zeros(self.robot.n)
         stiffness = self.for_each_joint("stiffness", self.settings.stiffness)
+        # A bias that does not fit is refused without stiffness, too.
+        bias = np.array(self._bias)
         if not stiffness.any():
             return CompiledStep(damped_step, (damping, no_stiffness))
 
         settings = StiffSettings(
             damping=damping,
             stiffness=stiffness,
-            bias=np.array(self._bias),
+            bias=bias,
             is_printed=self.settings.bias_term == "printed",
             is_exact=bool(np.isfinite(self.settings.step_clamp)),
             no_stiffness=no_stiffness,
