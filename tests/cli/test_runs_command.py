@@ -1,41 +1,12 @@
-"""`simbridge runs`, `simbridge view` and `last`: what was run, and its pages, without typing a directory's name."""
+"""`simbridge runs`, and `last` in place of the newest run."""
 
 from __future__ import annotations
 
 import json
 import os
 import shutil
-import sys
-import webbrowser
 
 import pytest
-
-from simbridge.cli.listed_runs import format_age
-
-
-@pytest.fixture
-def here(tmp_path, monkeypatch, line_run, live_run):
-    """A directory with a run, repeats, a session and a sweep under runs/, the oldest first, and two that are none."""
-    monkeypatch.chdir(tmp_path)
-    runs = tmp_path / "runs"
-    places = {
-        "2026-01-02_03-04-05_line": line_run,
-        "many/01": line_run,
-        "many/02": line_run,
-        "hand": live_run,
-    }
-    for number, (name, source) in enumerate(places.items()):
-        shutil.copytree(source, runs / name)
-        os.utime(runs / name / "settings.toml", (1e9 + number, 1e9 + number))
-    (runs / "swept").mkdir()
-    (runs / "swept" / "sweep.toml").write_text('scenarios = ["circle"]\n')
-    columns = "identity,scenario,outcome,reason,tracking_error.position_m.rms,made_by,wall_s,host_name,host_attempts"
-    rows = ("a,circle,completed,,0.002,x,1,h,1,", "b,circle,refused,too far,,x,1,h,1,")
-    (runs / "swept" / "results.csv").write_text("\n".join((f"{columns},directory", *rows, "")))
-    os.utime(runs / "swept" / "sweep.toml", (2e9, 2e9))
-    (runs / "compare_line").mkdir()
-    (runs / "notes.txt").write_text("mine")
-    return tmp_path
 
 
 def listed(cli, *flags):
@@ -125,24 +96,6 @@ def test_a_fifo_in_place_of_a_file_is_not_waited_for(cli, here, name):
     assert file.parent.name in listed(cli)
 
 
-def test_a_label_is_in_settings_summary_list_report_and_comparison(cli, line, line_run, tmp_path):
-    out = tmp_path / "out"
-    assert cli("run", line, "--label", "stiff [gripper]", "--out", out).status == 0
-    assert 'label = "stiff [gripper]"' in (out / "settings.toml").read_text()
-    assert json.loads((out / "summary.json").read_text())["label"] == "stiff [gripper]"
-    assert next(iter(json.loads(cli("runs", tmp_path, "--json").out)))["label"] == "stiff [gripper]"
-    assert "stiff [gripper]" in cli("runs", tmp_path).out
-    assert "simbridge: tracking report: stiff [gripper]" in (out / "report.html").read_text()
-    assert "stiff [gripper], ur10, " in " ".join(
-        cli("compare", out, line_run, "--out", tmp_path / "page").out.split()
-    )
-
-
-def test_a_label_of_several_lines_is_refused(cli, line):
-    answer = cli("run", line, "--label", "one\ntwo")
-    assert answer.status == 2 and "it must be one line of text" in answer.message
-
-
 def test_the_newest_run_is_last_in_every_command_that_takes_one(cli, here, tmp_path):
     answer = cli("export", "last", "--to", "tum")
     assert answer.status == 0 and answer.err == "last: runs/hand\n"
@@ -171,41 +124,6 @@ def test_without_a_run_last_says_where_runs_are_looked_for(cli, tmp_path, monkey
     assert (
         answer.status == 2 and "there is no run under runs/ or in this directory" in answer.message
     )
-
-
-def test_a_page_is_opened_where_there_is_a_screen(cli, here, monkeypatch):
-    opened = []
-    monkeypatch.setattr(webbrowser, "open", opened.append)
-    for name in ("WAYLAND_DISPLAY", "BROWSER"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("DISPLAY", "")
-    monkeypatch.setattr(sys, "platform", "linux")
-    assert cli("view", "runs/hand").status == 0 and opened == []
-    monkeypatch.setenv("DISPLAY", ":0")
-    cli("view", "runs/hand", "--no-browser")
-    assert opened == []
-    cli("view", "runs/hand")
-    assert opened == [(here / "runs/hand/report.html").as_uri()]
-
-
-def test_a_run_without_a_page_says_what_writes_it(cli, here):
-    (here / "runs/hand/report.html").unlink()
-    answer = cli("view", "runs/hand")
-    assert (
-        answer.status == 2
-        and answer.message == "runs/hand has no page: `simbridge report runs/hand` writes it."
-    )
-    assert "it is not the directory of a run or a sweep" in cli("view", "runs/compare_line").message
-
-
-def test_an_age_has_one_unit():
-    assert [format_age(seconds) for seconds in (0.2, 59.0, 90.0, 7200.0, 2e6)] == [
-        "0 s",
-        "59 s",
-        "2 min",
-        "2 h",
-        "23 d",
-    ]
 
 
 def test_a_run_in_place_of_a_scenario_is_refused_with_the_flag_that_repeats_its_plan(cli, here):

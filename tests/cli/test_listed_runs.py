@@ -1,0 +1,15 @@
+"""What is listed of a directory, also where files are broken or of another program."""
+
+from __future__ import annotations
+
+from simbridge.cli.listed_runs import format_age
+
+
+def test_an_age_has_one_unit():
+    assert [format_age(seconds) for seconds in (0.2, 59.0, 90.0, 7200.0, 2e6)] == [
+        "0 s",
+        "59 s",
+        "2 min",
+        "2 h",
+        "23 d",
+    ]

@@ -1,0 +1,23 @@
+"""Labels of runs: where they are shown, and which are refused."""
+
+from __future__ import annotations
+
+import json
+
+
+def test_a_label_is_in_settings_summary_list_report_and_comparison(cli, line, line_run, tmp_path):
+    out = tmp_path / "out"
+    assert cli("run", line, "--label", "stiff [gripper]", "--out", out).status == 0
+    assert 'label = "stiff [gripper]"' in (out / "settings.toml").read_text()
+    assert json.loads((out / "summary.json").read_text())["label"] == "stiff [gripper]"
+    assert next(iter(json.loads(cli("runs", tmp_path, "--json").out)))["label"] == "stiff [gripper]"
+    assert "stiff [gripper]" in cli("runs", tmp_path).out
+    assert "simbridge: tracking report: stiff [gripper]" in (out / "report.html").read_text()
+    assert "stiff [gripper], ur10, " in " ".join(
+        cli("compare", out, line_run, "--out", tmp_path / "page").out.split()
+    )
+
+
+def test_a_label_of_several_lines_is_refused(cli, line):
+    answer = cli("run", line, "--label", "one\ntwo")
+    assert answer.status == 2 and "it must be one line of text" in answer.message
