@@ -29,20 +29,22 @@ SIZE = (1280, 800)
 
 def wait_for(reached, what):
     end = time.monotonic() + PATIENCE
-    while not (found := reached()):
+    while True:
+        result = reached()
+        if result:
+            return result
         assert time.monotonic() < end, what
         time.sleep(0.05)
-    return found
 
 
 class Opened:
     """A page of a studio, with what its console said."""
 
     def __init__(self, browser: Any, made: Any, size: tuple[int, int] = SIZE) -> None:
-        self.made, self.size = made, size
-        self.context = browser.new_context(
-            viewport=dict(zip(("width", "height"), size, strict=True))
-        )
+        self.made = made
+        self.size = size
+        width, height = size
+        self.context = browser.new_context(viewport={"width": width, "height": height})
         self.page = self.context.new_page()
         self.errors: list[str] = []
         self.page.on("console", lambda m: self.errors.append(m.text) if m.type == "error" else None)
@@ -82,9 +84,7 @@ class Opened:
 
     def on_screen(self, point):
         """Where a point in base_link is seen, in pixels, by the page's camera."""
-        camera = next(
-            c for c in self.made._server.get_clients().values() if c.client_id == self.number
-        ).camera
+        camera = self.made._server.get_clients()[self.number].camera
         w, x, y, z = camera.wxyz
         rotation = np.array([
             [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
@@ -93,9 +93,10 @@ class Opened:
         ])  # fmt: skip
         seen = rotation.T @ (np.asarray(point) - camera.position)
         focal = 0.5 * self.size[1] / np.tan(0.5 * camera.fov)
-        return self.size[0] / 2 + focal * seen[0] / seen[2], self.size[1] / 2 + focal * seen[
-            1
-        ] / seen[2]
+        width, height = self.size
+        x = width / 2 + focal * seen[0] / seen[2]
+        y = height / 2 + focal * seen[1] / seen[2]
+        return x, y
 
 
 @pytest.fixture(scope="module")
@@ -135,9 +136,11 @@ def tool(made):
     return tool_frame(arm.robot, arm.q).translation
 
 
-def test_it_loads_without_an_error_and_says_that_the_arm_is_at_its_goal(open_page, ur10):
+def test_it_loads_without_an_error(open_page, ur10):
     page = open_page(ur10)
+
     page.says("The arm is at the goal.")
+
     assert page.errors == []
 
 
@@ -166,9 +169,10 @@ def test_a_drag_of_the_goal_takes_the_arm_there(open_page, ur10):
 
 
 @pytest.mark.soak
-def test_a_goal_that_is_typed_key_by_key_takes_the_arm_there(open_page, ur10):
+def test_a_typed_goal_takes_the_arm_there(open_page, ur10):
     page = open_page(ur10)
     page.says("The arm is at the goal.")
+
     place = page.field("position, m")
     place.fill("")
     place.press_sequentially("0.456", delay=250)
@@ -177,14 +181,16 @@ def test_a_goal_that_is_typed_key_by_key_takes_the_arm_there(open_page, ur10):
 
 
 @pytest.mark.soak
-def test_a_setting_changes_what_follows_the_goal_and_can_be_reset(open_page, ur10):
+def test_a_setting_changes_and_is_reset(open_page, ur10):
     page = open_page(ur10)
+
     page.tab("Solver")
     page.fill("error clamp, m and rad", "0.1 0.25")
     wait_for(
         lambda: ur10.workspace.arm.setup.solver_settings.error_clamp == (0.1, 0.25), "the setting"
     )
     assert "--solver.error-clamp 0.1 0.25" in ur10.workspace.setup.command("circle")
+
     page.press("Reset error clamp, m and rad")
     wait_for(
         lambda: ur10.workspace.arm.setup.solver_settings.error_clamp == (0.2, 0.5), "the default"
@@ -192,9 +198,7 @@ def test_a_setting_changes_what_follows_the_goal_and_can_be_reset(open_page, ur1
 
 
 @pytest.mark.soak
-def test_a_value_that_makes_no_sense_is_refused_with_a_sentence_and_the_studio_goes_on(
-    open_page, ur10
-):
+def test_a_value_without_sense_is_a_sentence(open_page, ur10):
     page = open_page(ur10)
     page.tab("Solver")
     for wrong in ("-1 1", "fast"):
@@ -215,8 +219,9 @@ def test_a_value_that_makes_no_sense_is_refused_with_a_sentence_and_the_studio_g
 
 
 @pytest.mark.soak
-def test_two_solvers_follow_the_same_goal_and_a_table_shows_both(open_page, ur10):
+def test_a_table_shows_two_solvers(open_page, ur10):
     page = open_page(ur10)
+
     page.tab("Solver")
     page.choose("second solver", "jacobian-transpose")
     page.says("jacobian-transpose")
@@ -228,18 +233,20 @@ def test_two_solvers_follow_the_same_goal_and_a_table_shows_both(open_page, ur10
 
 
 @pytest.mark.soak
-def test_a_kept_session_is_a_run_that_repeats_to_the_bit(
+def test_a_kept_session_repeats_to_the_bit(
     open_page, ur10, cli, short_pages, tmp_path, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
     page = open_page(ur10)
     page.tab("Scenario")
     page.press("Keep this")
-    said = wait_for(lambda: ur10.workspace.view.playing.partition("Kept: ")[2], "kept")
-    kept, command = Path(said.partition(". Its page")[0]), said.split("`")[1]
+    sentence = wait_for(lambda: ur10.workspace.view.playing.partition("Kept: ")[2], "kept")
+    kept = Path(sentence.partition(". Its page")[0])
+    command = sentence.split("`")[1]
     assert (kept / "report.html").is_file()
     assert cli(*shlex.split(command)[1:], "--out", "again").status == 0
-    before, after = read_log(kept / "log.mcap"), read_log(Path("again") / "log.mcap")
+    before = read_log(kept / "log.mcap")
+    after = read_log(Path("again") / "log.mcap")
     assert np.array_equal(before.setpoint, after.setpoint[: len(before.setpoint)])
     page.fill("kept run", str(kept))
     page.press("Load")
@@ -248,7 +255,7 @@ def test_a_kept_session_is_a_run_that_repeats_to_the_bit(
 
 
 @pytest.mark.soak
-def test_a_browser_that_leaves_and_comes_back_finds_its_state(open_page, ur10):
+def test_a_browser_that_returns_finds_its_state(open_page, ur10):
     page = open_page(ur10)
     page.says("The arm is at the goal.")
     page.fill("position, m", "0.5")
@@ -256,6 +263,7 @@ def test_a_browser_that_leaves_and_comes_back_finds_its_state(open_page, ur10):
     page.tab("Iterate")
     page.fill("threshold, mm", "2.5")
     wait_for(lambda: ur10.workspace.playback.iterating == {"threshold": 2.5e-3}, "the threshold")
+
     page.page.reload()
     page.page.get_by_role("tab", name="Iterate").wait_for(timeout=1e3 * PATIENCE)
     page.number = max(
@@ -284,39 +292,44 @@ def test_a_phone_shows_the_arm_above_the_panel(open_page, ur10):
 
 
 @pytest.mark.soak
-def test_a_second_page_only_watches_until_it_takes_control(open_page, ur10):
-    first, second = open_page(ur10), open_page(ur10)
+def test_a_second_page_only_watches(open_page, ur10):
+    first = open_page(ur10)
+    second = open_page(ur10)
+
     second.says(f"Page {first.number} drives")
     assert ur10.access.driver == first.number
     assert second.page.get_by_role("button", name="Start at home").is_disabled()
+
     second.press("Take control")
     wait_for(lambda: ur10.access.driver == second.number, "control")
     first.says(f"Page {second.number} drives")
 
 
 @pytest.mark.soak
-def test_a_click_in_the_plane_places_the_goal_of_a_planar_arm(open_page, planar):
+def test_a_click_places_a_planar_goal(open_page, planar):
     page = open_page(planar)
     page.says("The arm is at the goal.")
     wanted = np.array([0.4, 0.7, 0.0])
+
     page.page.mouse.click(*page.on_screen(wanted))
     wait_for(lambda: np.linalg.norm(planar.workspace.goal.translation - wanted) < 0.01, "the goal")
     wait_for(lambda: np.linalg.norm(tool(planar) - wanted) < 0.01, "the arm")
 
 
 @pytest.mark.soak
-def test_a_double_click_places_the_start_of_a_planar_arm(open_page, planar):
+def test_a_double_click_places_a_planar_start(open_page, planar):
     page = open_page(planar)
     page.says("The arm is at the goal.")
     # Far from the frame of the goal, which takes clicks too.
     wanted = np.array([-0.4, 0.6, 0.0])
+
     page.page.mouse.dblclick(*page.on_screen(wanted))
     wait_for(lambda: np.linalg.norm(planar.workspace.start - wanted) < 0.01, "the start")
     assert np.linalg.norm(tool(planar) - wanted) < 0.01
 
 
 @pytest.mark.soak
-def test_iterations_end_within_the_threshold_and_are_saved(open_page, planar, tmp_path):
+def test_iterations_are_saved(open_page, planar, tmp_path):
     page = open_page(planar)
     page.tab("Goal")
     page.press("Start at home")
@@ -336,12 +349,13 @@ def test_iterations_end_within_the_threshold_and_are_saved(open_page, planar, tm
 
 
 @pytest.mark.soak
-def test_a_scenario_is_played_with_a_changed_setting_over_the_run_before(open_page, planar):
+def test_a_scenario_is_played_over_the_run_before(open_page, planar):
     page = open_page(planar)
     page.tab("Scenario")
     page.press("Play")
     page.says("Tracking error of the whole run")
     first = planar.workspace.playback.player.run
+
     page.tab("Arm")
     page.fill("servo gain", "300")
     wait_for(lambda: planar.workspace.arm.setup.values.get("servo_gain") == 300.0, "the setting")
@@ -349,14 +363,16 @@ def test_a_scenario_is_played_with_a_changed_setting_over_the_run_before(open_pa
     page.press("Play")
     page.says("Before it was")
     player = planar.workspace.playback.player
-    assert player.older is first and player.run.tracking.mean() > first.tracking.mean()
-    assert player.curves[0] is not None and player.curves[1] is not None
+    assert player.older is first
+    assert player.run.tracking.mean() > first.tracking.mean()
+    assert player.curves[0] is not None
+    assert player.curves[1] is not None
     page.press("Stop")
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("size", [SIZE, (390, 844)], ids=["desktop", "phone"])
-def test_the_plots_are_drawn_and_within_the_page_light_and_dark(open_page, ur10, size):
+def test_the_plots_are_within_the_page(open_page, ur10, size):
     page = open_page(ur10, size)
     page.says("The arm is at the goal.")
     page.tab("Figures")
@@ -382,9 +398,12 @@ def test_the_plots_are_drawn_and_within_the_page_light_and_dark(open_page, ur10,
     )
 
 
-def test_a_port_in_use_is_refused_and_no_other_is_taken(ur10, cli):
+def test_a_port_in_use_is_refused(ur10, cli):
     port = urlsplit(ur10.url).port
     with pytest.raises(PortInUse, match=str(port)):
         studio(port=port)
+
     answer = cli("studio", "--port", port, "--no-browser")
-    assert answer.status == 2 and f"Port {port} of 127.0.0.1 is in use" in answer.message
+
+    assert answer.status == 2
+    assert f"Port {port} of 127.0.0.1 is in use" in answer.message
