@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from simbridge.recording.run_directory import RunDirectory
 from simbridge.resources import robot_files
 from simbridge.robot.kinematics_source import with_kinematics
 from simbridge.robot.load import load_robot
+from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.text import fixed, millimetres, milliseconds, significant
 from simbridge.trajectory.rtde_recording import read_joint_positions
@@ -68,13 +70,9 @@ def identify(
             raise InputFileError(str(kinematics), reason)
         arm = with_kinematics(arm, str(kinematics))
 
-    # What was sent.
-    notes: tuple[str, ...] = ()
+    notes: Sequence[str] = ()
     if commands is not None:
-        if Path(commands).is_dir():
-            sent = sent_commands(commands)
-        else:
-            sent, notes = read_joint_positions(commands)
+        sent, notes = _read_commands(commands)
         samples = replace(samples, commands=sent)
 
     identification = identify_samples(
@@ -92,6 +90,17 @@ def identify(
         if not as_json:
             print(f"Written: {out}")
     return 0
+
+
+def _read_commands(commands: str) -> tuple[Array, Sequence[str]]:
+    """Read the joint targets that were sent, from a run's directory or a file.
+
+    Returns:
+        The targets (K, n), rad, and notes on the file.
+    """
+    if Path(commands).is_dir():
+        return sent_commands(commands), ()
+    return read_joint_positions(commands)
 
 
 def _known_arm(recording: str, robot: str | None, *, is_run: bool) -> Robot | None:

@@ -148,18 +148,22 @@ def named_run(name: str) -> str:
     if name != LAST or Path(LAST).exists():
         return name
 
-    begun = {}
-    for folder in (Path(RUNS), Path()):
-        directories = folder.iterdir() if folder.is_dir() else ()
-        for path in directories:
-            if path.is_dir():
-                files = [*path.glob("settings.toml"), *settings_of_repeats(path)]
-                if files:
-                    begun[path] = max(file.stat().st_mtime for file in files)
-
+    begun = {**_begin_times(Path(RUNS)), **_begin_times(Path())}
     if not begun:
         reason = f"there is no run under {RUNS}/ or in this directory; name a run's directory"
         raise NotARun(LAST, "", reason)
     newest = max(begun, key=lambda path: begun[path])
     print(f"{LAST}: {newest}", file=sys.stderr)
     return str(newest)
+
+
+def _begin_times(folder: Path) -> dict[Path, float]:
+    """Return when the runs, repeats and sessions in a directory began, s since 1970."""
+    begun = {}
+    for path in folder.iterdir() if folder.is_dir() else ():
+        if not path.is_dir():
+            continue
+        settings = [*path.glob("settings.toml"), *settings_of_repeats(path)]
+        if settings:
+            begun[path] = max(file.stat().st_mtime for file in settings)
+    return begun
