@@ -188,7 +188,8 @@ def chunk_values(
 
     in_order = stamps.ndim == 1 and bool((np.diff(stamps) > 0.0).all())
     in_time = bool(((stamps >= 0.0) & (stamps <= MAX_AHEAD_S)).all())
-    fits = 0 < len(stamps) <= MAX_STAMPS and len(stamps) == row_count
+    # A single number is no list, and has no length.
+    fits = 0 < stamps.size <= MAX_STAMPS and stamps.size == row_count
     if not (in_order and in_time and fits):
         raise _chunk_error(times, stamps, row_count)
 
