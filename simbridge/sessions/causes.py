@@ -49,6 +49,8 @@ STOPS = ("solver", "loop", "stale", "halted", "disengaged", "paused")
 # A loop that has begun no period for this long, s, stands still: on a controller the script's
 # watchdog ends.
 STANDSTILL = 0.1
+# A cause is named until it has not acted for so long, s.
+LINGER_S = 0.1
 
 
 class LiveCause(NamedTuple):
@@ -92,3 +94,22 @@ def cause_of_row(row: tuple[float, float, float], subjects: tuple[str, ...]) -> 
     if not name >= 0.0:
         return None
     return LiveCause(NAMES[int(name)], subjects[int(subject)] if subject >= 0.0 else "", value)
+
+
+class LingeringCauses:
+    """Names causes for a moment longer: where a limit is just reached, its name must not flicker."""
+
+    def __init__(self) -> None:
+        # The causes that are named, and when each acted last, s.
+        self._named: list[tuple[float, LiveCause]] = []
+
+    def update(self, now: float, causes: list[LiveCause]) -> tuple[LiveCause, ...]:
+        """Return the causes that act now, s, and after them those that did a moment ago."""
+        acting = {(cause.name, cause.subject) for cause in causes}
+        recent = [
+            (time, cause)
+            for time, cause in self._named
+            if now - time < LINGER_S and (cause.name, cause.subject) not in acting
+        ]
+        self._named = [(now, cause) for cause in causes] + recent
+        return tuple(cause for _, cause in self._named)

@@ -21,7 +21,7 @@ from simbridge.sessions.inputs import Fate, Input, longest_row
 from simbridge.sessions.phases import LivePhase, Order
 
 if TYPE_CHECKING:  # loads the solvers, which the process of a replay does without
-    from simbridge.sessions.motion import Step
+    from simbridge.sessions.motion import MotionStep
 
 # The memory begins with the counts of inputs and periods, and whether the solver is at work.
 _COUNTS = 2
@@ -133,7 +133,7 @@ class LiveChannel:
         rate: float,
         engagement: int,
         order: Order,
-        step: Step,
+        step: MotionStep,
         solver: float,
         subjects: dict[str, int],
     ) -> None:

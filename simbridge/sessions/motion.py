@@ -1,9 +1,11 @@
 """A live motion: one control period at a time from the newest input to a setpoint within limits.
 
-    input -> target (held, filtered) -> solver -> limiter (velocity, acceleration, singularities, obstacles) -> setpoint
+    input -> target -> solver -> limiter -> setpoint
 
-What the solver leaves open is decided here: when an input counts, when it is stale, how the arm comes to rest, and what
-it is slowed down by. The clock is an argument.
+The target is held and filtered (aim.py); the limiter keeps velocity and acceleration, and slows
+down towards singularities and obstacles (approach.py). What the solver leaves open is decided here:
+when an input counts, when it is stale, how the arm comes to rest, and what it is slowed down by.
+The clock is an argument.
 """
 
 from __future__ import annotations
@@ -21,31 +23,38 @@ from simbridge.robot.collision import CollisionModel
 from simbridge.robot.pose import Array
 from simbridge.servo.feedforward import SCALING_RAMP
 from simbridge.servo.law import ServojLaw
-from simbridge.sessions.aim import POSES, Aim, make_aim
-from simbridge.sessions.causes import LiveCause
+from simbridge.sessions.aim import Aim, make_aim
+from simbridge.sessions.approach import ApproachLimit
+from simbridge.sessions.causes import LingeringCauses, LiveCause
 from simbridge.sessions.inputs import Fate, Input
-from simbridge.sessions.limits import Approach, margins
+from simbridge.sessions.limits import setpoint_limits
 from simbridge.sessions.options import LiveOptions
 from simbridge.sessions.phases import Happening, LivePhase, Order, next_phase
+from simbridge.sessions.spaces import POSES
 
-# Room at the end of a range, as a share of the overshoot after steady braking: other ways to rest overshoot by more.
-_OVERSHOOT = 1.25
+# Room at the end of a range, as a factor of the overshoot after steady braking: other ways to rest
+# overshoot by more.
+OVERSHOOT_FACTOR = 1.25
 # How long the refusal of an input is named, s, unless another is accepted.
-_REFUSED = 0.5
-# At a speed factor below this the arm holds.
-_STANDS = 1e-3
-# Slowed down by more than this towards a target that stays, the arm has come as near as it can.
-_BLOCKED = 0.2
-# While it is held, the solver begins anew where the arm is each time the target has moved so far, m and rad.
-_ANEW = (0.05, 0.2)
-# A joint brakes towards its end within so many times its braking distance, and rests within so many rad of it.
-_BRAKES, _END = 1.2, 1e-3
-# A cause is named until it has not been found for so long, s.
-_LINGER = 0.1
-# Share of the limit from which a joint or the tool counts as being at it.
-_AT_LIMIT = 0.98
+REFUSAL_SHOWN_S = 0.5
+# At a fraction of full speed below this the arm holds.
+MIN_RATE = 1e-3
+# Slowed down below this factor towards a target that stays, the arm has come as near as it can.
+BLOCKED_FACTOR = 0.2
+# While the arm is held, the solver begins anew where it is each time the target has moved so far, m
+# and rad.
+RESTART_DISTANCE = 0.05
+RESTART_ANGLE = 0.2
+# A joint brakes towards its end within so many times its braking distance, ...
+BRAKING_DISTANCES = 1.2
+# ... and rests within so many rad of it.
+END_TOLERANCE = 1e-3
+# Fraction of the limit from which a joint or the tool counts as being at it.
+AT_LIMIT = 0.98
+# A joint step smaller than this, rad, is none.
+NO_STEP = 1e-12
 # Orders that stop the arm: what happens, and the cause's name.
-_STOPPING = {
+STOPPING_ORDERS = {
     Order.HALT: (Happening.STOP, "halted"),
     Order.DISENGAGE: (Happening.DISENGAGE, "disengaged"),
     Order.TOO_SLOW: (Happening.DISENGAGE, "solver"),
@@ -53,22 +62,42 @@ _STOPPING = {
 }
 
 
-class Step(NamedTuple):
+class MotionStep(NamedTuple):
     """One period.
 
     Attributes:
-        setpoint, solution: Joint positions (n,), rad.
-        number, fate: Of the input that was taken in this period; 0 if none was.
+        setpoint: Joint positions (n,), rad.
+        solution: The solver's (n,), rad.
+        target: What the solver was stepped towards (7,); where the arm is sent while it holds.
+        phase: After the period.
+        causes: What slows the arm down or holds it, the strongest first.
+        speed: Fraction of the wanted joint step that was made, 0 to 1.
+        number: Of the input that was taken in this period; 0 if none was.
+        fate: Of that input.
     """
 
     setpoint: Array
     solution: Array
-    target: Array  # what the solver was stepped towards (7,); where the arm is sent while it holds
-    phase: LivePhase  # after the period
-    causes: tuple[LiveCause, ...]  # what slows the arm down or holds it, the strongest first
-    speed: float  # share of the wanted joint step that was made, 0 to 1
+    target: Array
+    phase: LivePhase
+    causes: tuple[LiveCause, ...]
+    speed: float
     number: int
     fate: Fate
+
+
+class InputAnswer(NamedTuple):
+    """What became of an input in this period.
+
+    Attributes:
+        number: Of the input; 0 if there was no new one.
+        fate: Its fate.
+        refusal: Why it was refused; None if it was not.
+    """
+
+    number: int
+    fate: Fate
+    refusal: LiveCause | None
 
 
 class LiveMotion:
@@ -77,6 +106,7 @@ class LiveMotion:
     Args:
         solver: Made for the arm.
         period: Control period, s.
+        options: How inputs are treated.
         law: The servo law, for whose overshoot the limits leave room; None for an ideal servo.
         phase: How long after a controller's cycle begins commands arrive, s.
         collisions: With its obstacles; by default only the arm's own.
@@ -84,7 +114,10 @@ class LiveMotion:
         preview: Whether chunks are followed one lag of the servo law ahead.
 
     Attributes:
-        solving: (1,): 1 while the solver is at work, else 0. It may be in memory that another process reads.
+        engagement: The number of the present engagement, from 1.
+        phase: The present one.
+        solving: (1,): 1 while the solver is at work, else 0. It may be in memory that another
+            process reads.
     """
 
     def __init__(
@@ -100,24 +133,42 @@ class LiveMotion:
         preview: bool = False,
     ) -> None:
         robot = solver.robot
-        self._robot, self._solver, self._period, self._options = robot, solver, period, options
-        self._ahead = law.lag if preview and law is not None else 0.0
+        self._robot = robot
+        self._solver = solver
+        self._period = period
+        self._options = options
+        # How far ahead chunks are followed, s.
+        self._preview = law.lag if preview and law is not None else 0.0
+
+        # Limits. What stops at the end of a joint's range must not carry the arm beyond it.
         tool_speed = robot.max_tool_speed if max_tool_speed is None else max_tool_speed
-        self._most = most = margins(robot, law, tool_speed, phase, options.lead)
-        # What stops at the end of a joint's range must not carry the arm beyond it.
-        kept = 0.0 if law is None or options.lead else _OVERSHOOT * law.overshoot(most.acceleration)
+        limits = setpoint_limits(robot, law, tool_speed, phase=phase, lead=options.lead)
+        margin = 0.0
+        if law is not None and not options.lead:
+            margin = OVERSHOOT_FACTOR * law.overshoot(limits.acceleration)
+        self._limits = limits
         self._limiter = Limiter(
-            robot, period, most.tool_speed, most.velocity, most.acceleration, kept
+            robot, period, limits.tool_speed, limits.velocity, limits.acceleration, margin
         )
-        braking = float(most.velocity.max()) / most.acceleration
-        self._approach = Approach(
-            robot, collisions or CollisionModel(robot), period, solver.task, braking
+        self._approach = ApproachLimit(
+            robot,
+            collisions or CollisionModel(robot),
+            period,
+            task=solver.task,
+            braking=float(limits.velocity.max()) / limits.acceleration,
         )
-        self._data, self._tcp = robot.model.createData(), robot.model.getFrameId("tcp")
+        self._data = robot.model.createData()
+        self._tcp = robot.model.getFrameId("tcp")
+
         self.solving = np.zeros(1)
-        self.engagement, self.phase = 0, LivePhase.IDLE
-        self._ignored = self._seen = 0
+        self.engagement = 0
+        self.phase = LivePhase.IDLE
+        # Inputs up to these numbers are not taken any more: by an order, and because they were.
+        self._ignored = 0
+        self._seen = 0
+        # Why the last input was refused, and when, s; None once another was accepted.
         self._refusal: tuple[float, LiveCause] | None = None
+        # Why the arm brakes or stands; None while it tracks.
         self._stopped_by: LiveCause | None = None
         self.rest_at(robot.home)
 
@@ -134,28 +185,37 @@ class LiveMotion:
     def rest_at(self, q: Array) -> None:
         """Begin at rest at joint positions q (n,), rad; nothing moves until it is engaged."""
         self._setpoint = np.array(q, dtype=float)
-        self._happens(Happening.RESET)
+        self._change_phase(Happening.RESET)
         self._limiter.reset(self._setpoint)
+        # Fraction of full speed.
         self._rate = 1.0
         self._begin_here()
 
     def _begin_here(self) -> None:
         """Forget the inputs; the next one goes on from the setpoint."""
-        self._aim: Aim | None = None
         self._solver.reset(self._setpoint)
-        self._solution, self._target = self._setpoint, self._pose(self._setpoint)
+        self._solution = self._setpoint
+        self._target = self._pose(self._setpoint)
+
+        # The aim of the input in force, that input, and from when on it grows stale, s.
+        self._aim: Aim | None = None
         self._input: Input | None = None
         self._input_end = 0.0
+
+        # By which factor the last step was shortened towards a danger, and which.
+        self._slow_factor = 1.0
         self._slow_causes: tuple[LiveCause, ...] = ()
-        self._factor = 1.0
-        self._found: list[tuple[float, LiveCause]] = []
-        self._restarted = self._target
+        self._lingering = LingeringCauses()
+        # The target (7,) with which the solver was restarted last.
+        self._restart_target = self._target
+        # The solution (n,), rad, towards which the arm has come as near as it can; None otherwise.
         self._blocked: Array | None = None
 
     def order(self, order: Order, *, engagement: int = 0, upto: int = 0, took: float = 0.0) -> None:
         """Take an order.
 
         Args:
+            order: The order.
             engagement: With `ENGAGE`: its number.
             upto: Inputs up to this number are ignored.
             took: With `TOO_SLOW`: how long the last step took, s.
@@ -166,46 +226,36 @@ class LiveMotion:
             self._engaged_at = self._pose(self._setpoint)
             self._begin_here()
             self._stopped_by = LiveCause("halted")
-            self._happens(Happening.ENGAGE)
-        elif order in _STOPPING:
-            happening, name = _STOPPING[order]
+            self._change_phase(Happening.ENGAGE)
+        elif order in STOPPING_ORDERS:
+            happening, name = STOPPING_ORDERS[order]
             self._stopped_by = LiveCause(name, "", took if order is Order.TOO_SLOW else 0.0)
-            self._happens(happening)
+            self._change_phase(happening)
         elif order is Order.RESUME:
-            self._happens(Happening.RESUME)
+            self._change_phase(Happening.RESUME)
 
-    def _happens(self, happening: Happening) -> None:
+    def _change_phase(self, happening: Happening) -> None:
+        """Go to the phase after something happened."""
         self.phase = next_phase(self.phase, happening)
 
-    def step(self, now: float, rate: float = 1.0, given: Input | None = None) -> Step:
-        """One control period.
+    def step(self, now: float, rate: float = 1.0, newest: Input | None = None) -> MotionStep:
+        """Make one control period.
 
         Args:
-            now: The loop's clock, s; what was not given before counts as received now.
-            rate: Share of full speed, 0 to 1, that follows the controller's speed slider, and falls at once where
-                setpoints were not sent in time.
-            given: The newest input so far; None before the first.
+            now: The loop's clock, s; an input that is new counts as received now.
+            rate: Fraction of full speed, 0 to 1, that follows the controller's speed slider, and
+                falls at once where setpoints were not sent in time.
+            newest: The newest input so far; None before the first.
         """
         if rate < self._rate - 1.5 * SCALING_RAMP * self._period:
-            # It falls faster than the slider's ramp: the arm has been braked, and goes on from there.
+            # It falls faster than the slider's ramp: the arm was braked, and goes on from there.
             self._limiter.slowed(rate / self._rate)
         self._rate = rate
-        number, fate, refused = self._take(now, given)
-        if refused is not None:
-            self._refusal = now, refused
-        elif number:
-            self._refusal = None
-        # Long enough to be seen by who gives inputs.
-        refused = (
-            self._refusal[1]
-            if self._refusal is not None and now - self._refusal[0] < _REFUSED
-            else None
-        )
-        if self.phase is LivePhase.TRACKING and self._input is not None:
-            age = now - self._input_end
-            if age > self._options.timeout_of(self._input.kind):
-                self._stopped_by = LiveCause("stale", "", age)
-                self._happens(Happening.STOP)
+
+        answer = self._take(now, newest)
+        refusal = self._shown_refusal(now, answer)
+        self._stop_if_stale(now)
+
         causes: tuple[LiveCause, ...] = ()
         speed = 1.0
         if self.phase is LivePhase.TRACKING:
@@ -213,98 +263,169 @@ class LiveMotion:
         elif self.phase in (LivePhase.BRAKING, LivePhase.DISENGAGING):
             causes = self._brake(now)
         elif self.phase is not LivePhase.ENGAGED and self._stopped_by is not None:
-            causes = (self._held_by(now),)
-        causes = causes if refused is None else (refused, *causes)
-        return Step(
-            self._setpoint, self._solution, self._target, self.phase, causes, speed, number, fate
+            causes = (self._cause_of_rest(now),)
+        if refusal is not None:
+            causes = (refusal, *causes)
+
+        return MotionStep(
+            setpoint=self._setpoint,
+            solution=self._solution,
+            target=self._target,
+            phase=self.phase,
+            causes=causes,
+            speed=speed,
+            number=answer.number,
+            fate=answer.fate,
         )
 
-    def _take(self, now: float, given: Input | None) -> tuple[int, Fate, LiveCause | None]:
-        """The number and fate of a new input, and why it was refused."""
-        if given is None or given.number <= max(self._seen, self._ignored):
-            return 0, Fate.NONE, None
-        self._seen = given.number
-        if not self.phase.takes_inputs or given.engagement != self.engagement:
-            return given.number, Fate.NOT_ENGAGED, LiveCause("not_engaged")
+    def _take(self, now: float, newest: Input | None) -> InputAnswer:
+        """Take the newest input if it is new and may move the arm."""
+        if newest is None or newest.number <= max(self._seen, self._ignored):
+            return InputAnswer(0, Fate.NONE, None)
+        number = newest.number
+        self._seen = number
+        if not self.phase.takes_inputs or newest.engagement != self.engagement:
+            return InputAnswer(number, Fate.NOT_ENGAGED, LiveCause("not_engaged"))
+
         # A new kind, and the first after a stop, go on from the setpoint.
         aim = self._aim
-        fresh = (
-            self.phase is not LivePhase.TRACKING
-            or self._input is None
-            or self._input.kind != given.kind
+        goes_on = (
+            self.phase is LivePhase.TRACKING
+            and self._input is not None
+            and self._input.kind == newest.kind
         )
-        if fresh or aim is None:
-            aim = make_aim(given, self._options, self._period, self._engaged_at)
+        if aim is None or not goes_on:
+            aim = make_aim(newest, self._options, self._period, self._engaged_at)
             aim.begin(self._setpoint, self._pose(self._setpoint))
-        jump = aim.jump(given)
-        if jump[0] > self._options.max_jump[0] or jump[1] > self._options.max_jump[1]:
-            far = jump[0] > self._options.max_jump[0]
-            return (
-                given.number,
-                Fate.TOO_FAR,
-                LiveCause("max_jump", "", jump[0]) if far else LiveCause("max_turn", "", jump[1]),
-            )
-        late = self._input is not None and now - self._input_end > self._options.timeout_of(
-            self._input.kind
-        )
+
+        distance, angle = aim.jump(newest)
+        max_distance, max_angle = self._options.max_jump
+        if distance > max_distance:
+            return InputAnswer(number, Fate.TOO_FAR, LiveCause("max_jump", "", distance))
+        if angle > max_angle:
+            return InputAnswer(number, Fate.TOO_FAR, LiveCause("max_turn", "", angle))
+
+        is_late = self._input is not None and self._is_stale(now, self._input)
         if aim is not self._aim:
             self._solver.reset(self._setpoint)
-        aim.take(now, given)
-        self._aim, self._input, self._stopped_by = aim, given, None
-        self._input_end = now + (float(given.values[-1, 0]) if given.is_chunk else 0.0)
-        self._happens(Happening.INPUT)
-        return given.number, Fate.LATE if late else Fate.ACCEPTED, None
+        aim.take(now, newest)
+        self._aim = aim
+        self._input = newest
+        # A chunk grows stale from its last stamp on.
+        self._input_end = now + (float(newest.values[-1, 0]) if newest.is_chunk else 0.0)
+        self._stopped_by = None
+        self._change_phase(Happening.INPUT)
+        return InputAnswer(number, Fate.LATE if is_late else Fate.ACCEPTED, None)
+
+    def _shown_refusal(self, now: float, answer: InputAnswer) -> LiveCause | None:
+        """Return the last refusal, for long enough to be seen by who gives inputs."""
+        if answer.refusal is not None:
+            self._refusal = now, answer.refusal
+        elif answer.number:
+            self._refusal = None
+
+        if self._refusal is None:
+            return None
+        refused_at, refusal = self._refusal
+        return refusal if now - refused_at < REFUSAL_SHOWN_S else None
+
+    def _is_stale(self, now: float, item: Input) -> bool:
+        """Return whether the input in force has passed the timeout of its kind."""
+        return now - self._input_end > self._options.timeout_of(item.kind)
+
+    def _stop_if_stale(self, now: float) -> None:
+        """Let the arm brake if the input in force is stale."""
+        if self.phase is not LivePhase.TRACKING or self._input is None:
+            return
+        if self._is_stale(now, self._input):
+            self._stopped_by = LiveCause("stale", "", now - self._input_end)
+            self._change_phase(Happening.STOP)
 
     def _track(self, now: float, rate: float) -> tuple[float, tuple[LiveCause, ...]]:
-        """The next setpoint towards the target; by how much it was slowed down, and why."""
+        """Make the next setpoint towards the target.
+
+        Returns:
+            Fraction of the wanted joint step that was made, and what slowed it down.
+        """
         assert self._aim is not None and self._input is not None
-        aim, before = self._aim, self._setpoint
-        if rate < _STANDS:
+        aim = self._aim
+        before = self._setpoint
+        if rate < MIN_RATE:
             self._setpoint = self._limiter.brake()
             return 0.0, (LiveCause("speed_slider", "", rate),)
-        timeout = self._options.timeout_of(self._input.kind)
-        at = now + self._ahead if self._input.is_chunk else now
-        wanted = aim.joints(at, rate, before, timeout)
-        if wanted is None:
-            self._target = aim.target(at, rate, timeout)
-            self._solution = wanted = self._solved(aim, now)
-        else:
-            self._solution, self._target = wanted, self._pose(wanted)
-        if wanted is self._blocked:
-            self._setpoint, limited = self._limiter.brake(), True
-        else:
-            self._slow_causes, self._factor = (), 1.0
-            self._setpoint, limited = self._limiter.next(wanted, rate, self._slower)
-            # Otherwise the arm might slide on along an obstacle, or along singular postures, for a long time.
-            self._blocked = (
-                aim.given_up if wanted is aim.given_up and self._factor < _BLOCKED else None
-            )
-        if aim.is_twist and aim.attained(self._pose(self._setpoint), limited, self._factor < 1.0):
-            self._solver.reset(self._setpoint)
-        asked = float(np.abs(wanted - before).max())
-        made = (
-            1.0 if asked < 1e-12 else min(1.0, float(np.abs(self._setpoint - before).max()) / asked)
-        )
-        return made, self._causes(now, wanted, limited, rate, aim)
 
-    def _solved(self, aim: Aim, now: float) -> Array:
-        if (nearest := aim.given_up) is not None:
-            return nearest
-        if aim.changed and self._factor < _BLOCKED:
-            distance, angle = POSES.size(POSES.difference(self._restarted, self._target))
-            if distance > _ANEW[0] or angle > _ANEW[1]:
-                # The solver may have gone on to where the arm cannot follow, such as beyond a singularity.
+        wanted = self._solve(aim, self._input, now, rate)
+
+        # Limit.
+        if wanted is self._blocked:
+            self._setpoint = self._limiter.brake()
+            limited = True
+        else:
+            self._slow_causes = ()
+            self._slow_factor = 1.0
+            self._setpoint, limited = self._limiter.next(wanted, rate, self._approach_factor)
+            # Otherwise the arm might slide on along an obstacle, or along singular postures, for a
+            # long time.
+            is_blocked = wanted is aim.final_solution and self._slow_factor < BLOCKED_FACTOR
+            self._blocked = aim.final_solution if is_blocked else None
+
+        # Let a twist's target wait for the arm.
+        if aim.is_twist:
+            pose = self._pose(self._setpoint)
+            if aim.follow(pose, limited=limited, blocked=self._slow_factor < 1.0):
                 self._solver.reset(self._setpoint)
-                self._restarted = self._target
+
+        step = float(np.abs(wanted - before).max())
+        speed = 1.0
+        if step >= NO_STEP:
+            speed = min(1.0, float(np.abs(self._setpoint - before).max()) / step)
+
+        causes = list(self._slow_causes)
+        if limited:
+            causes += self._limit_causes(wanted, rate)
+        remaining = aim.out_of_reach()
+        if remaining is not None:
+            causes.append(LiveCause("reach", "", remaining))
+        if rate < AT_LIMIT:
+            causes.append(LiveCause("speed_slider", "", rate))
+        return speed, self._lingering.update(now, causes)
+
+    def _solve(self, aim: Aim, item: Input, now: float, rate: float) -> Array:
+        """Return the joint positions (n,), rad, that are wanted in this period."""
+        timeout = self._options.timeout_of(item.kind)
+        time = now + self._preview if item.is_chunk else now
+        wanted = aim.joints(time, rate, self._setpoint, timeout)
+        if wanted is not None:
+            self._solution = wanted
+            self._target = self._pose(wanted)
+            return wanted
+
+        self._target = aim.target(time, rate, timeout)
+        self._solution = self._solve_target(aim, now)
+        return self._solution
+
+    def _solve_target(self, aim: Aim, now: float) -> Array:
+        """Return the solution (n,), rad, for the target of this period."""
+        if aim.final_solution is not None:
+            return aim.final_solution
+
+        if aim.has_changed and self._slow_factor < BLOCKED_FACTOR:
+            # The solver may have gone on to where the arm cannot follow, such as beyond a
+            # singularity.
+            distance, angle = POSES.size(POSES.difference(self._restart_target, self._target))
+            if distance > RESTART_DISTANCE or angle > RESTART_ANGLE:
+                self._solver.reset(self._setpoint)
+                self._restart_target = self._target
+
         solution = self._step_solver()
-        wanted = aim.settled(now, solution, self._residual(solution, self._target))
-        if aim.given_up is not None:
+        wanted = aim.settle(now, solution, self._residual(solution, self._target))
+        if aim.final_solution is not None:
             # From there the solver goes on when the target moves.
             self._solver.reset(wanted)
         return wanted
 
     def _step_solver(self) -> Array:
-        """The solution (n,), rad, for the target of this period.
+        """Step the solver to its next joint positions (n,), rad.
 
         Raises:
             ForeignSolverError: A custom solver failed.
@@ -319,86 +440,84 @@ class LiveMotion:
             self.solving[0] = 0.0
         return checked_answer(solver.name, answer, self._robot.n)
 
-    def _slower(self, q: Array, proposed: Array) -> float:
+    def _approach_factor(self, q: Array, proposed: Array) -> float:
+        """Return by which factor a step is to be shortened towards a danger; see `ApproachLimit`."""
         assert self._aim is not None
-        self._factor, self._slow_causes = self._approach.speed(
+        self._slow_factor, self._slow_causes = self._approach.speed(
             q, proposed, cartesian=not self._aim.in_joints
         )
-        return self._factor
+        return self._slow_factor
 
-    def _causes(
-        self, now: float, wanted: Array, limited: bool, rate: float, aim: Aim
-    ) -> tuple[LiveCause, ...]:
-        causes = list(self._slow_causes)
-        if limited:
-            shares = np.abs(self._limiter.velocity) / (rate * self._most.velocity)
-            joint = int(np.argmax(shares))
-            if shares[joint] > _AT_LIMIT:
-                share = abs(self._limiter.velocity[joint]) / self._robot.max_velocity[joint]
-                causes.append(
-                    LiveCause("joint_velocity", self._robot.joint_names[joint], float(share))
-                )
-            causes += self._ends(wanted)
-            speed = self._limiter.tool_speed
-            if speed > _AT_LIMIT * rate * self._most.tool_speed:
-                causes.append(LiveCause("tool_speed", "", speed))
-        if (left := aim.out_of_reach()) is not None:
-            causes.append(LiveCause("reach", "", left))
-        if rate < _AT_LIMIT:
-            causes.append(LiveCause("speed_slider", "", rate))
-        return self._steady(now, causes)
+    def _limit_causes(self, wanted: Array, rate: float) -> list[LiveCause]:
+        """Return the limits that keep the setpoint from the wanted joint positions (n,), rad."""
+        causes = []
+        used = np.abs(self._limiter.velocity) / (rate * self._limits.velocity)
+        joint = int(np.argmax(used))
+        if used[joint] > AT_LIMIT:
+            # Shown as a fraction of the robot's limit.
+            fraction = abs(self._limiter.velocity[joint]) / self._robot.max_velocity[joint]
+            name = self._robot.joint_names[joint]
+            causes.append(LiveCause("joint_velocity", name, float(fraction)))
 
-    def _ends(self, wanted: Array) -> list[LiveCause]:
-        """Joints that are wanted beyond their range, and rest at its end or brake towards it."""
-        q, low, high = self._setpoint, self._robot.position_min, self._robot.position_max
+        causes += self._range_causes(wanted)
+
+        tool_speed = self._limiter.tool_speed
+        if tool_speed > AT_LIMIT * rate * self._limits.tool_speed:
+            causes.append(LiveCause("tool_speed", "", tool_speed))
+        return causes
+
+    def _range_causes(self, wanted: Array) -> list[LiveCause]:
+        """Return the joints that are wanted beyond their range, and are at its end or brake for it.
+
+        Args:
+            wanted: Joint positions (n,), rad.
+        """
+        q = self._setpoint
+        low = self._robot.position_min
+        high = self._robot.position_max
         room = np.minimum(q - low, high - q)
-        braking = _BRAKES * 0.5 * self._limiter.velocity**2 / self._most.acceleration + _END
-        at_end = (np.maximum(low - wanted, wanted - high) > 0.0) & (room <= braking)
+        braking = BRAKING_DISTANCES * 0.5 * self._limiter.velocity**2 / self._limits.acceleration
+        is_beyond = np.maximum(low - wanted, wanted - high) > 0.0
+        joints = np.flatnonzero(is_beyond & (room <= braking + END_TOLERANCE)).tolist()
         names = self._robot.joint_names
-        return [
-            LiveCause("joint_limit", names[i], float(room[i]))
-            for i in np.flatnonzero(at_end).tolist()
-        ]
-
-    def _steady(self, now: float, found: list[LiveCause]) -> tuple[LiveCause, ...]:
-        """What was found, and what was found a moment ago: where a limit is just reached, its name must not flicker."""
-        known = {(cause.name, cause.subject) for cause in found}
-        past = [
-            (at, cause)
-            for at, cause in self._found
-            if now - at < _LINGER and cause[:2] not in known
-        ]
-        self._found = [*((now, cause) for cause in found), *past]
-        return tuple(cause for _, cause in self._found)
+        return [LiveCause("joint_limit", names[j], float(room[j])) for j in joints]
 
     def _brake(self, now: float) -> tuple[LiveCause, ...]:
+        """Make the next setpoint on the way to rest; return why."""
         self._setpoint = self._limiter.brake()
-        self._solution, self._target = self._setpoint, self._pose(self._setpoint)
-        cause = self._held_by(now)
+        self._solution = self._setpoint
+        self._target = self._pose(self._setpoint)
+        cause = self._cause_of_rest(now)
+
         if not self._limiter.velocity.any():
-            end, given = self._input_end, self._input
-            self._begin_here()
             # Kept for the age of the input, and to know a late one.
-            self._input_end, self._input = end, given
-            self._happens(Happening.RESTS)
+            input_end = self._input_end
+            item = self._input
+            self._begin_here()
+            self._input_end = input_end
+            self._input = item
+            self._change_phase(Happening.RESTS)
         return (cause,)
 
-    def _held_by(self, now: float) -> LiveCause:
+    def _cause_of_rest(self, now: float) -> LiveCause:
+        """Return why the arm brakes or stands."""
         cause = self._stopped_by or LiveCause("disengaged")
         return cause._replace(value=now - self._input_end) if cause.name == "stale" else cause
 
     def _pose(self, q: Array) -> Array:
+        """Return the pose (7,) of the TCP at joint positions q (n,), rad."""
         pin.forwardKinematics(self._robot.model, self._data, q)
-        pose: Array = pin.SE3ToXYZQUAT(
-            pin.updateFramePlacement(self._robot.model, self._data, self._tcp)
-        )
+        placement = pin.updateFramePlacement(self._robot.model, self._data, self._tcp)
+        pose: Array = pin.SE3ToXYZQUAT(placement)
         return pose
 
     def _residual(self, q: Array, target: Array) -> tuple[float, float]:
+        """Return how far the TCP at joint positions q is from a target, m and rad.
+
+        Only what the solver's task constrains counts.
+        """
         pose = self._pose(q)
-        there, goal = (
-            pin.XYZQUATToSE3(pose),
-            pin.XYZQUATToSE3(freed(self._solver.task, target, pose)),
-        )
-        angle = float(np.linalg.norm(pin.log3(goal.rotation @ there.rotation.T)))
-        return float(np.linalg.norm(goal.translation - there.translation)), angle
+        tool = pin.XYZQUATToSE3(pose)
+        goal = pin.XYZQUATToSE3(freed(self._solver.task, target, pose))
+        angle = float(np.linalg.norm(pin.log3(goal.rotation @ tool.rotation.T)))
+        return float(np.linalg.norm(goal.translation - tool.translation)), angle

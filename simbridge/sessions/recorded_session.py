@@ -28,7 +28,7 @@ from simbridge.robot.load import load_robot
 from simbridge.robot.robot import Robot
 from simbridge.servo.plant import controller_cycle
 from simbridge.sessions.inputs import Input, InputKind, TwistFrame
-from simbridge.sessions.motion import LiveMotion, Step
+from simbridge.sessions.motion import LiveMotion, MotionStep
 from simbridge.sessions.options import Filter, LiveHold, LiveOptions
 from simbridge.sessions.phases import LivePhase, Order
 from simbridge.sessions.record import InputRecord, read_inputs
@@ -191,7 +191,7 @@ class RecordedSession:
             {record.number: record for record in read_inputs(self.path) if record.number},
         )
         stamps: list[float] = []
-        steps: list[Step] = []
+        steps: list[MotionStep] = []
         for k, stamp in enumerate(log.stamp.tolist()):
             order, placed, now = (
                 Order(int(live["order"][k])),

@@ -42,8 +42,8 @@ from simbridge.robot.robot import Robot
 from simbridge.running.arm_and_solver import resolve_arm
 from simbridge.running.run_ending import EndNotVerified, finalize, record_end, rest_words
 from simbridge.servo.plant import controller_cycle
-from simbridge.sessions.aim import filter_delay
 from simbridge.sessions.driver import LiveDriver, driver_for
+from simbridge.sessions.filters import filter_delay
 from simbridge.sessions.loop import LiveSetup
 from simbridge.sessions.options import LIVE, MORE, LiveOptions
 from simbridge.sessions.session import LiveSession

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from simbridge.robot import load_robot
-from simbridge.sessions.aim import JOINTS, HeldInput
+from simbridge.sessions.between_inputs import HeldInput
+from simbridge.sessions.spaces import JOINTS
 from tests.sessions.trial import Given, engaged, moved, pose_of, run
 
 ROBOT = load_robot("ur10")

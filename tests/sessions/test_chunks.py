@@ -10,8 +10,8 @@ from simbridge.errors import InvalidParameter
 from simbridge.robot import load_robot
 from simbridge.robot.kinematics import tool_path
 from simbridge.servo.law import ServojLaw
-from simbridge.sessions.aim import POSES
 from simbridge.sessions.inputs import Input, chunk_kind, chunk_values
+from simbridge.sessions.spaces import POSES
 from tests.sessions.trial import Given, engaged, moved, pose_of, run
 
 ROBOT = load_robot("ur10")

@@ -8,7 +8,8 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from simbridge.sessions.aim import JOINTS, POSES, InputFilter, filter_delay
+from simbridge.sessions.filters import InputFilter, filter_delay
+from simbridge.sessions.spaces import JOINTS, POSES
 
 PERIOD = 0.002
 

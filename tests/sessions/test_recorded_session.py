@@ -42,7 +42,7 @@ def altered(session: Path, out: Path, kept: np.ndarray, shift: float = 0.0) -> P
     ) as writer:
         for k in np.flatnonzero(kept):
             row = {
-                f.name: (log.live if f.name in log.live else vars(log))[f.name][k]
+                f.name: (log.live[f.name] if f.name in log.live else getattr(log, f.name))[k]
                 for f in fields(LiveSample)
             }
             row["setpoint"] = row["setpoint"] + shift * (k > len(kept) // 2) * np.eye(6)[0]

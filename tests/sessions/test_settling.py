@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from simbridge.ik.settings import SOLVERS
 from simbridge.robot import load_robot
 from simbridge.robot.kinematics import tool_path
-from simbridge.sessions.aim import POSES
 from simbridge.sessions.inputs import Input
+from simbridge.sessions.spaces import POSES
 from tests.properties import few_examples
 from tests.sessions.trial import engaged, moved, pose_of, repeated, run
 

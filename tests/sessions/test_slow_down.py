@@ -17,7 +17,7 @@ from simbridge.robot import load_robot
 from simbridge.robot.collision import MARGIN, CollisionModel
 from simbridge.robot.obstacles import Box, CollisionScene
 from simbridge.servo.law import ServojLaw
-from simbridge.sessions.limits import SINGULAR_FLOOR
+from simbridge.sessions.approach import SINGULAR_FLOOR
 from tests.sessions.trial import engaged, repeated, run
 
 ROBOT = load_robot("ur10")

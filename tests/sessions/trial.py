@@ -17,7 +17,7 @@ from simbridge.robot.kinematics import tool_path
 from simbridge.servo.feedforward import SCALING_RAMP
 from simbridge.servo.law import JointMotion, ServojLaw
 from simbridge.sessions.inputs import Input
-from simbridge.sessions.motion import LiveMotion, Step
+from simbridge.sessions.motion import LiveMotion, MotionStep
 from simbridge.sessions.options import LiveOptions
 from simbridge.sessions.phases import Order
 
@@ -107,7 +107,7 @@ class Trace(NamedTuple):
     period: float
     start: np.ndarray
     times: np.ndarray
-    steps: list[Step]
+    steps: list[MotionStep]
     setpoints: np.ndarray
     rates: np.ndarray
     missed: np.ndarray
@@ -170,7 +170,7 @@ def run(
     slider: Callable[[float], float] = lambda now: 1.0,
     stalls: dict[int, int] | None = None,
 ) -> Trace:
-    """Step a motion through a script.
+    """MotionStep a motion through a script.
 
     Args:
         motion: To step.
@@ -178,7 +178,7 @@ def run(
         seconds: How long.
         robot: Its arm.
         slider: The controller's speed slider at a time; followed as the servo loop does.
-        stalls: Step -> periods before it that are missed.
+        stalls: MotionStep -> periods before it that are missed.
     """
     period, start = robot.period, motion.setpoint
     pending, newest, number, rate, clock = list(script), None, 0, 1.0, 0

@@ -1,0 +1,104 @@
+"""The target between two inputs: held, moved on by their velocity, or between the rows of a chunk."""
+
+from __future__ import annotations
+
+from collections import deque
+
+import numpy as np
+
+from simbridge.robot.pose import Array
+from simbridge.sessions.options import LiveHold
+from simbridge.sessions.spaces import JointSpace, PoseSpace
+
+# The input period is the longest of so many intervals, because inputs jitter, ...
+INTERVAL_COUNT = 5
+# ... but at most so many times their mean, because a gap is no interval.
+MAX_MEANS = 2.0
+
+
+class HeldInput:
+    """The newest input, and its value until the next (see `LiveOptions.hold`).
+
+    Args:
+        hold: Whether it is kept, or moves on.
+        space: Of its values.
+    """
+
+    def __init__(self, hold: LiveHold, space: PoseSpace | JointSpace) -> None:
+        self._hold = hold
+        self._space = space
+        # The newest input, and when it was received, s.
+        self._value: Array | None = None
+        self._received = 0.0
+        # A difference a second, of the last two inputs; None before the second.
+        self._velocity: Array | None = None
+        # For so long the target moves on, s.
+        self._input_period = 0.0
+        # The latest intervals between inputs, s.
+        self._intervals: deque[float] = deque(maxlen=INTERVAL_COUNT)
+
+    def take(self, now: float, value: Array) -> None:
+        """Take an input (m,) that is received at a time, s."""
+        if self._value is not None and now > self._received:
+            interval = now - self._received
+            self._intervals.append(interval)
+            mean = sum(self._intervals) / len(self._intervals)
+            self._input_period = min(max(self._intervals), MAX_MEANS * mean)
+
+            # Of two inputs in a burst one was late: their distance is that of a whole interval.
+            self._velocity = self._space.difference(self._value, value) / max(interval, mean)
+        self._value = value
+        self._received = now
+
+    def at(self, now: float, timeout: float) -> Array:
+        """Return the target (m,) at a time after an input.
+
+        Args:
+            now: s.
+            timeout: It moves on for no longer than this, s.
+        """
+        assert self._value is not None
+        age = now - self._received
+        moves_on = 0.0 < age <= min(self._input_period, timeout)
+        if self._hold == "zero-order" or self._velocity is None or not moves_on:
+            return self._value
+        return self._space.add(self._value, age * self._velocity)
+
+
+class Chunk:
+    """A chunk with stamps ahead.
+
+    Args:
+        begin: Where it is entered from (m,).
+        rows: (K, 1 + m): time after its receipt, s, and value.
+        received: s.
+        space: Of its values.
+    """
+
+    def __init__(
+        self, begin: Array, rows: Array, received: float, space: PoseSpace | JointSpace
+    ) -> None:
+        self._times = rows[:, 0]
+        self._values = rows[:, 1:]
+        if rows[0, 0] > 0.0:
+            # A straight line leads to the first row.
+            self._times = np.concatenate([[0.0], self._times])
+            self._values = np.vstack([begin, self._values])
+        self._received = received
+        self._space = space
+
+    def at(self, now: float) -> Array:
+        """Return the target (m,) at a time, s.
+
+        It is linear between stamps, and the last value after the end.
+        """
+        elapsed = now - self._received
+        k = int(np.searchsorted(self._times, elapsed, side="right")) - 1
+        if k < 0:
+            return np.asarray(self._values[0])
+        if k >= len(self._times) - 1:
+            return np.asarray(self._values[-1])
+
+        progress = (elapsed - self._times[k]) / (self._times[k + 1] - self._times[k])
+        step = self._space.difference(self._values[k], self._values[k + 1])
+        return self._space.add(self._values[k], progress * step)
