@@ -10,6 +10,10 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 
+from simbridge.robot.calibration import nominal_dh
+from simbridge.robot.load import load_robot
+from simbridge.robot.parts import DhTable
+
 LINKS = ("shoulder", "upper_arm", "forearm", "wrist_1", "wrist_2", "wrist_3")
 JOINTS = ("shoulder_pan", "shoulder_lift", "elbow", "wrist_1", "wrist_2", "wrist_3")
 
@@ -124,3 +128,22 @@ def urdf_tools(rows, q):
         pin.framesForwardKinematics(model, data, turns)
         poses.append(data.oMf[frame].homogeneous)
     return np.array(poses)
+
+
+ROWS = ("theta", "a", "d", "alpha")
+
+
+def rows_of(table, **choices):
+    """The rows that ur_calibration prints of a Denavit-Hartenberg table."""
+    return printed(*(getattr(table, name) for name in ROWS), **choices)
+
+
+def deltas(name, seed, angle=1e-3, length=1e-3):
+    """A table that differs from the nominal one in every parameter that ur_calibration keeps."""
+    rng = np.random.default_rng(seed)
+    nominal = nominal_dh(load_robot(name))
+    table = {row: np.array(getattr(nominal, row)) for row in ROWS}
+    for row, by in zip(ROWS, (angle, length, length, angle), strict=True):
+        table[row] = table[row] + rng.uniform(-by, by, 6)
+    table["a"][5] = table["alpha"][5] = 0.0
+    return DhTable(**{row: tuple(values.tolist()) for row, values in table.items()})

@@ -1,34 +1,32 @@
-"""The kinematics of one individual arm in a file: a calibration, or the settings of a run."""
+"""A calibrated arm: axes and tool as in its table, links on the nominal frames."""
 
 from __future__ import annotations
 
-import shlex
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pinocchio as pin
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simbridge import load_robot
-from simbridge.errors import InputFileError, InvalidParameter, OutputError
-from simbridge.evaluation.evaluation import Evaluation
-from simbridge.recording.run_directory import RunDirectory
-from simbridge.report.settings_list import repeat_command
-from simbridge.robot.calibration import calibrate, nominal_dh
-from simbridge.robot.calibration_file import read_calibration, write_calibration
+from simbridge import ForwardDynamics, load_robot
+from simbridge.errors import InvalidParameter
+from simbridge.robot.calibration import calibrate, deviations, nominal_dh, with_dh
+from simbridge.robot.calibration_file import read_calibration
 from simbridge.robot.kinematics import tool_path
-from simbridge.robot.kinematics_source import with_kinematics
 from simbridge.robot.parts import DhTable
-from simbridge.trajectory.files import read_trajectory
-from tests.robot.test_calibrated import dh_product
 
-pytestmark = pytest.mark.shares_setup
-
-FILE = Path(__file__).parents[1] / "data" / "ur10e_calibration.toml"
-SIX = st.tuples(*[st.floats(allow_nan=False, allow_infinity=False)] * 6)
-WORDS = st.tuples(*[st.integers(0, 2**32 - 1)] * 6)
+DATA = Path(__file__).parents[1] / "data"
+PUBLISHED, _ = read_calibration(DATA / "ur10e_calibration.toml")
+NEAR = DhTable(
+    theta=(1e-4, -2e-3, 1.5e-3, -4e-4, 2e-4, -1e-4),
+    a=(2e-4, -0.6121, -0.5722, 1e-4, -1e-4, 0.0),
+    d=(0.1809, 0.002, -0.0015, 0.1738, 0.1200, 0.1164),
+    alpha=(np.pi / 2 + 5e-4, 3e-4, -2e-4, np.pi / 2 - 4e-4, -np.pi / 2 + 1e-4, 0.0),
+)
+TABLES = pytest.mark.parametrize("table", [PUBLISHED, NEAR], ids=["published", "near"])
 
 
 @pytest.fixture(scope="module")
@@ -36,185 +34,226 @@ def ur10e():
     return load_robot("ur10e")
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return tmp_path_factory.mktemp("calibration")
+def dh_product(table, q):
+    """Rz(pi) T_1 ... T_6 (K, 4, 4) at joint positions (K, 6), each factor written out, in extended precision."""
+    tool = np.tile(np.diag([-1.0, -1.0, 1.0, 1.0]).astype(np.longdouble), (len(q), 1, 1))
+    for theta, a, d, alpha, angles in zip(
+        table.theta, table.a, table.d, table.alpha, q.T, strict=True
+    ):
+        c, s = np.cos(angles + np.longdouble(theta)), np.sin(angles + np.longdouble(theta))
+        ca, sa = np.cos(np.longdouble(alpha)), np.sin(np.longdouble(alpha))
+        step = np.zeros((len(q), 4, 4), np.longdouble)
+        step[:, 0, 0], step[:, 0, 1], step[:, 0, 2], step[:, 0, 3] = c, -s * ca, s * sa, a * c
+        step[:, 1, 0], step[:, 1, 1], step[:, 1, 2], step[:, 1, 3] = s, c * ca, -c * sa, a * s
+        step[:, 2, 1], step[:, 2, 2], step[:, 2, 3], step[:, 3, 3] = sa, ca, d, 1.0
+        tool = tool @ step
+    return tool
 
 
-@given(SIX, SIX, SIX, SIX, WORDS)
-def test_a_calibration_reads_back_to_the_last_bit(folder, theta, a, d, alpha, checksum) -> None:
-    table = DhTable(theta, a, d, alpha)
-    write_calibration(folder / "arm.toml", table, checksum)
-    assert read_calibration(folder / "arm.toml") == (table, checksum)
+def apart(robot, table, q):
+    """Distance of the arm's flange from the table's at joint positions (K, 6): in m, and as a matrix entry."""
+    frames = [pin.XYZQUATToSE3(pose).homogeneous for pose in tool_path(robot, q)]
+    difference = np.abs(np.array(frames) - dh_product(table, q))
+    return difference[:, :3, 3].max(), difference[:, :3, :3].max()
 
 
-def test_numbers_of_numpy_are_written_as_numbers(folder) -> None:
-    table = DhTable(*(tuple(row) for row in np.arange(24.0).reshape(4, 6)))
-    write_calibration(folder / "numpy.toml", table, np.arange(6, dtype=np.uint32))
-    assert read_calibration(folder / "numpy.toml") == (table, (0, 1, 2, 3, 4, 5))
+def configurations(count, seed=0):
+    return np.random.default_rng(seed).uniform(-2.0 * np.pi, 2.0 * np.pi, (count, 6))
+
+
+def mass_matrix(robot, q):
+    upper = np.triu(pin.crba(robot.model, robot.model.createData(), q))
+    return upper + np.triu(upper, 1).T
+
+
+@TABLES
+def test_the_tool_is_where_the_table_puts_it(ur10e, table) -> None:
+    place, turn = apart(calibrate(ur10e, table), table, configurations(2000))
+    assert max(place, turn) < 1e-11
+
+
+@TABLES
+def test_every_frame_is_within_a_few_mm_of_the_nominal_one_also_in_base_link(ur10e, table) -> None:
+    arm = calibrate(ur10e, table)
+    assert max(found.distance for found in deviations(ur10e, arm)) < 1.5e-3
+    assert max(found.angle for found in deviations(ur10e, arm)) < 0.01
+    for q in (np.zeros(6), ur10e.home, *configurations(20)):
+        data = [(robot.model, robot.model.createData()) for robot in (ur10e, arm)]
+        for model, buffers in data:
+            pin.forwardKinematics(model, buffers, q)
+        origins = [np.array([frame.translation for frame in buffers.oMi]) for _, buffers in data]
+        assert np.linalg.norm(origins[0] - origins[1], axis=1).max() < 7e-3
+
+
+def test_the_published_table_itself_has_frames_hundreds_of_metres_away(ur10e) -> None:
+    assert max(found.distance for found in deviations(ur10e, with_dh(ur10e, PUBLISHED))) > 400.0
+
+
+@TABLES
+def test_the_mass_matrix_is_nearly_the_nominal_one(ur10e, table) -> None:
+    arm = calibrate(ur10e, table)
+    for q in (ur10e.home, *configurations(20)):
+        nominal = mass_matrix(ur10e, q)
+        assert np.abs(mass_matrix(arm, q) - nominal).max() < 0.01 * nominal.max()
+
+
+@TABLES
+def test_links_limits_and_home_stay_as_they_are(ur10e, table) -> None:
+    arm = calibrate(ur10e, table)
+    assert arm.links == ur10e.links
+    assert arm.base_shapes == ur10e.base_shapes
+    assert np.array_equal(arm.home, ur10e.home)
+    assert np.array_equal(arm.position_max, ur10e.position_max)
+    assert arm.calibration == table
+    assert arm.checksum != ur10e.checksum
+
+
+def test_each_link_goes_to_where_its_next_axis_is(ur10e) -> None:
+    # An encoder offset of 0.02 rad turns the upper arm, but not its neighbours relative to it.
+    table = replace(nominal_dh(ur10e), theta=(0.0, 0.02, 0.0, 0.0, 0.0, 0.0))
+    found = {deviation.name: deviation for deviation in deviations(ur10e, calibrate(ur10e, table))}
+    assert found["shoulder_lift_joint"].angle == pytest.approx(0.02)
+    del found["shoulder_lift_joint"]
+    assert max(max(d.distance, d.angle) for d in found.values()) < 1e-12
+
+
+def perturbed(robot, seed, distance, angle):
+    """The arm with each axis except the first, and its flange, moved by up to so much, as far as DH can represent."""
+    rng = np.random.default_rng(seed)
+
+    def error():
+        return pin.SE3(pin.exp3(rng.uniform(-angle, angle, 3)), rng.uniform(-distance, distance, 3))
+
+    joints = [robot.joints[0]]
+    joints += [replace(joint, placement=joint.placement * error()) for joint in robot.joints[1:]]
+    theta, alpha = rng.uniform(-angle, angle, 2)
+    a, d = rng.uniform(-distance, distance, 2)
+    turn, twist = (
+        pin.SE3(pin.utils.rotate(axis, by), np.zeros(3))
+        for axis, by in (("z", theta), ("x", alpha))
+    )
+    tool0 = turn * robot.tool0 * pin.SE3(np.eye(3), np.array([a, 0.0, d])) * twist
+    return replace(robot, joints=tuple(joints), tool0=tool0)
+
+
+def table_of(robot):
+    """The DH table of a revolute arm from its axes at zero, by common normals."""
+    frames, frame = [], pin.SE3.Identity()
+    for joint in robot.joints:
+        frame = frame * joint.placement
+        frames.append(frame)
+    rows = []
+    here = frames[0]
+    for following in frames[1:]:
+        z, onward = here.rotation[:, 2], following.rotation[:, 2]
+        normal = np.cross(z, onward)
+        x = normal / np.linalg.norm(normal)
+        between = following.translation - here.translation
+        # Feet of the common normal: here + d z, and following + s onward.
+        d, _, back = np.linalg.solve(np.column_stack([z, x, -onward]), between)
+        foot = following.translation + back * onward
+        a = float(x @ (foot - here.translation - d * z))
+        theta = np.arctan2(x @ here.rotation[:, 1], x @ here.rotation[:, 0])
+        rows.append((theta, a, d, np.arctan2(np.cross(z, onward) @ x, z @ onward)))
+        here = pin.SE3(np.column_stack([x, np.cross(onward, x), onward]), foot)
+    last = here.inverse() * frames[-1] * robot.tool0
+    twist = np.arctan2(last.rotation[2, 1], last.rotation[2, 2])
+    theta = np.arctan2(last.rotation[1, 0], last.rotation[0, 0])
+    a = float(last.translation[:2] @ [np.cos(theta), np.sin(theta)])
+    rows.append((theta, a, float(last.translation[2]), twist))
+    return DhTable(*(tuple(float(v) for v in column) for column in zip(*rows, strict=True)))
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.sampled_from(["ur10", "ur10e"]), st.integers(0, 2**32 - 1))
+def test_any_individual_arm_is_recovered_from_the_table_of_its_axes(name: str, seed: int) -> None:
+    nominal = load_robot(name)
+    specimen = perturbed(nominal, seed, 1e-3, 3e-3)
+    arm = calibrate(nominal, table_of(specimen))
+    q = configurations(20, seed)
+    one, other = tool_path(arm, q), tool_path(specimen, q)
+    assert np.abs(one[:, :3] - other[:, :3]).max() < 1e-10
+    assert np.abs(np.abs((one[:, 3:] * other[:, 3:]).sum(axis=1)) - 1.0).max() < 1e-12
+    assert max(found.distance for found in deviations(nominal, arm)) < 5e-3
+    assert max(found.angle for found in deviations(nominal, arm)) < 0.02
+
+
+def left_after_a_step(robot, direction):
+    """The solver's remaining error after a step of 2 mm from home and 50 iterations at kp 50, m."""
+    start = tool_path(robot, [robot.home])[0]
+    target = start.copy()
+    target[:3] += 2e-3 * np.asarray(direction)
+    solver = ForwardDynamics(robot, error_clamp=None, step_clamp=None)
+    attained = tool_path(robot, solver.track(target[None], robot.home))[0]
+    return np.linalg.norm(attained[:3] - target[:3])
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "line", "field", "words"),
-    [
-        ("alpha = ", "alfa = ", None, "alfa", "there is no such field. Did you mean 'alpha'?"),
-        ("checksum = [1, 2, 3, 4, 5, 6]", "", None, "checksum", "missing"),
-        ("[1, 2, 3, 4, 5, 6]", "[1, 2, 3]", 7, "checksum", "6 values are needed"),
-        ("[1, 2, 3, 4, 5, 6]", "[1, 2, 3, 4, 5, -1]", 7, "checksum[5]", "32-bit"),
-        ("439.140974079901", "inf", 5, "d[1]", "finite"),
-        ("439.140974079901", '"far"', 5, "d[1]", "number"),
-        ("439.140974079901,", "", 5, "d", "6 values are needed"),
-        ("d = [", "d = ", 5, None, "not TOML"),
-    ],
+    "direction", np.vstack([np.eye(3), -np.eye(3)]), ids=lambda d: "{:g} {:g} {:g}".format(*d)
 )
-def test_a_faulty_calibration_is_refused_with_line_and_field(
-    tmp_path, ur10e, old, new, line, field, words
-) -> None:
-    path = tmp_path / "arm.toml"
-    path.write_text(FILE.read_text().replace(old, new))
-    with pytest.raises(InputFileError) as caught:
-        with_kinematics(ur10e, path)
-    assert (caught.value.path, caught.value.field) == (path, field)
-    assert words in caught.value.reason
-    assert line is None or caught.value.line == line
-
-
-def test_a_calibration_that_cannot_be_written_is_an_error(tmp_path, ur10e) -> None:
-    with pytest.raises(OutputError, match=r"arm\.toml"):
-        write_calibration(tmp_path / "nowhere" / "arm.toml", nominal_dh(ur10e), (1,) * 6)
-
-
-def test_the_table_of_ursim_gives_the_nominal_arm(tmp_path, ur10e) -> None:
-    write_calibration(tmp_path / "ursim.toml", nominal_dh(ur10e), (0xFFFFFFFF,) * 6)
-    with pytest.warns(UserWarning, match=r"ursim\.toml equals the nominal kinematics of the UR10e"):
-        assert with_kinematics(ur10e, tmp_path / "ursim.toml") is ur10e
-
-
-def test_nominal_kinematics_are_the_robots_own(ur10e) -> None:
-    assert with_kinematics(ur10e, "nominal") is ur10e
-    with pytest.raises(InvalidParameter, match="calibrated already"):
-        with_kinematics(with_kinematics(ur10e, FILE), "nominal")
-
-
-def test_another_models_calibration_is_refused_with_its_file() -> None:
-    with pytest.raises(InputFileError, match="shoulder_lift_joint") as caught:
-        with_kinematics(load_robot("ur10"), FILE)
-    assert caught.value.path == FILE
-
-
-def test_a_missing_file_is_named(ur10e, tmp_path) -> None:
-    with pytest.raises(InputFileError, match="there is no such file"):
-        with_kinematics(ur10e, tmp_path / "arm.toml")
-    with pytest.raises(InputFileError, match=r"settings\.toml: there is no such file"):
-        with_kinematics(ur10e, tmp_path)
-
-
-@pytest.fixture(scope="module")
-def ran(tmp_path_factory, run_without_page):
-    """Runs the scenario `step` in PyBullet on a UR10e with more flags; returns the exit status and the directory."""
-
-    def call(*flags):
-        out = tmp_path_factory.mktemp("runs") / "run"
-        return run_without_page("step", "--robot", "ur10e", "--out", out, *flags), out
-
-    return call
-
-
-@pytest.fixture(scope="module")
-def calibrated_run(tmp_path_factory):
-    """A run with its page on a calibrated UR10e."""
-    from simbridge.cli.command_line import main
-
-    out = tmp_path_factory.mktemp("runs") / "calibrated"
+def test_the_solver_is_as_good_on_a_calibrated_arm_as_on_the_nominal_one(ur10e, direction) -> None:
+    nominal = left_after_a_step(ur10e, direction)
     assert (
-        main(
-            [
-                "run",
-                "step",
-                "--robot",
-                "ur10e",
-                "--kinematics",
-                str(FILE),
-                "--out",
-                str(out),
-                "--json",
-            ]
-        )
-        == 0
+        nominal == pytest.approx(2e-3 * 0.875**50, rel=0.03) == pytest.approx(0.0026e-3, rel=0.05)
     )
-    return out
+    assert left_after_a_step(calibrate(ur10e, PUBLISHED), direction) == pytest.approx(
+        nominal, rel=1e-3
+    )
 
 
-def flange(joints):
-    """Poses (K, 7) by the table of the file; the signs of the quaternions are arbitrary."""
-    frames = dh_product(read_calibration(FILE)[0], joints).astype(float)
-    return np.array([pin.SE3ToXYZQUAT(pin.SE3(frame)) for frame in frames])
+def test_masses_in_the_tables_own_frames_would_degrade_the_solver(ur10e) -> None:
+    left = [left_after_a_step(with_dh(ur10e, PUBLISHED), direction) for direction in np.eye(3)]
+    assert max(left) > 0.72e-3
 
 
-def test_a_run_is_evaluated_with_the_arms_own_kinematics(calibrated_run, ur10e) -> None:
-    run = Evaluation.of(RunDirectory.open(calibrated_run))
-    for poses, joints in ((run.attained, run.log.position), (run.setpoint, run.log.setpoint)):
-        expected = flange(joints)
-        assert np.abs(poses[:, :3] - expected[:, :3]).max() < 1e-11
-        assert np.abs(np.abs((poses[:, 3:] * expected[:, 3:]).sum(axis=1)) - 1.0).max() < 1e-12
-    # The plan was solved for this arm: by the table it ends on the target; the nominal arm misses it by 1 mm.
-    misses = [
-        poses[-1, :3] - run.reference[-1, :3]
-        for poses in (run.setpoint, tool_path(ur10e, run.log.setpoint))
-    ]
-    assert np.linalg.norm(misses[0]) < 1e-4 < 5e-4 < np.linalg.norm(misses[1])
+def test_a_target_is_solved_on_the_tables_kinematics(ur10e) -> None:
+    arm = calibrate(ur10e, PUBLISHED)
+    target = pin.XYZQUATToSE3(tool_path(ur10e, [ur10e.home])[0])
+    solution = ForwardDynamics(arm).solve(target, ur10e.home)
+    assert solution.converged
+    assert np.abs(dh_product(PUBLISHED, solution.q[None])[0] - target.homogeneous).max() < 1e-8
 
 
-def test_exported_poses_are_those_of_the_arms_own_kinematics(calibrated_run) -> None:
-    run = Evaluation.of(RunDirectory.open(calibrated_run))
-    from simbridge.cli.command_line import main
-
-    assert main(["export", str(calibrated_run), "--to", "tum"]) == 0
-    exported = read_trajectory(calibrated_run / "attained.tum")
-    assert np.abs(exported.poses[:, :3] - flange(run.log.position)[:, :3]).max() < 1e-11
+@pytest.mark.parametrize("name", ["ur10", "ur10e"])
+def test_a_table_that_is_nominal_to_the_ninth_digit_gives_the_nominal_arm(name) -> None:
+    robot = load_robot(name)
+    table = nominal_dh(robot)
+    assert calibrate(robot, replace(table, alpha=tuple(round(v, 9) for v in table.alpha))) is robot
 
 
-def test_the_settings_hold_the_table_to_the_last_bit(calibrated_run, ur10e) -> None:
-    table, _ = read_calibration(FILE)
-    arm = with_kinematics(ur10e, calibrated_run)
-    assert arm.calibration == table
-    assert arm.checksum == calibrate(ur10e, table).checksum
-    assert with_kinematics(ur10e, calibrated_run / "settings.toml").checksum == arm.checksum
-    assert "calibrated for this arm" in (calibrated_run / "report.html").read_text(encoding="utf-8")
+def test_a_urdf_of_the_same_arm_is_calibrated_alike() -> None:
+    own = load_robot("ur10")
+    urdf = load_robot(DATA / "urdf" / "ur10_from_ros.urdf", home=own.home)
+    specimen = table_of(perturbed(own, 5, 1e-3, 3e-3))
+    q = configurations(100)
+    poses = [tool_path(calibrate(robot, specimen), q) for robot in (own, urdf)]
+    assert np.abs(poses[0] - poses[1]).max() < 1e-8
 
 
-def test_a_plan_is_replayed_with_the_runs_kinematics_and_only_with_them(
-    ran, calibrated_run, capsys
-) -> None:
-    status, again = ran("--plan", calibrated_run, "--kinematics", calibrated_run)
-    assert status == 0
-    plans = [np.load(run / "plan.npz")["setpoints"] for run in (calibrated_run, again)]
-    assert np.array_equal(*plans)
-    capsys.readouterr()
-    status, _ = ran("--plan", calibrated_run)
-    assert status == 2
-    assert "--kinematics" in " ".join(capsys.readouterr().err.split())
-
-
-def test_the_command_that_repeats_the_run_names_its_kinematics(calibrated_run) -> None:
-    settings = RunDirectory.open(calibrated_run).settings()
-    words = shlex.split(repeat_command(settings, calibrated_run) or "")
-    assert words[words.index("--kinematics") + 1] == str(calibrated_run)
-
-
-def test_a_nominal_run_gives_nominal_kinematics_for_its_own_model_only(ran, ur10e) -> None:
-    status, out = ran("--kinematics", "nominal")
-    assert status == 0
-    assert with_kinematics(ur10e, out) is ur10e
+def test_another_models_table_is_refused_with_the_worst_frame() -> None:
     with pytest.raises(
-        InputFileError, match="that run is of a ur10e, this one is for a ur10"
+        InvalidParameter, match=r"53 mm and 0\.0 degrees off at shoulder_lift_joint"
     ) as caught:
-        with_kinematics(load_robot("ur10"), out)
-    assert caught.value.field == "robot.name"
+        calibrate(load_robot("ur10"), PUBLISHED)
+    assert "UR10" in caught.value.needed
 
 
-def test_check_takes_the_flag_too(cli, tmp_path) -> None:
-    answer = cli("check", "step", "--robot", "ur10e", "--kinematics", tmp_path / "none.toml")
-    assert answer.status == 2
-    assert "none.toml: there is no such file" in answer.message
-    assert cli("check", "step", "--robot", "ur10e", "--kinematics", FILE).status == 0
+def test_a_table_for_another_number_of_joints_is_refused(ur10e) -> None:
+    three = DhTable(*(row[:3] for row in (NEAR.theta, NEAR.a, NEAR.d, NEAR.alpha)))
+    with pytest.raises(InvalidParameter, match="for 3 joints"):
+        calibrate(ur10e, three)
+
+
+def test_an_arm_is_calibrated_once(ur10e) -> None:
+    arm = calibrate(ur10e, PUBLISHED)
+    assert calibrate(arm, PUBLISHED) is arm
+    with pytest.raises(InvalidParameter, match="calibrated already"):
+        calibrate(arm, NEAR)
+
+
+def test_tool_and_load_stay_on_the_flange(ur10e) -> None:
+    tcp = pin.SE3(pin.exp3(np.array([0.1, 0.2, 0.3])), np.array([0.0, 0.05, 0.2]))
+    one = calibrate(ur10e.with_tcp(tcp).with_payload(3.0), PUBLISHED)
+    other = calibrate(ur10e, PUBLISHED).with_tcp(tcp).with_payload(3.0)
+    assert one.checksum == other.checksum
+    assert one.link_inertias == other.link_inertias

@@ -15,7 +15,7 @@ from simbridge.robot.kinematics import joint_origins, tool_path
 from simbridge.robot.urdf_reader import read_urdf
 from simbridge.robot.workspace import TOOL_DOWN
 from simbridge.running.run_setup import prepare
-from tests.robot.test_urdf_refusals import GOOD, INERTIAL
+from tests.robot.test_urdf_reader import GOOD, INERTIAL
 
 URDF = Path(__file__).parents[1] / "data" / "urdf"
 # Those for arms of six joints, and the one that is to be refused.

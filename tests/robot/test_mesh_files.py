@@ -17,7 +17,8 @@ from simbridge.robot import mesh_files
 from simbridge.robot.mesh_files import mesh_hull, read_mesh, reading_meshes
 from simbridge.robot.meshes import drawing_of
 from simbridge.robot.urdf_reader import read_urdf
-from tests.robot.test_meshes_and_packages import INERTIAL, JOINT
+from tests.robot.conftest import INERTIAL
+from tests.robot.test_urdf_bodies import JOINT
 
 LINE = [[[0, 0, 0], [1, 1, 1], [2, 2, 2]]] * 3
 POINT = [[[1, 1, 1]] * 3] * 4

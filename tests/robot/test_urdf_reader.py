@@ -1,7 +1,10 @@
 """A user's URDF against pinocchio's own parser."""
 
+# A case a line, however long.
+# ruff: noqa: E501
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simbridge import load_robot
-from simbridge.errors import InvalidHome
+from simbridge.errors import InputFileError, InvalidHome
 from simbridge.robot.kinematics import tool_path
 from simbridge.robot.urdf_reader import DEFAULT_PERIOD, read_urdf
 from tests.properties import few_examples
@@ -209,10 +212,16 @@ def test_a_home_that_no_joint_can_take_is_refused(home, reason):
 
 # Thousandths, so that no angle is so near to a right one that the reader takes it for it.
 small = st.integers(-3000, 3000).map(lambda k: k / 1000)
+
+
 vectors = st.tuples(small, small, small)
+
+
 axes = st.one_of(
     st.sampled_from([(1, 0, 0), (0, -1, 0), (0, 0, -1), (0, 0, 1)]), vectors.filter(any)
 )
+
+
 angles = st.one_of(
     vectors,
     st.sampled_from([(np.pi / 2, 0.0, 0.0), (0.0, np.pi / 2, 0.0), (np.pi, 0.0, -np.pi / 2)]),
@@ -270,3 +279,301 @@ def test_any_serial_chain_is_read_as_pinocchio_reads_it(tmp_path_factory, urdf):
     path = tmp_path_factory.mktemp("urdf") / "random.urdf"
     path.write_text(text, encoding="utf-8")
     assert_same_arm(read_urdf(path), text, tip, samples=3)
+
+
+INERTIAL = '<inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
+GOOD = f"""\
+<?xml version="1.0"?>
+<robot name="two_joints">
+  <link name="base_link"/>
+  <link name="upper">
+    <collision>
+      <geometry>
+        <cylinder radius="0.05" length="0.4"/>
+      </geometry>
+    </collision>
+    <inertial>
+      <origin xyz="0.2 0 0" rpy="0 0 0"/>
+      <mass value="3"/>
+      <inertia ixx="0.02" ixy="0" ixz="0" iyy="0.03" iyz="0" izz="0.04"/>
+    </inertial>
+  </link>
+  <link name="lower">
+    {INERTIAL}
+  </link>
+  <joint name="shoulder" type="revolute">
+    <parent link="base_link"/>
+    <child link="upper"/>
+    <origin xyz="0 0 0.3" rpy="0 0 0"/>
+    <axis xyz="0 0 1"/>
+    <limit lower="-3" upper="3" velocity="2" effort="50"/>
+  </joint>
+  <joint name="elbow" type="continuous">
+    <parent link="upper"/>
+    <child link="lower"/>
+    <axis xyz="0 1 0"/>
+    <limit velocity="2.5" effort="20"/>
+  </joint>
+  <link name="tool0"/>
+  <joint name="flange" type="fixed">
+    <parent link="lower"/>
+    <child link="tool0"/>
+  </joint>
+</robot>
+"""
+
+
+def with_joint(kind: str, parent: str = "base_link", link: str = "other") -> str:
+    """A further link and joint, inserted before </robot>."""
+    return (
+        f'  <link name="{link}">{INERTIAL}</link>\n  <joint name="further" type="{kind}">'
+        f'<parent link="{parent}"/><child link="{link}"/><limit lower="0" upper="1" velocity="1" effort="1"/></joint>\n</robot>'
+    )
+
+
+FLANGE = GOOD[GOOD.index('  <link name="tool0"/>') : GOOD.index("</robot>")]
+
+
+# What is replaced, by what; then the element that is named, the words on the line that is named, and the reason.
+REFUSED = [
+    # not XML, or another kind
+    ("</robot>", "", None, None, "this is not well-formed XML: no element found"),
+    ('<link name="tool0"/>', '<link name="tool0">', None, "</robot>", "this is not well-formed XML: mismatched tag"),
+    ('name="upper">', 'name="upper" name="upper">', None, 'name="upper" name', "duplicate attribute"),
+    ('radius="0.05"', "radius=0.05", None, "radius=0.05", "this is not well-formed XML"),
+    # missing elements and attributes
+    ('<link name="base_link"/>', "<link/>", "<link> name", "<link/>", "this attribute is missing"),
+    ('<link name="base_link"/>', '<link name=""/>', "<link> name", 'name=""', "this attribute is empty"),
+    ('<joint name="elbow" ', "<joint ", "<joint> name", '<joint type="cont', "this attribute is missing"),
+    (' type="continuous"', "", "<joint name='elbow'> type", 'name="elbow"', "this attribute is missing"),
+    ('    <parent link="upper"/>\n', "", "<joint name='elbow'>", 'name="elbow"', "<parent> is missing"),
+    ('    <child link="upper"/>\n', "", "<joint name='shoulder'>", 'name="shoulder"', "<child> is missing"),
+    ('<child link="lower"/>', "<child/>", "<child> link", "<child/>", "this attribute is missing"),
+    ('    <limit velocity="2.5" effort="20"/>\n', "", "<joint name='elbow'>", 'name="elbow"', "<limit> is missing, with velocity"),
+    (' lower="-3"', "", "<limit> lower", "<limit", "this attribute is missing"),
+    (' velocity="2.5"', "", "<limit> velocity", 'effort="20"', "this attribute is missing"),
+    ('      <mass value="3"/>\n', "", "<inertial>", "<inertial>", "<mass> is missing"),
+    (' izz="0.04"', "", "<inertia> izz", 'ixx="0.02"', "this attribute is missing"),
+    ('radius="0.05" ', "", "<cylinder> radius", "<cylinder", "this attribute is missing"),
+    ('<cylinder radius="0.05" length="0.4"/>', "", "<geometry>", "<geometry>", "it contains no shape"),
+    ('      <geometry>\n', "", None, "</geometry>", "mismatched tag"),
+    # words, counts, infinities
+    ('value="3"', 'value="three"', "<mass> value", "three", "'three' is not a finite number"),
+    ('value="3"', 'value="1 2"', "<mass> value", "1 2", "'1 2' is not a finite number"),
+    ('value="3"', 'value="nan"', "<mass> value", "nan", "'nan' is not a finite number"),
+    ('xyz="0 0 0.3"', 'xyz="0 0"', "<origin> xyz", 'xyz="0 0"', "'0 0' is not 3 finite numbers"),
+    ('xyz="0 0 0.3"', 'xyz="0 0 x"', "<origin> xyz", "0 0 x", "'0 0 x' is not 3 finite numbers"),
+    ('0.3" rpy="0 0 0"', '0.3" rpy="0 0 inf"', "<origin> rpy", "0 0 inf", "is not 3 finite numbers"),
+    ('xyz="0 1 0"', 'xyz="y"', "<axis> xyz", 'xyz="y"', "'y' is not 3 finite numbers"),
+    ('upper="3"', 'upper="inf"', "<limit> upper", "inf", "'inf' is not a finite number"),
+    ('ixy="0" ixz="0" iyy="0.03"', 'ixy="" ixz="0" iyy="0.03"', "<inertia> ixy", 'ixy=""', "this attribute is empty"),
+    # impossible numbers
+    ('xyz="0 1 0"', 'xyz="0 0 0"', "<joint name='elbow'> axis", 'name="elbow"', "its axis is zero"),
+    ('velocity="2.5"', 'velocity="0"', "<limit> velocity", 'velocity="0"', "does not let the joint 'elbow' move"),
+    ('effort="50"', 'effort="0.0"', "<limit> effort", 'effort="0.0"', "does not let the joint 'shoulder' move"),
+    ('effort="50"', 'effort="-50"', "<limit> effort", 'effort="-50"', "does not let the joint 'shoulder' move"),
+    ('lower="-3"', 'lower="3"', "<limit> lower", 'lower="3"', "the lower limit 3.0 of joint 'shoulder' is not below"),
+    ('value="3"', 'value="-3"', "<mass> value", 'value="-3"', "a mass of -3.0 kg"),
+    ('value="3"', 'value="0"', "<link name='upper'>", 'name="upper"', "a link that moves needs mass and inertia"),
+    (INERTIAL, "", "<link name='lower'>", 'name="lower"', "a link that moves needs mass and inertia"),
+    ('ixx="0.02"', 'ixx="-0.02"', "<inertia>", "-0.02", "one is negative"),
+    ('radius="0.05"', 'radius="0"', "<cylinder> radius", "<cylinder", "this must be positive, not 0.0"),
+    ('length="0.4"', 'length="-0.4"', "<cylinder> length", "<cylinder", "this must be positive, not -0.4"),
+    ('<cylinder radius="0.05" length="0.4"/>', '<sphere radius="-1"/>', "<sphere> radius", "<sphere", "must be positive"),
+    ('<cylinder radius="0.05" length="0.4"/>', '<box size="1 2 0"/>', "<box> size", "<box", "must be positive, not [1.0, 2.0, 0.0]"),
+    ('<cylinder radius="0.05" length="0.4"/>', "<cone/>", "<cone>", "<cone/>", "known are box, cylinder, capsule, sphere and mesh"),
+    # names
+    ('<link name="base_link"/>', '<link name="base_link"/><link name="base_link"/>', "<link name='base_link'>", "base_link", "another link of this name"),
+    ('<link name="lower">', '<link name="upper">', "<link name='upper'>", f'name="upper">\n    {INERTIAL}', "another link of this name"),
+    ('name="elbow"', 'name="shoulder"', "<joint name='shoulder'>", 'name="shoulder" type="cont', "another joint of this name"),
+    ('name="elbow"', 'name="tool0"', "<joint name='tool0'>", 'name="tool0" type="cont', "the name 'tool0' is reserved"),
+    ('<parent link="upper"/>', '<parent link="uper"/>', "<joint name='elbow'>", 'name="elbow"', "there is no link 'uper'"),
+    ('<child link="lower"/>', '<child link="hand"/>', "<joint name='elbow'>", 'name="elbow"', "there is no link 'hand'"),
+    # joints that a serial arm does not have
+    ('type="continuous"', 'type="floating"', "<joint name='elbow'> type", 'name="elbow"', "a joint of type 'floating'"),
+    ('type="continuous"', 'type="planar"', "<joint name='elbow'> type", 'name="elbow"', "known are revolute, continuous"),
+    ('type="continuous"', 'type="hinge"', "<joint name='elbow'> type", 'name="elbow"', "a joint of type 'hinge'"),
+    ('    <axis xyz="0 1 0"/>', '    <mimic joint="shoulder"/>', "<joint name='elbow'> mimic", 'name="elbow"', "mimics 'shoulder', and the joints of an arm's chain must move independently"),
+    # links that are not a chain
+    (FLANGE, with_joint("fixed").removesuffix("</robot>"), "<robot name='two_joints'>", "<robot", "the tree ends in 2 places (lower, other); choose one, or another link, with --tip LINK"),
+    ("</robot>", '  <link name="loose"/>\n</robot>', "<link name='loose'>", "loose", "2 roots, base_link, loose"),
+    ("</robot>", with_joint("fixed", "other"), "<joint name='further'>", "further", "link 'other' is its own ancestor"),
+    ('<child link="tool0"/>', '<child link="upper"/>', "<joint name='flange'>", 'name="flange"', "'upper' is already the child of joint 'shoulder'"),
+    ('<parent link="base_link"/>', '<parent link="tool0"/>', "<joint name='shoulder'>", 'name="shoulder"', "the joints form a loop"),
+    ('<link name="base_link"/>', "", "<joint name='shoulder'>", 'name="shoulder"', "there is no link 'base_link'"),
+]  # fmt: skip
+
+
+def written(tmp_path, text):
+    path = tmp_path / "arm.urdf"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_the_template_of_the_cases_is_valid(tmp_path):
+    robot = load_robot(written(tmp_path, GOOD))
+    assert robot.joint_names == ("shoulder", "elbow")
+    assert [link.name for link in robot.links] == ["upper", "lower"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "field", "words", "reason"), REFUSED, ids=[f"{c[2]}: {c[4]}" for c in REFUSED]
+)
+def test_the_error_names_file_element_and_line(tmp_path, old, new, field, words, reason):
+    assert old in GOOD
+    text = GOOD.replace(old, new, 1)
+    path = written(tmp_path, text)
+    with pytest.raises(InputFileError, match=re.escape(reason)) as caught:
+        load_robot(path)
+    line = text.count("\n") + 1 if words is None else text[: text.index(words)].count("\n") + 1
+    assert (caught.value.path, caught.value.field, caught.value.line) == (path, field, line)
+    assert str(caught.value).startswith(f"{path}, line {line}")
+
+
+@pytest.mark.parametrize("text", ["", "\n", "no xml at all", "<?xml version='1.0'?>"])
+def test_a_file_without_an_element_is_refused(tmp_path, text):
+    with pytest.raises(InputFileError, match="this is not well-formed XML") as caught:
+        load_robot(written(tmp_path, text))
+    assert caught.value.line is not None
+
+
+def test_another_kind_of_xml_is_refused(tmp_path):
+    with pytest.raises(InputFileError, match="line 1, <sdf>: a URDF begins with <robot>"):
+        load_robot(written(tmp_path, '<sdf version="1.7"><model name="arm"/></sdf>'))
+
+
+def test_a_robot_without_links_is_refused(tmp_path):
+    with pytest.raises(InputFileError, match="line 2, <robot name='r'>: there is no <link>"):
+        load_robot(written(tmp_path, "<?xml version='1.0'?>\n<robot name='r'/>"))
+
+
+def test_an_arm_without_a_movable_joint_is_refused(tmp_path):
+    text = GOOD.replace('type="continuous"', 'type="fixed"').replace(
+        'type="revolute"', 'type="fixed"'
+    )
+    with pytest.raises(
+        InputFileError,
+        match="line 2, <robot name='two_joints'>: the chain from 'base_link' to 'tool0' has no movable",
+    ):
+        load_robot(written(tmp_path, text))
+
+
+def test_a_single_link_is_refused(tmp_path):
+    with pytest.raises(
+        InputFileError, match="the chain from 'base_link' to 'base_link' has no movable joint"
+    ):
+        load_robot(written(tmp_path, '<robot name="r"><link name="base_link"/></robot>'))
+
+
+def test_all_faults_of_a_file_come_in_one_refusal(tmp_path):
+    text = (
+        GOOD.replace(INERTIAL, "", 1)
+        .replace('effort="50"', 'effort="0"')
+        .replace('velocity="2.5"', 'velocity="0"')
+    )
+    with pytest.raises(InputFileError) as caught:
+        load_robot(written(tmp_path, text))
+    for words in (
+        "3 things are wrong",
+        "let the joint 'shoulder' move",
+        "let the joint 'elbow' move",
+        "<link name='lower'>",
+    ):
+        assert words in str(caught.value)
+
+
+def test_both_limits_that_do_not_let_a_joint_move_are_named(tmp_path):
+    text = re.sub(r'(effort|velocity)="[^"]+"', r'\1="0"', GOOD)
+    with pytest.raises(
+        InputFileError,
+        match=r"velocity and effort: a limit of 0.0 and 0.0 does not let the joint 'elbow'",
+    ):
+        load_robot(written(tmp_path, text))
+
+
+def test_an_inertia_that_no_body_has_is_used_with_a_note(tmp_path):
+    """As that of UFACTORY's xArm6 in PyBullet's own data; one with a negative moment is refused, see REFUSED."""
+    robot = load_robot(written(tmp_path, GOOD.replace('izz="0.04"', 'izz="0.06"')))
+    assert any(
+        "upper: no body has this inertia tensor" in note and "exceeds" in note
+        for note in robot.notes
+    )
+    assert robot.links[0].inertia.inertia.max() == pytest.approx(0.06, abs=0.02)
+    with pytest.raises(
+        InputFileError, match=r"no body has this inertia tensor.*exceeds the others' sum"
+    ):
+        load_robot(written(tmp_path, GOOD.replace('izz="0.04"', 'izz="40"')))
+
+
+def test_a_base_and_a_tip_that_do_not_exist_are_named_together(tmp_path):
+    with pytest.raises(InputFileError) as caught:
+        load_robot(written(tmp_path, GOOD), base="bas_link", tip="too0")
+    assert "no link 'bas_link' for --base; Did you mean 'base_link'?" in str(caught.value)
+    assert "no link 'too0' for --tip; Did you mean 'tool0'?" in str(caught.value)
+
+
+def test_a_tool0_that_is_not_below_base_link_is_refused(tmp_path):
+    text = GOOD.replace('<parent link="lower"/>', '<parent link="world"/>').replace(
+        "</robot>",
+        '<link name="world"/><joint name="up" type="fixed"><parent link="world"/><child link="base_link"/></joint></robot>',
+    )
+    with pytest.raises(
+        InputFileError, match="no chain of joints leads from 'base_link' to 'tool0'"
+    ):
+        load_robot(written(tmp_path, text))
+
+
+def test_fixed_links_without_mass_are_allowed_anywhere(tmp_path):
+    robot = load_robot(written(tmp_path, GOOD.replace("</robot>", with_joint("fixed", "upper"))))
+    assert robot.links[0].inertia.mass == 4.0
+
+
+def test_a_missing_file_a_directory_and_a_binary_file_are_refused(tmp_path):
+    with pytest.raises(InputFileError, match="there is no such file"):
+        load_robot(tmp_path / "nowhere.urdf")
+    (tmp_path / "directory.urdf").mkdir()
+    with pytest.raises(InputFileError, match="this is a directory"):
+        load_robot(tmp_path / "directory.urdf")
+    (tmp_path / "mesh.urdf").write_bytes(b"\x89\xff\x00")
+    with pytest.raises(InputFileError, match="not a text file in UTF-8"):
+        load_robot(tmp_path / "mesh.urdf")
+
+
+def test_a_path_without_a_suffix_is_read_as_urdf(tmp_path):
+    path = tmp_path / "robot_description"
+    path.write_text(GOOD, encoding="utf-8")
+    assert load_robot(path).n == 2
+
+
+@given(
+    st.integers(0, len(GOOD)),
+    st.integers(0, 30),
+    st.sampled_from(
+        [
+            "",
+            "nan",
+            "-1",
+            "1e999",
+            "<",
+            "/>",
+            "<link/>",
+            '"',
+            "\n",
+            "base_link",
+            "fixed",
+            "&",
+            "é",
+            "\0",
+        ]
+    ),
+)
+def test_a_damaged_file_is_read_or_refused_with_its_place(tmp_path_factory, begin, length, junk):
+    path = tmp_path_factory.getbasetemp() / "damaged.urdf"
+    path.write_text(GOOD[:begin] + junk + GOOD[begin + length :], encoding="utf-8")
+    try:
+        robot = load_robot(path)
+    except InputFileError as error:
+        assert error.path == path
+        assert error.line is not None or error.field is not None
+    else:
+        assert robot.n in (1, 2)

@@ -19,7 +19,7 @@ from simbridge.recording.run_directory import RunDirectory
 from simbridge.report.figure_files import write_figures
 from simbridge.sessions.record import JsonLines
 from simbridge.sweeps.sweep_page import write_page
-from tests.robot.test_output_file import WRITERS as ALL_WRITERS
+from tests.user.test_output_files import WRITERS as ALL_WRITERS
 
 # Those of paths that the user gives: a link there is followed.
 USER_PATHS = {

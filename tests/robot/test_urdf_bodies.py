@@ -1,4 +1,4 @@
-"""Meshes of a URDF: where they are looked for, what is read of them, and what is said of those that are missing."""
+"""Meshes of a URDF: what is read of them, and the notes about those that are missing."""
 
 from __future__ import annotations
 
@@ -6,13 +6,11 @@ import numpy as np
 import pytest
 import trimesh
 
-from simbridge.errors import InputFileError, InvalidParameter
+from simbridge.errors import InputFileError
 from simbridge.robot.collision import CollisionModel
-from simbridge.robot.hulls import convex_hull
 from simbridge.robot.mesh_files import read_mesh
 from simbridge.robot.meshes import drawing_of
 from simbridge.robot.obstacles import CollisionScene
-from simbridge.robot.packages import Packages, parse_packages, read_packages
 from simbridge.robot.urdf_reader import read_urdf
 from tests.robot.conftest import INERTIAL
 
@@ -63,25 +61,6 @@ def test_scale_and_origin_apply_to_what_is_drawn_and_to_what_is_checked(tmp_path
     assert not robot.notes
 
 
-@pytest.mark.parametrize("where", ["named", "ros", "ament", "neighbour", "package.xml"])
-def test_packages_are_found(tmp_path, monkeypatch, where):
-    folder = {
-        "named": tmp_path / "anywhere",
-        "ros": tmp_path / "ros" / "parts",
-        "ament": tmp_path / "ament" / "share" / "parts",
-        "neighbour": tmp_path / "parts",
-        "package.xml": tmp_path / "urdf",
-    }[where]
-    file = box(folder / "meshes" / "a.stl")
-    if where == "package.xml":
-        (folder / "package.xml").write_text("<package><name>parts</name></package>")
-    monkeypatch.setenv("ROS_PACKAGE_PATH", str(tmp_path / "ros"))
-    monkeypatch.setenv("AMENT_PREFIX_PATH", str(tmp_path / "ament"))
-    given = parse_packages((f"parts={folder}",)) if where == "named" else {}
-    found = Packages(tmp_path / "urdf" / "arm.urdf", given).mesh("package://parts/meshes/a.stl")
-    assert found is not None and found.samefile(file)
-
-
 def test_meshes_of_several_missing_packages_are_noted_each_with_its_flag(tmp_path):
     path = arm(tmp_path, "package://one/a.stl")
     base = '<link name="base_link"><visual><geometry><mesh filename="package://other/b.stl"/></geometry></visual></link>'
@@ -115,23 +94,6 @@ def test_a_mesh_that_cannot_be_read_is_a_note(tmp_path, name, content):
     assert not robot.links[0].meshes and f"The mesh {name} is neither drawn" in robot.notes[-1]
 
 
-def test_a_flat_mesh_has_a_hull_a_millimetre_thick():
-    hull = convex_hull(np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0], [0.5, 0.5, 0]]))
-    assert np.ptp(hull, axis=0) == pytest.approx([1.0, 1.0, 1e-3])
-
-
-def test_a_mesh_that_is_gone_is_drawn_as_its_hull(tmp_path):
-    file = box(tmp_path / "urdf" / "part.stl")
-    robot = read_urdf(arm(tmp_path, "part.stl"))
-    file.unlink()
-    read_mesh.cache_clear()
-    (drawn,) = drawing_of(robot).meshes
-    assert (
-        np.ptp(drawn.vertices, axis=0) == pytest.approx([0.1, 0.2, 0.3])
-        and len(drawn.triangles) == 12
-    )
-
-
 def test_the_distance_of_hulls_is_that_of_the_meshes(tmp_path):
     box(tmp_path / "urdf" / "part.stl", (0.2, 0.2, 0.2))
     text = arm(tmp_path, "part.stl").read_text()
@@ -145,13 +107,6 @@ def test_the_distance_of_hulls_is_that_of_the_meshes(tmp_path):
     clearance = CollisionModel(read_urdf(path), CollisionScene(None)).clearance(np.zeros(3))
     assert clearance is not None
     assert clearance.bodies == ("l", "n") and clearance.distance == pytest.approx(0.3)
-
-
-def test_a_package_that_is_no_directory_is_refused(tmp_path):
-    assert read_packages(f"a={tmp_path}, b={tmp_path}") == (f"a={tmp_path}", f"b={tmp_path}")
-    for wrong in ("parts", "=x", f"parts={tmp_path / 'nowhere'}"):
-        with pytest.raises(InvalidParameter, match="NAME=DIR"):
-            read_packages(wrong)
 
 
 def test_a_large_or_missing_mesh_file_is_refused_by_name(tmp_path):

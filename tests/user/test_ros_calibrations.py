@@ -1,4 +1,4 @@
-"""ROS's my_robot_calibration.yaml: the arm of ROS's URDF, its hash, and files that are no calibration of the arm."""
+"""Arms and runs with the calibration of ROS, and files that are no calibration of the arm."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simbridge import load_robot
-from simbridge.errors import InputFileError, InvalidParameter
+from simbridge.errors import InputFileError
 from simbridge.recording.kinematics_record import (
     describe_kinematics,
     record_kinematics,
@@ -24,39 +24,17 @@ from simbridge.recording.run_directory import RunDirectory
 from simbridge.resources import robot_files
 from simbridge.robot.calibration import (
     calibrate,
-    calibrated_chain,
-    chain_from_base,
     deviations,
     nominal_dh,
 )
-from simbridge.robot.calibration_difference import largest_difference, ros_difference
 from simbridge.robot.calibration_file import read_calibration
 from simbridge.robot.kinematics import tool_path
 from simbridge.robot.kinematics_source import with_kinematics
-from simbridge.robot.parts import DhTable
-from simbridge.robot.printed_table import printed_table
-from simbridge.robot.ros_calibration_file import read_ros_calibration
 from tests import ros_calibration as ros
-from tests.robot.test_calibrated import dh_product
 
 pytestmark = pytest.mark.shares_setup
 
 TABLE, _ = read_calibration(Path(__file__).parents[1] / "data" / "ur10e_calibration.toml")
-ROWS = ("theta", "a", "d", "alpha")
-
-
-def rows_of(table, **choices):
-    return ros.printed(*(getattr(table, name) for name in ROWS), **choices)
-
-
-def deltas(name, seed, angle=1e-3, length=1e-3):
-    """A table that differs from the nominal one in every parameter that ur_calibration keeps."""
-    rng = np.random.default_rng(seed)
-    table = {row: np.array(getattr(nominal_dh(load_robot(name)), row)) for row in ROWS}
-    for row, by in zip(ROWS, (angle, length, length, angle), strict=True):
-        table[row] = table[row] + rng.uniform(-by, by, 6)
-    table["a"][5] = table["alpha"][5] = 0.0
-    return DhTable(**{row: tuple(values.tolist()) for row, values in table.items()})
 
 
 def difference(robot, frames, q):
@@ -85,10 +63,10 @@ def folder(tmp_path_factory):
 )
 @pytest.mark.parametrize(
     ("name", "table"),
-    [("ur10e", TABLE), *((name, deltas(name, 1)) for name in ("ur3", "ur5e", "ur10", "ur16e"))],
+    [("ur10e", TABLE), *((name, ros.deltas(name, 1)) for name in ("ur3", "ur5e", "ur10", "ur16e"))],
 )
 def test_the_tool_is_where_ros_s_urdf_puts_it(folder, name, table, eigen) -> None:
-    robot, rows, q = load_robot(name), rows_of(table, eigen=eigen), configurations(300)
+    robot, rows, q = load_robot(name), ros.rows_of(table, eigen=eigen), configurations(300)
     arm = with_kinematics(robot, ros.write(folder / "arm.yaml", rows))
     assert max(difference(arm, ros.urdf_tools(rows, q), q)) < 1e-13
     # The nominal arm is not there: the file is a calibration.
@@ -99,7 +77,7 @@ def test_the_tool_is_where_ros_s_urdf_puts_it(folder, name, table, eigen) -> Non
 @given(st.sampled_from(["ur3e", "ur5", "ur20"]), st.integers(0, 2**32 - 1))
 def test_any_file_near_a_model_is_converted_to_rounding(folder, name, seed) -> None:
     # Six free numbers a joint, as a URDF allows: not only what ur_calibration writes.
-    rng, nominal = np.random.default_rng(seed), rows_of(nominal_dh(load_robot(name)))
+    rng, nominal = np.random.default_rng(seed), ros.rows_of(nominal_dh(load_robot(name)))
     rows, q = nominal + rng.uniform(-1e-3, 1e-3, (6, 6)), configurations(20, seed)
     arm = with_kinematics(load_robot(name), ros.write(folder / "any.yaml", rows))
     assert max(difference(arm, ros.urdf_tools(rows, q), q)) < 1e-13
@@ -107,7 +85,7 @@ def test_any_file_near_a_model_is_converted_to_rounding(folder, name, seed) -> N
 
 
 def test_tool_and_mounting_of_the_arm_are_kept(folder, ur10e) -> None:
-    rows, q = rows_of(TABLE), configurations(50)
+    rows, q = ros.rows_of(TABLE), configurations(50)
     tcp = pin.SE3(pin.exp3(np.array([0.1, 0.2, 0.3])), np.array([0.0, 0.05, 0.2]))
     arm = with_kinematics(
         ur10e.with_tcp(tcp).with_payload(3.0), ros.write(folder / "arm.yaml", rows)
@@ -117,7 +95,7 @@ def test_tool_and_mounting_of_the_arm_are_kept(folder, ur10e) -> None:
 
 
 def test_a_urdf_of_the_model_is_calibrated_alike(folder) -> None:
-    own, rows, q = load_robot("ur10"), rows_of(deltas("ur10", 2)), configurations(50)
+    own, rows, q = load_robot("ur10"), ros.rows_of(ros.deltas("ur10", 2)), configurations(50)
     urdf = load_robot(
         Path(__file__).parents[1] / "data" / "urdf" / "ur10_from_ros.urdf", home=own.home
     )
@@ -131,65 +109,13 @@ def test_a_urdf_of_the_model_is_calibrated_alike(folder) -> None:
     )
 
 
-@pytest.mark.parametrize("table", [TABLE, deltas("ur10e", 3)], ids=["real", "random"])
-def test_the_file_as_printed_is_the_controllers_table_and_the_urdf_is_not_quite(
-    folder, ur10e, table
-) -> None:
-    rows = rows_of(table)
-    file = read_ros_calibration(ros.write(folder / "arm.yaml", rows))
-    assert max(ros_difference(file, table)) < 1e-9
-    apart = largest_difference(
-        chain_from_base(calibrate(ur10e, file)), calibrated_chain(table), pin.SE3.Identity()
-    )
-    assert 1e-7 < apart[0] < 2e-3
-    # Another arm of the model, and this file with four digits only.
-    assert ros_difference(file, deltas("ur10e", 9))[0] > 5e-4
-    rounded = read_ros_calibration(ros.write(folder / "rounded.yaml", np.round(rows, 6)))
-    assert 1e-9 < max(ros_difference(rounded, table)) < 2e-5
-
-
-@pytest.mark.parametrize(
-    "table", [TABLE, *(deltas("ur10e", seed) for seed in range(5)), nominal_dh(load_robot("ur5e"))]
-)
-def test_the_table_of_a_file_is_that_of_the_arm_it_was_printed_from(folder, table) -> None:
-    found = printed_table(read_ros_calibration(ros.write(folder / "arm.yaml", rows_of(table))))
-    q = configurations(200)
-    assert np.abs(dh_product(found, q) - dh_product(table, q)).max() < 1e-10
-
-
-def test_a_file_whose_first_axis_is_not_the_bases_has_no_table(folder) -> None:
-    for field in (0, 4):
-        rows = rows_of(TABLE)
-        rows[0, field] += 1e-6
-        with pytest.raises(InvalidParameter, match="first joint's axis"):
-            printed_table(read_ros_calibration(ros.write(folder / "arm.yaml", rows)))
-
-
-def test_the_largest_difference_is_that_of_pinocchios_poses(folder, ur10e) -> None:
-    q = np.random.default_rng(0).uniform(-np.pi, np.pi, (4000, 6))
-    one, other = rows_of(TABLE), rows_of(nominal_dh(ur10e))
-    pairs = zip(ros.urdf_tools(one, q), ros.urdf_tools(other, q), strict=True)
-    apart = [pin.SE3(a).actInv(pin.SE3(b)) for a, b in pairs]
-    expected = [
-        max(np.linalg.norm(step.translation) for step in apart),
-        max(angle(step) for step in apart),
-    ]
-    arm = with_kinematics(ur10e, ros.write(folder / "arm.yaml", one))
-    found = largest_difference(chain_from_base(arm), chain_from_base(ur10e), pin.SE3.Identity())
-    assert found == pytest.approx(expected, rel=1e-9)
-
-
-def angle(step):
-    return np.linalg.norm(pin.log3(step.rotation))
-
-
 # ---- files that are no calibration of this arm
 
 
 @pytest.mark.parametrize("name", [name for name in robot_files() if name.startswith("ur")])
 def test_a_file_that_equals_nominal_is_named_and_gives_the_nominal_arm(tmp_path, name) -> None:
     robot = load_robot(name)
-    rows = rows_of(nominal_dh(robot))
+    rows = ros.rows_of(nominal_dh(robot))
     # URSim and ROS's default files print a right angle with nine digits.
     rows[1, 3] = rows[4, 3] = 1.570796327
     with pytest.warns(
@@ -199,7 +125,7 @@ def test_a_file_that_equals_nominal_is_named_and_gives_the_nominal_arm(tmp_path,
 
 
 def test_a_calibration_does_not_equal_nominal(tmp_path, ur10e) -> None:
-    rows = rows_of(nominal_dh(ur10e))
+    rows = ros.rows_of(nominal_dh(ur10e))
     rows[2, 0] += 1e-6
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -210,7 +136,7 @@ def test_a_calibration_does_not_equal_nominal(tmp_path, ur10e) -> None:
     ("own", "chosen"), [("ur10e", "ur10"), ("ur3e", "ur3"), ("ur3", "ur3e"), ("ur5", "ur5e")]
 )
 def test_another_models_file_is_refused_with_the_right_flag(tmp_path, own, chosen) -> None:
-    file = ros.write(tmp_path / "arm.yaml", rows_of(deltas(own, 4)))
+    file = ros.write(tmp_path / "arm.yaml", ros.rows_of(ros.deltas(own, 4)))
     with pytest.raises(
         InputFileError, match=rf"It fits a {own}: choose that with --robot"
     ) as caught:
@@ -231,7 +157,7 @@ def test_another_models_file_is_refused_with_the_right_flag(tmp_path, own, chose
     ],
 )
 def test_a_chain_of_no_arm_is_named_as_such(tmp_path, ur10e, link, field, value) -> None:
-    rows = rows_of(TABLE)
+    rows = ros.rows_of(TABLE)
     rows[link, field] = value
     with pytest.raises(InputFileError, match="no plausible chain of a UR arm"):
         with_kinematics(ur10e, ros.write(tmp_path / "arm.yaml", rows))
@@ -245,72 +171,7 @@ def test_a_file_of_ur_calibration_with_atan_for_atan2_is_no_plausible_chain(
         InputFileError,
         match=r"1\d\d\.\d degrees off at elbow_joint.* no plausible chain of a UR arm",
     ):
-        with_kinematics(ur10e, ros.write(tmp_path / "arm.yaml", rows_of(TABLE, fixed=False)))
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "line", "field", "words"),
-    [
-        ("kinematics:", "kinematic:", None, "kinematics", "ur_calibration"),
-        ("  forearm:", "  fore_arm:", None, "kinematics.forearm", "x, y, z, roll, pitch, yaw"),
-        ("    roll: 1.5", "    rol: 1.5", None, "kinematics.upper_arm.roll", "missing"),
-        (
-            "    roll: 1.5",
-            "    roll: one and 1.5",
-            None,
-            "kinematics.upper_arm.roll",
-            "expected a number, got one and",
-        ),
-        ("    roll: 1.5", "    roll: .nan #", None, "kinematics.upper_arm.roll", "finite"),
-        ("    roll: 1.5", "    roll: [1.5", None, None, "not YAML"),
-        ("    roll: 1.5", "\troll: 1.5", 13, None, "not YAML"),
-        ("    roll: 1.5", "    x: 1.5", 13, None, 'duplicate key "x"'),
-        ("    roll: 1.5", "    roll: !degrees 1.5", 13, None, "not YAML"),
-    ],
-)
-def test_a_faulty_file_is_refused_with_the_field(
-    tmp_path, ur10e, old, new, line, field, words
-) -> None:
-    path = ros.write(tmp_path / "arm.yaml", rows_of(TABLE))
-    path.write_text(path.read_text().replace(old, new))
-    with pytest.raises(InputFileError) as caught:
-        with_kinematics(ur10e, path)
-    assert (caught.value.path, caught.value.field) == (path, field)
-    assert words in caught.value.reason
-    assert line is None or caught.value.line == line
-
-
-@pytest.mark.parametrize("text", ["", "calibration", "- 1", "kinematics: 3", "# nothing"])
-def test_yaml_that_is_no_calibration_is_refused(tmp_path, ur10e, text) -> None:
-    (tmp_path / "arm.yaml").write_text(text)
-    with pytest.raises(
-        InputFileError, match="kinematics: this is not what ROS's ur_calibration writes"
-    ):
-        with_kinematics(ur10e, tmp_path / "arm.yaml")
-
-
-def test_numbers_are_read_however_yaml_writes_them(tmp_path) -> None:
-    rows = np.zeros((6, 6))
-    path = ros.write(tmp_path / "arm.yaml", rows, name="")
-    path.write_text(
-        path.read_text()
-        .replace("x: 0", "x: 1e-05")
-        .replace("y: 0", "y: -0")
-        .replace("z: 0", "z: +2.5E-1")
-    )
-    found = read_ros_calibration(path)
-    assert found.frames == ((1e-05, 0.0, 0.25, 0.0, 0.0, 0.0),) * 6
-    assert found.hash == ""
-
-
-def test_what_ros_does_not_read_is_ignored(tmp_path) -> None:
-    path = ros.write(tmp_path / "arm.yaml", rows_of(TABLE))
-    plain = read_ros_calibration(path)
-    path.write_text(
-        path.read_text().replace("    x:", "    comment: 3 # by hand\n    x:")
-        + "\n  note: a\nother: [1]\n"
-    )
-    assert read_ros_calibration(path) == plain
+        with_kinematics(ur10e, ros.write(tmp_path / "arm.yaml", ros.rows_of(TABLE, fixed=False)))
 
 
 # ---- shown and recorded
@@ -322,7 +183,7 @@ def run(tmp_path_factory):
     from simbridge.cli.command_line import main
 
     where = tmp_path_factory.mktemp("ros_run")
-    file = ros.write(where / "my_robot_calibration.yaml", rows_of(TABLE))
+    file = ros.write(where / "my_robot_calibration.yaml", ros.rows_of(TABLE))
     assert (
         main(
             [
@@ -371,7 +232,7 @@ def test_a_run_gives_its_kinematics_to_the_last_bit(run, ur10e) -> None:
     assert arm.calibration.hash == HASH
     poses = tool_path(arm, configurations(5))
     np.testing.assert_allclose(
-        poses[:, :3], ros.urdf_tools(rows_of(TABLE), configurations(5))[:, :3, 3], atol=1e-13
+        poses[:, :3], ros.urdf_tools(ros.rows_of(TABLE), configurations(5))[:, :3, 3], atol=1e-13
     )
 
 
@@ -390,7 +251,7 @@ def test_a_damaged_record_is_refused(run, tmp_path, ur10e, change, words) -> Non
 
 
 def test_the_difference_from_the_controllers_own_is_recorded_and_shown(folder, ur10e) -> None:
-    file = ros.write(folder / "arm.yaml", rows_of(TABLE))
+    file = ros.write(folder / "arm.yaml", ros.rows_of(TABLE))
     arm = with_kinematics(ur10e, file)
     found = summarize_kinematics(record_kinematics(arm, file, TABLE))
     small = found["controller_difference"]

@@ -1,16 +1,14 @@
-"""xacro files without ROS, and names of robot_descriptions from a cache that is there already."""
+"""xacro files without ROS."""
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 import sys
 
 import pytest
 
 from simbridge import load_robot
-from simbridge.errors import InputFileError, MissingPackage, UnknownName
-from tests.robot.test_urdf_refusals import GOOD
+from simbridge.errors import InputFileError, MissingPackage
+from tests.robot.test_urdf_reader import GOOD
 
 XACRO = 'xmlns:xacro="http://www.ros.org/wiki/xacro"'
 PARTS = f'<robot {XACRO}><xacro:property name="speed" value="${{1 + 1}}"/></robot>'
@@ -18,6 +16,8 @@ ARM = GOOD.replace(
     'name="two_joints">',
     f'name="two_joints" {XACRO}><xacro:include filename="$(find parts)/parts.xacro"/>',
 )
+
+
 ARM = ARM.replace('velocity="2" ', 'velocity="${speed}" ')
 
 
@@ -82,60 +82,3 @@ def test_without_xacro_the_extra_is_named(xacro_file, monkeypatch):
     monkeypatch.setitem(sys.modules, "xacro", None)
     with pytest.raises(MissingPackage, match=r"simbridge\[xacro\]"):
         load_robot(xacro_file)
-
-
-@pytest.fixture
-def cache(tmp_path, monkeypatch):
-    """robot_descriptions' cache with a repository of ours at the commit that it is given."""
-    if shutil.which("git") is None:
-        pytest.skip("robot_descriptions needs git")
-
-    def git(*words, at=tmp_path):
-        identity = ["-c", "user.name=t", "-c", "user.email=t@localhost"]
-        return subprocess.run(
-            ["git", *identity, *words], cwd=at, check=True, capture_output=True, text=True
-        ).stdout
-
-    source = tmp_path / "source"
-    urdf = source / "robots" / "panda_description" / "urdf" / "panda.urdf"
-    urdf.parent.mkdir(parents=True)
-    urdf.write_text(GOOD)
-    git("init", "-q", at=source)
-    git("add", ".", at=source)
-    git("commit", "-qm", "arm", at=source)
-    commit = git("rev-parse", "HEAD", at=source).strip()
-    repository = tmp_path / "cache" / f"example-robot-data-{commit}" / "example-robot-data"
-    repository.parent.mkdir(parents=True)
-    shutil.move(source, repository)
-    monkeypatch.setenv("ROBOT_DESCRIPTIONS_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("ROBOT_DESCRIPTION_COMMIT", commit)
-    # Nothing may be downloaded.
-    monkeypatch.setenv("GIT_ALLOW_PROTOCOL", "none")
-    monkeypatch.delitem(sys.modules, "robot_descriptions.panda_description", raising=False)
-    yield tmp_path / "cache"
-    sys.modules.pop("robot_descriptions.panda_description", None)
-
-
-def test_a_description_is_read_from_the_cache_after_a_note(cache):
-    with pytest.warns(UserWarning, match=f"unless it is already in {cache}, it is downloaded now"):
-        robot = load_robot("panda_description")
-    assert robot.name == "panda" and robot.joint_names == ("shoulder", "elbow")
-
-
-def test_what_cannot_be_downloaded_is_refused_with_the_reason(cache, monkeypatch):
-    monkeypatch.setenv("ROBOT_DESCRIPTION_COMMIT", "0" * 40)
-    with pytest.raises(
-        InputFileError, match=r"could not get it: GitCommandError(.|\n)*the path of a URDF"
-    ):
-        load_robot("panda_description")
-
-
-def test_an_unknown_description_and_a_missing_package_are_said():
-    with pytest.raises(UnknownName, match="no robot 'pandora_description' in robot_descriptions"):
-        load_robot("pandora_description")
-    with pytest.raises(UnknownName, match="Did you mean 'ur5e'"):
-        load_robot("ur5ee")
-
-
-def test_names_of_robots_are_read_in_any_case():
-    assert load_robot("UR5e").name == "ur5e"

@@ -1,0 +1,47 @@
+"""The meshes of an arm, as views draw them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import trimesh
+
+from simbridge.robot.mesh_files import read_mesh
+from simbridge.robot.meshes import drawing_of
+from simbridge.robot.urdf_reader import read_urdf
+from tests.robot.conftest import INERTIAL
+
+JOINT = (
+    '<joint name="{}" type="revolute"><parent link="{}"/><child link="{}"/><axis xyz="0 0 1"/>'
+    '<limit lower="-1" upper="1" velocity="1" effort="9"/></joint>'
+)
+
+
+def arm(tmp_path, reference, extra=""):
+    """An arm of one joint whose link has a mesh."""
+    path = tmp_path / "urdf" / "arm.urdf"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(
+        f'<robot name="a"><link name="base_link"/><link name="l">{INERTIAL}<visual><geometry>'
+        f'<mesh filename="{reference}" {extra}/></geometry></visual></link>'
+        f"{JOINT.format('j', 'base_link', 'l')}</robot>"
+    )
+    return path
+
+
+def box(path, size=(0.1, 0.2, 0.3)):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    trimesh.creation.box(size).export(path)
+    return path
+
+
+def test_a_mesh_that_is_gone_is_drawn_as_its_hull(tmp_path):
+    file = box(tmp_path / "urdf" / "part.stl")
+    robot = read_urdf(arm(tmp_path, "part.stl"))
+    file.unlink()
+    read_mesh.cache_clear()
+    (drawn,) = drawing_of(robot).meshes
+    assert (
+        np.ptp(drawn.vertices, axis=0) == pytest.approx([0.1, 0.2, 0.3])
+        and len(drawn.triangles) == 12
+    )

@@ -1,0 +1,3 @@
+"""Fixtures of other folders that tests across modules use, too."""
+
+from tests.robot.conftest import scara  # noqa: F401 (fixture)

@@ -1,0 +1,142 @@
+"""Runs of a calibrated arm: plans, records, exports and repeats use its own kinematics."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+from simbridge import load_robot
+from simbridge.errors import InputFileError
+from simbridge.evaluation.evaluation import Evaluation
+from simbridge.recording.run_directory import RunDirectory
+from simbridge.report.settings_list import repeat_command
+from simbridge.robot.calibration import calibrate
+from simbridge.robot.calibration_file import read_calibration
+from simbridge.robot.kinematics import tool_path
+from simbridge.robot.kinematics_source import with_kinematics
+from simbridge.trajectory.files import read_trajectory
+from tests.robot.test_calibration import dh_product
+
+pytestmark = pytest.mark.shares_setup
+
+FILE = Path(__file__).parents[1] / "data" / "ur10e_calibration.toml"
+
+
+@pytest.fixture(scope="module")
+def ur10e():
+    return load_robot("ur10e")
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory, run_without_page):
+    """Runs the scenario `step` in PyBullet on a UR10e with more flags; returns the exit status and the directory."""
+
+    def call(*flags):
+        out = tmp_path_factory.mktemp("runs") / "run"
+        return run_without_page("step", "--robot", "ur10e", "--out", out, *flags), out
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def calibrated_run(tmp_path_factory):
+    """A run with its page on a calibrated UR10e."""
+    from simbridge.cli.command_line import main
+
+    out = tmp_path_factory.mktemp("runs") / "calibrated"
+    assert (
+        main(
+            [
+                "run",
+                "step",
+                "--robot",
+                "ur10e",
+                "--kinematics",
+                str(FILE),
+                "--out",
+                str(out),
+                "--json",
+            ]
+        )
+        == 0
+    )
+    return out
+
+
+def flange(joints):
+    """Poses (K, 7) by the table of the file; the signs of the quaternions are arbitrary."""
+    frames = dh_product(read_calibration(FILE)[0], joints).astype(float)
+    return np.array([pin.SE3ToXYZQUAT(pin.SE3(frame)) for frame in frames])
+
+
+def test_a_run_is_evaluated_with_the_arms_own_kinematics(calibrated_run, ur10e) -> None:
+    run = Evaluation.of(RunDirectory.open(calibrated_run))
+    for poses, joints in ((run.attained, run.log.position), (run.setpoint, run.log.setpoint)):
+        expected = flange(joints)
+        assert np.abs(poses[:, :3] - expected[:, :3]).max() < 1e-11
+        assert np.abs(np.abs((poses[:, 3:] * expected[:, 3:]).sum(axis=1)) - 1.0).max() < 1e-12
+    # The plan was solved for this arm: by the table it ends on the target; the nominal arm misses it by 1 mm.
+    misses = [
+        poses[-1, :3] - run.reference[-1, :3]
+        for poses in (run.setpoint, tool_path(ur10e, run.log.setpoint))
+    ]
+    assert np.linalg.norm(misses[0]) < 1e-4 < 5e-4 < np.linalg.norm(misses[1])
+
+
+def test_exported_poses_are_those_of_the_arms_own_kinematics(calibrated_run) -> None:
+    run = Evaluation.of(RunDirectory.open(calibrated_run))
+    from simbridge.cli.command_line import main
+
+    assert main(["export", str(calibrated_run), "--to", "tum"]) == 0
+    exported = read_trajectory(calibrated_run / "attained.tum")
+    assert np.abs(exported.poses[:, :3] - flange(run.log.position)[:, :3]).max() < 1e-11
+
+
+def test_the_settings_hold_the_table_to_the_last_bit(calibrated_run, ur10e) -> None:
+    table, _ = read_calibration(FILE)
+    arm = with_kinematics(ur10e, calibrated_run)
+    assert arm.calibration == table
+    assert arm.checksum == calibrate(ur10e, table).checksum
+    assert with_kinematics(ur10e, calibrated_run / "settings.toml").checksum == arm.checksum
+    assert "calibrated for this arm" in (calibrated_run / "report.html").read_text(encoding="utf-8")
+
+
+def test_a_plan_is_replayed_with_the_runs_kinematics_and_only_with_them(
+    ran, calibrated_run, capsys
+) -> None:
+    status, again = ran("--plan", calibrated_run, "--kinematics", calibrated_run)
+    assert status == 0
+    plans = [np.load(run / "plan.npz")["setpoints"] for run in (calibrated_run, again)]
+    assert np.array_equal(*plans)
+    capsys.readouterr()
+    status, _ = ran("--plan", calibrated_run)
+    assert status == 2
+    assert "--kinematics" in " ".join(capsys.readouterr().err.split())
+
+
+def test_the_command_that_repeats_the_run_names_its_kinematics(calibrated_run) -> None:
+    settings = RunDirectory.open(calibrated_run).settings()
+    words = shlex.split(repeat_command(settings, calibrated_run) or "")
+    assert words[words.index("--kinematics") + 1] == str(calibrated_run)
+
+
+def test_a_nominal_run_gives_nominal_kinematics_for_its_own_model_only(ran, ur10e) -> None:
+    status, out = ran("--kinematics", "nominal")
+    assert status == 0
+    assert with_kinematics(ur10e, out) is ur10e
+    with pytest.raises(
+        InputFileError, match="that run is of a ur10e, this one is for a ur10"
+    ) as caught:
+        with_kinematics(load_robot("ur10"), out)
+    assert caught.value.field == "robot.name"
+
+
+def test_check_takes_the_flag_too(cli, tmp_path) -> None:
+    answer = cli("check", "step", "--robot", "ur10e", "--kinematics", tmp_path / "none.toml")
+    assert answer.status == 2
+    assert "none.toml: there is no such file" in answer.message
+    assert cli("check", "step", "--robot", "ur10e", "--kinematics", FILE).status == 0
