@@ -186,7 +186,8 @@ class LiveLoop:
         requests: Orders, one of which is taken in each period.
     """
 
-    finished, slows_in_gaps = False, True
+    finished = False
+    slows_in_gaps = True
     payload_may_change = True
 
     def __init__(
@@ -200,22 +201,28 @@ class LiveLoop:
         late: Callable[[], bool] = lambda: False,
         other_payload: Callable[[], float | None] = lambda: None,
     ) -> None:
+        self._motion = motion
+        self._channel = channel
+        self._period = period
+        self._clock = clock
+        self._timed = timed
+        self._late = late
         self._other_payload = other_payload
-        self._late, self._waiting = late, WaitingTime()
-        self._motion, self._channel, self._period, self._clock, self._timed = (
-            motion,
-            channel,
-            period,
-            clock,
-            timed,
-        )
+        # How long this thread had to wait for a core.
+        self._waiting = WaitingTime()
         motion.solving = channel.solving
-        # When the last period began, s.
-        self._begun_at: float | None = None
         self._subjects = {name: index for index, name in reversed([*enumerate(motion.subjects)])}
+
         self.requests: deque[Request] = deque()
-        self._index, self._slow, self._slowest = 0, 0, 0.0
-        self._share = self._wanted_share = 1.0
+        # The number of the next period, from 0, and when the last one began, s.
+        self._index = 0
+        self._begun_at: float | None = None
+        # How many steps in a row took longer than a period, and how long the last of them took, s.
+        self._slow_steps = 0
+        self._slow_duration = 0.0
+        # Largest fraction of full speed: now, and as it was asked for.
+        self._max_speed = 1.0
+        self._wanted_max_speed = 1.0
 
     def rest_at(self, q: Array) -> None:
         """Begin at rest at joint positions q (n,), rad."""
@@ -223,56 +230,94 @@ class LiveLoop:
 
     def next(self, rate: float) -> tuple[Array, float]:
         """See `Motion`: the setpoint (n,), rad, of the next period, and its index."""
-        return self._stepped(
-            rate, self.requests.popleft() if self.requests else Request(Order.NONE)
-        )
+        request = self.requests.popleft() if self.requests else Request(Order.NONE)
+        return self._step(rate, request)
 
-    def _stepped(self, rate: float, request: Request) -> tuple[Array, float]:
-        waited, begun, now = self._waiting.seconds(), time.perf_counter(), self._clock()
-        if request.order is Order.SPEED:
-            self._wanted_share = request.value
-        elif request.order is not Order.NONE:
-            self._motion.order(
-                request.order, engagement=request.engagement, upto=request.upto, took=self._slowest
-            )
-        change = SCALING_RAMP * self._period
-        self._share = min(max(self._wanted_share, self._share - change), self._share + change)
-        rate *= self._share
+    def _step(self, rate: float, request: Request) -> tuple[Array, float]:
+        """Make a period: take an order, step the motion, and record both; see `next`."""
+        waited = self._waiting.seconds()
+        begin = time.perf_counter()
+        now = self._clock()
+        self._take_order(request)
+        rate *= self._ramp_max_speed()
         step = self._motion.step(now, rate, self._channel.newest())
-        took = time.perf_counter() - begun if self._timed else math.nan
-        if took > self._period:
+
+        duration = time.perf_counter() - begin if self._timed else math.nan
+        if duration > self._period:
             # A core that others used is no fault of the solver's.
-            took -= self._waiting.seconds() - waited
-        self._slow = self._slow + 1 if took > self._period else 0
-        if took > self._period:
-            self._slowest = took
-            step = step._replace(causes=(LiveCause("solver", "", took), *step.causes))
-        elif self._begun_at is not None and now - self._begun_at > STANDSTILL:
-            step = step._replace(causes=(LiveCause("loop", "", now - self._begun_at), *step.causes))
+            duration -= self._waiting.seconds() - waited
+
+        step = step._replace(causes=self._add_causes(step.causes, now, duration, rate))
         self._begun_at = now
-        if self._slow >= SLOW_STEPS and step.phase is not LivePhase.IDLE:
+        if self._slow_steps >= SLOW_STEPS and step.phase is not LivePhase.IDLE:
             self.requests.appendleft(Request(Order.TOO_SLOW))
-            self._slow = 0
-        if any(cause.name == "speed_slider" for cause in step.causes) and self._late():
-            late = LiveCause("late_commands", "", rate)
-            step = step._replace(
-                causes=tuple(late if c.name == "speed_slider" else c for c in step.causes)
-            )
-        payload = self._other_payload()
-        if payload is not None:
-            step = step._replace(causes=(*step.causes, LiveCause("payload", "", payload)))
+            self._slow_steps = 0
+
+        index = self._index
+        self._index += 1
         engagement = self._motion.engagement
         self._channel.write(
-            self._index, now, rate, engagement, request.order, step, took, self._subjects
+            index, now, rate, engagement, request.order, step, duration, self._subjects
         )
-        self._index += 1
-        return step.setpoint, float(self._index - 1)
+        return step.setpoint, float(index)
+
+    def _take_order(self, request: Request) -> None:
+        """Pass an order on to the motion, except that of the largest speed."""
+        if request.order is Order.SPEED:
+            self._wanted_max_speed = request.value
+        elif request.order is not Order.NONE:
+            self._motion.order(
+                request.order,
+                engagement=request.engagement,
+                upto=request.upto,
+                took=self._slow_duration,
+            )
+
+    def _ramp_max_speed(self) -> float:
+        """Return the largest fraction of full speed, which changes as fast as a speed slider's."""
+        change = SCALING_RAMP * self._period
+        lowest = self._max_speed - change
+        highest = self._max_speed + change
+        self._max_speed = min(max(self._wanted_max_speed, lowest), highest)
+        return self._max_speed
+
+    def _add_causes(
+        self, causes: tuple[LiveCause, ...], now: float, duration: float, rate: float
+    ) -> tuple[LiveCause, ...]:
+        """Return the causes of a period, with those that only the loop knows.
+
+        Args:
+            causes: The motion's.
+            now: When the period began, s.
+            duration: How long its step took, s; nan where that does not count.
+            rate: Fraction of full speed.
+        """
+        if duration > self._period:
+            self._slow_steps += 1
+            self._slow_duration = duration
+            causes = (LiveCause("solver", "", duration), *causes)
+        else:
+            self._slow_steps = 0
+            interval = 0.0 if self._begun_at is None else now - self._begun_at
+            if interval > STANDSTILL:
+                causes = (LiveCause("loop", "", interval), *causes)
+
+        # Late commands lower the speed, too, and then the slider is not to blame.
+        if any(cause.name == "speed_slider" for cause in causes) and self._late():
+            late = LiveCause("late_commands", "", rate)
+            causes = tuple(late if cause.name == "speed_slider" else cause for cause in causes)
+
+        payload = self._other_payload()
+        if payload is not None:
+            causes = (*causes, LiveCause("payload", "", payload))
+        return causes
 
     def paused(self, at: Array) -> float:
         """See `Motion`: a pause at the pendant disengages."""
         order = Order.NONE if self._motion.phase is LivePhase.PAUSED else Order.PAUSE
         self._motion.rest_at(at)
-        return self._stepped(0.0, Request(order))[1]
+        _, index = self._step(0.0, Request(order))
+        return index
 
     def resumed(self, at: Array, hold: Array, period: float) -> Array:
         """See `Motion`: the arm is held where it was stopped."""

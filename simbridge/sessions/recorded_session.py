@@ -22,6 +22,7 @@ from simbridge.planning.plan import Plan
 from simbridge.planning.scenario import Scenario
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.recording.run_record import BackendRecord, LiveRecord, SessionRecord
+from simbridge.recording.samples import LogColumns
 from simbridge.robot.cell_file import load_cell
 from simbridge.robot.collision import CollisionModel
 from simbridge.robot.load import load_robot
@@ -185,59 +186,49 @@ class RecordedSession:
             NotARun, LogReadError: A part of the session is missing or broken.
             SimbridgeError: It was never engaged.
         """
-        log, motion, period = self.run.log, self._motion(solver, options), self.run.plan.period
-        live, inputs = (
-            log.live,
-            {record.number: record for record in read_inputs(self.path) if record.number},
-        )
+        log = self.run.log
+        live = log.live
+        period = self.run.plan.period
+        motion = self._motion(solver, options)
+        inputs = {record.number: record for record in read_inputs(self.path) if record.number}
+
         stamps: list[float] = []
         steps: list[MotionStep] = []
         for k, stamp in enumerate(log.stamp.tolist()):
-            order, placed, now = (
-                Order(int(live["order"][k])),
-                log.setpoint[k],
-                float(live["now"][k]),
-            )
+            order = Order(int(live["order"][k]))
+            now = float(live["now"][k])
             if order is Order.ENGAGE:
                 # Another solver may need longer to come to rest.
                 while motion.phase is LivePhase.DISENGAGING and stamps[-1] + 1.5 * period < stamp:
                     stamps.append(stamps[-1] + period)
                     steps.append(motion.step(now))
-            moved = order is Order.ENGAGE and (
-                k == 0 or not np.array_equal(placed, log.setpoint[k - 1])
-            )
-            if (
-                moved
-                or order in (Order.PAUSE, Order.RESUME)
-                or live["phase"][k] == LivePhase.PAUSED
-            ):
-                motion.rest_at(placed)
+            if _is_placed(log, k, order):
+                motion.rest_at(log.setpoint[k])
             if order is not Order.NONE:
                 motion.order(order, engagement=int(live["engagement"][k]))
+
             number = int(live["input"][k])
             if number and number not in inputs:
                 lacks = f"The record of {self.path} does not hold input {number}"
                 warnings.warn(f"{lacks}: the session is solved again until then.", stacklevel=2)
                 break
-            given = _input(inputs[number]) if number else None
+            newest = _input(inputs[number]) if number else None
             stamps.append(stamp)
-            steps.append(motion.step(now, float(live["rate"][k]), given))
-        solution, setpoints = (
-            np.array([getattr(step, name) for step in steps]) for name in ("solution", "setpoint")
-        )
-        targets = Trajectory(
-            np.array(stamps), np.array([step.target for step in steps]), source="live inputs"
-        )
-        limited, times = (solution != setpoints).any(axis=1), targets.elapsed.copy()
+            steps.append(motion.step(now, float(live["rate"][k]), newest))
+
+        solution = np.array([step.solution for step in steps])
+        setpoints = np.array([step.setpoint for step in steps])
+        poses = np.array([step.target for step in steps])
+        targets = Trajectory(np.array(stamps), poses, source="live inputs")
         plan = Plan(
             solver.robot.checksum,
             period,
             targets,
             "zero-order",
-            times,
+            targets.elapsed.copy(),
             solution,
             setpoints,
-            limited,
+            (solution != setpoints).any(axis=1),
         )
         return _to_rest(plan, solver.robot)
 
@@ -272,6 +263,18 @@ class RecordedSession:
             max_tool_speed=options.max_tool_speed,
             preview=live.preview,
         )
+
+
+def _is_placed(log: LogColumns, k: int, order: Order) -> bool:
+    """Return whether the arm of a recorded session was put where it is at sample k, by a pause or a stop.
+
+    An engagement goes on from where the one before left the arm, if nothing moved it between them.
+    """
+    if order in (Order.PAUSE, Order.RESUME) or log.live["phase"][k] == LivePhase.PAUSED:
+        return True
+    if order is not Order.ENGAGE:
+        return False
+    return k == 0 or not np.array_equal(log.setpoint[k], log.setpoint[k - 1])
 
 
 def planning_flags(options: Options) -> list[str]:

@@ -120,32 +120,48 @@ class LiveSession:
         begins_at: Array,
         report: bool,
     ) -> None:
-        self.robot, self.period, self.begins_at = robot, driver.period, begins_at
-        self._driver, self._make_record, self._finish, self._out, self._report = (
-            driver,
-            record,
-            finish,
-            out,
-            report,
-        )
-        # Begins and ends the loop; nothing waits for a disk under it. The record has its own. Inputs take neither.
-        self._control, self._recording = threading.RLock(), threading.RLock()
+        self.robot = robot
+        self.period = driver.period
+        self.begins_at = begins_at
+        self.before_report: Callable[[], object] = lambda: None
+        self._driver = driver
+        self._make_record = record
+        self._finish = finish
+        self._out = out
+        self._report = report
+
+        # Begins and ends the loop; nothing waits for a disk under it.
+        self._control = threading.RLock()
+        # Writes the record. Inputs take neither this nor the one before.
+        self._recording = threading.RLock()
         # Between the caller's threads only.
         self._giving = threading.Lock()
-        self._number = self._engagement = 0
+
+        # The numbers of the newest input and of the engagement, from 1.
+        self._number = 0
+        self._engagement = 0
+        # When the newest input was given, s.
         self._sent: float | None = None
+        # The largest fraction of full speed that the caller allows.
+        self._max_speed = 1.0
+        # The clock of a stepped session, s.
+        self._now = 0.0
+
+        # The newest state of the arm, and what stopped it last.
         self._state: ArmState | None = None
         self._error: SimbridgeError | None = None
-        self._stop_recording = threading.Event()
-        self._thread: threading.Thread | None = None
+        # What made the record impossible: the arm must not go on without.
         self._failure: BaseException | None = None
         # The error of these that the caller was told last.
         self._raised: BaseException | None = None
+        # Whether the session has ended, and what ended it early.
         self._ended = False
         self._ended_by: BaseException | None = None
-        self.before_report: Callable[[], object] = lambda: None
-        self._now, self._share = 0.0, 1.0
+
+        # The record, and the thread that keeps it up to date.
         self._record: LiveRecorder | None = None
+        self._thread: threading.Thread | None = None
+        self._stop_recording = threading.Event()
 
     @property
     def directory(self) -> Path:
@@ -298,8 +314,8 @@ class LiveSession:
                 raise NotEngaged("the program is paused at the pendant: resume it there first")
             self._engagement += 1
             self._error, self._recorder.paused = None, False
-            if self._share < 1.0:
-                self._driver.order(Order.SPEED, value=self._share)
+            if self._max_speed < 1.0:
+                self._driver.order(Order.SPEED, value=self._max_speed)
             self._driver.order(Order.ENGAGE, self._engagement, self._number)
         try:
             self._await(
@@ -335,7 +351,7 @@ class LiveSession:
         """
         if not 0.0 <= share <= 1.0:
             raise InvalidParameter("share of full speed", share, "from 0 to 1")
-        self._share = share
+        self._max_speed = share
         self._order(Order.SPEED, share)
 
     @property

@@ -82,34 +82,28 @@ def live(
         InvalidParameter: An argument is invalid or contradicts the cell.
         ControllerError: One of its subclasses: the controller cannot be used.
     """
-    own = {field.name for field in fields(LiveOptions)}
-    live_options = LiveOptions(**{name: choices.pop(name) for name in list(choices) if name in own})
-    for name in choices.keys() - {*LIVE, *MORE}:
-        if name in {field.name for field in fields(Options)}:
-            raise InvalidParameter(
-                name, choices[name], "left out: it concerns a scenario, which a live session is not"
-            )
-        raise UnknownName("option", name, {*own, *LIVE, *MORE}, where="of a live session")
+    live_options = _take_live_options(choices)
     if start is not None and backend != SIMULATION:
         raise InvalidParameter("start", start, "left out: a controller's arm begins where it is")
-    made = solver if isinstance(solver, Solver) else None
-    controller, arm, options = resolve_arm(backend, robot, made, Options(**choices))
-    chosen: Solver | str = made or ForwardDynamics(arm)
-    if isinstance(solver, str):
-        check_solver(solver)
-        chosen = solver if is_function(solver) else SOLVERS[solver]().build(arm)
-    period = options.period or arm.period
-    plant, cycle = options.plant_model, controller_cycle(arm.period, period)
+    ready_solver = solver if isinstance(solver, Solver) else None
+    controller, arm, options = resolve_arm(backend, robot, ready_solver, Options(**choices))
+    chosen_solver = ready_solver or _choose_solver(solver, arm)
     if live_options.lead and options.servo != "servoj":
         raise InvalidParameter(
             "lead", "on", "used with servoj: the ideal servo has no lag to compensate"
         )
+
+    period = options.period or arm.period
+    plant = options.plant_model
+    law = None
+    if options.servo == "servoj":
+        law = plant.law(controller_cycle(arm.period, period))
     setup = LiveSetup(
         robot=arm,
-        solver=chosen,
+        solver=chosen_solver,
         period=period,
         options=live_options,
-        law=plant.law(cycle) if options.servo == "servoj" else None,
+        law=law,
         phase=plant.phase,
         collision_scene=options.collision_scene,
         max_tool_speed=options.max_tool_speed,
@@ -122,6 +116,15 @@ def live(
     if realtime:
         # Refuse now what cannot be sent to the loop's process.
         setup.pickled()
+
+    # Where the arm begins.
+    if controller is not None:
+        begins_at = controller.state.q
+    elif setup.start is not None:
+        begins_at = setup.start
+    else:
+        begins_at = arm.home
+
     driver = driver_for(backend, arm, options, setup, controller, ask, realtime)
     return LiveSession(
         driver,
@@ -129,11 +132,38 @@ def live(
         partial(session_record, arm, setup, options, backend, controller, driver.capabilities),
         partial(finish_session, driver),
         None if out is None else Path(out),
-        begins_at=(arm.home if setup.start is None else setup.start)
-        if controller is None
-        else controller.state.q,
+        begins_at=begins_at,
         report=report,
     )
+
+
+def _take_live_options(choices: dict[str, Any]) -> LiveOptions:
+    """Take the options of a live session out of the caller's choices, and refuse unknown ones.
+
+    Raises:
+        InvalidParameter: One concerns a scenario, or has no such value.
+        UnknownName: There is no such option.
+    """
+    live_names = {field.name for field in fields(LiveOptions)}
+    run_names = {field.name for field in fields(Options)}
+    live_choices = {name: choices.pop(name) for name in list(choices) if name in live_names}
+    live_options = LiveOptions(**live_choices)
+
+    for name in choices.keys() - {*LIVE, *MORE}:
+        if name in run_names:
+            raise InvalidParameter(
+                name, choices[name], "left out: it concerns a scenario, which a live session is not"
+            )
+        raise UnknownName("option", name, {*live_names, *LIVE, *MORE}, where="of a live session")
+    return live_options
+
+
+def _choose_solver(solver: Solver | str | None, arm: Robot) -> Solver | str:
+    """Return the solver of a name, or the paper's; the name itself where the loop imports it."""
+    if not isinstance(solver, str):
+        return ForwardDynamics(arm)
+    check_solver(solver)
+    return solver if is_function(solver) else SOLVERS[solver]().build(arm)
 
 
 def session_record(
