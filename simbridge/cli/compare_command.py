@@ -26,7 +26,7 @@ from simbridge.evaluation.metrics.samples import statistics
 from simbridge.evaluation.metrics.tracking import ERROR_PARTS
 from simbridge.files.writing import write_file, writing
 from simbridge.recording.run_directory import RunDirectory
-from simbridge.report.several_runs import about, compare_page, comparison_headline
+from simbridge.report.compare_page import about, compare_page, comparison_headline
 from simbridge.report.verdict import backend_of
 from simbridge.sweeps.comparison import (
     SweepComparison,

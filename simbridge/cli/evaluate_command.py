@@ -27,7 +27,7 @@ from simbridge.evaluation.external_measurement import (
 from simbridge.evaluation.repeatability import RepeatsSummary, common_summary
 from simbridge.evaluation.summary import what_ran
 from simbridge.recording.run_directory import RunDirectory, is_of_repeats
-from simbridge.report.several_runs import mean_headline, write_repeats_page
+from simbridge.report.repeats_page import mean_headline, write_repeats_page
 from simbridge.report.verdict import sentence, source_of
 from simbridge.robot import pose
 from simbridge.text import counted, degrees, fixed, millimetres, table_of

@@ -17,8 +17,8 @@ from simbridge.recording.run_directory import RunDirectory, is_of_repeats
 from simbridge.recording.run_record import SessionRecord
 from simbridge.report import write_report
 from simbridge.report.figure_files import FORMATS, write_figures
+from simbridge.report.repeats_page import write_repeats_page
 from simbridge.report.replay import replay_page
-from simbridge.report.several_runs import write_repeats_page
 from simbridge.report.verdict import tolerance_check
 from simbridge.running.signals import number_of
 

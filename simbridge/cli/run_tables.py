@@ -15,7 +15,7 @@ from simbridge.evaluation.repeatability import RepeatsSummary
 from simbridge.evaluation.summary import Summary, shown_metrics
 from simbridge.planning.plan import is_slowed_down, slow_down_reason
 from simbridge.recording.kinematics_record import describe_kinematics
-from simbridge.report.several_runs import repeats_headline
+from simbridge.report.repeats_page import repeats_headline
 from simbridge.report.verdict import (
     advice,
     contour_sentence,

@@ -1,1 +1,1 @@
-"""What a run leaves behind: the log that is written while it goes on, and the run directory around it."""
+"""What a run leaves behind: the log that is written meanwhile, and the run directory around it."""

@@ -151,20 +151,25 @@ def _check_joints(record: Record) -> None:
 
 def _refuse_numbers(value: object, name: str = "") -> None:
     """Refuse NaN and numbers that no quantity has, wherever they are; a limit may be infinite."""
-    if isinstance(value, float):
-        if math.isnan(value):
-            raise ValueError(f"{unquoted(name, LONGEST_VALUE)} is not a number")
-        if MAX_QUANTITY < abs(value) < math.inf:
-            reason = f"is {value:g}; no quantity is larger than {MAX_QUANTITY:g}"
-            raise ValueError(f"{unquoted(name, LONGEST_VALUE)} {reason}")
-
-    if isinstance(value, int) and not -MAX_INTEGER <= value < MAX_INTEGER:
-        reason = f"is {unquoted(value)}, which is no integer of TOML"
-        raise ValueError(f"{unquoted(name, LONGEST_VALUE)} {reason}")
-
     if isinstance(value, Mapping):
         for key, part in value.items():
             _refuse_numbers(part, f"{name}.{key}" if name else key)
-    if isinstance(value, list):
+    elif isinstance(value, list):
         for index, part in enumerate(value):
             _refuse_numbers(part, f"{name}[{index}]")
+    else:
+        fault = _number_fault(value)
+        if fault:
+            raise ValueError(f"{unquoted(name, LONGEST_VALUE)} {fault}")
+
+
+def _number_fault(value: object) -> str:
+    """Return what is wrong with a number; "" if nothing is, or if it is none."""
+    if isinstance(value, float):
+        if math.isnan(value):
+            return "is not a number"
+        if MAX_QUANTITY < abs(value) < math.inf:
+            return f"is {value:g}; no quantity is larger than {MAX_QUANTITY:g}"
+    if isinstance(value, int) and not -MAX_INTEGER <= value < MAX_INTEGER:
+        return f"is {unquoted(value)}, which is no integer of TOML"
+    return ""

@@ -123,50 +123,87 @@ class Joint:
 
 
 def joints(evaluation: Evaluation) -> list[Joint]:
-    """Every joint of the run: angles in degrees, lengths of prismatic joints in mm."""
-    log, robot = evaluation.log, evaluation.settings.robot
-    prismatic = evaluation.settings.kinematics.prismatic
-    effort_unit = evaluation.settings.backend.effort_unit
+    """Return every joint of the run: angles in degrees, lengths of prismatic joints in mm."""
+    log = evaluation.log
     displacements, rotations = joint_contributions(evaluation)
-    found = []
+    result = []
     for i, name in enumerate(log.joint_names):
-        scale, unit = (1e3, "mm") if prismatic[i] else (math.degrees(1.0), "°")
-        lower, upper, fastest, strongest = (
-            limit if abs(limit) < NO_LIMIT else math.copysign(math.inf, limit)
-            for limit in (
-                limits[i]
-                for limits in (
-                    robot.position_min,
-                    robot.position_max,
-                    robot.max_velocity,
-                    robot.max_effort,
-                )
-            )
+        following_error = np.abs(evaluation.column("setpoint")[:, i] - log.position[:, i])
+        joint = Joint(
+            name=name,
+            prismatic=evaluation.settings.kinematics.prismatic[i],
+            position=_position(evaluation, i),
+            velocity=_velocity(evaluation, i),
+            effort=_effort(evaluation, i),
+            following=statistics(following_error),
+            moved=statistics(displacements[:, i]),
+            turned=statistics(rotations[:, i]),
         )
-        # The limit is a torque: a current cannot be compared with it.
-        strongest = math.inf if effort_unit == "A" else strongest
-        kind = "current" if effort_unit == "A" else "force" if prismatic[i] else "torque"
-        position, setpoint, velocity = (
-            partial(_column, evaluation, column, i, scale)
-            for column in ("position", "setpoint", "velocity")
-        )
-        effort = partial(_column, evaluation, "effort", i, 1.0)
-        found.append(
-            Joint(
-                name,
-                bool(prismatic[i]),
-                Quantity("position", unit, position, lower * scale, upper * scale, setpoint),
-                Quantity("velocity", f"{unit}/s", velocity, -fastest * scale, fastest * scale),
-                Quantity(
-                    kind, "N" if kind == "force" else effort_unit, effort, -strongest, strongest
-                ),
-                statistics(np.abs(evaluation.column("setpoint")[:, i] - log.position[:, i])),
-                statistics(displacements[:, i]),
-                statistics(rotations[:, i]),
-            )
-        )
+        result.append(joint)
     log.arrays.release()
-    return found
+    return result
+
+
+def _position(evaluation: Evaluation, joint: int) -> Quantity:
+    """Return the position of a joint, with its setpoint."""
+    robot = evaluation.settings.robot
+    scale, unit = _scale(evaluation, joint)
+    return Quantity(
+        name="position",
+        unit=unit,
+        values=partial(_column, evaluation, "position", joint, scale),
+        lower=_finite_limit(robot.position_min[joint]) * scale,
+        upper=_finite_limit(robot.position_max[joint]) * scale,
+        setpoint=partial(_column, evaluation, "setpoint", joint, scale),
+    )
+
+
+def _velocity(evaluation: Evaluation, joint: int) -> Quantity:
+    """Return the velocity of a joint."""
+    limit = _finite_limit(evaluation.settings.robot.max_velocity[joint])
+    scale, unit = _scale(evaluation, joint)
+    return Quantity(
+        name="velocity",
+        unit=f"{unit}/s",
+        values=partial(_column, evaluation, "velocity", joint, scale),
+        lower=-limit * scale,
+        upper=limit * scale,
+    )
+
+
+def _effort(evaluation: Evaluation, joint: int) -> Quantity:
+    """Return the torque, force or current of a joint."""
+    record = evaluation.settings
+    limit = _finite_limit(record.robot.max_effort[joint])
+    unit = record.backend.effort_unit
+    if unit == "A":
+        name = "current"
+        # The limit is a torque: a current cannot be compared with it.
+        limit = math.inf
+    elif record.kinematics.prismatic[joint]:
+        name = "force"
+        unit = "N"
+    else:
+        name = "torque"
+    return Quantity(
+        name=name,
+        unit=unit,
+        values=partial(_column, evaluation, "effort", joint, 1.0),
+        lower=-limit,
+        upper=limit,
+    )
+
+
+def _scale(evaluation: Evaluation, joint: int) -> tuple[float, str]:
+    """Return the unit in which a joint is shown, and the factor from SI units to it."""
+    if evaluation.settings.kinematics.prismatic[joint]:
+        return 1e3, "mm"
+    return math.degrees(1.0), "°"
+
+
+def _finite_limit(limit: float) -> float:
+    """Return a limit of the robot, infinite where it means that there is none."""
+    return limit if abs(limit) < NO_LIMIT else math.copysign(math.inf, limit)
 
 
 def _column(run: Evaluation, name: str, joint: int, scale: float) -> Array:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from markupsafe import Markup
+from matplotlib.axes import Axes
 
 from simbridge.report import drawing
 from simbridge.report.charts import BOTTOM, LEFT, RIGHT, Chart, Line
@@ -17,12 +18,16 @@ from simbridge.report.rendering import LegendEntry
 from simbridge.sessions.figures import Hindrance, Session
 from simbridge.text import NO_BREAK, counted
 
-# Height of a row of the time line with its title, and of its bar, in pixels.
-_ROW, _BAR = 34, 14
+# Height of a row of the time line with its title, and of its bar, pixels.
+ROW_HEIGHT = 34
+BAR_HEIGHT = 14
+
 # Causes with a row of their own; the table has all.
-_ROWS = 8
+MAX_CAUSE_ROWS = 8
+
 # Events that are listed; events.jsonl has all.
-_EVENTS = 300
+MAX_EVENTS = 300
+
 _FATES = {
     "accepted": (INK, "accepted"),
     "late": (ATTAINED, "accepted late"),
@@ -82,7 +87,7 @@ def session_part(session: Session) -> dict[str, Any]:
         "hindrances": [_row(each) for each in hindrances],
         "events": _events(session),
         "legend": _legend(session, phases),
-        "time_line": _time_line(session, phases, hindrances[:_ROWS]) if phases else "",
+        "time_line": _time_line(session, phases, hindrances[:MAX_CAUSE_ROWS]) if phases else "",
         "speed_legend": _SPEED_LEGEND,
         "speed": _speed(session) if phases else "",
     }
@@ -126,8 +131,8 @@ def _events(session: Session) -> list[tuple[str, str]]:
         (f"{stamp:.2f}", _words(event))
         for stamp, event in zip(stamps.tolist(), listed, strict=True)
     ]
-    more = len(rows) - _EVENTS
-    return [*rows[:_EVENTS], ("", f"and {more} more in events.jsonl")] if more > 0 else rows
+    more = len(rows) - MAX_EVENTS
+    return [*rows[:MAX_EVENTS], ("", f"and {more} more in events.jsonl")] if more > 0 else rows
 
 
 def _words(event: Mapping[str, Any]) -> str:
@@ -160,55 +165,83 @@ def _time_line(session: Session, phases: Sequence[Phase], shown: Sequence[Hindra
     label = "States of the session, its inputs, and what hindered it, over time: "
     label += ", ".join(f"{name} {seconds:.2f} s" for name, seconds in _durations(phases).items())
     return at_both_widths(
-        lambda width: _drawn(session, phases, shown, width).svg(f"session{width}", label)
+        lambda width: _draw_time_line(session, phases, shown, width).svg(f"session{width}", label)
     )
 
 
-def _drawn(
+def _draw_time_line(
     session: Session, phases: Sequence[Phase], shown: Sequence[Hindrance], width: int
 ) -> drawing.Drawing:
-    rows = 2 + len(shown)
-    canvas = drawing.Drawing(width, rows * _ROW + BOTTOM)
+    """Draw states, inputs and hindrances below each other, at a width in pixels."""
+    count = 2 + len(shown)
+    canvas = drawing.Drawing(width, count * ROW_HEIGHT + BOTTOM)
     axes = canvas.axes(LEFT, BOTTOM, RIGHT, 0)
-    axes.set_ylim(0.0, rows * _ROW)
+    axes.set_ylim(0.0, count * ROW_HEIGHT)
     axes.set_yticks([])
     axes.spines["left"].set_visible(False)
     begin, end = phases[0][0], phases[-1][1]
     drawing.prepare_time_axis(axes, begin, end, 10 if width > 600 else 5)
-    per_pixel = (end - begin) / (width - LEFT - RIGHT)
-    bottoms = [(rows - 1 - row) * _ROW + 3.0 for row in range(rows)]
-    for bottom, title in zip(
-        bottoms, ("State", "Inputs", *(found.worst.text for found in shown)), strict=True
-    ):
-        axes.text(begin, bottom + _BAR + 4.0, title, fontsize=11.0, va="bottom", ha="left")
+    pixel = (end - begin) / (width - LEFT - RIGHT)
 
-    def bars(
-        spans: Sequence[tuple[float, float]], pixels: float, bottom: float, colour: str
-    ) -> None:
-        wide = [(b, max(e - b, pixels * per_pixel)) for b, e in spans]
-        axes.broken_barh(wide, (bottom, _BAR), facecolors=colour, linewidth=0.0)
+    # The rows, from the top down.
+    titles = ["State", "Inputs", *(hindrance.worst.text for hindrance in shown)]
+    bottoms = []
+    for number, title in enumerate(titles):
+        bottom = (count - 1 - number) * ROW_HEIGHT + 3.0
+        axes.text(begin, bottom + BAR_HEIGHT + 4.0, title, fontsize=11.0, va="bottom", ha="left")
+        bottoms.append(bottom)
 
     for name, colour in STATES.items():
-        bars([(b, e) for b, e, phase in phases if phase == name], 1.0, bottoms[0], colour)
-    stamps = session.stamps(
-        [each.sent if each.received is None else each.received for each in session.inputs]
-    )
-    for fate, (colour, _) in _FATES.items():
-        times = stamps[[record.fate == fate for record in session.inputs]]
-        # One tick a pixel; those before and after the log belong to its ends.
-        places = (
-            begin
-            + np.unique(np.round((np.clip(times, begin, end) - begin) / per_pixel)) * per_pixel
-        )
-        tall = 1.0 if fate in ("rejected", "late") else 0.7
-        axes.vlines(places, bottoms[1], bottoms[1] + tall * _BAR, colors=colour, linewidth=1.0)
-        if fate == "rejected" and len(places):
-            axes.plot(
-                places, np.full(len(places), bottoms[1] + _BAR), "x", color=colour, markersize=5.0
-            )
-    for bottom, found in zip(bottoms[2:], shown, strict=True):
-        bars(found.spans.tolist(), 2.0, bottom, INK)
+        spans = [(since, until) for since, until, phase in phases if phase == name]
+        _draw_bars(axes, spans, bottom=bottoms[0], colour=colour, shortest=1.0 * pixel)
+    _draw_inputs(axes, session, bottom=bottoms[1], begin=begin, end=end, pixel=pixel)
+    for bottom, hindrance in zip(bottoms[2:], shown, strict=True):
+        spans = hindrance.spans.tolist()
+        _draw_bars(axes, spans, bottom=bottom, colour=INK, shortest=2.0 * pixel)
     return canvas
+
+
+def _draw_bars(
+    axes: Axes,
+    spans: Sequence[tuple[float, float]],
+    *,
+    bottom: float,
+    colour: str,
+    shortest: float,
+) -> None:
+    """Draw a bar for each span of time, s, none of them shorter than `shortest`, s."""
+    bars = [(begin, max(end - begin, shortest)) for begin, end in spans]
+    axes.broken_barh(bars, (bottom, BAR_HEIGHT), facecolors=colour, linewidth=0.0)
+
+
+def _draw_inputs(
+    axes: Axes, session: Session, *, bottom: float, begin: float, end: float, pixel: float
+) -> None:
+    """Draw a tick for each input, by its fate.
+
+    Args:
+        axes: Where.
+        session: The session.
+        bottom: Of the row.
+        begin: Begin of the time axis, s.
+        end: End of the time axis, s.
+        pixel: Width of a pixel, s.
+    """
+    times = [
+        record.sent if record.received is None else record.received for record in session.inputs
+    ]
+    stamps = session.stamps(times)
+    for fate, (colour, _) in _FATES.items():
+        ticks = stamps[[record.fate == fate for record in session.inputs]]
+        # One tick a pixel; those before and after the log belong to its ends.
+        pixels = np.unique(np.round((np.clip(ticks, begin, end) - begin) / pixel))
+        ticks = begin + pixels * pixel
+        height = 1.0 if fate in ("rejected", "late") else 0.7
+        top = bottom + height * BAR_HEIGHT
+        axes.vlines(ticks, bottom, top, colors=colour, linewidth=1.0)
+        if fate == "rejected" and len(ticks):
+            tops = np.full(len(ticks), bottom + BAR_HEIGHT)
+            axes.plot(ticks, tops, "x", color=colour, markersize=5.0)
 
 
 def _speed(session: Session) -> Markup:

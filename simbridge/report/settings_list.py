@@ -26,8 +26,8 @@ from simbridge.text import NO_BREAK, counted, plain
 from simbridge.trajectory.files import ReadOptions
 from simbridge.ur.tables import EMULATOR_SERIAL_NUMBER
 
-_COMMON = ("python", "simbridge", "numpy", "pin", "pybullet", "pybullet-arm64")
-
+SHOWN_PACKAGES = ("python", "simbridge", "numpy", "pin", "pybullet", "pybullet-arm64")
+"""The packages whose versions are in the short list."""
 
 HOLDS = {
     "linear": "interpolated between samples",
@@ -81,7 +81,9 @@ def important_settings(record: Record, samples: int) -> list[tuple[str, str]]:
     payload = f"{plain(robot.payload)}{NO_BREAK}kg configured on the controller"
     rows.append(("Payload", f"{payload}, {_unmodelled(backend)}"))
     versions = [
-        f"{package} {version}" for package, version in record.versions.items() if package in _COMMON
+        f"{package} {version}"
+        for package, version in record.versions.items()
+        if package in SHOWN_PACKAGES
     ]
     rows.append(("Versions", ", ".join(versions)))
     return rows
@@ -113,18 +115,18 @@ def _servo(backend: BackendRecord) -> str:
 
 
 def _parameters(parameters: Mapping[str, Any]) -> str:
-    return (
-        ", ".join(f"{name} {_value(value)}" for name, value in parameters.items())
-        or "no parameters"
-    )
+    """Return parameters with their values, separated by commas."""
+    texts = [f"{name} {_value(value)}" for name, value in parameters.items()]
+    return ", ".join(texts) or "no parameters"
 
 
 def _tcp(tcp: Sequence[float]) -> str:
+    """Return the tool centre point in mm and degrees."""
     if not any(tcp):
         return "none: the TCP is tool0"
-    place = ", ".join(plain(float(f"{v * 1e3:.6g}")) for v in tcp[:3])
-    turn = ", ".join(plain(float(f"{math.degrees(v):.6g}")) for v in tcp[3:])
-    return f"({place}){NO_BREAK}mm, rotation vector ({turn})°"
+    position = ", ".join(plain(float(f"{length * 1e3:.6g}")) for length in tcp[:3])
+    rotation = ", ".join(plain(float(f"{math.degrees(angle):.6g}")) for angle in tcp[3:])
+    return f"({position}){NO_BREAK}mm, rotation vector ({rotation})°"
 
 
 def _unmodelled(backend: BackendRecord) -> str:
@@ -134,12 +136,13 @@ def _unmodelled(backend: BackendRecord) -> str:
 
 
 def _value(value: Any) -> str:
+    """Return a value of settings.toml as text."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
         return f"{value:.10g}"
     if isinstance(value, (list, tuple)):
-        return f"[{', '.join(_value(v) for v in value)}]"
+        return f"[{', '.join(_value(part) for part in value)}]"
     if isinstance(value, Mapping):
         return ", ".join(f"{key} {_value(part)}" for key, part in value.items())
     return str(value)
@@ -148,19 +151,26 @@ def _value(value: Any) -> str:
 def all_settings(
     settings: Mapping[str, Any], name: str = ""
 ) -> list[tuple[str, list[tuple[str, str]]]]:
-    """Every table of settings.toml, by its full name such as "solver.parameters", with names and values as text."""
-    own = [
-        (key, _value(value)) for key, value in settings.items() if not isinstance(value, Mapping)
-    ]
-    found = [(name, own)] if own else []
+    """Return every table of settings.toml, with names and values as text.
+
+    Args:
+        settings: A table.
+        name: Its full name, such as "solver.parameters"; "" for the whole file.
+    """
+    rows = []
+    inner_tables = []
     for key, value in settings.items():
         if isinstance(value, Mapping):
-            found += all_settings(value, f"{name}.{key}" if name else key)
-    return found
+            inner_tables += all_settings(value, f"{name}.{key}" if name else key)
+        else:
+            rows.append((key, _value(value)))
+
+    tables = [(name, rows)] if rows else []
+    return tables + inner_tables
 
 
 def flattened(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Every setting under its full name, such as "robot.tcp", as text."""
+    """Return every setting under its full name, such as "robot.tcp", as text."""
     return [
         (f"{table}.{key}" if table else key, text)
         for table, rows in all_settings(settings)

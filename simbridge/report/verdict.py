@@ -53,6 +53,10 @@ GAP = 0.1
 MAX_INTERVALS = 4
 
 
+ACCURACY_SETTINGS = ("kp", "gain", "damping", "iterations")
+"""Settings of solvers on which their error depends."""
+
+
 class Notice(NamedTuple):
     """Sentences that qualify the numbers: a failure is not what was asked for, a caution concerns the numbers."""
 
@@ -216,44 +220,51 @@ def _evidence(summary: Summary, part: ErrorPart, kind: PosePart) -> str:
 
 
 def _options(summary: Summary, part: ErrorPart) -> str:
-    """The options that affect a part of the error."""
-    check = summary["servo_law"]
+    """Return the options that affect a part of the error, as a clause."""
     if part.name == "sampling":
         return "--hold and --sample-rate affect it"
     if part.name == "solver":
-        known = {own.name for own in fields(SOLVERS.get(summary["solver"], FunctionParameters))}
-        settings = [
-            f"--solver.{name}" for name in ("kp", "gain", "damping", "iterations") if name in known
-        ]
-        return (
-            f"{listed([*settings, 'another --solver'])} affect it"
-            if settings
-            else "another --solver affects it"
-        )
+        return _solver_options(summary["solver"])
     if part.name == "limiter":
-        return (
-            "the limits of the session affect it"
-            if summary["inputs"]
-            else "--speed-scale below 1 reduces it"
-        )
-    if part.name != "servo law" and summary["saturated_samples"]:
+        if summary["inputs"]:
+            return "the limits of the session affect it"
         return "--speed-scale below 1 reduces it"
+    return _plant_options(summary, part)
+
+
+def _solver_options(solver: str) -> str:
+    """Return the options that affect a solver's error, as a clause."""
+    parameters = SOLVERS.get(solver, FunctionParameters)
+    names = {parameter.name for parameter in fields(parameters)}
+    flags = [f"--solver.{name}" for name in ACCURACY_SETTINGS if name in names]
+    if not flags:
+        return "another --solver affects it"
+    return f"{listed([*flags, 'another --solver'])} affect it"
+
+
+def _plant_options(summary: Summary, part: ErrorPart) -> str:
+    """Return the options that affect the error of the plant or of a part of it, as a clause."""
+    is_servo_law = part.name == "servo law"
+    if not is_servo_law and summary["saturated_samples"]:
+        return "--speed-scale below 1 reduces it"
+
+    check = summary["servo_law"]
     if check is not None and check["holds"] is False and check["gain"] is not None:
-        return "the controller's tuning is not the configured one: --servo-gain and --servo-lookahead affect it"
-    if part.name == "servo law":
+        return (
+            "the controller's tuning is not the configured one: --servo-gain and "
+            "--servo-lookahead affect it"
+        )
+
+    if is_servo_law:
         if summary["inputs"] is not None:
             return "--lead, --servo-gain and --servo-lookahead affect it"
-        return (
-            "--speed-scale below 1 reduces it"
-            if summary["feedforward"]
-            else "--feedforward on compensates for it"
-        )
-    hint = (
-        ""
-        if summary["backend"] == SIMULATION
-        else "; `simbridge identify RUN` shows what the run says of the arm"
-    )
-    return f"no option affects it{hint}"
+        if summary["feedforward"]:
+            return "--speed-scale below 1 reduces it"
+        return "--feedforward on compensates for it"
+
+    if summary["backend"] == SIMULATION:
+        return "no option affects it"
+    return "no option affects it; `simbridge identify RUN` shows what the run says of the arm"
 
 
 def delay_sentences(summary: Summary) -> str:

@@ -23,8 +23,8 @@ from simbridge.quoting import shell_quoted
 from simbridge.recording.run_directory import RunDirectory, is_of_repeats, repeats_in
 from simbridge.recording.run_record import RepeatsRecord
 from simbridge.recording.settings_file import as_tables
+from simbridge.report.repeats_page import write_repeats_page
 from simbridge.report.settings_list import flattened
-from simbridge.report.several_runs import write_repeats_page
 from simbridge.running.run_ending import (
     add_aftermath,
     evaluation_interrupted,

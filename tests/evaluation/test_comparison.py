@@ -14,7 +14,7 @@ import pytest
 from simbridge.evaluation.comparison import compare_runs, iso_figures_of, prediction_error
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.recording.run_directory import RunDirectory
-from simbridge.report.several_runs import comparison_headline
+from simbridge.report.compare_page import comparison_headline
 from simbridge.ur.tables import EMULATOR_SERIAL_NUMBER
 
 pytestmark = pytest.mark.usefixtures("without_pages")

@@ -11,7 +11,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 
 from simbridge.cli.command_line import main
-from simbridge.report.several_runs import repeats_page
+from simbridge.report.repeats_page import repeats_page
 from simbridge.sweeps.sweep_page import sweep_page
 from tests.properties import variants
 from tests.report.test_repeats_page import one_run, summary_of

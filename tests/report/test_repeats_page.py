@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from simbridge.report.several_runs import missing_figures, repeats_page
+from simbridge.report.repeats_page import missing_figures, repeats_page
 from tests.report.conftest import Page
 
 BOTH, OWN, OUTSIDE = "No AV, RV or FV.", "No AT or RT.", "No figures of stop 1."
