@@ -12,8 +12,8 @@ from simbridge.robot.postures import span
 from simbridge.robot.robot import Robot
 from simbridge.robot.workspace import CENTRE, TOOL_DOWN, whole_scale
 
-# UR's arms hold the flange at 0.56 to 0.59 of their span. An arm that stands upright or stretched at
-# home counts as holding it at a fraction within these bounds.
+# UR's arms hold the flange at 0.56 to 0.59 of their span. An arm that stands upright or stretched
+# at home counts as holding it at a fraction within these bounds.
 MIN_SPAN_FRACTION = 0.5
 MAX_SPAN_FRACTION = 0.75
 

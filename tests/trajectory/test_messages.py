@@ -5,19 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pinocchio as pin
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from rosbags import rosbag1, rosbag2
 from rosbags.typesys import Stores, get_typestore
 
 from simbridge import load_robot, load_scenario
 from simbridge.errors import InputFileError, InvalidParameter
-from simbridge.robot import pose
 from simbridge.trajectory.files import ReadOptions, pose_topics, read_bag
-from simbridge.trajectory.tf_chain import chain
 
 EPOCH = 1_764_097_182_000_000_000
+
+
 STEP = 20_000_000
+
+
 X = 0.5 + 0.01 * np.arange(5)
 
 
@@ -298,25 +298,3 @@ def test_frames_are_placed_as_any_poses_in_a_foreign_frame(tmp_path, make) -> No
 def test_frames_are_two_and_without_a_topic(options) -> None:
     with pytest.raises(InvalidParameter, match="PARENT and CHILD"):
         ReadOptions(**options)
-
-
-numbers = st.floats(-2.0, 2.0)
-
-
-@given(st.lists(st.tuples(*[numbers] * 6, st.booleans()), min_size=1, max_size=5))
-def test_a_chain_of_still_transforms_is_their_product(links) -> None:
-    edges, expected = {}, pin.SE3.Identity()
-    for k, (*values, forward) in enumerate(links):
-        link = pin.SE3(pin.exp3(np.array(values[3:])), np.array(values[:3]))
-        frame = pin.SE3ToXYZQUAT(link)[None]
-        edges[(f"f{k}", f"f{k + 1}") if forward else (f"f{k + 1}", f"f{k}")] = (
-            np.zeros(1, dtype=np.int64),
-            frame,
-        )
-        expected = expected * (link if forward else link.inverse())
-    _, found = chain(edges, "f0", f"f{len(links)}")
-    np.testing.assert_allclose(found[0, :3], expected.translation, atol=1e-9)
-    turn = pose.rotation_vectors(
-        pose.multiply(found[:, 3:], pose.conjugate(pin.SE3ToXYZQUAT(expected)[3:]))
-    )
-    np.testing.assert_allclose(turn, 0.0, atol=1e-7)
