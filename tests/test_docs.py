@@ -143,7 +143,7 @@ def test_the_python_of_a_page_runs(name, workplace, monkeypatch, without_pages):
             make_plan(robot, scenario, choose_solver(scenario, robot), Options())
 
 
-# docs/hardware.md, the table of what ends a run
+# docs/stops.md, the table of what ends a run
 
 
 class Ending(NamedTuple):
@@ -165,7 +165,7 @@ class Ending(NamedTuple):
 def rows_of_endings():
     """The cells of each row of the table."""
     section = (
-        (CHECKOUT / "docs" / "hardware.md")
+        (CHECKOUT / "docs" / "stops.md")
         .read_text(encoding="utf-8")
         .partition("\n| printed |")[2]
     )

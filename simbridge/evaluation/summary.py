@@ -65,7 +65,7 @@ class Uncertainty(TypedDict):
 
 
 class EndedBy(TypedDict):
-    """What ended a run, from evidence (docs/hardware.md).
+    """What ended a run, from evidence (docs/stops.md).
 
     `at_s` is the time since the first setpoint by the controller's clock, None if none left; `arm_at_rest` is None
     where it was not seen.
