@@ -306,7 +306,7 @@ class PyBulletBackend(Backend):
 
     def stop(self) -> None:
         """Brake the arm, all joints in proportion, and wait until it is at rest."""
-        self._guard.slowed(0.0)
+        self._guard.scale_speed(0.0)
         if self._law is None or self._inverse is None:
             self._settle(self._command)
             return

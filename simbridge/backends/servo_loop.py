@@ -365,7 +365,7 @@ class ServoLoop:
 
     def _slow_down(self, rate: float) -> None:
         """Lower the rate at once, as the arm has been braked."""
-        self._guard.slowed(rate / self._rate if self._rate else 0.0)
+        self._guard.scale_speed(rate / self._rate if self._rate else 0.0)
         self._rate, self.slowed = rate, True
 
     def _tick(self, state: Package) -> int:

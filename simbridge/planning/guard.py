@@ -164,7 +164,7 @@ class Guard:
         self._velocity = 0.0 * q if self._velocity is None else velocity
         return q
 
-    def slowed(self, fraction: float) -> None:
+    def scale_speed(self, fraction: float) -> None:
         """Take the velocity of the setpoints as a fraction of what it was.
 
         Args:

@@ -138,7 +138,7 @@ class Limiter:
         """Speed of the TCP in the last period, m/s."""
         return self._tool_speed(self._position, self._before)
 
-    def slowed(self, fraction: float) -> None:
+    def scale_speed(self, fraction: float) -> None:
         """Go on at a fraction of the velocity, where nothing was sent and the arm was braked.
 
         Args:

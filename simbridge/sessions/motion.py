@@ -249,7 +249,7 @@ class LiveMotion:
         """
         if rate < self._rate - 1.5 * SCALING_RAMP * self._period:
             # It falls faster than the slider's ramp: the arm was braked, and goes on from there.
-            self._limiter.slowed(rate / self._rate)
+            self._limiter.scale_speed(rate / self._rate)
         self._rate = rate
 
         answer = self._take(now, newest)

@@ -181,7 +181,7 @@ def test_a_velocity_that_changes_by_more_is_refused_with_joint_amount_and_limit(
 
 def test_a_stream_that_was_slowed_down_goes_on_from_the_lower_velocity(guard):
     setpoint = sent(guard, (0.9, 1.8, 2.7))
-    guard.slowed(0.0)
+    guard.scale_speed(0.0)
     assert np.array_equal(guard.check(setpoint, setpoint), setpoint)
     setpoint[3] += 1.2 * PERIOD
     assert violation(guard, setpoint, setpoint).rule == "velocity jump"

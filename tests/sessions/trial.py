@@ -226,7 +226,9 @@ def refusal(trace: Trace, law: ServojLaw) -> GuardViolation | None:
             zip(trace.setpoints, trace.missed.tolist(), strict=True)
         ):
             if stall:
-                guard.slowed(max(rate - stall * trace.period / FORGET, 0.0) / rate if rate else 0.0)
+                guard.scale_speed(
+                    max(rate - stall * trace.period / FORGET, 0.0) / rate if rate else 0.0
+                )
             cycle += stall
             guard.check(setpoint, arm.q[cycle - 1] if cycle else trace.start)
             guard.check_predicted(arm.qd[cycle])
