@@ -1,4 +1,7 @@
-"""What the pages draw over time: the tracking error and its parts, contour error and lag, the control loop."""
+"""What the pages draw over time.
+
+The tracking error and its parts, the contour error and the lag, the control loop.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,9 @@ WORTH_COMPENSATING = 0.2
 # A longer curve is decimated to this many columns before it is drawn: a chart of an hour holds ten.
 MAX_COLUMNS = 20_000
 
-WIDE, NARROW = 1080, 400
+# Widths of a drawing for wide screens and for phones, pixels.
+WIDE = 1080
+NARROW = 400
 
 ERROR_PANELS = (
     ("Position error (mm)", f"{NO_BREAK}mm", "distance", 1e3),
@@ -48,83 +53,102 @@ ERROR_PANELS = (
 
 
 def errors_over_time(evaluation: Evaluation, summary: Summary) -> tuple[list[LegendEntry], Markup]:
-    """The tracking error and its parts on logarithmic axes, for the parts often differ a hundredfold."""
-    stamps, period = evaluation.log.stamp, evaluation.plan.period
-    panels = error_panels(evaluation, summary)
+    """Return the tracking error and its parts, with their legend.
+
+    The axes are logarithmic, for the parts often differ a hundredfold.
+    """
+    stamps = evaluation.log.stamp
+    period = evaluation.plan.period
+    panels = worth_showing(error_panels(evaluation, summary))
+
+    # The worst sample is marked.
     position = evaluation.errors.tracking.distance * 1e3
     worst = int(np.argmax(position))
-    marks = (
-        [(0, float(stamps[worst]), float(position[worst]))] if position[worst] > ROUNDING else []
-    )
-    # Gaps of less than two pixels are not seen.
+    marks = []
+    if position[worst] > ROUNDING:
+        marks.append((0, float(stamps[worst]), float(position[worst])))
+
+    # So are limited setpoints. Gaps of less than two pixels are not seen.
     gap = 2.0 * float(stamps[-1] - stamps[0]) / WIDE + 1.5 * period
     bands = [(begin, end + period) for begin, end in intervals(evaluation.log.limited, stamps, gap)]
-    panels = worth_showing(panels)
-    entries = [
-        LegendEntry(_legend_name(lines, panels), lines[0].colour, lines[0].dash)
-        for lines in zip(*(panel.lines for panel in panels), strict=True)
-    ]
-    entries += [LegendEntry("setpoints limited", LIMITER, "band")] if bands else []
-    shown = [
-        replace(panel, lines=[line for line in panel.lines if line.values.max() > ROUNDING])
-        for panel in panels
-    ]
-    chart = Chart(shown, stamps, 480 if len(shown) > 1 else 300, bands, marks)
-    what = (
-        "Position error in mm and rotation error in degrees"
-        if len(shown) > 1
-        else "Position error in mm"
-    )
+
+    legend = []
+    for lines in zip(*(panel.lines for panel in panels), strict=True):
+        name = _legend_name(lines, panels)
+        legend.append(LegendEntry(name, lines[0].colour, lines[0].dash))
+    if bands:
+        legend.append(LegendEntry("setpoints limited", LIMITER, "band"))
+    legend.append(LegendEntry("worst sample", "", "cross"))
+
+    drawn_panels = []
+    for panel in panels:
+        lines_shown = [line for line in panel.lines if line.values.max() > ROUNDING]
+        drawn_panels.append(replace(panel, lines=lines_shown))
+    has_rotation = len(drawn_panels) > 1
+    chart = Chart(drawn_panels, stamps, 480 if has_rotation else 300, bands, marks)
+    subject = "Position error in mm"
+    if has_rotation:
+        subject = "Position error in mm and rotation error in degrees"
     label = (
-        f"{what} over time, logarithmic: tracking and its parts. Largest at {stamps[worst]:.2f} s"
+        f"{subject} over time, logarithmic: tracking and its parts. "
+        f"Largest at {stamps[worst]:.2f} s"
     )
-    drawn = at_both_widths(lambda width: chart.svg(f"time{width}", label, width))
-    return [*entries, LegendEntry("worst sample", "", "cross")], chart.html(drawn)
+    drawing = at_both_widths(lambda width: chart.svg(f"time{width}", label, width))
+    return legend, chart.html(drawing)
 
 
 def at_both_widths(draw: Callable[[int], Markup]) -> Markup:
-    """A drawing for wide screens and for phones, of which the page shows one; `draw` is given its width in pixels."""
+    """Return a drawing for wide screens and one for phones, of which the page shows one.
+
+    Args:
+        draw: Draws at a width in pixels.
+    """
     element = Markup('<div class="{}">{}</div>')
-    return Markup("\n").join(
-        element.format(kind, draw(width)) for kind, width in (("wide", WIDE), ("narrow", NARROW))
-    )
+    wide = element.format("wide", draw(WIDE))
+    narrow = element.format("narrow", draw(NARROW))
+    return Markup("\n").join([wide, narrow])
 
 
 def error_panels(evaluation: Evaluation, summary: Summary) -> list[Panel]:
-    """Position and rotation: the tracking error first, then its parts, then the error with its delays removed if that
+    """Return the panels of position and rotation.
+
+    The tracking error comes first, then its parts, then the error with its delays removed if that
     matters.
 
     Args:
         evaluation: The run.
         summary: Its summary, with the delays.
     """
-    errors, stamps = evaluation.errors, evaluation.log.stamp
-    rest, panels = _without_delay(evaluation, summary), []
+    errors = evaluation.errors
+    stamps = evaluation.log.stamp
+    without_delay = _without_delay(evaluation, summary)
+    # The parts of the plant's part would hide the others.
+    outer_parts = [part for part in tracking.ERROR_PARTS if not part.of]
+
+    panels = []
     for number, (title, unit, kind, scale) in enumerate(ERROR_PANELS):
-        lines, levels = [], []
-        for part in (
-            tracking.TRACKING_ERROR,
-            *(part for part in tracking.ERROR_PARTS if not part.of),
-        ):
+        lines = []
+        levels = []
+        for part in (tracking.TRACKING_ERROR, *outer_parts):
             values = getattr(getattr(errors, part.name), kind) * scale
-            width, dash = (
-                2.4 if part is tracking.TRACKING_ERROR else 1.4,
-                ERROR_DASHES.get(part.name, ""),
-            )
             kept = decimated(values, MAX_COLUMNS)
-            lines.append(
-                Line(part.name, ERRORS[part.name], stamps[kept], values[kept], width, dash)
-            )
+            width = 2.4 if part is tracking.TRACKING_ERROR else 1.4
+            dash = ERROR_DASHES.get(part.name, "")
+            colour = ERRORS[part.name]
+            lines.append(Line(part.name, colour, stamps[kept], values[kept], width, dash))
             levels.append(peak_and_rms(values))
-        for line in rest[number : number + 1]:
-            lines.append(line)
-            levels.append(peak_and_rms(line.values))
+        if without_delay:
+            lines.append(without_delay[number])
+            levels.append(peak_and_rms(without_delay[number].values))
         panels.append(Panel(title, lines, shown_range(levels), unit, logarithmic=True))
     return panels
 
 
 def worth_showing(panels: Sequence[Panel]) -> list[Panel]:
-    """Panels of position and rotation; position alone, whose title then says so, where no rotation is to be seen."""
+    """Return the panels of position and rotation.
+
+    Where no rotation is to be seen it is position alone, whose title then says so.
+    """
     position, rotation = panels
     if any(float(line.values.max()) >= SMALLEST for line in rotation.lines):
         return [position, rotation]
@@ -132,29 +156,44 @@ def worth_showing(panels: Sequence[Panel]) -> list[Panel]:
 
 
 def _without_delay(evaluation: Evaluation, summary: Summary) -> list[Line]:
-    """The tracking error in mm and degrees with its delays removed; nothing if that changes little."""
-    stamps, error = evaluation.log.stamp, evaluation.errors.tracking
+    """Return the tracking error in mm and in degrees with its delays removed.
+
+    It is empty if that changes little.
+    """
+    stamps = evaluation.log.stamp
+    error = evaluation.errors.tracking
     lags = {part: tracking.part_delays(summary, part).total for part in tracking.POSE_PARTS}
     rest = tracking.delays_compensated(
         stamps, evaluation.reference_at, evaluation.attained, lags, before=error
     )
-    moved, turned = rest["position"], rest["rotation"]
-    shown = moved.kept & turned.kept
-    distance, angle = moved.error[shown[moved.kept]], turned.error[shown[turned.kept]]
-    worth = 1.0 - WORTH_COMPENSATING
-    if not shown.any() or (
-        rms(distance) >= worth * rms(error.distance) and rms(angle) >= worth * rms(error.angle)
-    ):
+    position = rest["position"]
+    rotation = rest["rotation"]
+    shown = position.kept & rotation.kept
+    distance = position.error[shown[position.kept]]
+    angle = rotation.error[shown[rotation.kept]]
+
+    if not shown.any():
         return []
-    scaled = (distance * 1e3, np.degrees(angle))
-    return [
-        Line("delay removed", TRACKING, stamps[shown], values, 1.0, "dotted") for values in scaled
-    ]
+    small = 1.0 - WORTH_COMPENSATING
+    keeps_distance = rms(distance) >= small * rms(error.distance)
+    if keeps_distance and rms(angle) >= small * rms(error.angle):
+        return []
+
+    lines = []
+    for values in (distance * 1e3, np.degrees(angle)):
+        lines.append(Line("delay removed", TRACKING, stamps[shown], values, 1.0, "dotted"))
+    return lines
 
 
 def _legend_name(lines: Sequence[Line], panels: Sequence[Panel]) -> str:
-    """The name of a curve in each panel, and a remark where it is outside the axes."""
-    name, missing = lines[0].name, {}
+    """Return the name of a curve, with a remark where it is outside a panel's axes.
+
+    Args:
+        lines: The curve in each panel.
+        panels: Position, and rotation if it is shown.
+    """
+    name = lines[0].name
+    missing = {}
     for kind, line, panel in zip(("position", "rotation"), lines, panels, strict=False):
         if line.values.max() < max(panel.shown[0], ROUNDING):
             missing[kind] = "zero" if line.values.max() <= ROUNDING else "too small to show"
@@ -165,12 +204,16 @@ def _legend_name(lines: Sequence[Line], panels: Sequence[Panel]) -> str:
 
 
 def peak_and_rms(values: Array) -> tuple[float, float]:
-    """Of the curve of an error (T,)."""
+    """Return the peak and the RMS of the curve of an error (T,)."""
     return float(values.max()), rms(values)
 
 
 def shown_range(levels: Iterable[tuple[float, float]]) -> tuple[float, float]:
-    """The range of logarithmic axes for curves of these peaks and RMS: from a decade below the smallest to the peak."""
+    """Return the range of logarithmic axes: from a decade below the smallest to the peak.
+
+    Args:
+        levels: Peak and RMS of each curve.
+    """
     above_rounding = [level for level in levels if level[0] > ROUNDING]
     highest = max((peak for peak, _ in above_rounding), default=1e-3)
     lowest = min((0.5 * level for _, level in above_rounding), default=1e-4)
@@ -179,7 +222,14 @@ def shown_range(levels: Iterable[tuple[float, float]]) -> tuple[float, float]:
 
 
 def linear_panel(title: str, unit: str, lines: Sequence[Line], smallest: float = 1e-4) -> Panel:
-    """Lines over linear axes with zero and all values; values less than `smallest` apart are not magnified."""
+    """Return lines over linear axes that show zero and all values.
+
+    Args:
+        title: The panel's title.
+        unit: Of the values, as in texts.
+        lines: The curves.
+        smallest: Values less than this apart are not magnified.
+    """
     low = min(0.0, *(float(line.values.min()) for line in lines))
     high = max(0.0, *(float(line.values.max()) for line in lines))
     margin = 0.06 * max(high - low, smallest)
@@ -187,7 +237,7 @@ def linear_panel(title: str, unit: str, lines: Sequence[Line], smallest: float =
 
 
 def broad(name: str, label: str, chart: Chart) -> Markup:
-    """A chart as wide as the page; see `Drawing.svg` for `name` and `label`."""
+    """Return a chart as wide as the page; see `Drawing.svg` for `name` and `label`."""
     return chart.html(Markup('<div class="broad">{}</div>').format(chart.svg(name, label, WIDE)))
 
 
@@ -199,25 +249,28 @@ CONTOUR_PANELS = (
 
 
 def contour_chart(evaluation: Evaluation) -> Markup:
-    """The distance to the path, and the lag along it."""
+    """Return a chart of the distance to the path, and the lag along it."""
     chart = Chart(contour_panels(evaluation), evaluation.log.stamp, 330)
     return broad("contour", "Contour error and lag along the path, in mm over time", chart)
 
 
 def contour_panels(evaluation: Evaluation) -> list[Panel]:
-    """The distance to the path, and the lag along it."""
-    stamps, panels = evaluation.log.stamp, []
+    """Return panels of the distance to the path, and of the lag along it."""
+    stamps = evaluation.log.stamp
+    panels = []
     for title, kind, colour in CONTOUR_PANELS:
         values = getattr(evaluation.contour, kind) * 1e3
-        line = Line("contour error" if kind == "distance" else kind, colour, stamps, values)
+        name = "contour error" if kind == "distance" else kind
+        line = Line(name, colour, stamps, values)
         panels.append(linear_panel(title, f"{NO_BREAK}mm", [line]))
     return panels
 
 
 def loop_chart(evaluation: Evaluation) -> Markup:
-    """The period of the control loop by the host's clock, and the controller's speed scaling."""
+    """Return a chart of the control loop's period by the host's clock, and of the speed scaling."""
     log = evaluation.log
-    periods, scaling = np.diff(log.host_monotonic) * 1e3, log.speed_scaling * 100.0
+    periods = np.diff(log.host_monotonic) * 1e3
+    scaling = log.speed_scaling * 100.0
     panels = [
         Panel(
             "Period between states, host clock (ms)",

@@ -25,6 +25,9 @@ from simbridge.report.session import session_part
 from simbridge.report.settings_list import all_settings, important_settings, repeat_command
 from simbridge.text import NO_BREAK, millimetres
 
+# Less than any contribution of a joint, m: bars are drawn as a ratio to the largest one.
+MIN_CONTRIBUTION = 1e-15
+
 _EFFORT = {"velocity": "°/s", "acceleration": "°/s²", "jerk": "°/s³", "torque": "N m"}
 _PATH_LEGEND = (
     LegendEntry("reference", REFERENCE, "thick"),
@@ -41,112 +44,144 @@ _JOINT_LEGEND = (
 
 
 def report_page(evaluation: Evaluation, summary: Summary, *, replay: str | None = None) -> str:
-    """The whole page as HTML; the same for the same run.
+    """Return the whole page as HTML; the same for the same run.
 
     Args:
         evaluation: The run.
         summary: Its numbers.
         replay: The file name of the replay in the same directory, if there is one.
     """
-    settings = evaluation.settings
-    title = f"{summary['scenario']} on {settings.robot.title}"
-    if summary["samples"]:
-        title += f": {millimetres(summary['tracking_error']['position_m']['rms'])} mm RMS"
-    # The shapes of the links are for the replay only.
-    tables = evaluation.directory.settings_tables()
-    tables.pop("shapes", None)
-    repeatable = summary["samples"] or summary["inputs"] is None
-    content: dict[str, Any] = {
-        "title": title,
-        "summary": summary,
-        "settings": settings,
+    content = {
+        **_head(evaluation, summary),
         "replay": replay,
-        "notices": verdict.notices(evaluation, summary),
-        "headline": verdict.headline(summary),
-        "tolerance": verdict.tolerance_check(summary),
-        "important_settings": important_settings(settings, summary["samples"]),
-        "all_settings": all_settings(tables),
-        "command": repeat_command(settings, evaluation.directory.path) if repeatable else None,
+        **_settings(evaluation, summary),
+        **_session(evaluation, summary),
     }
-    content["session"] = None
-    if summary["inputs"] is not None and summary["latency"] is not None:
-        content["session_sentences"] = (
-            verdict.input_sentences(summary["inputs"]),
-            verdict.latency_sentence(summary["latency"]),
-        )
-        session = evaluation.session
-        assert session is not None
-        with drawing_style():
-            content["session"] = session_part(session)
     if summary["samples"]:
-        errors: Mapping[str, Any] = summary
-        parts = known_parts(errors)
-        content |= {
-            "parts_of_error": [(part, ERRORS[part.name]) for part in parts],
-            "whole": TRACKING_ERROR,
-            "tracking_colour": TRACKING,
-            "largest": max(
-                errors[part.key]["position_m"]["rms"] for part in (*parts, TRACKING_ERROR)
-            ),
-            "delays": {part: part_delays(summary, part) for part in POSE_PARTS},
-            "advice": verdict.advice(summary),
-            "plant_model": verdict.plant_sentences(summary),
-            "delay_sentences": verdict.delay_sentences(summary),
-            "contour_sentence": verdict.contour_sentence(summary),
-            "metrics": shown_metrics(summary),
-        }
+        content |= _error_budget(summary)
         with drawing_style():
             content |= _figures(evaluation, summary)
     return render("report.html", **content)
 
 
+def _head(evaluation: Evaluation, summary: Summary) -> dict[str, Any]:
+    """Return the title, the verdict, and what qualifies it."""
+    title = f"{summary['scenario']} on {evaluation.settings.robot.title}"
+    if summary["samples"]:
+        title += f": {millimetres(summary['tracking_error']['position_m']['rms'])} mm RMS"
+    return {
+        "title": title,
+        "summary": summary,
+        "notices": verdict.notices(evaluation, summary),
+        "headline": verdict.headline(summary),
+        "tolerance": verdict.tolerance_check(summary),
+    }
+
+
+def _settings(evaluation: Evaluation, summary: Summary) -> dict[str, Any]:
+    """Return the settings, and the command that repeats the run."""
+    record = evaluation.settings
+    tables = evaluation.directory.settings_tables()
+    # The shapes of the links are for the replay only.
+    tables.pop("shapes", None)
+    is_repeatable = summary["samples"] or summary["inputs"] is None
+    return {
+        "settings": record,
+        "important_settings": important_settings(record, summary["samples"]),
+        "all_settings": all_settings(tables),
+        "command": repeat_command(record, evaluation.directory.path) if is_repeatable else None,
+    }
+
+
+def _session(evaluation: Evaluation, summary: Summary) -> dict[str, Any]:
+    """Return the part of a live session; None for a run."""
+    if summary["inputs"] is None or summary["latency"] is None:
+        return {"session": None}
+
+    session = evaluation.session
+    assert session is not None
+    with drawing_style():
+        part = session_part(session)
+    sentences = (
+        verdict.input_sentences(summary["inputs"]),
+        verdict.latency_sentence(summary["latency"]),
+    )
+    return {"session": part, "session_sentences": sentences}
+
+
+def _error_budget(summary: Summary) -> dict[str, Any]:
+    """Return the parts of the error, their delays, and what is said of them."""
+    errors: Mapping[str, Any] = summary
+    parts = known_parts(errors)
+    sizes = [errors[part.key]["position_m"]["rms"] for part in (*parts, TRACKING_ERROR)]
+    return {
+        "parts_of_error": [(part, ERRORS[part.name]) for part in parts],
+        "whole": TRACKING_ERROR,
+        "tracking_colour": TRACKING,
+        "largest": max(sizes),
+        "delays": {part: part_delays(summary, part) for part in POSE_PARTS},
+        "advice": verdict.advice(summary),
+        "plant_model": verdict.plant_sentences(summary),
+        "delay_sentences": verdict.delay_sentences(summary),
+        "contour_sentence": verdict.contour_sentence(summary),
+        "metrics": shown_metrics(summary),
+    }
+
+
 def _figures(evaluation: Evaluation, summary: Summary) -> dict[str, Any]:
-    """Drawings, and the tables and sentences that belong to them."""
+    """Return drawings, and the tables and sentences that belong to them."""
     stamps = evaluation.log.stamp
-    found = joints(evaluation)
-    kinds = {joint.effort.name for joint in found}
+    run_joints = joints(evaluation)
+    joint_figures = [
+        Figure(joint.name, joint_chart(joint, stamps, number))
+        for number, joint in enumerate(run_joints)
+    ]
+
+    effort_names = {joint.effort.name for joint in run_joints}
+    effort_groups = [
+        (f"{kind}, {_EFFORT[kind]}", 2) for kind, used in summary["joint_effort"].items() if used
+    ]
+
+    has_loop = summary.get("loop") and summary["samples"] > 1
     error_legend, error_chart = errors_over_time(evaluation, summary)
     return {
         **_paths(evaluation),
         "error_legend": error_legend,
         "error_chart": error_chart,
         "contour_chart": contour_chart(evaluation),
-        "joints": found,
-        "largest_contributor": largest_contributor(found),
-        "largest_contribution": max(max(joint.moved["rms"] for joint in found), 1e-15),
+        "joints": run_joints,
+        "largest_contributor": largest_contributor(run_joints),
+        "largest_contribution": max(
+            max(joint.moved["rms"] for joint in run_joints), MIN_CONTRIBUTION
+        ),
         "joint_legend": _JOINT_LEGEND,
-        "joint_figures": [
-            Figure(joint.name, joint_chart(joint, stamps, i)) for i, joint in enumerate(found)
-        ],
-        "effort_name": kinds.pop() if len(kinds) == 1 else "torque or force",
-        "effort_groups": [
-            (f"{kind}, {_EFFORT[kind]}", 2)
-            for kind, used in summary["joint_effort"].items()
-            if used
-        ],
+        "joint_figures": joint_figures,
+        "effort_name": effort_names.pop() if len(effort_names) == 1 else "torque or force",
+        "effort_groups": effort_groups,
         "degrees_per_radian": math.degrees(1.0),
         "plant_colour": PLANT,
-        "loop_chart": loop_chart(evaluation)
-        if summary.get("loop") and summary["samples"] > 1
-        else "",
+        "loop_chart": loop_chart(evaluation) if has_loop else "",
     }
 
 
 def _paths(evaluation: Evaluation) -> dict[str, Any]:
-    """The path from three sides, its worst sample, and the error along it."""
-    stamps, distance = evaluation.log.stamp, evaluation.errors.tracking.distance * 1e3
-    reference, setpoint, attained = (
-        getattr(evaluation, name)[:, :3] * 1e3 for name in ("reference", "setpoint", "attained")
-    )
+    """Return the path from three sides, its worst sample, and the error along it."""
+    stamps = evaluation.log.stamp
+    distance = evaluation.errors.tracking.distance * 1e3
+    reference = evaluation.reference[:, :3] * 1e3
+    setpoint = evaluation.setpoint[:, :3] * 1e3
+    attained = evaluation.attained[:, :3] * 1e3
+
     paths = [
         Path("reference", reference, REFERENCE, 8.0),
         Path("setpoint", setpoint, SETPOINT, 5.0),
         Path("attained", attained, ATTAINED, 2.0),
     ]
     marks = [(reference[0], "o"), (reference[distance.argmax()], "X")]
+    shown_error = {f"tracking error|{NO_BREAK}mm": distance}
     return {
         "path_legend": _PATH_LEGEND,
-        "views": three_views(paths, stamps, {f"tracking error|{NO_BREAK}mm": distance}, marks),
+        "views": three_views(paths, stamps, shown_error, marks),
         "worst": [
             worst_sample(evaluation, reference, setpoint, attained),
             error_map(reference, distance, stamps),
