@@ -11,7 +11,7 @@ from typing import Any
 
 from simbridge.backends import SIMULATION
 from simbridge.errors import UnknownName
-from simbridge.ik.settings import SOLVERS, resolved
+from simbridge.ik.settings import SOLVERS, change_settings
 from simbridge.ik.solver import Solver
 from simbridge.planning.option_field import flag_name
 from simbridge.planning.options import Options
@@ -202,7 +202,7 @@ class StudioSetup:
         return shlex.join(words)
 
     def _build_solver_settings(self) -> Any:
-        return resolved(SOLVERS[self.solver], None, self.solver_values)
+        return change_settings(SOLVERS[self.solver], None, self.solver_values)
 
     def _build_options(self) -> Options:
         """Return the base options with the values of the controls."""

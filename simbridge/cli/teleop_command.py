@@ -11,7 +11,7 @@ from simbridge.cli import terminal
 from simbridge.cli.option_flags import options_from_flags
 from simbridge.cli.status_line import status_line
 from simbridge.errors import Interrupted, SimbridgeError
-from simbridge.ik.callable_solver import function_named
+from simbridge.ik.callable_solver import load_function
 from simbridge.planning.options import Options
 from simbridge.running.signals import number_of
 from simbridge.sessions.options import LIVE, LiveOptions
@@ -39,7 +39,7 @@ def teleop(
     on_button = None
     if options.on_button is not None:
         arguments = "a button's name and whether it is pressed"
-        on_button = function_named(options.on_button, "button function", arguments)
+        on_button = load_function(options.on_button, "button function", arguments)
 
     # Checked before a device is looked for.
     live_options = options_from_flags(flags, LiveOptions)

@@ -23,7 +23,7 @@ from simbridge.evaluation.metrics.tracking import (
     errors_and_delays,
     pipeline_delays,
 )
-from simbridge.ik.targets import freed
+from simbridge.ik.targets import adopt_free_components
 from simbridge.planning.plan import Plan
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.recording.run_record import KinematicsRecord, Record, SessionRecord
@@ -137,7 +137,9 @@ class Evaluation:
     def reference(self) -> Array:
         """The continuous path at the stamps; what the task leaves free is taken from the solution."""
         poses = self.plan.trajectory.reference(self.column("plan_time"))
-        return poses if self.task == "pose" else freed(self.task, poses, self.solution)
+        return (
+            poses if self.task == "pose" else adopt_free_components(self.task, poses, self.solution)
+        )
 
     @property
     def solution(self) -> Array:
@@ -154,7 +156,10 @@ class Evaluation:
         log, solution = self.log, self.tool(self.log.solution[rows])
         reference = self.plan.trajectory.reference(log.plan_time[rows])
         setpoint, attained = self.tool(log.setpoint[rows]), self.tool(log.position[rows])
-        wanted = [freed(self.task, poses, solution) for poses in (reference, log.target[rows])]
+        wanted = [
+            adopt_free_components(self.task, poses, solution)
+            for poses in (reference, log.target[rows])
+        ]
         log.arrays.release()
         return dict(zip(POSES, [*wanted, solution, setpoint, attained], strict=True))
 
@@ -286,7 +291,9 @@ class Evaluation:
         return (
             poses
             if self.task == "pose"
-            else freed(self.task, poses, sampled(self.log.stamp, self.solution)(times))
+            else adopt_free_components(
+                self.task, poses, sampled(self.log.stamp, self.solution)(times)
+            )
         )
 
     @cached_property

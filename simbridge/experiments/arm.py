@@ -16,11 +16,11 @@ import numpy as np
 
 from simbridge.errors import InvalidParameter, TargetOutOfReach
 from simbridge.experiments import ExperimentParameters, FromHome
-from simbridge.ik.callable_solver import named_solver
+from simbridge.ik.callable_solver import build_solver
 from simbridge.ik.forward_dynamics import ForwardDynamics
 from simbridge.ik.settings import SOLVERS
 from simbridge.ik.solver import Solution, Solver
-from simbridge.ik.targets import freed
+from simbridge.ik.targets import adopt_free_components
 from simbridge.planning.options import Options
 from simbridge.robot import Task, pose
 from simbridge.robot.home import TASK_WORDS, with_found_home
@@ -178,7 +178,7 @@ def make_solver(robot: Robot, name: str, **settings: Any) -> Solver:
     if has_gain(name) and "kp" in settings:
         settings |= {"error_clamp": (math.inf, math.inf), "step_clamp": math.inf}
     changes = {key: value for key, value in settings.items() if key in known}
-    return named_solver(robot, name, changes)
+    return build_solver(robot, name, changes)
 
 
 def has_gain(name: str) -> bool:
@@ -267,7 +267,7 @@ def pose_errors(robot: Robot, targets: Array, joints: Array) -> Array:
         Translation in m, Rodrigues vector in rad.
     """
     attained = tool_path(robot, joints)
-    wanted = freed(robot.task, np.broadcast_to(targets, attained.shape), attained)
+    wanted = adopt_free_components(robot.task, np.broadcast_to(targets, attained.shape), attained)
     return np.hstack(pose.error(wanted, attained))
 
 

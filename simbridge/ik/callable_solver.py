@@ -12,7 +12,7 @@ import numpy as np
 import pinocchio as pin
 
 from simbridge.errors import ForeignSolverError, InvalidParameter, SimbridgeError, UnknownName
-from simbridge.ik.faults import checked_answer, solver_failure
+from simbridge.ik.faults import check_answer, solver_failure
 from simbridge.ik.settings import SOLVERS, check_solver, is_function
 from simbridge.ik.solver import Solver
 from simbridge.ik.targets import residual, task_of
@@ -79,7 +79,7 @@ class CallableSolver(Solver):
             raise
         except BaseException as error:  # an exit, or what is no Exception
             raise solver_failure(self.name, error, q) from error
-        return checked_answer(self.name, answer, self.robot.n)
+        return check_answer(self.name, answer, self.robot.n)
 
     def _advance(self, poses: Array, memory: Array, out: Array) -> None:
         for t, target in enumerate(poses):
@@ -117,7 +117,7 @@ class RecordedSolver(CallableSolver):
         return dict(self._parameters)
 
 
-def named_solver(robot: Robot, name: str, settings: Mapping[str, Any] | None = None) -> Solver:
+def build_solver(robot: Robot, name: str, settings: Mapping[str, Any] | None = None) -> Solver:
     """Return a solver by its name.
 
     Args:
@@ -130,11 +130,11 @@ def named_solver(robot: Robot, name: str, settings: Mapping[str, Any] | None = N
     """
     check_solver(name)
     if is_function(name):
-        return CallableSolver(robot, function_named(name), name=name)
+        return CallableSolver(robot, load_function(name), name=name)
     return SOLVERS[name](**settings or {}).build(robot)
 
 
-def function_named(
+def load_function(
     name: str, what: str = "solver", takes: str = "joint positions and a target"
 ) -> Callable[..., Any]:
     """Return the function that `module:function` names; `module:object.method` works too.

@@ -13,7 +13,7 @@ from simbridge.ik.closed_form_arm import closed_form_arm
 from simbridge.ik.kernels.branches import MAX_BRANCHES, SLACK, compiled_search
 from simbridge.ik.parameters import SolverParameters
 from simbridge.ik.solver import Solution, Solver
-from simbridge.ik.targets import Target, as_joints, as_pose, as_poses, freed
+from simbridge.ik.targets import Target, adopt_free_components, as_joints, as_pose, as_poses
 from simbridge.robot import pose
 from simbridge.robot.kinematics import tool_path
 from simbridge.robot.pose import Array, Counts
@@ -163,7 +163,7 @@ class ClosedForm(Solver):
     def _solve_each(self, poses: Array, start: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
         path, is_attained, self._met = self._follow(poses, start)
         attained = tool_path(self.robot, path)
-        parts = pose.error(freed(self.task, poses, attained), attained)
+        parts = pose.error(adopt_free_components(self.task, poses, attained), attained)
         residuals = np.stack([np.linalg.norm(part, axis=1) for part in parts], axis=1)
         return path, residuals, is_attained
 

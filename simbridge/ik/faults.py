@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from simbridge.errors import ForeignSolverError, SimbridgeError
-from simbridge.ik.targets import MAX_JOINT, checked_joints
+from simbridge.ik.targets import MAX_JOINT, check_joints
 from simbridge.quoting import as_text
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
@@ -54,7 +54,7 @@ def solver_failure(name: str, error: BaseException, q: Array | None = None) -> F
     return ForeignSolverError(name, reason)
 
 
-def checked_answer(name: str, answer: Any, n: int) -> Array:
+def check_answer(name: str, answer: Any, n: int) -> Array:
     """Return the joint positions (n,), rad, that a solver answered.
 
     Args:
@@ -66,7 +66,7 @@ def checked_answer(name: str, answer: Any, n: int) -> Array:
         InvalidParameter: They are not n finite numbers, or one is beyond what joint positions may
             be.
     """
-    return checked_joints(f"answer of the solver {name}", answer, n)
+    return check_joints(f"answer of the solver {name}", answer, n)
 
 
 def check_path(solver: NamedSolver, joints: Array) -> None:
@@ -80,7 +80,7 @@ def check_path(solver: NamedSolver, joints: Array) -> None:
     is_posture = (np.abs(joints) <= MAX_JOINT).all(axis=1)
     wrong = np.flatnonzero(~is_posture)
     if len(wrong):
-        checked_answer(solver.name, joints[wrong[0]], solver.robot.n)
+        check_answer(solver.name, joints[wrong[0]], solver.robot.n)
 
 
 def is_custom(solver: NamedSolver) -> bool:
@@ -92,7 +92,7 @@ def is_custom(solver: NamedSolver) -> bool:
 
 
 @contextlib.contextmanager
-def named_failures(solver: NamedSolver) -> Iterator[None]:
+def name_failures(solver: NamedSolver) -> Iterator[None]:
     """Turn whatever a custom solver raises within the block into an error that names it.
 
     That includes its exit. Ctrl-C passes. An error of simbridge passes as well: the solver was

@@ -34,7 +34,7 @@ from simbridge.ik.checks import (
 from simbridge.ik.kernels import forward_dynamics as loops
 from simbridge.ik.kernels.generation import structure_of
 from simbridge.ik.parameters import TASKS, SolverParameters, setting, unless_preset
-from simbridge.ik.settings import preset_values, resolved, without_clamps
+from simbridge.ik.settings import change_settings, preset_values, without_clamps
 from simbridge.ik.solver import TOLERANCE, Solver
 from simbridge.ik.stability import Gains, check_accumulation, check_stability
 from simbridge.ik.targets import task_of
@@ -170,7 +170,7 @@ class ForwardDynamics(Solver):
     ) -> None:
         if twin is not None:
             changes = {**asdict(twin), **changes}
-        chosen = resolved(ForwardDynamicsParameters, settings, without_clamps(changes))
+        chosen = change_settings(ForwardDynamicsParameters, settings, without_clamps(changes))
 
         self.dt = chosen.dt
         self._iterations = chosen.iterations

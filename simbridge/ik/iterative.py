@@ -15,7 +15,7 @@ from simbridge.ik.kernels.descent import compiled_loop
 from simbridge.ik.kernels.generation import structure_of
 from simbridge.ik.kernels.records import Descent, allocate_descent
 from simbridge.ik.parameters import IterativeParameters
-from simbridge.ik.settings import resolved, without_clamps
+from simbridge.ik.settings import change_settings, without_clamps
 from simbridge.ik.solver import Solver
 from simbridge.ik.targets import task_of
 from simbridge.kernels.records import copy_records, with_attributes
@@ -67,7 +67,9 @@ class IterativeSolver(Solver):
 
     def __init__(self, robot: Robot, settings: Any = None, **changes: Any) -> None:
         super().__init__(robot)
-        chosen: IterativeParameters = resolved(self.Parameters, settings, without_clamps(changes))
+        chosen: IterativeParameters = change_settings(
+            self.Parameters, settings, without_clamps(changes)
+        )
         self.task = task_of(robot, chosen.task or None)
         self.settings = replace(chosen, task=self.task)
         step = self.compiled_step()

@@ -58,7 +58,7 @@ class FunctionParameters:
     """A custom solver function has no settings."""
 
 
-def resolved(
+def change_settings(
     kind: type[_Settings], settings: _Settings | None, changes: Mapping[str, Any]
 ) -> _Settings:
     """Return settings with changes.

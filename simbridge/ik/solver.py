@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simbridge.ik.diagnosis import Diagnosis
-from simbridge.ik.faults import check_path, named_failures
+from simbridge.ik.faults import check_path, name_failures
 from simbridge.ik.targets import Target, as_joints, as_pose, as_poses, wrap_into_limits
 from simbridge.robot.pose import Array
 from simbridge.robot.postures import restart_postures
@@ -146,7 +146,7 @@ class Solver(ABC):
         out = np.empty((1, self.robot.n))
         if self._memory is None:
             self._memory = self._memory_at(self._q)
-        with named_failures(self):
+        with name_failures(self):
             self._advance(goal[None], self._memory, out)
         check_path(self, out)
 
@@ -170,7 +170,7 @@ class Solver(ABC):
         goals = as_poses(poses)
         start = as_joints(q0, self.robot.n)
         out = np.empty((len(goals), self.robot.n))
-        with named_failures(self):
+        with name_failures(self):
             self._advance(goals, self._memory_at(start), out)
         check_path(self, out)
         return out
@@ -188,7 +188,7 @@ class Solver(ABC):
         """
         goal = as_pose(target)
         start = as_joints(self.robot.home if q0 is None else q0, self.robot.n)
-        with named_failures(self):
+        with name_failures(self):
             return self._solve(goal, start)
 
     def solve_each(
@@ -209,7 +209,7 @@ class Solver(ABC):
         """
         goals = as_poses(poses)
         start = as_joints(q0, self.robot.n)
-        with named_failures(self):
+        with name_failures(self):
             return self._solve_each(goals, start)
 
     def _memory_at(self, q: Array) -> Array:

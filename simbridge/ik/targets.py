@@ -127,10 +127,10 @@ def as_joints(q: Any, n: int) -> Array:
     Raises:
         InvalidParameter: They are not n numbers, or not finite.
     """
-    return checked_joints("array of joint positions", q, n)
+    return check_joints("array of joint positions", q, n)
 
 
-def checked_joints(name: str, q: Any, n: int) -> Array:
+def check_joints(name: str, q: Any, n: int) -> Array:
     """Return a copy of joint positions (n,), rad.
 
     Args:
@@ -204,7 +204,7 @@ def task_of(robot: Robot, name: str | None = None) -> str:
     return task
 
 
-def freed(task: str, poses: ArrayLike, like: ArrayLike) -> Array:
+def adopt_free_components(task: str, poses: ArrayLike, like: ArrayLike) -> Array:
     """Return poses in which everything that the task leaves free is taken from other poses.
 
     Their difference from those is the task's error.
@@ -240,5 +240,5 @@ def residual(task: str, target: ArrayLike, attained: ArrayLike) -> tuple[float, 
 
     They are those of the components that the task constrains.
     """
-    translation, rotation = pose.error(freed(task, target, attained), attained)
+    translation, rotation = pose.error(adopt_free_components(task, target, attained), attained)
     return float(np.linalg.norm(translation)), float(np.linalg.norm(rotation))

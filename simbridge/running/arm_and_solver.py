@@ -9,9 +9,9 @@ from typing import Any, cast
 
 from simbridge.backends import backend_class
 from simbridge.errors import InvalidParameter
-from simbridge.ik.callable_solver import CallableSolver, StepFunction, named_solver
+from simbridge.ik.callable_solver import CallableSolver, StepFunction, build_solver
 from simbridge.ik.parameters import SolverParameters
-from simbridge.ik.settings import SOLVERS, check_solver, is_function, resolved
+from simbridge.ik.settings import SOLVERS, change_settings, check_solver, is_function
 from simbridge.ik.solver import Solver
 from simbridge.planning.options import Options
 from simbridge.planning.scenario import Scenario
@@ -139,8 +139,8 @@ def choose_solver(
                 "solver's settings", ", ".join(changes), "left out: the solver is a function"
             )
         if name:
-            return named_solver(robot, name)
+            return build_solver(robot, name)
         return CallableSolver(robot, cast(StepFunction, settings))
 
     parameters = cast(SolverParameters, settings)
-    return resolved(type(parameters), parameters, changes or {}).build(robot)
+    return change_settings(type(parameters), parameters, changes or {}).build(robot)

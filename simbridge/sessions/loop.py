@@ -21,7 +21,7 @@ from simbridge.backends import SIMULATION, backend_class
 from simbridge.backends.backend import ArmState
 from simbridge.backends.servo_channel import StateRing
 from simbridge.errors import GuardViolation, InvalidParameter
-from simbridge.ik.callable_solver import named_solver
+from simbridge.ik.callable_solver import build_solver
 from simbridge.ik.solver import Solver
 from simbridge.planning.options import Options
 from simbridge.robot.collision import CollisionModel
@@ -107,7 +107,7 @@ class LiveSetup:
     def motion(self) -> LiveMotion:
         """The motion, compiled: its first period takes no longer than the others."""
         solver = (
-            named_solver(self.robot, self.solver) if isinstance(self.solver, str) else self.solver
+            build_solver(self.robot, self.solver) if isinstance(self.solver, str) else self.solver
         )
         made = self._made(solver)
         made.order(Order.ENGAGE, engagement=1)

@@ -15,9 +15,9 @@ from typing import NamedTuple
 import numpy as np
 import pinocchio as pin
 
-from simbridge.ik.faults import checked_answer, named_failures
+from simbridge.ik.faults import check_answer, name_failures
 from simbridge.ik.solver import Solver
-from simbridge.ik.targets import freed
+from simbridge.ik.targets import adopt_free_components
 from simbridge.planning.limiter import Limiter
 from simbridge.robot.collision import CollisionModel
 from simbridge.robot.pose import Array
@@ -434,11 +434,11 @@ class LiveMotion:
         solver = self._solver
         self.solving[0] = 1.0
         try:
-            with named_failures(solver):
+            with name_failures(solver):
                 answer = solver.step(self._target)
         finally:
             self.solving[0] = 0.0
-        return checked_answer(solver.name, answer, self._robot.n)
+        return check_answer(solver.name, answer, self._robot.n)
 
     def _approach_factor(self, q: Array, proposed: Array) -> float:
         """Return by which factor a step is to be shortened towards a danger; see `ApproachLimit`."""
@@ -518,6 +518,6 @@ class LiveMotion:
         """
         pose = self._pose(q)
         tool = pin.XYZQUATToSE3(pose)
-        goal = pin.XYZQUATToSE3(freed(self._solver.task, target, pose))
+        goal = pin.XYZQUATToSE3(adopt_free_components(self._solver.task, target, pose))
         angle = float(np.linalg.norm(pin.log3(goal.rotation @ tool.rotation.T)))
         return float(np.linalg.norm(goal.translation - tool.translation)), angle

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import cloudpickle
 
 from simbridge.errors import InvalidParameter, Refusal
-from simbridge.ik.callable_solver import function_named
-from simbridge.ik.settings import SOLVERS, is_function, resolved
+from simbridge.ik.callable_solver import load_function
+from simbridge.ik.settings import SOLVERS, change_settings, is_function
 from simbridge.planning.options import Options
 from simbridge.planning.scenario import Scenario, load_scenario
 from simbridge.robot.kinematics_source import with_kinematics
@@ -216,13 +216,13 @@ def _resolve_solver(chosen: Choices, scenario: Scenario) -> tuple[str | Callable
         return function, (chosen.solver, function_identity)
     if callable(settings):
         return "", ("scenario's",)
-    return chosen.solver, resolved(type(settings), settings, chosen.settings)
+    return chosen.solver, change_settings(type(settings), settings, chosen.settings)
 
 
 @functools.cache
 def _load_function(name: str) -> tuple[Callable[..., Any], str]:
     """Load a user's function once; return it and the hash of its code as it was loaded."""
-    function = function_named(name)
+    function = load_function(name)
     _send_modules(function)
     return function, digest(function)
 

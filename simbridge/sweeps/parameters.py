@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from simbridge.errors import InvalidParameter, UnknownName
-from simbridge.ik.settings import SOLVERS, check_solver, resolved
+from simbridge.ik.settings import SOLVERS, change_settings, check_solver
 from simbridge.planning.option_field import flag_name, literal_choices
 from simbridge.planning.options import Options
 from simbridge.quoting import quoted
@@ -263,7 +263,7 @@ def choices(values: Mapping[str, str]) -> Choices:
     if solver:
         check_solver(solver)
     if solver in SOLVERS:
-        resolved(SOLVERS[solver], None, settings)
+        change_settings(SOLVERS[solver], None, settings)
 
     return Choices(
         robot=parsed.get("robot"),

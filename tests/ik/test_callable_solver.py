@@ -11,7 +11,7 @@ import pytest
 
 import simbridge
 from simbridge.errors import ForeignSolverError, InvalidParameter
-from simbridge.ik.callable_solver import CallableSolver, function_named
+from simbridge.ik.callable_solver import CallableSolver, load_function
 from simbridge.robot import load_robot
 from simbridge.robot.kinematics import task_jacobian, tool_path
 from simbridge.running.run_setup import prepare
@@ -167,7 +167,7 @@ def test_a_function_is_named_at_the_command_line(cli, own_module, line, name):
 def test_a_method_of_an_object_is_named_too(own_module):
     solver = CallableSolver(
         UR10,
-        function_named("own_solver_for_tests:half.step"),
+        load_function("own_solver_for_tests:half.step"),
         name="own_solver_for_tests:half.step",
     )
     target = tool_path(UR10, (UR10.home + 0.1)[None])[0]

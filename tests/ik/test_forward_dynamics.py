@@ -28,7 +28,7 @@ from simbridge.ik.forward_dynamics import ForwardDynamics, ForwardDynamicsParame
 from simbridge.ik.kernels import forward_dynamics as loops
 from simbridge.ik.kernels.generation import structure_of
 from simbridge.ik.kernels.mathematics import mobility, rotation_vector
-from simbridge.ik.settings import resolved
+from simbridge.ik.settings import change_settings
 from simbridge.ik.twin import Twin, effective_masses
 from simbridge.robot import load_robot, pose
 from simbridge.robot.kinematics import tool_path
@@ -454,10 +454,10 @@ def test_given_settings_override_those_of_a_preset():
     assert ForwardDynamics(UR10, smooth, kp=50.0).kp[0] == 50.0
     assert ForwardDynamics(UR10, smooth, kp=None).kp[0] == 5.0
     assert ForwardDynamics.preset(UR10, "smooth", link_mass=0.001).twin.link_mass == 0.001
-    assert resolved(
+    assert change_settings(
         ForwardDynamicsParameters, ForwardDynamicsParameters(kp=7.0), {"preset": "smooth"}
     ).kp == (5.0,)
-    other = resolved(ForwardDynamicsParameters, smooth, {"preset": "near-singular"})
+    other = change_settings(ForwardDynamicsParameters, smooth, {"preset": "near-singular"})
     assert (other.kp, other.link_mass) == ((50.0,), 0.1)
     with pytest.raises(UnknownName, match="smooth"):
         ForwardDynamics.preset(UR10, "smoth")

@@ -16,7 +16,7 @@ from simbridge.errors import InvalidParameter, UnknownName
 from simbridge.ik.jacobian_transpose import JacobianTranspose, paper_alpha
 from simbridge.ik.parameters import IterativeParameters
 from simbridge.ik.settings import SOLVERS
-from simbridge.ik.targets import freed, residual
+from simbridge.ik.targets import adopt_free_components, residual
 from simbridge.resources import robot_files
 from simbridge.robot import load_robot, pose
 from simbridge.robot.chain import TASK_ROWS
@@ -51,7 +51,7 @@ def finite_differences(robot, q, task, step=1e-6):
 def task_rows(robot, q, target, task):
     """The error in the rows of `finite_differences`."""
     at = tool_path(robot, q[None])[0]
-    translation, rotation = pose.error(freed(task, target, at), at)
+    translation, rotation = pose.error(adopt_free_components(task, target, at), at)
     if task == "axis":
         rotation = np.array([pose.rotate(at[3:], axis) @ rotation for axis in np.eye(3)[:2]])
     return np.concatenate([translation, rotation])[: TASK_ROWS[task]]
@@ -74,7 +74,7 @@ def test_what_a_task_leaves_free_costs_nothing(seed, task):
     at, target = (
         np.concatenate([rng.normal(size=3), pose.normalized(rng.normal(size=4))]) for _ in range(2)
     )
-    masked = freed(task, target, at)
+    masked = adopt_free_components(task, target, at)
     distance, angle = residual(task, target, at)
 
     assert distance == pytest.approx(np.linalg.norm(target[:3] - at[:3]))

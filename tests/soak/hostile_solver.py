@@ -11,12 +11,12 @@ import time
 import numpy as np
 import pinocchio as pin
 
-from simbridge.ik.callable_solver import named_solver
+from simbridge.ik.callable_solver import build_solver
 from simbridge.robot import load_robot
 from simbridge.robot.kinematics import tool_path
 
 robot = load_robot("{robot}")
-solver = named_solver(robot, "damped-least-squares")
+solver = build_solver(robot, "damped-least-squares")
 # The first step compiles.
 solver.reset(robot.home)
 solver.step(tool_path(robot, robot.home[None])[0])
