@@ -22,7 +22,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from simbridge.emulator.control import Control
-from simbridge.emulator.emulated_controller import Controller
+from simbridge.emulator.emulated_controller import EmulatedController
 from simbridge.emulator.program import ScriptProgram
 from simbridge.emulator.running import RunningController
 from simbridge.emulator.state import profile
@@ -340,7 +340,9 @@ COMMANDS = [
 @pytest.fixture(scope="module")
 def control() -> Control:
     """Not started: no tick, no port."""
-    return Control(RunningController(Controller(UR10E, profile("5.12"), ScriptProgram), HOST))
+    return Control(
+        RunningController(EmulatedController(UR10E, profile("5.12"), ScriptProgram), HOST)
+    )
 
 
 def check_command(control: Control, data: bytes) -> None:

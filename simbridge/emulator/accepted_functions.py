@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from simbridge.emulator.emulated_controller import Controller
+from simbridge.emulator.emulated_controller import EmulatedController
 from simbridge.emulator.urscript.values import Pose
 
 # What the functions return, by their names.
@@ -115,12 +115,12 @@ RESULTS: dict[str, Any] = {
 }
 
 
-def accepted_functions(controller: Controller) -> dict[str, Callable[..., Any]]:
+def accepted_functions(controller: EmulatedController) -> dict[str, Callable[..., Any]]:
     """Return these functions, by their names in URScript."""
     return {name: _accept(controller, name, result) for name, result in RESULTS.items()}
 
 
-def _accept(controller: Controller, name: str, result: Any) -> Callable[..., Any]:
+def _accept(controller: EmulatedController, name: str, result: Any) -> Callable[..., Any]:
     """Return a function that takes any arguments, and returns a result."""
 
     def accept(_thread: Any, *_arguments: Any, **_named: Any) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 import pinocchio as pin
 
 from simbridge.emulator.arm import Unreachable, frame_of, pose_of
-from simbridge.emulator.emulated_controller import Controller
+from simbridge.emulator.emulated_controller import EmulatedController
 from simbridge.emulator.urscript.arguments import as_list, as_pose, numbers
 from simbridge.emulator.urscript.functions import FunctionGroup, Wait
 from simbridge.emulator.urscript.values import Pose
@@ -33,7 +33,7 @@ class KinematicsFunctions(FunctionGroup):
         controller: Whose arm it is.
     """
 
-    def __init__(self, controller: Controller) -> None:
+    def __init__(self, controller: EmulatedController) -> None:
         self._controller = controller
         self._state = controller.state
         self._drive = controller.drive

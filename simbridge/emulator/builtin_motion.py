@@ -16,7 +16,7 @@ from simbridge.emulator.errors import RuntimeFault
 from simbridge.emulator.joint_torque import JointTorque
 from simbridge.emulator.motions import ArmMotion, Hold, JointSpeed, Ramp, ToolSpeed
 from simbridge.emulator.moves import CircleMove, JointMove, Pace, PathMove, ToolMove
-from simbridge.emulator.state import Event
+from simbridge.emulator.state import ControllerEvent
 from simbridge.emulator.urscript.arguments import (
     fraction,
     not_negative,
@@ -143,7 +143,9 @@ class MotionFunctions(ControllerFunctions):
             thread.charge(SKIPPED_COST)
             text = f"Overlapping blends in a {move.kind}: a waypoint was skipped"
             argument = OVERLAP_ARGUMENTS[move.kind]
-            self._controller.on_event(Event("safety", text, code=OVERLAP_CODE, argument=argument))
+            self._controller.on_event(
+                ControllerEvent("safety", text, code=OVERLAP_CODE, argument=argument)
+            )
             return
 
         if previous is not None and move.blend is None:

@@ -14,7 +14,7 @@ import numpy as np
 from simbridge.emulator.arm import frame_of, pose_of
 from simbridge.emulator.builtin_kinematics import KinematicsFunctions
 from simbridge.emulator.rtde_variables import output_variables
-from simbridge.emulator.state import Event
+from simbridge.emulator.state import ControllerEvent
 from simbridge.emulator.urscript.arguments import (
     as_list,
     as_pose,
@@ -240,7 +240,9 @@ class ControllerFunctions(KinematicsFunctions):
         )
 
     def do_textmsg(self, thread: Any, s1: Any, s2: Any = "") -> None:
-        self._controller.on_event(Event("text", text_of(thread, s1) + text_of(thread, s2)))
+        self._controller.on_event(
+            ControllerEvent("text", text_of(thread, s1) + text_of(thread, s2))
+        )
 
     def do_popup(
         self,

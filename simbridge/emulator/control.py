@@ -16,7 +16,7 @@ from typing import Any, get_type_hints
 
 import msgspec
 
-from simbridge.emulator.emulated_controller import Controller
+from simbridge.emulator.emulated_controller import EmulatedController
 from simbridge.emulator.record_file import new_record_path, write_record
 from simbridge.emulator.running import RunningController
 from simbridge.emulator.servers import Servers
@@ -107,17 +107,17 @@ class Control:
 
     # As by the operator at the pendant, or by the safety system
 
-    power_on_and_release = controller_command(Controller.brake_release)
-    protective_stop = controller_command(Controller.protective_stop)
-    emergency_stop = controller_command(Controller.emergency_stop)
-    safeguard_stop = controller_command(Controller.safeguard_stop)
-    release_safety = controller_command(Controller.release_safety)
-    stop_program = controller_command(Controller.stop_program)
-    pause_program = controller_command(Controller.pause_program)
-    play_program = controller_command(Controller.play_program)
+    power_on_and_release = controller_command(EmulatedController.brake_release)
+    protective_stop = controller_command(EmulatedController.protective_stop)
+    emergency_stop = controller_command(EmulatedController.emergency_stop)
+    safeguard_stop = controller_command(EmulatedController.safeguard_stop)
+    release_safety = controller_command(EmulatedController.release_safety)
+    stop_program = controller_command(EmulatedController.stop_program)
+    pause_program = controller_command(EmulatedController.pause_program)
+    play_program = controller_command(EmulatedController.play_program)
     # Refused for `Settings.unlock_delay`.
-    unlock_protective_stop = controller_command(Controller.unlock_protective_stop)
-    run_script = controller_command(Controller.load_script)
+    unlock_protective_stop = controller_command(EmulatedController.unlock_protective_stop)
+    run_script = controller_command(EmulatedController.load_script)
 
     def push(self, wrench: tuple[float, float, float, float, float, float], seconds: float) -> None:
         """Push the tool for a time.

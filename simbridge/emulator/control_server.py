@@ -14,7 +14,7 @@ from simbridge.emulator.control import Control
 from simbridge.emulator.errors import ProtocolViolation
 from simbridge.emulator.running import RunningController
 from simbridge.emulator.servers import MAX_CLIENTS
-from simbridge.emulator.state import Event
+from simbridge.emulator.state import ControllerEvent
 
 MAX_LINE_BYTES = 1 << 16
 # How often the server looks whether it is to end, s.
@@ -72,7 +72,7 @@ class ControlServer(socketserver.ThreadingTCPServer):
     def log_violation(self, violation: ProtocolViolation, data: bytes) -> None:
         """Log that a client was disconnected, and what it sent."""
         with self._running.lock:
-            self._running.controller.on_event(Event("unknown", str(violation), data=data))
+            self._running.controller.on_event(ControllerEvent("unknown", str(violation), data=data))
 
     def __exit__(self, *_exception: object) -> None:
         self.shutdown()

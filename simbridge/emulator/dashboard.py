@@ -10,10 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from simbridge.emulator.emulated_controller import Controller
+from simbridge.emulator.emulated_controller import EmulatedController
 from simbridge.emulator.errors import ProtocolViolation, UnknownNode
 from simbridge.emulator.pendant_program import translate
-from simbridge.emulator.state import Event, RobotMode, RuntimeState, SafetyMode
+from simbridge.emulator.state import ControllerEvent, RobotMode, RuntimeState, SafetyMode
 
 GREETING = "Connected: Universal Robots Dashboard Server"
 NOT_ALLOWED = (
@@ -58,7 +58,7 @@ class Dashboard:
         operational_mode: Of e-Series, in capitals.
     """
 
-    def __init__(self, controller: Controller) -> None:
+    def __init__(self, controller: EmulatedController) -> None:
         self._controller = controller
         self.loaded_program = ""
         self.caller = DashboardConnection(self)
@@ -98,7 +98,7 @@ class Dashboard:
         text = (
             f"dashboard: PolyScope {version} is emulated without the command {line[:MAX_SHOWN]!r}"
         )
-        self._controller.on_event(Event("unknown", text, data=line.encode()))
+        self._controller.on_event(ControllerEvent("unknown", text, data=line.encode()))
         return f"could not understand: '{line}'"
 
     def _table(self) -> dict[str, Command]:

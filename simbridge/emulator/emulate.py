@@ -10,7 +10,7 @@ from pathlib import Path
 
 from simbridge.emulator.arm_options import check_pair, kinematics_of, speed_limits, start_joints
 from simbridge.emulator.control_server import ControlServer
-from simbridge.emulator.emulated_controller import Controller
+from simbridge.emulator.emulated_controller import EmulatedController
 from simbridge.emulator.errors import CannotListen
 from simbridge.emulator.options import EmulatorOptions
 from simbridge.emulator.program import ScriptProgram, warm_up
@@ -63,7 +63,7 @@ def run_controller(options: EmulatorOptions) -> int:
         dh, checksum = kinematics_of(arm, Path(options.calibration))
 
     compiler = warm_up()
-    controller = Controller(
+    controller = EmulatedController(
         arm,
         software,
         ScriptProgram,
@@ -93,7 +93,7 @@ def _check_numbers(options: EmulatorOptions) -> None:
         raise InvalidParameter("speed", options.speed, f"from 1 to {MAX_SPEED:g} times real time")
 
 
-def _serve(controller: Controller, options: EmulatorOptions, compiler: Compilation) -> None:
+def _serve(controller: EmulatedController, options: EmulatorOptions, compiler: Compilation) -> None:
     """Run a controller with its servers and its control socket until a signal.
 
     Args:
@@ -138,7 +138,7 @@ def _serve(controller: Controller, options: EmulatorOptions, compiler: Compilati
     signal.alarm(0)
 
 
-def _report_ready(controller: Controller, options: EmulatorOptions) -> None:
+def _report_ready(controller: EmulatedController, options: EmulatorOptions) -> None:
     """Print where the controller is, and in which mode."""
     ports = ", ".join(f"{name} {number}" for number, name in PORT_NAMES.items())
     mode = RobotMode(controller.state.robot_mode).name.lower().replace("_", " ")

@@ -20,7 +20,7 @@ from simbridge.emulator.record import TickRecord
 from simbridge.emulator.scripts import is_secondary, program_name
 from simbridge.emulator.secondary import Program, SecondaryPrograms
 from simbridge.emulator.settings import Settings, state_values
-from simbridge.emulator.state import ControllerState, Event, Profile
+from simbridge.emulator.state import ControllerEvent, ControllerState, Profile
 from simbridge.emulator.watchdog import Watchdog
 from simbridge.robot.calibration import nominal_dh, with_dh
 from simbridge.robot.parts import DhTable
@@ -61,10 +61,10 @@ DEFAULT_MODEL = ("UR10", 2)
 
 # Makes a program from its controller, a script's source, and a callback for its fault (message,
 # line, column).
-ProgramFactory = Callable[["Controller", str, Callable[[str, int, int], None]], Program]
+ProgramFactory = Callable[["EmulatedController", str, Callable[[str, int, int], None]], Program]
 
 
-class Controller:
+class EmulatedController:
     """A UR controller without its network.
 
     Nothing here blocks: `tick` is called once per control period.
@@ -131,7 +131,7 @@ class Controller:
         self.remote_control = True
         self.programs: Path | None = None
         self.own_ports: dict[tuple[str, int], tuple[str, int]] = {}
-        self.on_event: Callable[[Event], None] = lambda event: None
+        self.on_event: Callable[[ControllerEvent], None] = lambda event: None
 
         # Its parts.
         self.state = ControllerState()
@@ -208,7 +208,7 @@ class Controller:
         """Run the program for a tick, announce its start, and end it at its own end."""
         if program.ready and not self._is_announced:
             self._is_announced = True
-            self.on_event(Event("started", self.program_name))
+            self.on_event(ControllerEvent("started", self.program_name))
 
         program.tick()
         if self.program is not program:
@@ -283,7 +283,7 @@ class Controller:
             column: The same.
             program: Its name.
         """
-        self.on_event(Event("error", message, line, column, program=program))
+        self.on_event(ControllerEvent("error", message, line, column, program=program))
 
     def _start(self, source: str) -> Program:
         """Return a program of a script."""
@@ -304,7 +304,7 @@ class Controller:
             self.program = None
             if self._is_announced:
                 self._is_announced = False
-                self.on_event(Event("stopped", self.program_name))
+                self.on_event(ControllerEvent("stopped", self.program_name))
 
         self.watchdog.disarm()
         state.script_control_line = 0
@@ -368,7 +368,7 @@ class Controller:
             return
         self._safety_stop(SafetyMode.PROTECTIVE_STOP)
         text = f"Protective stop: {reason}" if reason else "Protective stop"
-        self.on_event(Event("safety", text, code=code, argument=argument))
+        self.on_event(ControllerEvent("safety", text, code=code, argument=argument))
 
     def emergency_stop(self) -> None:
         """Press the emergency button: the program pauses, the arm stops and loses power."""
@@ -386,7 +386,7 @@ class Controller:
         if self.state.safety_mode == mode:
             return
         self.state.safety_mode = mode
-        self.on_event(Event("safety mode", mode.name))
+        self.on_event(ControllerEvent("safety mode", mode.name))
 
     def _safety_stop(self, mode: SafetyMode) -> None:
         """Stop the arm, and pause or stop the program."""

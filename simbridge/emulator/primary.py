@@ -11,8 +11,8 @@ import struct
 
 import numpy as np
 
-from simbridge.emulator.emulated_controller import Controller
-from simbridge.emulator.state import Event
+from simbridge.emulator.emulated_controller import EmulatedController
+from simbridge.emulator.state import ControllerEvent
 from simbridge.ur.tables import (
     URSIM_CHECKSUM,
     Message,
@@ -63,7 +63,7 @@ def package(kind: int, payload: bytes) -> bytes:
 # The robot state
 
 
-def robot_state(controller: Controller) -> bytes:
+def robot_state(controller: EmulatedController) -> bytes:
     """Return one robot state message."""
     parts = {
         StatePart.ROBOT_MODE: _robot_mode(controller),
@@ -78,7 +78,7 @@ def robot_state(controller: Controller) -> bytes:
     return package(PrimaryPackage.ROBOT_STATE, content)
 
 
-def _robot_mode(controller: Controller) -> bytes:
+def _robot_mode(controller: EmulatedController) -> bytes:
     state = controller.state
     is_real = controller.kinematics_checksum != URSIM_CHECKSUM
     runs = state.runtime_state in (RuntimeState.PLAYING, RuntimeState.RESUMING)
@@ -102,7 +102,7 @@ def _robot_mode(controller: Controller) -> bytes:
     )
 
 
-def _joints(controller: Controller) -> bytes:
+def _joints(controller: EmulatedController) -> bytes:
     state = controller.state
     voltage = VOLTAGE if state.powered else 0.0
     joints = zip(
@@ -128,7 +128,7 @@ def _joints(controller: Controller) -> bytes:
     )
 
 
-def _tool(controller: Controller) -> bytes:
+def _tool(controller: EmulatedController) -> bytes:
     state = controller.state
     return struct.pack(
         ">2B2dfB2fB",
@@ -143,7 +143,7 @@ def _tool(controller: Controller) -> bytes:
     )
 
 
-def _masterboard(controller: Controller) -> bytes:
+def _masterboard(controller: EmulatedController) -> bytes:
     state = controller.state
     data = struct.pack(
         ">2I2B2d2B2d4f3B",
@@ -168,12 +168,12 @@ def _masterboard(controller: Controller) -> bytes:
     return data + bytes(7)
 
 
-def _cartesian(controller: Controller) -> bytes:
+def _cartesian(controller: EmulatedController) -> bytes:
     state = controller.state
     return struct.pack(">12d", *state.actual_tcp_pose.tolist(), *state.tcp_offset.tolist())
 
 
-def kinematics_info(controller: Controller) -> bytes:
+def kinematics_info(controller: EmulatedController) -> bytes:
     """Return checksum and full DH table of this individual arm.
 
     The table does not hold differences to the nominal one.
@@ -184,7 +184,7 @@ def kinematics_info(controller: Controller) -> bytes:
     return struct.pack(">6I24dI", *controller.kinematics_checksum, *theta, *a, *d, *alpha, status)
 
 
-def configuration_data(controller: Controller) -> bytes:
+def configuration_data(controller: EmulatedController) -> bytes:
     """Return limits, defaults, DH table and robot type."""
     robot = controller.robot
     ranges = [(joint.position_min, joint.position_max) for joint in robot.joints]
@@ -221,14 +221,14 @@ def configuration_data(controller: Controller) -> bytes:
 # Messages
 
 
-def version_message(controller: Controller) -> bytes:
+def version_message(controller: EmulatedController) -> bytes:
     """Return the first message to every client of ports 30001 and 30002."""
     version = struct.pack(">2B2i", *controller.profile.version)
     payload = _encode_title("URControl") + version + controller.profile.date.encode("ascii")
     return _message(controller, _CONTROLLER, Message.VERSION, payload=payload)
 
 
-def message_of(controller: Controller, event: Event) -> bytes:
+def message_of(controller: EmulatedController, event: ControllerEvent) -> bytes:
     """Return what the primary interface's clients are sent of an event."""
     text = _encode(event.text)
     match event.kind:
@@ -257,7 +257,9 @@ def message_of(controller: Controller, event: Event) -> bytes:
     return _message(controller, _CONTROLLER, Message.KEY, payload=code + title + text)
 
 
-def _message(controller: Controller, source: int, kind: Message, *, payload: bytes) -> bytes:
+def _message(
+    controller: EmulatedController, source: int, kind: Message, *, payload: bytes
+) -> bytes:
     """Return a message with its header."""
     head = struct.pack(">QbB", int(controller.state.timestamp * 1e6), source, kind)
     return package(PrimaryPackage.ROBOT_MESSAGE, head + payload)

@@ -7,7 +7,7 @@ from typing import Any
 
 from simbridge.emulator.accepted_functions import accepted_functions
 from simbridge.emulator.builtin_motion import MotionFunctions
-from simbridge.emulator.emulated_controller import Controller
+from simbridge.emulator.emulated_controller import EmulatedController
 from simbridge.emulator.errors import RuntimeFault, ScriptSyntaxError
 from simbridge.emulator.handles import HandleFunctions
 from simbridge.emulator.scripts import is_secondary
@@ -29,7 +29,7 @@ _DESCRIPTIONS: dict[bool, Mapping[str, Builtin]] = {}
 MAX_SHOWN_LINE = 200
 
 
-def builtin_functions(controller: Controller) -> dict[str, Callable[..., Any]]:
+def builtin_functions(controller: EmulatedController) -> dict[str, Callable[..., Any]]:
     """Return every built-in function by its name in URScript.
 
     Those of the library and of sockets are not among them.
@@ -44,7 +44,7 @@ def builtin_functions(controller: Controller) -> dict[str, Callable[..., Any]]:
 def known_functions() -> Mapping[str, Builtin]:
     """Return every built-in function as the compiler knows it."""
     software = profile("5.25")
-    controller = Controller(load_robot("ur10e"), software, ScriptProgram)
+    controller = EmulatedController(load_robot("ur10e"), software, ScriptProgram)
     return describe({**builtin_functions(controller), **SocketFunctions(software.period).table()})
 
 
@@ -72,7 +72,7 @@ class ScriptProgram:
     """
 
     def __init__(
-        self, controller: Controller, source: str, on_fault: Callable[[str, int, int], None]
+        self, controller: EmulatedController, source: str, on_fault: Callable[[str, int, int], None]
     ) -> None:
         self.running = True
         self.ready = False

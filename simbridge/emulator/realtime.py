@@ -10,7 +10,7 @@ import struct
 
 import numpy as np
 
-from simbridge.emulator.emulated_controller import Controller
+from simbridge.emulator.emulated_controller import EmulatedController
 from simbridge.emulator.primary import TEMPERATURE, VOLTAGE
 
 _WITH_PAYLOAD = struct.Struct(">i152d")
@@ -21,7 +21,7 @@ _THREE_ZEROS = [0.0] * 3
 _TEMPERATURES = [TEMPERATURE] * 6
 
 
-def realtime_package(controller: Controller) -> bytes:
+def realtime_package(controller: EmulatedController) -> bytes:
     """Return the real-time package of this tick.
 
     It has 1220 bytes, and 1140 before the payload was added to it.

@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 import struct
 
-from simbridge.emulator.emulated_controller import Controller
+from simbridge.emulator.emulated_controller import EmulatedController
 from simbridge.emulator.errors import ProtocolViolation
 from simbridge.emulator.rtde_recipes import InputRecipe, OutputRecipe, RtdeRegistry
-from simbridge.emulator.state import Event
+from simbridge.emulator.state import ControllerEvent
 from simbridge.ur.tables import RTDE_HEADER, RtdePackage
 
 # The largest package with its header, bytes: its size is two of them.
@@ -52,7 +52,7 @@ class RtdeConnection:
 
     finished = False
 
-    def __init__(self, controller: Controller, registry: RtdeRegistry) -> None:
+    def __init__(self, controller: EmulatedController, registry: RtdeRegistry) -> None:
         self._controller = controller
         self._registry = registry
 
@@ -221,7 +221,7 @@ class RtdeConnection:
 
     def _report_unknown(self, text: str, payload: bytes) -> None:
         """Report a request that the emulator does not know or carry out."""
-        self._controller.on_event(Event("unknown", f"RTDE: {text}", data=payload))
+        self._controller.on_event(ControllerEvent("unknown", f"RTDE: {text}", data=payload))
 
 
 def _names(payload: bytes) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any
 from weakref import WeakValueDictionary
 
-from simbridge.emulator.emulated_controller import Controller
+from simbridge.emulator.emulated_controller import EmulatedController
 from simbridge.emulator.errors import ProtocolViolation
 from simbridge.emulator.rtde_variables import (
     Read,
@@ -21,7 +21,7 @@ from simbridge.emulator.rtde_variables import (
     input_variables,
     output_variables,
 )
-from simbridge.emulator.state import Event
+from simbridge.emulator.state import ControllerEvent
 from simbridge.ur.tables import RTDE_FORMATS, RtdePackage
 
 # The largest data package, bytes. All variables together are less than half of it: only a recipe
@@ -60,7 +60,7 @@ class OutputRecipe:
         self._tick = -1
         self._package = b""
 
-    def package(self, controller: Controller, tick: int) -> bytes:
+    def package(self, controller: EmulatedController, tick: int) -> bytes:
         """Return the data package of this tick, header included."""
         if tick != self._tick:
             values = list(self._header)
@@ -92,7 +92,7 @@ class InputRecipe:
         # How many numbers each variable has: the format of a vector is "6d".
         self._counts = [int(code[:-1] or 1) for code in formats]
 
-    def apply(self, controller: Controller, inputs: dict[str, Any], payload: bytes) -> None:
+    def apply(self, controller: EmulatedController, inputs: dict[str, Any], payload: bytes) -> None:
         """Write the values of a package into the controller.
 
         One of another length than the recipe is ignored: UR does not document what a controller
@@ -108,7 +108,7 @@ class InputRecipe:
                 f"RTDE: an input package of {len(payload)} bytes is ignored, "
                 f"for its recipe has {self._struct.size} ({', '.join(self.names)})"
             )
-            controller.on_event(Event("unknown", text, data=payload))
+            controller.on_event(ControllerEvent("unknown", text, data=payload))
             return
 
         values = list(self._values(payload))
@@ -133,7 +133,7 @@ class RtdeRegistry:
         inputs: The last value of every input written so far, by name.
     """
 
-    def __init__(self, controller: Controller) -> None:
+    def __init__(self, controller: EmulatedController) -> None:
         self.controller = controller
         self.inputs: dict[str, Any] = {}
         # Who writes an input, by the input's name.

@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from simbridge.emulator.emulated_controller import Controller
+from simbridge.emulator.emulated_controller import EmulatedController
 from simbridge.emulator.errors import EmulatorBroken
 from simbridge.emulator.primary import message_of
 from simbridge.emulator.servers import Servers
-from simbridge.emulator.state import Event
+from simbridge.emulator.state import ControllerEvent
 from simbridge.emulator.traffic import Exchange
 from simbridge.robot.pose import Array
 from simbridge.scheduling import ask_for_short_slices
@@ -74,7 +74,7 @@ class RunningController:
 
     def __init__(
         self,
-        controller: Controller,
+        controller: EmulatedController,
         host: str = "127.0.0.1",
         ports: Mapping[int, int] | None = None,
         *,
@@ -170,7 +170,7 @@ class RunningController:
             order = np.arange(self._ticks - count, self._ticks) % TIMED_TICKS
             return np.diff(self._started_at[order]), self._durations[order]
 
-    def _broadcast(self, event: Event) -> None:
+    def _broadcast(self, event: ControllerEvent) -> None:
         """Log an event, and send it to the clients of the primary interface."""
         if event.kind == "unknown":
             self._log_request(event)
@@ -187,7 +187,7 @@ class RunningController:
             self._log_program_speed()
         self.servers.broadcast_message(message_of(self.controller, event))
 
-    def _log_request(self, event: Event) -> None:
+    def _log_request(self, event: ControllerEvent) -> None:
         """Log a request that the emulator does not support: once, and up to 1000 of them."""
         text = event.text
         if len(text) > MAX_TEXT_CHARACTERS:

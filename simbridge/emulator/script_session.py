@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from simbridge.emulator.emulated_controller import Controller
+from simbridge.emulator.emulated_controller import EmulatedController
 from simbridge.emulator.errors import ProtocolViolation
 from simbridge.emulator.scripts import ScriptBuffer, is_secondary
-from simbridge.emulator.state import Event
+from simbridge.emulator.state import ControllerEvent
 
 # How urx sets an output, undocumented, too.
 _SET_OUTPUT = re.compile(r"\Adigital_out\[(\d+)\]\s*=\s*(True|False)\s*\Z")
@@ -31,7 +31,7 @@ class ScriptSession:
 
     finished = False
 
-    def __init__(self, controller: Controller) -> None:
+    def __init__(self, controller: EmulatedController) -> None:
         self._controller = controller
         self._buffer = ScriptBuffer()
         # Words instead of a program. UR does not document them; its own client library, and others
@@ -105,4 +105,4 @@ class ScriptSession:
     def _report_ignored(self, reason: str, data: bytes) -> None:
         """Report that a program is not run."""
         text = f"script: a program is ignored: {reason}"
-        self._controller.on_event(Event("unknown", text, data=data))
+        self._controller.on_event(ControllerEvent("unknown", text, data=data))

@@ -20,14 +20,14 @@ from typing import cast
 from simbridge.emulator import primary
 from simbridge.emulator.connections import Client, Port, Session
 from simbridge.emulator.dashboard import GREETING, Dashboard, DashboardConnection
-from simbridge.emulator.emulated_controller import Controller
+from simbridge.emulator.emulated_controller import EmulatedController
 from simbridge.emulator.errors import CannotListen, ProtocolViolation
 from simbridge.emulator.realtime import realtime_package
 from simbridge.emulator.rtde import RtdeConnection
 from simbridge.emulator.rtde_recipes import RtdeRegistry
 from simbridge.emulator.rtde_variables import input_variables
 from simbridge.emulator.script_session import ScriptSession
-from simbridge.emulator.state import Event
+from simbridge.emulator.state import ControllerEvent
 from simbridge.emulator.traffic import EventName, Exchange
 from simbridge.errors import UnknownName
 from simbridge.ur.tables import DASHBOARD, PORT_NAMES, PRIMARY, REALTIME, RTDE, SECONDARY
@@ -74,7 +74,7 @@ class Servers:
 
     def __init__(
         self,
-        controller: Controller,
+        controller: EmulatedController,
         lock: AbstractContextManager[object],
         host: str = "127.0.0.1",
         ports: Mapping[int, int] | None = None,
@@ -471,7 +471,7 @@ class Servers:
             client.guard.check(data)
             client.send(client.session.receive(data))
         except ProtocolViolation as error:
-            self._controller.on_event(Event("unknown", str(error), data=data))
+            self._controller.on_event(ControllerEvent("unknown", str(error), data=data))
             self._close(client)
         except Exception as error:
             # A bug in the emulator must not end the other clients' connections; `stop` raises it.

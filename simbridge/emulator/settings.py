@@ -69,7 +69,7 @@ class Settings:
         tool_force_limit: The force on the tool that stops the arm, N. UR's default is not known;
             its safety presets are from 100 to 250 N.
         joint_speed_limit: Of the safety system, one for each joint, rad/s; None for UR's own
-            (`Controller`).
+            (`EmulatedController`).
 
     Raises:
         InvalidParameter: A limit is not a positive number, the table's height not one within 1e6,

@@ -62,7 +62,7 @@ class Profile:
 
 
 @dataclass(frozen=True)
-class Event:
+class ControllerEvent:
     """What the primary interface's clients are to be sent.
 
     Attributes:
@@ -121,7 +121,7 @@ class ControllerState:
     pendant's base; that of the TCP is in the flange (`tcp_offset`).
 
     Attributes:
-        timestamp: Controller clock, s since start.
+        timestamp: EmulatedController clock, s since start.
         tick: Ticks since start.
         speed_slider: As set, 0..1.
         speed_scaling: From the slider, to which it ramps. `target_speed_fraction` in RTDE.

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from simbridge.emulator.emulated_controller import Controller
+from simbridge.emulator.emulated_controller import EmulatedController
 from simbridge.emulator.program import ScriptProgram
 from simbridge.emulator.servers import Servers
-from simbridge.emulator.state import ControllerState, Event, profile
+from simbridge.emulator.state import ControllerEvent, ControllerState, profile
 from simbridge.robot import Robot, load_robot
 from simbridge.ur.tables import PORT_NAMES, RobotMode, RuntimeState
 
@@ -36,7 +36,7 @@ def write_program(path: Path, *nodes: str, once: bool = True) -> Path:
 
 
 class FakeController:
-    """What the servers use of a `Controller`; `calls` records the calls in order."""
+    """What the servers use of a `EmulatedController`; `calls` records the calls in order."""
 
     robot: Robot = load_robot("ur10")
     joint_speed_limits = robot.max_velocity
@@ -53,7 +53,7 @@ class FakeController:
         self.dh = ((0.0,) * 6, UR10_A, UR10_D, UR10_ALPHA)
         self.calls: list[tuple[object, ...]] = []
         self.inputs: list[tuple[tuple[str, ...], tuple[object, ...]]] = []
-        self.events: list[Event] = []
+        self.events: list[ControllerEvent] = []
         self.on_event = self.events.append
 
     def tick(self) -> int:
@@ -118,7 +118,7 @@ class FakeController:
         self.inputs.append((names, values))
 
 
-class RealController(Controller):
+class RealController(EmulatedController):
     """The emulator's controller; ticks are called as the fake one's."""
 
     def __init__(self, robot: str, polyscope: str) -> None:
@@ -173,7 +173,7 @@ def stand(
     ports: Mapping[int, int] | None = None,
     *,
     run: bool = False,
-    controller: Controller | None = None,
+    controller: EmulatedController | None = None,
 ) -> Iterator[Stand]:
     """Servers on free ports by default, with a clock if `run` is set; a bug in the emulator fails the test."""
     served = Stand(

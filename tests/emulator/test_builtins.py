@@ -19,7 +19,7 @@ from scipy.spatial.transform import Rotation
 
 from simbridge.emulator.accepted_functions import RESULTS
 from simbridge.emulator.arm import frame_of, pose_of
-from simbridge.emulator.emulated_controller import Controller
+from simbridge.emulator.emulated_controller import EmulatedController
 from simbridge.emulator.joint_torque import COMPENSATED_TIME, FRICTION_TIME
 from simbridge.emulator.program import ScriptProgram, builtin_functions
 from simbridge.emulator.remote_procedures import MAX_ANSWER_BYTES
@@ -38,8 +38,8 @@ poses = st.lists(numbers, min_size=6, max_size=6).map(Pose)
 
 
 @pytest.fixture(scope="module")
-def controller() -> Controller:
-    found = Controller(ROBOT, profile("5.12"), ScriptProgram)
+def controller() -> EmulatedController:
+    found = EmulatedController(ROBOT, profile("5.12"), ScriptProgram)
     found.state.robot_mode = RobotMode.RUNNING
     return found
 
@@ -285,8 +285,8 @@ def test_the_jacobians_time_derivative_times_a_time_is_its_change(call):
     )
 
 
-def run(source: str, ticks: int) -> Controller:
-    controller = Controller(ROBOT, profile("5.25"), ScriptProgram)
+def run(source: str, ticks: int) -> EmulatedController:
+    controller = EmulatedController(ROBOT, profile("5.25"), ScriptProgram)
     controller.state.robot_mode = RobotMode.RUNNING
     controller.load_script(source)
     controller.program.compilation.join()
@@ -392,8 +392,8 @@ def test_ethernet_ip_data_has_the_labels_that_were_defined():
     assert "has no label 'none'" in messages[0][1]
 
 
-def fault_of(source: str) -> tuple[Controller, list[tuple[str, str, int]]]:
-    controller = Controller(ROBOT, profile("5.12"), ScriptProgram)
+def fault_of(source: str) -> tuple[EmulatedController, list[tuple[str, str, int]]]:
+    controller = EmulatedController(ROBOT, profile("5.12"), ScriptProgram)
     controller.state.robot_mode = RobotMode.RUNNING
     messages: list[tuple[str, str, int]] = []
     controller.on_event = lambda event: (
@@ -512,7 +512,7 @@ def test_an_argument_without_effect_says_so_once_in_the_log(caplog, call_text, s
 
 @pytest.mark.parametrize(("polyscope", "robot"), [("3.15", "ur10"), ("5.12", "ur10e")])
 def test_a_call_of_servoj_lasts_one_cycle_unless_it_says_more(monkeypatch, polyscope, robot):
-    found = Controller(load_robot(robot), profile(polyscope), ScriptProgram)
+    found = EmulatedController(load_robot(robot), profile(polyscope), ScriptProgram)
     durations = []
     monkeypatch.setattr(
         found, "servo", lambda setpoint, duration, lookahead, gain: durations.append(duration)

@@ -8,7 +8,7 @@ import pytest
 
 from simbridge.emulator.arm import EmulatedArm, frame_of
 from simbridge.emulator.builtin_motion import BRAKING
-from simbridge.emulator.emulated_controller import Controller
+from simbridge.emulator.emulated_controller import EmulatedController
 from simbridge.emulator.program import ScriptProgram
 from simbridge.emulator.record import RECORD_LENGTH, TickRecord
 from simbridge.emulator.speed_profile import SpeedProfile
@@ -33,7 +33,7 @@ class Bench:
     """A controller, and its messages."""
 
     def __init__(self, boot_time: float = 0.5, dh: DhTable | None = None) -> None:
-        self.controller = Controller(
+        self.controller = EmulatedController(
             ROBOT, profile("5.12"), ScriptProgram, boot_time=boot_time, dh=dh
         )
         self.state = self.controller.state

@@ -13,7 +13,7 @@ from simbridge.emulator.conversation import Conversation
 from simbridge.emulator.errors import ProtocolViolation
 from simbridge.emulator.rtde import RtdeConnection, frame
 from simbridge.emulator.rtde_recipes import RtdeRegistry
-from simbridge.emulator.state import Event
+from simbridge.emulator.state import ControllerEvent
 from simbridge.ur.tables import (
     DASHBOARD,
     PORT_NAMES,
@@ -69,16 +69,16 @@ def test_scripts_and_messages_are_told():
         "power on",
     ]
     state = primary.robot_state(controller)
-    safety_mode = primary.message_of(controller, Event("safety mode"))
+    safety_mode = primary.message_of(controller, ControllerEvent("safety mode"))
     sent = [
         primary.version_message(controller),
         state,
         state,
         safety_mode.removeprefix(state),
-        primary.message_of(controller, Event("safety", "too fast", code=153, argument=2)),
-        primary.message_of(controller, Event("started", "go")),
-        primary.message_of(controller, Event("error", "no such name", 3, 4)),
-        primary.message_of(controller, Event("text", "hello")),
+        primary.message_of(controller, ControllerEvent("safety", "too fast", code=153, argument=2)),
+        primary.message_of(controller, ControllerEvent("started", "go")),
+        primary.message_of(controller, ControllerEvent("error", "no such name", 3, 4)),
+        primary.message_of(controller, ControllerEvent("text", "hello")),
     ]
     lines = conversation.sent(b"".join(sent))
 

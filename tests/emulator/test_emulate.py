@@ -8,7 +8,7 @@ import textwrap
 
 import pytest
 
-from simbridge.emulator.emulated_controller import Controller
+from simbridge.emulator.emulated_controller import EmulatedController
 from simbridge.emulator.program import ScriptProgram
 from simbridge.emulator.state import profile
 from simbridge.resources import robot_files
@@ -22,7 +22,7 @@ UR_ARMS = [name for name in robot_files() if name.startswith("ur")]
 def test_every_ur_arm_is_recognised_by_its_robot_type(name):
     robot = load_robot(name)
     software = profile("3.15" if robot.series == "CB3" else "5.12")
-    controller = Controller(robot, software, ScriptProgram)
+    controller = EmulatedController(robot, software, ScriptProgram)
     assert controller.period == robot.period
     assert model_name(controller.robot_type, software.version[0]) == robot.title
 
@@ -46,12 +46,12 @@ def test_the_emulator_starts_and_moves_without_numba_and_scipy():
         import sys
         import simbridge.emulator.emulate
         from simbridge.emulator.arm import frame_of
-        from simbridge.emulator.emulated_controller import Controller
+        from simbridge.emulator.emulated_controller import EmulatedController
         from simbridge.emulator.program import ScriptProgram
         from simbridge.emulator.state import profile
         from simbridge.robot.load import load_robot
 
-        controller = Controller(load_robot("ur10e"), profile("5.12"), ScriptProgram)
+        controller = EmulatedController(load_robot("ur10e"), profile("5.12"), ScriptProgram)
         controller.state.robot_mode = 7
         q = controller.state.target_q
         next(controller.arm.any_joints(frame_of(controller.arm.pose(q)), q + 0.5))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from simbridge.emulator.dashboard import Dashboard
-from simbridge.emulator.emulated_controller import Controller
+from simbridge.emulator.emulated_controller import EmulatedController
 from simbridge.emulator.errors import UnknownNode
 from simbridge.emulator.pendant_program import translate
 from simbridge.emulator.program import ScriptProgram
@@ -167,7 +167,7 @@ def test_a_number_that_is_none_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_dashboard_runs_a_program_to_its_end(tmp_path: Path) -> None:
-    controller = Controller(ROBOT, profile("5.25"), ScriptProgram)
+    controller = EmulatedController(ROBOT, profile("5.25"), ScriptProgram)
     controller.state.robot_mode, controller.programs = RobotMode.RUNNING, tmp_path
     write_program(tmp_path / "p.urp", SLEEP, SET.format(2))
     dashboard = Dashboard(controller)
@@ -185,7 +185,7 @@ def test_the_dashboard_runs_a_program_to_its_end(tmp_path: Path) -> None:
 
 
 def test_the_dashboard_names_the_node_that_it_does_not_know(tmp_path: Path) -> None:
-    controller = Controller(ROBOT, profile("5.25"), ScriptProgram)
+    controller = EmulatedController(ROBOT, profile("5.25"), ScriptProgram)
     controller.state.robot_mode, controller.programs = RobotMode.RUNNING, tmp_path
     write_program(tmp_path / "p.urp", CAP)
     dashboard = Dashboard(controller)

@@ -7,7 +7,7 @@ import pytest
 
 from simbridge.emulator import primary
 from simbridge.emulator.primary import robot_state
-from simbridge.emulator.state import PROFILES, Event
+from simbridge.emulator.state import PROFILES, ControllerEvent
 from simbridge.ur.tables import RobotMode, RuntimeState, SafetyMode
 from tests.emulator.fake_controller import UR10_A, UR10_D, FakeController
 
@@ -146,7 +146,7 @@ def test_a_runtime_exception_has_line_column_and_text() -> None:
     controller.state.timestamp = 1.5
 
     time, kind, output = message(
-        primary.message_of(controller, Event("error", "name 'x' is not defined", 12, 3))
+        primary.message_of(controller, ControllerEvent("error", "name 'x' is not defined", 12, 3))
     )
 
     assert (time, kind, struct.unpack_from(">2i", output), output[8:]) == (
@@ -160,9 +160,9 @@ def test_a_runtime_exception_has_line_column_and_text() -> None:
 def test_text_and_key_messages_contain_their_texts() -> None:
     controller = FakeController("5.12")
 
-    assert message(primary.message_of(controller, Event("text", "höllo")))[1:] == (
+    assert message(primary.message_of(controller, ControllerEvent("text", "höllo")))[1:] == (
         0,
         "höllo".encode(),
     )
-    key = primary.message_of(controller, Event("started", "servo"))
+    key = primary.message_of(controller, ControllerEvent("started", "servo"))
     assert message(key)[1:] == (7, struct.pack(">2iB", 0, 0, 19) + b"PROGRAM_XXX_STARTEDservo")

@@ -14,13 +14,13 @@ from xmlrpc.server import SimpleXMLRPCServer
 import pytest
 
 from simbridge.emulator import remote_procedures
-from simbridge.emulator.emulated_controller import Controller
+from simbridge.emulator.emulated_controller import EmulatedController
 from tests.emulator.test_builtins import fault_of
 
 HOST = "127.71.1.1"
 
 
-def until(controller: Controller, found: Callable[[], Any]) -> None:
+def until(controller: EmulatedController, found: Callable[[], Any]) -> None:
     deadline = time.monotonic() + 10.0
     while not found() and time.monotonic() < deadline:
         controller.tick()

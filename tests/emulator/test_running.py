@@ -16,13 +16,13 @@ import pytest
 from simbridge.emulator.control import Control
 from simbridge.emulator.control_server import ControlServer
 from simbridge.emulator.emulate import reach_warning
-from simbridge.emulator.emulated_controller import Controller
+from simbridge.emulator.emulated_controller import EmulatedController
 from simbridge.emulator.errors import EmulatorBroken, EmulatorError
 from simbridge.emulator.handle import READY, Emulator
 from simbridge.emulator.program import ScriptProgram
 from simbridge.emulator.running import RunningController
 from simbridge.emulator.servers import MAX_CLIENTS
-from simbridge.emulator.state import Event, profile
+from simbridge.emulator.state import ControllerEvent, profile
 from simbridge.robot import load_robot
 from simbridge.ur.tables import DASHBOARD, RTDE
 from tests.controllers import REALTIME, loopback
@@ -32,7 +32,7 @@ HOST = loopback(75)
 
 
 def test_a_failing_tick_stops_the_ticks_closes_the_ports_and_is_reported_with_its_cause() -> None:
-    controller = Controller(load_robot("ur10e"), profile("5.12"), ScriptProgram)
+    controller = EmulatedController(load_robot("ur10e"), profile("5.12"), ScriptProgram)
     tick = controller.tick
 
     def failing() -> None:
@@ -52,11 +52,11 @@ def test_a_failing_tick_stops_the_ticks_closes_the_ports_and_is_reported_with_it
 
 
 def test_a_request_that_is_not_supported_is_logged_once_with_the_bytes() -> None:
-    controller = Controller(load_robot("ur10e"), profile("5.12"), ScriptProgram)
+    controller = EmulatedController(load_robot("ur10e"), profile("5.12"), ScriptProgram)
     running = RunningController(controller, HOST, ANY_PORTS)
     for data in (b"\x01\xff", b"\x02", b"x" * 1000):
-        controller.on_event(Event("unknown", "RTDE: this", data=data))
-    controller.on_event(Event("unknown", "RTDE: that", data=b"y" * 1000))
+        controller.on_event(ControllerEvent("unknown", "RTDE: this", data=data))
+    controller.on_event(ControllerEvent("unknown", "RTDE: that", data=b"y" * 1000))
     first, second = running.log
     assert first == r"RTDE: this: b'\x01\xff'"
     assert (
@@ -65,11 +65,11 @@ def test_a_request_that_is_not_supported_is_logged_once_with_the_bytes() -> None
 
 
 def test_of_requests_that_are_not_supported_1000_are_logged_and_then_that_there_are_more() -> None:
-    controller = Controller(load_robot("ur10e"), profile("5.12"), ScriptProgram)
+    controller = EmulatedController(load_robot("ur10e"), profile("5.12"), ScriptProgram)
     running = RunningController(controller, HOST, ANY_PORTS)
     lines = []
     for i in range(2000):
-        controller.on_event(Event("unknown", f"RTDE: {i} {'x' * 60_000}", data=b"y"))
+        controller.on_event(ControllerEvent("unknown", f"RTDE: {i} {'x' * 60_000}", data=b"y"))
         lines += running.log
         running.log.clear()
     assert (
@@ -84,7 +84,7 @@ def test_of_requests_that_are_not_supported_1000_are_logged_and_then_that_there_
 
 
 def test_a_frozen_controller_ends_at_once() -> None:
-    controller = Controller(load_robot("ur10e"), profile("5.12"), ScriptProgram)
+    controller = EmulatedController(load_robot("ur10e"), profile("5.12"), ScriptProgram)
     begin = time.monotonic()
     with RunningController(controller, HOST, ANY_PORTS) as running:
         running.freeze(3600.0)
@@ -96,7 +96,7 @@ def test_a_client_of_the_control_socket_may_leave_before_its_answer(monkeypatch)
     monkeypatch.setattr(Control, "answer", lambda self, line: {"ok": left.wait(30.0)})
     monkeypatch.setattr(ControlServer, "handle_error", lambda *_: errors.append(sys.exc_info()[1]))
     monkeypatch.setattr(ControlServer, "shutdown_request", lambda self, request: over.set())
-    controller = Controller(load_robot("ur10e"), profile("5.12"), ScriptProgram)
+    controller = EmulatedController(load_robot("ur10e"), profile("5.12"), ScriptProgram)
     with ControlServer(RunningController(controller, HOST, ANY_PORTS), HOST, 0) as server:
         client = socket.create_connection(server.server_address)
         client.sendall(b"{}\n{}\n")
@@ -135,7 +135,7 @@ def test_the_controllers_time_runs_faster_and_packages_are_sent_500_times_a_seco
     monkeypatch, polyscope: str, speed: float, ticks: int, sent: int
 ) -> None:
     robot = load_robot("ur10" if polyscope == "3.15" else "ur10e")
-    controller = Controller(robot, profile(polyscope), ScriptProgram)
+    controller = EmulatedController(robot, profile(polyscope), ScriptProgram)
     running = RunningController(controller, HOST, ANY_PORTS, speed=speed)
     passed: list[int] = []
     monkeypatch.setattr(running.servers, "tick", lambda tick, count: passed.append(count))
@@ -150,7 +150,7 @@ def test_the_controllers_time_runs_faster_and_packages_are_sent_500_times_a_seco
 def test_a_short_delay_is_caught_up_and_while_this_computer_stood_still_the_controllers_clock_did_so_too(
     monkeypatch, seconds: float, ticks: int
 ) -> None:
-    controller = Controller(load_robot("ur10e"), profile("5.12"), ScriptProgram)
+    controller = EmulatedController(load_robot("ur10e"), profile("5.12"), ScriptProgram)
     running = RunningController(controller, HOST, ANY_PORTS)
     clock = Clock(running)
     tick = controller.tick
@@ -166,21 +166,21 @@ def test_a_short_delay_is_caught_up_and_while_this_computer_stood_still_the_cont
 
 
 def test_how_fast_a_program_ran_is_logged(monkeypatch) -> None:
-    controller = Controller(load_robot("ur10e"), profile("5.12"), ScriptProgram)
+    controller = EmulatedController(load_robot("ur10e"), profile("5.12"), ScriptProgram)
     running = RunningController(controller, HOST, ANY_PORTS, speed=10.0)
     clock = Clock(running)
     monkeypatch.setattr("simbridge.emulator.running.time", clock)
     controller.program_name = "moves"
-    controller.on_event(Event("started", "moves"))
+    controller.on_event(ControllerEvent("started", "moves"))
     controller.state.timestamp, clock.now = 12.0, 1.5
-    controller.on_event(Event("stopped", "moves"))
+    controller.on_event(ControllerEvent("stopped", "moves"))
     assert list(running.log) == ["moves took 12.000 s, 8.0 times faster than real time"]
 
 
 def test_a_program_reaches_its_own_controller_at_127_0_0_1_whatever_the_controllers_address() -> (
     None
 ):
-    controller = Controller(load_robot("ur10e"), profile("5.12"), ScriptProgram)
+    controller = EmulatedController(load_robot("ur10e"), profile("5.12"), ScriptProgram)
     calls = (
         'socket_open("127.0.0.1", 30003)\n  socket_send_line("set speed 0.25")\n  socket_close()'
     )
@@ -197,13 +197,13 @@ def test_the_process_ends_with_status_1_a_traceback_and_a_paragraph() -> None:
     program = f"""
         import sys
         from simbridge.cli.command_line import main
-        from simbridge.emulator.emulated_controller import Controller
-        tick = Controller.tick
+        from simbridge.emulator.emulated_controller import EmulatedController
+        tick = EmulatedController.tick
         def failing(self):
             tick(self)
             if self.state.tick == 100:
                 raise KeyError("a mistake")
-        Controller.tick = failing
+        EmulatedController.tick = failing
         sys.exit(main(["emulate", "--host", "{HOST}"]))
     """
     ended = subprocess.run(
@@ -220,7 +220,7 @@ def test_the_process_ends_with_status_1_a_traceback_and_a_paragraph() -> None:
 def test_a_real_time_priority_stays_although_the_thread_of_the_ticks_begins_late() -> None:
     program = f"""
         import os, time
-        from simbridge.emulator.emulated_controller import Controller
+        from simbridge.emulator.emulated_controller import EmulatedController
         from simbridge.emulator.program import ScriptProgram
         from simbridge.emulator.running import RunningController
         from simbridge.emulator.state import profile
@@ -231,7 +231,7 @@ def test_a_real_time_priority_stays_although_the_thread_of_the_ticks_begins_late
             time.sleep(0.2)
             run(self)
         RunningController._run = late
-        controller = Controller(load_robot("ur10e"), profile("5.12"), ScriptProgram)
+        controller = EmulatedController(load_robot("ur10e"), profile("5.12"), ScriptProgram)
         with RunningController(controller, "{HOST}"):
             ask_for_priority(10)
             while not controller.state.tick:
@@ -246,7 +246,7 @@ def test_a_real_time_priority_stays_although_the_thread_of_the_ticks_begins_late
 
 def test_a_client_that_is_idle_makes_room_when_its_port_is_full(monkeypatch) -> None:
     monkeypatch.setattr("simbridge.emulator.servers.IDLE_S", 0.3)
-    controller = Controller(load_robot("ur10e"), profile("5.12"), ScriptProgram)
+    controller = EmulatedController(load_robot("ur10e"), profile("5.12"), ScriptProgram)
     with RunningController(controller, HOST, ANY_PORTS) as running, contextlib.ExitStack() as stack:
 
         def connected() -> socket.socket:

@@ -7,7 +7,7 @@ import struct
 import numpy as np
 import pytest
 
-from simbridge.emulator.emulated_controller import Controller
+from simbridge.emulator.emulated_controller import EmulatedController
 from simbridge.emulator.errors import ProtocolViolation
 from simbridge.emulator.program import ScriptProgram
 from simbridge.emulator.running import RunningController
@@ -33,7 +33,7 @@ class Bench:
     """A controller with a client of its primary interface; ticks are called by hand."""
 
     def __init__(self) -> None:
-        self.controller = Controller(ROBOT, profile("5.25"), ScriptProgram)
+        self.controller = EmulatedController(ROBOT, profile("5.25"), ScriptProgram)
         running = RunningController(
             self.controller, ports=dict.fromkeys((29999, 30001, 30002, 30003, 30004), 0)
         )

@@ -7,10 +7,10 @@ import socket
 import numpy as np
 import pytest
 
-from simbridge.emulator.emulated_controller import Controller
+from simbridge.emulator.emulated_controller import EmulatedController
 from simbridge.emulator.program import ScriptProgram
 from simbridge.emulator.secondary import MAX_CHARACTERS, MAX_QUEUED
-from simbridge.emulator.state import Event, profile
+from simbridge.emulator.state import ControllerEvent, profile
 from simbridge.robot import load_robot
 from simbridge.ur.tables import RobotMode, RuntimeState, SafetyMode
 
@@ -23,14 +23,14 @@ class Bench:
     """A running controller whose ticks are called by hand."""
 
     def __init__(self) -> None:
-        self.controller = Controller(ROBOT, profile("5.12"), ScriptProgram)
+        self.controller = EmulatedController(ROBOT, profile("5.12"), ScriptProgram)
         self.state = self.controller.state
         self.state.robot_mode = RobotMode.RUNNING
         self.messages: list[tuple[str, str, int]] = []
         self.controller.on_event = self.hear
         self.q: list[np.ndarray] = []
 
-    def hear(self, event: Event) -> None:
+    def hear(self, event: ControllerEvent) -> None:
         """Keep what is not about the begin and end of the main program, nor about the safety mode."""
         if event.kind not in ("started", "stopped", "safety mode"):
             self.messages.append((event.kind, event.text, event.line))

@@ -23,7 +23,7 @@ from simbridge.emulator.errors import CannotListen
 from simbridge.emulator.primary import message_of
 from simbridge.emulator.rtde import frame
 from simbridge.emulator.servers import MAX_CLIENTS
-from simbridge.emulator.state import Event
+from simbridge.emulator.state import ControllerEvent
 from simbridge.errors import UnknownName
 from simbridge.ur.tables import DASHBOARD, PRIMARY, REALTIME, RTDE, SECONDARY, RtdePackage
 from tests.controllers import loopback
@@ -153,7 +153,7 @@ def test_messages_go_to_the_primary_interface_only() -> None:
         one.package(), two.package()
         with served.lock:
             served.servers.broadcast_message(
-                message_of(served.controller, Event("error", "what", 1, 2))
+                message_of(served.controller, ControllerEvent("error", "what", 1, 2))
             )
         served.tick(50)
         assert [one.package()[4] for _ in range(2)] == [20, 16]

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from simbridge.emulator.control import Control
-from simbridge.emulator.emulated_controller import Controller
+from simbridge.emulator.emulated_controller import EmulatedController
 from simbridge.emulator.program import ScriptProgram, builtin_functions
 from simbridge.emulator.rtde_variables import output_variables
 from simbridge.emulator.running import RunningController
@@ -20,7 +20,7 @@ from simbridge.robot import load_robot
 @pytest.fixture(scope="module")
 def control() -> Control:
     return Control(
-        RunningController(Controller(load_robot("ur10e"), profile("5.12"), ScriptProgram))
+        RunningController(EmulatedController(load_robot("ur10e"), profile("5.12"), ScriptProgram))
     )
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from simbridge.emulator.emulated_controller import Controller
+from simbridge.emulator.emulated_controller import EmulatedController
 from simbridge.emulator.program import ScriptProgram
 from simbridge.emulator.state import profile
 from simbridge.robot import load_robot
@@ -51,7 +51,7 @@ class Bench:
     """A UR5e at these joints; its ticks are called directly."""
 
     def __init__(self, q: np.ndarray) -> None:
-        self.controller = Controller(
+        self.controller = EmulatedController(
             load_robot("ur5e"), profile("5.12"), ScriptProgram, boot_time=0.0, q=q
         )
         self.state = self.controller.state

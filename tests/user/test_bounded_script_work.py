@@ -329,14 +329,14 @@ def test_a_program_that_names_watchdogs_without_end_takes_no_memory():
 STUCK = """
     import sys, time
     from simbridge.cli.command_line import main
-    from simbridge.emulator.emulated_controller import Controller
+    from simbridge.emulator.emulated_controller import EmulatedController
 
     def tick(controller):
         controller.state.tick += 1
         while controller.state.tick > 5:
             pass
 
-    Controller.tick = tick
+    EmulatedController.tick = tick
     sys.exit(main(["emulate", "--host", sys.argv[1]]))
 """
 

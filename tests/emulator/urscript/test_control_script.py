@@ -9,7 +9,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from simbridge.emulator.emulated_controller import Controller
+from simbridge.emulator.emulated_controller import EmulatedController
 from simbridge.emulator.errors import RuntimeFault
 from simbridge.emulator.program import ScriptProgram
 from simbridge.emulator.state import profile
@@ -168,7 +168,7 @@ def test_a_command_whose_function_is_missing_ends_the_script_and_names_it(source
 def test_jacobian_and_dynamics_come_in_the_registers_that_the_client_reads(
     control_scripts: dict[str, str],
 ) -> None:
-    controller = Controller(load_robot("ur10e"), profile("5.25"), ScriptProgram)
+    controller = EmulatedController(load_robot("ur10e"), profile("5.25"), ScriptProgram)
     controller.state.robot_mode = RobotMode.RUNNING
     faults: list[str] = []
     controller.on_event = lambda event: faults.append(event.text) if event.kind == "error" else None
