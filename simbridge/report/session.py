@@ -65,26 +65,28 @@ _SPEED_LEGEND = (
 
 
 def session_part(session: Session) -> dict[str, Any]:
-    """What the template shows of a session; to be called within `drawing_style`.
+    """Return what the template shows of a session; to be called within `drawing_style`.
 
     Returns:
-        `sentences`: the states and the rejected inputs; `hindrances`, rows of their table: name, worst number, how
-        often, s in all, first at s, meaning of the number; `events`: rows of when, s, and what. `time_line` and `speed`
-        are drawings over time with their legends; "" where nothing was logged.
+        `sentences`: the states and the rejected inputs; `hindrances`, rows of their table: name,
+        worst number, how often, s in all, first at s, meaning of the number; `events`: rows of when,
+        s, and what. `time_line` and `speed` are drawings over time with their legends; "" where
+        nothing was logged.
     """
-    hindrances, phases = session.hindrances, session.phases
+    hindrances = session.hindrances
+    phases = session.phases
     sentences = [_states(phases)] if phases else ["It was never engaged: nothing moved."]
     reasons = Counter(_reason(record.why) for record in session.inputs if record.fate == "rejected")
     if reasons:
         words = ", ".join(f"{why} ({number})" for why, number in reasons.most_common())
         sentences.append(f"Rejected inputs: {words}.")
-    if missing := session.missing_periods:
-        sentences.append(
-            f"The log lacks {counted(missing, 'control period')}: their states never arrived."
-        )
+    missing = session.missing_periods
+    if missing:
+        periods = counted(missing, "control period")
+        sentences.append(f"The log lacks {periods}: their states never arrived.")
     return {
         "sentences": sentences,
-        "hindrances": [_row(each) for each in hindrances],
+        "hindrances": [_row(hindrance) for hindrance in hindrances],
         "events": _events(session),
         "legend": _legend(session, phases),
         "time_line": _time_line(session, phases, hindrances[:MAX_CAUSE_ROWS]) if phases else "",
@@ -94,6 +96,7 @@ def session_part(session: Session) -> dict[str, Any]:
 
 
 def _states(phases: Sequence[Phase]) -> str:
+    """Return the session's states with their durations, the longest first, as a sentence."""
     times = _durations(phases)
     parts = [
         f"{shown} {times[shown]:.2f}{NO_BREAK}s"
@@ -103,7 +106,7 @@ def _states(phases: Sequence[Phase]) -> str:
 
 
 def _durations(phases: Sequence[Phase]) -> dict[str, float]:
-    """Of each state, s, in the order in which they first came."""
+    """Return the duration of each state, s, in the order in which they first came."""
     return {
         name: sum(end - begin for begin, end, phase in phases if phase == name)
         for *_, name in phases
@@ -111,31 +114,39 @@ def _durations(phases: Sequence[Phase]) -> dict[str, float]:
 
 
 def _reason(why: str) -> str:
-    """The reason without its number, which differs each time."""
+    """Return the reason of a rejection without its number, which differs each time."""
     name = why.split(" ")[0]
     return name if name in MEANINGS else "malformed"
 
 
-def _row(found: Hindrance) -> tuple[str, str, str, str, str, str]:
-    worst = found.worst
+def _row(hindrance: Hindrance) -> tuple[str, ...]:
+    """Return the row of a hindrance in the table (see `session_part`)."""
+    worst = hindrance.worst
     number = worst._replace(subject="").text.removeprefix(worst.name).strip().removeprefix("sigma ")
-    name = f"{worst.name} {worst.subject.removesuffix('_joint')}".strip()
-    times = f"{found.duration:.2f}", f"{found.spans[0, 0]:.2f}"
-    return name, number or "–", str(len(found.spans)), *times, MEANINGS[worst.name]
+    return (
+        f"{worst.name} {worst.subject.removesuffix('_joint')}".strip(),
+        number or "–",
+        str(len(hindrance.spans)),
+        f"{hindrance.duration:.2f}",
+        f"{hindrance.spans[0, 0]:.2f}",
+        MEANINGS[worst.name],
+    )
 
 
 def _events(session: Session) -> list[tuple[str, str]]:
+    """Return when each event happened, s, and what it was, as text."""
     listed = [event for event in session.events if event["event"] not in ("began", "ended")]
     stamps = session.stamps([event["at"] for event in listed])
     rows = [
-        (f"{stamp:.2f}", _words(event))
+        (f"{stamp:.2f}", _describe_event(event))
         for stamp, event in zip(stamps.tolist(), listed, strict=True)
     ]
     more = len(rows) - MAX_EVENTS
     return [*rows[:MAX_EVENTS], ("", f"and {more} more in events.jsonl")] if more > 0 else rows
 
 
-def _words(event: Mapping[str, Any]) -> str:
+def _describe_event(event: Mapping[str, Any]) -> str:
+    """Return a line of events.jsonl in words."""
     if event["event"] == "state":
         cause = f": {event['cause']}" if event["cause"] else ""
         return f"{event['before']} → {event['after']}{cause}"
@@ -148,20 +159,22 @@ def _words(event: Mapping[str, Any]) -> str:
 
 
 def _legend(session: Session, phases: Sequence[Phase]) -> list[LegendEntry]:
+    """Return the legend of the time line: the states and the inputs' fates that it shows."""
     shown = {phase for _, _, phase in phases}
     fates = {record.fate for record in session.inputs}
     states = [
         LegendEntry(name, colour, "state") for name, colour in STATES.items() if name in shown
     ]
-    given = [
+    inputs = [
         LegendEntry(f"input {name}", colour, "tick")
         for fate, (colour, name) in _FATES.items()
         if fate in fates
     ]
-    return [*states, *given]
+    return [*states, *inputs]
 
 
 def _time_line(session: Session, phases: Sequence[Phase], shown: Sequence[Hindrance]) -> Markup:
+    """Return the time line for wide and for narrow screens."""
     label = "States of the session, its inputs, and what hindered it, over time: "
     label += ", ".join(f"{name} {seconds:.2f} s" for name, seconds in _durations(phases).items())
     return at_both_widths(
@@ -245,6 +258,7 @@ def _draw_inputs(
 
 
 def _speed(session: Session) -> Markup:
+    """Return the controller's speed factor, and how much of each wanted step was made."""
     stamps, live = session.log.stamp, session.log.live
     lines = [
         Line("share of the wanted step", SOLVER, stamps, live["speed"] * 100.0, 1.2),

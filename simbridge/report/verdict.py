@@ -41,10 +41,14 @@ from simbridge.text import (
     significant,
 )
 
-# Smaller errors, in degrees and mm, are not worth a number in a sentence: no arm repeats its motions that well.
-SMALL_ANGLE = SMALL_LENGTH = 0.01
+# Smaller errors are not worth a number in a sentence, degrees and mm: no arm repeats its motions that
+# well.
+SMALL_ANGLE = 0.01
+SMALL_LENGTH = 0.01
+
 # Parts of the plant's error of which one has a share below minus this cancel each other.
 CANCELLED = 0.05
+
 # Shorter lags, in s, are no evidence.
 LEAST_LAG = 1e-4
 # Intervals less than this apart are given as one, s.
@@ -58,21 +62,28 @@ ACCURACY_SETTINGS = ("kp", "gain", "damping", "iterations")
 
 
 class Notice(NamedTuple):
-    """Sentences that qualify the numbers: a failure is not what was asked for, a caution concerns the numbers."""
+    """A text that qualifies the numbers.
+
+    Attributes:
+        kind: A failure is not what was asked for; a caution concerns the numbers.
+        text: One or more sentences.
+    """
 
     kind: Literal["failure", "caution"]
     text: str
 
 
 def subject_of(summary: Summary) -> str:
-    """What was to be tracked: a scenario by its name, or a session's inputs."""
+    """Return what was to be tracked: a scenario by its name, or a session's inputs."""
     return summary["scenario"] if summary["inputs"] is None else "live inputs"
 
 
 def headline(summary: Summary) -> str:
-    """What was predicted or measured, for which plant, in a sentence that can be quoted."""
+    """Return what was predicted or measured, and for which plant, in a sentence to be quoted."""
     if "tracking_error" not in summary:
-        return f"The {summary['robot_title']} tracked nothing of {subject_of(summary)}: no sample was recorded."
+        arm = summary["robot_title"]
+        return f"The {arm} tracked nothing of {subject_of(summary)}: no sample was recorded."
+
     uncertainty = summary["uncertainty"]
     deviation = None if uncertainty is None else uncertainty["position_m"]
     return sentence(
@@ -91,59 +102,80 @@ def sentence(
     outcome: str,
     deviation: float | None = None,
 ) -> str:
-    """A sentence on an error by its source (`source_of`), by what was tracked, and by how the run ended."""
-    position, rotation = error["position_m"], error["rotation_rad"]
-    early = "" if outcome == "completed" else " until the run ended early"
-    size = error_words(
-        [position], with_deviation(position["rms"], deviation), f" (max {_mm(position['max'])})"
-    )
-    text = f"{source}: {size} on {subject}{early}"
+    """Return a sentence on an error.
+
+    Args:
+        source: Who predicted or measured it, and for which plant (see `source_of`).
+        error: The tracking error of a summary.
+        subject: What was tracked.
+        outcome: How the run ended.
+        deviation: One standard deviation of the RMS position error, m; None if not known.
+    """
+    position = error["position_m"]
+    mean = with_deviation(position["rms"], deviation)
+    size = error_words([position], mean, f" (max {_mm(position['max'])})")
+    text = f"{source}: {size} on {subject}"
+    if outcome != "completed":
+        text += " until the run ended early"
+
     # An external recording may have no rotations.
+    rotation = error["rotation_rad"]
     if rotation is not None and rotation["max"] > NOTHING:
-        known = math.degrees(rotation["max"]) >= SMALL_ANGLE
-        angles = (
-            f"{_deg(rotation['rms'])} RMS (max {_deg(rotation['max'])})"
-            if known
-            else f"below {SMALL_ANGLE:g}°"
-        )
-        text += f"; rotation {angles}"
+        if math.degrees(rotation["max"]) >= SMALL_ANGLE:
+            text += f"; rotation {_deg(rotation['rms'])} RMS (max {_deg(rotation['max'])})"
+        else:
+            text += f"; rotation below {SMALL_ANGLE:g}°"
     return f"{text}."
 
 
 def is_small(error: Statistics) -> bool:
-    """Whether no distance of an error, m, is worth a number in a sentence."""
+    """Return whether no distance of an error, m, is worth a number in a sentence."""
     return 0.0 < 1e3 * error["max"] < SMALL_LENGTH
 
 
 def error_words(errors: Sequence[Statistics], size: str, largest: str = "") -> str:
-    """The tracking error of runs in a sentence: its size, or a bound if that of each run is small."""
+    """Return the tracking error of runs: its size, or a bound if the error of each is small.
+
+    Args:
+        errors: The position errors of the runs, m.
+        size: The RMS with its unit.
+        largest: What is added about the largest error.
+    """
     if all(map(is_small, errors)):
         return f"tracking error below {SMALL_LENGTH:g}{NO_BREAK}mm"
     return f"{size} RMS tracking error{largest}"
 
 
 def source_of(facts: Mapping[str, Any], *, externally: bool = False) -> str:
-    """Whether an error is predicted or measured, and for which plant, by the summary of a run or of repeats."""
+    """Return whether an error is predicted or measured, and for which plant.
+
+    Args:
+        facts: The summary of a run or of repeats.
+        externally: Whether the error comes from an external measurement.
+    """
     title = facts["robot_title"]
-    arm = f"{'an' if title[:1] in tuple('AEIOaeio') else 'a'} {title} with {_servo(facts)}"
+    article = "an" if title[:1] in tuple("AEIOaeio") else "a"
+    arm = f"{article} {title} with {_servo(facts)}"
     if externally:
         return f"Measured externally for {arm}"
     if facts["backend"] == SIMULATION:
         return f"Predicted for {arm}"
     if facts.get("emulated"):
         return f"Measured by the emulator for {arm}"
-    return (
-        f"Measured by {'URSim for' if facts['backend'] == 'ursim' else 'the controller of'} {arm}"
-    )
+    if facts["backend"] == "ursim":
+        return f"Measured by URSim for {arm}"
+    return f"Measured by the controller of {arm}"
 
 
 def backend_of(facts: Mapping[str, Any]) -> str:
-    """The backend of a run, unless what answered was the emulator."""
+    """Return the backend of a run, or "emulator" where that answered."""
     return "emulator" if facts["emulated"] else str(facts["backend"])
 
 
 def _servo(facts: Mapping[str, Any]) -> str:
-    check, text = facts.get("servo_law"), str(facts["servo"])
+    """Return what followed the commands: by measurement, where the configured law does not hold."""
+    check = facts.get("servo_law")
+    text = str(facts["servo"])
     if check is not None and check["holds"] is False and check["gain"] is not None:
         gain, lookahead = significant(check["gain"]), significant(check["lookahead_s"])
         text = f"servoj found at gain {gain}, lookahead {lookahead}{NO_BREAK}s"
@@ -152,13 +184,23 @@ def _servo(facts: Mapping[str, Any]) -> str:
 
 
 def with_deviation(value: float, deviation: float | None) -> str:
-    """A length (m) in mm, with its standard deviation where that changes a digit of it: "4.49 ± 0.12 mm"."""
+    """Return a length in mm, with its standard deviation where that changes a digit of it.
+
+    For example "4.49 ± 0.12 mm".
+
+    Args:
+        value: m.
+        deviation: m; None if not known.
+    """
     shown = millimetres(value)
-    if deviation is None or 2e3 * deviation < 10.0 ** -len(shown.partition(".")[2]):
+    last_digit = 10.0 ** -len(shown.partition(".")[2])
+    if deviation is None or 2e3 * deviation < last_digit:
         return f"{shown}{NO_BREAK}mm"
+
     # Two digits of the deviation.
     decimals = min(max(1 - math.floor(math.log10(1e3 * deviation)), 0), 4)
-    return f"{fixed(1e3 * value, decimals)}{NO_BREAK}±{NO_BREAK}{fixed(1e3 * deviation, decimals)}{NO_BREAK}mm"
+    mean = fixed(1e3 * value, decimals)
+    return f"{mean}{NO_BREAK}±{NO_BREAK}{fixed(1e3 * deviation, decimals)}{NO_BREAK}mm"
 
 
 def _mm(metres: float) -> str:
@@ -174,47 +216,63 @@ def _ms(seconds: float) -> str:
 
 
 def advice(summary: Summary) -> str:
-    """Which part dominates the error, what else the run shows of that part, and the options that affect it."""
-    moved, turned = (_dominant(summary, kind) for kind in ("position", "rotation"))
-    if moved is None and turned is None:
+    """Return which part dominates the error, what the run shows of it, and what affects it."""
+    position = _dominant(summary, "position")
+    rotation = _dominant(summary, "rotation")
+    if position is None and rotation is None:
         return "There is no error beyond rounding."
-    sentences = [] if moved is None else [_share(summary, "position", moved)]
-    worst = math.degrees(summary["tracking_error"]["rotation_rad"]["max"])
-    if turned is not None and (moved is None or (turned[0] != moved[0] and worst >= SMALL_ANGLE)):
-        sentences.append(_share(summary, "rotation", turned))
+
+    sentences = []
+    if position is not None:
+        sentences.append(_advice_on(summary, "position", position))
+    if rotation is not None:
+        # A small rotation, or one with the same cause, is not worth a sentence.
+        worst = math.degrees(summary["tracking_error"]["rotation_rad"]["max"])
+        if position is None or (rotation[0] != position[0] and worst >= SMALL_ANGLE):
+            sentences.append(_advice_on(summary, "rotation", rotation))
     return " ".join(sentences)
 
 
 def _dominant(summary: Summary, kind: PosePart) -> tuple[ErrorPart, float] | None:
-    """The part with the largest share; parts of the plant's part count instead of it, unless they cancel each other."""
+    """Return the part with the largest share of the error, and its share; None without an error.
+
+    Parts of the plant's part count instead of it, unless they cancel each other.
+    """
     shares = summary["error_shares"][kind]
     if shares is None:
         return None
+
     parts = known_parts(summary)
     inner = [part for part in parts if part.of]
-    cancel = not inner or any(shares[part.attribute] < -CANCELLED for part in inner)
-    # A part that others are parts of.
-    whole = {part.of for part in inner}
-    chosen = [part for part in parts if (not part.of if cancel else part.name not in whole)]
-    part = max(chosen, key=lambda each: shares[each.attribute])
+    cancel = any(shares[part.attribute] < -CANCELLED for part in inner)
+    if inner and not cancel:
+        wholes = {part.of for part in inner}
+        candidates = [part for part in parts if part.name not in wholes]
+    else:
+        candidates = [part for part in parts if not part.of]
+    part = max(candidates, key=lambda candidate: shares[candidate.attribute])
     return part, shares[part.attribute]
 
 
-def _share(summary: Summary, kind: PosePart, dominant: tuple[ErrorPart, float]) -> str:
-    part, share = dominant
-    evidence, act = _evidence(summary, part, kind), _options(summary, part)
+def _advice_on(summary: Summary, kind: PosePart, dominant: tuple[ErrorPart, float]) -> str:
+    """Return the sentence on the part that dominates the error of position or rotation."""
+    part, ratio = dominant
     names = {"sampling": "sampling", "rest": "the rest of the plant"}
-    percent = f"{min(round(100.0 * share), 100)}{NO_BREAK}%"
-    text = f"{percent} of the {kind} error comes from {names.get(part.name, f'the {part.name}')}"
-    return f"{text}{f' ({evidence})' if evidence else ''}; {act}."
+    name = names.get(part.name, f"the {part.name}")
+    text = f"{min(round(100.0 * ratio), 100)}{NO_BREAK}% of the {kind} error comes from {name}"
+    evidence = _evidence(summary, part, kind)
+    if evidence:
+        text += f" ({evidence})"
+    return f"{text}; {_options(summary, part)}."
 
 
 def _evidence(summary: Summary, part: ErrorPart, kind: PosePart) -> str:
-    """What else the run shows of a part of the error."""
+    """Return what else the run shows of a part of the error; "" for nothing."""
     if part.name == "limiter":
         return f"{summary['limited_samples']} of {counted(summary['samples'], 'setpoint')} changed"
-    if part.name in ("plant", "rest") and summary["saturated_samples"]:
-        return f"a torque at its limit in {summary['saturated_samples']} of {counted(summary['samples'], 'sample')}"
+    saturated = summary["saturated_samples"]
+    if part.name in ("plant", "rest") and saturated:
+        return f"a torque at its limit in {saturated} of {counted(summary['samples'], 'sample')}"
     delay = getattr(part_delays(summary, kind), part.attribute)
     return f"a lag of {_ms(delay)}" if delay is not None and delay >= LEAST_LAG else ""
 
