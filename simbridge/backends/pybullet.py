@@ -28,7 +28,7 @@ from simbridge.backends.backend import ArmState, Ask, Backend, Capabilities, Fac
 from simbridge.errors import InvalidParameter, NoDisplay, optional_package
 from simbridge.planning.approach import plan_approach
 from simbridge.planning.guard import Guard
-from simbridge.robot.meshes import drawing_of
+from simbridge.robot.arm_drawing import draw_arm
 from simbridge.robot.parts import Mesh
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
@@ -85,7 +85,7 @@ def _without_meshes(robot: Robot) -> Robot:
 def _with_mesh_files(robot: Robot, directory: Path) -> Robot:
     """The arm with its meshes as they are drawn, each written to an OBJ file in a directory."""
     meshes: list[list[Mesh]] = [[] for _ in range(robot.n + 1)]
-    for number, drawn in enumerate(drawing_of(robot).meshes):
+    for number, drawn in enumerate(draw_arm(robot).meshes):
         file = directory / f"mesh{number}.obj"
         lines = [f"v {x} {y} {z}" for x, y, z in drawn.vertices.tolist()]
         lines += [f"f {a} {b} {c}" for a, b, c in (drawn.triangles + 1).tolist()]

@@ -11,8 +11,8 @@ import viser
 from simbridge.browser.snapshot import Snapshot, limit_use
 from simbridge.recording.record_tables import record_bodies
 from simbridge.report.arm_scene import ArmScene, Rgb
+from simbridge.robot.arm_drawing import draw_arm
 from simbridge.robot.kinematics import joint_origins, tool_frame
-from simbridge.robot.meshes import drawing_of
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 
@@ -96,7 +96,7 @@ class DrawnArm:
             robot.placements,
             robot.prismatic,
             list(record_bodies(robot).values()),
-            drawing_of(robot).meshes,
+            draw_arm(robot).meshes,
             colour=colour,
             opacity=opacity,
         )

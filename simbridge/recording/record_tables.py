@@ -20,8 +20,8 @@ from simbridge.recording.run_record import (
     ToleranceRecord,
 )
 from simbridge.robot import Task
+from simbridge.robot.arm_drawing import describe_shapes
 from simbridge.robot.cell_file import cell_values
-from simbridge.robot.meshes import shapes_of
 from simbridge.robot.robot import Robot
 from simbridge.servo.plant import controller_cycle
 from simbridge.ur.controller_facts import ControllerFacts
@@ -178,7 +178,7 @@ def record_shapes(robot: Robot) -> dict[str, list[ShapeRecord]] | None:
 def record_bodies(robot: Robot) -> dict[str, list[ShapeRecord]]:
     """Return the shapes of base_link and of every link, by name."""
     records = {}
-    for body, shapes in shapes_of(robot).items():
+    for body, shapes in describe_shapes(robot).items():
         records[body] = [ShapeRecord(**shape) for shape in shapes]
     return records
 

@@ -29,7 +29,7 @@ from simbridge.recording.log_reader import read_log
 from simbridge.recording.run_record import Record
 from simbridge.recording.samples import LogColumns
 from simbridge.recording.settings_file import as_tables, read_record
-from simbridge.robot.meshes import Drawing
+from simbridge.robot.arm_drawing import ArmDrawing
 
 T = TypeVar("T")
 
@@ -166,17 +166,17 @@ class RunDirectory:
         """
         return self._read_arrays(self.plan_file, decode)
 
-    def write_meshes(self, drawing: Drawing) -> None:
+    def write_meshes(self, drawing: ArmDrawing) -> None:
         """Write meshes.npz, for an arm with meshes."""
         if drawing.meshes:
             with replacing(self.meshes_file, follow_links=False) as new:
                 np.savez_compressed(new, **drawing.as_arrays())
 
-    def meshes(self) -> Drawing:
+    def meshes(self) -> ArmDrawing:
         """Read meshes.npz; nothing is drawn without it."""
         if not self.meshes_file.exists():
-            return Drawing()
-        return self._read_arrays(self.meshes_file, Drawing.from_arrays)
+            return ArmDrawing()
+        return self._read_arrays(self.meshes_file, ArmDrawing.from_arrays)
 
     def _read_arrays(self, path: Path, decode: Callable[[Mapping[str, Any]], T]) -> T:
         try:

@@ -9,7 +9,7 @@ import pinocchio as pin
 import viser
 
 from simbridge.recording.run_record import ShapeRecord
-from simbridge.robot.meshes import DrawnMesh
+from simbridge.robot.arm_drawing import DrawnMesh
 from simbridge.robot.pose import Array
 
 # Links of unknown shape are drawn as sticks of this radius, m.

@@ -60,7 +60,7 @@ def replay_page(evaluation: Evaluation, title: str) -> str:
         recorder = server.get_scene_serializer()
         _record_motion(server, recorder, evaluation, arm)
         page = recorder.as_html()
-    return _finished(page, title, _legend(evaluation, edges, drawing.words))
+    return _finished(page, title, _legend(evaluation, edges, drawing.simplification_note))
 
 
 @contextlib.contextmanager

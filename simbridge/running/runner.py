@@ -23,7 +23,7 @@ from simbridge.recording.kinematics_record import describe_kinematics
 from simbridge.recording.log_writer import LogWriter
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.recording.run_record import RepeatsRecord
-from simbridge.robot.meshes import drawing_of
+from simbridge.robot.arm_drawing import draw_arm
 from simbridge.robot.robot import Robot
 from simbridge.running.recorder import PlanSamples, log_facts
 from simbridge.running.run_ending import (
@@ -170,7 +170,7 @@ def begin(
     record.repeats = repeats
     directory.write_settings(record)
     directory.write_plan(prepared.plan.as_arrays())
-    directory.write_meshes(drawing_of(prepared.robot))
+    directory.write_meshes(draw_arm(prepared.robot))
 
 
 def stream_plan(

@@ -21,8 +21,8 @@ from simbridge.errors import Interrupted, InvalidParameter, SimbridgeError
 from simbridge.ik.targets import Target, as_joints
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.recording.run_record import SessionRecord
+from simbridge.robot.arm_drawing import draw_arm
 from simbridge.robot.kinematics import tool_frame
-from simbridge.robot.meshes import drawing_of
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.running.recorder import log_facts
@@ -182,7 +182,7 @@ class LiveSession:
             stack.enter_context(self._signals)
             self._signals.enter_context(ended_by_signals())
             # Reading them takes a while: not once the arm is under control.
-            drawing = drawing_of(self.robot)
+            drawing = draw_arm(self.robot)
             self._driver.open()
             stack.callback(self._driver.end)
             record = self._make_record()

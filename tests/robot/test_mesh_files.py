@@ -14,8 +14,8 @@ from simbridge.errors import InputFileError
 from simbridge.files.reading import MIB
 from simbridge.files.reading_process import Limits, ReadingProcess
 from simbridge.robot import mesh_files
+from simbridge.robot.arm_drawing import draw_arm
 from simbridge.robot.mesh_files import mesh_hull, read_mesh, reading_meshes
-from simbridge.robot.meshes import drawing_of
 from simbridge.robot.urdf_reader import read_urdf
 from tests.robot.conftest import INERTIAL
 from tests.robot.test_urdf_bodies import JOINT
@@ -122,7 +122,7 @@ def test_a_mesh_that_is_only_drawn_is_left_out_with_a_warning(tmp_path):
     robot = read_urdf(path)
 
     with pytest.warns(UserWarning, match=r"part\.stl"):
-        drawing = drawing_of(robot)
+        drawing = draw_arm(robot)
 
     assert not drawing.meshes
 

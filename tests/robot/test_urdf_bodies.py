@@ -7,9 +7,9 @@ import pytest
 import trimesh
 
 from simbridge.errors import InputFileError
+from simbridge.robot.arm_drawing import draw_arm
 from simbridge.robot.collision import CollisionModel
 from simbridge.robot.mesh_files import read_mesh
-from simbridge.robot.meshes import drawing_of
 from simbridge.robot.obstacles import CollisionScene
 from simbridge.robot.urdf_reader import read_urdf
 from tests.robot.conftest import INERTIAL
@@ -55,7 +55,7 @@ def test_the_unit_of_a_collada_file_counts(tmp_path):
 def test_scale_and_origin_apply_to_what_is_drawn_and_to_what_is_checked(tmp_path):
     box(tmp_path / "urdf" / "part.stl", (100.0, 200.0, 300.0))
     robot = read_urdf(arm(tmp_path, "part.stl", 'scale="0.001 0.001 0.001"'))
-    (mesh,), (drawn,) = robot.links[0].meshes, drawing_of(robot).meshes
+    (mesh,), (drawn,) = robot.links[0].meshes, draw_arm(robot).meshes
     for points in (mesh.hull, drawn.vertices):
         assert np.ptp(points, axis=0) == pytest.approx([0.1, 0.2, 0.3])
     assert not robot.notes

@@ -17,11 +17,11 @@ from simbridge.errors import InputFileError, NoClosedForm
 from simbridge.ik.reaching import reaching_solver
 from simbridge.ik.settings import SOLVERS
 from simbridge.planning.options import Options
+from simbridge.robot.arm_drawing import MAX_TRIANGLES, draw_arm
 from simbridge.robot.collision import CollisionModel
 from simbridge.robot.hulls import coal_hull
 from simbridge.robot.kinematics import tool_path
 from simbridge.robot.mesh_files import read_mesh
-from simbridge.robot.meshes import MAX_TRIANGLES, drawing_of
 from simbridge.running.run_setup import prepare
 from simbridge.trajectory import MinimumJerk, move, paper_size
 
@@ -144,14 +144,14 @@ def test_hulls_contain_their_meshes(panda):
 
 
 def test_views_draw_simplified_meshes(panda):
-    drawing = drawing_of(panda)
+    drawing = draw_arm(panda)
     assert (
         sum(len(mesh.triangles) for mesh in drawing.meshes)
         <= 1.01 * MAX_TRIANGLES
         < drawing.triangles
     )
     assert {mesh.body for mesh in drawing.meshes} == set(range(8))
-    assert "simplified" in drawing.words
+    assert "simplified" in drawing.simplification_note
 
 
 def test_a_run_keeps_its_meshes_and_the_replay_says_how_far_they_are_simplified(
@@ -162,7 +162,7 @@ def test_a_run_keeps_its_meshes_and_the_replay_says_how_far_they_are_simplified(
     from simbridge.report.settings_list import repeat_command
 
     finished = run(short(panda), robot=panda, out=tmp_path / "run")
-    monkeypatch.setattr("simbridge.robot.meshes.read_mesh", None)
+    monkeypatch.setattr("simbridge.robot.arm_drawing.read_mesh", None)
     assert main(["report", str(finished.directory)]) == 0
     recorded = RunDirectory(finished.directory).settings()
     assert recorded.robot.tip == TIP
@@ -185,7 +185,7 @@ def test_the_window_of_pybullet_shows_the_meshes(panda, monkeypatch):
     monkeypatch.setattr(pybullet, "GUI", pybullet.DIRECT)
     with backend:
         shown = pybullet.getVisualShapeData(backend._body, physicsClientId=backend._client)
-    assert sum(part[2] == pybullet.GEOM_MESH for part in shown) == len(drawing_of(panda).meshes)
+    assert sum(part[2] == pybullet.GEOM_MESH for part in shown) == len(draw_arm(panda).meshes)
 
 
 def test_a_plan_on_it_is_planned_and_checked(panda):

@@ -1,4 +1,4 @@
-"""The shapes of an arm as plain values, and its meshes, simplified for views."""
+"""An arm as views draw it: its shapes as plain values, and its meshes, simplified."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class DrawnMesh:
     color: tuple[float, float, float]
 
 
-class Drawing(NamedTuple):
+class ArmDrawing(NamedTuple):
     """The meshes of an arm, simplified where they have many triangles.
 
     Attributes:
@@ -58,7 +58,7 @@ class Drawing(NamedTuple):
     triangles: int = 0
 
     @property
-    def words(self) -> str:
+    def simplification_note(self) -> str:
         """How far the meshes are simplified, as a sentence; "" if they are not."""
         drawn = sum(len(mesh.triangles) for mesh in self.meshes)
         if drawn == self.triangles:
@@ -73,7 +73,7 @@ class Drawing(NamedTuple):
         return arrays
 
     @staticmethod
-    def from_arrays(arrays: Mapping[str, Any]) -> Drawing:
+    def from_arrays(arrays: Mapping[str, Any]) -> ArmDrawing:
         """Return the drawing that named arrays hold.
 
         Raises:
@@ -84,15 +84,18 @@ class Drawing(NamedTuple):
         for k in range(int(arrays["count"])):
             values = [arrays[f"{field.name}_{k}"] for field in fields(DrawnMesh)]
             body, vertices, triangles, color = values
+
+            # Each triangle has three vertices that exist, each vertex three coordinates.
             has_vertices = triangles.min(initial=0) >= 0
             has_vertices = has_vertices and triangles.max(initial=0) < len(vertices)
             if vertices.shape[1:] != (3,) or triangles.shape[1:] != (3,) or not has_vertices:
                 raise ValueError(f"mesh {k} is none")
+
             meshes.append(DrawnMesh(int(body), vertices, triangles, tuple(color.tolist())))
-        return Drawing(meshes, int(arrays["triangles"]))
+        return ArmDrawing(meshes, int(arrays["triangles"]))
 
 
-def shapes_of(robot: Robot) -> dict[str, Any]:
+def describe_shapes(robot: Robot) -> dict[str, Any]:
     """Return the shapes of base_link and of every link by the link's name.
 
     They are plain values, in m, in the frame of the link's joint.
@@ -105,38 +108,45 @@ def shapes_of(robot: Robot) -> dict[str, Any]:
 
 def _shape_values(shapes: Sequence[Shape], frame: pin.SE3) -> list[dict[str, Any]]:
     """Return the shapes of a link that are drawn, placed by the link's frame in its joint's."""
-    return [
-        {
-            "kind": shape.kind,
-            "start": frame.act(np.array(shape.start)).round(9).tolist(),
-            "end": frame.act(np.array(shape.end)).round(9).tolist(),
-            "radius": shape.radius,
-            "color": list(shape.color),
-        }
-        for shape in shapes
-        if shape.drawn
-    ]
+    values = []
+    for shape in shapes:
+        if shape.drawn:
+            start = frame.act(np.array(shape.start))
+            end = frame.act(np.array(shape.end))
+            values.append(
+                {
+                    "kind": shape.kind,
+                    "start": start.round(9).tolist(),
+                    "end": end.round(9).tolist(),
+                    "radius": shape.radius,
+                    "color": list(shape.color),
+                }
+            )
+    return values
 
 
-def drawing_of(robot: Robot) -> Drawing:
+def draw_arm(robot: Robot) -> ArmDrawing:
     """Return the meshes of an arm, with at most about MAX_TRIANGLES together.
 
     Of a file that is gone, its hull is drawn.
     """
+    # Each body's meshes, with the frame of its link in that of its joint.
     bodies = [(robot.base_meshes, pin.SE3.Identity())]
     bodies += [(link.meshes, link.placement) for link in robot.links]
     meshes = []
     with reading_meshes():
         for body, (body_meshes, frame) in enumerate(bodies):
             for mesh in body_meshes:
-                drawn = _read_drawn(body, mesh, frame) if mesh.drawn else None
-                if drawn is not None:
-                    meshes.append(drawn)
+                if not mesh.drawn:
+                    continue
+                drawn_mesh = _read_drawn(body, mesh, frame)
+                if drawn_mesh is not None:
+                    meshes.append(drawn_mesh)
 
     total = sum(len(mesh.triangles) for mesh in meshes)
     if total <= MAX_TRIANGLES:
-        return Drawing(meshes, total)
-    return Drawing([_simplify(mesh, total) for mesh in meshes], total)
+        return ArmDrawing(meshes, total)
+    return ArmDrawing([_simplify(mesh, total) for mesh in meshes], total)
 
 
 def _simplify(mesh: DrawnMesh, total: int) -> DrawnMesh:
@@ -166,6 +176,7 @@ def _read_drawn(body: int, mesh: Mesh, frame: pin.SE3) -> DrawnMesh | None:
         if mesh.hull is None:
             warnings.warn(f"A mesh is not drawn. {error}.", stacklevel=2)
             return None
+
         hull = coal_hull(mesh.hull)
         vertices = place_vertices(np.array(hull.points()), (1.0, 1.0, 1.0), frame)
         corners = []

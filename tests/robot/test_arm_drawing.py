@@ -1,4 +1,4 @@
-"""The meshes of an arm, as views draw them."""
+"""An arm as views draw it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import trimesh
 
+from simbridge.robot.arm_drawing import draw_arm
 from simbridge.robot.mesh_files import read_mesh
-from simbridge.robot.meshes import drawing_of
 from simbridge.robot.urdf_reader import read_urdf
 from tests.robot.conftest import INERTIAL
 
@@ -35,13 +35,13 @@ def box(path, size=(0.1, 0.2, 0.3)):
     return path
 
 
-def test_a_mesh_that_is_gone_is_drawn_as_its_hull(tmp_path):
+def test_a_lost_mesh_is_drawn_as_its_hull(tmp_path):
     file = box(tmp_path / "urdf" / "part.stl")
     robot = read_urdf(arm(tmp_path, "part.stl"))
     file.unlink()
     read_mesh.cache_clear()
-    (drawn,) = drawing_of(robot).meshes
-    assert (
-        np.ptp(drawn.vertices, axis=0) == pytest.approx([0.1, 0.2, 0.3])
-        and len(drawn.triangles) == 12
-    )
+
+    (mesh,) = draw_arm(robot).meshes
+
+    assert np.ptp(mesh.vertices, axis=0) == pytest.approx([0.1, 0.2, 0.3])
+    assert len(mesh.triangles) == 12
