@@ -71,7 +71,7 @@ def as_pose(target: Target) -> Array:
         if abs(square - 1.0) <= pose.ROUNDING:
             return _as_read_only(values)
         if LEAST_SQUARE < square < np.inf:
-            values[3:] = pose.normalized(values[3:])
+            values[3:] = pose.normalize(values[3:])
             return _as_read_only(values)
     raise InvalidParameter("target", values.tolist(), _TARGET_NEEDS)
 
@@ -105,7 +105,7 @@ def as_poses(targets: Any) -> Array:
     is_scaled = np.abs(squares - 1.0) > pose.ROUNDING
     if is_scaled.any():
         values = values.copy()
-        values[is_scaled, 3:] = pose.normalized(values[is_scaled, 3:])
+        values[is_scaled, 3:] = pose.normalize(values[is_scaled, 3:])
     return _as_read_only(values)
 
 

@@ -73,7 +73,7 @@ def minus(a: Vector, b: Vector) -> Vector:
     return [x - y for x, y in zip(a, b, strict=True)]
 
 
-def scaled(factor: Scalar, a: Vector) -> Vector:
+def scale_vector(factor: Scalar, a: Vector) -> Vector:
     """Return the product of a number and a vector."""
     return [factor * x for x in a]
 

@@ -34,7 +34,7 @@ def read_only(values: ArrayLike) -> Array:
     return array
 
 
-def normalized(quaternions: ArrayLike) -> Array:
+def normalize(quaternions: ArrayLike) -> Array:
     """Return unit quaternions (..., 4) in the directions of quaternions.
 
     Those as good as doubles get are kept bit for bit.

@@ -123,4 +123,4 @@ def with_continuous_signs(quaternions: Array) -> Array:
     sign_changes = np.sum(quaternions[1:] * quaternions[:-1], axis=1) < 0.0
     signs = np.where(np.cumsum(sign_changes) % 2, -1.0, 1.0)
     signs = np.concatenate([[1.0], signs])
-    return pose.normalized(quaternions * signs[:, None])
+    return pose.normalize(quaternions * signs[:, None])

@@ -317,7 +317,7 @@ def _moves(
     zero = ~rotations.any(axis=1, keepdims=True)
     with np.errstate(over="ignore", invalid="ignore"):
         poses = np.column_stack(
-            [positions, pose.normalized(np.where(zero, pose.IDENTITY[3:], rotations))]
+            [positions, pose.normalize(np.where(zero, pose.IDENTITY[3:], rotations))]
         )
         ways, turns = (
             np.linalg.norm(each, axis=1)[forward] / steps

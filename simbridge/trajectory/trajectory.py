@@ -71,7 +71,7 @@ class Trajectory:
         self._check_increasing(times)
         self._check_unit_length(poses)
 
-        poses[:, 3:] = pose.normalized(poses[:, 3:])
+        poses[:, 3:] = pose.normalize(poses[:, 3:])
         for name, array in (("times", times), ("poses", poses)):
             array.setflags(write=False)
             object.__setattr__(self, name, array)

@@ -239,7 +239,7 @@ def test_the_nearest_branch_is_continuous_along_a_line():
 def test_stepping_equals_tracking_to_the_last_bit():
     rng = np.random.default_rng(5)
     poses = np.column_stack([rng.uniform(-1.2, 1.2, (300, 3)), rng.normal(size=(300, 4))])
-    poses[:, 3:] = pose.normalized(poses[:, 3:])
+    poses[:, 3:] = pose.normalize(poses[:, 3:])
     solver = ClosedForm(UR10)
     path = solver.track(poses, UR10.home)
 

@@ -385,7 +385,7 @@ def test_solve_is_the_same_every_time():
 def unreachable(rng, distance):
     direction = rng.normal(size=3)
     return np.concatenate(
-        [distance * direction / np.linalg.norm(direction), pose.normalized(rng.normal(size=4))]
+        [distance * direction / np.linalg.norm(direction), pose.normalize(rng.normal(size=4))]
     )
 
 

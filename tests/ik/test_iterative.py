@@ -72,7 +72,7 @@ def test_the_jacobian_of_every_task_agrees_with_finite_differences(seed, task, r
 def test_what_a_task_leaves_free_costs_nothing(seed, task):
     rng = np.random.default_rng(seed)
     at, target = (
-        np.concatenate([rng.normal(size=3), pose.normalized(rng.normal(size=4))]) for _ in range(2)
+        np.concatenate([rng.normal(size=3), pose.normalize(rng.normal(size=4))]) for _ in range(2)
     )
     masked = adopt_free_components(task, target, at)
     distance, angle = residual(task, target, at)
@@ -194,7 +194,7 @@ def test_a_reliable_solver_finds_reachable_poses(name):
 def test_singular_postures_give_numbers_again_and_again(seed, name, task):
     rng = np.random.default_rng(seed)
     q = rng.choice([0.0, math.pi / 2.0, math.pi, -math.pi / 2.0], 6)
-    target = np.concatenate([rng.normal(size=3), pose.normalized(rng.normal(size=4))])
+    target = np.concatenate([rng.normal(size=3), pose.normalize(rng.normal(size=4))])
     first, second = (made(name, task=task).track(np.tile(target, (5, 1)), q) for _ in range(2))
 
     assert np.isfinite(first).all()
@@ -256,7 +256,7 @@ def test_a_ur10_rests_before_a_pose_out_of_its_reach(seed, name, far):
     rng = np.random.default_rng(seed)
     direction = rng.normal(size=3)
     target = np.concatenate(
-        [far * direction / np.linalg.norm(direction), pose.normalized(rng.normal(size=4))]
+        [far * direction / np.linalg.norm(direction), pose.normalize(rng.normal(size=4))]
     )
     solver = made(name)
     _, moving = settled(solver, target, UR10.home, 1500)

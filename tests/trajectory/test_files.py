@@ -60,7 +60,7 @@ def samples(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray]:
     )
     quaternions = draw(arrays(float, (len(times), 4), elements=st.floats(-1.0, 1.0)))
     assume((np.linalg.norm(quaternions, axis=1) > 1e-3).all())
-    return times, np.column_stack([positions, pose.normalized(quaternions)])
+    return times, np.column_stack([positions, pose.normalize(quaternions)])
 
 
 @same_directory

@@ -36,7 +36,7 @@ def trajectories(draw: st.DrawFn, earliest: float = -1e3, latest: float = 1e3) -
     quaternions = draw(arrays(float, (samples, 4), elements=st.floats(-1.0, 1.0)))
     # A quaternion must not be zero: then it is the identity.
     quaternions[np.linalg.norm(quaternions, axis=1) < 1e-3] = [0.0, 0.0, 0.0, 1.0]
-    poses = np.column_stack([positions, pose.normalized(quaternions)])
+    poses = np.column_stack([positions, pose.normalize(quaternions)])
     return Trajectory(draw(st.floats(earliest, latest)) + np.cumsum(gaps), poses)
 
 

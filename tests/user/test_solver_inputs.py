@@ -152,7 +152,7 @@ def test_track_is_step_by_step_whatever_the_length_of_the_quaternions(solver):
 
     assert np.array_equal([solver.step(target) for target in targets], tracked)
     assert np.array_equal(targets, given)
-    unit = np.column_stack([targets[:, :3], pose.normalized(targets[:, 3:])])
+    unit = np.column_stack([targets[:, :3], pose.normalize(targets[:, 3:])])
     assert np.allclose(solver.track(unit, UR10.home), tracked, rtol=0.0, atol=1e-12)
 
 

@@ -23,7 +23,7 @@ from simbridge.robot.chain import (
     dot,
     minus,
     plus,
-    scaled,
+    scale_vector,
 )
 from simbridge.robot.pose import Array, Flags
 
@@ -58,7 +58,7 @@ def mass_matrix(frames: Frames, twists: list[Vector], twin: Sequence[Scalar]) ->
     for j in reversed(range(len(twists))):
         # The link of the joint joins the body.
         offset = minus(frames.origins[j], frames.position)
-        link_moment = scaled(link_mass, offset)
+        link_moment = scale_vector(link_mass, offset)
         x, y, z = offset
         mx, my, mz = link_moment
         mass = mass + link_mass
@@ -73,7 +73,7 @@ def mass_matrix(frames: Frames, twists: list[Vector], twin: Sequence[Scalar]) ->
         # Force and torque that give that body the joint's unit acceleration.
         linear = twists[j][:3]
         angular = twists[j][3:]
-        force = plus(scaled(mass, linear), cross(angular, first_moment))
+        force = plus(scale_vector(mass, linear), cross(angular, first_moment))
         inertia_matrix = [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]
         torque = plus([dot(row, angular) for row in inertia_matrix], cross(first_moment, linear))
         rows.insert(0, [dot(twists[i], [*force, *torque]) for i in range(j + 1)])

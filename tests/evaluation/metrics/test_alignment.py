@@ -57,7 +57,7 @@ def unrotated(points: Array) -> Array:
 @given(seed=st.integers(0, 2**32 - 1), count=st.integers(3, 50))
 def test_a_rigid_transform_is_recovered(seed: int, count: int) -> None:
     rng = np.random.default_rng(seed)
-    frame = np.hstack([rng.uniform(-5.0, 5.0, 3), pose.normalized(rng.standard_normal(4))])
+    frame = np.hstack([rng.uniform(-5.0, 5.0, 3), pose.normalize(rng.standard_normal(4))])
     points = rng.standard_normal((count, 3))
     moved = frame[:3] + pose.rotate(frame[3:], points)
     transform = rigid_fit(points, unrotated(moved)).transform

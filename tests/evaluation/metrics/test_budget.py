@@ -24,7 +24,7 @@ Array = NDArray[np.float64]
 def random_poses(seed: int, count: int) -> Array:
     rng = np.random.default_rng(seed)
     return np.hstack(
-        [rng.uniform(-1.0, 1.0, (count, 3)), pose.normalized(rng.standard_normal((count, 4)))]
+        [rng.uniform(-1.0, 1.0, (count, 3)), pose.normalize(rng.standard_normal((count, 4)))]
     )
 
 

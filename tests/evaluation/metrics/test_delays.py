@@ -367,7 +367,7 @@ def test_the_delay_of_any_motions_is_finite_and_within_bounds_or_none(
         np.hstack(
             [
                 scale * rng.standard_normal((count, 3)),
-                pose.normalized(rng.standard_normal((count, 4))),
+                pose.normalize(rng.standard_normal((count, 4))),
             ]
         )
         for _ in range(2)

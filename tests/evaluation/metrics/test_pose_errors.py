@@ -42,7 +42,7 @@ def helix(count: int) -> Array:
 def scattered(count: int) -> Array:
     rng = np.random.default_rng(5)
     return np.hstack(
-        [rng.uniform(-1.0, 1.0, (count, 3)), pose.normalized(rng.standard_normal((count, 4)))]
+        [rng.uniform(-1.0, 1.0, (count, 3)), pose.normalize(rng.standard_normal((count, 4)))]
     )
 
 
