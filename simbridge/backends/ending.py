@@ -21,7 +21,7 @@ from simbridge.backends.control_script import Program, ProgramWatch
 from simbridge.backends.servo_channel import STATE_FIELDS, State
 from simbridge.backends.servo_client import ServoProcess
 from simbridge.backends.succession import MAX_STEP
-from simbridge.ur.arm_state import stop_of
+from simbridge.ur.arm_state import find_stop
 from simbridge.ur.dashboard import DashboardClient
 from simbridge.ur.errors import ControllerError, ProgramStopped
 from simbridge.ur.rtde import Package, RtdeReader
@@ -131,7 +131,7 @@ class _Watcher:
             if "controller_restarted" in self._ending.shown:
                 # What it shows now has not ended the session.
                 continue
-            stop = stop_of(state)
+            stop = find_stop(state)
             if stop is not None and stop is not ProgramStopped:
                 self._show(
                     stop.cause,

@@ -35,7 +35,7 @@ from simbridge.robot.pose import Array
 from simbridge.servo.feedforward import BRAKING, SCALING_RAMP
 from simbridge.servo.inverse import InverseServoj
 from simbridge.servo.law import ServojLaw
-from simbridge.ur.arm_state import FULL_SPEED, modes_of, scaling_of, stop_of
+from simbridge.ur.arm_state import FULL_SPEED, find_stop, read_modes, speed_factor
 from simbridge.ur.errors import (
     ArmNotReady,
     ArmStopped,
@@ -165,7 +165,7 @@ class ServoLoop:
         begin = self._clock.monotonic()
         state: Package = {}
         while (
-            not state or stop_of(state) is ProgramStopped
+            not state or find_stop(state) is ProgramStopped
         ) and self._clock.monotonic() - begin < _FIRST_TIMEOUT:
             state = (self._link.states(STALE) or [state])[-1]
         if not state:
@@ -251,7 +251,7 @@ class ServoLoop:
 
     def _count_period(self, *, sent: bool) -> None:
         """Count a period of a motion, unless the controller itself has stopped it; raises `LateStates`."""
-        if self._motion is not None and self._playing and scaling_of(self.state) > 0.0:
+        if self._motion is not None and self._playing and speed_factor(self.state) > 0.0:
             self._supply.count(sent=sent)
 
     def brake(self) -> None:
@@ -412,13 +412,13 @@ class ServoLoop:
     def _keep(self, state: Package) -> None:
         """Make this the newest state, and remember the state that shows a stop: in the next one it may be over."""
         self.state = state
-        if stop_of(state) is not None and not self._reason_known:
+        if find_stop(state) is not None and not self._reason_known:
             self._stopped = state
 
     @property
     def _reason_known(self) -> bool:
         """Whether the cause of a stop was seen: a safety stop also ends the program."""
-        return self._stopped is not None and stop_of(self._stopped) not in (
+        return self._stopped is not None and find_stop(self._stopped) not in (
             None,
             ProgramStopped,
             ArmNotReady,
@@ -439,7 +439,7 @@ class ServoLoop:
         if not self._playing and not self._wait_in_pause:
             self._stopped = self.state
             raise self._stop()
-        scaling = scaling_of(self.state)
+        scaling = speed_factor(self.state)
         if not self._follow and scaling < FULL_SPEED:
             raise SpeedScaled(self._host, scaling)
 
@@ -455,20 +455,20 @@ class ServoLoop:
             self._take(self._received(left))
         state = self._stopped or self.state
         paused = state["runtime_state"] in (RuntimeState.PAUSING, RuntimeState.PAUSED)
-        kind = stop_of(state) or (ProgramPaused if paused else ProgramStopped)
+        kind = find_stop(state) or (ProgramPaused if paused else ProgramStopped)
         if (
             kind is ProgramStopped
             and self._unsent
             and self._clock.monotonic() - self._unsent_until < _CAUSE
         ):
-            return ProgramStopped(self._host, *modes_of(state), self._unsent)
-        return kind(self._host, *modes_of(state))
+            return ProgramStopped(self._host, *read_modes(state), self._unsent)
+        return kind(self._host, *read_modes(state))
 
     def _send(self) -> None:
         if self.paused:
             self._wait_where_stopped()
             return
-        scaling = scaling_of(self.state)
+        scaling = speed_factor(self.state)
         due = max(self._tick(self.state), self._last_due) + 1
         # With feedforward the arm moves on for a while when a command is late, so the motion keeps the time.
         elapsed = (

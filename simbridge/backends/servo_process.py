@@ -57,7 +57,7 @@ from simbridge.quoting import as_text
 from simbridge.robot.pose import Array
 from simbridge.servo.law import ServojLaw
 from simbridge.ur import errors
-from simbridge.ur.arm_state import modes_of, stop_of
+from simbridge.ur.arm_state import find_stop, read_modes
 from simbridge.ur.rtde import Package, RtdeReader
 from simbridge.ur.tables import PROGRAM_RUNS, REALTIME, RTDE, RuntimeState
 
@@ -162,7 +162,7 @@ class RtdeLink:
         ran = False
         while time.monotonic() < deadline:
             for state in self.states(0.02):
-                stop = stop_of(state)
+                stop = find_stop(state)
                 paused = state["runtime_state"] in (RuntimeState.PAUSING, RuntimeState.PAUSED)
                 if stop is errors.ProgramStopped and not ran:
                     stop = None
@@ -172,7 +172,7 @@ class RtdeLink:
                 elif paused and stop is None:
                     stop = errors.ProgramPaused
                 if stop is not None:
-                    raise stop(host, *modes_of(state))
+                    raise stop(host, *read_modes(state))
             if self._watch.program is Program.OURS:
                 self.keep_alive()
                 return
@@ -193,7 +193,7 @@ class RtdeLink:
                 continue
             self._followed = state
             if self._watch.follow(state) is Program.OTHER:
-                raise errors.ProgramReplaced(self._config.host, *modes_of(state))
+                raise errors.ProgramReplaced(self._config.host, *read_modes(state))
         return states
 
     def servo(self, q: Array) -> bool:

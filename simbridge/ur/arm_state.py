@@ -58,7 +58,7 @@ def safety_stop(safety_mode: int, safety_status_bits: int = 0) -> type[errors.Ar
     return errors.SafetyFault
 
 
-def stop_of(state: Mapping[str, Any]) -> type[errors.ArmStopped] | None:
+def find_stop(state: Mapping[str, Any]) -> type[errors.ArmStopped] | None:
     """Return the error for what stops an arm whose control script should run.
 
     The safety system comes first.
@@ -79,12 +79,12 @@ def stop_of(state: Mapping[str, Any]) -> type[errors.ArmStopped] | None:
     return None
 
 
-def modes_of(state: Mapping[str, Any]) -> tuple[int, int, int]:
+def read_modes(state: Mapping[str, Any]) -> tuple[int, int, int]:
     """Return robot mode, safety mode and runtime state of a state."""
     return state["robot_mode"], state["safety_mode"], state["runtime_state"]
 
 
-def scaling_of(state: Mapping[str, Any]) -> float:
+def speed_factor(state: Mapping[str, Any]) -> float:
     """Return the controller's present speed factor, 0..1; 0 while its program is paused."""
     if state["runtime_state"] != tables.RuntimeState.PLAYING:
         return 0.0

@@ -11,7 +11,7 @@ import numpy as np
 from simbridge.robot.pose import Array
 from simbridge.servo.joints import ServojJoints
 from simbridge.servo.law import JointMotion, ServojLaw
-from simbridge.ur.arm_state import stop_of
+from simbridge.ur.arm_state import find_stop
 from simbridge.ur.rtde import Package
 
 
@@ -126,7 +126,7 @@ class FakeLink:
         """See `servo_loop.Link`. Setpoints are accepted while the program runs, or is paused at the pendant."""
         self._run_until(self._clock.now)
         self.sent.append(OnTheWire(self._clock.now, self._tick - 1, np.array(q)))
-        return stop_of(self._fields) is None
+        return find_stop(self._fields) is None
 
     def keep_alive(self) -> None:
         """See `servo_loop.Link`."""
@@ -138,7 +138,7 @@ class FakeLink:
 
     def _make_tick(self) -> None:
         tick, at = self._tick, self._next_tick_at
-        playing = self._fields["runtime_state"] == 2 and stop_of(self._fields) is None
+        playing = self._fields["runtime_state"] == 2 and find_stop(self._fields) is None
         if self.sent and playing:
             q = self.sent[-1].setpoint
             if self._joints is not None:
