@@ -513,7 +513,7 @@ class LogWriteError(SimbridgeError, OSError):
 # Plans that are refused before anything moves.
 
 CollisionKind = Literal["self", "floor", "keep-out"]
-Quantity = Literal[
+ExceededQuantity = Literal[
     "position",
     "velocity",
     "velocity jump",
@@ -583,7 +583,7 @@ class LimitExceeded(PlanRefused):
             tool's path by feedforward, m); `value` and `limit` are in these units.
     """
 
-    def __init__(self, message: str, quantity: Quantity, **facts: Any) -> None:
+    def __init__(self, message: str, quantity: ExceededQuantity, **facts: Any) -> None:
         self.quantity = quantity
         super().__init__(message, **facts)
 

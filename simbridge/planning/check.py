@@ -15,7 +15,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from simbridge.errors import LimitExceeded, Quantity
+from simbridge.errors import ExceededQuantity, LimitExceeded
 from simbridge.planning.plan import CLOCK_SLOPE
 from simbridge.robot.collision import Clearance, CollisionModel
 from simbridge.robot.kinematics import tool_speeds
@@ -142,7 +142,7 @@ class LimitCheck:
         cycle: Time from one value to the next, s; the control period by default.
     """
 
-    quantity: Quantity
+    quantity: ExceededQuantity
     values: Array
     limits: Array | float
     exceeds: NDArray[np.bool_]

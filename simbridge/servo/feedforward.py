@@ -34,7 +34,7 @@ HALF_WINDOW_GROWTH = 0.25
 # Fraction of a limit that smoothing aims for.
 LIMIT_FRACTION = 1.0 - 1e-3
 
-Quantity = Literal["acceleration", "command lead"]
+SmoothedQuantity = Literal["acceleration", "command lead"]
 
 
 class Excess(NamedTuple):
@@ -64,7 +64,7 @@ class LimitedQuantity(NamedTuple):
         limit: The largest allowed value.
     """
 
-    quantity: Quantity
+    quantity: SmoothedQuantity
     values: Array
     limit: float
 
