@@ -13,7 +13,7 @@ from simbridge.backends.state_supply import MAX_SHARE, WINDOW
 from simbridge.doctor.findings import FIX_PORTS, Finding, failed, warned
 from simbridge.robot.pose import Array
 from simbridge.ur.dashboard import DashboardClient
-from simbridge.ur.rtde import RtdeConnection, RtdeReader
+from simbridge.ur.rtde import RtdeClient, RtdeReader
 
 # For how long states are received, s.
 SECONDS = 2.0
@@ -67,7 +67,7 @@ def measure_network(host: str, timeout: float = 2.0) -> NetworkFacts:
     Raises:
         ConnectionLost: A port stopped answering.
     """
-    connection = RtdeConnection(host, timeout)
+    connection = RtdeClient(host, timeout)
     try:
         rtde = _measure_round_trips(lambda: connection.request(VERSION_REQUEST))
     finally:

@@ -109,7 +109,7 @@ class Recipe:
         return package
 
 
-class RtdeConnection:
+class RtdeClient:
     """A connection to port 30004 with version 2 of the protocol: requests and answers.
 
     A context manager.
@@ -249,10 +249,10 @@ class RtdeConnection:
         return answer[1:].decode("ascii", errors="replace").split(",")
 
 
-Connection = TypeVar("Connection", bound=RtdeConnection)
+Connection = TypeVar("Connection", bound=RtdeClient)
 
 
-class RtdeReader(RtdeConnection):
+class RtdeReader(RtdeClient):
     """Every state that a controller sends, from now until the connection is closed.
 
     Args:
@@ -266,8 +266,8 @@ class RtdeReader(RtdeConnection):
         frequency: States per second.
 
     Raises:
-        ConnectionLost: As `RtdeConnection`.
-        UnsupportedController: As `RtdeConnection`.
+        ConnectionLost: As `RtdeClient`.
+        UnsupportedController: As `RtdeClient`.
     """
 
     frequency: float

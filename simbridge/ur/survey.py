@@ -17,7 +17,7 @@ from simbridge.ur.controller_facts import ControllerFacts, DashboardFacts, State
 from simbridge.ur.dashboard import DashboardClient
 from simbridge.ur.errors import ConnectionLost, ControllerError, UnsupportedController
 from simbridge.ur.primary import read_arm_description
-from simbridge.ur.rtde import RtdeConnection, RtdeReader
+from simbridge.ur.rtde import RtdeClient, RtdeReader
 from simbridge.ur.tables import DASHBOARD, PRIMARY, REALTIME, RTDE
 
 # What ur_rtde's control interface writes, as seen on the wire with ur_rtde 1.6.5 (23 recipes with
@@ -110,7 +110,7 @@ def registers_taken(host: str) -> tuple[str, ...]:
 
 def _refused_registers(host: str) -> tuple[str, ...]:
     """Try to claim the registers of the bridge; return those that another client has."""
-    with RtdeConnection(host) as connection:
+    with RtdeClient(host) as connection:
         types = connection.input_types(WRITTEN_BY_THE_BRIDGE)
     types_by_name = zip(WRITTEN_BY_THE_BRIDGE, types, strict=False)
     return tuple(name for name, kind in types_by_name if kind == "IN_USE")

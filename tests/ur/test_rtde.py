@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from simbridge.ur.errors import ConnectionLost, ImplausibleState, UnsupportedController
 from simbridge.ur.packages import PackageBuffer
-from simbridge.ur.rtde import Recipe, RtdeConnection, RtdeReader, frame
+from simbridge.ur.rtde import Recipe, RtdeClient, RtdeReader, frame
 from tests.controllers import loopback
 from tests.ur.fake_ports import listening, saying
 
@@ -394,7 +394,7 @@ def test_what_the_software_does_not_have_is_dropped(emulated):
 
 def test_an_input_belongs_to_one_client_until_that_leaves(emulated):
     host, _ = emulated
-    first, second = RtdeConnection(host), RtdeConnection(host)
+    first, second = RtdeClient(host), RtdeClient(host)
     assert first.input_types(["no_such"]) == ["NOT_FOUND"]
     assert first.input_types(["input_int_register_0"]) == ["INT32"]
     assert second.input_types(["input_int_register_0"]) == ["IN_USE"]
