@@ -20,7 +20,7 @@ from simbridge.trajectory.orientations import (
     PathTangent,
 )
 from simbridge.trajectory.paper_size import paper_size
-from simbridge.trajectory.paths import Path
+from simbridge.trajectory.paths import GeometricPath
 from simbridge.trajectory.sampling import Sampling
 from simbridge.trajectory.shapes import corners, pick_and_place, square, step
 from simbridge.trajectory.singular_lines import elbow_line, shoulder_line, wrist_line

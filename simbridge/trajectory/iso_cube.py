@@ -20,7 +20,7 @@ from simbridge.robot.workspace import TOOL_DOWN
 from simbridge.trajectory import paths
 from simbridge.trajectory.motion_laws import MotionLaw
 from simbridge.trajectory.parameters import check_positive, vector
-from simbridge.trajectory.paths import Path
+from simbridge.trajectory.paths import GeometricPath
 from simbridge.trajectory.shapes import with_orientation
 from simbridge.trajectory.trace import concatenate, move
 from simbridge.trajectory.trace import dwell as dwell_at
@@ -87,15 +87,15 @@ class IsoCube:
         """Return P1 to P5 as poses (5, 7), all with one orientation (4,)."""
         return with_orientation(self.points, orientation)
 
-    def line(self) -> Path:
+    def line(self) -> GeometricPath:
         """Return the diagonal from P2 to P4."""
         return paths.line(self.points[1], self.points[3])
 
-    def rectangle(self) -> Path:
+    def rectangle(self) -> GeometricPath:
         """Return the path P2, P3, P4, P5 and back to P2."""
         return paths.polyline(list(self.points[1:]), closed=True)
 
-    def circle(self, share: float = 0.8) -> Path:
+    def circle(self, share: float = 0.8) -> GeometricPath:
         """Return a circle around P1 in the inclined plane; its diameter is `share` of the edge."""
         check_positive(share=share)
         return paths.circle(0.5 * share * self.edge, self.centre, self.normal)

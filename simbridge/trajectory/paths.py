@@ -34,7 +34,7 @@ MIN_SINE = 1e-9
 
 
 @dataclass(frozen=True)
-class Path:
+class GeometricPath:
     """A curve given by its arc length.
 
     Attributes:
@@ -53,12 +53,12 @@ class Path:
     closed: bool = False
 
 
-def line(start: ArrayLike, end: ArrayLike) -> Path:
+def line(start: ArrayLike, end: ArrayLike) -> GeometricPath:
     """Return the straight line between two different points (3,) in m."""
     return polyline([start, end])  # type: ignore[list-item]
 
 
-def polyline(points: Sequence[ArrayLike], *, closed: bool = False) -> Path:
+def polyline(points: Sequence[ArrayLike], *, closed: bool = False) -> GeometricPath:
     """Return straight lines through two or more points (P, 3) in m, no two equal in a row.
 
     If `closed`, a last line leads back to the first point.
@@ -84,7 +84,7 @@ def polyline(points: Sequence[ArrayLike], *, closed: bool = False) -> Path:
         leg = np.searchsorted(leg_ends, travelled, side="right") - 1
         return leg_directions[np.clip(leg, 0, len(legs) - 1)]
 
-    return Path(
+    return GeometricPath(
         length=float(leg_ends[-1]),
         position=position,
         tangent=tangent,
@@ -98,7 +98,7 @@ def circle(
     centre: ArrayLike,
     normal: ArrayLike = (0.0, 0.0, 1.0),
     start: ArrayLike = (-1.0, 0.0, 0.0),
-) -> Path:
+) -> GeometricPath:
     """Return a circle, counter-clockwise seen from where its normal points.
 
     Args:
@@ -125,7 +125,7 @@ def helix(
     turns: float = 3.0,
     axis: ArrayLike = (0.0, 0.0, 1.0),
     start: ArrayLike = (-1.0, 0.0, 0.0),
-) -> Path:
+) -> GeometricPath:
     """Return a helix of constant radius.
 
     Args:
@@ -151,7 +151,7 @@ def helix(
 
 def _arc_about(
     centre: Array, radius: float, *, normal: ArrayLike, start: ArrayLike, angle: float, rise: float
-) -> Path:
+) -> GeometricPath:
     """Return the arc about an axis, over an angle, rad, that rises along the axis, m/rad."""
     # Unit vectors: along the axis, and in the plane towards the start and at right angles to it.
     axis = direction("normal", normal)
@@ -175,10 +175,10 @@ def _arc_about(
         in_plane = np.cos(turned) * second - np.sin(turned) * first
         return (radius * in_plane + rise * axis) / rate
 
-    return Path(angle * rate, position, tangent, closed=rise == 0.0)
+    return GeometricPath(angle * rate, position, tangent, closed=rise == 0.0)
 
 
-def rounded_square(side: float, centre: ArrayLike, radius: float) -> Path:
+def rounded_square(side: float, centre: ArrayLike, radius: float) -> GeometricPath:
     """Return a square in the xy plane with its corners rounded to quarter circles.
 
     It begins in the middle of the edge with the smallest y and runs along +x, +y, -x and -y.
@@ -224,10 +224,10 @@ def rounded_square(side: float, centre: ArrayLike, radius: float) -> Path:
         angle = corner_angle(travelled)
         return rotate_quarter(np.cos(angle), np.sin(angle), travelled)
 
-    return Path(4.0 * quarter, position, tangent, closed=True)
+    return GeometricPath(4.0 * quarter, position, tangent, closed=True)
 
 
-def figure_eight(width: float, height: float, centre: ArrayLike) -> Path:
+def figure_eight(width: float, height: float, centre: ArrayLike) -> GeometricPath:
     """Return Gerono's lemniscate in the xy plane: x = width/2 sin u, y = height/2 sin 2u.
 
     It begins at its crossing, the centre (3,) in base_link. All are in m.
@@ -238,7 +238,7 @@ def figure_eight(width: float, height: float, centre: ArrayLike) -> Path:
 
 def lissajous(
     amplitudes: ArrayLike, frequencies: Sequence[int], phases: ArrayLike, centre: ArrayLike
-) -> Path:
+) -> GeometricPath:
     """Return a Lissajous curve: on each axis, amplitude sin(frequency u + phase), u from 0 to 2 pi.
 
     Args:
@@ -263,7 +263,7 @@ def lissajous(
     return along(curve, derivative, 2.0 * math.pi, closed=True)
 
 
-def along(curve: Curve, derivative: Curve, end: float, *, closed: bool = False) -> Path:
+def along(curve: Curve, derivative: Curve, end: float, *, closed: bool = False) -> GeometricPath:
     """Return a smooth curve of any parameter u from 0 to `end`, reparametrised by arc length.
 
     Args:
@@ -312,4 +312,4 @@ def along(curve: Curve, derivative: Curve, end: float, *, closed: bool = False) 
         slope = derivative(parameter(travelled))
         return slope / np.linalg.norm(slope, axis=1, keepdims=True)
 
-    return Path(float(lengths_to_nodes[-1]), position, tangent, closed=closed)
+    return GeometricPath(float(lengths_to_nodes[-1]), position, tangent, closed=closed)

@@ -17,7 +17,7 @@ from simbridge.robot.workspace import TOOL_DOWN
 from simbridge.trajectory.motion_laws import MotionLaw
 from simbridge.trajectory.orientations import ConstantOrientation, Orientation
 from simbridge.trajectory.parameters import check_laps, check_positive, vector
-from simbridge.trajectory.paths import Path, line
+from simbridge.trajectory.paths import GeometricPath, line
 from simbridge.trajectory.trajectory import Trajectory
 
 # An end that differs from a sample by less is that sample, in samples.
@@ -27,7 +27,7 @@ JOIN_TOLERANCE = 1e-6
 
 
 def trace(
-    path: Path,
+    path: GeometricPath,
     law: MotionLaw,
     rate: float = 100.0,
     orientation: Orientation | ArrayLike = TOOL_DOWN,
