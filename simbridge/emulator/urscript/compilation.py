@@ -32,7 +32,7 @@ CANCEL_INTERVAL_S = 2.0
 PROCESS_MODULE = "simbridge.emulator.urscript.compiling_process"
 
 
-class Refusal(NamedTuple):
+class CompilationRefusal(NamedTuple):
     """Why the compiling process has no code for a script.
 
     Attributes:
@@ -153,7 +153,7 @@ class Compiler:
         )
         compilation.on_compiled(None, error)
 
-    def _request(self, compilation: Compilation) -> Code | Refusal | None:
+    def _request(self, compilation: Compilation) -> Code | CompilationRefusal | None:
         """Return what the process answers; None if the compilation is cancelled before."""
         connection = self._connect()
         # The built-in functions are sent only when they have changed since the last script.
@@ -166,13 +166,13 @@ class Compiler:
                 if compilation.cancelled:
                     self._end_process()
                     return None
-            answer: Code | Refusal = connection.recv()
+            answer: Code | CompilationRefusal = connection.recv()
             return answer
         except (EOFError, OSError):
             # The process has ended at one of its limits.
             self._end_process()
             mebibytes = self._memory >> 20
-            return Refusal(
+            return CompilationRefusal(
                 f"it takes more than {self._seconds} s or {mebibytes} MiB to be compiled; split it"
             )
 

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from multiprocessing.connection import Connection
 
 from simbridge.emulator.errors import ScriptSyntaxError
-from simbridge.emulator.urscript.compilation import Refusal
+from simbridge.emulator.urscript.compilation import CompilationRefusal
 from simbridge.emulator.urscript.compiler import Code, compile_script
 from simbridge.emulator.urscript.functions import Builtin
 from simbridge.lifeline import end_with_parent
@@ -41,7 +41,7 @@ def main(connection: Connection, seconds: int, memory: int) -> None:
 
     builtins: Mapping[str, Builtin] = {}
     # The answers to the latest scripts, the oldest first.
-    answers: dict[str, Code | Refusal] = {}
+    answers: dict[str, Code | CompilationRefusal] = {}
     while True:
         try:
             source, changed_builtins = connection.recv()
@@ -79,7 +79,7 @@ def _limit_time(seconds: int) -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (end, resource.RLIM_INFINITY))
 
 
-def _answer(source: str, builtins: Mapping[str, Builtin]) -> Code | Refusal:
+def _answer(source: str, builtins: Mapping[str, Builtin]) -> Code | CompilationRefusal:
     """Return the compiled script, or why there is none.
 
     As on a controller, a script that calls a function that is missing is refused.
@@ -87,14 +87,14 @@ def _answer(source: str, builtins: Mapping[str, Builtin]) -> Code | Refusal:
     try:
         code = compile_script(source, builtins)
     except ScriptSyntaxError as error:
-        return Refusal(error.reason, error.line, error.column)
+        return CompilationRefusal(error.reason, error.line, error.column)
     except MemoryError:
-        return Refusal("it needs too much memory to be compiled; split it")
+        return CompilationRefusal("it needs too much memory to be compiled; split it")
 
     if code.unknown:
         name = next(iter(code.unknown))
         line, column = code.unknown[name]
-        return Refusal(f"there is no function '{name}'", line, column, unknown=name)
+        return CompilationRefusal(f"there is no function '{name}'", line, column, unknown=name)
     return code
 
 
