@@ -9,7 +9,7 @@ from rich.console import Console
 
 from simbridge.bench import Row
 from simbridge.bench.bench import COLUMNS
-from simbridge.text import table_of
+from simbridge.text import make_table
 
 # The parts, and the function that measures each and returns its rows.
 PARTS = {
@@ -45,7 +45,7 @@ def main() -> None:
         with console.status(f"Measuring {part} ..."):
             measure = pkgutil.resolve_name(PARTS[part])
             rows += measure()
-    console.print(table_of(COLUMNS, rows, left=("compared to",)))
+    console.print(make_table(COLUMNS, rows, left=("compared to",)))
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ def _escape(character: str, keep: str) -> str:
     return character.encode("unicode_escape", "surrogatepass").decode()
 
 
-def shortened(text: str, longest: int = LONGEST_QUOTE) -> str:
+def shorten(text: str, longest: int = LONGEST_QUOTE) -> str:
     """Return a text of at most `longest` characters: the middle of a longer one is left out."""
     if len(text) <= longest:
         return text
@@ -68,7 +68,7 @@ def quoted(value: object, longest: int = LONGEST_QUOTE) -> str:
 def unquoted(value: object, longest: int = LONGEST_QUOTE) -> str:
     """Return an input as `quoted` does, without quotation marks."""
     # A text of many characters is not escaped whole; an escape may be longer than the character.
-    return shortened(visible(shortened(as_text(value), longest)), longest)
+    return shorten(visible(shorten(as_text(value), longest)), longest)
 
 
 def quoted_list(

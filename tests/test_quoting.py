@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from simbridge.quoting import ELLIPSIS, LONGEST_QUOTE, quoted, quoted_list, shortened, visible
+from simbridge.quoting import ELLIPSIS, LONGEST_QUOTE, quoted, quoted_list, shorten, visible
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_a_long_input_is_shortened(text):
 
 
 def test_begin_and_end_of_a_long_text_are_kept():
-    assert shortened("abcdefghij", 7) == f"abcd{ELLIPSIS}ij"
+    assert shorten("abcdefghij", 7) == f"abcd{ELLIPSIS}ij"
 
 
 def test_of_many_names_the_first_are_listed():

@@ -13,11 +13,11 @@ from simbridge.text import (
     degrees,
     displayed,
     fixed,
-    listed,
+    join_words,
+    make_table,
     millimetres,
     milliseconds,
     significant,
-    table_of,
 )
 
 
@@ -71,8 +71,8 @@ def test_units_are_those_of_people() -> None:
 
 
 def test_lists_read_as_sentences() -> None:
-    assert listed(["a"]) == "a"
-    assert listed(["a", "b", "c"]) == "a, b and c"
+    assert join_words(["a"]) == "a"
+    assert join_words(["a", "b", "c"]) == "a, b and c"
 
 
 def test_values_are_displayed_in_the_units_that_people_read() -> None:
@@ -92,7 +92,9 @@ def test_a_fixed_number_of_decimals_has_no_negative_zero() -> None:
 def test_a_table_fits_the_terminal_and_no_number_is_cut(monkeypatch, capsys, width, lines):
     monkeypatch.setenv("COLUMNS", f"{width}")
     Console().print(
-        table_of(("solver", "RMS mm", "median time us"), [("forward-dynamics", "0.00206", "74295")])
+        make_table(
+            ("solver", "RMS mm", "median time us"), [("forward-dynamics", "0.00206", "74295")]
+        )
     )
     printed = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
     assert max(map(len, printed)) <= width

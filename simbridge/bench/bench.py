@@ -10,7 +10,7 @@ from typing import Literal
 from simbridge.bench import Part, Row
 from simbridge.console import Terminal
 from simbridge.errors import InvalidParameter
-from simbridge.text import table_of
+from simbridge.text import make_table
 
 # The parts, and the function that measures each and returns its rows.
 PARTS: Mapping[Part, str] = {
@@ -53,5 +53,5 @@ def bench(
     if as_json:
         print(json.dumps([dict(zip(KEYS, row, strict=True)) for row in rows], indent=2))
     else:
-        console.print(table_of(COLUMNS, rows, left=("compared to",)))
+        console.print(make_table(COLUMNS, rows, left=("compared to",)))
     return 0

@@ -35,7 +35,7 @@ from simbridge.sweeps.comparison import (
     comparison_rows,
     is_sweep,
 )
-from simbridge.text import counted, degrees, listed, millimetres, milliseconds, table_of
+from simbridge.text import counted, degrees, join_words, make_table, millimetres, milliseconds
 
 # Points of sweeps in the terminal at most; the page has all.
 MAX_SHOWN_POINTS = 20
@@ -81,7 +81,7 @@ def _write_page(out: str | None, name: str, html: str) -> Path:
 def _compare_sweeps(paths: Sequence[Path], out: str | None, *, as_json: bool) -> int:
     """Compare two sweeps; the exit status is 0."""
     if len(paths) != 2 or not all(map(is_sweep, paths)):
-        names = listed([*map(str, paths)])
+        names = join_words([*map(str, paths)])
         raise Refusal(f"Cannot compare {names}: give two sweeps, or only runs.")
 
     comparison = compare_sweeps(*paths)
@@ -118,7 +118,7 @@ def _show_sweeps(comparison: SweepComparison, page: Path) -> None:
     first, second = map(escape, comparison.names)
     columns = (*comparison.varied, f"{first} mm", f"{second} mm", "ratio")
     rows = [tuple(map(escape, row)) for row in comparison_rows(comparison)]
-    console.print(table_of(columns, rows[:MAX_SHOWN_POINTS]))
+    console.print(make_table(columns, rows[:MAX_SHOWN_POINTS]))
 
     if len(rows) > MAX_SHOWN_POINTS:
         more = len(rows) - MAX_SHOWN_POINTS
@@ -143,7 +143,7 @@ def _show_runs(comparison: Comparison, page: Path) -> None:
         (f"{number}", backend_of(run.summary), *run_cells(run.summary))
         for number, run in enumerate(comparison.runs, start=1)
     ]
-    console.print(table_of(("run", "backend", *RUN_COLUMNS), rows, left=("backend",)))
+    console.print(make_table(("run", "backend", *RUN_COLUMNS), rows, left=("backend",)))
 
     _show_parts(console, comparison)
     _show_separations(console, comparison)
@@ -163,7 +163,7 @@ def _show_parts(console: Terminal, comparison: Comparison) -> None:
             error = run.summary[part.key]
             cells.append("–" if error is None else millimetres(error["position_m"]["rms"]))
         rows.append(tuple(cells))
-    console.print(table_of(("run", *(part.name for part in parts)), rows))
+    console.print(make_table(("run", *(part.name for part in parts)), rows))
     console.print()
 
 
@@ -192,7 +192,7 @@ def _show_predictions(console: Terminal, comparison: Comparison) -> None:
         if error is not None:
             rows += _prediction_rows(f"{number}", error)
     columns = ("run", "RMS mm", "max mm", "RMS deg", "max deg", "joints deg", "max deg")
-    console.print(table_of(columns, rows))
+    console.print(make_table(columns, rows))
 
 
 def _prediction_rows(run: str, error: PredictionError) -> Iterator[tuple[str, ...]]:

@@ -30,7 +30,7 @@ from simbridge.recording.run_directory import RunDirectory, is_of_repeats
 from simbridge.report.repeats_page import mean_headline, write_repeats_page
 from simbridge.report.verdict import sentence, source_of
 from simbridge.robot import pose
-from simbridge.text import counted, degrees, fixed, millimetres, table_of
+from simbridge.text import counted, degrees, fixed, make_table, millimetres
 from simbridge.trajectory.files import read_trajectory
 from simbridge.trajectory.trajectory import Trajectory
 
@@ -193,7 +193,7 @@ def _show_repeats(
             )
         )
     columns = ("run", "RMS mm", "max mm", "self-reported RMS mm", "clock ahead s")
-    console.print(table_of(columns, rows))
+    console.print(make_table(columns, rows))
     show_iso(console, result["iso_9283_style"])
 
     console.print("\nEstimated and removed: the clock of each run, and for all runs together:")
@@ -250,4 +250,4 @@ def _error_table(result: Mapping[str, Any]) -> Table:
             )
         )
     columns = ("error", "RMS mm", "p95 mm", "max mm", "RMS deg", "max deg")
-    return table_of(columns, rows, bold=[f"{name}, external" for name in ERRORS.values()])
+    return make_table(columns, rows, bold=[f"{name}, external" for name in ERRORS.values()])

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from simbridge.console import Terminal
 from simbridge.resources import robot_files, scenario_description, scenario_files
-from simbridge.text import table_of
+from simbridge.text import make_table
 
 
 def robots(*, as_json: bool = False) -> int:
@@ -38,7 +38,7 @@ def robots(*, as_json: bool = False) -> int:
                 f"{robot['reach_m']:.2f} m",
             )
         )
-    Terminal().print(table_of(columns, rows, left=("title", "controller")))
+    Terminal().print(make_table(columns, rows, left=("title", "controller")))
     return 0
 
 

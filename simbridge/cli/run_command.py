@@ -30,7 +30,7 @@ from simbridge.robot.load import load_robot
 from simbridge.running.run_setup import Prepared, check_facts, prepare
 from simbridge.running.signals import number_of
 from simbridge.sessions.recorded_session import RecordedSession
-from simbridge.text import fixed, milliseconds, table_of
+from simbridge.text import fixed, make_table, milliseconds
 from simbridge.trajectory.files import is_bag, pose_topics
 from simbridge.trajectory.trajectory import Trajectory
 
@@ -210,7 +210,7 @@ def _show_joints(
         f"jump {unit}/s",
     )
     if rows:
-        console.print(table_of(columns, rows))
+        console.print(make_table(columns, rows))
 
 
 def _check_sentences(prepared: Prepared) -> Iterator[str]:

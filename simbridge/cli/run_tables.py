@@ -31,10 +31,10 @@ from simbridge.text import (
     degrees,
     displayed,
     fixed,
+    make_table,
     millimetres,
     milliseconds,
     significant,
-    table_of,
 )
 
 # Headings above the cells of a run; see `run_cells`.
@@ -61,7 +61,7 @@ def show_run(summary: Summary, directory: Path) -> None:
     console.print()
 
     metrics = [row[:3] for row in shown_metrics(summary)]
-    console.print(table_of(("metric", "value", "unit"), metrics, left=("unit",)))
+    console.print(make_table(("metric", "value", "unit"), metrics, left=("unit",)))
     console.print()
 
     _say_all(console, _remarks(summary))
@@ -111,7 +111,7 @@ def _budget_table(summary: Summary, *, narrow: bool) -> Table:
             distances = [millimetres(error["position_m"][name]) for name in position_keys]
             angles = [degrees(error["rotation_rad"][name]) for name in rotation_keys]
             rows.append((title, *distances, *angles))
-    return table_of(columns, rows, bold=(TRACKING_ERROR.name,))
+    return make_table(columns, rows, bold=(TRACKING_ERROR.name,))
 
 
 def _error_sentences(summary: Summary) -> Iterator[str]:
@@ -204,7 +204,7 @@ def show_repeats(summary: RepeatsSummary, directory: Path) -> None:
     for run in summary["runs"]:
         cells = ("no sample",) if run["tracking_error"] is None else run_cells(run)
         rows.append((run["run"], *cells))
-    console.print(table_of(("run", *RUN_COLUMNS), rows))
+    console.print(make_table(("run", *RUN_COLUMNS), rows))
 
     show_iso(console, summary["iso_9283_style"])
     _show_judgement(console, summary["passed"], "All within the tolerance.")
@@ -278,7 +278,7 @@ def _stop_table(
 
     position_title = f"x,{NO_BREAK}y,{NO_BREAK}z mm"
     columns = ("stop", position_title, "AP mm", "RP mm", "stabilisation ms", "OV mm", "cycles")
-    return table_of(columns, rows)
+    return make_table(columns, rows)
 
 
 def _path_table(figures: Sequence[Mapping[str, Any]]) -> Table:
@@ -287,4 +287,4 @@ def _path_table(figures: Sequence[Mapping[str, Any]]) -> Table:
     for figure in figures:
         value, unit = displayed(figure["value"], figure["unit"])
         rows.append((figure["symbol"], value, unit, str(figure["cycles"]), str(figure["asked"])))
-    return table_of(("figure", "value", "unit", "cycles", "required"), rows, left=("unit",))
+    return make_table(("figure", "value", "unit", "cycles", "required"), rows, left=("unit",))

@@ -13,7 +13,7 @@ from rich.markup import escape
 from simbridge.cli.listed_runs import COLUMNS, NAMES, ListedRun, list_runs, settings_of_repeats
 from simbridge.console import Terminal
 from simbridge.errors import InvalidParameter, NotARun, UnknownName
-from simbridge.text import table_of
+from simbridge.text import make_table
 
 # What stands for the newest run in every command that takes one.
 LAST = "last"
@@ -102,7 +102,7 @@ def _show(entries: Sequence[ListedRun]) -> None:
         cells = (run.path.name, *(run.cell(column) for column in columns))
         rows.append(tuple(map(escape, cells)))
     left = [column for column in columns if column not in ("error", "age")]
-    console.print(table_of(("run", *map(_title, columns)), rows, left=left))
+    console.print(make_table(("run", *map(_title, columns)), rows, left=left))
 
     if missing:
         missing.sort(key=COLUMNS.index)

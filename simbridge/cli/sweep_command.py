@@ -32,7 +32,7 @@ from simbridge.sweeps.results import (
     reasons,
 )
 from simbridge.sweeps.sweep import Progress, Sweep, make
-from simbridge.text import counted, millimetres, table_of
+from simbridge.text import counted, make_table, millimetres
 
 # Best and worst points that are shown.
 SHOWN_POINTS = 5
@@ -213,7 +213,7 @@ def _show(finished: Sweep) -> None:
     if ranked:
         varied = _varied_columns(rows)
         lines = _ranked_lines(ranked, varied, figure)
-        console.print(table_of((*varied, "mm"), lines))
+        console.print(make_table((*varied, "mm"), lines))
 
     for outcome in (REFUSED, FAILED):
         for sentence in reasons(rows, outcome):

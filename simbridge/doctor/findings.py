@@ -13,7 +13,7 @@ from rich.padding import Padding
 from rich.table import Table
 
 from simbridge.console import Terminal
-from simbridge.text import counted, table_of
+from simbridge.text import counted, make_table
 
 Status = Literal["pass", "warn", "fail"]
 
@@ -136,7 +136,7 @@ def _with_fixes(findings: Sequence[Finding]) -> Iterator[tuple[Finding, list[Ren
             below.append(f"[italic]-> {escape(finding.fix)}[/italic]")
         if finding.table:
             heading, *rows = finding.table
-            below.append(table_of(heading, rows))
+            below.append(make_table(heading, rows))
         yield finding, below
 
 

@@ -248,7 +248,7 @@ class Evaluation:
         """Arrays of all samples by name, of the values of some samples: memory holds what is in use of them."""
         count = len(self.log.stamp)
         blocks = (values(slice(begin, begin + BLOCK)) for begin in range(0, max(count, 1), BLOCK))
-        return self.log.arrays.gathered(count, blocks)
+        return self.log.arrays.gather(count, blocks)
 
     @cached_property
     def tracking(self) -> Tracking:

@@ -18,7 +18,7 @@ from simbridge.experiments import EXPERIMENTS, ExperimentParameters
 from simbridge.experiments.outcome import Outcome, format_number
 from simbridge.files.writing import write_file
 from simbridge.recording.run_directory import RunDirectory
-from simbridge.text import table_of
+from simbridge.text import make_table
 
 # Name of the file in the experiment's directory.
 RESULTS = "results.json"
@@ -107,7 +107,7 @@ def _show(console: Terminal, outcome: Outcome, directory: Path) -> None:
     """Show the tables, the figures that are known, notes, and the files."""
     for table in outcome.tables:
         console.print(f"[bold]{table.title}[/bold]", soft_wrap=True)
-        console.print(table_of(table.columns, table.rows))
+        console.print(make_table(table.columns, table.rows))
         console.print()
 
     if outcome.comparisons:
@@ -126,7 +126,7 @@ def _show_comparisons(console: Terminal, outcome: Outcome) -> None:
         verdict = "[green]yes[/green]" if expected.holds(measured) else "[red]no[/red]"
         rows.append((expected.figure, format_number(measured), expected.words, verdict))
     columns = ("figure", "measured", "expected", "holds")
-    console.print(table_of(columns, rows, left=columns[2:]))
+    console.print(make_table(columns, rows, left=columns[2:]))
 
     source = outcome.comparisons[0][0].source
     console.print(f"Expected: {source}.\n", soft_wrap=True)

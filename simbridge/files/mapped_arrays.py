@@ -40,7 +40,7 @@ class MappedArrays:
             return np.empty(shape, kind)
         return np.frombuffer(self._maps[-1], kind).reshape(shape)
 
-    def gathered(
+    def gather(
         self, count: int, blocks: Iterable[Mapping[Any, NDArray[Any]]]
     ) -> dict[Any, NDArray[Any]]:
         """Gather blocks of rows into read-only arrays.

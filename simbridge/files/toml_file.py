@@ -79,7 +79,7 @@ def _check_nesting(text: str) -> None:
             raise ValueError(f"more than {MAX_NESTING} tables or lists are nested (line {line})")
 
 
-def first_repeated(names: Sequence[str]) -> int | None:
+def find_repeated(names: Sequence[str]) -> int | None:
     """Return the index of the first name that equals an earlier one; None where all differ."""
     return next((index for index, name in enumerate(names) if name in names[:index]), None)
 
@@ -186,7 +186,7 @@ class TomlFile:
             if name in RESERVED:
                 self.refuse(field, f"the name {quoted(name)} is reserved: every arm has it already")
 
-        repeated = first_repeated(names)
+        repeated = find_repeated(names)
         if repeated is not None:
             self.refuse(fields[repeated], f"the name {quoted(names[repeated])} is used twice")
 

@@ -34,7 +34,7 @@ from simbridge.identification.target_motion import NotIdentified
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
-from simbridge.text import counted, listed
+from simbridge.text import counted, join_words
 from simbridge.trajectory.rtde_recording import read_rtde
 
 # A joint beyond this is in degrees: UR's joints turn by one turn to both sides, rad.
@@ -69,7 +69,7 @@ class Samples:
         missing = [name for name in names if name not in self.columns]
         if missing:
             verb = "was" if len(missing) == 1 else "were"
-            raise NotIdentified(f"{listed(missing)} {verb} not recorded")
+            raise NotIdentified(f"{join_words(missing)} {verb} not recorded")
         return [self.columns[name] for name in names]
 
     def check_joints(self, robot: Robot | None) -> None:

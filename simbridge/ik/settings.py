@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from simbridge.errors import UnknownName
 from simbridge.ik.parameters import SolverParameters
-from simbridge.text import listed
+from simbridge.text import join_words
 
 _Settings = TypeVar("_Settings", bound=SolverParameters)
 
@@ -148,6 +148,6 @@ def unknown_setting(solver: str, setting: str) -> UnknownName:
             solvers.append(name)
     hint = ""
     if solvers:
-        hint = f"{setting} is a setting of {listed(solvers)}: choose it with --solver."
+        hint = f"{setting} is a setting of {join_words(solvers)}: choose it with --solver."
 
     return UnknownName("setting", setting, known, hint, where=f"of {solver}")

@@ -36,7 +36,7 @@ from simbridge.robot.packages import read_packages
 from simbridge.robot.robot import Robot
 from simbridge.servo.law import GAIN, LOOKAHEAD, check_tuning
 from simbridge.servo.plant import Plant, load_plant
-from simbridge.text import listed
+from simbridge.text import join_words
 from simbridge.trajectory.files import Anchor, Column, Frame, ReadOptions
 from simbridge.trajectory.samples import Gaps
 from simbridge.trajectory.sampling import Sampling
@@ -462,7 +462,7 @@ class Options:
 
         if flags:
             needed = (
-                f"servoj with {listed(flags)}: the ideal servo has neither this tuning nor a lag "
+                f"servoj with {join_words(flags)}: the ideal servo has neither this tuning nor a lag "
                 "to compensate"
             )
             raise InvalidParameter("servo", self.servo, needed)

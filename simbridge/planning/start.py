@@ -21,7 +21,7 @@ from simbridge.robot.chain import TASK_ROWS
 from simbridge.robot.pose import Array
 from simbridge.robot.postures import restart_postures
 from simbridge.robot.robot import Robot
-from simbridge.text import degrees, listed, pose_residual
+from simbridge.text import degrees, join_words, pose_residual
 from simbridge.trajectory.trajectory import Trajectory
 
 # Postures from which branches are searched where there is no closed form.
@@ -138,7 +138,7 @@ def _unattained_start(robot: Robot, solution: Solution) -> TargetOutOfReach:
         outside = np.flatnonzero(
             (solution.q < robot.position_min) | (solution.q > robot.position_max)
         )
-        positions = listed(
+        positions = join_words(
             [f"{robot.joint_names[i]} at {degrees(solution.q[i])} degrees" for i in outside]
         )
         reason = f"the first target can only be attained outside of the joint limits ({positions})"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from simbridge.recording.run_record import BackendRecord
-from simbridge.text import listed
+from simbridge.text import join_words
 
 # What is known of the law is said wherever it is named; other tunings and CB3 controllers are
 # extrapolations.
@@ -30,7 +30,7 @@ def _describe_file(backend: BackendRecord) -> str:
         return ""
 
     if backend.plant_replaced:
-        source += f", except the {listed(backend.plant_replaced)}"
+        source += f", except the {join_words(backend.plant_replaced)}"
     if backend.plant_not_simulated:
         source += f"; not simulated: {backend.plant_not_simulated}"
     return f" ({source})"

@@ -34,7 +34,7 @@ from simbridge.text import (
     counted,
     degrees,
     fixed,
-    listed,
+    join_words,
     millimetres,
     milliseconds,
     plain,
@@ -297,7 +297,7 @@ def _solver_options(solver: str) -> str:
     flags = [f"--solver.{name}" for name in ACCURACY_SETTINGS if name in names]
     if not flags:
         return "another --solver affects it"
-    return f"{listed([*flags, 'another --solver'])} affect it"
+    return f"{join_words([*flags, 'another --solver'])} affect it"
 
 
 def _plant_options(summary: Summary, part: ErrorPart) -> str:
@@ -353,7 +353,7 @@ def _delay(summary: Summary, part: PosePart, subject: str) -> str:
         causes.append(f"{_ms(delays.rest)} from the rest of the plant")
     elif delays.plant is not None:
         causes.append(f"{_ms(delays.plant)} from the plant")
-    why = f": {listed(causes)}" if causes else ""
+    why = f": {join_words(causes)}" if causes else ""
     if delays.total is None:
         return (
             f"The delay of the {part} could not be measured{why.replace(': ', '; of its parts: ')}."
@@ -507,7 +507,7 @@ def _saturated(evaluation: Evaluation) -> list[str]:
     each = [f"{names[i]} in {at_limit[:, i].sum()}" for i in np.flatnonzero(at_limit.any(axis=0))]
     return [
         f"A joint torque was at its limit in {int(samples.sum())} of {counted(len(samples), 'sample')} "
-        f"({listed(each)}), {_when(samples, evaluation)}. There the arm could not follow its setpoints."
+        f"({join_words(each)}), {_when(samples, evaluation)}. There the arm could not follow its setpoints."
     ]
 
 
@@ -520,4 +520,4 @@ def _when(marked: NDArray[np.bool_], evaluation: Evaluation) -> str:
         for begin, end in found[:MAX_INTERVALS]
     ]
     more = len(found) - len(texts)
-    return listed([*texts, f"{counted(more, 'more time')}"] if more else texts)
+    return join_words([*texts, f"{counted(more, 'more time')}"] if more else texts)

@@ -14,7 +14,7 @@ import numpy as np
 import pinocchio as pin
 
 from simbridge.errors import InvalidParameter
-from simbridge.files.toml_file import first_repeated
+from simbridge.files.toml_file import find_repeated
 from simbridge.robot import Six, Vector
 from simbridge.robot.cell_rules import MOUNTINGS, requirement
 from simbridge.robot.obstacles import Box, Capsule, CollisionScene, Floor, Plane
@@ -131,7 +131,7 @@ class Cell:
             zones.append((f"keep_out_boxes[{i}].name", box.name))
         for i, plane in enumerate(self.keep_out_planes):
             zones.append((f"keep_out_planes[{i}].name", plane.name))
-        repeated = first_repeated([name for _, name in zones])
+        repeated = find_repeated([name for _, name in zones])
         if repeated is not None:
             field_name, zone_name = zones[repeated]
             raise InvalidParameter(field_name, zone_name, "a name that is used once")

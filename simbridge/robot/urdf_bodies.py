@@ -27,7 +27,7 @@ from simbridge.robot.parts import (
 from simbridge.robot.pose import Array
 from simbridge.robot.urdf_tree import Tree, read_origin
 from simbridge.robot.xml_element import Element
-from simbridge.text import listed
+from simbridge.text import join_words
 
 # By how much the largest principal moment of an inertia may exceed the sum of the others. Up to
 # here it is one that another program rounded or rotated, and simulators take it, too.
@@ -73,7 +73,7 @@ class BodyReader:
     def notes(self) -> Iterator[str]:
         """Say which meshes could not be read, and which inertia no body has, each in a sentence."""
         if self._inertia_faults:
-            links = listed(list(self._inertia_faults))
+            links = join_words(list(self._inertia_faults))
             first_fault = next(iter(self._inertia_faults.values()))
             yield f"{links}: {first_fault}. The inertia is used as it is."
 

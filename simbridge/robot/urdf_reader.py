@@ -35,7 +35,7 @@ from simbridge.robot.urdf_tree import (
     read_origin,
 )
 from simbridge.robot.xml_element import Element, read_xml
-from simbridge.text import listed
+from simbridge.text import join_words
 
 # A URDF has no control period: the longest one of UR's arms, s, overridden by --period.
 DEFAULT_PERIOD = 0.008
@@ -195,7 +195,7 @@ def _notes(tree: Tree, chain: UrdfChain, is_upright: bool) -> Iterator[str]:
     if fixed:
         yield (
             f"The arm is the chain from {chain.base} to {chain.tip}; joints off it are fixed: "
-            f"{listed(fixed)}."
+            f"{join_words(fixed)}."
         )
 
     if not is_upright:

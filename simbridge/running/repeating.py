@@ -35,7 +35,7 @@ from simbridge.running.run_recording import record_run
 from simbridge.running.run_setup import Prepared
 from simbridge.running.runner import Progress, Run, begin, finish, open_backend, stream_plan
 from simbridge.running.signals import ended_by_signals
-from simbridge.text import degrees, listed
+from simbridge.text import degrees, join_words
 
 # Settings that differ are named up to this many.
 MAX_NAMED_SETTINGS = 5
@@ -228,7 +228,9 @@ def _check_same(prepared: Prepared, earlier: RunDirectory) -> None:
         if not all(np.array_equal(plan[name], earlier_plan[name]) for name in plan):
             differences = ["their plan"]
     if differences:
-        reason = f"its repeats differ in {listed(differences)}; choose another directory with --out"
+        reason = (
+            f"its repeats differ in {join_words(differences)}; choose another directory with --out"
+        )
         raise OutputError(earlier.path.parent, reason)
 
 

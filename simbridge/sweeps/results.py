@@ -17,13 +17,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from simbridge.errors import InputFileError
-from simbridge.files.toml_file import first_repeated
+from simbridge.files.toml_file import find_repeated
 from simbridge.files.writing import open_to_append, replacing, write_file, writing
-from simbridge.quoting import quoted, shortened
+from simbridge.quoting import quoted, shorten
 from simbridge.sweeps.grid import Point
 from simbridge.sweeps.parameters import parameters
 from simbridge.sweeps.results_file import decode_rows, encode_row, is_number, read_rows
-from simbridge.text import counted, listed
+from simbridge.text import counted, join_words
 
 # Names of the files in a sweep's directory.
 GRID = "sweep.toml"
@@ -164,7 +164,7 @@ class Results:
                 advice = ". Its cells are not separated by commas: save it as CSV with commas"
             reason = (
                 "these are not the results of a sweep: columns are missing "
-                f"({listed(missing)}){advice}"
+                f"({join_words(missing)}){advice}"
             )
             raise InputFileError(self.path, reason, line=line)
 
@@ -172,7 +172,7 @@ class Results:
             reason = f"column {columns.index('') + 1} has no name"
             raise InputFileError(self.path, reason, line=line)
 
-        repeated = first_repeated(columns)
+        repeated = find_repeated(columns)
         if repeated is not None:
             reason = f"there are two columns {quoted(columns[repeated])}"
             raise InputFileError(self.path, reason, line=line)
@@ -280,7 +280,7 @@ class Results:
             "scenario": point.scenario,
             **point.values,
             "outcome": result.outcome,
-            "reason": shortened(result.reason, MAX_REASON_LENGTH),
+            "reason": shorten(result.reason, MAX_REASON_LENGTH),
             **{name: f"{value:.17g}" for name, value in result.figures.items()},
             "made_by": made_by,
             "wall_s": f"{result.wall:.3f}",

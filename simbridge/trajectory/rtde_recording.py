@@ -17,7 +17,7 @@ import numpy as np
 
 from simbridge.errors import InputFileError
 from simbridge.robot.pose import Array, Flags
-from simbridge.text import counted, listed
+from simbridge.text import counted, join_words
 from simbridge.trajectory.rtde_table import RtdeTable, find_vectors, read_header
 
 # The columns that are read, with their width: a recording has a hundred more.
@@ -145,9 +145,9 @@ def _refuse_missing(
     alternatives = [name for name in MOTION_FIELDS if name in fields]
     advice = ""
     if missing and alternatives:
-        advice = f"; it has {listed(alternatives)}: choose one with --from"
+        advice = f"; it has {join_words(alternatives)}: choose one with --from"
     noun = "columns" if missing else "column"
-    table.refuse(f"it has no {noun} {listed(columns)}, which UR's recordings have{advice}")
+    table.refuse(f"it has no {noun} {join_words(columns)}, which UR's recordings have{advice}")
 
 
 def _are_whole(parts: Sequence[Array]) -> Flags:

@@ -390,7 +390,7 @@ def test_arrays_that_no_file_can_hold_are_in_memory(fault, monkeypatch):
 
     monkeypatch.setattr(tempfile, "TemporaryFile", refuse)
     monkeypatch.setattr(mapped_arrays, "MIN_MAPPED_BYTES", 8)
-    found = mapped_arrays.MappedArrays().gathered(
+    found = mapped_arrays.MappedArrays().gather(
         3, [{"a": np.array([1.0, 2.0])}, {"a": np.array([3.0])}]
     )
     assert found["a"].tolist() == [1.0, 2.0, 3.0] and not found["a"].flags.writeable
