@@ -24,18 +24,27 @@ if TYPE_CHECKING:  # loads the solvers, which the process of a replay does witho
     from simbridge.sessions.motion import MotionStep
 
 # The memory begins with the counts of inputs and periods, and whether the solver is at work.
-_COUNTS = 2
-_HEAD = 8
-_SLOTS = 4
+COUNT_WORDS = 2
+HEAD_WORDS = 8
+SLOT_COUNT = 4
 # Periods kept for the record: more than two minutes at 500 Hz.
-_ROWS = 65_536
-_CAUSES = 3
+ROW_COUNT = 65_536
+# Causes that are recorded of a period: the strongest.
+MAX_CAUSES = 3
 # The numbers in a row, and what they are read as.
-_SCALARS: dict[str, Callable[..., Any]] = {
-    "index": int, "now": float, "rate": float, "engagement": int, "order": Order, "number": int, "fate": Fate,
-    "phase": LivePhase, "speed": float, "solver": float,
-}  # fmt: skip
-_NO_CAUSE = (-1.0, -1.0, 0.0)
+SCALARS: dict[str, Callable[..., Any]] = {
+    "index": int,
+    "now": float,
+    "rate": float,
+    "engagement": int,
+    "order": Order,
+    "number": int,
+    "fate": Fate,
+    "phase": LivePhase,
+    "speed": float,
+    "solver": float,
+}
+NO_CAUSE = (-1.0, -1.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -74,8 +83,10 @@ class Period:
 
 
 def _length(n: int) -> int:
-    """Numbers in the memory for n joints: counts, slots and rows."""
-    return _HEAD + _SLOTS * (1 + longest_row(n)) + _ROWS * (len(_SCALARS) + 3 * _CAUSES + 7 + 2 * n)
+    """Return how many numbers are in the memory for n joints: counts, slots and rows."""
+    slots = SLOT_COUNT * (1 + longest_row(n))
+    rows = ROW_COUNT * (len(SCALARS) + 3 * MAX_CAUSES + 7 + 2 * n)
+    return HEAD_WORDS + slots + rows
 
 
 class LiveChannel:
@@ -93,11 +104,11 @@ class LiveChannel:
     def __init__(self, path: Path | None, n: int) -> None:
         self._n = n
         numbers = mapped(path, _length(n))
-        self._counts = numbers[:_COUNTS].view(np.int64)
-        self.solving = numbers[_COUNTS : _COUNTS + 1]
-        slots = numbers[_HEAD : _HEAD + _SLOTS * (1 + longest_row(n))]
-        self._slots = slots.reshape(_SLOTS, -1)
-        self._rows = numbers[_HEAD + slots.size :].reshape(_ROWS, -1)
+        self._counts = numbers[:COUNT_WORDS].view(np.int64)
+        self.solving = numbers[COUNT_WORDS : COUNT_WORDS + 1]
+        slots = numbers[HEAD_WORDS : HEAD_WORDS + SLOT_COUNT * (1 + longest_row(n))]
+        self._slots = slots.reshape(SLOT_COUNT, -1)
+        self._rows = numbers[HEAD_WORDS + slots.size :].reshape(ROW_COUNT, -1)
         self._read = 0
         self.overwritten = 0
 
@@ -111,7 +122,7 @@ class LiveChannel:
         """Replace the newest input (called by the parent, from one thread at a time)."""
         count = int(self._counts[0]) + 1
         row = given.row()
-        slot = self._slots[count % _SLOTS]
+        slot = self._slots[count % SLOT_COUNT]
         slot[0] = len(row)
         slot[1 : 1 + len(row)] = row
         self._counts[0] = count
@@ -119,10 +130,10 @@ class LiveChannel:
     def newest(self) -> Input | None:
         """The newest input; None before the first (called by the loop)."""
         while count := int(self._counts[0]):
-            slot = self._slots[count % _SLOTS]
+            slot = self._slots[count % SLOT_COUNT]
             row = slot[1 : 1 + int(slot[0])].copy()
             # The slot is written again only for the fourth input from here.
-            if int(self._counts[0]) < count + _SLOTS - 1:
+            if int(self._counts[0]) < count + SLOT_COUNT - 1:
                 return Input.of(row)
         return None
 
@@ -139,10 +150,10 @@ class LiveChannel:
     ) -> None:
         """Record a period (called by the loop)."""
         count = int(self._counts[1])
-        causes = [cause_row(cause, subjects) for cause in step.causes[:_CAUSES]]
-        causes += [_NO_CAUSE] * (_CAUSES - len(causes))
-        row = self._rows[count % _ROWS]
-        k = len(_SCALARS)
+        causes = [cause_row(cause, subjects) for cause in step.causes[:MAX_CAUSES]]
+        causes += [NO_CAUSE] * (MAX_CAUSES - len(causes))
+        row = self._rows[count % ROW_COUNT]
+        k = len(SCALARS)
         row[:k] = (
             index,
             now,
@@ -155,19 +166,19 @@ class LiveChannel:
             step.speed,
             solver,
         )
-        row[k : k + 3 * _CAUSES] = [number for cause in causes for number in cause]
-        row[k + 3 * _CAUSES :] = np.concatenate([step.target, step.solution, step.setpoint])
+        row[k : k + 3 * MAX_CAUSES] = [number for cause in causes for number in cause]
+        row[k + 3 * MAX_CAUSES :] = np.concatenate([step.target, step.solution, step.setpoint])
         self._counts[1] = count + 1
 
     def periods(self, subjects: tuple[str, ...]) -> Iterator[Period]:
         """The periods since the last call, oldest first (called by the parent); overwritten ones are counted."""
         while self._read < (written := int(self._counts[1])):
-            oldest = written - _ROWS + 1
+            oldest = written - ROW_COUNT + 1
             if self._read < oldest:
                 self.overwritten += oldest - self._read
                 self._read = oldest
-            row = self._rows[self._read % _ROWS].copy()
-            if self._read <= int(self._counts[1]) - _ROWS:
+            row = self._rows[self._read % ROW_COUNT].copy()
+            if self._read <= int(self._counts[1]) - ROW_COUNT:
                 continue
             self._read += 1
             yield self._period(row, subjects)
@@ -175,18 +186,25 @@ class LiveChannel:
     def last(self, subjects: tuple[str, ...]) -> Period | None:
         """The newest period; None before the first."""
         count = int(self._counts[1])
-        return self._period(self._rows[(count - 1) % _ROWS].copy(), subjects) if count else None
+        return self._period(self._rows[(count - 1) % ROW_COUNT].copy(), subjects) if count else None
 
     def _period(self, row: Array, subjects: tuple[str, ...]) -> Period:
-        k, n = len(_SCALARS), self._n
-        fields = {
-            name: kind(value)
-            for (name, kind), value in zip(_SCALARS.items(), row[:k].tolist(), strict=True)
-        }
-        found = (
-            cause_of_row((a, b, c), subjects)
-            for a, b, c in row[k : k + 3 * _CAUSES].reshape(-1, 3).tolist()
+        """Return the period of a row of numbers."""
+        scalars_end = len(SCALARS)
+        causes_end = scalars_end + 3 * MAX_CAUSES
+
+        fields = {}
+        for (name, kind), value in zip(SCALARS.items(), row[:scalars_end].tolist(), strict=True):
+            fields[name] = kind(value)
+
+        causes = []
+        for numbers in row[scalars_end:causes_end].reshape(-1, 3).tolist():
+            name_index, subject_index, value = numbers
+            cause = cause_of_row((name_index, subject_index, value), subjects)
+            if cause is not None:
+                causes.append(cause)
+
+        target, solution, setpoint = np.split(row[causes_end:], (7, 7 + self._n))
+        return Period(
+            **fields, causes=tuple(causes), target=target, solution=solution, setpoint=setpoint
         )
-        target, solution, setpoint = np.split(row[k + 3 * _CAUSES :], (7, 7 + n))
-        causes = tuple(cause for cause in found if cause is not None)
-        return Period(**fields, causes=causes, target=target, solution=solution, setpoint=setpoint)

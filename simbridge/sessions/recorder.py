@@ -26,6 +26,8 @@ from simbridge.sessions.record import EVENTS, INPUTS, InputRecord, JsonLines
 MAX_WAITING_INPUTS = 32_768
 # How many of the newest inputs count for the latency that is shown.
 LATENCY_WINDOW = 100
+# The index of an input's record until the state of its period has arrived.
+AWAITS_STATE = -1
 
 # The fate of an input, as it is recorded.
 _FATES = {
@@ -62,19 +64,34 @@ class LiveRecorder:
         )
         self._inputs = JsonLines(directory.path / INPUTS)
         self._events = JsonLines(directory.path / EVENTS)
-        # Between the caller's threads and the recorder: bounded, and appended to without a lock.
-        self._given: deque[InputRecord] = deque()
-        self._open: deque[InputRecord] = deque()
+        self.lost = 0
+        self.phase = LivePhase.IDLE
+        self.paused = False
+
+        # Inputs and notes of the caller's threads, which the recorder has not seen: bounded, and
+        # appended to without a lock.
+        self._arrived: deque[InputRecord] = deque()
+        self._notes: deque[dict[str, Any]] = deque(maxlen=MAX_WAITING_INPUTS)
+        # Inputs that are not written yet, in order.
+        self._unwritten: deque[InputRecord] = deque()
+
+        # By the index of their period: periods whose state is expected, and the inputs that they
+        # used first.
         self._waiting: dict[int, Period] = {}
         self._used: dict[int, InputRecord] = {}
+        # Of the newest inputs, s.
         self._latencies: deque[float] = deque(maxlen=LATENCY_WINDOW)
-        self._samples, self._base, self._stamp = 0, 0.0, -period
-        self._first: float | None = None
-        self._host_first: float | None = None
+
+        # How many samples were written, and the stamp of the last one, s.
+        self._samples = 0
+        self._stamp = -period
+        # The present loop's first state: its timestamp and its stamp, s.
+        self._first_timestamp: float | None = None
+        self._first_stamp = 0.0
+        # When the first state of the session arrived, s of the host's clock.
+        self._begin: float | None = None
+        # The index of each name that subjects of causes may have.
         self._subjects: dict[str, int] = {}
-        self._notes: deque[dict[str, Any]] = deque(maxlen=MAX_WAITING_INPUTS)
-        self.lost = 0
-        self.phase, self.paused = LivePhase.IDLE, False
 
     @property
     def latency(self) -> float | None:
@@ -83,10 +100,10 @@ class LiveRecorder:
 
     def given(self, record: InputRecord) -> None:
         """An input was given."""
-        if len(self._given) >= MAX_WAITING_INPUTS:
+        if len(self._arrived) >= MAX_WAITING_INPUTS:
             self.lost += 1
             return
-        self._given.append(record)
+        self._arrived.append(record)
 
     def began(self, at: float, subjects: tuple[str, ...]) -> None:
         """A loop has begun, at s: its periods count from 0 again. The log has causes and their subjects by index."""
@@ -95,9 +112,10 @@ class LiveRecorder:
         self._waiting.clear()
         # Their states will not come any more.
         for record in self._used.values():
-            record.index = record.command = None
+            record.index = None
+            record.command = None
         self._used.clear()
-        self._first = None
+        self._first_timestamp = None
 
     def note(self, at: float, name: str, facts: Mapping[str, Any]) -> None:
         """Something that the caller has to say, at s; recorded with the next periods."""
@@ -109,8 +127,8 @@ class LiveRecorder:
 
     def take(self, periods: list[Period], states: list[ArmState]) -> None:
         """Record what has appeared since the last call."""
-        while self._given:
-            self._open.append(self._given.popleft())
+        while self._arrived:
+            self._unwritten.append(self._arrived.popleft())
         for period in periods:
             self._take_period(period)
         for state in states:
@@ -120,10 +138,12 @@ class LiveRecorder:
         self._flush_inputs(final=False)
 
     def _take_period(self, period: Period) -> None:
+        """Expect the state of a period; record its change of phase, and the fate of its input."""
         # The period in which the arm has come to rest is the last of its engagement.
-        rested = period.phase is self.phase is LivePhase.IDLE
-        if not rested or period.order is not Order.NONE:
+        stays_idle = period.phase is self.phase is LivePhase.IDLE
+        if not stays_idle or period.order is not Order.NONE:
             self._waiting[period.index] = period
+
         if period.phase is not self.phase:
             self.event(
                 period.now,
@@ -134,48 +154,67 @@ class LiveRecorder:
             )
             self.phase = period.phase
             self.paused |= period.phase is LivePhase.PAUSED
-        if not period.number:
-            return
-        for record in self._open:
-            if record.number == period.number:
-                record.fate, record.received = _FATES[period.fate], period.now
-                if record.fate == "rejected":
-                    record.why = (
-                        period.causes[0].text if period.causes else period.fate.name.lower()
-                    )
-                else:
-                    self._used[period.index] = record
-                record.index = -1
-                break
+
+        if period.number:
+            for record in self._unwritten:
+                if record.number == period.number:
+                    self._settle_input(record, period)
+                    break
+
+    def _settle_input(self, record: InputRecord, period: Period) -> None:
+        """Note what became of an input in the period that took it."""
+        record.fate = _FATES[period.fate]
+        record.received = period.now
+        record.index = AWAITS_STATE
+        if record.fate != "rejected":
+            self._used[period.index] = record
+        elif period.causes:
+            record.why = period.causes[0].text
+        else:
+            record.why = period.fate.name.lower()
 
     def _take_state(self, state: ArmState) -> None:
+        """Write the sample of a state and its period."""
         index = round(state.plan_time / self._period)
         period = self._waiting.pop(index, None)
+
         # States of earlier periods will not come any more.
         for missed in [i for i in self._waiting if i < index]:
             del self._waiting[missed]
-            if (record := self._used.pop(missed, None)) is not None:
-                record.command = record.index = None
+            record = self._used.pop(missed, None)
+            if record is not None:
+                record.command = None
+                record.index = None
         if period is None:
             return
-        if (record := self._used.pop(index, None)) is not None:
-            record.index, record.command = self._samples, state.host_sent
+
+        record = self._used.pop(index, None)
+        if record is not None:
+            record.index = self._samples
+            record.command = state.host_sent
             if np.isfinite(state.host_sent):
                 self._latencies.append(state.host_sent - record.sent)
         self._log.write(self._sample(period, state))
         self._samples += 1
 
+    def _stamp_of(self, state: ArmState) -> float:
+        """Return the stamp of a state's sample, s.
+
+        A loop that begins anew may be on another clock: its samples follow those before by the
+        host's.
+        """
+        if self._first_timestamp is None:
+            if self._begin is None:
+                self._begin = state.host_monotonic
+            elapsed = round((state.host_monotonic - self._begin) / self._period) * self._period
+            self._first_stamp = max(elapsed, self._stamp + self._period)
+            self._first_timestamp = state.timestamp
+        count = round((state.timestamp - self._first_timestamp) / self._period)
+        return self._first_stamp + count * self._period
+
     def _sample(self, period: Period, state: ArmState) -> LiveSample:
-        if self._first is None:
-            # A loop that begins anew may be on another clock: its samples follow those before by the host's.
-            self._host_first = (
-                state.host_monotonic if self._host_first is None else self._host_first
-            )
-            passed = round((state.host_monotonic - self._host_first) / self._period) * self._period
-            self._base, self._first = max(passed, self._stamp + self._period), state.timestamp
-        self._stamp = (
-            self._base + round((state.timestamp - self._first) / self._period) * self._period
-        )
+        """Return the sample of a period and its state."""
+        self._stamp = self._stamp_of(state)
         causes = [cause_row(cause, self._subjects) for cause in period.causes]
         causes += [(-1.0, -1.0, 0.0)] * (3 - len(causes))
         return LiveSample(
@@ -201,20 +240,29 @@ class LiveRecorder:
         )
 
     def _flush_inputs(self, *, final: bool) -> None:
-        """Write the inputs whose fate is known, in order; those before one that was taken are superseded."""
-        settled = [
-            i
-            for i, record in enumerate(self._open)
-            if record.received is not None or not record.number
-        ]
-        count = len(self._open) if final else (settled[-1] + 1 if settled else 0)
+        """Write the inputs whose fate is known, in order.
+
+        Those before one that was taken are superseded.
+
+        Args:
+            final: Whether nothing follows, so that all are written.
+        """
+        count = 0
+        for i, record in enumerate(self._unwritten):
+            # One without a number was refused at once.
+            is_settled = record.received is not None or not record.number
+            if final or is_settled:
+                count = i + 1
+
         for _ in range(count):
-            record = self._open[0]
-            if not final and record.index == -1 and record.fate != "rejected":
+            record = self._unwritten[0]
+            awaits_state = record.index == AWAITS_STATE
+            if not final and awaits_state and record.fate != "rejected":
                 # Its command has not been seen yet.
                 break
-            record.index = None if record.index == -1 else record.index
-            self._inputs.write(self._open.popleft())
+            if awaits_state:
+                record.index = None
+            self._inputs.write(self._unwritten.popleft())
         self._inputs.flush()
         self._events.flush()
 
