@@ -7,7 +7,7 @@ Python's global interpreter lock, in which no thread of its own could run. PR_SE
 follow the thread that started the process, not its process.
 
 The parent starts a child with the variables of `lifeline_environment`; the child calls
-`end_with_parent` first of all. docs/architecture.md lists the processes. Linux only: elsewhere a
+`end_with_parent` first of all. docs/internals.md lists the processes. Linux only: elsewhere a
 child outlives a parent that is killed.
 """
 

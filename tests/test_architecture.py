@@ -21,6 +21,7 @@ pytestmark = pytest.mark.shares_setup
 
 CHECKOUT = Path(__file__).parents[1]
 PAGE = (CHECKOUT / "docs" / "architecture.md").read_text(encoding="utf-8")
+INTERNALS = (CHECKOUT / "docs" / "internals.md").read_text(encoding="utf-8")
 
 # At most so many files to touch.
 BOUNDS = {"arm": 1, "scenario": 1, "backend": 2, "solver": 2, "option": 3, "metric": 3}
@@ -181,7 +182,7 @@ def test_a_new_metric_is_in_the_terminal_and_on_the_page_in_millimetres(summary,
 def test_every_file_that_the_page_names_exists():
     names = re.findall(
         r"(?<![\w./-])((?:simbridge|robots|scenarios|docs|tests|tools)/[\w/.-]*\w\.(?:py|md|toml))",
-        PAGE,
+        PAGE + INTERNALS,
     )
     new = {edit["new"] for kind in BOUNDS for edit in edits(kind)}
     assert (

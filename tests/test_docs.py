@@ -1,8 +1,7 @@
-"""The examples of README.md and docs/ work: Python blocks are run, and every command line is read by the program.
+"""The examples of README.md and docs/ work: Python blocks are run, and every command line is read.
 
-Commands that only look (check, inspect, robots, scenarios) are run, too. Not run: docs/emulator.md, whose example is a
-test file of its own; docs/architecture.md, whose examples are changes of the code; and docs/tutorial.md, which
-test_tutorial.py follows.
+Commands that only look (check, inspect, robots, scenarios) are run, too. Not run are the pages whose
+examples other tests follow: architecture and internals, the emulator's, and the tutorial.
 """
 
 from __future__ import annotations
@@ -71,7 +70,7 @@ def command_lines(page):
 COMMAND_LINES = {" ".join(words): words for page in PAGES for words in command_lines(page)}
 
 
-ELSEWHERE = ("architecture", "emulator", "emulator_reference", "tutorial")
+ELSEWHERE = ("architecture", "internals", "emulator", "emulator_reference", "tutorial")
 PYTHON_PAGES = {
     page.name: page for page in PAGES if page.stem not in ELSEWHERE and blocks(page, "python")
 }

@@ -85,7 +85,7 @@ class ServoConfig:
 
 
 class State(Enum):
-    """Of a session with a controller; drawn in docs/architecture.md."""
+    """Of a session with a controller; drawn in docs/internals.md."""
 
     CONNECTING = "connecting"
     UPLOADING = "uploading"

@@ -2,7 +2,7 @@
 
 A function of plain floats, called with expressions instead, leaves a trace: a list of operations
 that prints as straight-line Python. Sums and products with 0 and +-1 fold away, and what was
-computed once is not computed again. docs/architecture.md follows one expression from the
+computed once is not computed again. docs/internals.md follows one expression from the
 mathematics to the machine code.
 """
 

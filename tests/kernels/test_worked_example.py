@@ -1,4 +1,4 @@
-"""The worked example of docs/architecture.md: its script runs, and prints the text it shows."""
+"""The worked example of docs/internals.md: its script runs, and prints the text it shows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-PAGE = Path(__file__).parents[2] / "docs" / "architecture.md"
+PAGE = Path(__file__).parents[2] / "docs" / "internals.md"
 
 
 @pytest.fixture(scope="module")

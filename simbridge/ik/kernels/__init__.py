@@ -1,1 +1,1 @@
-"""The solvers' compiled code, from mathematics that is written once (docs/architecture.md)."""
+"""The solvers' compiled code, from mathematics that is written once (docs/internals.md)."""
