@@ -163,7 +163,8 @@ def _moving_rows(seconds: float) -> list[Row]:
 
 
 def _late_ticks(count: int, seconds: float) -> float:
-    """Return the fraction of late ticks of arms that move, each with a client that takes every tick.
+    """Return the fraction of late ticks of arms that move, each with a client that takes every
+    tick.
 
     Args:
         count: Number of arms.

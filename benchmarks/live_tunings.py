@@ -1,8 +1,8 @@
 """The table of docs/live.md: what each setting of a live session changes.
 
-`python -m benchmarks.live_tunings FILE` writes it, in Markdown; each row changes one thing. The simulated arm (UR's
-servo law on a clock of its own) gives the same numbers on every computer; a few rows are repeated on the emulator, in
-real time.
+`python -m benchmarks.live_tunings FILE` writes it, in Markdown; each row changes one thing. The
+simulated arm (UR's servo law on a clock of its own) gives the same numbers on every computer; a few
+rows are repeated on the emulator, in real time.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from simbridge.robot.robot import Robot
 from simbridge.sessions.record import read_inputs
 from simbridge.text import MINUS
 
-# The first scene: along y, rad/s, m, and the noise of a hand or tracker, m; and how long, s, of which the first is not
-# measured.
+# The first scene: along y, rad/s, m, and the noise of a hand or tracker, m; and how long, s, of
+# which the first is not measured.
 _PULSE, _AMPLITUDE, _NOISE, _SCENE, _SETTLING = 2.0 * np.pi * 0.5, 0.06, 0.0005, 6.0, 1.0
 # The second: m/s, for how long, and how long the target then stands, s.
 _SPEED, _MOVING, _STANDING = 0.2, 0.6, 1.0
@@ -43,7 +43,9 @@ _CUTOFF = 20.0
 
 
 class _Tuning(NamedTuple):
-    """A row: what is changed, the choices of `live`, the rate of the inputs, Hz, and whether on the emulator, too."""
+    """A row: what is changed, the choices of `live`, the rate of the inputs, Hz, and whether on the
+    emulator, too.
+    """
 
     words: str
     choices: dict[str, Any]
@@ -156,7 +158,9 @@ def _play(session: simbridge.LiveSession, rate: float, wait: Callable[[float], N
 
 
 def _figures(robot: Robot, out: Path) -> str:
-    """The cells of a row: two delays, the smoothness, the largest acceleration of a joint, and the overshoot."""
+    """The cells of a row: two delays, the smoothness, the largest acceleration of a joint, and the
+    overshoot.
+    """
     run = RunDirectory.open(out)
     log, inputs = run.log(), read_inputs(out)
     sent = np.array([one.sent for one in inputs])

@@ -1,4 +1,5 @@
-"""The studio in a browser: from a drag to new joint positions, the loop's deadlines, and what it costs at rest.
+"""The studio in a browser: from a drag to new joint positions, the loop's deadlines, and what it
+costs at rest.
 
 `python -m benchmarks.studio PORT` serves the page in a process of its own, and prints its address;
 and at the end, as JSON, when its loop began each pass and when it sent other joint positions.
@@ -26,7 +27,8 @@ from tests.chromium import chromium
 from tests.ports import free_port
 
 SIZE = {"width": 1280, "height": 800}
-# How long the goal is dragged, and how often, s; how long the page then rests before and while that is measured.
+# How long the goal is dragged, and how often, s; how long the page then rests before and while that
+# is measured.
 _DRAGGED, _EVERY, _SETTLES, _RESTS = 20.0, 0.25, 8.0, 10.0
 # Single moves from rest, for the delay: how many, and how far apart, s.
 _MOVES, _APART = 15, 2.0
@@ -110,7 +112,9 @@ _ARROW = 344.0, 451.0
 
 
 def _drag(page: Any) -> tuple[tuple[float, float], float]:
-    """Drag the goal's frame to and fro by an arrow, and keep it; from when to when, s, and frames drawn a second."""
+    """Drag the goal's frame to and fro by an arrow, and keep it; from when to when, s, and frames
+    drawn a second.
+    """
     page.evaluate(
         """() => { window.drawn = 0; const f = () => { window.drawn++; requestAnimationFrame(f) }; f() }"""
     )
@@ -127,7 +131,8 @@ def _drag(page: Any) -> tuple[tuple[float, float], float]:
 
 
 def _moves_from_rest(page: Any) -> list[float]:
-    """Move the grasped arrow again and again while the arm rests; when the page had the drag's events, s.
+    """Move the grasped arrow again and again while the arm rests; when the page had the drag's
+    events, s.
 
     What changes after such a move, changes for it.
     """

@@ -1,8 +1,9 @@
-"""The documentation as a site: `make docs` builds it into build/docs, and every warning is an error.
+"""The documentation as a site: `make docs` builds it into build/docs, and every warning is an
+error.
 
-The pages are the Markdown files of the repository, at their places: they read the same on GitHub, and links between
-them are the same. docs/index.md lists them; its lists are the site's table of contents. Nothing is fetched from other
-hosts, neither by the build nor by the pages.
+The pages are the Markdown files of the repository, at their places: they read the same on GitHub,
+and links between them are the same. docs/index.md lists them; its lists are the site's table of
+contents. Nothing is fetched from other hosts, neither by the build nor by the pages.
 """
 
 from __future__ import annotations
@@ -74,14 +75,17 @@ def add_contents(app: object, name: str, source: list[str]) -> None:
 def add_entrance(app: object, error: Exception | None) -> None:
     """The site's own first page is below docs/: its folder opens there."""
     if error is None:
-        page = f'<!doctype html><meta http-equiv="refresh" content="0; url={root_doc}.html"><title>{project}</title>'
+        redirect = f'<meta http-equiv="refresh" content="0; url={root_doc}.html">'
+        page = f"<!doctype html>{redirect}<title>{project}</title>"
         Path(app.outdir, "index.html").write_text(page, encoding="utf-8")  # type: ignore[attr-defined]
 
 
 def name_aliases(
     app: object, what: str, name: str, of: object, options: object, *parts: str | None
 ) -> tuple[Any, ...]:
-    """A signature and its result; Sphinx prints the representation of an alias in a union, not its name."""
+    """A signature and its result; Sphinx prints the representation of an alias in a union, not its
+    name.
+    """
     return tuple(part and re.sub(r"TypeAliasForwardRef\('(\w+)'\)", r"\1", part) for part in parts)
 
 

@@ -46,7 +46,9 @@ def printed_help(*words: str) -> str:
 
 
 def helps() -> Iterator[tuple[str, str]]:
-    """A title and a text for each command, each experiment, and the settings of each solver that has some."""
+    """A title and a text for each command, each experiment, and the settings of each solver that
+    has some.
+    """
     for name in COMMANDS:
         text = printed_help(name)
         yield f"simbridge {name}", text.partition(_SETTINGS)[0].rstrip()
@@ -85,7 +87,9 @@ def documented(names: Iterable[str]) -> Iterator[str]:
 
 
 class PublicNames(SphinxDirective):
-    """`public-names PACKAGE ...`: what these packages define, functions first, in alphabetical order."""
+    """`public-names PACKAGE ...`: what these packages define, functions first, in alphabetical
+    order.
+    """
 
     required_arguments, optional_arguments = 1, 99
 

@@ -1,4 +1,4 @@
-"""Test software for a UR arm without one: an emulated controller, a run on it, and a protective stop."""
+"""Test software for a UR arm without one: an emulated controller, a run, a protective stop."""
 
 import simbridge
 from simbridge.emulator import Emulator
@@ -10,7 +10,8 @@ with Emulator("ur10e", host="127.0.0.9") as controller:
     options = simbridge.Options(host="127.0.0.9")
     run = simbridge.run(small, robot="ur10e", backend="ursim", options=options)
     print(
-        f"{run.summary['outcome']}, {1e3 * run.summary['tracking_error']['position_m']['rms']:.2f} mm RMS"
+        f"{run.summary['outcome']}, "
+        f"{1e3 * run.summary['tracking_error']['position_m']['rms']:.2f} mm RMS"
     )
 
     controller.do("protective_stop")

@@ -1,4 +1,4 @@
-"""Send the inverse of the servo law: the arm is at each setpoint when it is due, instead of trailing."""
+"""Send the inverse of the servo law: the arm is at each setpoint when it is due."""
 
 import simbridge
 from simbridge import Options
@@ -11,5 +11,6 @@ for feedforward in ("off", "on"):
     summary = simbridge.run(circle, options=Options(feedforward=feedforward)).summary
     error = summary["tracking_error"]["position_m"]["rms"]
     print(
-        f"feedforward {feedforward:3}: {1e3 * error:8.4f} mm RMS, delay {1e3 * summary['delay_s']:6.2f} ms"
+        f"feedforward {feedforward:3}: {1e3 * error:8.4f} mm RMS, "
+        f"delay {1e3 * summary['delay_s']:6.2f} ms"
     )

@@ -1,4 +1,4 @@
-"""Find the gains with the smallest tracking error by Optuna (pip install optuna), which proposes each next run."""
+"""Find the gains with the smallest error by Optuna (pip install optuna), run by run."""
 
 import optuna
 

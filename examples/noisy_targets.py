@@ -1,4 +1,4 @@
-"""Track targets that come at 10 Hz with 2 mm of noise, as from vision: a low gain smooths, a high one lags less."""
+"""Track targets at 10 Hz with 2 mm of noise: a low gain smooths, a high one lags less."""
 
 import simbridge
 from simbridge import Options
@@ -12,8 +12,10 @@ for kp in (1.0, 50.0):
     summary = simbridge.run(
         scenario, solver=simbridge.ForwardDynamics(robot, kp=kp), options=vision
     ).summary
-    off, late = summary["contour_error"]["position_m"]["rms"], summary["delay_s"]
+    distance = summary["contour_error"]["position_m"]["rms"]
+    delay = summary["delay_s"]
     fastest = max(summary["joint_effort"]["acceleration"]["peak"])
     print(
-        f"kp {kp:4.0f}: {1e3 * off:.1f} mm RMS off the path, {1e3 * late:3.0f} ms late, up to {fastest:.1f} rad/s^2"
+        f"kp {kp:4.0f}: {1e3 * distance:.1f} mm RMS off the path, {1e3 * delay:3.0f} ms late, "
+        f"up to {fastest:.1f} rad/s^2"
     )

@@ -1,4 +1,4 @@
-"""Compute a metric of your own: how long the tool was within a tenth of a millimetre of its path."""
+"""Compute a metric of your own: how long the tool was within 0.1 mm of its path."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from simbridge.evaluation import Evaluation
 
 
 def time_within(evaluation: Evaluation, distance: float) -> float:
-    """How long the attained position was within a distance (m) of the nearest point of the path, s."""
+    """Return how long the tool was within a distance, m, of its path, s."""
     return float(np.sum(evaluation.contour.distance <= distance)) * evaluation.plan.period
 
 

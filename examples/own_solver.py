@@ -11,7 +11,7 @@ robot = simbridge.load_robot("ur10")
 
 
 def newton(q: np.ndarray, target: pin.SE3) -> np.ndarray:
-    """One Newton step: q (n,) in rad, target from base_link to the tool; returns the next q (n,)."""
+    """Return the next q (n,), rad, one Newton step nearer to a target from base_link."""
     tool = pin.XYZQUATToSE3(tool_path(robot, q[None])[0])
     error = np.concatenate(
         [target.translation - tool.translation, pin.log3(target.rotation @ tool.rotation.T)]

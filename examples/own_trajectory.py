@@ -1,11 +1,11 @@
-"""Describe a motion by a path, a motion law and an orientation, and write it as a file that others can read."""
+"""Describe a motion by a path, a motion law and an orientation, and write it as a file."""
 
 import numpy as np
 
 import simbridge
 from simbridge.trajectory import LookAt, MinimumJerk, paths, trace, write_tum
 
-# A loop around the upright axis through (0.6, 0, 0.3), the tool's z axis pointing at a point below them.
+# A loop around the upright axis through (0.6, 0, 0.3), the tool's z axis pointing at a point below.
 path = paths.circle(radius=0.1, centre=(0.6, 0.0, 0.3))
 motion = trace(path, MinimumJerk(speed=0.3), orientation=LookAt((0.6, 0.0, -0.2)))
 

@@ -15,6 +15,7 @@ for side, speed in ((0.2, 0.2), (0.4, 1.5), (1.6, 0.2)):
         continue
     used = np.max(prepared.peaks.velocity / prepared.robot.max_velocity)
     print(
-        f"side {side} m at {speed} m/s can be run: the fastest joint uses {used:.0%} of its velocity"
+        f"side {side} m at {speed} m/s can be run: "
+        f"the fastest joint uses {used:.0%} of its velocity"
     )
     print(f"closest: {1e3 * prepared.peaks.clearance.distance:.0f} mm\n")

@@ -1,4 +1,4 @@
-"""Read the arrays of a run from its directory: joints, poses and errors, one row per control period."""
+"""Read the arrays of a run: joints, poses and errors, one row per control period."""
 
 import sys
 from pathlib import Path
@@ -18,5 +18,6 @@ for name in ("solver", "plant", "tracking"):
     distance = np.linalg.norm(getattr(errors, name).translation, axis=1)
     worst = int(distance.argmax())
     print(
-        f"{name:9} at most {1e3 * distance[worst]:7.3f} mm, at {worst * evaluation.plan.period:.3f} s"
+        f"{name:9} at most {1e3 * distance[worst]:7.3f} mm, "
+        f"at {worst * evaluation.plan.period:.3f} s"
     )

@@ -6,7 +6,8 @@ import pinocchio as pin
 import simbridge
 from simbridge.trajectory import square, write_tum
 
-# A recording as a tracker would write it: its frame is 0.2 m beside the base, turned by a quarter about z.
+# A recording as a tracker would write it: its frame is 0.2 m beside the base, a quarter turned
+# about z.
 tracker = pin.SE3(pin.exp3(np.array([0.0, 0.0, np.pi / 2])), np.array([0.2, 0.0, 0.0]))
 motion = square(side=0.1)
 seen = np.array(

@@ -9,5 +9,6 @@ print(f"{run.summary['outcome']}: {run.directory / 'report.html'}")
 for source in ("sampling", "solver", "limiter", "plant", "tracking"):
     error = run.summary[f"{source}_error"]["position_m"]
     print(
-        f"{source:10} {millimetres(error['rms']):>8} mm RMS, {millimetres(error['max']):>8} mm at most"
+        f"{source:10} {millimetres(error['rms']):>8} mm RMS, "
+        f"{millimetres(error['max']):>8} mm at most"
     )

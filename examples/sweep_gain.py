@@ -1,4 +1,4 @@
-"""Run a scenario for several gains of the solver, on all cores, and print what the error depends on."""
+"""Run a scenario for several gains of the solver, on all cores, and print the errors."""
 
 import simbridge
 
@@ -9,6 +9,7 @@ if __name__ == "__main__":
     swept = simbridge.sweep("pick_and_place", grid=grid, out="gain_sweep")
     for row in swept.rows("solver.kp", "solver.iterations", error):
         print(
-            f"kp {row['solver.kp']:>2}, N {row['solver.iterations']}: {1e3 * float(row[error]):8.4f} mm RMS"
+            f"kp {row['solver.kp']:>2}, N {row['solver.iterations']}: "
+            f"{1e3 * float(row[error]):8.4f} mm RMS"
         )
     print("page:", swept.directory / "sweep.html")

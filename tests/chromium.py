@@ -21,7 +21,7 @@ _BROWSER_FLAGS = [
 
 @contextlib.contextmanager
 def chromium() -> Iterator[Any]:
-    """Playwright's browser object; None where Chromium or the package playwright is not installed."""
+    """Yield Playwright's browser; None where Chromium or playwright is not installed."""
     path = next(filter(None, map(shutil.which, _BROWSERS)), None)
     try:
         sync_playwright = importlib.import_module("playwright.sync_api").sync_playwright

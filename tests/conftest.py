@@ -1,4 +1,5 @@
-"""What tests share: Hypothesis settings that are repeatable in CI and judge no busy machine, and the user's view.
+"""What tests share: Hypothesis settings that are repeatable in CI and judge no busy machine, and
+the user's view.
 
 The user's view is the command line, called in this process: `cli("run", "square_tracking", ...)`.
 """
@@ -37,7 +38,9 @@ settings.load_profile("ci" if os.environ.get("CI") else "local")
 os.environ.pop("COLUMNS", None)
 
 LONGEST_STOLEN = 0.03
-"""A test of real time that failed is made again, up to three times, if the host took the cores for longer, s."""
+"""A test of real time that failed is made again, up to three times, if the host took the cores for
+longer, s.
+"""
 KINDS = ("", "calibrated", "cb3", "e_series")
 
 
@@ -63,13 +66,17 @@ def pytest_collection_modifyitems(items):
 
 
 def pytest_collection_finish():
-    """What has been imported and collected stays: the garbage collector need not look through it again and again."""
+    """What has been imported and collected stays: the garbage collector need not look through it
+    again and again.
+    """
     gc.collect()
     gc.freeze()
 
 
 def _stolen():
-    """For how long the host of this virtual machine has not given it the cores that it wanted, s; 0 on a real one."""
+    """For how long the host of this virtual machine has not given it the cores that it wanted, s; 0
+    on a real one.
+    """
     try:
         fields = Path("/proc/stat").read_text(encoding="ascii").split(maxsplit=9)
     except OSError:
@@ -86,12 +93,16 @@ def pytest_runtest_setup(item):
 
 
 def _host_took_the_cores():
-    """Whether a failure says nothing: no priority keeps real time where the computer stands still meanwhile."""
+    """Whether a failure says nothing: no priority keeps real time where the computer stands still
+    meanwhile.
+    """
     return _stolen() - _stolen_before > LONGEST_STOLEN
 
 
 def pytest_runtest_teardown(item, nextitem):
-    """An emulated controller takes a part of a core even when nothing asks it: it ends with the last test that does."""
+    """An emulated controller takes a part of a core even when nothing asks it: it ends with the
+    last test that does.
+    """
     if "controllers" in item.funcargs and "controllers" not in getattr(
         nextitem, "fixturenames", ()
     ):
@@ -99,7 +110,9 @@ def pytest_runtest_teardown(item, nextitem):
 
 
 def _kind_of_controller(item):
-    """A number for each kind of the shared controllers: 0 for a test that uses none, the last for one that kills it."""
+    """A number for each kind of the shared controllers: 0 for a test that uses none, the last for
+    one that kills it.
+    """
     if item.name.startswith("test_when_the_controller_is_killed"):
         return len(KINDS)
     if "recording" in item.fixturenames:
@@ -117,7 +130,9 @@ class Answer:
 
 
 def pytest_xdist_auto_num_workers():
-    """One worker more than cores where the tests that keep real time have a real-time priority: theirs mostly waits."""
+    """One worker more than cores where the tests that keep real time have a real-time priority:
+    theirs mostly waits.
+    """
     return len(os.sched_getaffinity(0)) + REALTIME
 
 
@@ -132,7 +147,9 @@ def browser():
 
 @pytest.fixture
 def without_pages(monkeypatch):
-    """Runs without their own report.html, which takes most of their time; repeats still write their common page."""
+    """Runs without their own report.html, which takes most of their time; repeats still write their
+    common page.
+    """
     monkeypatch.setattr(run_ending, "write_report", lambda *_: None)
 
 
@@ -144,14 +161,18 @@ def write_short_page():
 
 @pytest.fixture
 def short_pages(monkeypatch, write_short_page):
-    """Each run's own report.html is one word long; replays and the common pages of repeats are whole."""
+    """Each run's own report.html is one word long; replays and the common pages of repeats are
+    whole.
+    """
     for module in (run_ending, report_command):
         monkeypatch.setattr(module, "write_report", write_short_page)
 
 
 @pytest.fixture(scope="session")
 def run_without_page():
-    """`simbridge run` for fixtures of many tests, none of which reads the run's page; returns the exit status."""
+    """`simbridge run` for fixtures of many tests, none of which reads the run's page; returns the
+    exit status.
+    """
 
     def call(*arguments: object) -> int:
         with pytest.MonkeyPatch.context() as patch:
@@ -163,7 +184,9 @@ def run_without_page():
 
 @pytest.fixture
 def cli(capsys):
-    """Calls the program with arguments, and returns its `Answer`; flags that cannot be read count as status too."""
+    """Calls the program with arguments, and returns its `Answer`; flags that cannot be read count
+    as status too.
+    """
 
     def call(*arguments: object) -> Answer:
         capsys.readouterr()
@@ -212,7 +235,9 @@ def line(tmp_path_factory, tum):
 
 @pytest.fixture(scope="session")
 def short(tmp_path_factory):
-    """The scripts of scenarios with one lap, by name: half as long, with the same speeds and corners."""
+    """The scripts of scenarios with one lap, by name: half as long, with the same speeds and
+    corners.
+    """
     directory, scripts = tmp_path_factory.mktemp("scenarios"), {}
     for name, laps in {"circle": 2, "figure_eight": 2, "helix": 3, "square_tracking": 2}.items():
         scripts[name] = directory / f"{name}_once.py"

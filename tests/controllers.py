@@ -1,7 +1,8 @@
-"""Emulated controllers for tests: started once for many tests, each of which begins with the same state.
+"""Emulated controllers for tests: started once for many tests, each of which begins with the same
+state.
 
-Where the system grants real-time priorities, controllers and what controls them in tests have them: then other
-processes do not keep them from their deadlines.
+Where the system grants real-time priorities, controllers and what controls them in tests have them:
+then other processes do not keep them from their deadlines.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ HOME = load_robot("ur10e").home
 SPEED_LIMITS = load_robot("ur10e").max_velocity.tolist()
 """Of the arm's data sheet: tests of stops set them, for the safety system's own are higher."""
 UNLOCK_DELAY = 0.5
-"""s after a protective stop until it can be unlocked: five at a controller, for which recoveries would only wait."""
+"""s after a protective stop until it can be unlocked: five at a controller, for which recoveries
+would only wait.
+"""
 _PORTS = (29999, 30001, 30002, 30003, 30004)
 _KINDS = {
     "e-Series": {"robot": "ur10e", "polyscope": "5.12"},
@@ -55,11 +58,14 @@ SERVO_PRIORITY = 20
 REALTIME = _realtime_is_granted()
 """Whether this system grants real-time priorities."""
 EMULATOR_PRIORITY = SERVO_PRIORITY + 10 if REALTIME else 0
-"""Above the servo process: an emulated controller keeps its own time, as a real one does. 0: none."""
+"""Above the servo process: an emulated controller keeps its own time, as a real one does. 0: none.
+"""
 
 
 def realtime_options() -> dict[str, int]:
-    """Fields of `Options` with which the servo process has a real-time priority, where that is granted."""
+    """Fields of `Options` with which the servo process has a real-time priority, where that is
+    granted.
+    """
     return {"realtime_priority": SERVO_PRIORITY} if REALTIME else {}
 
 
@@ -77,7 +83,8 @@ def realtime() -> Iterator[None]:
 
 
 def schedule_all_threads(*, realtime: bool) -> None:
-    """Give all present threads of this process a real-time priority, where that is granted, or take it from them.
+    """Give all present threads of this process a real-time priority, where that is granted, or take
+    it from them.
 
     One alone would wait for another that holds the interpreter's lock and is not given a core.
     """
@@ -102,7 +109,9 @@ def loopback(number: int) -> str:
 
 
 class Controllers:
-    """Emulated controllers by kind, of which one runs at a time: an idle one takes a part of a core."""
+    """Emulated controllers by kind, of which one runs at a time: an idle one takes a part of a
+    core.
+    """
 
     def __init__(self) -> None:
         self._kind = ""

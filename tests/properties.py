@@ -1,4 +1,4 @@
-"""How much is tried of a property: a few examples and variants in `make test`, many in `make soak`."""
+"""How much of a property is tried: a few examples in `make test`, many in `make soak`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ Test = TypeVar("Test", bound=Callable[..., object])
 
 
 def few_examples(count: int, soak: int = 0) -> Callable[[Test], Test]:
-    """Decorates a test: so many examples; in the profile `soak` (tests/conftest.py) `soak`, or twenty times as many."""
+    """Decorates a test: so many examples; in the profile `soak` (tests/conftest.py) `soak`, or
+    twenty times as many.
+    """
     # 50 in every other profile.
     share = settings().max_examples / 50
     examples = soak if soak and share > 1.0 else round(count * share)

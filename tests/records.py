@@ -68,7 +68,7 @@ def made_up_tables(joints: int = 3, period: float = 0.008) -> dict[str, dict[str
 
 
 def changed(record: Record, **tables: Mapping[str, Any]) -> Record:
-    """Return the record with some fields of some tables replaced; a table that it lacks is added."""
+    """Return the record with some fields of tables replaced; a table that it lacks is added."""
     content = as_tables(record)
     for name, changes in tables.items():
         content[name] = {**content.get(name, {}), **changes}

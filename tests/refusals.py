@@ -12,7 +12,9 @@ from simbridge.errors import LimitExceeded, PlannedCollision
 
 @contextlib.contextmanager
 def refuses(*what: str, match: str | None = None) -> Iterator[pytest.ExceptionInfo]:
-    """The code inside is refused for one of these: a quantity of `LimitExceeded`, or a kind of `PlannedCollision`."""
+    """The code inside is refused for one of these: a quantity of `LimitExceeded`, or a kind of
+    `PlannedCollision`.
+    """
     with pytest.raises((LimitExceeded, PlannedCollision), match=match) as caught:
         yield caught
     error = caught.value

@@ -1,6 +1,8 @@
-"""What ROS makes of a UR arm's Denavit-Hartenberg table, written from ROS's sources and not from simbridge's.
+"""What ROS makes of a UR arm's Denavit-Hartenberg table, written from ROS's sources and not from
+simbridge's.
 
-`printed` follows ur_calibration (Calibration::correctChain and toYaml), `urdf` follows ur_description (ur_macro.xacro).
+`printed` follows ur_calibration (Calibration::correctChain and toYaml), `urdf` follows
+ur_description (ur_macro.xacro).
 """
 
 from __future__ import annotations
@@ -29,7 +31,8 @@ def _x(angle, a=0.0):
 
 
 def frames(theta, a, d, alpha, *, fixed=True):
-    """ur_calibration's chain (6 of (4, 4)) from the parameters (6 each): far frames are pulled back along their axes.
+    """ur_calibration's chain (6 of (4, 4)) from the parameters (6 each): far frames are pulled back
+    along their axes.
 
     Its version for ROS 1 took atan for atan2: not `fixed`.
     """

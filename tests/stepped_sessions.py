@@ -26,7 +26,9 @@ def stepped(out: Path, **options: Any) -> LiveSession:
 
 
 def every_input(session: LiveSession) -> None:
-    """All kinds of input: in bursts and gaps, stale, refused, malformed, halted; and two engagements."""
+    """All kinds of input: in bursts and gaps, stale, refused, malformed, halted; and two
+    engagements.
+    """
     session.engage()
     session.wait(0.01)
     begin = session.tool
@@ -73,7 +75,9 @@ def every_input(session: LiveSession) -> None:
 
 
 def make_killed(session: Path, out: Path) -> Path:
-    """A copy of a session as kill -9 leaves it: no summary, no page, files that end anywhere, the log's first."""
+    """A copy of a session as kill -9 leaves it: no summary, no page, files that end anywhere, the
+    log's first.
+    """
     out.mkdir()
     for name, left in (("settings.toml", 0), ("inputs.jsonl", 5), ("events.jsonl", 5)):
         whole = (session / name).read_bytes()

@@ -1,4 +1,5 @@
-"""Draw docs/sweep.png: the page of the worked example of docs/sweeps.md; needs chromium, and two minutes.
+"""Draw docs/sweep.png: the page of the worked example of docs/sweeps.md; needs chromium, and two
+minutes.
 
 python -m tools.draw_sweep [DIRECTORY]
 """

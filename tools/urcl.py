@@ -1,13 +1,15 @@
-"""Builds the tests and examples of Universal Robots' own client library, runs them with the emulator, prints a table.
+"""Builds the tests and examples of Universal Robots' own client library, runs them with the
+emulator, prints a table.
 
-    python tools/urcl.py CHECKOUT [--polyscope 5.25] [--robot ur10e] [--only NAME ...] [--test PATTERN] [--log DIR]
+    python tools/urcl.py CHECKOUT [--polyscope 5.25] [--robot ur10e] [--only NAME ...] [--test
+    PATTERN] [--log DIR]
 
 CHECKOUT is a checkout of Universal_Robots_Client_Library, which is built in its folder build. The
 version is in docs/emulator_fidelity.md. Nothing is fetched.
 
-Some tests listen on the controller's own ports, so the emulator and the tests have a network each: two namespaces,
-joined by a cable, with UR's own addresses. Each program gets a new emulator, each test a process of its own, as UR's
-continuous integration does.
+Some tests listen on the controller's own ports, so the emulator and the tests have a network each:
+two namespaces, joined by a cable, with UR's own addresses. Each program gets a new emulator, each
+test a process of its own, as UR's continuous integration does.
 """
 
 from __future__ import annotations
@@ -48,7 +50,8 @@ NEEDED = {  # Debian's packages, by the commands and folders in them
 }  # fmt: skip
 LIMIT = 180.0  # s, of a test or an example
 START_LIMIT = 60.0  # s, of an emulator
-# What an emulator's log must not show in an example; the program bad_code is sent because it is bad.
+# What an emulator's log must not show in an example; the program bad_code is sent because it is
+# bad.
 ERROR = re.compile(
     r"^(fault in (?!bad_code[ :])|C\d+A\d+: Protective stop|Traceback)", re.MULTILINE
 )

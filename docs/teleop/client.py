@@ -1,7 +1,8 @@
-"""Moves the tool up and down by 2 cm for 4 s, through `simbridge teleop network`. Python's standard library only.
+"""Moves the tool up and down by 2 cm for 4 s, through `simbridge teleop network`. Python's standard
+library only.
 
-simbridge teleop network --backend pybullet        in one terminal
-python docs/teleop/client.py                       in another; with an address and a token's file if it has one
+simbridge teleop network --backend pybullet        in one terminal python docs/teleop/client.py
+in another; with an address and a token's file if it has one
 """
 
 from __future__ import annotations

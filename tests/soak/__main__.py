@@ -1,10 +1,12 @@
-"""`python -m tests.soak`: what needs long real time, within a number of minutes and with bounded memory.
+"""`python -m tests.soak`: what needs long real time, within a number of minutes and with bounded
+memory.
 
-First the tests marked `soak`, and expensive properties with more examples than in `make test`; then a stream at the
-controller's rate for a tenth of the time, random inputs of a live session (live.py) for a quarter of it, dragging in
-the studio's page (studio.py) for half an hour, or a quarter of less than an hour, and random faults (campaign.py) until
-the time is over. `--only faults --seed 1 --count 100` repeats these faults, and `--only live` these streams of inputs;
-`--table FILE...` sums up the results of several campaigns.
+First the tests marked `soak`, and expensive properties with more examples than in `make test`; then
+a stream at the controller's rate for a tenth of the time, random inputs of a live session (live.py)
+for a quarter of it, dragging in the studio's page (studio.py) for half an hour, or a quarter of
+less than an hour, and random faults (campaign.py) until the time is over. `--only faults --seed 1
+--count 100` repeats these faults, and `--only live` these streams of inputs; `--table FILE...` sums
+up the results of several campaigns.
 """
 
 from __future__ import annotations

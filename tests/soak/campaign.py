@@ -1,8 +1,10 @@
-"""A campaign of random faults: runs on an emulated controller are disturbed, and judged by the controller's own record.
+"""A campaign of random faults: runs on an emulated controller are disturbed, and judged by the
+controller's own record.
 
-A trial is one run, one or two faults at random instants of a random phase, and what was found: the cause that
-summary.json gives, the violations, and the largest step of a setpoint as a share of its limit. A quarter of the trials
-are live sessions instead (session_trial.py). The same seed gives the same faults.
+A trial is one run, one or two faults at random instants of a random phase, and what was found: the
+cause that summary.json gives, the violations, and the largest step of a setpoint as a share of its
+limit. A quarter of the trials are live sessions instead (session_trial.py). The same seed gives the
+same faults.
 """
 
 from __future__ import annotations
@@ -130,7 +132,9 @@ def _ended_by(trial: Trial) -> dict[str, Any] | None:
 
 
 def _stood_still(trial: Trial, begin: int) -> bool:
-    """Whether the emulated controller stood still after a tick: then its states were old, whatever the fault."""
+    """Whether the emulated controller stood still after a tick: then its states were old, whatever
+    the fault.
+    """
     with contextlib.suppress(OSError, RuntimeError):
         ticks = int(trial.station.state()["tick"]) - begin
         return ticks > 0 and max(trial.station.do("timing")["period"][-ticks:]) > STALE
@@ -161,11 +165,14 @@ def _judge_end(
 
 
 def _judge_record(result: Result, trial: Trial, begin: int, braked: int | None) -> None:
-    """Judge by the controller's record after a tick; `braked`: when it first braked the arm by itself."""
+    """Judge by the controller's record after a tick; `braked`: when it first braked the arm by
+    itself.
+    """
     controller, robot = trial.station, load_robot(result.robot)
     ended_by, state = _ended_by(trial) or {"arm_at_rest": None, "at_s": None}, controller.state()
     end, period = int(state["tick"]), robot.period
-    # In local control, or without a connection, nobody can stop a paused script from outside; the message says so.
+    # In local control, or without a connection, nobody can stop a paused script from outside; the
+    # message says so.
     excused = {REPLACED, LOCAL}.intersection(result.faults) or ended_by["arm_at_rest"] is None
     if state["runtime_state"] != "STOPPED" and not excused:
         result.violations.append(f"a program is left: {state['runtime_state']}")
@@ -195,14 +202,16 @@ def _judge_record(result: Result, trial: Trial, begin: int, braked: int | None) 
         result.violations.append(f"the arm accelerated by {most:.0f} rad/s^2 under servoj")
     if not sent.any() or "disk full" in result.faults:
         return
-    # The logged setpoints; before them comes the approach, after them commands that brake, which may step.
+    # The logged setpoints; before them comes the approach, after them commands that brake, which
+    # may step.
     command = RunDirectory.open(trial.out).log().command
     if not len(command):
         if result.phase in ("streaming", "ending"):
             result.violations.append("the log is empty")
         return
     first = np.flatnonzero((np.abs(setpoint - command[0]) < 1e-6).all(axis=1))
-    # The last ones may have come too late to be in force, or never through a network that had failed.
+    # The last ones may have come too late to be in force, or never through a network that had
+    # failed.
     arrived = (np.flatnonzero((np.abs(setpoint - row) < 1e-6).all(axis=1)) for row in command[::-1])
     last = next((ticks for ticks in arrived if len(ticks)), [])
     if not len(first) or not len(last):
@@ -226,7 +235,9 @@ def _judge_record(result: Result, trial: Trial, begin: int, braked: int | None) 
 def run_campaign(
     seeds: Iterable[int], host: str, robot: str, results: Path, seconds: float
 ) -> list[Result]:
-    """Run trials one after the other and append their results to a file, until the seeds or the time are used up."""
+    """Run trials one after the other and append their results to a file, until the seeds or the
+    time are used up.
+    """
     found, deadline = [], time.monotonic() + seconds
     station = Station(host, robot)
     try:

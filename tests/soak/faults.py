@@ -1,4 +1,6 @@
-"""Faults that may happen to a run on a controller, and the causes with which it may end because of them."""
+"""Faults that may happen to a run on a controller, and the causes with which it may end because of
+them.
+"""
 
 from __future__ import annotations
 
@@ -229,7 +231,9 @@ def _library() -> Path:
 
 
 def run_with_jumping_clock(file: Path, library: Path, _host: str) -> int:
-    """`simbridge run`; its wall clock and that of the servo process, ur_rtde's included, are off by a file."""
+    """`simbridge run`; its wall clock and that of the servo process, ur_rtde's included, are off by
+    a file.
+    """
     real = time.time
     time.time = lambda: real() + struct.unpack("=q", file.read_bytes())[0]
     os.environ |= {"LD_PRELOAD": str(library), "CLOCK_OFFSET_FILE": str(file)}

@@ -1,7 +1,9 @@
-"""Random streams of inputs for one live session that stays open, on an emulated controller, judged by its record.
+"""Random streams of inputs for one live session that stays open, on an emulated controller, judged
+by its record.
 
-Before each stream the arm goes to a posture of the stream's seed, is engaged anew, and after it a good input must move
-it: a session that is stuck is a violation, like a limit that the arm exceeded. Sliders move during some streams.
+Before each stream the arm goes to a posture of the stream's seed, is engaged anew, and after it a
+good input must move it: a session that is stuck is a violation, like a limit that the arm exceeded.
+Sliders move during some streams.
 """
 
 from __future__ import annotations
@@ -36,12 +38,13 @@ from tests.sessions.live_judgement import arm_violations, good_joints
 from tests.soak.station import Station
 
 AT_REST = ("idle", "engaged", "holding")
-# A controller that stood still, or a loop that did, for so long ends the motion, s: that is this computer's doing.
+# A controller that stood still, or a loop that did, for so long ends the motion, s: that is this
+# computer's doing.
 _STOOD = 0.08
 # The longest wait for rest, s: the longest chunk takes 4.3 s.
 _REST = 8.0
-# A posture is reached within this, rad; the mean speed on the way there, rad/s, with which a whole turn takes less time
-# than a chunk may; and the time between its stamps, s.
+# A posture is reached within this, rad; the mean speed on the way there, rad/s, with which a whole
+# turn takes less time than a chunk may; and the time between its stamps, s.
 _THERE, _SPEED, _STAMP = 0.01, 1.3, 0.04
 # Clear of everything at the beginning of a stream, m.
 _CLEAR = 0.015
@@ -57,7 +60,8 @@ class Streamed:
         parts: What it consisted of.
         begin: Joint positions at its beginning (n,), rad.
         violations: What must not be.
-        late: Share of the cycles in which more acceleration was allowed, because a command had been late.
+        late: Share of the cycles in which more acceleration was allowed, because a command had been
+            late.
         excused: An error that this computer's load explains; "" for none.
     """
 
@@ -122,11 +126,12 @@ class _Streams:
 
     @property
     def _at(self) -> Array:
-        # The controller's word: on a busy computer the session's newest state may be a while behind.
+        # The controller's word: on a busy computer the session's newest state may be a while
+        # behind.
         return np.array(self._station.state()["target_q"])
 
     def _posture(self, chance: random.Random) -> Array:
-        """Where a stream begins: at home, near it, or with the wrist or the elbow nearly straight."""
+        """Choose where a stream begins: at home, near it, or nearly straight in wrist or elbow."""
         while True:
             q = self._robot.home + np.array([chance.gauss(0.0, 0.3) for _ in range(self._robot.n)])
             joint, value = chance.choice(
@@ -201,7 +206,8 @@ class _Waits:
 def run_streams(
     seeds: Iterable[int], host: str, robot_name: str, results: Path, seconds: float
 ) -> list[str]:
-    """Give streams to one session, and append a line for each to a file, until seeds or time are used up.
+    """Give streams to one session, and append a line for each to a file, until seeds or time are
+    used up.
 
     Returns:
         What must not be.
@@ -224,7 +230,8 @@ def run_streams(
                     while seed is not None and time.monotonic() < deadline:
                         found.append(streams.run(seed))
                         _keep(found[-1], results)
-                        # After an error a new session begins: `engage` goes on in this one, which other tests show.
+                        # After an error a new session begins: `engage` goes on in this one, which
+                        # other tests show.
                         seed = None if session.status.error is not None else next(remaining, None)
     finally:
         station.close()

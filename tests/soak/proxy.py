@@ -1,4 +1,6 @@
-"""A faulty network: a process between a controller and its clients that holds back, discards, adds or changes bytes."""
+"""A faulty network: a process between a controller and its clients that holds back, discards, adds
+or changes bytes.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,8 @@ _TIMESTAMP = RTDE_HEADER.size + 1
 
 
 class Proxy:
-    """`with Proxy(host, controller) as proxy:` makes a controller's ports reachable at another loopback address.
+    """`with Proxy(host, controller) as proxy:` makes a controller's ports reachable at another
+    loopback address.
 
     Args:
         host: The address.
@@ -66,7 +69,9 @@ class Proxy:
         self._pipe.send(("bursts", interval))
 
     def shift_clock(self, seconds: float, states: int) -> None:
-        """Add seconds, which need not be finite, to the timestamps of the next states of each connection."""
+        """Add seconds, which need not be finite, to the timestamps of the next states of each
+        connection.
+        """
         self._pipe.send(("shift_clock", (seconds, states)))
 
     def garbage(self, port: int, *, to_client: bool, seed: int) -> None:
@@ -89,7 +94,8 @@ class _Network:
         self._next_burst = 0.0
         # What is added to the timestamps of the next states, s, and of how many.
         self._clock_shift = 0.0
-        # How many states of each connection are shifted, and how many of each were (by the controller's end).
+        # How many states of each connection are shifted, and how many of each were (by the
+        # controller's end).
         self._states_to_shift = 0
         self._shifted_states: Counter[socket.socket] = Counter()
         for port in (DASHBOARD, PRIMARY, SECONDARY, REALTIME, RTDE):

@@ -1,8 +1,10 @@
-"""A trial with a live session: its loop or this process is halted, or its solver does what no solver should.
+"""A trial with a live session: its loop or this process is halted, or its solver does what no
+solver should.
 
-Whatever happens, these hold afterwards: the session goes on by itself or names a cause that fits the fault; a fault of
-a solver names the solver; once the cause is named, the arm is at rest and stays there until it is engaged again, which
-works; and on the controller's own record no joint was beyond its range, velocity or acceleration.
+Whatever happens, these hold afterwards: the session goes on by itself or names a cause that fits
+the fault; a fault of a solver names the solver; once the cause is named, the arm is at rest and
+stays there until it is engaged again, which works; and on the controller's own record no joint was
+beyond its range, velocity or acceleration.
 """
 
 from __future__ import annotations
@@ -55,7 +57,8 @@ class SessionFault:
 
     Attributes:
         name: Its name.
-        outcomes: Causes with which it may stop the arm; "goes on": the arm tracks again by itself; "too slow": it is
+        outcomes: Causes with which it may stop the arm; "goes on": the arm tracks again by itself;
+            "too slow": it is
             disengaged, and the status names the solver.
         halt: Which process stands still: "loop" or "parent"; "" for none.
         halt_range: For how long at least and at most, s.
@@ -177,7 +180,9 @@ class _SessionTrial:
         self._session = session
 
     def run(self, solver: str) -> None:
-        """Engage, drive, let the fault come, and judge its outcome; in half of the trials go on after it."""
+        """Engage, drive, let the fault come, and judge its outcome; in half of the trials go on
+        after it.
+        """
         self._session.engage()
         if not self._fault.hostile:
             self._drive(self._chance.uniform(0.2, 1.0), lambda: self._stopped)

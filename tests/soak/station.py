@@ -1,4 +1,6 @@
-"""Emulated controllers for random faults: behind a faulty network if wanted, put in order before each trial."""
+"""Emulated controllers for random faults: behind a faulty network if wanted, put in order before
+each trial.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A long stream at the controller's rate, judged by the controller's own record, of which it keeps the last minutes."""
+"""A long stream at the controller's rate, judged by the controller's own record, of which it keeps
+the last minutes.
+"""
 
 from __future__ import annotations
 

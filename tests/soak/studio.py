@@ -1,4 +1,6 @@
-"""Scripted dragging in the studio's page, for half an hour where there is time: its memory must not grow."""
+"""Scripted dragging in the studio's page, for half an hour where there is time: its memory must not
+grow.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,8 @@ SIZE = {"width": 640, "height": 480}
 LONGEST = 1800.0
 # Largest growth of the mean between the second and the last third, and how often it is measured, s.
 _GROWTH, _EVERY = 0.05, 5.0
-# Where the first camera of this page sees an arrow of the goal's frame, and how far it is dragged, pixels.
+# Where the first camera of this page sees an arrow of the goal's frame, and how far it is dragged,
+# pixels.
 _ARROW, _FAR = (142.0, 270.5), 30.0
 
 
