@@ -88,7 +88,8 @@ def write(path: str) -> None:
     robot = load_robot("ur10e")
     tunings = _tunings(robot)
     lines = [
-        "| changed | setpoint to arm | input to arm | SPARC | peak joint acceleration | overshoot at a sudden stop |",
+        "| changed | setpoint to arm | input to arm | SPARC | peak joint acceleration "
+        "| overshoot at a sudden stop |",
         "|---|---|---|---|---|---|",
     ]
     with tempfile.TemporaryDirectory() as directory:
@@ -197,7 +198,7 @@ def _figures(robot: Robot, out: Path) -> str:
 
 
 def _acceleration(log: LogColumns, seen: Array, period: float) -> float:
-    """The largest, of three samples that follow each other: some may be missing on a busy computer."""
+    """Return the largest of three samples in a row: some may be missing on a busy computer."""
     gaps = np.diff(log.stamp[seen]) > 1.5 * period
     steps = np.abs(np.diff(log.controller_target[seen], n=2, axis=0)).max(axis=1)
     return float(steps[~(gaps[1:] | gaps[:-1])].max()) / period**2

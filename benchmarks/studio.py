@@ -116,7 +116,8 @@ def _drag(page: Any) -> tuple[tuple[float, float], float]:
     drawn a second.
     """
     page.evaluate(
-        """() => { window.drawn = 0; const f = () => { window.drawn++; requestAnimationFrame(f) }; f() }"""
+        "() => { window.drawn = 0;"
+        " const f = () => { window.drawn++; requestAnimationFrame(f) }; f() }"
     )
     x, y = _ARROW
     page.mouse.move(x, y)

@@ -41,13 +41,20 @@ PROGRAMS = {
 }
 # Without the flag, tests with a fake server of theirs read a variable that has no value.
 CONFIGURE = (
-    "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_CXX_FLAGS=-ftrivial-auto-var-init=zero", "-DBUILDING_TESTS=ON",
-    "-DINTEGRATION_TESTS=ON", "-DFETCHCONTENT_SOURCE_DIR_GOOGLETEST=/usr/src/googletest",
-)  # fmt: skip
+    "-DCMAKE_BUILD_TYPE=Release",
+    "-DCMAKE_CXX_FLAGS=-ftrivial-auto-var-init=zero",
+    "-DBUILDING_TESTS=ON",
+    "-DINTEGRATION_TESTS=ON",
+    "-DFETCHCONTENT_SOURCE_DIR_GOOGLETEST=/usr/src/googletest",
+)
 NEEDED = {  # Debian's packages, by the commands and folders in them
-    "cmake": "cmake", "g++": "g++", "make": "make", "/usr/src/googletest": "googletest", "unshare": "util-linux",
+    "cmake": "cmake",
+    "g++": "g++",
+    "make": "make",
+    "/usr/src/googletest": "googletest",
+    "unshare": "util-linux",
     "ip": "iproute2",
-}  # fmt: skip
+}
 LIMIT = 180.0  # s, of a test or an example
 START_LIMIT = 60.0  # s, of an emulator
 # What an emulator's log must not show in an example; the program bad_code is sent because it is
@@ -81,7 +88,8 @@ def check(checkout: Path) -> None:
     ]
     if lacking:
         raise SystemExit(
-            f"urcl: to build the library and run it, install Debian's packages {' '.join(lacking)} first."
+            "urcl: to build the library and run it, install Debian's packages "
+            f"{' '.join(lacking)} first."
         )
 
 
@@ -149,7 +157,8 @@ def namespaces() -> Iterator[tuple[list[str], list[str]]]:
             )
             reason = said.decode().splitlines()[0] if said else str(error)
             raise SystemExit(
-                f"urcl: this system does not allow it to make two network namespaces ({reason}); run it as root, where "
+                f"urcl: this system does not allow it to make two network namespaces ({reason}); "
+                "run it as root, where "
                 f"that is allowed."
             ) from None
         yield enter[0], enter[1]
@@ -220,9 +229,15 @@ def run(
     with log.open("wb") as file:
         try:
             ended = subprocess.run(
-                command, cwd=folder, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT,
-                env=environment, timeout=LIMIT, check=False,
-            )  # fmt: skip
+                command,
+                cwd=folder,
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                env=environment,
+                timeout=LIMIT,
+                check=False,
+            )
             status = ended.returncode
         except subprocess.TimeoutExpired:
             status = 124

@@ -54,7 +54,8 @@ def _tests(seconds: float) -> list[str]:
             except subprocess.TimeoutExpired:
                 tests.kill()
             print(
-                f"The tests marked soak were ended after {seconds / 60.0:.1f} minutes; the rest was not run."
+                f"The tests marked soak were ended after {seconds / 60.0:.1f} minutes; "
+                "the rest was not run."
             )
             return []
     return [] if status == 0 else [f"the tests marked soak: status {status}"]
@@ -63,7 +64,8 @@ def _tests(seconds: float) -> list[str]:
 def _faults(given: argparse.Namespace, seconds: float) -> list[str]:
     """Run random faults and print what they showed; what must not be."""
     print(
-        f"Random faults, from seed {given.seed} on, for {seconds / 60.0:.0f} minutes at most: {given.results}",
+        f"Random faults, from seed {given.seed} on, for {seconds / 60.0:.0f} minutes at most: "
+        f"{given.results}",
         flush=True,
     )
     seeds = range(given.seed, given.seed + given.count)

@@ -71,7 +71,8 @@ def run_trial(seed: int, station: Station, robot: str, directory: Path) -> Resul
         flags += ["--solver", _solver(hostile, chance, robot, directory)]
     program = with_jumping_clock(directory) if JUMP in (fault.name for fault in wanted) else None
     faults, in_motion = [], False
-    with Trial(station, directory, line(directory, RUN_SECONDS), *flags, program=program) as trial:  # type: ignore[arg-type]
+    scenario = line(directory, RUN_SECONDS)
+    with Trial(station, directory, scenario, *flags, program=program) as trial:  # type: ignore[arg-type]
         trial.station, trial.chance = station, chance
         if not hostile:
             with contextlib.suppress(AssertionError):
@@ -297,7 +298,8 @@ def table(results: Iterable[Result]) -> str:
     violated_trials = sum(bool(result.violations) for result in results)
     lines.append("")
     lines.append(
-        f"{len(results)} trials, {violated_trials} with a violation (in a phase: trials: of these with a violation)."
+        f"{len(results)} trials, {violated_trials} with a violation "
+        "(in a phase: trials: of these with a violation)."
     )
     lines.append(f"Largest step of a setpoint: {steps:.3f} of its joint's velocity limit.")
     if not_tried:

@@ -257,6 +257,7 @@ def _summary(found: list[Streamed], sessions: int) -> str:
     excused = sum(bool(one.excused) for one in found)
     parts = ", ".join(f"{kind} {count}" for kind, count in sorted(kinds.items()))
     return (
-        f"{len(found)} streams in {sessions} sessions, {bad} with a violation; {excused} ended because this computer "
+        f"{len(found)} streams in {sessions} sessions, {bad} with a violation; "
+        f"{excused} ended because this computer "
         f"stood still; {late:.1%} of the cycles within 0.3 s of a late command. Parts: {parts}."
     )

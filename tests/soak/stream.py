@@ -27,7 +27,8 @@ from simbridge.trajectory import Trajectory
 def scenario(robot: Robot) -> Scenario:
     times = np.arange(0.0, {seconds}, 0.02)
     speed = np.interp(times, [0.0, 2.0, times[-1] - 2.0, times[-1]], [0.0, 1.0, 1.0, 0.0])
-    angle = 2.0 * np.pi / 8.0 * np.concatenate(([0.0], np.cumsum(0.5 * (speed[1:] + speed[:-1]) * np.diff(times))))
+    travelled = np.cumsum(0.5 * (speed[1:] + speed[:-1]) * np.diff(times))
+    angle = 2.0 * np.pi / 8.0 * np.concatenate(([0.0], travelled))
     poses = np.tile(tool_path(robot, robot.home[None])[0], (len(times), 1))
     poses[:, 1] += 0.1 * np.sin(angle)
     poses[:, 2] += 0.1 * (np.cos(angle) - 1.0)

@@ -47,7 +47,8 @@ def drag(seconds: float) -> list[str]:
     third = len(measured) // 3
     middle, last = (fmean(part) for part in (measured[third : 2 * third], measured[2 * third :]))
     print(
-        f"Studio: {seconds / 60.0:.0f} minutes of dragging; resident {middle:.0f} MB, in the last third {last:.0f} MB."
+        f"Studio: {seconds / 60.0:.0f} minutes of dragging; resident {middle:.0f} MB, "
+        f"in the last third {last:.0f} MB."
     )
     return (
         [f"the studio's memory grew from {middle:.0f} to {last:.0f} MB"]
