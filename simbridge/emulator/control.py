@@ -16,10 +16,8 @@ from typing import Any, get_type_hints
 
 import msgspec
 
-from simbridge.emulator.emulated_controller import EmulatedController
 from simbridge.emulator.record_file import new_record_path, write_record
 from simbridge.emulator.running import RunningController
-from simbridge.emulator.servers import Servers
 from simbridge.errors import SimbridgeError
 from simbridge.ur.tables import RobotMode, RuntimeState, SafetyMode
 
@@ -41,31 +39,10 @@ REFUSALS = (
 )
 
 
-def controller_command(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a command that calls a method of the controller with the lock held."""
-
-    @functools.wraps(method)
-    def call(self: Control, **arguments: Any) -> Any:
-        with self._running.lock:
-            return method(self._controller, **arguments)
-
-    return call
-
-
-def network_command(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a command that calls a method of the servers."""
-
-    @functools.wraps(method)
-    def call(self: Control, **arguments: Any) -> Any:
-        return method(self._running.servers, **arguments)
-
-    return call
-
-
 class Control:
-    """The commands for a controller: every public method but `answer` is one.
+    """The commands for a controller, each with its name in the JSON object, `do`.
 
-    Its arguments are the other fields of the JSON object.
+    A command's arguments are the other fields of the object.
 
     Args:
         running: The controller, and its servers.
@@ -74,6 +51,51 @@ class Control:
     def __init__(self, running: RunningController) -> None:
         self._running = running
         self._controller = running.controller
+
+        controller = running.controller
+        servers = running.servers
+        self._commands: dict[str, Callable[..., Any]] = {
+            # As by the operator at the pendant, or by the safety system
+            "power_on_and_release": self._locked(controller.brake_release),
+            "protective_stop": self._locked(controller.protective_stop),
+            "emergency_stop": self._locked(controller.emergency_stop),
+            "safeguard_stop": self._locked(controller.safeguard_stop),
+            "release_safety": self._locked(controller.release_safety),
+            "stop_program": self._locked(controller.stop_program),
+            "pause_program": self._locked(controller.pause_program),
+            "play_program": self._locked(controller.play_program),
+            # Refused for `Settings.unlock_delay`.
+            "unlock_protective_stop": self._locked(controller.unlock_protective_stop),
+            "run_script": self._locked(controller.load_script),
+            "push": self.push,
+            "slider": self.slider,
+            "set": self.set,
+            "remote_control": self.remote_control,
+            # Network faults
+            "freeze": self.freeze,
+            "drop": servers.drop,
+            "mute": servers.mute,
+            "refuse": servers.refuse,
+            "delay": self.delay,
+            "take_registers": self.take_registers,
+            "release_registers": self.release_registers,
+            "kill": self.kill,
+            # Questions
+            "commands": self.commands,
+            "state": self.state,
+            "timing": self.timing,
+            "save_record": self.save_record,
+        }
+
+    def _locked(self, method: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a command that calls a method of the controller with the lock held."""
+
+        @functools.wraps(method)
+        def call(**arguments: Any) -> Any:
+            with self._running.lock:
+                return method(**arguments)
+
+        return call
 
     def answer(self, line: bytes) -> dict[str, Any]:
         """Carry out one line.
@@ -93,7 +115,7 @@ class Control:
                 return {"ok": False, "error": text}
 
             # Nothing is done before all of it is known to be in order.
-            command = getattr(self, name)
+            command = self._commands[name]
             arguments = convert_arguments(command, request)
             return {"ok": True, "value": command(**arguments)}
         except RecursionError:
@@ -103,21 +125,9 @@ class Control:
 
     def commands(self) -> list[str]:
         """Return the names of all commands."""
-        return sorted(name for name in dir(self) if not name.startswith("_") and name != "answer")
+        return sorted(self._commands)
 
     # As by the operator at the pendant, or by the safety system
-
-    power_on_and_release = controller_command(EmulatedController.brake_release)
-    protective_stop = controller_command(EmulatedController.protective_stop)
-    emergency_stop = controller_command(EmulatedController.emergency_stop)
-    safeguard_stop = controller_command(EmulatedController.safeguard_stop)
-    release_safety = controller_command(EmulatedController.release_safety)
-    stop_program = controller_command(EmulatedController.stop_program)
-    pause_program = controller_command(EmulatedController.pause_program)
-    play_program = controller_command(EmulatedController.play_program)
-    # Refused for `Settings.unlock_delay`.
-    unlock_protective_stop = controller_command(EmulatedController.unlock_protective_stop)
-    run_script = controller_command(EmulatedController.load_script)
 
     def push(self, wrench: tuple[float, float, float, float, float, float], seconds: float) -> None:
         """Push the tool for a time.
@@ -150,10 +160,6 @@ class Control:
     def freeze(self, seconds: float) -> None:
         """Stop everything: no tick, no answer. Commands that need the controller wait too."""
         self._running.freeze(check_range("seconds", seconds, MAX_FAULT_S))
-
-    drop = network_command(Servers.drop)
-    mute = network_command(Servers.mute)
-    refuse = network_command(Servers.refuse)
 
     def delay(self, port: int, seconds: float, jitter: float = 0.0) -> None:
         """Send everything on a port late.
