@@ -1,6 +1,6 @@
 """URScript's built-in functions of kinematics and dynamics: poses of joints, joints of poses.
 
-Angles in rad, lengths in m. The names of parameters and their defaults are URScript's own.
+Angles in rad, lengths in m. `FunctionGroup` says where names, parameters and defaults come from.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import pinocchio as pin
 from simbridge.emulator.arm import Unreachable, frame_of, pose_of
 from simbridge.emulator.emulated_controller import EmulatedController
 from simbridge.emulator.urscript.arguments import as_list, as_pose, numbers
-from simbridge.emulator.urscript.functions import FunctionGroup, Wait
+from simbridge.emulator.urscript.functions import FunctionGroup, Wait, script_function
 from simbridge.emulator.urscript.values import Pose
 from simbridge.robot.pose import Array
 
@@ -75,7 +75,8 @@ class KinematicsFunctions(FunctionGroup):
 
     # Forward and inverse kinematics
 
-    def do_get_forward_kin(self, _thread: Any, q: Any = None, tcp: Any = None) -> Pose:
+    @script_function
+    def get_forward_kin(self, _thread: Any, q: Any = None, tcp: Any = None) -> Pose:
         arm = self._controller.arm
         joints = self._q_or_actual(q)
         if tcp in _ACTIVE_TCP:
@@ -83,7 +84,8 @@ class KinematicsFunctions(FunctionGroup):
         flange = arm.tool(joints) * frame_of(arm.tcp).inverse()
         return as_pose(pose_of(flange * self._frame("tcp", tcp)))
 
-    def do_get_inverse_kin(
+    @script_function
+    def get_inverse_kin(
         self,
         thread: Any,
         x: Any,
@@ -99,7 +101,8 @@ class KinematicsFunctions(FunctionGroup):
         joints = yield from self._inverse(thread, target, self._q_or_actual(qnear, "qnear"))
         return as_list(joints)
 
-    def do_get_inverse_kin_has_solution(
+    @script_function
+    def get_inverse_kin_has_solution(
         self,
         thread: Any,
         pose: Any,
@@ -109,14 +112,15 @@ class KinematicsFunctions(FunctionGroup):
         tcp: Any = None,
     ) -> Wait:
         try:
-            yield from self.do_get_inverse_kin(
+            yield from self.get_inverse_kin(
                 thread, pose, qnear, maxPositionError, maxOrientationError, tcp
             )
         except Unreachable:
             return False
         return True
 
-    def do_is_within_safety_limits(self, thread: Any, pose: Any, qnear: Any = None) -> Wait:
+    @script_function
+    def is_within_safety_limits(self, thread: Any, pose: Any, qnear: Any = None) -> Wait:
         robot = self._controller.robot
         try:
             joints = yield from self._joints(thread, pose, self._q_or_actual(qnear, "qnear"))
@@ -128,22 +132,25 @@ class KinematicsFunctions(FunctionGroup):
 
     # Jacobian and dynamics
 
-    def do_get_jacobian(self, _thread: Any, q: Any = None, tcp: Any = None) -> list[list[float]]:
+    @script_function
+    def get_jacobian(self, _thread: Any, q: Any = None, tcp: Any = None) -> list[list[float]]:
         arm = self._controller.arm.snapshot()
         if tcp not in _ACTIVE_TCP:
             arm.set_tcp(pose_of(self._frame("tcp", tcp)))
         return [as_list(row) for row in arm.jacobian(self._q_or_actual(q))]
 
-    def do_get_jacobian_time_derivative(
+    @script_function
+    def get_jacobian_time_derivative(
         self, thread: Any, q: Any = None, qd: Any = None, tcp: Any = None
     ) -> list[list[float]]:
         joints = self._q_or_actual(q)
         step = DERIVATIVE_STEP_S * self._qd_or_actual(qd)
-        after = np.array(self.do_get_jacobian(thread, as_list(joints + step), tcp))
-        before = np.array(self.do_get_jacobian(thread, as_list(joints - step), tcp))
+        after = np.array(self.get_jacobian(thread, as_list(joints + step), tcp))
+        before = np.array(self.get_jacobian(thread, as_list(joints - step), tcp))
         return [as_list(row) for row in (after - before) / (2.0 * DERIVATIVE_STEP_S)]
 
-    def do_get_mass_matrix(
+    @script_function
+    def get_mass_matrix(
         self, _thread: Any, q: Any = None, include_rotors_inertia: bool = False
     ) -> list[list[float]]:
         model = self._controller.robot.model
@@ -152,7 +159,8 @@ class KinematicsFunctions(FunctionGroup):
         symmetric = np.triu(mass) + np.triu(mass, 1).T
         return [as_list(row) for row in symmetric]
 
-    def do_get_coriolis_and_centrifugal_torques(
+    @script_function
+    def get_coriolis_and_centrifugal_torques(
         self, _thread: Any, q: Any = None, qd: Any = None
     ) -> list[float]:
         joints = self._q_or_actual(q)

@@ -24,7 +24,7 @@ from simbridge.emulator.urscript.arguments import (
     numbers,
     positive,
 )
-from simbridge.emulator.urscript.functions import Wait
+from simbridge.emulator.urscript.functions import Wait, script_function
 from simbridge.emulator.urscript.library import Library
 from simbridge.emulator.urscript.values import short
 from simbridge.errors import InvalidParameter
@@ -76,11 +76,7 @@ def exclusive(function: Callable[..., Wait]) -> Callable[..., Wait]:
 
 
 class MotionFunctions(ControllerFunctions):
-    """Moves, speeds, servoing, stops; `sync` and `sleep`; forces.
-
-    The method do_NAME is URScript's function NAME; UR's script manual describes it and its
-    arguments.
-    """
+    """Moves, speeds, servoing, stops; `sync` and `sleep`; forces."""
 
     # The thread that is in a function that moves the arm.
     _mover: Any = None
@@ -153,8 +149,9 @@ class MotionFunctions(ControllerFunctions):
             yield from self._until_done(previous, blend=False)
         yield from self._until_done(move)
 
+    @script_function
     @exclusive
-    def do_movej(
+    def movej(
         self, thread: Any, q: Any, a: float = 1.4, v: float = 1.05, t: float = 0.0, r: float = 0.0
     ) -> Wait:
         pace = _pace(a, v, t, r)
@@ -193,8 +190,9 @@ class MotionFunctions(ControllerFunctions):
 
         yield from self._follow(thread, make_move)
 
+    @script_function
     @exclusive
-    def do_movel(
+    def movel(
         self,
         thread: Any,
         pose: Any,
@@ -210,16 +208,18 @@ class MotionFunctions(ControllerFunctions):
     # OptiMove takes its speed and acceleration as fractions of what the arm can do; its profiles
     # are not modelled.
 
+    @script_function
     @exclusive
-    def do_optimovej(
+    def optimovej(
         self, thread: Any, goal: Any, a: float = 0.3, v: float = 0.3, r: float = 0.0
     ) -> Wait:
         speed = fraction("v", v) * float(self._controller.robot.max_velocity.min())
         acceleration = fraction("a", a) * OPTIMOVE_JOINT_ACCELERATION
-        yield from self.do_movej(thread, goal, acceleration, speed, r=r)
+        yield from self.movej(thread, goal, acceleration, speed, r=r)
 
+    @script_function
     @exclusive
-    def do_optimovel(
+    def optimovel(
         self, thread: Any, goal: Any, a: float = 0.3, v: float = 0.3, r: float = 0.0
     ) -> Wait:
         acceleration = fraction("a", a) * OPTIMOVE_TOOL_ACCELERATION
@@ -228,16 +228,18 @@ class MotionFunctions(ControllerFunctions):
         pace = _pace(acceleration, speed, 0.0, r)
         yield from self._move_straight(thread, "optimovel", goal=frame, pace=pace)
 
+    @script_function
     @exclusive
-    def do_movep(
+    def movep(
         self, thread: Any, pose: Any, a: float = 1.2, v: float = 0.25, r: float = 0.0
     ) -> Wait:
         goal = self._frame("pose", pose)
         pace = _pace(a, v, 0.0, r)
         yield from self._move_straight(thread, "movep", goal=goal, pace=pace)
 
+    @script_function
     @exclusive
-    def do_movec(
+    def movec(
         self,
         thread: Any,
         pose_via: Any,
@@ -259,8 +261,9 @@ class MotionFunctions(ControllerFunctions):
 
         yield from self._follow(thread, make_move)
 
+    @script_function
     @exclusive
-    def do_servoj(
+    def servoj(
         self,
         _thread: Any,
         q: Any,
@@ -278,8 +281,9 @@ class MotionFunctions(ControllerFunctions):
         else:
             yield from self._wait(duration)
 
+    @script_function
     @exclusive
-    def do_servoc(
+    def servoc(
         self, _thread: Any, pose: Any, a: float = 1.2, v: float = 0.25, r: float = 0.0
     ) -> Wait:
         if r:
@@ -291,14 +295,16 @@ class MotionFunctions(ControllerFunctions):
         if distance < SERVOC_TOLERANCE and np.allclose(goal.rotation, tool.rotation):
             yield
             return
-        yield from self.do_movel(_thread, pose, a, v)
+        yield from self.movel(_thread, pose, a, v)
 
+    @script_function
     @exclusive
-    def do_speedj(self, _thread: Any, qd: Any, a: float = 1.4, t: float | None = None) -> Wait:
+    def speedj(self, _thread: Any, qd: Any, a: float = 1.4, t: float | None = None) -> Wait:
         yield from self._run_ramp(JointSpeed(numbers("speedj's qd", qd, 6), positive("a", a)), t)
 
+    @script_function
     @exclusive
-    def do_speedl(
+    def speedl(
         self, _thread: Any, xd: Any, a: float = 1.2, t: float | None = None, aRot: float = 0.0
     ) -> Wait:
         acceleration = positive("a", a)
@@ -320,8 +326,9 @@ class MotionFunctions(ControllerFunctions):
         while self._drive.motion is ramp and not ramp.is_attained:
             yield
 
+    @script_function
     @exclusive
-    def do_direct_torque(
+    def direct_torque(
         self,
         _thread: Any,
         torque: Any,
@@ -343,7 +350,7 @@ class MotionFunctions(ControllerFunctions):
         motion.aim(numbers("torque", torque, 6), compensation)
         yield
 
-    do_torque_command = do_direct_torque
+    torque_command = direct_torque
 
     def _wait(self, duration: float) -> Wait:
         """Block for a time, s, at least until the next tick."""
@@ -367,12 +374,14 @@ class MotionFunctions(ControllerFunctions):
                 break
         self._carried_time = max(remaining, -0.5 * period)
 
+    @script_function
     @exclusive
-    def do_stopj(self, _thread: Any, a: float = 2.0) -> Wait:
+    def stopj(self, _thread: Any, a: float = 2.0) -> Wait:
         yield from self._until_done(JointSpeed(np.zeros(6), positive("a", a), stops=True))
 
+    @script_function
     @exclusive
-    def do_stopl(self, _thread: Any, a: float = 10.0, aRot: float = 0.0) -> Wait:
+    def stopl(self, _thread: Any, a: float = 10.0, aRot: float = 0.0) -> Wait:
         deceleration = positive("a", a)
         angular = positive("aRot", aRot) if aRot else deceleration
         stop = ToolSpeed(
@@ -385,17 +394,20 @@ class MotionFunctions(ControllerFunctions):
         yield from self._until_done(stop)
 
     # Here too, so that it is among the functions that a secondary program may not call.
-    do_sync = Library.do_sync
+    sync = Library.sync
 
-    def do_sleep(self, _thread: Any, t: float) -> Wait:
+    @script_function
+    def sleep(self, _thread: Any, t: float) -> Wait:
         yield from self._wait(t)
 
-    def do_get_steptime(self, _thread: Any) -> float:
+    @script_function
+    def get_steptime(self, _thread: Any) -> float:
         return self._controller.period
 
     # Force mode, freedrive, the force sensor, contacts
 
-    def do_force_mode(
+    @script_function
+    def force_mode(
         self,
         _thread: Any,
         task_frame: Any,
@@ -422,18 +434,22 @@ class MotionFunctions(ControllerFunctions):
             drive.force_mode = ForceMode(self._controller.arm, state.target_q, state.target_qd)
         drive.force_mode.aim(state.target_q, task)
 
-    def do_end_force_mode(self, _thread: Any) -> None:
+    @script_function
+    def end_force_mode(self, _thread: Any) -> None:
         self._drive.release_force_mode()
 
-    def do_force_mode_set_gain_scaling(self, _thread: Any, scaling: float) -> None:
+    @script_function
+    def force_mode_set_gain_scaling(self, _thread: Any, scaling: float) -> None:
         if not 0.0 <= number("gain scaling", scaling) <= 2.0:
             raise InvalidParameter("gain scaling", short(scaling), "from 0 to 2")
         self._force_gain = float(scaling)
 
-    def do_force_mode_get_gain_scaling(self, _thread: Any) -> float:
+    @script_function
+    def force_mode_get_gain_scaling(self, _thread: Any) -> float:
         return self._force_gain
 
-    def do_freedrive_mode(
+    @script_function
+    def freedrive_mode(
         self, thread: Any, freeAxes: Any = ALL_AXES, feature: Any = ZERO_POSE
     ) -> None:
         self._check_mover(thread)
@@ -450,28 +466,33 @@ class MotionFunctions(ControllerFunctions):
             controller.arm, self._drive.contact, axes=axes, feature=orientation
         )
 
-    do_freedrive_mode_no_incorrect_payload_check = do_freedrive_mode
+    freedrive_mode_no_incorrect_payload_check = freedrive_mode
 
-    def do_teach_mode(self, thread: Any) -> None:
-        self.do_freedrive_mode(thread)
+    @script_function
+    def teach_mode(self, thread: Any) -> None:
+        self.freedrive_mode(thread)
 
-    def do_end_freedrive_mode(self, _thread: Any) -> None:
+    @script_function
+    def end_freedrive_mode(self, _thread: Any) -> None:
         if isinstance(self._drive.motion, Freedrive):
             self._drive.motion = JointSpeed(np.zeros(6), FREEDRIVE_BRAKING, stops=True)
 
-    do_end_teach_mode = do_end_freedrive_mode
+    end_teach_mode = end_freedrive_mode
 
-    def do_zero_ftsensor(self, _thread: Any) -> None:
+    @script_function
+    def zero_ftsensor(self, _thread: Any) -> None:
         self._drive.contact.zero()
 
-    def do_ft_rtde_input_enable(self, _thread: Any, enable: bool, *sensor: Any) -> None:
+    @script_function
+    def ft_rtde_input_enable(self, _thread: Any, enable: bool, *sensor: Any) -> None:
         if sensor:
             self._controller.without_effect("the mass and place of an external force sensor")
         self._drive.contact.from_client = bool(enable)
 
-    do_enable_external_ft_sensor = do_ft_rtde_input_enable
+    enable_external_ft_sensor = ft_rtde_input_enable
 
-    def do_tool_contact(self, thread: Any, direction: Any = None) -> int:
+    @script_function
+    def tool_contact(self, thread: Any, direction: Any = None) -> int:
         motion: Array = np.zeros(6)
         if direction is not None:
             motion = numbers("direction", direction, 6)

@@ -1,6 +1,6 @@
 """URScript's built-in functions that do not move the arm: state, settings, inputs and outputs.
 
-Angles in rad, lengths in m. The names of parameters and their defaults are URScript's own.
+Angles in rad, lengths in m. `FunctionGroup` says where names, parameters and defaults come from.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from simbridge.emulator.arm import frame_of, pose_of
 from simbridge.emulator.builtin_kinematics import KinematicsFunctions
 from simbridge.emulator.rtde_variables import output_variables
-from simbridge.emulator.state import ControllerEvent
+from simbridge.emulator.state import ControllerEvent, ControllerState
 from simbridge.emulator.urscript.arguments import (
     as_list,
     as_pose,
@@ -23,10 +23,9 @@ from simbridge.emulator.urscript.arguments import (
     numbers,
     text_of,
 )
-from simbridge.emulator.urscript.functions import Wait
+from simbridge.emulator.urscript.functions import Wait, script_function
 from simbridge.emulator.urscript.values import Pose, Struct, short, wrap
 from simbridge.errors import InvalidParameter
-from simbridge.robot.pose import Array
 
 # Digital inputs and outputs: all 18 of them, the configurable ones and the tool's, by the first bit
 # and their number. The standard ones are the first of all.
@@ -52,61 +51,68 @@ def _check_number(value: Any, count: int) -> int:
 # Functions that differ only in what they read or write are made by these.
 
 
-def _read_state(attribute: str, convert: Callable[[Array], Any] = as_list) -> Callable[..., Any]:
-    """Return a function that returns an attribute of the controller's state.
+def _read_state(value_of: Callable[[ControllerState], Any]) -> Callable[..., Any]:
+    """Return a function that returns a part of the controller's state.
 
     Args:
-        attribute: Of the state; a vector unless it is converted otherwise.
-        convert: Makes a value of URScript of it.
+        value_of: Returns the part, as a value of URScript.
     """
 
+    @script_function
     def read(self: ControllerFunctions, _thread: Any) -> Any:
-        return convert(getattr(self._state, attribute))
+        return value_of(self._state)
 
     return read
 
 
-def _read_register(attribute: str) -> Callable[..., Any]:
+def _read_register(registers_of: Callable[[ControllerState], list[Any]]) -> Callable[..., Any]:
     """Return a function that returns a register.
 
     Args:
-        attribute: The list of registers in the state.
+        registers_of: Returns the list of registers.
     """
 
+    @script_function
     def read(self: ControllerFunctions, _thread: Any, address: int) -> Any:
-        registers = getattr(self._state, attribute)
+        registers = registers_of(self._state)
         return registers[_check_number(address, len(registers))]
 
     return read
 
 
-def _write_register(attribute: str, convert: Callable[[Any], Any]) -> Callable[..., Any]:
+def _write_register(
+    registers_of: Callable[[ControllerState], list[Any]], convert: Callable[[Any], Any]
+) -> Callable[..., Any]:
     """Return a function that writes a register.
 
     Args:
-        attribute: The list of registers in the state.
-        convert: Checks the value.
+        registers_of: Returns the list of registers.
+        convert: Checks the value, and returns it as the register has it.
     """
 
+    @script_function
     def write(self: ControllerFunctions, _thread: Any, address: int, value: Any) -> None:
-        registers = getattr(self._state, attribute)
+        registers = registers_of(self._state)
         registers[_check_number(address, len(registers))] = convert(value)
 
     return write
 
 
-def _read_bit(attribute: str, first: int = 0, count: int = DIGITAL_COUNT) -> Callable[..., Any]:
+def _read_bit(
+    bits_of: Callable[[ControllerState], int], first: int = 0, count: int = DIGITAL_COUNT
+) -> Callable[..., Any]:
     """Return a function that returns a digital input or output.
 
     Args:
-        attribute: The bits in the state.
+        bits_of: Returns the levels of all inputs or all outputs: bit i is that of number i.
         first: The bit that the function numbers 0.
         count: How many there are.
     """
 
+    @script_function
     def read(self: ControllerFunctions, _thread: Any, n: int) -> bool:
         bit = first + _check_number(n, count)
-        return bool(getattr(self._state, attribute) >> bit & 1)
+        return bool(bits_of(self._state) >> bit & 1)
 
     return read
 
@@ -114,6 +120,7 @@ def _read_bit(attribute: str, first: int = 0, count: int = DIGITAL_COUNT) -> Cal
 def _write_bit(first: int = 0, count: int = DIGITAL_COUNT) -> Callable[..., Any]:
     """Return a function that sets a digital output; see `_read_bit`."""
 
+    @script_function
     def write(self: ControllerFunctions, _thread: Any, n: int, b: bool) -> None:
         bit = 1 << first + _check_number(n, count)
         outputs = self._state.digital_outputs
@@ -129,8 +136,9 @@ def _ask(answer: Any) -> Callable[..., Wait]:
         answer: What the function returns: nobody can type one here.
     """
 
+    @script_function
     def ask(self: ControllerFunctions, thread: Any, message: Any) -> Wait:
-        yield from self.do_popup(thread, message, blocking=True)
+        yield from self.popup(thread, message, blocking=True)
         return answer
 
     return ask
@@ -152,54 +160,62 @@ class ControllerFunctions(KinematicsFunctions):
 
     # What the arm does and is commanded to do
 
-    do_get_actual_joint_positions = _read_state("actual_q")
-    do_get_joint_positions = do_get_actual_joint_positions
-    do_get_actual_joint_speeds = _read_state("actual_qd")
-    do_get_target_joint_positions = _read_state("target_q")
-    do_get_target_joint_speeds = _read_state("target_qd")
-    do_get_target_joint_accelerations = _read_state("target_qdd")
-    do_get_actual_joint_accelerations = do_get_target_joint_accelerations
-    do_get_actual_tcp_pose = _read_state("actual_tcp_pose", as_pose)
-    do_tool_pose = do_get_actual_tcp_pose
-    do_get_target_tcp_pose = _read_state("target_tcp_pose", as_pose)
-    do_get_target_tcp_pose_along_path = do_get_target_tcp_pose
-    do_get_actual_tcp_speed = _read_state("actual_tcp_speed")
-    do_get_target_tcp_speed = _read_state("target_tcp_speed")
-    do_get_target_tcp_speed_along_path = do_get_target_tcp_speed
-    do_get_joint_torques = _read_state("target_moment")
-    do_get_tcp_offset = _read_state("tcp_offset", as_pose)
+    get_actual_joint_positions = _read_state(lambda state: as_list(state.actual_q))
+    get_joint_positions = get_actual_joint_positions
+    get_actual_joint_speeds = _read_state(lambda state: as_list(state.actual_qd))
+    get_target_joint_positions = _read_state(lambda state: as_list(state.target_q))
+    get_target_joint_speeds = _read_state(lambda state: as_list(state.target_qd))
+    get_target_joint_accelerations = _read_state(lambda state: as_list(state.target_qdd))
+    get_actual_joint_accelerations = get_target_joint_accelerations
+    get_actual_tcp_pose = _read_state(lambda state: as_pose(state.actual_tcp_pose))
+    tool_pose = get_actual_tcp_pose
+    get_target_tcp_pose = _read_state(lambda state: as_pose(state.target_tcp_pose))
+    get_target_tcp_pose_along_path = get_target_tcp_pose
+    get_actual_tcp_speed = _read_state(lambda state: as_list(state.actual_tcp_speed))
+    get_target_tcp_speed = _read_state(lambda state: as_list(state.target_tcp_speed))
+    get_target_tcp_speed_along_path = get_target_tcp_speed
+    get_joint_torques = _read_state(lambda state: as_list(state.target_moment))
+    get_tcp_offset = _read_state(lambda state: as_pose(state.tcp_offset))
 
-    def do_get_actual_joint_positions_history(self, _thread: Any, steps: int = 0) -> list[float]:
+    @script_function
+    def get_actual_joint_positions_history(self, _thread: Any, steps: int = 0) -> list[float]:
         return as_list(self._controller.record.past_q(int(steps)))
 
-    def do_get_actual_tool_flange_pose(self, _thread: Any) -> Pose:
+    @script_function
+    def get_actual_tool_flange_pose(self, _thread: Any) -> Pose:
         arm = self._controller.arm
         flange = arm.tool(self._state.actual_q) * frame_of(arm.tcp).inverse()
         return as_pose(pose_of(flange))
 
-    def do_get_target_waypoint(self, _thread: Any) -> Pose:
+    @script_function
+    def get_target_waypoint(self, _thread: Any) -> Pose:
         goal = self._drive.motion.goal()
         return as_pose(self._state.target_tcp_pose if goal is None else goal)
 
-    do_get_tcp_force = _read_state("tcp_force")
+    get_tcp_force = _read_state(lambda state: as_list(state.tcp_force))
 
-    def do_force(self, _thread: Any) -> float:
+    @script_function
+    def force(self, _thread: Any) -> float:
         return float(np.linalg.norm(self._state.tcp_force[:3]))
 
-    def do_is_steady(self, _thread: Any) -> bool:
+    @script_function
+    def is_steady(self, _thread: Any) -> bool:
         return not self._state.target_qd.any()
 
     # Tool centre point, payload, gravity
 
-    def do_set_tcp(self, _thread: Any, pose: Any, name: str = "") -> None:
+    @script_function
+    def set_tcp(self, _thread: Any, pose: Any, name: str = "") -> None:
         self._controller.set_tcp(numbers("TCP", pose, 6))
 
-    def do_set_payload(self, _thread: Any, m: float, cog: Any = None) -> None:
+    @script_function
+    def set_payload(self, _thread: Any, m: float, cog: Any = None) -> None:
         self._state.payload = not_negative("payload", m)
         if cog is not None:
             self._state.payload_cog = numbers("centre of gravity", cog, 3)
 
-    def do_set_target_payload(
+    @script_function
+    def set_target_payload(
         self,
         _thread: Any,
         m: float,
@@ -207,29 +223,33 @@ class ControllerFunctions(KinematicsFunctions):
         inertia: Any = None,
         transition_time: float = 0.0,
     ) -> None:
-        self.do_set_payload(_thread, m, cog)
+        self.set_payload(_thread, m, cog)
         if transition_time:
             self._controller.without_effect("set_target_payload's transition_time")
         if inertia is not None:
             self._state.payload_inertia = numbers("inertia", inertia, 6)
 
-    def do_set_payload_mass(self, _thread: Any, m: float) -> None:
+    @script_function
+    def set_payload_mass(self, _thread: Any, m: float) -> None:
         self._state.payload = not_negative("payload", m)
 
-    def do_set_payload_cog(self, _thread: Any, cog: Any) -> None:
+    @script_function
+    def set_payload_cog(self, _thread: Any, cog: Any) -> None:
         self._state.payload_cog = numbers("centre of gravity", cog, 3)
 
-    do_get_target_payload = _read_state("payload", float)
-    do_get_target_payload_cog = _read_state("payload_cog")
-    do_get_target_payload_inertia = _read_state("payload_inertia")
-    do_get_gravity = _read_state("gravity")
+    get_target_payload = _read_state(lambda state: float(state.payload))
+    get_target_payload_cog = _read_state(lambda state: as_list(state.payload_cog))
+    get_target_payload_inertia = _read_state(lambda state: as_list(state.payload_inertia))
+    get_gravity = _read_state(lambda state: as_list(state.gravity))
 
-    def do_set_gravity(self, _thread: Any, d: Any) -> None:
+    @script_function
+    def set_gravity(self, _thread: Any, d: Any) -> None:
         self._state.gravity = numbers("gravity", d, 3)
 
     # Watchdog, messages, popups, stops
 
-    def do_rtde_set_watchdog(
+    @script_function
+    def rtde_set_watchdog(
         self, _thread: Any, variable_name: str, min_frequency: float, action: str = "pause"
     ) -> None:
         self._controller.watchdog.set(
@@ -239,12 +259,14 @@ class ControllerFunctions(KinematicsFunctions):
             now=self._state.timestamp,
         )
 
-    def do_textmsg(self, thread: Any, s1: Any, s2: Any = "") -> None:
+    @script_function
+    def textmsg(self, thread: Any, s1: Any, s2: Any = "") -> None:
         self._controller.on_event(
             ControllerEvent("text", text_of(thread, s1) + text_of(thread, s2))
         )
 
-    def do_popup(
+    @script_function
+    def popup(
         self,
         thread: Any,
         s: Any,
@@ -259,21 +281,24 @@ class ControllerFunctions(KinematicsFunctions):
         while blocking and self._controller.popup_text:
             yield
 
-    do_request_boolean_from_primary_client = _ask(False)
-    do_request_integer_from_primary_client = _ask(0)
-    do_request_float_from_primary_client = _ask(0.0)
-    do_request_string_from_primary_client = _ask("")
+    request_boolean_from_primary_client = _ask(False)
+    request_integer_from_primary_client = _ask(0)
+    request_float_from_primary_client = _ask(0.0)
+    request_string_from_primary_client = _ask("")
 
-    def do_time(self, _thread: Any, mode: int = 0) -> Struct:
+    @script_function
+    def time(self, _thread: Any, mode: int = 0) -> Struct:
         # The system's clock, or the controller's.
         nanoseconds = time.time_ns() if mode else round(1e9 * self._state.timestamp)
         return Struct({"sec": nanoseconds // 10**9, "nanosec": nanoseconds % 10**9})
 
-    def do_powerdown(self, thread: Any) -> None:
+    @script_function
+    def powerdown(self, thread: Any) -> None:
         self._controller.power_off()
         thread.check_ended()
 
-    def do_protective_stop(self, thread: Any) -> None:
+    @script_function
+    def protective_stop(self, thread: Any) -> None:
         # The program is paused before its next tick; one that has nothing left to do has ended, as
         # UR's tests expect.
         self._controller.protective_stop("the program asked for it")
@@ -281,80 +306,93 @@ class ControllerFunctions(KinematicsFunctions):
 
     # General-purpose registers: 48 integers and floats and 128 bits in each direction
 
-    do_read_input_integer_register = _read_register("input_int")
-    do_read_input_float_register = _read_register("input_double")
-    do_read_input_boolean_register = _read_register("input_bit")
-    do_read_output_integer_register = _read_register("output_int")
-    do_read_output_float_register = _read_register("output_double")
-    do_read_output_boolean_register = _read_register("output_bit")
-    do_write_output_integer_register = _write_register("output_int", _as_integer_register)
-    do_write_output_float_register = _write_register("output_double", _as_float_register)
-    do_write_output_boolean_register = _write_register("output_bit", bool)
+    read_input_integer_register = _read_register(lambda state: state.input_int)
+    read_input_float_register = _read_register(lambda state: state.input_double)
+    read_input_boolean_register = _read_register(lambda state: state.input_bit)
+    read_output_integer_register = _read_register(lambda state: state.output_int)
+    read_output_float_register = _read_register(lambda state: state.output_double)
+    read_output_boolean_register = _read_register(lambda state: state.output_bit)
+    write_output_integer_register = _write_register(
+        lambda state: state.output_int, _as_integer_register
+    )
+    write_output_float_register = _write_register(
+        lambda state: state.output_double, _as_float_register
+    )
+    write_output_boolean_register = _write_register(lambda state: state.output_bit, bool)
 
     # Digital inputs and outputs
 
-    do_get_digital_in = _read_bit("digital_inputs")
-    do_get_digital_out = _read_bit("digital_outputs")
-    do_set_digital_out = _write_bit()
+    get_digital_in = _read_bit(lambda state: state.digital_inputs)
+    get_digital_out = _read_bit(lambda state: state.digital_outputs)
+    set_digital_out = _write_bit()
 
-    do_get_standard_digital_in = do_get_digital_in
-    do_get_standard_digital_out = do_get_digital_out
-    do_set_standard_digital_out = do_set_digital_out
+    get_standard_digital_in = get_digital_in
+    get_standard_digital_out = get_digital_out
+    set_standard_digital_out = set_digital_out
 
-    do_get_configurable_digital_in = _read_bit(
-        "digital_inputs", FIRST_CONFIGURABLE, CONFIGURABLE_COUNT
+    get_configurable_digital_in = _read_bit(
+        lambda state: state.digital_inputs, FIRST_CONFIGURABLE, CONFIGURABLE_COUNT
     )
-    do_get_configurable_digital_out = _read_bit(
-        "digital_outputs", FIRST_CONFIGURABLE, CONFIGURABLE_COUNT
+    get_configurable_digital_out = _read_bit(
+        lambda state: state.digital_outputs, FIRST_CONFIGURABLE, CONFIGURABLE_COUNT
     )
-    do_set_configurable_digital_out = _write_bit(FIRST_CONFIGURABLE, CONFIGURABLE_COUNT)
+    set_configurable_digital_out = _write_bit(FIRST_CONFIGURABLE, CONFIGURABLE_COUNT)
 
-    do_get_tool_digital_in = _read_bit("digital_inputs", FIRST_TOOL, TOOL_COUNT)
-    do_get_tool_digital_out = _read_bit("digital_outputs", FIRST_TOOL, TOOL_COUNT)
-    do_set_tool_digital_out = _write_bit(FIRST_TOOL, TOOL_COUNT)
+    get_tool_digital_in = _read_bit(lambda state: state.digital_inputs, FIRST_TOOL, TOOL_COUNT)
+    get_tool_digital_out = _read_bit(lambda state: state.digital_outputs, FIRST_TOOL, TOOL_COUNT)
+    set_tool_digital_out = _write_bit(FIRST_TOOL, TOOL_COUNT)
 
     # Analog inputs and outputs, in A or V. The tool's inputs follow the two standard ones.
 
-    def do_get_analog_in(self, _thread: Any, n: int) -> float:
+    @script_function
+    def get_analog_in(self, _thread: Any, n: int) -> float:
         return self._state.analog_inputs[_check_number(n, 4)]
 
-    do_get_standard_analog_in = do_get_analog_in
+    get_standard_analog_in = get_analog_in
 
-    def do_get_tool_analog_in(self, _thread: Any, n: int) -> float:
+    @script_function
+    def get_tool_analog_in(self, _thread: Any, n: int) -> float:
         return self._state.analog_inputs[2 + _check_number(n, 2)]
 
-    def do_get_analog_out(self, _thread: Any, n: int) -> float:
+    @script_function
+    def get_analog_out(self, _thread: Any, n: int) -> float:
         i = _check_number(n, 2)
         is_voltage = self._state.analog_output_types >> i & 1
         # The state has V, or mA.
         unit = 1.0 if is_voltage else 1e-3
         return self._state.analog_outputs[i] * unit
 
-    def do_set_analog_out(self, _thread: Any, n: int, f: float) -> None:
+    @script_function
+    def set_analog_out(self, _thread: Any, n: int, f: float) -> None:
         self._state.set_analog_output(_check_number(n, 2), not_negative("f", f))
 
-    def do_set_analog_outputdomain(self, thread: Any, port: int, domain: int) -> None:
+    @script_function
+    def set_analog_outputdomain(self, thread: Any, port: int, domain: int) -> None:
         i = _check_number(port, 2)
         types = self._state.analog_output_types
         self._state.analog_output_types = types & ~(1 << i) | bool(domain) << i
 
-    do_get_standard_analog_out = do_get_analog_out
-    do_set_standard_analog_out = do_set_analog_out
+    get_standard_analog_out = get_analog_out
+    set_standard_analog_out = set_analog_out
 
     # Tool connector, flags, RTDE
 
-    def do_set_tool_voltage(self, _thread: Any, voltage: int) -> None:
+    @script_function
+    def set_tool_voltage(self, _thread: Any, voltage: int) -> None:
         if voltage not in TOOL_VOLTAGES:
             raise InvalidParameter("voltage", short(voltage), "0, 12 or 24")
         self._state.tool_voltage = int(voltage)
 
-    def do_get_flag(self, _thread: Any, n: int) -> bool:
+    @script_function
+    def get_flag(self, _thread: Any, n: int) -> bool:
         return self._state.flags[_check_number(n, len(self._state.flags))]
 
-    def do_set_flag(self, _thread: Any, n: int, b: bool) -> None:
+    @script_function
+    def set_flag(self, _thread: Any, n: int, b: bool) -> None:
         self._state.flags[_check_number(n, len(self._state.flags))] = bool(b)
 
-    def do_get_rtde_value(self, _thread: Any, key: str) -> Any:
+    @script_function
+    def get_rtde_value(self, _thread: Any, key: str) -> Any:
         variables = output_variables(self._controller.profile)
         if key not in variables:
             allowed = "the name of an RTDE output of this version"

@@ -17,7 +17,7 @@ from collections.abc import Callable, Generator, Mapping
 from typing import Any
 
 from simbridge.emulator.urscript.arguments import text_of
-from simbridge.emulator.urscript.functions import CALL_COST, FunctionGroup, Wait
+from simbridge.emulator.urscript.functions import CALL_COST, FunctionGroup, Wait, script_function
 from simbridge.emulator.urscript.values import short, wrap
 from simbridge.errors import InvalidParameter
 
@@ -106,10 +106,11 @@ class SocketFunctions(FunctionGroup):
 
     # Connecting
 
-    def do_socket_open(
+    @script_function
+    def socket_open(
         self, _thread: Any, address: str, port: int, socket_name: str = "socket_0"
     ) -> Wait:
-        self.do_socket_close(_thread, socket_name)
+        self.socket_close(_thread, socket_name)
         if len(self._open) >= MAX_SOCKETS:
             allowed = f"at most {MAX_SOCKETS}"
             raise InvalidParameter("number of sockets", len(self._open) + 1, allowed)
@@ -177,7 +178,8 @@ class SocketFunctions(FunctionGroup):
             raise OSError(f"the host {short(address)} was not found")
         return results[0]
 
-    def do_socket_close(self, _thread: Any, socket_name: str = "socket_0") -> None:
+    @script_function
+    def socket_close(self, _thread: Any, socket_name: str = "socket_0") -> None:
         connection = self._open.pop(socket_name, None)
         if connection is not None:
             connection.sock.close()
@@ -204,27 +206,33 @@ class SocketFunctions(FunctionGroup):
             yield
         return False
 
-    def do_socket_send_string(self, thread: Any, str: Any, socket_name: str = "socket_0") -> Wait:
+    @script_function
+    def socket_send_string(self, thread: Any, str: Any, socket_name: str = "socket_0") -> Wait:
         return (yield from self._send(socket_name, text_of(thread, str).encode()))
 
-    def do_socket_send_line(self, thread: Any, str: Any, socket_name: str = "socket_0") -> Wait:
+    @script_function
+    def socket_send_line(self, thread: Any, str: Any, socket_name: str = "socket_0") -> Wait:
         return (yield from self._send(socket_name, text_of(thread, str).encode() + b"\n"))
 
-    def do_socket_send_byte(self, _thread: Any, value: int, socket_name: str = "socket_0") -> Wait:
+    @script_function
+    def socket_send_byte(self, _thread: Any, value: int, socket_name: str = "socket_0") -> Wait:
         return (yield from self._send(socket_name, bytes([int(value) & 0xFF])))
 
-    def do_socket_send_int(self, _thread: Any, value: int, socket_name: str = "socket_0") -> Wait:
+    @script_function
+    def socket_send_int(self, _thread: Any, value: int, socket_name: str = "socket_0") -> Wait:
         return (yield from self._send(socket_name, struct.pack(">i", int(value))))
 
-    def do_socket_set_var(
+    @script_function
+    def socket_set_var(
         self, thread: Any, name: str, value: int, socket_name: str = "socket_0"
     ) -> Wait:
         request = f"SET {text_of(thread, name)} {int(value)}\n"
         return (yield from self._send(socket_name, request.encode()))
 
-    def do_socket_get_var(self, thread: Any, name: str, socket_name: str = "socket_0") -> Wait:
+    @script_function
+    def socket_get_var(self, thread: Any, name: str, socket_name: str = "socket_0") -> Wait:
         yield from self._send(socket_name, f"GET {text_of(thread, name)}\n".encode())
-        line = yield from self.do_socket_read_line(thread, socket_name)
+        line = yield from self.socket_read_line(thread, socket_name)
 
         # The answer is the name and the value.
         fields = line.split()
@@ -260,7 +268,8 @@ class SocketFunctions(FunctionGroup):
             yield
         return None
 
-    def do_socket_read_line(
+    @script_function
+    def socket_read_line(
         self, _thread: Any, socket_name: str = "socket_0", timeout: float = 2.0
     ) -> Wait:
         def extract_line(connection: ProgramSocket) -> str | None:
@@ -271,7 +280,8 @@ class SocketFunctions(FunctionGroup):
 
         return (yield from self._read(socket_name, timeout, extract_line)) or ""
 
-    def do_socket_read_string(
+    @script_function
+    def socket_read_string(
         self,
         thread: Any,
         socket_name: str = "socket_0",
@@ -300,12 +310,14 @@ class SocketFunctions(FunctionGroup):
 
         return (yield from self._read(socket_name, timeout, extract_text)) or ""
 
-    def do_socket_read_byte_list(
+    @script_function
+    def socket_read_byte_list(
         self, _thread: Any, number: int, socket_name: str = "socket_0", timeout: float = 2.0
     ) -> Wait:
         return (yield from self._read_integers(socket_name, timeout, number, letter="B"))
 
-    def do_socket_read_binary_integer(
+    @script_function
+    def socket_read_binary_integer(
         self, _thread: Any, number: int, socket_name: str = "socket_0", timeout: float = 2.0
     ) -> Wait:
         return (yield from self._read_integers(socket_name, timeout, number, letter="i"))
@@ -329,7 +341,8 @@ class SocketFunctions(FunctionGroup):
         values = yield from self._read(socket_name, timeout, extract_numbers)
         return _with_count(values or [], number)
 
-    def do_socket_read_ascii_float(
+    @script_function
+    def socket_read_ascii_float(
         self, _thread: Any, number: int, socket_name: str = "socket_0", timeout: float = 2.0
     ) -> Wait:
         count = _check_count(number)

@@ -19,7 +19,7 @@ def peer():
     """A listener, and the functions of a program connected to it."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         sockets = SocketFunctions(PERIOD)
-        assert finished(sockets.do_socket_open(None, "127.0.0.1", listener.getsockname()[1]))
+        assert finished(sockets.socket_open(None, "127.0.0.1", listener.getsockname()[1]))
         connection, _ = listener.accept()
         with connection:
             yield sockets, connection
@@ -40,10 +40,10 @@ def finished(function, ticks=5000):
 def test_what_is_sent_arrives(peer):
     sockets, connection = peer
 
-    assert finished(sockets.do_socket_send_string(None, "get "))
-    assert finished(sockets.do_socket_send_line(None, 42))
-    assert finished(sockets.do_socket_send_byte(None, 255))
-    assert finished(sockets.do_socket_send_int(None, -2))
+    assert finished(sockets.socket_send_string(None, "get "))
+    assert finished(sockets.socket_send_line(None, 42))
+    assert finished(sockets.socket_send_byte(None, 255))
+    assert finished(sockets.socket_send_int(None, -2))
     assert connection.recv(100) == b"get 42\n\xff" + struct.pack(">i", -2)
 
 
@@ -51,48 +51,48 @@ def test_lines_and_strings_are_read(peer):
     sockets, connection = peer
     connection.sendall(b"first\r\nsecond\n<a;b>rest")
 
-    assert finished(sockets.do_socket_read_line(None)) == "first"
-    assert finished(sockets.do_socket_read_line(None)) == "second"
-    assert finished(sockets.do_socket_read_string(None, prefix="<", suffix=">")) == "a;b"
-    assert finished(sockets.do_socket_read_string(None)) == "rest"
+    assert finished(sockets.socket_read_line(None)) == "first"
+    assert finished(sockets.socket_read_line(None)) == "second"
+    assert finished(sockets.socket_read_string(None, prefix="<", suffix=">")) == "a;b"
+    assert finished(sockets.socket_read_string(None)) == "rest"
 
 
 def test_escapes_in_prefix_and_suffix_are_interpreted_on_request(peer):
     sockets, connection = peer
     connection.sendall(b"\ta\n")
 
-    assert finished(sockets.do_socket_read_string(None, "socket_0", "\\t", "\\n", True)) == "a"
+    assert finished(sockets.socket_read_string(None, "socket_0", "\\t", "\\n", True)) == "a"
 
 
 def test_numbers_are_read_with_their_count_first(peer):
     sockets, connection = peer
     connection.sendall(struct.pack(">3i", 1, -2, 3) + b"xy" + b"(1.5, -2, 3e2)")
 
-    assert finished(sockets.do_socket_read_binary_integer(None, 3)) == [3, 1, -2, 3]
-    assert finished(sockets.do_socket_read_byte_list(None, 2)) == [2, 120, 121]
-    assert finished(sockets.do_socket_read_ascii_float(None, 3)) == [3, 1.5, -2.0, 300.0]
+    assert finished(sockets.socket_read_binary_integer(None, 3)) == [3, 1, -2, 3]
+    assert finished(sockets.socket_read_byte_list(None, 2)) == [2, 120, 121]
+    assert finished(sockets.socket_read_ascii_float(None, 3)) == [3, 1.5, -2.0, 300.0]
 
 
 def test_a_list_of_another_length_or_with_words_counts_as_none(peer):
     sockets, connection = peer
     connection.sendall(b"(1,2)(a,b,c)")
 
-    assert finished(sockets.do_socket_read_ascii_float(None, 3))[0] == 0
-    assert finished(sockets.do_socket_read_ascii_float(None, 3))[0] == 0
+    assert finished(sockets.socket_read_ascii_float(None, 3))[0] == 0
+    assert finished(sockets.socket_read_ascii_float(None, 3))[0] == 0
 
 
 def test_variables_of_the_peer_are_read_and_set(peer):
     sockets, connection = peer
     connection.sendall(b"speed 7\n")
 
-    assert finished(sockets.do_socket_get_var(None, "speed")) == 7
-    assert finished(sockets.do_socket_set_var(None, "speed", 8))
+    assert finished(sockets.socket_get_var(None, "speed")) == 7
+    assert finished(sockets.socket_set_var(None, "speed", 8))
     assert connection.recv(100) == b"GET speed\nSET speed 8\n"
 
 
 def test_a_timeout_counts_ticks_and_returns_nothing(peer):
     sockets, _ = peer
-    waiting = sockets.do_socket_read_line(None, "socket_0", 0.02)
+    waiting = sockets.socket_read_line(None, "socket_0", 0.02)
     ticks = 0
 
     with pytest.raises(StopIteration) as stop:
@@ -107,8 +107,8 @@ def test_a_peer_that_hangs_up_ends_the_waiting(peer):
     sockets, connection = peer
     connection.close()
 
-    assert finished(sockets.do_socket_read_line(None, "socket_0", 0.0)) == ""
-    assert finished(sockets.do_socket_read_byte_list(None, 2, "socket_0", 0.0)) == [0, -1, -1]
+    assert finished(sockets.socket_read_line(None, "socket_0", 0.0)) == ""
+    assert finished(sockets.socket_read_byte_list(None, 2, "socket_0", 0.0)) == [0, -1, -1]
 
 
 def test_a_name_is_resolved_without_delaying_a_tick(monkeypatch):
@@ -121,7 +121,7 @@ def test_a_name_is_resolved_without_delaying_a_tick(monkeypatch):
     monkeypatch.setattr(socket, "gethostbyname", slow)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         sockets = SocketFunctions(PERIOD)
-        opening = sockets.do_socket_open(None, "robot.example", listener.getsockname()[1])
+        opening = sockets.socket_open(None, "robot.example", listener.getsockname()[1])
         begin = time.monotonic()
         for _ in range(10):
             next(opening)
@@ -137,7 +137,7 @@ def test_a_host_that_is_not_found_is_a_failed_connection(monkeypatch, name):
         monkeypatch.setattr(
             socket, "gethostbyname", lambda name: (_ for _ in ()).throw(socket.gaierror(name))
         )
-    assert finished(SocketFunctions(PERIOD).do_socket_open(None, name, 9)) is False
+    assert finished(SocketFunctions(PERIOD).socket_open(None, name, 9)) is False
 
 
 def test_a_failed_connection_is_false_and_an_unknown_socket_reads_nothing():
@@ -145,6 +145,6 @@ def test_a_failed_connection_is_false_and_an_unknown_socket_reads_nothing():
         port = listener.getsockname()[1]
     sockets = SocketFunctions(PERIOD)
 
-    assert finished(sockets.do_socket_open(None, "127.0.0.1", port)) is False
-    assert finished(sockets.do_socket_send_string(None, "x")) is False
-    assert finished(sockets.do_socket_read_line(None)) == ""
+    assert finished(sockets.socket_open(None, "127.0.0.1", port)) is False
+    assert finished(sockets.socket_send_string(None, "x")) is False
+    assert finished(sockets.socket_read_line(None)) == ""

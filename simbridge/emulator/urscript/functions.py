@@ -9,7 +9,9 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
+
+FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
 # What a blocking function returns.
 Wait = Generator[None, None, Any]
@@ -77,6 +79,10 @@ COSTS = {
 }
 
 
+# The methods that `script_function` marks.
+_SCRIPT_FUNCTIONS: set[Callable[..., Any]] = set()
+
+
 @dataclass(frozen=True)
 class Builtin:
     """The description of a built-in function: all that the compiler, in another process, gets.
@@ -92,16 +98,24 @@ class Builtin:
     cost: int = CALL_COST
 
 
+def script_function(method: FunctionT) -> FunctionT:
+    """Mark a method as URScript's function of the same name."""
+    _SCRIPT_FUNCTIONS.add(method)
+    return method
+
+
 class FunctionGroup:
-    """A group of built-in functions: the methods whose names begin with `do_`."""
+    """A group of built-in functions: the methods that are marked by `script_function`.
+
+    UR's script manual describes each of them by its name, with its parameters and their defaults: a
+    script may pass arguments by name. Before them every method gets the thread that calls it, which
+    may be charged for work and asked whether it has ended.
+    """
 
     def table(self) -> Mapping[str, Callable[..., Any]]:
         """Return every function by its name in URScript."""
-        return {
-            name.removeprefix("do_"): getattr(self, name)
-            for name in dir(self)
-            if name.startswith("do_")
-        }
+        methods = inspect.getmembers(self, inspect.ismethod)
+        return {name: method for name, method in methods if method.__func__ in _SCRIPT_FUNCTIONS}
 
 
 def describe_functions(functions: Mapping[str, Callable[..., Any]]) -> dict[str, Builtin]:

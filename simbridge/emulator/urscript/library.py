@@ -1,6 +1,6 @@
 """Built-in functions that need no controller: mathematics, lists, strings, poses, matrices.
 
-The names of their parameters are URScript's: a script may pass arguments by name.
+`FunctionGroup` says where their names, parameters and defaults come from.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from simbridge.emulator.urscript.functions import (
     FunctionGroup,
     Wait,
     describe_functions,
+    script_function,
 )
 from simbridge.emulator.urscript.values import (
     MAX_ELEMENTS,
@@ -64,12 +65,22 @@ def _evaluate(function: Callable[..., float], *values: Any) -> float:
 
 def _function_of_one(function: Callable[[float], float]) -> Callable[..., float]:
     """Return a built-in function of one number, `f` in scripts."""
-    return lambda self, _thread, f: _evaluate(function, f)
+
+    @script_function
+    def evaluate(self: Library, _thread: Any, f: Any) -> float:
+        return _evaluate(function, f)
+
+    return evaluate
 
 
 def _function_of_two(function: Callable[[float, float], float]) -> Callable[..., float]:
     """Return a built-in function of two numbers, `x` and `y` in scripts."""
-    return lambda self, _thread, x, y: _evaluate(function, x, y)
+
+    @script_function
+    def evaluate(self: Library, _thread: Any, x: Any, y: Any) -> float:
+        return _evaluate(function, x, y)
+
+    return evaluate
 
 
 def _frame(name: str, pose: Any) -> pin.SE3:
@@ -82,69 +93,81 @@ class Library(FunctionGroup):
 
     # Mathematics
 
-    do_sin = _function_of_one(math.sin)
-    do_cos = _function_of_one(math.cos)
-    do_tan = _function_of_one(math.tan)
-    do_asin = _function_of_one(math.asin)
-    do_acos = _function_of_one(math.acos)
-    do_atan = _function_of_one(math.atan)
-    do_atan2 = _function_of_two(math.atan2)
-    do_sqrt = _function_of_one(math.sqrt)
-    do_pow = _function_of_two(math.pow)
-    do_d2r = _function_of_one(math.radians)
-    do_r2d = _function_of_one(math.degrees)
+    sin = _function_of_one(math.sin)
+    cos = _function_of_one(math.cos)
+    tan = _function_of_one(math.tan)
+    asin = _function_of_one(math.asin)
+    acos = _function_of_one(math.acos)
+    atan = _function_of_one(math.atan)
+    atan2 = _function_of_two(math.atan2)
+    sqrt = _function_of_one(math.sqrt)
+    pow = _function_of_two(math.pow)
+    d2r = _function_of_one(math.radians)
+    r2d = _function_of_one(math.degrees)
 
-    def do_log(self, _thread: Any, b: Any, f: Any) -> float:
+    @script_function
+    def log(self, _thread: Any, b: Any, f: Any) -> float:
         return _evaluate(lambda base, number: math.log(number, base), b, f)
 
-    def do_floor(self, _thread: Any, f: Any) -> int:
+    @script_function
+    def floor(self, _thread: Any, f: Any) -> int:
         return wrap(int(_evaluate(math.floor, f)))
 
-    def do_ceil(self, _thread: Any, f: Any) -> int:
+    @script_function
+    def ceil(self, _thread: Any, f: Any) -> int:
         return wrap(int(_evaluate(math.ceil, f)))
 
-    def do_abs(self, _thread: Any, a: Any) -> Any:
+    @script_function
+    def abs(self, _thread: Any, a: Any) -> Any:
         return abs(a) if type(a) is int else abs(as_float(a))
 
-    def do_sign(self, _thread: Any, a: Any) -> int:
+    @script_function
+    def sign(self, _thread: Any, a: Any) -> int:
         value = as_float(a)
         return (value > 0) - (value < 0)
 
-    def do_norm(self, thread: Any, a: Any) -> float:
+    @script_function
+    def norm(self, thread: Any, a: Any) -> float:
         if isinstance(a, tuple):
             thread.charge(len(a))
             return math.hypot(*[as_float(item) for item in a])
         return abs(as_float(a))
 
-    def do_random(self, _thread: Any) -> float:
+    @script_function
+    def random(self, _thread: Any) -> float:
         return random.random()
 
-    def do_integer_to_binary_list(self, _thread: Any, x: int) -> tuple[bool, ...]:
+    @script_function
+    def integer_to_binary_list(self, _thread: Any, x: int) -> tuple[bool, ...]:
         integer = as_integer(x)
         return tuple(bool(integer >> i & 1) for i in range(32))
 
-    def do_binary_list_to_integer(self, _thread: Any, bits: Any) -> int:
+    @script_function
+    def binary_list_to_integer(self, _thread: Any, bits: Any) -> int:
         if not isinstance(bits, tuple) or len(bits) > 32:
             raise RuntimeFault("A list of at most 32 booleans is needed.")
         return wrap(sum(bool(bit) << i for i, bit in enumerate(bits)))
 
     # Lists and structs
 
-    def do_length(self, _thread: Any, v: Any) -> int:
+    @script_function
+    def length(self, _thread: Any, v: Any) -> int:
         if isinstance(v, tuple | str):
             return len(v)
         raise RuntimeFault(f"Only a list or a string has a length, not {kind_of(v)}.")
 
-    do_get_list_length = do_length
-    do_str_len = do_length
+    get_list_length = length
+    str_len = length
 
-    def do_size(self, thread: Any, v: Any) -> Any:
+    @script_function
+    def size(self, thread: Any, v: Any) -> Any:
         is_matrix = type(v) is tuple and v and type(v[0]) is tuple
         if is_matrix:
             return len(v), len(v[0])
-        return self.do_length(thread, v)
+        return self.length(thread, v)
 
-    def do_make_list(
+    @script_function
+    def make_list(
         self, thread: Any, length: int, initial_value: Any, capacity: int = -1
     ) -> tuple[Any, ...]:
         count = as_integer(length)
@@ -157,20 +180,24 @@ class Library(FunctionGroup):
         return items
 
     # The thread is positional alone: a member may have its name.
-    def do_struct(self, thread: Any, /, **members: Any) -> Struct:
+    @script_function
+    def struct(self, thread: Any, /, **members: Any) -> Struct:
         struct = Struct(members)
         thread.charge(struct.size)
         return struct
 
     # Strings
 
-    def do_to_str(self, thread: Any, val: Any) -> str:
+    @script_function
+    def to_str(self, thread: Any, val: Any) -> str:
         return check_string(text_of(thread, val))
 
-    def do_str_cat(self, thread: Any, op1: Any, op2: Any) -> str:
+    @script_function
+    def str_cat(self, thread: Any, op1: Any, op2: Any) -> str:
         return check_string(text_of(thread, op1) + text_of(thread, op2))
 
-    def do_to_num(self, thread: Any, str: str) -> int | float:
+    @script_function
+    def to_num(self, thread: Any, str: str) -> int | float:
         if isinstance(str, tuple):
             raise RuntimeFault(f"{kind_of(str)} is not a number.")
         thread.charge(len(text_of(thread, str)))
@@ -188,57 +215,68 @@ class Library(FunctionGroup):
             return wrap(int(value))
         return value
 
-    def do_str_at(self, _thread: Any, src: str, index: int) -> str:
+    @script_function
+    def str_at(self, _thread: Any, src: str, index: int) -> str:
         i = as_integer(index)
         if not isinstance(src, str) or not 0 <= i < len(src):
             raise RuntimeFault(f"There is no character {i} in {kind_of(src)}.")
         return src[i]
 
-    def do_str_sub(self, thread: Any, src: str, index: int, len: int = -1) -> str:
+    @script_function
+    def str_sub(self, thread: Any, src: str, index: int, len: int = -1) -> str:
         begin = as_integer(index)
         count = as_integer(len)
-        # By do_length: the parameter hides Python's function.
-        if not isinstance(src, str) or not 0 <= begin <= self.do_length(thread, src):
+        # By length: the parameter hides Python's function.
+        if not isinstance(src, str) or not 0 <= begin <= self.length(thread, src):
             raise RuntimeFault(f"There is no character {begin} in {kind_of(src)}.")
 
         part = src[begin:] if count < 0 else src[begin : begin + count]
         return text_of(thread, part)
 
-    def do_str_find(self, thread: Any, src: str, target: str, start_from: int = 0) -> int:
+    @script_function
+    def str_find(self, thread: Any, src: str, target: str, start_from: int = 0) -> int:
         text = text_of(thread, src)
         wanted = text_of(thread, target)
         return text.find(wanted, max(as_integer(start_from), 0))
 
-    def do_str_empty(self, _thread: Any, str: str) -> bool:
-        return self.do_length(_thread, str) == 0
+    @script_function
+    def str_empty(self, _thread: Any, str: str) -> bool:
+        return self.length(_thread, str) == 0
 
     # Poses, rotations and forces
 
-    def do_pose_trans(self, _thread: Any, p_from: Any, p_from_to: Any) -> Pose:
+    @script_function
+    def pose_trans(self, _thread: Any, p_from: Any, p_from_to: Any) -> Pose:
         return as_pose(pose_of(_frame("p_from", p_from) * _frame("p_from_to", p_from_to)))
 
-    def do_pose_inv(self, _thread: Any, p_from: Any) -> Pose:
+    @script_function
+    def pose_inv(self, _thread: Any, p_from: Any) -> Pose:
         return as_pose(pose_of(_frame("p_from", p_from).inverse()))
 
-    def do_pose_add(self, _thread: Any, p_1: Any, p_2: Any) -> Pose:
+    @script_function
+    def pose_add(self, _thread: Any, p_1: Any, p_2: Any) -> Pose:
         a = _frame("p_1", p_1)
         b = _frame("p_2", p_2)
         return as_pose(pose_of(pin.SE3(a.rotation @ b.rotation, a.translation + b.translation)))
 
-    def do_pose_sub(self, _thread: Any, p_to: Any, p_from: Any) -> Pose:
+    @script_function
+    def pose_sub(self, _thread: Any, p_to: Any, p_from: Any) -> Pose:
         a = _frame("p_to", p_to)
         b = _frame("p_from", p_from)
         return as_pose(pose_of(pin.SE3(a.rotation @ b.rotation.T, a.translation - b.translation)))
 
-    def do_pose_dist(self, _thread: Any, pose_from: Any, pose_to: Any) -> float:
+    @script_function
+    def pose_dist(self, _thread: Any, pose_from: Any, pose_to: Any) -> float:
         end = numbers("pose_to", pose_to, 6)
         begin = numbers("pose_from", pose_from, 6)
         return float(np.linalg.norm(end[:3] - begin[:3]))
 
-    def do_point_dist(self, _thread: Any, p_from: Any, p_to: Any) -> float:
-        return self.do_pose_dist(_thread, p_from, p_to)
+    @script_function
+    def point_dist(self, _thread: Any, p_from: Any, p_to: Any) -> float:
+        return self.pose_dist(_thread, p_from, p_to)
 
-    def do_interpolate_pose(self, _thread: Any, p_from: Any, p_to: Any, alpha: float) -> Pose:
+    @script_function
+    def interpolate_pose(self, _thread: Any, p_from: Any, p_to: Any, alpha: float) -> Pose:
         a = _frame("p_from", p_from)
         b = _frame("p_to", p_to)
         if abs(number("alpha", alpha)) > MAX_ALPHA:
@@ -249,25 +287,29 @@ class Library(FunctionGroup):
         translation = a.translation + alpha * (b.translation - a.translation)
         return as_pose(pose_of(pin.SE3(rotation, translation)))
 
-    def do_wrench_trans(self, _thread: Any, T_from_to: Any, w_from: Any) -> list[float]:
+    @script_function
+    def wrench_trans(self, _thread: Any, T_from_to: Any, w_from: Any) -> list[float]:
         frame = _frame("T_from_to", T_from_to).inverse()
         wrench = numbers("w_from", w_from, 6)
         force = frame.rotation @ wrench[:3]
         torque = frame.rotation @ wrench[3:] + np.cross(frame.translation, force)
         return as_list(np.concatenate([force, torque]))
 
-    def do_rpy2rotvec(self, _thread: Any, rpy_vector: Any) -> list[float]:
+    @script_function
+    def rpy2rotvec(self, _thread: Any, rpy_vector: Any) -> list[float]:
         # Extrinsic rotations about x, y and z, in this order.
         rotation = pin.rpy.rpyToMatrix(numbers("rpy_vector", rpy_vector, 3))
         return as_list(pin.log3(rotation))
 
-    def do_rotvec2rpy(self, _thread: Any, rotation_vector: Any) -> list[float]:
+    @script_function
+    def rotvec2rpy(self, _thread: Any, rotation_vector: Any) -> list[float]:
         rotation = pin.exp3(numbers("rotation_vector", rotation_vector, 3))
         return as_list(pin.rpy.matrixToRpy(rotation))
 
     # Vectors and matrices
 
-    def do_normalize(self, thread: Any, v: Any) -> list[float]:
+    @script_function
+    def normalize(self, thread: Any, v: Any) -> list[float]:
         count = len(v) if isinstance(v, tuple) else 0
         thread.charge(COST_PER_NUMBER * count)
 
@@ -277,7 +319,8 @@ class Library(FunctionGroup):
             raise InvalidParameter("v", short(v), "a list of numbers that are not all zero")
         return as_list(vector / length)
 
-    def do_transpose(self, thread: Any, m: Any) -> Any:
+    @script_function
+    def transpose(self, thread: Any, m: Any) -> Any:
         if isinstance(m, tuple):
             thread.charge(COST_PER_NUMBER * check_size(m))
 
@@ -286,9 +329,10 @@ class Library(FunctionGroup):
             return [[value] for value in m]
         return [list(column) for column in zip(*matrix_rows(m).tolist(), strict=True)]
 
-    def do_inv(self, thread: Any, m: Any) -> Any:
+    @script_function
+    def inv(self, thread: Any, m: Any) -> Any:
         if isinstance(m, Pose):
-            return self.do_pose_inv(thread, m)
+            return self.pose_inv(thread, m)
         if isinstance(m, tuple):
             thread.charge(COST_PER_NUMBER * check_size(m))
 
@@ -300,7 +344,8 @@ class Library(FunctionGroup):
 
     # Time
 
-    def do_sync(self, _thread: Any) -> Wait:
+    @script_function
+    def sync(self, _thread: Any) -> Wait:
         yield
 
 
