@@ -44,6 +44,8 @@ Read: TypeAlias = Callable[[ControllerState], Any]
 # Applies a value; gets the last values of all inputs, too, because masks are variables of their
 # own.
 Write: TypeAlias = Callable[[ControllerState, Any, Mapping[str, Any]], None]
+# Returns a list of the state, such as one of registers.
+ListOf: TypeAlias = Callable[[ControllerState], list[Any]]
 AccessT = TypeVar("AccessT")
 
 
@@ -116,11 +118,11 @@ def _write_external_wrench(
         state.external_wrench = np.array(value)
 
 
-def _write_element(name: str, i: int) -> Write:
+def _write_element(list_of: ListOf, i: int) -> Write:
     """Return what writes an element of a list of the state."""
 
     def write(state: ControllerState, value: Any, inputs: Mapping[str, Any]) -> None:
-        getattr(state, name)[i] = value
+        list_of(state)[i] = value
 
     return write
 
@@ -141,13 +143,13 @@ def _input_registers() -> list[Variable[Write]]:
         Variable("input_bit_registers32_to_63", "UINT32", _write_bits(32)),
     ]
     for i in range(FIRST_SINGLE_BIT, BIT_COUNT):
-        write = _write_element("input_bit", i)
+        write = _write_element(lambda state: state.input_bit, i)
         variables.append(Variable(f"input_bit_register_{i}", "BOOL", write, REGISTERS))
     for i in range(REGISTER_COUNT):
-        write = _write_element("input_int", i)
+        write = _write_element(lambda state: state.input_int, i)
         variables.append(Variable(f"input_int_register_{i}", "INT32", write, _register_since(i)))
     for i in range(REGISTER_COUNT):
-        write = _write_element("input_double", i)
+        write = _write_element(lambda state: state.input_double, i)
         variables.append(
             Variable(f"input_double_register_{i}", "DOUBLE", write, _register_since(i))
         )
@@ -187,43 +189,24 @@ def input_variables(profile: Profile) -> Mapping[str, Variable[Write]]:
 # Outputs
 
 
-def _attribute(
-    name: str, type: str, since: Since = ALWAYS, *, attribute: str = ""
-) -> Variable[Read]:
-    """Return an output that is an attribute of the state.
-
-    Args:
-        name: Of the output.
-        type: Of the output; the attribute of a vector is an array.
-        since: The first versions that have it.
-        attribute: Of the state; by default the output's name in lower case.
-    """
-    attribute = attribute or name.lower()
-    if type.startswith("VECTOR"):
-        return Variable(name, type, lambda state: getattr(state, attribute).tolist(), since)
-    return Variable(name, type, lambda state: getattr(state, attribute), since)
-
-
 def _constant(name: str, type: str, value: Any, since: Since = ALWAYS) -> Variable[Read]:
     """Return an output that does not change here."""
     return Variable(name, type, lambda state: value, since)
 
 
-def _element(
-    name: str, type: str, since: Since = ALWAYS, *, attribute: str, i: int
-) -> Variable[Read]:
-    """Return an output that is an element of a list of the state."""
-    return Variable(name, type, lambda state: getattr(state, attribute)[i], since)
+def _read_element(list_of: ListOf, i: int) -> Read:
+    """Return what reads an element of a list of the state."""
+    return lambda state: list_of(state)[i]
 
 
-def _bits(name: str, attribute: str, first: int) -> Variable[Read]:
-    """Return an output that is 32 elements of a list of booleans of the state."""
+def _read_bits(list_of: ListOf, first: int) -> Read:
+    """Return what reads 32 elements of a list of booleans of the state, as bits of a number."""
 
     def read(state: ControllerState) -> int:
-        flags = getattr(state, attribute)[first : first + 32]
+        flags = list_of(state)[first : first + 32]
         return sum(1 << i for i, flag in enumerate(flags) if flag)
 
-    return Variable(name, "UINT32", read)
+    return read
 
 
 _SIX_ZEROS = [0.0] * 6
@@ -252,43 +235,56 @@ _COMPUTED: list[Variable[Read]] = [
 ]
 
 _ATTRIBUTES: list[Variable[Read]] = [
-    _attribute("timestamp", "DOUBLE"),
-    _attribute("speed_scaling", "DOUBLE", attribute="limiter_scaling"),
-    _attribute("target_speed_fraction", "DOUBLE", attribute="speed_scaling"),
-    _attribute("target_q", "VECTOR6D"),
-    _attribute("target_qd", "VECTOR6D"),
-    _attribute("target_qdd", "VECTOR6D"),
-    _attribute("target_current", "VECTOR6D"),
-    _attribute("target_moment", "VECTOR6D"),
-    _attribute("actual_q", "VECTOR6D"),
-    _attribute("actual_qd", "VECTOR6D"),
-    _attribute("actual_current", "VECTOR6D"),
-    _attribute("actual_TCP_pose", "VECTOR6D"),
-    _attribute("actual_TCP_speed", "VECTOR6D"),
-    _attribute("target_TCP_pose", "VECTOR6D"),
-    _attribute("target_TCP_speed", "VECTOR6D"),
-    _attribute("tcp_offset", "VECTOR6D"),
-    _attribute("actual_TCP_force", "VECTOR6D", attribute="tcp_force"),
-    _attribute("joint_control_output", "VECTOR6D", attribute="target_current"),
-    _attribute("ft_raw_wrench", "VECTOR6D", ((5, 9), _NO_CB3), attribute="tcp_force"),
-    _attribute("payload_inertia", "VECTOR6D", ((5, 11), (3, 15))),
-    _attribute("actual_current_as_torque", "VECTOR6D", _RECENT, attribute="target_moment"),
-    _attribute("target_gravity", "VECTOR3D", _RECENT, attribute="gravity"),
-    _attribute("payload_cog", "VECTOR3D", ((5, 5), (3, 11))),
-    _attribute("payload", "DOUBLE", ((5, 5), (3, 11))),
-    _attribute("control_step", "UINT64", _RECENT, attribute="tick"),
-    _attribute("actual_digital_input_bits", "UINT64", attribute="digital_inputs"),
-    _attribute("actual_digital_output_bits", "UINT64", attribute="digital_outputs"),
-    _attribute("robot_mode", "INT32"),
-    _attribute("safety_mode", "INT32"),
-    _attribute("tool_output_voltage", "INT32", attribute="tool_voltage"),
+    Variable("timestamp", "DOUBLE", lambda state: state.timestamp),
+    Variable("speed_scaling", "DOUBLE", lambda state: state.limiter_scaling),
+    Variable("target_speed_fraction", "DOUBLE", lambda state: state.speed_scaling),
+    Variable("target_q", "VECTOR6D", lambda state: state.target_q.tolist()),
+    Variable("target_qd", "VECTOR6D", lambda state: state.target_qd.tolist()),
+    Variable("target_qdd", "VECTOR6D", lambda state: state.target_qdd.tolist()),
+    Variable("target_current", "VECTOR6D", lambda state: state.target_current.tolist()),
+    Variable("target_moment", "VECTOR6D", lambda state: state.target_moment.tolist()),
+    Variable("actual_q", "VECTOR6D", lambda state: state.actual_q.tolist()),
+    Variable("actual_qd", "VECTOR6D", lambda state: state.actual_qd.tolist()),
+    Variable("actual_current", "VECTOR6D", lambda state: state.actual_current.tolist()),
+    Variable("actual_TCP_pose", "VECTOR6D", lambda state: state.actual_tcp_pose.tolist()),
+    Variable("actual_TCP_speed", "VECTOR6D", lambda state: state.actual_tcp_speed.tolist()),
+    Variable("target_TCP_pose", "VECTOR6D", lambda state: state.target_tcp_pose.tolist()),
+    Variable("target_TCP_speed", "VECTOR6D", lambda state: state.target_tcp_speed.tolist()),
+    Variable("tcp_offset", "VECTOR6D", lambda state: state.tcp_offset.tolist()),
+    Variable("actual_TCP_force", "VECTOR6D", lambda state: state.tcp_force.tolist()),
+    Variable("joint_control_output", "VECTOR6D", lambda state: state.target_current.tolist()),
+    Variable(
+        "ft_raw_wrench", "VECTOR6D", lambda state: state.tcp_force.tolist(), ((5, 9), _NO_CB3)
+    ),
+    Variable(
+        "payload_inertia",
+        "VECTOR6D",
+        lambda state: state.payload_inertia.tolist(),
+        ((5, 11), (3, 15)),
+    ),
+    Variable(
+        "actual_current_as_torque", "VECTOR6D", lambda state: state.target_moment.tolist(), _RECENT
+    ),
+    Variable("target_gravity", "VECTOR3D", lambda state: state.gravity.tolist(), _RECENT),
+    Variable(
+        "payload_cog", "VECTOR3D", lambda state: state.payload_cog.tolist(), ((5, 5), (3, 11))
+    ),
+    Variable("payload", "DOUBLE", lambda state: state.payload, ((5, 5), (3, 11))),
+    Variable("control_step", "UINT64", lambda state: state.tick, _RECENT),
+    Variable("actual_digital_input_bits", "UINT64", lambda state: state.digital_inputs),
+    Variable("actual_digital_output_bits", "UINT64", lambda state: state.digital_outputs),
+    Variable("robot_mode", "INT32", lambda state: state.robot_mode),
+    Variable("safety_mode", "INT32", lambda state: state.safety_mode),
+    Variable("tool_output_voltage", "INT32", lambda state: state.tool_voltage),
     # Safety status and mode share their numbers up to 9; the emulator has no others.
-    _attribute("safety_status", "INT32", ((5, 4), (3, 10)), attribute="safety_mode"),
-    _attribute("tool_mode", "UINT32", attribute="joint_mode"),
-    _attribute("robot_status_bits", "UINT32"),
-    _attribute("safety_status_bits", "UINT32"),
-    _attribute("runtime_state", "UINT32"),
-    _attribute("script_control_line", "UINT32", ((5, 9), (3, 14))),
+    Variable("safety_status", "INT32", lambda state: state.safety_mode, ((5, 4), (3, 10))),
+    Variable("tool_mode", "UINT32", lambda state: state.joint_mode),
+    Variable("robot_status_bits", "UINT32", lambda state: state.robot_status_bits),
+    Variable("safety_status_bits", "UINT32", lambda state: state.safety_status_bits),
+    Variable("runtime_state", "UINT32", lambda state: state.runtime_state),
+    Variable(
+        "script_control_line", "UINT32", lambda state: state.script_control_line, ((5, 9), (3, 14))
+    ),
 ]
 
 _CONSTANTS: list[Variable[Read]] = [
@@ -331,33 +327,43 @@ def _analog_values() -> list[Variable[Read]]:
     """Return the analog inputs, the tool's two after the two standard ones, and outputs."""
     variables = []
     for i in range(2):
+        standard_input = _read_element(lambda state: state.analog_inputs, i)
+        tool_input = _read_element(lambda state: state.analog_inputs, 2 + i)
+        standard_output = _read_element(lambda state: state.analog_outputs, i)
         variables += [
-            _element(f"standard_analog_input{i}", "DOUBLE", attribute="analog_inputs", i=i),
-            _element(f"tool_analog_input{i}", "DOUBLE", attribute="analog_inputs", i=2 + i),
-            _element(f"standard_analog_output{i}", "DOUBLE", attribute="analog_outputs", i=i),
+            Variable(f"standard_analog_input{i}", "DOUBLE", standard_input),
+            Variable(f"tool_analog_input{i}", "DOUBLE", tool_input),
+            Variable(f"standard_analog_output{i}", "DOUBLE", standard_output),
         ]
     return variables
 
 
-def _output_registers(direction: str) -> list[Variable[Read]]:
-    """Return the registers of a direction, "output" or "input": clients read both."""
-    bits = f"{direction}_bit"
-    integers = f"{direction}_int"
-    doubles = f"{direction}_double"
+def _registers(
+    direction: str, *, bits_of: ListOf, integers_of: ListOf, doubles_of: ListOf
+) -> list[Variable[Read]]:
+    """Return the registers of a direction: clients read those that they write, too.
 
+    Args:
+        direction: "output" or "input".
+        bits_of: Returns the registers of bits.
+        integers_of: Returns those of integers.
+        doubles_of: Returns those of doubles.
+    """
     variables = [
-        _bits(f"{bits}_registers0_to_31", bits, 0),
-        _bits(f"{bits}_registers32_to_63", bits, 32),
+        Variable(f"{direction}_bit_registers0_to_31", "UINT32", _read_bits(bits_of, 0)),
+        Variable(f"{direction}_bit_registers32_to_63", "UINT32", _read_bits(bits_of, 32)),
     ]
     for i in range(FIRST_SINGLE_BIT, BIT_COUNT):
-        name = f"{bits}_register_{i}"
-        variables.append(_element(name, "BOOL", REGISTERS, attribute=bits, i=i))
+        name = f"{direction}_bit_register_{i}"
+        variables.append(Variable(name, "BOOL", _read_element(bits_of, i), REGISTERS))
     for i in range(REGISTER_COUNT):
-        name = f"{integers}_register_{i}"
-        variables.append(_element(name, "INT32", _register_since(i), attribute=integers, i=i))
+        name = f"{direction}_int_register_{i}"
+        read = _read_element(integers_of, i)
+        variables.append(Variable(name, "INT32", read, _register_since(i)))
     for i in range(REGISTER_COUNT):
-        name = f"{doubles}_register_{i}"
-        variables.append(_element(name, "DOUBLE", _register_since(i), attribute=doubles, i=i))
+        name = f"{direction}_double_register_{i}"
+        read = _read_element(doubles_of, i)
+        variables.append(Variable(name, "DOUBLE", read, _register_since(i)))
     return variables
 
 
@@ -370,7 +376,17 @@ def output_variables(profile: Profile) -> Mapping[str, Variable[Read]]:
         *_ATTRIBUTES,
         *_CONSTANTS,
         *_analog_values(),
-        *_output_registers("output"),
-        *_output_registers("input"),
+        *_registers(
+            "output",
+            bits_of=lambda state: state.output_bit,
+            integers_of=lambda state: state.output_int,
+            doubles_of=lambda state: state.output_double,
+        ),
+        *_registers(
+            "input",
+            bits_of=lambda state: state.input_bit,
+            integers_of=lambda state: state.input_int,
+            doubles_of=lambda state: state.input_double,
+        ),
     ]
     return {variable.name: variable for variable in variables if profile.at_least(*variable.since)}
