@@ -60,20 +60,16 @@ every stretch of code without a loop, so that no thread runs for long without a 
 
 from __future__ import annotations
 
-import inspect
 import marshal
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from keyword import iskeyword
-
-from lark import Tree
 
 from simbridge.emulator.errors import ScriptSyntaxError
+from simbridge.emulator.urscript.expressions import ExpressionWriter
 from simbridge.emulator.urscript.functions import CALL_COST, Builtin
 from simbridge.emulator.urscript.parser import parse
 from simbridge.emulator.urscript.syntax_tree import (
-    Definition,
     Node,
     all_definitions,
     definition_of,
@@ -83,7 +79,7 @@ from simbridge.emulator.urscript.syntax_tree import (
     main_program,
     walk,
 )
-from simbridge.emulator.urscript.values import MAX_ELEMENTS, MAX_INTEGER
+from simbridge.emulator.urscript.variables import variables_of
 
 # The file of compiled code in tracebacks and frames.
 FILE_NAME = "<urscript>"
@@ -93,29 +89,10 @@ MAX_STATEMENT_COST = 100_000
 # About the cost in which long code without a loop is charged, in the same units.
 CHUNK_COST = 200
 
-# The method of `Operators` that is an operator.
-_HELPERS = {
-    "+": "_add",
-    "-": "_subtract",
-    "*": "_multiply",
-    "/": "_divide",
-    "%": "_modulo",
-    "==": "_equal",
-    "!=": "_unequal",
-    "<": "_less",
-    "<=": "_less_equal",
-    ">": "_greater",
-    ">=": "_greater_equal",
-}
-_LOGICAL = ("not", "and", "or", "xor")
-# Operators whose result is True or False.
-_BOOLEAN = ("==", "!=", "<", "<=", ">", ">=", *_LOGICAL)
 # Statements that are methods of the thread.
 _THREAD_STATEMENTS = ("enter_critical", "exit_critical", "halt", "kill")
 # Nodes without a cost of their own, as literals are.
 _FREE_NODES = ("name", "arguments", "subscript")
-# The methods of a list after which its variable has another value.
-_LIST_CHANGES = ("append", "clear", "extend", "insert", "pop", "remove")
 
 
 @dataclass(frozen=True)
@@ -157,7 +134,7 @@ def compile_script(source: str, builtins: Mapping[str, Builtin]) -> Code:
     functions = {definition_of(node).name: node for node in all_definitions(program)}
     main = main_program(program)
 
-    writer = _Writer(functions, main, builtins)
+    writer = _ProgramWriter(functions, main, builtins)
     for node in functions.values():
         if node is not main:
             writer.write_function(node)
@@ -184,46 +161,7 @@ def _first_calls(calls: list[Node]) -> dict[str, tuple[int, int]]:
     return first
 
 
-@dataclass
-class _Variables:
-    """The variables that a function names outside of expressions.
-
-    Attributes:
-        local: Its parameters, and what it declares `local`.
-        shared: What it declares `global`.
-        assigned: All that it assigns, these included.
-        changed: Those that hold lists which it changes by methods.
-    """
-
-    local: set[str]
-    shared: set[str] = field(default_factory=set)
-    assigned: set[str] = field(default_factory=set)
-    changed: set[str] = field(default_factory=set)
-
-
-def _variables_of(definition: Definition) -> _Variables:
-    """Return the variables that a function assigns or changes."""
-    parameters = {str(parameter.children[0]) for parameter in definition.parameters}
-    variables = _Variables(parameters)
-
-    for node in walk(*definition.parameters, *definition.body):
-        match node.data, node.children:
-            case "assignment", [scope, target, _]:
-                variable, _ = element_path(target)
-                variables.assigned.add(variable)
-                if scope == "local":
-                    variables.local.add(variable)
-                elif scope == "global":
-                    variables.shared.add(variable)
-
-            case "method", [value, name, _] if name in _LIST_CHANGES:
-                variable, _ = element_path(value)
-                if variable:
-                    variables.changed.add(variable)
-    return variables
-
-
-class _Writer:
+class _ProgramWriter:
     """Writes Python code, one function at a time.
 
     Args:
@@ -234,7 +172,6 @@ class _Writer:
     Attributes:
         text: The lines of Python.
         lines: The script's line for each of them, from index 1.
-        unknown_calls: The calls of functions that do not exist.
     """
 
     def __init__(
@@ -242,30 +179,27 @@ class _Writer:
     ) -> None:
         self.text: list[str] = []
         self.lines: list[int] = [0]
-        self.unknown_calls: list[Node] = []
 
         self._functions = functions
         self._builtins = builtins
-        # A function of the program replaces a built-in one.
-        self._signatures = {name: builtin.signature for name, builtin in builtins.items()}
-        for name, node in functions.items():
-            self._signatures[name] = _signature_of(definition_of(node))
+        self._expressions = ExpressionWriter(functions, builtins)
 
         # Variables that all functions share: declared `global` anywhere, or assigned by the main
         # program without `local`.
-        main_variables = _variables_of(definition_of(main))
+        main_variables = variables_of(definition_of(main))
         self._globals = main_variables.assigned - main_variables.local | main_variables.shared
         for node in functions.values():
-            self._globals |= _variables_of(definition_of(node)).shared
+            self._globals |= variables_of(definition_of(node)).shared
 
-        # Local variables of the function that is being written.
-        self._locals: set[str] = set()
         # Line of the script that is being written.
         self._line = 1
         # Depth of the Python block that is being written.
         self._indent = 0
-        # How many changes of lists were written: each has temporary variables of its own.
-        self._change_count = 0
+
+    @property
+    def unknown_calls(self) -> list[Node]:
+        """The calls of functions that do not exist."""
+        return self._expressions.unknown_calls
 
     def _put(self, python: str) -> None:
         """Write one line."""
@@ -295,9 +229,9 @@ class _Writer:
         definition = definition_of(node)
         self._line = node.children[0].line
 
-        variables = _variables_of(definition)
-        self._locals = variables.local | variables.assigned - self._globals
-        shared = (variables.assigned | variables.changed) - self._locals
+        variables = variables_of(definition)
+        self._expressions.locals = variables.local | variables.assigned - self._globals
+        shared = (variables.assigned | variables.changed) - self._expressions.locals
 
         # A default is evaluated in the function, when it is called.
         defaults: dict[str, Node | None] = {}
@@ -316,7 +250,7 @@ class _Writer:
                 if default:
                     with self._block(f"if {name} is _UNSET:"):
                         self._write_chunk([], self._cost(default))
-                        self._put(f"{name} = {self._expression(default)}")
+                        self._put(f"{name} = {self._expressions.expression(default)}")
 
             # The statements outside of all definitions are called by nobody.
             if not definition.name:
@@ -399,24 +333,24 @@ class _Writer:
             case "if_statement", [_, *branches, otherwise]:
                 self._write_if(branches, otherwise)
             case "while_loop", [_, condition, body]:
-                with self._block(f"while {self._condition(condition)}:"):
+                with self._block(f"while {self._expressions.condition(condition)}:"):
                     self._write_statements(body.children, cost=1 + self._cost(condition))
             case "call", _:
-                self._put(self._call(statement))
+                self._put(self._expressions.call(statement))
             case "keyed", [word, *values]:
-                self._write_keyed(word, "".join(map(self._expression, values)))
+                self._write_keyed(word, "".join(map(self._expressions.expression, values)))
             case _:
-                self._put(self._expression(statement))
+                self._put(self._expressions.expression(statement))
 
     def _write_assignment(self, target: Node, value: Node) -> None:
         """Write `variable = value`, or the assignment of an element or a member."""
         name, path = element_path(target)
-        variable = self._variable(name)
-        python = self._expression(value)
+        variable = self._expressions.variable(name)
+        python = self._expressions.expression(value)
         if path:
             # A list is a value: its variable is assigned the changed one. The variable is read
             # last: what is evaluated before may change it.
-            python = f"_with_item({self._tuple(path)}, {python}, {variable})"
+            python = f"_with_item({self._expressions.tuple_of(path)}, {python}, {variable})"
         self._put(f"{variable} = {python}")
 
     def _write_if(self, branches: list[Node], otherwise: Node | None) -> None:
@@ -429,7 +363,7 @@ class _Writer:
         word = "if"
         for condition, body in zip(branches[::2], branches[1::2], strict=True):
             self._line = first_word(condition).line
-            with self._block(f"{word} {self._condition(condition)}:"):
+            with self._block(f"{word} {self._expressions.condition(condition)}:"):
                 self._write_statements(body.children)
             word = "elif"
         if otherwise:
@@ -450,214 +384,3 @@ class _Writer:
             self._put(f"_t.{word}({value})")
         else:
             self._put(f"{word} {value}".rstrip())
-
-    # Expressions. Each method returns Python.
-
-    def _variable(self, name: str) -> str:
-        return f"v_{name}" if name in self._locals else f"g_{name}"
-
-    def _tuple(self, expressions: list[Node]) -> str:
-        items = [f"{self._expression(expression)}, " for expression in expressions]
-        return f"({''.join(items)})"
-
-    def _condition(self, expression: Node) -> str:
-        """Return an expression that is True or False."""
-        python = self._expression(expression)
-        is_boolean = expression.data == "boolean"
-        if expression.data in ("operation", "unary"):
-            # A unary operator is the first child, another one the second.
-            is_boolean = any(operator in _BOOLEAN for operator in expression.children[:2])
-        return python if is_boolean else f"_truth({python})"
-
-    def _expression(self, expression: Node) -> str:
-        """Return any expression."""
-        constant = literal(expression)
-        if constant is not None:
-            return _constant(constant)
-
-        match expression.data, expression.children:
-            case "name", [name]:
-                return self._variable(name)
-            case "list_of", [_, *items]:
-                return self._list([item for item in items if item is not None])
-            case "unary", [operator, operand]:
-                return self._operation(operator, [operand])
-            case "operation", [_, operator, *_]:
-                return self._operation(operator, expression.children[::2])
-            case "index", [value, Tree(children=[_, *subscripts])]:
-                return self._element(value, subscripts)
-            case "member", [value, name]:
-                return f"_member({self._expression(value)}, {str(name)!r})"
-            case "method", _:
-                return self._method(expression)
-            case "start", [_, call]:
-                return self._start(call)
-        # What remains is a call. A built-in function may return a list of Python.
-        python = self._call(expression)
-        return python if expression.children[0] in self._functions else f"_value_of({python})"
-
-    def _list(self, items: list[Node]) -> str:
-        """Return a list; one of literals needs no check of its size when it is made."""
-        is_constant = all(literal(item) is not None for item in items)
-        if is_constant and len(items) <= MAX_ELEMENTS:
-            return self._tuple(items)
-        return f"_list_of{self._tuple(items)}"
-
-    def _element(self, value: Node, subscripts: list[Node]) -> str:
-        """Return value[a], value[a, b] and so on; with more than two it is a pose, p[a, b, ...]."""
-        is_p = value.data == "name" and value.children[0] == "p"
-        if is_p and len(subscripts) > 2:
-            return f"_pose_of({', '.join(map(self._expression, subscripts))})"
-
-        python = self._expression(value)
-        for subscript in subscripts:
-            python = f"_item({python}, {self._expression(subscript)})"
-        return python
-
-    def _operation(self, operator: str, operands: list[Node]) -> str:
-        """Return an operator's result; `and`, `or` and `xor` have two operands or more."""
-        if operator in _LOGICAL:
-            conditions = [self._condition(operand) for operand in operands]
-            if operator == "xor":
-                # Python's != would chain: a != b != c is not xor.
-                return f"_exclusive({', '.join(conditions)})"
-            if operator == "not":
-                return f"(not {conditions[0]})"
-            return f"({f' {operator} '.join(conditions)})"
-
-        values = [self._expression(operand) for operand in operands]
-        if len(values) == 1:
-            helper = "_negate" if operator == "-" else "_plus"
-            return f"{helper}({values[0]})"
-
-        # A comparison with a literal takes no longer for a long list or text.
-        has_literal = any(literal(operand) is not None for operand in operands)
-        if operator in ("==", "!=") and has_literal:
-            return f"({values[0]} {operator} {values[1]})"
-        return f"{_HELPERS[operator]}({', '.join(values)})"
-
-    # Calls
-
-    def _call(self, call: Node) -> str:
-        """Return the call of a function, or a fault if the call is invalid."""
-        name = str(call.children[0])
-        error = self._call_error(call)
-        if error:
-            return f"_fail({error!r}, {first_word(call).line})"
-
-        if name in self._functions:
-            return f"(yield from u_{name}({self._arguments(call, '_t', prefix='v_')}))"
-
-        python = f"b_{name}({self._arguments(call, '_t')})"
-        return f"(yield from {python})" if self._builtins[name].blocks else python
-
-    def _method(self, method: Node) -> str:
-        """Return the call of a method of a value: a list, or a handle."""
-        value = method.children[0]
-        name = str(method.children[1])
-        arguments, keywords = _arguments_of(method)
-        if keywords:
-            reason = f"{name}: a method takes its arguments by position."
-            return f"_fail('{reason}', {first_word(method).line})"
-
-        variable_name, path = element_path(value)
-        if name not in _LIST_CHANGES or not variable_name:
-            python = f"_t, {self._expression(value)}, {name!r}, *{self._tuple(arguments)}"
-            return f"(yield from _invoke({python}))[1]"
-
-        # A list is a value: its variable is assigned the changed one. Everything is evaluated once,
-        # the variable last. The result is a tuple of the steps, whose last one is the value: what
-        # the method returns.
-        self._change_count += 1
-        i = self._change_count
-        variable = self._variable(variable_name)
-        path_step = f"(_p{i} := {self._tuple(path)})"
-        arguments_step = f"(_a{i} := {self._tuple(arguments)})"
-        element = f"_item_at_path(_p{i}, {variable})"
-        call_step = f"(_m{i} := (yield from _invoke(_t, {element}, {name!r}, *_a{i})))"
-        assignment_step = f"({variable} := _with_item(_p{i}, _m{i}[0], {variable}))"
-        return f"({path_step}, {arguments_step}, {call_step}, {assignment_step}, _m{i}[1])[-1]"
-
-    def _start(self, call: Node) -> str:
-        """Return the start of a thread, or a fault if it is invalid."""
-        name = str(call.children[0])
-        error = self._call_error(call)
-        if name not in self._functions:
-            error = f"There is no thread '{name}' in the program to run."
-        if error:
-            return f"_fail({error!r}, {first_word(call).line})"
-        return f"_t.start({name!r}, {self._arguments(call, f'u_{name}', prefix='v_')})"
-
-    def _arguments(self, call: Node, first: str, prefix: str = "") -> str:
-        """Return the arguments of a call.
-
-        Args:
-            call: The call.
-            first: The argument before those of the script.
-            prefix: Of the names of the function's parameters in Python.
-        """
-        positional, keywords = _arguments_of(call)
-        arguments = [first, *map(self._expression, positional)]
-
-        named = {f"{prefix}{name}": self._expression(value) for name, value in keywords.items()}
-        if any(map(iskeyword, named)):
-            # A built-in function's parameter that is a word of Python.
-            items = ", ".join(f"{name!r}: {value}" for name, value in named.items())
-            arguments.append(f"**{{{items}}}")
-        else:
-            arguments += [f"{name}={value}" for name, value in named.items()]
-        return ", ".join(arguments)
-
-    def _call_error(self, call: Node) -> str:
-        """Return why a call is invalid, or ""."""
-        name = str(call.children[0])
-        positional, keywords = _arguments_of(call)
-        if name not in self._signatures:
-            self.unknown_calls.append(call)
-            return f"There is no function '{name}'."
-
-        prefix = "v_" if name in self._functions else ""
-        named = {f"{prefix}{keyword}": None for keyword in keywords}
-        try:
-            self._signatures[name].bind(None, *positional, **named)
-        except TypeError as error:
-            return f"{name}: {error}.".replace("'v_", "'")
-        return ""
-
-
-def _constant(value: int | float | str | bool) -> str:
-    """Return a literal in Python."""
-    # An integer that exceeds 31 bits: 2147483648, the operand of -2147483648.
-    if type(value) is int and value > MAX_INTEGER:
-        return repr(float(value))
-    return repr(value)
-
-
-def _arguments_of(call: Node) -> tuple[list[Node], dict[str, Node]]:
-    """Return the arguments of a call or a method without a name, and those with one."""
-    positional: list[Node] = []
-    named: dict[str, Node] = {}
-    for argument in call.children[-1].children:
-        if argument is None:
-            continue
-        if argument.data == "keyword":
-            name, value = argument.children
-            named[str(name)] = value
-        else:
-            positional.append(argument)
-    return positional, named
-
-
-def _signature_of(definition: Definition) -> inspect.Signature:
-    """Return the signature of a function as it is written in Python."""
-    parameters = [inspect.Parameter("_thread", inspect.Parameter.POSITIONAL_ONLY)]
-    for parameter in definition.parameters:
-        name, default = parameter.children
-        parameters.append(
-            inspect.Parameter(
-                f"v_{name}",
-                inspect.Parameter.POSITIONAL_OR_KEYWORD,
-                default=None if default else inspect.Parameter.empty,
-            )
-        )
-    return inspect.Signature(parameters)
