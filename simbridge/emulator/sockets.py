@@ -290,6 +290,7 @@ class SocketFunctions(FunctionGroup):
         interpret_escape: bool = False,
         timeout: float = 2.0,
     ) -> Wait:
+        # The work for two characters of an escaped text is about one unit of the budget.
         cost = (len(prefix) + len(suffix)) >> 1
         if interpret_escape and cost > CALL_COST:
             thread.charge(cost)

@@ -183,9 +183,9 @@ class Compiler:
             self._connection, remote = Pipe()
             # The process has a copy of its end of the pipe: ours is closed.
             with remote:
-                numbers = [remote.fileno(), self._seconds, self._memory]
+                arguments = [remote.fileno(), self._seconds, self._memory]
                 self._process = subprocess.Popen(
-                    [sys.executable, "-m", PROCESS_MODULE, *map(str, numbers)],
+                    [sys.executable, "-m", PROCESS_MODULE, *map(str, arguments)],
                     stdin=subprocess.DEVNULL,
                     pass_fds=[remote.fileno()],
                     env={**os.environ, **lifeline_environment()},

@@ -204,12 +204,15 @@ def _explain(error: UnexpectedToken) -> ScriptSyntaxError:
     """Return the refusal of a token that cannot stand where it does, with what could."""
     expected = set(error.accepts or error.expected)
 
+    # One name for all terminals of a group, instead of the name of each.
     group_names: set[str] = set()
     for name, group in _GROUPS.items():
         if group <= expected:
             group_names.add(name)
+            # Words that are names elsewhere begin statements, too, but need not be expected.
             expected -= _STATEMENTS if name == "a statement" else group
     if "a value" in group_names:
+        # A sign, or `not`, begins a value as well.
         expected -= {"PLUS", "MINUS", "NOT"}
 
     terminal_names = {_TERMINALS.get(name, f"'{name.lower()}'") for name in expected}

@@ -101,6 +101,7 @@ def literal(node: Node) -> int | float | str | bool | None:
             return token == "True"
         case "unary", ["-", operand]:
             value = literal(operand)
+            # Not by isinstance: True is an int, and -True no literal.
             return -value if type(value) in (int, float) else None  # type: ignore[operator]
     return None
 
@@ -121,6 +122,7 @@ def element_path(target: Node) -> tuple[str, list[Node]]:
     The path has an expression for each index, and a string for each member; it is empty for the
     variable itself. The variable is "" for other expressions.
     """
+    # From the outermost index or member inwards; the first child of subscripts is their bracket.
     path: list[Node] = []
     while True:
         match target.data, target.children:
