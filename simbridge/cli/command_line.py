@@ -15,6 +15,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import tyro
@@ -22,7 +23,15 @@ import tyro
 from simbridge import __version__
 from simbridge.backends import SIMULATION
 from simbridge.cli.error_reporting import print_bug, print_error, print_message, print_note
-from simbridge.cli.flags import COMMANDS, RUN_FIELDS, PlanFlags, RunFlags, TeleopFlags
+from simbridge.cli.flags import (
+    COMMANDS,
+    NEWEST_RUN,
+    RUN_FIELDS,
+    CompletionFlags,
+    PlanFlags,
+    RunFlags,
+    TeleopFlags,
+)
 from simbridge.cli.option_flags import command_type, solver_setting_names
 from simbridge.cli.reading_line import reading_line
 from simbridge.cli.streams import discard_output, prepare_streams
@@ -39,9 +48,6 @@ from simbridge.running.signals import ended_by_signals, number_of
 DISK_FULL_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # The system's reasons why the name of a file cannot be looked at, let alone be opened.
 UNUSABLE_PATH_ERRORS = (errno.ENAMETOOLONG, errno.EACCES, errno.EPERM, errno.ELOOP)
-
-# Stands for the newest run in every flag that takes a run.
-NEWEST_RUN = "last"
 
 DESCRIPTION = """How well does an arm track a sampled motion, and where does the error come from?
 
@@ -138,16 +144,13 @@ def _report_foreign_error(error: BaseException, ended: SimbridgeError | None = N
     return print_bug("".join(traceback.format_exception(error)), ended)
 
 
-def _parse(kind: Any, arguments: Sequence[str]) -> object:
+def _parse(kind: Any, arguments: Sequence[str]) -> Any:
     """Parse arguments as the flags of a type; tyro prints help and errors, and exits."""
     config = (tyro.conf.FlagCreatePairsOff,)
-    flags: object = tyro.cli(
-        kind, args=arguments, prog="simbridge", description=DESCRIPTION, config=config
-    )
-    return flags
+    return tyro.cli(kind, args=arguments, prog="simbridge", description=DESCRIPTION, config=config)
 
 
-def _call(name: str, flags: object, arguments: Sequence[str]) -> int:
+def _call(name: str, flags: Any, arguments: Sequence[str]) -> int:
     """Call the function of a command with its flags, and return the exit status.
 
     Args:
@@ -155,16 +158,15 @@ def _call(name: str, flags: object, arguments: Sequence[str]) -> int:
         flags: What tyro made of the arguments.
         arguments: The command line, which says which settings of the solver were named.
     """
-    values = dict(vars(flags))
-    for field in RUN_FIELDS:
-        if field in values:
-            values[field] = _resolve_newest_run(values[field])
+    values = vars(flags)
+    runs = {field: _resolve_newest_run(values[field]) for field in RUN_FIELDS if field in values}
+    flags = replace(flags, **runs)
 
+    # A solver's settings that no flag names are the scenario's.
     if isinstance(flags, PlanFlags):
-        settings = values.pop("parameters")
-        values["solver_settings"] = {
-            setting: getattr(settings, setting) for setting in solver_setting_names(arguments)
-        }
+        settings = vars(values["parameters"])
+        named = solver_setting_names(arguments)
+        flags.solver_settings = {setting: settings[setting] for setting in named}
 
     # A halted program could not watch the arm, nor restore a terminal: on a controller and in
     # teleoperation Ctrl-Z ends the command, too.
@@ -176,7 +178,7 @@ def _call(name: str, flags: object, arguments: Sequence[str]) -> int:
 
     with ended_by_signals(*signals), reading_line():
         _, function = COMMANDS[name]
-        status: int = pkgutil.resolve_name(function)(**values)
+        status: int = pkgutil.resolve_name(function)(flags)
     return status
 
 
@@ -211,13 +213,13 @@ def run_as_script(path: str) -> None:
     sys.exit(main(["run", path, *sys.argv[1:]]))
 
 
-def completion(shell: str) -> int:
+def completion(flags: CompletionFlags) -> int:
     """Print the completion script of a shell, made by tyro from the flags of all commands.
 
     Returns:
         The exit status, 0.
     """
     with contextlib.redirect_stdout(io.StringIO()) as script, contextlib.suppress(SystemExit):
-        _parse(command_type([], every=True), ["--tyro-write-completion", shell, "-"])
+        _parse(command_type([], every=True), ["--tyro-write-completion", flags.shell, "-"])
     print(script.getvalue(), end="")
     return 0

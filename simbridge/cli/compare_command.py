@@ -11,6 +11,7 @@ from pathlib import Path
 
 from rich.markup import escape
 
+from simbridge.cli.flags import CompareFlags
 from simbridge.cli.run_tables import RUN_COLUMNS, run_cells
 from simbridge.cli.terminal import say
 from simbridge.console import Terminal
@@ -41,10 +42,8 @@ from simbridge.text import counted, degrees, join_words, make_table, millimetres
 MAX_SHOWN_POINTS = 20
 
 
-def compare(runs: Sequence[str], *, out: str | None, as_json: bool) -> int:
+def compare(flags: CompareFlags) -> int:
     """Compare runs, or two sweeps: print tables or JSON, and write compare.html.
-
-    The arguments are the command's flags.
 
     Returns:
         The exit status, 0.
@@ -52,15 +51,16 @@ def compare(runs: Sequence[str], *, out: str | None, as_json: bool) -> int:
     Raises:
         SimbridgeError: See `compare_runs`; or the page cannot be written.
     """
-    paths = [Path(run) for run in runs]
+    paths = [Path(run) for run in flags.runs]
     if any(map(is_sweep, paths)):
-        return _compare_sweeps(paths, out, as_json=as_json)
+        return _compare_sweeps(paths, flags.out, as_json=flags.as_json)
 
     comparison = compare_runs(paths)
     scenario = comparison.runs[0].summary["scenario"]
-    page = _write_page(out, scenario, compare_page(comparison, iso_figures_of(comparison)))
+    html = compare_page(comparison, iso_figures_of(comparison))
+    page = _write_page(flags.out, scenario, html)
 
-    if as_json:
+    if flags.as_json:
         facts = {"page": str(page), **comparison.as_dict()}
         print(json.dumps(facts, indent=2, allow_nan=False))
     else:

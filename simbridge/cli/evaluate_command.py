@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 
+from simbridge.cli.flags import EvaluateFlags
 from simbridge.cli.run_tables import show_iso
 from simbridge.cli.terminal import say
 from simbridge.console import Terminal
@@ -42,20 +43,11 @@ ERRORS = {
 }
 
 
-def evaluate(
-    run: str,
-    attained: Sequence[str],
-    *,
-    topic: str | None = None,
-    columns: str | None = None,
-    rate: float | None = None,
-    find_marker: bool = False,
-    as_json: bool = False,
-) -> int:
+def evaluate(flags: EvaluateFlags) -> int:
     """Compare a run with an external recording, and print tables or JSON.
 
     evaluation.json is written into the run's directory; for repeats their common report.html is
-    written again. The arguments are the command's flags.
+    written again.
 
     Returns:
         The exit status, 0.
@@ -65,11 +57,15 @@ def evaluate(
             not fit.
         InvalidParameter: The number of recordings does not fit.
     """
-    files = [str(Path(file).resolve()) for file in attained]
+    run = flags.run
+    files = [str(Path(file).resolve()) for file in flags.attained]
     recordings = [
-        read_trajectory(file, topic=topic, columns=columns, rate=rate) for file in attained
+        read_trajectory(file, topic=flags.topic, columns=flags.columns, rate=flags.rate)
+        for file in flags.attained
     ]
 
+    find_marker = flags.find_marker
+    as_json = flags.as_json
     if is_of_repeats(Path(run)):
         _evaluate_repeats(run, files, recordings, find_marker=find_marker, as_json=as_json)
     elif len(files) != 1:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from simbridge.cli.flags import ExportFlags
 from simbridge.errors import UnknownName
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.recording.export import EXPORTERS
 
 
-def export(run: str, *, to: str, as_json: bool) -> int:
+def export(flags: ExportFlags) -> int:
     """Write a run in a format for other tools, and print the paths of the files.
 
     Returns:
@@ -20,12 +21,15 @@ def export(run: str, *, to: str, as_json: bool) -> int:
         UnknownName: There is no such format.
         NotARun, LogReadError: The run cannot be read.
     """
-    if to not in EXPORTERS:
-        raise UnknownName("format", to, EXPORTERS)
+    if flags.to not in EXPORTERS:
+        raise UnknownName("format", flags.to, EXPORTERS)
 
-    evaluation = Evaluation.read(Path(run))
-    files = EXPORTERS[to](evaluation.directory.path, evaluation.samples)
+    evaluation = Evaluation.read(Path(flags.run))
+    files = EXPORTERS[flags.to](evaluation.directory.path, evaluation.samples)
 
     paths = [str(path) for path in files]
-    print(json.dumps({"written": paths}, indent=2) if as_json else "\n".join(paths))
+    if flags.as_json:
+        print(json.dumps({"written": paths}, indent=2))
+    else:
+        print("\n".join(paths))
     return 0

@@ -7,8 +7,8 @@ an argument of `arg` instead.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated, Literal, TypeAlias
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal, TypeAlias
 
 from tyro.conf import OmitArgPrefixes, OmitSubcommandPrefixes, Positional, UseAppendAction, arg
 
@@ -19,6 +19,8 @@ from simbridge.experiments import Parameters as ExperimentParameters
 from simbridge.experiments.flag_types import optional_arg
 from simbridge.teleop import DEVICES
 
+# Stands for the newest run in every flag that takes a run.
+NEWEST_RUN = "last"
 # Behind the help of a flag that may be given several times.
 REPEATABLE = "(repeatable)"
 
@@ -60,6 +62,8 @@ class PlanFlags:
     """Joint positions from which the first target is solved, rad."""
     link_lengths: Annotated[tuple[float, ...], optional_arg("M ...", "the robot's")] = ()
     """Link lengths of a planar arm (planar2r, planar3r), m."""
+    # Settings of the solver that were named: no flag, but what is left of many, see `option_flags.py`.
+    solver_settings: dict[str, Any] = field(default_factory=dict, init=False)
 
 
 @dataclass
@@ -382,7 +386,7 @@ class CompletionFlags:
     """The shell."""
 
 
-# Name of each command: its flags, and the function that it calls with them.
+# Name of each command: its flags, and the function that takes them and returns the exit status.
 COMMANDS: dict[str, tuple[type, str]] = {
     "run": (RunFlags, "simbridge.cli.run_command:run"),
     "check": (CheckFlags, "simbridge.cli.run_command:check"),
@@ -399,11 +403,11 @@ COMMANDS: dict[str, tuple[type, str]] = {
     "teleop": (TeleopFlags, "simbridge.cli.teleop_command:teleop"),
     "studio": (StudioFlags, "simbridge.cli.studio_command:studio"),
     "sweep": (SweepFlags, "simbridge.cli.sweep_command:sweep"),
-    "doctor": (DoctorFlags, "simbridge.doctor.doctor:doctor"),
-    "emulate": (EmulateFlags, "simbridge.emulator.arms:emulate"),
-    "experiment": (ExperimentFlags, "simbridge.experiments.experiment:run_experiment"),
-    "bench": (BenchFlags, "simbridge.bench.bench:bench"),
+    "doctor": (DoctorFlags, "simbridge.cli.room_commands:doctor"),
+    "emulate": (EmulateFlags, "simbridge.cli.room_commands:emulate"),
+    "experiment": (ExperimentFlags, "simbridge.cli.room_commands:experiment"),
+    "bench": (BenchFlags, "simbridge.cli.room_commands:bench"),
     "completion": (CompletionFlags, "simbridge.cli.command_line:completion"),
 }
-# Flags that take the directory of a run, or `last` for the newest one.
+# Flags that take the directory of a run, or `NEWEST_RUN`.
 RUN_FIELDS = ("run", "runs", "recording", "commands", "plan", "kinematics", "scenario")

@@ -11,6 +11,7 @@ from pathlib import Path
 from rich.markup import escape
 from rich.table import Table
 
+from simbridge.cli.flags import IdentifyFlags
 from simbridge.console import Terminal
 from simbridge.errors import InputFileError
 from simbridge.identification.data import (
@@ -36,18 +37,8 @@ from simbridge.trajectory.rtde_recording import read_joint_positions
 FigureRow = tuple[str, str, str, str]
 
 
-def identify(
-    recording: str,
-    *,
-    commands: str | None = None,
-    robot: str | None = None,
-    kinematics: str | None = None,
-    out: str | None = None,
-    as_json: bool = False,
-) -> int:
+def identify(flags: IdentifyFlags) -> int:
     """Identify an arm, and show its properties.
-
-    The arguments are the command's flags.
 
     Returns:
         The exit status, 0.
@@ -58,37 +49,39 @@ def identify(
         OutputError: plant.toml cannot be written.
     """
     # What was recorded, and of which arm.
+    recording = flags.recording
     is_run = Path(recording).is_dir()
     samples = of_run(recording) if is_run else of_recording(recording)
-    arm = _known_arm(recording, robot, is_run=is_run)
+    arm = _known_arm(recording, flags.robot, is_run=is_run)
     candidates = [item for item in map(load_robot, robot_files()) if item.series and item.n == 6]
 
-    has_kinematics = kinematics not in (None, "nominal")
+    has_kinematics = flags.kinematics not in (None, "nominal")
     if has_kinematics:
+        kinematics = str(flags.kinematics)
         if arm is None:
             reason = "kinematics of one arm need its model; name it with --robot"
-            raise InputFileError(str(kinematics), reason)
-        arm = with_kinematics(arm, str(kinematics))
+            raise InputFileError(kinematics, reason)
+        arm = with_kinematics(arm, kinematics)
 
     notes: Sequence[str] = ()
-    if commands is not None:
-        sent, notes = _read_commands(commands)
+    if flags.commands is not None:
+        sent, notes = _read_commands(flags.commands)
         samples = replace(samples, commands=sent)
 
     identification = identify_samples(
         samples, robot=arm, others=candidates, given_kinematics=has_kinematics
     )
-    identification["notes"] += [f"{commands}: {note}" for note in notes]
+    identification["notes"] += [f"{flags.commands}: {note}" for note in notes]
 
-    if as_json:
+    if flags.as_json:
         facts = {"recording": recording, **identification}
         print(json.dumps(facts, indent=2, allow_nan=False))
     else:
         _show(recording, samples, identification)
-    if out is not None:
-        write_plant(out, identification, recording)
-        if not as_json:
-            print(f"Written: {out}")
+    if flags.out is not None:
+        write_plant(flags.out, identification, recording)
+        if not flags.as_json:
+            print(f"Written: {flags.out}")
     return 0
 
 

@@ -6,12 +6,12 @@ import json
 import math
 import sys
 from dataclasses import replace
-from typing import Any
 
 from rich.markup import escape
 from rich.table import Table
 
 from simbridge.cli import terminal
+from simbridge.cli.flags import InspectFlags
 from simbridge.cli.run_command import choose_options
 from simbridge.console import Terminal
 from simbridge.planning.inspection import Facts, Spread
@@ -26,16 +26,16 @@ from simbridge.text import counted, fixed, milliseconds, significant
 from simbridge.trajectory.samples import named
 
 
-def inspect(file: str, *, robot: str, out: str | None, as_json: bool, **flags: Any) -> int:
+def inspect(flags: InspectFlags) -> int:
     """Measure a trajectory, show its figures, and draw it if asked.
 
     Returns:
         The exit status, 0.
     """
-    options = choose_options(file, flags)
-    arm = load_robot(robot, **options.links)
+    options = choose_options(flags.file, vars(flags))
+    arm = load_robot(flags.robot, **options.links)
     # Nothing is going to move: poses in a foreign frame may be looked at as they are.
-    scenario = load_scenario(file, arm, options.reading, any_frame=True)
+    scenario = load_scenario(flags.file, arm, options.reading, any_frame=True)
     solver = choose_solver(scenario, arm)
     facts, attained = measure(scenario.trajectory, solver)
 
@@ -44,16 +44,16 @@ def inspect(file: str, *, robot: str, out: str | None, as_json: bool, **flags: A
         placement = nearest_placement(arm, scenario, solver, options)
         facts = replace(facts, placement=None if placement is None else tuple(placement.tolist()))
 
-    if as_json:
+    if flags.as_json:
         print(json.dumps(facts.as_dict(), indent=2))
     else:
         _show(facts, gaps_are_treated=options.gaps is not None)
 
-    if out is not None:
+    if flags.out is not None:
         from simbridge.report.figure_files import draw_trajectory  # noqa: PLC0415 (matplotlib)
 
-        draw_trajectory(out, scenario.trajectory, attained, title=scenario.name)
-        print(f"Picture: {out}", file=sys.stderr if as_json else sys.stdout)
+        draw_trajectory(flags.out, scenario.trajectory, attained, title=scenario.name)
+        print(f"Picture: {flags.out}", file=sys.stderr if flags.as_json else sys.stdout)
     return 0
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from simbridge.cli.error_reporting import print_message
+from simbridge.cli.flags import ReportFlags
 from simbridge.errors import Interrupted, UnknownName
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.repeatability import common_summary
@@ -56,18 +57,15 @@ class RewrittenReport:
     status: int
 
 
-def report(
-    run: str, *, figures: str | None = None, format: str = "svg", as_json: bool = False
-) -> int:
+def report(flags: ReportFlags) -> int:
     """Write report.html and replay.html again; of repeats those of each run and their common page.
 
     A summary.json that is missing because repeats were killed, or unfinished because an evaluation
     was interrupted, is written too.
 
     Numbers and tolerance come from settings.toml, plan.npz and log.mcap. summary.json, where there
-    is one, adds what these do not hold: how the run ended, and the control loop's timing. The
-    arguments are the command's flags; in the directory of the figures each run of repeats has one
-    of its own.
+    is one, adds what these do not hold: how the run ended, and the control loop's timing. In the
+    directory of the figures each run of repeats has one of its own.
 
     Returns:
         The exit status, as of `simbridge run`: 0 for a run that completed and kept its tolerance if
@@ -79,21 +77,24 @@ def report(
         SimbridgeError: The run has no sample.
         OutputError: A page cannot be written.
     """
-    path = Path(run)
-    if format not in FORMATS:
-        raise UnknownName("format", format, FORMATS)
-    figure_files = None if figures is None else FigureFiles(Path(figures), format)
+    path = Path(flags.run)
+    if flags.format not in FORMATS:
+        raise UnknownName("format", flags.format, FORMATS)
+    figures = None
+    if flags.figures is not None:
+        figures = FigureFiles(Path(flags.figures), flags.format)
 
     try:
         if is_of_repeats(path):
-            rewritten = _report_repeats(path, figure_files)
+            rewritten = _report_repeats(path, figures)
         else:
-            rewritten = _report_run(path, "The run", figure_files)
+            rewritten = _report_run(path, "The run", figures)
     except KeyboardInterrupt as error:
-        message = f"The report was interrupted; `simbridge report {shell_quoted(run)}` finishes it."
+        command = f"simbridge report {shell_quoted(flags.run)}"
+        message = f"The report was interrupted; `{command}` finishes it."
         raise Interrupted(message, number_of(error)) from None
 
-    if as_json:
+    if flags.as_json:
         print(json.dumps(rewritten.facts, indent=2))
     else:
         print("\n".join(rewritten.files))

@@ -10,18 +10,19 @@ import json
 from rich.markup import escape
 from rich.table import Table
 
+from simbridge.cli.flags import RobotsFlags, ScenariosFlags
 from simbridge.console import Terminal
 from simbridge.resources import robot_files, scenario_description, scenario_files
 from simbridge.text import make_table
 
 
-def robots(*, as_json: bool = False) -> int:
+def robots(flags: RobotsFlags) -> int:
     """List the robots; the exit status is 0."""
     # Numpy, which listing the scenarios does not need.
     from simbridge.robot.robot_file import robot_facts  # noqa: PLC0415
 
     facts = [robot_facts(path) for path in robot_files().values()]
-    if as_json:
+    if flags.as_json:
         print(json.dumps(facts, indent=2))
         return 0
 
@@ -42,10 +43,10 @@ def robots(*, as_json: bool = False) -> int:
     return 0
 
 
-def scenarios(*, as_json: bool = False) -> int:
+def scenarios(flags: ScenariosFlags) -> int:
     """List the scenarios; the exit status is 0."""
     descriptions = {name: scenario_description(path) for name, path in scenario_files().items()}
-    if as_json:
+    if flags.as_json:
         facts = [{"scenario": name, "description": text} for name, text in descriptions.items()]
         print(json.dumps(facts, indent=2))
         return 0

@@ -19,6 +19,7 @@ from rich.markup import escape
 
 from simbridge.backends import SIMULATION
 from simbridge.cli import terminal
+from simbridge.cli.flags import CheckFlags, PlanFlags, RunFlags
 from simbridge.cli.option_flags import options_from_flags
 from simbridge.cli.progress_line import ProgressLine, progress_line
 from simbridge.console import Terminal
@@ -35,16 +36,14 @@ from simbridge.trajectory.files import is_bag, pose_topics
 from simbridge.trajectory.trajectory import Trajectory
 
 
-def run(
-    scenario: str, *, out: str | None, repeat: int, as_json: bool, backend: str, **flags: Any
-) -> int:
+def run(flags: RunFlags) -> int:
     """Run a scenario, and show its progress and its result.
 
     Returns:
         The exit status: 0, or 1 when the run missed its tolerance.
     """
     try:
-        prepared = _prepare(scenario, backend=backend, **flags)
+        prepared = _prepare(flags, flags.backend)
         # Metrics: not for a run that is refused.
         from simbridge.cli import run_tables  # noqa: PLC0415
         from simbridge.running import repeating, runner  # noqa: PLC0415 (likewise)
@@ -52,16 +51,18 @@ def run(
         raise Interrupted("Interrupted before anything was moved.", number_of(error)) from None
 
     finished: runner.Run | repeating.Repeats
-    with progress_line(prepared, quiet=as_json, repeats=repeat) as line:
+    with progress_line(prepared, quiet=flags.as_json, repeats=flags.repeat) as line:
         update = None if line is None else line.update
         ask = _operator(line)
-        if repeat == 1:
-            finished = runner.execute(prepared, out=out, progress=update, ask=ask)
+        if flags.repeat == 1:
+            finished = runner.execute(prepared, out=flags.out, progress=update, ask=ask)
         else:
-            finished = repeating.repeat(prepared, repeat, out=out, progress=update, ask=ask)
+            finished = repeating.repeat(
+                prepared, flags.repeat, out=flags.out, progress=update, ask=ask
+            )
 
     try:
-        if as_json:
+        if flags.as_json:
             facts = {"run": str(finished.directory), **finished.summary}
             print(json.dumps(facts, indent=2))
         else:
@@ -81,54 +82,52 @@ def run(
     return 1 if finished.summary["passed"] is False else 0
 
 
-def check(scenario: str, *, as_json: bool, **flags: Any) -> int:
+def check(flags: CheckFlags) -> int:
     """Plan and check a scenario, and show how close to the limits it comes.
 
     Returns:
         The exit status, 0.
     """
-    prepared = _prepare(scenario, **flags)
-    if as_json:
+    prepared = _prepare(flags, SIMULATION)
+    if flags.as_json:
         print(json.dumps(check_facts(prepared), indent=2))
     else:
         _show_check(prepared)
     return 0
 
 
-def _prepare(
-    scenario: str,
-    *,
-    robot: str | None,
-    solver: str,
-    solver_settings: Mapping[str, Any],
-    home: Sequence[float],
-    link_lengths: Sequence[float],
-    backend: str = SIMULATION,
-    **flags: Any,
-) -> Prepared:
+def _prepare(flags: PlanFlags, backend: str) -> Prepared:
     """Prepare a run from the flags of a command; a recorded session brings its own arm."""
-    options = choose_options(scenario, flags)
+    options = choose_options(flags.scenario, vars(flags))
 
-    session = RecordedSession.at(scenario)
-    if session is not None and not robot:
-        arm = session.arm(list(home) or None, options.links)
+    session = RecordedSession.at(flags.scenario)
+    if session is not None and not flags.robot:
+        arm = session.arm(list(flags.home) or None, options.links)
     else:
         arm = load_robot(
-            robot or options.robot, home=home or None, lengths=link_lengths or None, **options.links
+            flags.robot or options.robot,
+            home=flags.home or None,
+            lengths=flags.link_lengths or None,
+            **options.links,
         )
 
     return prepare(
-        scenario,
+        flags.scenario,
         robot=arm,
-        solver_name=solver,
-        solver_changes=solver_settings,
+        solver_name=flags.solver,
+        solver_changes=flags.solver_settings,
         options=options,
         backend=backend,
     )
 
 
 def choose_options(scenario: str, flags: Mapping[str, Any]) -> Options:
-    """Return the options that flags set; of several topics in a bag the operator chooses one."""
+    """Return the options that flags set; of several topics in a bag the operator chooses one.
+
+    Args:
+        scenario: A scenario's name, or a file.
+        flags: Values of all flags of the command.
+    """
     topic = flags["topic"]
     may_ask = topic is None and not flags["frames"] and is_bag(scenario) and sys.stdin.isatty()
     if may_ask:

@@ -10,13 +10,12 @@ from pathlib import Path
 
 from rich.markup import escape
 
+from simbridge.cli.flags import NEWEST_RUN, RunsFlags
 from simbridge.cli.listed_runs import COLUMNS, NAMES, ListedRun, list_runs, settings_of_repeats
 from simbridge.console import Terminal
 from simbridge.errors import InvalidParameter, NotARun, UnknownName
 from simbridge.text import make_table
 
-# What stands for the newest run in every command that takes one.
-LAST = "last"
 # Where runs are made unless --out says otherwise.
 RUNS = "runs"
 
@@ -26,17 +25,8 @@ DISPENSABLE = ("solver", "scenario", "robot", "label")
 NAME_WIDTH = 18
 
 
-def runs(
-    directory: str,
-    *,
-    filters: Sequence[str] = (),
-    sort: str = "age",
-    limit: int = 0,
-    as_json: bool = False,
-) -> int:
+def runs(flags: RunsFlags) -> int:
     """List what is in a directory of runs.
-
-    The arguments are the command's flags.
 
     Returns:
         The exit status, 0.
@@ -45,22 +35,22 @@ def runs(
         NotARun: There is no such directory.
         UnknownName, InvalidParameter: A filter, the order or the limit is none.
     """
-    folder = Path(directory)
+    folder = Path(flags.directory)
     # Before the first run there is none.
-    if not folder.is_dir() and directory != RUNS:
+    if not folder.is_dir() and flags.directory != RUNS:
         raise NotARun(folder, "", "there is no such directory")
-    if sort not in COLUMNS:
-        raise UnknownName("column to sort by", sort, COLUMNS)
-    if limit < 0:
-        raise InvalidParameter("limit", limit, "a number of runs, or 0 for all")
+    if flags.sort not in COLUMNS:
+        raise UnknownName("column to sort by", flags.sort, COLUMNS)
+    if flags.limit < 0:
+        raise InvalidParameter("limit", flags.limit, "a number of runs, or 0 for all")
 
-    patterns = [_parse_filter(text) for text in filters]
+    patterns = [_parse_filter(text) for text in flags.filters]
     entries = [run for run in list_runs(folder) if _matches(run, patterns)]
-    entries.sort(key=lambda run: run.sort_key(sort))
-    if limit:
-        entries = entries[:limit]
+    entries.sort(key=lambda run: run.sort_key(flags.sort))
+    if flags.limit:
+        entries = entries[: flags.limit]
 
-    if as_json:
+    if flags.as_json:
         print(json.dumps([run.as_dict() for run in entries], indent=2))
     elif entries:
         _show(entries)
@@ -145,15 +135,15 @@ def named_run(name: str) -> str:
     Raises:
         NotARun: There is none.
     """
-    if name != LAST or Path(LAST).exists():
+    if name != NEWEST_RUN or Path(NEWEST_RUN).exists():
         return name
 
     begun = {**_begin_times(Path(RUNS)), **_begin_times(Path())}
     if not begun:
         reason = f"there is no run under {RUNS}/ or in this directory; name a run's directory"
-        raise NotARun(LAST, "", reason)
+        raise NotARun(NEWEST_RUN, "", reason)
     newest = max(begun, key=lambda path: begun[path])
-    print(f"{LAST}: {newest}", file=sys.stderr)
+    print(f"{NEWEST_RUN}: {newest}", file=sys.stderr)
     return str(newest)
 
 

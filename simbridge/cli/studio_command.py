@@ -9,6 +9,7 @@ import webbrowser
 
 from simbridge.browser.setup import StudioSetup
 from simbridge.browser.studio import Studio
+from simbridge.cli.flags import StudioFlags
 from simbridge.cli.option_flags import options_from_flags
 from simbridge.planning.options import Options
 from simbridge.running.signals import SignalReceived, ended_by_signals
@@ -16,31 +17,22 @@ from simbridge.sessions.options import STUDIO
 
 
 @ended_by_signals()
-def studio(
-    scenario: str,
-    *,
-    backend: str,
-    robot: str | None,
-    solver: str,
-    listen: str,
-    port: int,
-    no_browser: bool,
-    **flags: object,
-) -> int:
-    """Serve the page.
+def studio(flags: StudioFlags) -> int:
+    """Serve the page until Ctrl-C.
 
     Returns:
         The exit status, 0.
     """
-    options = Options(**options_from_flags({name: flags[name] for name in STUDIO}, Options))
-    setup = StudioSetup.from_options(robot, solver, options, backend)
+    values = vars(flags)
+    options = Options(**options_from_flags({name: values[name] for name in STUDIO}, Options))
+    setup = StudioSetup.from_options(flags.robot, flags.solver, options, flags.backend)
 
-    with Studio(setup, listen=listen, port=port, scenario=scenario) as server:
+    with Studio(setup, listen=flags.listen, port=flags.port, scenario=flags.scenario) as server:
         print(f"Studio: {server.url}")
         print("Ctrl-C ends it.")
         print("Whoever has this address sees the studio and may act in it.")
         sys.stdout.flush()
-        if not no_browser:
+        if not flags.no_browser:
             webbrowser.open(server.url)
 
         with contextlib.suppress(SignalReceived), warnings.catch_warnings():

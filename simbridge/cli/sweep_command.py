@@ -38,11 +38,8 @@ from simbridge.text import counted, make_table, millimetres
 SHOWN_POINTS = 5
 
 
-def sweep(**values: Any) -> int:
+def sweep(flags: SweepFlags) -> int:
     """Make a sweep, and show its best and worst points.
-
-    Args:
-        values: The fields of `SweepFlags`.
 
     Returns:
         The exit status: 0, or 1 where points have failed.
@@ -50,7 +47,6 @@ def sweep(**values: Any) -> int:
     Raises:
         SimbridgeError: See `simbridge.sweeps.sweep.sweep`.
     """
-    flags = SweepFlags(**values)
     _check_computer(flags)
     grid = _choose_grid(flags)
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import contextlib
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from simbridge.cli import terminal
+from simbridge.cli.flags import TeleopFlags
 from simbridge.cli.option_flags import options_from_flags
-from simbridge.cli.status_line import status_line
+from simbridge.cli.status_line import StatusLine, status_line
 from simbridge.errors import Interrupted, SimbridgeError
 from simbridge.ik.callable_solver import load_function
 from simbridge.planning.options import Options
@@ -20,75 +23,38 @@ from simbridge.teleop.device import Device, DeviceError
 from simbridge.teleop.drive import Driver
 from simbridge.teleop.options import TeleopOptions
 
+if TYPE_CHECKING:
+    from simbridge.sessions.session import LiveSession
 
-def teleop(
-    device: str,
-    *,
-    robot: str | None,
-    solver: str | None,
-    backend: str,
-    out: str | None,
-    **flags: object,
-) -> int:
+
+def teleop(flags: TeleopFlags) -> int:
     """Drive an arm by a device until its operator ends it.
 
     Returns:
         The exit status, 0.
     """
-    options = TeleopOptions(**options_from_flags(flags, TeleopOptions))
+    values = vars(flags)
+    options = TeleopOptions(**options_from_flags(values, TeleopOptions))
     on_button = None
     if options.on_button is not None:
         arguments = "a button's name and whether it is pressed"
         on_button = load_function(options.on_button, "button function", arguments)
-
-    # Checked before a device is looked for.
-    live_options = options_from_flags(flags, LiveOptions)
-    LiveOptions(**live_options)
-    run_options = options_from_flags({name: flags[name] for name in LIVE}, Options)
-    Options(**run_options)
+    session_options = _session_options(values)
 
     operator_ended = False
     try:
-        with contextlib.ExitStack() as stack:
-            opened = stack.enter_context(_open_device(device, options))
-            line = stack.enter_context(status_line())
-
-            def ask(facts: Sequence[tuple[str, str]], question: str) -> bool:
-                with line.hidden(), opened.suspend():
-                    return terminal.ask(facts, question)
-
-            def release() -> None:
-                """Give the device back, and its port or terminal, before the report is made."""
-                stack.close()
-                print("Evaluating the session and writing its report.", file=sys.stderr, flush=True)
-
-            # Solvers and backends: not for a device that is missing.
-            from simbridge.sessions.setup import live  # noqa: PLC0415
-
-            session = live(
-                backend,
-                robot=robot,
-                solver=solver,
-                out=out,
-                ask=ask if sys.stdin.isatty() else None,
-                **live_options,
-                **run_options,
-            )
-            session.before_report = release
-            line.print(*opened.guide)
+        with contextlib.ExitStack() as resources:
+            device = resources.enter_context(_open_device(flags.device, options))
+            line = resources.enter_context(status_line())
+            session = _make_session(flags, session_options, device=device, line=line)
+            session.before_report = partial(_release, resources)
+            line.print(*device.guide)
 
             with session:
                 driver = Driver(
-                    session, opened, options, on_button=on_button, show=line.show, report=line.note
+                    session, device, options, on_button=on_button, show=line.show, report=line.note
                 )
-                try:
-                    driver.run()
-                except KeyboardInterrupt as error:
-                    # Ctrl-C is how it is meant to end; another signal is not, nor one that ended
-                    # the session.
-                    if isinstance(error, SimbridgeError) or number_of(error) != signal.SIGINT:
-                        raise
-                    operator_ended = True
+                operator_ended = _drive(driver)
                 line.end()
     except KeyboardInterrupt as error:
         # Ctrl-C once more, while the session ended, which it has done completely.
@@ -99,6 +65,15 @@ def teleop(
     print(f"Run:    {session.directory}")
     print(f"Report: {session.directory / 'report.html'}")
     return 0
+
+
+def _session_options(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the session's options that flags set, checked before a device is looked for."""
+    live_options = options_from_flags(values, LiveOptions)
+    LiveOptions(**live_options)
+    run_options = options_from_flags({name: values[name] for name in LIVE}, Options)
+    Options(**run_options)
+    return {**live_options, **run_options}
 
 
 @contextlib.contextmanager
@@ -112,3 +87,50 @@ def _open_device(name: str, options: TeleopOptions) -> Iterator[Device]:
             # As it is, for a file.
             print(error.rule, file=sys.stderr)
         raise
+
+
+def _make_session(
+    flags: TeleopFlags, options: Mapping[str, Any], *, device: Device, line: StatusLine
+) -> LiveSession:
+    """Return a session, not yet entered.
+
+    Args:
+        flags: Its arm, solver, backend and directory.
+        options: Of `LiveOptions`, and of `Options`.
+        device: Suspended while the operator is asked.
+        line: Hidden while the operator is asked.
+    """
+
+    def ask(facts: Sequence[tuple[str, str]], question: str) -> bool:
+        with line.hidden(), device.suspend():
+            return terminal.ask(facts, question)
+
+    # Solvers and backends: not for a device that is missing.
+    from simbridge.sessions.setup import live  # noqa: PLC0415
+
+    return live(
+        flags.backend,
+        robot=flags.robot,
+        solver=flags.solver,
+        out=flags.out,
+        ask=ask if sys.stdin.isatty() else None,
+        **options,
+    )
+
+
+def _release(resources: contextlib.ExitStack) -> None:
+    """Give the device back, and its port or terminal, before the report is made."""
+    resources.close()
+    print("Evaluating the session and writing its report.", file=sys.stderr, flush=True)
+
+
+def _drive(driver: Driver) -> bool:
+    """Drive until the device asks to quit, or Ctrl-C; return whether it was Ctrl-C."""
+    try:
+        driver.run()
+    except KeyboardInterrupt as error:
+        # Another signal is not how it is meant to end, nor one that ended the session.
+        if isinstance(error, SimbridgeError) or number_of(error) != signal.SIGINT:
+            raise
+        return True
+    return False

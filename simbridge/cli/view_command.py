@@ -7,6 +7,7 @@ import sys
 import webbrowser
 from pathlib import Path
 
+from simbridge.cli.flags import ViewFlags
 from simbridge.cli.listed_runs import settings_of_repeats
 from simbridge.errors import NotARun, Refusal
 from simbridge.quoting import shell_quoted
@@ -29,7 +30,7 @@ class NoPage(Refusal, LookupError):
         super().__init__(f"{path} has no page: {reason}.")
 
 
-def view(run: str, *, no_browser: bool = False) -> int:
+def view(flags: ViewFlags) -> int:
     """Print the path of a directory's page, and open it where there is a browser.
 
     Returns:
@@ -38,13 +39,13 @@ def view(run: str, *, no_browser: bool = False) -> int:
     Raises:
         NotARun, NoPage: There is no such directory, or no page in it.
     """
-    path = Path(run)
+    path = Path(flags.run)
     if not path.is_dir():
         raise NotARun(path, "", "there is no such directory")
 
     page = _find_page(path)
     print(page)
-    if _has_desktop() and not no_browser:
+    if _has_desktop() and not flags.no_browser:
         webbrowser.open(page.resolve().as_uri())
     return 0
 

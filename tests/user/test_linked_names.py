@@ -10,6 +10,7 @@ import pytest
 import simbridge
 from simbridge.cli.command_line import main
 from simbridge.cli.compare_command import compare
+from simbridge.cli.flags import CompareFlags
 from simbridge.errors import OutputError
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.summary import summarize
@@ -50,7 +51,7 @@ def write_run_figures(folder, run):
 
 def write_comparison(folder, run):
     other = shutil.copytree(run, folder / "another run")
-    compare([str(run), str(other)], out=str(folder), as_json=True)
+    compare(CompareFlags((str(run), str(other)), out=str(folder), as_json=True))
 
 
 WRITERS |= {

@@ -1,0 +1,37 @@
+"""The commands that another room carries out: `doctor`, `emulate`, `experiment` and `bench`.
+
+A room is below the command line, so that it does not know the record of the command's flags. It is
+imported when its command is called.
+"""
+
+from __future__ import annotations
+
+from simbridge.cli.flags import BenchFlags, DoctorFlags, EmulateFlags, ExperimentFlags
+
+
+def doctor(flags: DoctorFlags) -> int:
+    """Check whether a run would work; see `simbridge.doctor.doctor.doctor`."""
+    from simbridge.doctor.doctor import doctor as check_setup  # noqa: PLC0415
+
+    return check_setup(**vars(flags))
+
+
+def emulate(flags: EmulateFlags) -> int:
+    """Run emulated controllers; see `simbridge.emulator.arms.emulate`."""
+    from simbridge.emulator.arms import emulate as emulate_arms  # noqa: PLC0415
+
+    return emulate_arms(**vars(flags))
+
+
+def experiment(flags: ExperimentFlags) -> int:
+    """Run an experiment of the paper; see `simbridge.experiments.experiment.run_experiment`."""
+    from simbridge.experiments.experiment import run_experiment  # noqa: PLC0415
+
+    return run_experiment(flags.parameters)
+
+
+def bench(flags: BenchFlags) -> int:
+    """Measure how this computer keeps time; see `simbridge.bench.bench.bench`."""
+    from simbridge.bench.bench import bench as measure  # noqa: PLC0415
+
+    return measure(flags.what, minutes=flags.minutes, as_json=flags.as_json)
