@@ -13,13 +13,13 @@ def here(tmp_path, monkeypatch, line_run, live_run):
     """A directory with a run, repeats, a session and a sweep under runs/, the oldest first, and two that are none."""
     monkeypatch.chdir(tmp_path)
     runs = tmp_path / "runs"
-    places = {
+    sources = {
         "2026-01-02_03-04-05_line": line_run,
         "many/01": line_run,
         "many/02": line_run,
         "hand": live_run,
     }
-    for number, (name, source) in enumerate(places.items()):
+    for number, (name, source) in enumerate(sources.items()):
         shutil.copytree(source, runs / name)
         os.utime(runs / name / "settings.toml", (1e9 + number, 1e9 + number))
     (runs / "swept").mkdir()

@@ -38,6 +38,7 @@ def test_bash_completes_commands_and_flags(cli, tmp_path):
         "solvers",
         "--solver.kp --solver.kd",
     ]
+
     assert done.stdout.splitlines() == words
 
 

@@ -24,67 +24,79 @@ def broken(*_, **__):
     raise ZeroDivisionError("by nobody")
 
 
-def test_a_terminal_that_does_not_know_its_size_gets_the_message(monkeypatch, capsys):
+def test_a_terminal_without_a_size_gets_the_message(monkeypatch, capsys):
     monkeypatch.setattr(error_reporting.sys.stderr, "isatty", lambda: True, raising=False)
     monkeypatch.setattr(error_reporting.os, "get_terminal_size", lambda _: os.terminal_size((0, 0)))
     error_reporting.print_message("one paragraph")
+
     assert capsys.readouterr().err == "one paragraph\n"
 
 
-def test_a_bug_is_one_paragraph_and_its_traceback_is_in_a_file(cli, monkeypatch, tmp_path):
+def test_a_bug_is_one_paragraph_and_a_file(cli, monkeypatch, tmp_path):
     monkeypatch.setattr(error_reporting.tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(resources_commands, "robots", broken)
+
     answer = cli("robots")
-    assert answer.status == 1 and answer.out == ""
+
+    assert answer.status == 1
+    assert answer.out == ""
     assert "bug in simbridge: ZeroDivisionError: by nobody." in answer.message
-    assert "Traceback" not in answer.err and "arm" not in answer.err
+    assert "Traceback" not in answer.err
+    assert "arm" not in answer.err
+
     (file,) = tmp_path.iterdir()
     assert str(file) in answer.message.replace(" ", "") or str(file) in answer.err
-    assert file.read_text().startswith("Traceback") and "in broken" in file.read_text()
+    assert file.read_text().startswith("Traceback")
+    assert "in broken" in file.read_text()
 
 
 @pytest.mark.parametrize("where", ["stream", "read"])
-def test_a_bug_during_a_run_says_whether_the_arm_is_at_rest_and_leaves_its_traceback_with_the_run(
-    where, cli, monkeypatch, tmp_path
-):
+def test_a_bug_during_a_run_leaves_its_traceback_there(where, cli, monkeypatch, tmp_path):
     from simbridge.running import runner
 
     target = PyBulletBackend if where == "stream" else runner
     monkeypatch.setattr(target, "stream" if where == "stream" else "finalize", broken)
     out = tmp_path / "out"
+
     answer = cli("run", "step", "--out", out)
+
     assert answer.status == 1
-    assert "by nobody. The arm is at rest." in answer.message and "Traceback" not in answer.err
+    assert "by nobody. The arm is at rest." in answer.message
+    assert "Traceback" not in answer.err
     assert "ZeroDivisionError" in (out / "traceback.txt").read_text()
+
     monkeypatch.setattr(PyBulletBackend, "ending", Ending())
     answer = cli("run", "step", "--out", tmp_path / "unseen")
+
     assert "by nobody. Whether the arm is at rest could not be seen." in answer.message
 
 
-def test_where_no_file_can_be_written_the_traceback_is_printed(cli, monkeypatch, tmp_path):
+def test_a_traceback_without_a_file_is_printed(cli, monkeypatch, tmp_path):
     monkeypatch.setattr(error_reporting.tempfile, "tempdir", str(tmp_path / "nowhere"))
     monkeypatch.setattr(resources_commands, "robots", broken)
+
     answer = cli("robots")
-    assert (
-        answer.status == 1
-        and "Traceback" in answer.err
-        and "The traceback is above" in answer.message
-    )
+
+    assert answer.status == 1
+    assert "Traceback" in answer.err
+    assert "The traceback is above" in answer.message
 
 
-def test_a_bug_in_the_servo_process_is_reported_with_its_own_traceback(capsys, tmp_path):
+def test_a_servo_processs_bug_has_its_traceback(capsys, tmp_path):
     trace = "Traceback (most recent call last):\n  somewhere\nIndexError: 7\n"
     error = reconstruct_error(
         {"event": "error", "error": "IndexError", "message": "7", "fields": {}, "trace": trace}
     )
+
     assert type(error) is InternalError
+
     error.run_directory = tmp_path
     assert error_reporting.print_error(error) == 1
     assert "IndexError: 7" in capsys.readouterr().err
     assert (tmp_path / "traceback.txt").read_text() == trace
 
 
-def test_ctrl_c_while_the_program_is_being_imported_shows_no_traceback(tmp_path):
+def test_ctrl_c_during_imports_shows_no_traceback(tmp_path):
     # An import that takes so long that Ctrl-C surely comes during it.
     (tmp_path / "tyro.py").write_text(
         "import time\nprint('importing', flush=True)\ntime.sleep(60.0)\n"
@@ -97,6 +109,7 @@ def test_ctrl_c_while_the_program_is_being_imported_shows_no_traceback(tmp_path)
         assert process.stdout.readline() == "importing\n"
         process.send_signal(signal.SIGINT)
         _, printed = process.communicate()
+
     # Python itself may end a process by the signal after it was handled; a shell shows 130 for both.
     assert process.returncode in (130, -signal.SIGINT)
     assert re.fullmatch("Interrupted; nothing is moving.\n", printed)

@@ -69,15 +69,13 @@ def shows_the_error(text: str) -> bool:
     return any(bar in part for part in lines for bar in BARS)
 
 
-def test_a_run_shows_the_tracking_error_in_a_line_that_fits(line: Path, tmp_path: Path) -> None:
+def test_the_tracking_error_is_a_line_that_fits(line: Path, tmp_path: Path) -> None:
     assert shows_the_error(seen_on_a_terminal(line, "--out", tmp_path / "run"))
 
 
 @pytest.mark.soak
 @pytest.mark.real_time
-def test_for_repeats_the_line_names_the_run_and_restarts_with_each(
-    line: Path, tmp_path: Path
-) -> None:
+def test_the_line_restarts_with_each_repeat(line: Path, tmp_path: Path) -> None:
     states = drawn(
         seen_on_a_terminal(
             line, "--repeat", 2, "--realtime", "--speed-scale", 0.5, "--out", tmp_path / "run"
@@ -88,49 +86,63 @@ def test_for_repeats_the_line_names_the_run_and_restarts_with_each(
     first, second = (
         [state for state in states if f"Tracking {number}/2" in state] for number in (1, 2)
     )
-    assert first and second and max(map(len, first + second)) <= 80
+
+    assert first
+    assert second
+    assert max(map(len, first + second)) <= 80
+
     shown = [sum(state.count(bar) for bar in BARS) for state in (first[-1], *second[:2])]
     # The errors of the first run are gone.
-    assert shown[0] > 2 and shown[1:] == [0, 1]
+    assert shown[0] > 2
+    assert shown[1:] == [0, 1]
+
     clocks = [state.split()[-1] for state in (first[-1], second[0])]
     assert clocks[1] == "0:00:00" < clocks[0]
 
 
-def test_on_a_real_arm_the_line_continues_after_the_answer(
+def test_the_line_continues_after_the_operators_answer(
     calibrated: Emulator, tmp_path: Path
 ) -> None:
     flags = ("--robot", "ur10e", "--backend", "real", "--host", calibrated.host, *REALTIME_FLAGS)
     text = seen_on_a_terminal(
         line_from_home(tmp_path, 0.5), *flags, "--out", tmp_path / "run", answer="yes"
     )
+
     before, after = text.split("Type yes to confirm: ")
+
     # The line is hidden while the operator answers.
     assert after.startswith("yes\r\n")
     assert shows_the_error(after)
     assert all("Approaching" in part for part in drawn(before))
 
 
-def test_on_a_narrow_terminal_the_line_is_shorter_and_nothing_is_cut(line: Path) -> None:
+def test_a_narrow_terminal_cuts_nothing(line: Path) -> None:
     console = Console(width=60, file=io.StringIO(), force_terminal=True, color_system=None)
     bar = ProgressLine(prepare(line), console, repeats=2).bar
     with bar:
         bar.update(bar.task_ids[0], description="Tracking 1/2", error="0.000226", refresh=True)
+
     shown = console.file.getvalue()  # type: ignore[attr-defined]
-    assert "Tracking 1/2" in shown and "0.000226 mm 0:00:00" in shown
+
+    assert "Tracking 1/2" in shown
+    assert "0.000226 mm 0:00:00" in shown
 
 
-def test_the_largest_value_is_a_full_bar_and_zero_is_the_lowest():
+def test_the_largest_value_is_a_full_bar():
     assert sparkline([0.0, 1.0, 2.0], 3) == f"{BARS[0]}{BARS[4]}{BARS[7]}"
     assert sparkline([0.0, 0.0], 2) == BARS[0] * 2
     assert sparkline([3.0], 4, ASCII_BARS) == "   #"
 
 
 @given(st.lists(st.floats(0.0, 1e6), max_size=30), st.integers(1, 20))
-def test_the_last_values_fill_the_width_and_larger_values_have_higher_bars(values, width):
+def test_larger_values_have_higher_bars(values, width):
     line = sparkline(values, width)
+
     assert len(line) == width
+
     shown = values[-width:]
     heights = [BARS.index(bar) for bar in line.strip()]
+
     assert len(heights) == len(shown)
     assert all(
         heights[i] <= heights[j] for i, a in enumerate(shown) for j, b in enumerate(shown) if a <= b

@@ -46,7 +46,7 @@ def test_an_error_with_closed_streams_has_its_status():
     assert shell(f"{PROGRAM} robots --nonsense <&- >&- 2>&-").returncode == 2
 
 
-def test_nothing_goes_to_standard_output_in_place_of_a_closed_standard_error():
+def test_messages_never_go_to_standard_output():
     answer = shell(f"{PROGRAM} report nowhere 2>&-")
 
     assert answer.returncode == 2
@@ -133,7 +133,7 @@ def closed_pipe():
 
 
 @pytest.mark.parametrize("command", [["robots"], ["--version"], ["run", "--help"]])
-def test_a_reader_that_went_away_ends_the_command_without_a_word(command, closed_pipe):
+def test_a_reader_that_left_ends_the_command(command, closed_pipe):
     answer = subprocess.run(
         [sys.executable, "-m", "simbridge", *command],
         stdout=closed_pipe,

@@ -6,26 +6,30 @@ import sys
 import webbrowser
 
 
-def test_a_page_is_opened_where_there_is_a_screen(cli, here, monkeypatch):
+def test_a_screen_gets_the_page(cli, here, monkeypatch):
     opened = []
     monkeypatch.setattr(webbrowser, "open", opened.append)
     for name in ("WAYLAND_DISPLAY", "BROWSER"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("DISPLAY", "")
     monkeypatch.setattr(sys, "platform", "linux")
-    assert cli("view", "runs/hand").status == 0 and opened == []
+
+    assert cli("view", "runs/hand").status == 0
+    assert opened == []
+
     monkeypatch.setenv("DISPLAY", ":0")
     cli("view", "runs/hand", "--no-browser")
+
     assert opened == []
+
     cli("view", "runs/hand")
     assert opened == [(here / "runs/hand/report.html").as_uri()]
 
 
-def test_a_run_without_a_page_says_what_writes_it(cli, here):
+def test_a_missing_page_names_its_command(cli, here):
     (here / "runs/hand/report.html").unlink()
     answer = cli("view", "runs/hand")
-    assert (
-        answer.status == 2
-        and answer.message == "runs/hand has no page: `simbridge report runs/hand` writes it."
-    )
+
+    assert answer.status == 2
+    assert answer.message == "runs/hand has no page: `simbridge report runs/hand` writes it."
     assert "it is not the directory of a run or a sweep" in cli("view", "runs/compare_line").message

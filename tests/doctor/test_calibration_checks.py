@@ -18,19 +18,23 @@ from tests.doctor.surveys import CALIBRATION, READ, UR10, UR10E, verdict, with_a
 def test_nominal_kinematics_do_not_deviate():
     finding = calibration_checks.check_calibration(READ, UR10E)
     verdict(finding, "pass", "URSim", "0 mm")
+
     assert finding.table == ()
 
 
-def test_a_calibration_is_reported_joint_by_joint_and_at_the_tool():
+def test_calibration_is_reported_joint_by_joint():
     table, checksum = read_calibration(CALIBRATION)
     finding = calibration_checks.check_calibration(
         with_arm(kinematics=table, checksum=checksum), UR10E
     )
     verdict(finding, "pass", "calibrated")
+
     assert [row[0] for row in finding.table[1:]] == [*UR10E.joint_names, "tool0"]
+
     # Computed from the table itself, with offsets of hundreds of metres, by pinocchio's forward kinematics.
     apart = flange(UR10E).actInv(flange(with_dh(UR10E, table)))
     off = float(np.linalg.norm(apart.translation))
+
     assert 1e-3 < off < 2e-2
     assert f"{off * 1e3:.3g} mm" in finding.seen
     assert f"{np.degrees(np.linalg.norm(pin.log3(apart.rotation))):.3g} deg" in finding.seen
@@ -60,7 +64,7 @@ def test_a_calibration_file_must_be_the_controllers():
     )
 
 
-def test_a_calibration_file_of_ros_must_place_the_flange_as_the_controller_does():
+def test_a_ros_calibration_must_match_the_controller():
     table, checksum = read_calibration(CALIBRATION)
     file = RosCalibration(
         tuple(map(tuple, ros_calibration.printed(table.theta, table.a, table.d, table.alpha)))

@@ -19,7 +19,9 @@ def test_a_suitable_computer_passes_and_another_warns():
         computer_checks.check_governor,
         computer_checks.check_cores,
     )
+
     assert [check(COMPUTER).status for check in checks] == ["pass"] * 4
+
     verdict(
         computer_checks.check_kernel(replace(COMPUTER, realtime=False)), "warn", "not real-time"
     )
@@ -47,8 +49,11 @@ def test_the_computer_is_read_from_the_systems_files(tmp_path):
         directory = tmp_path / f"sys/devices/system/cpu/cpu{core}/cpufreq"
         directory.mkdir(parents=True)
         (directory / "scaling_governor").write_text(f"{governor}\n")
+
     facts = computer_checks.read_computer(tmp_path)
+
     assert (facts.realtime, facts.governors) == (True, ("performance", "powersave"))
     assert facts.cores >= 1
+
     (tmp_path / "empty").mkdir()
     assert computer_checks.read_computer(tmp_path / "empty").governors == ()

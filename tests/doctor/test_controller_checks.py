@@ -23,7 +23,7 @@ from tests.doctor.surveys import (
 )
 
 
-def test_a_silent_port_is_reported_with_its_reason_and_how_to_start_ursim():
+def test_a_silent_port_has_a_reason_and_remedy():
     verdict(controller_checks.check_port(READ, 30004, UR10E, ursim=True), "pass", "RTDE")
     docker = ("it is silent", "docker run", "ROBOT_MODEL=UR10 ", "ursim_e-series")
     verdict(controller_checks.check_port(SILENT, 30004, UR10E, ursim=True), "fail", *docker)
@@ -54,7 +54,7 @@ def test_the_software_determines_the_rate():
     )
 
 
-def test_a_real_arm_behind_ursim_fails_and_ursim_behind_real_warns():
+def test_a_real_arm_behind_ursim_fails():
     real = with_arm(checksum=(1, 2, 3, 4, 5, 6))
     verdict(controller_checks.check_kind(READ, ursim=True), "pass", "URSim")
     verdict(controller_checks.check_kind(real, ursim=True), "fail", "--backend real")
@@ -62,7 +62,7 @@ def test_a_real_arm_behind_ursim_fails_and_ursim_behind_real_warns():
     verdict(controller_checks.check_kind(READ, ursim=False), "warn", "--backend ursim")
 
 
-def test_the_model_must_be_the_robots_or_the_right_robot_is_named():
+def test_another_model_is_named():
     # A UR12e has no robot type of its own.
     verdict(controller_checks.check_model(READ, UR10E), "pass", "UR10e (or UR12e)")
     verdict(
@@ -91,7 +91,7 @@ def test_the_model_must_be_the_robots_or_the_right_robot_is_named():
     )
 
 
-def test_the_mounting_has_to_be_compared_by_the_operator():
+def test_the_operator_compares_the_mounting():
     verdict(
         controller_checks.check_mounting(Cell(mounting="ceiling")), "warn", "ceiling", "pendant"
     )
@@ -119,7 +119,7 @@ def test_the_serial_number_must_be_the_cells():
     )
 
 
-def test_remote_control_must_be_on_if_the_controller_has_it():
+def test_remote_control_must_be_on():
     verdict(controller_checks.check_remote_control(READ), "pass")
     verdict(
         controller_checks.check_remote_control(with_dashboard(remote_control=False)),
@@ -134,7 +134,7 @@ def test_remote_control_must_be_on_if_the_controller_has_it():
 
 
 @pytest.mark.parametrize("mode", [3, 4, 5])
-def test_an_arm_without_power_fails_except_ursim_which_a_run_powers_on(mode):
+def test_only_ursim_may_be_without_power(mode):
     verdict(
         controller_checks.check_robot_mode(with_state(robot_mode=mode), ursim=True),
         "pass",
@@ -169,7 +169,7 @@ def test_every_stop_has_its_own_fix(mode, status, word):
 
 
 @pytest.mark.parametrize("running", [2, 3, 4, 5])
-def test_a_program_that_runs_or_is_paused_fails_and_is_named(running):
+def test_a_loaded_program_at_work_fails(running):
     verdict(controller_checks.check_program(READ), "pass", "stopped")
     busy = replace(
         with_state(runtime_state=running),
@@ -186,7 +186,7 @@ def test_registers_of_another_client_are_named():
     verdict(controller_checks.check_registers(None), "fail", "30004")
 
 
-def test_the_slider_should_be_at_its_end_and_must_not_be_at_zero():
+def test_the_slider_must_not_be_at_zero():
     verdict(controller_checks.check_slider(READ), "pass", "100 %")
     verdict(controller_checks.check_slider(with_state(slider=0.3)), "warn", "30 %")
     verdict(controller_checks.check_slider(with_state(slider=0.0)), "fail", "0 %")

@@ -41,16 +41,18 @@ def short_measurement(monkeypatch):
 
 
 def statuses(answer):
-    return {found["check"]: found["status"] for found in json.loads(answer.out)["findings"]}
+    return {finding["check"]: finding["status"] for finding in json.loads(answer.out)["findings"]}
 
 
-def test_an_arm_that_is_ready_passes_with_status_0(cli, controller):
+def test_an_arm_that_is_ready_passes(cli, controller):
     answer = cli(
         "doctor", "--backend", "real", "--host", controller.host, "--robot", "ur10e", "--json"
     )
+
     assert answer.status == 0
     assert json.loads(answer.out)["passed"]
-    found = statuses(answer)
+
+    by_check = statuses(answer)
     measured_here = {
         "round trip",
         "jitter",
@@ -60,24 +62,27 @@ def test_an_arm_that_is_ready_passes_with_status_0(cli, controller):
         "governor",
         "cores",
     }
-    assert {status for check, status in found.items() if check not in measured_here} == {"pass"}
-    assert "fail" not in found.values()
+
+    assert {status for check, status in by_check.items() if check not in measured_here} == {"pass"}
+    assert "fail" not in by_check.values()
 
 
-def test_a_failed_check_gives_status_2_and_says_how_to_fix_it(cli, controller):
+def test_a_failed_check_has_a_remedy(cli, controller):
     controller.do("remote_control", on=False)
     try:
         answer = cli("doctor", "--host", controller.host)
     finally:
         controller.do("remote_control", on=True)
+
     assert answer.status == 2
+
     text = " ".join(answer.out.split())
     assert "use --robot ur10e" in text
     assert "Settings > System > Remote Control" in text
     assert "3 checks failed" in text  # the calibration is not a UR10's either
 
 
-def test_a_silent_port_affects_only_the_checks_that_need_it(cli, controller):
+def test_a_silent_port_fails_only_its_checks(cli, controller):
     controller.do("mute", port=29999)
     try:
         answer = cli(
@@ -85,8 +90,10 @@ def test_a_silent_port_affects_only_the_checks_that_need_it(cli, controller):
         )
     finally:
         controller.do("mute", port=29999, muted=False)
+
     assert answer.status == 2
-    found = statuses(answer)
+
+    by_check = statuses(answer)
     blind = {
         "port 29999",
         "serial number",
@@ -95,9 +102,10 @@ def test_a_silent_port_affects_only_the_checks_that_need_it(cli, controller):
         "jitter",
         "arrival of states",
     }
-    assert {check for check, status in found.items() if status == "fail"} == blind
+
+    assert {check for check, status in by_check.items() if status == "fail"} == blind
     assert {
-        found[check] for check in ("model", "robot mode", "registers", "TCP", "calibration")
+        by_check[check] for check in ("model", "robot mode", "registers", "TCP", "calibration")
     } == {"pass"}
 
 
@@ -107,15 +115,18 @@ def test_registers_of_another_client_fail(cli, controller):
         answer = cli("doctor", "--host", controller.host, "--robot", "ur10e", "--json")
     finally:
         controller.do("release_registers")
+
     assert [check for check, status in statuses(answer).items() if status == "fail"] == [
         "registers"
     ]
 
 
-def test_it_writes_no_input_runs_no_script_and_moves_nothing(cli, controller):
+def test_nothing_is_written_run_or_moved(cli, controller):
     begin = tick(controller)
     cli("doctor", "--host", controller.host, "--robot", "ur10e")
+
     record = controller.record(after=begin - 1)
+
     assert not len(record.input_tick)
     assert (record.actual_q == record.actual_q[0]).all()
     assert np.isnan(record.setpoint).all()
@@ -131,14 +142,18 @@ def test_it_loads_neither_ur_rtdes_control_interface_nor_the_emulator(controller
     ended = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
+
     assert ended.stdout.splitlines()[-1] == "[]"
 
 
-def test_without_ursim_the_command_that_starts_it_is_offered(cli):
+def test_the_command_that_starts_ursim_is_offered(cli):
     answer = cli("doctor", "--backend", "ursim", "--host", NOBODY)
+
     assert answer.status == 2
+
     text = " ".join(answer.out.split())
-    assert "docker run" in text and "universalrobots/ursim_cb3" in text
+    assert "docker run" in text
+    assert "universalrobots/ursim_cb3" in text
 
 
 @pytest.mark.parametrize("robot", ["ur10", "ur10e"])
@@ -148,21 +163,25 @@ def test_the_manual_starts_ursim_with_the_same_command(robot):
 
 def test_without_a_host_the_installation_is_checked(cli):
     answer = cli("doctor")
+
     assert answer.status == 0
     assert "PyBullet moved ur10 through 8 ms" in " ".join(answer.out.split())
 
 
 def test_a_real_arm_needs_an_address(cli):
     answer = cli("doctor", "--backend", "real")
+
     assert (answer.status, "--host" in answer.err) == (2, True)
 
 
-def test_a_started_cell_file_can_be_read_and_matches(cli, controller, tmp_path):
+def test_a_started_cell_file_matches(cli, controller, tmp_path):
     file = tmp_path / "lab.toml"
+
     assert (
         cli("doctor", "--host", controller.host, "--robot", "ur10e", "--write-cell", file).status
         == 0
     )
+
     cell = load_cell(file)
     assert (cell.host, cell.robot, cell.tcp, cell.payload) == (
         controller.host,
@@ -172,19 +191,23 @@ def test_a_started_cell_file_can_be_read_and_matches(cli, controller, tmp_path):
     )
     assert cell.mounting is None
     assert read_calibration(cell.calibration) == read_calibration(CALIBRATION)
+
     answer = cli("doctor", "--backend", "real", "--cell", file, "--json")
     assert answer.status == 0
-    found = {f["check"]: f["seen"] for f in json.loads(answer.out)["findings"]}
-    assert all("cell file" in found[check] for check in ("serial number", "TCP", "payload"))
-    assert "is the controller's" in found["calibration file"]
+
+    seen = {f["check"]: f["seen"] for f in json.loads(answer.out)["findings"]}
+    assert all("cell file" in seen[check] for check in ("serial number", "TCP", "payload"))
+    assert "is the controller's" in seen["calibration file"]
 
 
-def test_a_cell_file_that_differs_from_the_controller_fails(cli, controller, tmp_path):
+def test_another_cells_file_fails(cli, controller, tmp_path):
     file = tmp_path / "lab.toml"
     file.write_text(
         f'host = "{controller.host}"\nrobot = "ur10e"\nserial_number = "1"\ntcp = [0, 0, 0.2, 0, 0, 0]\npayload = 3.0\n'
     )
+
     answer = cli("doctor", "--cell", file, "--json")
+
     assert answer.status == 2
     assert [c for c, status in statuses(answer).items() if status == "fail"] == [
         "serial number",
@@ -196,11 +219,15 @@ def test_a_cell_file_that_differs_from_the_controller_fails(cli, controller, tmp
 def test_an_existing_cell_file_is_not_overwritten(cli, controller, tmp_path):
     file = tmp_path / "lab.toml"
     file.write_text("# mine\n")
+
     answer = cli("doctor", "--host", controller.host, "--robot", "ur10e", "--write-cell", file)
+
     assert (answer.status, file.read_text(), list(tmp_path.iterdir())) == (2, "# mine\n", [file])
     assert str(file) in answer.message.replace("\n", "")
-    other = tmp_path / "other.calibration.toml"
-    other.write_text("# mine too\n")
+
+    calibration = tmp_path / "other.calibration.toml"
+    calibration.write_text("# mine too\n")
+
     assert (
         cli(
             "doctor",
@@ -213,11 +240,12 @@ def test_an_existing_cell_file_is_not_overwritten(cli, controller, tmp_path):
         ).status
         == 2
     )
-    assert sorted(tmp_path.iterdir()) == [file, other]
+    assert sorted(tmp_path.iterdir()) == [file, calibration]
 
 
 def test_a_cell_file_needs_a_controller_that_answers(cli, tmp_path):
     answer = cli("doctor", "--host", NOBODY, "--write-cell", tmp_path / "lab.toml")
+
     assert answer.status == 2
     assert "port 30004" in answer.message
     assert cli("doctor", "--write-cell", tmp_path / "lab.toml").status == 2
@@ -244,13 +272,16 @@ FINDINGS = [
 
 
 @given(st.integers(40, 200))
-def test_the_checklist_fits_any_terminal_and_loses_no_word(width):
+def test_the_checklist_fits_any_terminal(width):
     out = io.StringIO()
     show(
         "The controller at 192.168.1.10", FINDINGS, Console(file=out, width=width, highlight=False)
     )
+
     text = out.getvalue()
+
     assert max(map(len, text.splitlines())) <= width
+
     words = text.split()
     for finding in FINDINGS:
         for word in f"{finding.status} {finding.check} {finding.seen} {finding.fix}".split():
@@ -258,9 +289,10 @@ def test_the_checklist_fits_any_terminal_and_loses_no_word(width):
     assert all(cell in text for row in TABLE for cell in row)
 
 
-def test_a_fix_that_consecutive_checks_share_is_printed_once():
+def test_a_shared_remedy_is_printed_once():
     out = io.StringIO()
     show("title", FINDINGS, Console(file=out, width=80))
+
     assert out.getvalue().count("Fix the ports first.") == 1
     assert "2 checks failed" in out.getvalue()
 
@@ -268,7 +300,9 @@ def test_a_fix_that_consecutive_checks_share_is_printed_once():
 @pytest.mark.parametrize("read", [READ, SILENT], ids=["all well", "silent"])
 def test_every_check_reports_something_whatever_could_be_read(read):
     findings = check_controller(replace(read, host="127.0.0.87"), UR10E, None, ursim=True)
+
     assert len({finding.check for finding in findings}) == len(findings)
+
     for finding in findings:
         verdict(finding, finding.status)
         assert finding.seen

@@ -49,4 +49,5 @@ def test_every_required_package_is_checked():
     required = [
         re.match(r"[\w.-]+", line).group() for line in project["dependencies"] if ";" not in line
     ]
+
     assert sorted(installation_checks.PACKAGES) == sorted(required)

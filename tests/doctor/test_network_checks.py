@@ -35,12 +35,14 @@ def test_a_slow_or_uneven_network_warns():
     )
 
 
-def test_lateness_is_relative_to_the_fastest_state_and_gaps_are_missed_states():
+def test_lateness_is_relative_to_the_fastest_state():
     stamps = np.array([10.0, 10.002, 10.004, 10.010])
     arrivals = np.array([5.001, 5.003, 5.008, 5.011])
+
     facts = network_checks.network_facts(
         np.ones(1), np.ones(1), arrivals, stamps=stamps, period=0.002
     )
+
     assert facts.lateness == pytest.approx([0.0, 0.0, 0.003, 0.0], abs=1e-12)
     assert facts.missed == 2
 
@@ -56,7 +58,7 @@ def test_states_in_bursts_warn_of_longer_runs():
     )
 
 
-def test_states_in_longer_bursts_warn_that_a_run_would_end():
+def test_long_bursts_of_states_warn():
     verdict(
         network_checks.check_arrival(measured(gap=0.05)),
         "warn",
@@ -69,7 +71,9 @@ def test_states_in_longer_bursts_warn_that_a_run_would_end():
 def test_states_that_arrive_together_are_one_arrival():
     stamps = np.array([10.0, 10.002, 10.004, 10.006])
     arrivals = np.array([5.005, 5.005, 5.015, 5.015])
+
     facts = network_checks.network_facts(
         np.ones(1), np.ones(1), arrivals, stamps=stamps, period=0.002
     )
+
     assert facts.gaps == pytest.approx([0.01])

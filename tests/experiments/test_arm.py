@@ -37,7 +37,7 @@ def scara(tmp_path):
     """An arm whose tool always points up: two links in the plane, a sliding joint, and a rotating one."""
     joints = [("revolute", "0 0 0.4", 2.5), ("revolute", "0.4 0 0", 2.5)]
     joints += [("prismatic", "0.3 0 0", 0.2), ("revolute", "0 0 0", 3.0)]
-    text = "".join(joint(number, *each) for number, each in enumerate(joints, start=1))
+    text = "".join(joint(number, *facts) for number, facts in enumerate(joints, start=1))
     path = tmp_path / "scara.urdf"
     path.write_text(f'<robot name="scara">\n  <link name="base_link"/>{text}\n</robot>\n')
     return str(path)
@@ -46,24 +46,26 @@ def scara(tmp_path):
 def assert_corners_within_reach(robot, place):
     """A solver other than the one that chose the square solves every corner within the joint limits."""
     for target in corners(place.side, place.centre, orientation=place.orientation).poses[:4]:
-        found = make_solver(robot, "damped-least-squares").solve(target, robot.home)
-        assert found.distance < 1e-8
-        assert np.all((found.q >= robot.position_min) & (found.q <= robot.position_max))
+        solution = make_solver(robot, "damped-least-squares").solve(target, robot.home)
+        assert solution.distance < 1e-8
+        assert np.all((solution.q >= robot.position_min) & (solution.q <= robot.position_max))
 
 
 @pytest.mark.parametrize("name", robot_files())
 def test_the_arms_in_robots_use_the_papers_layout(name):
     chosen = choose_arm(InterpolationParameters(robot=name))
-    size, place = paper_size(chosen.robot), choose_layout(chosen.robot)
-    assert (chosen.notes, place.note, step_target(chosen.robot)[1]) == ((), "", "")
+    size, layout = paper_size(chosen.robot), choose_layout(chosen.robot)
+
+    assert (chosen.notes, layout.note, step_target(chosen.robot)[1]) == ((), "", "")
     assert chosen.robot.file_home is None
-    assert (place.scale, *place.centre) == (size.scale, *size.centre)
+    assert (layout.scale, *layout.centre) == (size.scale, *size.centre)
 
 
-def test_an_upright_arm_begins_in_another_posture_and_follows_a_square_of_useful_size():
+def test_an_upright_arm_begins_in_another_posture():
     chosen = choose_arm(InterpolationParameters(robot=SEVEN))
-    robot, place = chosen.robot, choose_layout(chosen.robot)
+    robot, layout = chosen.robot, choose_layout(chosen.robot)
     middle = 0.5 * (robot.position_min + robot.position_max)
+
     assert (
         dexterity(robot, middle[None])[0]
         < 1e-9
@@ -71,29 +73,32 @@ def test_an_upright_arm_begins_in_another_posture_and_follows_a_square_of_useful
         <= dexterity(robot, robot.home[None])[0]
     )
     assert "--home" in robot.notes[-1]
-    assert place.side > 0.1
-    assert_corners_within_reach(robot, place)
+    assert layout.side > 0.1
+    assert_corners_within_reach(robot, layout)
 
 
-def test_a_ur10_from_a_urdf_follows_the_papers_square():
+def test_a_urdf_follows_the_papers_square():
     robot = choose_arm(InterpolationParameters(robot=str(URDFS / "ur10_from_ros.urdf"))).robot
-    place = choose_layout(robot)
-    assert (place.note, place.scale, *place.orientation) == ("", 1.0, *TOOL_DOWN)
-    assert tool_path(robot, robot.home[None])[0, :3] == pytest.approx(place.centre, abs=1e-6)
+    layout = choose_layout(robot)
+
+    assert (layout.note, layout.scale, *layout.orientation) == ("", 1.0, *TOOL_DOWN)
+    assert tool_path(robot, robot.home[None])[0, :3] == pytest.approx(layout.centre, abs=1e-6)
 
 
-def test_a_tool_that_cannot_point_down_keeps_its_orientation(scara):
+def test_a_tool_keeps_its_only_orientation(scara):
     robot = choose_arm(InterpolationParameters(robot=scara)).robot
-    place = choose_layout(robot)
+    layout = choose_layout(robot)
+
     assert robot.task == "pose"
-    assert abs(place.orientation @ tool_path(robot, robot.home[None])[0, 3:]) == pytest.approx(1.0)
-    assert abs(place.orientation @ TOOL_DOWN) < 0.1
-    assert place.side > 0.1
-    assert_corners_within_reach(robot, place)
+    assert abs(layout.orientation @ tool_path(robot, robot.home[None])[0, 3:]) == pytest.approx(1.0)
+    assert abs(layout.orientation @ TOOL_DOWN) < 0.1
+    assert layout.side > 0.1
+    assert_corners_within_reach(robot, layout)
 
 
-def test_an_arm_with_few_joints_gets_a_task_that_its_joints_control():
+def test_few_joints_get_a_controllable_task():
     chosen = choose_arm(InterpolationParameters(robot=ODD))
+
     assert chosen.robot.task == "position"
     assert "attains only part of each target: the position alone" in chosen.robot.notes[0]
     assert_corners_within_reach(chosen.robot, choose_layout(chosen.robot))
@@ -106,10 +111,12 @@ def test_an_arm_with_few_joints_gets_a_task_that_its_joints_control():
 
 
 @pytest.mark.parametrize("name", ["interpolation", "tracking", "convergence"])
-def test_the_experiments_run_on_a_custom_arm_and_report_its_start(cli, tmp_path, name):
+def test_a_custom_arms_start_is_reported(cli, tmp_path, name):
     only = ("--solver", "forward-dynamics", *(("--kp", "50") if name == "tracking" else ()))
     answer = cli("experiment", name, "--robot", SEVEN, *only, "--out", tmp_path / "out")
+
     assert answer.status == 0, answer.message
+
     written = json.loads((tmp_path / "out" / "results.json").read_text())
     assert "The file has no home; found" in written["arm"]["notes"][0]
     assert len(written["arm"]["home"]) == 7
@@ -117,28 +124,33 @@ def test_the_experiments_run_on_a_custom_arm_and_report_its_start(cli, tmp_path,
         assert written["square"]["scale"] > 0.25
 
 
-def test_an_arm_that_can_follow_no_square_is_refused_with_the_reason_and_compared_on_poses_only(
-    cli, tmp_path
-):
+def test_an_arm_without_a_square_is_refused(cli, tmp_path):
     refused = cli("experiment", "tracking", "--robot", FLAT, "--out", tmp_path / "out")
+
     assert refused.status == 2
     assert "cannot move its tool in all the directions that this needs" in refused.message
+
     some = ("--samples", 3, "--solver", "forward-dynamics")
     answer = cli(
         "experiment", "solvers", "--robot", FLAT, *some, "--out", tmp_path / "out", "--json"
     )
+
     assert answer.status == 0, answer.message
-    found = json.loads(answer.out)["solvers"]["forward-dynamics"]
-    assert found["trajectory"] is None
-    assert found["poses"]["success"] == 1.0
+
+    figures = json.loads(answer.out)["solvers"]["forward-dynamics"]
+    assert figures["trajectory"] is None
+    assert figures["poses"]["success"] == 1.0
 
 
-def test_the_experiment_begins_at_a_given_home_and_a_singular_one_is_reported(cli, tmp_path):
+def test_a_singular_home_is_reported(cli, tmp_path):
     home = [0.1, -1.2, 1.6, -1.9, -1.5, 0.3]
     answer = cli("experiment", "convergence", "--home", *home, "--out", tmp_path / "out", "--json")
+
     written = json.loads(answer.out)
+
     assert written["arm"] == {"task": "pose", "home": home, "notes": []}
     assert written["expected"] == []
+
     stretched = choose_arm(InterpolationParameters(home=(0.0, -1.5, 0.0, 0.0, 0.0, 0.0)))
     assert "singular" in stretched.notes[0]
     assert stretched.robot.home.tolist() == [0.0, -1.5, 0.0, 0.0, 0.0, 0.0]
@@ -150,14 +162,17 @@ def test_link_lengths_tool_and_task_follow_the_flags():
             robot="planar2r", link_lengths=(0.3, 0.2), tcp=(0.1, 0.0, 0.0, 0.0, 0.0, 0.0)
         )
     ).robot
+
     assert robot.reach == pytest.approx(0.6)
     assert choose_layout(robot).side == pytest.approx(0.4 * paper_size(robot).scale)
     assert choose_arm(InterpolationParameters(task="axis")).robot.task == "axis"
 
 
-def test_a_tool_too_long_for_the_papers_square_gets_a_square_around_itself():
+def test_a_long_tool_gets_its_own_square():
     robot = choose_arm(InterpolationParameters(tcp=(0.0, 0.0, 0.9, 0.0, 0.0, 0.0))).robot
-    place = choose_layout(robot)
-    assert place.centre == pytest.approx(tool_path(robot, robot.home[None])[0, :3])
-    targets = corners(place.side, place.centre, orientation=place.orientation).poses
+    layout = choose_layout(robot)
+
+    assert layout.centre == pytest.approx(tool_path(robot, robot.home[None])[0, :3])
+
+    targets = corners(layout.side, layout.centre, orientation=layout.orientation).poses
     assert all(len(ClosedForm(robot).branches(target)) for target in targets)

@@ -37,13 +37,14 @@ def without_plots(monkeypatch):
 
 
 @pytest.mark.parametrize("name", QUICK)
-def test_an_experiment_prints_its_tables_and_writes_numbers_and_plots(
-    cli, tmp_path, monkeypatch, name
-):
+def test_an_experiment_leaves_tables_and_plots(cli, tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
+
     answer = cli("experiment", name, "--out", "out", *QUICK[name])
+
     assert answer.status == 0, answer.message
+
     lines = answer.out.splitlines()
     assert max(len(line) for line in lines) <= 80
     # In a table that is too wide, cells wrap, and the end of a column's name is alone on a line.
@@ -57,9 +58,11 @@ def test_an_experiment_prints_its_tables_and_writes_numbers_and_plots(
     }
     assert "Results: out/results.json" in lines
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"results.json", *PICTURES[name]}
+
     written = json.loads((tmp_path / "out" / "results.json").read_text())
     assert written["experiment"] == name
     assert written["parameters"]["robot"] == "ur10"
+
     for picture in PICTURES[name]:
         pixels = matplotlib.image.imread(tmp_path / "out" / picture)[..., :3]
         assert min(pixels.shape[:2]) > 150
@@ -67,47 +70,47 @@ def test_an_experiment_prints_its_tables_and_writes_numbers_and_plots(
         assert len(np.unique(np.rint(255.0 * pixels) @ [1 << 16, 1 << 8, 1])) > 10
 
 
-def test_json_prints_the_content_of_the_file_and_its_directory(cli, tmp_path, without_plots):
+def test_json_prints_the_results_file(cli, tmp_path, without_plots):
     out = tmp_path / "out"
     printed = json.loads(cli("experiment", "convergence", "--out", out, "--json").out)
+
     assert printed.pop("directory") == str(out)
     assert printed == json.loads((out / "results.json").read_text())
 
 
-def test_on_the_papers_arm_figures_are_compared_with_the_expected_ones(
-    cli, tmp_path, without_plots
-):
+def test_the_papers_arm_has_expected_figures(cli, tmp_path, without_plots):
     answer = cli("experiment", "convergence", "--out", tmp_path / "out")
     row = next(
         line for line in answer.out.splitlines() if line.startswith("forward-dynamics, below 10 mm")
     )
+
     assert row.split()[-3:] == ["16", "16", "yes"]
 
 
 @pytest.mark.parametrize("other", [("--robot", "ur5e"), ("--iterations", "100")])
-def test_on_another_arm_or_with_other_settings_nothing_is_expected(
-    cli, tmp_path, other, without_plots
-):
+def test_another_arm_has_no_expected_figures(cli, tmp_path, other, without_plots):
     answer = cli("experiment", "convergence", "--out", tmp_path / "out", "--json", *other)
+
     assert json.loads(answer.out)["expected"] == []
 
 
-def test_a_figure_out_of_its_expected_range_is_marked(cli, tmp_path, monkeypatch, without_plots):
+def test_an_unexpected_figure_is_marked(cli, tmp_path, monkeypatch, without_plots):
     known = (
         within("forward-dynamics, left, mm", 5.0, 0.1, "nobody"),
         within("jacobian-transpose, left, mm", 24, 1, "all"),
     )
     monkeypatch.setattr(convergence, "EXPECTED", known)
+
     answer = cli("experiment", "convergence", "--out", tmp_path / "out", "--json")
+
     assert answer.status == 0
     assert [figure["holds"] for figure in json.loads(answer.out)["expected"]] == [False, True]
 
 
 @pytest.mark.parametrize(("samples", "compared"), [(300, False), (100_000, True)])
-def test_few_samples_are_not_compared_and_a_note_gives_the_reason(
-    cli, tmp_path, samples, compared, without_plots
-):
+def test_few_samples_are_not_compared(cli, tmp_path, samples, compared, without_plots):
     answer = cli("experiment", "homogenization", "--samples", samples, "--out", tmp_path / "out")
+
     assert answer.status == 0
     assert ("holds" in answer.out) == compared
     assert ("fewer are not compared" in answer.out) != compared
@@ -118,14 +121,16 @@ def test_what_never_happened_is_null(cli, tmp_path):
     answer = cli(
         "experiment", "convergence", "--iterations", 3, "--out", tmp_path / "out", "--json"
     )
+
     assert json.loads(answer.out)["figures"]["forward-dynamics, below 10 mm at iteration"] is None
 
 
-def test_each_named_solver_is_compared_once_in_the_order_given(cli, tmp_path, without_plots):
+def test_named_solvers_keep_their_order(cli, tmp_path, without_plots):
     chosen = ("feedback", "closed-form", "feedback")
     answer = cli(
         "experiment", "convergence", "--solver", *chosen, "--out", tmp_path / "out", "--json"
     )
+
     assert list(json.loads(answer.out)["errors"]) == ["feedback", "closed-form"]
 
 
@@ -162,17 +167,23 @@ def test_a_custom_solver_takes_part_in_every_experiment(cli, custom_solver, name
         # The next test draws these.
         request.getfixturevalue("without_plots")
     both = ("--solver", custom_solver, "closed-form")
+
     answer = cli("experiment", name, *both, *OWN[name], "--out", "out", "--json")
+
     assert answer.status == 0, answer.message
-    found = json.loads(answer.out)
+
+    results = json.loads(answer.out)
     # It returns the closed form's solution, so every figure except time is the same.
     if name == "tracking":
-        own, exact = found["laps"]
-        assert (own.pop("solver"), exact.pop("solver")) == (custom_solver, "closed-form")
-        assert own["rms_m"] < 1e-9 and own["predicted_rms_m"] is None
-        places = [setting for setting in found["dial"] if setting["kp"] is None]
-        assert [place["solver"] for place in places] == [custom_solver, "closed-form"]
-        assert places[0]["off_path_rms_m"] == pytest.approx(places[1]["off_path_rms_m"], rel=1e-6)
+        custom, exact = results["laps"]
+        assert (custom.pop("solver"), exact.pop("solver")) == (custom_solver, "closed-form")
+        assert custom["rms_m"] < 1e-9
+        assert custom["predicted_rms_m"] is None
+        exact_settings = [setting for setting in results["dial"] if setting["kp"] is None]
+        assert [item["solver"] for item in exact_settings] == [custom_solver, "closed-form"]
+        assert exact_settings[0]["off_path_rms_m"] == pytest.approx(
+            exact_settings[1]["off_path_rms_m"], rel=1e-6
+        )
         return
     part = {
         "homogenization": "matrices",
@@ -180,22 +191,25 @@ def test_a_custom_solver_takes_part_in_every_experiment(cli, custom_solver, name
         "interpolation": "edges",
         "solvers": "solvers",
     }[name]
-    own, exact = (found[part][solver] for solver in (custom_solver, "closed-form"))
+    custom, exact = (results[part][solver] for solver in (custom_solver, "closed-form"))
+
     if name == "homogenization":
-        assert np.allclose(own["mean"], exact["mean"], atol=1e-9)
+        assert np.allclose(custom["mean"], exact["mean"], atol=1e-9)
     elif name == "convergence":
-        assert np.allclose(own, exact, atol=1e-9)
+        assert np.allclose(custom, exact, atol=1e-9)
     elif name == "interpolation":
-        assert [edge["iterations_to_1_mm"] for edge in own] == [1.0] * 4
+        assert [edge["iterations_to_1_mm"] for edge in custom] == [1.0] * 4
     else:
-        assert own["poses"]["success"] == 1.0
-        assert own["trajectory"]["rms"] < 1e-9
+        assert custom["poses"]["success"] == 1.0
+        assert custom["trajectory"]["rms"] < 1e-9
 
 
 @pytest.mark.soak
-def test_a_custom_solver_is_in_the_tables_and_plots(cli, custom_solver, tmp_path):
+def test_a_custom_solver_is_in_every_table(cli, custom_solver, tmp_path):
     answer = cli("experiment", "tracking", "--solver", custom_solver, "--kp", 50, "--out", "out")
+
     assert answer.status == 0, answer.message
+
     rows = [line for line in answer.out.splitlines() if line.startswith(custom_solver)]
     assert len(rows) == 2  # the square, and the gain sweep
     assert (tmp_path / "out" / "tracking.png").stat().st_size > 10_000
@@ -222,6 +236,7 @@ def test_a_custom_solver_is_in_the_tables_and_plots(cli, custom_solver, tmp_path
 )
 def test_invalid_arguments_are_refused_and_leave_no_directory(cli, tmp_path, given, message):
     answer = cli("experiment", *given, "--out", tmp_path / "out")
+
     assert answer.status == 2
     assert message in answer.message
     assert not (tmp_path / "out").exists()
@@ -229,20 +244,22 @@ def test_invalid_arguments_are_refused_and_leave_no_directory(cli, tmp_path, giv
 
 def test_a_directory_that_exists_is_never_overwritten(cli, tmp_path):
     answer = cli("experiment", "convergence", "--out", tmp_path)
+
     assert answer.status == 2
     assert "exists already" in answer.message
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("given", [("one={0},other={0}",), ("one={0}", "other={0}")])
-def test_packages_are_given_as_to_run_or_separated_by_blanks(
-    cli, tmp_path, monkeypatch, without_plots, given
-):
+def test_packages_may_be_separated_by_blanks(cli, tmp_path, monkeypatch, without_plots, given):
     """What a refusal suggests, with commas, is taken as it is."""
     monkeypatch.chdir(tmp_path)
     Path("arm.urdf").write_text(load_robot("ur10").urdf)
     words = ("experiment", "homogenization", "--samples", "20", "--robot", "arm.urdf", "--package")
-    packages = [each.format(tmp_path) for each in given]
+    packages = [package.format(tmp_path) for package in given]
+
     assert cli(*words, *packages).status == 0
+
     answer = cli(*words, *packages, "last=nowhere")
-    assert answer.status == 2 and "last=nowhere" in answer.message
+    assert answer.status == 2
+    assert "last=nowhere" in answer.message

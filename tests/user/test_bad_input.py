@@ -37,7 +37,8 @@ def refused(cli, tmp_path, monkeypatch):
         assert answer.status == 2, answer.err
         assert answer.out == ""
         assert "Traceback" not in answer.err
-        assert answer.err.strip() and "\n\n" not in answer.err.strip()
+        assert answer.err.strip()
+        assert "\n\n" not in answer.err.strip()
         assert sorted(tmp_path.rglob("*")) == before
         return answer.message
 
@@ -83,13 +84,15 @@ def written(tmp_path):
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_what_does_not_exist_is_named_and_the_nearest_suggested(refused, arguments, parts):
+def test_the_nearest_name_is_suggested(refused, arguments, parts):
     message = refused(*arguments.split())
+
     assert all(part in message for part in parts), message
 
 
 def test_a_file_that_is_no_text_is_refused(refused, tmp_path):
     (tmp_path / "bag.tum").write_bytes(bytes(range(256)))
+
     assert "bag.tum, line 1: this is a binary file" in refused("run", "bag.tum")
 
 
@@ -106,7 +109,7 @@ def test_a_file_that_is_no_text_is_refused(refused, tmp_path):
         ("0.1 0.71 0.164 0.3 1 1 0 0", "line 2, quaternion: the quaternion has the norm 1.41"),
     ],
 )
-def test_a_bad_line_of_samples_is_named_with_its_field(refused, written, bad, where):
+def test_a_bad_line_names_its_field(refused, written, bad, where):
     assert where in refused("run", written("mine.tum", [GOOD_LINES[0], bad, *GOOD_LINES[2:]]))
 
 
@@ -118,12 +121,14 @@ def test_an_empty_trajectory_is_refused(refused, written, lines):
 def test_millimetres_are_suspected(refused, written):
     lines = [f"{0.1 * k} {700 + 10 * k} 164 300 {DOWN}" for k in range(4)]
     message = refused("run", written("mine.tum", lines))
+
     assert "every target is out of reach; are these millimetres?" in message
     assert "sample 0 at 0.000 s" in message
 
 
 def test_stamps_in_nanoseconds_are_suspected(refused, written):
     lines = [f"{k * 10**8} {0.7 + 0.01 * k} 0.164 0.3 {DOWN}" for k in range(4)]
+
     assert "Are its times in seconds" in refused("run", written("mine.tum", lines))
 
 
@@ -133,17 +138,22 @@ def lines(tmp_path, tum, through):
     return lambda points, times: tum(tmp_path / "mine.tum", through(points, times)).name
 
 
-def test_targets_out_of_reach_are_named_by_sample_time_and_distance(refused, lines):
+def test_unreachable_targets_are_named_by_sample(refused, lines):
     message = refused("run", lines([[0.7, 0.164, 0.3], [1.7, 0.164, 0.3]], [0.0, 5.0]))
+
     assert "targets are out of reach; the first is sample 0 at " in message
-    assert " s, which stays " in message and " mm " in message
+    assert " s, which stays " in message
+    assert " mm " in message
 
 
 def test_a_way_through_the_floor_is_refused(refused, lines):
     points = [[0.7, 0.164, 0.3], [0.7, 0.164, -0.1]]
     message = refused("run", lines(points, [0.0, 2.0]))
+
     # 0.4 m in 2 s: below 5 mm after 1.475 s.
-    assert "wrist_3_link" in message and "the floor" in message and "--floor" in message
+    assert "wrist_3_link" in message
+    assert "the floor" in message
+    assert "--floor" in message
     assert "at sample 185 (1.480 s)" in message
 
 
@@ -151,22 +161,25 @@ def test_a_way_through_the_arm_itself_is_refused(refused, tmp_path, tum):
     robot = load_robot("ur10")
     fold = robot.home.copy()
     fold[1:3] = -1.8, 2.95
-    share = np.linspace(0.0, 1.0, 101)
-    blend = share**3 * (10.0 - 15.0 * share + 6.0 * share**2)
+    progress = np.linspace(0.0, 1.0, 101)
+    blend = progress**3 * (10.0 - 15.0 * progress + 6.0 * progress**2)
     poses = tool_path(robot, robot.home + blend[:, None] * (fold - robot.home))
-    tum(tmp_path / "fold.tum", Trajectory(4.0 * share, poses))
+    tum(tmp_path / "fold.tum", Trajectory(4.0 * progress, poses))
+
     message = refused("run", "fold.tum", "--start", "home")
+
     assert "would pass: choose it so, or by --start auto" in message
-    assert "upper_arm_link" in message and "wrist_1_link" in message and "at sample " in message
+    assert "upper_arm_link" in message
+    assert "wrist_1_link" in message
+    assert "at sample " in message
 
 
-def test_a_speed_beyond_a_joints_is_refused_with_a_speed_scale_that_helps(refused, lines):
+def test_excessive_speed_names_a_scale_that_helps(refused, lines):
     message = refused("run", lines([[0.6, 0.164, 0.3], [0.9, 0.164, 0.3]], [0.0, 0.15]))
-    assert (
-        "would move at" in message
-        and "past its limit of 2.094 rad/s" in message
-        and "--speed-scale" in message
-    )
+
+    assert "would move at" in message
+    assert "past its limit of 2.094 rad/s" in message
+    assert "--speed-scale" in message
     assert "at sample 1 (0.008 s) shoulder_lift_joint" in message
 
 
@@ -174,20 +187,18 @@ def test_a_corner_too_sharp_is_refused(refused, lines):
     message = refused(
         "run", lines([[0.7, 0.164, 0.3], [0.9, 0.164, 0.3], [0.7, 0.164, 0.3]], [0.0, 0.4, 0.8])
     )
-    assert (
-        "at sample 50 (0.400 s)" in message
-        and "would jump by" in message
-        and "--on-limits limit" in message
-    )
+
+    assert "at sample 50 (0.400 s)" in message
+    assert "would jump by" in message
+    assert "--on-limits limit" in message
 
 
 def test_a_tool_too_fast_is_refused(refused, lines):
-    given = lines([[0.7, 0.164, 0.3], [0.9, 0.164, 0.3]], [0.0, 2.0])
-    message = refused("run", given, "--max-tool-speed", "0.05")
-    assert (
-        "the tool would move at 0.100 m/s; 0.050 m/s are allowed" in message
-        and "--max-tool-speed" in message
-    )
+    fast_line = lines([[0.7, 0.164, 0.3], [0.9, 0.164, 0.3]], [0.0, 2.0])
+    message = refused("run", fast_line, "--max-tool-speed", "0.05")
+
+    assert "the tool would move at 0.100 m/s; 0.050 m/s are allowed" in message
+    assert "--max-tool-speed" in message
 
 
 def test_a_turn_past_a_joints_end_is_refused(refused, tmp_path, tum):
@@ -197,12 +208,12 @@ def test_a_turn_past_a_joints_end_is_refused(refused, tmp_path, tum):
     # Half a turn about x brings the tool down; then a turn about the vertical.
     rotations = np.column_stack([np.cos(half), np.sin(half), zero, zero])
     tum(tmp_path / "turn.tum", Trajectory(angle, np.column_stack([np.tile(z, (71, 1)), rotations])))
+
     message = refused("run", "turn.tum", "--start", "home")
-    assert (
-        "wrist_3_joint would be at" in message
-        and "past its limit of" in message
-        and "6.283 rad" in message
-    )
+
+    assert "wrist_3_joint would be at" in message
+    assert "past its limit of" in message
+    assert "6.283 rad" in message
     assert re.search(r"[0-9.]+° past its limit", message)
 
 
@@ -287,13 +298,14 @@ def test_a_value_that_makes_no_sense_is_refused(refused, line, flags, part):
     ],
     ids=lambda value: value if isinstance(value, str) and value.startswith("--") else "",
 )
-def test_a_flag_that_cannot_be_read_is_named_with_what_it_takes(
-    cli, line, tmp_path, monkeypatch, flags, parts
-):
+def test_an_unreadable_flag_says_what_it_takes(cli, line, tmp_path, monkeypatch, flags, parts):
     monkeypatch.chdir(tmp_path)
     answer = cli("run", line, "--out", "out", *flags.split())
+
     assert answer.status == 2
-    assert answer.out == "" and "Traceback" not in answer.err
+    assert answer.out == ""
+    assert "Traceback" not in answer.err
+
     message = " ".join(answer.message.replace("│", " ").split())
     assert all(part in message for part in parts), message
     assert "None" not in message
@@ -305,8 +317,10 @@ def test_a_flag_that_cannot_be_read_is_named_with_what_it_takes(
 )
 def test_a_command_that_lacks_something_says_so(cli, command):
     answer = cli(*command)
+
     assert answer.status == 2
-    assert answer.out == "" and "Traceback" not in answer.err
+    assert answer.out == ""
+    assert "Traceback" not in answer.err
 
 
 @pytest.mark.parametrize(
@@ -319,13 +333,14 @@ def test_a_command_that_lacks_something_says_so(cli, command):
         ("[controller]", "[controller", ["not TOML", "line"]),
     ],
 )
-def test_a_malformed_robot_toml_is_named_by_field_and_line(
-    refused, tmp_path, line, old, new, parts
-):
+def test_a_malformed_robot_toml_names_its_line(refused, tmp_path, line, old, new, parts):
     text = (ROBOTS / "ur10.toml").read_text()
+
     assert old in text
+
     (tmp_path / "mine.toml").write_text(text.replace(old, new, 1))
     message = refused("run", line, "--robot", "./mine.toml")
+
     assert "mine.toml" in message
     assert all(part in message for part in parts), message
 
@@ -333,7 +348,9 @@ def test_a_malformed_robot_toml_is_named_by_field_and_line(
 @pytest.mark.parametrize("text", ["<robot>", "hello", '<robot name="x"></robot>', ""])
 def test_a_malformed_urdf_is_refused_by_its_line(refused, written, line, text):
     message = refused("run", line, "--robot", f"./{written('mine.urdf', [text])}")
-    assert "mine.urdf" in message and "line" in message
+
+    assert "mine.urdf" in message
+    assert "line" in message
 
 
 SCRIPT = "from simbridge import Scenario\nfrom simbridge.trajectory import square\n"
@@ -353,18 +370,22 @@ SCRIPT = "from simbridge import Scenario\nfrom simbridge.trajectory import squar
         ("def scenario(robot):\n    raise SystemExit(0)\n", ["line 4", "SystemExit"]),
     ],
 )
-def test_a_script_that_cannot_be_used_is_refused_by_its_line(refused, written, body, parts):
+def test_an_unusable_script_names_its_line(refused, written, body, parts):
     message = refused("run", f"./{written('mine.py', [SCRIPT + body])}")
+
     assert "mine.py" in message
     assert all(part in message for part in parts), message
 
 
 @pytest.mark.parametrize("out", ["there", "file", "file/below", "/proc/below"])
-def test_an_output_directory_that_exists_or_cannot_be_made_is_refused(refused, tmp_path, line, out):
+def test_an_unusable_output_directory_is_refused(refused, tmp_path, line, out):
     (tmp_path / "there").mkdir()
     (tmp_path / "file").write_text("mine")
+
     message = refused("run", line, "--out", out)
-    assert f"{out} cannot be written" in message and "--out" in message
+
+    assert f"{out} cannot be written" in message
+    assert "--out" in message
     assert (tmp_path / "file").read_text() == "mine"
 
 
@@ -382,8 +403,9 @@ def damaged(line_run, tmp_path):
 
 @pytest.mark.parametrize("name", ["settings.toml", "plan.npz", "log.mcap"])
 @pytest.mark.parametrize("content", [b"", b"\xff\xfehello"], ids=["empty", "scribble"])
-def test_a_run_with_a_broken_file_is_refused_by_the_file(refused, damaged, name, content):
+def test_a_broken_run_names_its_file(refused, damaged, name, content):
     run = damaged(name, content)
+
     assert name in refused("export", run, "--to", "csv")
 
 
@@ -392,8 +414,9 @@ def test_a_broken_plan_is_not_replayed(refused, damaged, line, name):
     assert name in refused("run", line, "--plan", damaged(name, b""))
 
 
-def test_a_payload_the_arm_cannot_carry_stops_the_run_with_what_was_recorded(cli, line, tmp_path):
+def test_too_heavy_a_payload_stops_the_run(cli, line, tmp_path):
     answer = cli("run", line, "--unmodelled-payload", "200", "--out", tmp_path / "out", "--json")
+
     assert answer.status == 2
     assert "distance from the measured arm" in answer.message
     assert answer.message.endswith(f"What was recorded until then is in {tmp_path / 'out'}")
@@ -416,38 +439,44 @@ def program(*arguments, largest_file=None, **options):
 
 
 @pytest.mark.soak
-def test_a_full_disk_while_logging_stops_the_run_and_keeps_what_was_logged(square_run, tmp_path):
+def test_a_full_disk_keeps_the_log(square_run, tmp_path):
     # More than the plan takes, less than the log.
     plan, log = ((square_run / name).stat().st_size for name in ("plan.npz", "log.mcap"))
     largest = (plan + log) // 2
+
     assert plan < largest < log
+
     ended = program("run", "square_tracking", "--out", tmp_path / "out", largest_file=largest)
     assert ended.returncode == 2
     assert "Traceback" not in ended.stderr
+
     message = " ".join(ended.stderr.split())
-    assert (
-        f"The log {tmp_path / 'out' / 'log.mcap'} cannot be written" in message
-        and "EFBIG" in message
-    )
+    assert f"The log {tmp_path / 'out' / 'log.mcap'} cannot be written" in message
+    assert "EFBIG" in message
+
     kept, whole = (read_log(run / "log.mcap") for run in (tmp_path / "out", square_run))
     assert not kept.complete
     # All but the chunk of a quarter of a second that no longer fitted, and the part of one before it.
     assert 0.5 * largest / log * len(whole.stamp) < len(kept.stamp) < len(whole.stamp)
     assert kept.position.tobytes() == whole.position[: len(kept.stamp)].tobytes()
+
     summary = RunDirectory(tmp_path / "out").summary()
-    assert summary["outcome"].startswith("LogWriteError") and summary["samples"] == len(kept.stamp)
+    assert summary["outcome"].startswith("LogWriteError")
+    assert summary["samples"] == len(kept.stamp)
 
 
 @pytest.mark.soak
-def test_a_disk_full_from_the_start_is_named_by_the_file_that_did_not_fit(line, tmp_path):
+def test_a_disk_full_before_names_the_file(line, tmp_path):
     ended = program("run", line, "--out", tmp_path / "out", largest_file=1000)
+
     assert ended.returncode == 2
     assert "Traceback" not in ended.stderr
     assert "settings.toml cannot be written: File too large" in " ".join(ended.stderr.split())
 
 
-def test_the_program_itself_ends_with_the_status_and_no_traceback(tmp_path):
+def test_the_program_ends_without_a_traceback(tmp_path):
     ended = program("run", "sqare_tracking", cwd=tmp_path)
+
     assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr.startswith("There is no scenario 'sqare_tracking'.")
     assert "Traceback" not in ended.stderr

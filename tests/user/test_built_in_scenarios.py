@@ -28,6 +28,7 @@ IN_SPACE_ONLY = [
 def test_the_plan_of_every_scenario_passes_its_check(robot, scenario):
     # A small arm's own 2 ms would only take longer.
     prepared = prepare(scenario, robot=robot, options=Options(period=0.008))
+
     assert prepared.peaks.clearance.distance > 0.005
     assert np.all(prepared.peaks.velocity <= prepared.robot.max_velocity * (1.0 + 1e-6))
 
@@ -35,11 +36,12 @@ def test_the_plan_of_every_scenario_passes_its_check(robot, scenario):
 @pytest.mark.parametrize("scenario", sorted(set(NAMES) - set(IN_SPACE_ONLY)))
 def test_plane_figures_pass_on_a_planar_arm_too(scenario):
     prepared = prepare(scenario, robot="planar3r")
+
     assert np.all(prepared.plan.trajectory.poses[:, 2] == 0.0)
 
 
 @pytest.mark.parametrize("scenario", IN_SPACE_ONLY)
-def test_scenarios_in_space_are_refused_on_a_planar_arm_with_the_reason(scenario):
+def test_a_planar_arm_refuses_scenarios_in_space(scenario):
     with pytest.raises(
         ScenarioError,
         match=r"The robot is planar3r; it must be an arm (of six|that moves in space)",
@@ -48,16 +50,17 @@ def test_scenarios_in_space_are_refused_on_a_planar_arm_with_the_reason(scenario
 
 
 @pytest.mark.parametrize("robot", ["ur10", "ur3", "planar3r"])
-def test_the_line_past_the_edge_is_refused_with_how_far_it_goes_beyond(cli, robot):
+def test_the_line_past_the_edge_is_refused(cli, robot):
     with pytest.raises(TargetOutOfReach) as caught:
         prepare("past_the_edge", robot=robot)
     # The first missed target is just past the edge; its distance is not shown as zero.
     assert 0.0 < caught.value.distance < 0.01
-    assert "stays 0.0 mm" not in str(caught.value) and "the farthest is" in str(caught.value)
+    assert "stays 0.0 mm" not in str(caught.value)
+    assert "the farthest is" in str(caught.value)
     assert cli("check", "past_the_edge", "--robot", robot).status == 2
 
 
-def test_a_description_mentions_the_tools_direction_only_if_the_task_has_it(cli):
+def test_descriptions_follow_the_task(cli):
     from simbridge import load_robot, load_scenario
 
     assert "tool down" in load_scenario("square_tracking", load_robot("ur10")).description

@@ -85,8 +85,9 @@ def run(cli, without_pages, tmp_path):
 # ---- simbridge run
 
 
-def test_a_run_leaves_settings_plan_log_summary_and_report(square_run):
+def test_a_run_leaves_its_files(square_run):
     names = {path.name for path in square_run.iterdir()}
+
     assert names == {"settings.toml", "plan.npz", "log.mcap", "summary.json", "report.html"}
     assert all(path.stat().st_size > 0 for path in square_run.iterdir())
     assert "<html" in (square_run / "report.html").read_text()
@@ -100,12 +101,14 @@ def test_the_summary_has_all_it_promises(square_run):
         "solver": "forward-dynamics",
         "backend": "pybullet",
     }
+
     assert summary.items() >= expected.items()
     assert summary["outcome"] == "completed"
     # Two laps of 1.6 m at 0.2 m/s.
     assert summary["period_s"] == 0.008
     assert summary["samples"] == 2001
     assert summary["duration_s"] == pytest.approx(16.0, rel=1e-12)
+
     for part in PARTS:
         for kind in ("position_m", "rotation_rad"):
             numbers = summary[f"{part}_error"][kind]
@@ -121,44 +124,55 @@ def test_the_summary_has_all_it_promises(square_run):
     assert len(summary["peak_joint_velocity"]) == 6
     assert summary["speed_scaling"] == {"min": 1.0, "mean": 1.0}
     assert summary["loop"] is None
-    assert summary["tolerance"] is None and summary["passed"] is None
+    assert summary["tolerance"] is None
+    assert summary["passed"] is None
 
 
-def test_the_square_is_tracked_to_a_millimetre_with_an_ideal_servo(run):
+def test_an_ideal_servo_tracks_to_a_millimetre(run):
     tracked = summary_of(run("square_tracking", "--servo", "ideal"))["tracking_error"]
+
     assert tracked["position_m"]["rms"] < 1e-3
     assert tracked["rotation_rad"]["rms"] < 1e-3
 
 
-def test_the_answer_names_arm_scenario_error_and_where_to_look(cli, line, tmp_path):
+def test_the_answer_names_error_and_directory(cli, line, tmp_path):
     answer = cli("run", line, "--out", tmp_path / "out")
+
     assert (answer.status, answer.err) == (0, "")
+
     first, *rest = answer.out.splitlines()
     assert first.startswith("Predicted for a UR10 with servoj at gain 2000, lookahead 0.03 s: ")
-    assert "mm RMS tracking error" in first and " on line; rotation below 0.01°." in first
+    assert "mm RMS tracking error" in first
+    assert " on line; rotation below 0.01°." in first
     assert "of the position error comes from the servo law" in rest[0]
     assert "--feedforward on compensates for it" in rest[0]
+
     rows = {words[0]: words for words in map(str.split, rest) if words}
     rms = summary_of(tmp_path / "out")["tracking_error"]["position_m"]["rms"]
+
     assert float(rows["tracking"][1]) == pytest.approx(1e3 * rms, rel=5e-3)
     assert f"Run:    {tmp_path / 'out'}" in rest
     assert f"Report: {tmp_path / 'out' / 'report.html'}" in rest
 
 
 def test_names_with_brackets_are_shown_as_they_are(cli, without_pages, line, tmp_path):
-    given = tmp_path / "[red]line[end].tum"
-    given.write_bytes(line.read_bytes())
+    file = tmp_path / "[red]line[end].tum"
+    file.write_bytes(line.read_bytes())
     out = tmp_path / "out[bold]"
-    answer = cli("run", given, "--out", out)
+
+    answer = cli("run", file, "--out", out)
+
     assert answer.status == 0
     assert " on [red]line[end]" in " ".join(answer.out.split())
     assert f"Run:    {out}" in answer.out
-    assert "[red]line[end]" in cli("check", given).out
+    assert "[red]line[end]" in cli("check", file).out
 
 
 def test_json_is_all_that_json_prints(cli, line, tmp_path):
     answer = cli("run", line, "--out", tmp_path / "out", "--json")
+
     assert (answer.status, answer.err) == (0, "")
+
     printed = json.loads(answer.out)
     assert printed.pop("run") == str(tmp_path / "out")
     assert printed == summary_of(tmp_path / "out")
@@ -167,6 +181,7 @@ def test_json_is_all_that_json_prints(cli, line, tmp_path):
 def test_without_a_directory_a_run_goes_under_runs(cli, without_pages, line, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     printed = [json.loads(cli("run", line, "--json").out)["run"] for _ in range(2)]
+
     assert len(set(printed)) == 2
     assert all(
         Path(run).parent == Path("runs") and "line" in run and (Path(run) / "log.mcap").is_file()
@@ -177,14 +192,14 @@ def test_without_a_directory_a_run_goes_under_runs(cli, without_pages, line, tmp
 def test_the_tolerance_sets_the_status(cli, without_pages, line, line_run, tmp_path):
     error = summary_of(line_run)["tracking_error"]
     reached = 1e3 * error["position_m"]["rms"], np.degrees(error["rotation_rad"]["rms"])
-    for share, expected in (
+    for fractions, expected in (
         ((1.01, 1.01), 0),
         ((0.99, 1.01), 1),
         ((1.01, 0.99), 1),
         ((0.0, 0.0), 1),
     ):
-        out = tmp_path / f"{share}"
-        limits = [repr(float(s * r)) for s, r in zip(share, reached, strict=True)]
+        out = tmp_path / f"{fractions}"
+        limits = [repr(float(s * r)) for s, r in zip(fractions, reached, strict=True)]
         answer = cli("run", line, "--out", out, "--tolerance", *limits)
         assert answer.status == expected
         assert ("Within the tolerance." if expected == 0 else "Beyond the tolerance.") in answer.out
@@ -199,22 +214,27 @@ def test_two_runs_log_the_same_samples(run, line, line_run):
 
 
 @pytest.mark.soak
-def test_a_name_a_script_and_a_file_are_the_same_code_with_the_same_flags(run, tmp_path):
+def test_name_script_and_file_run_alike(run, tmp_path):
     script = tmp_path / "mine.py"
     script.write_text(SCRIPT)
     flags = ["--speed-scale", "0.5", "--solver.kp", "20"]
     by_path = run(script, *flags)
     alone = tmp_path / "alone"
     ended = started(script, *flags, "--out", alone, "--json", cwd=tmp_path)
+
     out, err = ended.communicate(timeout=60)
+
     assert (ended.returncode, err) == (0, "")
     assert json.loads(out)["scenario"] == "mine"
     assert_same_samples(by_path, alone)
+
     # As a file of samples: TUM has every digit of a double.
     trajectory = simbridge.load_scenario(script, load_robot("ur10")).trajectory
     recording = tmp_path / "recording.tum"
     simbridge.trajectory.write_tum(recording, trajectory.times, trajectory.poses)
+
     by_file = run(recording, *flags)
+
     assert_same_samples(by_path, by_file)
     assert (summary_of(by_path)["scenario"], summary_of(by_file)["scenario"]) == (
         "mine",
@@ -223,16 +243,18 @@ def test_a_name_a_script_and_a_file_are_the_same_code_with_the_same_flags(run, t
 
 
 @pytest.mark.soak
-def test_a_scenario_of_ours_run_as_a_script_is_the_one_run_by_name(run, tmp_path):
+def test_a_built_in_script_runs_as_its_name(run, tmp_path):
     script = SCENARIOS / "step.py"
     ended = started(script, "--out", tmp_path / "out", "--json", cwd=tmp_path)
     ended.communicate(timeout=60)
+
     assert ended.returncode == 0
     assert_same_samples(run("step"), tmp_path / "out")
 
 
-def test_from_python_a_run_is_the_same_as_from_the_command_line(line, line_run, tmp_path):
+def test_python_and_command_line_run_alike(line, line_run, tmp_path):
     finished = simbridge.run(line, out=tmp_path / "out")
+
     assert finished.directory == tmp_path / "out"
     assert finished.summary == summary_of(line_run)
     assert_same_samples(finished.directory, line_run)
@@ -245,10 +267,14 @@ def test_a_plan_is_replayed_bit_for_bit(run, tmp_path):
     script = tmp_path / "mine.py"
     script.write_text(SCRIPT)
     earlier = run(script, "--solver.kp", "10", "--solver.iterations", "20", "--speed-scale", "0.8")
+
     replayed = run(script, "--plan", earlier)
+
     assert_same_samples(earlier, replayed)
+
     first, second = (RunDirectory(path).settings() for path in (earlier, replayed))
     assert first.solver == second.solver
+
     second.scenario.plan = None
     assert first.scenario == second.scenario
     assert summary_of(earlier) == summary_of(replayed)
@@ -268,22 +294,26 @@ def test_a_plan_is_replayed_bit_for_bit(run, tmp_path):
 )
 def test_a_plan_is_not_replayed_as_something_else(cli, line, line_run, tmp_path, flags, reason):
     answer = cli("run", line, "--plan", line_run, "--out", tmp_path / "out", *flags.split())
+
     assert answer.status == 2
     assert reason in answer.message
     assert not (tmp_path / "out").exists()
 
 
-def test_a_plan_is_not_replayed_under_the_name_of_another_scenario(cli, line_run, tmp_path):
+def test_a_plan_keeps_its_scenario(cli, line_run, tmp_path):
     answer = cli("run", "step", "--plan", line_run, "--out", tmp_path / "out")
+
     assert answer.status == 2
     assert "made for this scenario, step" in answer.message
 
 
 def test_half_the_speed_takes_twice_as_long(run, line, line_run):
     slow = run(line, "--speed-scale", "0.5")
+
     assert summary_of(slow)["duration_s"] == pytest.approx(
         2.0 * summary_of(line_run)["duration_s"], rel=1e-12
     )
+
     fast, slow = (read_log(path / "log.mcap") for path in (line_run, slow))
     assert slow.target[::2] == pytest.approx(fast.target, abs=1e-12)
 
@@ -291,18 +321,22 @@ def test_half_the_speed_takes_twice_as_long(run, line, line_run):
 def test_poses_of_the_pendant_are_the_same_motion(run, line, line_run, tmp_path, tum):
     # Half a turn about z is its own inverse.
     pendant = tum(tmp_path / "line.tum", read_trajectory(line).from_pendant_base())
+
     assert read_trajectory(pendant).poses[0, 0] == pytest.approx(-0.7, abs=1e-12)
-    turned, own = (
+
+    turned, plain = (
         read_log(path / "log.mcap") for path in (run(pendant, "--frame", "base"), line_run)
     )
-    assert turned.target[:, :3] == pytest.approx(own.target[:, :3], abs=1e-12)
-    assert turned.setpoint == pytest.approx(own.setpoint, abs=1e-9)
-    assert turned.position == pytest.approx(own.position, abs=1e-6)
+    assert turned.target[:, :3] == pytest.approx(plain.target[:, :3], abs=1e-12)
+    assert turned.setpoint == pytest.approx(plain.setpoint, abs=1e-9)
+    assert turned.position == pytest.approx(plain.position, abs=1e-6)
 
 
-def test_the_tool_centre_point_is_what_follows_the_trajectory(run, line):
+def test_the_tcp_follows_the_trajectory(run, line):
     out = run(line, "--servo", "ideal", "--tcp", "0.03", "-0.02", "0.12", "0", "0.3", "0")
+
     assert summary_of(out)["tracking_error"]["position_m"]["rms"] < 1e-3
+
     log, robot = read_log(out / "log.mcap"), load_robot("ur10")
     tcp = pin.SE3(pin.exp3(np.array([0.0, 0.3, 0.0])), np.array([0.03, -0.02, 0.12]))
     data = robot.model.createData()
@@ -313,18 +347,19 @@ def test_the_tool_centre_point_is_what_follows_the_trajectory(run, line):
         assert np.linalg.norm(flange.translation - target[:3]) > 0.1
 
 
-def test_a_held_source_of_ten_hertz_costs_what_it_moves_on_meanwhile(run, tmp_path, tum, through):
+def test_a_held_source_costs_its_motion(run, tmp_path, tum, through):
     speed, interval, count = 0.2, 0.1, 6
     times = interval * np.arange(count)
     points = np.column_stack([0.65 + speed * times, np.full(count, 0.164), np.full(count, 0.3)])
-    given = tum(tmp_path / "coarse.tum", through(points, times))
-    out = run(given, "--hold", "zero-order", "--on-limits", "limit")
+    coarse = tum(tmp_path / "coarse.tum", through(points, times))
+    out = run(coarse, "--hold", "zero-order", "--on-limits", "limit")
     log = read_log(out / "log.mcap")
     # At every instant the reference is ahead of the last sample by the speed times the age of that sample.
     k = np.arange(len(log.stamp))
     instants = np.minimum(0.008 * k, interval * (count - 1))
     age = instants - interval * np.floor(instants / interval + 1e-9)
     sampling = summary_of(out)["sampling_error"]["position_m"]
+
     assert sampling["rms"] == pytest.approx(speed * np.sqrt(np.mean(age**2)), rel=1e-6)
     assert sampling["max"] == pytest.approx(speed * age.max(), rel=1e-6)
     assert 0.015 < sampling["max"] < speed * interval
@@ -333,28 +368,33 @@ def test_a_held_source_of_ten_hertz_costs_what_it_moves_on_meanwhile(run, tmp_pa
 
 def test_interpolated_targets_cost_nothing(line_run):
     sampling = summary_of(line_run)["sampling_error"]
+
     assert sampling["position_m"]["max"] == sampling["rotation_rad"]["max"] == 0.0
 
 
 def test_the_control_period_can_be_chosen(run, line):
     out = run(line, "--period", "0.002")
+
     assert summary_of(out)["period_s"] == 0.002
     assert summary_of(out)["samples"] == 201
 
 
-def test_a_known_payload_costs_less_than_one_is_not_configured(run, line):
+def test_a_configured_payload_costs_less(run, line):
     runs = (run(line, "--payload", "3"), run(line, "--unmodelled-payload", "3"))
     # The servo law makes up nearly all of the plant's error, and knows no payload.
     known, unknown = (summary_of(path)["rest_error"]["position_m"]["rms"] for path in runs)
+
     assert unknown > 1.5 * known
+
     known, unknown = (summary_of(path)["servo_law_error"]["position_m"]["rms"] for path in runs)
     assert unknown == known
 
 
-def test_another_posture_to_begin_with_gives_another_way_to_the_same_targets(run, line, line_run):
+def test_another_home_gives_another_posture(run, line, line_run):
     # The wrist turned over: the last three joints differ, the tool does not.
     out = run(line, "--servo", "ideal", "--home", "0", "-1.3", "1.9", "0.97", "1.57", "3.14")
     mine, theirs = (read_log(path / "log.mcap") for path in (out, line_run))
+
     assert np.abs(mine.setpoint[0] - theirs.setpoint[0]).max() > 1.0
     assert summary_of(out)["tracking_error"]["position_m"]["rms"] < 1e-3
 
@@ -365,7 +405,9 @@ def test_another_posture_to_begin_with_gives_another_way_to_the_same_targets(run
 def test_check_prints_the_peaks_and_writes_nothing(cli, line, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     answer = cli("check", line)
+
     assert (answer.status, answer.err) == (0, "")
+
     text = " ".join(answer.out.split())
     assert text.startswith(
         "The plan passed: line on ur10, 51 samples of 8 ms, 0.40 s. Nothing has moved."
@@ -376,15 +418,19 @@ def test_check_prints_the_peaks_and_writes_nothing(cli, line, tmp_path, monkeypa
     assert not list(tmp_path.iterdir())
 
 
-def test_check_says_as_json_what_the_plan_comes_to(cli, line, line_run):
+def test_check_gives_the_plan_as_json(cli, line, line_run):
     answer = cli("check", line, "--json")
+
     assert (answer.status, answer.err) == (0, "")
+
     facts = json.loads(answer.out)
     assert facts["samples"] == 51
     assert facts["duration_s"] == pytest.approx(0.4, rel=1e-12)
     assert facts["peak_tool_speed"] == pytest.approx(0.1, rel=1e-4)
+
     setpoints = read_log(line_run / "log.mcap").setpoint
     velocity = np.abs(np.diff(setpoints, axis=0)).max(axis=0) / 0.008
+
     assert facts["peak_joint_velocity"] == pytest.approx(velocity, abs=1e-9)
     assert facts["clearance"]["distance_m"] > 0.005
 
@@ -394,14 +440,19 @@ def test_check_says_as_json_what_the_plan_comes_to(cli, line, line_run):
 
 def test_robots_lists_every_arm(cli):
     answer = cli("robots")
+
     assert answer.status == 0
     assert all(name in answer.out for name in robot_files())
-    assert "UR10" in answer.out and "8 ms" in answer.out and "2 ms" in answer.out
+    assert "UR10" in answer.out
+    assert "8 ms" in answer.out
+    assert "2 ms" in answer.out
 
 
 def test_scenarios_lists_every_scenario_with_what_it_does(cli):
     answer = cli("scenarios")
+
     assert answer.status == 0
+
     text = " ".join(answer.out.split())
     assert all(name in text for name in scenario_files())
     assert "Experiment D of the paper" in text
@@ -409,6 +460,7 @@ def test_scenarios_lists_every_scenario_with_what_it_does(cli):
 
 def test_the_version_is_the_packages(cli):
     answer = cli("--version")
+
     assert (answer.status, answer.out.split()) == (0, ["simbridge", simbridge.__version__])
 
 
@@ -418,16 +470,19 @@ def test_the_help_names_the_flag_of_the_version(cli):
 
 def test_without_a_command_the_commands_are_shown(cli):
     answer = cli()
+
     assert answer.status == 0
     assert all(name in answer.out for name in ("run", "check", "robots", "scenarios", "export"))
     assert "simbridge run square_tracking" in answer.out
 
 
 @pytest.mark.parametrize("json", [[], ["--json"]])
-def test_a_reader_that_leaves_early_ends_the_program_with_the_status_of_a_broken_pipe(line, json):
+def test_a_reader_that_leaves_breaks_the_pipe(line, json):
     lists = started("-m", "simbridge", "check", line, *json)
     lists.stdout.close()
+
     assert lists.stderr.read() == ""
+
     lists.stderr.close()
     assert lists.wait(60) == 128 + signal.SIGPIPE
 
@@ -451,9 +506,11 @@ def stacked(samples, *names):
     return np.column_stack([samples[name] for name in names])
 
 
-def test_the_table_has_a_line_a_sample_and_the_numbers_of_the_log(samples, square_run):
+def test_the_table_has_the_logs_numbers(samples, square_run):
     log = read_log(square_run / "log.mcap")
+
     assert samples["stamp_s"].tobytes() == log.stamp.tobytes()
+
     for kind in ("solution", "setpoint", "position", "velocity", "effort"):
         unit = {"velocity": "rad_per_s", "effort": "n_m"}.get(kind, "rad")
         columns = stacked(samples, *(f"{joint}_{kind}_{unit}" for joint in log.joint_names))
@@ -461,16 +518,21 @@ def test_the_table_has_a_line_a_sample_and_the_numbers_of_the_log(samples, squar
     pose = stacked(
         samples, *(f"target_{axis}" for axis in ("x_m", "y_m", "z_m", "qx", "qy", "qz", "qw"))
     )
+
     assert np.array_equal(pose, log.target)
 
 
-def test_the_parts_of_the_error_add_up_at_every_sample(samples):
+def test_the_errors_parts_add_up(samples):
     names = {part: [f"{part}_error_{axis}_m" for axis in "xyz"] for part in PARTS}
     parts = sum(stacked(samples, *names[part]) for part in PARTS[1:])
+
     assert np.abs(parts - stacked(samples, *names["tracking"])).max() < 1e-12
+
     difference = stacked(samples, *(f"reference_{axis}_m" for axis in "xyz"))
     difference -= stacked(samples, *(f"attained_{axis}_m" for axis in "xyz"))
+
     assert np.abs(difference - stacked(samples, *names["tracking"])).max() < 1e-12
+
     vectors = {
         part: stacked(samples, *(f"{part}_error_r{axis}_rad" for axis in "xyz")) for part in PARTS
     }
@@ -495,11 +557,14 @@ def test_the_table_gives_the_numbers_of_the_summary(samples, square_run):
         )
 
 
-def test_evo_finds_the_summarys_error_in_the_exported_trajectories(cli, square_run):
+def test_evo_confirms_the_summarys_error(cli, square_run):
     answer = cli("export", square_run, "--to", "tum")
+
     assert answer.status == 0
+
     names = ("reference", "target", "setpoint", "attained")
     assert answer.out.split() == [str(square_run / f"{name}.tum") for name in names]
+
     reference, attained = (
         file_interface.read_tum_trajectory_file(square_run / f"{name}.tum")
         for name in ("reference", "attained")
@@ -521,7 +586,9 @@ def test_evo_finds_the_summarys_error_in_the_exported_trajectories(cli, square_r
 
 def test_what_is_exported_can_be_run_again(cli, run, line, tmp_path):
     first = run(line)
+
     assert cli("export", first, "--to", "tum").status == 0
+
     again = run(first / "attained.tum", "--servo", "ideal")
     assert summary_of(again)["tracking_error"]["position_m"]["rms"] < 1e-3
 
@@ -544,21 +611,29 @@ def wait_for_samples(directory, count, deadline=60.0):
 @pytest.mark.parametrize(
     "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.soak)]
 )
-def test_ctrl_c_and_sigterm_end_a_run_in_one_line_and_keep_it(cli, tmp_path, number):
+def test_signals_end_a_run_and_keep_it(cli, tmp_path, number):
     out = tmp_path / "out"
     going = started(
         "-m", "simbridge", "run", "square_tracking", "--realtime", "--out", "out", cwd=tmp_path
     )
     wait_for_samples(out, 31)
     going.send_signal(number)
+
     printed, errors = going.communicate(timeout=60)
+
     assert going.returncode == 128 + number
     assert printed == ""
+
     what = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}[number]
     # The first run of all also says that it compiles.
-    *notes, said = errors.splitlines()
-    assert said == f"The run was {what}. The arm is at rest. What was recorded until then is in out"
+    *notes, sentence = errors.splitlines()
+
+    assert (
+        sentence
+        == f"The run was {what}. The arm is at rest. What was recorded until then is in out"
+    )
     assert all(note.startswith("Note: Compiling") for note in notes)
+
     log, summary = read_log(out / "log.mcap"), summary_of(out)
     assert log.complete
     assert summary["outcome"] == summary["ended_by"]["cause"] == what
@@ -568,15 +643,20 @@ def test_ctrl_c_and_sigterm_end_a_run_in_one_line_and_keep_it(cli, tmp_path, num
 
 
 @pytest.mark.soak
-def test_a_killed_run_keeps_what_was_in_its_log_and_can_be_exported(cli, tmp_path):
+def test_a_killed_run_can_be_exported(cli, tmp_path):
     out = tmp_path / "out"
     going = started("-m", "simbridge", "run", "square_tracking", "--realtime", "--out", out)
+
     # Half a second of samples comes while the run goes on, not at its end.
     before = wait_for_samples(out, 62)
+
     assert going.poll() is None
+
     going.kill()
     going.communicate(timeout=60)
+
     log = read_log(out / "log.mcap")
+
     assert not log.complete
     assert len(log.stamp) >= len(before.stamp)
     assert log.position[: len(before.stamp)].tobytes() == before.position.tobytes()
@@ -588,25 +668,26 @@ def test_a_killed_run_keeps_what_was_in_its_log_and_can_be_exported(cli, tmp_pat
 
 
 def test_only_an_interrupted_run_speaks_of_motion(cli, monkeypatch):
-    def interrupted(**_):
+    def interrupted(*_, **__):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("simbridge.bench.bench.bench", interrupted)
     answer = cli("bench")
+
     assert (answer.status, answer.err) == (130, "Interrupted.\n")
 
 
-def test_ctrl_c_before_anything_moves_is_reported_as_such(cli, tmp_path, monkeypatch):
+def test_ctrl_c_before_any_motion_says_so(cli, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.py").write_text("def scenario(robot):\n    raise KeyboardInterrupt\n")
+
     answer = cli("run", "./mine.py", "--out", "out")
+
     assert (answer.status, answer.err) == (130, "Interrupted before anything was moved.\n")
     assert not (tmp_path / "out").exists()
 
 
-def test_a_run_interrupted_on_its_way_to_the_start_has_no_samples_and_says_so(
-    cli, line, tmp_path, monkeypatch
-):
+def test_an_interrupted_approach_has_no_samples(cli, line, tmp_path, monkeypatch):
     from simbridge.backends.pybullet import PyBulletBackend
 
     def interrupted(self, q):
@@ -614,16 +695,20 @@ def test_a_run_interrupted_on_its_way_to_the_start_has_no_samples_and_says_so(
 
     monkeypatch.setattr(PyBulletBackend, "move_to", interrupted)
     out = tmp_path / "out"
+
     answer = cli("run", line, "--out", out)
+
     assert answer.status == 130
     assert summary_of(out)["samples"] == 0
+
     monkeypatch.undo()
     answer = cli("export", out, "--to", "csv")
+
     assert answer.status == 2
     assert "holds no sample" in answer.message
 
 
-def test_a_fault_while_measuring_does_not_hide_what_ended_the_run(cli, line, tmp_path, monkeypatch):
+def test_a_fault_hides_no_earlier_ending(cli, line, tmp_path, monkeypatch):
     from simbridge.running import run_ending
 
     def broken(*arguments):
@@ -631,6 +716,7 @@ def test_a_fault_while_measuring_does_not_hide_what_ended_the_run(cli, line, tmp
 
     monkeypatch.setattr(run_ending, "write_report", broken)
     answer = cli("run", line, "--unmodelled-payload", "200", "--out", tmp_path / "out")
+
     assert answer.status == 2
     assert "distance from the measured arm" in answer.message
 
@@ -638,11 +724,12 @@ def test_a_fault_while_measuring_does_not_hide_what_ended_the_run(cli, line, tmp
 # ---- simbridge.run
 
 
-def test_a_solver_of_another_arm_is_refused_rather_than_taken_for_this_one(line, tmp_path):
-    ours, other = load_robot("ur10"), load_robot("ur10e")
+def test_another_arms_solver_is_refused(line, tmp_path):
+    ours, another_arm = load_robot("ur10"), load_robot("ur10e")
+
     with pytest.raises(InvalidParameter, match="same robot and TCP"):
         simbridge.run(
-            line, robot=other, solver=simbridge.ForwardDynamics(ours), out=tmp_path / "out"
+            line, robot=another_arm, solver=simbridge.ForwardDynamics(ours), out=tmp_path / "out"
         )
     for options in (
         simbridge.Options(tcp=(0.0, 0.0, 0.1, 0.0, 0.0, 0.0)),
@@ -657,6 +744,7 @@ def test_a_solver_of_another_arm_is_refused_rather_than_taken_for_this_one(line,
 
 def test_a_custom_solver_runs_its_own_arm(line, line_run, without_pages, tmp_path):
     solver = simbridge.ForwardDynamics(load_robot("ur10"))
+
     assert_same_samples(
         simbridge.run(line, solver=solver, out=tmp_path / "out").directory, line_run
     )
@@ -672,9 +760,10 @@ def test_a_custom_solver_runs_its_own_arm(line, line_run, without_pages, tmp_pat
     ],
     ids=" ".join,
 )
-def test_help_fits_80_columns_and_shows_no_type_or_empty_default(cli, monkeypatch, words):
+def test_help_fits_80_columns(cli, monkeypatch, words):
     monkeypatch.setenv("COLUMNS", "80")
     answer = cli(*words, "--help")
+
     assert answer.status == 0
     # tyro does not break the line of usage.
     assert max(len(line) for line in answer.out.splitlines() if not line.startswith("usage:")) <= 80

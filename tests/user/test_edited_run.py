@@ -130,9 +130,7 @@ def test_other_commands_refuse_it_too(cli, edited, original, command, tmp_path, 
         (["scenario", "sampling"], {"rate": "often"}),
     ],
 )
-def test_a_replay_refuses_a_setting_that_there_is_not(
-    cli, edited, keys, value, tmp_path, monkeypatch
-):
+def test_a_replay_refuses_unknown_settings(cli, edited, keys, value, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
     answer = cli("run", "step", "--plan", edited("settings.toml", keys, value))
@@ -160,7 +158,7 @@ def test_a_list_of_runs_shows_it(cli, edited, tmp_path):
     assert answer.status == 0
 
 
-def test_a_list_of_runs_does_not_wait_for_a_fifo(cli, original, tmp_path):
+def test_no_list_waits_for_a_fifo(cli, original, tmp_path):
     run = shutil.copytree(original, tmp_path / "run")
     (run / "summary.json").unlink()
     os.mkfifo(run / "summary.json")

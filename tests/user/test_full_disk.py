@@ -36,10 +36,10 @@ def disk(tmp_path):
     folder.mkdir()
 
     def make(size):
-        made = mount("-t", "tmpfs", "-o", f"size={size}", "none", folder)
-        if made.returncode:
+        mounted = mount("-t", "tmpfs", "-o", f"size={size}", "none", folder)
+        if mounted.returncode:
             pytest.skip(
-                f"a small file system cannot be mounted: {made.stderr.strip() or 'only root can'}"
+                f"a small file system cannot be mounted: {mounted.stderr.strip() or 'only root can'}"
             )
         return folder
 
@@ -64,13 +64,14 @@ def sizes(run):
     return {path.name: path.stat().st_size for path in run.iterdir()}
 
 
-def test_a_disk_that_is_full_by_the_log_ends_the_run_with_a_readable_log_and_no_other_file(
-    cli, disk, square_run
-):
-    of = sizes(square_run)
-    folder = disk(of["settings.toml"] + of["plan.npz"] + of["log.mcap"] // 2)
+def test_a_disk_filled_by_the_log_leaves_it_readable(cli, disk, square_run):
+    bytes_of = sizes(square_run)
+    folder = disk(bytes_of["settings.toml"] + bytes_of["plan.npz"] + bytes_of["log.mcap"] // 2)
+
     answer = cli("run", "square_tracking", "--out", folder / "out")
+
     assert (answer.status, answer.out) == (2, "")
+
     log = folder / "out" / "log.mcap"
     assert answer.message.startswith(
         f"The log {log} cannot be written: No space left on device (ENOSPC); "
@@ -78,23 +79,24 @@ def test_a_disk_that_is_full_by_the_log_ends_the_run_with_a_readable_log_and_no_
     assert f"the {log.stat().st_size} bytes before can be read" in answer.message
     assert sorted(sizes(folder / "out")) == ["log.mcap", "plan.npz", "settings.toml"]
     assert_whole(folder / "out")
+
     kept, whole = read_log(log), read_log(square_run / "log.mcap")
-    assert len(kept.stamp) > 100 and np.array_equal(
-        kept.position, whole.position[: len(kept.stamp)]
-    )
+    assert len(kept.stamp) > 100
+    assert np.array_equal(kept.position, whole.position[: len(kept.stamp)])
 
 
-def test_a_disk_that_is_full_after_the_log_names_the_file_and_what_is_missing(
-    cli, disk, line, line_run
-):
-    of = sizes(line_run)
+def test_a_disk_full_after_the_log_names_the_file(cli, disk, line, line_run):
+    bytes_of = sizes(line_run)
     pages = sum(
-        -(-of[name] // 4096) * 4096
+        -(-bytes_of[name] // 4096) * 4096
         for name in ("settings.toml", "plan.npz", "log.mcap", "summary.json")
     )
     folder = disk(pages + 8 * 4096)
+
     answer = cli("run", line, "--out", folder / "out")
+
     assert answer.status == 2
+
     page = folder / "out" / "report.html"
     assert answer.message.startswith(f"{page} cannot be written: No space left on device; ")
     assert (
@@ -115,9 +117,7 @@ def test_a_disk_that_is_full_after_the_log_names_the_file_and_what_is_missing(
 
 
 @pytest.mark.parametrize("reason", ["No space left on device", "Read-only file system"])
-def test_pages_and_exports_that_cannot_be_written_leave_the_earlier_ones(
-    cli, disk, line_run, reason
-):
+def test_unwritable_pages_leave_the_earlier_ones(cli, disk, line_run, reason):
     full = reason.startswith("No")
     folder = disk("20m")
     run = folder / "run"
@@ -164,16 +164,16 @@ def test_a_run_whose_directory_is_deleted_says_so(cli, line, tmp_path, monkeypat
 
     monkeypatch.setattr(PyBulletBackend, "stream", deleting)
     answer = cli("run", line, "--out", tmp_path / "out")
+
     assert answer.status == 2
+
     where = f"{tmp_path / 'out'} cannot be written: it was deleted or moved while the run went on"
     assert answer.message == f"{where}. The arm is at rest."
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, ZeroDivisionError])
-def test_what_ends_a_run_whose_directory_was_deleted_is_reported_without_a_record(
-    cli, line, tmp_path, monkeypatch, error
-):
+def test_a_deleted_directory_gets_no_record(cli, line, tmp_path, monkeypatch, error):
     def ending(self, commands):
         shutil.rmtree(tmp_path / "out")
         raise error
@@ -181,26 +181,27 @@ def test_what_ends_a_run_whose_directory_was_deleted_is_reported_without_a_recor
 
     monkeypatch.setattr(PyBulletBackend, "stream", ending)
     answer = cli("run", line, "--out", tmp_path / "out")
+
     assert f"{tmp_path / 'out'} was deleted or moved meanwhile" in answer.message
     assert "until then is in" not in answer.message
 
 
-def test_a_directory_that_is_deleted_while_the_operator_is_asked_is_named_before_anything_moves(
-    cli, line, tmp_path, monkeypatch
-):
+def test_a_directory_deleted_during_the_question_is_named(cli, line, tmp_path, monkeypatch):
     moved = []
     monkeypatch.setattr(
         PyBulletBackend, "__enter__", lambda self: (shutil.rmtree(tmp_path / "out"), self)[1]
     )
     monkeypatch.setattr(PyBulletBackend, "__exit__", lambda *_: None)
     monkeypatch.setattr(PyBulletBackend, "move_to", lambda *_: moved.append(True))
+
     answer = cli("run", line, "--out", tmp_path / "out")
+
     assert (answer.status, moved) == (2, [])
     assert f"{tmp_path / 'out'} was deleted or moved meanwhile" in answer.message
 
 
 @pytest.mark.parametrize("when", ["in a run", "between two runs"])
-def test_repeats_whose_directory_is_deleted_end_there_and_do_not_make_it_again(
+def test_repeats_make_no_deleted_directory_again(
     prepared, tmp_path, monkeypatch, without_pages, when
 ):
     if when == "between two runs":
@@ -217,6 +218,7 @@ def test_repeats_whose_directory_is_deleted_end_there_and_do_not_make_it_again(
         if when == "in a run"
         else None
     )
+
     with pytest.raises(OutputError, match="deleted or moved while the run went on"):
         repeating.repeat(prepared, 3, out=tmp_path / "out", progress=progress)
     assert list(tmp_path.iterdir()) == []
@@ -226,33 +228,35 @@ def test_output_that_does_not_fit_is_no_bug(tmp_path):
     with open("/dev/full", "w") as full:
         command = [sys.executable, "-m", "simbridge", "robots", "--json"]
         ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+
     assert ended.returncode == 2
     assert " ".join(ended.stderr.split()) == (
         "Standard output or a temporary file cannot be written: No space left on device."
     )
 
 
-def test_on_a_controller_a_full_disk_leaves_the_arm_at_rest_and_no_program(
-    cli, disk, line, e_series
-):
+def test_a_full_disk_leaves_a_controller_at_rest(cli, disk, line, e_series):
     flags = ("--backend", "ursim", "--robot", "ur10e", "--host", e_series.host, *REALTIME_FLAGS)
     # Settings and plan of this slow line take 68 kB, its log 190 kB.
     folder = disk("172k")
+
     answer = cli("run", line, "--out", folder / "out", "--speed-scale", "0.4", *flags)
+
     assert answer.status == 2
+
     log = folder / "out" / "log.mcap"
     assert answer.message.startswith(
         f"The log {log} cannot be written: No space left on device (ENOSPC)"
     )
+
     state = e_series.state()
-    assert not state["moving"] and state["runtime_state"] == "STOPPED"
+    assert not state["moving"]
+    assert state["runtime_state"] == "STOPPED"
     assert len(read_log(log).stamp) > 0
     assert_whole(folder / "out")
 
 
-def test_on_a_controller_a_deleted_directory_is_the_cause_and_the_arm_is_at_rest(
-    line, e_series, tmp_path
-):
+def test_a_deleted_directory_leaves_a_controller_at_rest(line, e_series, tmp_path):
     prepared = prepare(
         line,
         robot="ur10e",
@@ -260,16 +264,20 @@ def test_on_a_controller_a_deleted_directory_is_the_cause_and_the_arm_is_at_rest
         backend="ursim",
     )
     out = tmp_path / "out"
+
     with pytest.raises(OutputError, match="deleted or moved while the run went on") as caught:
         runner.execute(prepared, out=out, progress=lambda _: shutil.rmtree(out, ignore_errors=True))
     assert caught.value.aftermath == "The arm is at rest."
+
     state = e_series.state()
-    assert not state["moving"] and state["runtime_state"] == "STOPPED"
+    assert not state["moving"]
+    assert state["runtime_state"] == "STOPPED"
 
 
-def test_a_live_session_whose_disk_is_full_brakes_and_says_so(disk):
+def test_a_full_disk_brakes_a_live_session(disk):
     folder = disk("160k")
     session = simbridge.live("pybullet", robot="ur10e", out=folder / "run", timeout=10.0)
+
     with pytest.raises((LogWriteError, OutputError), match="No space left"), session:
         session.engage()
         session.jog([0.1] * 6)

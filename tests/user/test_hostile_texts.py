@@ -183,8 +183,8 @@ def _record_session(folder: Path, out: Path) -> None:
     ) as session:
         session.engage()
         session.note(NOTE, fact=hostile("fact"))
-        for share in np.linspace(0.0, 1.0, 30):
-            session.joints(np.array(START) + share * np.array([1.0, -0.6]))
+        for progress in np.linspace(0.0, 1.0, 30):
+            session.joints(np.array(START) + progress * np.array([1.0, -0.6]))
             session.wait(0.016)
 
 
@@ -254,8 +254,8 @@ def visit(browser: Any) -> Iterator[Any]:
         return visits[-1]
 
     yield open_address
-    for made in visits:
-        made.context.close()
+    for visited in visits:
+        visited.context.close()
 
 
 @pytest.mark.parametrize(
@@ -293,9 +293,9 @@ def test_the_studio_shows_hostile_texts_literally(visit: Any, folder: Path) -> N
     script = folder / f"{SCRIPT}.py"
     options = Options(cell=load_cell(folder / "cell.toml"), floor="none")
     arm = {"robot": str(folder / "arm.urdf"), "solver": "damped-least-squares", "options": options}
-    made = studio(str(script), **arm, port=free_port())
+    server = studio(str(script), **arm, port=free_port())
     try:
-        page = visit(made.url)
+        page = visit(server.url)
         page.page.get_by_role("tab", name="Goal").wait_for(timeout=1e3 * PATIENCE)
 
         # The table of joints and the legends of two plots.
@@ -304,11 +304,11 @@ def test_the_studio_shows_hostile_texts_literally(visit: Any, folder: Path) -> N
 
         # What limits the arm, in the sentence at the top.
         page.page.get_by_role("tab", name="Goal").click()
-        place = page.page.locator(
+        field = page.page.locator(
             "xpath=//label[text()='position, m']/ancestor::div[.//input][1]//input"
         ).first
-        place.fill("-0.4")
-        place.press("Enter")
+        field.fill("-0.4")
+        field.press("Enter")
         wait_for(lambda: f"velocity limit: {JOINT}" in page.text, "the joint that limits the arm")
 
         # A scenario that is played, one that fails, one that collides, and a run that is not there.
@@ -331,4 +331,4 @@ def test_the_studio_shows_hostile_texts_literally(visit: Any, folder: Path) -> N
 
         page.assert_nothing_ran()
     finally:
-        made.close()
+        server.close()

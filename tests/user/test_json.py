@@ -18,15 +18,17 @@ def printed(answer):
 
 def test_robots_and_scenarios_are_listed_for_machines(cli):
     robots = printed(cli("robots", "--json"))
+
     assert [robot["robot"] for robot in robots] == list(robot_files())
     assert all(robot["period_s"] > 0.0 and robot["reach_m"] > 0.0 for robot in robots)
+
     scenarios = printed(cli("scenarios", "--json"))
     assert [scenario["scenario"] for scenario in scenarios] == list(scenario_files())
     assert all(scenario["description"] for scenario in scenarios)
 
 
 @pytest.mark.parametrize("command", ["check", "inspect"])
-def test_what_is_looked_at_before_a_run_has_json(command, cli, line):
+def test_commands_before_a_run_print_json(command, cli, line):
     assert printed(cli(command, line, "--json"))
 
 
@@ -34,6 +36,7 @@ def test_exports_name_the_files_that_they_wrote(cli, line, tmp_path):
     run = tmp_path / "run"
     printed(cli("run", line, "--out", run, "--json"))
     written = printed(cli("export", run, "--to", "tum", "--json"))["written"]
+
     assert written == [
         str(run / f"{name}.tum") for name in ("reference", "target", "setpoint", "attained")
     ]
@@ -41,4 +44,6 @@ def test_exports_name_the_files_that_they_wrote(cli, line, tmp_path):
 
 def test_a_missed_tolerance_is_in_the_json_too(cli, line, tmp_path):
     answer = cli("run", line, "--out", tmp_path / "run", "--tolerance", "0", "0", "--json")
-    assert answer.status == 1 and json.loads(answer.out)["passed"] is False
+
+    assert answer.status == 1
+    assert json.loads(answer.out)["passed"] is False

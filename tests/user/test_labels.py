@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 
 
-def test_a_label_is_in_settings_summary_list_report_and_comparison(cli, line, line_run, tmp_path):
+def test_a_label_is_shown_everywhere(cli, line, line_run, tmp_path):
     out = tmp_path / "out"
+
     assert cli("run", line, "--label", "stiff [gripper]", "--out", out).status == 0
     assert 'label = "stiff [gripper]"' in (out / "settings.toml").read_text()
     assert json.loads((out / "summary.json").read_text())["label"] == "stiff [gripper]"
@@ -20,4 +21,6 @@ def test_a_label_is_in_settings_summary_list_report_and_comparison(cli, line, li
 
 def test_a_label_of_several_lines_is_refused(cli, line):
     answer = cli("run", line, "--label", "one\ntwo")
-    assert answer.status == 2 and "it must be one line of text" in answer.message
+
+    assert answer.status == 2
+    assert "it must be one line of text" in answer.message

@@ -69,12 +69,12 @@ def assert_it_rests(solver, target, start, missed):
 @pytest.mark.parametrize(("arm", "name"), CASES)
 @settings(max_examples=6)
 @given(far=st.floats(1.05, 10.0), bearing=st.floats(-3.1, 3.1), seed=st.integers(0, 2**32 - 1))
-def test_beyond_its_reach_the_arm_stretches_towards_the_goal_and_rests(
-    arm, name, far, bearing, seed
-):
+def test_an_arm_stretches_towards_a_far_goal(arm, name, far, bearing, seed):
     solver = made(arm, name)
     reach = ARMS[arm].reach
+
     start = np.random.default_rng(seed).uniform(-3.0, 3.0, ARMS[arm].n)
+
     assert_it_rests(solver, goal(far * reach, bearing), start, (far - 1.0) * reach)
 
 
@@ -96,9 +96,12 @@ def test_at_the_workspace_boundary_the_arm_rests_too(arm, name, beyond, side, be
     joints = solver.track(np.tile(target, (3000, 1)), start)
 
     assert np.abs(np.diff(joints[-200:], axis=0)).max() < 3e-5
-    left = np.linalg.norm(tool_path(robot, joints[-1:])[0, :3] - target[:3])
+
+    remaining = np.linalg.norm(tool_path(robot, joints[-1:])[0, :3] - target[:3])
     # The transpose creeps: the nearer to stretched, the less a joint's turn does for the distance.
-    assert left == pytest.approx(max(off, 0.0), abs=5e-3 if name == "jacobian-transpose" else 1e-5)
+    assert remaining == pytest.approx(
+        max(off, 0.0), abs=5e-3 if name == "jacobian-transpose" else 1e-5
+    )
 
 
 @pytest.mark.parametrize("name", ["constrained", *PULLED])
@@ -123,15 +126,17 @@ def test_no_joint_moves_further_than_the_clamp(name, clamp, seed):
 )
 @settings(max_examples=6)
 @given(distance=st.floats(0.01, 0.19), bearing=st.floats(-3.1, 3.1), seed=st.integers(0, 2**32 - 1))
-def test_too_near_its_base_the_arm_folds_and_rests(name, distance, bearing, seed):
+def test_an_arm_folds_towards_a_near_goal(name, distance, bearing, seed):
     """Links of 0.7 and 0.5 m leave a hole of 0.2 m."""
     start = np.random.default_rng(seed).uniform(-3.0, 3.0, 2)
+
     assert_it_rests(made("planar2r", name), goal(distance, bearing), start, 0.2 - distance)
 
 
 @pytest.mark.parametrize(("arm", "name"), CASES)
-def test_a_goal_above_the_plane_is_missed_by_its_height(arm, name):
+def test_a_goal_above_the_plane_is_missed(arm, name):
     start = np.array([0.4, 1.0, -0.3])[: ARMS[arm].n]
+
     assert_it_rests(made(arm, name), goal(0.6 * ARMS[arm].reach, 0.8, height=0.3), start, 0.3)
 
 
@@ -149,7 +154,7 @@ def out_and_back(robot, sideways):
 
 
 @pytest.mark.parametrize(("arm", "name"), CASES)
-def test_a_goal_that_leaves_the_reach_and_comes_back_is_followed_again(arm, name):
+def test_a_goal_that_returns_is_followed_again(arm, name):
     solver = made(arm, name)
     robot = ARMS[arm]
     poses = out_and_back(robot, 0.05)
@@ -162,24 +167,25 @@ def test_a_goal_that_leaves_the_reach_and_comes_back_is_followed_again(arm, name
 
 
 @pytest.mark.parametrize(("arm", "name"), CASES)
-def test_a_stretched_arm_follows_a_goal_that_comes_back(arm, name):
+def test_a_stretched_arm_follows_a_returning_goal(arm, name):
     """There a pull along the arm turns no joint: steps may stay for good, restarts do not."""
     solver = made(arm, name)
     robot = ARMS[arm]
     poses = out_and_back(robot, 0.0)
     stretched = solver.track(poses, solver.solve(poses[0]).q)[-1]
     solver.reset(stretched)
-    at = tool_path(robot, solver.step(poses[-1])[None])[0]
+    tool = tool_path(robot, solver.step(poses[-1])[None])[0]
 
     assert solver.last.residual[0] == pytest.approx(
-        np.linalg.norm(poses[-1, :3] - at[:3]), abs=1e-12
+        np.linalg.norm(poses[-1, :3] - tool[:3]), abs=1e-12
     )
+
     solution = solver.solve(poses[-1], stretched)
     assert solution.distance < 1e-6
 
 
 @pytest.mark.parametrize(("arm", "name"), CASES)
-def test_solve_reports_that_it_did_not_converge_and_the_remaining_error(arm, name):
+def test_solve_reports_the_remaining_error(arm, name):
     robot = ARMS[arm]
     solution = made(arm, name).solve(goal(1.5 * robot.reach, -2.0))
 

@@ -36,6 +36,7 @@ def run(cli, tmp_path, without_pages):
 )
 def test_the_simulated_arm_trails_as_the_law_says(run, scenario):
     summary, _ = run(scenario)
+
     assert summary["plant_error"]["position_m"]["rms"] == pytest.approx(
         1e-3 * TRAILS[scenario], rel=0.01
     )
@@ -58,11 +59,10 @@ def test_the_simulated_arm_trails_as_the_law_says(run, scenario):
         ("circle", (300, 0.1), 0.02),
     ],
 )
-def test_with_feedforward_the_arm_is_where_its_setpoints_are(
-    run, short, scenario, tuning, error_mm
-):
+def test_feedforward_takes_the_arm_to_its_setpoints(run, short, scenario, tuning, error_mm):
     flags = ("--servo-gain", tuning[0], "--servo-lookahead", tuning[1])
     summary, log = run(short[scenario], "--feedforward", "on", *flags)
+
     assert summary["plant_error"]["position_m"]["rms"] < 1e-3 * error_mm
     assert abs(summary["plant_delay_s"]) < 1e-4
     assert summary["contour_error"]["position_m"]["max"] < 0.0005
@@ -70,9 +70,8 @@ def test_with_feedforward_the_arm_is_where_its_setpoints_are(
     assert np.abs(log.controller_target_acceleration).max() <= 40.0
     # From rest to rest, as far as commands in single precision can.
     assert np.abs(log.controller_target_velocity[[0, -1]]).max() < 1e-5
-    assert np.abs(np.diff(log.command, axis=0)).max() > 0.0 and not np.array_equal(
-        log.command, log.setpoint
-    )
+    assert np.abs(np.diff(log.command, axis=0)).max() > 0.0
+    assert not np.array_equal(log.command, log.setpoint)
 
 
 @pytest.mark.parametrize(
@@ -83,7 +82,7 @@ def test_with_feedforward_the_arm_is_where_its_setpoints_are(
         ((2000, 0.03), 0.0012, "square_tracking", 0.05),
     ],
 )
-def test_feedforward_takes_off_the_delay_of_the_plants_phase(
+def test_feedforward_removes_the_phases_delay(
     run, cli, short, tmp_path, tuning, phase, scenario, error_mm
 ):
     plant = tmp_path / "plant.toml"
@@ -91,10 +90,13 @@ def test_feedforward_takes_off_the_delay_of_the_plants_phase(
         f"[servoj]\ngain = {tuning[0]}.0\nlookahead_s = {tuning[1]}\nphase_s = {phase}\n"
     )
     flags = ("--feedforward", "on", "--plant", plant)
+
     summary, log = run(short[scenario], *flags)
+
     assert summary["plant_error"]["position_m"]["rms"] < 1e-3 * error_mm
     assert abs(summary["plant_delay_s"]) < 1e-4
     assert np.abs(log.controller_target_acceleration).max() <= 40.0
+
     # The check predicts the joint targets that the run then finds in its log.
     checked = json.loads(cli("check", short[scenario], "--robot", "ur10e", *flags, "--json").out)
     assert checked["command_lead_rad"]["max"] == pytest.approx(
@@ -116,22 +118,24 @@ SOFT = (
 )
 
 
-def test_corners_that_feedforward_cannot_keep_are_refused_with_a_speed_that_it_can(cli, short):
+def test_corners_beyond_feedforward_name_a_speed(cli, short):
     flags = (short["square_tracking"], *SOFT[1:])
     refused = cli("check", *flags)
-    assert refused.status == 2 and "--on-limits" not in refused.message
+
+    assert refused.status == 2
+    assert "--on-limits" not in refused.message
+
     speed = re.search(r"down to ([\d.]+) of its speed", refused.message)[1]
     assert cli("check", *flags, "--speed-scale", speed).status == 0
 
 
-def test_such_a_plan_is_slowed_down_where_limits_slow_plans_down(cli):
+def test_corners_beyond_feedforward_may_slow_down(cli):
     slowed = cli("check", *SOFT, "--on-limits", "limit")
+
     assert slowed.status == 0
     assert "Slowed down to respect the limits of tool speed and feedforward: 16.00 s" in slowed.out
-    assert (
-        "Simulated arm: UR's servoj, gain 300" in slowed.out
-        and "Feedforward: commands lead the arm by" in slowed.out
-    )
+    assert "Simulated arm: UR's servoj, gain 300" in slowed.out
+    assert "Feedforward: commands lead the arm by" in slowed.out
 
 
 @pytest.mark.parametrize(
@@ -151,22 +155,23 @@ def test_such_a_plan_is_slowed_down_where_limits_slow_plans_down(cli):
         ),
     ],
 )
-def test_what_feedforward_cannot_do_is_refused_with_the_reason(cli, flags, reasons):
+def test_impossible_feedforward_has_a_reason(cli, flags, reasons):
     answer = cli("check", *flags, "--robot", "ur10e", "--feedforward", "on")
+
     assert answer.status == 2
     for reason in reasons:
         assert reason in answer.message
 
 
-def test_a_plant_file_sets_gain_lookahead_phase_and_lag_and_a_flag_beside_it_wins(
-    run, cli, short, tmp_path
-):
+def test_a_flag_wins_over_a_plant_file(run, cli, short, tmp_path):
     plant = tmp_path / "plant.toml"
     plant.write_text(
         "[servoj]\ngain = 300.0\nlookahead_s = 0.1\nphase_s = 0.0005\n[joint_servo]\nlag_s = 0.001\n"
         '[payload]\nmass_kg = 1.0\n[source]\nrecording = "arm.csv"\n'
     )
+
     summary, _ = run(short["circle"], "--plant", plant, "--speed-scale", 2)
+
     # For calls of one cycle h that begin at a phase p, the law's two steps a cycle add 3 p - 2 p^2 / h.
     assert summary["servo_law_delay_s"] == pytest.approx(0.098 + 0.00125, abs=5e-5)
     assert summary["rest_delay_s"] == pytest.approx(0.001, abs=1e-4)
@@ -174,22 +179,19 @@ def test_a_plant_file_sets_gain_lookahead_phase_and_lag_and_a_flag_beside_it_win
         f"gain 300, lookahead 0.1 s ({plant}; not simulated: payload 1.00 kg)"
         in summary["plant_model"]
     )
+
     answer = cli(
         "check", short["circle"], "--robot", "ur10e", "--plant", plant, "--servo-gain", 500
     )
-    assert (
-        answer.status == 0
-        and f"--servo-gain 500 replaces the gain of {plant}, 300" in answer.message
-    )
+    assert answer.status == 0
+    assert f"--servo-gain 500 replaces the gain of {plant}, 300" in answer.message
     assert (
         f"gain 500, lookahead 0.1 s ({plant}, except the gain; not simulated: payload 1.00 kg)"
         in answer.out
     )
 
 
-def test_the_uncertainty_of_a_plant_is_that_of_its_tracking_error(
-    cli, line, tmp_path, without_pages
-):
+def test_a_plants_uncertainty_reaches_the_error(cli, line, tmp_path, without_pages):
     plant = tmp_path / "plant.toml"
     plant.write_text(
         "[servoj]\ngain = 300.0\nlookahead_s = 0.1\n[uncertainty]\ngain = 0.0\nlookahead_s = 0.004\n"
@@ -205,80 +207,90 @@ def test_the_uncertainty_of_a_plant_is_that_of_its_tracking_error(
         ]
 
     known, first = summary("known")
-    faster, other = summary("faster", "--servo-lookahead", 0.096)
-    rms, least = (each["tracking_error"]["position_m"]["rms"] for each in (known, faster))
+    faster, second = summary("faster", "--servo-lookahead", 0.096)
+    rms, least = (figures["tracking_error"]["position_m"]["rms"] for figures in (known, faster))
+
     assert known["uncertainty"]["position_m"] == pytest.approx(rms - least, rel=0.02)
     assert " ± " in first
     # What is given at the command line is known.
-    assert faster["uncertainty"] is None and " ± " not in other
+    assert faster["uncertainty"] is None
+    assert " ± " not in second
 
 
-def test_an_uncertainty_that_is_larger_than_the_value_is_refused(cli, line, tmp_path):
+def test_too_large_an_uncertainty_is_refused(cli, line, tmp_path):
     plant = tmp_path / "plant.toml"
     plant.write_text("[servoj]\ngain = 300.0\nlookahead_s = 0.1\n[uncertainty]\ngain = 300.0\n")
+
     refused = cli("check", line, "--plant", plant)
-    assert refused.status == 2 and "uncertainty.gain" in refused.message
+
+    assert refused.status == 2
+    assert "uncertainty.gain" in refused.message
 
 
-def test_a_phase_longer_than_the_controllers_cycle_is_refused(cli, tmp_path):
+def test_a_phase_beyond_the_cycle_is_refused(cli, tmp_path):
     plant = tmp_path / "plant.toml"
     plant.write_text("[servoj]\ngain = 300.0\nlookahead_s = 0.1\nphase_s = 0.005\n")
+
     refused = cli("check", "circle", "--robot", "ur10e", "--plant", plant)
-    assert refused.status == 2 and "shorter than the cycle of 0.002 s" in refused.message
+
+    assert refused.status == 2
+    assert "shorter than the cycle of 0.002 s" in refused.message
     assert cli("check", "circle", "--robot", "ur10", "--plant", plant).status == 0
 
 
 def test_a_run_records_its_corner_tolerance(run, line, tmp_path):
     run(line, "--feedforward", "on", "--corner-tolerance", 0.2)
     settings = msgspec.toml.decode((tmp_path / "run" / "settings.toml").read_text())
+
     assert settings["scenario"]["corner_tolerance"] == pytest.approx(0.0002)
 
 
 def test_an_unstable_tuning_is_refused_with_its_bound(cli):
     answer = cli("run", "circle", "--robot", "ur10", "--servo-lookahead", 0.13)
-    assert (
-        answer.status == 2
-        and "below 0.121 with a gain of 2000 at a cycle of 8 ms" in answer.message
-    )
+
+    assert answer.status == 2
+    assert "below 0.121 with a gain of 2000 at a cycle of 8 ms" in answer.message
 
 
-def test_a_period_at_which_no_lookahead_is_stable_is_refused_with_what_would_do(cli):
+def test_an_unstable_period_names_a_stable_one(cli):
     answer = cli("check", "circle", "--robot", "ur10", "--period", 0.05)
-    assert (
-        answer.status == 2
-        and "The control period is 50 ms; it must be below 23.9 ms" in answer.message
-    )
+
+    assert answer.status == 2
+    assert "The control period is 50 ms; it must be below 23.9 ms" in answer.message
     assert "a multiple of the controller's own cycle" in answer.message
 
 
 def test_an_ideal_servo_needs_no_stable_tuning(cli, line, tmp_path, without_pages):
     flags = ("--robot", "ur10", "--servo", "ideal", "--period", 0.05)
+
     assert cli("run", line, *flags, "--out", tmp_path / "run").status == 0
 
 
 @pytest.mark.parametrize(
     "flag", [("--servo-gain", 300), ("--servo-lookahead", 0.1), ("--plant", "plant.toml")]
 )
-def test_a_tuning_given_with_the_ideal_servo_is_refused(cli, tmp_path, monkeypatch, flag):
+def test_the_ideal_servo_takes_no_tuning(cli, tmp_path, monkeypatch, flag):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "plant.toml").write_text("[servoj]\ngain = 300.0\nlookahead_s = 0.1\n")
+
     answer = cli("check", "circle", "--servo", "ideal", *flag)
-    assert answer.status == 2 and f"must be servoj with {flag[0]}" in answer.message
+
+    assert answer.status == 2
+    assert f"must be servoj with {flag[0]}" in answer.message
 
 
 @pytest.mark.parametrize("backend", ["ursim", "real"])
-def test_the_ideal_servo_is_refused_on_a_controller_before_it_is_contacted(cli, backend):
+def test_a_controller_refuses_the_ideal_servo(cli, backend):
     # An address of documentation: nothing answers there.
     answer = cli("run", "circle", "--servo", "ideal", "--backend", backend, "--host", "192.0.2.1")
-    assert (
-        answer.status == 2
-        and f"which the controller runs with --backend {backend}" in answer.message
-    )
+
+    assert answer.status == 2
+    assert f"which the controller runs with --backend {backend}" in answer.message
 
 
-def test_the_ideal_servo_trails_by_less_than_a_tenth_of_a_millisecond(run, short):
+def test_the_ideal_servo_hardly_trails(run, short):
     summary, _ = run(short["circle"], "--servo", "ideal", "--speed-scale", 2)
+
     assert abs(summary["plant_delay_s"]) < 1e-4
-    assert (
-        summary["servo_law_error"] is None and "an ideal servo, not UR's" in summary["plant_model"]
-    )
+    assert summary["servo_law_error"] is None
+    assert "an ideal servo, not UR's" in summary["plant_model"]

@@ -30,7 +30,7 @@ def test_long_input_is_shortened(error):
     assert len(str(error)) < 10_000
 
 
-def test_the_fields_of_an_error_hold_the_whole_input():
+def test_an_errors_fields_hold_all_input():
     assert UnknownName("robot", LONG, ["ur10"]).name == LONG
 
 
@@ -81,7 +81,7 @@ def test_many_names_of_a_file_are_shortened(tmp_path):
     assert len(str(refusal.value)) < 10_000
 
 
-def test_a_command_to_be_copied_stays_in_one_line(capsys):
+def test_a_command_stays_in_one_line(capsys):
     command = "`simbridge report '/tmp/" + "a directory with blanks/" * 8 + "'`"
 
     print_message(
@@ -91,7 +91,7 @@ def test_a_command_to_be_copied_stays_in_one_line(capsys):
     assert command in capsys.readouterr().err
 
 
-def test_the_path_of_a_command_is_quoted_for_the_shell(cli, tmp_path):
+def test_a_commands_path_is_quoted(cli, tmp_path):
     run = tmp_path / "my $run's"
     run.mkdir()
     (run / "settings.toml").write_text("")
@@ -99,6 +99,7 @@ def test_the_path_of_a_command_is_quoted_for_the_shell(cli, tmp_path):
     answer = cli("view", run)
 
     (command,) = re.findall(r"`([^`]*)`", answer.err)
+
     assert shlex.split(command) == ["simbridge", "report", str(run)]
 
 
@@ -112,12 +113,14 @@ def test_columns_to_be_copied_work_whatever_their_names(tmp_path, name):
 
     flags = re.findall(r"--columns (\S+?)(?=[;,.]?(?:\s|$))", str(refusal.value))
     words = shlex.split(f"--columns {flags[0]}")
+
     trajectory = read_trajectory(tmp_path / "poses.npz", columns=words[1] + ",t=t")
+
     assert len(words) == 2
     np.testing.assert_allclose(trajectory.poses, poses)
 
 
-def test_a_long_flag_to_be_copied_is_not_shortened(tmp_path):
+def test_a_long_flag_is_not_shortened(tmp_path):
     name = "orientation_" + "of_the_tool_" * 20
     header = ",".join(["t", "x", "y", "z", *(f"{name}orientation_{k}" for k in range(4))])
     (tmp_path / "poses.csv").write_text(f"{header}\n0,0.7,0.1,0.3,0,0,0,1\n")
@@ -126,5 +129,6 @@ def test_a_long_flag_to_be_copied_is_not_shortened(tmp_path):
         read_trajectory(tmp_path / "poses.csv")
 
     assert ELLIPSIS not in str(refusal.value)
+
     (flag, _) = re.findall(r"--columns (\S+?)(?=[;]|$)", str(refusal.value))
     assert len(read_trajectory(tmp_path / "poses.csv", columns=flag).poses) == 1

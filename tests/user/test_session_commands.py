@@ -24,8 +24,10 @@ def never(never_engaged: Path, tmp_path: Path) -> Path:
 def test_report_writes_the_pages_again(cli: Any, session: Path) -> None:
     (session / "report.html").unlink()
     answer = cli("report", session, "--json")
+
     assert answer.status == 0
-    assert (session / "report.html").is_file() and (session / "replay.html").is_file()
+    assert (session / "report.html").is_file()
+    assert (session / "replay.html").is_file()
     assert (
         json.loads(answer.out)["inputs"]
         == json.loads((session / "summary.json").read_text())["inputs"]
@@ -42,43 +44,46 @@ def test_evaluate_compares_with_an_external_recording(
     cli: Any, session: Path, tmp_path: Path
 ) -> None:
     assert cli("export", session, "--to", "tum").status == 0
+
     rows = np.loadtxt(session / "attained.tum")
     rows[:, 0] += 100.0
     np.savetxt(tmp_path / "tracker.tum", rows)
+
     answer = cli("evaluate", session, "--attained", tmp_path / "tracker.tum", "--json")
+
     assert answer.status == 0, answer.err
     assert json.loads(answer.out)["witness_minus_self"]["position_m"]["rms"] < 1e-3
 
 
 def test_identify_finds_the_servo_law(cli: Any, session: Path) -> None:
     answer = cli("identify", session, "--json")
+
     assert answer.status == 0, answer.err
     assert json.loads(answer.out)["servoj"]["gain"] == pytest.approx(2000.0, rel=0.02)
 
 
 @pytest.mark.soak
-def test_run_solves_the_inputs_again_and_compare_finds_the_same_motion(
-    cli: Any, session: Path, tmp_path: Path
-) -> None:
+def test_run_solves_a_sessions_inputs_again(cli: Any, session: Path, tmp_path: Path) -> None:
     assert cli("run", session, "--out", tmp_path / "again").status == 0
+
     answer = cli("compare", session, tmp_path / "again", "--out", tmp_path / "page", "--json")
     assert answer.status == 0, answer.err
+
     second = json.loads(answer.out)["runs"][1]
     # Between two engagements the arm had time to settle.
     assert second["from_the_first"]["position_m"]["rms"] < 1e-3
 
 
-def test_run_shows_how_the_arm_followed_and_check_moves_nothing(
-    cli: Any, session: Path, tmp_path: Path
-) -> None:
+def test_check_moves_nothing_of_a_session(cli: Any, session: Path, tmp_path: Path) -> None:
     assert " on live" in cli("run", session, "--plan", session, "--out", tmp_path / "replay").out
     assert cli("check", session, "--solver", "pseudoinverse").status == 0
 
 
-def test_the_links_of_a_urdf_are_not_ignored_for_a_session(cli: Any, session: Path) -> None:
+def test_a_session_keeps_the_urdfs_links(cli: Any, session: Path) -> None:
     for command in ("run", "check"):
         answer = cli(command, session, "--tip", "hand")
-        assert answer.status == 2 and "left out for ur10e, which is not a URDF" in answer.message
+        assert answer.status == 2
+        assert "left out for ur10e, which is not a URDF" in answer.message
 
 
 @pytest.mark.parametrize(
@@ -91,31 +96,39 @@ def test_the_links_of_a_urdf_are_not_ignored_for_a_session(cli: Any, session: Pa
         ("run", "--plan"),
     ],
 )
-def test_a_session_that_was_never_engaged_is_refused_in_a_sentence(
+def test_a_session_never_engaged_is_refused(
     cli: Any, never: Path, session: Path, tmp_path: Path, command: tuple[str, ...]
 ) -> None:
     assert cli("export", session, "--to", "tum").status == 0
+
     name, *rest = (word.format(other=session, file=session / "attained.tum") for word in command)
     arguments = [never, *rest, *([never] if rest == ["--plan"] else [])]
+
     answer = cli(name, *arguments)
+
     assert answer.status == 2
     assert answer.message == f"{never} holds no sample: the session was never engaged."
 
 
 def test_identify_refuses_a_session_that_was_never_engaged(cli: Any, never: Path) -> None:
     answer = cli("identify", never)
-    assert answer.status == 2 and "holds fewer than two samples" in answer.message
+
+    assert answer.status == 2
+    assert "holds fewer than two samples" in answer.message
 
 
-def test_report_shows_the_inputs_of_a_session_that_was_never_engaged(cli: Any, never: Path) -> None:
+def test_inputs_of_a_session_never_engaged_are_shown(cli: Any, never: Path) -> None:
     (never / "report.html").unlink()
     answer = cli("report", never)
-    assert answer.status == 0 and answer.out.strip() == str(never / "report.html")
+
+    assert answer.status == 0
+    assert answer.out.strip() == str(never / "report.html")
 
 
 def test_a_directory_without_its_inputs_is_refused(cli: Any, session: Path) -> None:
     (session / "inputs.jsonl").unlink()
     answer = cli("report", session)
+
     assert answer.status == 2
     assert (
         answer.message == f"{session} is not a run that can be read: inputs.jsonl: it is not there."

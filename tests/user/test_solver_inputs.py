@@ -69,9 +69,10 @@ NO_JOINTS = {
 }
 
 
-def test_an_invalid_target_is_refused_and_the_solver_is_unchanged(solver):
+def test_an_invalid_target_changes_no_solver(solver):
     solver.step(NEAR)
     untouched = copy.deepcopy(solver)
+
     for target in NO_POSES.values():
         for action in (solver.step, solver.solve):
             with pytest.raises(InvalidParameter, match="The target is"):
@@ -90,7 +91,7 @@ def test_an_invalid_target_is_refused_and_the_solver_is_unchanged(solver):
 
 
 @pytest.mark.parametrize("q", NO_JOINTS.values(), ids=NO_JOINTS)
-def test_invalid_joint_positions_are_refused_with_what_is_needed(q, solver):
+def test_invalid_joint_positions_are_refused(q, solver):
     actions = [
         lambda: solver.track([NEAR], q),
         lambda: solver.solve_each([NEAR], q),
@@ -99,12 +100,13 @@ def test_invalid_joint_positions_are_refused_with_what_is_needed(q, solver):
     ]
     if solver.name == "closed-form":
         actions += [lambda: solver.notes([NEAR], q), lambda: solver.branches(NEAR, q)]
+
     for action in actions:
         with pytest.raises(InvalidParameter, match=r"joint positions is .* 6 finite numbers"):
             action()
 
 
-def test_targets_of_another_shape_are_refused_and_the_shape_is_named():
+def test_targets_of_another_shape_are_refused():
     for targets in (NEAR, np.tile(NEAR, (5, 1))[:, :6], np.tile(NEAR, (2, 2, 1))):
         with pytest.raises(InvalidParameter, match=r"shape of the targets is \(.*\(T, 7\)"):
             made("forward-dynamics").track(targets, UR10.home)
@@ -127,43 +129,44 @@ def test_far_targets_and_turned_joints_give_finite_answers(solver):
         solver.reset(UR10.home)
         solver.step(far)
         assert np.isfinite([*solver.last.residual, solver.last.manipulability]).all()
-    found = solver.solve(far)
+    solution = solver.solve(far)
 
-    assert not found.converged
-    assert np.isfinite([*found.q, found.distance, found.angle]).all()
+    assert not solution.converged
+    assert np.isfinite([*solution.q, solution.distance, solution.angle]).all()
 
 
 def test_an_overflowing_distance_moves_nothing():
     # Past the check, as what is computed on the way may be: what comes out is never what was in
     # memory before.
-    found = made("forward-dynamics")._solve(np.array([1e200, *NEAR[1:]]), UR10.home.copy())
+    solution = made("forward-dynamics")._solve(np.array([1e200, *NEAR[1:]]), UR10.home.copy())
 
-    assert np.array_equal(found.q, UR10.home)
-    assert (found.converged, found.distance) == (False, math.inf)
+    assert np.array_equal(solution.q, UR10.home)
+    assert (solution.converged, solution.distance) == (False, math.inf)
 
 
-def test_track_is_step_by_step_whatever_the_length_of_the_quaternions(solver):
+def test_track_is_step_by_step(solver):
     targets = np.tile(NEAR, (4, 1))
     targets[:, 0] += [0.0, 0.01, 0.02, 0.03]
     targets[:, 3:] *= np.array([1.0, 2.0, 1.0 + 1e-12, 1e-20])[:, None]
-    given = targets.copy()
+    original = targets.copy()
     tracked = solver.track(targets, UR10.home)
     solver.reset(UR10.home)
 
     assert np.array_equal([solver.step(target) for target in targets], tracked)
-    assert np.array_equal(targets, given)
+    assert np.array_equal(targets, original)
+
     unit = np.column_stack([targets[:, :3], pose.normalize(targets[:, 3:])])
     assert np.allclose(solver.track(unit, UR10.home), tracked, rtol=0.0, atol=1e-12)
 
 
-def test_unit_quaternions_are_used_as_they_are_without_a_copy():
+def test_unit_quaternions_are_not_copied():
     targets = square(laps=1).poses
 
     assert as_poses(targets) is targets
 
 
 @pytest.mark.parametrize("name", ["forward-dynamics", "damped-least-squares"])
-def test_many_targets_take_no_memory_except_for_their_result(name):
+def test_many_targets_take_no_more_memory(name):
     solver = made(name, iterations=1)
     lap = square(laps=1).poses
     targets = np.tile(lap, (50_000 // len(lap) + 1, 1))
@@ -179,17 +182,17 @@ def test_many_targets_take_no_memory_except_for_their_result(name):
 @pytest.mark.parametrize(
     "copied", [copy.copy, copy.deepcopy, lambda solver: pickle.loads(pickle.dumps(solver))]
 )
-def test_a_copy_continues_as_the_solver_does_and_independently(solver, copied):
+def test_a_copy_continues_independently(solver, copied):
     # Far enough for a velocity, or a ballast, to go on from one target to the next.
     far = HOME + np.array([1.5, 0.4, -0.3, 0.0, 0.0, 0.0, 0.0])
     for _ in range(3):
         solver.step(far)
-    other = copied(solver)
-    theirs = np.array([other.step(far) for _ in range(3)])
+    duplicate = copied(solver)
+    theirs = np.array([duplicate.step(far) for _ in range(3)])
 
     assert np.array_equal([solver.step(far) for _ in range(3)], theirs)
-    assert other.last.residual == solver.last.residual
-    assert other.solve(NEAR).converged == solver.solve(NEAR).converged
+    assert duplicate.last.residual == solver.last.residual
+    assert duplicate.solve(NEAR).converged == solver.solve(NEAR).converged
 
 
 @pytest.mark.parametrize("name", ["forward-dynamics", "damped-least-squares"])
@@ -203,10 +206,10 @@ def test_iterations_are_a_whole_number(name, wrong):
 
 @pytest.mark.parametrize("name", ["forward-dynamics", "damped-least-squares"])
 def test_a_whole_number_may_be_numpys(name):
-    given = made(name, iterations=np.int64(7))
+    made_with_numpy = made(name, iterations=np.int64(7))
 
-    assert np.array_equal(given.step(NEAR), made(name, iterations=7).step(NEAR))
-    assert type(given.iterations) is int
+    assert np.array_equal(made_with_numpy.step(NEAR), made(name, iterations=7).step(NEAR))
+    assert type(made_with_numpy.iterations) is int
 
 
 @pytest.mark.parametrize(
@@ -224,10 +227,11 @@ def test_a_whole_number_may_be_numpys(name):
         ("constrained", "posture", 0.0, np.zeros(6), (0.0,)),
     ],
 )
-def test_numbers_may_come_as_an_array_and_one_for_all_alone(name, setting, one, array, usual):
+def test_numbers_may_come_as_an_array(name, setting, one, array, usual):
     wanted = made(name, **{setting: usual})
 
     assert np.array_equal(made(name, **{setting: array}).step(NEAR), wanted.step(NEAR))
+
     if one is not None:
         alone = made(name, **{setting: one})
         assert np.isfinite(alone.step(NEAR)).all()
@@ -235,12 +239,12 @@ def test_numbers_may_come_as_an_array_and_one_for_all_alone(name, setting, one, 
         assert len(usual) == 6 or alone.parameters == wanted.parameters
 
 
-def test_forward_dynamics_takes_arrays_where_it_is_made_itself():
-    given = simbridge.ForwardDynamics(
+def test_forward_dynamics_takes_arrays():
+    dynamics = simbridge.ForwardDynamics(
         UR10, kp=np.full(6, 50.0), kd=np.zeros(6), error_clamp=np.array([0.2, 0.5])
     )
 
-    assert given.parameters == simbridge.ForwardDynamics(UR10, kp=(50.0,) * 6).parameters
+    assert dynamics.parameters == simbridge.ForwardDynamics(UR10, kp=(50.0,) * 6).parameters
     assert ForwardDynamicsParameters(kp=np.full(6, 50.0)) == ForwardDynamicsParameters(
         kp=(50.0,) * 6
     )
@@ -250,7 +254,7 @@ def test_forward_dynamics_takes_arrays_where_it_is_made_itself():
 @pytest.mark.parametrize(
     "wrong", [0.2, (0.2,), (0.1, 0.2, 0.3), "ab", (0.1, "b"), (0.1, -1.0), (0.1, math.nan)]
 )
-def test_error_clamps_that_are_not_two_positive_numbers_are_refused(solver_class, wrong):
+def test_error_clamps_are_two_positive_numbers(solver_class, wrong):
     with pytest.raises(InvalidParameter, match="solver's error_clamp"):
         solver_class(UR10, error_clamp=wrong)
 
@@ -270,20 +274,21 @@ def test_error_clamps_that_are_not_two_positive_numbers_are_refused(solver_class
         ("forward-dynamics", "dt"),
     ],
 )
-def test_a_setting_that_is_not_a_number_is_refused_and_named(name, setting):
+def test_a_setting_must_be_a_number(name, setting):
     for wrong in ("much", [[1.0]], object()):
         with pytest.raises(InvalidParameter, match=f"solver's {setting}"):
             made(name, **{setting: wrong})
 
 
 @pytest.mark.parametrize("name", ["forward-dynamics", "selectively-damped"])
-def test_a_solution_from_ten_turns_away_is_that_from_here(name):
+def test_a_start_ten_turns_away_is_the_same(name):
     solver = made(name)
     there = solver.solve(NEAR, UR10.home + 20.0 * math.pi)
     here = solver.solve(NEAR, UR10.home)
 
     assert there.converged
     assert there.restarts == 0
+
     # Of the limits, two turns apart, those ten turns up are nearest to the upper ones.
     turns = (there.q - here.q) / (2.0 * math.pi)
     assert np.allclose(turns, np.rint(turns), rtol=0.0, atol=1e-9)
@@ -301,6 +306,6 @@ def test_a_solution_from_ten_turns_away_is_that_from_here(name):
         (SoftRows(np.eye(6), np.ones(6), weights=1e300), "weights"),
     ],
 )
-def test_rows_that_are_not_numbers_or_would_overflow_are_refused(rows, message):
+def test_rows_must_be_moderate_numbers(rows, message):
     with pytest.raises(InvalidParameter, match=message):
         Constrained(UR10, soft=rows)

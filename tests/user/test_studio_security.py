@@ -231,10 +231,11 @@ def test_each_start_has_another_token(listen, host):
     assert len(urlsplit(first.url).path.strip("/")) >= 22
 
 
-def test_a_studio_that_cannot_be_guarded_is_not_served(monkeypatch):
+def test_an_unguarded_studio_is_not_served(monkeypatch):
     def start_unguarded(*arguments):
         raise UnguardedServer("0")
 
     monkeypatch.setattr(studio_module, "GuardedViserServer", start_unguarded)
+
     with pytest.raises(UnguardedServer):
         simbridge.studio(robot="planar3r", port=free_port())

@@ -133,27 +133,34 @@ def test_the_keyboard_engages_steps_and_ends(start):
     )
     before = program.console.modes
     program.console.wait_for(b"not engaged")
+
     assert "each press is one step of 10 mm or 2 degrees." in plain(program.console.seen)
+
     program.type(b"\r")
     program.console.wait_for(ENGAGED)
     program.type(b"w")
     # A slow-down is seen.
     program.console.wait_for(b"joint_velocity wrist_3 0.93")
+
     assert "speed 40 %" in plain(program.console.seen)
+
     program.type(b"q")
     status, calls = program.ended()
-    assert status == 0 and program.console.modes == before
+
+    assert status == 0
+    assert program.console.modes == before
     assert "ending: the arm brakes, then the report is written" in plain(program.console.seen)
-    assert (
-        calls[0][:2] == ["live", "ursim"]
-        and "'solver': 'constrained'" in calls[0][2]
-        and "'127.0.0.7'" in calls[0][2]
-    )
+    assert calls[0][:2] == ["live", "ursim"]
+    assert "'solver': 'constrained'" in calls[0][2]
+    assert "'127.0.0.7'" in calls[0][2]
+
     names = [call[0] for call in calls]
-    assert names[1] == "engage" and set(names[2:-1]) == {"pose"} and names[-1] == "closed"
+    assert names[1] == "engage"
+    assert set(names[2:-1]) == {"pose"}
+    assert names[-1] == "closed"
 
 
-def test_a_real_arm_is_asked_about_in_the_terminal(start):
+def test_the_terminal_asks_about_a_real_arm(start):
     program = start("keyboard", "--backend", "real", answer=KITTY)
     program.console.wait_for(b"a held key moves")
     program.console.wait_for(b"\x1b[>11u")
@@ -162,7 +169,9 @@ def test_a_real_arm_is_asked_about_in_the_terminal(start):
     # Echoed, with lines: no key of the protocol.
     program.type(b"yes\n")
     program.console.wait_for(ENGAGED)
+
     assert "Type yes to confirm: yes" in plain(program.console.seen)
+
     program.type(b"\x1b[113u")
     status, calls = program.ended()
 
@@ -182,6 +191,7 @@ def test_after_a_signal_the_terminal_is_as_before(start, signal_number):
     assert status == {signal.SIGINT: 0, signal.SIGTERM: 143, signal.SIGTSTP: 148}[signal_number]
     assert calls[-1] == ["closed"]
     assert program.console.modes == before
+
     program.console.wait_for(b"\x1b[<u")
 
 
@@ -204,6 +214,7 @@ def test_a_failed_engagement_is_a_note(start):
     program.type(b"\r")
     program.console.wait_for(b"Note: The arm is not powered on.")
     program.type(b"q")
+
     assert program.ended()[0] == 0
 
 
@@ -243,17 +254,21 @@ def test_without_a_terminal_nothing_is_drawn(tmp_path):
         # Not `communicate`: it would lose the lines that came together with the first one.
         rest = running.stderr.read()
         shown = running.stdout.read()
+
     assert running.returncode == 0
     assert first.startswith("Network: UDP datagrams of JSON at 127.0.0.1:")
+
     # A kernel may have to be compiled first.
     lines = [line for line in rest.splitlines() if not line.startswith("Note: Compiling")]
     # Lines are wrapped at the width of a terminal, if there is none, too.
     guide = " ".join(" ".join([first, *lines]).split()).partition("(docs/teleop.md). ")[2]
+
     assert guide == (
         "A client engages, and drives; any client can stop the arm. Ctrl-C ends. "
         "Evaluating the session and writing its report."
     )
-    assert "\x1b" not in first + rest and shown.splitlines()[0] == f"Run:    {out}"
+    assert "\x1b" not in first + rest
+    assert shown.splitlines()[0] == f"Run:    {out}"
     assert json.loads((out / "summary.json").read_text())["inputs"]["accepted"] > 0
 
 
@@ -326,7 +341,8 @@ def test_two_ctrl_c_leave_what_one_leaves(teleoperation):
     status, printed, summary = teleoperation.ended()
 
     assert status == 0
-    assert summary["inputs"]["accepted"] > 0 and summary["ended_by"]["cause"] == "completed"
+    assert summary["inputs"]["accepted"] > 0
+    assert summary["ended_by"]["cause"] == "completed"
     assert (teleoperation.out / "report.html").is_file()
     assert str(teleoperation.out) in printed
 
@@ -343,18 +359,19 @@ def test_another_signal_ends_it_with_its_number(teleoperation, number, status, c
 
     assert ended == status
     assert f"What was recorded until then is in {teleoperation.out}" in " ".join(printed.split())
-    assert summary["ended_by"]["cause"] == cause and summary["inputs"]["accepted"] > 0
+    assert summary["ended_by"]["cause"] == cause
+    assert summary["inputs"]["accepted"] > 0
 
 
-def test_the_port_is_free_before_the_report_is_made(teleoperation):
+def test_the_port_is_freed_before_the_report(teleoperation):
     teleoperation.drive()
 
     teleoperation.process.send_signal(signal.SIGINT)
     while not teleoperation.process.stderr.readline().startswith("Evaluating"):
         pass
 
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
-        other.bind(teleoperation.address)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as listener:
+        listener.bind(teleoperation.address)
 
 
 def test_after_a_huge_number_it_goes_on(teleoperation):
@@ -367,8 +384,10 @@ def test_after_a_huge_number_it_goes_on(teleoperation):
         type="twist", engagement=engagement, values=[0.0, 0.0, 0.02, 0.0, 0.0, 0.0]
     )
 
-    assert not refused["ok"] and "none beyond 1e+06" in refused["error"]
-    assert after["ok"] and after["state"] == "tracking"
+    assert not refused["ok"]
+    assert "none beyond 1e+06" in refused["error"]
+    assert after["ok"]
+    assert after["state"] == "tracking"
 
 
 @pytest.mark.parametrize(
@@ -431,11 +450,13 @@ def test_the_udev_rule_is_printed_as_it_is(cli, monkeypatch):
 
 def test_every_option_has_a_flag(cli):
     assert set(LIVE) <= set(Options.__dataclass_fields__)
+
     shown = cli("teleop", "--help").out
     flags = {
         field.metadata.get("flag", name)
         for name, field in TeleopOptions.__dataclass_fields__.items()
     }
+
     for name in (*LIVE, *flags, *LiveOptions.__dataclass_fields__, *DEVICES):
         assert name.replace("_", "-") in shown
 
@@ -463,15 +484,15 @@ def test_the_line_is_cut_where_the_terminal_ends():
         status_text(FakeStatus("tracking", ("joint_velocity wrist_3 0.93",), 0.62)), console=console
     ):
         pass
+
     assert plain(console.file.getvalue().encode()).split("tracking")[-1] == " speed 62 …"
 
 
 def test_the_page_names_every_key_and_field():
     page = (Path(__file__).parents[2] / "docs/teleop.md").read_text(encoding="utf-8")
-    assert (
-        f"```text\n{spacemouse.SPACEMOUSE_RULE}\n```" in page
-        and spacemouse.SPACEMOUSE_RULE_FILE in page
-    )
+
+    assert f"```text\n{spacemouse.SPACEMOUSE_RULE}\n```" in page
+    assert spacemouse.SPACEMOUSE_RULE_FILE in page
     for key in (*"wsadrfljikuoxq", "Enter", "Space"):
         assert f"`{key}`" in page or key in page.replace("`", "")
     for message in get_args(AnyMessage):

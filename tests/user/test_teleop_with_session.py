@@ -46,6 +46,7 @@ def test_a_held_button_moves_along_the_axis(drive, frame, axis):
     end = poses[-1]
     moved = end.translation - begin.translation
     expected = begin.rotation[:, 0] if axis is None else np.array(axis)
+
     # 50 periods of 8 ms at 0.1 m/s, less the ramps.
     assert 0.030 < moved @ expected < 0.045
     assert np.linalg.norm(moved - (moved @ expected) * expected) < 1e-4
@@ -61,7 +62,9 @@ def test_key_presses_add_up(drive):
     poses, _ = drive(ENGAGE, *step * 3, *turn)
 
     shift = poses[-1].translation - poses[0].translation
+
     np.testing.assert_allclose(shift, [0.0, 0.0, 0.015], atol=1e-5)
+
     rotation = pin.log3(poses[-1].rotation @ poses[0].rotation.T)
     np.testing.assert_allclose(rotation, [0.0, 0.0, math.radians(2.0)], atol=1e-5)
 
@@ -89,4 +92,5 @@ def test_the_session_takes_every_command(drive):
 
     # The last: relative to the pose at the engagement, in the axes of the tool, which points down.
     shift = poses[-1].translation - poses[0].translation
+
     np.testing.assert_allclose(shift, [0.0, 0.0, 0.005], atol=1e-5)

@@ -46,7 +46,7 @@ def left_over(solver, target, q):
 
 @pytest.mark.parametrize("arm", ARMS)
 @given(seed=st.integers(0, 2**32 - 1))
-def test_its_tool_is_where_pinocchio_reads_it_from_the_urdf(arm, seed):
+def test_the_tool_is_where_pinocchio_says(arm, seed):
     robot = ARMS[arm]
     model = pin.buildModelFromUrdf(str(URDF / f"{arm}.urdf"))
     q = nearby(robot, seed)
@@ -58,28 +58,30 @@ def test_its_tool_is_where_pinocchio_reads_it_from_the_urdf(arm, seed):
     data = model.createData()
     pin.framesForwardKinematics(model, data, np.concatenate(values))
     expected = data.oMf[model.nframes - 1]
-    found = pin.XYZQUATToSE3(tool_path(robot, q[None])[0])
+    tool = pin.XYZQUATToSE3(tool_path(robot, q[None])[0])
 
-    assert np.abs(found.homogeneous - expected.homogeneous).max() < 1e-12
+    assert np.abs(tool.homogeneous - expected.homogeneous).max() < 1e-12
 
 
 @pytest.mark.parametrize("arm", ARMS)
 @pytest.mark.parametrize("name", ANY)
 @settings(max_examples=5)
 @given(seed=st.integers(0, 2**32 - 1))
-def test_a_target_near_the_start_is_attained_or_reported_as_missed(arm, name, seed):
+def test_a_near_target_is_attained_or_missed(arm, name, seed):
     robot = ARMS[arm]
     solver = made(arm, name)
     target = tool_path(robot, nearby(robot, seed)[None])[0]
     solution = solver.solve(target)
 
     assert np.isfinite(solution.q).all()
-    left = left_over(solver, target, solution.q)
-    assert max(solution.distance, solution.angle) == pytest.approx(left, abs=1e-9)
-    assert left < 1e-6 or not solution.converged
+
+    remaining = left_over(solver, target, solution.q)
+    assert max(solution.distance, solution.angle) == pytest.approx(remaining, abs=1e-9)
+    assert remaining < 1e-6 or not solution.converged
     assert solution.converged or name not in QUICK
     if solution.converged:
-        assert (solution.q >= robot.position_min).all() and (solution.q <= robot.position_max).all()
+        assert (solution.q >= robot.position_min).all()
+        assert (solution.q <= robot.position_max).all()
 
 
 @pytest.mark.parametrize(("arm", "task"), [("seven_joints", "position"), ("odd_axes", "axis")])
@@ -96,7 +98,7 @@ def test_steps_attain_the_components_that_the_task_constrains(arm, task, name):
 @pytest.mark.parametrize(
     ("arm", "reason"), [("seven_joints", "7 joints"), ("odd_axes", "some slide")]
 )
-def test_the_closed_form_refuses_with_the_reason_and_another_solver(arm, reason):
+def test_the_closed_form_refuses_with_a_reason(arm, reason):
     with pytest.raises(NoClosedForm, match=reason) as refusal:
         ClosedForm(ARMS[arm])
     assert "forward-dynamics" in str(refusal.value)
@@ -106,5 +108,6 @@ def test_at_the_command_line_too(cli, line):
     answer = cli("check", line, "--robot", URDF / "seven_joints.urdf", "--solver", "closed-form")
 
     assert answer.status != 0
-    assert "7 joints" in answer.message and "forward-dynamics" in answer.message
+    assert "7 joints" in answer.message
+    assert "forward-dynamics" in answer.message
     assert "Traceback" not in answer.err
