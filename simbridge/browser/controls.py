@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import ast
-import inspect
 import math
-import textwrap
 from dataclasses import Field, dataclass, fields, replace
-from functools import cache
-from itertools import pairwise
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+from simbridge.browser.field_texts import field_texts
 from simbridge.browser.iterate import IterateSettings
 from simbridge.browser.setup import SOLVER, TARGET_RATE, StudioSetup
 from simbridge.errors import InvalidParameter
@@ -144,7 +140,7 @@ def settings_controls(settings_class: type, prefix: str) -> list[PanelControl]:
         prefix: Of the controls' names.
     """
     hints = get_type_hints(settings_class)
-    helps = _field_helps(settings_class)
+    helps = field_texts(settings_class)
     return [
         _setting_control(item, hints[item.name], helps.get(item.name, ""), prefix)
         for item in fields(settings_class)
@@ -205,33 +201,6 @@ def _setting_kind(
         # A single number has a slider.
         return "number" if slider and len(default) == 1 else "numbers"
     return "whole" if isinstance(default, int) else "number"
-
-
-@cache
-def _field_helps(settings_class: type) -> dict[str, str]:
-    """Return the text under each field of a class, by the field's name.
-
-    Python keeps no such text: it is read from the source, which takes milliseconds.
-    """
-    helps: dict[str, str] = {}
-    # From the base to the class; `object`, the last, has no source.
-    for base in reversed(settings_class.__mro__[:-1]):
-        source = textwrap.dedent(inspect.getsource(base))
-        definition = ast.parse(source).body[0]
-        if isinstance(definition, ast.ClassDef):
-            helps |= _texts_under_fields(definition)
-    return helps
-
-
-def _texts_under_fields(definition: ast.ClassDef) -> dict[str, str]:
-    """Return the text that follows each annotated field in the body of a class."""
-    texts = {}
-    for statement, following in pairwise(definition.body):
-        if not isinstance(statement, ast.AnnAssign) or not isinstance(statement.target, ast.Name):
-            continue
-        if isinstance(following, ast.Expr) and isinstance(following.value, ast.Constant):
-            texts[statement.target.id] = " ".join(str(following.value.value).split())
-    return texts
 
 
 def arm_controls(arm: Robot, base: Options) -> list[PanelControl]:

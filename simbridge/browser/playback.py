@@ -34,8 +34,9 @@ from simbridge.robot.pose import Array
 from simbridge.text import millimetres
 
 
-class Stage(Protocol):
-    """What `Playback` uses of the workspace that it belongs to; see `StudioWorkspace`."""
+# The workspace makes the playback: to import `StudioWorkspace` here would be a circle.
+class PlaybackWorkspace(Protocol):
+    """The part of a `StudioWorkspace` that its playback uses."""
 
     setup: StudioSetup
     start_q: Array
@@ -54,7 +55,7 @@ class Playback:
     """What is played, and what it is made from.
 
     Args:
-        stage: The goal, the start and the setup.
+        workspace: The goal, the start and the setup.
         scenario: What *Play* runs.
         folder: For the run directories that are not kept.
 
@@ -65,8 +66,8 @@ class Playback:
         downloads: Files for the driving page: name and content.
     """
 
-    def __init__(self, stage: Stage, scenario: str, folder: Path) -> None:
-        self._stage = stage
+    def __init__(self, workspace: PlaybackWorkspace, scenario: str, folder: Path) -> None:
+        self._workspace = workspace
         self.scenario = scenario
         self._folder = folder
         # What the studio was started with: the only script of the user's that it runs.
@@ -102,23 +103,23 @@ class Playback:
             InvalidParameter: The goal is out of reach.
         """
         self._refuse_on_controllers()
-        stage = self._stage
-        setup = stage.setup
-        goal = stage.arms.goal
-        start = stage.start_q
+        workspace = self._workspace
+        setup = workspace.setup
+        goal = workspace.arms.goal
+        start = workspace.start_q
         settings = IterateSettings(**self.iterating)
-        excess = out_of_reach(stage.arms.arm.robot, goal.translation)
+        excess = out_of_reach(workspace.arms.arm.robot, goal.translation)
         if excess > 0.0:
             distance = f"{millimetres(excess)} mm out of reach"
             raise InvalidParameter("goal", distance, "within the arm's reach")
 
         def show(result: tuple[list[Iterate], str]) -> None:
-            self._iterates, stage.view.iterations = result
+            self._iterates, workspace.view.iterations = result
             times = _frame_times(len(self._iterates), settings, animated=animated)
             self.player = Player(times, iterates=self._iterates)
 
-        stage.view.iterations = "Iterating ..."
-        stage.run_in_background(
+        workspace.view.iterations = "Iterating ..."
+        workspace.run_in_background(
             "iterate", lambda: iterate_to_end(setup, start, goal, settings), show
         )
 
@@ -130,7 +131,7 @@ class Playback:
         """
         if not self._iterates:
             raise InvalidParameter("iterations", "none", "made first: press Iterate")
-        content = iterations_csv(self._stage.arms.arm.robot, self._iterates)
+        content = iterations_csv(self._workspace.arms.arm.robot, self._iterates)
         self.downloads.append(("iterations.csv", content))
 
     def choose_scenario(self, name: str) -> None:
@@ -146,8 +147,8 @@ class Playback:
                 the studio was not started.
         """
         self._refuse_on_controllers()
-        stage = self._stage
-        setup = stage.setup
+        workspace = self._workspace
+        setup = workspace.setup
         scenario = self.scenario
         if self.player is not None and self.player.run is not None:
             has_setup = self.player.run.setup is setup
@@ -165,11 +166,11 @@ class Playback:
         def show(run: PlayedRun) -> None:
             older = None if self.player is None else self.player.run
             self.player = Player(run.times, run, older, scenario)
-            stage.arms.drawing.clear_path()
-            stage.arms.drawing.clear_postures()
+            workspace.arms.drawing.clear_path()
+            workspace.arms.drawing.clear_postures()
 
-        stage.view.playing = f"Running {scenario} ..."
-        stage.run_in_background("play", lambda: PlayedRun.record(setup, scenario, out), show)
+        workspace.view.playing = f"Running {scenario} ..."
+        workspace.run_in_background("play", lambda: PlayedRun.record(setup, scenario, out), show)
 
     def load(self, path: str) -> None:
         """Show a kept run with its solver; "" shows none.
@@ -180,15 +181,15 @@ class Playback:
         if not path:
             return
         self._refuse_on_controllers()
-        setup = self._stage.setup
+        setup = self._workspace.setup
 
         def show(result: tuple[PlayedRun, str]) -> None:
             run, scenario = result
-            self._stage.adopt(run.setup)
+            self._workspace.adopt(run.setup)
             self.scenario = scenario
             self.player = Player(run.times, run, scenario=scenario)
 
-        self._stage.run_in_background("load", lambda: PlayedRun.load(Path(path), setup), show)
+        self._workspace.run_in_background("load", lambda: PlayedRun.load(Path(path), setup), show)
 
     def pause(self) -> None:
         """Let the clock of what is played stand, or go on."""
@@ -198,9 +199,9 @@ class Playback:
     def stop(self) -> None:
         """Show the live arm again."""
         self.player = None
-        self._stage.view.playing = ""
-        self._stage.view.iterations = ""
-        self._stage.arms.drawing.clear_postures()
+        self._workspace.view.playing = ""
+        self._workspace.view.iterations = ""
+        self._workspace.arms.drawing.clear_postures()
 
     def scrub(self, percent: float) -> None:
         """Stand at a part of what is played, 0 to 100 %."""
@@ -221,14 +222,14 @@ class Playback:
 
         def finish(path: Path) -> None:
             self._keeping = False
-            self._stage.view.playing = _describe_kept_run(path)
+            self._workspace.view.playing = _describe_kept_run(path)
 
         def fail(error: Exception) -> None:
             self._keeping = False
-            self._stage.fail(error)
+            self._workspace.fail(error)
 
         self._keeping = True
-        self._stage.run_in_background("keep", keep, finish, fail, always=True)
+        self._workspace.run_in_background("keep", keep, finish, fail, always=True)
 
     def _begin_another_session(self) -> Callable[[], Path]:
         """Go on in a new session; return what keeps the one until now.
@@ -236,16 +237,16 @@ class Playback:
         Raises:
             RequestRefused: The arm is behind a controller.
         """
-        arms = self._stage.arms
+        arms = self._workspace.arms
         if arms.controlled is not None:
             raise RequestRefused(
                 "Every session on a controller is recorded under runs/: there is nothing to keep."
             )
-        ended = arms.begin_another_session(self._stage.setup)
+        ended = arms.begin_another_session(self._workspace.setup)
         return lambda: copy_run(ended.report(), "studio")
 
     def _refuse_on_controllers(self) -> None:
-        if self._stage.arms.controlled is not None:
+        if self._workspace.arms.controlled is not None:
             raise RequestRefused(
                 "On a controller the studio only follows the goal; `simbridge run` runs a scenario."
             )
