@@ -109,10 +109,12 @@ def _rows(title: str, run: RunDirectory, wake_ups: Array) -> list[Row]:
         run: Its directory.
         wake_ups: When the bare timer woke (K,), s.
     """
+    # When each period of motion began, s, and the delay of each input, ms.
     live_columns = run.log().live
     is_moving = live_columns["engagement"] > 0
     begun = live_columns["now"][is_moving]
     delays = 1e3 * np.array(latencies(read_inputs(run.path)))
+
     summary = run.summary()
     loop = summary["loop"]
     ended_by = summary["ended_by"]
@@ -178,9 +180,9 @@ def missed_fraction(begun: Array, period: float = PERIOD) -> float:
 
     # Which period each of them is, and how late.
     offsets = positions - usual
-    number = np.floor(offsets + EARLY_PART)
-    in_time = np.unique(number[offsets - number <= LATE_PART])
-    return 1.0 - len(in_time) / (number[-1] - number[0] + 1.0)
+    numbers = np.floor(offsets + EARLY_PART)
+    in_time = np.unique(numbers[offsets - numbers <= LATE_PART])
+    return 1.0 - len(in_time) / (numbers[-1] - numbers[0] + 1.0)
 
 
 def _run_session(host: str, seconds: float, out: str, priority: int) -> None:

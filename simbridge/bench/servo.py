@@ -205,17 +205,20 @@ def _stream(host: str, seconds: float) -> None:
     control = RTDEControlInterface(host)
     start = np.array(receive.getActualQ())
 
-    sent = []
+    send_times = []
     begin = time.monotonic()
     while time.monotonic() - begin < seconds:
         period = control.initPeriod()
-        sent.append(time.monotonic())
-        q = start + AMPLITUDE * (1.0 - np.cos(sent[-1] - begin))
+        now = time.monotonic()
+        send_times.append(now)
+        q = start + AMPLITUDE * (1.0 - np.cos(now - begin))
+        # Speed and acceleration, which servoj ignores; then its duration, lookahead and gain.
         control.servoJ(q.tolist(), 0.0, 0.0, PERIOD, 0.03, 2000.0)
         control.waitPeriod(period)
+
     control.servoStop()
     control.stopScript()
-    print(json.dumps(np.diff(sent).tolist()))
+    print(json.dumps(np.diff(send_times).tolist()))
     # Skips its destructors, which take half a second.
     sys.stdout.flush()
     os._exit(0)

@@ -173,6 +173,7 @@ class ControlledArm(StudioArm):
         """Follow the controller's time, which passes by itself."""
         now = time.monotonic()
         self.time = now - self._begin
+        # The page that dragged has fallen silent; after a release there was no drag (-inf).
         if -math.inf < self._last_drag < now - DEAD_MAN_S:
             self.release()
 

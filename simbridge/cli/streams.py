@@ -63,7 +63,7 @@ def prepare_streams() -> None:
     _set_error_handler(sys.stdout, ENCODING_ERRORS)
     _set_error_handler(sys.stderr, ENCODING_ERRORS)
 
-    _correct_sizes()
+    _correct_terminal_size()
 
 
 def _set_error_handler(stream: TextIO, errors: str) -> None:
@@ -129,8 +129,9 @@ def _text_output(descriptor: int) -> TextIO:
     return open(descriptor, "w", closefd=False, encoding="utf-8")
 
 
-def _correct_sizes() -> None:
+def _correct_terminal_size() -> None:
     """Correct the terminal's size in the environment; widen one that is too narrow for a layout."""
+    # What the environment says: what is no size is removed, and what is none of use is bounded.
     for name in SIZE_VARIABLES:
         try:
             size = int(os.environ.get(name, ""))
@@ -143,6 +144,7 @@ def _correct_sizes() -> None:
         else:
             os.environ[name] = str(min(size, MAX_COLUMNS))
 
+    # Where it says nothing, a narrow terminal is taken for a wider one.
     if "COLUMNS" not in os.environ:
         for descriptor in (1, 2):
             with contextlib.suppress(OSError):

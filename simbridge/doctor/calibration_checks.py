@@ -9,7 +9,7 @@ import numpy as np
 import pinocchio as pin
 
 from simbridge.backends.preflight import SAME_FLANGE
-from simbridge.doctor.findings import Finding, failed, passed, unread
+from simbridge.doctor.findings import Finding, failure, success, unknown
 from simbridge.errors import InvalidParameter
 from simbridge.robot.calibration import calibrate, deviations
 from simbridge.robot.calibration_difference import ros_difference
@@ -28,14 +28,14 @@ def check_calibration(survey: Survey, robot: Robot) -> Finding:
     They are compared joint by joint, and at the tool at home.
     """
     if survey.arm is None:
-        return unread("calibration", tables.PRIMARY)
+        return unknown("calibration", tables.PRIMARY)
 
     kind = "nominal (URSim)" if is_ursim(survey.arm.checksum) else "calibrated"
     try:
         arm = calibrate(robot, survey.arm.kinematics)
     except InvalidParameter as error:
         fix = f"It must be {error.needed}: choose the right robot with --robot."
-        return failed("calibration", f"{kind}: {error.value}", fix)
+        return failure("calibration", f"{kind}: {error.value}", fix)
 
     distance, angle = tool_offset(robot, arm)
     seen = (
@@ -43,7 +43,7 @@ def check_calibration(survey: Survey, robot: Robot) -> Finding:
         f"{degrees(angle)} deg"
     )
     if arm is robot:
-        return passed("calibration", seen)
+        return success("calibration", seen)
 
     heading = ("deviation from nominal", "mm", "deg")
     rows = [
@@ -62,10 +62,10 @@ def check_calibration_file(survey: Survey, path: Path, checksum: tuple[int, ...]
         checksum: In the file.
     """
     if survey.arm is None:
-        return unread("calibration file", tables.PRIMARY)
+        return unknown("calibration file", tables.PRIMARY)
     if survey.arm.checksum == checksum:
-        return passed("calibration file", f"{path.name} is the controller's")
-    return failed(
+        return success("calibration file", f"{path.name} is the controller's")
+    return failure(
         "calibration file",
         f"{path.name} is not the controller's (another checksum)",
         "It belongs to another arm, or is older than the last calibration: let --write-cell write "
@@ -82,13 +82,13 @@ def check_ros_calibration_file(survey: Survey, path: Path, calibration: RosCalib
         calibration: Its content.
     """
     if survey.arm is None:
-        return unread("calibration file", tables.PRIMARY)
+        return unknown("calibration file", tables.PRIMARY)
 
     distance, angle = ros_difference(calibration, survey.arm.kinematics)
     difference = f"{millimetres(distance)} mm and {milliradians(angle)} mrad at the flange"
     if max(distance, angle) <= SAME_FLANGE:
-        return passed("calibration file", f"{path.name} is the controller's, within {difference}")
-    return failed(
+        return success("calibration file", f"{path.name} is the controller's, within {difference}")
+    return failure(
         "calibration file",
         f"{path.name} is not the controller's: up to {difference}",
         "It belongs to another arm, or is older than the last calibration: let ROS's "

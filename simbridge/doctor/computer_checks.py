@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from simbridge.doctor.findings import Finding, passed, warned
+from simbridge.doctor.findings import Finding, success, warning
 
 # The priority that is tried: if any is allowed, this one is.
 LOWEST_PRIORITY = 1
@@ -83,7 +83,7 @@ def _may_take_priority() -> bool:
 def check_kernel(computer: ComputerFacts) -> Finding:
     """Check that the kernel guarantees timing."""
     remark = "" if computer.realtime else ", not real-time"
-    return warned(
+    return warning(
         "kernel",
         f"{computer.kernel}{remark}",
         "On a busy computer setpoints will be late now and then. Ubuntu: sudo pro enable "
@@ -95,10 +95,10 @@ def check_kernel(computer: ComputerFacts) -> Finding:
 def check_priority(computer: ComputerFacts) -> Finding:
     """Check that --realtime-priority would be granted."""
     if computer.priority_allowed:
-        return passed("priority", "real-time priorities are allowed")
+        return success("priority", "real-time priorities are allowed")
 
     limit = "no limit" if computer.priority_limit < 0 else f"limit {computer.priority_limit}"
-    return warned(
+    return warning(
         "priority",
         f"real-time priorities are refused (RLIMIT_RTPRIO: {limit})",
         "For --realtime-priority add to /etc/security/limits.conf: @realtime - rtprio 99, and "
@@ -109,10 +109,10 @@ def check_priority(computer: ComputerFacts) -> Finding:
 def check_governor(computer: ComputerFacts) -> Finding:
     """Check that the processor keeps its frequency between two setpoints."""
     if not computer.governors:
-        return passed("governor", "the processor's frequency governor cannot be read here")
+        return success("governor", "the processor's frequency governor cannot be read here")
     is_fast = computer.governors == ("performance",)
     fix = "sudo cpupower frequency-set --governor performance"
-    return warned("governor", ", ".join(computer.governors), fix, unless=is_fast)
+    return warning("governor", ", ".join(computer.governors), fix, unless=is_fast)
 
 
 def check_cores(computer: ComputerFacts) -> Finding:
@@ -121,4 +121,4 @@ def check_cores(computer: ComputerFacts) -> Finding:
         "Sending and recording share it, so setpoints may be late: assign the process a second "
         "core."
     )
-    return warned("cores", f"{computer.cores}", fix, unless=computer.cores >= 2)
+    return warning("cores", f"{computer.cores}", fix, unless=computer.cores >= 2)

@@ -9,7 +9,7 @@ import numpy as np
 from simbridge.backends.preflight import docker_command
 from simbridge.backends.tool_watch import SAME_COG, SAME_MASS, same_tcp, tcp_text
 from simbridge.backends.ursim_and_real import mounting_text
-from simbridge.doctor.findings import Finding, failed, passed, unread, warned
+from simbridge.doctor.findings import Finding, failure, success, unknown, warning
 from simbridge.quoting import quoted
 from simbridge.resources import robot_files
 from simbridge.robot.cell import Cell
@@ -37,7 +37,7 @@ def check_port(survey: Survey, port: int, robot: Robot, *, ursim: bool) -> Findi
     name = f"port {port}"
     error = survey.lost.get(port)
     if error is None:
-        return passed(name, f"{tables.PORT_NAMES[port]} answers")
+        return success(name, f"{tables.PORT_NAMES[port]} answers")
     reason = error.reason if isinstance(error, ConnectionLost) else str(error)
     if ursim:
         command = docker_command(robot, survey.host)
@@ -47,7 +47,7 @@ def check_port(survey: Survey, port: int, robot: Robot, *, ursim: bool) -> Findi
             f"Try: ping {survey.host}. Check the cable, the address (pendant: Settings > System > "
             "Network), and whether the service is allowed (Settings > Security > Services)."
         )
-    return failed(name, f"{tables.PORT_NAMES[port]}: {reason}", fix)
+    return failure(name, f"{tables.PORT_NAMES[port]}: {reason}", fix)
 
 
 def check_software(survey: Survey) -> Finding:
@@ -55,69 +55,72 @@ def check_software(survey: Survey) -> Finding:
     if survey.unsupported is not None:
         version = survey.unsupported.version
         version = f"PolyScope {version}" if version else "unknown"
-        return failed("software", version, survey.unsupported.reason)
+        return failure("software", version, survey.unsupported.reason)
     if survey.state is None:
-        return unread("software", tables.RTDE)
+        return unknown("software", tables.RTDE)
+
     state = survey.state
     version = ".".join(map(str, state.version))
     seen = f"PolyScope {version}, {state.series}, {1.0 / state.period:.0f} Hz"
+
+    # The dashboard's version may have more parts, as 5.12.4.1101 for 5.12.4.
     dashboard = survey.dashboard.version if survey.dashboard is not None else ""
     if dashboard and not f"{dashboard}.".startswith(f"{version}."):
         fix = "The two should agree: restart the controller."
-        return warned("software", f"{seen}; its dashboard says {dashboard}", fix)
-    return passed("software", seen)
+        return warning("software", f"{seen}; its dashboard says {dashboard}", fix)
+    return success("software", seen)
 
 
 def check_kind(survey: Survey, *, ursim: bool) -> Finding:
     """Check that it is URSim or a real arm, as chosen with --backend."""
     if survey.arm is None:
-        return unread("arm or URSim", tables.PRIMARY)
+        return unknown("arm or URSim", tables.PRIMARY)
     if is_ursim(survey.arm.checksum):
         seen = "URSim (kinematics checksum all ones)"
-        return warned("arm or URSim", seen, "For URSim use --backend ursim.", unless=ursim)
+        return warning("arm or URSim", seen, "For URSim use --backend ursim.", unless=ursim)
     fix = (
         "It is not URSim, so --backend ursim refuses to move it. For a real arm use --backend real."
     )
-    return failed("arm or URSim", "a real arm (it has its own calibration)", fix, unless=not ursim)
+    return failure("arm or URSim", "a real arm (it has its own calibration)", fix, unless=not ursim)
 
 
 def check_remote_control(survey: Survey) -> Finding:
     """Check that the controller accepts programs from outside."""
     if survey.dashboard is None:
-        return unread("remote control", tables.DASHBOARD)
+        return unknown("remote control", tables.DASHBOARD)
     remote = survey.dashboard.remote_control
     if remote is None:
         if survey.state is not None and survey.state.series == "CB3":
-            return passed("remote control", "CB3 does not have this setting")
-        return warned(
+            return success("remote control", "CB3 does not have this setting")
+        return warning(
             "remote control",
             "not reported by the dashboard",
             "PolyScope 5.6 or later reports it. With older software check it at the top right of "
             "the pendant.",
         )
     seen = "on" if remote else "off: programs from outside are ignored"
-    return failed("remote control", seen, RemoteControlDisabled.remedy, unless=remote)
+    return failure("remote control", seen, RemoteControlDisabled.remedy, unless=remote)
 
 
 def check_robot_mode(survey: Survey, *, ursim: bool) -> Finding:
     """Check that the arm has power and its brakes are released."""
     if survey.state is None:
-        return unread("robot mode", tables.RTDE)
+        return unknown("robot mode", tables.RTDE)
     mode = survey.state.robot_mode
     seen = tables.mode_label(mode, tables.RobotMode)
     if ursim and mode in POWERABLE_MODES:
-        return passed("robot mode", f"{seen}; a run powers URSim on")
-    return failed("robot mode", seen, ArmNotReady.remedy, unless=mode == tables.RobotMode.RUNNING)
+        return success("robot mode", f"{seen}; a run powers URSim on")
+    return failure("robot mode", seen, ArmNotReady.remedy, unless=mode == tables.RobotMode.RUNNING)
 
 
 def check_safety_mode(survey: Survey) -> Finding:
     """Check that no stop is active."""
     if survey.state is None:
-        return unread("safety mode", tables.RTDE)
+        return unknown("safety mode", tables.RTDE)
     mode = survey.state.safety_mode
     seen = tables.mode_label(mode, tables.SafetyMode)
     if mode == tables.SafetyMode.REDUCED:
-        return warned(
+        return warning(
             "safety mode",
             seen,
             "The reduced limits of the safety configuration apply: a fast plan may end in a "
@@ -127,20 +130,20 @@ def check_safety_mode(survey: Survey) -> Finding:
 
     stop = safety_stop(mode)
     fix = "" if stop is None else stop.remedy
-    return failed("safety mode", seen, fix, unless=mode == tables.SafetyMode.NORMAL)
+    return failure("safety mode", seen, fix, unless=mode == tables.SafetyMode.NORMAL)
 
 
 def check_program(survey: Survey) -> Finding:
     """Check that no program runs; a run never stops one."""
     if survey.state is None:
-        return unread("program", tables.RTDE)
+        return unknown("program", tables.RTDE)
     state = survey.state.runtime_state
     loaded = survey.dashboard.program if survey.dashboard is not None else ""
     seen = tables.mode_label(state, tables.RuntimeState)
     if loaded:
         seen += f", {loaded}"
     fix = "A run never stops a program on the controller. Stop it at the pendant."
-    return failed("program", seen, fix, unless=state not in tables.PROGRAM_RUNS)
+    return failure("program", seen, fix, unless=state not in tables.PROGRAM_RUNS)
 
 
 def check_registers(taken: tuple[str, ...] | None) -> Finding:
@@ -150,11 +153,11 @@ def check_registers(taken: tuple[str, ...] | None) -> Finding:
         taken: Those that other clients hold; None if unknown.
     """
     if taken is None:
-        return unread("registers", tables.RTDE)
+        return unknown("registers", tables.RTDE)
     if not taken:
-        return passed("registers", "free")
+        return success("registers", "free")
     more = f" and {len(taken) - 2} more" if len(taken) > 2 else ""
-    return failed(
+    return failure(
         "registers",
         f"held by another client: {', '.join(taken[:2])}{more}",
         "Stop the other program: a second simbridge, a ROS driver, or a fieldbus (EtherNet/IP, "
@@ -165,27 +168,27 @@ def check_registers(taken: tuple[str, ...] | None) -> Finding:
 def check_slider(survey: Survey) -> Finding:
     """Check that the speed slider allows the plan's speed."""
     if survey.state is None:
-        return unread("speed slider", tables.RTDE)
+        return unknown("speed slider", tables.RTDE)
     slider = survey.state.slider
     seen = f"{slider * 100.0:.0f} %"
     if slider <= 0.0:
-        return failed("speed slider", seen, "Nothing would move. Move it to 100 % at the pendant.")
+        return failure("speed slider", seen, "Nothing would move. Move it to 100 % at the pendant.")
     fix = (
         "Move it to 100 % at the pendant, or expect the run to take longer (--on-scaling stop "
         "refuses it)."
     )
-    return warned("speed slider", seen, fix, unless=slider >= FULL_SPEED)
+    return warning("speed slider", seen, fix, unless=slider >= FULL_SPEED)
 
 
 def check_model(survey: Survey, robot: Robot) -> Finding:
     """Check that the controller's arm is of the model chosen with --robot."""
     if survey.arm is None:
-        return unread("model", tables.PRIMARY)
+        return unknown("model", tables.PRIMARY)
     if survey.state is None:
-        return unread("model", tables.RTDE)
+        return unknown("model", tables.RTDE)
     model = model_name(survey.arm.robot_type, survey.state.version[0])
     if model is None:
-        return warned(
+        return warning(
             "model",
             f"not reported by the controller (robot type {survey.arm.robot_type})",
             f"Check yourself that it is a {robot.title}, and look at the calibration below.",
@@ -197,16 +200,16 @@ def check_model(survey: Survey, robot: Robot) -> Finding:
         if name in robot_files():
             remedy = f"use --robot {name}"
         fix = f"If that is the intended arm, {remedy}."
-        return failed("model", f"{model}, not {robot.title}", fix)
+        return failure("model", f"{model}, not {robot.title}", fix)
 
     if robot.series != survey.state.series:
-        return failed(
+        return failure(
             "model",
             f"{model} of the {survey.state.series}, but the series of {robot.name} is "
             f"{quoted(robot.series)}",
             "Correct the series in the robot's file, or choose another robot with --robot.",
         )
-    return passed("model", successors(model))
+    return success("model", successors(model))
 
 
 def check_serial_number(survey: Survey, expected: str | None) -> Finding:
@@ -217,18 +220,18 @@ def check_serial_number(survey: Survey, expected: str | None) -> Finding:
         expected: The cell's serial number; None for any.
     """
     if survey.dashboard is None:
-        return unread("serial number", tables.DASHBOARD)
+        return unknown("serial number", tables.DASHBOARD)
 
     reported = survey.dashboard.serial_number
     if expected is None:
         missing = "not reported by this software (before PolyScope 3.12 and 5.6)"
-        return passed("serial number", reported or missing)
+        return success("serial number", reported or missing)
     if reported is None:
         fix = "Compare it with the nameplate on the arm's base."
-        return warned("serial number", f"not reported; the cell file says {expected}", fix)
+        return warning("serial number", f"not reported; the cell file says {expected}", fix)
     if reported == expected:
-        return passed("serial number", f"{reported}, as in the cell file")
-    return failed(
+        return success("serial number", f"{reported}, as in the cell file")
+    return failure(
         "serial number",
         f"{reported}, but the cell file says {expected}",
         "This is another arm: use its own cell file, or create one with --write-cell.",
@@ -239,8 +242,8 @@ def check_mounting(cell: Cell) -> Finding:
     """Show the cell's mounting, which cannot be compared with the controller."""
     if cell.mounting is None:
         fix = "Add it: --yes requires it, and gravity depends on it."
-        return warned("mounting", "not in the cell file: floor is assumed", fix)
-    return warned(
+        return warning("mounting", "not in the cell file: floor is assumed", fix)
+    return warning(
         "mounting",
         f"{mounting_text(cell)} in the cell file; it cannot be read from the controller",
         "Compare it with the pendant (Installation > General > Mounting) and with the arm.",
@@ -256,14 +259,14 @@ def check_tcp(survey: Survey, expected: tuple[float, ...] | None) -> Finding:
             for any.
     """
     if survey.arm is None:
-        return unread("TCP", tables.PRIMARY)
+        return unknown("TCP", tables.PRIMARY)
 
     tcp = survey.arm.tcp_offset
     if expected is None:
-        return passed("TCP", tcp_text(tcp))
+        return success("TCP", tcp_text(tcp))
     if same_tcp(tcp, expected):
-        return passed("TCP", f"{tcp_text(tcp)}, as in the cell file")
-    return failed(
+        return success("TCP", f"{tcp_text(tcp)}, as in the cell file")
+    return failure(
         "TCP",
         f"{tcp_text(tcp)}; the cell file says {tcp_text(expected)}",
         "One of them is not the mounted tool: correct it at the pendant (Installation > General > "
@@ -282,10 +285,10 @@ def check_payload(
         expected_cog: Its centre of gravity in the flange (3,), m; compared where both give one.
     """
     if survey.state is None:
-        return unread("payload", tables.RTDE)
+        return unknown("payload", tables.RTDE)
     payload = survey.state.payload
     if payload is None:
-        return warned(
+        return warning(
             "payload",
             "not reported by this software (before PolyScope 3.11 and 5.5)",
             "Check it at the pendant: Installation > General > Payload.",
@@ -293,15 +296,15 @@ def check_payload(
     cog = survey.state.payload_cog
     seen = _payload_text(payload, cog)
     if expected is None:
-        return passed("payload", seen)
+        return success("payload", seen)
 
     # Without a payload, or where one of them is unknown, there is nothing to compare.
     same_cog = True
     if payload and cog is not None and expected_cog is not None:
         same_cog = np.allclose(cog, expected_cog, 0.0, SAME_COG)
     if abs(payload - expected) <= SAME_MASS and same_cog:
-        return passed("payload", f"{seen}, as in the cell file")
-    return failed(
+        return success("payload", f"{seen}, as in the cell file")
+    return failure(
         "payload",
         f"{seen}; the cell file says {_payload_text(expected, expected_cog)}",
         "A wrong payload leads to protective stops. Correct it at the pendant (Installation > "

@@ -43,12 +43,12 @@ class Finding:
     table: tuple[tuple[str, ...], ...] = ()
 
 
-def passed(check: str, seen: str) -> Finding:
+def success(check: str, seen: str) -> Finding:
     """Return the finding of a check that passed."""
     return Finding(check, "pass", seen)
 
 
-def warned(check: str, seen: str, fix: str, *, unless: bool = False) -> Finding:
+def warning(check: str, seen: str, fix: str, *, unless: bool = False) -> Finding:
     """Return the finding that something works, but might not work well.
 
     Args:
@@ -57,17 +57,17 @@ def warned(check: str, seen: str, fix: str, *, unless: bool = False) -> Finding:
         fix: How to fix it.
         unless: Whether the check passed nevertheless.
     """
-    return passed(check, seen) if unless else Finding(check, "warn", seen, fix)
+    return success(check, seen) if unless else Finding(check, "warn", seen, fix)
 
 
-def failed(check: str, seen: str, fix: str, *, unless: bool = False) -> Finding:
-    """Return the finding that a run would refuse or fail; the arguments are those of `warned`."""
-    return passed(check, seen) if unless else Finding(check, "fail", seen, fix)
+def failure(check: str, seen: str, fix: str, *, unless: bool = False) -> Finding:
+    """Return the finding that a run would refuse or fail; the arguments are those of `warning`."""
+    return success(check, seen) if unless else Finding(check, "fail", seen, fix)
 
 
-def unread(check: str, port: int) -> Finding:
+def unknown(check: str, port: int) -> Finding:
     """Return the finding of a check that is not possible while a port does not answer."""
-    return failed(check, f"not known while port {port} does not answer", FIX_PORTS)
+    return failure(check, f"not known while port {port} does not answer", FIX_PORTS)
 
 
 def as_json(title: str, findings: Sequence[Finding]) -> str:

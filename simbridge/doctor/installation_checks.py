@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from simbridge.backends import SIMULATION, backend_class
-from simbridge.doctor.findings import Finding, failed, passed, warned
+from simbridge.doctor.findings import Finding, failure, success, warning
 from simbridge.errors import SimbridgeError
 from simbridge.planning.options import Options
 from simbridge.robot.load import load_robot
@@ -56,7 +56,7 @@ def check_python(version: tuple[int, int] = sys.version_info[:2]) -> Finding:
     """Check that simbridge is tested with this version of Python."""
     seen = f"{platform.python_version()}, {platform.system()} {platform.machine()}"
     is_tested = OLDEST_PYTHON <= version <= NEWEST_PYTHON
-    return failed("python", seen, "Use Python 3.10, 3.11 or 3.12.", unless=is_tested)
+    return failure("python", seen, "Use Python 3.10, 3.11 or 3.12.", unless=is_tested)
 
 
 def check_packages(versions: Mapping[str, str]) -> Finding:
@@ -68,8 +68,8 @@ def check_packages(versions: Mapping[str, str]) -> Finding:
     missing = [name for name, version in versions.items() if not version]
     if missing:
         fix = f"pip install {' '.join(missing)}"
-        return failed("packages", f"missing: {', '.join(missing)}", fix)
-    return passed("packages", ", ".join(f"{name} {version}" for name, version in versions.items()))
+        return failure("packages", f"missing: {', '.join(missing)}", fix)
+    return success("packages", ", ".join(f"{name} {version}" for name, version in versions.items()))
 
 
 def check_kernel_cache(directory: Path) -> Finding:
@@ -78,9 +78,9 @@ def check_kernel_cache(directory: Path) -> Finding:
         folders = (directory, *directory.absolute().parents)
         existing = next(path for path in folders if path.exists())
         with tempfile.TemporaryFile(dir=existing):
-            return passed("kernel cache", str(directory))
+            return success("kernel cache", str(directory))
     except OSError as error:
-        return warned(
+        return warning(
             "kernel cache",
             f"{directory} cannot be written ({error.strerror})",
             "Every start compiles for several seconds. Choose a directory: "
@@ -95,11 +95,11 @@ def check_simulation(robot: str) -> Finding:
         with backend_class(SIMULATION)(arm, Options()) as backend:
             (state,) = backend.stream(arm.home[np.newaxis])
     except SimbridgeError as error:
-        return failed("simulation", f"{error}", "Fix that, then try again.")
+        return failure("simulation", f"{error}", "Fix that, then try again.")
 
     period = f"{backend.period * 1e3:g} ms"
     joint_error = float(abs(state.q - arm.home).max())
-    return passed(
+    return success(
         "simulation",
         f"PyBullet moved {arm.name} through {period}; joint error {degrees(joint_error)} deg",
     )

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simbridge.backends.servo_loop import AHEAD
-from simbridge.backends.state_supply import MAX_SHARE, WINDOW
-from simbridge.doctor.findings import FIX_PORTS, Finding, failed, warned
+from simbridge.backends.servo_loop import MAX_AHEAD_S
+from simbridge.backends.state_supply import MAX_UNSENT_FRACTION, WINDOW_S
+from simbridge.doctor.findings import FIX_PORTS, Finding, failure, warning
 from simbridge.robot.pose import Array
 from simbridge.ur.dashboard import DashboardClient
 from simbridge.ur.rtde import RtdeClient, RtdeReader
@@ -31,7 +31,7 @@ MAX_ROUND_TRIP_MS = 4.0
 LATENESS_PERCENTILE = 99.0
 # Fraction of the control periods without a setpoint, for want of states, up to which there is no
 # warning.
-MAX_UNSENT = 0.02
+MAX_UNSENT_IN_PASSING = 0.02
 
 NOT_MEASURED = "not measured: RTDE and the dashboard must answer"
 
@@ -126,7 +126,7 @@ def network_facts(
 def check_round_trip(network: NetworkFacts | None) -> Finding:
     """Check that the round trip to the controller is short."""
     if network is None:
-        return failed("round trip", NOT_MEASURED, FIX_PORTS)
+        return failure("round trip", NOT_MEASURED, FIX_PORTS)
 
     typical = 1e3 * float(np.median(network.rtde))
     longest = 1e3 * float(network.rtde.max())
@@ -136,16 +136,16 @@ def check_round_trip(network: NetworkFacts | None) -> Finding:
         f"dashboard {dashboard:.2f} ms (median)"
     )
     fix = "Connect this computer to the controller by a dedicated cable: no Wi-Fi, VPN or switch."
-    return warned("round trip", seen, fix, unless=typical <= MAX_ROUND_TRIP_MS)
+    return warning("round trip", seen, fix, unless=typical <= MAX_ROUND_TRIP_MS)
 
 
 def check_jitter(network: NetworkFacts | None) -> Finding:
     """Check that a state arrives every period, on time."""
     if network is None:
-        return failed("jitter", NOT_MEASURED, FIX_PORTS)
+        return failure("jitter", NOT_MEASURED, FIX_PORTS)
     if not len(network.lateness):
         fix = "The controller's clock stands still: restart it, or unpause URSim."
-        return failed("jitter", "no state arrived", fix)
+        return failure("jitter", "no state arrived", fix)
 
     lateness = float(np.percentile(network.lateness, LATENESS_PERCENTILE))
     latest = float(network.lateness.max())
@@ -158,16 +158,16 @@ def check_jitter(network: NetworkFacts | None) -> Finding:
         "cable, and close other programs on both computers."
     )
     is_steady = lateness <= network.period and not network.missed
-    return warned("jitter", seen, fix, unless=is_steady)
+    return warning("jitter", seen, fix, unless=is_steady)
 
 
 def check_arrival(network: NetworkFacts | None) -> Finding:
     """Check that states arrive often enough for a setpoint in every period."""
     name = "arrival of states"
     if network is None:
-        return failed(name, NOT_MEASURED, FIX_PORTS)
+        return failure(name, NOT_MEASURED, FIX_PORTS)
     if not len(network.gaps):
-        return failed(name, "no second state arrived", "Restart the controller, or unpause URSim.")
+        return failure(name, "no second state arrived", "Restart the controller, or unpause URSim.")
 
     unsent = unsent_fraction(network.gaps, network.period)
     interval = 1e3 * float(network.gaps.mean())
@@ -178,14 +178,14 @@ def check_arrival(network: NetworkFacts | None) -> Finding:
     )
 
     consequence = "A run would take longer, and jerk"
-    if unsent >= MAX_SHARE:
+    if unsent >= MAX_UNSENT_FRACTION:
         consequence = "A run would end (late_states)"
     fix = (
-        f"{consequence}: setpoints are sent at most {1e3 * AHEAD:g} ms ahead of the newest state, "
-        f"and where half of the periods of {WINDOW:g} s have none, a run ends. Use a cable, no "
+        f"{consequence}: setpoints are sent at most {1e3 * MAX_AHEAD_S:g} ms ahead of the newest state, "
+        f"and where half of the periods of {WINDOW_S:g} s have none, a run ends. Use a cable, no "
         "Wi-Fi, VPN or tunnel."
     )
-    return warned(name, seen, fix, unless=unsent <= MAX_UNSENT)
+    return warning(name, seen, fix, unless=unsent <= MAX_UNSENT_IN_PASSING)
 
 
 def unsent_fraction(gaps: Array, period: float) -> float:
@@ -196,5 +196,5 @@ def unsent_fraction(gaps: Array, period: float) -> float:
         period: Control period, s.
     """
     # The response to a state, and as many more as may be sent ahead of it.
-    covered = period + max(1, round(AHEAD / period)) * period
+    covered = period + max(1, round(MAX_AHEAD_S / period)) * period
     return float(np.maximum(gaps - covered, 0.0).sum() / gaps.sum())

@@ -177,7 +177,9 @@ def step_target(robot: Robot) -> tuple[Array, str]:
             return target, note
 
     what = "take the experiment's step, (-0.25, -0.75, 0.35) m or a shorter one"
-    raise _no_layout(robot, home, what, slice(3 if size.up else 2))
+    # x and y, and z unless the step stays at its height.
+    directions = slice(3) if size.up else slice(2)
+    raise _no_layout(robot, home, what, directions)
 
 
 def _solve_near_home(robot: Robot, target: Array) -> Array | None:

@@ -219,20 +219,20 @@ class DatagramExchange:
 
     def _handle(self, message: ClientMessage, client: Client, reply: Reply, now: float) -> None:
         """Act on a message with the token that came in order."""
-        drives = client == self._driver
-        if drives:
+        is_driver = client == self._driver
+        if is_driver:
             self._heard = now
 
         if isinstance(message, EngageMessage):
             self._engage(client, reply, now)
         elif isinstance(message, StatusMessage):
             pass  # its reply is all it asks for
-        elif self._driver is not None and not drives:
+        elif self._driver is not None and not is_driver:
             self._drop("driver", reply, self._driver_refusal())
         else:
-            self._handle_input(message, reply, drives=drives)
+            self._handle_input(message, reply, is_driver=is_driver)
 
-    def _handle_input(self, message: ClientMessage, reply: Reply, *, drives: bool) -> None:
+    def _handle_input(self, message: ClientMessage, reply: Reply, *, is_driver: bool) -> None:
         """Act on a motion, a button or the end of an engagement of a client that may drive."""
         if isinstance(message, MotionMessage) and not self._is_current(message):
             error = "Dropped: it belongs to no present engagement; send engage first."
@@ -241,7 +241,7 @@ class DatagramExchange:
             self._commands.append(command_of(message))
         elif isinstance(message, ButtonMessage):
             self._note_button(message)
-        elif isinstance(message, DisengageMessage) and drives:
+        elif isinstance(message, DisengageMessage) and is_driver:
             self._end_engagement()
 
     def _is_current(self, message: MotionMessage) -> bool:

@@ -17,7 +17,7 @@ from rich.console import Console
 
 from simbridge.backends.preflight import docker_command
 from simbridge.doctor.doctor import check_controller
-from simbridge.doctor.findings import Finding, failed, passed, show, warned
+from simbridge.doctor.findings import Finding, failure, show, success, warning
 from simbridge.robot import load_robot
 from simbridge.robot.calibration_file import read_calibration
 from simbridge.robot.cell_file import load_cell
@@ -254,20 +254,20 @@ def test_a_cell_file_needs_a_controller_that_answers(cli, tmp_path):
 
 TABLE = (("deviation from nominal", "mm", "deg"), ("shoulder_lift_joint", "0.123", "0.0456"))
 FINDINGS = [
-    passed("port 29999", "dashboard answers"),
+    success("port 29999", "dashboard answers"),
     Finding(
         "calibration",
         "pass",
         "calibrated; at home the tool deviates from nominal by 3.37 mm and 0.101 deg",
         table=TABLE,
     ),
-    warned(
+    warning(
         "kernel",
         "6.8.0-generic #42-Ubuntu SMP PREEMPT_DYNAMIC, not real-time",
         "sudo pro enable realtime-kernel",
     ),
-    failed("payload", "[not known] while port 30004 does not answer", "Fix the ports first."),
-    failed("program", "not known while port 30004 does not answer", "Fix the ports first."),
+    failure("payload", "[not known] while port 30004 does not answer", "Fix the ports first."),
+    failure("program", "not known while port 30004 does not answer", "Fix the ports first."),
 ]
 
 
