@@ -10,7 +10,10 @@ import pytest
 
 @pytest.fixture
 def here(tmp_path, monkeypatch, line_run, live_run):
-    """A directory with a run, repeats, a session and a sweep under runs/, the oldest first, and two that are none."""
+    """A directory with a run, repeats, a session and a sweep under runs/, the oldest first.
+
+    Two entries are none of them.
+    """
     monkeypatch.chdir(tmp_path)
     runs = tmp_path / "runs"
     sources = {
@@ -22,12 +25,14 @@ def here(tmp_path, monkeypatch, line_run, live_run):
     for number, (name, source) in enumerate(sources.items()):
         shutil.copytree(source, runs / name)
         os.utime(runs / name / "settings.toml", (1e9 + number, 1e9 + number))
+
     (runs / "swept").mkdir()
     (runs / "swept" / "sweep.toml").write_text('scenarios = ["circle"]\n')
     columns = "identity,scenario,outcome,reason,tracking_error.position_m.rms,made_by,wall_s,host_name,host_attempts"
     rows = ("a,circle,completed,,0.002,x,1,h,1,", "b,circle,refused,too far,,x,1,h,1,")
     (runs / "swept" / "results.csv").write_text("\n".join((f"{columns},directory", *rows, "")))
     os.utime(runs / "swept" / "sweep.toml", (2e9, 2e9))
+
     (runs / "compare_line").mkdir()
     (runs / "notes.txt").write_text("mine")
     return tmp_path

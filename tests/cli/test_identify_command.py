@@ -19,11 +19,9 @@ RECORDING = Path(__file__).parents[1] / "data" / "ur3e_moves" / "moves.csv.gz"
 @pytest.fixture(scope="module")
 def servoj(tmp_path_factory) -> tuple[Path, Path]:
     """A recording of servoj (gain 300, lookahead 0.1 s) and a file of its commands."""
-    folder, random, sender = (
-        tmp_path_factory.mktemp("servoj"),
-        np.random.default_rng(1),
-        Sender(0.01, 0.0015, 0.1, 0.02),
-    )
+    folder = tmp_path_factory.mktemp("servoj")
+    random = np.random.default_rng(1)
+    sender = Sender(0.01, 0.0015, 0.1, 0.02)
     commands = wandering(300, 0.01, random)
     rows = recorded(commands, sender.taken(300, random), sender, gain=300.0, lookahead=0.1)
     rows["actual_q"] = rows["target_q"] - 0.0005 * rows["target_qd"]
@@ -31,7 +29,8 @@ def servoj(tmp_path_factory) -> tuple[Path, Path]:
         f"{name}_{i}" for name in rows if name != "timestamp" for i in range(6)
     ]
     table = np.column_stack([rows[name] for name in rows])[::4]
-    recording, sent = folder / "recording.csv", folder / "commands.csv"
+    recording = folder / "recording.csv"
+    sent = folder / "commands.csv"
     np.savetxt(recording, table, fmt="%.17g", header=" ".join(names), comments="")
     np.savetxt(
         sent,

@@ -32,7 +32,10 @@ sys.exit(main(sys.argv[1:]))
 
 
 def seen_on_a_terminal(*arguments: object, answer: str = "") -> str:
-    """The output of `simbridge run` in a terminal of 80 columns in which the operator answers its question."""
+    """Return the output of `simbridge run` in a terminal of 80 columns.
+
+    The operator answers its question.
+    """
     ours, theirs = pty.openpty()
     environment = {**os.environ, "COLUMNS": "80", "TERM": "xterm", "PYTHONUTF8": "1"}
     command = [sys.executable, "-c", PROGRAM, "run", *map(str, arguments)]
@@ -40,6 +43,7 @@ def seen_on_a_terminal(*arguments: object, answer: str = "") -> str:
         command, stdin=theirs, stdout=subprocess.DEVNULL, stderr=theirs, env=environment
     )
     os.close(theirs)
+
     seen = b""
     while True:
         try:
@@ -52,13 +56,14 @@ def seen_on_a_terminal(*arguments: object, answer: str = "") -> str:
         if b"Type yes" not in seen and b"Type yes" in seen + part:
             os.write(ours, f"{answer}\n".encode())
         seen += part
+
     os.close(ours)
     assert running.wait() == 0, seen.decode()
     return seen.decode()
 
 
 def drawn(text: str) -> list[str]:
-    """The successive states of the line, with their colour escapes."""
+    """Return the successive states of the line, with their colour escapes."""
     lines = [part.split("\x1b[2K")[-1] for part in text.replace("\r", "\n").split("\n")]
     return [part for part in lines if "error" in part and " mm" in part]
 

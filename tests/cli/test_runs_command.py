@@ -28,9 +28,11 @@ def test_the_newest_of_every_kind_comes_first(cli, here, line_run):
 
     names = ("scenario", "robot", "solver", "outcome")
     assert [run_entry[name] for name in names] == ["line", "ur10", "forward-dynamics", "completed"]
-    assert (entries["swept"]["error_m"], entries["swept"]["outcome"]) == (0.002, "1 of 2 points")
+    assert entries["swept"]["error_m"] == 0.002
+    assert entries["swept"]["outcome"] == "1 of 2 points"
     # Killed before their common summary was written.
-    assert (entries["many"]["scenario"], entries["many"]["outcome"]) == ("line", "no summary")
+    assert entries["many"]["scenario"] == "line"
+    assert entries["many"]["outcome"] == "no summary"
 
 
 @pytest.mark.parametrize("width", [60, 80, 160])
@@ -45,32 +47,45 @@ def test_the_list_fits_the_terminal(cli, here, monkeypatch, width):
     assert any("Not shown" in line for line in lines) == (width < 160)
 
 
-def test_a_list_is_filtered_sorted_and_cut(cli, here):
-    lines = listed(cli, "--filter", "robot=ur10", "--filter", "scenario=line")
+@pytest.mark.parametrize("flags", [("robot=ur10", "--filter", "scenario=line"), ("scenario=lin*",)])
+def test_a_list_is_filtered(cli, here, flags):
+    entries = listed(cli, "--filter", *flags)
 
-    assert (
-        set(lines)
-        == {"many", "2026-01-02_03-04-05_line"}
-        == set(listed(cli, "--filter", "scenario=lin*"))
-    )
+    assert set(entries) == {"many", "2026-01-02_03-04-05_line"}
 
-    errors = [run["error_m"] for run in listed(cli, "--sort", "error").values()]
+
+def test_a_list_is_sorted_by_a_column(cli, here):
+    entries = listed(cli, "--sort", "error")
+
+    errors = [run["error_m"] for run in entries.values()]
     known = [error for error in errors if error is not None]
-
     assert known == sorted(known)
+    # What has no error comes last.
     assert errors[: len(known)] == known
+
+
+def test_a_list_is_limited(cli, here):
     assert list(listed(cli, "--limit", 1)) == ["swept"]
+
+
+def test_nothing_that_matches_is_a_sentence(cli, here):
     assert cli("runs", "--filter", "robot=none").out == "No runs in runs.\n"
 
-    for flags, reason in (
+
+@pytest.mark.parametrize(
+    ("flags", "reason"),
+    [
         (("--filter", "robot"), "COLUMN=VALUE"),
         (("--sort", "size"), "'size'"),
         (("--limit", -1), "-1"),
-    ):
-        refused = cli("runs", *flags)
-        assert refused.status == 2
-        assert reason in refused.message
-    assert "there is no such directory" in cli("runs", "elsewhere").message
+        (("elsewhere",), "there is no such directory"),
+    ],
+)
+def test_flags_that_make_no_sense_are_refused(cli, here, flags, reason):
+    refused = cli("runs", *flags)
+
+    assert refused.status == 2
+    assert reason in refused.message
 
 
 def test_broken_entries_are_listed_too(cli, here):
@@ -81,11 +96,10 @@ def test_broken_entries_are_listed_too(cli, here):
     entries = listed(cli)
 
     assert entries["many"]["outcome"] == "not readable"
-    assert (entries["swept"]["outcome"], entries["swept"]["scenario"]) == (
-        "0 of 0 points",
-        "circle",
-    )
-    assert (entries["hand"]["outcome"], entries["hand"]["robot"]) == ("no summary", "ur10e")
+    assert entries["swept"]["outcome"] == "0 of 0 points"
+    assert entries["swept"]["scenario"] == "circle"
+    assert entries["hand"]["outcome"] == "no summary"
+    assert entries["hand"]["robot"] == "ur10e"
 
 
 @pytest.mark.parametrize(
@@ -113,24 +127,31 @@ def test_a_fifo_is_not_waited_for(cli, here, name):
     assert file.parent.name in listed(cli)
 
 
-def test_every_command_takes_last(cli, here, tmp_path):
+def test_last_is_the_run_that_began_last(cli, here):
     answer = cli("export", "last", "--to", "tum")
 
     assert answer.status == 0
     assert answer.err == "last: runs/hand\n"
     assert (here / "runs/hand/attained.tum").is_file()
 
-    os.utime(here / "runs/2026-01-02_03-04-05_line/settings.toml")
-    run = "runs/2026-01-02_03-04-05_line"
 
+def test_every_command_takes_last(cli, here):
+    run = "runs/2026-01-02_03-04-05_line"
+    os.utime(here / run / "settings.toml")
+
+    compared = json.loads(cli("compare", "last", "runs/many/01", "--json").out)
+    identified = json.loads(cli("identify", "last", "--json").out)
+
+    assert compared["runs"][0]["run"] == run
+    assert identified["recording"] == run
     assert cli("view", "last", "--no-browser").out == f"{run}/report.html\n"
-    assert json.loads(cli("compare", "last", "runs/many/01", "--json").out)["runs"][0]["run"] == run
-    assert json.loads(cli("identify", "last", "--json").out)["recording"] == run
     assert cli("evaluate", "last", "--attained", "none.tum").err.startswith(f"last: {run}\n")
     assert cli("run", "line.tum", "--plan", "last").err.startswith(f"last: {run}\n")
 
-    # A directory of that name is meant itself.
+
+def test_a_directory_may_be_named_last(cli, here):
     shutil.copytree(here / "runs/hand", here / "last")
+
     assert cli("view", "last").out == "last/report.html\n"
 
 

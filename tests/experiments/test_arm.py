@@ -54,7 +54,8 @@ def assert_corners_within_reach(robot, place):
 @pytest.mark.parametrize("name", robot_files())
 def test_the_arms_in_robots_use_the_papers_layout(name):
     chosen = choose_arm(InterpolationParameters(robot=name))
-    size, layout = paper_size(chosen.robot), choose_layout(chosen.robot)
+    size = paper_size(chosen.robot)
+    layout = choose_layout(chosen.robot)
 
     assert (chosen.notes, layout.note, step_target(chosen.robot)[1]) == ((), "", "")
     assert chosen.robot.file_home is None
@@ -63,7 +64,8 @@ def test_the_arms_in_robots_use_the_papers_layout(name):
 
 def test_an_upright_arm_begins_in_another_posture():
     chosen = choose_arm(InterpolationParameters(robot=SEVEN))
-    robot, layout = chosen.robot, choose_layout(chosen.robot)
+    robot = chosen.robot
+    layout = choose_layout(chosen.robot)
     middle = 0.5 * (robot.position_min + robot.position_max)
 
     assert (

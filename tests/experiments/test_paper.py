@@ -63,7 +63,8 @@ def spread_by_pinocchio(robot, q, link_mass, link_inertia, tool_mass, tool_inert
     model.inertias[model.njoints - 1] += tcp.act(
         pin.Inertia(tool_mass, np.zeros(3), tool_inertia * np.eye(3))
     )
-    data, frame = model.createData(), model.getFrameId("tcp")
+    data = model.createData()
+    frame = model.getFrameId("tcp")
     jacobian = pin.computeFrameJacobian(model, data, q, frame, pin.LOCAL_WORLD_ALIGNED)
     mass = np.triu(pin.crba(model, data, q))
     mass = mass + np.triu(mass, 1).T

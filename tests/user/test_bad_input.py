@@ -204,7 +204,8 @@ def test_a_tool_too_fast_is_refused(refused, lines):
 def test_a_turn_past_a_joints_end_is_refused(refused, tmp_path, tum):
     angle = np.linspace(0.0, 7.0, 71)  # about the vertical, further than the last wrist joint turns
     half = 0.5 * angle
-    z, zero = np.array([0.7, 0.164, 0.3]), np.zeros(71)
+    z = np.array([0.7, 0.164, 0.3])
+    zero = np.zeros(71)
     # Half a turn about x brings the tool down; then a turn about the vertical.
     rotations = np.column_stack([np.cos(half), np.sin(half), zero, zero])
     tum(tmp_path / "turn.tum", Trajectory(angle, np.column_stack([np.tile(z, (71, 1)), rotations])))

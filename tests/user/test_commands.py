@@ -337,7 +337,8 @@ def test_the_tcp_follows_the_trajectory(run, line):
 
     assert summary_of(out)["tracking_error"]["position_m"]["rms"] < 1e-3
 
-    log, robot = read_log(out / "log.mcap"), load_robot("ur10")
+    log = read_log(out / "log.mcap")
+    robot = load_robot("ur10")
     tcp = pin.SE3(pin.exp3(np.array([0.0, 0.3, 0.0])), np.array([0.03, -0.02, 0.12]))
     data = robot.model.createData()
     for q, target in zip(log.position, log.target, strict=True):
@@ -348,7 +349,9 @@ def test_the_tcp_follows_the_trajectory(run, line):
 
 
 def test_a_held_source_costs_its_motion(run, tmp_path, tum, through):
-    speed, interval, count = 0.2, 0.1, 6
+    speed = 0.2
+    interval = 0.1
+    count = 6
     times = interval * np.arange(count)
     points = np.column_stack([0.65 + speed * times, np.full(count, 0.164), np.full(count, 0.3)])
     coarse = tum(tmp_path / "coarse.tum", through(points, times))
@@ -634,7 +637,8 @@ def test_signals_end_a_run_and_keep_it(cli, tmp_path, number):
     )
     assert all(note.startswith("Note: Compiling") for note in notes)
 
-    log, summary = read_log(out / "log.mcap"), summary_of(out)
+    log = read_log(out / "log.mcap")
+    summary = summary_of(out)
     assert log.complete
     assert summary["outcome"] == summary["ended_by"]["cause"] == what
     assert 31 <= summary["samples"] == len(log.stamp) < 2001
@@ -725,7 +729,8 @@ def test_a_fault_hides_no_earlier_ending(cli, line, tmp_path, monkeypatch):
 
 
 def test_another_arms_solver_is_refused(line, tmp_path):
-    ours, another_arm = load_robot("ur10"), load_robot("ur10e")
+    ours = load_robot("ur10")
+    another_arm = load_robot("ur10e")
 
     with pytest.raises(InvalidParameter, match="same robot and TCP"):
         simbridge.run(

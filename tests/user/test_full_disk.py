@@ -80,7 +80,8 @@ def test_a_disk_filled_by_the_log_leaves_it_readable(cli, disk, square_run):
     assert sorted(sizes(folder / "out")) == ["log.mcap", "plan.npz", "settings.toml"]
     assert_whole(folder / "out")
 
-    kept, whole = read_log(log), read_log(square_run / "log.mcap")
+    kept = read_log(log)
+    whole = read_log(square_run / "log.mcap")
     assert len(kept.stamp) > 100
     assert np.array_equal(kept.position, whole.position[: len(kept.stamp)])
 

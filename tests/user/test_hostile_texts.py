@@ -149,7 +149,8 @@ def pages(folder: Path) -> dict[str, Path]:
     assert (
         main(["run", script, *arm, "--label", LABEL, "--repeat", "2", "--out", str(repeats)]) == 0
     )
-    first, second = repeats / "01", repeats / SCRIPT
+    first = repeats / "01"
+    second = repeats / SCRIPT
     shutil.copytree(first, second)
     assert main(["report", str(second)]) == 0
     assert main(["compare", str(first), str(second), "--out", str(folder / "runs")]) == 0
