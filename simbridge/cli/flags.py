@@ -62,7 +62,7 @@ class PlanFlags:
     """Joint positions from which the first target is solved, rad."""
     link_lengths: Annotated[tuple[float, ...], optional_arg("M ...", "the robot's")] = ()
     """Link lengths of a planar arm (planar2r, planar3r), m."""
-    # Settings of the solver that were named: no flag, but what is left of many, see `option_flags.py`.
+    # Settings of the solver that flags name: filled in after reading, see `command_line.py`.
     solver_settings: dict[str, Any] = field(default_factory=dict, init=False)
 
 
@@ -355,8 +355,15 @@ class DoctorFlags:
 class EmulateFlags(EmulatorOptions):
     """Run an emulated UR controller for tests; exits with 0 at Ctrl-C and SIGTERM."""
 
-    check: Annotated[tuple[str, ...], optional_arg("FILE...", "none")] = ()
-    """Only check URScript files: whether they compile, and which functions are unknown; exits with 1 if one fails."""
+    check: Annotated[
+        tuple[str, ...],
+        optional_arg(
+            "FILE...",
+            "none",
+            help="Only check URScript files: whether they compile, and which functions are "
+            "unknown; exits with 1 if one fails.",
+        ),
+    ] = ()
     as_json: AsJson = False
 
 

@@ -181,8 +181,8 @@ def check_arrival(network: NetworkFacts | None) -> Finding:
     if unsent >= MAX_UNSENT_FRACTION:
         consequence = "A run would end (late_states)"
     fix = (
-        f"{consequence}: setpoints are sent at most {1e3 * MAX_AHEAD_S:g} ms ahead of the newest state, "
-        f"and where half of the periods of {WINDOW_S:g} s have none, a run ends. Use a cable, no "
+        f"{consequence}: setpoints are sent at most {1e3 * MAX_AHEAD_S:g} ms ahead of the newest "
+        f"state, and where half of the periods of {WINDOW_S:g} s have none, a run ends. Use a cable, no "
         "Wi-Fi, VPN or tunnel."
     )
     return warning(name, seen, fix, unless=unsent <= MAX_UNSENT_IN_PASSING)

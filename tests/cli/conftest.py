@@ -28,7 +28,10 @@ def here(tmp_path, monkeypatch, line_run, live_run):
 
     (runs / "swept").mkdir()
     (runs / "swept" / "sweep.toml").write_text('scenarios = ["circle"]\n')
-    columns = "identity,scenario,outcome,reason,tracking_error.position_m.rms,made_by,wall_s,host_name,host_attempts"
+    columns = (
+        "identity,scenario,outcome,reason,tracking_error.position_m.rms,made_by,wall_s,host_name,"
+        "host_attempts"
+    )
     rows = ("a,circle,completed,,0.002,x,1,h,1,", "b,circle,refused,too far,,x,1,h,1,")
     (runs / "swept" / "results.csv").write_text("\n".join((f"{columns},directory", *rows, "")))
     os.utime(runs / "swept" / "sweep.toml", (2e9, 2e9))

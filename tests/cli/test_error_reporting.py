@@ -1,4 +1,4 @@
-"""A bug in simbridge is reported in one paragraph, and its traceback is saved for those who fix it."""
+"""A bug in simbridge is one paragraph; its traceback is saved for those who fix it."""
 
 from __future__ import annotations
 
@@ -110,6 +110,7 @@ def test_ctrl_c_during_imports_shows_no_traceback(tmp_path):
         process.send_signal(signal.SIGINT)
         _, printed = process.communicate()
 
-    # Python itself may end a process by the signal after it was handled; a shell shows 130 for both.
+    # Python itself may end a process by the signal after it was handled; a shell shows 130 for
+    # both.
     assert process.returncode in (130, -signal.SIGINT)
     assert re.fullmatch("Interrupted; nothing is moving.\n", printed)

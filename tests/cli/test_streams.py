@@ -1,4 +1,7 @@
-"""Closed streams, other encodings, narrow terminals and readers that go away: a command behaves as with /dev/null."""
+"""Closed streams, other encodings, narrow terminals and readers that go away.
+
+A command behaves as with /dev/null.
+"""
 
 from __future__ import annotations
 

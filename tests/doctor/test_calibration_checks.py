@@ -31,7 +31,8 @@ def test_calibration_is_reported_joint_by_joint():
 
     assert [row[0] for row in finding.table[1:]] == [*UR10E.joint_names, "tool0"]
 
-    # Computed from the table itself, with offsets of hundreds of metres, by pinocchio's forward kinematics.
+    # Computed from the table itself, with offsets of hundreds of metres, by pinocchio's forward
+    # kinematics.
     apart = flange(UR10E).actInv(flange(with_dh(UR10E, table)))
     off = float(np.linalg.norm(apart.translation))
 

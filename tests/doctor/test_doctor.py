@@ -1,4 +1,4 @@
-"""The command as its user sees it: with an emulated controller with a calibrated arm, and without any."""
+"""`simbridge doctor`: with an emulated controller with a calibrated arm, and without any."""
 
 from __future__ import annotations
 

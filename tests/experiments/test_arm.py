@@ -1,4 +1,7 @@
-"""The experiments on arms other than the paper's: a user's URDF, and the flags for its home, tool and task."""
+"""The experiments on arms other than the paper's.
+
+They are a user's URDF, and the flags for its home, tool and task.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,10 @@ def joint(number, kind, place, limits):
 
 @pytest.fixture
 def scara(tmp_path):
-    """An arm whose tool always points up: two links in the plane, a sliding joint, and a rotating one."""
+    """An arm whose tool always points up.
+
+    It has two links in the plane, a sliding joint, and a rotating one.
+    """
     joints = [("revolute", "0 0 0.4", 2.5), ("revolute", "0.4 0 0", 2.5)]
     joints += [("prismatic", "0.3 0 0", 0.2), ("revolute", "0 0 0", 3.0)]
     text = "".join(joint(number, *facts) for number, facts in enumerate(joints, start=1))
@@ -44,7 +50,10 @@ def scara(tmp_path):
 
 
 def assert_corners_within_reach(robot, place):
-    """A solver other than the one that chose the square solves every corner within the joint limits."""
+    """Assert that every corner is within the joint limits.
+
+    The solver is another one than that which chose the square.
+    """
     for target in corners(place.side, place.centre, orientation=place.orientation).poses[:4]:
         solution = make_solver(robot, "damped-least-squares").solve(target, robot.home)
         assert solution.distance < 1e-8

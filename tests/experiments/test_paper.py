@@ -246,6 +246,7 @@ def test_a_planar_response_stays_in_its_plane():
     robot = load_robot("planar2r")
     spread = homogenization.response(robot, make_solver(robot, "closed-form"), 30, seed=1)
 
-    # An exact planar arm responds in two of six directions, so dividing by the mean of six gives three.
+    # An exact planar arm responds in two of six directions, so dividing by the mean of six gives
+    # three.
     np.testing.assert_allclose(spread.mean[:2, :2], 3.0 * np.eye(2), atol=0.05)
     assert np.abs(spread.mean[2]).max() < 1e-9

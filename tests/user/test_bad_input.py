@@ -1,4 +1,7 @@
-"""Bad input at the command line: status 2, one paragraph that says what, where and what to do, and nothing written."""
+"""Bad input at the command line.
+
+The status is 2, one paragraph says what, where and what to do, and nothing is written.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,10 @@ GOOD_LINES = [f"{0.1 * k} {0.7 + 0.01 * k} 0.164 0.3 {DOWN}" for k in range(4)]
 
 @pytest.fixture
 def refused(cli, tmp_path, monkeypatch):
-    """Calls the program; checks its status, the form of its answer and that it wrote nothing; returns the message."""
+    """Call the program, and return its message.
+
+    Its status, the form of its answer and that it wrote nothing are checked.
+    """
     monkeypatch.chdir(tmp_path)
 
     def call(*arguments):
@@ -457,7 +463,8 @@ def test_a_full_disk_keeps_the_log(square_run, tmp_path):
 
     kept, whole = (read_log(run / "log.mcap") for run in (tmp_path / "out", square_run))
     assert not kept.complete
-    # All but the chunk of a quarter of a second that no longer fitted, and the part of one before it.
+    # All but the chunk of a quarter of a second that no longer fitted, and the part of one before
+    # it.
     assert 0.5 * largest / log * len(whole.stamp) < len(kept.stamp) < len(whole.stamp)
     assert kept.position.tobytes() == whole.position[: len(kept.stamp)].tobytes()
 

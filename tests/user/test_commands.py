@@ -53,7 +53,10 @@ def summary_of(run):
 
 
 def assert_same_samples(run, other):
-    """Every column of the two logs is equal bit for bit, except those that depend on the host's clock."""
+    """Assert that the columns of two logs are equal bit for bit.
+
+    Those that depend on the host's clock are left out.
+    """
     first, second = (read_log(Path(directory) / "log.mcap") for directory in (run, other))
     assert len(first.stamp) == len(second.stamp) > 0
     for name in {field.name for field in fields(Sample)} - HOSTS:
@@ -357,7 +360,8 @@ def test_a_held_source_costs_its_motion(run, tmp_path, tum, through):
     coarse = tum(tmp_path / "coarse.tum", through(points, times))
     out = run(coarse, "--hold", "zero-order", "--on-limits", "limit")
     log = read_log(out / "log.mcap")
-    # At every instant the reference is ahead of the last sample by the speed times the age of that sample.
+    # At every instant the reference is ahead of the last sample by the speed times the age of that
+    # sample.
     k = np.arange(len(log.stamp))
     instants = np.minimum(0.008 * k, interval * (count - 1))
     age = instants - interval * np.floor(instants / interval + 1e-9)

@@ -1,4 +1,7 @@
-"""A run directory edited by hand: each command refuses it by the file and the field, and none ends as a bug."""
+"""A run directory edited by hand.
+
+Each command refuses it by the file and the field, and none ends as a bug.
+"""
 
 from __future__ import annotations
 

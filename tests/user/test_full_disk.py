@@ -1,4 +1,7 @@
-"""A disk that is full or read-only, and a run directory that is deleted: the cause in a sentence, every file whole."""
+"""A disk that is full or read-only, and a run directory that is deleted.
+
+The cause is a sentence, and every file is whole.
+"""
 
 from __future__ import annotations
 

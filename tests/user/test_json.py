@@ -1,4 +1,4 @@
-"""`--json`: on standard output there is one JSON text and nothing else, whichever command prints it."""
+"""`--json`: standard output is one JSON text and nothing else, whichever command prints it."""
 
 from __future__ import annotations
 

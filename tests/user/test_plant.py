@@ -1,4 +1,4 @@
-"""The simulated arm behind UR's servoj, feedforward, and a plant from a file, by the command line."""
+"""The simulated arm behind UR's servoj, feedforward, and a plant from a file."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ import pytest
 
 from simbridge.recording.log_reader import read_log
 
-# RMS of the tool's distance from the setpoints, mm, for the ur10e at gain 2000, lookahead 0.03 s, computed by others.
+# RMS of the tool's distance from the setpoints, mm, for the ur10e at gain 2000, lookahead 0.03 s,
+# computed by others.
 TRAILS = {"circle": 3.63, "figure_eight": 5.55, "helix": 3.63, "square_tracking": 5.69}
 SOAK = pytest.mark.soak
-# A path without corners and one with corners; other smooth paths take the same way through the program.
+# A path without corners and one with corners; other smooth paths take the same way through the
+# program.
 MORE = dict.fromkeys(("figure_eight", "helix"), SOAK)
 
 
@@ -172,7 +174,8 @@ def test_a_flag_wins_over_a_plant_file(run, cli, short, tmp_path):
 
     summary, _ = run(short["circle"], "--plant", plant, "--speed-scale", 2)
 
-    # For calls of one cycle h that begin at a phase p, the law's two steps a cycle add 3 p - 2 p^2 / h.
+    # For calls of one cycle h that begin at a phase p, the law's two steps a cycle add
+    # 3 p - 2 p^2 / h.
     assert summary["servo_law_delay_s"] == pytest.approx(0.098 + 0.00125, abs=5e-5)
     assert summary["rest_delay_s"] == pytest.approx(0.001, abs=1e-4)
     assert (

@@ -1,4 +1,7 @@
-"""Input within a refusal: shortened and visible at the command line; what is to be copied is whole, and works."""
+"""Input within a refusal is shortened and visible at the command line.
+
+What is to be copied is whole, and works.
+"""
 
 from __future__ import annotations
 
