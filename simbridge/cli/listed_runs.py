@@ -161,6 +161,7 @@ def _read_repeats(path: Path, settings: Sequence[Path]) -> ListedRun:
         for run in summary.get("runs", ())
         if run["tracking_error"]
     ]
+    # The default is that of an entry without a summary.
     outcome = ListedRun.outcome
     if summary:
         outcome = f"{summary['completed']} of {counted(summary['repeats'], 'run')}"

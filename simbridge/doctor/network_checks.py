@@ -80,6 +80,7 @@ def measure_network(host: str, timeout: float = 2.0) -> NetworkFacts:
     stamps = []
     with RtdeReader(host, ["timestamp"], timeout=timeout) as reader:
         period = 1.0 / reader.frequency
+        # Raises where no state comes; what came until now is not measured.
         reader.first()
         end = time.monotonic() + SECONDS
         while time.monotonic() < end:
