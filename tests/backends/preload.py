@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from simbridge.cli import command_line, commands  # noqa: F401
+from simbridge.cli import command_line, run_command, run_tables  # noqa: F401
 from simbridge.running import repeating, runner  # noqa: F401
 from simbridge.running.run_setup import prepare
 
